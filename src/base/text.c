@@ -1,0 +1,227 @@
+#include "base/text.h"
+
+#include "base/alloc.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void assay_text_fini(struct assay_text *text)
+{
+    assay_free(text->data);
+    *text = (struct assay_text){0};
+}
+
+void assay_text_clear(struct assay_text *text)
+{
+    text->length = 0;
+    if (text->data)
+        text->data[0] = '\0';
+}
+
+static bool reserve(struct assay_text *text, size_t extra)
+{
+    if (text->failed)
+        return false;
+    size_t need = text->length + extra + 1;
+    if (need <= text->capacity)
+        return true;
+    size_t capacity = text->capacity ? text->capacity * 2 : 128;
+    if (capacity < need)
+        capacity = need;
+    char *data = assay_realloc(text->data, capacity, 1);
+    if (!data) {
+        text->failed = true;
+        return false;
+    }
+    text->data = data;
+    text->capacity = capacity;
+    return true;
+}
+
+void assay_text_append(struct assay_text *text, const char *bytes, size_t length)
+{
+    if (!reserve(text, length))
+        return;
+    memcpy(text->data + text->length, bytes, length);
+    text->length += length;
+    text->data[text->length] = '\0';
+}
+
+void assay_text_add(struct assay_text *text, const char *string)
+{
+    assay_text_append(text, string, strlen(string));
+}
+
+void assay_text_format(struct assay_text *text, const char *fmt, ...)
+{
+    va_list args, again;
+    va_start(args, fmt);
+    va_copy(again, args);
+    int length = vsnprintf(NULL, 0, fmt, args);
+    va_end(args);
+    if (length >= 0 && reserve(text, (size_t)length)) {
+        vsnprintf(text->data + text->length, (size_t)length + 1, fmt, again);
+        text->length += (size_t)length;
+    }
+    va_end(again);
+}
+
+bool assay_text_same(const char *a, const char *b)
+{
+    for (; *a && *b; a++, b++)
+        if (tolower((unsigned char)*a) != tolower((unsigned char)*b))
+            return false;
+    return *a == *b;
+}
+
+enum { NEAREST_MAX_LENGTH = 64 };
+
+/* Levenshtein distance with one row of memory; words longer than the row are not near anything. */
+static int64_t edit_distance(const char *a, const char *b)
+{
+    size_t la = strlen(a), lb = strlen(b);
+    if (la > NEAREST_MAX_LENGTH || lb > NEAREST_MAX_LENGTH)
+        return INT64_MAX;
+    int64_t row[NEAREST_MAX_LENGTH + 1];
+    for (size_t j = 0; j <= lb; j++)
+        row[j] = (int64_t)j;
+    for (size_t i = 1; i <= la; i++) {
+        int64_t diagonal = row[0];
+        row[0] = (int64_t)i;
+        for (size_t j = 1; j <= lb; j++) {
+            int same = tolower((unsigned char)a[i - 1]) == tolower((unsigned char)b[j - 1]);
+            int64_t best = diagonal + (same ? 0 : 1);
+            if (row[j] + 1 < best)
+                best = row[j] + 1;
+            if (row[j - 1] + 1 < best)
+                best = row[j - 1] + 1;
+            diagonal = row[j];
+            row[j] = best;
+        }
+    }
+    return row[lb];
+}
+
+const char *assay_text_nearest(const char *word, const char *const *candidates, int64_t n)
+{
+    const char *nearest = NULL;
+    int64_t least = (int64_t)strlen(word) / 2 + 1; /* more edits than half the word: not meant */
+    for (int64_t i = 0; i < n; i++) {
+        int64_t distance = edit_distance(word, candidates[i]);
+        if (distance <= least && (!nearest || distance < least)) {
+            nearest = candidates[i];
+            least = distance;
+        }
+    }
+    return nearest;
+}
+
+/* Three significant digits without an exponent. */
+static void three_digits(double value, const char *unit, char *buf, size_t size)
+{
+    int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
+    snprintf(buf, size, "%.*f %s", decimals, value, unit);
+}
+
+void assay_text_time(double ns, char *buf, size_t size)
+{
+    static const struct {
+        double scale;
+        const char *unit;
+    } units[] = {{1, "ns"}, {1e3, "us"}, {1e6, "ms"}, {1e9, "s"}};
+    int i = 0;
+    while (i < 3 && ns / units[i].scale >= 999.5)
+        i++;
+    three_digits(ns / units[i].scale, units[i].unit, buf, size);
+}
+
+void assay_text_bytes(double bytes, char *buf, size_t size)
+{
+    static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};
+    int i = 0;
+    while (i < 4 && bytes >= 999.5) {
+        bytes /= 1000;
+        i++;
+    }
+    if (i == 0)
+        snprintf(buf, size, "%.0f B", bytes);
+    else
+        three_digits(bytes, units[i], buf, size);
+}
+
+enum assay_status assay_text_int64(const char *text, int64_t *out)
+{
+    char *end = NULL;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    if (end == text || *end || errno || isspace((unsigned char)text[0]))
+        return ASSAY_ERR_INVALID;
+    *out = value;
+    return ASSAY_OK;
+}
+
+enum assay_status assay_text_double(const char *text, double *out)
+{
+    char *end = NULL;
+    double value = strtod(text, &end);
+    if (end == text || *end || !isfinite(value) || isspace((unsigned char)text[0]))
+        return ASSAY_ERR_INVALID;
+    *out = value;
+    return ASSAY_OK;
+}
+
+struct suffix {
+    const char *name;
+    double scale;
+};
+
+/* A number followed by one of the suffixes; an empty suffix must be in the list to be allowed. */
+static enum assay_status number_with_suffix(const char *text, const struct suffix *suffixes,
+                                            double *out)
+{
+    char *end = NULL;
+    double value = strtod(text, &end);
+    if (end == text || !isfinite(value) || value < 0 || isspace((unsigned char)text[0]))
+        return ASSAY_ERR_INVALID;
+    for (const struct suffix *s = suffixes; s->name; s++)
+        if (strcmp(end, s->name) == 0) {
+            *out = value * s->scale;
+            return ASSAY_OK;
+        }
+    return ASSAY_ERR_INVALID;
+}
+
+enum assay_status assay_text_size(const char *text, int64_t *out)
+{
+    static const struct suffix suffixes[] = {
+        {"", 1},         {"B", 1},       {"k", 1e3},     {"K", 1e3},      {"M", 1e6},
+        {"G", 1e9},      {"T", 1e12},    {"kB", 1e3},    {"MB", 1e6},     {"GB", 1e9},
+        {"Ki", 0x1p10},  {"Mi", 0x1p20}, {"Gi", 0x1p30}, {"KiB", 0x1p10}, {"MiB", 0x1p20},
+        {"GiB", 0x1p30}, {NULL, 0},
+    };
+    double value;
+    enum assay_status status = number_with_suffix(text, suffixes, &value);
+    if (status != ASSAY_OK || value > 9e18)
+        return ASSAY_ERR_INVALID;
+    *out = (int64_t)value;
+    return ASSAY_OK;
+}
+
+enum assay_status assay_text_duration(const char *text, double *out_s)
+{
+    static const struct suffix suffixes[] = {
+        {"", 1},   {"s", 1},    {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9},
+        {"m", 60}, {"min", 60}, {"h", 3600},  {NULL, 0},
+    };
+    return number_with_suffix(text, suffixes, out_s);
+}
+
+enum assay_status assay_text_fraction(const char *text, double *out)
+{
+    static const struct suffix suffixes[] = {{"", 1}, {"%", 0.01}, {NULL, 0}};
+    return number_with_suffix(text, suffixes, out);
+}

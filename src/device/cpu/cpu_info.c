@@ -1,0 +1,244 @@
+#include "device/cpu/cpu_info.h"
+
+#include "base/text.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+static const struct {
+    uint32_t bit;
+    const char *name;
+} isa_names[] = {
+    {ASSAY_CPU_SSE42, "sse4.2"},
+    {ASSAY_CPU_AVX2, "avx2"},
+    {ASSAY_CPU_AVX512, "avx512"},
+    {ASSAY_CPU_AVX512_VNNI, "avx512_vnni"},
+    {ASSAY_CPU_AVX512_BF16, "avx512_bf16"},
+    {ASSAY_CPU_AVX512_FP16, "avx512_fp16"},
+    {ASSAY_CPU_AMX_TILE, "amx_tile"},
+    {ASSAY_CPU_AMX_BF16, "amx_bf16"},
+    {ASSAY_CPU_AMX_INT8, "amx_int8"},
+};
+
+void assay_cpu_isa_text(uint32_t isa, char *buf, size_t size)
+{
+    size_t used = 0;
+    buf[0] = '\0';
+    for (size_t i = 0; i < sizeof isa_names / sizeof isa_names[0] && used < size; i++)
+        if (isa & isa_names[i].bit)
+            used += (size_t)snprintf(buf + used, size - used, "%s%s", used ? " " : "",
+                                     isa_names[i].name);
+}
+
+/* The first line of a file under the source's root, without its newline; false if it is not there.
+ */
+static bool read_line(const struct assay_cpu_source *source, const char *path, char *buf, int size)
+{
+    char full[512];
+    snprintf(full, sizeof full, "%s%s", source->root, path);
+    FILE *file = fopen(full, "re");
+    if (!file)
+        return false;
+    bool ok = fgets(buf, size, file) != NULL;
+    fclose(file);
+    if (ok)
+        buf[strcspn(buf, "\n")] = '\0';
+    return ok;
+}
+
+static bool bit(uint32_t word, int index) { return (word >> index) & 1u; }
+
+static void detect_isa(const struct assay_cpu_source *source, uint32_t max_leaf,
+                       struct assay_cpu_info *out)
+{
+    struct assay_cpuid_regs one = {0}, seven = {0}, seven_1 = {0}, leaf_1d = {0};
+    source->cpuid(source->user, 1, 0, &one);
+    if (max_leaf >= 7) {
+        source->cpuid(source->user, 7, 0, &seven);
+        if (seven.eax >= 1)
+            source->cpuid(source->user, 7, 1, &seven_1);
+    }
+    out->hypervisor = bit(one.ecx, 31);
+    if (bit(one.ecx, 20))
+        out->isa |= ASSAY_CPU_SSE42;
+    bool osxsave = bit(one.ecx, 27);
+    uint64_t xcr0 = osxsave ? source->xgetbv0(source->user) : 0;
+    bool os_avx = (xcr0 & 0x6) == 0x6, os_avx512 = (xcr0 & 0xe6) == 0xe6;
+    bool os_amx = (xcr0 & 0x60000) == 0x60000;
+    bool avx2 = os_avx && bit(one.ecx, 28) && bit(seven.ebx, 5);
+    if (avx2 && bit(one.ecx, 12) && bit(one.ecx, 29)) /* FMA, F16C */
+        out->isa |= ASSAY_CPU_AVX2;
+    bool avx512 = os_avx512 && bit(seven.ebx, 16) && bit(seven.ebx, 17) && bit(seven.ebx, 28) &&
+                  bit(seven.ebx, 30) && bit(seven.ebx, 31);
+    if (avx512) {
+        out->isa |= ASSAY_CPU_AVX512;
+        out->isa |= bit(seven.ecx, 11) ? ASSAY_CPU_AVX512_VNNI : 0u;
+        out->isa |= bit(seven_1.eax, 5) ? ASSAY_CPU_AVX512_BF16 : 0u;
+        out->isa |= bit(seven.edx, 23) ? ASSAY_CPU_AVX512_FP16 : 0u;
+    }
+    if (os_amx && bit(seven.edx, 24)) {
+        out->isa |= ASSAY_CPU_AMX_TILE;
+        out->isa |= bit(seven.edx, 22) ? ASSAY_CPU_AMX_BF16 : 0u;
+        out->isa |= bit(seven.edx, 25) ? ASSAY_CPU_AMX_INT8 : 0u;
+        if (max_leaf >= 0x1d)
+            source->cpuid(source->user, 0x1d, 0, &leaf_1d);
+        out->amx_leaf_hidden = leaf_1d.eax == 0;
+    }
+}
+
+static void detect_names(const struct assay_cpu_source *source, struct assay_cpu_info *out)
+{
+    struct assay_cpuid_regs r;
+    source->cpuid(source->user, 0, 0, &r);
+    memcpy(out->vendor, &r.ebx, 4);
+    memcpy(out->vendor + 4, &r.edx, 4);
+    memcpy(out->vendor + 8, &r.ecx, 4);
+    source->cpuid(source->user, 1, 0, &r);
+    int32_t family = (r.eax >> 8) & 0xf, model = (r.eax >> 4) & 0xf;
+    if (family == 6 || family == 15)
+        model += (int32_t)((r.eax >> 16) & 0xf) << 4;
+    out->family = family == 15 ? family + (int32_t)((r.eax >> 20) & 0xff) : family;
+    out->model_number = model;
+    out->stepping = r.eax & 0xf;
+    source->cpuid(source->user, 0x80000000u, 0, &r);
+    if (r.eax >= 0x80000004u) {
+        char brand[49] = {0};
+        for (uint32_t i = 0; i < 3; i++) {
+            source->cpuid(source->user, 0x80000002u + i, 0, &r);
+            memcpy(brand + 16 * i, &r, 16);
+        }
+        snprintf(out->model, sizeof out->model, "%s", brand + strspn(brand, " "));
+    }
+}
+
+static void detect_caches(const struct assay_cpu_source *source, struct assay_cpu_info *out)
+{
+    for (int i = 0; i < 8; i++) {
+        char path[128], level[16], type[32], size[32];
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/level", i);
+        if (!read_line(source, path, level, sizeof level))
+            break;
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/type", i);
+        if (!read_line(source, path, type, sizeof type) || strcmp(type, "Instruction") == 0)
+            continue;
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/size", i);
+        if (!read_line(source, path, size, sizeof size))
+            continue;
+        char *unit = NULL;
+        size_t bytes = (size_t)strtoull(size, &unit, 10);
+        bytes *= *unit == 'K' ? 1024u : *unit == 'M' ? 1024u * 1024u : 1u;
+        if (strcmp(level, "1") == 0)
+            out->l1d_bytes = bytes;
+        else if (strcmp(level, "2") == 0)
+            out->l2_bytes = bytes;
+        if (bytes > out->llc_bytes)
+            out->llc_bytes = bytes;
+    }
+    /* A machine that tells nothing: small enough to be true of any, so that "cold" stays cold. */
+    if (!out->l1d_bytes)
+        out->l1d_bytes = 32 * 1024;
+    if (!out->l2_bytes)
+        out->l2_bytes = 1024 * 1024;
+    if (!out->llc_bytes)
+        out->llc_bytes = 64u * 1024 * 1024;
+}
+
+static size_t meminfo(const struct assay_cpu_source *source, const char *key)
+{
+    char path[512], line[256];
+    snprintf(path, sizeof path, "%s/proc/meminfo", source->root);
+    FILE *file = fopen(path, "re");
+    size_t bytes = 0, length = strlen(key);
+    while (file && fgets(line, sizeof line, file))
+        if (strncmp(line, key, length) == 0 && line[length] == ':')
+            bytes = (size_t)strtoull(line + length + 1, NULL, 10) * 1024;
+    if (file)
+        fclose(file);
+    return bytes;
+}
+
+void assay_cpu_detect(const struct assay_cpu_source *source, struct assay_cpu_info *out)
+{
+    *out = (struct assay_cpu_info){.cores = 1};
+    if (source->cpuid) {
+        struct assay_cpuid_regs r;
+        source->cpuid(source->user, 0, 0, &r);
+        detect_names(source, out);
+        detect_isa(source, r.eax, out);
+    }
+    detect_caches(source, out);
+    out->memory_bytes = meminfo(source, "MemTotal");
+}
+
+#if defined(__x86_64__)
+static void real_cpuid(void *user, uint32_t leaf, uint32_t subleaf, struct assay_cpuid_regs *out)
+{
+    (void)user;
+    __cpuid_count(leaf, subleaf, out->eax, out->ebx, out->ecx, out->edx);
+}
+
+static uint64_t real_xgetbv0(void *user)
+{
+    (void)user;
+    uint32_t lo, hi;
+    __asm__ volatile("xgetbv" : "=a"(lo), "=d"(hi) : "c"(0));
+    return ((uint64_t)hi << 32) | lo;
+}
+static const struct assay_cpu_source this_machine = {NULL, real_cpuid, real_xgetbv0, ""};
+#else
+static const struct assay_cpu_source this_machine = {NULL, NULL, NULL, ""};
+#endif
+
+/* Written once under detect_once, read-only ever after. */
+static struct assay_cpu_info this_cpu;
+static pthread_once_t detect_once = PTHREAD_ONCE_INIT;
+
+static void detect_this_machine(void)
+{
+    assay_cpu_detect(&this_machine, &this_cpu);
+    cpu_set_t allowed;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) == 0)
+        this_cpu.cores = CPU_COUNT(&allowed);
+}
+
+const struct assay_cpu_info *assay_cpu_info(void)
+{
+    pthread_once(&detect_once, detect_this_machine);
+    return &this_cpu;
+}
+
+bool assay_cpu_has(uint32_t isa) { return (assay_cpu_info()->isa & isa) == isa; }
+
+enum assay_status assay_cpu_need(uint32_t isa, struct assay_error *why)
+{
+    uint32_t missing = isa & ~assay_cpu_info()->isa;
+    if (!missing)
+        return ASSAY_OK;
+    char names[128];
+    assay_cpu_isa_text(missing, names, sizeof names);
+    return assay_error_set(why, ASSAY_UNSUPPORTED, NULL, "needs %s, which this CPU lacks", names);
+}
+
+static size_t cgroup_room(void)
+{
+    char limit[64], used[64];
+    if (!read_line(&this_machine, "/sys/fs/cgroup/memory.max", limit, sizeof limit) ||
+        !read_line(&this_machine, "/sys/fs/cgroup/memory.current", used, sizeof used) ||
+        strcmp(limit, "max") == 0)
+        return SIZE_MAX;
+    size_t most = (size_t)strtoull(limit, NULL, 10), now = (size_t)strtoull(used, NULL, 10);
+    return most > now ? most - now : 0;
+}
+
+size_t assay_cpu_memory_available(void)
+{
+    size_t available = meminfo(&this_machine, "MemAvailable"), room = cgroup_room();
+    return available < room ? available : room;
+}

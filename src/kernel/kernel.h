@@ -1,0 +1,61 @@
+/* kernel.h: the registry of kernels and how one is chosen.
+ *
+ * To add a kernel: a file src/kernel/cpu/NAME.c that defines `const struct assay_kernel
+ * assay_kernel_NAME`, and the line ASSAY_KERNEL(NAME) in kernel_list.h. Files named *_avx2.c,
+ * *_avx512.c are compiled with those instruction sets; everything else is portable. */
+#ifndef ASSAY_KERNEL_KERNEL_H
+#define ASSAY_KERNEL_KERNEL_H
+
+#include "op/op.h"
+
+/* Built-in kernels first, then plug-ins' in the order they were added. */
+typedef struct assay_kernel_registry assay_kernel_registry;
+
+assay_kernel_registry *assay_kernel_registry_create(void);
+void assay_kernel_registry_destroy(assay_kernel_registry *registry);
+int64_t assay_kernel_count(const assay_kernel_registry *registry);
+const struct assay_kernel *assay_kernel_at(const assay_kernel_registry *registry, int64_t index);
+const struct assay_kernel *assay_kernel_find(const assay_kernel_registry *registry,
+                                             const char *name);
+
+/* Opens a shared object and adds its kernels, after checking ABI, sizes and names. It stays open
+ * until the process ends: its kernels may have left threads behind. */
+enum assay_status assay_kernel_add_plugin(assay_kernel_registry *registry, const char *path,
+                                          struct assay_error *err);
+
+/* Does this kernel take this problem here? Checks device, op and dtype, then asks can_run. With
+ * problem == NULL, whether it can run on this machine at all. */
+enum assay_status assay_kernel_can_run(const struct assay_kernel *kernel,
+                                       const struct assay_problem *problem,
+                                       struct assay_error *why);
+
+/* What a user asked for: NULL or empty lists mean everything. */
+struct assay_kernel_choice {
+    const char *device;                 /* "cpu" */
+    const char *const *implementations; /* of each, the best kernel that can run */
+    int64_t n_implementations;
+    const char *const *kernels; /* exactly these; "all" for every kernel of the op */
+    int64_t n_kernels;
+};
+
+/* One contender: the kernel, and why it cannot run where status is not ASSAY_OK. */
+struct assay_contender {
+    const struct assay_kernel *kernel;
+    enum assay_status status;
+    struct assay_error why;
+};
+
+/* The contenders for a problem, in registry order. An implementation none of whose kernels can run
+ * is represented by its most preferred one, with the reason. Writes up to `max`; returns the count.
+ */
+int64_t assay_kernel_choose(const assay_kernel_registry *registry,
+                            const struct assay_problem *problem,
+                            const struct assay_kernel_choice *choice, struct assay_contender *out,
+                            int64_t max);
+
+/* Are these names of implementations and kernels known? The error names the nearest. */
+enum assay_status assay_kernel_check_choice(const assay_kernel_registry *registry,
+                                            const struct assay_kernel_choice *choice,
+                                            struct assay_error *err);
+
+#endif

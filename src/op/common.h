@@ -1,0 +1,76 @@
+/* common.h: what several ops share: [batch, seq, dim] shapes, costs, tolerances, element-wise ops.
+ */
+#ifndef ASSAY_OP_COMMON_H
+#define ASSAY_OP_COMMON_H
+
+#include "op/op.h"
+
+#define ASSAY_BSD_AXES                                                                             \
+    {                                                                                              \
+        "batch", "seq", "dim"                                                                      \
+    }
+
+/* x: [batch, seq, dim] of the problem's dtype. */
+struct assay_tensor assay_op_bsd(const struct assay_problem *problem);
+/* A vector of `n` elements of the problem's dtype. */
+struct assay_tensor assay_op_vector(const struct assay_problem *problem, int64_t n);
+/* One number in f32: the answer of a loss. */
+struct assay_tensor assay_op_scalar(void);
+
+/* y = f(x), both [batch, seq, dim]. */
+void assay_op_shapes_unary(struct assay_problem *problem);
+
+/* Every input once in, every output once out, and so many operations for each element of x. */
+struct assay_cost assay_op_cost_streaming(const struct assay_problem *problem,
+                                          double flops_per_element);
+
+/* An element-wise function in f32 arithmetic, then rounded to the dtype. `scale` is how large the
+ * values that cancel may be: the part of the error that does not shrink with the answer. */
+struct assay_tolerance assay_op_tolerance_elementwise(const struct assay_problem *problem,
+                                                      double scale);
+/* A reduction over n values in f32: see common.c for the derivation. */
+struct assay_tolerance assay_op_tolerance_reduction(const struct assay_problem *problem, int64_t n,
+                                                    double scale);
+
+/* Row `row`, elements [first, first + n) of input `index`, in double. */
+void assay_op_load_row(const struct assay_problem *problem, const void *const *in, int32_t index,
+                       int64_t row, int64_t first, int64_t n, double *out);
+
+/* Mean and variance (population) of a whole row of input 0, in double. */
+void assay_op_row_moments(const struct assay_problem *problem, const void *const *in, int64_t row,
+                          double *mean, double *variance);
+
+/* The scalar functions more than one op needs, in double. */
+double assay_scalar_sigmoid(double x);
+double assay_scalar_gelu(double x);
+
+/* Defines the whole of a one-input element-wise op from `double f(double)`; what follows `scale_`
+ * are further fields of the struct, at least `.fill` (NULL for the usual one). */
+#define ASSAY_ELEMENTWISE_OP(ident, title_, summary_, aliases_, f, flops_, scale_, ...)            \
+    static void reference_##ident(const struct assay_problem *p, const void *const *in,            \
+                                  int64_t row, int64_t first, int64_t n, double *out)              \
+    {                                                                                              \
+        assay_op_load_row(p, in, 0, row, first, n, out);                                           \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            out[i] = f(out[i]);                                                                    \
+    }                                                                                              \
+    static struct assay_cost cost_##ident(const struct assay_problem *p)                           \
+    {                                                                                              \
+        return assay_op_cost_streaming(p, flops_);                                                 \
+    }                                                                                              \
+    static struct assay_tolerance tolerance_##ident(const struct assay_problem *p)                 \
+    {                                                                                              \
+        return assay_op_tolerance_elementwise(p, scale_);                                          \
+    }                                                                                              \
+    const struct assay_op assay_op_##ident = {.name = #ident,                                      \
+                                              .title = title_,                                     \
+                                              .summary = summary_,                                 \
+                                              .aliases = aliases_,                                 \
+                                              .axis_names = ASSAY_BSD_AXES,                        \
+                                              .shapes = assay_op_shapes_unary,                     \
+                                              .reference = reference_##ident,                      \
+                                              .cost = cost_##ident,                                \
+                                              .tolerance = tolerance_##ident,                      \
+                                              __VA_ARGS__}
+
+#endif

@@ -1,0 +1,17 @@
+#include "op/common.h"
+
+static double hardswish(double x)
+{
+    double gate = x + 3;
+    gate = gate < 0 ? 0 : gate > 6 ? 6 : gate;
+    return x * gate / 6;
+}
+
+/* Inputs with twice the usual spread, so that both bounds (-3 and 3) are met. */
+static void fill(const struct assay_problem *p, int32_t index, void *data, uint64_t seed)
+{
+    assay_tensor_fill_scaled(&p->inputs[index], data, seed, 2, 0);
+}
+
+ASSAY_ELEMENTWISE_OP(hardswish, "HardSwish", "x * min(max(x + 3, 0), 6) / 6", NULL, hardswish, 4, 1,
+                     .fill = fill);

@@ -1,0 +1,57 @@
+/* layernorm: normalises the last axis, then gamma and beta. */
+#include "op/common.h"
+
+static void shapes(struct assay_problem *p)
+{
+    p->n_inputs = 3;
+    p->n_outputs = 1;
+    p->inputs[0] = p->outputs[0] = assay_op_bsd(p);
+    p->inputs[1] = p->inputs[2] = assay_op_vector(p, p->axes[2]);
+}
+
+/* x has a mean of its own, so that a kernel that forgets to subtract it is caught; gamma lies
+ * around 1 and beta around 0, as trained ones do. */
+static void fill(const struct assay_problem *p, int32_t index, void *data, uint64_t seed)
+{
+    static const double scales[] = {1, 0.25, 0.5}, shifts[] = {0.5, 1, 0};
+    assay_tensor_fill_scaled(&p->inputs[index], data, seed, scales[index], shifts[index]);
+}
+
+static void reference(const struct assay_problem *p, const void *const *in, int64_t row,
+                      int64_t first, int64_t n, double *out)
+{
+    double mean, variance;
+    assay_op_row_moments(p, in, row, &mean, &variance);
+    double scale = 1 / sqrt(variance + p->params[0]);
+    assay_op_load_row(p, in, 0, row, first, n, out);
+    for (int64_t i = 0; i < n; i++) {
+        double gamma, beta;
+        assay_op_load_row(p, in, 1, 0, first + i, 1, &gamma);
+        assay_op_load_row(p, in, 2, 0, first + i, 1, &beta);
+        out[i] = (out[i] - mean) * scale * gamma + beta;
+    }
+}
+
+static struct assay_cost cost(const struct assay_problem *p)
+{
+    return assay_op_cost_streaming(p, 6);
+}
+
+static struct assay_tolerance tolerance(const struct assay_problem *p)
+{
+    return assay_op_tolerance_reduction(p, p->axes[2], 4);
+}
+
+const struct assay_op assay_op_layernorm = {
+    .name = "layernorm",
+    .title = "LayerNorm",
+    .summary = "(x - mean) / sqrt(var + eps) * gamma + beta, over dim; eps 1e-5",
+    .axis_names = ASSAY_BSD_AXES,
+    .param_names = {"eps"},
+    .params = {1e-5},
+    .shapes = shapes,
+    .fill = fill,
+    .reference = reference,
+    .cost = cost,
+    .tolerance = tolerance,
+};

@@ -1,0 +1,9 @@
+#include "op/common.h"
+
+/* The slope is 0.01f, not 0.01: a kernel in f32 cannot know more of it. */
+static double leakyrelu(double x) { return x < 0 ? (double)0.01f * x : x; }
+
+static const char *const aliases[] = {"leaky_relu", NULL};
+
+ASSAY_ELEMENTWISE_OP(leakyrelu, "LeakyReLU", "x < 0 ? 0.01 x : x", aliases, leakyrelu, 2, 0,
+                     .param_names = {"slope"}, .params = {0.01});

@@ -1,0 +1,71 @@
+/* op.h: what an op is: what is computed, not how.
+ *
+ * An op gives its tensors' shapes, its inputs' fills, a slow obvious reference in double, the least
+ * bytes and operations it costs, and how exact an answer must be. To add one: a file src/op/NAME.c
+ * that defines `const struct assay_op assay_op_NAME`, and the line ASSAY_OP(NAME) in op_list.h. */
+#ifndef ASSAY_OP_OP_H
+#define ASSAY_OP_OP_H
+
+#include "tensor/compare.h"
+#include <assay/assay_kernel.h>
+
+/* The least an op must move and compute, whatever the kernel. */
+struct assay_cost {
+    double bytes_read, bytes_written;
+    double flops;
+};
+
+struct assay_op {
+    const char *name;           /* "layernorm" */
+    const char *title;          /* "LayerNorm", for reports made for people */
+    const char *summary;        /* the formula in one line */
+    const char *const *aliases; /* NULL-terminated or NULL; two ops may share one (loss) */
+    const char *axis_names[ASSAY_MAX_AXES]; /* "batch", "seq", "dim" */
+    const char *param_names[ASSAY_MAX_PARAMS];
+    double params[ASSAY_MAX_PARAMS];
+
+    /* Fills in n_inputs, n_outputs, inputs and outputs from dtype and axes. */
+    void (*shapes)(struct assay_problem *problem);
+
+    /* Fills input `index`. Optional: NULL fills each with nearly normal values. */
+    void (*fill)(const struct assay_problem *problem, int32_t index, void *data, uint64_t seed);
+
+    /* Output 0 seen as rows: row `row`, its elements [first, first + n), in double. `in` are the
+     * inputs in their own dtypes. An op with one number as its answer has one row of one element.
+     */
+    void (*reference)(const struct assay_problem *problem, const void *const *in, int64_t row,
+                      int64_t first, int64_t n, double *out);
+
+    struct assay_cost (*cost)(const struct assay_problem *problem);
+    struct assay_tolerance (*tolerance)(const struct assay_problem *problem);
+};
+
+int64_t assay_op_count(void);
+const struct assay_op *assay_op_at(int64_t index);
+const struct assay_op *assay_op_find(const char *name); /* the exact name; NULL if there is none */
+
+/* The ops a user means by a name or alias, any case: `loss` is two. Writes up to `max`, returns how
+ * many through *n. The error names the nearest known name. */
+enum assay_status assay_op_resolve(const char *name, const struct assay_op **out, int64_t max,
+                                   int64_t *n, struct assay_error *err);
+
+/* The number of axes an op has. */
+int32_t assay_op_axes(const struct assay_op *op);
+
+/* A problem of this op. Axes must be >= 1 and the tensors' sizes must not overflow. */
+enum assay_status assay_op_problem(const struct assay_op *op, enum assay_dtype dtype,
+                                   const int64_t *axes, int32_t threads, struct assay_problem *out,
+                                   struct assay_error *err);
+
+/* Fills input `index`; each input gets a seed of its own derived from `seed`. */
+void assay_op_fill(const struct assay_op *op, const struct assay_problem *problem, int32_t index,
+                   void *data, uint64_t seed);
+
+/* Output 0 seen as rows (see reference). */
+int64_t assay_op_rows(const struct assay_problem *problem);
+int64_t assay_op_row_length(const struct assay_problem *problem);
+
+/* Bytes of all inputs and outputs together. */
+size_t assay_op_bytes(const struct assay_problem *problem);
+
+#endif

@@ -1,0 +1,17 @@
+/* One line for each op, in the order `assay list ops` shows them. No include guard: op_table.c and
+ * others include this several times with different meanings of ASSAY_OP. */
+ASSAY_OP(layernorm)
+ASSAY_OP(rmsnorm)
+ASSAY_OP(layernorm_gelu)
+ASSAY_OP(gelu)
+ASSAY_OP(gelu_tanh)
+ASSAY_OP(silu)
+ASSAY_OP(relu)
+ASSAY_OP(sigmoid)
+ASSAY_OP(leakyrelu)
+ASSAY_OP(relu6)
+ASSAY_OP(hardswish)
+ASSAY_OP(add)
+ASSAY_OP(softmax)
+ASSAY_OP(mse)
+ASSAY_OP(cross_entropy)

@@ -1,0 +1,145 @@
+/* op_table.c: the list of ops and what can be asked of any of them. */
+#include "op/op.h"
+
+#include "base/rng.h"
+#include "base/text.h"
+
+#define ASSAY_OP(n) extern const struct assay_op assay_op_##n;
+#include "op/op_list.h"
+#undef ASSAY_OP
+
+static const struct assay_op *const op_table[] = {
+#define ASSAY_OP(n) &assay_op_##n,
+#include "op/op_list.h"
+#undef ASSAY_OP
+};
+
+int64_t assay_op_count(void) { return (int64_t)(sizeof op_table / sizeof op_table[0]); }
+
+const struct assay_op *assay_op_at(int64_t index) { return op_table[index]; }
+
+const struct assay_op *assay_op_find(const char *name)
+{
+    for (int64_t i = 0; i < assay_op_count(); i++)
+        if (strcmp(op_table[i]->name, name) == 0)
+            return op_table[i];
+    return NULL;
+}
+
+static bool goes_by(const struct assay_op *op, const char *name)
+{
+    if (assay_text_same(op->name, name))
+        return true;
+    for (const char *const *alias = op->aliases; alias && *alias; alias++)
+        if (assay_text_same(*alias, name))
+            return true;
+    return false;
+}
+
+static enum assay_status unknown_op(const char *name, struct assay_error *err)
+{
+    const char *candidates[128];
+    int64_t n = 0;
+    for (int64_t i = 0; i < assay_op_count(); i++) {
+        const struct assay_op *op = op_table[i];
+        if (n < 120)
+            candidates[n++] = op->name;
+        for (const char *const *alias = op->aliases; alias && *alias && n < 120; alias++)
+            candidates[n++] = *alias;
+    }
+    const char *nearest = assay_text_nearest(name, candidates, n);
+    if (!nearest)
+        return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                               "unknown op \"%s\"; `assay list ops` shows them all", name);
+    return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "unknown op \"%s\"; did you mean \"%s\"?",
+                           name, nearest);
+}
+
+enum assay_status assay_op_resolve(const char *name, const struct assay_op **out, int64_t max,
+                                   int64_t *n, struct assay_error *err)
+{
+    *n = 0;
+    for (int64_t i = 0; i < assay_op_count() && *n < max; i++)
+        if (goes_by(op_table[i], name))
+            out[(*n)++] = op_table[i];
+    return *n ? ASSAY_OK : unknown_op(name, err);
+}
+
+int32_t assay_op_axes(const struct assay_op *op)
+{
+    int32_t n = 0;
+    while (n < ASSAY_MAX_AXES && op->axis_names[n])
+        n++;
+    return n;
+}
+
+static enum assay_status check_size(const struct assay_tensor *tensor, const char *op,
+                                    struct assay_error *err)
+{
+    if (assay_tensor_bytes(tensor) > (size_t)INT64_MAX / 8)
+        return assay_error_set(err, ASSAY_ERR_INVALID, op,
+                               "these sizes make a tensor too large for any machine");
+    return ASSAY_OK;
+}
+
+enum assay_status assay_op_problem(const struct assay_op *op, enum assay_dtype dtype,
+                                   const int64_t *axes, int32_t threads, struct assay_problem *out,
+                                   struct assay_error *err)
+{
+    *out = (struct assay_problem){
+        .struct_size = sizeof *out,
+        .op = op->name,
+        .dtype = dtype,
+        .n_axes = assay_op_axes(op),
+        .threads = threads < 1 ? 1 : threads,
+    };
+    for (int32_t i = 0; i < out->n_axes; i++) {
+        if (axes[i] < 1)
+            return assay_error_set(err, ASSAY_ERR_INVALID, op->name,
+                                   "%s must be at least 1, not %lld", op->axis_names[i],
+                                   (long long)axes[i]);
+        out->axes[i] = axes[i];
+    }
+    while (out->n_params < ASSAY_MAX_PARAMS && op->param_names[out->n_params]) {
+        out->params[out->n_params] = op->params[out->n_params];
+        out->n_params++;
+    }
+    op->shapes(out);
+    enum assay_status status = ASSAY_OK;
+    for (int32_t i = 0; i < out->n_inputs && status == ASSAY_OK; i++)
+        status = check_size(&out->inputs[i], op->name, err);
+    for (int32_t i = 0; i < out->n_outputs && status == ASSAY_OK; i++)
+        status = check_size(&out->outputs[i], op->name, err);
+    return status;
+}
+
+void assay_op_fill(const struct assay_op *op, const struct assay_problem *problem, int32_t index,
+                   void *data, uint64_t seed)
+{
+    uint64_t own_seed = assay_rng_at(seed, (uint64_t)index);
+    if (op->fill)
+        op->fill(problem, index, data, own_seed);
+    else
+        assay_tensor_fill_normal(&problem->inputs[index], data, own_seed);
+}
+
+int64_t assay_op_row_length(const struct assay_problem *problem)
+{
+    const struct assay_tensor *out = &problem->outputs[0];
+    return out->rank ? out->dims[out->rank - 1] : 1;
+}
+
+int64_t assay_op_rows(const struct assay_problem *problem)
+{
+    return assay_tensor_count(&problem->outputs[0]) / assay_op_row_length(problem);
+}
+
+size_t assay_op_bytes(const struct assay_problem *problem)
+{
+    size_t bytes = 0;
+    for (int32_t i = 0; i < problem->n_inputs; i++)
+        bytes += assay_tensor_bytes(&problem->inputs[i]);
+    for (int32_t i = 0; i < problem->n_outputs; i++)
+        bytes += assay_tensor_bytes(&problem->outputs[i]);
+    return bytes;
+}

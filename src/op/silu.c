@@ -1,0 +1,8 @@
+/* silu, also called swish. For x = -inf the limit is 0, but -inf * 0 is NaN, as it is in f32. */
+#include "op/common.h"
+
+static double silu(double x) { return x * assay_scalar_sigmoid(x); }
+
+static const char *const aliases[] = {"swish", NULL};
+
+ASSAY_ELEMENTWISE_OP(silu, "Swish", "x * sigmoid(x)", aliases, silu, 5, 1, .fill = NULL);

@@ -1,0 +1,64 @@
+/* stats.h: pure functions on arrays of samples. No clock, no I/O, no allocation.
+ *
+ * Nothing here assumes that timings are normally distributed: they are not. Intervals of a median
+ * come from order statistics (the binomial distribution of how many samples lie below the true
+ * median), so their coverage holds for any continuous distribution. */
+#ifndef ASSAY_STATS_STATS_H
+#define ASSAY_STATS_STATS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct assay_interval {
+    double lo, hi;
+};
+
+struct assay_summary {
+    int64_t n;
+    double mean, std; /* std is the population deviation */
+    double min, max, median;
+    double q1, q3, iqr;
+    double p5, p95, p99;
+    int64_t outliers; /* outside [q1 - 1.5 iqr, q3 + 1.5 iqr]; counted, kept in the data */
+    struct assay_interval median_ci; /* 95 %; the whole range when n is too small for it (n < 6) */
+    double median_ci_frac;           /* half of its width over the median: the ± of the tables */
+};
+
+/* How one variant compares with the baseline: both were sampled once in each round, so round i
+ * gives the ratio base[i] / mine[i], which is > 1 where mine was faster. */
+struct assay_ratio {
+    int64_t n;
+    double ratio;             /* the median of the per-round ratios */
+    struct assay_interval ci; /* 95 % */
+    double ci_frac;           /* half of its width over the ratio */
+    bool significant; /* the 99 % interval leaves out 1: at most 1 in 100 equal pairs is called
+                         different */
+    double smallest_visible; /* the least |ratio - 1| that this run would have called significant,
+                                as a fraction */
+};
+
+/* Sorts ascending, in place. Not recursive, worst case n log n. */
+void assay_stats_sort(double *values, int64_t n);
+
+/* The p-quantile (0 <= p <= 1) of ascending values: linear interpolation at (n - 1) p. n >= 1. */
+double assay_stats_quantile(const double *sorted, int64_t n, double p);
+
+/* The interval of the median of ascending values at `level` (0.95): the narrowest symmetric pair of
+ * order statistics that covers it. Where n is too small for the level, the whole range. n >= 1. */
+struct assay_interval assay_stats_median_interval(const double *sorted, int64_t n, double level);
+
+/* All of assay_summary. `scratch` holds n values and is overwritten. n = 0 gives zeros. */
+void assay_stats_summarise(const double *samples, int64_t n, double *scratch,
+                           struct assay_summary *out);
+
+/* Ratios of rounds in which both were sampled; a NaN in either marks a round that one sat out.
+ * `scratch` holds n values. Without a single common round everything is zero and not significant.
+ */
+void assay_stats_ratio(const double *base, const double *mine, int64_t n, double *scratch,
+                       struct assay_ratio *out);
+
+/* The quick question the stop rule asks: the half width of the 95 % interval of the median over the
+ * median; INFINITY where n < 6. NaN samples are left out. `scratch` holds n values. */
+double assay_stats_precision(const double *samples, int64_t n, double *scratch);
+
+#endif

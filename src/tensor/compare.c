@@ -1,0 +1,62 @@
+#include "tensor/compare.h"
+
+void assay_comparison_init(struct assay_comparison *comparison, struct assay_tolerance tolerance)
+{
+    *comparison = (struct assay_comparison){.tolerance = tolerance, .first_mismatch = -1};
+}
+
+static bool acceptable(double got, double ref, double difference, struct assay_tolerance tolerance)
+{
+    if (!isfinite(ref)) /* the same infinity, or both NaN */
+        return isnan(ref) ? isnan(got) : got == ref;
+    return difference <= tolerance.absolute + tolerance.relative * fabs(ref); /* NaN fails here */
+}
+
+static void add_one(struct assay_comparison *c, int64_t index, double got, double ref)
+{
+    double difference = fabs(got - ref);
+    c->compared++;
+    if (!acceptable(got, ref, difference, c->tolerance)) {
+        if (c->mismatches++ == 0) {
+            c->first_mismatch = index;
+            c->first_got = got;
+            c->first_ref = ref;
+        }
+    }
+    if (!isfinite(ref) || !isfinite(got))
+        return;
+    if (difference > c->max_abs)
+        c->max_abs = difference;
+    if (ref != 0 && difference / fabs(ref) > c->max_rel)
+        c->max_rel = difference / fabs(ref);
+    c->sum_sq_error += difference * difference;
+    c->sum_sq_ref += ref * ref;
+}
+
+enum { COMPARE_BLOCK = 512 };
+
+void assay_comparison_add(struct assay_comparison *comparison, enum assay_dtype dtype,
+                          const void *got, int64_t first, const double *ref, int64_t n)
+{
+    double values[COMPARE_BLOCK];
+    for (int64_t done = 0; done < n; done += COMPARE_BLOCK) {
+        int64_t count = n - done < COMPARE_BLOCK ? n - done : COMPARE_BLOCK;
+        assay_dtype_load(dtype, got, first + done, count, values);
+        for (int64_t i = 0; i < count; i++)
+            add_one(comparison, first + done + i, values[i], ref[done + i]);
+    }
+}
+
+double assay_comparison_rms(const struct assay_comparison *comparison)
+{
+    if (comparison->compared == 0)
+        return 0;
+    return sqrt(comparison->sum_sq_error / (double)comparison->compared);
+}
+
+double assay_comparison_sqnr_db(const struct assay_comparison *comparison)
+{
+    if (comparison->sum_sq_error == 0)
+        return (double)INFINITY;
+    return 10 * log10(comparison->sum_sq_ref / comparison->sum_sq_error);
+}

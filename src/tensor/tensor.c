@@ -1,0 +1,100 @@
+#include "tensor/tensor.h"
+
+#include "base/rng.h"
+
+#include <stdio.h>
+
+int64_t assay_tensor_count(const struct assay_tensor *tensor)
+{
+    int64_t count = 1;
+    for (int32_t i = 0; i < tensor->rank; i++)
+        if (__builtin_mul_overflow(count, tensor->dims[i], &count))
+            return INT64_MAX;
+    return count;
+}
+
+size_t assay_tensor_bytes(const struct assay_tensor *tensor)
+{
+    size_t bytes;
+    if (__builtin_mul_overflow((size_t)assay_tensor_count(tensor), assay_dtype_bytes(tensor->dtype),
+                               &bytes))
+        return SIZE_MAX;
+    return bytes;
+}
+
+void assay_tensor_shape_text(const int64_t *dims, int32_t rank, char *buf, size_t size)
+{
+    size_t used = 0;
+    buf[0] = '\0';
+    for (int32_t i = 0; i < rank && used < size; i++)
+        used +=
+            (size_t)snprintf(buf + used, size - used, "%s%lld", i ? "x" : "", (long long)dims[i]);
+}
+
+/* The sum of four 16-bit uniforms: deviation 65536 * sqrt(4 / 12), so that dividing by it gives 1.
+ */
+static double normal_at(uint64_t seed, int64_t index)
+{
+    uint64_t bits = assay_rng_at(seed, (uint64_t)index);
+    int64_t sum = (int64_t)(bits & 0xffff) + (int64_t)((bits >> 16) & 0xffff) +
+                  (int64_t)((bits >> 32) & 0xffff) + (int64_t)(bits >> 48);
+    return (double)(sum - 131070) * (1.0 / 37837.2272);
+}
+
+enum { FILL_BLOCK = 1024 };
+
+void assay_tensor_fill_scaled(const struct assay_tensor *tensor, void *data, uint64_t seed,
+                              double scale, double shift)
+{
+    int64_t count = assay_tensor_count(tensor);
+    int64_t blocks = (count + FILL_BLOCK - 1) / FILL_BLOCK;
+#pragma omp parallel for schedule(static)
+    for (int64_t b = 0; b < blocks; b++) {
+        double values[FILL_BLOCK];
+        int64_t first = b * FILL_BLOCK;
+        int64_t n = count - first < FILL_BLOCK ? count - first : FILL_BLOCK;
+        for (int64_t i = 0; i < n; i++)
+            values[i] = scale * normal_at(seed, first + i) + shift;
+        if (first == 0)
+            values[0] = 1.5;
+        assay_dtype_store(tensor->dtype, values, data, first, n);
+    }
+}
+
+void assay_tensor_fill_normal(const struct assay_tensor *tensor, void *data, uint64_t seed)
+{
+    assay_tensor_fill_scaled(tensor, data, seed, 1, 0);
+}
+
+void assay_tensor_fill_index(const struct assay_tensor *tensor, void *data, uint64_t seed,
+                             int64_t limit)
+{
+    int64_t count = assay_tensor_count(tensor);
+    for (int64_t i = 0; i < count; i++) {
+        double value = (double)(assay_rng_at(seed, (uint64_t)i) % (uint64_t)limit);
+        assay_dtype_store(tensor->dtype, &value, data, i, 1);
+    }
+}
+
+static uint64_t load64(const unsigned char *p)
+{
+    uint64_t word;
+    memcpy(&word, p, sizeof word);
+    return word;
+}
+
+uint64_t assay_tensor_checksum(const void *data, size_t bytes)
+{
+    const unsigned char *p = data;
+    uint64_t lanes[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+    size_t done = 0;
+    for (; done + 64 <= bytes; done += 64)
+        for (int k = 0; k < 8; k++)
+            lanes[k] = (lanes[k] ^ load64(p + done + 8 * k)) * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t sum = bytes;
+    for (; done < bytes; done++)
+        sum = assay_rng_mix(sum ^ p[done]);
+    for (int k = 0; k < 8; k++)
+        sum = assay_rng_mix(sum ^ lanes[k]);
+    return sum;
+}
