@@ -1,4 +1,53 @@
 # The two commands of the README and a few more; everything real is in CMakeLists.txt and tools/.
-.PHONY: all
+PREFIX ?= /usr/local
+FUZZ_SECONDS ?= 60
+sources = $(shell find src include tests examples -name '*.[ch]' 2>/dev/null)
+
+.PHONY: all quickstart check check-device perf dist install format lint fuzz clean
+
 all:
-	@cmake -S . -B build -G Ninja >/dev/null && cmake --build build
+	@tools/build build all
+
+# Installs what is missing, builds, and shows what this machine can do.
+quickstart:
+	@tools/setup build
+	@tools/build build all
+	@build/assay bench
+
+# Everything: both compilers, all tests, sanitizers, fuzzing for a few seconds, the portable program.
+check:
+	@tools/setup check
+	@tools/check
+
+# The tests that need a GPU; says so and succeeds where there is none.
+check-device:
+	@tools/check-device
+
+# How fast assay itself is.
+perf: all
+	@tools/perf
+
+# dist/assay-VERSION-linux-MACHINE, one program that needs only the C library.
+dist:
+	@tools/setup build
+	@tools/dist
+
+# DESTDIR and PREFIX as usual.
+install: all
+	@DESTDIR=$(DESTDIR) cmake --install build --prefix $(PREFIX)
+
+format:
+	@clang-format -i $(sources)
+
+lint:
+	@tools/setup check
+	@tools/lint
+
+# FUZZ_SECONDS for each target.
+fuzz:
+	@tools/setup check
+	@tools/build build-asan all -DCMAKE_C_COMPILER=clang -DASSAY_FUZZ=ON -DASSAY_TESTS=ON
+	@tools/fuzz build-asan $(FUZZ_SECONDS)
+
+clean:
+	@rm -rf build build-* dist

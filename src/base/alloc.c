@@ -21,7 +21,7 @@ static int injected_failure(void)
 
 void *assay_calloc(size_t count, size_t size)
 {
-    if (injected_failure())
+    if (injected_failure() || (size && count > SIZE_MAX / size))
         return NULL;
     return calloc(count ? count : 1, size ? size : 1);
 }

@@ -109,7 +109,10 @@ static int64_t edit_distance(const char *a, const char *b)
 const char *assay_text_nearest(const char *word, const char *const *candidates, int64_t n)
 {
     const char *nearest = NULL;
-    int64_t least = (int64_t)strlen(word) / 2 + 1; /* more edits than half the word: not meant */
+    /* Half the word and one more, so that "mes" finds "mse", which is two edits; but never all of
+     * it: two words of two letters with nothing in common are two edits apart. */
+    int64_t length = (int64_t)strlen(word);
+    int64_t least = length < 3 ? length - 1 : length / 2 + 1;
     for (int64_t i = 0; i < n; i++) {
         int64_t distance = edit_distance(word, candidates[i]);
         if (distance <= least && (!nearest || distance < least)) {
@@ -143,14 +146,11 @@ void assay_text_bytes(double bytes, char *buf, size_t size)
 {
     static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};
     int i = 0;
-    while (i < 4 && bytes >= 999.5) {
+    while (i < 4 && bytes >= (i ? 999.95 : 999.5)) {
         bytes /= 1000;
         i++;
     }
-    if (i == 0)
-        snprintf(buf, size, "%.0f B", bytes);
-    else
-        three_digits(bytes, units[i], buf, size);
+    snprintf(buf, size, "%.*f %s", i ? 1 : 0, bytes, units[i]);
 }
 
 enum assay_status assay_text_int64(const char *text, int64_t *out)
@@ -207,7 +207,10 @@ enum assay_status assay_text_size(const char *text, int64_t *out)
     enum assay_status status = number_with_suffix(text, suffixes, &value);
     if (status != ASSAY_OK || value > 9e18)
         return ASSAY_ERR_INVALID;
-    *out = (int64_t)value;
+    double whole = round(value); /* "1.005k" is 1004.9999999999999 in binary */
+    if (!(fabs(value - whole) <= 1e-9 * value))
+        return ASSAY_ERR_INVALID;
+    *out = (int64_t)whole;
     return ASSAY_OK;
 }
 

@@ -13,7 +13,7 @@ static const char *const s32_aliases[] = {"s32", "int32", "i32", NULL};
 
 static const struct assay_dtype_info dtype_table[] = {
     {ASSAY_DTYPE_F64, "f64", f64_aliases, 8, true, 0x1p-53, DBL_MAX, "IEEE double; references"},
-    {ASSAY_DTYPE_F32, "f32", f32_aliases, 4, true, 0x1p-24, FLT_MAX, "IEEE single"},
+    {ASSAY_DTYPE_F32, "f32", f32_aliases, 4, true, 0x1p-24, (double)FLT_MAX, "IEEE single"},
     {ASSAY_DTYPE_F16, "f16", f16_aliases, 2, true, 0x1p-11, 65504, "IEEE half"},
     {ASSAY_DTYPE_BF16, "bf16", bf16_aliases, 2, true, 0x1p-8, 0x1.fep127, "f32 cut to 16 bits"},
     {ASSAY_DTYPE_S32, "s32", s32_aliases, 4, false, 0, INT32_MAX, "32-bit integer; class indices"},
@@ -123,6 +123,14 @@ static float f32_round_to_odd(double value)
     return assay_f32_from_bits(bits | 1u);
 }
 
+/* Beyond the ends of the range the nearest integer is the end; NaN has none and becomes 0. */
+static int32_t s32_nearest(double value)
+{
+    if (isnan(value))
+        return 0;
+    return value <= INT32_MIN ? INT32_MIN : value >= INT32_MAX ? INT32_MAX : (int32_t)rint(value);
+}
+
 void assay_dtype_store(enum assay_dtype dtype, const double *src, void *dst, int64_t first,
                        int64_t n)
 {
@@ -153,7 +161,7 @@ void assay_dtype_store(enum assay_dtype dtype, const double *src, void *dst, int
     case ASSAY_DTYPE_S32: {
         int32_t *p = (int32_t *)dst + first;
         for (int64_t i = 0; i < n; i++)
-            p[i] = (int32_t)src[i];
+            p[i] = s32_nearest(src[i]);
         return;
     }
     default:

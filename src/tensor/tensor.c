@@ -83,6 +83,15 @@ static uint64_t load64(const unsigned char *p)
     return word;
 }
 
+/* Multiplying moves differences only upwards, and the top bit, the sign of a double, stays where it
+ * is: two signs flipped in one lane would cancel. The rotation brings the top back to the bottom.
+ */
+static uint64_t absorb(uint64_t lane, uint64_t word)
+{
+    uint64_t product = (lane ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+    return product << 29 | product >> 35;
+}
+
 uint64_t assay_tensor_checksum(const void *data, size_t bytes)
 {
     const unsigned char *p = data;
@@ -90,7 +99,7 @@ uint64_t assay_tensor_checksum(const void *data, size_t bytes)
     size_t done = 0;
     for (; done + 64 <= bytes; done += 64)
         for (int k = 0; k < 8; k++)
-            lanes[k] = (lanes[k] ^ load64(p + done + 8 * k)) * UINT64_C(0x9e3779b97f4a7c15);
+            lanes[k] = absorb(lanes[k], load64(p + done + 8 * k));
     uint64_t sum = bytes;
     for (; done < bytes; done++)
         sum = assay_rng_mix(sum ^ p[done]);

@@ -1,0 +1,40 @@
+# How everything is compiled: optimisation, sanitizers, warnings.
+
+if(ASSAY_FUZZ AND NOT ASSAY_SANITIZE)
+  set(ASSAY_SANITIZE address,undefined)
+endif()
+
+# asserts stay on: nothing in a timed region has one. Sanitized code is built for its reports.
+if(ASSAY_SANITIZE)
+  set(CMAKE_C_FLAGS_RELEASE "-O1 -g")
+else()
+  set(CMAKE_C_FLAGS_RELEASE "-O2 -g")
+endif()
+
+add_library(assay_flags INTERFACE)
+target_compile_options(assay_flags INTERFACE -fvisibility=hidden
+  -fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=)
+if(ASSAY_PORTABLE) # the same bytes wherever it is built
+  target_compile_options(assay_flags INTERFACE -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=)
+endif()
+if(ASSAY_SANITIZE)
+  set(sanitize -fsanitize=${ASSAY_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  if(ASSAY_FUZZ)
+    list(APPEND sanitize -fsanitize=fuzzer-no-link)
+  endif()
+  target_compile_options(assay_flags INTERFACE ${sanitize})
+  target_link_options(assay_flags INTERFACE ${sanitize})
+endif()
+
+add_library(assay_warnings INTERFACE)
+target_compile_options(assay_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow
+  -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wcast-qual -Wformat=2 -Wundef -Wwrite-strings
+  -Wdouble-promotion)
+if(ASSAY_WERROR)
+  target_compile_options(assay_warnings INTERFACE -Werror)
+endif()
+
+# The program's own code, but not its kernels (isa.cmake) and tests, also says each narrowing.
+add_library(assay_strict_warnings INTERFACE)
+target_compile_options(assay_strict_warnings INTERFACE -Wconversion -Wno-sign-conversion)
+target_link_libraries(assay_strict_warnings INTERFACE assay_warnings)

@@ -1,0 +1,27 @@
+# Instruction sets follow the file name: softmax_avx2.c, matmul_bf16_amx_32x32.c. Which of them may
+# run is decided at run time, so the rest of the program stays plain x86-64.
+
+set(assay_isa_avx2 -mavx2 -mfma -mf16c)
+set(assay_isa_avx512 ${assay_isa_avx2} -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512cd
+    -mprefer-vector-width=512)
+set(assay_isa_vnni -mavx512vnni)
+set(assay_isa_amx ${assay_isa_avx512} -mamx-tile -mamx-bf16 -mamx-int8)
+
+function(assay_set_isa)
+  foreach(file IN LISTS ARGN)
+    get_filename_component(name ${file} NAME_WE)
+    set(options)
+    foreach(isa avx2 avx512 vnni amx)
+      if("_${name}_" MATCHES "_${isa}_")
+        list(APPEND options ${assay_isa_${isa}})
+      endif()
+    endforeach()
+    if(options AND NOT ASSAY_SANITIZE)
+      list(APPEND options -O3)
+    endif()
+    if(file MATCHES "/src/kernel/")
+      list(APPEND options -Wno-conversion)
+    endif()
+    set_property(SOURCE ${file} APPEND PROPERTY COMPILE_OPTIONS ${options})
+  endforeach()
+endfunction()

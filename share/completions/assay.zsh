@@ -1,0 +1,68 @@
+#compdef assay
+# Completion of assay's commands, options, ops and kernels for zsh.
+
+_assay_names() { # what to list; asks the program that is being completed
+    print -r -- "$($assay_program list $1 --names 2>/dev/null)"
+}
+
+_assay_one() { # what to list, how to call it
+    local -a names=(${(f)"$(_assay_names $1)"})
+    _wanted $1 expl $2 compadd -a names
+}
+
+_assay_some() { # the same, for a list with commas
+    local -a names=(${(f)"$(_assay_names $1)"})
+    (( $#names )) && _values -s , $2 $names
+}
+
+_assay_bench() {
+    _arguments -s \
+        '*--batch=[batch sizes]:sizes' \
+        '*--seq=[sequence lengths]:sizes' \
+        '*--dim=[widths]:sizes' \
+        '*--dtype=[element types]:dtype:{_assay_some dtypes dtype}' \
+        '*--impl=[implementations]:implementation:{_assay_some implementations implementation}' \
+        '*--kernel=[exactly these kernels]:kernel:{_assay_some kernels kernel}' \
+        '--cache=[cache states]:state:_values -s , state hot cold' \
+        '--threads=[how many threads]:number' \
+        '--warmup=[how often to warm up]:number' \
+        '--iters=[how many samples]:number' \
+        '--precision=[the goal]:percent' \
+        '--budget=[time for each group]:seconds' \
+        '--seed=[of the inputs]:number' \
+        '--baseline=[what to compare with]:implementation:{_assay_one implementations implementation}' \
+        '--timeout=[time for each kernel]:seconds' \
+        '--output=[where results go]:file:_files' \
+        '--format=[of the results]:format:{_assay_one formats format}' \
+        '--resume=[finish an earlier run]:file:_files' \
+        '--in-process[no worker process]' \
+        '--quiet[results only]' \
+        '--verbose[more detail]' \
+        '--ascii[no other characters in the table]' \
+        '*--plugin=[kernels of your own]:file:_files -g "*.so"' \
+        '--max-elements=[skip what is larger]:number' \
+        '--device=[where to run]:device:{_assay_one devices device}' \
+        '--strict-device[fail where the device is missing]' \
+        '--help[all options]' \
+        '*:op:{_assay_one ops op}'
+}
+
+_assay() {
+    local assay_program=${(Q)words[1]}
+    if (( CURRENT == 2 )); then
+        _values command 'bench[measure kernels]' 'list[what there is]' 'info[this machine]' \
+            'help[of a command]' '--help[how to use assay]' '--version[which assay this is]'
+        return
+    fi
+    local command=$words[2]
+    shift words
+    (( CURRENT-- ))
+    case $command in
+    bench) _assay_bench ;;
+    list) _values what ops kernels implementations dtypes formats devices --names --help ;;
+    info) _values option --calibrate --help ;;
+    help) _values command bench list info ;;
+    esac
+}
+
+_assay "$@"

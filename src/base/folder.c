@@ -1,0 +1,183 @@
+#include "base/folder.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- which folder ---------------------------------------------------------------------------- */
+
+/* The home folder: $HOME, or what the user database says. "" when neither knows. */
+static void home_folder(struct assay_text *out)
+{
+    const char *home = getenv("HOME");
+    if (home && home[0] == '/') {
+        assay_text_add(out, home);
+        return;
+    }
+    struct passwd entry, *found = NULL;
+    char strings[4096];
+    if (getpwuid_r(getuid(), &entry, strings, sizeof strings, &found) == 0 && found &&
+        found->pw_dir && found->pw_dir[0] == '/')
+        assay_text_add(out, found->pw_dir);
+}
+
+static enum assay_status xdg_folder(const char *variable, const char *below_home,
+                                    struct assay_text *out, struct assay_error *err)
+{
+    struct assay_text base = {0};
+    const char *given = getenv(variable);
+    if (given && given[0] == '/') {
+        assay_text_add(&base, given);
+    } else {
+        home_folder(&base);
+        if (base.length)
+            assay_text_add(&base, below_home);
+    }
+    enum assay_status status = ASSAY_OK;
+    if (base.length)
+        assay_text_format(out, "%s/assay", base.data);
+    else if (!base.failed)
+        status = assay_error_set(err, ASSAY_ERR_IO, NULL,
+                                 "no home folder is known; set %s to an absolute path", variable);
+    if (base.failed || out->failed)
+        status = assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "no memory for a path");
+    assay_text_fini(&base);
+    return status;
+}
+
+enum assay_status assay_folder_cache(struct assay_text *out, struct assay_error *err)
+{
+    return xdg_folder("XDG_CACHE_HOME", "/.cache", out, err);
+}
+
+enum assay_status assay_folder_data(struct assay_text *out, struct assay_error *err)
+{
+    return xdg_folder("XDG_DATA_HOME", "/.local/share", out, err);
+}
+
+/* ---- making it ------------------------------------------------------------------------------- */
+
+static enum assay_status make_one(const char *path, struct assay_error *err)
+{
+    if (mkdir(path, 0700) == 0)
+        return ASSAY_OK;
+    /* It may be there already, also where the answer was another: a read-only or automounted file
+     * system may refuse before it looks. */
+    int problem = errno;
+    struct stat found;
+    bool exists = stat(path, &found) == 0;
+    if (exists && S_ISDIR(found.st_mode))
+        return ASSAY_OK;
+    return assay_error_set(err, ASSAY_ERR_IO, path, "cannot make this folder: %s",
+                           exists ? "it exists and is not a folder" : strerror(problem));
+}
+
+enum assay_status assay_folder_make(const char *path, struct assay_error *err)
+{
+    char *part = assay_strdup(path);
+    if (!part)
+        return assay_error_set(err, ASSAY_ERR_NOMEM, path, "no memory for a path");
+    enum assay_status status = ASSAY_OK;
+    /* Each '/' that ends a name, from the left; the first character may be the root. */
+    for (char *c = part + (part[0] != '\0'); *c && status == ASSAY_OK; c++)
+        if (*c == '/' && c[-1] != '/') {
+            *c = '\0';
+            status = make_one(part, err);
+            *c = '/';
+        }
+    if (status == ASSAY_OK)
+        status = make_one(part, err);
+    assay_free(part);
+    return status;
+}
+
+/* ---- writing a file -------------------------------------------------------------------------- */
+
+static enum assay_status write_failed(const char *path, int problem, struct assay_error *err)
+{
+    return assay_error_set(err, ASSAY_ERR_IO, path, "cannot write this file: %s",
+                           strerror(problem));
+}
+
+/* 0, or the errno of what went wrong. */
+static int write_all(int fd, const char *bytes, size_t length)
+{
+    while (length > 0) {
+        ssize_t written = write(fd, bytes, length);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0)
+            return errno;
+        bytes += written;
+        length -= (size_t)written;
+    }
+    return 0;
+}
+
+static enum assay_status write_in_place(const char *path, const void *bytes, size_t length,
+                                        struct assay_error *err)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return write_failed(path, errno, err);
+    int problem = write_all(fd, bytes, length);
+    if (close(fd) != 0 && !problem)
+        problem = errno;
+    return problem ? write_failed(path, problem, err) : ASSAY_OK;
+}
+
+/* Creates a file of its own beside `path`. Not mkstemp, whose mode 0600 would ignore the umask. */
+static int create_beside(const char *path, struct assay_text *name)
+{
+    for (int attempt = 0; attempt < 16; attempt++) {
+        assay_text_clear(name);
+        assay_text_format(name, "%s.%ld-%llx.tmp", path, (long)getpid(),
+                          (unsigned long long)assay_clock_ns());
+        if (name->failed) {
+            errno = ENOMEM;
+            return -1;
+        }
+        int fd = open(name->data, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd >= 0 || errno != EEXIST)
+            return fd;
+    }
+    return -1;
+}
+
+enum assay_status assay_folder_write_atomic(const char *path, const void *bytes, size_t length,
+                                            struct assay_error *err)
+{
+    struct stat found;
+    if (stat(path, &found) == 0 && !S_ISREG(found.st_mode))
+        return write_in_place(path, bytes, length, err);
+
+    struct assay_text name = {0};
+    enum assay_status status = ASSAY_OK;
+    int fd = create_beside(path, &name);
+    if (fd < 0) {
+        status = write_failed(path, errno, err);
+        goto cleanup;
+    }
+    int problem = write_all(fd, bytes, length);
+    if (!problem && fsync(fd) != 0) /* or a crash could leave the new name on empty contents */
+        problem = errno;
+    if (close(fd) != 0 && !problem) /* a network file system may only now say that it is full */
+        problem = errno;
+    if (!problem && rename(name.data, path) != 0)
+        problem = errno;
+    if (problem) {
+        unlink(name.data);
+        status = write_failed(path, problem, err);
+    }
+cleanup:
+    assay_text_fini(&name);
+    return status;
+}

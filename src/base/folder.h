@@ -1,0 +1,29 @@
+/* folder.h: where files live on this machine, and writing them so that a reader never sees half.
+ *
+ * Folders follow the XDG base directory specification: an environment variable counts only when it
+ * is an absolute path, otherwise the folder below the home folder is used. Nothing is created until
+ * assay_folder_make is called. */
+#ifndef ASSAY_BASE_FOLDER_H
+#define ASSAY_BASE_FOLDER_H
+
+#include "base/text.h"
+
+/* What can be measured again: $XDG_CACHE_HOME/assay, or ~/.cache/assay. Appended to `out`.
+ * ASSAY_ERR_IO when no home folder is known, ASSAY_ERR_NOMEM. */
+enum assay_status assay_folder_cache(struct assay_text *out, struct assay_error *err);
+
+/* What cannot: $XDG_DATA_HOME/assay, or ~/.local/share/assay. Appended to `out`. */
+enum assay_status assay_folder_data(struct assay_text *out, struct assay_error *err);
+
+/* Makes the folder and those above it that are missing, for this user alone (mode 0700, as XDG
+ * asks). The error names the part of the path that failed. */
+enum assay_status assay_folder_make(const char *path, struct assay_error *err);
+
+/* Puts `bytes` into the file `path`, whose folder must exist: whoever opens it, even after a crash,
+ * finds either the old contents or all of the new. Goes through a file beside it, which is removed
+ * when anything fails. What is not a regular file (a pipe, /dev/stdout) cannot be replaced and is
+ * written as it is. */
+enum assay_status assay_folder_write_atomic(const char *path, const void *bytes, size_t length,
+                                            struct assay_error *err);
+
+#endif

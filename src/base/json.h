@@ -1,0 +1,61 @@
+/* json.h: JSON values, read and written. The only place that knows which library does it.
+ *
+ * Getters never fail: a missing or wrong-typed value gives the default, so that readers say what they
+ * need and check it once. Numbers that JSON cannot write (NaN, infinities) become null, and null reads
+ * back as NaN. */
+#ifndef ASSAY_BASE_JSON_H
+#define ASSAY_BASE_JSON_H
+
+#include "base/text.h"
+
+typedef struct json_t assay_json;
+
+/* Reads one value that fills the text. The error's place is `where` with line and column. */
+assay_json *assay_json_parse(const char *text, size_t length, const char *where,
+                             struct assay_error *err);
+void assay_json_free(assay_json *value);
+
+/* Appends the value on one line, or indented by `indent` blanks when that is > 0. */
+void assay_json_write(const assay_json *value, int indent, struct assay_text *out);
+
+assay_json *assay_json_object(void);
+assay_json *assay_json_array(void);
+assay_json *assay_json_from_string(const char *text); /* bytes that are not UTF-8 become '?' */
+assay_json *assay_json_from_int(int64_t value);
+assay_json *assay_json_from_double(double value);
+assay_json *assay_json_from_bool(bool value);
+
+/* Each takes `value` over, also when it fails. A NULL container or value (no memory) is passed over. */
+void assay_json_put(assay_json *object, const char *key, assay_json *value);
+void assay_json_append(assay_json *array, assay_json *value);
+
+static inline void assay_json_put_string(assay_json *o, const char *key, const char *text)
+{
+    assay_json_put(o, key, assay_json_from_string(text));
+}
+static inline void assay_json_put_int(assay_json *o, const char *key, int64_t value)
+{
+    assay_json_put(o, key, assay_json_from_int(value));
+}
+static inline void assay_json_put_double(assay_json *o, const char *key, double value)
+{
+    assay_json_put(o, key, assay_json_from_double(value));
+}
+static inline void assay_json_put_bool(assay_json *o, const char *key, bool value)
+{
+    assay_json_put(o, key, assay_json_from_bool(value));
+}
+
+/* Borrowed from their container; NULL where there is none, and NULL containers are fine. */
+const assay_json *assay_json_get(const assay_json *object, const char *key);
+int64_t assay_json_count(const assay_json *array);
+const assay_json *assay_json_at(const assay_json *array, int64_t index);
+
+bool assay_json_is_object(const assay_json *value);
+bool assay_json_is_array(const assay_json *value);
+const char *assay_json_string(const assay_json *value, const char *otherwise);
+int64_t assay_json_int(const assay_json *value, int64_t otherwise);
+double assay_json_double(const assay_json *value, double otherwise);
+bool assay_json_bool(const assay_json *value, bool otherwise);
+
+#endif

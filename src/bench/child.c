@@ -1,0 +1,239 @@
+#include "bench/child.h"
+
+#include "bench/worker.h"
+#include "device/cpu/cpu_info.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Sanitizers reserve terabytes of address space and cannot live under a limit. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define UNDER_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define UNDER_SANITIZER 1
+#endif
+#endif
+#ifndef UNDER_SANITIZER
+#define UNDER_SANITIZER 0
+#endif
+
+bool assay_child_alive(const struct assay_child *child) { return child->pid > 0; }
+
+static void release(struct assay_child *child)
+{
+    if (child->job_fd > 0)
+        close(child->job_fd);
+    if (child->event_fd > 0)
+        close(child->event_fd);
+    if (child->watch)
+        munmap(child->watch, sizeof *child->watch);
+    assay_text_fini(&child->pending);
+    *child = (struct assay_child){0};
+}
+
+static int open_watch(struct assay_child *child)
+{
+    int fd = memfd_create("assay-watch", 0);
+    if (fd < 0 || ftruncate(fd, sizeof *child->watch) != 0)
+        return -1;
+    void *page = mmap(NULL, sizeof *child->watch, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (page == MAP_FAILED)
+        return -1;
+    child->watch = page;
+    child->watch->version = ASSAY_WATCH_VERSION;
+    atomic_store(&child->watch->variant, -1);
+    return fd;
+}
+
+/* After fork, in the child. Its standard output goes to standard error: whatever a kernel prints must
+ * not land among the results. Ctrl-C is for the supervisor, which then asks us to stop. */
+static void become_worker(const char *program, int job_fd, int event_fd, int watch_fd,
+                          int64_t memory_limit)
+{
+    char job[16], event[16], watch[16], limit[32];
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    setpgid(0, 0);
+    signal(SIGINT, SIG_IGN);
+    dup2(STDERR_FILENO, STDOUT_FILENO);
+    snprintf(job, sizeof job, "%d", job_fd);
+    snprintf(event, sizeof event, "%d", event_fd);
+    snprintf(watch, sizeof watch, "%d", watch_fd);
+    snprintf(limit, sizeof limit, "%lld", (long long)memory_limit);
+    execl(program, "assay", ASSAY_CHILD_COMMAND, job, event, watch, limit, (char *)NULL);
+    _exit(127);
+}
+
+enum assay_status assay_child_start(struct assay_child *child, const char *program,
+                                    int64_t memory_limit, struct assay_error *err)
+{
+    int jobs[2] = {-1, -1}, events[2] = {-1, -1};
+    *child = (struct assay_child){.memory_limit = memory_limit};
+    if (memory_limit <= 0)
+        child->memory_limit = (int64_t)(assay_cpu_memory_available() / 20 * 19);
+    int watch_fd = open_watch(child);
+    if (watch_fd < 0 || pipe2(jobs, O_CLOEXEC) != 0 || pipe2(events, O_CLOEXEC) != 0)
+        goto failed;
+    fcntl(jobs[0], F_SETFD, 0);
+    fcntl(events[1], F_SETFD, 0);
+    child->pid = fork();
+    if (child->pid < 0)
+        goto failed;
+    if (child->pid == 0)
+        become_worker(program, jobs[0], events[1], watch_fd, child->memory_limit);
+    close(watch_fd);
+    close(jobs[0]);
+    close(events[1]);
+    child->job_fd = jobs[1];
+    child->event_fd = events[0];
+    return ASSAY_OK;
+failed:
+    assay_error_set(err, ASSAY_ERR_IO, program, "cannot start a worker: %s", strerror(errno));
+    for (int i = 0; i < 2; i++) {
+        if (jobs[i] >= 0)
+            close(jobs[i]);
+        if (events[i] >= 0)
+            close(events[i]);
+    }
+    if (watch_fd >= 0)
+        close(watch_fd);
+    child->pid = 0;
+    release(child);
+    return ASSAY_ERR_IO;
+}
+
+enum assay_status assay_child_send(struct assay_child *child, const struct assay_job *job,
+                                   struct assay_error *err)
+{
+    struct assay_text line = {0};
+    assay_json *json = assay_job_to_json(job);
+    assay_json_write(json, 0, &line);
+    assay_json_free(json);
+    assay_text_add(&line, "\n");
+    enum assay_status status = ASSAY_OK;
+    if (line.failed)
+        status = assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+    for (size_t done = 0; status == ASSAY_OK && done < line.length;) {
+        ssize_t n = write(child->job_fd, line.data + done, line.length - done);
+        if (n > 0)
+            done += (size_t)n;
+        else if (errno != EINTR)
+            break; /* it died; reading its events will tell how */
+    }
+    assay_text_fini(&line);
+    return status;
+}
+
+static void split_lines(struct assay_child *child,
+                        void (*on_line)(void *user, const char *line, size_t length), void *user)
+{
+    char *start = child->pending.data, *end = start + child->pending.length, *newline;
+    while (start < end && (newline = memchr(start, '\n', (size_t)(end - start)))) {
+        on_line(user, start, (size_t)(newline - start));
+        start = newline + 1;
+    }
+    size_t rest = (size_t)(end - start);
+    memmove(child->pending.data, start, rest);
+    child->pending.length = rest;
+}
+
+bool assay_child_read(struct assay_child *child, int timeout_ms,
+                      void (*on_line)(void *user, const char *line, size_t length), void *user)
+{
+    struct pollfd ready = {.fd = child->event_fd, .events = POLLIN};
+    int n = poll(&ready, 1, timeout_ms);
+    if (n <= 0)
+        return n == 0 || errno == EINTR;
+    char bytes[16384];
+    ssize_t got = read(child->event_fd, bytes, sizeof bytes);
+    if (got <= 0)
+        return got < 0 && errno == EINTR;
+    assay_text_append(&child->pending, bytes, (size_t)got);
+    if (child->pending.failed)
+        return false;
+    split_lines(child, on_line, user);
+    return true;
+}
+
+int64_t assay_child_beat(const struct assay_child *child) { return atomic_load(&child->watch->beat); }
+
+void assay_child_ask_stop(struct assay_child *child) { atomic_store(&child->watch->stop, 1); }
+
+/* Near the limit when it died, or killed by the system though nobody here did it. */
+static bool ran_out_of_memory(const struct assay_child *child, const struct assay_child_end *end,
+                              bool killed_by_us)
+{
+    if (end->signal == SIGKILL && !killed_by_us)
+        return true;
+    return child->memory_limit > 0 && !killed_by_us &&
+           (double)end->peak_bytes >= 0.8 * (double)child->memory_limit;
+}
+
+void assay_child_kill(struct assay_child *child, struct assay_child_end *end)
+{
+    int status = 0;
+    struct rusage usage = {0};
+    *end = (struct assay_child_end){.variant = atomic_load(&child->watch->variant)};
+    bool killed_by_us = false;
+    pid_t gone = 0;
+    for (int i = 0; i < 20 && gone == 0; i++) { /* it may be dying already */
+        gone = wait4(child->pid, &status, WNOHANG, &usage);
+        if (gone == 0)
+            usleep(5000);
+    }
+    if (gone == 0) {
+        killed_by_us = true;
+        kill(child->pid, SIGKILL);
+        while (wait4(child->pid, &status, 0, &usage) < 0 && errno == EINTR)
+            ;
+    }
+    end->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    end->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+    end->peak_bytes = (size_t)usage.ru_maxrss * 1024;
+    end->out_of_memory = ran_out_of_memory(child, end, killed_by_us);
+    release(child);
+}
+
+void assay_child_stop(struct assay_child *child)
+{
+    if (!assay_child_alive(child))
+        return;
+    close(child->job_fd);
+    child->job_fd = 0;
+    struct assay_child_end end;
+    assay_child_kill(child, &end);
+}
+
+static void limit_memory(int64_t bytes)
+{
+    if (bytes <= 0 || UNDER_SANITIZER)
+        return;
+    struct rlimit limit = {(rlim_t)bytes, (rlim_t)bytes};
+    setrlimit(RLIMIT_DATA, &limit);
+    limit = (struct rlimit){0, 0};
+    setrlimit(RLIMIT_CORE, &limit); /* a crash is a row in a table, not a file to clean up */
+}
+
+int assay_child_main(int argc, char **argv)
+{
+    int64_t numbers[4] = {0};
+    bool ok = argc == 6;
+    for (int i = 0; i < 4 && ok; i++)
+        ok = assay_text_int64(argv[2 + i], &numbers[i]) == ASSAY_OK;
+    if (!ok) {
+        fputs("assay: a worker is started by assay itself, not by hand\n", stderr);
+        return 2;
+    }
+    limit_memory(numbers[3]);
+    return assay_worker_main((int)numbers[0], (int)numbers[1], (int)numbers[2]);
+}

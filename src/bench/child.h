@@ -1,0 +1,51 @@
+/* child.h: a worker process as the supervisor sees it: start it, send jobs, read lines, watch, end. */
+#ifndef ASSAY_BENCH_CHILD_H
+#define ASSAY_BENCH_CHILD_H
+
+#include "bench/watch.h"
+#include "record/plan.h"
+#include <sys/types.h>
+
+/* Start from {0}. */
+struct assay_child {
+    pid_t pid; /* 0: none */
+    int job_fd, event_fd;
+    struct assay_watch *watch;
+    struct assay_text pending; /* bytes of a line that is not complete yet */
+    int64_t memory_limit;
+};
+
+/* How it ended. */
+struct assay_child_end {
+    int signal, exit_code;  /* one of them */
+    size_t peak_bytes;
+    bool out_of_memory;     /* it held about all it was allowed to, or the system killed it for memory */
+    int64_t variant;        /* what it was running; -1: the harness itself */
+};
+
+/* Starts `program` as a worker that may use `memory_limit` bytes (0: what the machine has). */
+enum assay_status assay_child_start(struct assay_child *child, const char *program,
+                                    int64_t memory_limit, struct assay_error *err);
+bool assay_child_alive(const struct assay_child *child);
+enum assay_status assay_child_send(struct assay_child *child, const struct assay_job *job,
+                                   struct assay_error *err);
+
+/* Waits up to so many ms for bytes and calls on_line for each complete line. False once the worker is
+ * gone. */
+bool assay_child_read(struct assay_child *child, int timeout_ms,
+                      void (*on_line)(void *user, const char *line, size_t length), void *user);
+
+int64_t assay_child_beat(const struct assay_child *child);
+void assay_child_ask_stop(struct assay_child *child);
+
+/* Ends it by force if need be, and tells how it ended. */
+void assay_child_kill(struct assay_child *child, struct assay_child_end *end);
+/* Ends it in peace: no more jobs. */
+void assay_child_stop(struct assay_child *child);
+
+/* In the child: reads the arguments that assay_child_start passed, limits memory, and runs the
+ * worker. Returns the exit code. */
+int assay_child_main(int argc, char **argv);
+#define ASSAY_CHILD_COMMAND "--worker"
+
+#endif

@@ -1,0 +1,355 @@
+#include "bench/engine.h"
+
+#include "base/alloc.h"
+#include "base/rng.h"
+#include "stats/stats.h"
+
+#include <math.h>
+
+/* A sample is long enough that two clock readings of 20 ns are 0.02 % of it, and short enough that
+ * most samples see no interruption on a busy machine (gaps there come a few times a second). */
+static const double SAMPLE_NS = 200e3;
+/* Before each sample the lane runs untimed for so long, once at the least: the previous lane has left
+ * its own data in the caches and may have changed the clock (wide vectors take 0.3 ms to ramp up). */
+static const double PRIME_NS = 100e3;
+/* A call this long makes its own warmth; priming it would only double the cost. */
+static const double NO_PRIME_NS = 20e6;
+/* Settling: so long at the least, and at the most. */
+static const double SETTLE_LEAST_NS = 2e6, SETTLE_MOST_NS = 60e6;
+/* The figure has settled when two medians of three samples agree to this. */
+static const double SETTLED = 0.02;
+
+enum {
+    ROUNDS_LEAST = 40,   /* before precision may end the run */
+    ROUNDS_SIGNIFICANT = 8, /* the fewest that can show a difference at 99 % */
+    ROUNDS_FEWEST = 3,   /* of a lane too slow for even that */
+    ROUNDS_MOST = 20000,
+    CHECK_EVERY = 10,
+    CLOCK_EVERY_NS = 2000000,
+};
+
+struct assay_engine {
+    assay_device *device;
+    struct assay_engine_options options;
+    struct assay_engine_hooks hooks;
+    struct assay_lane *lanes;
+    int64_t n_lanes;
+    const struct assay_args *sets;
+    int64_t n_sets, next_set;
+    struct assay_rng rng;
+    int64_t *order;
+    int64_t rounds, capacity;
+    double *clocks, *scratch;
+    double clock_hz;         /* the last one read */
+    int64_t clock_read_at;
+};
+
+enum assay_status assay_engine_create(assay_device *device,
+                                      const struct assay_engine_options *options,
+                                      const struct assay_engine_hooks *hooks,
+                                      struct assay_lane *lanes, int64_t n_lanes,
+                                      const struct assay_args *sets, int64_t n_sets,
+                                      assay_engine **out, struct assay_error *err)
+{
+    assay_engine *e = assay_calloc(1, sizeof *e);
+    if (!e)
+        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+    *e = (assay_engine){
+        .device = device,
+        .options = *options,
+        .hooks = *hooks,
+        .lanes = lanes,
+        .n_lanes = n_lanes,
+        .sets = sets,
+        .n_sets = n_sets,
+        .rng = {options->seed},
+    };
+    e->order = assay_calloc((size_t)n_lanes, sizeof *e->order);
+    if (!e->order) {
+        assay_engine_destroy(e);
+        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+    }
+    for (int64_t i = 0; i < n_lanes; i++) {
+        struct assay_lane fresh = {.kernel = lanes[i].kernel, .state = lanes[i].state};
+        lanes[i] = fresh;
+        e->order[i] = i;
+    }
+    *out = e;
+    return ASSAY_OK;
+}
+
+void assay_engine_destroy(assay_engine *engine)
+{
+    if (!engine)
+        return;
+    for (int64_t i = 0; i < engine->n_lanes; i++) {
+        assay_free(engine->lanes[i].samples);
+        engine->lanes[i].samples = NULL;
+    }
+    assay_free(engine->order);
+    assay_free(engine->clocks);
+    assay_free(engine->scratch);
+    assay_free(engine);
+}
+
+int64_t assay_engine_rounds(const assay_engine *engine) { return engine->rounds; }
+const double *assay_engine_clocks(const assay_engine *engine) { return engine->clocks; }
+int64_t assay_engine_next_set(const assay_engine *engine) { return engine->next_set; }
+
+static bool stopped(const assay_engine *e) { return e->hooks.stop && e->hooks.stop(e->hooks.user); }
+
+static double now(const assay_engine *e) { return (double)e->device->driver->now_ns(e->device); }
+
+/* Runs `iters` calls of a lane, timed; the lane's status tells whether it worked. */
+static double run_lane(assay_engine *e, struct assay_lane *lane, int64_t iters)
+{
+    struct assay_work work = {
+        .iters = iters, .first = e->next_set, .n_sets = e->n_sets, .sets = e->sets};
+    struct assay_timing timing = {0};
+    if (e->hooks.step)
+        e->hooks.step(e->hooks.user, lane - e->lanes);
+    lane->status = e->device->driver->time(e->device, lane->kernel, lane->state, &work, &timing);
+    e->next_set = (e->next_set + iters) % e->n_sets;
+    return timing.device_ns;
+}
+
+static int64_t calls_within(double ns, double call_ns)
+{
+    double calls = ceil(ns / (call_ns > 0.01 ? call_ns : 0.01));
+    return calls < 1 ? 1 : calls > 1e9 ? (int64_t)1e9 : (int64_t)calls;
+}
+
+/* A sample must also be 1000 times the clock's own cost: two readings. */
+static double sample_length(const assay_engine *e)
+{
+    double least = 2000 * e->options.timer_ns;
+    return least > SAMPLE_NS ? least : SAMPLE_NS;
+}
+
+/* Doubles the number of calls until they are long enough to time, and sets `iters` from it. The first
+ * call pays for page faults and code, so it only counts where it is too long to repeat lightly. */
+static void choose_iters(assay_engine *e, struct assay_lane *lane)
+{
+    int64_t iters = 1;
+    double ns = run_lane(e, lane, 1);
+    bool enough = ns >= NO_PRIME_NS;
+    while (!enough && lane->status == ASSAY_OK && !stopped(e)) {
+        ns = run_lane(e, lane, iters);
+        enough = ns >= sample_length(e) / 2 || iters > (int64_t)5e8;
+        if (!enough)
+            iters *= 2;
+    }
+    lane->call_ns = ns / (double)iters;
+    lane->iters = calls_within(sample_length(e), lane->call_ns);
+}
+
+static double median3(const double *v)
+{
+    double a = v[0], b = v[1], c = v[2];
+    return fmax(fmin(a, b), fmin(fmax(a, b), c));
+}
+
+/* Samples until the figure has stopped moving: the median of the last three agrees with that of the
+ * three before. */
+static void settle(assay_engine *e, struct assay_lane *lane)
+{
+    double recent[6] = {0}, spent = 0;
+    int64_t taken = 0;
+    while (lane->status == ASSAY_OK && spent < SETTLE_MOST_NS && !stopped(e)) {
+        double ns = run_lane(e, lane, lane->iters);
+        spent += ns;
+        recent[taken++ % 6] = ns / (double)lane->iters;
+        if (taken < 6 || taken % 3 != 0)
+            continue;
+        double a = median3(recent), b = median3(recent + 3);
+        lane->call_ns = taken % 6 == 0 ? b : a;
+        if (fabs(a - b) <= SETTLED * b && spent >= SETTLE_LEAST_NS)
+            break;
+    }
+    lane->iters = calls_within(sample_length(e), lane->call_ns);
+}
+
+static void warm_up(assay_engine *e, struct assay_lane *lane)
+{
+    choose_iters(e, lane);
+    if (e->options.warmup > 0) {
+        for (int64_t i = 0; i < e->options.warmup && lane->status == ASSAY_OK && !stopped(e); i++)
+            run_lane(e, lane, 1);
+    } else if (lane->call_ns < SETTLE_MOST_NS) {
+        settle(e, lane);
+    }
+}
+
+static enum assay_status reserve_round(assay_engine *e, struct assay_error *err)
+{
+    if (e->rounds < e->capacity)
+        return ASSAY_OK;
+    int64_t capacity = e->capacity ? e->capacity * 2 : 256;
+    bool ok = true;
+    for (int64_t i = 0; i < e->n_lanes; i++) {
+        double *samples = assay_realloc(e->lanes[i].samples, (size_t)capacity, sizeof *samples);
+        ok = ok && samples;
+        if (samples)
+            e->lanes[i].samples = samples;
+    }
+    double *clocks = assay_realloc(e->clocks, (size_t)capacity, sizeof *clocks);
+    if (clocks)
+        e->clocks = clocks;
+    double *scratch = assay_realloc(e->scratch, (size_t)capacity * 2, sizeof *scratch);
+    if (scratch)
+        e->scratch = scratch;
+    if (!ok || !clocks || !scratch)
+        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+    e->capacity = capacity;
+    return ASSAY_OK;
+}
+
+/* Fisher and Yates. */
+static void shuffle(assay_engine *e)
+{
+    for (int64_t i = e->n_lanes - 1; i > 0; i--) {
+        int64_t j = assay_rng_below(&e->rng, i + 1);
+        int64_t held = e->order[i];
+        e->order[i] = e->order[j];
+        e->order[j] = held;
+    }
+}
+
+/* How many samples a lane takes even when it has used up its share of the budget. */
+static int64_t least_samples(const assay_engine *e, const struct assay_lane *lane)
+{
+    bool hopeless = lane->call_ns * ROUNDS_SIGNIFICANT > 4 * e->options.budget_ns;
+    return hopeless ? ROUNDS_FEWEST : ROUNDS_SIGNIFICANT;
+}
+
+/* A lane much slower than the others would eat the whole budget: once it has had its share, it rests. */
+static bool rests(const assay_engine *e, const struct assay_lane *lane)
+{
+    if (lane->status != ASSAY_OK)
+        return true;
+    if (e->options.rounds > 0)
+        return false;
+    double share = e->options.budget_ns / (double)e->n_lanes;
+    return lane->spent_ns >= share && lane->taken >= least_samples(e, lane);
+}
+
+static void prime(assay_engine *e, struct assay_lane *lane)
+{
+    if (lane->call_ns >= NO_PRIME_NS)
+        return;
+    int64_t calls = calls_within(PRIME_NS, lane->call_ns);
+    run_lane(e, lane, calls < lane->iters ? calls : lane->iters);
+}
+
+static double take_sample(assay_engine *e, struct assay_lane *lane)
+{
+    struct assay_disturbance before, after;
+    double start = now(e);
+    prime(e, lane);
+    if (lane->status != ASSAY_OK)
+        return (double)NAN;
+    e->device->driver->disturbance(e->device, &before);
+    double ns = run_lane(e, lane, lane->iters);
+    e->device->driver->disturbance(e->device, &after);
+    lane->spent_ns += now(e) - start;
+    if (lane->status != ASSAY_OK)
+        return (double)NAN;
+    lane->taken++;
+    lane->context_switches += after.context_switches != before.context_switches;
+    lane->near_floor += ns < 3 * e->options.floor_ns;
+    return ns / (double)lane->iters;
+}
+
+/* Reading the clock takes some 20 us: often enough to see it move, seldom enough not to matter. */
+static double read_clock(assay_engine *e)
+{
+    int64_t at = e->device->driver->now_ns(e->device);
+    if (e->rounds == 0 || at - e->clock_read_at >= CLOCK_EVERY_NS) {
+        e->clock_hz = e->device->driver->clock_hz(e->device);
+        e->clock_read_at = at;
+    }
+    return e->clock_hz;
+}
+
+static enum assay_status run_round(assay_engine *e, struct assay_error *err)
+{
+    enum assay_status status = reserve_round(e, err);
+    if (status != ASSAY_OK)
+        return status;
+    for (int64_t i = 0; i < e->n_lanes; i++)
+        e->lanes[i].samples[e->rounds] = (double)NAN;
+    e->clocks[e->rounds] = read_clock(e);
+    shuffle(e);
+    for (int64_t i = 0; i < e->n_lanes; i++) {
+        struct assay_lane *lane = &e->lanes[e->order[i]];
+        if (!rests(e, lane))
+            lane->samples[e->rounds] = take_sample(e, lane);
+        if (stopped(e))
+            break;
+    }
+    e->rounds++;
+    return ASSAY_OK;
+}
+
+static double ratio_precision(assay_engine *e, const struct assay_lane *lane)
+{
+    struct assay_ratio ratio;
+    assay_stats_ratio(e->lanes[e->options.baseline].samples, lane->samples, e->rounds, e->scratch,
+                      &ratio);
+    return ratio.n < 6 ? (double)INFINITY : ratio.ci_frac;
+}
+
+/* Is this lane known well enough, alone and against the baseline? */
+static bool is_precise(assay_engine *e, int64_t index)
+{
+    struct assay_lane *lane = &e->lanes[index];
+    double goal = e->options.precision;
+    if (!(assay_stats_precision(lane->samples, e->rounds, e->scratch) <= goal))
+        return false;
+    int64_t baseline = e->options.baseline;
+    if (baseline < 0 || baseline == index)
+        return true;
+    /* A resting baseline gives no more ratios: waiting for them would waste the budget. */
+    return rests(e, &e->lanes[baseline]) || ratio_precision(e, lane) <= goal;
+}
+
+static bool all_done(assay_engine *e)
+{
+    bool done = true;
+    for (int64_t i = 0; i < e->n_lanes; i++) {
+        e->lanes[i].precise = is_precise(e, i);
+        done = done && (e->lanes[i].precise || rests(e, &e->lanes[i]));
+    }
+    return done;
+}
+
+static bool all_rest(const assay_engine *e)
+{
+    for (int64_t i = 0; i < e->n_lanes; i++)
+        if (!rests(e, &e->lanes[i]))
+            return false;
+    return true;
+}
+
+static bool finished(assay_engine *e)
+{
+    if (e->options.rounds > 0)
+        return e->rounds >= e->options.rounds || all_rest(e);
+    if (e->rounds >= ROUNDS_MOST || all_rest(e))
+        return true;
+    return e->rounds >= ROUNDS_LEAST && e->rounds % CHECK_EVERY == 0 && all_done(e);
+}
+
+enum assay_status assay_engine_run(assay_engine *e, struct assay_error *err)
+{
+    enum assay_status status = ASSAY_OK;
+    for (int64_t i = 0; i < e->n_lanes && !stopped(e); i++)
+        warm_up(e, &e->lanes[i]);
+    while (status == ASSAY_OK && !stopped(e) && !finished(e))
+        status = run_round(e, err);
+    if (status == ASSAY_OK && e->rounds > 0)
+        all_done(e); /* brings `precise` up to date */
+    if (status == ASSAY_OK && stopped(e))
+        status = assay_error_set(err, ASSAY_ERR_INTERRUPTED, NULL, "interrupted");
+    return status;
+}

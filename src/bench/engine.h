@@ -1,0 +1,65 @@
+/* engine.h: rounds of samples. Knows lanes (a kernel ready to run) and a device's clock, and nothing
+ * of ops, processes or reports.
+ *
+ * In each round every lane is sampled once, in a random order, so that drift of the clock and noise
+ * from neighbours hit all lanes alike and the ratio within a round is fair. Rounds go on until the
+ * interval of every lane's median, and of every ratio to the baseline, is within the goal, or the
+ * budget is spent. docs/measuring.md gives the reasons for each number here. */
+#ifndef ASSAY_BENCH_ENGINE_H
+#define ASSAY_BENCH_ENGINE_H
+
+#include "device/device.h"
+
+struct assay_engine_options {
+    double precision;        /* goal: half of the 95 % interval over the median */
+    double budget_ns;        /* for all lanes together */
+    int64_t warmup, rounds;  /* fixed numbers; 0: settle, and stop by precision or budget */
+    uint64_t seed;           /* of the order within the rounds */
+    double timer_ns;         /* cost of one clock reading */
+    double floor_ns;         /* samples below three times this are counted */
+    int64_t baseline;        /* a lane, or -1 */
+};
+
+/* One contender. The caller sets the first block, the engine the second. */
+struct assay_lane {
+    const struct assay_kernel *kernel;
+    void *state;
+
+    enum assay_status status;  /* what run last returned; a lane that fails is left out from then on */
+    int64_t iters;             /* calls in a sample */
+    double call_ns;            /* the estimate from warming up */
+    double *samples;           /* one a round, ns per call; NaN where the lane sat out */
+    int64_t taken;             /* samples that are numbers */
+    double spent_ns;
+    int64_t context_switches, near_floor;
+    bool precise;
+};
+
+/* What the caller wants to hear of. Both optional. */
+struct assay_engine_hooks {
+    void *user;
+    void (*step)(void *user, int64_t lane); /* before every call into a kernel */
+    bool (*stop)(void *user);               /* true: finish this sample and return */
+};
+
+typedef struct assay_engine assay_engine;
+
+/* `lanes` stay the caller's and must outlive the engine. `sets` as in struct assay_work. */
+enum assay_status assay_engine_create(assay_device *device,
+                                      const struct assay_engine_options *options,
+                                      const struct assay_engine_hooks *hooks,
+                                      struct assay_lane *lanes, int64_t n_lanes,
+                                      const struct assay_args *sets, int64_t n_sets,
+                                      assay_engine **out, struct assay_error *err);
+void assay_engine_destroy(assay_engine *engine);
+
+/* Warms up, then measures. ASSAY_ERR_INTERRUPTED when stop() said so: what was sampled stays. */
+enum assay_status assay_engine_run(assay_engine *engine, struct assay_error *err);
+
+int64_t assay_engine_rounds(const assay_engine *engine);
+/* The clock in each round's middle, Hz; zeros where it cannot be read. */
+const double *assay_engine_clocks(const assay_engine *engine);
+/* The set the next sample starts with. */
+int64_t assay_engine_next_set(const assay_engine *engine);
+
+#endif

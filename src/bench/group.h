@@ -1,0 +1,43 @@
+/* group.h: one group from job to records: choose contenders, build operands, set up, verify, measure,
+ * verify again. Runs in the process it is called in; worker.h puts it into a child. */
+#ifndef ASSAY_BENCH_GROUP_H
+#define ASSAY_BENCH_GROUP_H
+
+#include "device/device.h"
+#include "kernel/kernel.h"
+#include "record/plan.h"
+#include "record/record.h"
+
+enum { ASSAY_MAX_VARIANTS = 64 };
+
+/* What the caller hears while a group is measured. */
+struct assay_group_hooks {
+    void *user;
+    /* Once, before any kernel runs: everyone who may appear, in the order of `variant`. */
+    void (*contenders)(void *user, const struct assay_contender *contenders, int64_t n);
+    /* Before every call into a kernel (variant >= 0) or into the harness's own slow work (-1). */
+    void (*step)(void *user, int64_t variant);
+    bool (*stop)(void *user);
+    void (*record)(void *user, const struct assay_record *record);
+};
+
+/* Everything a group needs that outlives it. */
+struct assay_bench {
+    assay_device *device;
+    assay_kernel_registry *registry;
+    struct assay_ceilings ceilings; /* zero levels: not known, no percentages */
+    bool recalibrated;              /* ceilings were measured again because a record beat them */
+};
+
+/* Calls hooks->record once for each contender, or once for the group where it cannot be measured at
+ * all. A failure return is the harness's own; kernels' failures are records. ASSAY_ERR_INTERRUPTED
+ * when stop() said so: records then hold what there is. */
+enum assay_status assay_group_run(struct assay_bench *bench, const struct assay_job *job,
+                                  const struct assay_group_hooks *hooks, struct assay_error *err);
+
+/* A record of this job with everything filled in that does not need measuring. Also for the
+ * supervisor, whose worker did not live to write one. */
+void assay_group_record(const struct assay_job *job, int64_t variant, const char *kernel,
+                        const char *implementation, struct assay_record *out);
+
+#endif

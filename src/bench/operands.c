@@ -1,0 +1,257 @@
+#include "bench/operands.h"
+
+#include "base/alloc.h"
+
+#include <string.h>
+
+/* Every tensor has this many guard bytes before and behind it at the least. */
+enum { GUARD = 64, MAX_TENSORS = ASSAY_MAX_INPUTS + ASSAY_MAX_OUTPUTS, PAGE = 4096 };
+enum { GUARD_BYTE = 0xa5, POISON_BYTE = 0xff };
+
+/* Where the tensors of one set lie, from the set's start. */
+struct layout {
+    int32_t n;
+    size_t offset[MAX_TENSORS], bytes[MAX_TENSORS];
+    size_t stride; /* from one set to the next */
+};
+
+struct assay_operands {
+    assay_device *device;
+    struct assay_problem problem;
+    struct layout layout;
+    char *base;
+    size_t total_bytes;
+    int64_t n_sets;
+    uint64_t checksums[ASSAY_MAX_INPUTS];
+    struct assay_args *sets;
+    void **pointers; /* n_sets times the tensors, that `sets` points into */
+};
+
+static size_t round_up(size_t value, size_t to) { return (value + to - 1) / to * to; }
+
+/* Loads and stores whose addresses agree in the low 12 bits look dependent to the CPU. Large tensors
+ * therefore start at different places within a page: each 3072 bytes (so, minus 1024) further than
+ * the one before, which keeps a store stream well behind the load stream it would collide with. */
+static struct layout lay_out(const struct assay_problem *problem)
+{
+    struct layout layout = {.n = problem->n_inputs + problem->n_outputs};
+    size_t at = 0;
+    for (int32_t i = 0; i < layout.n; i++) {
+        const struct assay_tensor *tensor = i < problem->n_inputs
+                                                ? &problem->inputs[i]
+                                                : &problem->outputs[i - problem->n_inputs];
+        layout.bytes[i] = assay_tensor_bytes(tensor);
+        at = round_up(at + GUARD, 64);
+        if (layout.bytes[i] >= 16 * PAGE)
+            at = round_up(at, PAGE) + (size_t)i * 3072 % PAGE;
+        layout.offset[i] = at;
+        at += layout.bytes[i];
+    }
+    layout.stride = round_up(at + GUARD, 64);
+    if (layout.stride >= 16 * PAGE)
+        layout.stride = round_up(layout.stride, PAGE);
+    return layout;
+}
+
+size_t assay_operands_bytes(const struct assay_problem *problem, int64_t n_sets)
+{
+    size_t bytes;
+    if (__builtin_mul_overflow(lay_out(problem).stride, (size_t)n_sets, &bytes))
+        return SIZE_MAX;
+    return bytes;
+}
+
+int64_t assay_operands_cold_sets(const struct assay_problem *problem, size_t cache_bytes)
+{
+    enum { MOST = 1 << 17 }; /* tiny tensors: the bookkeeping of a set must not outweigh it */
+    size_t stride = lay_out(problem).stride;
+    int64_t sets = (int64_t)(2 * cache_bytes / stride) + 2;
+    return sets > MOST ? MOST : sets;
+}
+
+static void *tensor_at(const assay_operands *o, int64_t set, int32_t tensor)
+{
+    return o->base + (size_t)set * o->layout.stride + o->layout.offset[tensor];
+}
+
+/* The bytes between two tensors of a set: [start, end). `gap` 0 is before the first tensor. */
+static void gap_at(const assay_operands *o, int64_t set, int32_t gap, char **start, char **end)
+{
+    const struct layout *l = &o->layout;
+    char *base = o->base + (size_t)set * l->stride;
+    *start = gap == 0 ? base : base + l->offset[gap - 1] + l->bytes[gap - 1];
+    *end = gap == l->n ? base + l->stride : base + l->offset[gap];
+}
+
+static void write_guards(assay_operands *o, int64_t set)
+{
+    for (int32_t gap = 0; gap <= o->layout.n; gap++) {
+        char *start, *end;
+        gap_at(o, set, gap, &start, &end);
+        memset(start, GUARD_BYTE, (size_t)(end - start));
+    }
+}
+
+static void bind_set(assay_operands *o, int64_t set)
+{
+    void **own = o->pointers + set * o->layout.n;
+    for (int32_t i = 0; i < o->layout.n; i++)
+        own[i] = tensor_at(o, set, i);
+    o->sets[set].in = (const void *const *)own;
+    o->sets[set].out = own + o->problem.n_inputs;
+}
+
+static void fill_sets(assay_operands *o, const struct assay_op *op, uint64_t seed)
+{
+    for (int32_t i = 0; i < o->problem.n_inputs; i++) {
+        assay_op_fill(op, &o->problem, i, tensor_at(o, 0, i), seed);
+        o->checksums[i] = assay_tensor_checksum(tensor_at(o, 0, i), o->layout.bytes[i]);
+    }
+#pragma omp parallel for schedule(static)
+    for (int64_t set = 0; set < o->n_sets; set++) {
+        for (int32_t i = 0; i < o->problem.n_inputs && set > 0; i++)
+            memcpy(tensor_at(o, set, i), tensor_at(o, 0, i), o->layout.bytes[i]);
+        write_guards(o, set);
+        assay_operands_poison(o, set);
+        bind_set(o, set);
+    }
+}
+
+enum assay_status assay_operands_create(assay_device *device, const struct assay_op *op,
+                                        const struct assay_problem *problem, uint64_t seed,
+                                        int64_t n_sets, assay_operands **out,
+                                        struct assay_error *err)
+{
+    enum assay_status status = ASSAY_ERR_NOMEM;
+    assay_operands *o = assay_calloc(1, sizeof *o);
+    if (!o)
+        goto cleanup;
+    o->device = device;
+    o->problem = *problem;
+    o->layout = lay_out(problem);
+    o->n_sets = n_sets;
+    o->total_bytes = assay_operands_bytes(problem, n_sets);
+    o->sets = assay_calloc((size_t)n_sets, sizeof *o->sets);
+    o->pointers = assay_calloc((size_t)n_sets * (size_t)o->layout.n, sizeof *o->pointers);
+    if (!o->sets || !o->pointers)
+        goto cleanup;
+    void *base = NULL;
+    status = assay_device_alloc(device, o->total_bytes, &base, err);
+    if (status != ASSAY_OK)
+        goto cleanup;
+    o->base = base;
+    fill_sets(o, op, seed);
+    *out = o;
+    o = NULL;
+cleanup:
+    assay_operands_destroy(o);
+    if (status == ASSAY_ERR_NOMEM)
+        assay_error_set(err, status, NULL, "out of memory");
+    return status;
+}
+
+void assay_operands_destroy(assay_operands *operands)
+{
+    if (!operands)
+        return;
+    assay_device_free(operands->device, operands->base, operands->total_bytes);
+    assay_free(operands->sets);
+    assay_free(operands->pointers);
+    assay_free(operands);
+}
+
+const struct assay_args *assay_operands_sets(const assay_operands *o) { return o->sets; }
+int64_t assay_operands_n_sets(const assay_operands *o) { return o->n_sets; }
+
+void assay_operands_poison(assay_operands *o, int64_t set)
+{
+    for (int32_t i = o->problem.n_inputs; i < o->layout.n; i++)
+        memset(tensor_at(o, set, i), POISON_BYTE, o->layout.bytes[i]);
+}
+
+/* The first byte in [start, end) that is not a guard byte, or NULL. */
+static const char *broken_guard(const char *start, const char *end)
+{
+    for (const char *c = start; c < end; c++)
+        if ((unsigned char)*c != GUARD_BYTE)
+            return c;
+    return NULL;
+}
+
+static enum assay_status check_guards(const assay_operands *o, int64_t set, struct assay_error *why)
+{
+    for (int32_t gap = 0; gap <= o->layout.n; gap++) {
+        char *start, *end;
+        gap_at(o, set, gap, &start, &end);
+        const char *broken = broken_guard(start, end);
+        if (broken && gap > 0)
+            return assay_error_set(why, ASSAY_ERR_CORRUPT, NULL,
+                                   "wrote out of bounds: %lld bytes past the end of %s %d",
+                                   (long long)(broken - start) + 1,
+                                   gap <= o->problem.n_inputs ? "input" : "output",
+                                   gap <= o->problem.n_inputs ? gap - 1
+                                                              : gap - 1 - o->problem.n_inputs);
+        if (broken)
+            return assay_error_set(why, ASSAY_ERR_CORRUPT, NULL,
+                                   "wrote out of bounds: %lld bytes before the first tensor",
+                                   (long long)(end - broken));
+    }
+    return ASSAY_OK;
+}
+
+static enum assay_status check_inputs(const assay_operands *o, int64_t set, struct assay_error *why)
+{
+    for (int32_t i = 0; i < o->problem.n_inputs; i++)
+        if (assay_tensor_checksum(tensor_at(o, set, i), o->layout.bytes[i]) != o->checksums[i])
+            return assay_error_set(why, ASSAY_ERR_CORRUPT, NULL, "changed input %d", i);
+    return ASSAY_OK;
+}
+
+/* Elements that still hold the poison, and the first of them. */
+static int64_t count_unwritten(const unsigned char *data, int64_t count, size_t size, int64_t *first)
+{
+    static const unsigned char poison[8] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+    int64_t unwritten = 0;
+    for (int64_t i = count - 1; i >= 0; i--)
+        if (data[(size_t)i * size] == POISON_BYTE && memcmp(data + (size_t)i * size, poison, size) == 0) {
+            unwritten++;
+            *first = i;
+        }
+    return unwritten;
+}
+
+static enum assay_status check_written(const assay_operands *o, int64_t set, struct assay_error *why)
+{
+    for (int32_t i = 0; i < o->problem.n_outputs; i++) {
+        const struct assay_tensor *t = &o->problem.outputs[i];
+        int64_t count = assay_tensor_count(t), first = -1;
+        int64_t unwritten = count_unwritten(tensor_at(o, set, o->problem.n_inputs + i), count,
+                                            assay_dtype_bytes(t->dtype), &first);
+        if (unwritten)
+            return assay_error_set(why, ASSAY_ERR_CORRUPT, NULL,
+                                   "left %lld of %lld elements of output %d unwritten, first at %lld",
+                                   (long long)unwritten, (long long)count, i, (long long)first);
+    }
+    return ASSAY_OK;
+}
+
+enum assay_status assay_operands_check(const assay_operands *o, int64_t set, struct assay_error *why)
+{
+    enum assay_status status = check_guards(o, set, why);
+    if (status == ASSAY_OK)
+        status = check_inputs(o, set, why);
+    if (status == ASSAY_OK)
+        status = check_written(o, set, why);
+    return status;
+}
+
+enum assay_status assay_operands_check_all(const assay_operands *o, struct assay_error *why)
+{
+    enum assay_status status = ASSAY_OK;
+    for (int64_t set = 0; set < o->n_sets && status == ASSAY_OK; set++) {
+        status = check_guards(o, set, why);
+        if (status == ASSAY_OK)
+            status = check_inputs(o, set, why);
+    }
+    return status;
+}

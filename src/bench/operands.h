@@ -1,0 +1,39 @@
+/* operands.h: the tensors a group is measured on: filled from the seed, guarded on both sides, copied
+ * as often as a cold measurement needs, and checked for what a kernel must not do to them. */
+#ifndef ASSAY_BENCH_OPERANDS_H
+#define ASSAY_BENCH_OPERANDS_H
+
+#include "device/device.h"
+#include "op/op.h"
+
+typedef struct assay_operands assay_operands;
+
+/* Bytes that `n_sets` sets take, guards and padding included. */
+size_t assay_operands_bytes(const struct assay_problem *problem, int64_t n_sets);
+
+/* How many sets it takes to rotate through more than twice `cache_bytes`; at least 2. */
+int64_t assay_operands_cold_sets(const struct assay_problem *problem, size_t cache_bytes);
+
+/* Fills set 0 from the seed and copies it to the others. */
+enum assay_status assay_operands_create(assay_device *device, const struct assay_op *op,
+                                        const struct assay_problem *problem, uint64_t seed,
+                                        int64_t n_sets, assay_operands **out,
+                                        struct assay_error *err);
+void assay_operands_destroy(assay_operands *operands);
+
+/* The sets, for struct assay_work. */
+const struct assay_args *assay_operands_sets(const assay_operands *operands);
+int64_t assay_operands_n_sets(const assay_operands *operands);
+
+/* Fills the outputs of a set with a pattern that is NaN in every float type. */
+void assay_operands_poison(assay_operands *operands, int64_t set);
+
+/* What a kernel must not have done to a set: changed an input, written outside an output, left an
+ * output unwritten (only checked after a poison). ASSAY_OK, or ASSAY_ERR_CORRUPT with a sentence. */
+enum assay_status assay_operands_check(const assay_operands *operands, int64_t set,
+                                       struct assay_error *why);
+
+/* The guards and inputs of every set, for after a cold measurement. */
+enum assay_status assay_operands_check_all(const assay_operands *operands, struct assay_error *why);
+
+#endif

@@ -1,0 +1,300 @@
+#include "bench/supervisor.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "bench/child.h"
+#include "bench/worker.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+/* How long a worker may take to come to rest after it was asked to stop. */
+static const double STOP_GRACE_S = 10;
+
+/* The group being measured, gathered from the worker's events. */
+struct attempt {
+    struct assay_record *records;
+    int64_t n_records;
+    char (*names)[2][64]; /* kernel and implementation of each contender */
+    int64_t n_names;
+    bool done, failed;
+    char failure[512];
+    enum assay_status failure_status;
+};
+
+struct supervisor {
+    const struct assay_plan *plan;
+    const struct assay_supervisor_options *options;
+    struct assay_child child;
+    struct attempt attempt;
+    struct assay_record lost[ASSAY_MAX_VARIANTS]; /* of variants that took a worker with them */
+    int64_t n_lost;
+};
+
+static void take_contenders(struct attempt *a, const assay_json *list)
+{
+    a->n_names = 0;
+    for (int64_t i = 0; i < assay_json_count(list) && i < ASSAY_MAX_VARIANTS; i++) {
+        const assay_json *one = assay_json_at(list, i);
+        snprintf(a->names[i][0], 64, "%s", assay_json_string(assay_json_get(one, "kernel"), "?"));
+        snprintf(a->names[i][1], 64, "%s",
+                 assay_json_string(assay_json_get(one, "implementation"), "?"));
+        a->n_names++;
+    }
+}
+
+static void take_failure(struct attempt *a, enum assay_status status, const char *text)
+{
+    a->failed = true;
+    a->failure_status = status;
+    snprintf(a->failure, sizeof a->failure, "%s", text);
+}
+
+/* One line from the worker. */
+static void take_event(struct supervisor *s, const char *line, size_t length)
+{
+    struct attempt *a = &s->attempt;
+    struct assay_error err = {0};
+    assay_json *json = assay_json_parse(line, length, "worker", &err);
+    const char *name = assay_json_string(assay_json_get(json, "event"), "");
+    if (strcmp(name, "note") == 0) {
+        s->options->note(s->options->user, assay_json_string(assay_json_get(json, "text"), ""));
+    } else if (strcmp(name, "contenders") == 0) {
+        take_contenders(a, assay_json_get(json, "contenders"));
+    } else if (strcmp(name, "record") == 0 && a->n_records < ASSAY_MAX_VARIANTS) {
+        if (assay_record_from_json(assay_json_get(json, "record"), &a->records[a->n_records], &err) ==
+            ASSAY_OK)
+            a->n_records++;
+        else
+            take_failure(a, ASSAY_ERR_CORRUPT, err.message);
+    } else if (strcmp(name, "done") == 0) {
+        a->done = true;
+    } else if (strcmp(name, "error") == 0) {
+        take_failure(a, (enum assay_status)assay_json_int(assay_json_get(json, "status"), 0),
+                     assay_json_string(assay_json_get(json, "text"), "it did not say why"));
+    } else {
+        take_failure(a, ASSAY_ERR_CORRUPT, "the worker wrote something that is not an event");
+    }
+    assay_json_free(json);
+}
+
+static void on_line(void *user, const char *line, size_t length) { take_event(user, line, length); }
+
+/* How a worker's end is told: outcome and reason. */
+static enum assay_outcome outcome_of_end(const struct assay_child_end *end, bool timed_out,
+                                         double timeout_s, char *reason, size_t size)
+{
+    if (timed_out) {
+        snprintf(reason, size, "no answer within %g s (--timeout)", timeout_s);
+        return ASSAY_OUTCOME_TIMEOUT;
+    }
+    if (end->out_of_memory) {
+        char held[32];
+        assay_text_bytes((double)end->peak_bytes, held, sizeof held);
+        snprintf(reason, size, "the worker ended holding %s", held);
+        return ASSAY_OUTCOME_OUT_OF_MEMORY;
+    }
+    if (end->signal)
+        snprintf(reason, size, "SIG%s", sigabbrev_np(end->signal) ? sigabbrev_np(end->signal) : "?");
+    else
+        snprintf(reason, size, "it ended the process with exit code %d", end->exit_code);
+    return ASSAY_OUTCOME_CRASHED;
+}
+
+/* The worker is gone. Whose fault was it? False where it was no kernel's: the group cannot go on. */
+static bool blame(struct supervisor *s, struct assay_job *job, const struct assay_child_end *end,
+                  bool timed_out)
+{
+    char reason[128];
+    enum assay_outcome outcome =
+        outcome_of_end(end, timed_out, job->settings.timeout_s, reason, sizeof reason);
+    int64_t variant = end->variant;
+    bool known = variant >= 0 && variant < s->attempt.n_names && s->n_lost < ASSAY_MAX_VARIANTS;
+    struct assay_record *record = &s->lost[s->n_lost < ASSAY_MAX_VARIANTS ? s->n_lost : 0];
+    assay_group_record(job, s->n_lost, known ? s->attempt.names[variant][0] : "",
+                       known ? s->attempt.names[variant][1] : "", record);
+    record->outcome = outcome;
+    snprintf(record->reason, sizeof record->reason, "%s%s", reason,
+             known ? "" : ", while preparing the group");
+    s->n_lost++;
+    return known && assay_strings_add(&job->exclude, s->attempt.names[variant][0]) == ASSAY_OK;
+}
+
+/* Reads events until the group is done, the worker dies, hangs, or the user loses patience. */
+static bool await(struct supervisor *s, const struct assay_job *job, bool *timed_out)
+{
+    int64_t seen = -1, since = assay_clock_ns(), stop_asked = 0;
+    while (!s->attempt.done && !s->attempt.failed) {
+        if (!assay_child_read(&s->child, 200, on_line, s))
+            return false;
+        int64_t now = assay_clock_ns(), beat = assay_child_beat(&s->child);
+        if (s->options->idle)
+            s->options->idle(s->options->user);
+        int stop = s->options->stop ? s->options->stop(s->options->user) : 0;
+        if (stop && !stop_asked) {
+            assay_child_ask_stop(&s->child);
+            stop_asked = now;
+        }
+        if (stop >= 2 || (stop_asked && (double)(now - stop_asked) > STOP_GRACE_S * 1e9))
+            return false;
+        if (beat != seen) {
+            seen = beat;
+            since = now;
+        } else if ((double)(now - since) > job->settings.timeout_s * 1e9) {
+            *timed_out = true;
+            return false;
+        }
+    }
+    return true;
+}
+
+static enum assay_status run_in_child(struct supervisor *s, struct assay_job *job,
+                                      struct assay_error *err)
+{
+    for (;;) {
+        bool timed_out = false;
+        struct assay_child_end end;
+        enum assay_status status = ASSAY_OK;
+        s->attempt.n_records = s->attempt.n_names = 0;
+        s->attempt.done = s->attempt.failed = false;
+        if (!assay_child_alive(&s->child))
+            status = assay_child_start(&s->child, s->options->program, job->settings.memory_limit, err);
+        if (status == ASSAY_OK)
+            status = assay_child_send(&s->child, job, err);
+        if (status != ASSAY_OK)
+            return status;
+        if (await(s, job, &timed_out))
+            return ASSAY_OK;
+        assay_child_kill(&s->child, &end);
+        if (s->options->stop && s->options->stop(s->options->user))
+            return assay_error_set(err, ASSAY_ERR_INTERRUPTED, NULL, "interrupted");
+        if (!blame(s, job, &end, timed_out))
+            return ASSAY_OK;
+    }
+}
+
+/* The same without a child: for debuggers, and for programs that use the library. */
+
+static void local_note(void *user, const char *text)
+{
+    struct supervisor *s = user;
+    s->options->note(s->options->user, text);
+}
+
+static void local_contenders(void *user, const struct assay_contender *contenders, int64_t n)
+{
+    (void)user, (void)contenders, (void)n;
+}
+
+static void local_record(void *user, const struct assay_record *record)
+{
+    struct attempt *a = &((struct supervisor *)user)->attempt;
+    if (a->n_records < ASSAY_MAX_VARIANTS)
+        a->records[a->n_records++] = *record;
+}
+
+static bool local_stop(void *user)
+{
+    const struct assay_supervisor_options *options = ((struct supervisor *)user)->options;
+    return options->stop && options->stop(options->user);
+}
+
+static enum assay_status run_here(struct supervisor *s, const struct assay_job *job,
+                                  assay_worker *worker, struct assay_error *err)
+{
+    struct assay_worker_events events = {.user = s,
+                                         .note = local_note,
+                                         .contenders = local_contenders,
+                                         .record = local_record,
+                                         .stop = local_stop};
+    s->attempt.n_records = 0;
+    enum assay_status status = assay_worker_run(worker, job, &events, err);
+    return status == ASSAY_ERR_INTERRUPTED ? ASSAY_OK : status;
+}
+
+static enum assay_status deliver(struct supervisor *s, int64_t group, struct assay_error *err)
+{
+    struct attempt *a = &s->attempt;
+    for (int64_t i = 0; i < s->n_lost && a->n_records < ASSAY_MAX_VARIANTS; i++)
+        a->records[a->n_records++] = s->lost[i];
+    for (int64_t i = 0; i < a->n_records; i++)
+        a->records[i].variant = i;
+    s->n_lost = 0;
+    if (a->n_records == 0)
+        return ASSAY_OK;
+    return s->options->group(s->options->user, group, a->records, a->n_records, err);
+}
+
+static void skip_over_limit(struct supervisor *s, const struct assay_job *job)
+{
+    struct assay_record *record = &s->attempt.records[0];
+    assay_group_record(job, 0, "", "", record);
+    record->outcome = ASSAY_OUTCOME_SKIPPED;
+    snprintf(record->reason, sizeof record->reason,
+             "over the limit of %lld elements (--max-elements)", (long long)s->plan->max_elements);
+    s->attempt.n_records = 1;
+}
+
+static enum assay_status run_group(struct supervisor *s, int64_t index, assay_worker *worker,
+                                   struct assay_error *err)
+{
+    struct assay_job job = {.group_index = index, .group = s->plan->groups[index]};
+    enum assay_status status = assay_settings_copy(&s->plan->settings, &job.settings);
+    if (s->options->start)
+        s->options->start(s->options->user, index);
+    if (status != ASSAY_OK)
+        assay_error_set(err, status, NULL, "out of memory");
+    else if (job.group.over_limit)
+        skip_over_limit(s, &job);
+    else if (worker)
+        status = run_here(s, &job, worker, err);
+    else
+        status = run_in_child(s, &job, err);
+    if (status == ASSAY_OK && s->attempt.failed)
+        status = assay_error_set(err, s->attempt.failure_status, NULL, "%s", s->attempt.failure);
+    assay_job_fini(&job);
+    if (status == ASSAY_OK)
+        status = deliver(s, index, err);
+    return status;
+}
+
+enum assay_status assay_supervise(const struct assay_plan *plan,
+                                  const struct assay_supervisor_options *options,
+                                  struct assay_error *err)
+{
+    enum assay_status status = ASSAY_ERR_NOMEM;
+    struct assay_watch watch = {.version = ASSAY_WATCH_VERSION};
+    assay_worker *worker = NULL;
+    struct supervisor *s = assay_calloc(1, sizeof *s);
+    if (!s)
+        goto cleanup;
+    s->plan = plan;
+    s->options = options;
+    s->attempt.records = assay_calloc(ASSAY_MAX_VARIANTS, sizeof *s->attempt.records);
+    s->attempt.names = assay_calloc(ASSAY_MAX_VARIANTS, sizeof *s->attempt.names);
+    if (!options->program)
+        worker = assay_worker_create(&watch);
+    if (!s->attempt.records || !s->attempt.names || (!options->program && !worker))
+        goto cleanup;
+    status = ASSAY_OK;
+    for (int64_t i = 0; i < plan->n_groups && status == ASSAY_OK; i++) {
+        if (options->skip && options->skip(options->user, i))
+            continue;
+        if (options->stop && options->stop(options->user))
+            status = assay_error_set(err, ASSAY_ERR_INTERRUPTED, NULL, "interrupted");
+        else
+            status = run_group(s, i, worker, err);
+    }
+cleanup:
+    if (status == ASSAY_ERR_NOMEM)
+        assay_error_set(err, status, NULL, "out of memory");
+    if (s) {
+        assay_child_stop(&s->child);
+        assay_free(s->attempt.records);
+        assay_free(s->attempt.names);
+    }
+    assay_worker_destroy(worker);
+    assay_free(s);
+    return status;
+}

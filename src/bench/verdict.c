@@ -1,0 +1,156 @@
+#include "bench/verdict.h"
+
+#include "base/alloc.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* A clock this far off the median of the run counts as a change. */
+static const double CLOCK_CHANGE = 0.02;
+/* The ceiling's own uncertainty: a figure must beat it by this before it is called impossible. */
+static const double CEILING_MARGIN = 1.25;
+/* Work a few times larger than a cache still finds part of itself there: for the question of what is
+ * possible (not for the efficiency) it is treated as so many times smaller. */
+static const double CACHE_OVERLAP = 4;
+
+static int64_t gather(const double *samples, int64_t rounds, double *out)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < rounds; i++)
+        if (!isnan(samples[i]))
+            out[n++] = samples[i];
+    return n;
+}
+
+static void note_clock(const struct assay_verdict_input *in, double *scratch,
+                       struct assay_measurement *out)
+{
+    int64_t n = gather(in->clocks, in->rounds, scratch);
+    if (n == 0)
+        return;
+    assay_stats_sort(scratch, n);
+    out->clock_hz = assay_stats_quantile(scratch, n, 0.5);
+    for (int64_t i = 0; i < in->rounds; i++)
+        out->clock_changes += fabs(in->clocks[i] - out->clock_hz) > CLOCK_CHANGE * out->clock_hz;
+}
+
+/* The lane with the least median; it and all that are not significantly slower are `fastest`. */
+static bool is_fastest(const struct assay_verdict_input *in, int64_t lane, double *scratch)
+{
+    double best_ns = (double)INFINITY;
+    int64_t best = -1;
+    for (int64_t i = 0; i < in->n_lanes; i++) {
+        int64_t n = gather(in->lanes[i].samples, in->rounds, scratch);
+        if (n == 0)
+            continue;
+        assay_stats_sort(scratch, n);
+        double median = assay_stats_quantile(scratch, n, 0.5);
+        if (median < best_ns) {
+            best_ns = median;
+            best = i;
+        }
+    }
+    if (best == lane || best < 0)
+        return best == lane;
+    struct assay_ratio ratio;
+    assay_stats_ratio(in->lanes[best].samples, in->lanes[lane].samples, in->rounds, scratch, &ratio);
+    return ratio.n >= 8 && !ratio.significant;
+}
+
+static void apply_ceiling(const struct assay_verdict_input *in, struct assay_measurement *out)
+{
+    if (in->bench->ceilings.n_levels == 0)
+        return;
+    struct assay_ceiling_time ceiling =
+        assay_ceiling_time(&in->bench->ceilings, in->bytes_read, in->bytes_written, in->flops,
+                           in->working_set, in->cold);
+    out->ceiling_ns = ceiling.ns;
+    out->efficiency = out->time.median > 0 ? ceiling.ns / out->time.median : 0;
+    snprintf(out->bound, sizeof out->bound, "%s", ceiling.bound);
+}
+
+void assay_verdict_measurement(const struct assay_verdict_input *in, int64_t lane_index,
+                               struct assay_measurement *out)
+{
+    const struct assay_lane *lane = &in->lanes[lane_index];
+    *out = (struct assay_measurement){0};
+    double *scratch = assay_calloc((size_t)in->rounds * 2, sizeof *scratch);
+    double *samples = scratch ? scratch + in->rounds : NULL;
+    int64_t n = scratch && lane->samples ? gather(lane->samples, in->rounds, samples) : 0;
+    if (n > 0) {
+        out->measured = true;
+        out->iters = lane->iters;
+        out->precise = lane->precise;
+        out->context_switches = lane->context_switches;
+        out->near_floor = lane->near_floor;
+        assay_stats_summarise(samples, n, scratch, &out->time);
+        if (out->time.median > 0) {
+            out->bytes_per_s = (in->bytes_read + in->bytes_written) / (out->time.median * 1e-9);
+            out->flops_per_s = in->flops / (out->time.median * 1e-9);
+        }
+        if (in->baseline >= 0 && in->baseline != lane_index) {
+            assay_stats_ratio(in->lanes[in->baseline].samples, lane->samples, in->rounds, scratch,
+                              &out->ratio);
+            out->has_ratio = out->ratio.n > 0;
+        }
+        out->fastest = is_fastest(in, lane_index, scratch);
+        note_clock(in, scratch, out);
+        apply_ceiling(in, out);
+    }
+    assay_free(scratch);
+}
+
+/* The least time this work can take, on the generous side. */
+static double least_possible_ns(const struct assay_verdict_input *in)
+{
+    if (in->bench->ceilings.n_levels == 0)
+        return 0;
+    return assay_ceiling_time(&in->bench->ceilings, in->bytes_read, in->bytes_written, in->flops,
+                              in->working_set / CACHE_OVERLAP, in->cold)
+               .ns /
+           CEILING_MARGIN;
+}
+
+static void raise_to(double *held, double other)
+{
+    if (other > *held)
+        *held = other;
+}
+
+/* Measures the ceilings once more and keeps the higher of each; once per process. */
+static void recalibrate(struct assay_bench *bench)
+{
+    struct assay_ceilings again;
+    if (bench->recalibrated || !bench->device->driver->calibrate)
+        return;
+    bench->recalibrated = true;
+    if (bench->device->driver->calibrate(bench->device, &again, NULL) != ASSAY_OK)
+        return;
+    struct assay_ceilings *held = &bench->ceilings;
+    for (int32_t i = 0; i < held->n_levels && i < again.n_levels; i++) {
+        raise_to(&held->levels[i].read, again.levels[i].read);
+        raise_to(&held->levels[i].write, again.levels[i].write);
+        raise_to(&held->levels[i].copy, again.levels[i].copy);
+    }
+    raise_to(&held->flops_f32, again.flops_f32);
+    assay_ceilings_save(held, NULL); /* not remembering it costs time later, nothing else */
+}
+
+bool assay_verdict_possible(const struct assay_verdict_input *in,
+                            struct assay_measurement *measurement, char *reason, size_t size)
+{
+    double slow_end = measurement->time.median_ci.hi;
+    if (!measurement->measured || slow_end >= least_possible_ns(in))
+        return true;
+    recalibrate(in->bench);
+    apply_ceiling(in, measurement);
+    double least = least_possible_ns(in);
+    if (slow_end >= least)
+        return true;
+    char got[32], bound[32];
+    assay_text_time(measurement->time.median, got, sizeof got);
+    assay_text_time(least, bound, sizeof bound);
+    snprintf(reason, size, "%s is faster than this machine can be (%s at the least, bound by %s)", got,
+             bound, measurement->bound);
+    return false;
+}

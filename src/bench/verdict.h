@@ -1,0 +1,29 @@
+/* verdict.h: from samples to a measurement: statistics, ratio to the baseline, share of the ceiling,
+ * and whether the figure is possible at all. */
+#ifndef ASSAY_BENCH_VERDICT_H
+#define ASSAY_BENCH_VERDICT_H
+
+#include "bench/engine.h"
+#include "bench/group.h"
+
+struct assay_verdict_input {
+    const struct assay_lane *lanes;
+    int64_t n_lanes, rounds;
+    const double *clocks;
+    int64_t baseline; /* a lane, or -1 */
+    double bytes_read, bytes_written, flops, working_set;
+    bool cold;
+    struct assay_bench *bench;
+};
+
+/* A lane without samples gives a measurement that is not `measured`. */
+void assay_verdict_measurement(const struct assay_verdict_input *input, int64_t lane,
+                               struct assay_measurement *out);
+
+/* False where even the slow end of the interval beats what the machine can do; `reason` says by how
+ * much. A ceiling that is beaten is measured once more before anyone is accused: it may have been
+ * taken on a busy machine. `measurement` is brought up to date when that raises the ceiling. */
+bool assay_verdict_possible(const struct assay_verdict_input *input,
+                            struct assay_measurement *measurement, char *reason, size_t size);
+
+#endif

@@ -1,0 +1,172 @@
+#include "bench/verify.h"
+
+#include "base/alloc.h"
+#include "base/rng.h"
+
+/* A piece of a row that the reference covers; its values start at `at`. */
+struct piece {
+    int64_t row, first, n, at;
+};
+
+struct assay_reference {
+    struct assay_tolerance tolerance;
+    enum assay_dtype dtype;
+    int64_t row_length, total; /* of the output */
+    struct piece *pieces;
+    int64_t n_pieces, n_values;
+    double *values;
+};
+
+enum { PIECE = 1024, LONG_ROW_PIECES = 4 };
+
+/* How much of a row one piece takes. A row is computed as a whole for some ops, so a row too long to
+ * be covered gets few large pieces, not many small ones. */
+static int64_t piece_length(int64_t row_length, int64_t most)
+{
+    if (row_length <= most / LONG_ROW_PIECES)
+        return row_length < PIECE ? row_length : PIECE;
+    return most / LONG_ROW_PIECES;
+}
+
+static void add_piece(assay_reference *r, int64_t index, int64_t per_row, int64_t length)
+{
+    int64_t first = index % per_row * length;
+    int64_t n = r->row_length - first < length ? r->row_length - first : length;
+    r->pieces[r->n_pieces++] =
+        (struct piece){.row = index / per_row, .first = first, .n = n, .at = r->n_values};
+    r->n_values += n;
+}
+
+/* A random piece of the i-th of `chosen` equal stretches; the very first and last are always taken. */
+static int64_t random_piece(struct assay_rng *rng, int64_t i, int64_t chosen, int64_t in_all)
+{
+    if (i == 0 || i == chosen - 1)
+        return i == 0 ? 0 : in_all - 1;
+    int64_t from = in_all * i / chosen, to = in_all * (i + 1) / chosen;
+    return from + assay_rng_below(rng, to - from);
+}
+
+static void choose_pieces(assay_reference *r, int64_t length, int64_t per_row, int64_t in_all,
+                          int64_t chosen, uint64_t seed)
+{
+    struct assay_rng rng = {seed ^ UINT64_C(0x7665726966790000)};
+    for (int64_t i = 0; i < chosen; i++)
+        add_piece(r, chosen < in_all ? random_piece(&rng, i, chosen, in_all) : i, per_row, length);
+}
+
+static void compute_values(assay_reference *r, const struct assay_op *op,
+                           const struct assay_problem *problem, const void *const *in)
+{
+    if (r->n_pieces == 1) { /* the op may use threads itself */
+        const struct piece *p = &r->pieces[0];
+        op->reference(problem, in, p->row, p->first, p->n, r->values);
+        return;
+    }
+#pragma omp parallel for schedule(dynamic, 16)
+    for (int64_t i = 0; i < r->n_pieces; i++) {
+        const struct piece *p = &r->pieces[i];
+        op->reference(problem, in, p->row, p->first, p->n, r->values + p->at);
+    }
+}
+
+enum assay_status assay_reference_create(const struct assay_op *op,
+                                         const struct assay_problem *problem, const void *const *in,
+                                         uint64_t seed, int64_t most, assay_reference **out,
+                                         struct assay_error *err)
+{
+    assay_reference *r = assay_calloc(1, sizeof *r);
+    if (!r)
+        goto no_memory;
+    r->tolerance = op->tolerance(problem);
+    r->dtype = problem->outputs[0].dtype;
+    r->row_length = assay_op_row_length(problem);
+    r->total = assay_tensor_count(&problem->outputs[0]);
+    int64_t length = piece_length(r->row_length, most);
+    int64_t per_row = (r->row_length + length - 1) / length;
+    int64_t in_all = per_row * assay_op_rows(problem);
+    int64_t chosen = r->total <= most ? in_all : most / length;
+    if (chosen > in_all)
+        chosen = in_all;
+    r->pieces = assay_calloc((size_t)chosen, sizeof *r->pieces);
+    r->values = assay_calloc((size_t)(chosen * length), sizeof *r->values);
+    if (!r->pieces || !r->values)
+        goto no_memory;
+    choose_pieces(r, length, per_row, in_all, chosen, seed);
+    compute_values(r, op, problem, in);
+    *out = r;
+    return ASSAY_OK;
+no_memory:
+    assay_reference_destroy(r);
+    return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+}
+
+void assay_reference_destroy(assay_reference *reference)
+{
+    if (!reference)
+        return;
+    assay_free(reference->pieces);
+    assay_free(reference->values);
+    assay_free(reference);
+}
+
+int64_t assay_reference_compared(const assay_reference *r) { return r->n_values; }
+int64_t assay_reference_of(const assay_reference *r) { return r->total; }
+
+void assay_reference_compare(const assay_reference *r, const void *got, struct assay_comparison *out)
+{
+    assay_comparison_init(out, r->tolerance);
+    for (int64_t i = 0; i < r->n_pieces; i++) {
+        const struct piece *p = &r->pieces[i];
+        assay_comparison_add(out, r->dtype, got, p->row * r->row_length + p->first,
+                             r->values + p->at, p->n);
+    }
+}
+
+/* Would this made-up answer, value i of which is wrong(r, i), pass? */
+static bool passes(const assay_reference *r, double (*wrong)(const assay_reference *, int64_t))
+{
+    struct assay_comparison comparison;
+    assay_comparison_init(&comparison, r->tolerance);
+    for (int64_t i = 0; i < r->n_values && comparison.mismatches == 0; i++) {
+        double value = wrong(r, i);
+        assay_comparison_add(&comparison, ASSAY_DTYPE_F64, &value, 0, r->values + i, 1);
+    }
+    return comparison.mismatches == 0;
+}
+
+static double zero(const assay_reference *r, int64_t i)
+{
+    (void)r, (void)i;
+    return 0;
+}
+
+static double unwritten(const assay_reference *r, int64_t i)
+{
+    (void)r, (void)i;
+    return (double)NAN;
+}
+
+static double reversed(const assay_reference *r, int64_t i) { return r->values[r->n_values - 1 - i]; }
+
+/* A permutation that changes nothing (all values the same) is no wrong answer. */
+static bool reversal_differs(const assay_reference *r)
+{
+    for (int64_t i = 0; i < r->n_values; i++)
+        if (!(r->values[i] == reversed(r, i)))
+            return true;
+    return false;
+}
+
+enum assay_status assay_reference_controls(const assay_reference *r, struct assay_error *why)
+{
+    if (passes(r, zero))
+        return assay_error_set(why, ASSAY_UNSUPPORTED, NULL,
+                               "an answer of all zeros would pass the check");
+    if (passes(r, unwritten))
+        return assay_error_set(why, ASSAY_UNSUPPORTED, NULL,
+                               "an output that was never written would pass the check");
+    if (reversal_differs(r) && passes(r, reversed))
+        return assay_error_set(why, ASSAY_UNSUPPORTED, NULL,
+                               "the right values in the wrong order would pass the check");
+    return ASSAY_OK;
+}

@@ -1,0 +1,35 @@
+/* verify.h: is the answer right? The reference of a problem, computed once in double on the whole
+ * output or on a seeded part of it, and comparisons of kernels' outputs with it.
+ *
+ * The check checks itself: answers that are known to be wrong (zeros, an output nobody wrote, a
+ * permuted result) must be rejected, or the problem cannot tell right from wrong. */
+#ifndef ASSAY_BENCH_VERIFY_H
+#define ASSAY_BENCH_VERIFY_H
+
+#include "op/op.h"
+
+typedef struct assay_reference assay_reference;
+
+/* Elements of the output that are compared at the most; larger outputs are compared in part. */
+#define ASSAY_VERIFY_MOST (INT64_C(1) << 20)
+
+enum assay_status assay_reference_create(const struct assay_op *op,
+                                         const struct assay_problem *problem, const void *const *in,
+                                         uint64_t seed, int64_t most, assay_reference **out,
+                                         struct assay_error *err);
+void assay_reference_destroy(assay_reference *reference);
+
+/* Elements compared, and how many the output has. */
+int64_t assay_reference_compared(const assay_reference *reference);
+int64_t assay_reference_of(const assay_reference *reference);
+
+/* Compares output 0 with the reference. */
+void assay_reference_compare(const assay_reference *reference, const void *got,
+                             struct assay_comparison *out);
+
+/* Do the known-wrong answers fail? ASSAY_OK, or ASSAY_UNSUPPORTED with a sentence that says which
+ * wrong answer would have passed. */
+enum assay_status assay_reference_controls(const assay_reference *reference,
+                                           struct assay_error *why);
+
+#endif

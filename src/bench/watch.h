@@ -1,0 +1,19 @@
+/* watch.h: a page shared by supervisor and worker: which variant is running, a beat that shows life,
+ * and the wish to stop. Written with plain stores once a sample; what a dead worker last wrote stays
+ * readable. */
+#ifndef ASSAY_BENCH_WATCH_H
+#define ASSAY_BENCH_WATCH_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define ASSAY_WATCH_VERSION 1
+
+struct assay_watch {
+    uint32_t version;
+    _Atomic int32_t stop;    /* supervisor: finish the current sample and report */
+    _Atomic int64_t beat;    /* worker: grows with every step */
+    _Atomic int64_t variant; /* worker: whose kernel runs; -1: the harness itself */
+};
+
+#endif

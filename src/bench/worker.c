@@ -1,0 +1,273 @@
+#include "bench/worker.h"
+
+#include "base/alloc.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+struct assay_worker {
+    struct assay_watch *watch;
+    struct assay_bench bench;
+    struct assay_strings plugins; /* loaded so far */
+    char device[32];              /* open now */
+};
+
+assay_worker *assay_worker_create(struct assay_watch *watch)
+{
+    assay_worker *worker = assay_calloc(1, sizeof *worker);
+    if (!worker)
+        return NULL;
+    worker->watch = watch;
+    worker->bench.registry = assay_kernel_registry_create();
+    if (!worker->bench.registry) {
+        assay_worker_destroy(worker);
+        return NULL;
+    }
+    return worker;
+}
+
+void assay_worker_destroy(assay_worker *worker)
+{
+    if (!worker)
+        return;
+    assay_device_close(worker->bench.device);
+    assay_kernel_registry_destroy(worker->bench.registry);
+    assay_strings_fini(&worker->plugins);
+    assay_free(worker);
+}
+
+static void beat(assay_worker *worker, int64_t variant)
+{
+    atomic_store_explicit(&worker->watch->variant, variant, memory_order_relaxed);
+    atomic_fetch_add_explicit(&worker->watch->beat, 1, memory_order_relaxed);
+}
+
+static enum assay_status load_plugins(assay_worker *worker, const struct assay_strings *plugins,
+                                      struct assay_error *err)
+{
+    enum assay_status status = ASSAY_OK;
+    for (int64_t i = 0; i < plugins->n && status == ASSAY_OK; i++) {
+        if (assay_strings_have(&worker->plugins, plugins->items[i]))
+            continue;
+        status = assay_kernel_add_plugin(worker->bench.registry, plugins->items[i], err);
+        if (status == ASSAY_OK)
+            status = assay_strings_add(&worker->plugins, plugins->items[i]);
+    }
+    return status;
+}
+
+/* With the plug-ins loaded, every name that was asked for must be known. */
+static enum assay_status check_names(assay_worker *worker, const struct assay_settings *s,
+                                     struct assay_error *err)
+{
+    const char *baseline[1] = {s->baseline};
+    struct assay_kernel_choice choice = {
+        .implementations = (const char *const *)s->implementations.items,
+        .n_implementations = s->implementations.n,
+        .kernels = (const char *const *)s->kernels.items,
+        .n_kernels = s->kernels.n,
+    };
+    struct assay_kernel_choice base = {.implementations = baseline,
+                                       .n_implementations = s->baseline[0] ? 1 : 0};
+    enum assay_status status = assay_kernel_check_choice(worker->bench.registry, &choice, err);
+    if (status == ASSAY_OK)
+        status = assay_kernel_check_choice(worker->bench.registry, &base, err);
+    return status;
+}
+
+/* Ceilings from the cache folder, or measured now. Without them there are no percentages, but
+ * everything else works. */
+static void load_ceilings(assay_worker *worker, const struct assay_worker_events *events)
+{
+    assay_device *device = worker->bench.device;
+    struct assay_device_info info;
+    device->driver->describe(device, &info);
+    if (assay_ceilings_load(info.name, device->threads, &worker->bench.ceilings, NULL) == ASSAY_OK)
+        return;
+    worker->bench.ceilings = (struct assay_ceilings){0};
+    if (!device->driver->calibrate)
+        return;
+    events->note(events->user, "measuring this machine's ceilings, once (a few seconds)");
+    if (device->driver->calibrate(device, &worker->bench.ceilings, NULL) != ASSAY_OK)
+        worker->bench.ceilings = (struct assay_ceilings){0};
+    else if (assay_ceilings_save(&worker->bench.ceilings, NULL) != ASSAY_OK)
+        events->note(events->user, "the ceilings cannot be remembered: the cache folder is not writable");
+    beat(worker, -1);
+}
+
+static enum assay_status open_device(assay_worker *worker, const struct assay_settings *settings,
+                                     const struct assay_worker_events *events,
+                                     struct assay_error *err)
+{
+    assay_device *device = worker->bench.device;
+    if (device && device->threads == settings->threads &&
+        strcmp(worker->device, settings->device) == 0)
+        return ASSAY_OK;
+    assay_device_close(device);
+    worker->bench.device = NULL;
+    const struct assay_device_driver *driver;
+    int32_t index;
+    enum assay_status status = assay_device_parse(settings->device, &driver, &index, err);
+    if (status == ASSAY_OK)
+        status = assay_device_open(driver, index, settings->threads, &worker->bench.device, err);
+    if (status != ASSAY_OK)
+        return status;
+    snprintf(worker->device, sizeof worker->device, "%s", settings->device);
+    load_ceilings(worker, events);
+    return ASSAY_OK;
+}
+
+/* The group's hooks pass on to the events and the shared page. */
+struct relay {
+    assay_worker *worker;
+    const struct assay_worker_events *events;
+};
+
+static void relay_contenders(void *user, const struct assay_contender *contenders, int64_t n)
+{
+    struct relay *relay = user;
+    relay->events->contenders(relay->events->user, contenders, n);
+}
+
+static void relay_step(void *user, int64_t variant) { beat(((struct relay *)user)->worker, variant); }
+
+static bool relay_stop(void *user)
+{
+    struct relay *relay = user;
+    if (relay->events->stop && relay->events->stop(relay->events->user))
+        return true;
+    return atomic_load_explicit(&relay->worker->watch->stop, memory_order_relaxed) != 0;
+}
+
+static void relay_record(void *user, const struct assay_record *record)
+{
+    struct relay *relay = user;
+    relay->events->record(relay->events->user, record);
+}
+
+enum assay_status assay_worker_run(assay_worker *worker, const struct assay_job *job,
+                                   const struct assay_worker_events *events,
+                                   struct assay_error *err)
+{
+    struct relay relay = {worker, events};
+    struct assay_group_hooks hooks = {.user = &relay,
+                                      .contenders = relay_contenders,
+                                      .step = relay_step,
+                                      .stop = relay_stop,
+                                      .record = relay_record};
+    beat(worker, -1);
+    enum assay_status status = load_plugins(worker, &job->settings.plugins, err);
+    if (status == ASSAY_OK)
+        status = check_names(worker, &job->settings, err);
+    if (status == ASSAY_OK)
+        status = open_device(worker, &job->settings, events, err);
+    if (status == ASSAY_OK)
+        status = assay_group_run(&worker->bench, job, &hooks, err);
+    return status;
+}
+
+/* Events as lines on a descriptor. */
+
+static void send_line(int fd, assay_json *json)
+{
+    struct assay_text line = {0};
+    assay_json_write(json, 0, &line);
+    assay_text_add(&line, "\n");
+    assay_json_free(json);
+    for (size_t done = 0; !line.failed && done < line.length;) {
+        ssize_t n = write(fd, line.data + done, line.length - done);
+        if (n <= 0)
+            break; /* the supervisor is gone, and so will we be */
+        done += (size_t)n;
+    }
+    assay_text_fini(&line);
+}
+
+static assay_json *event(const char *name)
+{
+    assay_json *json = assay_json_object();
+    assay_json_put_string(json, "event", name);
+    return json;
+}
+
+static void send_note(void *user, const char *text)
+{
+    assay_json *json = event("note");
+    assay_json_put_string(json, "text", text);
+    send_line(*(const int *)user, json);
+}
+
+static void send_contenders(void *user, const struct assay_contender *contenders, int64_t n)
+{
+    assay_json *json = event("contenders"), *list = assay_json_array();
+    for (int64_t i = 0; i < n; i++) {
+        assay_json *one = assay_json_object();
+        assay_json_put_string(one, "kernel", contenders[i].kernel->name);
+        assay_json_put_string(one, "implementation", contenders[i].kernel->implementation);
+        assay_json_append(list, one);
+    }
+    assay_json_put(json, "contenders", list);
+    send_line(*(const int *)user, json);
+}
+
+static void send_record(void *user, const struct assay_record *record)
+{
+    assay_json *json = event("record");
+    assay_json_put(json, "record", assay_record_to_json(record));
+    send_line(*(const int *)user, json);
+}
+
+static void send_end(int fd, enum assay_status status, const struct assay_error *err)
+{
+    bool fine = status == ASSAY_OK || status == ASSAY_ERR_INTERRUPTED;
+    assay_json *json = event(fine ? "done" : "error");
+    if (!fine) {
+        char text[700];
+        assay_error_format(err, text, sizeof text);
+        assay_json_put_int(json, "status", status);
+        assay_json_put_string(json, "text", text[0] ? text : assay_status_name(status));
+    }
+    send_line(fd, json);
+}
+
+static void handle_line(assay_worker *worker, const char *line, size_t length, int event_fd)
+{
+    struct assay_error err = {0};
+    struct assay_job job = {0};
+    struct assay_worker_events events = {.user = &event_fd,
+                                         .note = send_note,
+                                         .contenders = send_contenders,
+                                         .record = send_record};
+    assay_json *json = assay_json_parse(line, length, "job", &err);
+    enum assay_status status =
+        json ? assay_job_from_json(json, &job, &err) : ASSAY_ERR_CORRUPT;
+    assay_json_free(json);
+    if (status == ASSAY_OK)
+        status = assay_worker_run(worker, &job, &events, &err);
+    assay_job_fini(&job);
+    send_end(event_fd, status, &err);
+}
+
+int assay_worker_main(int job_fd, int event_fd, int watch_fd)
+{
+    struct assay_watch *watch =
+        mmap(NULL, sizeof *watch, PROT_READ | PROT_WRITE, MAP_SHARED, watch_fd, 0);
+    FILE *jobs = fdopen(job_fd, "r");
+    if (watch == MAP_FAILED || !jobs || watch->version != ASSAY_WATCH_VERSION) {
+        fputs("assay: a worker is started by assay itself, not by hand\n", stderr);
+        return 2;
+    }
+    assay_worker *worker = assay_worker_create(watch);
+    char *line = NULL;
+    size_t capacity = 0;
+    ssize_t length;
+    while (worker && (length = getline(&line, &capacity, jobs)) > 0)
+        handle_line(worker, line, (size_t)length, event_fd);
+    free(line);
+    assay_worker_destroy(worker);
+    fclose(jobs);
+    return worker ? 0 : 1;
+}

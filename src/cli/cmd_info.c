@@ -1,0 +1,121 @@
+/* assay info: this machine, and what it can do. */
+#include "cli/command.h"
+#include "cli/version.h"
+#include "config/options.h"
+#include "device/cpu/cpu_info.h"
+#include "device/device.h"
+
+#include <stdio.h>
+#include <sys/utsname.h>
+#include <time.h>
+
+struct info_config {
+    int64_t threads;
+    bool calibrate, help;
+};
+
+static const struct assay_option option_rows[] = {
+    {"calibrate", 0, ASSAY_OPTION_FLAG, offsetof(struct info_config, calibrate), NULL,
+     "measure the ceilings anew and remember them", 0, 0},
+    {"threads", 't', ASSAY_OPTION_INT, offsetof(struct info_config, threads), "N",
+     "ceilings for so many threads (default: all cores)", 1, 4096},
+    {"help", 'h', ASSAY_OPTION_FLAG, offsetof(struct info_config, help), NULL, "this text", 0, 0},
+    {0},
+};
+
+static const struct assay_option_table table = {.options = option_rows, .words_offset = -1};
+
+static void print_machine(void)
+{
+    const struct assay_cpu_info *cpu = assay_cpu_info();
+    struct utsname os;
+    char isa[256], memory[32], available[32];
+    uname(&os);
+    assay_cpu_isa_text(cpu->isa, isa, sizeof isa);
+    assay_text_bytes((double)cpu->memory_bytes, memory, sizeof memory);
+    assay_text_bytes((double)assay_cpu_memory_available(), available, sizeof available);
+    printf("assay        %s\n", ASSAY_VERSION);
+    printf("system       %s %s %s\n", os.sysname, os.release, os.machine);
+    printf("cpu          %s (%s family %d model %d)%s\n", cpu->model, cpu->vendor, cpu->family,
+           cpu->model_number, cpu->hypervisor ? ", in a virtual machine" : "");
+    printf("cores        %d for this process\n", cpu->cores);
+    printf("instructions %s\n", isa[0] ? isa : "portable only");
+    if (cpu->amx_leaf_hidden)
+        printf("             the hypervisor hides CPUID leaf 0x1D: libraries may fail to set up AMX\n");
+    printf("caches       L1 %zu KiB and L2 %zu KiB a core, last level %zu KiB\n",
+           cpu->l1d_bytes / 1024, cpu->l2_bytes / 1024, cpu->llc_bytes / 1024);
+    printf("memory       %s, %s available\n", memory, available);
+}
+
+static void print_ceilings(const struct assay_ceilings *c)
+{
+    char when[32];
+    time_t at = (time_t)c->measured_at;
+    struct tm utc;
+    gmtime_r(&at, &utc);
+    strftime(when, sizeof when, "%Y-%m-%d %H:%M UTC", &utc);
+    printf("clock        %.2f GHz\n", c->clock_hz * 1e-9);
+    printf("\nceilings with %d thread%s, measured %s\n", c->threads, c->threads == 1 ? "" : "s", when);
+    printf("  %-8s %12s %12s %12s\n", "", "read GB/s", "write GB/s", "copy GB/s");
+    for (int32_t i = 0; i < c->n_levels; i++)
+        printf("  %-8s %12.1f %12.1f %12.1f\n", c->levels[i].name, c->levels[i].read * 1e-9,
+               c->levels[i].write * 1e-9, c->levels[i].copy * 1e-9);
+    printf("  f32 fused multiply-add %.0f GFLOP/s\n", c->flops_f32 * 1e-9);
+    printf("floor        %.0f ns for a sample around nothing, %.0f ns for one reading of the clock\n",
+           c->floor_ns, c->timer_ns);
+}
+
+static int measure(const struct info_config *config)
+{
+    struct assay_error err = {0};
+    const struct assay_device_driver *driver = assay_device_at(0);
+    assay_device *device = NULL;
+    struct assay_device_info info;
+    struct assay_ceilings ceilings;
+    if (assay_device_open(driver, 0, (int32_t)config->threads, &device, &err) != ASSAY_OK)
+        return assay_complain(&err);
+    driver->describe(device, &info);
+    int code = ASSAY_EXIT_FINE;
+    if (config->calibrate) {
+        fprintf(stderr, "measuring with %d thread%s ...\n", device->threads,
+                device->threads == 1 ? "" : "s");
+        if (driver->calibrate(device, &ceilings, &err) != ASSAY_OK ||
+            assay_ceilings_save(&ceilings, &err) != ASSAY_OK)
+            code = assay_complain(&err);
+    } else if (assay_ceilings_load(info.name, device->threads, &ceilings, NULL) != ASSAY_OK) {
+        printf("\nceilings     not measured yet for %d thread%s: assay info --calibrate\n",
+               device->threads, device->threads == 1 ? "" : "s");
+        assay_device_close(device);
+        return ASSAY_EXIT_FINE;
+    }
+    if (code == ASSAY_EXIT_FINE)
+        print_ceilings(&ceilings);
+    assay_device_close(device);
+    return code;
+}
+
+static void help(struct assay_text *out)
+{
+    assay_text_add(out, "assay info [OPTIONS]\n\n"
+                        "This machine: instruction sets, caches, clock, and its measured ceilings and "
+                        "floor.\n\n");
+    assay_options_help(&table, out);
+}
+
+static int run(int argc, char **argv)
+{
+    struct info_config config = {0};
+    struct assay_error err = {0};
+    if (assay_options_parse(&table, argc - 1, argv + 1, &config, &err) != ASSAY_OK)
+        return assay_complain(&err);
+    if (config.help)
+        return assay_print_help(assay_command_find("info"));
+    print_machine();
+    fflush(stdout);
+    return measure(&config);
+}
+
+const struct assay_command assay_command_info = {.name = "info",
+                                                 .summary = "this machine, and what it can do",
+                                                 .run = run,
+                                                 .help = help};

@@ -1,0 +1,33 @@
+/* command.h: what a command is. To add one: src/cli/cmd_NAME.c defines `const struct assay_command
+ * assay_command_NAME`, and the line ASSAY_COMMAND(NAME) goes into command_list.h. */
+#ifndef ASSAY_CLI_COMMAND_H
+#define ASSAY_CLI_COMMAND_H
+
+#include "base/text.h"
+
+enum assay_exit {
+    ASSAY_EXIT_FINE = 0,
+    ASSAY_EXIT_WRONG = 1,   /* some variant wrong, impossible, crashed or timed out */
+    ASSAY_EXIT_USAGE = 2,   /* bad usage or configuration */
+    ASSAY_EXIT_MACHINE = 3, /* this machine cannot */
+    ASSAY_EXIT_INTERRUPTED = 130,
+};
+
+struct assay_command {
+    const char *name, *summary;
+    int (*run)(int argc, char **argv); /* argv[0] is the command's name; returns an exit code */
+    void (*help)(struct assay_text *out);
+};
+
+int64_t assay_command_count(void);
+const struct assay_command *assay_command_at(int64_t index);
+const struct assay_command *assay_command_find(const char *name);
+
+/* Says "assay: …" on standard error, and gives the exit code that fits the error. */
+int assay_complain(const struct assay_error *err);
+void assay_warn(const char *text);
+
+/* Prints a command's help on standard output. */
+int assay_print_help(const struct assay_command *command);
+
+#endif

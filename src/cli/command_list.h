@@ -1,0 +1,5 @@
+/* One line for each command, in the order of the help. No include guard. */
+ASSAY_COMMAND(bench)
+ASSAY_COMMAND(list)
+ASSAY_COMMAND(info)
+ASSAY_COMMAND(help)

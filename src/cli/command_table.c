@@ -1,0 +1,59 @@
+/* command_table.c: the list of commands and what they share. */
+#include "cli/command.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define ASSAY_COMMAND(n) extern const struct assay_command assay_command_##n;
+#include "cli/command_list.h"
+#undef ASSAY_COMMAND
+
+static const struct assay_command *const command_table[] = {
+#define ASSAY_COMMAND(n) &assay_command_##n,
+#include "cli/command_list.h"
+#undef ASSAY_COMMAND
+};
+
+int64_t assay_command_count(void)
+{
+    return (int64_t)(sizeof command_table / sizeof command_table[0]);
+}
+
+const struct assay_command *assay_command_at(int64_t index) { return command_table[index]; }
+
+const struct assay_command *assay_command_find(const char *name)
+{
+    for (int64_t i = 0; i < assay_command_count(); i++)
+        if (strcmp(command_table[i]->name, name) == 0)
+            return command_table[i];
+    return NULL;
+}
+
+void assay_warn(const char *text) { fprintf(stderr, "assay: %s\n", text); }
+
+int assay_complain(const struct assay_error *err)
+{
+    char text[700];
+    assay_error_format(err, text, sizeof text);
+    assay_warn(text[0] ? text : assay_status_name(err->code));
+    switch (err->code) {
+    case ASSAY_OK: return ASSAY_EXIT_FINE;
+    case ASSAY_UNSUPPORTED: return ASSAY_EXIT_MACHINE;
+    case ASSAY_ERR_INVALID:
+    case ASSAY_ERR_CORRUPT: return ASSAY_EXIT_USAGE;
+    case ASSAY_ERR_INTERRUPTED: return ASSAY_EXIT_INTERRUPTED;
+    case ASSAY_ERR_NOMEM:
+    case ASSAY_ERR_DEVICE: return ASSAY_EXIT_MACHINE;
+    default: return ASSAY_EXIT_WRONG;
+    }
+}
+
+int assay_print_help(const struct assay_command *command)
+{
+    struct assay_text text = {0};
+    command->help(&text);
+    if (text.data)
+        fputs(text.data, stdout);
+    assay_text_fini(&text);
+    return ASSAY_EXIT_FINE;
+}

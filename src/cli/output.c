@@ -1,0 +1,214 @@
+#include "cli/output.h"
+
+#include "base/alloc.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct output {
+    FILE *file;
+    char *path, *part; /* NULL: standard output, or written in place */
+    int error;         /* errno of the first failed write */
+    assay_report *report;
+};
+
+struct assay_outputs {
+    struct output *items;
+    int64_t n;
+};
+
+static void write_bytes(void *user, const char *bytes, size_t length)
+{
+    struct output *output = user;
+    if (!output->error && fwrite(bytes, 1, length, output->file) != length)
+        output->error = errno ? errno : EIO;
+}
+
+static bool on_terminal(FILE *file) { return isatty(fileno(file)) == 1; }
+
+static struct assay_report_style style_for(const struct assay_bench_config *config, FILE *file)
+{
+    const char *no_colour = getenv("NO_COLOR"), *term = getenv("TERM");
+    bool dumb = term && strcmp(term, "dumb") == 0;
+    return (struct assay_report_style){
+        .colour = on_terminal(file) && !(no_colour && no_colour[0]) && !dumb && !config->ascii,
+        .ascii = config->ascii,
+        .verbose = config->verbose,
+        .width = 100,
+    };
+}
+
+static enum assay_status bind(struct output *output, const struct assay_report_format *format,
+                              const struct assay_bench_config *config, struct assay_error *err)
+{
+    struct assay_sink sink = {output, write_bytes};
+    struct assay_report_style style = style_for(config, output->file);
+    output->report = assay_report_create(format, &sink, &style);
+    if (!output->report)
+        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+    return ASSAY_OK;
+}
+
+/* "FORMAT:FILE" names its format; else --format; else the extension. */
+static enum assay_status choose_format(const char **path, const char *asked,
+                                       const struct assay_report_format **out,
+                                       struct assay_error *err)
+{
+    const char *colon = strchr(*path, ':');
+    for (int64_t i = 0; colon && i < assay_report_count(); i++) {
+        const struct assay_report_format *format = assay_report_at(i);
+        size_t length = strlen(format->name);
+        if ((size_t)(colon - *path) == length && strncmp(*path, format->name, length) == 0) {
+            *out = format;
+            *path = colon + 1;
+            return ASSAY_OK;
+        }
+    }
+    if (asked)
+        return assay_report_find(asked, out, err);
+    *out = assay_report_for_file(*path);
+    if (!*out)
+        return assay_error_set(err, ASSAY_ERR_INVALID, *path,
+                               "no format goes by this extension; name one with --format "
+                               "(`assay list formats`)");
+    return ASSAY_OK;
+}
+
+static enum assay_status open_file(struct output *output, const char *path, struct assay_error *err)
+{
+    struct stat info;
+    bool in_place = strcmp(path, "-") == 0 || (stat(path, &info) == 0 && !S_ISREG(info.st_mode));
+    if (strcmp(path, "-") == 0) {
+        output->file = stdout;
+        return ASSAY_OK;
+    }
+    struct assay_text part = {0};
+    assay_text_format(&part, "%s%s", path, in_place ? "" : ".part");
+    output->path = assay_strdup(path);
+    output->part = part.failed ? NULL : assay_strdup(part.data);
+    output->file = output->part ? fopen(output->part, "we") : NULL;
+    assay_text_fini(&part);
+    if (!output->file)
+        return assay_error_set(err, ASSAY_ERR_INVALID, path, "cannot be written: %s",
+                               strerror(errno));
+    if (in_place) {
+        assay_free(output->part);
+        output->part = NULL;
+    }
+    return ASSAY_OK;
+}
+
+static enum assay_status add_file(assay_outputs *outputs, const char *path,
+                                  const struct assay_bench_config *config, struct assay_error *err)
+{
+    const struct assay_report_format *format;
+    struct output *output = &outputs->items[outputs->n];
+    enum assay_status status = choose_format(&path, config->format, &format, err);
+    if (status != ASSAY_OK)
+        return status;
+    outputs->n++;
+    status = open_file(output, path, err);
+    return status == ASSAY_OK ? bind(output, format, config, err) : status;
+}
+
+static enum assay_status add_stdout(assay_outputs *outputs, const struct assay_bench_config *config,
+                                    struct assay_error *err)
+{
+    const struct assay_report_format *format;
+    const char *name = config->format && config->outputs.n == 0 ? config->format : "table";
+    enum assay_status status = assay_report_find(name, &format, err);
+    if (status != ASSAY_OK)
+        return status;
+    outputs->items[outputs->n].file = stdout;
+    return bind(&outputs->items[outputs->n++], format, config, err);
+}
+
+enum assay_status assay_outputs_open(const struct assay_bench_config *config, assay_outputs **out,
+                                     struct assay_error *err)
+{
+    bool to_stdout = !config->quiet;
+    enum assay_status status = ASSAY_OK;
+    assay_outputs *outputs = assay_calloc(1, sizeof *outputs);
+    if (outputs)
+        outputs->items = assay_calloc((size_t)config->outputs.n + 1, sizeof *outputs->items);
+    if (!outputs || !outputs->items) {
+        assay_free(outputs);
+        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+    }
+    for (int64_t i = 0; i < config->outputs.n && status == ASSAY_OK; i++) {
+        status = add_file(outputs, config->outputs.items[i], config, err);
+        if (status == ASSAY_OK && outputs->items[i].file == stdout)
+            to_stdout = false; /* "-": the table would be in its way */
+    }
+    if (status == ASSAY_OK && to_stdout)
+        status = add_stdout(outputs, config, err);
+    if (status != ASSAY_OK) {
+        for (int64_t i = 0; i < outputs->n; i++)
+            outputs->items[i].error = ECANCELED; /* nothing of it takes its name */
+        assay_outputs_close(outputs, NULL);
+        outputs = NULL;
+    }
+    *out = outputs;
+    return status;
+}
+
+void assay_outputs_begin(assay_outputs *outputs, const struct assay_run_info *run)
+{
+    for (int64_t i = 0; i < outputs->n; i++)
+        assay_report_begin(outputs->items[i].report, run);
+}
+
+void assay_outputs_group(assay_outputs *outputs, const struct assay_record *records, int64_t n)
+{
+    for (int64_t i = 0; i < outputs->n; i++) {
+        assay_report_group(outputs->items[i].report, records, n);
+        if (fflush(outputs->items[i].file) != 0 && !outputs->items[i].error)
+            outputs->items[i].error = errno;
+    }
+}
+
+static enum assay_status close_one(struct output *output, struct assay_error *err)
+{
+    const char *name = output->path ? output->path : "standard output";
+    bool cancelled = output->error == ECANCELED;
+    if (output->report && !cancelled)
+        assay_report_end(output->report);
+    assay_report_destroy(output->report);
+    if (output->file) {
+        bool failed = fflush(output->file) != 0;
+        if (output->file != stdout)
+            failed = fclose(output->file) != 0 || failed;
+        if (failed && !output->error)
+            output->error = errno;
+    }
+    if (output->part && (output->error || rename(output->part, output->path) != 0)) {
+        if (!output->error)
+            output->error = errno;
+        unlink(output->part);
+    }
+    enum assay_status status = ASSAY_OK;
+    if (output->error && !cancelled)
+        status = assay_error_set(err, ASSAY_ERR_IO, name, "cannot be written: %s",
+                                 strerror(output->error));
+    assay_free(output->path);
+    assay_free(output->part);
+    return status;
+}
+
+enum assay_status assay_outputs_close(assay_outputs *outputs, struct assay_error *err)
+{
+    enum assay_status status = ASSAY_OK;
+    if (!outputs)
+        return ASSAY_OK;
+    for (int64_t i = 0; i < outputs->n; i++) {
+        enum assay_status one = close_one(&outputs->items[i], err);
+        status = status == ASSAY_OK ? one : status;
+    }
+    assay_free(outputs->items);
+    assay_free(outputs);
+    return status;
+}

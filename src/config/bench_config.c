@@ -1,0 +1,330 @@
+#include "config/bench_config.h"
+
+#include "config/axis.h"
+#include "device/cpu/cpu_info.h"
+#include "device/device.h"
+#include "kernel/kernel.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define AT(field) offsetof(struct assay_bench_config, field)
+
+static const struct assay_option bench_option_rows[] = {
+    {"batch", 0, ASSAY_OPTION_TEXT, AT(batch), "LIST",
+     "sizes of the first axis: 16,32 or 16:128:x2 or 256:1024:+256", 0, 0},
+    {"seq", 0, ASSAY_OPTION_TEXT, AT(seq), "LIST", "sizes of the second axis", 0, 0},
+    {"dim", 0, ASSAY_OPTION_TEXT, AT(dim), "LIST", "sizes of the last axis", 0, 0},
+    {"dtype", 0, ASSAY_OPTION_LIST, AT(dtypes), "LIST", "element types: f32 (default), bf16, f16", 0, 0},
+    {"impl", 0, ASSAY_OPTION_LIST, AT(implementations), "LIST",
+     "implementations to compare: native, onednn, ref (default: all)", 0, 0},
+    {"kernel", 0, ASSAY_OPTION_LIST, AT(kernels), "LIST",
+     "exactly these kernels (`assay list kernels`), or all of an op's", 0, 0},
+    {"cache", 0, ASSAY_OPTION_TEXT, AT(cache), "STATE", "hot, cold or both (default)", 0, 0},
+    {"threads", 't', ASSAY_OPTION_INT, AT(threads), "N", "threads of CPU kernels (default: all cores)",
+     1, 4096},
+    {"precision", 0, ASSAY_OPTION_FRACTION, AT(precision), "P",
+     "stop when every interval is within ±P (default 1%)", 1e-5, 0.5},
+    {"budget", 0, ASSAY_OPTION_DURATION, AT(budget_s), "TIME",
+     "stop after so long for each group and cache state (default 2s)", 1e-3, 86400},
+    {"warmup", 0, ASSAY_OPTION_INT, AT(warmup), "N", "warm up with exactly N calls", 1, 1e9},
+    {"iters", 0, ASSAY_OPTION_INT, AT(rounds), "N", "take exactly N samples of each variant", 1, 1e6},
+    {"baseline", 0, ASSAY_OPTION_TEXT, AT(baseline), "IMPL",
+     "what speedups refer to (default: onednn where it runs, else ref)", 0, 0},
+    {"seed", 0, ASSAY_OPTION_INT, AT(seed), "N", "of inputs and order (default 0)", 0, 9e18},
+    {"timeout", 0, ASSAY_OPTION_DURATION, AT(timeout_s), "TIME",
+     "give up a kernel that does not answer for so long (default 60s)", 0.05, 86400},
+    {"max-elements", 0, ASSAY_OPTION_SIZE, AT(max_elements), "N",
+     "skip larger inputs; 0: none (default 50M, unless batch, seq and dim are all given)", 0, 9e18},
+    {"memory-limit", 0, ASSAY_OPTION_SIZE, AT(memory_limit), "SIZE",
+     "memory the measuring process may use (default: what is free)", 0, 9e18},
+    {"output", 'o', ASSAY_OPTION_REPEAT, AT(outputs), "FILE",
+     "also write FILE, in the format of its extension or as FORMAT:FILE; repeatable", 0, 0},
+    {"format", 'f', ASSAY_OPTION_TEXT, AT(format), "FORMAT",
+     "of --output, or of standard output where there is none (`assay list formats`)", 0, 0},
+    {"resume", 0, ASSAY_OPTION_TEXT, AT(resume), "RUN",
+     "go on with an earlier run: its id, \"last\", or a journal file", 0, 0},
+    {"plugin", 0, ASSAY_OPTION_REPEAT, AT(plugins), "FILE",
+     "load kernels from a shared object (assay_kernel.h); repeatable", 0, 0},
+    {"device", 0, ASSAY_OPTION_TEXT, AT(device), "NAME", "where to run (default cpu)", 0, 0},
+    {"strict-device", 0, ASSAY_OPTION_FLAG, AT(strict_device), NULL,
+     "fail if the device is not here, instead of falling back to the cpu", 0, 0},
+    {"in-process", 0, ASSAY_OPTION_FLAG, AT(in_process), NULL,
+     "run kernels in this process, for debuggers: a crash ends everything", 0, 0},
+    {"wait", 0, ASSAY_OPTION_FLAG, AT(wait), NULL, "wait for another run to end instead of failing", 0,
+     0},
+    {"quiet", 'q', ASSAY_OPTION_FLAG, AT(quiet), NULL, "no table, no progress: only files and errors",
+     0, 0},
+    {"verbose", 'v', ASSAY_OPTION_FLAG, AT(verbose), NULL,
+     "samples, quartiles, disturbances and accuracy of each row", 0, 0},
+    {"ascii", 0, ASSAY_OPTION_FLAG, AT(ascii), NULL, "a table without characters beyond ASCII", 0, 0},
+    {"help", 'h', ASSAY_OPTION_FLAG, AT(help), NULL, "this text", 0, 0},
+    {0},
+};
+
+const struct assay_option_table assay_bench_options = {
+    .options = bench_option_rows, .words_offset = AT(ops), .words = "[OP...]"};
+
+void assay_bench_config_init(struct assay_bench_config *config)
+{
+    *config = (struct assay_bench_config){
+        .cache = "both",
+        .device = "cpu",
+        .max_elements = -1,
+        .timeout_s = 60,
+    };
+}
+
+void assay_bench_config_fini(struct assay_bench_config *config)
+{
+    assay_options_fini(&assay_bench_options, config);
+}
+
+/* The sweep of the comprehensive benchmark that this command replaces. */
+static const char default_batch[] = "16:128:x2", default_seq[] = "256:2048:x2",
+                  default_dim[] = "8:512:x2";
+static const char *const default_ops[] = {"layernorm", "gelu", "silu", "loss"};
+enum { DEFAULT_MAX_ELEMENTS = 50000000 };
+
+/* The tour: two sizes, one that lives in the caches and one that does not, in half a minute. */
+static const int64_t tour_shapes[][3] = {{16, 256, 64}, {32, 512, 768}};
+static const double TOUR_BUDGET_S = 0.4;
+
+static bool is_tour(const struct assay_bench_config *c)
+{
+    return c->ops.n == 0 && !c->batch && !c->seq && !c->dim;
+}
+
+static enum assay_status parse_cache(const char *text, struct assay_settings *s,
+                                     struct assay_error *err)
+{
+    s->hot = assay_text_same(text, "hot") || assay_text_same(text, "both");
+    s->cold = assay_text_same(text, "cold") || assay_text_same(text, "both");
+    if (s->hot || s->cold)
+        return ASSAY_OK;
+    static const char *const names[] = {"hot", "cold", "both"};
+    const char *nearest = assay_text_nearest(text, names, 3);
+    return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                           "--cache takes hot, cold or both, not \"%s\"; did you mean \"%s\"?", text,
+                           nearest ? nearest : "both");
+}
+
+static enum assay_status settle_device(const struct assay_bench_config *c, struct assay_settings *s,
+                                       void (*warn)(const char *), struct assay_error *err)
+{
+    const struct assay_device_driver *driver;
+    int32_t index;
+    struct assay_error why = {0};
+    enum assay_status status = assay_device_parse(c->device, &driver, &index, &why);
+    if (status == ASSAY_OK) {
+        snprintf(s->device, sizeof s->device, "%s", driver->name);
+        if (index > 0)
+            return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                                   "there is no device \"%s\"; write \"%s\"", c->device, driver->name);
+        return ASSAY_OK;
+    }
+    if (status != ASSAY_UNSUPPORTED)
+        return assay_error_set(err, status, NULL, "%s", why.message);
+    if (c->strict_device)
+        return assay_error_set(err, ASSAY_UNSUPPORTED, c->device, "%s", why.message);
+    char text[640];
+    snprintf(text, sizeof text, "device \"%s\" is not here (%s); using the cpu instead", c->device,
+             why.message);
+    warn(text);
+    snprintf(s->device, sizeof s->device, "cpu");
+    return ASSAY_OK;
+}
+
+/* Plug-ins are code of others: only the worker opens them, and it then checks the names again. */
+static enum assay_status check_plugin_files(const struct assay_strings *plugins,
+                                            struct assay_error *err)
+{
+    for (int64_t i = 0; i < plugins->n; i++)
+        if (access(plugins->items[i], R_OK) != 0)
+            return assay_error_set(err, ASSAY_ERR_INVALID, plugins->items[i],
+                                   "this plug-in cannot be read: %s", strerror(errno));
+    return ASSAY_OK;
+}
+
+static enum assay_status check_kernels(const struct assay_bench_config *c, struct assay_error *err)
+{
+    if (c->plugins.n)
+        return check_plugin_files(&c->plugins, err);
+    assay_kernel_registry *registry = assay_kernel_registry_create();
+    if (!registry)
+        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+    const char *baseline[1] = {c->baseline};
+    struct assay_kernel_choice choice = {
+        .implementations = (const char *const *)c->implementations.items,
+        .n_implementations = c->implementations.n,
+        .kernels = (const char *const *)c->kernels.items,
+        .n_kernels = c->kernels.n,
+    };
+    struct assay_kernel_choice base = {.implementations = baseline,
+                                       .n_implementations = c->baseline ? 1 : 0};
+    enum assay_status status = assay_kernel_check_choice(registry, &choice, err);
+    if (status == ASSAY_OK)
+        status = assay_kernel_check_choice(registry, &base, err);
+    assay_kernel_registry_destroy(registry);
+    return status;
+}
+
+static enum assay_status make_settings(const struct assay_bench_config *c, struct assay_settings *s,
+                                       void (*warn)(const char *), struct assay_error *err)
+{
+    *s = (struct assay_settings){
+        .threads = c->threads ? (int32_t)c->threads : assay_cpu_info()->cores,
+        .precision = c->precision > 0 ? c->precision : 0.01,
+        .budget_s = c->budget_s > 0 ? c->budget_s : is_tour(c) ? TOUR_BUDGET_S : 2,
+        .timeout_s = c->timeout_s,
+        .warmup = c->warmup,
+        .rounds = c->rounds,
+        .seed = (uint64_t)c->seed,
+        .memory_limit = c->memory_limit,
+    };
+    if (c->baseline)
+        snprintf(s->baseline, sizeof s->baseline, "%s", c->baseline);
+    enum assay_status status = parse_cache(c->cache, s, err);
+    if (status == ASSAY_OK)
+        status = settle_device(c, s, warn, err);
+    if (status == ASSAY_OK)
+        status = check_kernels(c, err);
+    if (status != ASSAY_OK)
+        return status;
+    if (assay_strings_copy(&c->implementations, &s->implementations) != ASSAY_OK ||
+        assay_strings_copy(&c->kernels, &s->kernels) != ASSAY_OK ||
+        assay_strings_copy(&c->plugins, &s->plugins) != ASSAY_OK)
+        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+    return ASSAY_OK;
+}
+
+enum { MAX_OPS = 64, MAX_DTYPES = 8 };
+
+/* What the plan is the product of. */
+struct sweep {
+    const struct assay_op *ops[MAX_OPS];
+    int64_t n_ops;
+    enum assay_dtype dtypes[MAX_DTYPES];
+    int64_t n_dtypes;
+    struct assay_axis axes[3];
+    int64_t max_elements;
+};
+
+static enum assay_status resolve_ops(const struct assay_bench_config *c, struct sweep *sweep,
+                                     struct assay_error *err)
+{
+    int64_t n_names = c->ops.n ? c->ops.n : (int64_t)(sizeof default_ops / sizeof default_ops[0]);
+    for (int64_t i = 0; i < n_names; i++) {
+        const char *name = c->ops.n ? c->ops.items[i] : default_ops[i];
+        const struct assay_op *found[8];
+        int64_t n;
+        enum assay_status status = assay_op_resolve(name, found, 8, &n, err);
+        if (status != ASSAY_OK)
+            return status;
+        for (int64_t k = 0; k < n && sweep->n_ops < MAX_OPS; k++)
+            sweep->ops[sweep->n_ops++] = found[k];
+    }
+    return ASSAY_OK;
+}
+
+static enum assay_status resolve_dtypes(const struct assay_bench_config *c, struct sweep *sweep,
+                                        struct assay_error *err)
+{
+    if (c->dtypes.n == 0)
+        sweep->dtypes[sweep->n_dtypes++] = ASSAY_DTYPE_F32;
+    for (int64_t i = 0; i < c->dtypes.n && sweep->n_dtypes < MAX_DTYPES; i++) {
+        enum assay_dtype dtype;
+        enum assay_status status = assay_dtype_parse(c->dtypes.items[i], &dtype, err);
+        if (status != ASSAY_OK)
+            return status;
+        if (dtype != ASSAY_DTYPE_F32 && dtype != ASSAY_DTYPE_F16 && dtype != ASSAY_DTYPE_BF16)
+            return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                                   "no op runs in %s; try f32, bf16 or f16", assay_dtype_name(dtype));
+        sweep->dtypes[sweep->n_dtypes++] = dtype;
+    }
+    return ASSAY_OK;
+}
+
+static enum assay_status add_group(struct assay_plan *plan, const struct sweep *sweep,
+                                   const struct assay_op *op, enum assay_dtype dtype,
+                                   const int64_t *axes, struct assay_error *err)
+{
+    struct assay_problem problem;
+    enum assay_status status = assay_op_problem(op, dtype, axes, 1, &problem, err);
+    if (status != ASSAY_OK)
+        return status;
+    struct assay_group group = {.dtype = dtype, .n_axes = problem.n_axes};
+    snprintf(group.op, sizeof group.op, "%s", op->name);
+    memcpy(group.axes, axes, (size_t)problem.n_axes * sizeof *axes);
+    group.over_limit = sweep->max_elements > 0 &&
+                       assay_tensor_count(&problem.inputs[0]) > sweep->max_elements;
+    if (assay_plan_add(plan, &group) != ASSAY_OK)
+        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+    return ASSAY_OK;
+}
+
+static enum assay_status add_shapes(struct assay_plan *plan, const struct sweep *sweep,
+                                    const struct assay_op *op, enum assay_dtype dtype,
+                                    struct assay_error *err)
+{
+    const struct assay_axis *a = sweep->axes;
+    enum assay_status status = ASSAY_OK;
+    for (int64_t i = 0; i < a[0].n; i++)
+        for (int64_t j = 0; j < a[1].n; j++)
+            for (int64_t k = 0; k < a[2].n && status == ASSAY_OK; k++) {
+                int64_t axes[3] = {a[0].values[i], a[1].values[j], a[2].values[k]};
+                status = add_group(plan, sweep, op, dtype, axes, err);
+            }
+    return status;
+}
+
+static enum assay_status add_tour(struct assay_plan *plan, const struct sweep *sweep,
+                                  const struct assay_op *op, enum assay_dtype dtype,
+                                  struct assay_error *err)
+{
+    enum assay_status status = ASSAY_OK;
+    for (size_t i = 0; i < sizeof tour_shapes / sizeof tour_shapes[0] && status == ASSAY_OK; i++)
+        status = add_group(plan, sweep, op, dtype, tour_shapes[i], err);
+    return status;
+}
+
+static enum assay_status make_sweep(const struct assay_bench_config *c, struct sweep *sweep,
+                                    struct assay_error *err)
+{
+    bool all_named = c->batch && c->seq && c->dim;
+    sweep->max_elements = c->max_elements >= 0 ? c->max_elements
+                          : all_named          ? 0
+                                               : DEFAULT_MAX_ELEMENTS;
+    enum assay_status status = resolve_ops(c, sweep, err);
+    if (status == ASSAY_OK)
+        status = resolve_dtypes(c, sweep, err);
+    if (status == ASSAY_OK)
+        status = assay_axis_parse("batch", c->batch ? c->batch : default_batch, &sweep->axes[0], err);
+    if (status == ASSAY_OK)
+        status = assay_axis_parse("seq", c->seq ? c->seq : default_seq, &sweep->axes[1], err);
+    if (status == ASSAY_OK)
+        status = assay_axis_parse("dim", c->dim ? c->dim : default_dim, &sweep->axes[2], err);
+    return status;
+}
+
+enum assay_status assay_bench_plan(const struct assay_bench_config *config, struct assay_plan *out,
+                                   void (*warn)(const char *text), struct assay_error *err)
+{
+    struct sweep sweep = {0};
+    *out = (struct assay_plan){0};
+    enum assay_status status = make_sweep(config, &sweep, err);
+    if (status == ASSAY_OK)
+        status = make_settings(config, &out->settings, warn, err);
+    out->max_elements = sweep.max_elements;
+    for (int64_t i = 0; i < sweep.n_ops; i++)
+        for (int64_t k = 0; k < sweep.n_dtypes && status == ASSAY_OK; k++)
+            status = is_tour(config) ? add_tour(out, &sweep, sweep.ops[i], sweep.dtypes[k], err)
+                                     : add_shapes(out, &sweep, sweep.ops[i], sweep.dtypes[k], err);
+    for (int i = 0; i < 3; i++)
+        assay_axis_fini(&sweep.axes[i]);
+    if (status != ASSAY_OK)
+        assay_plan_fini(out);
+    return status;
+}

@@ -1,0 +1,27 @@
+/* bench_config.h: the options of `assay bench`, and the plan they make. */
+#ifndef ASSAY_CONFIG_BENCH_CONFIG_H
+#define ASSAY_CONFIG_BENCH_CONFIG_H
+
+#include "config/options.h"
+
+struct assay_bench_config {
+    struct assay_strings ops;
+    const char *batch, *seq, *dim, *cache, *baseline, *format, *resume, *device;
+    struct assay_strings dtypes, implementations, kernels, outputs, plugins;
+    int64_t threads, warmup, rounds, seed, max_elements, memory_limit;
+    double precision, budget_s, timeout_s;
+    bool in_process, quiet, verbose, ascii, strict_device, wait, help;
+};
+
+extern const struct assay_option_table assay_bench_options;
+
+/* The defaults, before any option is read. */
+void assay_bench_config_init(struct assay_bench_config *config);
+void assay_bench_config_fini(struct assay_bench_config *config);
+
+/* Checks everything that can be checked without a device and makes the plan. `warn` hears of a device
+ * that is not here and falls back to the CPU. With no op named it is a tour of half a minute. */
+enum assay_status assay_bench_plan(const struct assay_bench_config *config, struct assay_plan *out,
+                                   void (*warn)(const char *text), struct assay_error *err);
+
+#endif

@@ -1,0 +1,208 @@
+#include "config/options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct assay_option *find_option(const struct assay_option_table *table,
+                                              const char *name, size_t length)
+{
+    for (const struct assay_option *o = table->options; o->name; o++)
+        if (strlen(o->name) == length && strncmp(o->name, name, length) == 0)
+            return o;
+    return NULL;
+}
+
+static const struct assay_option *find_letter(const struct assay_option_table *table, char letter)
+{
+    for (const struct assay_option *o = table->options; o->name && letter; o++)
+        if (o->letter == letter)
+            return o;
+    return NULL;
+}
+
+static enum assay_status unknown_option(const struct assay_option_table *table, const char *word,
+                                        struct assay_error *err)
+{
+    const char *names[64];
+    int64_t n = 0;
+    char bare[64];
+    const char *start = word + strspn(word, "-");
+    snprintf(bare, sizeof bare, "%.*s", (int)strcspn(start, "="), start);
+    for (const struct assay_option *o = table->options; o->name && n < 64; o++)
+        names[n++] = o->name;
+    const char *nearest = assay_text_nearest(bare, names, n);
+    if (nearest)
+        return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                               "unknown option %s; did you mean --%s?", word, nearest);
+    return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "unknown option %s; --help shows them all",
+                           word);
+}
+
+static enum assay_status add_list(struct assay_strings *list, const char *text)
+{
+    enum assay_status status = ASSAY_OK;
+    while (status == ASSAY_OK && *text) {
+        char item[256];
+        size_t length = strcspn(text, ",");
+        if (length >= sizeof item)
+            return ASSAY_ERR_INVALID;
+        memcpy(item, text, length);
+        item[length] = '\0';
+        if (length == 0)
+            return ASSAY_ERR_INVALID;
+        status = assay_strings_add(list, item);
+        text += length;
+        if (*text == ',' && !*++text)
+            return ASSAY_ERR_INVALID; /* a comma with nothing behind it */
+    }
+    return status;
+}
+
+static const char *expectation(enum assay_option_type type)
+{
+    switch (type) {
+    case ASSAY_OPTION_INT: return "a whole number";
+    case ASSAY_OPTION_SIZE: return "a size such as 512M or 2GiB";
+    case ASSAY_OPTION_DURATION: return "a duration such as 2s or 500ms";
+    case ASSAY_OPTION_FRACTION: return "a fraction such as 1% or 0.01";
+    case ASSAY_OPTION_LIST: return "a list such as a,b,c";
+    default: return "a value";
+    }
+}
+
+static enum assay_status bad_value(const struct assay_option *o, const char *value,
+                                   struct assay_error *err)
+{
+    return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "--%s takes %s, not \"%s\"", o->name,
+                           expectation(o->type), value);
+}
+
+static enum assay_status check_range(const struct assay_option *o, double number, const char *value,
+                                     struct assay_error *err)
+{
+    bool bounded = o->min != 0 || o->max != 0;
+    if (!bounded || (number >= o->min && number <= o->max))
+        return ASSAY_OK;
+    return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "--%s must lie between %g and %g, not %s",
+                           o->name, o->min, o->max, value);
+}
+
+static enum assay_status store(const struct assay_option *o, const char *value, void *out,
+                               struct assay_error *err)
+{
+    char *field = (char *)out + o->offset;
+    enum assay_status status = ASSAY_OK;
+    double number = 0;
+    switch (o->type) {
+    case ASSAY_OPTION_FLAG: *(bool *)field = true; return ASSAY_OK;
+    case ASSAY_OPTION_TEXT: *(const char **)field = value; return ASSAY_OK;
+    case ASSAY_OPTION_INT: status = assay_text_int64(value, (int64_t *)field); break;
+    case ASSAY_OPTION_SIZE: status = assay_text_size(value, (int64_t *)field); break;
+    case ASSAY_OPTION_DURATION: status = assay_text_duration(value, (double *)field); break;
+    case ASSAY_OPTION_FRACTION: status = assay_text_fraction(value, (double *)field); break;
+    case ASSAY_OPTION_LIST: status = *value ? add_list((struct assay_strings *)field, value)
+                                            : ASSAY_ERR_INVALID; break;
+    case ASSAY_OPTION_REPEAT: status = assay_strings_add((struct assay_strings *)field, value); break;
+    }
+    if (status == ASSAY_ERR_NOMEM)
+        return assay_error_set(err, status, NULL, "out of memory");
+    if (status != ASSAY_OK)
+        return bad_value(o, value, err);
+    if (o->type == ASSAY_OPTION_LIST || o->type == ASSAY_OPTION_REPEAT)
+        return ASSAY_OK;
+    number = o->type == ASSAY_OPTION_INT || o->type == ASSAY_OPTION_SIZE
+                 ? (double)*(int64_t *)field
+                 : *(double *)field;
+    return check_range(o, number, value, err);
+}
+
+/* One option, whose value may be in the same word, in the next, or not needed. */
+static enum assay_status parse_option(const struct assay_option_table *table, int argc,
+                                      char *const *argv, int *at, void *out, struct assay_error *err)
+{
+    const char *word = argv[*at];
+    bool is_long = word[1] == '-';
+    size_t name_length = is_long ? strcspn(word + 2, "=") : 1;
+    const struct assay_option *o =
+        is_long ? find_option(table, word + 2, name_length) : find_letter(table, word[1]);
+    if (!o || (!is_long && word[2] && o->type == ASSAY_OPTION_FLAG))
+        return unknown_option(table, word, err);
+    const char *value = is_long && word[2 + name_length] == '=' ? word + 3 + name_length : NULL;
+    if (!is_long && word[2])
+        value = word + 2;
+    if (o->type == ASSAY_OPTION_FLAG) {
+        if (value)
+            return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "--%s takes no value", o->name);
+    } else if (!value) {
+        if (*at + 1 >= argc)
+            return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "--%s needs %s", o->name,
+                                   expectation(o->type));
+        value = argv[++*at];
+    }
+    return store(o, value, out, err);
+}
+
+enum assay_status assay_options_parse(const struct assay_option_table *table, int argc,
+                                      char *const *argv, void *out, struct assay_error *err)
+{
+    enum assay_status status = ASSAY_OK;
+    bool only_words = false;
+    for (int i = 0; i < argc && status == ASSAY_OK; i++) {
+        if (!only_words && strcmp(argv[i], "--") == 0) {
+            only_words = true;
+        } else if (!only_words && argv[i][0] == '-' && argv[i][1]) {
+            status = parse_option(table, argc, argv, &i, out, err);
+        } else if (table->words_offset < 0) {
+            status = assay_error_set(err, ASSAY_ERR_INVALID, NULL, "unexpected \"%s\"", argv[i]);
+        } else {
+            struct assay_strings *words = (struct assay_strings *)((char *)out + table->words_offset);
+            status = assay_strings_add(words, argv[i]);
+        }
+    }
+    return status;
+}
+
+void assay_options_fini(const struct assay_option_table *table, void *out)
+{
+    for (const struct assay_option *o = table->options; o->name; o++)
+        if (o->type == ASSAY_OPTION_LIST || o->type == ASSAY_OPTION_REPEAT)
+            assay_strings_fini((struct assay_strings *)((char *)out + o->offset));
+    if (table->words_offset >= 0)
+        assay_strings_fini((struct assay_strings *)((char *)out + table->words_offset));
+}
+
+enum { HELP_COLUMN = 26, HELP_WIDTH = 98 };
+
+/* `text` from HELP_COLUMN on, broken between words. */
+static void wrap(const char *text, struct assay_text *out)
+{
+    int column = HELP_COLUMN;
+    while (*text) {
+        int length = (int)strcspn(text, " ");
+        if (column > HELP_COLUMN && column + 1 + length > HELP_WIDTH) {
+            assay_text_format(out, "\n%*s", HELP_COLUMN, "");
+            column = HELP_COLUMN;
+        } else if (column > HELP_COLUMN) {
+            assay_text_add(out, " ");
+            column++;
+        }
+        assay_text_append(out, text, (size_t)length);
+        column += length;
+        text += length + (int)strspn(text + length, " ");
+    }
+    assay_text_add(out, "\n");
+}
+
+void assay_options_help(const struct assay_option_table *table, struct assay_text *out)
+{
+    for (const struct assay_option *o = table->options; o->name; o++) {
+        char head[64], letter[8] = "    ";
+        if (o->letter)
+            snprintf(letter, sizeof letter, "-%c, ", o->letter);
+        snprintf(head, sizeof head, "  %s--%s%s%s", letter, o->name, o->value ? " " : "",
+                 o->value ? o->value : "");
+        assay_text_format(out, "%-*s", HELP_COLUMN - 1, head);
+        assay_text_add(out, strlen(head) >= HELP_COLUMN ? "\n                          " : " ");
+        wrap(o->help, out);
+    }
+}

@@ -1,0 +1,158 @@
+/* cpu.c: the CPU as a device: pinned threads, memory on huge pages, the monotonic clock. */
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/text.h"
+#include "device/cpu/cpu_calibrate.h"
+#include "device/cpu/cpu_info.h"
+#include "device/device.h"
+
+#include <omp.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+extern const struct assay_device_driver assay_device_cpu;
+
+enum { HUGE_PAGE = 2 * 1024 * 1024 };
+
+static enum assay_status probe(struct assay_error *why)
+{
+    (void)why;
+    return ASSAY_OK;
+}
+
+/* Gives each OpenMP thread a core of its own, out of those this process may use. Threads that
+ * wander cost more than anything this program is out to measure. */
+static void pin_threads(int32_t threads)
+{
+    cpu_set_t allowed;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) < threads)
+        return;
+#pragma omp parallel num_threads(threads)
+    {
+        int seat = omp_get_thread_num();
+        for (int cpu = 0, seen = 0; cpu < CPU_SETSIZE; cpu++)
+            if (CPU_ISSET(cpu, &allowed) && seen++ == seat) {
+                cpu_set_t own;
+                CPU_ZERO(&own);
+                CPU_SET(cpu, &own);
+                sched_setaffinity(0, sizeof own, &own);
+            }
+    }
+}
+
+static enum assay_status open_cpu(int32_t index, int32_t threads, assay_device **out,
+                                  struct assay_error *err)
+{
+    if (index != 0)
+        return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                               "there is only one cpu: write \"cpu\"");
+    struct assay_device *device = assay_calloc(1, sizeof *device);
+    if (!device)
+        return assay_error_set(err, ASSAY_ERR_NOMEM, "cpu", "out of memory");
+    device->driver = &assay_device_cpu;
+    device->threads = threads < 1 ? assay_cpu_info()->cores : threads;
+    omp_set_dynamic(0);
+    omp_set_num_threads(device->threads);
+    pin_threads(device->threads);
+    *out = device;
+    return ASSAY_OK;
+}
+
+static void close_cpu(assay_device *device) { assay_free(device); }
+
+static void describe(assay_device *device, struct assay_device_info *out)
+{
+    (void)device;
+    const struct assay_cpu_info *cpu = assay_cpu_info();
+    *out = (struct assay_device_info){
+        .memory_bytes = cpu->memory_bytes,
+        .memory_available = assay_cpu_memory_available(),
+        .llc_bytes = cpu->llc_bytes,
+        .cores = cpu->cores,
+    };
+    snprintf(out->name, sizeof out->name, "%s", cpu->model[0] ? cpu->model : "cpu");
+}
+
+/* mmap, so that freeing gives the memory back and a failed write past the end is close to a fault.
+ * Large blocks start on a huge page: page walks would otherwise be part of every cold figure. */
+static enum assay_status alloc_cpu(assay_device *device, size_t bytes, void **out,
+                                   struct assay_error *err)
+{
+    (void)device;
+    size_t size = bytes + HUGE_PAGE;
+    char *base = size < bytes ? MAP_FAILED
+                              : mmap(NULL, size, PROT_READ | PROT_WRITE,
+                                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base == MAP_FAILED) {
+        char text[32];
+        assay_text_bytes((double)bytes, text, sizeof text);
+        return assay_error_set(err, ASSAY_ERR_NOMEM, "cpu", "cannot allocate %s", text);
+    }
+    char *aligned = base + (HUGE_PAGE - (uintptr_t)base % HUGE_PAGE) % HUGE_PAGE;
+    if (aligned > base)
+        munmap(base, (size_t)(aligned - base));
+    size_t used = (bytes + 4095) / 4096 * 4096, rest = (size_t)(base + size - aligned) - used;
+    if (rest)
+        munmap(aligned + used, rest);
+    if (bytes >= HUGE_PAGE)
+        madvise(aligned, used, MADV_HUGEPAGE);
+    *out = aligned;
+    return ASSAY_OK;
+}
+
+static void free_cpu(assay_device *device, void *ptr, size_t bytes)
+{
+    (void)device;
+    munmap(ptr, (bytes + 4095) / 4096 * 4096);
+}
+
+static enum assay_status time_cpu(assay_device *device, const struct assay_kernel *kernel,
+                                  void *state, const struct assay_work *work,
+                                  struct assay_timing *out)
+{
+    (void)device;
+    int64_t start = assay_clock_ns();
+    enum assay_status status = kernel->run(state, work);
+    int64_t end = assay_clock_ns();
+    out->device_ns = out->host_ns = (double)(end - start);
+    return status;
+}
+
+static int64_t now_cpu(assay_device *device)
+{
+    (void)device;
+    return assay_clock_ns();
+}
+
+static double clock_cpu(assay_device *device)
+{
+    (void)device;
+    return assay_cpu_clock_hz();
+}
+
+static void disturbance(assay_device *device, struct assay_disturbance *out)
+{
+    (void)device;
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    out->context_switches = usage.ru_nivcsw;
+}
+
+const struct assay_device_driver assay_device_cpu = {
+    .name = "cpu",
+    .summary = "this machine's processor",
+    .probe = probe,
+    .open = open_cpu,
+    .close = close_cpu,
+    .describe = describe,
+    .alloc = alloc_cpu,
+    .free = free_cpu,
+    .time = time_cpu,
+    .now_ns = now_cpu,
+    .clock_hz = clock_cpu,
+    .disturbance = disturbance,
+    .calibrate = assay_cpu_calibrate,
+};

@@ -1,0 +1,17 @@
+/* cpu_calibrate.h: measuring what this CPU can do at most. */
+#ifndef ASSAY_DEVICE_CPU_CALIBRATE_H
+#define ASSAY_DEVICE_CPU_CALIBRATE_H
+
+#include "device/device.h"
+
+/* Measures the ceilings with device->threads threads: the calibrate entry of the cpu driver. Takes
+ * two to three seconds and, for that time, twice the last-level cache in memory, or a third of what
+ * is available where that is less. */
+enum assay_status assay_cpu_calibrate(assay_device *device, struct assay_ceilings *out,
+                                      struct assay_error *err);
+
+/* The clock this core runs at now, in Hz; 0 where that cannot be told (not x86-64). Takes some
+ * 20 us; an interruption in them does not change the answer. */
+double assay_cpu_clock_hz(void);
+
+#endif

@@ -1,0 +1,43 @@
+/* cpu_loops.h: the loops that ceilings are measured with: reading, writing, copying, multiplying.
+ *
+ * No one loop is the fastest at every level of the memory of every CPU, so there are several of
+ * each kind, and the calibration takes whichever wins. They exist in three widths (portable, AVX2,
+ * AVX-512), all from one body. */
+#ifndef ASSAY_DEVICE_CPU_LOOPS_H
+#define ASSAY_DEVICE_CPU_LOOPS_H
+
+#include "device/cpu/cpu_info.h"
+
+enum assay_cpu_loop_kind {
+    ASSAY_CPU_LOOP_READ,
+    ASSAY_CPU_LOOP_WRITE,
+    ASSAY_CPU_LOOP_COPY,
+    ASSAY_CPU_LOOP_FMA,
+    ASSAY_CPU_LOOP_KINDS
+};
+
+/* Every amount of work is a multiple of this: 8 streams of blocks of 8 registers of 64 bytes. */
+enum { ASSAY_CPU_LOOP_GRAIN = 4096 };
+
+struct assay_cpu_loop {
+    const char *name;
+    enum assay_cpu_loop_kind kind;
+    bool far; /* of use only where latency must be hidden: not in the caches of a core */
+    /* Reads `amount` bytes of src, writes as many of dst, or both; FMA makes that many floating
+     * point operations and takes NULLs. Pointers are aligned to 64 bytes. When it returns, all is
+     * read and every write is in the caches or on its way to memory, in order. */
+    void (*run)(void *dst, const void *src, size_t amount);
+};
+
+/* The widest set this CPU runs, and those that need no instruction set. Each ends with name NULL;
+ * the first is NULL where there are none. */
+struct assay_cpu_loops {
+    const struct assay_cpu_loop *wide, *any;
+};
+struct assay_cpu_loops assay_cpu_loops(uint32_t isa);
+
+#if defined(__x86_64__)
+extern const struct assay_cpu_loop assay_cpu_loops_avx2[], assay_cpu_loops_avx512[];
+#endif
+
+#endif

@@ -1,0 +1,87 @@
+/* device.h: what a device is: a vtable, filled by null/, cpu/ and later others.
+ *
+ * To add one: src/device/NAME/NAME.c defines `const struct assay_device_driver assay_device_NAME`,
+ * and the line ASSAY_DEVICE(NAME) goes into device_list.h. */
+#ifndef ASSAY_DEVICE_DEVICE_H
+#define ASSAY_DEVICE_DEVICE_H
+
+#include "base/error.h"
+#include "device/ceiling.h"
+#include <assay/assay_kernel.h>
+
+typedef struct assay_device assay_device;
+
+/* How long one call of a kernel's run took, in ns. */
+struct assay_timing {
+    double device_ns; /* the work itself: what is reported */
+    double host_ns;   /* the host's side of it; the same on a CPU */
+};
+
+struct assay_device_info {
+    char name[64];           /* "Intel(R) Xeon(R) Processor" */
+    size_t memory_bytes;     /* in all */
+    size_t memory_available; /* now */
+    size_t llc_bytes;        /* the last-level cache a cold measurement must exceed */
+    int32_t cores;
+};
+
+/* Things that disturb a measurement, counted since the device was opened. */
+struct assay_disturbance {
+    int64_t context_switches; /* involuntary ones of this process */
+};
+
+struct assay_device_driver {
+    const char *name, *summary;
+
+    /* ASSAY_OK when the device is there; ASSAY_UNSUPPORTED with the reason otherwise. */
+    enum assay_status (*probe)(struct assay_error *why);
+    enum assay_status (*open)(int32_t index, int32_t threads, assay_device **out,
+                              struct assay_error *err);
+    void (*close)(assay_device *device);
+    void (*describe)(assay_device *device, struct assay_device_info *out);
+
+    /* Memory aligned to 64 bytes or more, not zeroed; the host can read and write it. */
+    enum assay_status (*alloc)(assay_device *device, size_t bytes, void **out,
+                               struct assay_error *err);
+    void (*free)(assay_device *device, void *ptr, size_t bytes);
+
+    /* Runs the kernel once on `work`, to completion, and times it. Nothing but the clock reads and
+     * the kernel lies between start and end. */
+    enum assay_status (*time)(assay_device *device, const struct assay_kernel *kernel, void *state,
+                              const struct assay_work *work, struct assay_timing *out);
+
+    /* Now, in ns, for budgets: monotonic. */
+    int64_t (*now_ns)(assay_device *device);
+    /* The clock the device runs at now, in Hz; 0 where it cannot be read. Takes some 20 us. */
+    double (*clock_hz)(assay_device *device);
+    void (*disturbance)(assay_device *device, struct assay_disturbance *out);
+
+    /* Measures the ceilings for this device and thread count: seconds. Optional. */
+    enum assay_status (*calibrate)(assay_device *device, struct assay_ceilings *out,
+                                   struct assay_error *err);
+};
+
+/* What every device starts with. Bytes are counted here, by the two functions below. */
+struct assay_device {
+    const struct assay_device_driver *driver;
+    int32_t index, threads;
+    size_t bytes_held, bytes_peak;
+};
+
+enum assay_status assay_device_alloc(assay_device *device, size_t bytes, void **out,
+                                     struct assay_error *err);
+void assay_device_free(assay_device *device, void *ptr, size_t bytes);
+
+int64_t assay_device_count(void);
+const struct assay_device_driver *assay_device_at(int64_t index);
+
+/* Reads "cpu" or "cpu:0". The error names the nearest known device, or says why it is not here. */
+enum assay_status assay_device_parse(const char *name, const struct assay_device_driver **driver,
+                                     int32_t *index, struct assay_error *err);
+
+/* Opens a device, and closes it (NULL is fine). */
+enum assay_status assay_device_open(const struct assay_device_driver *driver, int32_t index,
+                                    int32_t threads, assay_device **out, struct assay_error *err);
+void assay_device_close(assay_device *device);
+
+#endif

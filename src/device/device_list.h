@@ -1,0 +1,2 @@
+/* One line for each device, in the order `assay list devices` shows them. No include guard. */
+ASSAY_DEVICE(cpu)

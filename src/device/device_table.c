@@ -1,0 +1,95 @@
+/* device_table.c: the list of devices, opening them, and counting their memory. */
+#include "device/device.h"
+
+#include "base/text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define ASSAY_DEVICE(n) extern const struct assay_device_driver assay_device_##n;
+#include "device/device_list.h"
+#undef ASSAY_DEVICE
+
+static const struct assay_device_driver *const device_table[] = {
+#define ASSAY_DEVICE(n) &assay_device_##n,
+#include "device/device_list.h"
+#undef ASSAY_DEVICE
+};
+
+int64_t assay_device_count(void) { return (int64_t)(sizeof device_table / sizeof device_table[0]); }
+
+const struct assay_device_driver *assay_device_at(int64_t index) { return device_table[index]; }
+
+/* Devices that other tools' users write and that this build has no driver for. */
+static const char *const absent_devices[] = {"cuda", "opencl", "xpu", "mps"};
+
+enum { ABSENT = sizeof absent_devices / sizeof absent_devices[0] };
+
+static enum assay_status not_here(const char *name, const char *base, struct assay_error *err)
+{
+    const char *candidates[16];
+    int64_t n = 0;
+    for (int64_t i = 0; i < assay_device_count() && n < 8; i++)
+        candidates[n++] = device_table[i]->name;
+    for (int i = 0; i < ABSENT; i++) {
+        if (assay_text_same(base, absent_devices[i]))
+            return assay_error_set(err, ASSAY_UNSUPPORTED, name,
+                                   "this version of assay has no %s devices", absent_devices[i]);
+        candidates[n++] = absent_devices[i];
+    }
+    const char *nearest = assay_text_nearest(base, candidates, n);
+    return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "unknown device \"%s\"; did you mean \"%s\"?",
+                           name, nearest ? nearest : "cpu");
+}
+
+enum assay_status assay_device_parse(const char *name, const struct assay_device_driver **driver,
+                                     int32_t *index, struct assay_error *err)
+{
+    char base[32];
+    size_t length = strcspn(name, ":");
+    int64_t number = 0;
+    snprintf(base, sizeof base, "%.*s", (int)(length < 31 ? length : 31), name);
+    if (name[length] == ':' &&
+        (assay_text_int64(name + length + 1, &number) != ASSAY_OK || number < 0 || number > 4095))
+        return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                               "device \"%s\" has no valid number; write it like \"%s:0\"", name, base);
+    for (int64_t i = 0; i < assay_device_count(); i++)
+        if (assay_text_same(base, device_table[i]->name)) {
+            *driver = device_table[i];
+            *index = (int32_t)number;
+            return device_table[i]->probe(err);
+        }
+    return not_here(name, base, err);
+}
+
+enum assay_status assay_device_open(const struct assay_device_driver *driver, int32_t index,
+                                    int32_t threads, assay_device **out, struct assay_error *err)
+{
+    return driver->open(index, threads, out, err);
+}
+
+void assay_device_close(assay_device *device)
+{
+    if (device)
+        device->driver->close(device);
+}
+
+enum assay_status assay_device_alloc(assay_device *device, size_t bytes, void **out,
+                                     struct assay_error *err)
+{
+    enum assay_status status = device->driver->alloc(device, bytes, out, err);
+    if (status != ASSAY_OK)
+        return status;
+    device->bytes_held += bytes;
+    if (device->bytes_held > device->bytes_peak)
+        device->bytes_peak = device->bytes_held;
+    return ASSAY_OK;
+}
+
+void assay_device_free(assay_device *device, void *ptr, size_t bytes)
+{
+    if (!ptr)
+        return;
+    device->driver->free(device, ptr, bytes);
+    device->bytes_held -= bytes;
+}

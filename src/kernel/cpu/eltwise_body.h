@@ -1,0 +1,52 @@
+/* eltwise_body.h: the body of the element-wise kernels: one flat array, whatever its shape.
+ *
+ * Include a vec_*.h first and define NATIVE_OP; define NATIVE_INPUTS 2 for an op of two operands.
+ * Streaming stores need no care for alignment here: a share begins on a cache line (native.c). */
+#ifndef ASSAY_KERNEL_CPU_ELTWISE_BODY_H
+#define ASSAY_KERNEL_CPU_ELTWISE_BODY_H
+
+#include "kernel/cpu/vec_math.h"
+
+#ifndef NATIVE_INPUTS
+#define NATIVE_INPUTS 1
+#endif
+
+enum { ELTWISE_UNROLL = 4, ELTWISE_AHEAD = 2048 };
+
+VEC_INLINE double eltwise(enum native_kind kind, bool stream, const struct native_job *job,
+                          const struct assay_args *args, int64_t begin, int64_t end)
+{
+    const void *x = args->in[0], *y = args->in[NATIVE_INPUTS - 1];
+    void *out = args->out[0];
+    vec param = vec_set((float)job->param);
+    int64_t i = begin;
+    for (; i + ELTWISE_UNROLL * VEC_LANES <= end; i += ELTWISE_UNROLL * VEC_LANES) {
+        for (int64_t k = 0; k < ELTWISE_UNROLL; k++) {
+            int64_t at = i + k * VEC_LANES;
+            vec_prefetch(kind, x, at, ELTWISE_AHEAD);
+            if (NATIVE_INPUTS == 2)
+                vec_prefetch(kind, y, at, ELTWISE_AHEAD);
+            vec a = vec_load(kind, x, at);
+            vec b = NATIVE_INPUTS == 2 ? vec_load(kind, y, at) : a;
+            vec r = NATIVE_PASTE(elt, NATIVE_OP)(a, b, param);
+            if (stream)
+                vec_stream(kind, out, at, r);
+            else
+                vec_store(kind, out, at, r);
+        }
+    }
+    while (i < end) {
+        int64_t n = end - i < VEC_LANES ? end - i : VEC_LANES;
+        vec a = vec_load_part(kind, x, i, n);
+        vec b = NATIVE_INPUTS == 2 ? vec_load_part(kind, y, i, n) : a;
+        vec_store_part(kind, out, i, NATIVE_PASTE(elt, NATIVE_OP)(a, b, param), n);
+        i += n;
+    }
+    if (stream)
+        vec_stream_end();
+    return 0;
+}
+
+NATIVE_KERNEL(eltwise, NATIVE_ELEMENTS, false);
+
+#endif

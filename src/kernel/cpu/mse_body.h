@@ -1,0 +1,45 @@
+/* mse_body.h: the body of mse: squares are summed in float lanes over blocks, the blocks in double,
+ * so that the mean of any number of elements is as exact as that of a few thousand. Include a
+ * vec_*.h first and define NATIVE_OP. */
+#ifndef ASSAY_KERNEL_CPU_MSE_BODY_H
+#define ASSAY_KERNEL_CPU_MSE_BODY_H
+
+enum { MSE_UNROLL = 4, MSE_BLOCK = 8192, MSE_AHEAD = 2048 };
+
+VEC_INLINE double mse_block(enum native_kind kind, const void *x, const void *y, int64_t begin,
+                            int64_t end)
+{
+    vec sum[MSE_UNROLL];
+    for (int k = 0; k < MSE_UNROLL; k++)
+        sum[k] = vec_set(0.0f);
+    int64_t i = begin;
+    for (; i + MSE_UNROLL * VEC_LANES <= end; i += MSE_UNROLL * VEC_LANES)
+        for (int k = 0; k < MSE_UNROLL; k++) {
+            int64_t j = i + k * VEC_LANES;
+            vec_prefetch(kind, x, j, MSE_AHEAD);
+            vec_prefetch(kind, y, j, MSE_AHEAD);
+            vec d = vec_sub(vec_load(kind, x, j), vec_load(kind, y, j));
+            sum[k] = vec_fma(d, d, sum[k]);
+        }
+    for (; i < end; i += VEC_LANES) {
+        int64_t n = end - i < VEC_LANES ? end - i : VEC_LANES;
+        vec d = vec_sub(vec_load_part(kind, x, i, n), vec_load_part(kind, y, i, n));
+        sum[0] = vec_fma(d, d, sum[0]);
+    }
+    return (double)vec_sum(vec_add(vec_add(sum[0], sum[1]), vec_add(sum[2], sum[3])));
+}
+
+VEC_INLINE double mse(enum native_kind kind, bool stream, const struct native_job *job,
+                      const struct assay_args *args, int64_t begin, int64_t end)
+{
+    (void)stream, (void)job; /* nothing is written but one number */
+    double sum = 0;
+    for (int64_t i = begin; i < end; i += MSE_BLOCK)
+        sum +=
+            mse_block(kind, args->in[0], args->in[1], i, end - i < MSE_BLOCK ? end : i + MSE_BLOCK);
+    return sum;
+}
+
+NATIVE_KERNEL(mse, NATIVE_ELEMENTS, true);
+
+#endif

@@ -1,0 +1,145 @@
+/* vec_avx2.h: eight floats in one AVX2 register. The functions are those of vec_scalar.h, which
+ * says what they do. Needs AVX2, FMA and F16C. */
+#ifndef ASSAY_KERNEL_CPU_VEC_AVX2_H
+#define ASSAY_KERNEL_CPU_VEC_AVX2_H
+
+#define VEC_NAME avx2
+#define VEC_NEED ASSAY_CPU_AVX2
+#define VEC_PREFERENCE 20
+
+#include "kernel/cpu/native.h"
+#include <immintrin.h>
+
+#define VEC_INLINE static inline __attribute__((always_inline))
+
+enum { VEC_LANES = 8 };
+
+typedef __m256 vec;
+typedef __m256 vec_mask; /* all bits of a lane, or none */
+
+VEC_INLINE vec vec_set(float a) { return _mm256_set1_ps(a); }
+VEC_INLINE vec vec_add(vec a, vec b) { return _mm256_add_ps(a, b); }
+VEC_INLINE vec vec_sub(vec a, vec b) { return _mm256_sub_ps(a, b); }
+VEC_INLINE vec vec_mul(vec a, vec b) { return _mm256_mul_ps(a, b); }
+VEC_INLINE vec vec_div(vec a, vec b) { return _mm256_div_ps(a, b); }
+VEC_INLINE vec vec_fma(vec a, vec b, vec c) { return _mm256_fmadd_ps(a, b, c); }
+VEC_INLINE vec vec_fnma(vec a, vec b, vec c) { return _mm256_fnmadd_ps(a, b, c); }
+VEC_INLINE vec vec_max(vec a, vec b) { return _mm256_max_ps(a, b); }
+VEC_INLINE vec vec_min(vec a, vec b) { return _mm256_min_ps(a, b); }
+VEC_INLINE vec_mask vec_less(vec a, vec b) { return _mm256_cmp_ps(a, b, _CMP_LT_OQ); }
+VEC_INLINE vec vec_select(vec_mask mask, vec yes, vec no)
+{
+    return _mm256_blendv_ps(no, yes, mask);
+}
+
+VEC_INLINE __m256i vec_tail(int64_t n)
+{
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+VEC_INLINE vec vec_first(vec a, int64_t n, vec rest)
+{
+    return _mm256_blendv_ps(rest, a, _mm256_castsi256_ps(vec_tail(n)));
+}
+
+VEC_INLINE __m256 vec_power_of_two(__m256i n)
+{
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(n, _mm256_set1_epi32(127)), 23));
+}
+VEC_INLINE vec vec_ldexp(vec a, vec n)
+{
+    __m256i k = _mm256_cvtps_epi32(n), half = _mm256_srai_epi32(k, 1);
+    a = _mm256_mul_ps(a, vec_power_of_two(half));
+    return _mm256_mul_ps(a, vec_power_of_two(_mm256_sub_epi32(k, half)));
+}
+
+VEC_INLINE float vec_sum(vec a)
+{
+    __m128 b = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+    b = _mm_add_ps(b, _mm_movehl_ps(b, b));
+    return _mm_cvtss_f32(_mm_add_ss(b, _mm_movehdup_ps(b)));
+}
+VEC_INLINE float vec_greatest(vec a)
+{
+    __m128 b = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+    b = _mm_max_ps(b, _mm_movehl_ps(b, b));
+    return _mm_cvtss_f32(_mm_max_ss(b, _mm_movehdup_ps(b)));
+}
+
+VEC_INLINE vec vec_from_half(enum native_kind kind, __m128i bits)
+{
+    if (kind == NATIVE_F16)
+        return _mm256_cvtph_ps(bits);
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
+}
+
+/* The same rounding as assay_bf16_from_f32: to nearest even, NaN stays a quiet NaN. */
+VEC_INLINE __m128i vec_to_half(enum native_kind kind, vec a)
+{
+    if (kind == NATIVE_F16)
+        return _mm256_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT);
+    __m256i bits = _mm256_castps_si256(a), high = _mm256_srli_epi32(bits, 16);
+    __m256i even = _mm256_and_si256(high, _mm256_set1_epi32(1));
+    __m256i rounded = _mm256_add_epi32(bits, _mm256_add_epi32(even, _mm256_set1_epi32(0x7fff)));
+    __m256i quiet = _mm256_or_si256(high, _mm256_set1_epi32(0x40));
+    __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(a, a, _CMP_UNORD_Q));
+    __m256i halves = _mm256_blendv_epi8(_mm256_srli_epi32(rounded, 16), quiet, nan);
+    /* Pack each half of the register to 4 x 16 bits, then bring the two quarters together. */
+    halves = _mm256_permute4x64_epi64(_mm256_packus_epi32(halves, halves), 0x08);
+    return _mm256_castsi256_si128(halves);
+}
+
+VEC_INLINE vec vec_load(enum native_kind kind, const void *data, int64_t at)
+{
+    if (kind == NATIVE_F32)
+        return _mm256_loadu_ps((const float *)data + at);
+    return vec_from_half(kind, _mm_loadu_si128((const void *)((const uint16_t *)data + at)));
+}
+
+/* AVX2 has no masked access to 16-bit elements: parts go through a buffer. */
+VEC_INLINE vec vec_load_part(enum native_kind kind, const void *data, int64_t at, int64_t n)
+{
+    if (kind == NATIVE_F32)
+        return _mm256_maskload_ps((const float *)data + at, vec_tail(n));
+    uint16_t buffer[VEC_LANES] = {0};
+    for (int64_t i = 0; i < n; i++)
+        buffer[i] = ((const uint16_t *)data)[at + i];
+    return vec_from_half(kind, _mm_loadu_si128((const void *)buffer));
+}
+
+VEC_INLINE void vec_store(enum native_kind kind, void *data, int64_t at, vec a)
+{
+    if (kind == NATIVE_F32)
+        _mm256_storeu_ps((float *)data + at, a);
+    else
+        _mm_storeu_si128((void *)((uint16_t *)data + at), vec_to_half(kind, a));
+}
+
+VEC_INLINE void vec_store_part(enum native_kind kind, void *data, int64_t at, vec a, int64_t n)
+{
+    if (kind == NATIVE_F32) {
+        _mm256_maskstore_ps((float *)data + at, vec_tail(n), a);
+        return;
+    }
+    uint16_t buffer[VEC_LANES];
+    _mm_storeu_si128((void *)buffer, vec_to_half(kind, a));
+    for (int64_t i = 0; i < n; i++)
+        ((uint16_t *)data)[at + i] = buffer[i];
+}
+
+VEC_INLINE void vec_stream(enum native_kind kind, void *data, int64_t at, vec a)
+{
+    if (kind == NATIVE_F32)
+        _mm256_stream_ps((float *)data + at, a);
+    else
+        _mm_stream_si128((void *)((uint16_t *)data + at), vec_to_half(kind, a));
+}
+
+VEC_INLINE void vec_stream_end(void) { _mm_sfence(); }
+
+VEC_INLINE void vec_prefetch(enum native_kind kind, const void *data, int64_t at, int64_t bytes)
+{
+    uintptr_t address = (uintptr_t)data + (uintptr_t)at * (kind == NATIVE_F32 ? 4 : 2);
+    _mm_prefetch((const char *)(address + (uintptr_t)bytes), _MM_HINT_T0);
+}
+
+#endif

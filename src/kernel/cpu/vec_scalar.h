@@ -1,0 +1,103 @@
+/* vec_scalar.h: the vector type of the portable kernels: one float, in plain C.
+ *
+ * This file is also where the vector interface is written down; vec_avx2.h and vec_avx512.h have
+ * the same functions for 8 and 16 lanes. `kind` is always a constant, so that the branches on it
+ * vanish. */
+#ifndef ASSAY_KERNEL_CPU_VEC_SCALAR_H
+#define ASSAY_KERNEL_CPU_VEC_SCALAR_H
+
+#define VEC_NAME portable
+#define VEC_NEED 0
+#define VEC_PREFERENCE 10
+
+#include "kernel/cpu/native.h"
+
+#define VEC_INLINE static inline __attribute__((always_inline))
+
+enum { VEC_LANES = 1 };
+
+typedef float vec;
+typedef bool vec_mask;
+
+VEC_INLINE vec vec_set(float a) { return a; }
+VEC_INLINE vec vec_add(vec a, vec b) { return a + b; }
+VEC_INLINE vec vec_sub(vec a, vec b) { return a - b; }
+VEC_INLINE vec vec_mul(vec a, vec b) { return a * b; }
+VEC_INLINE vec vec_div(vec a, vec b) { return a / b; }
+/* a * b + c, in one rounding where the CPU can; nothing here relies on that. */
+VEC_INLINE vec vec_fma(vec a, vec b, vec c) { return a * b + c; }
+/* c - a * b */
+VEC_INLINE vec vec_fnma(vec a, vec b, vec c) { return c - a * b; }
+/* The greater or smaller one; b if either is NaN, as the x86 instructions have it. */
+VEC_INLINE vec vec_max(vec a, vec b) { return a > b ? a : b; }
+VEC_INLINE vec vec_min(vec a, vec b) { return a < b ? a : b; }
+VEC_INLINE vec_mask vec_less(vec a, vec b) { return a < b; } /* false for NaN */
+VEC_INLINE vec vec_select(vec_mask mask, vec yes, vec no) { return mask ? yes : no; }
+/* The first n lanes of a, the others of rest; 0 < n <= VEC_LANES. */
+VEC_INLINE vec vec_first(vec a, int64_t n, vec rest)
+{
+    (void)n, (void)rest;
+    return a;
+}
+
+/* a * 2^n for an integral n within ±250, with infinity or a subnormal where it does not fit. n may
+ * be anything where a is NaN. In two steps, because 2^n alone may not be a float. Adding 1.5 * 2^23
+ * to n leaves it in the low bits of the sum. */
+VEC_INLINE vec vec_ldexp(vec a, vec n)
+{
+    uint32_t k = assay_f32_bits(n + 0x1.8p23f) - 0x4b400000u;
+    uint32_t half = (k >> 1) | (k & 0x80000000u);
+    return a * assay_f32_from_bits((half + 127) << 23) *
+           assay_f32_from_bits((k - half + 127) << 23);
+}
+
+VEC_INLINE float vec_sum(vec a) { return a; }      /* of all lanes */
+VEC_INLINE float vec_greatest(vec a) { return a; } /* of all lanes, none of them NaN */
+
+/* VEC_LANES elements from element `at`, as floats. */
+VEC_INLINE vec vec_load(enum native_kind kind, const void *data, int64_t at)
+{
+    if (kind == NATIVE_F32)
+        return ((const float *)data)[at];
+    uint16_t bits = ((const uint16_t *)data)[at];
+    return kind == NATIVE_F16 ? assay_f16_to_f32(bits) : assay_bf16_to_f32(bits);
+}
+
+/* The first n of them, zeros in the other lanes; touches no other memory. 0 < n <= VEC_LANES. */
+VEC_INLINE vec vec_load_part(enum native_kind kind, const void *data, int64_t at, int64_t n)
+{
+    (void)n;
+    return vec_load(kind, data, at);
+}
+
+VEC_INLINE void vec_store(enum native_kind kind, void *data, int64_t at, vec a)
+{
+    if (kind == NATIVE_F32)
+        ((float *)data)[at] = a;
+    else
+        ((uint16_t *)data)[at] =
+            kind == NATIVE_F16 ? assay_f16_from_f32(a) : assay_bf16_from_f32(a);
+}
+
+VEC_INLINE void vec_store_part(enum native_kind kind, void *data, int64_t at, vec a, int64_t n)
+{
+    (void)n;
+    vec_store(kind, data, at, a);
+}
+
+/* A store around the caches, where there is one. The address is a multiple of what is stored. */
+VEC_INLINE void vec_stream(enum native_kind kind, void *data, int64_t at, vec a)
+{
+    vec_store(kind, data, at, a);
+}
+
+/* After the last of a thread's streaming stores: makes them visible to the others. */
+VEC_INLINE void vec_stream_end(void) {}
+
+/* Asks for the line `bytes` after element `at`; it need not exist. */
+VEC_INLINE void vec_prefetch(enum native_kind kind, const void *data, int64_t at, int64_t bytes)
+{
+    (void)kind, (void)data, (void)at, (void)bytes;
+}
+
+#endif

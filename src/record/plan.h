@@ -1,0 +1,78 @@
+/* plan.h: what is to be measured: settings and an ordered list of groups. Plain data that can be
+ * saved, sent to a worker, and resumed. */
+#ifndef ASSAY_RECORD_PLAN_H
+#define ASSAY_RECORD_PLAN_H
+
+#include "base/json.h"
+#include <assay/assay_kernel.h>
+
+/* A list of strings that owns them. Start from {0}. */
+struct assay_strings {
+    char **items;
+    int64_t n;
+};
+enum assay_status assay_strings_add(struct assay_strings *strings, const char *text);
+enum assay_status assay_strings_copy(const struct assay_strings *from, struct assay_strings *to);
+bool assay_strings_have(const struct assay_strings *strings, const char *text); /* any case */
+void assay_strings_fini(struct assay_strings *strings);
+
+/* How to measure. */
+struct assay_settings {
+    char device[32];
+    int32_t threads;
+    bool hot, cold;
+    double precision;       /* stop when every interval is within this fraction */
+    double budget_s;        /* for one group in one cache state */
+    double timeout_s;       /* a single call that takes longer is given up */
+    int64_t warmup, rounds; /* fixed numbers instead of precision and budget; 0: not fixed */
+    uint64_t seed;
+    int64_t memory_limit;   /* bytes the worker may use; 0: what the machine has */
+    char baseline[32];      /* an implementation; empty: chosen for each group */
+    struct assay_strings implementations, kernels, plugins;
+};
+enum assay_status assay_settings_copy(const struct assay_settings *from, struct assay_settings *to);
+void assay_settings_fini(struct assay_settings *settings);
+
+/* One problem, without its device: all variants of it are measured together. */
+struct assay_group {
+    char op[32];
+    enum assay_dtype dtype;
+    int32_t n_axes;
+    int64_t axes[ASSAY_MAX_AXES];
+    bool over_limit; /* more elements than the plan allows: listed, and skipped */
+};
+
+struct assay_plan {
+    struct assay_settings settings;
+    int64_t max_elements; /* 0: no limit */
+    struct assay_group *groups;
+    int64_t n_groups, capacity;
+};
+enum assay_status assay_plan_add(struct assay_plan *plan, const struct assay_group *group);
+void assay_plan_fini(struct assay_plan *plan);
+
+assay_json *assay_settings_to_json(const struct assay_settings *settings);
+enum assay_status assay_settings_from_json(const assay_json *json, struct assay_settings *out,
+                                           struct assay_error *err);
+assay_json *assay_group_to_json(const struct assay_group *group);
+enum assay_status assay_group_from_json(const assay_json *json, struct assay_group *out,
+                                        struct assay_error *err);
+assay_json *assay_plan_to_json(const struct assay_plan *plan);
+enum assay_status assay_plan_from_json(const assay_json *json, struct assay_plan *out,
+                                       struct assay_error *err);
+
+/* One line for a worker: measure this group, without the kernels in `exclude`. See docs/protocol.md. */
+struct assay_job {
+    int64_t group_index;
+    struct assay_group group;
+    struct assay_settings settings;
+    struct assay_strings exclude;
+};
+assay_json *assay_job_to_json(const struct assay_job *job);
+enum assay_status assay_job_from_json(const assay_json *json, struct assay_job *out,
+                                      struct assay_error *err);
+void assay_job_fini(struct assay_job *job);
+
+#define ASSAY_JOB_VERSION 1
+
+#endif

@@ -1,0 +1,114 @@
+/* record.h: everything known about one variant after measuring. Plain data: reports, stores and
+ * comparisons are made from records alone, on machines that need not have the device. */
+#ifndef ASSAY_RECORD_RECORD_H
+#define ASSAY_RECORD_RECORD_H
+
+#include "base/json.h"
+#include "stats/stats.h"
+#include <assay/assay_kernel.h>
+
+enum assay_outcome {
+    ASSAY_OUTCOME_OK,
+    ASSAY_OUTCOME_MISMATCH,      /* the answer is wrong, or something else was written */
+    ASSAY_OUTCOME_MISTRUSTED,    /* the check could not tell right from wrong for this problem */
+    ASSAY_OUTCOME_IMPOSSIBLE,    /* faster than the machine's measured ceiling allows */
+    ASSAY_OUTCOME_UNSUPPORTED,   /* not on this machine, not for this problem */
+    ASSAY_OUTCOME_SKIPPED,       /* too large for this memory, or over the limit */
+    ASSAY_OUTCOME_CRASHED,
+    ASSAY_OUTCOME_TIMEOUT,
+    ASSAY_OUTCOME_OUT_OF_MEMORY,
+    ASSAY_OUTCOME_FAILED,        /* the kernel or the harness said so */
+    ASSAY_OUTCOME_COUNT
+};
+
+/* "ok", "mismatch", "out_of_memory", … and back; an unknown name gives ASSAY_OUTCOME_COUNT. */
+const char *assay_outcome_name(enum assay_outcome outcome);
+enum assay_outcome assay_outcome_parse(const char *name);
+/* Does this outcome alone let the program exit with 0? ok, unsupported and skipped do. */
+bool assay_outcome_is_fine(enum assay_outcome outcome);
+
+enum assay_cache_state { ASSAY_CACHE_HOT, ASSAY_CACHE_COLD, ASSAY_CACHE_STATES };
+
+const char *assay_cache_state_name(enum assay_cache_state state);
+
+/* One variant in one cache state. All times are of one call of the op, in ns. */
+struct assay_measurement {
+    bool measured;
+    int64_t iters;                 /* calls in one sample */
+    struct assay_summary time;
+    bool precise;                  /* the precision asked for was reached */
+
+    bool has_ratio;                /* to the baseline; not for the baseline itself */
+    struct assay_ratio ratio;      /* > 1: this variant is faster */
+    bool fastest;                  /* of its group in this state: none is significantly faster */
+
+    double bytes_per_s, flops_per_s;
+    double ceiling_ns;             /* 0 where no ceiling is known */
+    char bound[16];                /* what binds: "memory", "L2", "compute" */
+    double efficiency;             /* ceiling_ns / median */
+
+    int64_t context_switches;      /* samples disturbed by an involuntary one */
+    int64_t clock_changes;         /* rounds at a clock 2 % or more off the median */
+    int64_t near_floor;            /* samples shorter than three times the floor */
+    double clock_hz;               /* median over the rounds; 0 where it cannot be read */
+};
+
+struct assay_verification {
+    bool done;
+    int64_t compared, of, mismatches; /* elements compared, of how many */
+    double max_abs, max_rel, rms, sqnr_db;
+    double tolerance_relative, tolerance_absolute;
+    int32_t times;                 /* how often: before timing and after each cache state */
+};
+
+struct assay_record {
+    int64_t group, variant;        /* where in the plan; variant counts within the group */
+    char op[32], title[32];
+    char implementation[32], kernel[64], device[32];
+    enum assay_dtype dtype;
+    int32_t n_axes;
+    char axis_names[ASSAY_MAX_AXES][16];
+    int64_t axes[ASSAY_MAX_AXES];
+    int32_t threads;
+    uint64_t seed;
+
+    enum assay_outcome outcome;
+    char reason[256];              /* why, where the outcome is not ok */
+    bool interrupted;              /* the user stopped the run in this group: fewer samples */
+
+    bool is_baseline;
+    char baseline[32];             /* the implementation the ratios refer to; empty if none */
+
+    double bytes_read, bytes_written, flops; /* the least one call costs */
+    double memory_bytes;           /* operands of one call, and the kernel's scratch if known */
+    double setup_ns;
+    double floor_ns;               /* the least this harness can see */
+    struct assay_measurement states[ASSAY_CACHE_STATES];
+    struct assay_verification verification;
+};
+
+/* One record as a JSON object, and back. Reading fails on anything but what writing produces. */
+assay_json *assay_record_to_json(const struct assay_record *record);
+enum assay_status assay_record_from_json(const assay_json *json, struct assay_record *out,
+                                         struct assay_error *err);
+
+/* What a run is, for the head of every report. */
+struct assay_run_info {
+    char id[32];                   /* "20261115-034711-a1b2" */
+    char version[32];
+    char command[512];             /* as typed */
+    char started[32];              /* ISO 8601, UTC */
+    char host_os[128];
+    char device[32], device_name[64];
+    char isa[128];
+    int32_t threads;
+    bool hot, cold;                /* which states the plan measures */
+    double precision;              /* the goal, as a fraction */
+    double copy_bytes_per_s;       /* the memory ceiling, 0 if unknown */
+    int64_t groups;                /* in the plan */
+};
+
+assay_json *assay_run_info_to_json(const struct assay_run_info *info);
+void assay_run_info_from_json(const assay_json *json, struct assay_run_info *out);
+
+#endif

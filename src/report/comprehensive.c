@@ -1,0 +1,85 @@
+/* comprehensive.c: the JSON array of seed 002's comprehensive benchmark, so that scripts made for
+ * it go on working: one object for each variant that is right and was timed, with the ten members
+ * below and nothing else. Times are medians, hot where that was measured, else cold; 1 MB is 10^6
+ * bytes; gpu_efficiency is the percentage of this device's measured ceiling, null where none is
+ * known. */
+#include "report/report_sink.h"
+
+#include <math.h>
+#include <string.h>
+
+struct state {
+    struct assay_sink sink;
+    bool any;
+};
+
+static void put_axis(assay_json *object, const char *key, const struct assay_record *record,
+                     const char *axis)
+{
+    for (int32_t i = 0; i < record->n_axes; i++)
+        if (strcmp(record->axis_names[i], axis) == 0) {
+            assay_json_put_int(object, key, record->axes[i]);
+            return;
+        }
+    assay_json_put_double(object, key, (double)NAN); /* null: the op has no such axis */
+}
+
+static assay_json *to_json(const struct assay_record *record, const struct assay_measurement *m)
+{
+    double time_ms = m->time.median / 1e6;
+    assay_json *object = assay_json_object();
+    assay_json_put_string(object, "operation", record->title);
+    assay_json_put_string(object, "implementation", record->implementation);
+    put_axis(object, "batch_size", record, "batch");
+    put_axis(object, "sequence_length", record, "seq");
+    put_axis(object, "tensor_dimension", record, "dim");
+    assay_json_put_double(object, "time_ms", time_ms);
+    assay_json_put_double(object, "memory_mb", record->memory_bytes / 1e6);
+    assay_json_put_double(object, "inference_speed", 1000 / time_ms);
+    assay_json_put_double(object, "gpu_efficiency",
+                          m->ceiling_ns > 0 ? 100 * m->efficiency : (double)NAN);
+    assay_json_put_double(object, "throughput_gbps", m->bytes_per_s / 1e9);
+    return object;
+}
+
+static void comprehensive_begin(void *state, const struct assay_sink *sink,
+                                const struct assay_report_style *style,
+                                const struct assay_run_info *run)
+{
+    (void)style;
+    (void)run;
+    struct state *s = state;
+    s->sink = *sink;
+    assay_sink_put(sink, "[");
+}
+
+static void comprehensive_group(void *state, const struct assay_record *records, int64_t n)
+{
+    struct state *s = state;
+    for (int64_t i = 0; i < n; i++) {
+        const struct assay_measurement *hot = &records[i].states[ASSAY_CACHE_HOT];
+        const struct assay_measurement *m =
+            hot->measured ? hot : &records[i].states[ASSAY_CACHE_COLD];
+        if (records[i].outcome != ASSAY_OUTCOME_OK || !m->measured)
+            continue;
+        assay_sink_put(&s->sink, s->any ? ",\n  " : "\n  ");
+        assay_sink_json(&s->sink, to_json(&records[i], m), 2);
+        s->any = true;
+    }
+}
+
+static void comprehensive_end(void *state)
+{
+    struct state *s = state;
+    assay_sink_put(&s->sink, s->any ? "\n]\n" : "]\n");
+}
+
+const struct assay_report_format assay_report_comprehensive = {
+    .name = "comprehensive",
+    .extension = NULL, /* .json means the format of that name */
+    .summary = "the JSON array of the comprehensive benchmark (seed 002)",
+    .state_bytes = sizeof(struct state),
+    .begin = comprehensive_begin,
+    .group = comprehensive_group,
+    .end = comprehensive_end,
+};

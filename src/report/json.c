@@ -1,0 +1,44 @@
+/* json.c: {"run": {…}, "records": [{…}, …]}, indented. record.h says what the members mean. */
+#include "report/report_sink.h"
+
+struct state {
+    struct assay_sink sink;
+    bool any;
+};
+
+static void json_begin(void *state, const struct assay_sink *sink,
+                       const struct assay_report_style *style, const struct assay_run_info *run)
+{
+    (void)style;
+    struct state *s = state;
+    s->sink = *sink;
+    assay_sink_put(sink, "{\n  \"run\": ");
+    assay_sink_json(sink, assay_run_info_to_json(run), 2);
+    assay_sink_put(sink, ",\n  \"records\": [");
+}
+
+static void json_group(void *state, const struct assay_record *records, int64_t n)
+{
+    struct state *s = state;
+    for (int64_t i = 0; i < n; i++) {
+        assay_sink_put(&s->sink, s->any ? ",\n    " : "\n    ");
+        assay_sink_json(&s->sink, assay_record_to_json(&records[i]), 4);
+        s->any = true;
+    }
+}
+
+static void json_end(void *state)
+{
+    struct state *s = state;
+    assay_sink_put(&s->sink, s->any ? "\n  ]\n}\n" : "]\n}\n");
+}
+
+const struct assay_report_format assay_report_json = {
+    .name = "json",
+    .extension = "json",
+    .summary = "everything, as one JSON object",
+    .state_bytes = sizeof(struct state),
+    .begin = json_begin,
+    .group = json_group,
+    .end = json_end,
+};

@@ -1,0 +1,176 @@
+#include "report/report_cells.h"
+
+#include "report/report_line.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static struct assay_cell unknown(void) { return (struct assay_cell){"-"}; }
+
+/* Three significant digits where that is short, never more than six characters. */
+static struct assay_cell three_digits(double value)
+{
+    struct assay_cell cell;
+    if (value != 0 && (value < 0.0005 || value >= 99999.5))
+        snprintf(cell.text, sizeof cell.text, "%.0e", value);
+    else
+        snprintf(cell.text, sizeof cell.text, "%.*f",
+                 value < 0.0995 && value != 0 ? 3
+                 : value < 9.995              ? 2
+                 : value < 99.95              ? 1
+                                              : 0,
+                 value);
+    return cell;
+}
+
+struct assay_cell assay_cell_time(double ns)
+{
+    if (!(ns >= 0) || isinf(ns))
+        return unknown();
+    struct assay_cell cell;
+    assay_text_time(ns, cell.text, sizeof cell.text);
+    return cell;
+}
+
+struct assay_cell assay_cell_spread(const struct assay_measurement *m)
+{
+    double percent = 100 * m->time.median_ci_frac;
+    if (!(percent >= 0) || isinf(percent))
+        return unknown();
+    if (percent >= 999.5)
+        return (struct assay_cell){">10x"};
+    struct assay_cell cell;
+    bool tiny = percent >= 0.005 && percent < 0.095; /* ".04%": the column has four places */
+    int decimals = tiny ? 2 : percent < 9.95 ? 1 : 0;
+    snprintf(cell.text, sizeof cell.text, "%.*f%%", decimals, percent);
+    if (tiny)
+        memmove(cell.text, cell.text + 1, strlen(cell.text));
+    return cell;
+}
+
+struct assay_cell assay_cell_efficiency(const struct assay_measurement *m)
+{
+    double percent = 100 * m->efficiency;
+    if (!(m->ceiling_ns > 0) || !(percent >= 0) || isinf(percent))
+        return unknown();
+    if (percent >= 999.5)
+        return (struct assay_cell){"999+"};
+    if (percent > 0 && percent < 0.5)
+        return (struct assay_cell){"<1%"};
+    struct assay_cell cell;
+    snprintf(cell.text, sizeof cell.text, "%.0f%%", percent);
+    return cell;
+}
+
+static struct assay_cell flop_rate(double flops_per_s, bool units)
+{
+    static const char *const prefixes = "GTP";
+    double value = flops_per_s / 1e9;
+    int i = 0;
+    for (; i < 2 && value >= 999.5; i++)
+        value /= 1000;
+    struct assay_cell number = three_digits(value), cell;
+    snprintf(cell.text, sizeof cell.text, "%.16s%s%c%s", number.text, units ? " " : "", prefixes[i],
+             units ? "FLOP/s" : "F");
+    return cell;
+}
+
+struct assay_cell assay_cell_rate(const struct assay_measurement *m, bool units)
+{
+    bool compute = strcmp(m->bound, "compute") == 0;
+    double rate = compute ? m->flops_per_s : m->bytes_per_s;
+    if (!(rate > 0) || isinf(rate))
+        return unknown();
+    if (compute)
+        return flop_rate(rate, units);
+    struct assay_cell cell = three_digits(rate / 1e9);
+    if (units)
+        strcat(cell.text, " GB/s");
+    return cell;
+}
+
+int assay_cell_direction(const struct assay_measurement *m)
+{
+    if (!m->has_ratio || !m->ratio.significant)
+        return 0;
+    return m->ratio.ratio > 1 ? 1 : m->ratio.ratio < 1 ? -1 : 0;
+}
+
+/* "1.62x", and how many decimals that took; ratios that round to 1.00 get a third. */
+static int format_ratio(double ratio, struct assay_cell *cell)
+{
+    int decimals = ratio < 1.005 ? 3 : ratio < 9.995 ? 2 : ratio < 99.95 ? 1 : 0;
+    if (ratio >= 99999.5)
+        snprintf(cell->text, sizeof cell->text, "%.0ex", ratio);
+    else
+        snprintf(cell->text, sizeof cell->text, "%.*fx", decimals, ratio);
+    return decimals;
+}
+
+static struct assay_cell with_margin(struct assay_cell cell, double margin, int decimals)
+{
+    double unit = pow(10, -decimals);
+    double rounded_up = ceil(margin / unit - 1e-9) * unit;
+    size_t length = strlen(cell.text);
+    if (rounded_up < 99999.5)
+        snprintf(cell.text + length, sizeof cell.text - length, " ±%.*f", decimals, rounded_up);
+    return cell;
+}
+
+static struct assay_cell same_as_baseline(const struct assay_ratio *ratio, int room)
+{
+    struct assay_cell cell = {"same"};
+    double percent = 100 * ratio->smallest_visible;
+    if (room >= 16 && percent > 0 && percent < 99.5) /* "same within 0.8%" */
+        snprintf(cell.text, sizeof cell.text, "same within %.1f%%", percent);
+    return cell;
+}
+
+struct assay_cell assay_cell_speedup(const struct assay_record *record,
+                                     const struct assay_measurement *m, int room, bool ascii)
+{
+    if (record->is_baseline)
+        return (struct assay_cell){"baseline"};
+    if (!m->has_ratio || !(m->ratio.ratio > 0) || isinf(m->ratio.ratio))
+        return unknown();
+    int direction = assay_cell_direction(m);
+    if (direction == 0)
+        return same_as_baseline(&m->ratio, room);
+    double ratio = direction > 0 ? m->ratio.ratio : 1 / m->ratio.ratio;
+    struct assay_cell cell;
+    int decimals = format_ratio(ratio, &cell);
+    if (direction < 0)
+        strcat(cell.text, " slower");
+    struct assay_cell longer = with_margin(cell, ratio * m->ratio.ci_frac, decimals);
+    return assay_line_columns_of(longer.text, ascii) <= room ? longer : cell;
+}
+
+struct assay_cell assay_cell_shape(const struct assay_record *record)
+{
+    struct assay_cell cell = {"["};
+    for (int32_t i = 0; i < record->n_axes && i < ASSAY_MAX_AXES; i++) {
+        size_t length = strlen(cell.text);
+        snprintf(cell.text + length, sizeof cell.text - length, "%s%lld", i ? ", " : "",
+                 (long long)record->axes[i]);
+    }
+    strcat(cell.text, "]");
+    return cell;
+}
+
+struct assay_cell assay_cell_outcome(enum assay_outcome outcome)
+{
+    struct assay_cell cell;
+    snprintf(cell.text, sizeof cell.text, "%s", assay_outcome_name(outcome));
+    for (char *c = cell.text; *c; c++)
+        if (*c == '_')
+            *c = ' ';
+    return cell;
+}
+
+bool assay_cell_disturbed(const struct assay_measurement *m)
+{
+    double disturbed =
+        (double)m->context_switches + (double)m->clock_changes + (double)m->near_floor;
+    return disturbed > 0.05 * (double)m->time.n;
+}

@@ -1,0 +1,31 @@
+/* report_cells.h: the figures of a record as short texts, the same in every report for people. */
+#ifndef ASSAY_REPORT_CELLS_H
+#define ASSAY_REPORT_CELLS_H
+
+#include "report/report.h"
+
+struct assay_cell {
+    char text[128]; /* UTF-8 */
+};
+
+/* "-" stands for what is not known. */
+struct assay_cell assay_cell_time(double ns);                               /* "2.31 ms" */
+struct assay_cell assay_cell_spread(const struct assay_measurement *m);     /* "0.4%" */
+struct assay_cell assay_cell_efficiency(const struct assay_measurement *m); /* "71%" */
+/* "43.6" (GB/s), or "1.62TF" where compute binds; with units "43.6 GB/s", "1.62 TFLOP/s". */
+struct assay_cell assay_cell_rate(const struct assay_measurement *m, bool units);
+/* "1.62x ±0.02", "1.08x slower", "same", "baseline", within `room` columns. The ± is rounded up, so
+ * it never says less than is known; where it has no room it is left out. */
+struct assay_cell assay_cell_speedup(const struct assay_record *record,
+                                     const struct assay_measurement *m, int room, bool ascii);
+
+struct assay_cell assay_cell_shape(const struct assay_record *record); /* "[32, 512, 768]" */
+struct assay_cell assay_cell_outcome(enum assay_outcome outcome);      /* "out of memory" */
+
+/* More than one sample in twenty was disturbed: a context switch, a changed clock, or a sample so
+ * short that the harness can hardly see it. */
+bool assay_cell_disturbed(const struct assay_measurement *m);
+/* Which way a significant ratio goes: 1 faster than the baseline, -1 slower, 0 neither. */
+int assay_cell_direction(const struct assay_measurement *m);
+
+#endif

@@ -1,0 +1,95 @@
+#include "report/report_detail.h"
+
+#include "report/report_cells.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { LABEL_AT = 4, ITEMS_AT = 12 };
+
+static struct assay_flow begin_line(struct assay_line *line, const struct assay_sink *sink,
+                                    int width, const char *label)
+{
+    assay_line_to(line, LABEL_AT);
+    assay_line_left(line, label, ITEMS_AT - LABEL_AT, ASSAY_INK_DIM);
+    return (struct assay_flow){line, sink, ITEMS_AT, width, false, ASSAY_INK_DIM};
+}
+
+static void count_item(struct assay_flow *flow, int64_t n, const char *what, const char *plural)
+{
+    if (n)
+        assay_flow_item(flow, "%lld %s%s", (long long)n, what, n == 1 ? "" : plural);
+}
+
+static void range_item(struct assay_flow *flow, const char *name, double lo, double hi)
+{
+    assay_flow_item(flow, "%s %s … %s", name, assay_cell_time(lo).text, assay_cell_time(hi).text);
+}
+
+static void disturbances(struct assay_flow *flow, const struct assay_measurement *m)
+{
+    count_item(flow, m->time.outliers, "outlier", "s");
+    count_item(flow, m->context_switches, "context switch", "es");
+    count_item(flow, m->clock_changes, "clock change", "s");
+    count_item(flow, m->near_floor, "sample", "s near the floor");
+    if (!m->precise)
+        assay_flow_item(flow, "precision not reached");
+}
+
+static void state_lines(const struct assay_measurement *m, struct assay_flow flow)
+{
+    const struct assay_summary *t = &m->time;
+    assay_flow_item(&flow, "%lld samples × %lld call%s", (long long)t->n, (long long)m->iters,
+                    m->iters == 1 ? "" : "s");
+    range_item(&flow, "quartiles", t->q1, t->q3);
+    range_item(&flow, "range", t->min, t->max);
+    disturbances(&flow, m);
+    if (m->clock_hz > 0)
+        assay_flow_item(&flow, "%.2f GHz", m->clock_hz / 1e9);
+    if (m->ceiling_ns > 0)
+        assay_flow_item(&flow, "ceiling %s (%s)", assay_cell_time(m->ceiling_ns).text, m->bound);
+    if (m->has_ratio)
+        assay_flow_item(&flow, "resolves %.2g%%", 100 * m->ratio.smallest_visible);
+    assay_line_flush(flow.line, flow.sink);
+}
+
+static void check_lines(const struct assay_verification *v, struct assay_flow flow)
+{
+    assay_flow_item(&flow, "%lld of %lld elements, %d time%s", (long long)v->compared,
+                    (long long)v->of, v->times, v->times == 1 ? "" : "s");
+    if (v->mismatches)
+        assay_flow_item(&flow, "%lld wrong", (long long)v->mismatches);
+    assay_flow_item(&flow, "max abs %.2g", v->max_abs);
+    assay_flow_item(&flow, "max rel %.2g", v->max_rel);
+    if (v->max_abs == 0)
+        assay_flow_item(&flow, "exact");
+    else if (isfinite(v->sqnr_db))
+        assay_flow_item(&flow, "SQNR %.1f dB", v->sqnr_db);
+    assay_flow_item(&flow, "allowed %.2g rel + %.2g abs", v->tolerance_relative,
+                    v->tolerance_absolute);
+    assay_line_flush(flow.line, flow.sink);
+}
+
+static void kernel_line(const struct assay_record *record, struct assay_flow flow)
+{
+    assay_flow_item(&flow, "%s", record->kernel);
+    if (record->setup_ns > 0)
+        assay_flow_item(&flow, "setup %s", assay_cell_time(record->setup_ns).text);
+    if (record->floor_ns > 0)
+        assay_flow_item(&flow, "floor %s", assay_cell_time(record->floor_ns).text);
+    assay_line_flush(flow.line, flow.sink);
+}
+
+void assay_detail_write(const struct assay_record *record, struct assay_line *line,
+                        const struct assay_sink *sink, int width)
+{
+    if (record->kernel[0])
+        kernel_line(record, begin_line(line, sink, width, "kernel"));
+    for (int s = 0; s < ASSAY_CACHE_STATES; s++)
+        if (record->states[s].measured)
+            state_lines(
+                &record->states[s],
+                begin_line(line, sink, width, assay_cache_state_name((enum assay_cache_state)s)));
+    if (record->verification.done)
+        check_lines(&record->verification, begin_line(line, sink, width, "check"));
+}

@@ -1,0 +1,11 @@
+/* report_detail.h: what `--verbose` adds under a row of the table. */
+#ifndef ASSAY_REPORT_DETAIL_H
+#define ASSAY_REPORT_DETAIL_H
+
+#include "report/report_line.h"
+
+/* A few indented lines, none wider than `width`: the kernel, each measured state, the check. */
+void assay_detail_write(const struct assay_record *record, struct assay_line *line,
+                        const struct assay_sink *sink, int width);
+
+#endif

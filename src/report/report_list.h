@@ -1,0 +1,8 @@
+/* report_list.h: every report format, one line each; expand with ASSAY_REPORT(name). The file
+ * src/report/NAME.c defines assay_report_NAME. */
+ASSAY_REPORT(table)
+ASSAY_REPORT(json)
+ASSAY_REPORT(jsonl)
+ASSAY_REPORT(csv)
+ASSAY_REPORT(md)
+ASSAY_REPORT(comprehensive)

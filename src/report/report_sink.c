@@ -1,0 +1,43 @@
+#include "report/report_sink.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void assay_sink_put(const struct assay_sink *sink, const char *text)
+{
+    size_t length = strlen(text);
+    if (length)
+        sink->write(sink->user, text, length);
+}
+
+void assay_sink_format(const struct assay_sink *sink, const char *fmt, ...)
+{
+    char text[1024];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    assay_sink_put(sink, text);
+}
+
+static void put_lines(const struct assay_sink *sink, const char *text, int indent)
+{
+    for (const char *end = strchr(text, '\n'); end; end = strchr(text, '\n')) {
+        sink->write(sink->user, text, (size_t)(end + 1 - text));
+        assay_sink_format(sink, "%*s", indent, "");
+        text = end + 1;
+    }
+    assay_sink_put(sink, text);
+}
+
+void assay_sink_json(const struct assay_sink *sink, assay_json *value, int indent)
+{
+    struct assay_text text = {0};
+    assay_json_write(value, indent > 0 ? 2 : 0, &text);
+    if (text.failed || !text.data)
+        assay_sink_put(sink, "null");
+    else
+        put_lines(sink, text.data, indent);
+    assay_text_fini(&text);
+    assay_json_free(value);
+}

@@ -1,0 +1,17 @@
+/* report_sink.h: writing to a sink without layout. */
+#ifndef ASSAY_REPORT_SINK_H
+#define ASSAY_REPORT_SINK_H
+
+#include "report/report.h"
+
+void assay_sink_put(const struct assay_sink *sink, const char *text);
+
+/* Short pieces: at most 1023 bytes. */
+void assay_sink_format(const struct assay_sink *sink, const char *fmt, ...) ASSAY_PRINTF(2, 3);
+
+/* Takes `value` over. On one line when `indent` is 0; otherwise indented by 2, every line after the
+ * first `indent` blanks further. Without memory it writes null: a record that is missing should be
+ * seen, not be absent. */
+void assay_sink_json(const struct assay_sink *sink, assay_json *value, int indent);
+
+#endif

@@ -1,0 +1,480 @@
+/* table.c: the table people read in a terminal.
+ *
+ * One header line for each group, one row for each variant, and for each cache state that the run
+ * measures a block of columns: time, ±, speedup, rate, part of the ceiling. Widths are fixed before
+ * the first row, because rows appear while the run goes on; on a narrow terminal the rate goes
+ * first, then the ceiling, then the ±. A row that has no figures says why across the whole line. */
+#include "report/report_cells.h"
+#include "report/report_detail.h"
+#include "report/report_line.h"
+#include "tensor/dtype.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum column { TIME, SPREAD, SPEEDUP, RATE, CEILING, COLUMNS };
+
+enum {
+    INDENT = 1,
+    LEAST_WIDTH = 60,
+    MOST_WIDTH = 240,
+    LEAST_NAME = 10,
+    MOST_NAME = 32,
+    MARKER = 1,         /* the column of ▸ before a time */
+    HEADING_EVERY = 40, /* lines after which the headings are repeated */
+};
+
+/* clang-format off */
+static const struct {
+    const char *heading;
+    const char *roomy_heading;
+    int width, roomy_width; /* beside another state; alone on the line */
+    bool right;
+} columns[COLUMNS] = {
+    [TIME]    = {"time",    "time",    7,  8,  true},
+    [SPREAD]  = {"±",       "±",       4,  5,  true}, /* the mark ! or ~ comes behind it */
+    [SPEEDUP] = {"speedup", "speedup", 13, 20, false},
+    [RATE]    = {"GB/s",    "rate",    6,  12, true},
+    [CEILING] = {"ceil",    "ceiling", 4,  16, true},
+};
+/* clang-format on */
+
+struct layout {
+    bool shown[ASSAY_CACHE_STATES];
+    bool roomy;
+    int name, check, gap;
+    int widths[COLUMNS]; /* 0: no room for this column */
+    int width;           /* of the whole table */
+};
+
+struct table {
+    struct assay_sink sink;
+    struct assay_report_style style;
+    struct assay_line line;
+    struct layout layout;
+    char device[32];
+    int lines; /* since the headings */
+    int64_t groups, rows, outcomes[ASSAY_OUTCOME_COUNT];
+    /* What the legend must explain. */
+    bool saw_fastest, saw_imprecise, saw_disturbed, saw_interrupted, saw_ceiling, saw_no_ceiling;
+    bool saw_flops, saw_times;
+};
+
+/* ---- layout ------------------------------------------------------------------------------- */
+
+static int block_width(const struct layout *l)
+{
+    int width = l->gap + MARKER + l->widths[TIME];
+    for (int c = TIME + 1; c < COLUMNS; c++)
+        if (l->widths[c])
+            width += 1 + l->widths[c] + (c == SPREAD ? 1 : 0);
+    return width;
+}
+
+static int states_shown(const struct layout *l)
+{
+    return l->shown[ASSAY_CACHE_HOT] + l->shown[ASSAY_CACHE_COLD];
+}
+
+static int room_for_name(const struct layout *l, int width)
+{
+    return width - INDENT - states_shown(l) * block_width(l) - 1 - l->check;
+}
+
+static struct layout choose_layout(const struct assay_run_info *run,
+                                   const struct assay_report_style *style)
+{
+    static const enum column dispensable[] = {RATE, CEILING, SPREAD};
+    bool either = run->hot || run->cold;
+    struct layout l = {
+        .shown = {run->hot || !either, run->cold || !either},
+        .check = style->ascii ? 2 : 1,
+    };
+    l.roomy = states_shown(&l) == 1;
+    l.gap = l.roomy ? 2 : 1;
+    for (int c = 0; c < COLUMNS; c++)
+        l.widths[c] = l.roomy ? columns[c].roomy_width : columns[c].width;
+    int width = style->width <= 0 ? 100 : style->width;
+    width = width < LEAST_WIDTH ? LEAST_WIDTH : width > MOST_WIDTH ? MOST_WIDTH : width;
+    for (int i = 0; i < 3 && room_for_name(&l, width) < LEAST_NAME; i++)
+        l.widths[dispensable[i]] = 0;
+    l.name = room_for_name(&l, width) < MOST_NAME ? room_for_name(&l, width) : MOST_NAME;
+    l.width = width - room_for_name(&l, width) + l.name;
+    return l;
+}
+
+static void flush(struct table *t)
+{
+    assay_line_flush(&t->line, &t->sink);
+    t->lines++;
+}
+
+/* "hot ──────────" over its block. */
+static void write_state_headings(struct table *t)
+{
+    struct layout *l = &t->layout;
+    for (int s = 0, start = INDENT + l->name; s < ASSAY_CACHE_STATES; s++) {
+        if (!l->shown[s])
+            continue;
+        assay_line_to(&t->line, start + l->gap + MARKER);
+        start += block_width(l);
+        assay_line_put(&t->line, assay_cache_state_name((enum assay_cache_state)s), 4,
+                       ASSAY_INK_BOLD);
+        assay_line_put(&t->line, " ", 1, ASSAY_INK_PLAIN);
+        assay_line_rule(&t->line, start, ASSAY_INK_DIM);
+    }
+    flush(t);
+}
+
+static void write_column_headings(struct table *t)
+{
+    struct layout *l = &t->layout;
+    assay_line_to(&t->line, INDENT + l->name);
+    for (int s = 0; s < states_shown(l); s++) {
+        assay_line_to(&t->line, t->line.columns + l->gap + MARKER - 1);
+        for (int c = 0; c < COLUMNS; c++) {
+            if (!l->widths[c])
+                continue;
+            const char *heading = l->roomy ? columns[c].roomy_heading : columns[c].heading;
+            assay_line_to(&t->line, t->line.columns + 1);
+            if (columns[c].right)
+                assay_line_right(&t->line, heading, l->widths[c], ASSAY_INK_DIM);
+            else
+                assay_line_left(&t->line, heading, l->widths[c], ASSAY_INK_DIM);
+            assay_line_to(&t->line, t->line.columns + (c == SPREAD));
+        }
+    }
+    flush(t);
+}
+
+static void write_headings(struct table *t)
+{
+    write_state_headings(t);
+    write_column_headings(t);
+    t->lines = 0;
+}
+
+static bool is_cpu(const char *device) { return strcmp(device, "cpu") == 0; }
+
+static void write_machine(struct table *t, const struct assay_run_info *run)
+{
+    struct assay_flow flow = {&t->line, &t->sink, 0, t->layout.width, false, ASSAY_INK_PLAIN};
+    assay_flow_item(&flow, "assay %s", run->version);
+    const char *device = run->device_name[0] ? run->device_name : run->device;
+    if (device[0])
+        assay_flow_item(&flow, "%s", device);
+    if (run->threads > 0 && is_cpu(run->device))
+        assay_flow_item(&flow, "%d thread%s", run->threads, run->threads == 1 ? "" : "s");
+    if (run->copy_bytes_per_s > 0)
+        assay_flow_item(&flow, "memory ceiling %.1f GB/s (copy)", run->copy_bytes_per_s / 1e9);
+    flush(t);
+}
+
+static void table_begin(void *state, const struct assay_sink *sink,
+                        const struct assay_report_style *style, const struct assay_run_info *run)
+{
+    struct table *t = state;
+    t->sink = *sink;
+    t->style = *style;
+    t->layout = choose_layout(run, style);
+    memcpy(t->device, run->device, sizeof t->device);
+    assay_line_init(&t->line, style);
+    write_machine(t, run);
+    flush(t);
+    write_headings(t);
+}
+
+/* ---- a group's header --------------------------------------------------------------------- */
+
+/* The operands alone: variants differ in scratch memory, the least of them is nearest. */
+static double least_memory(const struct assay_record *records, int64_t n)
+{
+    double least = 0;
+    for (int64_t i = 0; i < n; i++)
+        if (records[i].memory_bytes > 0 && (least == 0 || records[i].memory_bytes < least))
+            least = records[i].memory_bytes;
+    return least;
+}
+
+static void add_info(struct assay_cell *info, const char *separator, const char *text)
+{
+    size_t length = strlen(info->text);
+    if (length + strlen(separator) + strlen(text) < sizeof info->text) {
+        strcat(info->text, length ? separator : "");
+        strcat(info->text, text);
+    }
+}
+
+static struct assay_cell group_info(const struct table *t, const struct assay_record *records,
+                                    int64_t n)
+{
+    struct assay_cell info = {""};
+    char text[64];
+    if (records[0].interrupted)
+        add_info(&info, " · ", "interrupted");
+    if (least_memory(records, n) > 0) {
+        assay_text_bytes(least_memory(records, n), text, sizeof text);
+        add_info(&info, " · ", text);
+    }
+    if (strcmp(records[0].device, t->device) != 0)
+        add_info(&info, " · ", records[0].device);
+    if (is_cpu(records[0].device) && records[0].threads > 0) {
+        snprintf(text, sizeof text, "%d thread%s", records[0].threads,
+                 records[0].threads == 1 ? "" : "s");
+        add_info(&info, " · ", text);
+    }
+    return info;
+}
+
+static void write_group_header(struct table *t, const struct assay_record *records, int64_t n)
+{
+    struct assay_line *line = &t->line;
+    int width = t->layout.width;
+    struct assay_cell info = group_info(t, records, n);
+    assay_line_put(line, records[0].op, width, ASSAY_INK_BOLD);
+    assay_line_put(line, " ", 1, ASSAY_INK_PLAIN);
+    assay_line_put(line, assay_cell_shape(&records[0]).text, width - line->columns, ASSAY_INK_BOLD);
+    assay_line_put(line, " ", 1, ASSAY_INK_PLAIN);
+    assay_line_put(line, assay_dtype_name(records[0].dtype), width - line->columns, ASSAY_INK_BOLD);
+    if (line->columns + 2 + assay_line_columns_of(info.text, line->ascii) > width)
+        flush(t);
+    assay_line_right(line, info.text, width - line->columns,
+                     records[0].interrupted ? ASSAY_INK_WARN : ASSAY_INK_DIM);
+    flush(t);
+}
+
+/* ---- rows --------------------------------------------------------------------------------- */
+
+static const char *mark_of(struct table *t, const struct assay_measurement *m)
+{
+    bool disturbed = assay_cell_disturbed(m);
+    t->saw_imprecise |= !m->precise;
+    t->saw_disturbed |= m->precise && disturbed;
+    return !m->precise ? "!" : disturbed ? "~" : "";
+}
+
+static void write_column(struct table *t, enum column c, const char *text, enum assay_ink ink)
+{
+    int width = t->layout.widths[c];
+    if (!width)
+        return;
+    if (c != TIME)
+        assay_line_to(&t->line, t->line.columns + 1);
+    if (columns[c].right)
+        assay_line_right(&t->line, text, width, ink);
+    else
+        assay_line_left(&t->line, text, width, ink);
+}
+
+static struct assay_cell ceiling_cell(struct table *t, const struct assay_measurement *m)
+{
+    struct assay_cell cell = assay_cell_efficiency(m);
+    bool known = m->ceiling_ns > 0;
+    t->saw_ceiling |= known;
+    t->saw_no_ceiling |= !known;
+    if (t->layout.roomy && known && m->bound[0]) {
+        add_info(&cell, " of ", m->bound);
+    }
+    return cell;
+}
+
+static enum assay_ink speedup_ink(const struct assay_record *record,
+                                  const struct assay_measurement *m)
+{
+    int direction = assay_cell_direction(m);
+    if (record->is_baseline || direction == 0)
+        return ASSAY_INK_DIM;
+    return direction > 0 ? ASSAY_INK_GOOD : ASSAY_INK_WARN;
+}
+
+static void write_block(struct table *t, const struct assay_record *record,
+                        const struct assay_measurement *m)
+{
+    struct assay_line *line = &t->line;
+    const int *widths = t->layout.widths;
+    assay_line_to(line, line->columns + t->layout.gap);
+    int start = line->columns;
+    assay_line_left(line, m->measured && m->fastest ? "▸" : "", MARKER, ASSAY_INK_BEST);
+    if (!m->measured) {
+        write_column(t, TIME, "-", ASSAY_INK_DIM);
+        assay_line_to(line, start + block_width(&t->layout) - t->layout.gap);
+        return;
+    }
+    t->saw_fastest |= m->fastest;
+    t->saw_times = true;
+    t->saw_flops |= strcmp(m->bound, "compute") == 0 && !t->layout.roomy;
+    write_column(t, TIME, assay_cell_time(m->time.median).text,
+                 m->fastest ? ASSAY_INK_BEST : ASSAY_INK_PLAIN);
+    write_column(t, SPREAD, assay_cell_spread(m).text, ASSAY_INK_DIM);
+    if (widths[SPREAD])
+        assay_line_left(line, mark_of(t, m), 1, ASSAY_INK_WARN);
+    write_column(t, SPEEDUP, assay_cell_speedup(record, m, widths[SPEEDUP], line->ascii).text,
+                 speedup_ink(record, m));
+    write_column(t, RATE, assay_cell_rate(m, t->layout.roomy).text, ASSAY_INK_PLAIN);
+    write_column(t, CEILING, ceiling_cell(t, m).text, ASSAY_INK_PLAIN);
+}
+
+static void write_figures(struct table *t, const struct assay_record *record)
+{
+    for (int s = 0; s < ASSAY_CACHE_STATES; s++)
+        if (t->layout.shown[s])
+            write_block(t, record, &record->states[s]);
+    assay_line_to(&t->line, t->line.columns + 1);
+    assay_line_put(&t->line, record->verification.done ? "✓" : "-", t->layout.check,
+                   ASSAY_INK_GOOD);
+}
+
+/* Why there are no figures. */
+static void write_reason(struct table *t, const struct assay_record *record)
+{
+    bool fine = assay_outcome_is_fine(record->outcome);
+    enum assay_ink ink = fine ? ASSAY_INK_DIM : ASSAY_INK_BAD;
+    assay_line_to(&t->line, t->line.columns + t->layout.gap);
+    assay_line_left(&t->line, fine ? "" : "✗", MARKER + 1, ink);
+    char text[sizeof(struct assay_cell) + sizeof record->reason + 2];
+    snprintf(text, sizeof text, "%s%s%s", assay_cell_outcome(record->outcome).text,
+             record->reason[0] ? ": " : "", record->reason);
+    assay_line_put(&t->line, text, t->layout.width - t->line.columns, ink);
+}
+
+/* A variant that was checked and not timed. */
+static void write_check(struct table *t, const struct assay_record *record)
+{
+    const struct assay_verification *v = &record->verification;
+    assay_line_to(&t->line, t->line.columns + t->layout.gap);
+    assay_line_left(&t->line, "✓", t->layout.check + 1, ASSAY_INK_GOOD);
+    char text[160];
+    snprintf(text, sizeof text, "right: max abs %.2g, max rel %.2g, %lld of %lld elements compared",
+             v->max_abs, v->max_rel, (long long)v->compared, (long long)v->of);
+    assay_line_put(&t->line, text, t->layout.width - t->line.columns, ASSAY_INK_PLAIN);
+}
+
+static bool is_timed(const struct layout *l, const struct assay_record *record)
+{
+    for (int s = 0; s < ASSAY_CACHE_STATES; s++)
+        if (l->shown[s] && record->states[s].measured)
+            return true;
+    return false;
+}
+
+static void write_row(struct table *t, const struct assay_record *record)
+{
+    bool ok = record->outcome == ASSAY_OUTCOME_OK;
+    assay_line_to(&t->line, INDENT);
+    assay_line_left(&t->line, record->implementation, t->layout.name,
+                    ok ? ASSAY_INK_PLAIN : ASSAY_INK_DIM);
+    if (!ok)
+        write_reason(t, record);
+    else if (record->verification.done && !is_timed(&t->layout, record))
+        write_check(t, record);
+    else
+        write_figures(t, record);
+    flush(t);
+    if (t->style.verbose)
+        assay_detail_write(record, &t->line, &t->sink, t->layout.width);
+}
+
+static void table_group(void *state, const struct assay_record *records, int64_t n)
+{
+    struct table *t = state;
+    if (t->groups++)
+        flush(t);
+    if (t->lines >= HEADING_EVERY)
+        write_headings(t);
+    write_group_header(t, records, n);
+    for (int64_t i = 0; i < n; i++) {
+        t->rows++;
+        if ((unsigned)records[i].outcome < ASSAY_OUTCOME_COUNT)
+            t->outcomes[records[i].outcome]++;
+        t->saw_interrupted |= records[i].interrupted;
+        write_row(t, &records[i]);
+    }
+}
+
+/* ---- the end ------------------------------------------------------------------------------ */
+
+/* Continues on the next line what does not fit on this one. */
+static void put_wrapped(struct table *t, const char *text, enum assay_ink ink)
+{
+    int room = t->layout.width - t->line.columns - 1; /* a comma follows */
+    if (assay_line_columns_of(text, t->line.ascii) > room) {
+        flush(t);
+        assay_line_to(&t->line, 1);
+    }
+    assay_line_put(&t->line, text, t->layout.width - t->line.columns, ink);
+}
+
+/* "24 rows in 8 groups: 22 ok, 1 mismatch, 1 unsupported" */
+static void write_summary(struct table *t)
+{
+    char text[256];
+    snprintf(text, sizeof text, "%lld row%s in %lld group%s", (long long)t->rows,
+             t->rows == 1 ? "" : "s", (long long)t->groups, t->groups == 1 ? "" : "s");
+    put_wrapped(t, text, ASSAY_INK_BOLD);
+    const char *separator = ":";
+    for (int o = 0; o < ASSAY_OUTCOME_COUNT; o++) {
+        if (!t->outcomes[o])
+            continue;
+        assay_line_put(&t->line, separator, 1, ASSAY_INK_BOLD);
+        snprintf(text, sizeof text, " %lld %s", (long long)t->outcomes[o],
+                 assay_cell_outcome((enum assay_outcome)o).text);
+        put_wrapped(t, text,
+                    assay_outcome_is_fine((enum assay_outcome)o) ? ASSAY_INK_BOLD : ASSAY_INK_BAD);
+        separator = ",";
+    }
+    flush(t);
+}
+
+static void write_legend(struct table *t)
+{
+    struct assay_flow flow = {&t->line, &t->sink, 0, t->layout.width, false, ASSAY_INK_DIM};
+    if (t->saw_fastest)
+        assay_flow_item(&flow, "▸ none is significantly faster");
+    if (t->saw_times && t->layout.widths[SPREAD])
+        assay_flow_item(&flow, "± 95%% interval of the median");
+    if (t->saw_imprecise)
+        assay_flow_item(&flow, "! precision not reached within the budget");
+    if (t->saw_disturbed)
+        assay_flow_item(&flow, "~ over 5%% of samples disturbed");
+    if (t->saw_flops && t->layout.widths[RATE])
+        assay_flow_item(&flow, "GF TF: FLOP/s where compute binds");
+    if (t->saw_interrupted)
+        assay_flow_item(&flow, "interrupted: fewer samples than planned");
+    if (flow.started)
+        flush(t);
+}
+
+static void write_ceiling_legend(struct table *t)
+{
+    if (!t->layout.widths[CEILING] || (!t->saw_ceiling && !t->saw_no_ceiling))
+        return;
+    struct assay_flow flow = {&t->line, &t->sink, 0, t->layout.width, false, ASSAY_INK_DIM};
+    const char *heading = t->layout.roomy ? "ceiling" : "ceil";
+    if (t->saw_ceiling)
+        assay_flow_item(&flow,
+                        "%s: %% of what this machine can do, measured by assay info --calibrate",
+                        heading);
+    else
+        assay_flow_item(&flow, "%s: not known here yet; assay info --calibrate measures it",
+                        heading);
+    flush(t);
+}
+
+static void table_end(void *state)
+{
+    struct table *t = state;
+    flush(t);
+    write_summary(t);
+    write_legend(t);
+    write_ceiling_legend(t);
+}
+
+const struct assay_report_format assay_report_table = {
+    .name = "table",
+    .extension = "txt",
+    .summary = "a table to read in a terminal",
+    .state_bytes = sizeof(struct table),
+    .begin = table_begin,
+    .group = table_group,
+    .end = table_end,
+};

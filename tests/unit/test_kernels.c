@@ -1,0 +1,630 @@
+/* test_kernels.c: every registered kernel that can run here against its op's reference, over many
+ * shapes, numbers of threads and kinds of values; nothing outside the tensors is touched.
+ *
+ * Tensors lie in mappings of their own that end in a page that cannot be touched; the bytes between
+ * a tensor and its page's bounds hold a pattern that is checked. */
+#include "unit.h"
+
+#include "base/alloc.h"
+#include "device/cpu/cpu_info.h"
+#include "kernel/kernel.h"
+
+#include <glob.h>
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#ifndef ASSAY_SOURCE_DIR
+#define ASSAY_SOURCE_DIR "."
+#endif
+
+enum { PAGE = 4096, ALIGN = 64, GUARD = 0xC3, MAX_THREADS = 3 };
+
+static assay_kernel_registry *registry;
+
+/* A tensor's memory: [untouchable page][guard … data … guard][untouchable page]. */
+struct fenced {
+    unsigned char *map, *data;
+    size_t map_bytes, bytes;
+};
+
+static struct fenced fenced_create(size_t bytes)
+{
+    size_t padded = (bytes + ALIGN - 1) / ALIGN * ALIGN;
+    size_t middle = (padded + PAGE - 1) / PAGE * PAGE;
+    struct fenced f = {.map_bytes = middle + 2 * PAGE, .bytes = bytes};
+    f.map = mmap(NULL, f.map_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(f.map != MAP_FAILED);
+    assert_int_equal(mprotect(f.map + PAGE, middle, PROT_READ | PROT_WRITE), 0);
+    f.data = f.map + PAGE + middle - padded;
+    memset(f.map + PAGE, GUARD, middle);
+    return f;
+}
+
+static void fenced_destroy(struct fenced *f) { munmap(f->map, f->map_bytes); }
+
+/* The first guard byte that is no longer what it was, as a distance from the data; 0 if none. */
+static ptrdiff_t fenced_damage(const struct fenced *f)
+{
+    for (const unsigned char *p = f->map + PAGE; p < f->map + f->map_bytes - PAGE; p++) {
+        if (p == f->data)
+            p += f->bytes;
+        if (p < f->map + f->map_bytes - PAGE && *p != GUARD)
+            return p - f->data;
+    }
+    return 0;
+}
+
+/* One set of operands and the right answers. */
+struct operands {
+    struct fenced in[ASSAY_MAX_INPUTS], out;
+    const void *in_data[ASSAY_MAX_INPUTS];
+    void *out_data[1];
+    uint64_t checksum[ASSAY_MAX_INPUTS];
+    double *expected;
+    int64_t count;
+};
+
+/* Answers and checksums from what the inputs hold now. */
+static void operands_settle(struct operands *o, const struct assay_op *op,
+                            const struct assay_problem *p)
+{
+    int64_t rows = assay_op_rows(p), length = assay_op_row_length(p);
+    for (int32_t i = 0; i < p->n_inputs; i++)
+        o->checksum[i] = assay_tensor_checksum(o->in[i].data, o->in[i].bytes);
+#pragma omp parallel for schedule(static) num_threads(2) if (o->count > 100000)
+    for (int64_t row = 0; row < rows; row++)
+        op->reference(p, o->in_data, row, 0, length, o->expected + row * length);
+}
+
+static void operands_create(struct operands *o, const struct assay_op *op,
+                            const struct assay_problem *p, uint64_t seed)
+{
+    memset(o, 0, sizeof *o);
+    for (int32_t i = 0; i < p->n_inputs; i++) {
+        o->in[i] = fenced_create(assay_tensor_bytes(&p->inputs[i]));
+        o->in_data[i] = o->in[i].data;
+        assay_op_fill(op, p, i, o->in[i].data, seed);
+    }
+    o->out = fenced_create(assay_tensor_bytes(&p->outputs[0]));
+    o->out_data[0] = o->out.data;
+    o->count = assay_tensor_count(&p->outputs[0]);
+    o->expected = calloc((size_t)o->count, sizeof *o->expected);
+    assert_non_null(o->expected);
+    operands_settle(o, op, p);
+}
+
+static void operands_destroy(struct operands *o, const struct assay_problem *p)
+{
+    for (int32_t i = 0; i < p->n_inputs; i++)
+        fenced_destroy(&o->in[i]);
+    fenced_destroy(&o->out);
+    free(o->expected);
+}
+
+/* 0xff is NaN in every float type: an element nobody writes is seen. */
+static void operands_poison(struct operands *o) { memset(o->out.data, 0xff, o->out.bytes); }
+
+static bool is_of(const struct assay_kernel *kernel, const char *implementation)
+{
+    return strcmp(kernel->implementation, implementation) == 0;
+}
+
+/* The op's tolerance, and besides: an answer below the normal range may be anything down to zero
+ * (vcvtneps2bf16 makes it zero; exp(-x) overflows before 1 / exp(-x) underflows), for f16 half of
+ * its smallest subnormal, because rounding to f16 is always exact there. */
+static struct assay_tolerance tolerance_of(const struct assay_kernel *kernel,
+                                           const struct assay_op *op, const struct assay_problem *p)
+{
+    struct assay_tolerance tolerance = op->tolerance(p);
+    if (!is_of(kernel, "native") && !is_of(kernel, "ref")) /* a library need not be as exact */
+        tolerance.relative *= 16, tolerance.absolute *= 16;
+    tolerance.absolute += p->outputs[0].dtype == ASSAY_DTYPE_F16 ? 0x1p-25 : 0x1p-126;
+    return tolerance;
+}
+
+static void check(const struct assay_kernel *kernel, const struct assay_op *op,
+                  const struct assay_problem *p, const struct operands *o, const char *what)
+{
+    struct assay_comparison comparison;
+    assay_comparison_init(&comparison, tolerance_of(kernel, op, p));
+    assay_comparison_add(&comparison, p->outputs[0].dtype, o->out.data, 0, o->expected, o->count);
+    if (comparison.mismatches)
+        fail_msg("%s %s %lldx%lldx%lld, %d threads, %s: %lld of %lld wrong; element %lld is %.9g, "
+                 "should be %.9g",
+                 kernel->name, assay_dtype_name(p->dtype), (long long)p->axes[0],
+                 (long long)p->axes[1], (long long)p->axes[2], p->threads, what,
+                 (long long)comparison.mismatches, (long long)comparison.compared,
+                 (long long)comparison.first_mismatch, comparison.first_got, comparison.first_ref);
+    for (int32_t i = 0; i < p->n_inputs; i++) {
+        if (assay_tensor_checksum(o->in[i].data, o->in[i].bytes) != o->checksum[i])
+            fail_msg("%s changed its input %d", kernel->name, i);
+        if (fenced_damage(&o->in[i]))
+            fail_msg("%s wrote near its input %d", kernel->name, i);
+    }
+    if (fenced_damage(&o->out))
+        fail_msg("%s %s %lldx%lldx%lld wrote at byte %lld of an output of %zu", kernel->name,
+                 assay_dtype_name(p->dtype), (long long)p->axes[0], (long long)p->axes[1],
+                 (long long)p->axes[2], (long long)fenced_damage(&o->out), o->out.bytes);
+}
+
+static void run(const struct assay_kernel *kernel, const struct assay_problem *p,
+                const struct assay_work *work)
+{
+    void *state = NULL;
+    struct assay_error err = {0};
+    if (kernel->setup && kernel->setup(p, &state, &err) != ASSAY_OK)
+        fail_msg("%s: setup: %s", kernel->name, err.message);
+    assert_int_equal(kernel->run(state, work), ASSAY_OK);
+    if (kernel->teardown)
+        kernel->teardown(state);
+}
+
+static void run_once(const struct assay_kernel *kernel, const struct assay_problem *p,
+                     struct operands *o)
+{
+    struct assay_args args = {.in = o->in_data, .out = o->out_data};
+    struct assay_work work = {.iters = 1, .n_sets = 1, .sets = &args};
+    operands_poison(o);
+    run(kernel, p, &work);
+}
+
+static struct assay_problem problem_of(const struct assay_op *op, enum assay_dtype dtype,
+                                       int64_t batch, int64_t seq, int64_t dim)
+{
+    struct assay_problem p;
+    int64_t axes[ASSAY_MAX_AXES] = {batch, seq, dim};
+    assert_int_equal(assay_op_problem(op, dtype, axes, 1, &p, NULL), ASSAY_OK);
+    return p;
+}
+
+static bool takes(const struct assay_kernel *kernel, const struct assay_problem *p)
+{
+    return strcmp(kernel->op, p->op) == 0 && strcmp(kernel->device, "cpu") == 0 &&
+           assay_kernel_can_run(kernel, p, NULL) == ASSAY_OK;
+}
+
+static const enum assay_dtype dtypes[] = {ASSAY_DTYPE_F32, ASSAY_DTYPE_F16, ASSAY_DTYPE_BF16};
+enum { N_DTYPES = sizeof dtypes / sizeof dtypes[0] };
+
+/* Every kernel of the op on one problem, with 1 … max_threads threads. */
+static void every_kernel(const struct assay_op *op, struct assay_problem *p, struct operands *o,
+                         const char *implementation, int32_t max_threads, const char *what)
+{
+    for (int64_t i = 0; i < assay_kernel_count(registry); i++) {
+        const struct assay_kernel *kernel = assay_kernel_at(registry, i);
+        for (p->threads = 1; p->threads <= max_threads; p->threads++) {
+            if (!takes(kernel, p) || (implementation && !is_of(kernel, implementation)))
+                continue;
+            run_once(kernel, p, o);
+            check(kernel, op, p, o, what);
+        }
+    }
+    p->threads = 1;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Shapes */
+
+static void test_shapes(void **state)
+{
+    static const int64_t shapes[][3] = {{2, 3, 1},
+                                        {3, 1, 2},
+                                        {2, 3, 3},
+                                        {1, 7, 5},
+                                        {2, 3, 7},
+                                        {2, 2, 8},
+                                        {2, 3, 15},
+                                        {1, 5, 16},
+                                        {2, 3, 17},
+                                        {2, 3, 31},
+                                        {1, 5, 33},
+                                        {2, 3, 63},
+                                        {2, 2, 64},
+                                        {1, 7, 65},
+                                        {1, 3, 127},
+                                        {1, 5, 129},
+                                        {2, 3, 768},
+                                        {1, 3, 1000},
+                                        {1, 3, 1031},
+                                        {1, 2, 4099},
+                                        {1, 1, 1},
+                                        {1, 1, 8192},
+                                        {1, 2, 8193},
+                                        {1, 2, 20011},
+                                        /* large enough that threads share the work */
+                                        {1, 50021, 1},
+                                        {16411, 1, 3},
+                                        {7, 11, 768},
+                                        {1, 61, 1031},
+                                        {1, 4, 12301},
+                                        {1, 1, 50021}};
+    const struct assay_op *op = *state;
+    for (int d = 0; d < N_DTYPES; d++)
+        for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
+            struct assay_problem p =
+                problem_of(op, dtypes[d], shapes[s][0], shapes[s][1], shapes[s][2]);
+            int32_t threads = shapes[s][0] * shapes[s][1] * shapes[s][2] > 40000 ? 2 : 1;
+            if (shapes[s][2] == 768)
+                threads = MAX_THREADS;
+            struct operands o;
+            operands_create(&o, op, &p, s + 1);
+            every_kernel(op, &p, &o, NULL, threads, "filled");
+            operands_destroy(&o, &p);
+        }
+}
+
+/* Outputs larger than the L2 cache: the kernels stream their stores. Rows that do not begin on a
+ * cache line, rows shorter than one, and rows that fit. */
+static void test_large(void **state)
+{
+    static const int64_t dims[] = {1031, 9, 256};
+    const struct assay_op *op = *state;
+    size_t l2 = assay_cpu_info()->l2_bytes ? assay_cpu_info()->l2_bytes : (size_t)1 << 20;
+    if (l2 > (size_t)4 << 20)
+        l2 = (size_t)4 << 20;
+    for (int d = 0; d < N_DTYPES; d++)
+        for (size_t s = 0; s < sizeof dims / sizeof dims[0]; s++) {
+            int64_t row_bytes = dims[s] * (int64_t)assay_dtype_bytes(dtypes[d]);
+            struct assay_problem p =
+                problem_of(op, dtypes[d], 1, (int64_t)l2 / row_bytes + 2, dims[s]);
+            if (assay_op_rows(&p) == 1) /* a loss writes one number */
+                continue;
+            struct operands o;
+            operands_create(&o, op, &p, s + 100);
+            every_kernel(op, &p, &o, "native", 1, "streamed");
+            operands_destroy(&o, &p);
+        }
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Values */
+
+static void put(const struct assay_problem *p, struct operands *o, int64_t at, double value)
+{
+    assay_dtype_store(p->dtype, &value, o->in[0].data, at, 1);
+}
+
+static const double unusual[] = {NAN,
+                                 (double)INFINITY,
+                                 -(double)INFINITY,
+                                 -0.0,
+                                 0,
+                                 100,
+                                 -100,
+                                 88.5,
+                                 -87,
+                                 -5.5,
+                                 -5.6,
+                                 20,
+                                 -20,
+                                 6e4, /* and, not for f16 or mse: */
+                                 1e30,
+                                 -1e30,
+                                 3e38,
+                                 -3e38};
+enum { N_UNUSUAL = sizeof unusual / sizeof unusual[0], N_HUGE = 4 };
+
+/* Row 3 v + k gets one unusual value, v, as its first, middle or last element. */
+static void put_unusual(const struct assay_problem *p, struct operands *o, int64_t row,
+                        double value)
+{
+    int64_t dim = p->axes[2];
+    const int64_t places[] = {0, dim / 2, dim - 1};
+    put(p, o, row * dim + places[row % 3], value);
+}
+
+static bool is_loss(const struct assay_op *op)
+{
+    struct assay_problem p = problem_of(op, ASSAY_DTYPE_F32, 2, 2, 2);
+    return assay_tensor_count(&p.outputs[0]) == 1;
+}
+
+/* Only assay's own kernels: what a library makes of NaN is its own affair. */
+static void values_in_rows(const struct assay_op *op, enum assay_dtype dtype, int64_t dim)
+{
+    int n = dtype == ASSAY_DTYPE_F16 ? N_UNUSUAL - N_HUGE : N_UNUSUAL;
+    struct assay_problem p = problem_of(op, dtype, n, 3, dim);
+    struct operands o;
+    operands_create(&o, op, &p, 7);
+    for (int64_t row = 0; row < 3 * n; row++)
+        put_unusual(&p, &o, row, unusual[row / 3]);
+    operands_settle(&o, op, &p);
+    every_kernel(op, &p, &o, "native", 1, "unusual values");
+    operands_destroy(&o, &p);
+}
+
+/* A loss has one answer for all rows: one value at a time, in the middle one of three rows. */
+static void values_one_by_one(const struct assay_op *op, enum assay_dtype dtype, int64_t dim)
+{
+    bool no_huge =
+        dtype == ASSAY_DTYPE_F16 || strcmp(op->name, "mse") == 0; /* squares: not floats */
+    struct assay_problem p = problem_of(op, dtype, 1, 3, dim);
+    for (int v = 0; v < (no_huge ? N_UNUSUAL - N_HUGE : N_UNUSUAL); v++) {
+        struct operands o;
+        operands_create(&o, op, &p, 7);
+        put_unusual(&p, &o, 1, unusual[v]);
+        operands_settle(&o, op, &p);
+        every_kernel(op, &p, &o, "native", 1, "an unusual value");
+        operands_destroy(&o, &p);
+    }
+}
+
+static void test_values(void **state)
+{
+    const struct assay_op *op = *state;
+    for (int d = 0; d < N_DTYPES; d++)
+        for (int64_t dim = 1; dim < 200; dim = dim * 3 + 1)
+            (is_loss(op) ? values_one_by_one : values_in_rows)(op, dtypes[d], dim);
+}
+
+/* A whole row of one unusual value, and rows of two. */
+static void test_value_rows(void **state)
+{
+    static const double pairs[][2] = {{NAN, NAN},
+                                      {-(double)INFINITY, -(double)INFINITY},
+                                      {(double)INFINITY, (double)INFINITY},
+                                      {(double)INFINITY, -(double)INFINITY},
+                                      {-(double)INFINITY, NAN},
+                                      {0, 0},
+                                      {-3, -3},
+                                      {1, -(double)INFINITY}};
+    const struct assay_op *op = *state;
+    for (int d = 0; d < N_DTYPES; d++)
+        for (int64_t dim = 1; dim < 10000; dim = dim * 9 + 4)
+            for (size_t v = 0; v < sizeof pairs / sizeof pairs[0]; v++) {
+                struct assay_problem p = problem_of(op, dtypes[d], 1, 3, dim);
+                struct operands o;
+                operands_create(&o, op, &p, 11);
+                for (int64_t i = 0; i < dim; i++) /* the first half one, the second the other */
+                    put(&p, &o, dim + i, pairs[v][i > dim / 2]);
+                operands_settle(&o, op, &p);
+                every_kernel(op, &p, &o, "native", 1, "a row of unusual values");
+                operands_destroy(&o, &p);
+            }
+}
+
+/* Every 16-bit pattern, and many floats, through the ops of one element. */
+static void test_sweep(void **state)
+{
+    const struct assay_op *op = *state;
+    struct assay_problem p = problem_of(op, ASSAY_DTYPE_F32, 1, 1, 100003);
+    if (p.n_inputs != 1 || strcmp(op->name, "softmax") == 0)
+        return;
+    struct operands o;
+    operands_create(&o, op, &p, 13);
+    for (int64_t i = 0; i < p.axes[2]; i++) /* from -12 to 12, denser around 0 */
+        put(&p, &o, i, 12 * pow((double)(i - 50001) / 50001, 3));
+    operands_settle(&o, op, &p);
+    every_kernel(op, &p, &o, "native", 1, "swept");
+    operands_destroy(&o, &p);
+    for (int d = 1; d < N_DTYPES; d++) {
+        p = problem_of(op, dtypes[d], 1, 1, 65536);
+        operands_create(&o, op, &p, 13);
+        for (int64_t i = 0; i < 65536; i++)
+            ((uint16_t *)(void *)o.in[0].data)[i] = (uint16_t)i;
+        operands_settle(&o, op, &p);
+        every_kernel(op, &p, &o, "native", 1, "all bit patterns");
+        operands_destroy(&o, &p);
+    }
+}
+
+/* Rows far from 0 against their spread, and with one value far from the others. */
+static void test_offsets(void **state)
+{
+    static const double offsets[] = {100, -100, 1000, 1e4};
+    const struct assay_op *op = *state;
+    for (int d = 0; d < N_DTYPES; d++)
+        for (int64_t dim = 2; dim < 5000; dim = dim * 5 + 3)
+            for (size_t v = 0; v < sizeof offsets / sizeof offsets[0]; v++) {
+                struct assay_problem p = problem_of(op, dtypes[d], 1, 3, dim);
+                struct operands o;
+                operands_create(&o, op, &p, 17);
+                for (int64_t i = 0; i < dim; i++) {
+                    double x;
+                    assay_dtype_load(p.dtype, o.in[0].data, i, 1, &x);
+                    put(&p, &o, i, x + offsets[v]);
+                }
+                put(&p, &o, dim, offsets[v]);
+                operands_settle(&o, op, &p);
+                every_kernel(op, &p, &o, "native", 1, "offset");
+                operands_destroy(&o, &p);
+            }
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Calling */
+
+/* Seven iterations over three sets of operands, beginning with the second: all three answers. */
+static void test_rotation(void **state)
+{
+    const struct assay_op *op = *state;
+    struct assay_problem p = problem_of(op, ASSAY_DTYPE_F32, 3, 37, 311);
+    struct operands o[3];
+    struct assay_args sets[3];
+    for (int i = 0; i < 3; i++) {
+        operands_create(&o[i], op, &p, (uint64_t)i + 23);
+        sets[i] = (struct assay_args){.in = o[i].in_data, .out = o[i].out_data};
+    }
+    for (int64_t i = 0; i < assay_kernel_count(registry); i++)
+        for (p.threads = 1; p.threads <= 2; p.threads++) {
+            const struct assay_kernel *kernel = assay_kernel_at(registry, i);
+            if (!takes(kernel, &p))
+                continue;
+            for (int k = 0; k < 3; k++)
+                operands_poison(&o[k]);
+            run(kernel, &p,
+                &(struct assay_work){.iters = 7, .first = 1, .n_sets = 3, .sets = sets});
+            for (int k = 0; k < 3; k++)
+                check(kernel, op, &p, &o[k], "one of three sets");
+        }
+    for (int i = 0; i < 3; i++)
+        operands_destroy(&o[i], &p);
+}
+
+/* The same answer, bit for bit, each time for the same number of threads. */
+static void test_repeats(void **state)
+{
+    const struct assay_op *op = *state;
+    struct assay_problem p = problem_of(op, ASSAY_DTYPE_F32, 1, 97, 1031);
+    struct operands o;
+    operands_create(&o, op, &p, 29);
+    p.threads = 2;
+    for (int64_t i = 0; i < assay_kernel_count(registry); i++) {
+        const struct assay_kernel *kernel = assay_kernel_at(registry, i);
+        if (!takes(kernel, &p) || !is_of(kernel, "native"))
+            continue;
+        run_once(kernel, &p, &o);
+        uint64_t first = assay_tensor_checksum(o.out.data, o.out.bytes);
+        run_once(kernel, &p, &o);
+        if (assay_tensor_checksum(o.out.data, o.out.bytes) != first)
+            fail_msg("%s gives another answer the second time", kernel->name);
+    }
+    operands_destroy(&o, &p);
+}
+
+/* Setting up without memory is an error, and leaks nothing (the leak checker sees to that). */
+static void test_no_memory(void **state)
+{
+    const struct assay_op *op = *state;
+    struct assay_problem p = problem_of(op, ASSAY_DTYPE_F32, 1, 2, 3);
+    for (int64_t i = 0; i < assay_kernel_count(registry); i++) {
+        const struct assay_kernel *kernel = assay_kernel_at(registry, i);
+        if (!takes(kernel, &p) || !is_of(kernel, "native"))
+            continue;
+        for (int64_t nth = 1; nth <= 2; nth++) {
+            void *kernel_state = NULL;
+            assay_alloc_fail_after(nth);
+            enum assay_status status = kernel->setup(&p, &kernel_state, NULL);
+            assay_alloc_fail_after(0);
+            assert_int_equal(status, ASSAY_ERR_NOMEM);
+        }
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Properties */
+
+static void test_softmax_sums_to_one(void **state)
+{
+    (void)state;
+    const struct assay_op *op = assay_op_find("softmax");
+    struct assay_problem p = problem_of(op, ASSAY_DTYPE_F32, 1, 5, 1031);
+    struct operands o;
+    operands_create(&o, op, &p, 31);
+    for (int64_t i = 0; i < assay_kernel_count(registry); i++) {
+        const struct assay_kernel *kernel = assay_kernel_at(registry, i);
+        if (!takes(kernel, &p))
+            continue;
+        run_once(kernel, &p, &o);
+        for (int64_t row = 0; row < 5; row++) {
+            double sum = 0;
+            for (int64_t j = 0; j < 1031; j++)
+                sum += (double)((const float *)(const void *)o.out.data)[row * 1031 + j];
+            if (!(fabs(sum - 1) <= 1e-6))
+                fail_msg("%s: a row sums to %.9g", kernel->name, sum);
+        }
+    }
+    operands_destroy(&o, &p);
+}
+
+static void test_layernorm_of_constant_is_beta(void **state)
+{
+    (void)state;
+    const struct assay_op *op = assay_op_find("layernorm");
+    struct assay_problem p = problem_of(op, ASSAY_DTYPE_F32, 1, 1, 777);
+    struct operands o;
+    operands_create(&o, op, &p, 37);
+    for (int64_t i = 0; i < 777; i++)
+        put(&p, &o, i, 100.3);
+    operands_settle(&o, op, &p);
+    const float *beta = (const void *)o.in[2].data, *out = (const void *)o.out.data;
+    for (int64_t i = 0; i < assay_kernel_count(registry); i++) {
+        const struct assay_kernel *kernel = assay_kernel_at(registry, i);
+        if (!takes(kernel, &p) || !is_of(kernel, "native"))
+            continue;
+        run_once(kernel, &p, &o);
+        for (int64_t j = 0; j < 777; j++)
+            if (!(fabsf(out[j] - beta[j]) <= 1e-6f))
+                fail_msg("%s: %.9g where beta is %.9g", kernel->name, (double)out[j],
+                         (double)beta[j]);
+    }
+    operands_destroy(&o, &p);
+}
+
+/* A file of a kernel without its line in kernel_list.h is compiled and never used. */
+static void test_every_file_is_listed(void **state)
+{
+    (void)state;
+    glob_t found;
+    assert_int_equal(glob(ASSAY_SOURCE_DIR "/src/kernel/cpu/*_{portable,avx2,avx512}.c", GLOB_BRACE,
+                          NULL, &found),
+                     0);
+    assert_true(found.gl_pathc >= 45);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        const char *base = strrchr(found.gl_pathv[i], '/') + 1;
+        char name[128];
+        snprintf(name, sizeof name, "%.*s", (int)(strlen(base) - 2), base);
+        if (!assay_kernel_find(registry, name))
+            fail_msg("%s has no line in kernel_list.h", base);
+    }
+    globfree(&found);
+}
+
+/* The other way round: each op has its three native kernels, and the best that can run is chosen.
+ */
+static void test_every_op_has_native(void **state)
+{
+    (void)state;
+    static const char *const native[] = {"native"};
+    for (int64_t i = 0; i < assay_op_count(); i++) {
+        struct assay_problem p = problem_of(assay_op_at(i), ASSAY_DTYPE_BF16, 1, 1, 8);
+        struct assay_kernel_choice choice = {
+            .device = "cpu", .implementations = native, .n_implementations = 1};
+        struct assay_contender contender[8];
+        int64_t n = assay_kernel_choose(registry, &p, &choice, contender, 8);
+        assert_int_equal(n, 1);
+        assert_int_equal(contender[0].status, ASSAY_OK);
+        const char *best = assay_cpu_has(ASSAY_CPU_AVX512) ? "avx512"
+                           : assay_cpu_has(ASSAY_CPU_AVX2) ? "avx2"
+                                                           : "portable";
+        assert_non_null(strstr(contender[0].kernel->name, best));
+    }
+}
+
+int main(void)
+{
+    static const struct {
+        const char *name;
+        CMUnitTestFunction function;
+    } of_each_op[] = {
+        {"shapes", test_shapes},         {"large", test_large},     {"values", test_values},
+        {"value rows", test_value_rows}, {"sweep", test_sweep},     {"offsets", test_offsets},
+        {"rotation", test_rotation},     {"repeats", test_repeats}, {"no memory", test_no_memory},
+    };
+    enum { N_EACH = sizeof of_each_op / sizeof of_each_op[0], MAX_TESTS = 1024 };
+    static struct CMUnitTest tests[MAX_TESTS] = {
+        cmocka_unit_test(test_every_file_is_listed),
+        cmocka_unit_test(test_every_op_has_native),
+        cmocka_unit_test(test_softmax_sums_to_one),
+        cmocka_unit_test(test_layernorm_of_constant_is_beta),
+    };
+    static char names[MAX_TESTS][48];
+    size_t n = 4;
+    for (int64_t i = 0; i < assay_op_count(); i++)
+        for (int k = 0; k < N_EACH && n < MAX_TESTS; k++, n++) {
+            const struct assay_op *op = assay_op_at(i);
+            snprintf(names[n], sizeof names[n], "%s: %s", op->name, of_each_op[k].name);
+            /* cmocka's initial_state is not const; the tests only read it */
+            void *initial;
+            memcpy(&initial, &op, sizeof initial);
+            tests[n] = (struct CMUnitTest){names[n], of_each_op[k].function, NULL, NULL, initial};
+        }
+    registry = assay_kernel_registry_create();
+    omp_set_num_threads(1); /* of the references; kernels say how many they want */
+    int failed = _cmocka_run_group_tests("kernels", tests, n, NULL, NULL);
+    assay_kernel_registry_destroy(registry);
+    return failed;
+}

@@ -1,0 +1,730 @@
+/* test_report.c: every format against its golden file, the table's width against anything, and what
+ * the registry promises. ASSAY_UPDATE_GOLDEN=1 rewrites the golden files; look at the diff. */
+#include "unit.h"
+
+#include "base/alloc.h"
+#include "report/report.h"
+#include "report/report_cells.h"
+#include "report/report_line.h"
+
+#include <dirent.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <wchar.h>
+
+/* ---- records ------------------------------------------------------------------------------ */
+
+static struct assay_record plain_record(int64_t group, int64_t variant, const char *op,
+                                        const char *title, const char *implementation)
+{
+    struct assay_record r = {
+        .group = group,
+        .variant = variant,
+        .device = "cpu",
+        .dtype = ASSAY_DTYPE_F32,
+        .n_axes = 3,
+        .axis_names = {"batch", "seq", "dim"},
+        .axes = {32, 512, 768},
+        .threads = 2,
+        .seed = 42,
+        .baseline = "onednn",
+        .bytes_read = 50337792,
+        .bytes_written = 50331648,
+        .flops = 8e7,
+        .memory_bytes = 100669440,
+        .setup_ns = 1250,
+        .floor_ns = 24,
+        .verification = {true, 1024 * 768, 12582912, 0, 3.1e-7, 2.2e-6, 4.4e-8, 142.25, 1e-5, 1e-6,
+                         3},
+    };
+    snprintf(r.op, sizeof r.op, "%s", op);
+    snprintf(r.title, sizeof r.title, "%s", title);
+    snprintf(r.implementation, sizeof r.implementation, "%s", implementation);
+    snprintf(r.kernel, sizeof r.kernel, "%.30s_%.31s", op, implementation);
+    return r;
+}
+
+/* A measurement around this median, with an interval of ± frac. */
+static struct assay_measurement around(double median_ns, double frac)
+{
+    struct assay_measurement m = {
+        .measured = true,
+        .iters = 8,
+        .time = {.n = 120,
+                 .mean = median_ns * 1.01,
+                 .std = median_ns * 0.02,
+                 .min = median_ns * 0.98,
+                 .max = median_ns * 1.2,
+                 .median = median_ns,
+                 .q1 = median_ns * 0.995,
+                 .q3 = median_ns * 1.005,
+                 .iqr = median_ns * 0.01,
+                 .p5 = median_ns * 0.985,
+                 .p95 = median_ns * 1.05,
+                 .p99 = median_ns * 1.15,
+                 .outliers = 3,
+                 .median_ci = {median_ns * (1 - frac), median_ns * (1 + frac)},
+                 .median_ci_frac = frac},
+        .precise = true,
+        .bytes_per_s = 100669440 / (median_ns * 1e-9),
+        .flops_per_s = 8e7 / (median_ns * 1e-9),
+        .ceiling_ns = 1.64e6,
+        .bound = "memory",
+        .efficiency = 1.64e6 / median_ns,
+        .context_switches = 1,
+        .clock_hz = 2.9e9,
+    };
+    return m;
+}
+
+static struct assay_measurement against(struct assay_measurement m, double ratio, double frac,
+                                        bool significant)
+{
+    m.has_ratio = true;
+    m.ratio = (struct assay_ratio){.n = 120,
+                                   .ratio = ratio,
+                                   .ci = {ratio * (1 - frac), ratio * (1 + frac)},
+                                   .ci_frac = frac,
+                                   .significant = significant,
+                                   .smallest_visible = frac * 1.4};
+    return m;
+}
+
+static struct assay_measurement fastest(struct assay_measurement m)
+{
+    m.fastest = true;
+    return m;
+}
+
+static struct assay_record failing(struct assay_record r, enum assay_outcome outcome,
+                                   const char *reason)
+{
+    r.outcome = outcome;
+    r.verification = (struct assay_verification){0};
+    snprintf(r.reason, sizeof r.reason, "%s", reason);
+    return r;
+}
+
+enum { HOT = ASSAY_CACHE_HOT, COLD = ASSAY_CACHE_COLD, MOST = 8 };
+
+struct group {
+    int64_t n;
+    struct assay_record records[MOST];
+};
+
+/* Faster, baseline, the same, slower, far slower, not possible. */
+static struct group usual_group(void)
+{
+    struct group g = {.n = 6};
+    const char *names[] = {"native",   "onednn", "my_own_layernorm_with_a_name_th",
+                           "openblas", "ref",    "triton"};
+    for (int i = 0; i < 6; i++)
+        g.records[i] = plain_record(0, i, "layernorm", "LayerNorm", names[i]);
+    struct assay_record *r = g.records;
+    r[0].states[HOT] = fastest(against(around(2.31e6, 0.004), 1.62, 0.012, true));
+    r[0].states[COLD] = fastest(against(around(2.71e6, 0.005), 1.414, 0.009, true));
+    r[1].is_baseline = true;
+    r[1].states[HOT] = around(3.742e6, 0.006);
+    r[1].states[COLD] = around(3.83e6, 0.0004);
+    r[2].states[HOT] = against(around(3.75e6, 0.008), 0.998, 0.006, false);
+    r[2].states[COLD] = against(around(3.80e6, 0.012), 1.004, 0.001, true);
+    r[3].states[HOT] = against(around(4.04e6, 0.003), 0.926, 0.005, true);
+    r[3].states[COLD] = against(around(4.1e6, 0.003), 0.934, 0.005, true);
+    r[4].states[HOT] = against(around(163e6, 0.001), 0.02296, 0.002, true);
+    r[4].states[COLD] = against(around(162e6, 0.001), 0.02364, 0.002, true);
+    r[4].verification.max_abs = 0;
+    r[4].verification.max_rel = 0;
+    r[4].verification.sqnr_db = (double)INFINITY;
+    r[5] = failing(r[5], ASSAY_OUTCOME_UNSUPPORTED, "no CUDA driver");
+    return g;
+}
+
+/* Everything that can go wrong, with reasons that try to break each format. */
+static struct group failing_group(void)
+{
+    struct group g = {.n = 8};
+    static const struct {
+        const char *name;
+        enum assay_outcome outcome;
+        const char *reason;
+    } rows[] = {
+        {"native", ASSAY_OUTCOME_MISMATCH, "12 of 1000 wrong, first at 17: got 0, expected 1.5"},
+        {"onednn", ASSAY_OUTCOME_CRASHED, "SIGSEGV in \"gelu_onednn\", at 0x0"},
+        {"ref", ASSAY_OUTCOME_TIMEOUT, "no answer in 60 s"},
+        {"openblas", ASSAY_OUTCOME_OUT_OF_MEMORY, ""},
+        {"mine|yours", ASSAY_OUTCOME_FAILED,
+         "said:\n\t\"Größe, 形状 <b>*not*</b> _ok_\"; and then went on, and on, and on, to say so "
+         "much more than one line of any table could ever hold without being cut"},
+        {"too_good", ASSAY_OUTCOME_IMPOSSIBLE, "moves 120 GB/s where 41 GB/s is the most"},
+        {"lucky", ASSAY_OUTCOME_MISTRUSTED, "the check also accepts zeros"},
+        {"huge", ASSAY_OUTCOME_SKIPPED, "needs 300 GB, this machine has 64"},
+    };
+    for (int i = 0; i < 8; i++) {
+        g.records[i] = plain_record(1, i, "gelu", "GELU", rows[i].name);
+        g.records[i] = failing(g.records[i], rows[i].outcome, rows[i].reason);
+        g.records[i].dtype = ASSAY_DTYPE_BF16;
+        g.records[i].seed = UINT64_MAX;
+    }
+    struct assay_record *wrong = &g.records[0];
+    wrong->verification =
+        (struct assay_verification){true, 1000, 1000, 12, 1.5, 1, 0.1, 3.5, 0.01, 0.001, 1};
+    g.records[5].states[HOT] = around(1.1e6, 0.001);
+    g.records[6].verification.tolerance_relative = (double)NAN;
+    return g;
+}
+
+/* Compute bound, not precise, disturbed, one state only, no ceiling, checked only, interrupted. */
+static struct group odd_group(void)
+{
+    struct group g = {.n = 5};
+    const char *names[] = {"native", "onednn", "openblas", "ref", "checked"};
+    for (int i = 0; i < 5; i++) {
+        g.records[i] = plain_record(2, i, "linear", "Linear", names[i]);
+        g.records[i].interrupted = true;
+        g.records[i].n_axes = 2;
+        g.records[i].axes[0] = 50000000;
+    }
+    struct assay_record *r = g.records;
+    r[0].states[HOT] = fastest(against(around(850, 0.021), 12.34, 0.03, true));
+    r[0].states[HOT].precise = false;
+    r[0].states[HOT].flops_per_s = 1.624e12;
+    strcpy(r[0].states[HOT].bound, "compute");
+    r[1].is_baseline = true;
+    r[1].states[HOT] = around(10.5e3, 0.3);
+    r[1].states[HOT].near_floor = 60;
+    r[1].states[HOT].clock_changes = 2;
+    strcpy(r[1].states[HOT].bound, "L2");
+    r[2].states[COLD] = fastest(around(95.2e9, 12));
+    r[2].states[COLD].precise = false;
+    r[3].states[HOT] = against(around(9.9e3, 0), 1.06, 0.001, true);
+    r[3].states[HOT].ceiling_ns = 0;
+    r[3].verification.done = false;
+    return g;
+}
+
+static const struct assay_run_info a_run = {
+    .id = "20261115-034711-a1b2",
+    .version = "0.1.0",
+    .command = "assay bench --op layernorm,gelu \"--quoted\"",
+    .started = "2026-11-15T03:47:11Z",
+    .host_os = "Linux 6.1",
+    .device = "cpu",
+    .device_name = "Intel(R) Xeon(R) Processor",
+    .isa = "avx2 avx512f",
+    .threads = 2,
+    .hot = true,
+    .cold = true,
+    .precision = 0.01,
+    .copy_bytes_per_s = 40.94e9,
+    .groups = 3,
+};
+
+/* ---- running a report --------------------------------------------------------------------- */
+
+static void write_text(void *user, const char *bytes, size_t length)
+{
+    assay_text_append(user, bytes, length);
+}
+
+static const struct assay_report_format *format_named(const char *name)
+{
+    const struct assay_report_format *format = NULL;
+    assert_int_equal(assay_report_find(name, &format, NULL), ASSAY_OK);
+    return format;
+}
+
+static void report_groups(const char *format, const struct assay_report_style *style,
+                          const struct assay_run_info *run, const struct group *groups, int n,
+                          struct assay_text *out)
+{
+    struct assay_sink sink = {out, write_text};
+    assay_report *report = assay_report_create(format_named(format), &sink, style);
+    assert_non_null(report);
+    assay_report_begin(report, run);
+    for (int i = 0; i < n; i++)
+        assay_report_group(report, groups[i].records, groups[i].n);
+    assay_report_end(report);
+    assay_report_destroy(report);
+    assert_false(out->failed);
+}
+
+static struct assay_text usual_report(const char *format, struct assay_report_style style,
+                                      const struct assay_run_info *run)
+{
+    struct group groups[] = {usual_group(), failing_group(), odd_group()};
+    struct assay_text out = {0};
+    report_groups(format, &style, run, groups, 3, &out);
+    return out;
+}
+
+/* ---- golden files ------------------------------------------------------------------------- */
+
+static void update_golden(const char *path, const struct assay_text *text)
+{
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(text->data, 1, text->length, file), text->length);
+    fclose(file);
+}
+
+static struct assay_text read_file(const char *path)
+{
+    struct assay_text text = {0};
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        fail_msg("%s is missing; ASSAY_UPDATE_GOLDEN=1 makes it", path);
+    char block[4096];
+    for (size_t n; (n = fread(block, 1, sizeof block, file)) > 0;)
+        assay_text_append(&text, block, n);
+    fclose(file);
+    return text;
+}
+
+/* Which line differs says more than two long strings. */
+static void assert_same_lines(const char *path, const char *got, const char *want)
+{
+    for (int line = 1; *got || *want; line++) {
+        size_t g = strcspn(got, "\n"), w = strcspn(want, "\n");
+        if (g != w || memcmp(got, want, g) != 0)
+            fail_msg("%s:%d:\n  want: %.*s\n  got:  %.*s", path, line, (int)w, want, (int)g, got);
+        got += g + (got[g] == '\n');
+        want += w + (want[w] == '\n');
+    }
+}
+
+static void check_golden(const char *name, struct assay_text got)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/tests/golden/report.%s", ASSAY_SOURCE_DIR, name);
+    if (getenv("ASSAY_UPDATE_GOLDEN"))
+        update_golden(path, &got);
+    struct assay_text want = read_file(path);
+    assert_same_lines(path, got.data, want.data);
+    assert_int_equal(got.length, want.length);
+    assay_text_fini(&want);
+    assay_text_fini(&got);
+}
+
+static const struct assay_report_style usual_style = {.width = 100};
+
+static void formats_are_as_before(void **state)
+{
+    (void)state;
+    for (int64_t i = 0; i < assay_report_count(); i++) {
+        const char *name = assay_report_at(i)->name;
+        check_golden(name, usual_report(name, usual_style, &a_run));
+    }
+}
+
+static void table_variants_are_as_before(void **state)
+{
+    (void)state;
+    struct assay_run_info hot = a_run, cold = a_run, unknown = {0};
+    hot.cold = cold.hot = false;
+    static const struct assay_report_style ascii = {.width = 100, .ascii = true},
+                                           colour = {.width = 100, .colour = true},
+                                           verbose = {.width = 100, .verbose = true},
+                                           narrow = {.width = 80}, wide = {.width = 140};
+    check_golden("table_ascii", usual_report("table", ascii, &a_run));
+    check_golden("table_colour", usual_report("table", colour, &a_run));
+    check_golden("table_verbose", usual_report("table", verbose, &a_run));
+    check_golden("table_narrow", usual_report("table", narrow, &a_run));
+    check_golden("table_wide", usual_report("table", wide, &a_run));
+    check_golden("table_hot", usual_report("table", usual_style, &hot));
+    check_golden("table_hot_ascii", usual_report("table", ascii, &hot));
+    check_golden("table_cold", usual_report("table", usual_style, &cold));
+    check_golden("table_unknown_run", usual_report("table", usual_style, &unknown));
+    check_golden("md_ascii", usual_report("md", ascii, &hot));
+}
+
+/* ---- the table's width -------------------------------------------------------------------- */
+
+/* Columns as the C library counts them, colours left out: not our own counting. */
+static int columns_of_line(const char *line, size_t length)
+{
+    int columns = 0;
+    mbstate_t shift = {0};
+    for (size_t i = 0; i < length;) {
+        if (line[i] == '\033') {
+            i += strcspn(line + i, "m") + 1;
+            continue;
+        }
+        wchar_t c;
+        size_t n = mbrtowc(&c, line + i, length - i, &shift);
+        assert_true(n > 0 && n <= 4);
+        assert_true(wcwidth(c) >= 0);
+        columns += wcwidth(c);
+        i += n;
+    }
+    return columns;
+}
+
+static void assert_no_wider(const struct assay_text *text, int width)
+{
+    for (const char *line = text->data; *line;) {
+        size_t length = strcspn(line, "\n");
+        int columns = columns_of_line(line, length);
+        if (columns > width)
+            fail_msg("%d columns of %d: %.*s", columns, width, (int)length, line);
+        assert_true(length == 0 || line[length - 1] != ' ');
+        line += length + (line[length] == '\n');
+    }
+}
+
+/* One row of every extreme: times from 0.9 ns to 90 s and beyond, ratios, rates, shapes. */
+static struct group extreme_group(double extreme, bool slower)
+{
+    struct group g = {.n = MOST};
+    for (int i = 0; i < MOST; i++) {
+        struct assay_record *r = &g.records[i];
+        *r = plain_record(INT64_MAX, i, "an_op_with_a_very_long_name_ind", "An Op",
+                          "形状形状形状形状形状");
+        for (int a = 0; a < 3; a++)
+            r->axes[a] = 50000000;
+        for (int s = 0; s < ASSAY_CACHE_STATES; s++) {
+            struct assay_measurement m = around(0.9 * extreme, extreme);
+            m = against(m, slower ? 0.1 / extreme : extreme, i % 2 ? 0.5 : extreme, i != 3);
+            m.bytes_per_s = 1e6 * extreme;
+            m.flops_per_s = 1e6 * extreme;
+            m.efficiency = extreme / 1e3;
+            m.time.n = m.iters = m.context_switches = m.near_floor = INT64_MAX / 4;
+            m.precise = i % 2;
+            m.fastest = true;
+            strcpy(m.bound, i < 4 ? "compute" : "fifteen letters");
+            r->states[s] = m;
+        }
+        r->memory_bytes = extreme;
+        r->threads = INT32_MAX;
+        r->interrupted = true;
+        r->verification.max_abs = r->verification.sqnr_db = extreme;
+    }
+    g.records[7].axes[0] = g.records[7].axes[1] = INT64_MIN;
+    return g;
+}
+
+static void no_line_is_wider_than_asked(void **state)
+{
+    (void)state;
+    assert_non_null(setlocale(LC_CTYPE, "C.UTF-8"));
+    static const int widths[] = {60, 72, 80, 99, 100, 101, 132, 240};
+    static const double extremes[] = {1e-300,     1e-3, 1,    1e3,  9999,  99999,
+                                      1e6,        1e8,  1e11, 1e20, 1e300, (double)INFINITY,
+                                      (double)NAN};
+    struct group usual[] = {usual_group(), failing_group(), odd_group()};
+    for (size_t w = 0; w < sizeof widths / sizeof widths[0]; w++)
+        for (int bits = 0; bits < 32; bits++) {
+            struct assay_report_style style = {bits & 1, bits & 2, bits & 4, widths[w]};
+            struct assay_run_info run = a_run;
+            run.hot = !(bits & 8);
+            run.cold = !(bits & 16);
+            memset(run.device_name, 'W', sizeof run.device_name - 1);
+            struct assay_text out = {0};
+            report_groups("table", &style, &run, usual, 3, &out);
+            for (size_t e = 0; e < sizeof extremes / sizeof extremes[0]; e++) {
+                struct group groups[] = {extreme_group(extremes[e], false),
+                                         extreme_group(extremes[e], true)};
+                report_groups("table", &style, &run, groups, 2, &out);
+            }
+            assert_no_wider(&out, widths[w]);
+            assay_text_fini(&out);
+        }
+    setlocale(LC_CTYPE, "C");
+}
+
+static void ascii_has_nothing_but_ascii(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"table", "md"};
+    for (int i = 0; i < 2; i++) {
+        struct assay_report_style style = {.ascii = true, .verbose = true, .width = 100};
+        struct assay_text out = usual_report(names[i], style, &a_run);
+        for (size_t b = 0; b < out.length; b++)
+            assert_true(out.data[b] == '\n' || (out.data[b] >= ' ' && out.data[b] < 0x7f));
+        assay_text_fini(&out);
+    }
+}
+
+static void headings_come_again_on_a_long_run(void **state)
+{
+    (void)state;
+    struct group groups[30];
+    for (int i = 0; i < 30; i++)
+        groups[i] = usual_group();
+    struct assay_text out = {0};
+    report_groups("table", &usual_style, &a_run, groups, 30, &out);
+    int headings = 0;
+    for (const char *at = out.data; (at = strstr(at, "hot ─")); at++)
+        headings++;
+    assert_in_range(headings, 5, 7); /* 30 groups of 8 lines, every 40 lines */
+    assay_text_fini(&out);
+}
+
+/* ---- cells -------------------------------------------------------------------------------- */
+
+static void assert_speedup(double ratio, double frac, bool significant, int room, bool ascii,
+                           const char *want)
+{
+    struct assay_record r = plain_record(0, 0, "gelu", "GELU", "native");
+    struct assay_measurement m = against(around(1e6, 0.01), ratio, frac, significant);
+    assert_string_equal(assay_cell_speedup(&r, &m, room, ascii).text, want);
+}
+
+static void speedups_read_well(void **state)
+{
+    (void)state;
+    assert_speedup(1.62, 0.0123, true, 13, false, "1.62x ±0.02");
+    assert_speedup(1.62, 0.0001, true, 13, false, "1.62x ±0.01"); /* never ±0.00 */
+    assert_speedup(12.34, 0.03, true, 13, false, "12.3x ±0.4");
+    assert_speedup(123.4, 0.03, true, 13, false, "123x ±4");
+    assert_speedup(9999, 0.03, true, 13, false, "9999x ±300");
+    assert_speedup(1.004, 0.001, true, 13, false, "1.004x ±0.002");
+    assert_speedup(1.004, 0.001, true, 13, true, "1.004x"); /* no room for +/-0.002 */
+    assert_speedup(0.926, 0.005, true, 13, false, "1.08x slower");
+    assert_speedup(0.926, 0.005, true, 20, false, "1.08x slower ±0.01");
+    assert_speedup(0.001, 0.005, true, 13, false, "1000x slower");
+    assert_speedup(0.998, 0.005, true, 13, false, "1.002x slower");
+    assert_speedup(1.5, 0.5, false, 13, false, "same");
+    assert_speedup(1.001, 0.005, false, 20, false, "same within 0.7%");
+    assert_speedup(0, 0, true, 13, false, "-");
+    assert_speedup((double)NAN, 0, true, 13, false, "-");
+}
+
+static void columns_are_counted_as_terminals_do(void **state)
+{
+    (void)state;
+    assert_int_equal(assay_line_columns_of("a±b", false), 3);
+    assert_int_equal(assay_line_columns_of("a±b", true), 5);
+    assert_int_equal(assay_line_columns_of("形状", false), 4);
+    assert_int_equal(assay_line_columns_of("e\xcc\x81", false), 1);    /* combining accent */
+    assert_int_equal(assay_line_columns_of("\xff\xc3", false), 2);     /* not UTF-8: ?? */
+    assert_int_equal(assay_line_columns_of("\xe2\x82", false), 2);     /* cut short */
+    assert_int_equal(assay_line_columns_of("\xed\xa0\x80", false), 3); /* a surrogate */
+    assert_int_equal(assay_line_columns_of("\xf4\x90\x80\x80", false), 4);
+    assert_int_equal(assay_line_columns_of("a\nb\033c", false), 5);
+}
+
+static void long_text_is_cut(void **state)
+{
+    (void)state;
+    struct assay_line line;
+    assay_line_init(&line, &usual_style);
+    assay_line_put(&line, "形状形状", 6, ASSAY_INK_PLAIN);
+    assert_int_equal(line.columns, 5); /* two wide ones and the ellipsis; a third has no room */
+    assert_memory_equal(line.bytes, "形状…", line.length);
+    assay_line_init(&line, &(struct assay_report_style){.ascii = true});
+    assay_line_put(&line, "abcdefgh", 6, ASSAY_INK_PLAIN);
+    assert_memory_equal(line.bytes, "abc...", line.length);
+}
+
+/* ---- formats that programs read ----------------------------------------------------------- */
+
+static void json_reads_back(void **state)
+{
+    (void)state;
+    struct assay_text text = usual_report("json", usual_style, &a_run);
+    struct assay_error err = {0};
+    assay_json *json = assay_json_parse(text.data, text.length, "report.json", &err);
+    assert_non_null(json);
+    const assay_json *records = assay_json_get(json, "records");
+    assert_int_equal(assay_json_count(records), 19);
+    for (int64_t i = 0; i < 19; i++) {
+        struct assay_record record;
+        assert_int_equal(assay_record_from_json(assay_json_at(records, i), &record, &err),
+                         ASSAY_OK);
+    }
+    struct assay_run_info run;
+    assay_run_info_from_json(assay_json_get(json, "run"), &run);
+    assert_memory_equal(&run, &a_run, sizeof run);
+    assay_json_free(json);
+    assay_text_fini(&text);
+}
+
+static void every_jsonl_line_is_json(void **state)
+{
+    (void)state;
+    struct assay_text text = usual_report("jsonl", usual_style, &a_run);
+    int lines = 0;
+    for (const char *line = text.data; *line; lines++) {
+        size_t length = strcspn(line, "\n");
+        assay_json *json = assay_json_parse(line, length, "report.jsonl", NULL);
+        assert_non_null(json);
+        assert_int_equal(assay_json_is_object(assay_json_get(json, "run")), lines == 0);
+        assay_json_free(json);
+        line += length + 1;
+    }
+    assert_int_equal(lines, 20);
+    assay_text_fini(&text);
+}
+
+static void comprehensive_has_the_right_ones_only(void **state)
+{
+    (void)state;
+    struct assay_text text = usual_report("comprehensive", usual_style, &a_run);
+    assay_json *json = assay_json_parse(text.data, text.length, "report.json", NULL);
+    assert_int_equal(assay_json_count(json), 9); /* of 19: the right ones that were timed */
+    const assay_json *first = assay_json_at(json, 0);
+    assert_string_equal(assay_json_string(assay_json_get(first, "operation"), ""), "LayerNorm");
+    assert_near(assay_json_double(assay_json_get(first, "time_ms"), 0), 2.31, 1e-12);
+    assert_near(assay_json_double(assay_json_get(first, "inference_speed"), 0), 1000 / 2.31, 1e-9);
+    assay_json_free(json);
+    assay_text_fini(&text);
+}
+
+static void an_empty_report_is_valid(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"json", "comprehensive"};
+    for (int64_t i = 0; i < assay_report_count(); i++) {
+        struct assay_text text = {0};
+        report_groups(assay_report_at(i)->name, &usual_style, &a_run, NULL, 0, &text);
+        assay_text_fini(&text);
+    }
+    for (int i = 0; i < 2; i++) {
+        struct assay_text text = {0};
+        report_groups(names[i], &usual_style, &a_run, NULL, 0, &text);
+        assay_json *json = assay_json_parse(text.data, text.length, names[i], NULL);
+        assert_non_null(json);
+        assay_json_free(json);
+        assay_text_fini(&text);
+    }
+}
+
+/* Splits as RFC 4180 says; the number of fields of one record, and where it ends. */
+static int csv_fields(const char **at)
+{
+    int fields = 1;
+    bool quoted = false;
+    for (; **at && (quoted || **at != '\n'); ++*at) {
+        if (**at == '"')
+            quoted = !quoted;
+        else if (**at == ',' && !quoted)
+            fields++;
+    }
+    assert_false(quoted);
+    *at += **at == '\n';
+    return fields;
+}
+
+static void csv_rows_have_all_columns(void **state)
+{
+    (void)state;
+    struct assay_text text = usual_report("csv", usual_style, &a_run);
+    const char *at = text.data;
+    int columns = csv_fields(&at), rows = 0;
+    for (; *at; rows++)
+        assert_int_equal(csv_fields(&at), columns);
+    assert_int_equal(rows, 5 * 2 + 1 + 8 + 5); /* two states, then one row each */
+    assay_text_fini(&text);
+}
+
+/* ---- registry ----------------------------------------------------------------------------- */
+
+static void names_are_unique_and_found(void **state)
+{
+    (void)state;
+    for (int64_t i = 0; i < assay_report_count(); i++) {
+        const struct assay_report_format *format = assay_report_at(i), *found = NULL;
+        assert_int_equal(assay_report_find(format->name, &found, NULL), ASSAY_OK);
+        assert_ptr_equal(found, format);
+        assert_true(format->begin && format->group && format->end && format->summary[0]);
+        for (int64_t j = 0; j < i; j++) {
+            const char *mine = format->extension, *other = assay_report_at(j)->extension;
+            assert_false(mine && other && assay_text_same(mine, other));
+        }
+    }
+}
+
+static void an_unknown_name_is_told_the_nearest(void **state)
+{
+    (void)state;
+    const struct assay_report_format *found = NULL;
+    struct assay_error err = {0}, other = {0};
+    assert_int_equal(assay_report_find("jsno", &found, &err), ASSAY_ERR_INVALID);
+    assert_non_null(strstr(err.message, "did you mean \"json\"?"));
+    assert_int_equal(assay_report_find("hypertext", &found, &other), ASSAY_ERR_INVALID);
+    assert_null(found);
+}
+
+static void files_choose_their_format(void **state)
+{
+    (void)state;
+    assert_ptr_equal(assay_report_for_file("out/run.json"), format_named("json"));
+    assert_ptr_equal(assay_report_for_file("a.b/RUN.CSV"), format_named("csv"));
+    assert_ptr_equal(assay_report_for_file("notes.md"), format_named("md"));
+    assert_ptr_equal(assay_report_for_file("run.txt"), format_named("table"));
+    assert_null(assay_report_for_file("run"));
+    assert_null(assay_report_for_file("run.d/file"));
+    assert_null(assay_report_for_file("run."));
+    assert_null(assay_report_for_file("run.parquet"));
+}
+
+/* STYLE 3.7: a file without a line in the list is a mistake. */
+static void every_format_file_is_listed(void **state)
+{
+    (void)state;
+    DIR *folder = opendir(ASSAY_SOURCE_DIR "/src/report");
+    assert_non_null(folder);
+    for (const struct dirent *entry; (entry = readdir(folder));) {
+        char name[64];
+        size_t length = strlen(entry->d_name);
+        if (length < 3 || length >= sizeof name || strcmp(entry->d_name + length - 2, ".c") != 0 ||
+            strncmp(entry->d_name, "report_", 7) == 0)
+            continue;
+        snprintf(name, sizeof name, "%.*s", (int)length - 2, entry->d_name);
+        format_named(name);
+    }
+    closedir(folder);
+}
+
+static void write_nowhere(void *user, const char *bytes, size_t length)
+{
+    *(size_t *)user += bytes ? length : 0;
+}
+
+static void running_out_of_memory_does_not_crash(void **state)
+{
+    (void)state;
+    struct group group = usual_group();
+    size_t written = 0;
+    struct assay_sink sink = {&written, write_nowhere};
+    for (int64_t f = 0; f < assay_report_count(); f++)
+        for (int64_t nth = 1; nth < 40; nth++) {
+            assay_alloc_fail_after(nth);
+            assay_report *report = assay_report_create(assay_report_at(f), &sink, &usual_style);
+            if (report) {
+                assay_report_begin(report, &a_run);
+                assay_report_group(report, group.records, group.n);
+                assay_report_end(report);
+            }
+            assay_report_destroy(report);
+        }
+    assay_alloc_fail_after(0);
+    assert_true(written > 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(formats_are_as_before),
+        cmocka_unit_test(table_variants_are_as_before),
+        cmocka_unit_test(no_line_is_wider_than_asked),
+        cmocka_unit_test(ascii_has_nothing_but_ascii),
+        cmocka_unit_test(headings_come_again_on_a_long_run),
+        cmocka_unit_test(speedups_read_well),
+        cmocka_unit_test(columns_are_counted_as_terminals_do),
+        cmocka_unit_test(long_text_is_cut),
+        cmocka_unit_test(json_reads_back),
+        cmocka_unit_test(every_jsonl_line_is_json),
+        cmocka_unit_test(comprehensive_has_the_right_ones_only),
+        cmocka_unit_test(an_empty_report_is_valid),
+        cmocka_unit_test(csv_rows_have_all_columns),
+        cmocka_unit_test(names_are_unique_and_found),
+        cmocka_unit_test(an_unknown_name_is_told_the_nearest),
+        cmocka_unit_test(files_choose_their_format),
+        cmocka_unit_test(every_format_file_is_listed),
+        cmocka_unit_test(running_out_of_memory_does_not_crash),
+    };
+    return cmocka_run_group_tests_name("report", tests, NULL, NULL);
+}
