@@ -24,7 +24,8 @@ check-device:
 	@tools/check-device
 
 # How fast assay itself is.
-perf: all
+perf:
+	@tools/setup check
 	@tools/perf
 
 # dist/assay-VERSION-linux-MACHINE, one program that needs only the C library.
@@ -46,8 +47,7 @@ lint:
 # FUZZ_SECONDS for each target.
 fuzz:
 	@tools/setup check
-	@tools/build build-asan all -DCMAKE_C_COMPILER=clang -DASSAY_FUZZ=ON -DASSAY_TESTS=ON
-	@tools/fuzz build-asan $(FUZZ_SECONDS)
+	@tools/fuzz $(FUZZ_SECONDS)
 
 clean:
 	@rm -rf build build-* dist

@@ -5,9 +5,9 @@
  * function, assay_plugin (below), and is loaded with `assay bench --plugin FILE.so`.
  *
  * The order of calls, all from one thread:
- *     can_run(problem)  ->  setup(problem, &state)  ->  run(state, work) many times  ->  teardown(state)
- * Only `run` is ever timed. Packing weights, choosing a code path and allocating scratch memory
- * belong in `setup`.
+ *     can_run(problem)  ->  setup(problem, &state)  ->  run(state, work) many times  ->
+ * teardown(state) Only `run` is ever timed. Packing weights, choosing a code path and allocating
+ * scratch memory belong in `setup`.
  *
  * C17 and C++17. */
 #ifndef ASSAY_KERNEL_H
@@ -31,16 +31,16 @@ extern "C" {
 /* What is to be computed. Borrowed: valid until teardown returns. */
 struct assay_problem {
     uint32_t struct_size;
-    const char *op;                        /* the op's own name, "layernorm" */
-    enum assay_dtype dtype;                /* the type of the main input */
-    int32_t n_axes;                        /* the op's axes and their sizes: batch, seq, dim */
-    int64_t axes[ASSAY_MAX_AXES];          /* each >= 1 */
-    int32_t n_params;                      /* the op's constants, in its own order: eps, slope, … */
+    const char *op;               /* the op's own name, "layernorm" */
+    enum assay_dtype dtype;       /* the type of the main input */
+    int32_t n_axes;               /* the op's axes and their sizes: batch, seq, dim */
+    int64_t axes[ASSAY_MAX_AXES]; /* each >= 1 */
+    int32_t n_params;             /* the op's constants, in its own order: eps, slope, … */
     double params[ASSAY_MAX_PARAMS];
     int32_t n_inputs, n_outputs;
     struct assay_tensor inputs[ASSAY_MAX_INPUTS];
     struct assay_tensor outputs[ASSAY_MAX_OUTPUTS];
-    int32_t threads;                       /* how many threads a CPU kernel may use, >= 1 */
+    int32_t threads; /* how many threads a CPU kernel may use, >= 1 */
 };
 
 /* One set of operands. Inputs must not be written; the guard bytes around every tensor are checked.
@@ -54,7 +54,7 @@ struct assay_args {
  * A hot measurement has one set of operands; a cold one rotates through many. */
 struct assay_work {
     int64_t iters;
-    int64_t first;                         /* the set that iteration 0 uses */
+    int64_t first; /* the set that iteration 0 uses */
     int64_t n_sets;
     const struct assay_args *sets;
 };
@@ -65,13 +65,13 @@ static inline const struct assay_args *assay_work_args(const struct assay_work *
 }
 
 struct assay_kernel {
-    uint32_t struct_size, abi;             /* sizeof(struct assay_kernel), ASSAY_KERNEL_ABI */
-    const char *name;                      /* unique: "layernorm_avx512" */
-    const char *op;                        /* "layernorm" */
-    const char *implementation;            /* the family a user compares: "native", "onednn", yours */
-    const char *device;                    /* "cpu" */
-    uint64_t dtypes;                       /* ASSAY_DTYPE_BIT(…) | … of the problems it takes */
-    int32_t preference;                    /* of one implementation's kernels that can run, the highest is used */
+    uint32_t struct_size, abi;  /* sizeof(struct assay_kernel), ASSAY_KERNEL_ABI */
+    const char *name;           /* unique: "layernorm_avx512" */
+    const char *op;             /* "layernorm" */
+    const char *implementation; /* the family a user compares: "native", "onednn", yours */
+    const char *device;         /* "cpu" */
+    uint64_t dtypes;            /* ASSAY_DTYPE_BIT(…) | … of the problems it takes */
+    int32_t preference; /* of one implementation's kernels that can run, the highest is used */
 
     /* Can this machine run it, and, when `problem` is not NULL, for this problem? ASSAY_OK, or
      * ASSAY_UNSUPPORTED with the reason in `why` (may be NULL). Optional: NULL means always. */
@@ -84,13 +84,13 @@ struct assay_kernel {
     /* The timed region: loop work->iters times inside. On a GPU only enqueue. */
     enum assay_status (*run)(void *state, const struct assay_work *work);
 
-    void (*teardown)(void *state);         /* optional; called once for each setup that succeeded */
+    void (*teardown)(void *state); /* optional; called once for each setup that succeeded */
 };
 
 /* What a plug-in's shared object exports:
  *     const struct assay_kernel *const *assay_plugin(uint32_t abi, int32_t *n_kernels);
- * Return your kernels and their number, or NULL if you cannot work with this `abi`. The kernels must
- * stay valid until the process ends. */
+ * Return your kernels and their number, or NULL if you cannot work with this `abi`. The kernels
+ * must stay valid until the process ends. */
 #define ASSAY_PLUGIN_SYMBOL "assay_plugin"
 typedef const struct assay_kernel *const *(*assay_plugin_fn)(uint32_t abi, int32_t *n_kernels);
 

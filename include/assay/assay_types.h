@@ -31,8 +31,8 @@ enum assay_status {
     ASSAY_ERR_INTERNAL = -7     /* a mistake of ours */
 };
 
-/* What went wrong: a code, the place (a file:line:column, a flag, a kernel's name; may be empty) and
- * one sentence that says what to do about it. Start from {0}; the first error written stays. */
+/* What went wrong: a code, the place (a file:line:column, a flag, a kernel's name; may be empty)
+ * and one sentence that says what to do about it. Start from {0}; the first error written stays. */
 struct assay_error {
     enum assay_status code;
     char where[128];

@@ -64,7 +64,10 @@ void assay_json_put(assay_json *object, const char *key, assay_json *value)
     json_object_set_new(object, key, value);
 }
 
-void assay_json_append(assay_json *array, assay_json *value) { json_array_append_new(array, value); }
+void assay_json_append(assay_json *array, assay_json *value)
+{
+    json_array_append_new(array, value);
+}
 
 const assay_json *assay_json_get(const assay_json *object, const char *key)
 {

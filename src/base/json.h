@@ -1,8 +1,8 @@
 /* json.h: JSON values, read and written. The only place that knows which library does it.
  *
- * Getters never fail: a missing or wrong-typed value gives the default, so that readers say what they
- * need and check it once. Numbers that JSON cannot write (NaN, infinities) become null, and null reads
- * back as NaN. */
+ * Getters never fail: a missing or wrong-typed value gives the default, so that readers say what
+ * they need and check it once. Numbers that JSON cannot write (NaN, infinities) become null, and
+ * null reads back as NaN. */
 #ifndef ASSAY_BASE_JSON_H
 #define ASSAY_BASE_JSON_H
 
@@ -25,7 +25,8 @@ assay_json *assay_json_from_int(int64_t value);
 assay_json *assay_json_from_double(double value);
 assay_json *assay_json_from_bool(bool value);
 
-/* Each takes `value` over, also when it fails. A NULL container or value (no memory) is passed over. */
+/* Each takes `value` over, also when it fails. A NULL container or value (no memory) is passed
+ * over. */
 void assay_json_put(assay_json *object, const char *key, assay_json *value);
 void assay_json_append(assay_json *array, assay_json *value);
 

@@ -56,8 +56,8 @@ static int open_watch(struct assay_child *child)
     return fd;
 }
 
-/* After fork, in the child. Its standard output goes to standard error: whatever a kernel prints must
- * not land among the results. Ctrl-C is for the supervisor, which then asks us to stop. */
+/* After fork, in the child. Its standard output goes to standard error: whatever a kernel prints
+ * must not land among the results. Ctrl-C is for the supervisor, which then asks us to stop. */
 static void become_worker(const char *program, int job_fd, int event_fd, int watch_fd,
                           int64_t memory_limit)
 {
@@ -165,7 +165,10 @@ bool assay_child_read(struct assay_child *child, int timeout_ms,
     return true;
 }
 
-int64_t assay_child_beat(const struct assay_child *child) { return atomic_load(&child->watch->beat); }
+int64_t assay_child_beat(const struct assay_child *child)
+{
+    return atomic_load(&child->watch->beat);
+}
 
 void assay_child_ask_stop(struct assay_child *child) { atomic_store(&child->watch->stop, 1); }
 

@@ -1,4 +1,5 @@
-/* child.h: a worker process as the supervisor sees it: start it, send jobs, read lines, watch, end. */
+/* child.h: a worker process as the supervisor sees it: start it, send jobs, read lines, watch, end.
+ */
 #ifndef ASSAY_BENCH_CHILD_H
 #define ASSAY_BENCH_CHILD_H
 
@@ -17,10 +18,11 @@ struct assay_child {
 
 /* How it ended. */
 struct assay_child_end {
-    int signal, exit_code;  /* one of them */
+    int signal, exit_code; /* one of them */
     size_t peak_bytes;
-    bool out_of_memory;     /* it held about all it was allowed to, or the system killed it for memory */
-    int64_t variant;        /* what it was running; -1: the harness itself */
+    bool
+        out_of_memory; /* it held about all it was allowed to, or the system killed it for memory */
+    int64_t variant;   /* what it was running; -1: the harness itself */
 };
 
 /* Starts `program` as a worker that may use `memory_limit` bytes (0: what the machine has). */
@@ -30,8 +32,8 @@ bool assay_child_alive(const struct assay_child *child);
 enum assay_status assay_child_send(struct assay_child *child, const struct assay_job *job,
                                    struct assay_error *err);
 
-/* Waits up to so many ms for bytes and calls on_line for each complete line. False once the worker is
- * gone. */
+/* Waits up to so many ms for bytes and calls on_line for each complete line. False once the worker
+ * is gone. */
 bool assay_child_read(struct assay_child *child, int timeout_ms,
                       void (*on_line)(void *user, const char *line, size_t length), void *user);
 

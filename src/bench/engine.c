@@ -9,8 +9,9 @@
 /* A sample is long enough that two clock readings of 20 ns are 0.02 % of it, and short enough that
  * most samples see no interruption on a busy machine (gaps there come a few times a second). */
 static const double SAMPLE_NS = 200e3;
-/* Before each sample the lane runs untimed for so long, once at the least: the previous lane has left
- * its own data in the caches and may have changed the clock (wide vectors take 0.3 ms to ramp up). */
+/* Before each sample the lane runs untimed for so long, once at the least: the previous lane has
+ * left its own data in the caches and may have changed the clock (wide vectors take 0.3 ms to ramp
+ * up). */
 static const double PRIME_NS = 100e3;
 /* A call this long makes its own warmth; priming it would only double the cost. */
 static const double NO_PRIME_NS = 20e6;
@@ -20,9 +21,9 @@ static const double SETTLE_LEAST_NS = 2e6, SETTLE_MOST_NS = 60e6;
 static const double SETTLED = 0.02;
 
 enum {
-    ROUNDS_LEAST = 40,   /* before precision may end the run */
+    ROUNDS_LEAST = 40,      /* before precision may end the run */
     ROUNDS_SIGNIFICANT = 8, /* the fewest that can show a difference at 99 % */
-    ROUNDS_FEWEST = 3,   /* of a lane too slow for even that */
+    ROUNDS_FEWEST = 3,      /* of a lane too slow for even that */
     ROUNDS_MOST = 20000,
     CHECK_EVERY = 10,
     CLOCK_EVERY_NS = 2000000,
@@ -40,7 +41,7 @@ struct assay_engine {
     int64_t *order;
     int64_t rounds, capacity;
     double *clocks, *scratch;
-    double clock_hz;         /* the last one read */
+    double clock_hz; /* the last one read */
     int64_t clock_read_at;
 };
 
@@ -126,8 +127,9 @@ static double sample_length(const assay_engine *e)
     return least > SAMPLE_NS ? least : SAMPLE_NS;
 }
 
-/* Doubles the number of calls until they are long enough to time, and sets `iters` from it. The first
- * call pays for page faults and code, so it only counts where it is too long to repeat lightly. */
+/* Doubles the number of calls until they are long enough to time, and sets `iters` from it. The
+ * first call pays for page faults and code, so it only counts where it is too long to repeat
+ * lightly. */
 static void choose_iters(assay_engine *e, struct assay_lane *lane)
 {
     int64_t iters = 1;
@@ -222,7 +224,8 @@ static int64_t least_samples(const assay_engine *e, const struct assay_lane *lan
     return hopeless ? ROUNDS_FEWEST : ROUNDS_SIGNIFICANT;
 }
 
-/* A lane much slower than the others would eat the whole budget: once it has had its share, it rests. */
+/* A lane much slower than the others would eat the whole budget: once it has had its share, it
+ * rests. */
 static bool rests(const assay_engine *e, const struct assay_lane *lane)
 {
     if (lane->status != ASSAY_OK)

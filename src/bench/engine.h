@@ -1,5 +1,5 @@
-/* engine.h: rounds of samples. Knows lanes (a kernel ready to run) and a device's clock, and nothing
- * of ops, processes or reports.
+/* engine.h: rounds of samples. Knows lanes (a kernel ready to run) and a device's clock, and
+ * nothing of ops, processes or reports.
  *
  * In each round every lane is sampled once, in a random order, so that drift of the clock and noise
  * from neighbours hit all lanes alike and the ratio within a round is fair. Rounds go on until the
@@ -11,13 +11,13 @@
 #include "device/device.h"
 
 struct assay_engine_options {
-    double precision;        /* goal: half of the 95 % interval over the median */
-    double budget_ns;        /* for all lanes together */
-    int64_t warmup, rounds;  /* fixed numbers; 0: settle, and stop by precision or budget */
-    uint64_t seed;           /* of the order within the rounds */
-    double timer_ns;         /* cost of one clock reading */
-    double floor_ns;         /* samples below three times this are counted */
-    int64_t baseline;        /* a lane, or -1 */
+    double precision;       /* goal: half of the 95 % interval over the median */
+    double budget_ns;       /* for all lanes together */
+    int64_t warmup, rounds; /* fixed numbers; 0: settle, and stop by precision or budget */
+    uint64_t seed;          /* of the order within the rounds */
+    double timer_ns;        /* cost of one clock reading */
+    double floor_ns;        /* samples below three times this are counted */
+    int64_t baseline;       /* a lane, or -1 */
 };
 
 /* One contender. The caller sets the first block, the engine the second. */
@@ -25,11 +25,12 @@ struct assay_lane {
     const struct assay_kernel *kernel;
     void *state;
 
-    enum assay_status status;  /* what run last returned; a lane that fails is left out from then on */
-    int64_t iters;             /* calls in a sample */
-    double call_ns;            /* the estimate from warming up */
-    double *samples;           /* one a round, ns per call; NaN where the lane sat out */
-    int64_t taken;             /* samples that are numbers */
+    enum assay_status
+        status;      /* what run last returned; a lane that fails is left out from then on */
+    int64_t iters;   /* calls in a sample */
+    double call_ns;  /* the estimate from warming up */
+    double *samples; /* one a round, ns per call; NaN where the lane sat out */
+    int64_t taken;   /* samples that are numbers */
     double spent_ns;
     int64_t context_switches, near_floor;
     bool precise;

@@ -13,7 +13,8 @@
 struct variant {
     const struct assay_kernel *kernel;
     void *state;
-    bool ready; /* set up and, so far, right */
+    bool set_up; /* and so to be taken down */
+    bool ready;  /* set up and, so far, right */
     struct assay_record record;
 };
 
@@ -61,7 +62,10 @@ static void step(const struct group *g, int64_t variant)
         g->hooks->step(g->hooks->user, variant);
 }
 
-static bool stopped(const struct group *g) { return g->hooks->stop && g->hooks->stop(g->hooks->user); }
+static bool stopped(const struct group *g)
+{
+    return g->hooks->stop && g->hooks->stop(g->hooks->user);
+}
 
 static void give_up(struct variant *v, enum assay_outcome outcome, const char *reason)
 {
@@ -95,8 +99,8 @@ static enum assay_status choose_variants(struct group *g, struct assay_error *er
         assay_free(found);
         return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
     }
-    int64_t n = assay_kernel_choose(g->bench->registry, &g->problem, &choice, found,
-                                    ASSAY_MAX_VARIANTS);
+    int64_t n =
+        assay_kernel_choose(g->bench->registry, &g->problem, &choice, found, ASSAY_MAX_VARIANTS);
     for (int64_t i = 0; i < n; i++) {
         if (assay_strings_have(&g->job->exclude, found[i].kernel->name))
             continue;
@@ -180,6 +184,7 @@ static void judge(struct group *g, struct variant *v, int64_t set, const char *w
     if (assay_operands_check(g->operands, set, &why) != ASSAY_OK) {
         snprintf(reason, sizeof reason, "%.200s%s", why.message, when);
         give_up(v, ASSAY_OUTCOME_MISMATCH, reason);
+        assay_operands_repair(g->operands, set);
         return;
     }
     assay_reference_compare(g->reference, assay_operands_sets(g->operands)[set].out[0], &c);
@@ -208,7 +213,8 @@ static void set_up(struct group *g, struct variant *v)
     enum assay_status status =
         v->kernel->setup ? v->kernel->setup(&g->problem, &v->state, &err) : ASSAY_OK;
     v->record.setup_ns = (double)(assay_clock_ns() - start);
-    if (status == ASSAY_OK)
+    v->set_up = status == ASSAY_OK;
+    if (v->set_up)
         return;
     failed_run(v, status, "setup");
     if (err.message[0])
@@ -222,10 +228,8 @@ static void run_and_judge(struct group *g, struct variant *v, int64_t iters, int
                           int64_t set, const char *when)
 {
     int64_t first = ((set - iters + 1) % n_sets + n_sets) % n_sets;
-    struct assay_work work = {.iters = iters,
-                              .first = first,
-                              .n_sets = n_sets,
-                              .sets = assay_operands_sets(g->operands)};
+    struct assay_work work = {
+        .iters = iters, .first = first, .n_sets = n_sets, .sets = assay_operands_sets(g->operands)};
     struct assay_timing timing;
     assay_operands_poison(g->operands, set);
     step(g, v - g->variants);
@@ -250,8 +254,8 @@ static void set_up_and_verify(struct group *g)
     }
 }
 
-/* The variant the ratios refer to: the implementation asked for, else the strongest contender that is
- * not ours, else the reference, else the first. -1 where none is ready. */
+/* The variant the ratios refer to: the implementation asked for, else the strongest contender that
+ * is not ours, else the reference, else the first. -1 where none is ready. */
 static int64_t choose_baseline(const struct group *g)
 {
     const char *preferred[] = {g->job->settings.baseline, "onednn", "ref"};
@@ -280,8 +284,9 @@ static void lane_step(void *user, int64_t lane)
 
 static bool lane_stop(void *user) { return stopped(((struct lane_map *)user)->group); }
 
-static void verify_again(struct group *g, const struct lane_map *map, const struct assay_lane *lanes,
-                         int64_t n_lanes, int64_t n_sets, int64_t last_set)
+static void verify_again(struct group *g, const struct lane_map *map,
+                         const struct assay_lane *lanes, int64_t n_lanes, int64_t n_sets,
+                         int64_t last_set)
 {
     struct assay_error why = {0};
     char reason[256];
@@ -291,11 +296,12 @@ static void verify_again(struct group *g, const struct lane_map *map, const stru
         if (lanes[i].status != ASSAY_OK) {
             failed_run(v, lanes[i].status, "run");
         } else if (damage != ASSAY_OK) {
-            snprintf(reason, sizeof reason,
-                     "while timing, one of this group %.120s; measure them one at a time to see which",
-                     why.message);
+            snprintf(
+                reason, sizeof reason,
+                "while timing, one of this group %.120s; measure them one at a time to see which",
+                why.message);
             give_up(v, ASSAY_OUTCOME_MISMATCH, reason);
-        } else {
+        } else if (lanes[i].iters > 0) { /* 0: the run was stopped before its turn came */
             run_and_judge(g, v, lanes[i].iters, n_sets, last_set, " after timing");
         }
     }
@@ -409,7 +415,7 @@ static void tear_down(struct group *g)
     for (int64_t i = 0; i < g->n_variants; i++) {
         struct variant *v = &g->variants[i];
         step(g, i);
-        if (v->state && v->kernel->teardown)
+        if (v->set_up && v->kernel->teardown)
             v->kernel->teardown(v->state);
     }
     step(g, -1);
@@ -452,7 +458,8 @@ enum assay_status assay_group_run(struct assay_bench *bench, const struct assay_
         goto cleanup;
     int64_t n_sets = sets_needed(&g);
     if (g.n_variants == 0 && job->exclude.n == 0) {
-        record_whole_group(&g, ASSAY_OUTCOME_UNSUPPORTED, "no kernel was asked for that has this op");
+        record_whole_group(&g, ASSAY_OUTCOME_UNSUPPORTED,
+                           "no kernel was asked for that has this op");
     } else if (!fits(&g, n_sets, reason, sizeof reason)) {
         record_whole_group(&g, ASSAY_OUTCOME_SKIPPED, reason);
     } else {

@@ -1,5 +1,5 @@
-/* group.h: one group from job to records: choose contenders, build operands, set up, verify, measure,
- * verify again. Runs in the process it is called in; worker.h puts it into a child. */
+/* group.h: one group from job to records: choose contenders, build operands, set up, verify,
+ * measure, verify again. Runs in the process it is called in; worker.h puts it into a child. */
 #ifndef ASSAY_BENCH_GROUP_H
 #define ASSAY_BENCH_GROUP_H
 

@@ -166,7 +166,8 @@ static enum assay_status damaged(const struct reader *r, const char *what, struc
                            "%s; delete the lines from here on to resume from what is before", what);
 }
 
-static enum assay_status read_head(struct reader *r, const assay_json *json, struct assay_error *err)
+static enum assay_status read_head(struct reader *r, const assay_json *json,
+                                   struct assay_error *err)
 {
     struct assay_run_info run;
     struct assay_plan plan;
@@ -176,8 +177,8 @@ static enum assay_status read_head(struct reader *r, const assay_json *json, str
         return assay_error_set(err, ASSAY_ERR_CORRUPT, r->path,
                                "is not a journal of a run that this version can read");
     if (assay_plan_from_json(assay_json_get(json, "plan"), &plan, &why) != ASSAY_OK)
-        return assay_error_set(err, ASSAY_ERR_CORRUPT, r->path, "its plan is damaged: %s; measure anew",
-                               why.message);
+        return assay_error_set(err, ASSAY_ERR_CORRUPT, r->path,
+                               "its plan is damaged: %s; measure anew", why.message);
     assay_run_info_from_json(assay_json_get(json, "run"), &run);
     r->n_groups = plan.n_groups;
     enum assay_status status =
@@ -260,7 +261,8 @@ enum assay_status assay_journal_read(const char *path, const struct assay_journa
             good = offset;
     }
     if (status == ASSAY_OK && r.line == 0)
-        status = assay_error_set(err, ASSAY_ERR_CORRUPT, path, "is empty; there is nothing to resume");
+        status =
+            assay_error_set(err, ASSAY_ERR_CORRUPT, path, "is empty; there is nothing to resume");
     if (size_good)
         *size_good = good;
     free(line);

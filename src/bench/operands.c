@@ -17,7 +17,9 @@ struct layout {
 
 struct assay_operands {
     assay_device *device;
+    const struct assay_op *op;
     struct assay_problem problem;
+    uint64_t seed;
     struct layout layout;
     char *base;
     size_t total_bytes;
@@ -29,17 +31,17 @@ struct assay_operands {
 
 static size_t round_up(size_t value, size_t to) { return (value + to - 1) / to * to; }
 
-/* Loads and stores whose addresses agree in the low 12 bits look dependent to the CPU. Large tensors
- * therefore start at different places within a page: each 3072 bytes (so, minus 1024) further than
- * the one before, which keeps a store stream well behind the load stream it would collide with. */
+/* Loads and stores whose addresses agree in the low 12 bits look dependent to the CPU. Large
+ * tensors therefore start at different places within a page: each 3072 bytes (so, minus 1024)
+ * further than the one before, which keeps a store stream well behind the load stream it would
+ * collide with. */
 static struct layout lay_out(const struct assay_problem *problem)
 {
     struct layout layout = {.n = problem->n_inputs + problem->n_outputs};
     size_t at = 0;
     for (int32_t i = 0; i < layout.n; i++) {
-        const struct assay_tensor *tensor = i < problem->n_inputs
-                                                ? &problem->inputs[i]
-                                                : &problem->outputs[i - problem->n_inputs];
+        const struct assay_tensor *tensor =
+            i < problem->n_inputs ? &problem->inputs[i] : &problem->outputs[i - problem->n_inputs];
         layout.bytes[i] = assay_tensor_bytes(tensor);
         at = round_up(at + GUARD, 64);
         if (layout.bytes[i] >= 16 * PAGE)
@@ -101,10 +103,10 @@ static void bind_set(assay_operands *o, int64_t set)
     o->sets[set].out = own + o->problem.n_inputs;
 }
 
-static void fill_sets(assay_operands *o, const struct assay_op *op, uint64_t seed)
+static void fill_sets(assay_operands *o)
 {
     for (int32_t i = 0; i < o->problem.n_inputs; i++) {
-        assay_op_fill(op, &o->problem, i, tensor_at(o, 0, i), seed);
+        assay_op_fill(o->op, &o->problem, i, tensor_at(o, 0, i), o->seed);
         o->checksums[i] = assay_tensor_checksum(tensor_at(o, 0, i), o->layout.bytes[i]);
     }
 #pragma omp parallel for schedule(static)
@@ -127,6 +129,8 @@ enum assay_status assay_operands_create(assay_device *device, const struct assay
     if (!o)
         goto cleanup;
     o->device = device;
+    o->op = op;
+    o->seed = seed;
     o->problem = *problem;
     o->layout = lay_out(problem);
     o->n_sets = n_sets;
@@ -140,7 +144,7 @@ enum assay_status assay_operands_create(assay_device *device, const struct assay
     if (status != ASSAY_OK)
         goto cleanup;
     o->base = base;
-    fill_sets(o, op, seed);
+    fill_sets(o);
     *out = o;
     o = NULL;
 cleanup:
@@ -169,34 +173,49 @@ void assay_operands_poison(assay_operands *o, int64_t set)
         memset(tensor_at(o, set, i), POISON_BYTE, o->layout.bytes[i]);
 }
 
-/* The first byte in [start, end) that is not a guard byte, or NULL. */
-static const char *broken_guard(const char *start, const char *end)
+void assay_operands_repair(assay_operands *o, int64_t set)
 {
-    for (const char *c = start; c < end; c++)
-        if ((unsigned char)*c != GUARD_BYTE)
-            return c;
-    return NULL;
+    for (int32_t i = 0; i < o->problem.n_inputs; i++)
+        assay_op_fill(o->op, &o->problem, i, tensor_at(o, set, i), o->seed);
+    write_guards(o, set);
+}
+
+static bool intact(const char *guard) { return (unsigned char)*guard == GUARD_BYTE; }
+
+/* "output 0", in the order of the layout. */
+static enum assay_status broke_guard(const assay_operands *o, long long bytes, const char *side,
+                                     int32_t tensor, struct assay_error *why)
+{
+    bool is_input = tensor < o->problem.n_inputs;
+    return assay_error_set(why, ASSAY_ERR_CORRUPT, NULL, "wrote out of bounds: %lld bytes %s %s %d",
+                           bytes, side, is_input ? "input" : "output",
+                           is_input ? tensor : tensor - o->problem.n_inputs);
+}
+
+/* A gap lies between two tensors: whichever the broken bytes are nearer to was overrun. */
+static enum assay_status check_gap(const assay_operands *o, int64_t set, int32_t gap,
+                                   struct assay_error *why)
+{
+    char *start, *end;
+    gap_at(o, set, gap, &start, &end);
+    const char *first = start, *last = end;
+    while (first < end && intact(first))
+        first++;
+    if (first == end)
+        return ASSAY_OK;
+    while (intact(last - 1))
+        last--;
+    bool before_next = gap == 0 || (gap < o->layout.n && end - last < first - start);
+    return before_next ? broke_guard(o, end - first, "before the start of", gap, why)
+                       : broke_guard(o, last - start, "past the end of", gap - 1, why);
 }
 
 static enum assay_status check_guards(const assay_operands *o, int64_t set, struct assay_error *why)
 {
-    for (int32_t gap = 0; gap <= o->layout.n; gap++) {
-        char *start, *end;
-        gap_at(o, set, gap, &start, &end);
-        const char *broken = broken_guard(start, end);
-        if (broken && gap > 0)
-            return assay_error_set(why, ASSAY_ERR_CORRUPT, NULL,
-                                   "wrote out of bounds: %lld bytes past the end of %s %d",
-                                   (long long)(broken - start) + 1,
-                                   gap <= o->problem.n_inputs ? "input" : "output",
-                                   gap <= o->problem.n_inputs ? gap - 1
-                                                              : gap - 1 - o->problem.n_inputs);
-        if (broken)
-            return assay_error_set(why, ASSAY_ERR_CORRUPT, NULL,
-                                   "wrote out of bounds: %lld bytes before the first tensor",
-                                   (long long)(end - broken));
-    }
-    return ASSAY_OK;
+    enum assay_status status = ASSAY_OK;
+    for (int32_t gap = 0; gap <= o->layout.n && status == ASSAY_OK; gap++)
+        status = check_gap(o, set, gap, why);
+    return status;
 }
 
 static enum assay_status check_inputs(const assay_operands *o, int64_t set, struct assay_error *why)
@@ -208,19 +227,22 @@ static enum assay_status check_inputs(const assay_operands *o, int64_t set, stru
 }
 
 /* Elements that still hold the poison, and the first of them. */
-static int64_t count_unwritten(const unsigned char *data, int64_t count, size_t size, int64_t *first)
+static int64_t count_unwritten(const unsigned char *data, int64_t count, size_t size,
+                               int64_t *first)
 {
     static const unsigned char poison[8] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
     int64_t unwritten = 0;
     for (int64_t i = count - 1; i >= 0; i--)
-        if (data[(size_t)i * size] == POISON_BYTE && memcmp(data + (size_t)i * size, poison, size) == 0) {
+        if (data[(size_t)i * size] == POISON_BYTE &&
+            memcmp(data + (size_t)i * size, poison, size) == 0) {
             unwritten++;
             *first = i;
         }
     return unwritten;
 }
 
-static enum assay_status check_written(const assay_operands *o, int64_t set, struct assay_error *why)
+static enum assay_status check_written(const assay_operands *o, int64_t set,
+                                       struct assay_error *why)
 {
     for (int32_t i = 0; i < o->problem.n_outputs; i++) {
         const struct assay_tensor *t = &o->problem.outputs[i];
@@ -228,14 +250,16 @@ static enum assay_status check_written(const assay_operands *o, int64_t set, str
         int64_t unwritten = count_unwritten(tensor_at(o, set, o->problem.n_inputs + i), count,
                                             assay_dtype_bytes(t->dtype), &first);
         if (unwritten)
-            return assay_error_set(why, ASSAY_ERR_CORRUPT, NULL,
-                                   "left %lld of %lld elements of output %d unwritten, first at %lld",
-                                   (long long)unwritten, (long long)count, i, (long long)first);
+            return assay_error_set(
+                why, ASSAY_ERR_CORRUPT, NULL,
+                "left %lld of %lld elements of output %d unwritten, first at %lld",
+                (long long)unwritten, (long long)count, i, (long long)first);
     }
     return ASSAY_OK;
 }
 
-enum assay_status assay_operands_check(const assay_operands *o, int64_t set, struct assay_error *why)
+enum assay_status assay_operands_check(const assay_operands *o, int64_t set,
+                                       struct assay_error *why)
 {
     enum assay_status status = check_guards(o, set, why);
     if (status == ASSAY_OK)

@@ -1,5 +1,6 @@
-/* operands.h: the tensors a group is measured on: filled from the seed, guarded on both sides, copied
- * as often as a cold measurement needs, and checked for what a kernel must not do to them. */
+/* operands.h: the tensors a group is measured on: filled from the seed, guarded on both sides,
+ * copied as often as a cold measurement needs, and checked for what a kernel must not do to them.
+ */
 #ifndef ASSAY_BENCH_OPERANDS_H
 #define ASSAY_BENCH_OPERANDS_H
 
@@ -29,9 +30,14 @@ int64_t assay_operands_n_sets(const assay_operands *operands);
 void assay_operands_poison(assay_operands *operands, int64_t set);
 
 /* What a kernel must not have done to a set: changed an input, written outside an output, left an
- * output unwritten (only checked after a poison). ASSAY_OK, or ASSAY_ERR_CORRUPT with a sentence. */
+ * output unwritten (only checked after a poison). ASSAY_OK, or ASSAY_ERR_CORRUPT with a sentence.
+ */
 enum assay_status assay_operands_check(const assay_operands *operands, int64_t set,
                                        struct assay_error *why);
+
+/* Puts a set's inputs and guards back as they were, so that the next kernel is not blamed for the
+ * last one's damage. */
+void assay_operands_repair(assay_operands *operands, int64_t set);
 
 /* The guards and inputs of every set, for after a cold measurement. */
 enum assay_status assay_operands_check_all(const assay_operands *operands, struct assay_error *why);

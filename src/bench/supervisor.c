@@ -63,8 +63,8 @@ static void take_event(struct supervisor *s, const char *line, size_t length)
     } else if (strcmp(name, "contenders") == 0) {
         take_contenders(a, assay_json_get(json, "contenders"));
     } else if (strcmp(name, "record") == 0 && a->n_records < ASSAY_MAX_VARIANTS) {
-        if (assay_record_from_json(assay_json_get(json, "record"), &a->records[a->n_records], &err) ==
-            ASSAY_OK)
+        if (assay_record_from_json(assay_json_get(json, "record"), &a->records[a->n_records],
+                                   &err) == ASSAY_OK)
             a->n_records++;
         else
             take_failure(a, ASSAY_ERR_CORRUPT, err.message);
@@ -96,13 +96,15 @@ static enum assay_outcome outcome_of_end(const struct assay_child_end *end, bool
         return ASSAY_OUTCOME_OUT_OF_MEMORY;
     }
     if (end->signal)
-        snprintf(reason, size, "SIG%s", sigabbrev_np(end->signal) ? sigabbrev_np(end->signal) : "?");
+        snprintf(reason, size, "SIG%s",
+                 sigabbrev_np(end->signal) ? sigabbrev_np(end->signal) : "?");
     else
         snprintf(reason, size, "it ended the process with exit code %d", end->exit_code);
     return ASSAY_OUTCOME_CRASHED;
 }
 
-/* The worker is gone. Whose fault was it? False where it was no kernel's: the group cannot go on. */
+/* The worker is gone. Whose fault was it? False where it was no kernel's: the group cannot go on.
+ */
 static bool blame(struct supervisor *s, struct assay_job *job, const struct assay_child_end *end,
                   bool timed_out)
 {
@@ -159,7 +161,8 @@ static enum assay_status run_in_child(struct supervisor *s, struct assay_job *jo
         s->attempt.n_records = s->attempt.n_names = 0;
         s->attempt.done = s->attempt.failed = false;
         if (!assay_child_alive(&s->child))
-            status = assay_child_start(&s->child, s->options->program, job->settings.memory_limit, err);
+            status =
+                assay_child_start(&s->child, s->options->program, job->settings.memory_limit, err);
         if (status == ASSAY_OK)
             status = assay_child_send(&s->child, job, err);
         if (status != ASSAY_OK)

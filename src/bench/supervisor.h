@@ -1,8 +1,8 @@
 /* supervisor.h: the side that hands out groups and survives whatever kernels do.
  *
  * Groups go to a worker process one at a time. A kernel that crashes, hangs or runs out of memory
- * costs its own variant: the record says what happened, and the group is measured again without it in
- * a new worker. */
+ * costs its own variant: the record says what happened, and the group is measured again without it
+ * in a new worker. */
 #ifndef ASSAY_BENCH_SUPERVISOR_H
 #define ASSAY_BENCH_SUPERVISOR_H
 
@@ -13,13 +13,13 @@ struct assay_supervisor_options {
     void *user;
     /* Is this group done already (in an earlier part of the run)? Optional. */
     bool (*skip)(void *user, int64_t group);
-    void (*start)(void *user, int64_t group);                /* optional */
+    void (*start)(void *user, int64_t group); /* optional */
     void (*note)(void *user, const char *text);
     /* All records of a group, in the order of its variants. A failure here ends the run. */
     enum assay_status (*group)(void *user, int64_t group, const struct assay_record *records,
                                int64_t n, struct assay_error *err);
-    int (*stop)(void *user);                                 /* 0 go on, 1 finish the sample, 2 at once */
-    void (*idle)(void *user);                                /* a few times a second; optional */
+    int (*stop)(void *user);  /* 0 go on, 1 finish the sample, 2 at once */
+    void (*idle)(void *user); /* a few times a second; optional */
 };
 
 /* Runs the plan's groups in order. ASSAY_ERR_INTERRUPTED when stop() said so. */

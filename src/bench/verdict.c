@@ -9,8 +9,8 @@
 static const double CLOCK_CHANGE = 0.02;
 /* The ceiling's own uncertainty: a figure must beat it by this before it is called impossible. */
 static const double CEILING_MARGIN = 1.25;
-/* Work a few times larger than a cache still finds part of itself there: for the question of what is
- * possible (not for the efficiency) it is treated as so many times smaller. */
+/* Work a few times larger than a cache still finds part of itself there: for the question of what
+ * is possible (not for the efficiency) it is treated as so many times smaller. */
 static const double CACHE_OVERLAP = 4;
 
 static int64_t gather(const double *samples, int64_t rounds, double *out)
@@ -53,7 +53,8 @@ static bool is_fastest(const struct assay_verdict_input *in, int64_t lane, doubl
     if (best == lane || best < 0)
         return best == lane;
     struct assay_ratio ratio;
-    assay_stats_ratio(in->lanes[best].samples, in->lanes[lane].samples, in->rounds, scratch, &ratio);
+    assay_stats_ratio(in->lanes[best].samples, in->lanes[lane].samples, in->rounds, scratch,
+                      &ratio);
     return ratio.n >= 8 && !ratio.significant;
 }
 
@@ -150,7 +151,7 @@ bool assay_verdict_possible(const struct assay_verdict_input *in,
     char got[32], bound[32];
     assay_text_time(measurement->time.median, got, sizeof got);
     assay_text_time(least, bound, sizeof bound);
-    snprintf(reason, size, "%s is faster than this machine can be (%s at the least, bound by %s)", got,
-             bound, measurement->bound);
+    snprintf(reason, size, "%s is faster than this machine can be (%s at the least, bound by %s)",
+             got, bound, measurement->bound);
     return false;
 }

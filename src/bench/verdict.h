@@ -1,5 +1,5 @@
-/* verdict.h: from samples to a measurement: statistics, ratio to the baseline, share of the ceiling,
- * and whether the figure is possible at all. */
+/* verdict.h: from samples to a measurement: statistics, ratio to the baseline, share of the
+ * ceiling, and whether the figure is possible at all. */
 #ifndef ASSAY_BENCH_VERDICT_H
 #define ASSAY_BENCH_VERDICT_H
 

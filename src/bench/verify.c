@@ -19,8 +19,8 @@ struct assay_reference {
 
 enum { PIECE = 1024, LONG_ROW_PIECES = 4 };
 
-/* How much of a row one piece takes. A row is computed as a whole for some ops, so a row too long to
- * be covered gets few large pieces, not many small ones. */
+/* How much of a row one piece takes. A row is computed as a whole for some ops, so a row too long
+ * to be covered gets few large pieces, not many small ones. */
 static int64_t piece_length(int64_t row_length, int64_t most)
 {
     if (row_length <= most / LONG_ROW_PIECES)
@@ -37,7 +37,8 @@ static void add_piece(assay_reference *r, int64_t index, int64_t per_row, int64_
     r->n_values += n;
 }
 
-/* A random piece of the i-th of `chosen` equal stretches; the very first and last are always taken. */
+/* A random piece of the i-th of `chosen` equal stretches; the very first and last are always taken.
+ */
 static int64_t random_piece(struct assay_rng *rng, int64_t i, int64_t chosen, int64_t in_all)
 {
     if (i == 0 || i == chosen - 1)
@@ -112,7 +113,8 @@ void assay_reference_destroy(assay_reference *reference)
 int64_t assay_reference_compared(const assay_reference *r) { return r->n_values; }
 int64_t assay_reference_of(const assay_reference *r) { return r->total; }
 
-void assay_reference_compare(const assay_reference *r, const void *got, struct assay_comparison *out)
+void assay_reference_compare(const assay_reference *r, const void *got,
+                             struct assay_comparison *out)
 {
     assay_comparison_init(out, r->tolerance);
     for (int64_t i = 0; i < r->n_pieces; i++) {
@@ -146,7 +148,10 @@ static double unwritten(const assay_reference *r, int64_t i)
     return (double)NAN;
 }
 
-static double reversed(const assay_reference *r, int64_t i) { return r->values[r->n_values - 1 - i]; }
+static double reversed(const assay_reference *r, int64_t i)
+{
+    return r->values[r->n_values - 1 - i];
+}
 
 /* A permutation that changes nothing (all values the same) is no wrong answer. */
 static bool reversal_differs(const assay_reference *r)

@@ -1,6 +1,6 @@
-/* watch.h: a page shared by supervisor and worker: which variant is running, a beat that shows life,
- * and the wish to stop. Written with plain stores once a sample; what a dead worker last wrote stays
- * readable. */
+/* watch.h: a page shared by supervisor and worker: which variant is running, a beat that shows
+ * life, and the wish to stop. Written with plain stores once a sample; what a dead worker last
+ * wrote stays readable. */
 #ifndef ASSAY_BENCH_WATCH_H
 #define ASSAY_BENCH_WATCH_H
 

@@ -53,8 +53,8 @@ static enum assay_status load_plugins(assay_worker *worker, const struct assay_s
         if (assay_strings_have(&worker->plugins, plugins->items[i]))
             continue;
         status = assay_kernel_add_plugin(worker->bench.registry, plugins->items[i], err);
-        if (status == ASSAY_OK)
-            status = assay_strings_add(&worker->plugins, plugins->items[i]);
+        if (status == ASSAY_OK && assay_strings_add(&worker->plugins, plugins->items[i]) != ASSAY_OK)
+            status = assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
     }
     return status;
 }
@@ -94,7 +94,8 @@ static void load_ceilings(assay_worker *worker, const struct assay_worker_events
     if (device->driver->calibrate(device, &worker->bench.ceilings, NULL) != ASSAY_OK)
         worker->bench.ceilings = (struct assay_ceilings){0};
     else if (assay_ceilings_save(&worker->bench.ceilings, NULL) != ASSAY_OK)
-        events->note(events->user, "the ceilings cannot be remembered: the cache folder is not writable");
+        events->note(events->user,
+                     "the ceilings cannot be remembered: the cache folder is not writable");
     beat(worker, -1);
 }
 
@@ -132,7 +133,10 @@ static void relay_contenders(void *user, const struct assay_contender *contender
     relay->events->contenders(relay->events->user, contenders, n);
 }
 
-static void relay_step(void *user, int64_t variant) { beat(((struct relay *)user)->worker, variant); }
+static void relay_step(void *user, int64_t variant)
+{
+    beat(((struct relay *)user)->worker, variant);
+}
 
 static bool relay_stop(void *user)
 {
@@ -237,13 +241,10 @@ static void handle_line(assay_worker *worker, const char *line, size_t length, i
 {
     struct assay_error err = {0};
     struct assay_job job = {0};
-    struct assay_worker_events events = {.user = &event_fd,
-                                         .note = send_note,
-                                         .contenders = send_contenders,
-                                         .record = send_record};
+    struct assay_worker_events events = {
+        .user = &event_fd, .note = send_note, .contenders = send_contenders, .record = send_record};
     assay_json *json = assay_json_parse(line, length, "job", &err);
-    enum assay_status status =
-        json ? assay_job_from_json(json, &job, &err) : ASSAY_ERR_CORRUPT;
+    enum assay_status status = json ? assay_job_from_json(json, &job, &err) : ASSAY_ERR_CORRUPT;
     assay_json_free(json);
     if (status == ASSAY_OK)
         status = assay_worker_run(worker, &job, &events, &err);

@@ -1,5 +1,5 @@
-/* worker.h: the side that runs kernels. A child of the supervisor: it takes jobs, one JSON line each,
- * and answers events, one JSON line each (docs/protocol.md). */
+/* worker.h: the side that runs kernels. A child of the supervisor: it takes jobs, one JSON line
+ * each, and answers events, one JSON line each (docs/protocol.md). */
 #ifndef ASSAY_BENCH_WORKER_H
 #define ASSAY_BENCH_WORKER_H
 
@@ -21,7 +21,8 @@ struct assay_worker_events {
 assay_worker *assay_worker_create(struct assay_watch *watch);
 void assay_worker_destroy(assay_worker *worker);
 
-/* One job, in this process. Opens the device, loads plug-ins and ceilings when they are first needed. */
+/* One job, in this process. Opens the device, loads plug-ins and ceilings when they are first
+ * needed. */
 enum assay_status assay_worker_run(assay_worker *worker, const struct assay_job *job,
                                    const struct assay_worker_events *events,
                                    struct assay_error *err);

@@ -8,7 +8,7 @@
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/progress.h"
-#include "cli/version.h"
+#include "base/version.h"
 #include "device/cpu/cpu_info.h"
 
 #include <errno.h>
@@ -79,7 +79,8 @@ static enum assay_status lock_machine(struct bench_run *run, struct assay_error 
     struct assay_text path = {0};
     enum assay_status status = ASSAY_OK;
     run->lock_fd = -1;
-    if (assay_folder_cache(&path, NULL) == ASSAY_OK && assay_folder_make(path.data, NULL) == ASSAY_OK) {
+    if (assay_folder_cache(&path, NULL) == ASSAY_OK &&
+        assay_folder_make(path.data, NULL) == ASSAY_OK) {
         assay_text_add(&path, "/measuring.lock");
         run->lock_fd = path.failed ? -1 : open(path.data, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     }
@@ -202,7 +203,8 @@ static enum assay_status resume(struct bench_run *run, struct assay_error *err)
     return status;
 }
 
-static enum assay_status start(struct bench_run *run, int argc, char **argv, struct assay_error *err)
+static enum assay_status start(struct bench_run *run, int argc, char **argv,
+                               struct assay_error *err)
 {
     enum assay_status status = assay_bench_plan(run->config, &run->plan, assay_warn, err);
     if (status != ASSAY_OK)
@@ -258,7 +260,8 @@ static enum assay_status supervise(struct bench_run *run, struct assay_error *er
 static void say_how_to_resume(const struct bench_run *run)
 {
     if (run->journal && groups_left(run) > 0)
-        fprintf(stderr, "assay: %lld of %lld groups are done; go on with: assay bench --resume %s\n",
+        fprintf(stderr,
+                "assay: %lld of %lld groups are done; go on with: assay bench --resume %s\n",
                 (long long)(run->plan.n_groups - groups_left(run)), (long long)run->plan.n_groups,
                 run->info.id);
 }
@@ -278,8 +281,9 @@ static int measure(struct bench_run *run, int argc, char **argv)
     if (written != ASSAY_OK) {
         code = assay_complain(&output_err);
         if (run->journal)
-            fprintf(stderr, "assay: nothing is lost; write the results again with: "
-                            "assay bench --resume %s --output FILE\n",
+            fprintf(stderr,
+                    "assay: nothing is lost; write the results again with: "
+                    "assay bench --resume %s --output FILE\n",
                     run->info.id);
     }
     if (run->done && status != ASSAY_OK)
@@ -289,11 +293,11 @@ static int measure(struct bench_run *run, int argc, char **argv)
 
 static void help(struct assay_text *out)
 {
-    assay_text_add(out,
-                   "assay bench [OP...] [OPTIONS]\n\n"
-                   "Measures every implementation of an op on the same work, verified, hot and cold. "
-                   "Without an OP:\na tour of half a minute. With an OP and no sizes: the sweep batch "
-                   "16:128:x2, seq 256:2048:x2,\ndim 8:512:x2. `assay list ops` shows the ops.\n\n");
+    assay_text_add(
+        out, "assay bench [OP...] [OPTIONS]\n\n"
+             "Measures every implementation of an op on the same work, verified, hot and cold. "
+             "Without an OP:\na tour of half a minute. With an OP and no sizes: the sweep batch "
+             "16:128:x2, seq 256:2048:x2,\ndim 8:512:x2. `assay list ops` shows the ops.\n\n");
     assay_options_help(&assay_bench_options, out);
     assay_text_add(out, "\nExamples:\n"
                         "  assay bench softmax --batch 8 --seq 512 --dim 1000,1024 --cache cold\n"
@@ -323,7 +327,5 @@ static int run_bench(int argc, char **argv)
     return code;
 }
 
-const struct assay_command assay_command_bench = {.name = "bench",
-                                                  .summary = "compare implementations of ops",
-                                                  .run = run_bench,
-                                                  .help = help};
+const struct assay_command assay_command_bench = {
+    .name = "bench", .summary = "compare implementations of ops", .run = run_bench, .help = help};

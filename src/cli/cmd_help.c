@@ -1,26 +1,28 @@
 /* assay help, and what assay says when it is called with nothing. */
 #include "cli/command.h"
-#include "cli/version.h"
+#include "base/version.h"
 
 #include <stdio.h>
 
 static void help(struct assay_text *out)
 {
-    assay_text_format(out,
-                      "assay %s: the truth about deep-learning kernels: is it right, how fast is it\n"
-                      "really, how close is that to what this machine can do, and which is best.\n\n"
-                      "Try:\n"
-                      "  assay bench                        a tour of half a minute\n"
-                      "  assay bench layernorm --batch 32 --seq 512 --dim 768 --dtype f32,bf16\n"
-                      "  assay info --calibrate             what this machine can do, measured\n\n"
-                      "Commands:\n",
-                      ASSAY_VERSION);
+    assay_text_format(
+        out,
+        "assay %s: the truth about deep-learning kernels: is it right, how fast is it\n"
+        "really, how close is that to what this machine can do, and which is best.\n\n"
+        "Try:\n"
+        "  assay bench                        a tour of half a minute\n"
+        "  assay bench layernorm --batch 32 --seq 512 --dim 768 --dtype f32,bf16\n"
+        "  assay info --calibrate             what this machine can do, measured\n\n"
+        "Commands:\n",
+        ASSAY_VERSION);
     for (int64_t i = 0; i < assay_command_count(); i++)
         assay_text_format(out, "  %-8s %s\n", assay_command_at(i)->name,
                           assay_command_at(i)->summary);
-    assay_text_add(out, "\n`assay help COMMAND` tells more; `assay --version` the version.\n"
-                        "Exit codes: 0 all fine; 1 some variant wrong, impossible, crashed or timed "
-                        "out;\n2 bad usage or configuration; 3 this machine cannot; 130 interrupted.\n");
+    assay_text_add(out,
+                   "\n`assay help COMMAND` tells more; `assay --version` the version.\n"
+                   "Exit codes: 0 all fine; 1 some variant wrong, impossible, crashed or timed "
+                   "out;\n2 bad usage or configuration; 3 this machine cannot; 130 interrupted.\n");
 }
 
 static int run(int argc, char **argv)

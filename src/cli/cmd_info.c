@@ -1,6 +1,6 @@
 /* assay info: this machine, and what it can do. */
 #include "cli/command.h"
-#include "cli/version.h"
+#include "base/version.h"
 #include "config/options.h"
 #include "device/cpu/cpu_info.h"
 #include "device/device.h"
@@ -41,7 +41,8 @@ static void print_machine(void)
     printf("cores        %d for this process\n", cpu->cores);
     printf("instructions %s\n", isa[0] ? isa : "portable only");
     if (cpu->amx_leaf_hidden)
-        printf("             the hypervisor hides CPUID leaf 0x1D: libraries may fail to set up AMX\n");
+        printf("             the hypervisor hides CPUID leaf 0x1D: libraries may fail to set up "
+               "AMX\n");
     printf("caches       L1 %zu KiB and L2 %zu KiB a core, last level %zu KiB\n",
            cpu->l1d_bytes / 1024, cpu->l2_bytes / 1024, cpu->llc_bytes / 1024);
     printf("memory       %s, %s available\n", memory, available);
@@ -55,14 +56,16 @@ static void print_ceilings(const struct assay_ceilings *c)
     gmtime_r(&at, &utc);
     strftime(when, sizeof when, "%Y-%m-%d %H:%M UTC", &utc);
     printf("clock        %.2f GHz\n", c->clock_hz * 1e-9);
-    printf("\nceilings with %d thread%s, measured %s\n", c->threads, c->threads == 1 ? "" : "s", when);
+    printf("\nceilings with %d thread%s, measured %s\n", c->threads, c->threads == 1 ? "" : "s",
+           when);
     printf("  %-8s %12s %12s %12s\n", "", "read GB/s", "write GB/s", "copy GB/s");
     for (int32_t i = 0; i < c->n_levels; i++)
         printf("  %-8s %12.1f %12.1f %12.1f\n", c->levels[i].name, c->levels[i].read * 1e-9,
                c->levels[i].write * 1e-9, c->levels[i].copy * 1e-9);
     printf("  f32 fused multiply-add %.0f GFLOP/s\n", c->flops_f32 * 1e-9);
-    printf("floor        %.0f ns for a sample around nothing, %.0f ns for one reading of the clock\n",
-           c->floor_ns, c->timer_ns);
+    printf(
+        "floor        %.0f ns for a sample around nothing, %.0f ns for one reading of the clock\n",
+        c->floor_ns, c->timer_ns);
 }
 
 static int measure(const struct info_config *config)
@@ -96,9 +99,10 @@ static int measure(const struct info_config *config)
 
 static void help(struct assay_text *out)
 {
-    assay_text_add(out, "assay info [OPTIONS]\n\n"
-                        "This machine: instruction sets, caches, clock, and its measured ceilings and "
-                        "floor.\n\n");
+    assay_text_add(out,
+                   "assay info [OPTIONS]\n\n"
+                   "This machine: instruction sets, caches, clock, and its measured ceilings and "
+                   "floor.\n\n");
     assay_options_help(&table, out);
 }
 
@@ -115,7 +119,5 @@ static int run(int argc, char **argv)
     return measure(&config);
 }
 
-const struct assay_command assay_command_info = {.name = "info",
-                                                 .summary = "this machine, and what it can do",
-                                                 .run = run,
-                                                 .help = help};
+const struct assay_command assay_command_info = {
+    .name = "info", .summary = "this machine, and what it can do", .run = run, .help = help};

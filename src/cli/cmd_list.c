@@ -141,7 +141,8 @@ static int unknown_list(const char *name)
     const char *nearest = assay_text_nearest(name, names, LISTS);
     assay_error_set(&err, ASSAY_ERR_INVALID, NULL,
                     "cannot list \"%s\"; ops, kernels, devices, dtypes or formats%s%s%s", name,
-                    nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
+                    nearest ? "; did you mean \"" : "", nearest ? nearest : "",
+                    nearest ? "\"?" : "");
     return assay_complain(&err);
 }
 

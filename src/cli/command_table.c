@@ -37,14 +37,20 @@ int assay_complain(const struct assay_error *err)
     assay_error_format(err, text, sizeof text);
     assay_warn(text[0] ? text : assay_status_name(err->code));
     switch (err->code) {
-    case ASSAY_OK: return ASSAY_EXIT_FINE;
-    case ASSAY_UNSUPPORTED: return ASSAY_EXIT_MACHINE;
+    case ASSAY_OK:
+        return ASSAY_EXIT_FINE;
+    case ASSAY_UNSUPPORTED:
+        return ASSAY_EXIT_MACHINE;
     case ASSAY_ERR_INVALID:
-    case ASSAY_ERR_CORRUPT: return ASSAY_EXIT_USAGE;
-    case ASSAY_ERR_INTERRUPTED: return ASSAY_EXIT_INTERRUPTED;
+    case ASSAY_ERR_CORRUPT:
+        return ASSAY_EXIT_USAGE;
+    case ASSAY_ERR_INTERRUPTED:
+        return ASSAY_EXIT_INTERRUPTED;
     case ASSAY_ERR_NOMEM:
-    case ASSAY_ERR_DEVICE: return ASSAY_EXIT_MACHINE;
-    default: return ASSAY_EXIT_WRONG;
+    case ASSAY_ERR_DEVICE:
+        return ASSAY_EXIT_MACHINE;
+    default:
+        return ASSAY_EXIT_WRONG;
     }
 }
 

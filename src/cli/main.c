@@ -1,7 +1,7 @@
 /* main.c: finds the command and runs it. The same program is its own worker. */
 #include "bench/child.h"
 #include "cli/command.h"
-#include "cli/version.h"
+#include "base/version.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -33,8 +33,8 @@ static void draw(struct assay_progress *p)
 {
     char left[48];
     eta(p, left, sizeof left);
-    fprintf(stderr, "\r\033[K[%lld/%lld] %s%s", (long long)p->done + 1, (long long)p->total, p->label,
-            left);
+    fprintf(stderr, "\r\033[K[%lld/%lld] %s%s", (long long)p->done + 1, (long long)p->total,
+            p->label, left);
     fflush(stderr);
     p->visible = true;
     p->drawn_ns = assay_clock_ns();
@@ -44,7 +44,8 @@ void assay_progress_start(struct assay_progress *p, const struct assay_group *gr
 {
     char shape[64];
     assay_tensor_shape_text(group->axes, group->n_axes, shape, sizeof shape);
-    snprintf(p->label, sizeof p->label, "%s %s %s", group->op, shape, assay_dtype_name(group->dtype));
+    snprintf(p->label, sizeof p->label, "%s %s %s", group->op, shape,
+             assay_dtype_name(group->dtype));
     if (p->shown)
         draw(p);
 }

@@ -6,9 +6,9 @@
 #include "record/plan.h"
 
 struct assay_progress {
-    bool shown;           /* on a terminal, and not quiet */
-    bool visible;         /* something is on the line now */
-    int64_t done, total;  /* groups that need measuring */
+    bool shown;          /* on a terminal, and not quiet */
+    bool visible;        /* something is on the line now */
+    int64_t done, total; /* groups that need measuring */
     int64_t started_ns, drawn_ns;
     char label[128];
 };

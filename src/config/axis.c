@@ -24,8 +24,8 @@ static enum assay_status add_value(const char *name, int64_t value, struct assay
                                    struct assay_error *err)
 {
     if (value < 1)
-        return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "--%s must be at least 1, not %lld", name,
-                               (long long)value);
+        return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "--%s must be at least 1, not %lld",
+                               name, (long long)value);
     for (int64_t i = 0; i < axis->n; i++)
         if (axis->values[i] == value)
             return ASSAY_OK;
@@ -42,15 +42,18 @@ static enum assay_status add_range(const char *name, const char *item, struct as
 {
     char from_text[32], to_text[32], step_text[32], kind, rest;
     int64_t from, to, step;
-    if (sscanf(item, "%31[^:]:%31[^:]:%c%31[^:]%c", from_text, to_text, &kind, step_text, &rest) != 4 ||
-        assay_text_int64(from_text, &from) != ASSAY_OK || assay_text_int64(to_text, &to) != ASSAY_OK ||
+    if (sscanf(item, "%31[^:]:%31[^:]:%c%31[^:]%c", from_text, to_text, &kind, step_text, &rest) !=
+            4 ||
+        assay_text_int64(from_text, &from) != ASSAY_OK ||
+        assay_text_int64(to_text, &to) != ASSAY_OK ||
         assay_text_int64(step_text, &step) != ASSAY_OK || (kind != 'x' && kind != '+'))
         return malformed(name, item, err);
     if (step < (kind == 'x' ? 2 : 1))
         return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
                                "--%s \"%s\" would never end: the step must grow", name, item);
     if (from > to)
-        return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "--%s \"%s\" runs backwards", name, item);
+        return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "--%s \"%s\" runs backwards", name,
+                               item);
     enum assay_status status = ASSAY_OK;
     for (int64_t value = from; value <= to && status == ASSAY_OK;) {
         status = add_value(name, value, axis, err);

@@ -12,8 +12,8 @@ struct assay_axis {
     int64_t n;
 };
 
-/* `name` is the option's, for the error: sizes are >= 1, at most ASSAY_AXIS_MOST of them, and a value
- * that comes twice counts once. */
+/* `name` is the option's, for the error: sizes are >= 1, at most ASSAY_AXIS_MOST of them, and a
+ * value that comes twice counts once. */
 enum assay_status assay_axis_parse(const char *name, const char *text, struct assay_axis *out,
                                    struct assay_error *err);
 void assay_axis_fini(struct assay_axis *axis);

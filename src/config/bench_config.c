@@ -17,20 +17,22 @@ static const struct assay_option bench_option_rows[] = {
      "sizes of the first axis: 16,32 or 16:128:x2 or 256:1024:+256", 0, 0},
     {"seq", 0, ASSAY_OPTION_TEXT, AT(seq), "LIST", "sizes of the second axis", 0, 0},
     {"dim", 0, ASSAY_OPTION_TEXT, AT(dim), "LIST", "sizes of the last axis", 0, 0},
-    {"dtype", 0, ASSAY_OPTION_LIST, AT(dtypes), "LIST", "element types: f32 (default), bf16, f16", 0, 0},
+    {"dtype", 0, ASSAY_OPTION_LIST, AT(dtypes), "LIST", "element types: f32 (default), bf16, f16",
+     0, 0},
     {"impl", 0, ASSAY_OPTION_LIST, AT(implementations), "LIST",
      "implementations to compare: native, onednn, ref (default: all)", 0, 0},
     {"kernel", 0, ASSAY_OPTION_LIST, AT(kernels), "LIST",
      "exactly these kernels (`assay list kernels`), or all of an op's", 0, 0},
     {"cache", 0, ASSAY_OPTION_TEXT, AT(cache), "STATE", "hot, cold or both (default)", 0, 0},
-    {"threads", 't', ASSAY_OPTION_INT, AT(threads), "N", "threads of CPU kernels (default: all cores)",
-     1, 4096},
+    {"threads", 't', ASSAY_OPTION_INT, AT(threads), "N",
+     "threads of CPU kernels (default: all cores)", 1, 4096},
     {"precision", 0, ASSAY_OPTION_FRACTION, AT(precision), "P",
      "stop when every interval is within ±P (default 1%)", 1e-5, 0.5},
     {"budget", 0, ASSAY_OPTION_DURATION, AT(budget_s), "TIME",
      "stop after so long for each group and cache state (default 2s)", 1e-3, 86400},
     {"warmup", 0, ASSAY_OPTION_INT, AT(warmup), "N", "warm up with exactly N calls", 1, 1e9},
-    {"iters", 0, ASSAY_OPTION_INT, AT(rounds), "N", "take exactly N samples of each variant", 1, 1e6},
+    {"iters", 0, ASSAY_OPTION_INT, AT(rounds), "N", "take exactly N samples of each variant", 1,
+     1e6},
     {"baseline", 0, ASSAY_OPTION_TEXT, AT(baseline), "IMPL",
      "what speedups refer to (default: onednn where it runs, else ref)", 0, 0},
     {"seed", 0, ASSAY_OPTION_INT, AT(seed), "N", "of inputs and order (default 0)", 0, 9e18},
@@ -53,13 +55,14 @@ static const struct assay_option bench_option_rows[] = {
      "fail if the device is not here, instead of falling back to the cpu", 0, 0},
     {"in-process", 0, ASSAY_OPTION_FLAG, AT(in_process), NULL,
      "run kernels in this process, for debuggers: a crash ends everything", 0, 0},
-    {"wait", 0, ASSAY_OPTION_FLAG, AT(wait), NULL, "wait for another run to end instead of failing", 0,
-     0},
-    {"quiet", 'q', ASSAY_OPTION_FLAG, AT(quiet), NULL, "no table, no progress: only files and errors",
+    {"wait", 0, ASSAY_OPTION_FLAG, AT(wait), NULL, "wait for another run to end instead of failing",
      0, 0},
+    {"quiet", 'q', ASSAY_OPTION_FLAG, AT(quiet), NULL,
+     "no table, no progress: only files and errors", 0, 0},
     {"verbose", 'v', ASSAY_OPTION_FLAG, AT(verbose), NULL,
      "samples, quartiles, disturbances and accuracy of each row", 0, 0},
-    {"ascii", 0, ASSAY_OPTION_FLAG, AT(ascii), NULL, "a table without characters beyond ASCII", 0, 0},
+    {"ascii", 0, ASSAY_OPTION_FLAG, AT(ascii), NULL, "a table without characters beyond ASCII", 0,
+     0},
     {"help", 'h', ASSAY_OPTION_FLAG, AT(help), NULL, "this text", 0, 0},
     {0},
 };
@@ -107,8 +110,8 @@ static enum assay_status parse_cache(const char *text, struct assay_settings *s,
     static const char *const names[] = {"hot", "cold", "both"};
     const char *nearest = assay_text_nearest(text, names, 3);
     return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
-                           "--cache takes hot, cold or both, not \"%s\"; did you mean \"%s\"?", text,
-                           nearest ? nearest : "both");
+                           "--cache takes hot, cold or both, not \"%s\"; did you mean \"%s\"?",
+                           text, nearest ? nearest : "both");
 }
 
 static enum assay_status settle_device(const struct assay_bench_config *c, struct assay_settings *s,
@@ -122,7 +125,8 @@ static enum assay_status settle_device(const struct assay_bench_config *c, struc
         snprintf(s->device, sizeof s->device, "%s", driver->name);
         if (index > 0)
             return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
-                                   "there is no device \"%s\"; write \"%s\"", c->device, driver->name);
+                                   "there is no device \"%s\"; write \"%s\"", c->device,
+                                   driver->name);
         return ASSAY_OK;
     }
     if (status != ASSAY_UNSUPPORTED)
@@ -177,7 +181,9 @@ static enum assay_status make_settings(const struct assay_bench_config *c, struc
     *s = (struct assay_settings){
         .threads = c->threads ? (int32_t)c->threads : assay_cpu_info()->cores,
         .precision = c->precision > 0 ? c->precision : 0.01,
-        .budget_s = c->budget_s > 0 ? c->budget_s : is_tour(c) ? TOUR_BUDGET_S : 2,
+        .budget_s = c->budget_s > 0 ? c->budget_s
+                    : is_tour(c)    ? TOUR_BUDGET_S
+                                    : 2,
         .timeout_s = c->timeout_s,
         .warmup = c->warmup,
         .rounds = c->rounds,
@@ -241,7 +247,8 @@ static enum assay_status resolve_dtypes(const struct assay_bench_config *c, stru
             return status;
         if (dtype != ASSAY_DTYPE_F32 && dtype != ASSAY_DTYPE_F16 && dtype != ASSAY_DTYPE_BF16)
             return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
-                                   "no op runs in %s; try f32, bf16 or f16", assay_dtype_name(dtype));
+                                   "no op runs in %s; try f32, bf16 or f16",
+                                   assay_dtype_name(dtype));
         sweep->dtypes[sweep->n_dtypes++] = dtype;
     }
     return ASSAY_OK;
@@ -258,8 +265,8 @@ static enum assay_status add_group(struct assay_plan *plan, const struct sweep *
     struct assay_group group = {.dtype = dtype, .n_axes = problem.n_axes};
     snprintf(group.op, sizeof group.op, "%s", op->name);
     memcpy(group.axes, axes, (size_t)problem.n_axes * sizeof *axes);
-    group.over_limit = sweep->max_elements > 0 &&
-                       assay_tensor_count(&problem.inputs[0]) > sweep->max_elements;
+    group.over_limit =
+        sweep->max_elements > 0 && assay_tensor_count(&problem.inputs[0]) > sweep->max_elements;
     if (assay_plan_add(plan, &group) != ASSAY_OK)
         return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
     return ASSAY_OK;
@@ -301,7 +308,8 @@ static enum assay_status make_sweep(const struct assay_bench_config *c, struct s
     if (status == ASSAY_OK)
         status = resolve_dtypes(c, sweep, err);
     if (status == ASSAY_OK)
-        status = assay_axis_parse("batch", c->batch ? c->batch : default_batch, &sweep->axes[0], err);
+        status =
+            assay_axis_parse("batch", c->batch ? c->batch : default_batch, &sweep->axes[0], err);
     if (status == ASSAY_OK)
         status = assay_axis_parse("seq", c->seq ? c->seq : default_seq, &sweep->axes[1], err);
     if (status == ASSAY_OK)

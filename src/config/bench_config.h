@@ -19,8 +19,9 @@ extern const struct assay_option_table assay_bench_options;
 void assay_bench_config_init(struct assay_bench_config *config);
 void assay_bench_config_fini(struct assay_bench_config *config);
 
-/* Checks everything that can be checked without a device and makes the plan. `warn` hears of a device
- * that is not here and falls back to the CPU. With no op named it is a tour of half a minute. */
+/* Checks everything that can be checked without a device and makes the plan. `warn` hears of a
+ * device that is not here and falls back to the CPU. With no op named it is a tour of half a
+ * minute. */
 enum assay_status assay_bench_plan(const struct assay_bench_config *config, struct assay_plan *out,
                                    void (*warn)(const char *text), struct assay_error *err);
 

@@ -38,35 +38,21 @@ static enum assay_status unknown_option(const struct assay_option_table *table, 
                            word);
 }
 
-static enum assay_status add_list(struct assay_strings *list, const char *text)
-{
-    enum assay_status status = ASSAY_OK;
-    while (status == ASSAY_OK && *text) {
-        char item[256];
-        size_t length = strcspn(text, ",");
-        if (length >= sizeof item)
-            return ASSAY_ERR_INVALID;
-        memcpy(item, text, length);
-        item[length] = '\0';
-        if (length == 0)
-            return ASSAY_ERR_INVALID;
-        status = assay_strings_add(list, item);
-        text += length;
-        if (*text == ',' && !*++text)
-            return ASSAY_ERR_INVALID; /* a comma with nothing behind it */
-    }
-    return status;
-}
-
 static const char *expectation(enum assay_option_type type)
 {
     switch (type) {
-    case ASSAY_OPTION_INT: return "a whole number";
-    case ASSAY_OPTION_SIZE: return "a size such as 512M or 2GiB";
-    case ASSAY_OPTION_DURATION: return "a duration such as 2s or 500ms";
-    case ASSAY_OPTION_FRACTION: return "a fraction such as 1% or 0.01";
-    case ASSAY_OPTION_LIST: return "a list such as a,b,c";
-    default: return "a value";
+    case ASSAY_OPTION_INT:
+        return "a whole number";
+    case ASSAY_OPTION_SIZE:
+        return "a size such as 512M or 2GiB";
+    case ASSAY_OPTION_DURATION:
+        return "a duration such as 2s or 500ms";
+    case ASSAY_OPTION_FRACTION:
+        return "a fraction such as 1% or 0.01";
+    case ASSAY_OPTION_LIST:
+        return "a list such as a,b,c";
+    default:
+        return "a value";
     }
 }
 
@@ -94,15 +80,30 @@ static enum assay_status store(const struct assay_option *o, const char *value, 
     enum assay_status status = ASSAY_OK;
     double number = 0;
     switch (o->type) {
-    case ASSAY_OPTION_FLAG: *(bool *)field = true; return ASSAY_OK;
-    case ASSAY_OPTION_TEXT: *(const char **)field = value; return ASSAY_OK;
-    case ASSAY_OPTION_INT: status = assay_text_int64(value, (int64_t *)field); break;
-    case ASSAY_OPTION_SIZE: status = assay_text_size(value, (int64_t *)field); break;
-    case ASSAY_OPTION_DURATION: status = assay_text_duration(value, (double *)field); break;
-    case ASSAY_OPTION_FRACTION: status = assay_text_fraction(value, (double *)field); break;
-    case ASSAY_OPTION_LIST: status = *value ? add_list((struct assay_strings *)field, value)
-                                            : ASSAY_ERR_INVALID; break;
-    case ASSAY_OPTION_REPEAT: status = assay_strings_add((struct assay_strings *)field, value); break;
+    case ASSAY_OPTION_FLAG:
+        *(bool *)field = true;
+        return ASSAY_OK;
+    case ASSAY_OPTION_TEXT:
+        *(const char **)field = value;
+        return ASSAY_OK;
+    case ASSAY_OPTION_INT:
+        status = assay_text_int64(value, (int64_t *)field);
+        break;
+    case ASSAY_OPTION_SIZE:
+        status = assay_text_size(value, (int64_t *)field);
+        break;
+    case ASSAY_OPTION_DURATION:
+        status = assay_text_duration(value, (double *)field);
+        break;
+    case ASSAY_OPTION_FRACTION:
+        status = assay_text_fraction(value, (double *)field);
+        break;
+    case ASSAY_OPTION_LIST:
+        status = assay_strings_split((struct assay_strings *)field, value);
+        break;
+    case ASSAY_OPTION_REPEAT:
+        status = assay_strings_add((struct assay_strings *)field, value);
+        break;
     }
     if (status == ASSAY_ERR_NOMEM)
         return assay_error_set(err, status, NULL, "out of memory");
@@ -110,15 +111,15 @@ static enum assay_status store(const struct assay_option *o, const char *value, 
         return bad_value(o, value, err);
     if (o->type == ASSAY_OPTION_LIST || o->type == ASSAY_OPTION_REPEAT)
         return ASSAY_OK;
-    number = o->type == ASSAY_OPTION_INT || o->type == ASSAY_OPTION_SIZE
-                 ? (double)*(int64_t *)field
-                 : *(double *)field;
+    number = o->type == ASSAY_OPTION_INT || o->type == ASSAY_OPTION_SIZE ? (double)*(int64_t *)field
+                                                                         : *(double *)field;
     return check_range(o, number, value, err);
 }
 
 /* One option, whose value may be in the same word, in the next, or not needed. */
 static enum assay_status parse_option(const struct assay_option_table *table, int argc,
-                                      char *const *argv, int *at, void *out, struct assay_error *err)
+                                      char *const *argv, int *at, void *out,
+                                      struct assay_error *err)
 {
     const char *word = argv[*at];
     bool is_long = word[1] == '-';
@@ -155,8 +156,11 @@ enum assay_status assay_options_parse(const struct assay_option_table *table, in
         } else if (table->words_offset < 0) {
             status = assay_error_set(err, ASSAY_ERR_INVALID, NULL, "unexpected \"%s\"", argv[i]);
         } else {
-            struct assay_strings *words = (struct assay_strings *)((char *)out + table->words_offset);
+            struct assay_strings *words =
+                (struct assay_strings *)((char *)out + table->words_offset);
             status = assay_strings_add(words, argv[i]);
+            if (status != ASSAY_OK)
+                assay_error_set(err, status, NULL, "out of memory");
         }
     }
     return status;

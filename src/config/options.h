@@ -1,5 +1,5 @@
-/* options.h: options as data. One table of rows (name, type, range, default, help, offset) drives the
- * parsing, the help text and the freeing of a command's options. */
+/* options.h: options as data. One table of rows (name, type, range, default, help, offset) drives
+ * the parsing, the help text and the freeing of a command's options. */
 #ifndef ASSAY_CONFIG_OPTIONS_H
 #define ASSAY_CONFIG_OPTIONS_H
 
@@ -17,23 +17,24 @@ enum assay_option_type {
 };
 
 struct assay_option {
-    const char *name;   /* without the dashes */
-    char letter;        /* 0: none */
+    const char *name; /* without the dashes */
+    char letter;      /* 0: none */
     enum assay_option_type type;
-    size_t offset;      /* of the field in the command's struct */
-    const char *value;  /* what stands for the value in the help: "N", "LIST" */
+    size_t offset;     /* of the field in the command's struct */
+    const char *value; /* what stands for the value in the help: "N", "LIST" */
     const char *help;
-    double min, max;    /* of numbers, inclusive; both 0: no bounds */
+    double min, max; /* of numbers, inclusive; both 0: no bounds */
 };
 
 struct assay_option_table {
     const struct assay_option *options; /* ends with a NULL name */
     /* Where words that are not options go; -1: there are none. */
     int64_t words_offset;
-    const char *words;                  /* what they are in the help: "OP…" */
+    const char *words; /* what they are in the help: "OP…" */
 };
 
-/* Reads argv[0 … argc) into `out`, a struct that holds the defaults. `--name value`, `--name=value`,
+/* Reads argv[0 … argc) into `out`, a struct that holds the defaults. `--name value`,
+ * `--name=value`,
  * `-x value`; `--` ends options. The error names the option, and the nearest for an unknown one. */
 enum assay_status assay_options_parse(const struct assay_option_table *table, int argc,
                                       char *const *argv, void *out, struct assay_error *err);

@@ -1,7 +1,7 @@
 /* ceiling.h: the most a device can do, measured, and what that means for a piece of work.
  *
- * Bandwidths are those of the fastest loop known for the level (plain, non-temporal, prefetched), in
- * the quietest tenth of many short samples: a ceiling, not an average. */
+ * Bandwidths are those of the fastest loop known for the level (plain, non-temporal, prefetched),
+ * in the quietest tenth of many short samples: a ceiling, not an average. */
 #ifndef ASSAY_DEVICE_CEILING_H
 #define ASSAY_DEVICE_CEILING_H
 
@@ -12,27 +12,27 @@
 enum { ASSAY_MAX_LEVELS = 4 };
 
 struct assay_ceiling_level {
-    char name[16];        /* "L1", "L2", "L3", "memory" */
-    size_t bytes;         /* what all threads together can hold in it; SIZE_MAX for memory */
+    char name[16];            /* "L1", "L2", "L3", "memory" */
+    size_t bytes;             /* what all threads together can hold in it; SIZE_MAX for memory */
     double read, write, copy; /* bytes per second of all threads; copy counts both directions */
 };
 
 struct assay_ceilings {
-    char device[64];      /* whose they are: the device's own name */
+    char device[64]; /* whose they are: the device's own name */
     int32_t threads;
-    int32_t n_levels;     /* fastest and smallest first; the last one is memory */
+    int32_t n_levels; /* fastest and smallest first; the last one is memory */
     struct assay_ceiling_level levels[ASSAY_MAX_LEVELS];
-    double flops_f32;     /* fused multiply-adds count two, per second, all threads */
-    double clock_hz;      /* of one core while this was measured */
-    double timer_ns;      /* one reading of the clock */
-    double floor_ns;      /* the least a sample around an empty kernel takes */
-    int64_t measured_at;  /* seconds since 1970 */
+    double flops_f32;    /* fused multiply-adds count two, per second, all threads */
+    double clock_hz;     /* of one core while this was measured */
+    double timer_ns;     /* one reading of the clock */
+    double floor_ns;     /* the least a sample around an empty kernel takes */
+    int64_t measured_at; /* seconds since 1970 */
 };
 
 /* What work must cost at the least. */
 struct assay_ceiling_time {
     double ns;
-    const char *bound;    /* what binds: a level's name, or "compute"; borrowed from the ceilings */
+    const char *bound; /* what binds: a level's name, or "compute"; borrowed from the ceilings */
 };
 
 /* `working_set` is what is touched again and again; cold work comes from memory whatever its size.

@@ -38,8 +38,9 @@ static enum assay_status not_here(const char *name, const char *base, struct ass
         candidates[n++] = absent_devices[i];
     }
     const char *nearest = assay_text_nearest(base, candidates, n);
-    return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "unknown device \"%s\"; did you mean \"%s\"?",
-                           name, nearest ? nearest : "cpu");
+    return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                           "unknown device \"%s\"; did you mean \"%s\"?", name,
+                           nearest ? nearest : "cpu");
 }
 
 enum assay_status assay_device_parse(const char *name, const struct assay_device_driver **driver,
@@ -52,7 +53,8 @@ enum assay_status assay_device_parse(const char *name, const struct assay_device
     if (name[length] == ':' &&
         (assay_text_int64(name + length + 1, &number) != ASSAY_OK || number < 0 || number > 4095))
         return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
-                               "device \"%s\" has no valid number; write it like \"%s:0\"", name, base);
+                               "device \"%s\" has no valid number; write it like \"%s:0\"", name,
+                               base);
     for (int64_t i = 0; i < assay_device_count(); i++)
         if (assay_text_same(base, device_table[i]->name)) {
             *driver = device_table[i];

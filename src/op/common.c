@@ -71,19 +71,18 @@ void assay_op_row_moments(const struct assay_problem *problem, const void *const
                           double *mean, double *variance)
 {
     int64_t length = problem->inputs[0].dims[problem->inputs[0].rank - 1];
-    double values[MOMENT_BLOCK], sum = 0, sum_sq = 0;
-    for (int pass = 0; pass < 2; pass++)
+    double values[MOMENT_BLOCK], sum = 0, sum_sq = 0, centre = 0;
+    for (int pass = 0; pass < 2; pass++) {
         for (int64_t first = 0; first < length; first += MOMENT_BLOCK) {
             int64_t n = length - first < MOMENT_BLOCK ? length - first : MOMENT_BLOCK;
             assay_op_load_row(problem, in, 0, row, first, n, values);
-            for (int64_t i = 0; i < n; i++) {
-                double centred = values[i] - sum / (double)length;
-                if (pass == 0)
-                    sum += values[i];
-                else
-                    sum_sq += centred * centred;
-            }
+            for (int64_t i = 0; i < n && pass == 0; i++)
+                sum += values[i];
+            for (int64_t i = 0; i < n && pass == 1; i++)
+                sum_sq += (values[i] - centre) * (values[i] - centre);
         }
+        centre = sum / (double)length;
+    }
     *mean = sum / (double)length;
     *variance = sum_sq / (double)length;
 }

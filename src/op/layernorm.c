@@ -20,15 +20,18 @@ static void fill(const struct assay_problem *p, int32_t index, void *data, uint6
 static void reference(const struct assay_problem *p, const void *const *in, int64_t row,
                       int64_t first, int64_t n, double *out)
 {
-    double mean, variance;
+    enum { BLOCK = 512 };
+    double mean, variance, gamma[BLOCK], beta[BLOCK];
     assay_op_row_moments(p, in, row, &mean, &variance);
     double scale = 1 / sqrt(variance + p->params[0]);
     assay_op_load_row(p, in, 0, row, first, n, out);
     for (int64_t i = 0; i < n; i++) {
-        double gamma, beta;
-        assay_op_load_row(p, in, 1, 0, first + i, 1, &gamma);
-        assay_op_load_row(p, in, 2, 0, first + i, 1, &beta);
-        out[i] = (out[i] - mean) * scale * gamma + beta;
+        if (i % BLOCK == 0) {
+            int64_t count = n - i < BLOCK ? n - i : BLOCK;
+            assay_op_load_row(p, in, 1, 0, first + i, count, gamma);
+            assay_op_load_row(p, in, 2, 0, first + i, count, beta);
+        }
+        out[i] = (out[i] - mean) * scale * gamma[i % BLOCK] + beta[i % BLOCK];
     }
 }
 

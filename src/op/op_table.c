@@ -93,6 +93,10 @@ enum assay_status assay_op_problem(const struct assay_op *op, enum assay_dtype d
         .n_axes = assay_op_axes(op),
         .threads = threads < 1 ? 1 : threads,
     };
+    const struct assay_dtype_info *info = assay_dtype_info(dtype);
+    if (!info || !info->is_float)
+        return assay_error_set(err, ASSAY_ERR_INVALID, op->name, "does not compute in %s",
+                               assay_dtype_name(dtype));
     for (int32_t i = 0; i < out->n_axes; i++) {
         if (axes[i] < 1)
             return assay_error_set(err, ASSAY_ERR_INVALID, op->name,

@@ -19,14 +19,15 @@ static void fill(const struct assay_problem *p, int32_t index, void *data, uint6
 static void reference(const struct assay_problem *p, const void *const *in, int64_t row,
                       int64_t first, int64_t n, double *out)
 {
-    double mean, variance;
+    enum { BLOCK = 512 };
+    double mean, variance, weight[BLOCK];
     assay_op_row_moments(p, in, row, &mean, &variance);
     double scale = 1 / sqrt(variance + mean * mean + p->params[0]);
     assay_op_load_row(p, in, 0, row, first, n, out);
     for (int64_t i = 0; i < n; i++) {
-        double weight;
-        assay_op_load_row(p, in, 1, 0, first + i, 1, &weight);
-        out[i] *= scale * weight;
+        if (i % BLOCK == 0)
+            assay_op_load_row(p, in, 1, 0, first + i, n - i < BLOCK ? n - i : BLOCK, weight);
+        out[i] *= scale * weight[i % BLOCK];
     }
 }
 

@@ -34,8 +34,8 @@ static struct assay_cost cost(const struct assay_problem *p)
     return assay_op_cost_streaming(p, 4);
 }
 
-/* One rounding more than other reductions: kernels may keep the exponentials in the output's own type
- * before they scale them, as oneDNN does. */
+/* One rounding more than other reductions: kernels may keep the exponentials in the output's own
+ * type before they scale them, as oneDNN does. */
 static struct assay_tolerance tolerance(const struct assay_problem *p)
 {
     struct assay_tolerance t = assay_op_tolerance_reduction(p, p->axes[2], 0);

@@ -17,6 +17,22 @@ enum assay_status assay_strings_add(struct assay_strings *strings, const char *t
     return ASSAY_OK;
 }
 
+enum assay_status assay_strings_split(struct assay_strings *strings, const char *list)
+{
+    for (;;) {
+        char item[256];
+        size_t length = strcspn(list, ",");
+        if (length == 0 || length >= sizeof item)
+            return ASSAY_ERR_INVALID;
+        memcpy(item, list, length);
+        item[length] = '\0';
+        enum assay_status status = assay_strings_add(strings, item);
+        if (status != ASSAY_OK || !list[length])
+            return status;
+        list += length + 1;
+    }
+}
+
 enum assay_status assay_strings_copy(const struct assay_strings *from, struct assay_strings *to)
 {
     *to = (struct assay_strings){0};
@@ -65,8 +81,7 @@ enum assay_status assay_plan_add(struct assay_plan *plan, const struct assay_gro
 {
     if (plan->n_groups == plan->capacity) {
         int64_t capacity = plan->capacity ? plan->capacity * 2 : 16;
-        struct assay_group *groups =
-            assay_realloc(plan->groups, (size_t)capacity, sizeof *groups);
+        struct assay_group *groups = assay_realloc(plan->groups, (size_t)capacity, sizeof *groups);
         if (!groups)
             return ASSAY_ERR_NOMEM;
         plan->groups = groups;

@@ -12,6 +12,8 @@ struct assay_strings {
     int64_t n;
 };
 enum assay_status assay_strings_add(struct assay_strings *strings, const char *text);
+/* Adds the items of a comma-separated list; an empty item is ASSAY_ERR_INVALID. */
+enum assay_status assay_strings_split(struct assay_strings *strings, const char *list);
 enum assay_status assay_strings_copy(const struct assay_strings *from, struct assay_strings *to);
 bool assay_strings_have(const struct assay_strings *strings, const char *text); /* any case */
 void assay_strings_fini(struct assay_strings *strings);
@@ -26,8 +28,8 @@ struct assay_settings {
     double timeout_s;       /* a single call that takes longer is given up */
     int64_t warmup, rounds; /* fixed numbers instead of precision and budget; 0: not fixed */
     uint64_t seed;
-    int64_t memory_limit;   /* bytes the worker may use; 0: what the machine has */
-    char baseline[32];      /* an implementation; empty: chosen for each group */
+    int64_t memory_limit; /* bytes the worker may use; 0: what the machine has */
+    char baseline[32];    /* an implementation; empty: chosen for each group */
     struct assay_strings implementations, kernels, plugins;
 };
 enum assay_status assay_settings_copy(const struct assay_settings *from, struct assay_settings *to);
@@ -61,7 +63,8 @@ assay_json *assay_plan_to_json(const struct assay_plan *plan);
 enum assay_status assay_plan_from_json(const assay_json *json, struct assay_plan *out,
                                        struct assay_error *err);
 
-/* One line for a worker: measure this group, without the kernels in `exclude`. See docs/protocol.md. */
+/* One line for a worker: measure this group, without the kernels in `exclude`. See
+ * docs/protocol.md. */
 struct assay_job {
     int64_t group_index;
     struct assay_group group;

@@ -36,7 +36,8 @@ static enum assay_status text_from_json(const assay_json *object, const char *fi
 {
     const char *text = assay_json_string(assay_json_get(object, field), NULL);
     if (!text)
-        return assay_error_set(err, ASSAY_ERR_CORRUPT, NULL, "\"%s\" is missing or not text", field);
+        return assay_error_set(err, ASSAY_ERR_CORRUPT, NULL, "\"%s\" is missing or not text",
+                               field);
     if ((size_t)snprintf(out, size, "%s", text) >= size)
         return assay_error_set(err, ASSAY_ERR_CORRUPT, NULL, "\"%s\" is too long", field);
     return ASSAY_OK;
@@ -78,9 +79,9 @@ static enum assay_status seed_from_json(const assay_json *json, uint64_t *out,
 
 static enum assay_status check_settings(const struct assay_settings *s, struct assay_error *err)
 {
-    bool sane = s->threads >= 1 && s->threads <= 4096 && (s->hot || s->cold) &&
-                s->precision > 0 && s->precision <= 1 && s->budget_s > 0 && s->timeout_s > 0 &&
-                s->warmup >= 0 && s->rounds >= 0 && s->memory_limit >= 0;
+    bool sane = s->threads >= 1 && s->threads <= 4096 && (s->hot || s->cold) && s->precision > 0 &&
+                s->precision <= 1 && s->budget_s > 0 && s->timeout_s > 0 && s->warmup >= 0 &&
+                s->rounds >= 0 && s->memory_limit >= 0;
     return sane ? ASSAY_OK
                 : assay_error_set(err, ASSAY_ERR_CORRUPT, NULL, "the settings are out of range");
 }
@@ -147,7 +148,8 @@ enum assay_status assay_group_from_json(const assay_json *json, struct assay_gro
     }
     out->n_axes = (int32_t)n;
     out->over_limit = assay_json_bool(assay_json_get(json, "over_limit"), false);
-    return assay_dtype_parse(assay_json_string(assay_json_get(json, "dtype"), ""), &out->dtype, err);
+    return assay_dtype_parse(assay_json_string(assay_json_get(json, "dtype"), ""), &out->dtype,
+                             err);
 }
 
 assay_json *assay_plan_to_json(const struct assay_plan *plan)
@@ -203,7 +205,8 @@ enum assay_status assay_job_from_json(const assay_json *json, struct assay_job *
                                "not a job of version %d (it says %lld)", ASSAY_JOB_VERSION,
                                (long long)version);
     out->group_index = assay_json_int(assay_json_get(json, "index"), 0);
-    enum assay_status status = assay_group_from_json(assay_json_get(json, "group"), &out->group, err);
+    enum assay_status status =
+        assay_group_from_json(assay_json_get(json, "group"), &out->group, err);
     if (status == ASSAY_OK)
         status = assay_settings_from_json(assay_json_get(json, "settings"), &out->settings, err);
     if (status == ASSAY_OK)

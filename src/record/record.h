@@ -9,15 +9,15 @@
 
 enum assay_outcome {
     ASSAY_OUTCOME_OK,
-    ASSAY_OUTCOME_MISMATCH,      /* the answer is wrong, or something else was written */
-    ASSAY_OUTCOME_MISTRUSTED,    /* the check could not tell right from wrong for this problem */
-    ASSAY_OUTCOME_IMPOSSIBLE,    /* faster than the machine's measured ceiling allows */
-    ASSAY_OUTCOME_UNSUPPORTED,   /* not on this machine, not for this problem */
-    ASSAY_OUTCOME_SKIPPED,       /* too large for this memory, or over the limit */
+    ASSAY_OUTCOME_MISMATCH,    /* the answer is wrong, or something else was written */
+    ASSAY_OUTCOME_MISTRUSTED,  /* the check could not tell right from wrong for this problem */
+    ASSAY_OUTCOME_IMPOSSIBLE,  /* faster than the machine's measured ceiling allows */
+    ASSAY_OUTCOME_UNSUPPORTED, /* not on this machine, not for this problem */
+    ASSAY_OUTCOME_SKIPPED,     /* too large for this memory, or over the limit */
     ASSAY_OUTCOME_CRASHED,
     ASSAY_OUTCOME_TIMEOUT,
     ASSAY_OUTCOME_OUT_OF_MEMORY,
-    ASSAY_OUTCOME_FAILED,        /* the kernel or the harness said so */
+    ASSAY_OUTCOME_FAILED, /* the kernel or the harness said so */
     ASSAY_OUTCOME_COUNT
 };
 
@@ -34,23 +34,23 @@ const char *assay_cache_state_name(enum assay_cache_state state);
 /* One variant in one cache state. All times are of one call of the op, in ns. */
 struct assay_measurement {
     bool measured;
-    int64_t iters;                 /* calls in one sample */
+    int64_t iters; /* calls in one sample */
     struct assay_summary time;
-    bool precise;                  /* the precision asked for was reached */
+    bool precise; /* the precision asked for was reached */
 
-    bool has_ratio;                /* to the baseline; not for the baseline itself */
-    struct assay_ratio ratio;      /* > 1: this variant is faster */
-    bool fastest;                  /* of its group in this state: none is significantly faster */
+    bool has_ratio;           /* to the baseline; not for the baseline itself */
+    struct assay_ratio ratio; /* > 1: this variant is faster */
+    bool fastest;             /* of its group in this state: none is significantly faster */
 
     double bytes_per_s, flops_per_s;
-    double ceiling_ns;             /* 0 where no ceiling is known */
-    char bound[16];                /* what binds: "memory", "L2", "compute" */
-    double efficiency;             /* ceiling_ns / median */
+    double ceiling_ns; /* 0 where no ceiling is known */
+    char bound[16];    /* what binds: "memory", "L2", "compute" */
+    double efficiency; /* ceiling_ns / median */
 
-    int64_t context_switches;      /* samples disturbed by an involuntary one */
-    int64_t clock_changes;         /* rounds at a clock 2 % or more off the median */
-    int64_t near_floor;            /* samples shorter than three times the floor */
-    double clock_hz;               /* median over the rounds; 0 where it cannot be read */
+    int64_t context_switches; /* samples disturbed by an involuntary one */
+    int64_t clock_changes;    /* rounds at a clock 2 % or more off the median */
+    int64_t near_floor;       /* samples shorter than three times the floor */
+    double clock_hz;          /* median over the rounds; 0 where it cannot be read */
 };
 
 struct assay_verification {
@@ -58,11 +58,11 @@ struct assay_verification {
     int64_t compared, of, mismatches; /* elements compared, of how many */
     double max_abs, max_rel, rms, sqnr_db;
     double tolerance_relative, tolerance_absolute;
-    int32_t times;                 /* how often: before timing and after each cache state */
+    int32_t times; /* how often: before timing and after each cache state */
 };
 
 struct assay_record {
-    int64_t group, variant;        /* where in the plan; variant counts within the group */
+    int64_t group, variant; /* where in the plan; variant counts within the group */
     char op[32], title[32];
     char implementation[32], kernel[64], device[32];
     enum assay_dtype dtype;
@@ -73,16 +73,16 @@ struct assay_record {
     uint64_t seed;
 
     enum assay_outcome outcome;
-    char reason[256];              /* why, where the outcome is not ok */
-    bool interrupted;              /* the user stopped the run in this group: fewer samples */
+    char reason[256]; /* why, where the outcome is not ok */
+    bool interrupted; /* the user stopped the run in this group: fewer samples */
 
     bool is_baseline;
-    char baseline[32];             /* the implementation the ratios refer to; empty if none */
+    char baseline[32]; /* the implementation the ratios refer to; empty if none */
 
     double bytes_read, bytes_written, flops; /* the least one call costs */
-    double memory_bytes;           /* operands of one call, and the kernel's scratch if known */
+    double memory_bytes; /* operands of one call, and the kernel's scratch if known */
     double setup_ns;
-    double floor_ns;               /* the least this harness can see */
+    double floor_ns; /* the least this harness can see */
     struct assay_measurement states[ASSAY_CACHE_STATES];
     struct assay_verification verification;
 };
@@ -94,18 +94,18 @@ enum assay_status assay_record_from_json(const assay_json *json, struct assay_re
 
 /* What a run is, for the head of every report. */
 struct assay_run_info {
-    char id[32];                   /* "20261115-034711-a1b2" */
+    char id[32]; /* "20261115-034711-a1b2" */
     char version[32];
-    char command[512];             /* as typed */
-    char started[32];              /* ISO 8601, UTC */
+    char command[512]; /* as typed */
+    char started[32];  /* ISO 8601, UTC */
     char host_os[128];
     char device[32], device_name[64];
     char isa[128];
     int32_t threads;
-    bool hot, cold;                /* which states the plan measures */
-    double precision;              /* the goal, as a fraction */
-    double copy_bytes_per_s;       /* the memory ceiling, 0 if unknown */
-    int64_t groups;                /* in the plan */
+    bool hot, cold;          /* which states the plan measures */
+    double precision;        /* the goal, as a fraction */
+    double copy_bytes_per_s; /* the memory ceiling, 0 if unknown */
+    int64_t groups;          /* in the plan */
 };
 
 assay_json *assay_run_info_to_json(const struct assay_run_info *info);

@@ -6,6 +6,15 @@
 #include <stdio.h>
 #include <string.h>
 
+void assay_cell_add(struct assay_cell *cell, const char *fmt, ...)
+{
+    size_t length = strlen(cell->text);
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(cell->text + length, sizeof cell->text - length, fmt, args);
+    va_end(args);
+}
+
 static struct assay_cell unknown(void) { return (struct assay_cell){"-"}; }
 
 /* Three significant digits where that is short, never more than six characters. */
@@ -86,7 +95,7 @@ struct assay_cell assay_cell_rate(const struct assay_measurement *m, bool units)
         return flop_rate(rate, units);
     struct assay_cell cell = three_digits(rate / 1e9);
     if (units)
-        strcat(cell.text, " GB/s");
+        assay_cell_add(&cell, " GB/s");
     return cell;
 }
 
@@ -112,9 +121,8 @@ static struct assay_cell with_margin(struct assay_cell cell, double margin, int 
 {
     double unit = pow(10, -decimals);
     double rounded_up = ceil(margin / unit - 1e-9) * unit;
-    size_t length = strlen(cell.text);
     if (rounded_up < 99999.5)
-        snprintf(cell.text + length, sizeof cell.text - length, " ±%.*f", decimals, rounded_up);
+        assay_cell_add(&cell, " ±%.*f", decimals, rounded_up);
     return cell;
 }
 
@@ -141,7 +149,7 @@ struct assay_cell assay_cell_speedup(const struct assay_record *record,
     struct assay_cell cell;
     int decimals = format_ratio(ratio, &cell);
     if (direction < 0)
-        strcat(cell.text, " slower");
+        assay_cell_add(&cell, " slower");
     struct assay_cell longer = with_margin(cell, ratio * m->ratio.ci_frac, decimals);
     return assay_line_columns_of(longer.text, ascii) <= room ? longer : cell;
 }
@@ -149,12 +157,9 @@ struct assay_cell assay_cell_speedup(const struct assay_record *record,
 struct assay_cell assay_cell_shape(const struct assay_record *record)
 {
     struct assay_cell cell = {"["};
-    for (int32_t i = 0; i < record->n_axes && i < ASSAY_MAX_AXES; i++) {
-        size_t length = strlen(cell.text);
-        snprintf(cell.text + length, sizeof cell.text - length, "%s%lld", i ? ", " : "",
-                 (long long)record->axes[i]);
-    }
-    strcat(cell.text, "]");
+    for (int32_t i = 0; i < record->n_axes && i < ASSAY_MAX_AXES; i++)
+        assay_cell_add(&cell, "%s%lld", i ? ", " : "", (long long)record->axes[i]);
+    assay_cell_add(&cell, "]");
     return cell;
 }
 

@@ -8,6 +8,9 @@ struct assay_cell {
     char text[128]; /* UTF-8 */
 };
 
+/* Appends to the text, as far as there is room. */
+void assay_cell_add(struct assay_cell *cell, const char *fmt, ...) ASSAY_PRINTF(2, 3);
+
 /* "-" stands for what is not known. */
 struct assay_cell assay_cell_time(double ns);                               /* "2.31 ms" */
 struct assay_cell assay_cell_spread(const struct assay_measurement *m);     /* "0.4%" */

@@ -196,13 +196,9 @@ static double least_memory(const struct assay_record *records, int64_t n)
     return least;
 }
 
-static void add_info(struct assay_cell *info, const char *separator, const char *text)
+static void add_info(struct assay_cell *info, const char *text)
 {
-    size_t length = strlen(info->text);
-    if (length + strlen(separator) + strlen(text) < sizeof info->text) {
-        strcat(info->text, length ? separator : "");
-        strcat(info->text, text);
-    }
+    assay_cell_add(info, "%s%s", info->text[0] ? " · " : "", text);
 }
 
 static struct assay_cell group_info(const struct table *t, const struct assay_record *records,
@@ -211,17 +207,17 @@ static struct assay_cell group_info(const struct table *t, const struct assay_re
     struct assay_cell info = {""};
     char text[64];
     if (records[0].interrupted)
-        add_info(&info, " · ", "interrupted");
+        add_info(&info, "interrupted");
     if (least_memory(records, n) > 0) {
         assay_text_bytes(least_memory(records, n), text, sizeof text);
-        add_info(&info, " · ", text);
+        add_info(&info, text);
     }
     if (strcmp(records[0].device, t->device) != 0)
-        add_info(&info, " · ", records[0].device);
+        add_info(&info, records[0].device);
     if (is_cpu(records[0].device) && records[0].threads > 0) {
         snprintf(text, sizeof text, "%d thread%s", records[0].threads,
                  records[0].threads == 1 ? "" : "s");
-        add_info(&info, " · ", text);
+        add_info(&info, text);
     }
     return info;
 }
@@ -272,9 +268,8 @@ static struct assay_cell ceiling_cell(struct table *t, const struct assay_measur
     bool known = m->ceiling_ns > 0;
     t->saw_ceiling |= known;
     t->saw_no_ceiling |= !known;
-    if (t->layout.roomy && known && m->bound[0]) {
-        add_info(&cell, " of ", m->bound);
-    }
+    if (t->layout.roomy && known && m->bound[0])
+        assay_cell_add(&cell, " of %s", m->bound);
     return cell;
 }
 

@@ -281,7 +281,9 @@ void assay_stats_ratio(const double *base, const double *mine, int64_t n, double
         return;
     struct assay_interval wide = between_ranks(scratch, n, k);
     out->significant = wide.lo > 1 || wide.hi < 1;
-    out->smallest_visible = fmax(wide.hi / out->ratio - 1, 1 - wide.lo / out->ratio);
+    /* A true ratio r would have moved the interval to [r lo / ratio, r hi / ratio]; it leaves out 1
+     * from r = ratio / lo upwards and from r = ratio / hi downwards. */
+    out->smallest_visible = fmax(out->ratio / wide.lo - 1, 1 - out->ratio / wide.hi);
 }
 
 double assay_stats_precision(const double *samples, int64_t n, double *scratch)

@@ -47,7 +47,8 @@ double assay_stats_quantile(const double *sorted, int64_t n, double p);
  * order statistics that covers it. Where n is too small for the level, the whole range. n >= 1. */
 struct assay_interval assay_stats_median_interval(const double *sorted, int64_t n, double level);
 
-/* All of assay_summary. `scratch` holds n values and is overwritten. n = 0 gives zeros. */
+/* All of assay_summary. `scratch` holds n values and is overwritten. NaN samples are left out; none
+ * at all gives zeros. */
 void assay_stats_summarise(const double *samples, int64_t n, double *scratch,
                            struct assay_summary *out);
 

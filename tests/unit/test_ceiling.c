@@ -8,6 +8,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,11 +102,15 @@ static int make_folder(void **state)
     return folder && mkdtemp(folder) ? setenv("XDG_CACHE_HOME", folder, 1) : -1;
 }
 
+static int remove_one(const char *path, const struct stat *found, int kind, struct FTW *place)
+{
+    (void)found, (void)kind, (void)place;
+    return remove(path);
+}
+
 static int remove_folder(void **state)
 {
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf '%s'", (char *)*state);
-    int rc = system(command);
+    int rc = nftw(*state, remove_one, 8, FTW_DEPTH | FTW_PHYS);
     free(*state);
     return rc;
 }

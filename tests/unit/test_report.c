@@ -408,17 +408,15 @@ static void no_line_is_wider_than_asked(void **state)
 {
     (void)state;
     assert_non_null(setlocale(LC_CTYPE, "C.UTF-8"));
-    static const int widths[] = {60, 72, 80, 99, 100, 101, 132, 240};
-    static const double extremes[] = {1e-300,     1e-3, 1,    1e3,  9999,  99999,
-                                      1e6,        1e8,  1e11, 1e20, 1e300, (double)INFINITY,
-                                      (double)NAN};
+    static const int widths[] = {60, 80, 100, 137};
+    static const double extremes[] = {1e-300, 1e-3, 1, 9999, 99999, 1e8, 1e11, 1e300, (double)NAN};
     struct group usual[] = {usual_group(), failing_group(), odd_group()};
     for (size_t w = 0; w < sizeof widths / sizeof widths[0]; w++)
-        for (int bits = 0; bits < 32; bits++) {
-            struct assay_report_style style = {bits & 1, bits & 2, bits & 4, widths[w]};
+        for (int bits = 0; bits < 16; bits++) {
+            struct assay_report_style style = {bits & 1, !(bits & 1), bits & 2, widths[w]};
             struct assay_run_info run = a_run;
-            run.hot = !(bits & 8);
-            run.cold = !(bits & 16);
+            run.hot = !(bits & 4);
+            run.cold = !(bits & 8);
             memset(run.device_name, 'W', sizeof run.device_name - 1);
             struct assay_text out = {0};
             report_groups("table", &style, &run, usual, 3, &out);

@@ -7,7 +7,7 @@
  * passes, so that a neighbour who is busy for half a second does not own a level, and after each
  * pass the candidates that are clearly slower leave, so that most samples go to the loops that
  * matter. A block's ceiling is its best candidate's 95th percentile: the quiet machine, without
- * believing the one sample in a hundred in which the clock was read late.
+ * believing the one freak in a hundred.
  *
  * Caches are warmed by an untimed run of the same loop before each sample. Memory is never warm:
  * every sample takes the next piece of a pool of twice the last-level cache, which is how the cold
@@ -40,9 +40,9 @@ enum {
 /* The whole calibration, faulting the pool in included. */
 static const double budget_ns = 2.5e9;
 static const int64_t touch_budget_ns = 1200000000;
-/* More of it where the machine is busy, until so many samples of each block agree with its best. */
+/* More of it where the machine is busy, until each block has so many samples that ran. */
 static const double patience_ns = 3.4e9;
-static const int64_t enough_samples = 5;
+static const int64_t enough_samples = 8;
 /* A sample this long hides the clock's 20 ns and the threads' ways to the barrier, some 200 ns. */
 static const double sample_ns = 100e3;
 /* What one thread takes of the pool in a sample of memory: 0.2 to 1 ms on machines of today. */
@@ -62,6 +62,7 @@ struct candidate {
     const struct assay_cpu_loop *loop;
     size_t amount; /* what one thread's turn moves or computes */
     int64_t turns; /* in one sample; 0 before it is known */
+    double alone;  /* the rate of one thread by itself */
     bool out;
     int64_t n;
     double best, rates[MAX_SAMPLES];
@@ -173,17 +174,31 @@ static void turn(const struct candidate *candidate, char *mem)
         candidate->loop->run(mem, mem, amount);
 }
 
+/* Where a sample happens: the same place again, or the next piece of the cold part, which goes
+ * round. */
+static char *piece_of(struct calibration *c, const struct block *block,
+                      const struct candidate *candidate)
+{
+    if (block->place != COLD)
+        return c->pool;
+    size_t bytes = share_of(candidate) * (size_t)c->threads;
+    c->cursor += bytes;
+    if (c->cursor + bytes > c->pool_used)
+        c->cursor = c->hot_bytes;
+    return c->pool + c->cursor;
+}
+
 /* The time from the first thread's start to the last one's end, in ns. */
 static double run_once(struct calibration *c, const struct block *block,
                        const struct candidate *candidate, int32_t *threads)
 {
+    char *piece = piece_of(c, block, candidate);
     size_t share = share_of(candidate);
     int64_t first = INT64_MAX, last = 0;
     int32_t team = 1;
 #pragma omp parallel num_threads(c->threads) reduction(min : first) reduction(max : last, team)
     {
-        char *mem =
-            c->pool + (block->place == COLD ? c->cursor : 0) + share * (size_t)omp_get_thread_num();
+        char *mem = piece + share * (size_t)omp_get_thread_num();
         team = omp_get_num_threads();
         if (block->place != COLD)
             turn(candidate, mem);
@@ -197,35 +212,28 @@ static double run_once(struct calibration *c, const struct block *block,
     return (double)(last - first);
 }
 
-/* The pool's cold part goes round. */
-static void next_piece(struct calibration *c, const struct candidate *candidate)
-{
-    size_t piece = share_of(candidate) * (size_t)c->threads;
-    c->cursor += piece;
-    if (c->cursor + piece > c->pool_used)
-        c->cursor = c->hot_bytes;
-}
-
 /* How many turns fill a sample: from the quickest of a few on this thread alone, where nobody has
  * to be waited for. The first warms up, and one that is long enough by itself need not be repeated.
- */
-static void choose_turns(struct calibration *c, struct candidate *candidate)
+ * Cold memory takes one turn. */
+static void choose_turns(struct calibration *c, const struct block *block,
+                         struct candidate *candidate)
 {
     double quickest = HUGE_VAL;
     for (int i = 0; i < 4 && (i < 2 || quickest < sample_ns); i++) {
+        char *mem = piece_of(c, block, candidate);
         int64_t start = assay_clock_ns();
-        turn(candidate, c->pool);
+        turn(candidate, mem);
         quickest = fmin(quickest, (double)(assay_clock_ns() - start));
     }
-    candidate->turns = (int64_t)(sample_ns / fmax(quickest, 1)) + 1;
+    quickest = fmax(quickest, 1);
+    candidate->turns = block->place == COLD ? 1 : (int64_t)(sample_ns / quickest) + 1;
+    candidate->alone = (double)candidate->amount / quickest * 1e9;
 }
 
 static void sample(struct calibration *c, const struct block *block, struct candidate *candidate)
 {
-    if (block->place == COLD)
-        next_piece(c, candidate);
-    else if (candidate->turns == 0)
-        choose_turns(c, candidate);
+    if (candidate->turns == 0)
+        choose_turns(c, block, candidate);
     int32_t threads = 0;
     double ns = run_once(c, block, candidate, &threads);
     double work = (double)candidate->amount * (double)candidate->turns * threads;
@@ -268,14 +276,25 @@ static void drop_slow(struct block *block)
             block->candidates[i].out = true;
 }
 
-/* How many samples agree with the best one: that it can be had again. */
-static int64_t agreeing(const struct block *block)
+/* The least rate of a sample that ran: one that took twice as long as the quickest did not, it
+ * waited for a core. Where threads do not share what they use, each must also be about as quick as
+ * one alone (two on one core, at half of that, may pass); where they do, all of them together. */
+static double least_rate(const struct calibration *c, const struct block *block,
+                         const struct candidate *candidate)
 {
-    double enough = keep_frac * best_of(block);
+    double together = candidate->alone * (block->place == NEAR ? 0.4 * c->threads : 0.5);
+    return fmax(candidate->best / 2, together);
+}
+
+static int64_t samples_that_ran(const struct calibration *c, const struct block *block)
+{
     int64_t n = 0;
-    for (int32_t i = 0; i < block->n_candidates; i++)
-        for (int64_t k = 0; k < block->candidates[i].n; k++)
-            n += block->candidates[i].rates[k] >= enough;
+    for (int32_t i = 0; i < block->n_candidates; i++) {
+        const struct candidate *candidate = &block->candidates[i];
+        double least = least_rate(c, block, candidate);
+        for (int64_t k = 0; k < candidate->n && !candidate->out; k++)
+            n += candidate->rates[k] >= least;
+    }
     return n;
 }
 
@@ -294,14 +313,14 @@ static void run_passes(struct calibration *c, double deadline_ns)
         }
 }
 
-/* On a busy machine most samples are of the others' work: blocks with too few good ones go on. */
+/* On a busy machine most samples wait for a core: blocks with too few that ran go on. */
 static enum assay_status run_more(struct calibration *c, struct assay_error *err)
 {
     int32_t short_of = 0;
     do {
         short_of = 0;
         for (int32_t b = 0; b < c->n_blocks; b++)
-            if (agreeing(&c->blocks[b]) < enough_samples) {
+            if (samples_that_ran(c, &c->blocks[b]) < enough_samples) {
                 short_of++;
                 slice(c, &c->blocks[b], 0);
             }
@@ -313,23 +332,25 @@ static enum assay_status run_more(struct calibration *c, struct assay_error *err
                            "when nothing else runs");
 }
 
-/* The 95th percentile of the samples that ran: those that took twice as long as the quickest did
- * not run, they waited for a core. */
-static double percentile_of(struct candidate *candidate)
+/* The 95th percentile of the samples that ran. */
+static double percentile_of(const struct calibration *c, const struct block *block,
+                            struct candidate *candidate)
 {
     int64_t first = 0;
     assay_stats_sort(candidate->rates, candidate->n);
-    while (first < candidate->n - 1 && candidate->rates[first] < candidate->best / 2)
+    while (first < candidate->n && candidate->rates[first] < least_rate(c, block, candidate))
         first++;
+    if (first == candidate->n)
+        return 0;
     return assay_stats_quantile(candidate->rates + first, candidate->n - first, 0.95);
 }
 
-static double ceiling_of(struct block *block)
+static double ceiling_of(const struct calibration *c, struct block *block)
 {
     double best = 0;
     for (int32_t i = 0; i < block->n_candidates; i++)
-        if (!block->candidates[i].out && block->candidates[i].n > 0)
-            best = fmax(best, percentile_of(&block->candidates[i]));
+        if (!block->candidates[i].out)
+            best = fmax(best, percentile_of(c, block, &block->candidates[i]));
     return best;
 }
 
@@ -341,7 +362,7 @@ static void add_candidates(struct block *block, const struct assay_cpu_loop *loo
         if (loop->kind == block->kind && (block->place != NEAR || !loop->far) &&
             block->n_candidates < MAX_CANDIDATES)
             block->candidates[block->n_candidates++] =
-                (struct candidate){.loop = loop, .amount = amount, .turns = block->place == COLD};
+                (struct candidate){.loop = loop, .amount = amount};
 }
 
 static void add_block(struct calibration *c, enum assay_cpu_loop_kind kind, enum place place,
@@ -353,7 +374,8 @@ static void add_block(struct calibration *c, enum assay_cpu_loop_kind kind, enum
     block->result = result;
     for (int i = 0; i < MAX_SIZES && sizes[i]; i++) {
         /* Both halves of a copy are whole grains. */
-        size_t amount = most(sizes[i] / (2 * ASSAY_CPU_LOOP_GRAIN), 1) * 2 * ASSAY_CPU_LOOP_GRAIN;
+        const size_t grain = (size_t)2 * ASSAY_CPU_LOOP_GRAIN;
+        size_t amount = most(sizes[i] / grain, 1) * grain;
         add_candidates(block, c->loops.wide, amount);
         add_candidates(block, c->loops.any, amount);
     }
@@ -407,11 +429,12 @@ enum { TIMER_BATCHES = 201, TIMER_READS = 64, FLOOR_SAMPLES = 2001 };
 #if defined(__x86_64__)
 enum { CHAIN_TURNS = 250, CHAIN_MULTIPLIES = 16 };
 
-/* A multiplication that waits for the one before it takes 3 cycles on every x86-64 since 2008;
- * additions would not do, as some are done while renaming. 250 * 16 of them are 4 us at 3 GHz. */
+/* A 32-bit multiplication that waits for the one before it takes 3 cycles on Intel's cores since
+ * Nehalem and AMD's since Zen; additions would not do, as some are done while renaming. 250 * 16 of
+ * them are 4 us at 3 GHz. */
 static int64_t chain_ns(void)
 {
-    uint64_t x = 3;
+    uint32_t x = 3;
     int64_t start = assay_clock_ns();
     for (int i = 0; i < CHAIN_TURNS; i++) {
 #define TIMES4 "imul %0, %0\n\timul %0, %0\n\timul %0, %0\n\timul %0, %0\n\t"
@@ -504,7 +527,7 @@ static int32_t useful_threads(int32_t threads)
 static void conclude(struct calibration *c, struct assay_ceilings *out)
 {
     for (int32_t b = 0; b < c->n_blocks; b++)
-        *c->blocks[b].result = ceiling_of(&c->blocks[b]);
+        *c->blocks[b].result = ceiling_of(c, &c->blocks[b]);
     assay_stats_sort(c->clocks, c->n_clocks);
     out->clock_hz = assay_stats_quantile(c->clocks, c->n_clocks, 0.5);
     double scratch[FLOOR_SAMPLES];

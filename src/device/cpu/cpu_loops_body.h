@@ -13,7 +13,8 @@
 #include "device/cpu/cpu_loops.h"
 #if defined(LOOP_VECTOR)
 
-#define LOOP_BLOCK (8 * LOOP_WIDTH)
+#define LOOP_AT(k) ((size_t)(k)*LOOP_WIDTH)
+#define LOOP_BLOCK LOOP_AT(8)
 #define LOOP_FOUR(X) X(0) X(1) X(2) X(3)
 #define LOOP_EIGHT(X) LOOP_FOUR(X) X(4) X(5) X(6) X(7)
 
@@ -37,7 +38,7 @@ static inline __attribute__((always_inline)) void loop_read(const void *src, siz
         for (size_t p = 0; p < streams; p++) {
             const char *s = (const char *)src + p * part + i;
             loop_prefetch(s, ahead);
-#define TOUCH(k) LOOP_KEEP(LOOP_LOAD(s + (k)*LOOP_WIDTH));
+#define TOUCH(k) LOOP_KEEP(LOOP_LOAD(s + LOOP_AT(k)));
             LOOP_EIGHT(TOUCH)
 #undef TOUCH
         }
@@ -66,7 +67,7 @@ static void write_plain(void *dst, const void *src, size_t bytes)
     for (size_t i = 0; i < bytes; i += LOOP_BLOCK) {
         char *d = (char *)dst + i;
         LOOP_KEEP(v); /* or the compiler sees a memset */
-#define PUT(k) LOOP_STORE(d + (k)*LOOP_WIDTH, v);
+#define PUT(k) LOOP_STORE(d + LOOP_AT(k), v);
         LOOP_EIGHT(PUT)
 #undef PUT
     }
@@ -81,7 +82,7 @@ static inline __attribute__((always_inline)) void loop_write_stream(void *dst, s
     for (size_t i = 0; i < part; i += LOOP_BLOCK)
         for (size_t p = 0; p < streams; p++) {
             char *d = (char *)dst + p * part + i;
-#define PUT(k) LOOP_STREAM(d + (k)*LOOP_WIDTH, v);
+#define PUT(k) LOOP_STREAM(d + LOOP_AT(k), v);
             LOOP_EIGHT(PUT)
 #undef PUT
         }
@@ -123,11 +124,11 @@ loop_copy(void *dst, const void *src, size_t bytes, size_t streams, size_t ahead
             const char *s = (const char *)src + p * part + i;
             char *d = (char *)dst + p * part + i;
             loop_prefetch(s, ahead);
-#define GET(k) LOOP_VECTOR v##k = LOOP_LOAD(s + (k)*LOOP_WIDTH);
+#define GET(k) LOOP_VECTOR v##k = LOOP_LOAD(s + LOOP_AT(k));
             LOOP_EIGHT(GET)
 #undef GET
             LOOP_KEEP(v0); /* or the compiler sees a memcpy */
-#define PUT(k) loop_put(d + (k)*LOOP_WIDTH, v##k, nt);
+#define PUT(k) loop_put(d + LOOP_AT(k), v##k, nt);
             LOOP_EIGHT(PUT)
 #undef PUT
         }
@@ -170,7 +171,7 @@ static void fma_registers(void *dst, const void *src, size_t flops)
 #undef START
     LOOP_KEEP(half);
     LOOP_KEEP(one);
-    const size_t flops_a_turn = 2 * 12 * LOOP_WIDTH / sizeof(float);
+    const size_t flops_a_turn = 2 * LOOP_AT(12) / sizeof(float);
     for (size_t done = 0; done < flops; done += flops_a_turn) {
 #define STEP(k) a##k = LOOP_MULADD(a##k, half, one);
         LOOP_TWELVE(STEP)

@@ -7,11 +7,12 @@
 
 struct assay_null_script {
     void *user;
-    /* How long this call takes, in ns; the clock moves on by so much. Negative: the kernel fails. */
+    /* How long this call takes, in ns; the clock moves on by so much. Negative: the kernel fails.
+     */
     double (*duration)(void *user, const struct assay_kernel *kernel, void *state,
                        const struct assay_work *work);
-    double (*clock_hz)(void *user);                   /* optional */
-    int64_t (*context_switches)(void *user);          /* optional */
+    double (*clock_hz)(void *user);          /* optional */
+    int64_t (*context_switches)(void *user); /* optional */
 };
 
 /* The script is copied. */

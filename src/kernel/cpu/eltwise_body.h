@@ -11,7 +11,11 @@
 #define NATIVE_INPUTS 1
 #endif
 
-enum { ELTWISE_UNROLL = 4, ELTWISE_AHEAD = 2048 };
+/* The fast loop does ELTWISE_PAIRS pairs at once and asks for memory ELTWISE_AHEAD bytes before it
+ * is needed. */
+enum { ELTWISE_PAIRS = 2, ELTWISE_STEP = ELTWISE_PAIRS * 2 * VEC_LANES, ELTWISE_AHEAD = 2048 };
+
+#define ELTWISE_F NATIVE_PASTE(elt, NATIVE_OP)
 
 VEC_INLINE double eltwise(enum native_kind kind, bool stream, const struct native_job *job,
                           const struct assay_args *args, int64_t begin, int64_t end)
@@ -20,26 +24,24 @@ VEC_INLINE double eltwise(enum native_kind kind, bool stream, const struct nativ
     void *out = args->out[0];
     vec param = vec_set((float)job->param);
     int64_t i = begin;
-    for (; i + ELTWISE_UNROLL * VEC_LANES <= end; i += ELTWISE_UNROLL * VEC_LANES) {
-        for (int64_t k = 0; k < ELTWISE_UNROLL; k++) {
-            int64_t at = i + k * VEC_LANES;
-            vec_prefetch(kind, x, at, ELTWISE_AHEAD);
+    for (; i + ELTWISE_STEP <= end; i += ELTWISE_STEP)
+        for (int k = 0; k < ELTWISE_PAIRS; k++) {
+            int64_t at = i + k * 2 * VEC_LANES;
+            vec_prefetch_pair(kind, x, at, ELTWISE_AHEAD);
             if (NATIVE_INPUTS == 2)
-                vec_prefetch(kind, y, at, ELTWISE_AHEAD);
-            vec a = vec_load(kind, x, at);
-            vec b = NATIVE_INPUTS == 2 ? vec_load(kind, y, at) : a;
-            vec r = NATIVE_PASTE(elt, NATIVE_OP)(a, b, param);
-            if (stream)
-                vec_stream(kind, out, at, r);
-            else
-                vec_store(kind, out, at, r);
+                vec_prefetch_pair(kind, y, at, ELTWISE_AHEAD);
+            struct vec_pair p = vec_load_pair(kind, x, at), q = p;
+            if (NATIVE_INPUTS == 2)
+                q = vec_load_pair(kind, y, at);
+            p.a = ELTWISE_F(p.a, q.a, param);
+            p.b = ELTWISE_F(p.b, q.b, param);
+            vec_store_pair(kind, stream, out, at, p);
         }
-    }
     while (i < end) {
         int64_t n = end - i < VEC_LANES ? end - i : VEC_LANES;
         vec a = vec_load_part(kind, x, i, n);
         vec b = NATIVE_INPUTS == 2 ? vec_load_part(kind, y, i, n) : a;
-        vec_store_part(kind, out, i, NATIVE_PASTE(elt, NATIVE_OP)(a, b, param), n);
+        vec_store_part(kind, out, i, ELTWISE_F(a, b, param), n);
         i += n;
     }
     if (stream)

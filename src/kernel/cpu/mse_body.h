@@ -4,22 +4,24 @@
 #ifndef ASSAY_KERNEL_CPU_MSE_BODY_H
 #define ASSAY_KERNEL_CPU_MSE_BODY_H
 
-enum { MSE_UNROLL = 4, MSE_BLOCK = 8192, MSE_AHEAD = 2048 };
+enum { MSE_PAIRS = 2, MSE_STEP = MSE_PAIRS * 2 * VEC_LANES, MSE_BLOCK = 8192, MSE_AHEAD = 2048 };
 
 VEC_INLINE double mse_block(enum native_kind kind, const void *x, const void *y, int64_t begin,
                             int64_t end)
 {
-    vec sum[MSE_UNROLL];
-    for (int k = 0; k < MSE_UNROLL; k++)
+    vec sum[2 * MSE_PAIRS];
+    for (int k = 0; k < 2 * MSE_PAIRS; k++)
         sum[k] = vec_set(0.0f);
     int64_t i = begin;
-    for (; i + MSE_UNROLL * VEC_LANES <= end; i += MSE_UNROLL * VEC_LANES)
-        for (int k = 0; k < MSE_UNROLL; k++) {
-            int64_t j = i + k * VEC_LANES;
-            vec_prefetch(kind, x, j, MSE_AHEAD);
-            vec_prefetch(kind, y, j, MSE_AHEAD);
-            vec d = vec_sub(vec_load(kind, x, j), vec_load(kind, y, j));
-            sum[k] = vec_fma(d, d, sum[k]);
+    for (; i + MSE_STEP <= end; i += MSE_STEP)
+        for (int k = 0; k < MSE_PAIRS; k++) {
+            int64_t at = i + k * 2 * VEC_LANES;
+            vec_prefetch_pair(kind, x, at, MSE_AHEAD);
+            vec_prefetch_pair(kind, y, at, MSE_AHEAD);
+            struct vec_pair p = vec_load_pair(kind, x, at), q = vec_load_pair(kind, y, at);
+            vec a = vec_sub(p.a, q.a), b = vec_sub(p.b, q.b);
+            sum[2 * k] = vec_fma(a, a, sum[2 * k]);
+            sum[2 * k + 1] = vec_fma(b, b, sum[2 * k + 1]);
         }
     for (; i < end; i += VEC_LANES) {
         int64_t n = end - i < VEC_LANES ? end - i : VEC_LANES;

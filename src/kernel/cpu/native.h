@@ -45,6 +45,14 @@ struct native_body {
     native_share *share[NATIVE_KINDS][2];
 };
 
+/* Of n elements from element `at` of a tensor, how many come before its first whole cache line;
+ * streaming stores write whole lines. */
+static inline int64_t native_head(enum native_kind kind, int64_t at, int64_t n)
+{
+    int64_t line = kind == NATIVE_F32 ? 16 : 32, head = -at & (line - 1);
+    return head < n ? head : n;
+}
+
 enum assay_status assay_native_setup(const struct assay_problem *problem,
                                      const struct native_body *body, void **state,
                                      struct assay_error *err);

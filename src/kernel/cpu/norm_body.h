@@ -21,12 +21,26 @@
 #define NORM_GELU 0
 #endif
 
-/* Sums are taken in floats over NORM_BLOCK elements, in double from there on: a lane then adds at
- * most 4096 / 4 numbers even in the portable kernel. */
-enum { NORM_UNROLL = 4, NORM_BLOCK = 4096, NORM_AHEAD = 4096 };
+/* Short rows go NORM_ROWS at a time: one load of gamma and beta serves them all, and the wait for
+ * one row's mean and root overlaps the others'. NORM_BYTES is the longest row for which so many fit
+ * in half of a 48 KiB L1 cache and leave room for gamma and beta. */
+enum { NORM_ROWS = 4, NORM_BYTES = 6144 };
+
+/* Longer rows are summed in floats over NORM_BLOCK elements, in double from there on. */
+enum { NORM_PAIRS = 2, NORM_STEP = NORM_PAIRS * 2 * VEC_LANES, NORM_BLOCK = 4096 };
+
+enum { NORM_AHEAD = 4096 };
 
 struct norm_sums {
     double sum, sum_sq;
+};
+
+/* The tensors, taken out of struct assay_args before the loops: the compiler must assume that a
+ * vector's store changes anything it finds through a pointer. rmsnorm has no beta; it is gamma
+ * there, and not used. */
+struct norm_tensors {
+    const void *x, *gamma, *beta;
+    void *out;
 };
 
 struct norm_row {
@@ -40,19 +54,25 @@ VEC_INLINE void norm_add(vec d, vec *sum, vec *sum_sq)
     *sum_sq = vec_fma(d, d, *sum_sq);
 }
 
-/* The sums of x - shift over elements [at, at + n). */
+/* The sums of x - shift over elements [at, at + n); `shifted` is a constant, false where shift is
+ * 0.
+ */
 VEC_INLINE struct norm_sums norm_sums_block(enum native_kind kind, const void *x, int64_t at,
-                                            int64_t n, float shift)
+                                            int64_t n, bool shifted, float shift)
 {
-    vec sum[NORM_UNROLL], sum_sq[NORM_UNROLL], minus = vec_set(shift);
-    for (int k = 0; k < NORM_UNROLL; k++)
+    vec sum[2 * NORM_PAIRS], sum_sq[2 * NORM_PAIRS], minus = vec_set(shift);
+    for (int k = 0; k < 2 * NORM_PAIRS; k++)
         sum[k] = sum_sq[k] = vec_set(0.0f);
     int64_t i = 0;
-    for (; i + NORM_UNROLL * VEC_LANES <= n; i += NORM_UNROLL * VEC_LANES)
-        for (int k = 0; k < NORM_UNROLL; k++) {
-            int64_t j = at + i + k * VEC_LANES;
-            vec_prefetch(kind, x, j, NORM_AHEAD);
-            norm_add(vec_sub(vec_load(kind, x, j), minus), &sum[k], &sum_sq[k]);
+    for (; i + NORM_STEP <= n; i += NORM_STEP)
+        for (int k = 0; k < NORM_PAIRS; k++) {
+            int64_t j = at + i + k * 2 * VEC_LANES;
+            vec_prefetch_pair(kind, x, j, NORM_AHEAD);
+            struct vec_pair p = vec_load_pair(kind, x, j);
+            if (shifted)
+                p = (struct vec_pair){vec_sub(p.a, minus), vec_sub(p.b, minus)};
+            norm_add(p.a, &sum[2 * k], &sum_sq[2 * k]);
+            norm_add(p.b, &sum[2 * k + 1], &sum_sq[2 * k + 1]);
         }
     for (; i < n; i += VEC_LANES) {
         int64_t count = n - i < VEC_LANES ? n - i : VEC_LANES;
@@ -68,16 +88,44 @@ VEC_INLINE struct norm_sums norm_sums_block(enum native_kind kind, const void *x
 }
 
 VEC_INLINE struct norm_sums norm_sums_row(enum native_kind kind, const void *x, int64_t at,
-                                          int64_t n, float shift)
+                                          int64_t n, bool shifted, float shift)
 {
     struct norm_sums total = {0};
     for (int64_t i = 0; i < n; i += NORM_BLOCK) {
         int64_t count = n - i < NORM_BLOCK ? n - i : NORM_BLOCK;
-        struct norm_sums sums = norm_sums_block(kind, x, at + i, count, shift);
+        struct norm_sums sums = norm_sums_block(kind, x, at + i, count, shifted, shift);
         total.sum += sums.sum;
         total.sum_sq += sums.sum_sq;
     }
     return total;
+}
+
+/* The same, unshifted, for NORM_ROWS short rows. */
+VEC_INLINE void norm_sums_rows(enum native_kind kind, const void *x, int64_t at, int64_t n,
+                               struct norm_sums *sums)
+{
+    vec sum[NORM_ROWS][2], sum_sq[NORM_ROWS][2];
+    for (int r = 0; r < NORM_ROWS; r++)
+        sum[r][0] = sum[r][1] = sum_sq[r][0] = sum_sq[r][1] = vec_set(0.0f);
+    int64_t i = 0, ahead = NORM_ROWS * n * (kind == NATIVE_F32 ? 4 : 2);
+    for (; i + 2 * VEC_LANES <= n; i += 2 * VEC_LANES)
+        for (int r = 0; r < NORM_ROWS; r++) {
+            int64_t j = at + r * n + i;
+            if (r < NORM_ROWS / 2)
+                vec_prefetch_pair(kind, x, j, ahead);
+            struct vec_pair p = vec_load_pair(kind, x, j);
+            norm_add(p.a, &sum[r][0], &sum_sq[r][0]);
+            norm_add(p.b, &sum[r][1], &sum_sq[r][1]);
+        }
+    for (; i < n; i += VEC_LANES)
+        for (int r = 0; r < NORM_ROWS; r++) {
+            int64_t count = n - i < VEC_LANES ? n - i : VEC_LANES;
+            norm_add(vec_load_part(kind, x, at + r * n + i, count), &sum[r][0], &sum_sq[r][0]);
+        }
+    for (int r = 0; r < NORM_ROWS; r++) {
+        sums[r].sum = NORM_CENTRE ? (double)vec_sum(vec_add(sum[r][0], sum[r][1])) : 0;
+        sums[r].sum_sq = (double)vec_sum(vec_add(sum_sq[r][0], sum_sq[r][1]));
+    }
 }
 
 static inline double norm_element(enum native_kind kind, const void *x, int64_t at)
@@ -109,17 +157,17 @@ norm_row_double(enum native_kind kind, const void *x, int64_t at, int64_t n, dou
         .shift = shift, .scale = (float)scale, .offset = (float)(((double)shift - mean) * scale)};
 }
 
+/* From the unshifted sums of a row. */
 VEC_INLINE struct norm_row norm_row_of(enum native_kind kind, const void *x, int64_t at, int64_t n,
-                                       double eps)
+                                       struct norm_sums sums, double eps)
 {
     double inverse = 1 / (double)n;
-    struct norm_sums sums = norm_sums_row(kind, x, at, n, 0.0f);
     double mean = sums.sum * inverse, square = sums.sum_sq * inverse;
     float shift = 0.0f;
     /* mean^2 <= 4 variance: the cancellation costs at most a factor of 5 in accuracy. */
     if (NORM_CENTRE && !(mean * mean <= 0.8 * square)) {
         shift = (float)mean;
-        sums = norm_sums_row(kind, x, at, n, shift);
+        sums = norm_sums_row(kind, x, at, n, true, shift);
         mean = sums.sum * inverse, square = sums.sum_sq * inverse;
     }
     if (!(square <= (double)FLT_MAX))
@@ -130,56 +178,110 @@ VEC_INLINE struct norm_row norm_row_of(enum native_kind kind, const void *x, int
         .shift = shift, .scale = (float)scale, .offset = (float)(-mean * scale)};
 }
 
-VEC_INLINE vec norm_apply(const struct norm_row *row, vec x, vec gamma, vec beta)
+/* `shifted` is a constant, false where row->shift is 0. */
+VEC_INLINE vec norm_apply(const struct norm_row *row, bool shifted, vec x, vec gamma, vec beta)
 {
     if (!NORM_CENTRE)
         return vec_mul(vec_mul(x, vec_set(row->scale)), gamma);
-    vec d = vec_sub(x, vec_set(row->shift));
-    vec normal = vec_fma(d, vec_set(row->scale), vec_set(row->offset));
-    vec r = vec_fma(normal, gamma, beta);
-    return NORM_GELU ? vec_mul(r, vec_normal_cdf(r)) : r;
+    if (shifted)
+        x = vec_sub(x, vec_set(row->shift));
+    vec normal = vec_fma(x, vec_set(row->scale), vec_set(row->offset));
+    vec y = vec_fma(normal, gamma, beta);
+    return NORM_GELU ? vec_mul(y, vec_normal_cdf(y)) : y;
+}
+
+VEC_INLINE struct vec_pair norm_apply_pair(const struct norm_row *row, bool shifted,
+                                           struct vec_pair x, struct vec_pair gamma,
+                                           struct vec_pair beta)
+{
+    return (struct vec_pair){norm_apply(row, shifted, x.a, gamma.a, beta.a),
+                             norm_apply(row, shifted, x.b, gamma.b, beta.b)};
 }
 
 /* Elements [from, to) of a row that begins at element `at`, in parts of a vector. */
-VEC_INLINE void norm_apply_parts(enum native_kind kind, const struct assay_args *args, int64_t at,
+VEC_INLINE void norm_apply_parts(enum native_kind kind, struct norm_tensors t, int64_t at,
                                  int64_t from, int64_t to, const struct norm_row *row)
 {
-    const void *in_beta = NORM_CENTRE ? args->in[2] : args->in[1];
     for (int64_t i = from; i < to; i += VEC_LANES) {
         int64_t n = to - i < VEC_LANES ? to - i : VEC_LANES;
-        vec x = vec_load_part(kind, args->in[0], at + i, n);
-        vec gamma = vec_load_part(kind, args->in[1], i, n);
-        vec beta = vec_load_part(kind, in_beta, i, n);
-        vec_store_part(kind, args->out[0], at + i, norm_apply(row, x, gamma, beta), n);
+        vec x = vec_load_part(kind, t.x, at + i, n);
+        vec gamma = vec_load_part(kind, t.gamma, i, n), beta = vec_load_part(kind, t.beta, i, n);
+        vec_store_part(kind, t.out, at + i, norm_apply(row, true, x, gamma, beta), n);
     }
+}
+
+/* One row of any length and place. */
+VEC_INLINE void norm_one(enum native_kind kind, bool stream, struct norm_tensors t, int64_t at,
+                         int64_t dim, double eps)
+{
+    struct norm_sums sums = norm_sums_row(kind, t.x, at, dim, false, 0.0f);
+    struct norm_row row = norm_row_of(kind, t.x, at, dim, sums, eps);
+    int64_t i = stream ? native_head(kind, at, dim) : 0;
+    norm_apply_parts(kind, t, at, 0, i, &row);
+    for (; i + NORM_STEP <= dim; i += NORM_STEP)
+        for (int k = 0; k < NORM_PAIRS; k++) {
+            int64_t j = i + k * 2 * VEC_LANES;
+            struct vec_pair x = vec_load_pair(kind, t.x, at + j);
+            struct vec_pair gamma = vec_load_pair(kind, t.gamma, j),
+                            beta = vec_load_pair(kind, t.beta, j);
+            x = norm_apply_pair(&row, true, x, gamma, beta);
+            vec_store_pair(kind, stream, t.out, at + j, x);
+        }
+    norm_apply_parts(kind, t, at, i, dim, &row);
+}
+
+VEC_INLINE void norm_apply_rows(enum native_kind kind, bool stream, bool shifted,
+                                struct norm_tensors t, int64_t at, int64_t dim,
+                                const struct norm_row *row)
+{
+    int64_t i = 0, ahead = NORM_ROWS * dim * (kind == NATIVE_F32 ? 4 : 2);
+    for (; i + 2 * VEC_LANES <= dim; i += 2 * VEC_LANES) {
+        struct vec_pair gamma = vec_load_pair(kind, t.gamma, i),
+                        beta = vec_load_pair(kind, t.beta, i);
+        for (int r = 0; r < NORM_ROWS; r++) {
+            int64_t j = at + r * dim + i;
+            if (r >= NORM_ROWS / 2)
+                vec_prefetch_pair(kind, t.x, j, ahead);
+            struct vec_pair x = vec_load_pair(kind, t.x, j);
+            x = norm_apply_pair(&row[r], shifted, x, gamma, beta);
+            vec_store_pair(kind, stream, t.out, j, x);
+        }
+    }
+    for (int r = 0; r < NORM_ROWS; r++)
+        norm_apply_parts(kind, t, at + r * dim, i, dim, &row[r]);
+}
+
+/* NORM_ROWS short rows; where `stream`, all of them begin on a cache line. */
+VEC_INLINE void norm_several(enum native_kind kind, bool stream, struct norm_tensors t, int64_t at,
+                             int64_t dim, double eps)
+{
+    struct norm_sums sums[NORM_ROWS];
+    struct norm_row row[NORM_ROWS];
+    norm_sums_rows(kind, t.x, at, dim, sums);
+    bool shifted = false;
+    for (int r = 0; r < NORM_ROWS; r++) {
+        row[r] = norm_row_of(kind, t.x, at + r * dim, dim, sums[r], eps);
+        shifted |= row[r].shift != 0;
+    }
+    if (shifted)
+        norm_apply_rows(kind, stream, true, t, at, dim, row);
+    else
+        norm_apply_rows(kind, stream, false, t, at, dim, row);
 }
 
 VEC_INLINE double norm(enum native_kind kind, bool stream, const struct native_job *job,
                        const struct assay_args *args, int64_t begin, int64_t end)
 {
-    const void *in_beta = NORM_CENTRE ? args->in[2] : args->in[1];
-    const int64_t line = kind == NATIVE_F32 ? 16 : 32; /* elements of 64 bytes */
-    for (int64_t r = begin; r < end; r++) {
-        int64_t at = r * job->dim, i = 0;
-        struct norm_row row = norm_row_of(kind, args->in[0], at, job->dim, job->param);
-        if (stream) { /* up to the first whole line of the output */
-            i = -at & (line - 1);
-            i = i < job->dim ? i : job->dim;
-            norm_apply_parts(kind, args, at, 0, i, &row);
-        }
-        for (; i + NORM_UNROLL * VEC_LANES <= job->dim; i += NORM_UNROLL * VEC_LANES)
-            for (int k = 0; k < NORM_UNROLL; k++) {
-                int64_t j = i + k * VEC_LANES;
-                vec x = vec_load(kind, args->in[0], at + j);
-                vec gamma = vec_load(kind, args->in[1], j), beta = vec_load(kind, in_beta, j);
-                vec y = norm_apply(&row, x, gamma, beta);
-                if (stream)
-                    vec_stream(kind, args->out[0], at + j, y);
-                else
-                    vec_store(kind, args->out[0], at + j, y);
-            }
-        norm_apply_parts(kind, args, at, i, job->dim, &row);
-    }
+    struct norm_tensors t = {.x = args->in[0],
+                             .gamma = args->in[1],
+                             .beta = args->in[NORM_CENTRE ? 2 : 1],
+                             .out = args->out[0]};
+    int64_t r = begin, dim = job->dim, bytes = dim * (kind == NATIVE_F32 ? 4 : 2);
+    if (bytes <= NORM_BYTES && (!stream || bytes % 64 == 0))
+        for (; r + NORM_ROWS <= end; r += NORM_ROWS)
+            norm_several(kind, stream, t, r * dim, dim, job->param);
+    for (; r < end; r++)
+        norm_one(kind, stream, t, r * dim, dim, job->param);
     if (stream)
         vec_stream_end();
     return 0;

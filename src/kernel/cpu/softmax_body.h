@@ -13,49 +13,44 @@
 
 enum { SOFTMAX_ROW = 8192 };
 
-VEC_INLINE void softmax_out(enum native_kind kind, bool stream, void *out, int64_t at, vec y)
+VEC_INLINE void softmax_scale_parts(enum native_kind kind, void *out, int64_t at, const float *e,
+                                    int64_t from, int64_t to, vec scale)
 {
-    if (stream)
-        vec_stream(kind, out, at, y);
-    else
-        vec_store(kind, out, at, y);
+    for (int64_t i = from; i < to; i += VEC_LANES) {
+        int64_t n = to - i < VEC_LANES ? to - i : VEC_LANES;
+        vec y = vec_mul(vec_load_part(NATIVE_F32, e, i, n), scale);
+        vec_store_part(kind, out, at + i, y, n);
+    }
 }
 
-/* out[at + i] = e[i] * scale for i in [0, n); a streamed line is a whole line. */
+/* out[at + i] = e[i] * scale for i in [0, n); e as rowexp_sum left it. */
 VEC_INLINE void softmax_scale(enum native_kind kind, bool stream, void *out, int64_t at,
-                              const float *e, int64_t n, float scale)
+                              const float *e, int64_t head, int64_t n, float scale)
 {
-    const int64_t line = kind == NATIVE_F32 ? 16 : 32; /* elements of 64 bytes */
-    int64_t head = stream ? -at & (line - 1) : 0, i = 0;
-    head = head < n ? head : n;
     vec by = vec_set(scale);
-    while (i < head) {
-        int64_t count = head - i < VEC_LANES ? head - i : VEC_LANES;
-        vec_store_part(kind, out, at + i, vec_mul(vec_load_part(NATIVE_F32, e, i, count), by),
-                       count);
-        i += count;
-    }
-    for (; i + ROWEXP_UNROLL * VEC_LANES <= n; i += ROWEXP_UNROLL * VEC_LANES)
-        for (int k = 0; k < ROWEXP_UNROLL; k++) {
-            int64_t j = i + k * VEC_LANES;
-            softmax_out(kind, stream, out, at + j, vec_mul(vec_load(NATIVE_F32, e, j), by));
+    int64_t i = head;
+    softmax_scale_parts(kind, out, at, e, 0, head, by);
+    for (; i + ROWEXP_STEP <= n; i += ROWEXP_STEP)
+        for (int k = 0; k < ROWEXP_PAIRS; k++) {
+            int64_t j = i + k * 2 * VEC_LANES;
+            struct vec_pair p = vec_load_pair(NATIVE_F32, e, j);
+            p.a = vec_mul(p.a, by);
+            p.b = vec_mul(p.b, by);
+            vec_store_pair(kind, stream, out, at + j, p);
         }
-    while (i < n) {
-        int64_t count = n - i < VEC_LANES ? n - i : VEC_LANES;
-        vec_store_part(kind, out, at + i, vec_mul(vec_load_part(NATIVE_F32, e, i, count), by),
-                       count);
-        i += count;
-    }
+    softmax_scale_parts(kind, out, at, e, i, n, by);
 }
 
 VEC_INLINE void softmax_long_row(enum native_kind kind, bool stream, const void *x, void *out,
-                                 int64_t at, int64_t dim, float *e)
+                                 int64_t at, int64_t dim, float *buffer)
 {
     struct rowexp_total total = rowexp_total(kind, x, at, dim);
     for (int64_t i = 0; i < dim; i += SOFTMAX_ROW) {
         int64_t n = dim - i < SOFTMAX_ROW ? dim - i : SOFTMAX_ROW;
-        rowexp_sum(kind, x, at + i, n, total.max, e);
-        softmax_scale(kind, stream, out, at + i, e, n, (float)(1 / total.sum));
+        int64_t head = stream ? native_head(kind, at + i, n) : 0;
+        float *e = buffer + (-head & 15);
+        rowexp_sum(kind, x, at + i, head, n, total.max, e);
+        softmax_scale(kind, stream, out, at + i, e, head, n, (float)(1 / total.sum));
     }
 }
 
@@ -64,16 +59,18 @@ VEC_INLINE double softmax(enum native_kind kind, bool stream, const struct nativ
 {
     const void *x = args->in[0];
     void *out = args->out[0];
-    _Alignas(64) float e[SOFTMAX_ROW];
+    _Alignas(64) float buffer[SOFTMAX_ROW + 16];
     for (int64_t r = begin; r < end; r++) {
         int64_t at = r * job->dim;
         if (job->dim > SOFTMAX_ROW) {
-            softmax_long_row(kind, stream, x, out, at, job->dim, e);
+            softmax_long_row(kind, stream, x, out, at, job->dim, buffer);
             continue;
         }
+        int64_t head = stream ? native_head(kind, at, job->dim) : 0;
+        float *e = buffer + (-head & 15); /* so that the pairs in it are aligned */
         float max = rowexp_max(kind, x, at, job->dim);
-        float sum = rowexp_sum(kind, x, at, job->dim, max, e);
-        softmax_scale(kind, stream, out, at, e, job->dim, 1 / sum);
+        float sum = rowexp_sum(kind, x, at, head, job->dim, max, e);
+        softmax_scale(kind, stream, out, at, e, head, job->dim, 1 / sum);
     }
     if (stream)
         vec_stream_end();

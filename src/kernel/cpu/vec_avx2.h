@@ -72,17 +72,23 @@ VEC_INLINE vec vec_from_half(enum native_kind kind, __m128i bits)
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
 }
 
-/* The same rounding as assay_bf16_from_f32: to nearest even, NaN stays a quiet NaN. */
+/* The upper half of each lane of the result is the lane rounded to bf16, as assay_bf16_from_f32
+ * does it: to nearest even, NaN stays a quiet NaN. */
+VEC_INLINE __m256i vec_round_bf16(vec a)
+{
+    __m256i bits = _mm256_castps_si256(a);
+    __m256i even = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+    __m256i rounded = _mm256_add_epi32(bits, _mm256_add_epi32(even, _mm256_set1_epi32(0x7fff)));
+    __m256i quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x400000));
+    __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(a, a, _CMP_UNORD_Q));
+    return _mm256_blendv_epi8(rounded, quiet, nan);
+}
+
 VEC_INLINE __m128i vec_to_half(enum native_kind kind, vec a)
 {
     if (kind == NATIVE_F16)
         return _mm256_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT);
-    __m256i bits = _mm256_castps_si256(a), high = _mm256_srli_epi32(bits, 16);
-    __m256i even = _mm256_and_si256(high, _mm256_set1_epi32(1));
-    __m256i rounded = _mm256_add_epi32(bits, _mm256_add_epi32(even, _mm256_set1_epi32(0x7fff)));
-    __m256i quiet = _mm256_or_si256(high, _mm256_set1_epi32(0x40));
-    __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(a, a, _CMP_UNORD_Q));
-    __m256i halves = _mm256_blendv_epi8(_mm256_srli_epi32(rounded, 16), quiet, nan);
+    __m256i halves = _mm256_srli_epi32(vec_round_bf16(a), 16);
     /* Pack each half of the register to 4 x 16 bits, then bring the two quarters together. */
     halves = _mm256_permute4x64_epi64(_mm256_packus_epi32(halves, halves), 0x08);
     return _mm256_castsi256_si128(halves);
@@ -126,20 +132,56 @@ VEC_INLINE void vec_store_part(enum native_kind kind, void *data, int64_t at, ve
         ((uint16_t *)data)[at + i] = buffer[i];
 }
 
-VEC_INLINE void vec_stream(enum native_kind kind, void *data, int64_t at, vec a)
+struct vec_pair {
+    vec a, b;
+};
+
+/* A bf16 is the upper half of a float: of 16 of them, the even ones need a shift and the odd ones
+ * a mask. */
+VEC_INLINE struct vec_pair vec_load_pair(enum native_kind kind, const void *data, int64_t at)
 {
-    if (kind == NATIVE_F32)
-        _mm256_stream_ps((float *)data + at, a);
-    else
-        _mm_stream_si128((void *)((uint16_t *)data + at), vec_to_half(kind, a));
+    if (kind == NATIVE_F32 || kind == NATIVE_F16)
+        return (struct vec_pair){vec_load(kind, data, at), vec_load(kind, data, at + VEC_LANES)};
+    __m256i bits = _mm256_loadu_si256((const void *)((const uint16_t *)data + at));
+    __m256i odd = _mm256_and_si256(bits, _mm256_set1_epi32((int)0xffff0000u));
+    return (struct vec_pair){_mm256_castsi256_ps(_mm256_slli_epi32(bits, 16)),
+                             _mm256_castsi256_ps(odd)};
+}
+
+VEC_INLINE __m256i vec_to_half_pair(enum native_kind kind, struct vec_pair p)
+{
+    if (kind == NATIVE_F16)
+        return _mm256_inserti128_si256(_mm256_castsi128_si256(vec_to_half(kind, p.a)),
+                                       vec_to_half(kind, p.b), 1);
+    return _mm256_blend_epi16(_mm256_srli_epi32(vec_round_bf16(p.a), 16), vec_round_bf16(p.b),
+                              0xaa);
+}
+
+VEC_INLINE void vec_store_pair(enum native_kind kind, bool stream, void *data, int64_t at,
+                               struct vec_pair p)
+{
+    float *f32 = (float *)data + at;
+    uint16_t *half = (uint16_t *)data + at;
+    if (kind != NATIVE_F32 && stream) {
+        _mm256_stream_si256((void *)half, vec_to_half_pair(kind, p));
+    } else if (kind != NATIVE_F32) {
+        _mm256_storeu_si256((void *)half, vec_to_half_pair(kind, p));
+    } else if (stream) {
+        _mm256_stream_ps(f32, p.a);
+        _mm256_stream_ps(f32 + VEC_LANES, p.b);
+    } else {
+        _mm256_storeu_ps(f32, p.a);
+        _mm256_storeu_ps(f32 + VEC_LANES, p.b);
+    }
 }
 
 VEC_INLINE void vec_stream_end(void) { _mm_sfence(); }
 
-VEC_INLINE void vec_prefetch(enum native_kind kind, const void *data, int64_t at, int64_t bytes)
+VEC_INLINE void vec_prefetch_pair(enum native_kind kind, const void *data, int64_t at,
+                                  int64_t bytes)
 {
-    uintptr_t address = (uintptr_t)data + (uintptr_t)at * (kind == NATIVE_F32 ? 4 : 2);
-    _mm_prefetch((const char *)(address + (uintptr_t)bytes), _MM_HINT_T0);
+    uintptr_t address = (uintptr_t)data + (uintptr_t)(at * (kind == NATIVE_F32 ? 4 : 2) + bytes);
+    _mm_prefetch((const char *)address, _MM_HINT_T0);
 }
 
 #endif

@@ -51,23 +51,27 @@ VEC_INLINE vec vec_from_half(enum native_kind kind, __m256i bits)
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16));
 }
 
-/* The same rounding as assay_bf16_from_f32: to nearest even, NaN stays a quiet NaN. The
- * instruction is written as text so that the rest of the file need not be compiled for it. */
+/* The upper half of each lane of the result is the lane rounded to bf16, as assay_bf16_from_f32
+ * does it: to nearest even, NaN stays a quiet NaN. */
+VEC_INLINE __m512i vec_round_bf16(vec a)
+{
+    __m512i bits = _mm512_castps_si512(a);
+    __m512i even = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+    __m512i rounded = _mm512_add_epi32(bits, _mm512_add_epi32(even, _mm512_set1_epi32(0x7fff)));
+    __mmask16 nan = _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q);
+    return _mm512_mask_or_epi32(rounded, nan, bits, _mm512_set1_epi32(0x400000));
+}
+
+/* The instruction is written as text so that the rest of the file need not be compiled for it. */
 VEC_INLINE __m256i vec_to_half(enum native_kind kind, vec a)
 {
     if (kind == NATIVE_F16)
         return _mm512_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-    if (kind == NATIVE_BF16_INSN) {
-        __m256i bits;
-        __asm__("vcvtneps2bf16 %1, %0" : "=v"(bits) : "v"(a));
-        return bits;
-    }
-    __m512i bits = _mm512_castps_si512(a), high = _mm512_srli_epi32(bits, 16);
-    __m512i even = _mm512_and_si512(high, _mm512_set1_epi32(1));
-    __m512i rounded = _mm512_add_epi32(bits, _mm512_add_epi32(even, _mm512_set1_epi32(0x7fff)));
-    __m512i quiet = _mm512_or_si512(high, _mm512_set1_epi32(0x40));
-    __mmask16 nan = _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q);
-    return _mm512_cvtepi32_epi16(_mm512_mask_mov_epi32(_mm512_srli_epi32(rounded, 16), nan, quiet));
+    if (kind == NATIVE_BF16)
+        return _mm512_cvtepi32_epi16(_mm512_srli_epi32(vec_round_bf16(a), 16));
+    __m256i bits;
+    __asm__("vcvtneps2bf16 %1, %0" : "=v"(bits) : "v"(a));
+    return bits;
 }
 
 VEC_INLINE vec vec_load(enum native_kind kind, const void *data, int64_t at)
@@ -100,20 +104,66 @@ VEC_INLINE void vec_store_part(enum native_kind kind, void *data, int64_t at, ve
         _mm256_mask_storeu_epi16((uint16_t *)data + at, vec_tail(n), vec_to_half(kind, a));
 }
 
-VEC_INLINE void vec_stream(enum native_kind kind, void *data, int64_t at, vec a)
+struct vec_pair {
+    vec a, b;
+};
+
+/* A bf16 is the upper half of a float: of 32 of them, the even ones need a shift and the odd ones
+ * a mask. */
+VEC_INLINE struct vec_pair vec_load_pair(enum native_kind kind, const void *data, int64_t at)
 {
-    if (kind == NATIVE_F32)
-        _mm512_stream_ps((float *)data + at, a);
-    else
-        _mm256_stream_si256((void *)((uint16_t *)data + at), vec_to_half(kind, a));
+    if (kind == NATIVE_F32 || kind == NATIVE_F16)
+        return (struct vec_pair){vec_load(kind, data, at), vec_load(kind, data, at + VEC_LANES)};
+    __m512i bits = _mm512_loadu_si512((const uint16_t *)data + at);
+    __m512i odd = _mm512_and_si512(bits, _mm512_set1_epi32((int)0xffff0000u));
+    return (struct vec_pair){_mm512_castsi512_ps(_mm512_slli_epi32(bits, 16)),
+                             _mm512_castsi512_ps(odd)};
+}
+
+/* 32 elements of 16 bits. vcvtne2ps2bf16 puts one vector behind the other; vpermw interleaves. */
+VEC_INLINE __m512i vec_to_half_pair(enum native_kind kind, struct vec_pair p)
+{
+    if (kind == NATIVE_F16)
+        return _mm512_inserti64x4(_mm512_castsi256_si512(vec_to_half(kind, p.a)),
+                                  vec_to_half(kind, p.b), 1);
+    if (kind == NATIVE_BF16)
+        return _mm512_mask_blend_epi16(0xaaaaaaaau, _mm512_srli_epi32(vec_round_bf16(p.a), 16),
+                                       vec_round_bf16(p.b));
+    const __m512i order =
+        _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6,
+                         21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+    __m512i bits;
+    __asm__("vcvtne2ps2bf16 %1, %2, %0" : "=v"(bits) : "v"(p.a), "v"(p.b));
+    return _mm512_permutexvar_epi16(order, bits);
+}
+
+VEC_INLINE void vec_store_pair(enum native_kind kind, bool stream, void *data, int64_t at,
+                               struct vec_pair p)
+{
+    float *f32 = (float *)data + at;
+    uint16_t *half = (uint16_t *)data + at;
+    if (kind != NATIVE_F32 && stream) {
+        _mm512_stream_si512((void *)half, vec_to_half_pair(kind, p));
+    } else if (kind != NATIVE_F32) {
+        _mm512_storeu_si512(half, vec_to_half_pair(kind, p));
+    } else if (stream) {
+        _mm512_stream_ps(f32, p.a);
+        _mm512_stream_ps(f32 + VEC_LANES, p.b);
+    } else {
+        _mm512_storeu_ps(f32, p.a);
+        _mm512_storeu_ps(f32 + VEC_LANES, p.b);
+    }
 }
 
 VEC_INLINE void vec_stream_end(void) { _mm_sfence(); }
 
-VEC_INLINE void vec_prefetch(enum native_kind kind, const void *data, int64_t at, int64_t bytes)
+VEC_INLINE void vec_prefetch_pair(enum native_kind kind, const void *data, int64_t at,
+                                  int64_t bytes)
 {
-    uintptr_t address = (uintptr_t)data + (uintptr_t)at * (kind == NATIVE_F32 ? 4 : 2);
-    _mm_prefetch((const char *)(address + (uintptr_t)bytes), _MM_HINT_T0);
+    uintptr_t address = (uintptr_t)data + (uintptr_t)(at * (kind == NATIVE_F32 ? 4 : 2) + bytes);
+    _mm_prefetch((const char *)address, _MM_HINT_T0);
+    if (kind == NATIVE_F32)
+        _mm_prefetch((const char *)(address + 64), _MM_HINT_T0);
 }
 
 #endif

@@ -85,17 +85,34 @@ VEC_INLINE void vec_store_part(enum native_kind kind, void *data, int64_t at, ve
     vec_store(kind, data, at, a);
 }
 
-/* A store around the caches, where there is one. The address is a multiple of what is stored. */
-VEC_INLINE void vec_stream(enum native_kind kind, void *data, int64_t at, vec a)
+/* The fast loops work on pairs of vectors, which hold 2 * VEC_LANES elements in an order of the
+ * instruction set's choosing: for bf16 the even ones and the odd ones, because that takes one
+ * instruction each way. Loading and storing pairs of one kind use the same order. */
+struct vec_pair {
+    vec a, b;
+};
+
+VEC_INLINE struct vec_pair vec_load_pair(enum native_kind kind, const void *data, int64_t at)
 {
-    vec_store(kind, data, at, a);
+    return (struct vec_pair){vec_load(kind, data, at), vec_load(kind, data, at + 1)};
+}
+
+/* With `stream` a store around the caches, where there is such a thing; the address is then a
+ * multiple of 64 bytes or of the pair's size. */
+VEC_INLINE void vec_store_pair(enum native_kind kind, bool stream, void *data, int64_t at,
+                               struct vec_pair p)
+{
+    (void)stream;
+    vec_store(kind, data, at, p.a);
+    vec_store(kind, data, at + 1, p.b);
 }
 
 /* After the last of a thread's streaming stores: makes them visible to the others. */
 VEC_INLINE void vec_stream_end(void) {}
 
-/* Asks for the line `bytes` after element `at`; it need not exist. */
-VEC_INLINE void vec_prefetch(enum native_kind kind, const void *data, int64_t at, int64_t bytes)
+/* Asks for the memory `bytes` after the pair of element `at`; it need not exist. */
+VEC_INLINE void vec_prefetch_pair(enum native_kind kind, const void *data, int64_t at,
+                                  int64_t bytes)
 {
     (void)kind, (void)data, (void)at, (void)bytes;
 }

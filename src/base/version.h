@@ -1,6 +1,6 @@
 /* version.h: the version, given by the build. */
-#ifndef ASSAY_CLI_VERSION_H
-#define ASSAY_CLI_VERSION_H
+#ifndef ASSAY_BASE_VERSION_H
+#define ASSAY_BASE_VERSION_H
 
 #ifndef ASSAY_VERSION
 #define ASSAY_VERSION "0.1.0"

@@ -1,0 +1,544 @@
+/* test_engine.c: the measuring engine on the null device. A script says how long every call takes,
+ * so what comes out is known exactly. */
+#include "unit.h"
+
+#include "base/alloc.h"
+#include "bench/engine.h"
+#include "device/null/null.h"
+#include "stats/stats.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_LANES = 8, MAX_RUNS = 200000 };
+
+static const double US = 1e3, MS = 1e6;
+
+/* What one lane does. `durations` are used first, one a run, then `call_ns` for each call. */
+struct actor {
+    double call_ns, noise; /* noise: every other call takes so much more or less */
+    const double *durations;
+    int64_t n_durations, runs;
+    int64_t fails_at_run; /* 0: never */
+};
+
+struct run {
+    int64_t lane, iters, first;
+};
+
+struct stage {
+    struct actor actors[MAX_LANES];
+    struct assay_kernel kernels[MAX_LANES];
+    struct assay_lane lanes[MAX_LANES];
+    struct assay_engine_options options;
+    struct run *log;
+    int64_t n_log, stop_after, switches, steps;
+    int64_t switch_in_run; /* the process loses its core in runs whose number is a multiple */
+    double clock_hz, clock_step;
+    assay_device *device;
+    assay_engine *engine;
+    struct assay_args sets[16];
+    int64_t n_sets;
+};
+
+static double duration(void *user, const struct assay_kernel *kernel, void *state,
+                       const struct assay_work *work)
+{
+    struct stage *s = user;
+    struct actor *actor = state;
+    assert_true(kernel == &s->kernels[actor - s->actors]);
+    assert_true(work->iters >= 1);
+    assert_true(work->first >= 0 && work->first < work->n_sets);
+    assert_true(s->n_log < MAX_RUNS);
+    s->log[s->n_log++] = (struct run){actor - s->actors, work->iters, work->first};
+    if (s->switch_in_run && s->n_log % s->switch_in_run == 0)
+        s->switches++;
+    int64_t run = actor->runs++;
+    if (actor->fails_at_run && run + 1 >= actor->fails_at_run)
+        return -1;
+    if (run < actor->n_durations)
+        return actor->durations[run];
+    return (double)work->iters * actor->call_ns * (1 + (run / 2 % 2 ? 1 : -1) * actor->noise);
+}
+
+static double clock_hz(void *user)
+{
+    struct stage *s = user;
+    s->clock_hz += s->clock_step;
+    return s->clock_hz;
+}
+
+static int64_t switches(void *user) { return ((struct stage *)user)->switches; }
+
+static void on_step(void *user, int64_t lane)
+{
+    struct stage *s = user;
+    assert_true(lane >= 0 && lane < MAX_LANES);
+    s->steps++;
+}
+
+static bool on_stop(void *user)
+{
+    struct stage *s = user;
+    return s->stop_after >= 0 && s->n_log >= s->stop_after;
+}
+
+/* A stage with defaults that never stop by themselves. */
+static int set_stage(void **state)
+{
+    struct stage *s = calloc(1, sizeof *s);
+    assert_non_null(s);
+    s->log = calloc(MAX_RUNS, sizeof *s->log);
+    assert_non_null(s->log);
+    s->n_sets = 1;
+    s->stop_after = -1;
+    s->options =
+        (struct assay_engine_options){.precision = 0.01, .budget_ns = 1e15, .baseline = -1};
+    for (int i = 0; i < MAX_LANES; i++)
+        s->kernels[i] = (struct assay_kernel){.struct_size = sizeof s->kernels[i], .name = "k"};
+    struct assay_null_script script = {
+        .user = s, .duration = duration, .clock_hz = clock_hz, .context_switches = switches};
+    assert_int_equal(assay_null_open(&script, &s->device, NULL), ASSAY_OK);
+    *state = s;
+    return 0;
+}
+
+static int strike_stage(void **state)
+{
+    struct stage *s = *state;
+    assay_engine_destroy(s->engine);
+    assay_device_close(s->device);
+    free(s->log);
+    free(s);
+    return 0;
+}
+
+static enum assay_status play(struct stage *s, int64_t n_lanes, struct assay_error *err)
+{
+    struct assay_engine_hooks hooks = {.user = s, .step = on_step, .stop = on_stop};
+    for (int64_t i = 0; i < n_lanes; i++)
+        s->lanes[i] = (struct assay_lane){.kernel = &s->kernels[i], .state = &s->actors[i]};
+    enum assay_status status = assay_engine_create(s->device, &s->options, &hooks, s->lanes,
+                                                   n_lanes, s->sets, s->n_sets, &s->engine, err);
+    return status == ASSAY_OK ? assay_engine_run(s->engine, err) : status;
+}
+
+static void play_well(struct stage *s, int64_t n_lanes)
+{
+    struct assay_error err = {0};
+    assert_int_equal(play(s, n_lanes, &err), ASSAY_OK);
+    assert_int_equal(err.code, ASSAY_OK);
+    assert_int_equal(s->steps, s->n_log);
+}
+
+/* ---- known samples --------------------------------------------------------------------------- */
+
+static void test_long_calls_are_reported_as_they_are(void **state)
+{
+    struct stage *s = *state;
+    /* One run to choose iters, one to warm up, then the samples: calls this long are not primed. */
+    static const double durations[] = {30e6, 31e6, 21e6, 55e6, 33e6, 44e6, 22e6};
+    s->actors[0] = (struct actor){.durations = durations, .n_durations = 7};
+    s->options.warmup = 1;
+    s->options.rounds = 5;
+    play_well(s, 1);
+    const struct assay_lane *lane = &s->lanes[0];
+    assert_int_equal(s->n_log, 7);
+    assert_int_equal(assay_engine_rounds(s->engine), 5);
+    assert_int_equal(lane->taken, 5);
+    assert_int_equal(lane->iters, 1);
+    for (int i = 0; i < 5; i++)
+        assert_near(lane->samples[i], durations[2 + i], 0);
+    struct assay_summary summary;
+    double scratch[5];
+    assay_stats_summarise(lane->samples, 5, scratch, &summary);
+    assert_near(summary.median, 33e6, 0);
+    assert_near(summary.min, 21e6, 0);
+    assert_near(summary.max, 55e6, 0);
+}
+
+static void test_short_calls_are_bundled(void **state)
+{
+    struct stage *s = *state;
+    s->actors[0].call_ns = 50 * US;
+    s->options.warmup = 1;
+    s->options.rounds = 3;
+    play_well(s, 1);
+    assert_int_equal(s->lanes[0].iters, 4); /* 200 us */
+    for (int i = 0; i < 3; i++)
+        assert_near(s->lanes[0].samples[i], 50 * US, 1e-9);
+}
+
+static void test_a_slow_clock_makes_samples_longer(void **state)
+{
+    struct stage *s = *state;
+    s->actors[0].call_ns = 50 * US;
+    s->options.warmup = 1;
+    s->options.rounds = 3;
+    s->options.timer_ns = 1000; /* 2000 of it: 2 ms */
+    play_well(s, 1);
+    assert_int_equal(s->lanes[0].iters, 40);
+}
+
+static void test_iters_of_every_length(void **state)
+{
+    static const double calls[] = {0, 0.1, 1, 17, 333, 1e4, 1e5, 2e5, 3e5, 1.9e7, 2e7, 1e9};
+    struct stage *s = *state;
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+        s->actors[0] = (struct actor){.call_ns = calls[i]};
+        s->options.warmup = s->options.rounds = 2;
+        s->n_log = s->steps = 0;
+        play_well(s, 1);
+        double sample = (double)s->lanes[0].iters * calls[i];
+        assert_true(s->lanes[0].iters >= 1 && s->lanes[0].iters <= INT64_C(1000000000));
+        if (calls[i] >= 0.1)
+            assert_true(sample >= 199.9 * US && sample < 200 * US + calls[i] + 1);
+        assay_engine_destroy(s->engine);
+        s->engine = NULL;
+    }
+}
+
+/* ---- counts ---------------------------------------------------------------------------------- */
+
+static void test_fixed_counts_are_exact(void **state)
+{
+    struct stage *s = *state;
+    s->actors[0].call_ns = s->actors[1].call_ns = 300 * US;
+    s->actors[1].noise = 0.4; /* precision must not end it */
+    s->options.warmup = 11;
+    s->options.rounds = 29;
+    play_well(s, 2);
+    for (int i = 0; i < 2; i++) {
+        /* 2 runs to learn the length, 11 to warm up; then prime and sample in each round. */
+        assert_int_equal(s->actors[i].runs, 2 + 11 + 2 * 29);
+        assert_int_equal(s->lanes[i].taken, 29);
+    }
+    assert_int_equal(assay_engine_rounds(s->engine), 29);
+}
+
+static void test_fixed_rounds_ignore_the_budget(void **state)
+{
+    struct stage *s = *state;
+    s->actors[0].call_ns = 100 * MS;
+    s->options.rounds = 50;
+    s->options.budget_ns = 1;
+    play_well(s, 1);
+    assert_int_equal(s->lanes[0].taken, 50);
+}
+
+static void test_constant_durations_stop_at_the_least_rounds(void **state)
+{
+    struct stage *s = *state;
+    for (int i = 0; i < 3; i++)
+        s->actors[i].call_ns = (10 + i) * US;
+    s->options.baseline = 0;
+    play_well(s, 3);
+    assert_int_equal(assay_engine_rounds(s->engine), 40);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(s->lanes[i].taken, 40);
+        assert_true(s->lanes[i].precise);
+    }
+}
+
+static void test_the_budget_ends_what_never_settles(void **state)
+{
+    struct stage *s = *state;
+    s->actors[0] = (struct actor){.call_ns = 50 * US, .noise = 0.4};
+    s->options.budget_ns = 30 * MS;
+    play_well(s, 1);
+    const struct assay_lane *lane = &s->lanes[0];
+    assert_false(lane->precise);
+    assert_true(lane->spent_ns >= 30 * MS && lane->spent_ns < 31 * MS);
+    assert_int_equal(lane->taken, assay_engine_rounds(s->engine));
+}
+
+static void test_a_thousandfold_slower_lane_rests(void **state)
+{
+    struct stage *s = *state;
+    s->actors[0] = (struct actor){.call_ns = 50 * US, .noise = 0.4};
+    s->actors[1] = (struct actor){.call_ns = 50 * MS};
+    s->options.budget_ns = 200 * MS;
+    play_well(s, 2);
+    const struct assay_lane *fast = &s->lanes[0], *slow = &s->lanes[1];
+    assert_int_equal(slow->taken, 8); /* twice its share, because fewer show no difference */
+    assert_true(fast->taken > 100);
+    assert_int_equal(fast->taken, assay_engine_rounds(s->engine));
+    for (int64_t i = 0; i < assay_engine_rounds(s->engine); i++)
+        assert_int_equal(isnan(slow->samples[i]), i >= 8);
+}
+
+static void test_a_hopeless_lane_takes_three_samples(void **state)
+{
+    struct stage *s = *state;
+    s->actors[0] = (struct actor){.call_ns = 2000 * MS};
+    s->options.budget_ns = 200 * MS;
+    play_well(s, 1);
+    assert_int_equal(s->lanes[0].taken, 3);
+    assert_int_equal(assay_engine_rounds(s->engine), 3);
+}
+
+/* A baseline that rests gives no more ratios, and must not keep the others running. */
+static void test_a_resting_baseline_holds_nobody_up(void **state)
+{
+    struct stage *s = *state;
+    s->actors[0] = (struct actor){.call_ns = 50 * MS, .noise = 0.4};
+    s->actors[1] = (struct actor){.call_ns = 50 * US};
+    s->options.budget_ns = 800 * MS;
+    s->options.baseline = 0;
+    play_well(s, 2);
+    assert_true(s->lanes[1].precise);
+    assert_true(assay_engine_rounds(s->engine) <= 50);
+}
+
+/* ---- interleaving ---------------------------------------------------------------------------- */
+
+static void play_three(struct stage *s, uint64_t seed)
+{
+    assay_engine_destroy(s->engine);
+    s->engine = NULL;
+    s->n_log = s->steps = 0;
+    for (int i = 0; i < 3; i++)
+        s->actors[i] = (struct actor){.call_ns = 25 * MS};
+    s->options.seed = seed;
+    s->options.warmup = 1;
+    s->options.rounds = 300;
+    play_well(s, 3);
+    assert_int_equal(s->n_log, 3 * 2 + 3 * 300);
+}
+
+static void test_every_round_has_every_lane_once_in_any_order(void **state)
+{
+    struct stage *s = *state;
+    int seen[3][3] = {{0}};
+    play_three(s, 7);
+    for (int64_t round = 0; round < 300; round++) {
+        const struct run *runs = s->log + 6 + 3 * round;
+        assert_int_equal((1 << runs[0].lane) | (1 << runs[1].lane) | (1 << runs[2].lane), 7);
+        seen[runs[0].lane][runs[1].lane]++;
+    }
+    for (int a = 0; a < 3; a++)
+        for (int b = 0; b < 3; b++)
+            if (a != b) /* 50 expected; 20 is more than four deviations away */
+                assert_in_range(seen[a][b], 20, 80);
+}
+
+static void test_the_order_follows_the_seed(void **state)
+{
+    struct stage *s = *state;
+    static struct run first[906];
+    play_three(s, 1);
+    memcpy(first, s->log, sizeof first);
+    play_three(s, 1);
+    assert_memory_equal(first, s->log, sizeof first);
+    play_three(s, 2);
+    assert_memory_not_equal(first, s->log, sizeof first);
+}
+
+/* ---- failures and interruptions -------------------------------------------------------------- */
+
+static void test_a_lane_that_fails_is_left_out(void **state)
+{
+    struct stage *s = *state;
+    for (int i = 0; i < 3; i++)
+        s->actors[i].call_ns = 25 * MS;
+    s->actors[1].fails_at_run = 2 + 5; /* after two runs of warming up, in the fifth round */
+    s->options.warmup = 1;
+    s->options.rounds = 20;
+    play_well(s, 3);
+    assert_int_equal(s->lanes[1].status, ASSAY_ERR_DEVICE);
+    assert_int_equal(s->lanes[1].taken, 4);
+    assert_int_equal(s->actors[1].runs, 7);
+    for (int i = 0; i < 20; i++)
+        assert_int_equal(isnan(s->lanes[1].samples[i]), i >= 4);
+    assert_int_equal(s->lanes[0].taken, 20);
+    assert_int_equal(s->lanes[2].taken, 20);
+}
+
+static void test_failing_anywhere_ends_nothing_else(void **state)
+{
+    struct stage *s = *state;
+    for (int64_t at = 1; at < 120; at++) {
+        s->actors[0] = (struct actor){.call_ns = 30 * US, .fails_at_run = at};
+        s->actors[1] = (struct actor){.call_ns = 40 * US};
+        s->options.baseline = at % 2;
+        s->n_log = s->steps = 0;
+        play_well(s, 2);
+        assert_int_equal(s->lanes[1].status, ASSAY_OK);
+        assert_true(s->lanes[1].taken >= 40);
+        if (s->lanes[0].status != ASSAY_OK)
+            assert_int_equal(s->actors[0].runs, at);
+        assay_engine_destroy(s->engine);
+        s->engine = NULL;
+    }
+}
+
+static enum assay_status run_without_memory(void *state, const struct assay_work *work)
+{
+    (void)state, (void)work;
+    return ASSAY_ERR_NOMEM;
+}
+
+static void test_when_all_fail_it_ends(void **state)
+{
+    struct stage *s = *state;
+    s->kernels[0].run = s->kernels[1].run = run_without_memory;
+    s->actors[0].call_ns = s->actors[1].call_ns = 30 * US;
+    play_well(s, 2);
+    assert_int_equal(s->lanes[0].status, ASSAY_ERR_NOMEM);
+    assert_int_equal(s->lanes[0].taken + s->lanes[1].taken, 0);
+    assert_int_equal(s->n_log, 2);
+}
+
+static void test_stop_ends_within_the_sample(void **state)
+{
+    struct stage *s = *state;
+    for (int64_t after = 0; after < 200; after++) {
+        struct assay_error err = {0};
+        for (int i = 0; i < 3; i++)
+            s->actors[i] = (struct actor){.call_ns = 70 * US, .noise = 0.4};
+        s->n_log = 0;
+        s->stop_after = after;
+        assert_int_equal(play(s, 3, &err), ASSAY_ERR_INTERRUPTED);
+        assert_int_equal(err.code, ASSAY_ERR_INTERRUPTED);
+        /* Between priming and its sample nobody asks. */
+        assert_true(s->n_log >= after && s->n_log <= after + 1);
+        int64_t numbers = 0, taken = 0;
+        for (int i = 0; i < 3; i++) {
+            taken += s->lanes[i].taken;
+            for (int64_t r = 0; r < assay_engine_rounds(s->engine); r++)
+                numbers += !isnan(s->lanes[i].samples[r]);
+        }
+        assert_int_equal(numbers, taken);
+        if (after > 150)
+            assert_true(taken > 0);
+        assay_engine_destroy(s->engine);
+        s->engine = NULL;
+    }
+}
+
+/* ---- cold ------------------------------------------------------------------------------------ */
+
+static void test_sets_rotate_through_all_lanes(void **state)
+{
+    struct stage *s = *state;
+    s->n_sets = 7;
+    s->actors[0].call_ns = 50 * US;
+    s->actors[1].call_ns = 90 * US;
+    s->options.rounds = 30;
+    play_well(s, 2);
+    int64_t cursor = 0;
+    bool seen[7] = {0};
+    for (int64_t i = 0; i < s->n_log; i++) {
+        assert_int_equal(s->log[i].first, cursor);
+        seen[cursor] = true;
+        cursor = (cursor + s->log[i].iters) % 7;
+    }
+    assert_int_equal(assay_engine_next_set(s->engine), cursor);
+    for (int i = 0; i < 7; i++)
+        assert_true(seen[i]);
+}
+
+/* ---- disturbances ---------------------------------------------------------------------------- */
+
+static void test_context_switches_count_samples_not_switches(void **state)
+{
+    struct stage *s = *state;
+    s->actors[0].call_ns = 25 * MS;
+    s->options.warmup = 1;
+    s->options.rounds = 30;
+    s->switch_in_run = 4; /* runs 4, 8, …, 32, two of 32 runs being warm-up: 8 samples */
+    play_well(s, 1);
+    assert_int_equal(s->lanes[0].context_switches, 8);
+}
+
+static void test_samples_near_the_floor_are_counted(void **state)
+{
+    struct stage *s = *state;
+    s->actors[0].call_ns = 50 * US; /* samples of 200 us */
+    s->options.warmup = 1;
+    s->options.rounds = 12;
+    s->options.floor_ns = 66 * US;
+    play_well(s, 1);
+    assert_int_equal(s->lanes[0].near_floor, 0);
+    assay_engine_destroy(s->engine);
+    s->options.floor_ns = 67 * US;
+    s->n_log = s->steps = 0;
+    play_well(s, 1);
+    assert_int_equal(s->lanes[0].near_floor, 12);
+}
+
+static void test_the_clock_is_read_each_round_but_not_more_than_needed(void **state)
+{
+    struct stage *s = *state;
+    s->actors[0].call_ns = 25 * MS;
+    s->options.rounds = 10;
+    s->clock_hz = 1e9;
+    s->clock_step = 1e6;
+    play_well(s, 1);
+    for (int i = 0; i < 10; i++)
+        assert_near(assay_engine_clocks(s->engine)[i], 1e9 + (i + 1) * 1e6, 0);
+    assay_engine_destroy(s->engine);
+    s->actors[0] = (struct actor){.call_ns = 50 * US}; /* rounds of 0.3 ms: a reading each 2 ms */
+    s->options.rounds = 70;
+    s->clock_hz = 1e9;
+    s->n_log = s->steps = 0;
+    play_well(s, 1);
+    assert_near(s->clock_hz, 1e9 + 10e6, 1e6);
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+static void test_no_allocation_is_taken_for_granted(void **state)
+{
+    struct stage *s = *state;
+    enum assay_status status = ASSAY_ERR_NOMEM;
+    int64_t nth = 0;
+    while (status != ASSAY_OK) {
+        struct assay_error err = {0};
+        for (int i = 0; i < 3; i++)
+            s->actors[i] = (struct actor){.call_ns = 30 * US};
+        s->options.rounds = 300; /* more than the first reservation */
+        s->n_log = 0;
+        assay_alloc_fail_after(++nth);
+        status = play(s, 3, &err);
+        assay_alloc_fail_after(0);
+        assert_int_equal(err.code, status);
+        if (status != ASSAY_OK)
+            assert_int_equal(status, ASSAY_ERR_NOMEM);
+        assay_engine_destroy(s->engine);
+        s->engine = NULL;
+        assert_true(nth < 100);
+    }
+    assert_int_equal(nth, 2 + 2 * 5 + 1); /* engine, order; three lanes, clocks, scratch, twice */
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_stage, strike_stage)
+    const struct CMUnitTest tests[] = {
+        TEST(test_long_calls_are_reported_as_they_are),
+        TEST(test_short_calls_are_bundled),
+        TEST(test_a_slow_clock_makes_samples_longer),
+        TEST(test_iters_of_every_length),
+        TEST(test_fixed_counts_are_exact),
+        TEST(test_fixed_rounds_ignore_the_budget),
+        TEST(test_constant_durations_stop_at_the_least_rounds),
+        TEST(test_the_budget_ends_what_never_settles),
+        TEST(test_a_thousandfold_slower_lane_rests),
+        TEST(test_a_hopeless_lane_takes_three_samples),
+        TEST(test_a_resting_baseline_holds_nobody_up),
+        TEST(test_every_round_has_every_lane_once_in_any_order),
+        TEST(test_the_order_follows_the_seed),
+        TEST(test_a_lane_that_fails_is_left_out),
+        TEST(test_failing_anywhere_ends_nothing_else),
+        TEST(test_when_all_fail_it_ends),
+        TEST(test_stop_ends_within_the_sample),
+        TEST(test_sets_rotate_through_all_lanes),
+        TEST(test_context_switches_count_samples_not_switches),
+        TEST(test_samples_near_the_floor_are_counted),
+        TEST(test_the_clock_is_read_each_round_but_not_more_than_needed),
+        TEST(test_no_allocation_is_taken_for_granted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
