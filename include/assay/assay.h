@@ -64,13 +64,13 @@ struct assay_result {
 };
 
 /* `options` may be NULL. *out is the caller's to close. ASSAY_ERR_INVALID for a name that is not
- * known (the message names the nearest), ASSAY_UNSUPPORTED for a device that is not here. The first
- * session on a machine may spend a few seconds measuring the machine's ceilings. */
+ * known (the message names the nearest), ASSAY_UNSUPPORTED for a device that is not here. */
 ASSAY_API enum assay_status assay_session_open(const struct assay_session_options *options,
                                                assay_session **out, struct assay_error *err);
 
 /* Measures every implementation of `op` on one problem, verified, and adds their results to the
- * session. Kernels that are wrong or cannot run are results, not errors. */
+ * session. Kernels that are wrong or cannot run are results, not errors. The
+ * first call on a machine spends a few seconds on measuring the machine's ceilings. */
 ASSAY_API enum assay_status assay_session_measure(assay_session *session, const char *op,
                                                   const int64_t *axes, int32_t n_axes,
                                                   struct assay_error *err);

@@ -4,10 +4,9 @@
  * own kernels and a user's are the same struct. A shared object with kernels in it exports one
  * function, assay_plugin (below), and is loaded with `assay bench --plugin FILE.so`.
  *
- * The order of calls, all from one thread:
- *     can_run(problem)  ->  setup(problem, &state)  ->  run(state, work) many times  ->
- * teardown(state) Only `run` is ever timed. Packing weights, choosing a code path and allocating
- * scratch memory belong in `setup`.
+ * The calls come in this order, all from one thread: can_run(problem), setup(problem, &state),
+ * run(state, work) many times, teardown(state). Only `run` is ever timed. Packing weights, choosing a
+ * code path and allocating scratch memory belong in `setup`.
  *
  * C17 and C++17. */
 #ifndef ASSAY_KERNEL_H

@@ -4,6 +4,10 @@ _assay_names() { # asks the program that is being completed
     "${COMP_WORDS[0]}" list "$1" --names 2>/dev/null
 }
 
+_assay_implementations() { # the second column of the kernels
+    "${COMP_WORDS[0]}" list kernels 2>/dev/null | awk '{ print $2 }' | sort -u
+}
+
 # Completes the last part of a comma-separated list.
 _assay_list() {
     local done=
@@ -27,15 +31,16 @@ _assay() {
     fi
     case $prev in
     --dtype) _assay_list "$(_assay_names dtypes)"; return ;;
-    --impl) _assay_list "$(_assay_names implementations)"; return ;;
-    --baseline) COMPREPLY=($(compgen -W "$(_assay_names implementations)" -- "$cur")); return ;;
+    --impl) _assay_list "$(_assay_implementations)"; return ;;
+    --baseline) COMPREPLY=($(compgen -W "$(_assay_implementations)" -- "$cur")); return ;;
     --kernel) _assay_list "all $(_assay_names kernels)"; return ;;
-    --format) COMPREPLY=($(compgen -W "$(_assay_names formats)" -- "$cur")); return ;;
+    -f | --format) COMPREPLY=($(compgen -W "$(_assay_names formats)" -- "$cur")); return ;;
     --device) COMPREPLY=($(compgen -W "$(_assay_names devices)" -- "$cur")); return ;;
-    --cache) _assay_list "hot cold"; return ;;
-    --output | --plugin | --resume) compopt -o default; return ;;
-    --batch | --seq | --dim | --threads | --warmup | --iters | --precision | --budget | --seed | \
-        --timeout | --max-elements) return ;;
+    --cache) COMPREPLY=($(compgen -W "hot cold both" -- "$cur")); return ;;
+    --resume) COMPREPLY=($(compgen -W last -- "$cur")); compopt -o default; return ;;
+    -o | --output | --plugin) compopt -o default; return ;;
+    -t | --batch | --seq | --dim | --threads | --warmup | --iters | --precision | --budget | --seed | \
+        --timeout | --max-elements | --memory-limit) return ;;
     esac
     case $command in
     bench)
@@ -43,12 +48,12 @@ _assay() {
             COMPREPLY=($(compgen -W "--batch --seq --dim --dtype --impl --kernel --cache --threads
                 --warmup --iters --precision --budget --seed --baseline --timeout --output --format
                 --resume --in-process --quiet --verbose --ascii --plugin --max-elements --device
-                --strict-device --help" -- "$cur"))
+                --strict-device --memory-limit --wait --help" -- "$cur"))
         else
             COMPREPLY=($(compgen -W "$(_assay_names ops)" -- "$cur"))
         fi ;;
-    list) COMPREPLY=($(compgen -W "ops kernels implementations dtypes formats devices --names --help" -- "$cur")) ;;
-    info) COMPREPLY=($(compgen -W "--calibrate --help" -- "$cur")) ;;
+    list) COMPREPLY=($(compgen -W "ops kernels devices dtypes formats --names --plugin --help" -- "$cur")) ;;
+    info) COMPREPLY=($(compgen -W "--calibrate --threads --help" -- "$cur")) ;;
     help) COMPREPLY=($(compgen -W "bench list info" -- "$cur")) ;;
     esac
 }

@@ -2,7 +2,11 @@
 # Completion of assay's commands, options, ops and kernels for zsh.
 
 _assay_names() { # what to list; asks the program that is being completed
-    print -r -- "$($assay_program list $1 --names 2>/dev/null)"
+    if [[ $1 == implementations ]]; then # the second column of the kernels
+        $assay_program list kernels 2>/dev/null | awk '{ print $2 }' | sort -u
+    else
+        $assay_program list $1 --names 2>/dev/null
+    fi
 }
 
 _assay_one() { # what to list, how to call it
@@ -23,7 +27,7 @@ _assay_bench() {
         '*--dtype=[element types]:dtype:{_assay_some dtypes dtype}' \
         '*--impl=[implementations]:implementation:{_assay_some implementations implementation}' \
         '*--kernel=[exactly these kernels]:kernel:{_assay_some kernels kernel}' \
-        '--cache=[cache states]:state:_values -s , state hot cold' \
+        '--cache=[cache states]:state:(hot cold both)' \
         '--threads=[how many threads]:number' \
         '--warmup=[how often to warm up]:number' \
         '--iters=[how many samples]:number' \
@@ -34,7 +38,7 @@ _assay_bench() {
         '--timeout=[time for each kernel]:seconds' \
         '--output=[where results go]:file:_files' \
         '--format=[of the results]:format:{_assay_one formats format}' \
-        '--resume=[finish an earlier run]:file:_files' \
+        '--resume=[finish an earlier run]:run:{compadd last; _files}' \
         '--in-process[no worker process]' \
         '--quiet[results only]' \
         '--verbose[more detail]' \
@@ -43,6 +47,8 @@ _assay_bench() {
         '--max-elements=[skip what is larger]:number' \
         '--device=[where to run]:device:{_assay_one devices device}' \
         '--strict-device[fail where the device is missing]' \
+        '--memory-limit=[memory to use]:size' \
+        '--wait[for another run to end]' \
         '--help[all options]' \
         '*:op:{_assay_one ops op}'
 }
@@ -59,8 +65,8 @@ _assay() {
     (( CURRENT-- ))
     case $command in
     bench) _assay_bench ;;
-    list) _values what ops kernels implementations dtypes formats devices --names --help ;;
-    info) _values option --calibrate --help ;;
+    list) _values what ops kernels devices dtypes formats --names --plugin --help ;;
+    info) _values option --calibrate --threads --help ;;
     help) _values command bench list info ;;
     esac
 }

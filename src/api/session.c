@@ -74,6 +74,8 @@ enum assay_status assay_session_open(const struct assay_session_options *options
 {
     /* An older caller's struct is shorter: what it does not know keeps its default. */
     struct assay_session_options known = {0};
+    if (options && options->struct_size < sizeof options->struct_size)
+        return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "the options' struct_size is not set");
     if (options)
         memcpy(&known, options,
                options->struct_size < sizeof known ? options->struct_size : sizeof known);

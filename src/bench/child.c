@@ -170,6 +170,11 @@ int64_t assay_child_beat(const struct assay_child *child)
     return atomic_load(&child->watch->beat);
 }
 
+int64_t assay_child_variant(const struct assay_child *child)
+{
+    return atomic_load(&child->watch->variant);
+}
+
 void assay_child_ask_stop(struct assay_child *child) { atomic_store(&child->watch->stop, 1); }
 
 /* Near the limit when it died, or killed by the system though nobody here did it. */

@@ -38,6 +38,7 @@ bool assay_child_read(struct assay_child *child, int timeout_ms,
                       void (*on_line)(void *user, const char *line, size_t length), void *user);
 
 int64_t assay_child_beat(const struct assay_child *child);
+int64_t assay_child_variant(const struct assay_child *child); /* as in struct assay_watch */
 void assay_child_ask_stop(struct assay_child *child);
 
 /* Ends it by force if need be, and tells how it ended. */

@@ -50,6 +50,8 @@ static struct layout lay_out(const struct assay_problem *problem)
         at += layout.bytes[i];
     }
     layout.stride = round_up(at + GUARD, 64);
+    if (layout.stride < PAGE) /* so that a sane number of sets outgrows any cache */
+        layout.stride = PAGE;
     if (layout.stride >= 16 * PAGE)
         layout.stride = round_up(layout.stride, PAGE);
     return layout;
@@ -65,7 +67,7 @@ size_t assay_operands_bytes(const struct assay_problem *problem, int64_t n_sets)
 
 int64_t assay_operands_cold_sets(const struct assay_problem *problem, size_t cache_bytes)
 {
-    enum { MOST = 1 << 17 }; /* tiny tensors: the bookkeeping of a set must not outweigh it */
+    enum { MOST = 1 << 20 }; /* tiny tensors: the bookkeeping of a set must not outweigh it */
     size_t stride = lay_out(problem).stride;
     int64_t sets = (int64_t)(2 * cache_bytes / stride) + 2;
     return sets > MOST ? MOST : sets;

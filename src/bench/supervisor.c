@@ -11,6 +11,8 @@
 
 /* How long a worker may take to come to rest after it was asked to stop. */
 static const double STOP_GRACE_S = 10;
+/* How long the harness itself may go without a sign of life. */
+static const double HARNESS_TIMEOUT_S = 120;
 
 /* The group being measured, gathered from the worker's events. */
 struct attempt {
@@ -123,6 +125,14 @@ static bool blame(struct supervisor *s, struct assay_job *job, const struct assa
     return known && assay_strings_add(&job->exclude, s->attempt.names[variant][0]) == ASSAY_OK;
 }
 
+/* The time limit is for kernels; the harness's own work (filling, calibrating) gets more. */
+static double patience_s(const struct supervisor *s, const struct assay_job *job)
+{
+    double limit = job->settings.timeout_s;
+    bool own_work = assay_child_variant(&s->child) < 0;
+    return own_work && limit < HARNESS_TIMEOUT_S ? HARNESS_TIMEOUT_S : limit;
+}
+
 /* Reads events until the group is done, the worker dies, hangs, or the user loses patience. */
 static bool await(struct supervisor *s, const struct assay_job *job, bool *timed_out)
 {
@@ -143,7 +153,7 @@ static bool await(struct supervisor *s, const struct assay_job *job, bool *timed
         if (beat != seen) {
             seen = beat;
             since = now;
-        } else if ((double)(now - since) > job->settings.timeout_s * 1e9) {
+        } else if ((double)(now - since) > patience_s(s, job) * 1e9) {
             *timed_out = true;
             return false;
         }
@@ -216,11 +226,23 @@ static enum assay_status run_here(struct supervisor *s, const struct assay_job *
     return status == ASSAY_ERR_INTERRUPTED ? ASSAY_OK : status;
 }
 
+/* Was the group left before its end because the user asked to stop? */
+static bool cut_short(const struct supervisor *s)
+{
+    const struct attempt *a = &s->attempt;
+    if (!s->options->stop || !s->options->stop(s->options->user))
+        return false;
+    return a->n_records == 0 || a->records[0].interrupted;
+}
+
 static enum assay_status deliver(struct supervisor *s, int64_t group, struct assay_error *err)
 {
     struct attempt *a = &s->attempt;
-    for (int64_t i = 0; i < s->n_lost && a->n_records < ASSAY_MAX_VARIANTS; i++)
+    bool cut = cut_short(s);
+    for (int64_t i = 0; i < s->n_lost && a->n_records < ASSAY_MAX_VARIANTS; i++) {
+        s->lost[i].interrupted = cut; /* or the group would count as done with these alone */
         a->records[a->n_records++] = s->lost[i];
+    }
     for (int64_t i = 0; i < a->n_records; i++)
         a->records[i].variant = i;
     s->n_lost = 0;
@@ -259,6 +281,8 @@ static enum assay_status run_group(struct supervisor *s, int64_t index, assay_wo
     assay_job_fini(&job);
     if (status == ASSAY_OK)
         status = deliver(s, index, err);
+    if (status == ASSAY_OK && cut_short(s))
+        status = assay_error_set(err, ASSAY_ERR_INTERRUPTED, NULL, "interrupted");
     return status;
 }
 

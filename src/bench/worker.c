@@ -53,7 +53,8 @@ static enum assay_status load_plugins(assay_worker *worker, const struct assay_s
         if (assay_strings_have(&worker->plugins, plugins->items[i]))
             continue;
         status = assay_kernel_add_plugin(worker->bench.registry, plugins->items[i], err);
-        if (status == ASSAY_OK && assay_strings_add(&worker->plugins, plugins->items[i]) != ASSAY_OK)
+        if (status == ASSAY_OK &&
+            assay_strings_add(&worker->plugins, plugins->items[i]) != ASSAY_OK)
             status = assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
     }
     return status;

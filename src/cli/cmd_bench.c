@@ -38,6 +38,7 @@ struct bench_run {
     assay_journal *journal;
     assay_outputs *outputs;
     struct assay_progress progress;
+    bool begun; /* the outputs have their heads */
     bool *done; /* groups that an earlier part of the run finished */
     int64_t journal_good;
     int lock_fd;
@@ -144,8 +145,20 @@ static int stop(void *user)
     return interrupts > 2 ? 2 : (int)interrupts;
 }
 
+/* The heads of the reports, as late as possible: the first worker may have to measure the ceiling
+ * they tell of. */
+static void begin_outputs(struct bench_run *run)
+{
+    if (run->begun || !run->outputs)
+        return;
+    run->begun = true;
+    load_copy_ceiling(run);
+    assay_outputs_begin(run->outputs, &run->info);
+}
+
 static void report_group(struct bench_run *run, const struct assay_record *records, int64_t n)
 {
+    begin_outputs(run);
     for (int64_t i = 0; i < n; i++)
         run->something_wrong = run->something_wrong || !assay_outcome_is_fine(records[i].outcome);
     assay_progress_clear(&run->progress);
@@ -160,7 +173,7 @@ static enum assay_status measured(void *user, int64_t group, const struct assay_
     if (run->journal)
         status = assay_journal_append(run->journal, group, records, n, err);
     report_group(run, records, n);
-    run->done[group] = true;
+    run->done[group] = !records[0].interrupted;
     assay_progress_done(&run->progress);
     return status;
 }
@@ -177,10 +190,7 @@ static enum assay_status on_head(void *user, const struct assay_run_info *info,
     run->done = assay_calloc((size_t)run->plan.n_groups, sizeof *run->done);
     if (!run->done)
         return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
-    enum assay_status status = assay_outputs_open(run->config, &run->outputs, err);
-    if (status == ASSAY_OK)
-        assay_outputs_begin(run->outputs, &run->info);
-    return status;
+    return assay_outputs_open(run->config, &run->outputs, err);
 }
 
 static void on_group(void *user, int64_t group, const struct assay_record *records, int64_t n)
@@ -210,7 +220,6 @@ static enum assay_status start(struct bench_run *run, int argc, char **argv,
     if (status != ASSAY_OK)
         return status;
     make_run_info(run, argc, argv);
-    load_copy_ceiling(run);
     run->done = assay_calloc((size_t)run->plan.n_groups, sizeof *run->done);
     if (!run->done)
         return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
@@ -223,7 +232,6 @@ static enum assay_status start(struct bench_run *run, int argc, char **argv,
         assay_error_format(&why, text, sizeof text);
         fprintf(stderr, "assay: no journal, so this run cannot be resumed: %s\n", text);
     }
-    assay_outputs_begin(run->outputs, &run->info);
     return ASSAY_OK;
 }
 
@@ -266,6 +274,18 @@ static void say_how_to_resume(const struct bench_run *run)
                 run->info.id);
 }
 
+/* A run that failed before it had anything to tell leaves no files; any other tells what it has. */
+static enum assay_status close_outputs(struct bench_run *run, enum assay_status status,
+                                       struct assay_error *err)
+{
+    if (!run->begun && status != ASSAY_OK && status != ASSAY_ERR_INTERRUPTED) {
+        assay_outputs_cancel(run->outputs);
+        return ASSAY_OK;
+    }
+    begin_outputs(run);
+    return assay_outputs_close(run->outputs, err);
+}
+
 static int measure(struct bench_run *run, int argc, char **argv)
 {
     struct assay_error err = {0}, output_err = {0};
@@ -274,7 +294,7 @@ static int measure(struct bench_run *run, int argc, char **argv)
         status = run->config->resume ? resume(run, &err) : start(run, argc, argv, &err);
     if (status == ASSAY_OK)
         status = supervise(run, &err);
-    enum assay_status written = assay_outputs_close(run->outputs, &output_err);
+    enum assay_status written = close_outputs(run, status, &output_err);
     int code = run->something_wrong ? ASSAY_EXIT_WRONG : ASSAY_EXIT_FINE;
     if (status != ASSAY_OK)
         code = assay_complain(&err);
@@ -286,7 +306,7 @@ static int measure(struct bench_run *run, int argc, char **argv)
                     "assay bench --resume %s --output FILE\n",
                     run->info.id);
     }
-    if (run->done && status != ASSAY_OK)
+    if (run->done && (status == ASSAY_ERR_INTERRUPTED || status == ASSAY_ERR_IO))
         say_how_to_resume(run);
     return code;
 }
@@ -294,10 +314,11 @@ static int measure(struct bench_run *run, int argc, char **argv)
 static void help(struct assay_text *out)
 {
     assay_text_add(
-        out, "assay bench [OP...] [OPTIONS]\n\n"
-             "Measures every implementation of an op on the same work, verified, hot and cold. "
-             "Without an OP:\na tour of half a minute. With an OP and no sizes: the sweep batch "
-             "16:128:x2, seq 256:2048:x2,\ndim 8:512:x2. `assay list ops` shows the ops.\n\n");
+        out,
+        "assay bench [OP...] [OPTIONS]\n\n"
+        "Measures every implementation of an op on the same work, verified, hot and cold. "
+        "Without OP\nand sizes: a tour of half a minute. Sizes not given: batch 16:128:x2, seq "
+        "256:2048:x2, dim\n8:512:x2. Ops not given: layernorm, gelu, silu and the losses.\n\n");
     assay_options_help(&assay_bench_options, out);
     assay_text_add(out, "\nExamples:\n"
                         "  assay bench softmax --batch 8 --seq 512 --dim 1000,1024 --cache cold\n"

@@ -22,7 +22,8 @@ static void help(struct assay_text *out)
     assay_text_add(out,
                    "\n`assay help COMMAND` tells more; `assay --version` the version.\n"
                    "Exit codes: 0 all fine; 1 some variant wrong, impossible, crashed or timed "
-                   "out;\n2 bad usage or configuration; 3 this machine cannot; 130 interrupted.\n");
+                   "out,\nor results that could not be written; 2 bad usage or configuration; 3 "
+                   "this machine cannot; 130 interrupted.\n");
 }
 
 static int run(int argc, char **argv)

@@ -115,7 +115,7 @@ static int list_formats(const struct list_config *config)
         if (config->names)
             puts(format->name);
         else
-            printf("%-14s %s%-8s %s\n", format->name, format->extension ? "." : "",
+            printf("%-14s %c%-8s %s\n", format->name, format->extension ? '.' : ' ',
                    format->extension ? format->extension : "", format->summary);
     }
     return ASSAY_EXIT_FINE;

@@ -147,9 +147,7 @@ enum assay_status assay_outputs_open(const struct assay_bench_config *config, as
     if (status == ASSAY_OK && to_stdout)
         status = add_stdout(outputs, config, err);
     if (status != ASSAY_OK) {
-        for (int64_t i = 0; i < outputs->n; i++)
-            outputs->items[i].error = ECANCELED; /* nothing of it takes its name */
-        assay_outputs_close(outputs, NULL);
+        assay_outputs_cancel(outputs);
         outputs = NULL;
     }
     *out = outputs;
@@ -197,6 +195,13 @@ static enum assay_status close_one(struct output *output, struct assay_error *er
     assay_free(output->path);
     assay_free(output->part);
     return status;
+}
+
+void assay_outputs_cancel(assay_outputs *outputs)
+{
+    for (int64_t i = 0; outputs && i < outputs->n; i++)
+        outputs->items[i].error = ECANCELED;
+    assay_outputs_close(outputs, NULL);
 }
 
 enum assay_status assay_outputs_close(assay_outputs *outputs, struct assay_error *err)

@@ -16,6 +16,9 @@ enum assay_status assay_outputs_open(const struct assay_bench_config *config, as
 void assay_outputs_begin(assay_outputs *outputs, const struct assay_run_info *run);
 void assay_outputs_group(assay_outputs *outputs, const struct assay_record *records, int64_t n);
 
+/* Closes all without a trace: nothing takes its name. NULL is fine, here and below. */
+void assay_outputs_cancel(assay_outputs *outputs);
+
 /* Ends and closes all; the error names the first file that could not be written. */
 enum assay_status assay_outputs_close(assay_outputs *outputs, struct assay_error *err);
 

@@ -15,7 +15,7 @@ void assay_axis_fini(struct assay_axis *axis)
 static enum assay_status malformed(const char *name, const char *text, struct assay_error *err)
 {
     return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
-                           "--%s \"%s\" is not a list of sizes; write 16,32 or 16:128:x2 or "
+                           "--%s \"%.100s\" is not a list of sizes; write 16,32 or 16:128:x2 or "
                            "256:1024:+256",
                            name, text);
 }

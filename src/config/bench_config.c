@@ -29,8 +29,9 @@ static const struct assay_option bench_option_rows[] = {
     {"precision", 0, ASSAY_OPTION_FRACTION, AT(precision), "P",
      "stop when every interval is within ±P (default 1%)", 1e-5, 0.5},
     {"budget", 0, ASSAY_OPTION_DURATION, AT(budget_s), "TIME",
-     "stop after so long for each group and cache state (default 2s)", 1e-3, 86400},
-    {"warmup", 0, ASSAY_OPTION_INT, AT(warmup), "N", "warm up with exactly N calls", 1, 1e9},
+     "stop after so long for each group and cache state (default 2s; tour 0.4s)", 1e-3, 86400},
+    {"warmup", 0, ASSAY_OPTION_INT, AT(warmup), "N",
+     "warm up with N calls, beside those that find a sample's length", 1, 1e9},
     {"iters", 0, ASSAY_OPTION_INT, AT(rounds), "N", "take exactly N samples of each variant", 1,
      1e6},
     {"baseline", 0, ASSAY_OPTION_TEXT, AT(baseline), "IMPL",
@@ -206,7 +207,7 @@ static enum assay_status make_settings(const struct assay_bench_config *c, struc
     return ASSAY_OK;
 }
 
-enum { MAX_OPS = 64, MAX_DTYPES = 8 };
+enum { MAX_OPS = 64, MAX_DTYPES = 8, MAX_GROUPS = 100000 };
 
 /* What the plan is the product of. */
 struct sweep {
@@ -297,6 +298,19 @@ static enum assay_status add_tour(struct assay_plan *plan, const struct sweep *s
     return status;
 }
 
+/* Three axes of a few thousand sizes each are quickly written and never measured. */
+static enum assay_status check_groups(const struct sweep *sweep, struct assay_error *err)
+{
+    double groups = (double)sweep->n_ops * (double)sweep->n_dtypes;
+    for (int i = 0; i < 3; i++)
+        groups *= (double)sweep->axes[i].n;
+    if (groups <= MAX_GROUPS)
+        return ASSAY_OK;
+    return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                           "these lists make %.0f groups; a run takes %d at the most", groups,
+                           MAX_GROUPS);
+}
+
 static enum assay_status make_sweep(const struct assay_bench_config *c, struct sweep *sweep,
                                     struct assay_error *err)
 {
@@ -314,7 +328,7 @@ static enum assay_status make_sweep(const struct assay_bench_config *c, struct s
         status = assay_axis_parse("seq", c->seq ? c->seq : default_seq, &sweep->axes[1], err);
     if (status == ASSAY_OK)
         status = assay_axis_parse("dim", c->dim ? c->dim : default_dim, &sweep->axes[2], err);
-    return status;
+    return status == ASSAY_OK ? check_groups(sweep, err) : status;
 }
 
 enum assay_status assay_bench_plan(const struct assay_bench_config *config, struct assay_plan *out,

@@ -4,7 +4,9 @@
 
 #include "tensor/dtype.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 static assay_json *strings_to_json(const struct assay_strings *strings)
 {
@@ -69,19 +71,23 @@ assay_json *assay_settings_to_json(const struct assay_settings *s)
 static enum assay_status seed_from_json(const assay_json *json, uint64_t *out,
                                         struct assay_error *err)
 {
-    char rest;
-    unsigned long long value;
-    if (sscanf(assay_json_string(json, ""), "%20llu%c", &value, &rest) != 1)
+    const char *text = assay_json_string(json, "");
+    char *end = NULL;
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end || errno)
         return assay_error_set(err, ASSAY_ERR_CORRUPT, NULL, "\"seed\" is not a number in text");
     *out = value;
     return ASSAY_OK;
 }
 
+enum { MOST_THREADS = 4096 };
+
 static enum assay_status check_settings(const struct assay_settings *s, struct assay_error *err)
 {
-    bool sane = s->threads >= 1 && s->threads <= 4096 && (s->hot || s->cold) && s->precision > 0 &&
-                s->precision <= 1 && s->budget_s > 0 && s->timeout_s > 0 && s->warmup >= 0 &&
-                s->rounds >= 0 && s->memory_limit >= 0;
+    bool sane = s->threads >= 1 && (s->hot || s->cold) && s->precision > 0 && s->precision <= 1 &&
+                s->budget_s > 0 && s->timeout_s > 0 && s->warmup >= 0 && s->rounds >= 0 &&
+                s->memory_limit >= 0;
     return sane ? ASSAY_OK
                 : assay_error_set(err, ASSAY_ERR_CORRUPT, NULL, "the settings are out of range");
 }
@@ -89,8 +95,9 @@ static enum assay_status check_settings(const struct assay_settings *s, struct a
 enum assay_status assay_settings_from_json(const assay_json *json, struct assay_settings *out,
                                            struct assay_error *err)
 {
+    int64_t threads = assay_json_int(assay_json_get(json, "threads"), 0);
     *out = (struct assay_settings){
-        .threads = (int32_t)assay_json_int(assay_json_get(json, "threads"), 0),
+        .threads = threads >= 1 && threads <= MOST_THREADS ? (int32_t)threads : 0,
         .hot = assay_json_bool(assay_json_get(json, "hot"), false),
         .cold = assay_json_bool(assay_json_get(json, "cold"), false),
         .precision = assay_json_double(assay_json_get(json, "precision"), 0),

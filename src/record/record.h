@@ -48,7 +48,7 @@ struct assay_measurement {
     double efficiency; /* ceiling_ns / median */
 
     int64_t context_switches; /* samples disturbed by an involuntary one */
-    int64_t clock_changes;    /* rounds at a clock 2 % or more off the median */
+    int64_t clock_changes;    /* rounds at a clock more than 2 % off the median */
     int64_t near_floor;       /* samples shorter than three times the floor */
     double clock_hz;          /* median over the rounds; 0 where it cannot be read */
 };
@@ -80,7 +80,7 @@ struct assay_record {
     char baseline[32]; /* the implementation the ratios refer to; empty if none */
 
     double bytes_read, bytes_written, flops; /* the least one call costs */
-    double memory_bytes; /* operands of one call, and the kernel's scratch if known */
+    double memory_bytes; /* operands of one call */
     double setup_ns;
     double floor_ns; /* the least this harness can see */
     struct assay_measurement states[ASSAY_CACHE_STATES];

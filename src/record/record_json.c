@@ -63,7 +63,7 @@ static const struct field ratio_fields[] = {
 #define T struct assay_measurement
 static const struct field measurement_fields[] = {
     {"n",                INT64, ESSENTIAL, MEMBER(T, time.n)},
-    {"iters",            INT64, ESSENTIAL, MEMBER(T, iters)},
+    {"calls_per_sample", INT64, ESSENTIAL, MEMBER(T, iters)},
     {"median_ns",        REAL,  ESSENTIAL, MEMBER(T, time.median)},
     {"median_ci_ns",     RANGE, ESSENTIAL, MEMBER(T, time.median_ci)},
     {"median_ci_frac",   REAL,  ESSENTIAL, MEMBER(T, time.median_ci_frac)},

@@ -1,4 +1,4 @@
-/* comprehensive.c: the JSON array of seed 002's comprehensive benchmark, so that scripts made for
+/* comprehensive.c: the JSON array of the comprehensive benchmark, so that scripts made for
  * it go on working: one object for each variant that is right and was timed, with the ten members
  * below and nothing else. Times are medians, hot where that was measured, else cold; 1 MB is 10^6
  * bytes; gpu_efficiency is the percentage of this device's measured ceiling, null where none is
@@ -77,7 +77,7 @@ static void comprehensive_end(void *state)
 const struct assay_report_format assay_report_comprehensive = {
     .name = "comprehensive",
     .extension = NULL, /* .json means the format of that name */
-    .summary = "the JSON array of the comprehensive benchmark (seed 002)",
+    .summary = "the JSON array of the comprehensive op benchmark: time_ms, memory_mb, …",
     .state_bytes = sizeof(struct state),
     .begin = comprehensive_begin,
     .group = comprehensive_group,

@@ -7,14 +7,12 @@
  *   axes              "batch=32 seq=512 dim=768"
  *   threads seed status reason interrupted baseline is_baseline
  *   cache             hot or cold; empty in a row without figures
- *   n iters median_ns median_lo_ns median_hi_ns (95 %) precise mean_ns std_ns (population)
- *   min_ns max_ns q1_ns q3_ns p5_ns p95_ns p99_ns outliers
- *   speedup           over the baseline, > 1 is faster; speedup_lo speedup_hi (95 %) significant
- *   smallest_visible  the least |speedup - 1| this run could have told from 0
- *   fastest bytes_per_s flops_per_s ceiling_ns bound efficiency
- *   context_switches clock_changes near_floor clock_hz
- *   bytes_read bytes_written flops memory_bytes setup_ns floor_ns
- *   verified compared of mismatches max_abs max_rel rms sqnr_db */
+ *   n calls_per_sample median_ns median_lo_ns median_hi_ns (95 %) precise mean_ns std_ns
+ * (population) min_ns max_ns q1_ns q3_ns p5_ns p95_ns p99_ns outliers speedup           over the
+ * baseline, > 1 is faster; speedup_lo speedup_hi (95 %) significant smallest_visible  the least
+ * |speedup - 1| this run could have told from 0 fastest bytes_per_s flops_per_s ceiling_ns bound
+ * efficiency context_switches clock_changes near_floor clock_hz bytes_read bytes_written flops
+ * memory_bytes setup_ns floor_ns verified compared of mismatches max_abs max_rel rms sqnr_db */
 #include "report/report_sink.h"
 #include "tensor/dtype.h"
 
@@ -59,7 +57,7 @@ static const struct column column_table[] = {
     R("is_baseline", FLAG, is_baseline),
     M("cache", CACHE, measured),
     M("n", INT64, time.n),
-    M("iters", INT64, iters),
+    M("calls_per_sample", INT64, iters),
     M("median_ns", REAL, time.median),
     M("median_lo_ns", REAL, time.median_ci.lo),
     M("median_hi_ns", REAL, time.median_ci.hi),

@@ -153,7 +153,9 @@ static void md_end(void *state)
 {
     struct state *s = state;
     assay_sink_put(&s->sink, "\nBold: none is significantly faster in its group.");
-    assay_sink_put(&s->sink, " !: precision not reached. ~: over 5% of samples disturbed.\n");
+    assay_sink_put(
+        &s->sink,
+        " !: interval wider than the precision asked for. ~: over 5% of samples disturbed.\n");
 }
 
 const struct assay_report_format assay_report_md = {

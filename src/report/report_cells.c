@@ -126,11 +126,14 @@ static struct assay_cell with_margin(struct assay_cell cell, double margin, int 
     return cell;
 }
 
+/* "same" only where a difference of some size would have been seen; else the run cannot tell. */
 static struct assay_cell same_as_baseline(const struct assay_ratio *ratio, int room)
 {
     struct assay_cell cell = {"same"};
     double percent = 100 * ratio->smallest_visible;
-    if (room >= 16 && percent > 0 && percent < 99.5) /* "same within 0.8%" */
+    if (!(percent <= 10))
+        return (struct assay_cell){"unclear"};
+    if (room >= 16 && percent > 0) /* "same within 0.8%" */
         snprintf(cell.text, sizeof cell.text, "same within %.1f%%", percent);
     return cell;
 }

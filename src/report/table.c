@@ -428,7 +428,7 @@ static void write_legend(struct table *t)
     if (t->saw_times && t->layout.widths[SPREAD])
         assay_flow_item(&flow, "± 95%% interval of the median");
     if (t->saw_imprecise)
-        assay_flow_item(&flow, "! precision not reached within the budget");
+        assay_flow_item(&flow, "! interval wider than the precision asked for");
     if (t->saw_disturbed)
         assay_flow_item(&flow, "~ over 5%% of samples disturbed");
     if (t->saw_flops && t->layout.widths[RATE])

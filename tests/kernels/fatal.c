@@ -9,7 +9,7 @@
 static enum assay_status run_segfault(void *state, const struct assay_work *work)
 {
     (void)state, (void)work;
-    int *volatile nowhere = NULL;
+    volatile int *volatile nowhere = NULL;
     *nowhere = 1;
     return ASSAY_OK;
 }

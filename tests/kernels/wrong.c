@@ -70,7 +70,8 @@ WRONG(off_by_one, relu(in, out, n);
       if (n > 1) memmove(out, out + 1, (size_t)(n - 1) * sizeof *out);)
 WRONG(first_call_only, if (w->calls == 1) relu(in, out, n);)
 WRONG(late_wrong, relu(in, out, n); if (w->calls > 3) out[0] = -1;)
-WRONG(prints, relu(in, out, n); puts("garbage on standard output"); fflush(stdout);)
+WRONG(prints, relu(in, out, n); if (w->calls == 1) puts("garbage on standard output");
+      fflush(stdout);)
 
 static enum assay_status run_fails(void *state, const struct assay_work *work)
 {

@@ -209,6 +209,20 @@ static void test_any_changed_bit_of_an_input_is_seen(void **state)
     strip_bed(&bed);
 }
 
+static void test_a_repaired_set_is_as_good_as_new(void **state)
+{
+    (void)state;
+    struct bed bed = make_bed("add", ASSAY_DTYPE_F32, 3, 5, 7, 2);
+    memset(output(&bed, 1), 0, output_bytes(&bed));
+    memset(input(&bed, 1, 0) - 9, 1, 500);
+    memset(output(&bed, 1) + output_bytes(&bed), 1, 64);
+    assert_int_equal(assay_operands_check(bed.operands, 1, NULL), ASSAY_ERR_CORRUPT);
+    assay_operands_repair(bed.operands, 1);
+    assert_int_equal(assay_operands_check(bed.operands, 1, NULL), ASSAY_OK);
+    assert_memory_equal(input(&bed, 1, 0), input(&bed, 0, 0), 105 * sizeof(float));
+    strip_bed(&bed);
+}
+
 static void test_all_sets_are_checked_but_not_for_poison(void **state)
 {
     (void)state;
@@ -299,6 +313,7 @@ int main(void)
         cmocka_unit_test(test_every_byte_around_the_output_is_guarded),
         cmocka_unit_test(test_the_message_says_which_side),
         cmocka_unit_test(test_any_changed_bit_of_an_input_is_seen),
+        cmocka_unit_test(test_a_repaired_set_is_as_good_as_new),
         cmocka_unit_test(test_all_sets_are_checked_but_not_for_poison),
         cmocka_unit_test(test_large_tensors_are_guarded_too),
         cmocka_unit_test(test_cold_sets_exceed_twice_the_cache),

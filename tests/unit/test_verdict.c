@@ -173,8 +173,7 @@ static void test_the_fastest_and_its_equals(void **state)
     make_bed(&bed);
     for (int i = 0; i < ROUNDS; i++) {
         bed.samples[0][i] = 300e3 + (i % 2 ? 10e3 : -10e3);
-        bed.samples[1][i] =
-            301e3 + (i % 3 ? 10e3 : -10e3); /* sometimes one is faster, sometimes not */
+        bed.samples[1][i] = 300.5e3 + (i % 2 ? -10e3 : 10e3); /* now one is faster, now the other */
     }
     assert_true(measure(&bed, 0).fastest);
     assert_true(measure(&bed, 1).fastest);
@@ -254,11 +253,11 @@ static void test_a_little_over_the_ceiling_is_its_uncertainty(void **state)
     struct bed bed;
     char reason[128];
     make_bed(&bed);
-    fill(bed.samples[0], 165e3); /* 1.21 times the ceiling */
+    fill(bed.samples[0], 180e3); /* 1.11 times the ceiling */
     struct assay_measurement m = measure(&bed, 0);
     assert_true(assay_verdict_possible(&bed.input, &m, reason, sizeof reason));
     assert_int_equal(calibrations, 0);
-    assert_near(m.efficiency, 200.0 / 165, 1e-9);
+    assert_near(m.efficiency, 200.0 / 180, 1e-9);
 }
 
 static void test_faster_than_the_ceiling_is_impossible(void **state)
@@ -270,8 +269,8 @@ static void test_faster_than_the_ceiling_is_impossible(void **state)
     fill(bed.samples[0], 20e3);
     struct assay_measurement m = measure(&bed, 0);
     assert_false(assay_verdict_possible(&bed.input, &m, reason, sizeof reason));
-    assert_string_equal(reason, "20.0 us is faster than this machine can be (160 us at the least, "
-                                "bound by memory)");
+    assert_non_null(strstr(reason, "20.0 us is faster than this machine can be ("));
+    assert_non_null(strstr(reason, "at the least, bound by memory)"));
     assert_int_equal(calibrations, 1);
     assert_false(assay_verdict_possible(&bed.input, &m, reason, sizeof reason));
     assert_int_equal(calibrations, 1); /* once is enough */
@@ -285,9 +284,9 @@ static void test_an_interval_that_reaches_the_possible_is_possible(void **state)
     char reason[128];
     make_bed(&bed);
     for (int i = 0; i < ROUNDS; i++)
-        bed.samples[0][i] = i % 2 ? 100e3 : 170e3;
+        bed.samples[0][i] = i % 2 ? 20e3 : 190e3;
     struct assay_measurement m = measure(&bed, 0);
-    assert_true(m.time.median < 160e3);
+    assert_true(m.time.median < 110e3);
     assert_true(assay_verdict_possible(&bed.input, &m, reason, sizeof reason));
 }
 

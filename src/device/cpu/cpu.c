@@ -23,23 +23,49 @@ static enum assay_status probe(struct assay_error *why)
     return ASSAY_OK;
 }
 
-/* Gives each OpenMP thread a core of its own, out of those this process may use. Threads that
+/* Is this the first of the hardware threads that share a core? True where the system does not say.
+ */
+static bool first_of_its_core(int cpu)
+{
+    char path[96];
+    int first = cpu;
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu);
+    FILE *file = fopen(path, "re");
+    if (file) {
+        if (fscanf(file, "%d", &first) != 1)
+            first = cpu;
+        fclose(file);
+    }
+    return first == cpu;
+}
+
+/* The CPUs threads are put on, in this order: a core each, and only then a core's other threads. */
+static int32_t seats(int *cpus, int32_t most)
+{
+    cpu_set_t allowed;
+    int32_t n = 0;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0)
+        return 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (int cpu = 0; cpu < CPU_SETSIZE && n < most; cpu++)
+            if (CPU_ISSET(cpu, &allowed) && first_of_its_core(cpu) == (pass == 0))
+                cpus[n++] = cpu;
+    return n;
+}
+
+/* Gives each OpenMP thread a seat of its own, out of those this process may use. Threads that
  * wander cost more than anything this program is out to measure. */
 static void pin_threads(int32_t threads)
 {
-    cpu_set_t allowed;
-    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) < threads)
+    int cpus[CPU_SETSIZE];
+    if (seats(cpus, CPU_SETSIZE) < threads)
         return;
 #pragma omp parallel num_threads(threads)
     {
-        int seat = omp_get_thread_num();
-        for (int cpu = 0, seen = 0; cpu < CPU_SETSIZE; cpu++)
-            if (CPU_ISSET(cpu, &allowed) && seen++ == seat) {
-                cpu_set_t own;
-                CPU_ZERO(&own);
-                CPU_SET(cpu, &own);
-                sched_setaffinity(0, sizeof own, &own);
-            }
+        cpu_set_t own;
+        CPU_ZERO(&own);
+        CPU_SET(cpus[omp_get_thread_num()], &own);
+        sched_setaffinity(0, sizeof own, &own);
     }
 }
 
@@ -49,12 +75,13 @@ static enum assay_status open_cpu(int32_t index, int32_t threads, assay_device *
     if (index != 0)
         return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
                                "there is only one cpu: write \"cpu\"");
+    int32_t cores = assay_cpu_info()->cores; /* asked before pinning narrows the answer */
     struct assay_device *device = assay_calloc(1, sizeof *device);
     if (!device)
         return assay_error_set(err, ASSAY_ERR_NOMEM, "cpu", "out of memory");
     device->driver = &assay_device_cpu;
-    device->threads = threads < 1 ? assay_cpu_info()->cores : threads;
-    omp_set_dynamic(0);
+    device->threads = threads < 1 ? cores : threads;
+    omp_set_dynamic(0); /* as many threads as asked for, always */
     omp_set_num_threads(device->threads);
     pin_threads(device->threads);
     *out = device;

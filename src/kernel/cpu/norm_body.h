@@ -23,12 +23,17 @@
 
 /* Short rows go NORM_ROWS at a time: one load of gamma and beta serves them all, and the wait for
  * one row's mean and root overlaps the others'. NORM_BYTES is the longest row for which so many fit
- * in half of a 48 KiB L1 cache and leave room for gamma and beta. */
-enum { NORM_ROWS = 4, NORM_BYTES = 6144 };
+ * in half of a 48 KiB L1 cache and leave room for gamma and beta. With gelu there are too few
+ * registers for more than two. */
+enum { NORM_ROWS = NORM_GELU ? 2 : 4, NORM_BYTES = 6144 };
 
 /* Longer rows are summed in floats over NORM_BLOCK elements, in double from there on. */
 enum { NORM_PAIRS = 2, NORM_STEP = NORM_PAIRS * 2 * VEC_LANES, NORM_BLOCK = 4096 };
 
+/* How far ahead, in bytes, one row's loop asks for memory. The loops over several rows ask for the
+ * next ones, half of it while summing and half while storing, or all of it during gelu's
+ * arithmetic.
+ */
 enum { NORM_AHEAD = 4096 };
 
 struct norm_sums {
@@ -111,7 +116,7 @@ VEC_INLINE void norm_sums_rows(enum native_kind kind, const void *x, int64_t at,
     for (; i + 2 * VEC_LANES <= n; i += 2 * VEC_LANES)
         for (int r = 0; r < NORM_ROWS; r++) {
             int64_t j = at + r * n + i;
-            if (r < NORM_ROWS / 2)
+            if (!NORM_GELU && r < NORM_ROWS / 2)
                 vec_prefetch_pair(kind, x, j, ahead);
             struct vec_pair p = vec_load_pair(kind, x, j);
             norm_add(p.a, &sum[r][0], &sum_sq[r][0]);
@@ -240,7 +245,7 @@ VEC_INLINE void norm_apply_rows(enum native_kind kind, bool stream, bool shifted
                         beta = vec_load_pair(kind, t.beta, i);
         for (int r = 0; r < NORM_ROWS; r++) {
             int64_t j = at + r * dim + i;
-            if (r >= NORM_ROWS / 2)
+            if (NORM_GELU || r >= NORM_ROWS / 2)
                 vec_prefetch_pair(kind, t.x, j, ahead);
             struct vec_pair x = vec_load_pair(kind, t.x, j);
             x = norm_apply_pair(&row[r], shifted, x, gamma, beta);

@@ -29,13 +29,20 @@ VEC_INLINE float rowexp_max(enum native_kind kind, const void *x, int64_t at, in
     return vec_greatest(vec_max(vec_max(max[0], max[1]), vec_max(max[2], max[3])));
 }
 
+VEC_INLINE struct vec_pair rowexp_pair(enum native_kind kind, const void *x, int64_t at, vec minus)
+{
+    struct vec_pair p = vec_load_pair(kind, x, at);
+    return (struct vec_pair){vec_exp_nonpositive(vec_sub(p.a, minus)),
+                             vec_exp_nonpositive(vec_sub(p.b, minus))};
+}
+
 /* e[i] = exp(x[at + i] - max) for i in [from, to), in parts of a vector; adds them to *sum. */
 VEC_INLINE void rowexp_parts(enum native_kind kind, const void *x, int64_t at, int64_t from,
                              int64_t to, vec minus, float *e, vec *sum)
 {
     for (int64_t i = from; i < to; i += VEC_LANES) {
         int64_t n = to - i < VEC_LANES ? to - i : VEC_LANES;
-        vec y = vec_exp(vec_sub(vec_load_part(kind, x, at + i, n), minus));
+        vec y = vec_exp_nonpositive(vec_sub(vec_load_part(kind, x, at + i, n), minus));
         *sum = vec_add(*sum, vec_first(y, n, vec_set(0.0f)));
         if (e)
             vec_store_part(NATIVE_F32, e, i, y, n);
@@ -57,9 +64,7 @@ VEC_INLINE float rowexp_sum(enum native_kind kind, const void *x, int64_t at, in
         for (int k = 0; k < ROWEXP_PAIRS; k++) {
             int64_t j = i + k * 2 * VEC_LANES;
             vec_prefetch_pair(kind, x, at + j, ahead);
-            struct vec_pair p = vec_load_pair(kind, x, at + j);
-            p.a = vec_exp(vec_sub(p.a, minus));
-            p.b = vec_exp(vec_sub(p.b, minus));
+            struct vec_pair p = rowexp_pair(kind, x, at + j, minus);
             sum[2 * k] = vec_add(sum[2 * k], p.a);
             sum[2 * k + 1] = vec_add(sum[2 * k + 1], p.b);
             if (e)

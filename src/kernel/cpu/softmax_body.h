@@ -11,7 +11,8 @@
 
 #include "kernel/cpu/rowexp.h"
 
-enum { SOFTMAX_ROW = 8192 };
+/* Rows up to SOFTMAX_FUSED elements may go two at a time: both buffers stay in the L1 cache. */
+enum { SOFTMAX_ROW = 8192, SOFTMAX_FUSED = 2048 };
 
 VEC_INLINE void softmax_scale_parts(enum native_kind kind, void *out, int64_t at, const float *e,
                                     int64_t from, int64_t to, vec scale)
@@ -41,6 +42,49 @@ VEC_INLINE void softmax_scale(enum native_kind kind, bool stream, void *out, int
     softmax_scale_parts(kind, out, at, e, i, n, by);
 }
 
+/* The middle and the end of two neighbouring rows in one loop: exp(x - max) of the row at `at`,
+ * with its sum, and the answers of the row before it. So the stores, which wait for memory, go on
+ * during the arithmetic. Rows begin on cache lines. */
+VEC_INLINE float softmax_two_rows(enum native_kind kind, const void *x, void *out, int64_t at,
+                                  int64_t dim, float max, float *e, const float *before,
+                                  float scale_before)
+{
+    vec minus = vec_set(max), by = vec_set(scale_before), sum[2 * ROWEXP_PAIRS];
+    for (int k = 0; k < 2 * ROWEXP_PAIRS; k++)
+        sum[k] = vec_set(0.0f);
+    int64_t i = 0, ahead = dim * (kind == NATIVE_F32 ? 4 : 2);
+    for (; i + ROWEXP_STEP <= dim; i += ROWEXP_STEP)
+        for (int k = 0; k < ROWEXP_PAIRS; k++) {
+            int64_t j = i + k * 2 * VEC_LANES;
+            vec_prefetch_pair(kind, x, at + j, ahead);
+            struct vec_pair q = vec_load_pair(NATIVE_F32, before, j);
+            q = (struct vec_pair){vec_mul(q.a, by), vec_mul(q.b, by)};
+            vec_store_pair(kind, true, out, at - dim + j, q);
+            struct vec_pair p = rowexp_pair(kind, x, at + j, minus);
+            sum[2 * k] = vec_add(sum[2 * k], p.a);
+            sum[2 * k + 1] = vec_add(sum[2 * k + 1], p.b);
+            vec_store_pair(NATIVE_F32, false, e, j, p);
+        }
+    softmax_scale_parts(kind, out, at - dim, before, i, dim, by);
+    rowexp_parts(kind, x, at, i, dim, minus, e, &sum[0]);
+    return vec_sum(vec_add(vec_add(sum[0], sum[1]), vec_add(sum[2], sum[3])));
+}
+
+VEC_INLINE void softmax_streamed_rows(enum native_kind kind, const void *x, void *out,
+                                      int64_t begin, int64_t end, int64_t dim)
+{
+    _Alignas(64) float buffer[2][SOFTMAX_FUSED];
+    float sum = 0;
+    for (int64_t r = begin; r < end; r++) {
+        float *e = buffer[r & 1], *before = buffer[~r & 1], max = rowexp_max(kind, x, r * dim, dim);
+        if (r == begin)
+            sum = rowexp_sum(kind, x, r * dim, 0, dim, max, e);
+        else
+            sum = softmax_two_rows(kind, x, out, r * dim, dim, max, e, before, 1 / sum);
+    }
+    softmax_scale(kind, true, out, (end - 1) * dim, buffer[(end - 1) & 1], 0, dim, 1 / sum);
+}
+
 VEC_INLINE void softmax_long_row(enum native_kind kind, bool stream, const void *x, void *out,
                                  int64_t at, int64_t dim, float *buffer)
 {
@@ -60,6 +104,10 @@ VEC_INLINE double softmax(enum native_kind kind, bool stream, const struct nativ
     const void *x = args->in[0];
     void *out = args->out[0];
     _Alignas(64) float buffer[SOFTMAX_ROW + 16];
+    if (stream && job->dim <= SOFTMAX_FUSED && native_head(kind, job->dim, 64) == 0) {
+        softmax_streamed_rows(kind, x, out, begin, end, job->dim);
+        begin = end;
+    }
     for (int64_t r = begin; r < end; r++) {
         int64_t at = r * job->dim;
         if (job->dim > SOFTMAX_ROW) {

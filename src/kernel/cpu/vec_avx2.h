@@ -52,6 +52,12 @@ VEC_INLINE vec vec_ldexp(vec a, vec n)
     return _mm256_mul_ps(a, vec_power_of_two(_mm256_sub_epi32(k, half)));
 }
 
+/* The product is not rounded; ln 2 is 1.9e-9 off as a float, and n up to 152. */
+VEC_INLINE vec vec_minus_ln2(vec x, vec n, float sign)
+{
+    return vec_fnma(n, vec_set(sign * 0x1.62e43p-1f), x);
+}
+
 VEC_INLINE float vec_sum(vec a)
 {
     __m128 b = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));

@@ -41,6 +41,12 @@ VEC_INLINE vec vec_first(vec a, int64_t n, vec rest)
 
 VEC_INLINE vec vec_ldexp(vec a, vec n) { return _mm512_scalef_ps(a, n); }
 
+/* The product is not rounded; ln 2 is 1.9e-9 off as a float, and n up to 152. */
+VEC_INLINE vec vec_minus_ln2(vec x, vec n, float sign)
+{
+    return vec_fnma(n, vec_set(sign * 0x1.62e43p-1f), x);
+}
+
 VEC_INLINE float vec_sum(vec a) { return _mm512_reduce_add_ps(a); }
 VEC_INLINE float vec_greatest(vec a) { return _mm512_reduce_max_ps(a); }
 

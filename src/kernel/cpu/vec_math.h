@@ -6,22 +6,19 @@
 #ifndef ASSAY_KERNEL_CPU_VEC_MATH_H
 #define ASSAY_KERNEL_CPU_VEC_MATH_H
 
-/* exp(sign * x) for sign = 1 or -1, a constant.
+/* exp(sign * x) for sign = 1 or -1, a constant, and sign * x from -105 to 89.
  *
  * sign * x = n ln 2 + sign * r, |r| <= ln 2 / 2. n comes from adding and taking away 1.5 * 2^23,
- * which leaves no bits for a fraction. ln 2 is split in two: its first 15 bits times n, 8 bits, is
- * exact. exp on that interval is 1 + r + r^2 P(r), P of degree 3 with a relative error of 1.05e-7;
- * with the roundings, within 2 ulp.
- * Below -105 the answer is 0 and above 89 infinity, so x can be held there, where n is small. The
- * order of the operands of max and min lets NaN through. */
-VEC_INLINE vec vec_exp_signed(vec x, float sign)
+ * which leaves no bits for a fraction; vec_minus_ln2 gives r. exp on that interval is 1 + r + r^2
+ * P(r), P of degree 3 with a relative error of 1.05e-7, so with the roundings within 2 ulp (4 at
+ * the ends of the range, where n is large).
+ * At -105 the answer is 0 and at 89 infinity, so that x can be held to this range; the order of the
+ * operands of max and min below lets NaN through. */
+VEC_INLINE vec vec_exp_core(vec x, float sign)
 {
-    x = vec_max(vec_set(sign > 0 ? -105.0f : -89.0f), x);
-    x = vec_min(vec_set(sign > 0 ? 89.0f : 105.0f), x);
     vec shift = vec_set(0x1.8p23f);
     vec n = vec_sub(vec_fma(x, vec_set(sign * 0x1.715476p0f), shift), shift);
-    vec r = vec_fnma(n, vec_set(sign * 0x1.62e4p-1f), x);
-    r = vec_fnma(n, vec_set(sign * 0x1.7f7d1cp-20f), r);
+    vec r = vec_minus_ln2(x, n, sign);
     vec p = vec_fma(vec_set(sign * 0.0083124768f), r, vec_set(0.0418903269f));
     p = vec_fma(p, r, vec_set(sign * 0.166671157f));
     p = vec_fma(p, r, vec_set(0.499992311f));
@@ -30,7 +27,14 @@ VEC_INLINE vec vec_exp_signed(vec x, float sign)
     return vec_ldexp(p, n);
 }
 
-VEC_INLINE vec vec_exp(vec x) { return vec_exp_signed(x, 1); }
+/* exp(-x) */
+VEC_INLINE vec vec_exp_minus(vec x)
+{
+    return vec_exp_core(vec_min(vec_set(105.0f), vec_max(vec_set(-89.0f), x)), -1);
+}
+
+/* exp(x) for x <= 0 or NaN */
+VEC_INLINE vec vec_exp_nonpositive(vec x) { return vec_exp_core(vec_max(vec_set(-105.0f), x), 1); }
 
 /* The normal distribution function Phi(x) = (1 + erf(x / sqrt 2)) / 2.
  *
@@ -46,9 +50,15 @@ VEC_INLINE vec vec_normal_cdf(vec x)
                                 0.00129784795f, -0.00129964994f, 0.000447545841f};
     vec held = vec_min(vec_set(5.5f), vec_max(vec_set(-5.5f), x));
     vec t = vec_fma(vec_mul(held, held), vec_set(1 / 15.125f), vec_set(-1.0f));
-    vec p = vec_set(c[14]);
-    for (int i = 13; i >= 0; i--)
-        p = vec_fma(p, t, vec_set(c[i]));
+    /* Even and odd powers apart: two chains of half the length, because the CPU's queue of waiting
+     * instructions holds only a few vectors' worth of one long chain. */
+    vec u = vec_mul(t, t), p = vec_set(c[14]), q = vec_set(c[13]);
+    for (int i = 12; i >= 2; i -= 2) {
+        p = vec_fma(p, u, vec_set(c[i]));
+        q = vec_fma(q, u, vec_set(c[i - 1]));
+    }
+    p = vec_fma(p, u, vec_set(c[0]));
+    p = vec_fma(q, t, p);
     p = vec_fma(held, p, vec_set(0.5f));
     return vec_select(vec_less(x, vec_set(-5.5f)), vec_set(0.0f), p);
 }
@@ -66,19 +76,19 @@ VEC_INLINE vec elt_gelu_tanh(vec x, vec y, vec param)
 {
     (void)y, (void)param;
     vec w = vec_fma(vec_mul(x, x), vec_set(0.0713548163f), vec_set(1.59576912f));
-    return vec_div(x, vec_add(vec_set(1.0f), vec_exp_signed(vec_mul(x, w), -1)));
+    return vec_div(x, vec_add(vec_set(1.0f), vec_exp_minus(vec_mul(x, w))));
 }
 
 VEC_INLINE vec elt_silu(vec x, vec y, vec param)
 {
     (void)y, (void)param;
-    return vec_div(x, vec_add(vec_set(1.0f), vec_exp_signed(x, -1)));
+    return vec_div(x, vec_add(vec_set(1.0f), vec_exp_minus(x)));
 }
 
 VEC_INLINE vec elt_sigmoid(vec x, vec y, vec param)
 {
     (void)y, (void)param;
-    return vec_div(vec_set(1.0f), vec_add(vec_set(1.0f), vec_exp_signed(x, -1)));
+    return vec_div(vec_set(1.0f), vec_add(vec_set(1.0f), vec_exp_minus(x)));
 }
 
 VEC_INLINE vec elt_relu(vec x, vec y, vec param)

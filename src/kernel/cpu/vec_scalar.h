@@ -51,6 +51,13 @@ VEC_INLINE vec vec_ldexp(vec a, vec n)
            assay_f32_from_bits((k - half + 127) << 23);
 }
 
+/* x - sign * n * ln 2 for an integral n, as exactly as |x| < 110 needs it. Without fma ln 2 is
+ * split: its first 15 bits times n, 8 bits, is exact. */
+VEC_INLINE vec vec_minus_ln2(vec x, vec n, float sign)
+{
+    return x - n * (sign * 0x1.62e4p-1f) - n * (sign * 0x1.7f7d1cp-20f);
+}
+
 VEC_INLINE float vec_sum(vec a) { return a; }      /* of all lanes */
 VEC_INLINE float vec_greatest(vec a) { return a; } /* of all lanes, none of them NaN */
 

@@ -1,0 +1,54 @@
+# The help screens and the version.
+. "$(dirname "$0")/lib.sh"
+
+say "called with nothing, assay introduces itself"
+expect_exit 0 "$ASSAY"
+expect_out '^assay [0-9]+\.[0-9]+'
+expect_out 'assay bench '
+expect_out '^Exit codes: 0 all fine'
+expect_err_lines 0
+cp "$work/out" "$work/introduction"
+
+say "help, --help and -h are the same"
+for word in help --help -h; do
+    expect_exit 0 "$ASSAY" $word
+    cmp -s "$work/out" "$work/introduction" || fail "assay $word says something else"
+done
+
+say "every command of the introduction has its own help, in both ways"
+commands=$(sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p' "$work/introduction")
+[ "$(echo "$commands" | wc -w)" -ge 4 ] || fail "commands: $commands"
+for command in $commands; do
+    expect_exit 0 "$ASSAY" help "$command"
+    expect_out "assay"
+    cp "$work/out" "$work/long"
+    [ "$command" = help ] && continue
+    expect_exit 0 "$ASSAY" "$command" --help
+    cmp -s "$work/out" "$work/long" || fail "assay $command --help differs from assay help $command"
+done
+
+say "the options of bench, each within 100 columns"
+expect_exit 0 "$ASSAY" bench -h
+for option in batch seq dim dtype impl kernel cache threads precision budget warmup iters baseline \
+    seed timeout max-elements memory-limit output format resume plugin device strict-device \
+    in-process wait quiet verbose ascii help; do
+    expect_out "^ .*--$option( |$)"
+done
+expect_no_out '.{101}'
+
+say "the version"
+expect_exit 0 "$ASSAY" --version
+expect_out '^assay [0-9]+\.[0-9]+\.[0-9]+$'
+expect_out_lines 1
+expect_exit 0 "$ASSAY" -V
+expect_out_lines 1
+
+say "unknown commands have a nearest"
+expect_usage 'unknown command "bensh"; did you mean "bench"\?' "$ASSAY" bensh
+expect_usage 'unknown command "bensh"; did you mean "bench"\?' "$ASSAY" help bensh
+expect_usage 'unknown command "qqqqq"; `assay help` shows them all' "$ASSAY" qqqqq
+expect_usage 'unknown command "--bench"' "$ASSAY" --bench
+
+say "a worker is not for people"
+expect_usage 'a worker is started by assay itself' "$ASSAY" --worker
+expect_usage 'a worker is started by assay itself' "$ASSAY" --worker 1 2 x 4

@@ -1,0 +1,88 @@
+# Ctrl-C: what is finished is kept and written, and how to go on is said.
+. "$(dirname "$0")/lib.sh"
+runs=$XDG_DATA_HOME/assay/runs
+plan=(relu --batch 1:40:+1 --seq 3 --dim 5 --cache hot --impl ref,native --precision 1e-5 --budget 200ms)
+
+some_done() { [ "$(cat "$runs"/*.jsonl | grep -c '^{"done":')" -ge "$1" ]; }
+
+# SIGNAL OPTIONS: starts a run, waits until two groups are done, sends the signal, waits for the end.
+# A job of a script ignores SIGINT from birth, and so would assay; env gives it back.
+interrupt() {
+    local signal=$1
+    shift
+    rm -rf "$runs"
+    last_command="interrupted by $signal: $*"
+    env --default-signal=INT "$ASSAY" bench "${plan[@]}" "$@" >"$work/out" 2>"$work/err" &
+    pid=$!
+    started+=("$pid")
+    wait_for some_done 2
+    kill -"$signal" $pid
+}
+
+ended() {
+    wait $pid
+    code=$?
+    [ $code -eq "$1" ] || fail "exit $code, expected $1"
+}
+
+env --default-signal=INT true 2>/dev/null || skip "env cannot reset signals here"
+
+for mode in "" --in-process; do
+    say "SIGINT ${mode:-with a worker}"
+    # shellcheck disable=SC2086
+    interrupt INT -o done.json -o done.jsonl $mode
+    ended 130
+    expect_err '^assay: interrupted$'
+    id=$(basename "$runs"/*.jsonl .jsonl)
+    expect_err "groups are done; go on with: assay bench --resume $id"
+    valid_json done.json
+    valid_json done.jsonl
+    n=$(cat "$runs"/*.jsonl | grep -c '^{"done":')
+    expect_err "$n of 40 groups are done"
+    expect_no_out 'mismatch|failed|crashed'
+    expect_no_err 'mismatch|failed|crashed'
+done
+
+say "what was interrupted can be resumed, and interrupted again"
+rows=$(grep -c '"outcome":"ok"' done.jsonl)
+[ "$rows" -ge 4 ] || fail "$rows rows"
+env --default-signal=INT "$ASSAY" bench --resume last -q >"$work/out" 2>"$work/err" &
+pid=$!
+started+=("$pid")
+wait_for some_done $((n + 2))
+kill -INT $pid
+ended 130
+
+say "SIGTERM is the same wish"
+interrupt TERM -q
+ended 130
+expect_err 'go on with: assay bench --resume'
+
+say "SIGINT twice: at once, even where a kernel hangs"
+plan=(relu --batch 2 --seq 3 --dim 5 --cache hot --iters 10 --warmup 1
+    --plugin "$ASSAY_PLUGINS/fatal.so" --impl hang --timeout 1h)
+rm -rf "$runs"
+env --default-signal=INT "$ASSAY" bench "${plan[@]}" >"$work/out" 2>"$work/err" &
+pid=$!
+started+=("$pid")
+journal_there() { ls "$runs"/*.jsonl >/dev/null 2>&1; }
+wait_for journal_there
+sleep 0.5
+kill -INT $pid
+sleep 0.5
+kill -INT $pid
+ended 130
+expect_err '^assay: interrupted$'
+
+say "interrupted in the only group: still 130"
+plan=(relu --batch 2 --seq 3 --dim 5 --cache hot --impl ref,native --precision 1e-5 --budget 1h)
+rm -rf "$runs"
+env --default-signal=INT "$ASSAY" bench "${plan[@]}" -o only.jsonl >"$work/out" 2>"$work/err" &
+pid=$!
+started+=("$pid")
+wait_for journal_there
+sleep 1.5
+kill -INT $pid
+ended 130
+expect_err '0 of 1 groups are done; go on with'
+expect_no_out 'mismatch'

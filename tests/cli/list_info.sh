@@ -1,0 +1,68 @@
+# assay list and assay info.
+. "$(dirname "$0")/lib.sh"
+
+say "the lists, and their names alone"
+expect_exit 0 "$ASSAY" list ops
+expect_out '^relu +max\(x, 0\)'
+expect_out '^cross_entropy .*also .*loss'
+expect_exit 0 "$ASSAY" list ops --names
+expect_out '^relu$'
+expect_no_out ' '
+expect_exit 0 "$ASSAY" list kernels
+expect_out '^relu_ref +ref +cpu +.*runs here'
+expect_out '^relu_portable +native'
+expect_exit 0 "$ASSAY" list kernels --names
+expect_out '^layernorm_avx512$'
+expect_exit 0 "$ASSAY" list devices
+expect_out '^cpu '
+expect_exit 0 "$ASSAY" list dtypes
+expect_out '^bf16 +2 bytes'
+expect_exit 0 "$ASSAY" list dtypes --names
+expect_out '^f32$'
+expect_exit 0 "$ASSAY" list formats
+expect_out '^json '
+expect_exit 0 "$ASSAY" list formats --names
+for format in table json jsonl csv md comprehensive; do
+    expect_out "^$format\$"
+done
+expect_exit 0 "$ASSAY" list OPS
+expect_err_lines 0
+
+say "kernels of a plug-in are listed with the others"
+expect_exit 0 "$ASSAY" list kernels --names --plugin "$ASSAY_PLUGINS/good.so"
+expect_out '^good$'
+expect_usage 'does not export assay_plugin' "$ASSAY" list kernels --plugin "$ASSAY_PLUGINS/no_symbol.so"
+
+say "mistakes"
+expect_usage 'did you mean "ops"\?' "$ASSAY" list opps
+expect_usage 'list takes one of ops' "$ASSAY" list
+expect_usage 'list takes one of ops' "$ASSAY" list ops kernels
+expect_usage 'unknown option --name; did you mean --names\?' "$ASSAY" list ops --name
+expect_usage 'unexpected "machine"' "$ASSAY" info machine
+expect_usage 'did you mean --calibrate\?' "$ASSAY" info --calibrat
+expect_usage '--threads must lie between' "$ASSAY" info --threads 0
+
+say "the machine, with the ceilings remembered for it"
+expect_exit 0 "$ASSAY" info
+expect_out '^assay +[0-9]'
+expect_out '^cpu +.* family '
+expect_out '^cores +[0-9]+ for this process'
+expect_out '^memory '
+expect_out '^ceilings with [0-9]+ thread'
+expect_out '^  memory '
+expect_out '^floor '
+expect_err_lines 0
+
+say "without ceilings it says how to measure them; a damaged file is as good as none"
+for file in "$XDG_CACHE_HOME"/assay/ceilings-*; do
+    echo '{"format": "assay-ceilings", ' >"$file"
+done
+expect_exit 0 "$ASSAY" info
+expect_out 'not measured yet .*assay info --calibrate'
+rm -r "$XDG_CACHE_HOME"
+expect_exit 0 "$ASSAY" info
+expect_out 'not measured yet .*assay info --calibrate'
+[ ! -e "$XDG_CACHE_HOME" ] || fail "asking made a folder"
+
+say "a full pipe is not fatal"
+"$ASSAY" list kernels | head -1 >/dev/null || fail "list into head"

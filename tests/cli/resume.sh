@@ -1,0 +1,77 @@
+# A run that was killed is finished by --resume, and nothing is measured twice or lost.
+. "$(dirname "$0")/lib.sh"
+runs=$XDG_DATA_HOME/assay/runs
+# 30 groups of about a tenth of a second each.
+plan=(relu --batch 1:30:+1 --seq 3 --dim 5 --cache hot --impl ref --precision 1e-5 --budget 100ms)
+
+count_done() { cat "$runs"/*.jsonl 2>/dev/null | grep -c '^{"done":'; }
+some_done() { [ "$(count_done)" -ge 3 ]; }
+
+say "kill -9 in the middle"
+"$ASSAY" bench "${plan[@]}" -q -o killed.jsonl >"$work/out" 2>"$work/err" &
+pid=$!
+started+=("$pid")
+wait_for some_done
+kill -9 $pid
+wait $pid 2>/dev/null
+done_before=$(count_done)
+[ "$done_before" -lt 30 ] || fail "it was over before it could be killed"
+[ ! -e killed.jsonl ] || fail "an unfinished result took its name"
+
+say "the worker does not outlive it"
+# The worker's command line holds the word that only it is started with.
+no_worker() { ! ps -eo ppid,args | grep -v grep | grep -q "^ *1 assay --worker"; }
+wait_for no_worker
+
+say "resume: every group exactly once, and those that were done are not measured again"
+cp "$runs"/*.jsonl before.jsonl
+expect_exit 0 "$ASSAY" bench --resume last -q -o resumed.jsonl
+for batch in $(seq 30); do
+    expect_count 1 "\"axes\":\[$batch,3,5\].*\"outcome\":\"ok\"|\"batch\":$batch,.*\"outcome\":\"ok\"" resumed.jsonl
+done
+done_lines=$(grep -n '^{"done":' before.jsonl | tail -1 | cut -d: -f1)
+head -n "$done_lines" before.jsonl | cmp -s - <(head -n "$done_lines" "$runs"/*.jsonl) ||
+    fail "the finished part of the journal changed"
+[ "$(count_done)" -eq 30 ] || fail "$(count_done) groups are done"
+
+say "resuming what is finished writes the results again and measures nothing"
+cp "$runs"/*.jsonl finished.jsonl
+id=$(basename "$runs"/*.jsonl .jsonl)
+for name in last "$id" "$runs/$id.jsonl"; do
+    expect_exit 0 "$ASSAY" bench --resume "$name" -q -o again.jsonl
+    cmp -s again.jsonl resumed.jsonl || fail "the results changed"
+    cmp -s "$runs/$id.jsonl" finished.jsonl || fail "the journal changed"
+done
+
+say "a last line that was cut short is measured again"
+lines=$(wc -l <finished.jsonl)
+head -c -7 finished.jsonl >"$runs/$id.jsonl"
+expect_exit 0 "$ASSAY" bench --resume last -q -o again.jsonl
+[ "$(count_done)" -eq 30 ] || fail "$(count_done) groups are done"
+[ "$(wc -l <"$runs/$id.jsonl")" -eq "$lines" ] || fail "lines were lost or doubled"
+
+say "a damaged line is named by file and number"
+sed '5s/.*/{"record": oops/' finished.jsonl >"$runs/$id.jsonl"
+expect_exit 2 "$ASSAY" bench --resume last -q
+expect_err "$id.jsonl:5: is not valid JSON; delete the lines from here on"
+expect_err_lines 1
+sed '1s/"assay_journal":1/"assay_journal":9/' finished.jsonl >"$runs/$id.jsonl"
+expect_exit 2 "$ASSAY" bench --resume last -q
+expect_err 'is not a journal of a run that this version can read'
+: >"$runs/$id.jsonl"
+expect_exit 2 "$ASSAY" bench --resume last -q
+expect_err 'is empty; there is nothing to resume'
+
+say "names that are not runs"
+expect_exit 2 "$ASSAY" bench --resume 20010101-000000-0000
+expect_err 'no run "20010101-000000-0000" in .*; the newest of 1 is '
+expect_exit 1 "$ASSAY" bench --resume ./nothing.jsonl
+expect_err 'nothing.jsonl: cannot be read: No such file'
+
+say "without a journal the run goes on, and says so once"
+rm -r "$XDG_DATA_HOME"
+echo "in the way" >"$XDG_DATA_HOME"
+expect_exit 0 "$ASSAY" bench relu "${quick[@]}" --impl ref
+expect_err 'no journal, so this run cannot be resumed'
+expect_err_lines 1
+expect_out '1 ok'

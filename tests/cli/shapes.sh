@@ -1,0 +1,67 @@
+# Ops, sizes, dtypes and kernels: what is measured, and what is skipped with a reason.
+. "$(dirname "$0")/lib.sh"
+short=(--cache hot --iters 8 --warmup 1)
+
+say "one element, primes, and no axis of the usual size"
+expect_exit 0 "$ASSAY" bench relu softmax layernorm --batch 1,3 --seq 1,7 --dim 1,13 "${short[@]}"
+expect_out '24 groups'
+expect_no_out 'mismatch|crashed|failed'
+
+say "every op in every dtype"
+expect_exit 0 "$ASSAY" bench $("$ASSAY" list ops --names) --batch 2 --seq 3 --dim 17 \
+    --dtype f32,f16,bf16 "${short[@]}" -q -o rows.jsonl
+ops=$("$ASSAY" list ops --names | wc -l)
+for dtype in f32 f16 bf16; do
+    expect_count "$ops" "\"op\":.*\"implementation\":\"ref\".*\"dtype\":\"$dtype\".*\"outcome\":\"ok\"|\"op\":.*\"dtype\":\"$dtype\".*\"implementation\":\"ref\".*\"outcome\":\"ok\"" rows.jsonl
+done
+
+say "an alias for two ops"
+expect_exit 0 "$ASSAY" bench LOSS --batch 2 --seq 3 --dim 5 "${short[@]}" -q -o rows.jsonl
+expect_file rows.jsonl '"op":"cross_entropy"'
+expect_file rows.jsonl '"op":"mse"'
+
+say "all kernels of an op, and one by name"
+expect_exit 0 "$ASSAY" bench relu "${quick[@]}" --kernel all -q -o rows.jsonl
+expect_count "$("$ASSAY" list kernels --names | grep -c '^relu_')" '"kernel":"relu_' rows.jsonl
+expect_exit 0 "$ASSAY" bench relu "${quick[@]}" --kernel relu_portable -q -o rows.jsonl
+expect_count 1 '"kernel":"relu_portable"' rows.jsonl
+expect_count 1 '"record"|"outcome"' rows.jsonl
+
+say "the baseline that was asked for"
+expect_exit 0 "$ASSAY" bench relu "${quick[@]}" --baseline ref
+expect_out '^ *ref .*baseline'
+
+say "both cache states"
+expect_exit 0 "$ASSAY" bench relu --batch 2 --seq 3 --dim 4096 --iters 8 --warmup 1 --impl native
+expect_out 'hot .*cold'
+
+say "too large for this memory: a row that says so, and no failure"
+expect_exit 0 "$ASSAY" bench relu --batch 1048576 --seq 1024 --dim 1024 "${short[@]}"
+expect_out 'skipped: needs .* of memory, .* can be had'
+
+say "over the limit of elements: skipped, the others measured"
+expect_exit 0 "$ASSAY" bench relu --batch 2 --seq 3 --dim 5,500 --max-elements 100 "${short[@]}"
+expect_out 'skipped: over the limit of 100 elements'
+expect_out '2 groups'
+
+say "the same seed gives the same figures of accuracy, another seed others"
+for run in 1 2 3; do
+    expect_exit 0 "$ASSAY" bench gelu --batch 2 --seq 3 --dim 50 "${short[@]}" --impl native \
+        --seed $((run / 3)) -q -o rows.jsonl
+    sed -n 's/.*\("verification":{[^}]*}\).*/\1/p' rows.jsonl >"seed$run"
+    [ -s "seed$run" ] || fail "no verification in the row"
+done
+cmp -s seed1 seed2 || fail "the same seed gives different figures"
+! cmp -s seed1 seed3 || fail "another seed gives the same figures"
+
+say "one thread, and more than there are"
+expect_exit 0 "$ASSAY" bench relu "${quick[@]}" -t 1
+expect_out '1 thread'
+
+say "a device that is not here: one warning, and the cpu instead"
+expect_exit 0 "$ASSAY" bench relu "${quick[@]}" --device cuda
+expect_err '^assay: device "cuda" is not here \(.*\); using the cpu instead'
+expect_err_lines 1
+expect_exit 3 "$ASSAY" bench relu "${quick[@]}" --device cuda --strict-device
+expect_err_lines 1
+expect_out_lines 0

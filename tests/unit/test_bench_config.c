@@ -1,0 +1,230 @@
+/* test_bench_config.c: from the options of `assay bench` to its plan. */
+#include "unit.h"
+
+#include "base/alloc.h"
+#include "config/bench_config.h"
+#include "device/cpu/cpu_info.h"
+
+#include <string.h>
+#include <sys/wait.h>
+
+static char warning[1024];
+static int warnings;
+
+static void warn(const char *text)
+{
+    warnings++;
+    strncpy(warning, text, sizeof warning - 1);
+}
+
+/* The words of a line, split at blanks, as a plan. */
+static enum assay_status plan_of(const char *line, struct assay_plan *plan, struct assay_error *err)
+{
+    char buffer[512], *argv[32];
+    int argc = 0;
+    struct assay_bench_config config;
+    warnings = 0;
+    strcpy(buffer, line);
+    for (char *word = strtok(buffer, " "); word; word = strtok(NULL, " "))
+        argv[argc++] = word;
+    assay_bench_config_init(&config);
+    enum assay_status status = assay_options_parse(&assay_bench_options, argc, argv, &config, err);
+    if (status == ASSAY_OK)
+        status = assay_bench_plan(&config, plan, warn, err);
+    else
+        *plan = (struct assay_plan){0};
+    assay_bench_config_fini(&config);
+    return status;
+}
+
+static struct assay_plan good_plan(const char *line)
+{
+    struct assay_plan plan;
+    struct assay_error err = {0};
+    if (plan_of(line, &plan, &err) != ASSAY_OK)
+        fail_msg("%s: %s", line, err.message);
+    return plan;
+}
+
+static void assert_refused(const char *line, enum assay_status status, const char *message)
+{
+    struct assay_plan plan;
+    struct assay_error err = {0};
+    char text[700];
+    if (plan_of(line, &plan, &err) != status)
+        fail_msg("%s: wrong status; %s", line, err.message);
+    assert_int_equal(err.code, status);
+    assay_error_format(&err, text, sizeof text);
+    if (!strstr(text, message))
+        fail_msg("%s: %s", line, text);
+    assert_null(plan.groups);
+    assert_int_equal(plan.n_groups, 0);
+}
+
+static void test_the_defaults(void **state)
+{
+    (void)state;
+    struct assay_plan plan = good_plan("");
+    const struct assay_settings *s = &plan.settings;
+    assert_true(s->hot && s->cold);
+    assert_string_equal(s->device, "cpu");
+    assert_int_equal(s->threads, assay_cpu_info()->cores);
+    assert_near(s->precision, 0.01, 0);
+    assert_near(s->timeout_s, 60, 0);
+    assert_int_equal(s->warmup + s->rounds + s->memory_limit + (int64_t)s->seed, 0);
+    assert_int_equal(plan.n_groups, 10); /* five ops, for loss is two, in two sizes */
+    assay_plan_fini(&plan);
+}
+
+static void test_the_sweep(void **state)
+{
+    (void)state;
+    struct assay_plan plan = good_plan("gelu");
+    assert_int_equal(plan.n_groups, 4 * 4 * 7);
+    int64_t over = 0;
+    for (int64_t i = 0; i < plan.n_groups; i++) {
+        const struct assay_group *g = &plan.groups[i];
+        assert_string_equal(g->op, "gelu");
+        assert_int_equal(g->over_limit, g->axes[0] * g->axes[1] * g->axes[2] > 50000000);
+        over += g->over_limit;
+    }
+    assert_true(over > 0);
+    assay_plan_fini(&plan);
+}
+
+static void test_a_plan_is_a_product(void **state)
+{
+    (void)state;
+    struct assay_plan plan = good_plan("relu loss --batch 2,3 --seq 5 --dim 7,11 --dtype f32,bf16");
+    assert_int_equal(plan.n_groups, 3 * 2 * 4);
+    assert_string_equal(plan.groups[0].op, "relu");
+    assert_int_equal(plan.groups[0].dtype, ASSAY_DTYPE_F32);
+    assert_int_equal(plan.groups[1].axes[2], 11);
+    assert_int_equal(plan.groups[2].axes[0], 3);
+    assert_int_equal(plan.groups[4].dtype, ASSAY_DTYPE_BF16);
+    assay_plan_fini(&plan);
+}
+
+static void test_a_limit_only_where_it_was_meant(void **state)
+{
+    (void)state;
+    struct assay_plan plan = good_plan("relu --batch 1000 --seq 1000 --dim 1000");
+    assert_false(plan.groups[0].over_limit); /* every size was named */
+    assay_plan_fini(&plan);
+    plan = good_plan("relu --batch 1000 --seq 1000 --dim 1000 --max-elements 999999999");
+    assert_true(plan.groups[0].over_limit);
+    assay_plan_fini(&plan);
+    plan = good_plan("relu --batch 100000 --max-elements 0");
+    for (int64_t i = 0; i < plan.n_groups; i++)
+        assert_false(plan.groups[i].over_limit);
+    assay_plan_fini(&plan);
+}
+
+static void test_settings_are_passed_on(void **state)
+{
+    (void)state;
+    struct assay_plan plan =
+        good_plan("relu --cache cold --threads 3 --precision 2% --budget 500ms --timeout 7 "
+                  "--warmup 4 --iters 9 --seed 11 --memory-limit 1GiB --baseline ref --impl native "
+                  "--kernel all");
+    const struct assay_settings *s = &plan.settings;
+    assert_true(!s->hot && s->cold);
+    assert_int_equal(s->threads, 3);
+    assert_near(s->precision, 0.02, 1e-15);
+    assert_near(s->budget_s, 0.5, 1e-15);
+    assert_near(s->timeout_s, 7, 0);
+    assert_int_equal(s->warmup, 4);
+    assert_int_equal(s->rounds, 9);
+    assert_int_equal(s->seed, 11);
+    assert_int_equal(s->memory_limit, 1 << 30);
+    assert_string_equal(s->baseline, "ref");
+    assert_string_equal(s->implementations.items[0], "native");
+    assert_string_equal(s->kernels.items[0], "all");
+    assay_plan_fini(&plan);
+}
+
+static void test_a_device_that_is_not_here(void **state)
+{
+    (void)state;
+    struct assay_plan plan = good_plan("relu --device cuda");
+    assert_int_equal(warnings, 1);
+    assert_non_null(strstr(warning, "using the cpu instead"));
+    assert_string_equal(plan.settings.device, "cpu");
+    assay_plan_fini(&plan);
+    plan = good_plan("relu --device CPU:0");
+    assert_int_equal(warnings, 0);
+    assert_string_equal(plan.settings.device, "cpu");
+    assay_plan_fini(&plan);
+    assert_refused("relu --device cuda --strict-device", ASSAY_UNSUPPORTED, "cuda");
+    assert_refused("relu --device gpu", ASSAY_ERR_INVALID, "did you mean \"");
+    assert_refused("relu --device cpu:1", ASSAY_ERR_INVALID, "there is no device \"cpu:1\"");
+    assert_refused("relu --device cpu:x", ASSAY_ERR_INVALID, "has no valid number");
+}
+
+static void test_every_unknown_name_has_a_nearest(void **state)
+{
+    (void)state;
+    assert_refused("rellu", ASSAY_ERR_INVALID, "did you mean \"relu\"?");
+    assert_refused("relu --dtype f33", ASSAY_ERR_INVALID, "did you mean \"f32\"?");
+    assert_refused("relu --dtype f64", ASSAY_ERR_INVALID, "no op runs in f64");
+    assert_refused("relu --impl nativ", ASSAY_ERR_INVALID, "did you mean \"native\"?");
+    assert_refused("relu --baseline reff", ASSAY_ERR_INVALID, "did you mean \"ref\"?");
+    assert_refused("relu --kernel relu_avx3", ASSAY_ERR_INVALID, "did you mean \"relu_avx2\"?");
+    assert_refused("relu --cache hott", ASSAY_ERR_INVALID, "did you mean \"hot\"?");
+    assert_refused("relu --plugin /nowhere.so", ASSAY_ERR_INVALID, "/nowhere.so: this plug-in");
+}
+
+static void test_sizes_beyond_reason(void **state)
+{
+    (void)state;
+    const char *huge = "relu --batch 1099511627776 --seq 1099511627776 --dim 1099511627776";
+    assert_refused(huge, ASSAY_ERR_INVALID, "too large for any machine");
+    assert_refused("relu --dim 9223372036854775807", ASSAY_ERR_INVALID,
+                   "too large for any machine");
+    assert_refused("relu --batch 0", ASSAY_ERR_INVALID, "at least 1");
+    assert_refused("relu --seq 16,", ASSAY_ERR_INVALID, "--seq");
+}
+
+/* 4096 to the third: more groups than could be listed, let alone measured. */
+static void test_more_groups_than_reason(void **state)
+{
+    (void)state;
+    assert_refused("relu --batch 1:4096:+1 --seq 1:4096:+1 --dim 1:4096:+1", ASSAY_ERR_INVALID,
+                   "groups");
+}
+
+static void test_no_allocation_is_taken_for_granted(void **state)
+{
+    (void)state;
+    enum assay_status status = ASSAY_ERR_NOMEM;
+    for (int64_t nth = 1; status != ASSAY_OK; nth++) {
+        struct assay_plan plan;
+        struct assay_error err = {0};
+        assay_alloc_fail_after(nth);
+        status = plan_of("relu loss --impl native,ref --kernel all --batch 1:64:+1 --seq 3 --dim 4",
+                         &plan, &err);
+        assay_alloc_fail_after(0);
+        assert_int_equal(err.code, status);
+        if (status != ASSAY_OK)
+            assert_int_equal(status, ASSAY_ERR_NOMEM);
+        assay_plan_fini(&plan);
+        assert_true(nth < 200);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_defaults),
+        cmocka_unit_test(test_the_sweep),
+        cmocka_unit_test(test_a_plan_is_a_product),
+        cmocka_unit_test(test_a_limit_only_where_it_was_meant),
+        cmocka_unit_test(test_settings_are_passed_on),
+        cmocka_unit_test(test_a_device_that_is_not_here),
+        cmocka_unit_test(test_every_unknown_name_has_a_nearest),
+        cmocka_unit_test(test_sizes_beyond_reason),
+        cmocka_unit_test(test_more_groups_than_reason),
+        cmocka_unit_test(test_no_allocation_is_taken_for_granted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

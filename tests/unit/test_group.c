@@ -1,0 +1,464 @@
+/* test_group.c: a group from job to records, in this process, on the null device and with the
+ * plug-ins of tests/kernels: right ones, wrong ones, and every way to be interrupted. */
+#include "unit.h"
+
+#include "base/alloc.h"
+#include "bench/group.h"
+#include "device/null/null.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PLUGINS ASSAY_BINARY_DIR "/plugins/"
+
+enum { MAX_RECORDS = 16 };
+
+struct bed {
+    struct assay_bench bench;
+    struct assay_job job;
+    struct assay_record records[MAX_RECORDS];
+    int64_t n_records, contenders, last_step, steps, stop_after, stop_asked;
+    const char *fails; /* a kernel whose runs fail once it is timed */
+    int64_t fails_after;
+};
+
+/* Every call takes 30 us; the failing kernel fails after so many runs. */
+static double duration(void *user, const struct assay_kernel *kernel, void *state,
+                       const struct assay_work *work)
+{
+    struct bed *bed = user;
+    (void)state;
+    assert_true(bed->last_step >= 0); /* whoever runs was announced */
+    if (bed->fails && strcmp(kernel->name, bed->fails) == 0 && bed->fails_after-- <= 0)
+        return -1;
+    return 30e3 * (double)work->iters;
+}
+
+static void on_contenders(void *user, const struct assay_contender *contenders, int64_t n)
+{
+    struct bed *bed = user;
+    (void)contenders;
+    bed->contenders = n;
+}
+
+static void on_step(void *user, int64_t variant)
+{
+    struct bed *bed = user;
+    assert_true(variant >= -1 && variant < bed->contenders + (variant < 0));
+    bed->last_step = variant;
+    bed->steps++;
+}
+
+static bool on_stop(void *user)
+{
+    struct bed *bed = user;
+    return bed->stop_after >= 0 && bed->stop_asked++ >= bed->stop_after;
+}
+
+static void on_record(void *user, const struct assay_record *record)
+{
+    struct bed *bed = user;
+    assert_true(bed->n_records < MAX_RECORDS);
+    bed->records[bed->n_records++] = *record;
+}
+
+static void make_bed(struct bed *bed, const char *op, int64_t a, int64_t b, int64_t c)
+{
+    *bed = (struct bed){.stop_after = -1};
+    struct assay_null_script script = {.user = bed, .duration = duration};
+    assert_int_equal(assay_null_open(&script, &bed->bench.device, NULL), ASSAY_OK);
+    bed->bench.registry = assay_kernel_registry_create();
+    assert_non_null(bed->bench.registry);
+    static const char *const files[] = {PLUGINS "good.so", PLUGINS "wrong.so"};
+    for (int i = 0; i < 2; i++) {
+        struct assay_error err = {0};
+        if (assay_kernel_add_plugin(bed->bench.registry, files[i], &err) != ASSAY_OK)
+            fail_msg("%s: %s (is it built?)", files[i], err.message);
+    }
+    bed->job = (struct assay_job){
+        .group_index = 4,
+        .group = {.dtype = ASSAY_DTYPE_F32, .n_axes = 3, .axes = {a, b, c}},
+        .settings = {.device = "cpu",
+                     .threads = 1,
+                     .hot = true,
+                     .precision = 0.01,
+                     .budget_s = 1,
+                     .timeout_s = 1,
+                     .warmup = 1,
+                     .rounds = 9,
+                     .seed = 3},
+    };
+    snprintf(bed->job.group.op, sizeof bed->job.group.op, "%s", op);
+}
+
+static void ask_for(struct bed *bed, const char *implementations)
+{
+    assay_strings_fini(&bed->job.settings.implementations);
+    assert_int_equal(assay_strings_split(&bed->job.settings.implementations, implementations),
+                     ASSAY_OK);
+}
+
+static enum assay_status measure(struct bed *bed, struct assay_error *err)
+{
+    struct assay_group_hooks hooks = {.user = bed,
+                                      .contenders = on_contenders,
+                                      .step = on_step,
+                                      .stop = on_stop,
+                                      .record = on_record};
+    bed->n_records = bed->contenders = bed->steps = bed->stop_asked = 0;
+    return assay_group_run(&bed->bench, &bed->job, &hooks, err);
+}
+
+static void measure_well(struct bed *bed)
+{
+    struct assay_error err = {0};
+    if (measure(bed, &err) != ASSAY_OK)
+        fail_msg("%s", err.message);
+}
+
+static void strip_bed(struct bed *bed)
+{
+    assert_int_equal(bed->bench.device->bytes_held, 0);
+    assay_job_fini(&bed->job);
+    assay_kernel_registry_destroy(bed->bench.registry);
+    assay_device_close(bed->bench.device);
+}
+
+static const struct assay_record *record_of(const struct bed *bed, const char *kernel)
+{
+    for (int64_t i = 0; i < bed->n_records; i++)
+        if (strcmp(bed->records[i].kernel, kernel) == 0)
+            return &bed->records[i];
+    fail_msg("no record of %s", kernel);
+    return NULL;
+}
+
+/* Set-ups of good.so that were not taken down. */
+static int good_live(void)
+{
+    void *object = dlopen(PLUGINS "good.so", RTLD_NOW | RTLD_LOCAL);
+    assert_non_null(object);
+    int (*live)(void);
+    void *symbol = dlsym(object, "good_live");
+    memcpy(&live, &symbol, sizeof live);
+    int count = live();
+    dlclose(object);
+    return count;
+}
+
+static void test_a_good_kernel(void **state)
+{
+    (void)state;
+    struct bed bed;
+    make_bed(&bed, "relu", 3, 5, 7);
+    ask_for(&bed, "good,ref");
+    bed.job.settings.cold = true;
+    measure_well(&bed);
+    assert_int_equal(bed.n_records, 2);
+    assert_int_equal(bed.contenders, 2);
+    const struct assay_record *r = record_of(&bed, "good");
+    assert_int_equal(r->outcome, ASSAY_OUTCOME_OK);
+    assert_string_equal(r->reason, "");
+    assert_int_equal(r->group, 4);
+    assert_string_equal(r->op, "relu");
+    assert_string_equal(r->title, "ReLU");
+    assert_string_equal(r->implementation, "good");
+    assert_string_equal(r->axis_names[2], "dim");
+    assert_int_equal(r->axes[2], 7);
+    assert_int_equal(r->seed, 3);
+    assert_string_equal(r->baseline, "ref");
+    assert_false(r->is_baseline || r->interrupted);
+    assert_true(record_of(&bed, "relu_ref")->is_baseline);
+    assert_near(r->bytes_read, 420, 0);
+    assert_near(r->bytes_written, 420, 0);
+    for (int s = 0; s < ASSAY_CACHE_STATES; s++) {
+        assert_true(r->states[s].measured && r->states[s].has_ratio);
+        assert_int_equal(r->states[s].time.n, 9);
+        assert_near(r->states[s].time.median, 30e3, 1e-6);
+        assert_near(r->states[s].ratio.ratio, 1, 1e-12);
+    }
+    assert_true(r->verification.done);
+    assert_int_equal(r->verification.times, 3); /* before, after hot, after cold */
+    assert_int_equal(r->verification.compared, 105);
+    assert_int_equal(r->verification.of, 105);
+    assert_int_equal(r->verification.mismatches, 0);
+    assert_int_equal(good_live(), 0);
+    strip_bed(&bed);
+}
+
+static void test_everything_wrong_is_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *kernel;
+        enum assay_outcome outcome;
+        const char *reason;
+    } rows[] = {
+        {"past_end", ASSAY_OUTCOME_MISMATCH,
+         "wrote out of bounds: 4 bytes past the end of output 0"},
+        {"before_start", ASSAY_OUTCOME_MISMATCH,
+         "wrote out of bounds: 4 bytes before the start of output 0"},
+        {"writes_input", ASSAY_OUTCOME_MISMATCH, "changed input 0"},
+        {"zeros", ASSAY_OUTCOME_MISMATCH, "wrong, first at 0: got 0, expected 1.5"},
+        {"unwritten", ASSAY_OUTCOME_MISMATCH,
+         "left 1 of 105 elements of output 0 unwritten, first at 104"},
+        {"nan_answer", ASSAY_OUTCOME_MISMATCH, "105 of 105 wrong, first at 0: got nan"},
+        {"off_by_one", ASSAY_OUTCOME_MISMATCH, "of 105 wrong, first at 0"},
+        {"first_call_only", ASSAY_OUTCOME_MISMATCH,
+         "left 105 of 105 elements of output 0 unwritten, first at 0 after timing"},
+        {"late_wrong", ASSAY_OUTCOME_MISMATCH, "1 of 105 wrong after timing, first at 0: got -1"},
+        {"setup_nomem", ASSAY_OUTCOME_OUT_OF_MEMORY, "no room for the packed weights"},
+        {"setup_refuses", ASSAY_OUTCOME_UNSUPPORTED, "only on Sundays"},
+        {"setup_silently_fails", ASSAY_OUTCOME_FAILED, "setup said: device error"},
+        {"run_error", ASSAY_OUTCOME_FAILED, "run said: device error"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct bed bed;
+        char both[64];
+        make_bed(&bed, "relu", 3, 5, 7);
+        snprintf(both, sizeof both, "good,ref,%s", rows[i].kernel);
+        ask_for(&bed, both);
+        bed.job.settings.cold = i % 2;
+        measure_well(&bed);
+        assert_int_equal(bed.n_records, 3);
+        const struct assay_record *r = record_of(&bed, rows[i].kernel);
+        if (r->outcome != rows[i].outcome || !strstr(r->reason, rows[i].reason))
+            fail_msg("%s: %s: %s", r->kernel, assay_outcome_name(r->outcome), r->reason);
+        strip_bed(&bed);
+    }
+}
+
+/* One kernel's damage is not the next one's fault, whatever the order: two plug-ins' kernels come
+ * after it and one before. */
+static void test_the_innocent_are_not_blamed(void **state)
+{
+    (void)state;
+    struct bed bed;
+    make_bed(&bed, "relu", 3, 5, 7);
+    ask_for(&bed, "past_end,before_start,writes_input,unwritten,prints,good,native");
+    measure_well(&bed);
+    for (int64_t i = 0; i < bed.n_records; i++) {
+        const struct assay_record *r = &bed.records[i];
+        bool innocent = strcmp(r->kernel, "prints") == 0 || strcmp(r->kernel, "good") == 0 ||
+                        strcmp(r->implementation, "native") == 0;
+        if ((r->outcome == ASSAY_OUTCOME_OK) != innocent)
+            fail_msg("%s: %s", r->kernel, r->reason);
+    }
+    strip_bed(&bed);
+}
+
+static void test_a_kernel_that_fails_while_timed(void **state)
+{
+    (void)state;
+    for (int64_t after = 0; after < 25; after++) {
+        struct bed bed;
+        make_bed(&bed, "relu", 3, 5, 7);
+        ask_for(&bed, "good,ref");
+        bed.fails = "relu_ref";
+        bed.fails_after = after;
+        measure_well(&bed);
+        assert_int_equal(record_of(&bed, "good")->outcome, ASSAY_OUTCOME_OK);
+        const struct assay_record *r = record_of(&bed, "relu_ref");
+        assert_int_equal(r->outcome, ASSAY_OUTCOME_FAILED);
+        assert_string_equal(r->reason, "run said: device error");
+        strip_bed(&bed);
+    }
+}
+
+/* Stopped at any question: what is told is true, and everything is taken down. */
+static void test_interrupted_anywhere(void **state)
+{
+    (void)state;
+    bool ended = false;
+    for (int64_t after = 0; !ended; after++) {
+        struct bed bed;
+        struct assay_error err = {0};
+        make_bed(&bed, "relu", 3, 5, 7);
+        ask_for(&bed, "good,ref,zeros");
+        bed.job.settings.cold = true;
+        bed.stop_after = after;
+        enum assay_status status = measure(&bed, &err);
+        assert_int_equal(err.code, status);
+        ended = status == ASSAY_OK;
+        if (!ended)
+            assert_int_equal(status, ASSAY_ERR_INTERRUPTED);
+        for (int64_t i = 0; i < bed.n_records; i++) {
+            const struct assay_record *r = &bed.records[i];
+            bool zeros = strcmp(r->kernel, "zeros") == 0;
+            if (r->outcome != (zeros ? ASSAY_OUTCOME_MISMATCH : ASSAY_OUTCOME_OK))
+                fail_msg("stopped at %lld: %s: %s", (long long)after, r->kernel, r->reason);
+            assert_int_equal(r->interrupted, !ended);
+            if (!zeros)
+                assert_true(r->states[0].measured);
+        }
+        if (ended)
+            assert_int_equal(bed.n_records, 3);
+        assert_int_equal(good_live(), 0);
+        strip_bed(&bed);
+        assert_true(after < 1000);
+    }
+}
+
+static void test_nobody_to_measure(void **state)
+{
+    (void)state;
+    struct bed bed;
+    make_bed(&bed, "softmax", 3, 5, 7);
+    ask_for(&bed, "good"); /* has only relu */
+    measure_well(&bed);
+    assert_int_equal(bed.n_records, 1);
+    assert_int_equal(bed.records[0].outcome, ASSAY_OUTCOME_UNSUPPORTED);
+    assert_string_equal(bed.records[0].reason, "no kernel was asked for that has this op");
+    strip_bed(&bed);
+}
+
+static void test_the_excluded_stay_out(void **state)
+{
+    (void)state;
+    struct bed bed;
+    make_bed(&bed, "relu", 3, 5, 7);
+    ask_for(&bed, "good,ref");
+    assert_int_equal(assay_strings_add(&bed.job.exclude, "relu_ref"), ASSAY_OK);
+    measure_well(&bed);
+    assert_int_equal(bed.n_records, 1);
+    assert_string_equal(bed.records[0].kernel, "good");
+    assert_true(bed.records[0].is_baseline);
+    assert_int_equal(assay_strings_add(&bed.job.exclude, "good"), ASSAY_OK);
+    measure_well(&bed); /* all of them crashed: their records are the supervisor's */
+    assert_int_equal(bed.n_records, 0);
+    strip_bed(&bed);
+}
+
+static void test_a_dtype_nobody_has(void **state)
+{
+    (void)state;
+    struct bed bed;
+    make_bed(&bed, "relu", 3, 5, 7);
+    ask_for(&bed, "good");
+    bed.job.group.dtype = ASSAY_DTYPE_BF16;
+    measure_well(&bed);
+    assert_int_equal(bed.n_records, 1);
+    assert_int_equal(bed.records[0].outcome, ASSAY_OUTCOME_UNSUPPORTED);
+    assert_string_equal(bed.records[0].reason, "no bf16");
+    strip_bed(&bed);
+}
+
+static void test_too_large_for_the_memory(void **state)
+{
+    (void)state;
+    struct bed bed;
+    make_bed(&bed, "relu", 1024, 1024, 1024); /* the null device has 1 GiB */
+    measure_well(&bed);
+    assert_int_equal(bed.n_records, 1);
+    assert_int_equal(bed.records[0].outcome, ASSAY_OUTCOME_SKIPPED);
+    assert_string_equal(bed.records[0].reason, "needs 8.6 GB of memory, 966.4 MB can be had");
+    bed.job.group.axes[0] = bed.job.group.axes[1] = 8;
+    bed.job.settings.memory_limit = 100000;
+    measure_well(&bed);
+    assert_int_equal(bed.records[0].outcome, ASSAY_OUTCOME_SKIPPED);
+    assert_non_null(strstr(bed.records[0].reason, "kB of memory, 100.0 kB can be had"));
+    strip_bed(&bed);
+}
+
+static void test_a_job_that_makes_no_sense(void **state)
+{
+    (void)state;
+    struct bed bed;
+    struct assay_error err = {0};
+    make_bed(&bed, "nothing", 3, 5, 7);
+    assert_int_equal(measure(&bed, &err), ASSAY_ERR_INVALID);
+    snprintf(bed.job.group.op, sizeof bed.job.group.op, "relu");
+    bed.job.group.axes[2] = 0;
+    err = (struct assay_error){0};
+    assert_int_equal(measure(&bed, &err), ASSAY_ERR_INVALID);
+    assert_int_equal(bed.n_records, 0);
+    strip_bed(&bed);
+}
+
+static void test_a_check_that_proves_nothing_is_mistrusted(void **state)
+{
+    (void)state;
+    struct bed bed;
+    make_bed(&bed, "cross_entropy", 3, 5, 1);
+    ask_for(&bed, "ref");
+    measure_well(&bed);
+    assert_int_equal(bed.records[0].outcome, ASSAY_OUTCOME_MISTRUSTED);
+    assert_string_equal(bed.records[0].reason, "an answer of all zeros would pass the check");
+    assert_true(bed.records[0].states[0].measured);
+    strip_bed(&bed);
+}
+
+static void test_faster_than_the_machine(void **state)
+{
+    (void)state;
+    struct bed bed;
+    make_bed(&bed, "relu", 3, 5, 7);
+    ask_for(&bed, "good");
+    bed.bench.ceilings = (struct assay_ceilings){.device = "null",
+                                                 .threads = 1,
+                                                 .n_levels = 1,
+                                                 .levels = {{"memory", SIZE_MAX, 1e6, 1e6, 1e6}}};
+    measure_well(&bed); /* 840 bytes at 1 MB/s are 840 us, and it took 30 */
+    assert_int_equal(bed.records[0].outcome, ASSAY_OUTCOME_IMPOSSIBLE);
+    assert_non_null(strstr(bed.records[0].reason, "is faster than this machine can be"));
+    strip_bed(&bed);
+}
+
+static void test_the_baseline_asked_for(void **state)
+{
+    (void)state;
+    struct bed bed;
+    make_bed(&bed, "relu", 3, 5, 7);
+    ask_for(&bed, "good,ref,zeros");
+    snprintf(bed.job.settings.baseline, sizeof bed.job.settings.baseline, "GOOD");
+    measure_well(&bed);
+    assert_true(record_of(&bed, "good")->is_baseline);
+    assert_string_equal(record_of(&bed, "relu_ref")->baseline, "good");
+    snprintf(bed.job.settings.baseline, sizeof bed.job.settings.baseline, "zeros"); /* not right */
+    measure_well(&bed);
+    assert_true(record_of(&bed, "relu_ref")->is_baseline);
+    strip_bed(&bed);
+}
+
+static void test_no_allocation_is_taken_for_granted(void **state)
+{
+    (void)state;
+    enum assay_status status = ASSAY_ERR_NOMEM;
+    for (int64_t nth = 1; status != ASSAY_OK; nth++) {
+        struct bed bed;
+        struct assay_error err = {0};
+        make_bed(&bed, "relu", 3, 5, 7);
+        ask_for(&bed, "good,ref");
+        assay_alloc_fail_after(nth);
+        status = measure(&bed, &err);
+        assay_alloc_fail_after(0);
+        assert_int_equal(err.code, status);
+        assert_int_equal(good_live(), 0);
+        if (status == ASSAY_OK && !record_of(&bed, "good")->states[0].measured)
+            status = ASSAY_ERR_NOMEM; /* the statistics had no memory: not measured, and no crash */
+        strip_bed(&bed);
+        assert_true(nth < 200);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_good_kernel),
+        cmocka_unit_test(test_everything_wrong_is_named),
+        cmocka_unit_test(test_the_innocent_are_not_blamed),
+        cmocka_unit_test(test_a_kernel_that_fails_while_timed),
+        cmocka_unit_test(test_interrupted_anywhere),
+        cmocka_unit_test(test_nobody_to_measure),
+        cmocka_unit_test(test_the_excluded_stay_out),
+        cmocka_unit_test(test_a_dtype_nobody_has),
+        cmocka_unit_test(test_too_large_for_the_memory),
+        cmocka_unit_test(test_a_job_that_makes_no_sense),
+        cmocka_unit_test(test_a_check_that_proves_nothing_is_mistrusted),
+        cmocka_unit_test(test_faster_than_the_machine),
+        cmocka_unit_test(test_the_baseline_asked_for),
+        cmocka_unit_test(test_no_allocation_is_taken_for_granted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
