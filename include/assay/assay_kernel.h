@@ -5,8 +5,8 @@
  * function, assay_plugin (below), and is loaded with `assay bench --plugin FILE.so`.
  *
  * The calls come in this order, all from one thread: can_run(problem), setup(problem, &state),
- * run(state, work) many times, teardown(state). Only `run` is ever timed. Packing weights, choosing a
- * code path and allocating scratch memory belong in `setup`.
+ * run(state, work) many times, teardown(state). Only `run` is ever timed. Packing weights, choosing
+ * a code path and allocating scratch memory belong in `setup`.
  *
  * C17 and C++17. */
 #ifndef ASSAY_KERNEL_H

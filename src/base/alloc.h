@@ -1,7 +1,8 @@
 /* alloc.h: the one door to host memory, so that a test can make the Nth allocation fail.
  *
  * Sizes are counted in elements and checked for overflow. Memory comes back zeroed (but for what
- * assay_realloc adds) and is released with assay_free. Large benchmark operands do not come from here but from the device. */
+ * assay_realloc adds) and is released with assay_free. Large benchmark operands do not come from
+ * here but from the device. */
 #ifndef ASSAY_BASE_ALLOC_H
 #define ASSAY_BASE_ALLOC_H
 

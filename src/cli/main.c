@@ -3,15 +3,23 @@
 #include "cli/command.h"
 #include "base/version.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
-int main(int argc, char **argv)
+/* A standard stream that came closed would give its number to the next file that is opened. Results
+ * must still fail to be written there, so standard output is opened for reading. */
+static void fill_closed_streams(void)
 {
-    signal(SIGPIPE, SIG_IGN); /* a reader that goes away is an error to report, not to die of */
-    if (argc >= 2 && strcmp(argv[1], ASSAY_CHILD_COMMAND) == 0)
-        return assay_child_main(argc, argv);
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 2 ? O_RDWR : O_RDONLY) < 0)
+            return;
+}
+
+static int run(int argc, char **argv)
+{
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
         return assay_print_help(assay_command_find("help"));
     if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
@@ -22,4 +30,19 @@ int main(int argc, char **argv)
     if (command)
         return command->run(argc - 1, argv + 1);
     return assay_command_find("help")->run(argc, argv);
+}
+
+int main(int argc, char **argv)
+{
+    signal(SIGPIPE, SIG_IGN); /* a reader that goes away is an error to report, not to die of */
+    fill_closed_streams();
+    if (argc >= 2 && strcmp(argv[1], ASSAY_CHILD_COMMAND) == 0)
+        return assay_child_main(argc, argv);
+    int code = run(argc, argv);
+    bool lost = fflush(stdout) != 0 || ferror(stdout);
+    if (!lost || code != ASSAY_EXIT_FINE)
+        return code;
+    if (errno != EPIPE) /* `assay list kernels | head` knows why it has not got everything */
+        assay_warn("standard output: cannot be written");
+    return ASSAY_EXIT_WRONG;
 }

@@ -102,6 +102,17 @@ static enum assay_status open_file(struct output *output, const char *path, stru
     return ASSAY_OK;
 }
 
+/* Two reports in one file would make neither. */
+static bool is_taken(const assay_outputs *outputs, const char *path)
+{
+    for (int64_t i = 0; i < outputs->n; i++) {
+        const char *other = outputs->items[i].path ? outputs->items[i].path : "-";
+        if (strcmp(other, path) == 0)
+            return true;
+    }
+    return false;
+}
+
 static enum assay_status add_file(assay_outputs *outputs, const char *path,
                                   const struct assay_bench_config *config, struct assay_error *err)
 {
@@ -110,6 +121,8 @@ static enum assay_status add_file(assay_outputs *outputs, const char *path,
     enum assay_status status = choose_format(&path, config->format, &format, err);
     if (status != ASSAY_OK)
         return status;
+    if (is_taken(outputs, path))
+        return assay_error_set(err, ASSAY_ERR_INVALID, path, "is named twice as an output");
     outputs->n++;
     status = open_file(output, path, err);
     return status == ASSAY_OK ? bind(output, format, config, err) : status;

@@ -20,13 +20,14 @@ static enum assay_status malformed(const char *name, const char *text, struct as
                            name, text);
 }
 
-static enum assay_status add_value(const char *name, int64_t value, struct assay_axis *axis,
-                                   struct assay_error *err)
+/* Only the first `n_others` values can be the same: those of one range differ. */
+static enum assay_status add_value(const char *name, int64_t value, int64_t n_others,
+                                   struct assay_axis *axis, struct assay_error *err)
 {
     if (value < 1)
         return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "--%s must be at least 1, not %lld",
                                name, (long long)value);
-    for (int64_t i = 0; i < axis->n; i++)
+    for (int64_t i = 0; i < n_others; i++)
         if (axis->values[i] == value)
             return ASSAY_OK;
     if (axis->n == ASSAY_AXIS_MOST)
@@ -55,8 +56,9 @@ static enum assay_status add_range(const char *name, const char *item, struct as
         return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "--%s \"%s\" runs backwards", name,
                                item);
     enum assay_status status = ASSAY_OK;
+    int64_t n_others = axis->n;
     for (int64_t value = from; value <= to && status == ASSAY_OK;) {
-        status = add_value(name, value, axis, err);
+        status = add_value(name, value, n_others, axis, err);
         bool overflow = kind == 'x' ? __builtin_mul_overflow(value, step, &value)
                                     : __builtin_add_overflow(value, step, &value);
         if (overflow)
@@ -73,7 +75,7 @@ static enum assay_status add_item(const char *name, const char *item, struct ass
         return add_range(name, item, axis, err);
     if (assay_text_int64(item, &value) != ASSAY_OK)
         return malformed(name, item, err);
-    return add_value(name, value, axis, err);
+    return add_value(name, value, axis->n, axis, err);
 }
 
 enum assay_status assay_axis_parse(const char *name, const char *text, struct assay_axis *out,

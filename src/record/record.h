@@ -80,7 +80,7 @@ struct assay_record {
     char baseline[32]; /* the implementation the ratios refer to; empty if none */
 
     double bytes_read, bytes_written, flops; /* the least one call costs */
-    double memory_bytes; /* operands of one call */
+    double memory_bytes;                     /* operands of one call */
     double setup_ns;
     double floor_ns; /* the least this harness can see */
     struct assay_measurement states[ASSAY_CACHE_STATES];

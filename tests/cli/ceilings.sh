@@ -1,5 +1,7 @@
+#!/usr/bin/env bash
 # Without remembered ceilings they are measured once. A busy machine may refuse: then there are no
 # percentages, and everything else is as always.
+# shellcheck source-path=SCRIPTDIR source=lib.sh disable=SC2154
 . "$(dirname "$0")/lib.sh"
 rm -r "$XDG_CACHE_HOME"
 

@@ -1,4 +1,6 @@
+#!/usr/bin/env bash
 # A disk that is full: the message says so, and what was measured is not lost.
+# shellcheck source-path=SCRIPTDIR source=lib.sh disable=SC2154
 . "$(dirname "$0")/lib.sh"
 runs=$XDG_DATA_HOME/assay/runs
 
@@ -19,6 +21,26 @@ code=$?
 [ $code -eq 1 ] || fail "exit $code"
 expect_err 'standard output: cannot be written: No space left on device'
 
+say "nor can a list, the help and the version"
+for words in "list ops" "help" "bench --help" "--version" "info"; do
+    last_command="assay $words > /dev/full"
+    # shellcheck disable=SC2086
+    "$ASSAY" $words >/dev/full 2>"$work/err"
+    code=$?
+    [ $code -eq 1 ] || fail "exit $code"
+    expect_err 'standard output: cannot be written'
+done
+
+say "streams that came closed are not taken for files"
+last_command="assay bench with closed streams"
+"$ASSAY" bench relu "${quick[@]}" --impl ref -q -o closed.jsonl >&- <&- 2>&- || fail "exit $?"
+expect_count 1 '"status":"ok"' closed.jsonl
+"$ASSAY" bench relu "${quick[@]}" --impl ref -o closed.jsonl >&- 2>"$work/err"
+code=$?
+[ $code -eq 1 ] || fail "exit $code"
+expect_err 'standard output: cannot be written: Bad file descriptor'
+expect_count 1 '"status":"ok"' closed.jsonl
+
 say "a journal that cannot grow: the run ends, and goes on when there is room"
 mkdir -p "$work/small" && mount -t tmpfs -o size=16k tmpfs "$work/small" 2>/dev/null || {
     say "  not checked: no tmpfs can be mounted here"
@@ -31,7 +53,7 @@ expect_err 'cannot be written: No space left on device; make room and go on with
 expect_err 'of 20 groups are done; go on with: assay bench --resume'
 mount -o remount,size=10m "$work/small" || fail "no room can be made"
 expect_exit 0 "$ASSAY" bench --resume last -q -o rows.jsonl
-expect_count 40 '"outcome":"ok"' rows.jsonl
+expect_count 40 '"status":"ok"' rows.jsonl
 
 say "a ceilings cache that cannot be written is no failure"
 mount -o remount,ro "$work/small" || exit 0

@@ -1,4 +1,6 @@
+#!/usr/bin/env bash
 # The help screens and the version.
+# shellcheck source-path=SCRIPTDIR source=lib.sh disable=SC2154
 . "$(dirname "$0")/lib.sh"
 
 say "called with nothing, assay introduces itself"

@@ -1,4 +1,7 @@
+#!/usr/bin/env bash
+# shellcheck disable=SC2054 # commas in arrays are lists of assay
 # Ctrl-C: what is finished is kept and written, and how to go on is said.
+# shellcheck source-path=SCRIPTDIR source=lib.sh disable=SC2154
 . "$(dirname "$0")/lib.sh"
 runs=$XDG_DATA_HOME/assay/runs
 plan=(relu --batch 1:40:+1 --seq 3 --dim 5 --cache hot --impl ref,native --precision 1e-5 --budget 200ms)
@@ -44,7 +47,7 @@ for mode in "" --in-process; do
 done
 
 say "what was interrupted can be resumed, and interrupted again"
-rows=$(grep -c '"outcome":"ok"' done.jsonl)
+rows=$(grep -c '"status":"ok"' done.jsonl)
 [ "$rows" -ge 4 ] || fail "$rows rows"
 env --default-signal=INT "$ASSAY" bench --resume last -q >"$work/out" 2>"$work/err" &
 pid=$!

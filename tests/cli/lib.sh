@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2034
 # lib.sh: what the scripts here share; each begins with `. "$(dirname "$0")/lib.sh"`.
 #
 #   say TEXT                   what is being checked

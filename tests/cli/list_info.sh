@@ -1,4 +1,6 @@
+#!/usr/bin/env bash
 # assay list and assay info.
+# shellcheck source-path=SCRIPTDIR source=lib.sh disable=SC2154
 . "$(dirname "$0")/lib.sh"
 
 say "the lists, and their names alone"
@@ -64,5 +66,11 @@ expect_exit 0 "$ASSAY" info
 expect_out 'not measured yet .*assay info --calibrate'
 [ ! -e "$XDG_CACHE_HOME" ] || fail "asking made a folder"
 
-say "a full pipe is not fatal"
-"$ASSAY" list kernels | head -1 >/dev/null || fail "list into head"
+say "a reader that has seen enough is no reason to complain"
+(
+    trap '' PIPE # what ignores it in this shell is ignored in the program: writing fails instead
+    "$ASSAY" list kernels
+    "$ASSAY" list kernels
+    "$ASSAY" list kernels
+) 2>"$work/err" | true
+expect_err_lines 0

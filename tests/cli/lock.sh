@@ -1,4 +1,6 @@
+#!/usr/bin/env bash
 # Two runs at once would disturb each other: the second says so, or waits.
+# shellcheck source-path=SCRIPTDIR source=lib.sh disable=SC2154
 . "$(dirname "$0")/lib.sh"
 long=(relu --batch 2 --seq 3 --dim 5 --cache hot --impl ref --precision 1e-5 --budget 1h)
 

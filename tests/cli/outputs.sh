@@ -1,4 +1,7 @@
+#!/usr/bin/env bash
+# shellcheck disable=SC2054 # commas in arrays are lists of assay
 # Where results go, in which format, and what they look like.
+# shellcheck source-path=SCRIPTDIR source=lib.sh disable=SC2154
 . "$(dirname "$0")/lib.sh"
 bench=("$ASSAY" bench relu "${quick[@]}" --impl native,ref)
 
@@ -7,7 +10,7 @@ expect_exit 0 "${bench[@]}" -o a.json -o a.jsonl -o a.csv -o a.md -o comprehensi
 expect_out '^ *native '
 valid_json a.json
 valid_json a.jsonl
-expect_count 2 '"outcome":"ok"' a.jsonl
+expect_count 2 '"status":"ok"' a.jsonl
 expect_file a.json '"relu"'
 expect_count 1 '^[a-z_]+(,[a-z_0-9]+)+$' a.csv
 expect_count 2 'relu,.*native|relu,.*ref|native.*relu|ref.*relu' a.csv
@@ -68,7 +71,7 @@ expect_file e.json '^old$'
 
 say "in this process the answer is the same"
 expect_exit 0 "${bench[@]}" --in-process -o f.jsonl
-expect_count 2 '"outcome":"ok"' f.jsonl
+expect_count 2 '"status":"ok"' f.jsonl
 
 say "a reader that goes away is an error to report, not to die of"
 "${bench[@]}" -o g.json 2>"$work/err" | true

@@ -1,4 +1,6 @@
+#!/usr/bin/env bash
 # Plug-ins that cannot be used, and names that only a plug-in knows.
+# shellcheck source-path=SCRIPTDIR source=lib.sh disable=SC2154
 . "$(dirname "$0")/lib.sh"
 
 say "each is refused with its file and the reason"

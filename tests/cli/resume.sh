@@ -1,4 +1,6 @@
+#!/usr/bin/env bash
 # A run that was killed is finished by --resume, and nothing is measured twice or lost.
+# shellcheck source-path=SCRIPTDIR source=lib.sh disable=SC2154
 . "$(dirname "$0")/lib.sh"
 runs=$XDG_DATA_HOME/assay/runs
 # 30 groups of about a tenth of a second each.
@@ -12,6 +14,8 @@ say "kill -9 in the middle"
 pid=$!
 started+=("$pid")
 wait_for some_done
+worker=$(grep -ls "^PPid:[[:space:]]*$pid\$" /proc/[0-9]*/status | cut -d/ -f3)
+[ -n "$worker" ] || fail "no worker was started"
 kill -9 $pid
 wait $pid 2>/dev/null
 done_before=$(count_done)
@@ -19,15 +23,14 @@ done_before=$(count_done)
 [ ! -e killed.jsonl ] || fail "an unfinished result took its name"
 
 say "the worker does not outlive it"
-# The worker's command line holds the word that only it is started with.
-no_worker() { ! ps -eo ppid,args | grep -v grep | grep -q "^ *1 assay --worker"; }
+no_worker() { ! kill -0 "$worker"; }
 wait_for no_worker
 
 say "resume: every group exactly once, and those that were done are not measured again"
 cp "$runs"/*.jsonl before.jsonl
 expect_exit 0 "$ASSAY" bench --resume last -q -o resumed.jsonl
 for batch in $(seq 30); do
-    expect_count 1 "\"axes\":\[$batch,3,5\].*\"outcome\":\"ok\"|\"batch\":$batch,.*\"outcome\":\"ok\"" resumed.jsonl
+    expect_count 1 "\"axes\":{\"batch\":$batch,.*\"status\":\"ok\"" resumed.jsonl
 done
 done_lines=$(grep -n '^{"done":' before.jsonl | tail -1 | cut -d: -f1)
 head -n "$done_lines" before.jsonl | cmp -s - <(head -n "$done_lines" "$runs"/*.jsonl) ||

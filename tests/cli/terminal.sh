@@ -1,4 +1,6 @@
+#!/usr/bin/env bash
 # What is only seen on a terminal: colour and progress.
+# shellcheck source-path=SCRIPTDIR source=lib.sh disable=SC2154
 . "$(dirname "$0")/lib.sh"
 command -v script >/dev/null || skip "no script(1) to make a terminal with"
 # Long enough to be drawn at least once.

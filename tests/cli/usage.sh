@@ -1,4 +1,6 @@
+#!/usr/bin/env bash
 # Mistakes of usage: exit 2, one line that says what to do, nothing on standard output.
+# shellcheck source-path=SCRIPTDIR source=lib.sh disable=SC2154
 . "$(dirname "$0")/lib.sh"
 
 say "unknown names, each with the nearest known"
@@ -53,8 +55,10 @@ say "files"
 expect_usage '/nowhere/x.json: cannot be written: No such file' "$ASSAY" bench relu -o /nowhere/x.json
 expect_usage 'x.foo: no format goes by this extension' "$ASSAY" bench relu -o x.foo
 expect_usage 'cannot be written: Is a directory' "$ASSAY" bench relu -o json:"$work"
+expect_usage 'x.json: is named twice' "$ASSAY" bench relu -o x.json -o csv:x.json
+expect_usage '-: is named twice' "$ASSAY" bench relu -o json:- -o csv:-
 expect_usage 'this plug-in cannot be read: No such file' "$ASSAY" bench relu --plugin /nowhere.so
 expect_usage 'no run "nope"|there are no runs to resume' "$ASSAY" bench --resume nope
-[ ! -e x.foo ] || fail "a file was made"
+[ -z "$(ls x.*)" ] || fail "a file was made"
 [ ! -d "$XDG_DATA_HOME/assay/runs" ] || [ -z "$(ls "$XDG_DATA_HOME/assay/runs")" ] ||
     fail "a mistake left a journal"

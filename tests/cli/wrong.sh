@@ -1,4 +1,6 @@
+#!/usr/bin/env bash
 # Kernels that come back with something wrong: the row names what.
+# shellcheck source-path=SCRIPTDIR source=lib.sh disable=SC2154
 . "$(dirname "$0")/lib.sh"
 with=(--plugin "$ASSAY_PLUGINS/wrong.so" --plugin "$ASSAY_PLUGINS/good.so")
 wrong=past_end,before_start,writes_input,zeros,unwritten,nan_answer,off_by_one,first_call_only

@@ -11,8 +11,8 @@
  *   perf_empty                                   relu of a single element and nothing else */
 #include <assay/assay_kernel.h>
 
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #if defined(__x86_64__)
@@ -86,7 +86,7 @@ static enum assay_status unsupported(struct assay_error *why, const char *messag
 {
     if (why) {
         why->code = ASSAY_UNSUPPORTED;
-        strcpy(why->message, message);
+        snprintf(why->message, sizeof why->message, "%s", message);
     }
     return ASSAY_UNSUPPORTED;
 }

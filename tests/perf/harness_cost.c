@@ -1,5 +1,5 @@
-/* What the harness itself costs: one timed sample around an empty kernel beyond two clock reads, and
- * one iteration of an empty batched loop. Prints "sample_ns loop_ns"; for tools/perf. */
+/* What the harness itself costs: one timed sample around an empty kernel beyond two clock reads,
+ * and one iteration of an empty batched loop. Prints "sample_ns loop_ns"; for tools/perf. */
 #include "base/clock.h"
 #include "device/device.h"
 #include "stats/stats.h"
@@ -8,7 +8,8 @@
 
 enum { SAMPLES = 20001, LOOP = 1000000 };
 
-/* The least a kernel can do: the loop a batched sample runs, with nothing in it but the operands. */
+/* The least a kernel can do: the loop a batched sample runs, with nothing in it but the operands.
+ */
 static enum assay_status run(void *state, const struct assay_work *work)
 {
     (void)state;

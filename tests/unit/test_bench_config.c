@@ -5,8 +5,8 @@
 #include "config/bench_config.h"
 #include "device/cpu/cpu_info.h"
 
+#include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 
 static char warning[1024];
 static int warnings;
@@ -14,7 +14,7 @@ static int warnings;
 static void warn(const char *text)
 {
     warnings++;
-    strncpy(warning, text, sizeof warning - 1);
+    snprintf(warning, sizeof warning, "%s", text);
 }
 
 /* The words of a line, split at blanks, as a plan. */
@@ -24,7 +24,7 @@ static enum assay_status plan_of(const char *line, struct assay_plan *plan, stru
     int argc = 0;
     struct assay_bench_config config;
     warnings = 0;
-    strcpy(buffer, line);
+    snprintf(buffer, sizeof buffer, "%s", line);
     for (char *word = strtok(buffer, " "); word; word = strtok(NULL, " "))
         argv[argc++] = word;
     assay_bench_config_init(&config);

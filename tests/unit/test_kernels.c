@@ -180,8 +180,24 @@ static struct assay_problem problem_of(const struct assay_op *op, enum assay_dty
     return p;
 }
 
+/* Code that a library generates while it runs crashes the leak checker; under ASan only assay's own
+ * kernels are run. */
+#if defined(__SANITIZE_ADDRESS__)
+enum { LIBRARIES = 0 };
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+enum { LIBRARIES = 0 };
+#else
+enum { LIBRARIES = 1 };
+#endif
+#else
+enum { LIBRARIES = 1 };
+#endif
+
 static bool takes(const struct assay_kernel *kernel, const struct assay_problem *p)
 {
+    if (!LIBRARIES && !is_of(kernel, "native") && !is_of(kernel, "ref"))
+        return false;
     return strcmp(kernel->op, p->op) == 0 && strcmp(kernel->device, "cpu") == 0 &&
            assay_kernel_can_run(kernel, p, NULL) == ASSAY_OK;
 }
@@ -287,7 +303,7 @@ static void put(const struct assay_problem *p, struct operands *o, int64_t at, d
     assay_dtype_store(p->dtype, &value, o->in[0].data, at, 1);
 }
 
-static const double unusual[] = {NAN,
+static const double unusual[] = {(double)NAN,
                                  (double)INFINITY,
                                  -(double)INFINITY,
                                  -0.0,
@@ -363,11 +379,11 @@ static void test_values(void **state)
 /* A whole row of one unusual value, and rows of two. */
 static void test_value_rows(void **state)
 {
-    static const double pairs[][2] = {{NAN, NAN},
+    static const double pairs[][2] = {{(double)NAN, (double)NAN},
                                       {-(double)INFINITY, -(double)INFINITY},
                                       {(double)INFINITY, (double)INFINITY},
                                       {(double)INFINITY, -(double)INFINITY},
-                                      {-(double)INFINITY, NAN},
+                                      {-(double)INFINITY, (double)NAN},
                                       {0, 0},
                                       {-3, -3},
                                       {1, -(double)INFINITY}};

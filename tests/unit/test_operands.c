@@ -270,7 +270,7 @@ static void test_cold_sets_exceed_twice_the_cache(void **state)
         assert_true(assay_operands_bytes(&problem, sets) > 2 * cache);
     }
     struct assay_problem tiny = problem_of("relu", ASSAY_DTYPE_F32, 1, 1, 1);
-    assert_int_equal(assay_operands_cold_sets(&tiny, SIZE_MAX / 4), 1 << 17);
+    assert_int_equal(assay_operands_cold_sets(&tiny, SIZE_MAX / 4), 1 << 20);
 }
 
 static void test_sizes_saturate(void **state)

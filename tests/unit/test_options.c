@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 struct config {
@@ -40,7 +41,7 @@ static enum assay_status parse_with(const struct assay_option_table *with, const
     static char buffer[512]; /* texts are borrowed from it */
     char *argv[32];
     int argc = 0;
-    strcpy(buffer, line);
+    snprintf(buffer, sizeof buffer, "%s", line);
     for (char *word = strtok(buffer, " "); word; word = strtok(NULL, " "))
         argv[argc++] = strcmp(word, "_") == 0 ? word + 1 : word;
     *out = (struct config){0};
