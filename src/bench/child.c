@@ -28,6 +28,10 @@
 #define UNDER_SANITIZER 0
 #endif
 
+/* How long a worker without jobs may take to tidy up: a gigabyte to give back, libraries to close.
+ */
+enum { STOP_PATIENCE_MS = 3000 };
+
 bool assay_child_alive(const struct assay_child *child) { return child->pid > 0; }
 
 static void release(struct assay_child *child)
@@ -218,6 +222,8 @@ void assay_child_stop(struct assay_child *child)
         return;
     close(child->job_fd);
     child->job_fd = 0;
+    struct pollfd gone = {.fd = child->event_fd}; /* its end hangs up */
+    poll(&gone, 1, STOP_PATIENCE_MS);
     struct assay_child_end end;
     assay_child_kill(child, &end);
 }

@@ -68,11 +68,41 @@ static enum assay_status write_all(assay_journal *journal, struct assay_error *e
     return ASSAY_OK;
 }
 
-static void add_line(assay_journal *journal, assay_json *json)
+static void add_json(assay_journal *journal, assay_json *json)
 {
     assay_json_write(json, 0, &journal->line);
-    assay_text_add(&journal->line, "\n");
     assay_json_free(json);
+}
+
+static void add_line(assay_journal *journal, assay_json *json)
+{
+    add_json(journal, json);
+    assay_text_add(&journal->line, "\n");
+}
+
+/* The head is one line, but a plan may have any number of groups: it is written piece by piece, so
+ * that memory does not grow with them. */
+static enum assay_status write_head(assay_journal *journal, const struct assay_run_info *run,
+                                    const struct assay_plan *plan, struct assay_error *err)
+{
+    enum { PIECE = 1 << 16 };
+    enum assay_status status = ASSAY_OK;
+    assay_text_format(&journal->line, "{\"assay_journal\":%d,\"run\":", JOURNAL_VERSION);
+    add_json(journal, assay_run_info_to_json(run));
+    assay_text_add(&journal->line, ",\"plan\":{\"settings\":");
+    add_json(journal, assay_settings_to_json(&plan->settings));
+    assay_text_format(&journal->line, ",\"max_elements\":%lld,\"groups\":[",
+                      (long long)plan->max_elements);
+    for (int64_t i = 0; i < plan->n_groups && status == ASSAY_OK; i++) {
+        assay_text_add(&journal->line, i ? "," : "");
+        add_json(journal, assay_group_to_json(&plan->groups[i]));
+        if (journal->line.length >= PIECE) {
+            status = write_all(journal, err);
+            assay_text_clear(&journal->line);
+        }
+    }
+    assay_text_add(&journal->line, "]}}\n");
+    return status == ASSAY_OK ? write_all(journal, err) : status;
 }
 
 enum assay_status assay_journal_create(const struct assay_run_info *run,
@@ -87,12 +117,7 @@ enum assay_status assay_journal_create(const struct assay_run_info *run,
     if (status == ASSAY_OK && !path.failed)
         status = open_file(path.data, O_CREAT | O_EXCL, out, err);
     if (status == ASSAY_OK) {
-        assay_json *head = assay_json_object();
-        assay_json_put_int(head, "assay_journal", JOURNAL_VERSION);
-        assay_json_put(head, "run", assay_run_info_to_json(run));
-        assay_json_put(head, "plan", assay_plan_to_json(plan));
-        add_line(*out, head);
-        status = write_all(*out, err);
+        status = write_head(*out, run, plan, err);
         if (status != ASSAY_OK) {
             assay_journal_close(*out);
             *out = NULL;

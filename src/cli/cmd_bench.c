@@ -204,6 +204,10 @@ static enum assay_status resume(struct bench_run *run, struct assay_error *err)
 {
     struct assay_text path = {0};
     struct assay_journal_visitor visitor = {.user = run, .head = on_head, .group = on_group};
+    if (run->config->ops.n)
+        return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                               "a resumed run keeps the plan it had; leave out \"%s\"",
+                               run->config->ops.items[0]);
     enum assay_status status = assay_journal_find(run->config->resume, &path, err);
     if (status == ASSAY_OK)
         status = assay_journal_read(path.data, &visitor, &run->journal_good, err);

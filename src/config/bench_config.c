@@ -191,6 +191,10 @@ static enum assay_status make_settings(const struct assay_bench_config *c, struc
         .seed = (uint64_t)c->seed,
         .memory_limit = c->memory_limit,
     };
+    if (s->threads > assay_cpu_info()->cores)
+        return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                               "--threads %d is more than the %d cores this process may use",
+                               s->threads, assay_cpu_info()->cores);
     if (c->baseline)
         snprintf(s->baseline, sizeof s->baseline, "%s", c->baseline);
     enum assay_status status = parse_cache(c->cache, s, err);

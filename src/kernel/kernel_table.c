@@ -24,6 +24,9 @@ static const struct assay_kernel *const builtin[] = {
 
 enum { BUILTIN = sizeof builtin / sizeof builtin[0] };
 
+/* What a record has room for: a kernel's name, and half of it for an implementation's. */
+enum { MAX_NAME = 64 };
+
 struct assay_kernel_registry {
     const struct assay_kernel **added; /* from plug-ins */
     int64_t n_added;
@@ -77,12 +80,18 @@ static enum assay_status check_plugin_kernel(const assay_kernel_registry *regist
     if (assay_kernel_find(registry, kernel->name))
         return assay_error_set(err, ASSAY_ERR_INVALID, path, "a kernel \"%s\" exists already",
                                kernel->name);
+    if (strlen(kernel->name) >= MAX_NAME || strlen(kernel->implementation) >= MAX_NAME / 2)
+        return assay_error_set(err, ASSAY_ERR_INVALID, path,
+                               "kernel \"%.80s\": the name is too long", kernel->name);
     const struct assay_op *op;
     int64_t n;
     struct assay_error why = {0};
     if (assay_op_resolve(kernel->op, &op, 1, &n, &why) != ASSAY_OK)
         return assay_error_set(err, ASSAY_ERR_INVALID, path, "kernel \"%s\": %s", kernel->name,
                                why.message);
+    if (strcmp(op->name, kernel->op) != 0)
+        return assay_error_set(err, ASSAY_ERR_INVALID, path,
+                               "kernel \"%s\": write the op as \"%s\"", kernel->name, op->name);
     return ASSAY_OK;
 }
 

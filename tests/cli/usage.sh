@@ -38,6 +38,7 @@ expect_usage 'make 68719476736 groups' "$ASSAY" bench relu --batch 1:4096:+1 --s
 
 say "values of options"
 expect_usage '--threads must lie between 1 and 4096, not 0' "$ASSAY" bench relu --threads 0
+expect_usage '--threads 4000 is more than the' "$ASSAY" bench relu --threads 4000
 expect_usage '--threads takes a whole number, not "two"' "$ASSAY" bench relu -t two
 expect_usage '--precision must lie between' "$ASSAY" bench relu --precision 0
 expect_usage '--precision takes a fraction' "$ASSAY" bench relu --precision nan
@@ -58,6 +59,7 @@ expect_usage 'cannot be written: Is a directory' "$ASSAY" bench relu -o json:"$w
 expect_usage 'x.json: is named twice' "$ASSAY" bench relu -o x.json -o csv:x.json
 expect_usage '-: is named twice' "$ASSAY" bench relu -o json:- -o csv:-
 expect_usage 'this plug-in cannot be read: No such file' "$ASSAY" bench relu --plugin /nowhere.so
+expect_usage 'a resumed run keeps the plan it had' "$ASSAY" bench relu --resume nope
 expect_usage 'no run "nope"|there are no runs to resume' "$ASSAY" bench --resume nope
 [ -z "$(ls x.*)" ] || fail "a file was made"
 [ ! -d "$XDG_DATA_HOME/assay/runs" ] || [ -z "$(ls "$XDG_DATA_HOME/assay/runs")" ] ||

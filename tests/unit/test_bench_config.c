@@ -124,12 +124,12 @@ static void test_settings_are_passed_on(void **state)
 {
     (void)state;
     struct assay_plan plan =
-        good_plan("relu --cache cold --threads 3 --precision 2% --budget 500ms --timeout 7 "
+        good_plan("relu --cache cold --threads 1 --precision 2% --budget 500ms --timeout 7 "
                   "--warmup 4 --iters 9 --seed 11 --memory-limit 1GiB --baseline ref --impl native "
                   "--kernel all");
     const struct assay_settings *s = &plan.settings;
     assert_true(!s->hot && s->cold);
-    assert_int_equal(s->threads, 3);
+    assert_int_equal(s->threads, 1);
     assert_near(s->precision, 0.02, 1e-15);
     assert_near(s->budget_s, 0.5, 1e-15);
     assert_near(s->timeout_s, 7, 0);

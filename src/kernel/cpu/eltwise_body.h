@@ -13,9 +13,16 @@
 
 /* The fast loop does ELTWISE_PAIRS pairs at once and asks for memory ELTWISE_AHEAD bytes before it
  * is needed. */
-enum { ELTWISE_PAIRS = 2, ELTWISE_STEP = ELTWISE_PAIRS * 2 * VEC_LANES, ELTWISE_AHEAD = 2048 };
+enum { ELTWISE_PAIRS = 2, ELTWISE_STEP = ELTWISE_PAIRS * 2 * VEC_LANES, ELTWISE_AHEAD = 4096 };
 
 #define ELTWISE_F NATIVE_PASTE(elt, NATIVE_OP)
+
+VEC_INLINE struct vec_pair eltwise_load(enum native_kind kind, const void *x, int64_t at)
+{
+    vec_prefetch_far(kind, x, at, ELTWISE_AHEAD);
+    vec_prefetch_near(kind, x, at);
+    return vec_load_pair(kind, x, at);
+}
 
 VEC_INLINE double eltwise(enum native_kind kind, bool stream, const struct native_job *job,
                           const struct assay_args *args, int64_t begin, int64_t end)
@@ -27,12 +34,9 @@ VEC_INLINE double eltwise(enum native_kind kind, bool stream, const struct nativ
     for (; i + ELTWISE_STEP <= end; i += ELTWISE_STEP)
         for (int k = 0; k < ELTWISE_PAIRS; k++) {
             int64_t at = i + k * 2 * VEC_LANES;
-            vec_prefetch_pair(kind, x, at, ELTWISE_AHEAD);
+            struct vec_pair p = eltwise_load(kind, x, at), q = p;
             if (NATIVE_INPUTS == 2)
-                vec_prefetch_pair(kind, y, at, ELTWISE_AHEAD);
-            struct vec_pair p = vec_load_pair(kind, x, at), q = p;
-            if (NATIVE_INPUTS == 2)
-                q = vec_load_pair(kind, y, at);
+                q = eltwise_load(kind, y, at);
             p.a = ELTWISE_F(p.a, q.a, param);
             p.b = ELTWISE_F(p.b, q.b, param);
             vec_store_pair(kind, stream, out, at, p);

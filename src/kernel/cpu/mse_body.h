@@ -4,7 +4,14 @@
 #ifndef ASSAY_KERNEL_CPU_MSE_BODY_H
 #define ASSAY_KERNEL_CPU_MSE_BODY_H
 
-enum { MSE_PAIRS = 2, MSE_STEP = MSE_PAIRS * 2 * VEC_LANES, MSE_BLOCK = 8192, MSE_AHEAD = 2048 };
+enum { MSE_PAIRS = 2, MSE_STEP = MSE_PAIRS * 2 * VEC_LANES, MSE_BLOCK = 8192, MSE_AHEAD = 4096 };
+
+VEC_INLINE struct vec_pair mse_load(enum native_kind kind, const void *x, int64_t at)
+{
+    vec_prefetch_far(kind, x, at, MSE_AHEAD);
+    vec_prefetch_near(kind, x, at);
+    return vec_load_pair(kind, x, at);
+}
 
 VEC_INLINE double mse_block(enum native_kind kind, const void *x, const void *y, int64_t begin,
                             int64_t end)
@@ -16,9 +23,7 @@ VEC_INLINE double mse_block(enum native_kind kind, const void *x, const void *y,
     for (; i + MSE_STEP <= end; i += MSE_STEP)
         for (int k = 0; k < MSE_PAIRS; k++) {
             int64_t at = i + k * 2 * VEC_LANES;
-            vec_prefetch_pair(kind, x, at, MSE_AHEAD);
-            vec_prefetch_pair(kind, y, at, MSE_AHEAD);
-            struct vec_pair p = vec_load_pair(kind, x, at), q = vec_load_pair(kind, y, at);
+            struct vec_pair p = mse_load(kind, x, at), q = mse_load(kind, y, at);
             vec a = vec_sub(p.a, q.a), b = vec_sub(p.b, q.b);
             sum[2 * k] = vec_fma(a, a, sum[2 * k]);
             sum[2 * k + 1] = vec_fma(b, b, sum[2 * k + 1]);

@@ -72,7 +72,8 @@ VEC_INLINE struct norm_sums norm_sums_block(enum native_kind kind, const void *x
     for (; i + NORM_STEP <= n; i += NORM_STEP)
         for (int k = 0; k < NORM_PAIRS; k++) {
             int64_t j = at + i + k * 2 * VEC_LANES;
-            vec_prefetch_pair(kind, x, j, NORM_AHEAD);
+            vec_prefetch_far(kind, x, j, NORM_AHEAD);
+            vec_prefetch_near(kind, x, j);
             struct vec_pair p = vec_load_pair(kind, x, j);
             if (shifted)
                 p = (struct vec_pair){vec_sub(p.a, minus), vec_sub(p.b, minus)};
@@ -117,7 +118,8 @@ VEC_INLINE void norm_sums_rows(enum native_kind kind, const void *x, int64_t at,
         for (int r = 0; r < NORM_ROWS; r++) {
             int64_t j = at + r * n + i;
             if (!NORM_GELU && r < NORM_ROWS / 2)
-                vec_prefetch_pair(kind, x, j, ahead);
+                vec_prefetch_far(kind, x, j, ahead);
+            vec_prefetch_near(kind, x, j);
             struct vec_pair p = vec_load_pair(kind, x, j);
             norm_add(p.a, &sum[r][0], &sum_sq[r][0]);
             norm_add(p.b, &sum[r][1], &sum_sq[r][1]);
@@ -192,7 +194,7 @@ VEC_INLINE vec norm_apply(const struct norm_row *row, bool shifted, vec x, vec g
         x = vec_sub(x, vec_set(row->shift));
     vec normal = vec_fma(x, vec_set(row->scale), vec_set(row->offset));
     vec y = vec_fma(normal, gamma, beta);
-    return NORM_GELU ? vec_mul(y, vec_normal_cdf(y)) : y;
+    return NORM_GELU ? vec_gelu(y) : y;
 }
 
 VEC_INLINE struct vec_pair norm_apply_pair(const struct norm_row *row, bool shifted,
@@ -246,7 +248,7 @@ VEC_INLINE void norm_apply_rows(enum native_kind kind, bool stream, bool shifted
         for (int r = 0; r < NORM_ROWS; r++) {
             int64_t j = at + r * dim + i;
             if (NORM_GELU || r >= NORM_ROWS / 2)
-                vec_prefetch_pair(kind, t.x, j, ahead);
+                vec_prefetch_far(kind, t.x, j, ahead);
             struct vec_pair x = vec_load_pair(kind, t.x, j);
             x = norm_apply_pair(&row[r], shifted, x, gamma, beta);
             vec_store_pair(kind, stream, t.out, j, x);

@@ -17,7 +17,9 @@ VEC_INLINE float rowexp_max(enum native_kind kind, const void *x, int64_t at, in
     int64_t i = 0;
     for (; i + ROWEXP_STEP <= n; i += ROWEXP_STEP)
         for (int k = 0; k < ROWEXP_PAIRS; k++) {
-            struct vec_pair p = vec_load_pair(kind, x, at + i + k * 2 * VEC_LANES);
+            int64_t j = at + i + k * 2 * VEC_LANES;
+            vec_prefetch_near(kind, x, j);
+            struct vec_pair p = vec_load_pair(kind, x, j);
             max[2 * k] = vec_max(p.a, max[2 * k]);
             max[2 * k + 1] = vec_max(p.b, max[2 * k + 1]);
         }
@@ -63,7 +65,7 @@ VEC_INLINE float rowexp_sum(enum native_kind kind, const void *x, int64_t at, in
     for (; i + ROWEXP_STEP <= n; i += ROWEXP_STEP)
         for (int k = 0; k < ROWEXP_PAIRS; k++) {
             int64_t j = i + k * 2 * VEC_LANES;
-            vec_prefetch_pair(kind, x, at + j, ahead);
+            vec_prefetch_far(kind, x, at + j, ahead);
             struct vec_pair p = rowexp_pair(kind, x, at + j, minus);
             sum[2 * k] = vec_add(sum[2 * k], p.a);
             sum[2 * k + 1] = vec_add(sum[2 * k + 1], p.b);

@@ -56,7 +56,7 @@ VEC_INLINE float softmax_two_rows(enum native_kind kind, const void *x, void *ou
     for (; i + ROWEXP_STEP <= dim; i += ROWEXP_STEP)
         for (int k = 0; k < ROWEXP_PAIRS; k++) {
             int64_t j = i + k * 2 * VEC_LANES;
-            vec_prefetch_pair(kind, x, at + j, ahead);
+            vec_prefetch_far(kind, x, at + j, ahead);
             struct vec_pair q = vec_load_pair(NATIVE_F32, before, j);
             q = (struct vec_pair){vec_mul(q.a, by), vec_mul(q.b, by)};
             vec_store_pair(kind, true, out, at - dim + j, q);

@@ -24,6 +24,7 @@ VEC_INLINE vec vec_mul(vec a, vec b) { return _mm256_mul_ps(a, b); }
 VEC_INLINE vec vec_div(vec a, vec b) { return _mm256_div_ps(a, b); }
 VEC_INLINE vec vec_fma(vec a, vec b, vec c) { return _mm256_fmadd_ps(a, b, c); }
 VEC_INLINE vec vec_fnma(vec a, vec b, vec c) { return _mm256_fnmadd_ps(a, b, c); }
+VEC_INLINE vec vec_abs(vec a) { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a); }
 VEC_INLINE vec vec_max(vec a, vec b) { return _mm256_max_ps(a, b); }
 VEC_INLINE vec vec_min(vec a, vec b) { return _mm256_min_ps(a, b); }
 VEC_INLINE vec_mask vec_less(vec a, vec b) { return _mm256_cmp_ps(a, b, _CMP_LT_OQ); }
@@ -183,10 +184,20 @@ VEC_INLINE void vec_store_pair(enum native_kind kind, bool stream, void *data, i
 
 VEC_INLINE void vec_stream_end(void) { _mm_sfence(); }
 
-VEC_INLINE void vec_prefetch_pair(enum native_kind kind, const void *data, int64_t at,
-                                  int64_t bytes)
+VEC_INLINE uintptr_t vec_address(enum native_kind kind, const void *data, int64_t at, int64_t bytes)
 {
-    uintptr_t address = (uintptr_t)data + (uintptr_t)(at * (kind == NATIVE_F32 ? 4 : 2) + bytes);
+    return (uintptr_t)data + (uintptr_t)(at * (kind == NATIVE_F32 ? 4 : 2) + bytes);
+}
+
+VEC_INLINE void vec_prefetch_far(enum native_kind kind, const void *data, int64_t at, int64_t bytes)
+{
+    uintptr_t address = vec_address(kind, data, at, bytes);
+    _mm_prefetch((const char *)address, _MM_HINT_T1);
+}
+
+VEC_INLINE void vec_prefetch_near(enum native_kind kind, const void *data, int64_t at)
+{
+    uintptr_t address = vec_address(kind, data, at, 512);
     _mm_prefetch((const char *)address, _MM_HINT_T0);
 }
 

@@ -25,6 +25,7 @@ VEC_INLINE vec vec_mul(vec a, vec b) { return _mm512_mul_ps(a, b); }
 VEC_INLINE vec vec_div(vec a, vec b) { return _mm512_div_ps(a, b); }
 VEC_INLINE vec vec_fma(vec a, vec b, vec c) { return _mm512_fmadd_ps(a, b, c); }
 VEC_INLINE vec vec_fnma(vec a, vec b, vec c) { return _mm512_fnmadd_ps(a, b, c); }
+VEC_INLINE vec vec_abs(vec a) { return _mm512_abs_ps(a); }
 VEC_INLINE vec vec_max(vec a, vec b) { return _mm512_max_ps(a, b); }
 VEC_INLINE vec vec_min(vec a, vec b) { return _mm512_min_ps(a, b); }
 VEC_INLINE vec_mask vec_less(vec a, vec b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
@@ -163,10 +164,22 @@ VEC_INLINE void vec_store_pair(enum native_kind kind, bool stream, void *data, i
 
 VEC_INLINE void vec_stream_end(void) { _mm_sfence(); }
 
-VEC_INLINE void vec_prefetch_pair(enum native_kind kind, const void *data, int64_t at,
-                                  int64_t bytes)
+VEC_INLINE uintptr_t vec_address(enum native_kind kind, const void *data, int64_t at, int64_t bytes)
 {
-    uintptr_t address = (uintptr_t)data + (uintptr_t)(at * (kind == NATIVE_F32 ? 4 : 2) + bytes);
+    return (uintptr_t)data + (uintptr_t)(at * (kind == NATIVE_F32 ? 4 : 2) + bytes);
+}
+
+VEC_INLINE void vec_prefetch_far(enum native_kind kind, const void *data, int64_t at, int64_t bytes)
+{
+    uintptr_t address = vec_address(kind, data, at, bytes);
+    _mm_prefetch((const char *)address, _MM_HINT_T1);
+    if (kind == NATIVE_F32)
+        _mm_prefetch((const char *)(address + 64), _MM_HINT_T1);
+}
+
+VEC_INLINE void vec_prefetch_near(enum native_kind kind, const void *data, int64_t at)
+{
+    uintptr_t address = vec_address(kind, data, at, 512);
     _mm_prefetch((const char *)address, _MM_HINT_T0);
     if (kind == NATIVE_F32)
         _mm_prefetch((const char *)(address + 64), _MM_HINT_T0);
