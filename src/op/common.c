@@ -36,13 +36,14 @@ struct assay_cost assay_op_cost_streaming(const struct assay_problem *problem,
 }
 
 /* Rounding the answer to the dtype costs one unit of it; f32 arithmetic with a polynomial for exp
- * or erf costs up to 16 more units of f32, relative to the answer and to what cancels in it. */
+ * or erf costs up to 16 more units of f32, relative to the answer and to what cancels in it. Near 0
+ * the dtype itself ends (`tiny`). */
 struct assay_tolerance assay_op_tolerance_elementwise(const struct assay_problem *problem,
                                                       double scale)
 {
-    double unit = assay_dtype_info(problem->outputs[0].dtype)->unit;
-    return (struct assay_tolerance){.relative = 1.01 * unit + 16 * 0x1p-24,
-                                    .absolute = 16 * 0x1p-24 * scale};
+    const struct assay_dtype_info *out = assay_dtype_info(problem->outputs[0].dtype);
+    return (struct assay_tolerance){.relative = 1.01 * out->unit + 16 * 0x1p-24,
+                                    .absolute = 16 * 0x1p-24 * scale + out->tiny};
 }
 
 /* Summing n values of one sign in f32 is off by at most n units, and typically by sqrt(n); kernels
@@ -53,9 +54,9 @@ struct assay_tolerance assay_op_tolerance_reduction(const struct assay_problem *
 {
     double length = n < (1 << 20) ? (double)n : 0x1p20;
     double accumulated = 0x1p-24 * (16 + 4 * sqrt(length));
-    double unit = assay_dtype_info(problem->outputs[0].dtype)->unit;
-    return (struct assay_tolerance){.relative = 1.01 * unit + accumulated,
-                                    .absolute = accumulated * scale};
+    const struct assay_dtype_info *out = assay_dtype_info(problem->outputs[0].dtype);
+    return (struct assay_tolerance){.relative = 1.01 * out->unit + accumulated,
+                                    .absolute = accumulated * scale + out->tiny};
 }
 
 void assay_op_load_row(const struct assay_problem *problem, const void *const *in, int32_t index,

@@ -12,11 +12,15 @@ static const char *const bf16_aliases[] = {"bf16", "bfloat16", NULL};
 static const char *const s32_aliases[] = {"s32", "int32", "i32", NULL};
 
 static const struct assay_dtype_info dtype_table[] = {
-    {ASSAY_DTYPE_F64, "f64", f64_aliases, 8, true, 0x1p-53, DBL_MAX, "IEEE double; references"},
-    {ASSAY_DTYPE_F32, "f32", f32_aliases, 4, true, 0x1p-24, (double)FLT_MAX, "IEEE single"},
-    {ASSAY_DTYPE_F16, "f16", f16_aliases, 2, true, 0x1p-11, 65504, "IEEE half"},
-    {ASSAY_DTYPE_BF16, "bf16", bf16_aliases, 2, true, 0x1p-8, 0x1.fep127, "f32 cut to 16 bits"},
-    {ASSAY_DTYPE_S32, "s32", s32_aliases, 4, false, 0, INT32_MAX, "32-bit integer; class indices"},
+    {ASSAY_DTYPE_F64, "f64", f64_aliases, 8, true, 0x1p-53, DBL_MAX, DBL_MIN,
+     "IEEE double; references"},
+    {ASSAY_DTYPE_F32, "f32", f32_aliases, 4, true, 0x1p-24, (double)FLT_MAX, 0x1p-126,
+     "IEEE single"},
+    {ASSAY_DTYPE_F16, "f16", f16_aliases, 2, true, 0x1p-11, 65504, 0x1p-24, "IEEE half"},
+    {ASSAY_DTYPE_BF16, "bf16", bf16_aliases, 2, true, 0x1p-8, 0x1.fep127, 0x1p-126,
+     "f32 cut to 16 bits"},
+    {ASSAY_DTYPE_S32, "s32", s32_aliases, 4, false, 0, INT32_MAX, 0,
+     "32-bit integer; class indices"},
 };
 
 enum { DTYPE_ROWS = sizeof dtype_table / sizeof dtype_table[0] };

@@ -21,19 +21,19 @@
 #define NORM_GELU 0
 #endif
 
-/* Short rows go NORM_ROWS at a time: one load of gamma and beta serves them all, and the wait for
- * one row's mean and root overlaps the others'. NORM_BYTES is the longest row for which so many fit
- * in half of a 48 KiB L1 cache and leave room for gamma and beta. With gelu there are too few
- * registers for more than two. */
-enum { NORM_ROWS = NORM_GELU ? 2 : 4, NORM_BYTES = 6144 };
+/* Short rows go several at a time: one load of gamma and beta serves them all, and the wait for one
+ * row's mean and root overlaps the others'. NORM_BYTES is the longest row for which the rows at
+ * hand and the next ones stay close to the L1 cache. Two of f32: four rows of 4096 bytes each would
+ * meet in the same few sets of the cache (measured: 1.1 times as slow). With gelu there are too few
+ * registers for more. */
+enum { NORM_ROWS = 4, NORM_BYTES = 6144 };
+
+VEC_INLINE int norm_rows(enum native_kind kind) { return NORM_GELU || kind == NATIVE_F32 ? 2 : 4; }
 
 /* Longer rows are summed in floats over NORM_BLOCK elements, in double from there on. */
 enum { NORM_PAIRS = 2, NORM_STEP = NORM_PAIRS * 2 * VEC_LANES, NORM_BLOCK = 4096 };
 
-/* How far ahead, in bytes, one row's loop asks for memory. The loops over several rows ask for the
- * next ones, half of it while summing and half while storing, or all of it during gelu's
- * arithmetic.
- */
+/* How far ahead, in bytes, the loop over one row asks for memory. */
 enum { NORM_AHEAD = 4096 };
 
 struct norm_sums {
@@ -106,33 +106,53 @@ VEC_INLINE struct norm_sums norm_sums_row(enum native_kind kind, const void *x, 
     return total;
 }
 
-/* The same, unshifted, for NORM_ROWS short rows. */
+/* The same, unshifted, for several short rows; gathered while something else goes on. */
+struct norm_gather {
+    vec sum[NORM_ROWS][2], sum_sq[NORM_ROWS][2];
+};
+
+VEC_INLINE void norm_gather_init(struct norm_gather *g)
+{
+    for (int r = 0; r < NORM_ROWS; r++)
+        g->sum[r][0] = g->sum[r][1] = g->sum_sq[r][0] = g->sum_sq[r][1] = vec_set(0.0f);
+}
+
+/* The pair at `at` of row r; asks for the same place in the next rows, `ahead` bytes on. */
+VEC_INLINE void norm_gather_pair(enum native_kind kind, const void *x, int64_t at, int64_t ahead,
+                                 int r, struct norm_gather *g)
+{
+    vec_prefetch_far(kind, x, at, ahead);
+    vec_prefetch_near(kind, x, at);
+    struct vec_pair p = vec_load_pair(kind, x, at);
+    norm_add(p.a, &g->sum[r][0], &g->sum_sq[r][0]);
+    norm_add(p.b, &g->sum[r][1], &g->sum_sq[r][1]);
+}
+
+/* What is left of the rows behind `from`, and the sums. */
+VEC_INLINE void norm_gather_end(enum native_kind kind, const void *x, int64_t at, int64_t from,
+                                int64_t n, struct norm_gather *g, struct norm_sums *sums)
+{
+    for (int r = 0; r < norm_rows(kind); r++) {
+        for (int64_t i = from; i < n; i += VEC_LANES) {
+            int64_t count = n - i < VEC_LANES ? n - i : VEC_LANES;
+            norm_add(vec_load_part(kind, x, at + r * n + i, count), &g->sum[r][0],
+                     &g->sum_sq[r][0]);
+        }
+        sums[r].sum = NORM_CENTRE ? (double)vec_sum(vec_add(g->sum[r][0], g->sum[r][1])) : 0;
+        sums[r].sum_sq = (double)vec_sum(vec_add(g->sum_sq[r][0], g->sum_sq[r][1]));
+    }
+}
+
 VEC_INLINE void norm_sums_rows(enum native_kind kind, const void *x, int64_t at, int64_t n,
                                struct norm_sums *sums)
 {
-    vec sum[NORM_ROWS][2], sum_sq[NORM_ROWS][2];
-    for (int r = 0; r < NORM_ROWS; r++)
-        sum[r][0] = sum[r][1] = sum_sq[r][0] = sum_sq[r][1] = vec_set(0.0f);
-    int64_t i = 0, ahead = NORM_ROWS * n * (kind == NATIVE_F32 ? 4 : 2);
+    struct norm_gather g;
+    int64_t i = 0, ahead = norm_rows(kind) * n * (kind == NATIVE_F32 ? 4 : 2);
+    norm_gather_init(&g);
     for (; i + 2 * VEC_LANES <= n; i += 2 * VEC_LANES)
-        for (int r = 0; r < NORM_ROWS; r++) {
-            int64_t j = at + r * n + i;
-            if (!NORM_GELU && r < NORM_ROWS / 2)
-                vec_prefetch_far(kind, x, j, ahead);
-            vec_prefetch_near(kind, x, j);
-            struct vec_pair p = vec_load_pair(kind, x, j);
-            norm_add(p.a, &sum[r][0], &sum_sq[r][0]);
-            norm_add(p.b, &sum[r][1], &sum_sq[r][1]);
-        }
-    for (; i < n; i += VEC_LANES)
-        for (int r = 0; r < NORM_ROWS; r++) {
-            int64_t count = n - i < VEC_LANES ? n - i : VEC_LANES;
-            norm_add(vec_load_part(kind, x, at + r * n + i, count), &sum[r][0], &sum_sq[r][0]);
-        }
-    for (int r = 0; r < NORM_ROWS; r++) {
-        sums[r].sum = NORM_CENTRE ? (double)vec_sum(vec_add(sum[r][0], sum[r][1])) : 0;
-        sums[r].sum_sq = (double)vec_sum(vec_add(sum_sq[r][0], sum_sq[r][1]));
-    }
+        for (int r = 0; r < norm_rows(kind); r++)
+            norm_gather_pair(kind, x, at + r * n + i, ahead, r, &g);
+    norm_gather_end(kind, x, at, i, n, &g, sums);
 }
 
 static inline double norm_element(enum native_kind kind, const void *x, int64_t at)
@@ -237,43 +257,57 @@ VEC_INLINE void norm_one(enum native_kind kind, bool stream, struct norm_tensors
     norm_apply_parts(kind, t, at, i, dim, &row);
 }
 
-VEC_INLINE void norm_apply_rows(enum native_kind kind, bool stream, bool shifted,
+/* The answers of several short rows and, where there are `more` (a constant), the sums of the
+ * next: memory is read and written all the time, as in a copy, not by turns. */
+VEC_INLINE void norm_apply_rows(enum native_kind kind, bool stream, bool shifted, bool more,
                                 struct norm_tensors t, int64_t at, int64_t dim,
-                                const struct norm_row *row)
+                                const struct norm_row *row, struct norm_sums *next)
 {
-    int64_t i = 0, ahead = NORM_ROWS * dim * (kind == NATIVE_F32 ? 4 : 2);
+    struct norm_gather g;
+    int64_t i = 0, step = norm_rows(kind) * dim, ahead = step * (kind == NATIVE_F32 ? 4 : 2);
+    norm_gather_init(&g);
     for (; i + 2 * VEC_LANES <= dim; i += 2 * VEC_LANES) {
         struct vec_pair gamma = vec_load_pair(kind, t.gamma, i),
                         beta = vec_load_pair(kind, t.beta, i);
-        for (int r = 0; r < NORM_ROWS; r++) {
+        for (int r = 0; r < norm_rows(kind); r++) {
             int64_t j = at + r * dim + i;
-            if (NORM_GELU || r >= NORM_ROWS / 2)
-                vec_prefetch_far(kind, t.x, j, ahead);
             struct vec_pair x = vec_load_pair(kind, t.x, j);
             x = norm_apply_pair(&row[r], shifted, x, gamma, beta);
             vec_store_pair(kind, stream, t.out, j, x);
+            if (more)
+                norm_gather_pair(kind, t.x, j + step, ahead, r, &g);
         }
     }
-    for (int r = 0; r < NORM_ROWS; r++)
+    for (int r = 0; r < norm_rows(kind); r++)
         norm_apply_parts(kind, t, at + r * dim, i, dim, &row[r]);
+    if (more)
+        norm_gather_end(kind, t.x, at + step, i, dim, &g, next);
 }
 
-/* NORM_ROWS short rows; where `stream`, all of them begin on a cache line. */
-VEC_INLINE void norm_several(enum native_kind kind, bool stream, struct norm_tensors t, int64_t at,
-                             int64_t dim, double eps)
+/* Groups of short rows from row r on, as many as there are; returns the row behind them.
+ * Where `stream`, all rows begin on a cache line. */
+VEC_INLINE int64_t norm_groups(enum native_kind kind, bool stream, struct norm_tensors t, int64_t r,
+                               int64_t end, int64_t dim, double eps)
 {
     struct norm_sums sums[NORM_ROWS];
     struct norm_row row[NORM_ROWS];
-    norm_sums_rows(kind, t.x, at, dim, sums);
-    bool shifted = false;
-    for (int r = 0; r < NORM_ROWS; r++) {
-        row[r] = norm_row_of(kind, t.x, at + r * dim, dim, sums[r], eps);
-        shifted |= row[r].shift != 0;
+    const int rows = norm_rows(kind);
+    if (r + rows <= end)
+        norm_sums_rows(kind, t.x, r * dim, dim, sums);
+    for (; r + rows <= end; r += rows) {
+        bool shifted = false, more = r + 2 * rows <= end;
+        for (int k = 0; k < norm_rows(kind); k++) {
+            row[k] = norm_row_of(kind, t.x, (r + k) * dim, dim, sums[k], eps);
+            shifted |= row[k].shift != 0;
+        }
+        if (more && !shifted)
+            norm_apply_rows(kind, stream, false, true, t, r * dim, dim, row, sums);
+        else
+            norm_apply_rows(kind, stream, true, false, t, r * dim, dim, row, sums);
+        if (more && shifted)
+            norm_sums_rows(kind, t.x, (r + rows) * dim, dim, sums);
     }
-    if (shifted)
-        norm_apply_rows(kind, stream, true, t, at, dim, row);
-    else
-        norm_apply_rows(kind, stream, false, t, at, dim, row);
+    return r;
 }
 
 VEC_INLINE double norm(enum native_kind kind, bool stream, const struct native_job *job,
@@ -285,8 +319,7 @@ VEC_INLINE double norm(enum native_kind kind, bool stream, const struct native_j
                              .out = args->out[0]};
     int64_t r = begin, dim = job->dim, bytes = dim * (kind == NATIVE_F32 ? 4 : 2);
     if (bytes <= NORM_BYTES && (!stream || bytes % 64 == 0))
-        for (; r + NORM_ROWS <= end; r += NORM_ROWS)
-            norm_several(kind, stream, t, r * dim, dim, job->param);
+        r = norm_groups(kind, stream, t, r, end, dim, job->param);
     for (; r < end; r++)
         norm_one(kind, stream, t, r * dim, dim, job->param);
     if (stream)

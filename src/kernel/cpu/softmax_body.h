@@ -42,21 +42,35 @@ VEC_INLINE void softmax_scale(enum native_kind kind, bool stream, void *out, int
     softmax_scale_parts(kind, out, at, e, i, n, by);
 }
 
-/* The middle and the end of two neighbouring rows in one loop: exp(x - max) of the row at `at`,
- * with its sum, and the answers of the row before it. So the stores, which wait for memory, go on
- * during the arithmetic. Rows begin on cache lines. */
-VEC_INLINE float softmax_two_rows(enum native_kind kind, const void *x, void *out, int64_t at,
-                                  int64_t dim, float max, float *e, const float *before,
-                                  float scale_before)
+/* What the fused loop hands on from row to row. */
+struct softmax_flow {
+    float max, sum, next_max; /* of the row at hand; of the next */
+};
+
+/* Three neighbouring rows in one loop: exp(x - max) of the row at `at`, with its sum; the answers
+ * of the row before it; and, where there are `more` (a constant), the maximum of the row behind it.
+ * So memory is read and written all the time, during the arithmetic. Rows begin on cache lines. */
+VEC_INLINE void softmax_fused(enum native_kind kind, bool more, const void *x, void *out,
+                              int64_t at, int64_t dim, float *e, const float *before,
+                              struct softmax_flow *flow)
 {
-    vec minus = vec_set(max), by = vec_set(scale_before), sum[2 * ROWEXP_PAIRS];
-    for (int k = 0; k < 2 * ROWEXP_PAIRS; k++)
+    vec minus = vec_set(flow->max), by = vec_set(1 / flow->sum), sum[2 * ROWEXP_PAIRS];
+    vec max[2 * ROWEXP_PAIRS];
+    for (int k = 0; k < 2 * ROWEXP_PAIRS; k++) {
         sum[k] = vec_set(0.0f);
+        max[k] = vec_set(-INFINITY);
+    }
     int64_t i = 0, ahead = dim * (kind == NATIVE_F32 ? 4 : 2);
     for (; i + ROWEXP_STEP <= dim; i += ROWEXP_STEP)
         for (int k = 0; k < ROWEXP_PAIRS; k++) {
             int64_t j = i + k * 2 * VEC_LANES;
-            vec_prefetch_far(kind, x, at + j, ahead);
+            if (more) {
+                vec_prefetch_far(kind, x, at + dim + j, ahead);
+                vec_prefetch_near(kind, x, at + dim + j);
+                struct vec_pair next = vec_load_pair(kind, x, at + dim + j);
+                max[2 * k] = vec_max(next.a, max[2 * k]);
+                max[2 * k + 1] = vec_max(next.b, max[2 * k + 1]);
+            }
             struct vec_pair q = vec_load_pair(NATIVE_F32, before, j);
             q = (struct vec_pair){vec_mul(q.a, by), vec_mul(q.b, by)};
             vec_store_pair(kind, true, out, at - dim + j, q);
@@ -67,22 +81,31 @@ VEC_INLINE float softmax_two_rows(enum native_kind kind, const void *x, void *ou
         }
     softmax_scale_parts(kind, out, at - dim, before, i, dim, by);
     rowexp_parts(kind, x, at, i, dim, minus, e, &sum[0]);
-    return vec_sum(vec_add(vec_add(sum[0], sum[1]), vec_add(sum[2], sum[3])));
+    flow->sum = vec_sum(vec_add(vec_add(sum[0], sum[1]), vec_add(sum[2], sum[3])));
+    if (more) {
+        float rest = rowexp_max(kind, x, at + dim + i, dim - i);
+        float most = vec_greatest(vec_max(vec_max(max[0], max[1]), vec_max(max[2], max[3])));
+        flow->next_max = most > rest ? most : rest;
+    }
 }
 
 VEC_INLINE void softmax_streamed_rows(enum native_kind kind, const void *x, void *out,
                                       int64_t begin, int64_t end, int64_t dim)
 {
     _Alignas(64) float buffer[2][SOFTMAX_FUSED];
-    float sum = 0;
-    for (int64_t r = begin; r < end; r++) {
-        float *e = buffer[r & 1], *before = buffer[~r & 1], max = rowexp_max(kind, x, r * dim, dim);
-        if (r == begin)
-            sum = rowexp_sum(kind, x, r * dim, 0, dim, max, e);
+    struct softmax_flow flow = {.max = rowexp_max(kind, x, begin * dim, dim)};
+    flow.sum = rowexp_sum(kind, x, begin * dim, 0, dim, flow.max, buffer[begin & 1]);
+    if (begin + 1 < end)
+        flow.max = rowexp_max(kind, x, (begin + 1) * dim, dim);
+    for (int64_t r = begin + 1; r < end; r++) {
+        float *e = buffer[r & 1], *before = buffer[~r & 1];
+        if (r + 1 < end)
+            softmax_fused(kind, true, x, out, r * dim, dim, e, before, &flow);
         else
-            sum = softmax_two_rows(kind, x, out, r * dim, dim, max, e, before, 1 / sum);
+            softmax_fused(kind, false, x, out, r * dim, dim, e, before, &flow);
+        flow.max = flow.next_max;
     }
-    softmax_scale(kind, true, out, (end - 1) * dim, buffer[(end - 1) & 1], 0, dim, 1 / sum);
+    softmax_scale(kind, true, out, (end - 1) * dim, buffer[(end - 1) & 1], 0, dim, 1 / flow.sum);
 }
 
 VEC_INLINE void softmax_long_row(enum native_kind kind, bool stream, const void *x, void *out,
