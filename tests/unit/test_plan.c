@@ -8,6 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Member by member: what lies between them is nobody's. */
+static void assert_same_group(const struct assay_group *a, const struct assay_group *b)
+{
+    assert_string_equal(a->op, b->op);
+    assert_int_equal(a->dtype, b->dtype);
+    assert_int_equal(a->n_axes, b->n_axes);
+    assert_memory_equal(a->axes, b->axes, sizeof a->axes);
+    assert_int_equal(a->over_limit, b->over_limit);
+}
+
 static void fill_settings(struct assay_settings *s)
 {
     *s = (struct assay_settings){
@@ -71,7 +81,7 @@ static void test_a_job_survives_the_journey(void **state)
     assert_null(strchr(text, '\n')); /* one line */
     assert_int_equal(read_job(text, &back, NULL), ASSAY_OK);
     assert_int_equal(back.group_index, 12);
-    assert_memory_equal(&back.group, &job.group, sizeof back.group);
+    assert_same_group(&back.group, &job.group);
     const struct assay_settings *a = &job.settings, *b = &back.settings;
     assert_string_equal(a->device, b->device);
     assert_int_equal(a->threads, b->threads);
@@ -177,7 +187,7 @@ static void test_a_plan_survives_the_journey(void **state)
     assert_int_equal(back.max_elements, 50000000);
     assert_int_equal(back.settings.kernels.n, 1);
     for (int i = 0; i < 100; i++)
-        assert_memory_equal(&plan.groups[i], &back.groups[i], sizeof plan.groups[i]);
+        assert_same_group(&back.groups[i], &plan.groups[i]);
     assay_json_free(json);
     assay_plan_fini(&plan);
     assay_plan_fini(&back);
