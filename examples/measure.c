@@ -5,7 +5,7 @@
 
 static void to_stdout(void *user, const char *bytes, size_t length)
 {
-    fwrite(bytes, 1, length, user);
+    (void)fwrite(bytes, 1, length, user);
 }
 
 int main(void)

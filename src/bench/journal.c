@@ -272,8 +272,10 @@ enum assay_status assay_journal_read(const char *path, const struct assay_journa
     if (!file)
         return assay_error_set(err, ASSAY_ERR_IO, path, "cannot be read: %s", strerror(errno));
     r.records = assay_calloc(ASSAY_MAX_VARIANTS, sizeof *r.records);
-    if (!r.records)
-        status = assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+    if (!r.records) {
+        fclose(file);
+        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+    }
     ssize_t length;
     while (status == ASSAY_OK && (length = getline(&line, &capacity, file)) > 0) {
         bool group_done;

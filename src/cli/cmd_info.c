@@ -115,7 +115,7 @@ static int run(int argc, char **argv)
     if (config.help)
         return assay_print_help(assay_command_find("info"));
     print_machine();
-    fflush(stdout);
+    (void)fflush(stdout);
     return measure(&config);
 }
 

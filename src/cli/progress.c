@@ -35,7 +35,7 @@ static void draw(struct assay_progress *p)
     eta(p, left, sizeof left);
     fprintf(stderr, "\r\033[K[%lld/%lld] %s%s", (long long)p->done + 1, (long long)p->total,
             p->label, left);
-    fflush(stderr);
+    (void)fflush(stderr);
     p->visible = true;
     p->drawn_ns = assay_clock_ns();
 }

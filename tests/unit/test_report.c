@@ -285,6 +285,7 @@ static struct assay_text read_file(const char *path)
 /* Which line differs says more than two long strings. */
 static void assert_same_lines(const char *path, const char *got, const char *want)
 {
+    assert_non_null(want);
     for (int line = 1; *got || *want; line++) {
         size_t g = strcspn(got, "\n"), w = strcspn(want, "\n");
         if (g != w || memcmp(got, want, g) != 0)
@@ -392,7 +393,7 @@ static struct group extreme_group(double extreme, bool slower)
             m.time.n = m.iters = m.context_switches = m.near_floor = INT64_MAX / 4;
             m.precise = i % 2;
             m.fastest = true;
-            strcpy(m.bound, i < 4 ? "compute" : "fifteen letters");
+            snprintf(m.bound, sizeof m.bound, "%s", i < 4 ? "compute" : "fifteen letters");
             r->states[s] = m;
         }
         r->memory_bytes = extreme;

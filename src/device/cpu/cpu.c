@@ -9,6 +9,7 @@
 #include <omp.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -27,13 +28,13 @@ static enum assay_status probe(struct assay_error *why)
  */
 static bool first_of_its_core(int cpu)
 {
-    char path[96];
-    int first = cpu;
+    char path[96], line[64];
+    long first = cpu;
     snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu);
     FILE *file = fopen(path, "re");
     if (file) {
-        if (fscanf(file, "%d", &first) != 1)
-            first = cpu;
+        if (fgets(line, sizeof line, file))
+            first = strtol(line, NULL, 10); /* "0-1" or "0,64": the first number */
         fclose(file);
     }
     return first == cpu;

@@ -41,9 +41,8 @@ VEC_INLINE void eltwise_step(enum native_kind kind, bool stream, struct eltwise_
                              vec param, int64_t at)
 {
     for (int k = 0; k < ELTWISE_PAIRS; k++, at += 2 * VEC_LANES) {
-        struct vec_pair p = eltwise_load(kind, t.x, at), q = p;
-        if (NATIVE_INPUTS == 2)
-            q = eltwise_load(kind, t.y, at);
+        struct vec_pair p = eltwise_load(kind, t.x, at);
+        struct vec_pair q = NATIVE_INPUTS == 2 ? eltwise_load(kind, t.y, at) : p;
         p.a = ELTWISE_F(p.a, q.a, param);
         p.b = ELTWISE_F(p.b, q.b, param);
         vec_store_pair(kind, stream, t.out, at, p);
