@@ -64,19 +64,14 @@ static enum assay_status load_plugins(assay_worker *worker, const struct assay_s
 static enum assay_status check_names(assay_worker *worker, const struct assay_settings *s,
                                      struct assay_error *err)
 {
-    const char *baseline[1] = {s->baseline};
     struct assay_kernel_choice choice = {
         .implementations = (const char *const *)s->implementations.items,
         .n_implementations = s->implementations.n,
         .kernels = (const char *const *)s->kernels.items,
         .n_kernels = s->kernels.n,
+        .baseline = s->baseline,
     };
-    struct assay_kernel_choice base = {.implementations = baseline,
-                                       .n_implementations = s->baseline[0] ? 1 : 0};
-    enum assay_status status = assay_kernel_check_choice(worker->bench.registry, &choice, err);
-    if (status == ASSAY_OK)
-        status = assay_kernel_check_choice(worker->bench.registry, &base, err);
-    return status;
+    return assay_kernel_check_choice(worker->bench.registry, &choice, err);
 }
 
 /* Ceilings from the cache folder, or measured now. Without them there are no percentages, but

@@ -160,18 +160,14 @@ static enum assay_status check_kernels(const struct assay_bench_config *c, struc
     assay_kernel_registry *registry = assay_kernel_registry_create();
     if (!registry)
         return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
-    const char *baseline[1] = {c->baseline};
     struct assay_kernel_choice choice = {
         .implementations = (const char *const *)c->implementations.items,
         .n_implementations = c->implementations.n,
         .kernels = (const char *const *)c->kernels.items,
         .n_kernels = c->kernels.n,
+        .baseline = c->baseline,
     };
-    struct assay_kernel_choice base = {.implementations = baseline,
-                                       .n_implementations = c->baseline ? 1 : 0};
     enum assay_status status = assay_kernel_check_choice(registry, &choice, err);
-    if (status == ASSAY_OK)
-        status = assay_kernel_check_choice(registry, &base, err);
     assay_kernel_registry_destroy(registry);
     return status;
 }

@@ -36,6 +36,7 @@ struct assay_kernel_choice {
     int64_t n_implementations;
     const char *const *kernels; /* exactly these; "all" for every kernel of the op */
     int64_t n_kernels;
+    const char *baseline; /* an implementation; NULL or empty: none. Only checked, not chosen by */
 };
 
 /* One contender: the kernel, and why it cannot run where status is not ASSAY_OK. */

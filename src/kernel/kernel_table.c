@@ -233,5 +233,7 @@ enum assay_status assay_kernel_check_choice(const assay_kernel_registry *registr
     for (int64_t i = 0; i < choice->n_kernels && status == ASSAY_OK; i++)
         if (!assay_text_same(choice->kernels[i], "all"))
             status = check_name(registry, choice->kernels[i], false, err);
+    if (status == ASSAY_OK && choice->baseline && choice->baseline[0])
+        status = check_name(registry, choice->baseline, true, err);
     return status;
 }

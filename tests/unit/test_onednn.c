@@ -151,18 +151,6 @@ static void free_operands(struct operands *operands)
     }
 }
 
-/* Release 2.6 keeps a bf16 softmax's exponentials in the output until their sum is known: every
- * answer is rounded twice. That is its own doing and no mistake in how assay calls it, so here, and
- * only here, two roundings are allowed. */
-static struct assay_tolerance tolerance_of(const struct assay_op *op,
-                                           const struct assay_problem *problem)
-{
-    struct assay_tolerance tolerance = op->tolerance(problem);
-    if (strcmp(op->name, "softmax") == 0 && problem->dtype == ASSAY_DTYPE_BF16)
-        tolerance.relative *= 2;
-    return tolerance;
-}
-
 static void check_answer(const struct assay_kernel *kernel, const struct assay_problem *problem,
                          const struct operands *operands)
 {
@@ -171,7 +159,7 @@ static void check_answer(const struct assay_kernel *kernel, const struct assay_p
     double *expected = assay_calloc((size_t)length, sizeof *expected);
     assert_non_null(expected);
     struct assay_comparison comparison;
-    assay_comparison_init(&comparison, tolerance_of(op, problem));
+    assay_comparison_init(&comparison, op->tolerance(problem));
     for (int64_t row = 0; row < rows; row++) {
         op->reference(problem, operands->in, row, 0, length, expected);
         assay_comparison_add(&comparison, problem->outputs[0].dtype, operands->out[0], row * length,
