@@ -39,7 +39,10 @@ struct assay_problem {
     int32_t n_inputs, n_outputs;
     struct assay_tensor inputs[ASSAY_MAX_INPUTS];
     struct assay_tensor outputs[ASSAY_MAX_OUTPUTS];
-    int32_t threads; /* how many threads a CPU kernel may use, >= 1 */
+    int32_t threads;    /* how many threads a CPU kernel may use, >= 1 */
+    const char *recipe; /* how weights are stored and multiplied: "int8wo"; NULL where the op has
+                           none. A kernel that does not know the recipe answers can_run with
+                           ASSAY_UNSUPPORTED. */
 };
 
 /* One set of operands. Inputs must not be written; the guard bytes around every tensor are checked.
@@ -58,9 +61,15 @@ struct assay_work {
     const struct assay_args *sets;
 };
 
+/* The set that iteration i uses: an index below n_sets. */
+static inline int64_t assay_work_set(const struct assay_work *work, int64_t i)
+{
+    return work->n_sets == 1 ? 0 : (work->first + i) % work->n_sets;
+}
+
 static inline const struct assay_args *assay_work_args(const struct assay_work *work, int64_t i)
 {
-    return &work->sets[work->n_sets == 1 ? 0 : (work->first + i) % work->n_sets];
+    return &work->sets[assay_work_set(work, i)];
 }
 
 struct assay_kernel {
@@ -84,7 +93,34 @@ struct assay_kernel {
     enum assay_status (*run)(void *state, const struct assay_work *work);
 
     void (*teardown)(void *state); /* optional; called once for each setup that succeeded */
+
+    /* From here on all are optional, and a kernel built before they existed lacks them. */
+
+    /* Weights stay the same from call to call, so a kernel may keep them its own way. Called after
+     * setup, never timed: store what run needs of the constant inputs of set number `set` (an input
+     * the op calls a weight, see `assay list ops`). Sets come in order from 0 and all hold the same
+     * values, so from set 1 on a copy will do. Set 0 may come again with other values: what was
+     * stored for other sets is then void. run must use what was prepared for the set it is given,
+     * not one copy for all: that is what makes a cold measurement cold. */
+    enum assay_status (*prepare)(void *state, int64_t set, const struct assay_args *args,
+                                 struct assay_error *err);
+    /* Bytes one prepared set takes. Required with prepare; asked after set 0 was prepared. */
+    size_t (*prepared_bytes)(void *state);
+
+    /* Only the part of run that quantises the activations, for recipes that do so at run time;
+     * timed to tell which share of run it is. */
+    enum assay_status (*run_activations)(void *state, const struct assay_work *work);
+
+    /* One line on how this kernel is set up here that a reader of the figures should know (a
+     * library's version, an environment variable that was set). Leave `text` alone if none. */
+    void (*note)(const struct assay_problem *problem, char *text, size_t size);
+
+    uint32_t units; /* ASSAY_UNIT_…: what it computes with that neighbours may share */
 };
+
+/* The CPU's matrix unit (AMX). On shared hosts it runs at two speeds, so samples of kernels that use
+ * it are taken between two probes of it, and the slow ones are counted. */
+#define ASSAY_UNIT_MATRIX 1u
 
 /* What a plug-in's shared object exports:
  *     const struct assay_kernel *const *assay_plugin(uint32_t abi, int32_t *n_kernels);

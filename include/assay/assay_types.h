@@ -47,6 +47,11 @@ enum assay_dtype {
     ASSAY_DTYPE_F16 = 3,
     ASSAY_DTYPE_BF16 = 4,
     ASSAY_DTYPE_S32 = 5,
+    ASSAY_DTYPE_S8 = 6,
+    ASSAY_DTYPE_U8 = 7,
+    ASSAY_DTYPE_U4 = 8,   /* two to a byte, the even element in the low half */
+    ASSAY_DTYPE_E4M3 = 9, /* 8-bit floats of the OCP specification */
+    ASSAY_DTYPE_E5M2 = 10,
     ASSAY_DTYPE_COUNT
 };
 

@@ -33,26 +33,28 @@ _assay() {
     --dtype) _assay_list "$(_assay_names dtypes)"; return ;;
     --impl) _assay_list "$(_assay_implementations)"; return ;;
     --baseline) COMPREPLY=($(compgen -W "$(_assay_implementations)" -- "$cur")); return ;;
+    --shapes) _assay_list "$(_assay_names shapes)"; return ;;
+    --recipe) _assay_list "all $(_assay_names recipes)"; return ;;
     --kernel) _assay_list "all $(_assay_names kernels)"; return ;;
     -f | --format) COMPREPLY=($(compgen -W "$(_assay_names formats)" -- "$cur")); return ;;
     --device) COMPREPLY=($(compgen -W "$(_assay_names devices)" -- "$cur")); return ;;
     --cache) COMPREPLY=($(compgen -W "hot cold both" -- "$cur")); return ;;
     --resume) COMPREPLY=($(compgen -W last -- "$cur")); compopt -o default; return ;;
     -o | --output | --plugin) compopt -o default; return ;;
-    -t | --batch | --seq | --dim | --threads | --warmup | --iters | --precision | --budget | --seed | \
+    -t | --batch | --seq | --dim | --shape | --mode | --threads | --warmup | --iters | --precision | --budget | --seed | \
         --timeout | --max-elements | --memory-limit) return ;;
     esac
     case $command in
     bench)
         if [[ $cur == -* ]]; then
-            COMPREPLY=($(compgen -W "--batch --seq --dim --dtype --impl --kernel --cache --threads
+            COMPREPLY=($(compgen -W "--batch --seq --dim --shape --shapes --mode --recipe --dtype --impl --kernel --cache --threads
                 --warmup --iters --precision --budget --seed --baseline --timeout --output --format
                 --resume --in-process --quiet --verbose --ascii --plugin --max-elements --device
                 --strict-device --memory-limit --wait --help" -- "$cur"))
         else
             COMPREPLY=($(compgen -W "$(_assay_names ops)" -- "$cur"))
         fi ;;
-    list) COMPREPLY=($(compgen -W "ops kernels devices dtypes formats --names --plugin --help" -- "$cur")) ;;
+    list) COMPREPLY=($(compgen -W "ops kernels recipes shapes devices dtypes formats --names --plugin --help" -- "$cur")) ;;
     info) COMPREPLY=($(compgen -W "--calibrate --threads --help" -- "$cur")) ;;
     help) COMPREPLY=($(compgen -W "bench list info" -- "$cur")) ;;
     esac

@@ -24,6 +24,10 @@ _assay_bench() {
         '*--batch=[batch sizes]:sizes' \
         '*--seq=[sequence lengths]:sizes' \
         '*--dim=[widths]:sizes' \
+        '*--shape=[whole shapes]:shapes' \
+        '*--shapes=[sets of shapes]:set:{_assay_some shapes set}' \
+        '*--mode=[modes of the op]:mode' \
+        '*--recipe=[how weights are stored]:recipe:{_assay_some recipes recipe}' \
         '*--dtype=[element types]:dtype:{_assay_some dtypes dtype}' \
         '*--impl=[implementations]:implementation:{_assay_some implementations implementation}' \
         '*--kernel=[exactly these kernels]:kernel:{_assay_some kernels kernel}' \
@@ -65,7 +69,7 @@ _assay() {
     (( CURRENT-- ))
     case $command in
     bench) _assay_bench ;;
-    list) _values what ops kernels devices dtypes formats --names --plugin --help ;;
+    list) _values what ops kernels recipes shapes devices dtypes formats --names --plugin --help ;;
     info) _values option --calibrate --threads --help ;;
     help) _values command bench list info ;;
     esac

@@ -175,7 +175,7 @@ enum assay_status assay_session_measure(assay_session *session, const char *op, 
         return assay_error_set(err, ASSAY_ERR_INVALID, found->name, "has %d axes, not %d",
                                assay_op_axes(found), n_axes);
     struct assay_problem problem;
-    status = assay_op_problem(found, session->dtype, axes, 1, &problem, err);
+    status = assay_op_problem(found, session->dtype, NULL, axes, 1, &problem, err);
     if (status != ASSAY_OK)
         return status;
     struct assay_group group = {.dtype = session->dtype, .n_axes = n_axes};

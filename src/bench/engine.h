@@ -24,7 +24,10 @@ struct assay_engine_options {
 struct assay_lane {
     const struct assay_kernel *kernel;
     void *state;
+    const struct assay_args *sets; /* as in struct assay_work; they outlive the engine */
+    int64_t n_sets;
 
+    int64_t next_set; /* the set the next sample starts with */
     enum assay_status
         status;      /* what run last returned; a lane that fails is left out from then on */
     int64_t iters;   /* calls in a sample */
@@ -33,6 +36,7 @@ struct assay_lane {
     int64_t taken;   /* samples that are numbers */
     double spent_ns;
     int64_t context_switches, near_floor;
+    int64_t slow_unit; /* samples beside a slow probe of the matrix unit, taken again or kept */
     bool precise;
 };
 
@@ -45,12 +49,11 @@ struct assay_engine_hooks {
 
 typedef struct assay_engine assay_engine;
 
-/* `lanes` stay the caller's and must outlive the engine. `sets` as in struct assay_work. */
+/* `lanes` stay the caller's and must outlive the engine. */
 enum assay_status assay_engine_create(assay_device *device,
                                       const struct assay_engine_options *options,
                                       const struct assay_engine_hooks *hooks,
                                       struct assay_lane *lanes, int64_t n_lanes,
-                                      const struct assay_args *sets, int64_t n_sets,
                                       assay_engine **out, struct assay_error *err);
 void assay_engine_destroy(assay_engine *engine);
 
@@ -60,7 +63,5 @@ enum assay_status assay_engine_run(assay_engine *engine, struct assay_error *err
 int64_t assay_engine_rounds(const assay_engine *engine);
 /* The clock in each round's middle, Hz; zeros where it cannot be read. */
 const double *assay_engine_clocks(const assay_engine *engine);
-/* The set the next sample starts with. */
-int64_t assay_engine_next_set(const assay_engine *engine);
 
 #endif

@@ -6,17 +6,30 @@
 #include "bench/operands.h"
 #include "bench/verdict.h"
 #include "bench/verify.h"
+#include "quant/quant.h"
 
 #include <stdio.h>
 
 /* One contender on its way through the group. */
 struct variant {
     const struct assay_kernel *kernel;
+    struct assay_problem problem; /* the group's, with this variant's recipe */
+    int64_t recipe;               /* which of the group's */
     void *state;
-    bool set_up; /* and so to be taken down */
-    bool ready;  /* set up and, so far, right */
+    bool set_up;   /* and so to be taken down */
+    bool ready;    /* set up and, so far, right */
+    int64_t n_sets; /* in a cold measurement */
+    struct assay_args *sets; /* those, where they are not the operands' own */
     struct assay_record record;
 };
+
+/* What the variants of one recipe are held against. */
+struct recipe_answers {
+    const char *name; /* NULL for ops without recipes */
+    assay_reference *outputs[ASSAY_MAX_OUTPUTS];
+};
+
+enum { MAX_RECIPES = 32 };
 
 struct group {
     struct assay_bench *bench;
@@ -26,14 +39,15 @@ struct group {
     struct assay_problem problem;
     struct variant *variants;
     int64_t n_variants;
+    struct recipe_answers recipes[MAX_RECIPES]; /* the first is what accuracy refers to */
+    int64_t n_recipes;
     assay_operands *operands;
-    assay_reference *reference;
     struct assay_error mistrust; /* why the check cannot be trusted; code 0 where it can */
     bool interrupted;
 };
 
 void assay_group_record(const struct assay_job *job, int64_t variant, const char *kernel,
-                        const char *implementation, struct assay_record *out)
+                        const char *implementation, const char *recipe, struct assay_record *out)
 {
     const struct assay_op *op = assay_op_find(job->group.op);
     *out = (struct assay_record){
@@ -43,7 +57,12 @@ void assay_group_record(const struct assay_job *job, int64_t variant, const char
         .n_axes = job->group.n_axes,
         .threads = job->settings.threads,
         .seed = job->settings.seed,
+        .accuracy_db = (double)NAN,
+        .activation_share = (double)NAN,
     };
+    snprintf(out->mode, sizeof out->mode, "%s", job->group.mode);
+    snprintf(out->label, sizeof out->label, "%s", job->group.label);
+    snprintf(out->recipe, sizeof out->recipe, "%s", recipe);
     snprintf(out->op, sizeof out->op, "%s", job->group.op);
     snprintf(out->title, sizeof out->title, "%s", op ? op->title : job->group.op);
     snprintf(out->kernel, sizeof out->kernel, "%s", kernel);
@@ -78,9 +97,46 @@ static void give_up(struct variant *v, enum assay_outcome outcome, const char *r
 static void record_whole_group(struct group *g, enum assay_outcome outcome, const char *reason)
 {
     struct variant v = {0};
-    assay_group_record(g->job, 0, "", "", &v.record);
+    assay_group_record(g->job, 0, "", "", "", &v.record);
     give_up(&v, outcome, reason);
     g->hooks->record(g->hooks->user, &v.record);
+}
+
+/* A library that has nothing but the plain product would fill the table with refusals: it is shown
+ * where it can run, and with the recipe everyone has. */
+static bool worth_a_row(const struct assay_contender *found, int64_t recipe, const struct group *g)
+{
+    bool asked = g->job->settings.implementations.n || g->job->settings.kernels.n;
+    return found->status == ASSAY_OK || recipe == 0 || asked ||
+           assay_text_same(found->kernel->implementation, "native");
+}
+
+/* The recipes asked for, the baseline first; one without a name for ops that take none. */
+static void choose_recipes(struct group *g)
+{
+    const struct assay_strings *asked = &g->job->settings.recipes;
+    g->recipes[g->n_recipes++].name = g->op->takes_recipes ? "baseline" : NULL;
+    for (int64_t i = 0; i < asked->n && g->op->takes_recipes && g->n_recipes < MAX_RECIPES; i++)
+        if (!assay_text_same(asked->items[i], "baseline"))
+            g->recipes[g->n_recipes++].name = asked->items[i];
+}
+
+static void add_variant(struct group *g, int64_t recipe, const struct assay_contender *found)
+{
+    struct variant *v = &g->variants[g->n_variants];
+    const char *name = g->recipes[recipe].name;
+    v->kernel = found->kernel;
+    v->problem = g->problem;
+    v->problem.recipe = name;
+    v->recipe = recipe;
+    v->ready = found->status == ASSAY_OK;
+    assay_group_record(g->job, g->n_variants, v->kernel->name, v->kernel->implementation,
+                       name ? name : "", &v->record);
+    if (v->kernel->note)
+        v->kernel->note(&v->problem, v->record.note, sizeof v->record.note);
+    if (!v->ready)
+        give_up(v, ASSAY_OUTCOME_UNSUPPORTED, found->why.message);
+    g->n_variants++;
 }
 
 static enum assay_status choose_variants(struct group *g, struct assay_error *err)
@@ -92,6 +148,8 @@ static enum assay_status choose_variants(struct group *g, struct assay_error *er
         .n_implementations = s->implementations.n,
         .kernels = (const char *const *)s->kernels.items,
         .n_kernels = s->kernels.n,
+        .excluded = (const char *const *)g->job->exclude.items,
+        .n_excluded = g->job->exclude.n,
     };
     struct assay_contender *found = assay_calloc(ASSAY_MAX_VARIANTS, sizeof *found);
     g->variants = assay_calloc(ASSAY_MAX_VARIANTS, sizeof *g->variants);
@@ -99,25 +157,37 @@ static enum assay_status choose_variants(struct group *g, struct assay_error *er
         assay_free(found);
         return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
     }
-    int64_t n =
-        assay_kernel_choose(g->bench->registry, &g->problem, &choice, found, ASSAY_MAX_VARIANTS);
-    for (int64_t i = 0; i < n; i++) {
-        if (assay_strings_have(&g->job->exclude, found[i].kernel->name))
-            continue;
-        struct variant *v = &g->variants[g->n_variants];
-        found[g->n_variants] = found[i];
-        v->kernel = found[i].kernel;
-        v->ready = found[i].status == ASSAY_OK;
-        assay_group_record(g->job, g->n_variants, v->kernel->name, v->kernel->implementation,
-                           &v->record);
-        if (!v->ready)
-            give_up(v, ASSAY_OUTCOME_UNSUPPORTED, found[i].why.message);
-        g->n_variants++;
+    choose_recipes(g);
+    for (int64_t r = 0; r < g->n_recipes; r++) {
+        struct assay_problem problem = g->problem;
+        problem.recipe = g->recipes[r].name;
+        int64_t n = assay_kernel_choose(g->bench->registry, &problem, &choice,
+                                        found + g->n_variants, ASSAY_MAX_VARIANTS - g->n_variants);
+        for (int64_t i = 0, first = g->n_variants; i < n; i++)
+            if (worth_a_row(&found[first + i], r, g)) {
+                found[g->n_variants] = found[first + i];
+                add_variant(g, r, &found[g->n_variants]);
+            }
     }
     if (g->hooks->contenders)
         g->hooks->contenders(g->hooks->user, found, g->n_variants);
     assay_free(found);
     return ASSAY_OK;
+}
+
+/* Bytes a variant that prepares its weights takes in a cold measurement: it rotates through so many
+ * copies that they outgrow the last-level cache twice. */
+static double prepared_estimate(const struct group *g, const struct assay_device_info *info)
+{
+    double bytes = 0;
+    for (int64_t i = 0; i < g->n_variants; i++) {
+        const struct variant *v = &g->variants[i];
+        if (!v->ready || !v->kernel->prepare)
+            continue;
+        double weights = g->op->cost(&v->problem).weight_bytes;
+        bytes += g->job->settings.cold ? 2.0 * (double)info->llc_bytes + 2 * weights : weights;
+    }
+    return bytes;
 }
 
 /* Would the operands fit, with a tenth of the memory left for everything else? */
@@ -128,12 +198,12 @@ static bool fits(const struct group *g, int64_t n_sets, char *reason, size_t siz
     size_t room = info.memory_available / 10 * 9;
     if (g->job->settings.memory_limit > 0 && (size_t)g->job->settings.memory_limit < room)
         room = (size_t)g->job->settings.memory_limit;
-    size_t need = assay_operands_bytes(&g->problem, n_sets);
+    double need = (double)assay_operands_bytes(&g->problem, n_sets) + prepared_estimate(g, &info);
     char need_text[32], room_text[32];
-    assay_text_bytes((double)need, need_text, sizeof need_text);
+    assay_text_bytes(need, need_text, sizeof need_text);
     assay_text_bytes((double)room, room_text, sizeof room_text);
     snprintf(reason, size, "needs %s of memory, %s can be had", need_text, room_text);
-    return need <= room;
+    return need <= (double)room;
 }
 
 static int64_t sets_needed(const struct group *g)
@@ -143,18 +213,45 @@ static int64_t sets_needed(const struct group *g)
     return g->job->settings.cold ? assay_operands_cold_sets(&g->problem, info.llc_bytes) : 1;
 }
 
+/* The references of a recipe's outputs, from what set 0 holds now. */
+static enum assay_status make_references(struct group *g, int64_t recipe, bool exact,
+                                         assay_reference **out, struct assay_error *err)
+{
+    struct assay_problem problem = g->problem;
+    problem.recipe = g->recipes[recipe].name;
+    struct assay_reference_how how = {
+        .seed = g->job->settings.seed,
+        .most = assay_reference_most(g->op, &problem),
+        .exact = exact,
+    };
+    enum assay_status status = ASSAY_OK;
+    for (int32_t i = 0; i < problem.n_outputs && status == ASSAY_OK; i++) {
+        how.output = i;
+        status = assay_reference_create(g->op, &problem, assay_operands_sets(g->operands)[0].in,
+                                        &how, &out[i], err);
+        step(g, -1);
+    }
+    return status;
+}
+
+static bool has_variants(const struct group *g, int64_t recipe)
+{
+    for (int64_t i = 0; i < g->n_variants; i++)
+        if (g->variants[i].ready && g->variants[i].recipe == recipe)
+            return true;
+    return false;
+}
+
 static enum assay_status build(struct group *g, int64_t n_sets, struct assay_error *err)
 {
-    uint64_t seed = g->job->settings.seed;
-    enum assay_status status = assay_operands_create(g->bench->device, g->op, &g->problem, seed,
-                                                     n_sets, &g->operands, err);
+    enum assay_status status = assay_operands_create(
+        g->bench->device, g->op, &g->problem, g->job->settings.seed, n_sets, &g->operands, err);
     step(g, -1);
-    if (status == ASSAY_OK)
-        status = assay_reference_create(g->op, &g->problem, assay_operands_sets(g->operands)[0].in,
-                                        seed, ASSAY_VERIFY_MOST, &g->reference, err);
-    step(g, -1);
-    if (status == ASSAY_OK)
-        assay_reference_controls(g->reference, &g->mistrust);
+    for (int64_t r = 0; r < g->n_recipes && status == ASSAY_OK; r++)
+        if (r == 0 || has_variants(g, r))
+            status = make_references(g, r, false, g->recipes[r].outputs, err);
+    for (int32_t i = 0; i < g->problem.n_outputs && status == ASSAY_OK; i++)
+        assay_reference_controls(g->recipes[0].outputs[i], &g->mistrust);
     return status;
 }
 
@@ -175,8 +272,19 @@ static void note_comparison(struct variant *v, const assay_reference *reference,
     out->tolerance_absolute = c->tolerance.absolute;
 }
 
-/* Judges what a variant left in `set`; `when` is "" or " after timing". */
-static void judge(struct group *g, struct variant *v, int64_t set, const char *when)
+/* How far a recipe's answer is from the unquantised product. */
+static void note_accuracy(struct group *g, struct variant *v, const void *got)
+{
+    struct assay_comparison c;
+    if (!g->recipes[v->recipe].name)
+        return;
+    assay_reference_compare(g->recipes[0].outputs[0], got, &c);
+    v->record.accuracy_db = assay_comparison_sqnr_db(&c);
+}
+
+/* Judges what a variant left in `set` against `answers`; `when` is "" or " after timing". */
+static void judge(struct group *g, struct variant *v, int64_t set,
+                  assay_reference *const *answers, const char *when)
 {
     struct assay_error why = {0};
     struct assay_comparison c;
@@ -187,14 +295,19 @@ static void judge(struct group *g, struct variant *v, int64_t set, const char *w
         assay_operands_repair(g->operands, set);
         return;
     }
-    assay_reference_compare(g->reference, assay_operands_sets(g->operands)[set].out[0], &c);
-    note_comparison(v, g->reference, &c);
-    if (c.mismatches == 0)
+    void *const *out = assay_operands_sets(g->operands)[set].out;
+    for (int32_t i = g->problem.n_outputs - 1; i >= 0; i--) { /* output 0 last: it is the figure */
+        assay_reference_compare(answers[i], out[i], &c);
+        note_comparison(v, answers[i], &c);
+        if (c.mismatches == 0)
+            continue;
+        snprintf(reason, sizeof reason,
+                 "%lld of %lld wrong%s%s, first at %lld: got %.6g, expected %.6g",
+                 (long long)c.mismatches, (long long)c.compared, i ? " in output 1" : "", when,
+                 (long long)c.first_mismatch, c.first_got, c.first_ref);
+        give_up(v, ASSAY_OUTCOME_MISMATCH, reason);
         return;
-    snprintf(reason, sizeof reason, "%lld of %lld wrong%s, first at %lld: got %.6g, expected %.6g",
-             (long long)c.mismatches, (long long)c.compared, when, (long long)c.first_mismatch,
-             c.first_got, c.first_ref);
-    give_up(v, ASSAY_OUTCOME_MISMATCH, reason);
+    }
 }
 
 static void failed_run(struct variant *v, enum assay_status status, const char *what)
@@ -205,33 +318,58 @@ static void failed_run(struct variant *v, enum assay_status status, const char *
             reason);
 }
 
+static void failed_early(struct variant *v, enum assay_status status, const char *what,
+                         const struct assay_error *err)
+{
+    failed_run(v, status, what);
+    if (err->message[0])
+        snprintf(v->record.reason, sizeof v->record.reason, "%.255s", err->message);
+    if (status == ASSAY_UNSUPPORTED)
+        v->record.outcome = ASSAY_OUTCOME_UNSUPPORTED;
+}
+
 static void set_up(struct group *g, struct variant *v)
 {
     struct assay_error err = {0};
     int64_t start = assay_clock_ns();
     step(g, v - g->variants);
     enum assay_status status =
-        v->kernel->setup ? v->kernel->setup(&g->problem, &v->state, &err) : ASSAY_OK;
+        v->kernel->setup ? v->kernel->setup(&v->problem, &v->state, &err) : ASSAY_OK;
     v->record.setup_ns = (double)(assay_clock_ns() - start);
     v->set_up = status == ASSAY_OK;
-    if (v->set_up)
-        return;
-    failed_run(v, status, "setup");
-    if (err.message[0])
-        snprintf(v->record.reason, sizeof v->record.reason, "%.255s", err.message);
-    if (status == ASSAY_UNSUPPORTED)
-        v->record.outcome = ASSAY_OUTCOME_UNSUPPORTED;
+    if (!v->set_up)
+        failed_early(v, status, "setup", &err);
 }
 
-/* Runs `iters` calls that end in `set`, with that set's output poisoned before, and judges it. */
-static void run_and_judge(struct group *g, struct variant *v, int64_t iters, int64_t n_sets,
-                          int64_t set, const char *when)
+/* Has the variant store set `set`'s weights its own way. */
+static void prepare(struct group *g, struct variant *v, int64_t set)
 {
-    int64_t first = ((set - iters + 1) % n_sets + n_sets) % n_sets;
-    struct assay_work work = {
-        .iters = iters, .first = first, .n_sets = n_sets, .sets = assay_operands_sets(g->operands)};
+    struct assay_error err = {0};
+    if (!v->kernel->prepare || !v->ready)
+        return;
+    const struct assay_args *args =
+        &assay_operands_sets(g->operands)[set % assay_operands_n_sets(g->operands)];
+    int64_t start = assay_clock_ns();
+    step(g, v - g->variants);
+    enum assay_status status = v->kernel->prepare(v->state, set, args, &err);
+    if (set == 0)
+        v->record.prepare_ns = (double)(assay_clock_ns() - start);
+    step(g, -1);
+    if (status != ASSAY_OK)
+        failed_early(v, status, "prepare", &err);
+}
+
+/* Runs `iters` calls that end in set `last` of `sets`, with that set's output poisoned before, and
+ * judges it. */
+static void run_and_judge(struct group *g, struct variant *v, int64_t iters,
+                          const struct assay_args *sets, int64_t n_sets, int64_t last,
+                          assay_reference *const *answers, const char *when)
+{
+    int64_t first = ((last - iters + 1) % n_sets + n_sets) % n_sets;
+    int64_t operand_set = last % assay_operands_n_sets(g->operands);
+    struct assay_work work = {.iters = iters, .first = first, .n_sets = n_sets, .sets = sets};
     struct assay_timing timing;
-    assay_operands_poison(g->operands, set);
+    assay_operands_poison(g->operands, operand_set);
     step(g, v - g->variants);
     enum assay_status status =
         g->bench->device->driver->time(g->bench->device, v->kernel, v->state, &work, &timing);
@@ -239,29 +377,95 @@ static void run_and_judge(struct group *g, struct variant *v, int64_t iters, int
     if (status != ASSAY_OK)
         failed_run(v, status, "run");
     else
-        judge(g, v, set, when);
+        judge(g, v, operand_set, answers, when);
 }
 
-static void set_up_and_verify(struct group *g)
+static void verify_once(struct group *g, struct variant *v, assay_reference *const *answers,
+                        const char *when)
 {
-    for (int64_t i = 0; i < g->n_variants && !stopped(g); i++) {
+    prepare(g, v, 0);
+    if (v->ready)
+        run_and_judge(g, v, 1, assay_operands_sets(g->operands), 1, 0, answers, when);
+}
+
+/* On integer-valued inputs, made for each recipe, bit for bit. */
+static enum assay_status verify_exactly(struct group *g, int64_t recipe, struct assay_error *err)
+{
+    assay_reference *answers[ASSAY_MAX_OUTPUTS] = {0};
+    struct assay_problem problem = g->problem;
+    problem.recipe = g->recipes[recipe].name;
+    assay_operands_refill(g->operands, &problem, true);
+    enum assay_status status = make_references(g, recipe, true, answers, err);
+    for (int64_t i = 0; i < g->n_variants && status == ASSAY_OK && !stopped(g); i++) {
+        struct variant *v = &g->variants[i];
+        if (!v->ready || v->recipe != recipe)
+            continue;
+        verify_once(g, v, answers, " on integers");
+        v->record.verification.exact = v->ready;
+    }
+    for (int32_t i = 0; i < ASSAY_MAX_OUTPUTS; i++)
+        assay_reference_destroy(answers[i]);
+    return status;
+}
+
+static enum assay_status set_up_and_verify(struct group *g, struct assay_error *err)
+{
+    enum assay_status status = ASSAY_OK;
+    for (int64_t i = 0; i < g->n_variants && !stopped(g); i++)
+        if (g->variants[i].ready)
+            set_up(g, &g->variants[i]);
+    bool exact = g->op->fill_exact && g->op->can_be_exact && g->op->can_be_exact(&g->problem);
+    for (int64_t r = 0; r < g->n_recipes && exact && status == ASSAY_OK && !stopped(g); r++)
+        if (has_variants(g, r))
+            status = verify_exactly(g, r, err);
+    if (exact)
+        assay_operands_refill(g->operands, &g->problem, false);
+    for (int64_t i = 0; i < g->n_variants && status == ASSAY_OK && !stopped(g); i++) {
         struct variant *v = &g->variants[i];
         if (!v->ready)
             continue;
-        set_up(g, v);
+        verify_once(g, v, g->recipes[v->recipe].outputs, "");
         if (v->ready)
-            run_and_judge(g, v, 1, 1, 0, "");
+            note_accuracy(g, v, assay_operands_sets(g->operands)[0].out[0]);
     }
+    return status;
+}
+
+/* For a cold measurement: so many prepared copies that they, with x and y, outgrow the cache. */
+static enum assay_status prepare_cold(struct group *g, struct variant *v, struct assay_error *err)
+{
+    struct assay_device_info info;
+    int64_t own = assay_operands_n_sets(g->operands);
+    v->n_sets = own;
+    if (!v->kernel->prepare)
+        return ASSAY_OK;
+    g->bench->device->driver->describe(g->bench->device, &info);
+    double weights = (double)v->kernel->prepared_bytes(v->state);
+    double rest = (double)assay_op_bytes(&g->problem) -
+                  (double)assay_tensor_bytes(&g->problem.inputs[1]);
+    double wanted = 2.0 * (double)info.llc_bytes / fmax(weights + rest, 4096) + 2;
+    v->n_sets = wanted > 1e6 ? 1000000 : (int64_t)wanted;
+    v->sets = assay_calloc((size_t)v->n_sets, sizeof *v->sets);
+    if (!v->sets)
+        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+    for (int64_t i = 0; i < v->n_sets && v->ready && !stopped(g); i++) {
+        v->sets[i] = assay_operands_sets(g->operands)[i % own];
+        if (i > 0)
+            prepare(g, v, i);
+    }
+    return ASSAY_OK;
 }
 
 /* The variant the ratios refer to: the implementation asked for, else the strongest contender that
- * is not ours, else the reference, else the first. -1 where none is ready. */
+ * is not ours, else the reference, else the first. Where recipes are compared it is ours, with the
+ * weights as they are. -1 where none is ready. */
 static int64_t choose_baseline(const struct group *g)
 {
-    const char *preferred[] = {g->job->settings.baseline, "onednn", "ref"};
+    const char *ours = g->n_recipes > 1 ? "native" : "onednn";
+    const char *preferred[] = {g->job->settings.baseline, ours, "ref"};
     for (size_t p = 0; p < sizeof preferred / sizeof preferred[0]; p++)
         for (int64_t i = 0; i < g->n_variants && preferred[p][0]; i++)
-            if (g->variants[i].ready &&
+            if (g->variants[i].ready && g->variants[i].recipe == 0 &&
                 assay_text_same(g->variants[i].kernel->implementation, preferred[p]))
                 return i;
     for (int64_t i = 0; i < g->n_variants; i++)
@@ -285,43 +489,58 @@ static void lane_step(void *user, int64_t lane)
 static bool lane_stop(void *user) { return stopped(((struct lane_map *)user)->group); }
 
 static void verify_again(struct group *g, const struct lane_map *map,
-                         const struct assay_lane *lanes, int64_t n_lanes, int64_t n_sets,
-                         int64_t last_set)
+                         const struct assay_lane *lanes, int64_t n_lanes)
 {
     struct assay_error why = {0};
     char reason[256];
     enum assay_status damage = assay_operands_check_all(g->operands, &why);
     for (int64_t i = 0; i < n_lanes; i++) {
         struct variant *v = &g->variants[map->variant[i]];
-        if (lanes[i].status != ASSAY_OK) {
-            failed_run(v, lanes[i].status, "run");
+        const struct assay_lane *lane = &lanes[i];
+        if (lane->status != ASSAY_OK) {
+            failed_run(v, lane->status, "run");
         } else if (damage != ASSAY_OK) {
             snprintf(
                 reason, sizeof reason,
                 "while timing, one of this group %.120s; measure them one at a time to see which",
                 why.message);
             give_up(v, ASSAY_OUTCOME_MISMATCH, reason);
-        } else if (lanes[i].iters > 0) { /* 0: the run was stopped before its turn came */
-            run_and_judge(g, v, lanes[i].iters, n_sets, last_set, " after timing");
+        } else if (lane->iters > 0) { /* 0: the run was stopped before its turn came */
+            run_and_judge(g, v, lane->iters, lane->sets, lane->n_sets, lane->next_set,
+                          g->recipes[v->recipe].outputs, " after timing");
         }
     }
+}
+
+/* What a lane touches again and again: its own form of the weights in place of the original. */
+static double working_set(const struct group *g, const struct variant *v)
+{
+    double bytes = (double)assay_op_bytes(&g->problem);
+    if (v->kernel->prepare)
+        bytes += (double)v->kernel->prepared_bytes(v->state) -
+                 (double)assay_tensor_bytes(&g->problem.inputs[1]);
+    return bytes;
 }
 
 static void take_down_results(struct group *g, const struct lane_map *map, assay_engine *engine,
                               const struct assay_lane *lanes, int64_t n_lanes, int64_t baseline,
                               enum assay_cache_state state)
 {
-    struct assay_cost cost = g->op->cost(&g->problem);
+    struct assay_cost costs[ASSAY_MAX_VARIANTS];
+    double working_sets[ASSAY_MAX_VARIANTS];
+    for (int64_t i = 0; i < n_lanes; i++) {
+        const struct variant *v = &g->variants[map->variant[i]];
+        costs[i] = g->op->cost(&v->problem);
+        working_sets[i] = working_set(g, v);
+    }
     struct assay_verdict_input input = {
         .lanes = lanes,
         .n_lanes = n_lanes,
         .rounds = assay_engine_rounds(engine),
         .clocks = assay_engine_clocks(engine),
         .baseline = baseline,
-        .bytes_read = cost.bytes_read,
-        .bytes_written = cost.bytes_written,
-        .flops = cost.flops,
-        .working_set = (double)assay_op_bytes(&g->problem),
+        .costs = costs,
+        .working_sets = working_sets,
         .cold = state == ASSAY_CACHE_COLD,
         .bench = g->bench,
     };
@@ -330,9 +549,61 @@ static void take_down_results(struct group *g, const struct lane_map *map, assay
         struct assay_record *r = &v->record;
         assay_verdict_measurement(&input, i, &r->states[state]);
         char reason[256];
-        if (v->ready && !assay_verdict_possible(&input, &r->states[state], reason, sizeof reason))
+        if (v->ready &&
+            !assay_verdict_possible(&input, i, &r->states[state], reason, sizeof reason))
             give_up(v, ASSAY_OUTCOME_IMPOSSIBLE, reason);
     }
+}
+
+/* The lanes behind the variants' own that time only the quantising of activations. */
+struct shadows {
+    struct assay_kernel kernels[ASSAY_MAX_VARIANTS];
+    int64_t of[ASSAY_MAX_VARIANTS]; /* the lane each belongs to */
+    int64_t n;
+};
+
+static bool quantises_activations(const struct variant *v)
+{
+    struct assay_recipe recipe;
+    return v->problem.recipe && v->kernel->run_activations &&
+           assay_recipe_parse(v->problem.recipe, &recipe, NULL) == ASSAY_OK &&
+           recipe.activation != ASSAY_DTYPE_NONE;
+}
+
+static void add_shadows(const struct group *g, struct lane_map *map, struct assay_lane *lanes,
+                        int64_t n_lanes, struct shadows *shadows)
+{
+    for (int64_t i = 0; i < n_lanes && n_lanes + shadows->n < ASSAY_MAX_VARIANTS; i++) {
+        const struct variant *v = &g->variants[map->variant[i]];
+        if (!quantises_activations(v))
+            continue;
+        struct assay_kernel *kernel = &shadows->kernels[shadows->n];
+        *kernel = *v->kernel;
+        kernel->run = v->kernel->run_activations;
+        kernel->units = 0;
+        map->variant[n_lanes + shadows->n] = map->variant[i];
+        lanes[n_lanes + shadows->n] = lanes[i];
+        lanes[n_lanes + shadows->n].kernel = kernel;
+        shadows->of[shadows->n++] = i;
+    }
+}
+
+static void note_shares(struct group *g, const struct lane_map *map, assay_engine *engine,
+                        const struct assay_lane *lanes, int64_t n_lanes,
+                        const struct shadows *shadows)
+{
+    int64_t rounds = assay_engine_rounds(engine);
+    double *scratch = assay_calloc((size_t)rounds + 1, sizeof *scratch);
+    for (int64_t i = 0; i < shadows->n && scratch; i++) {
+        struct assay_ratio ratio;
+        const struct assay_lane *part = &lanes[n_lanes + i], *whole = &lanes[shadows->of[i]];
+        if (!part->samples || !whole->samples)
+            continue;
+        assay_stats_ratio(part->samples, whole->samples, rounds, scratch, &ratio);
+        if (ratio.n > 0)
+            g->variants[map->variant[shadows->of[i]]].record.activation_share = ratio.ratio;
+    }
+    assay_free(scratch);
 }
 
 static enum assay_status measure_state(struct group *g, enum assay_cache_state state,
@@ -340,7 +611,12 @@ static enum assay_status measure_state(struct group *g, enum assay_cache_state s
 {
     const struct assay_settings *s = &g->job->settings;
     struct assay_lane lanes[ASSAY_MAX_VARIANTS] = {0};
+    struct shadows shadows = {0};
     struct lane_map map = {.group = g};
+    bool cold = state == ASSAY_CACHE_COLD;
+    for (int64_t i = 0; i < g->n_variants && cold && !stopped(g); i++)
+        if (g->variants[i].ready && prepare_cold(g, &g->variants[i], err) != ASSAY_OK)
+            return ASSAY_ERR_NOMEM;
     int64_t n_lanes = 0, baseline_variant = choose_baseline(g), baseline_lane = -1;
     for (int64_t i = 0; i < g->n_variants; i++) {
         struct variant *v = &g->variants[i];
@@ -349,8 +625,15 @@ static enum assay_status measure_state(struct group *g, enum assay_cache_state s
         if (i == baseline_variant)
             baseline_lane = n_lanes;
         map.variant[n_lanes] = i;
-        lanes[n_lanes++] = (struct assay_lane){.kernel = v->kernel, .state = v->state};
+        lanes[n_lanes++] = (struct assay_lane){
+            .kernel = v->kernel,
+            .state = v->state,
+            .sets = cold && v->sets ? v->sets : assay_operands_sets(g->operands),
+            .n_sets = cold ? v->n_sets : 1,
+        };
     }
+    if (!cold)
+        add_shadows(g, &map, lanes, n_lanes, &shadows);
     if (n_lanes == 0)
         return ASSAY_OK;
     struct assay_engine_options options = {
@@ -364,17 +647,17 @@ static enum assay_status measure_state(struct group *g, enum assay_cache_state s
         .baseline = baseline_lane,
     };
     struct assay_engine_hooks hooks = {.user = &map, .step = lane_step, .stop = lane_stop};
-    int64_t n_sets = state == ASSAY_CACHE_COLD ? assay_operands_n_sets(g->operands) : 1;
     assay_engine *engine = NULL;
     enum assay_status status =
-        assay_engine_create(g->bench->device, &options, &hooks, lanes, n_lanes,
-                            assay_operands_sets(g->operands), n_sets, &engine, err);
+        assay_engine_create(g->bench->device, &options, &hooks, lanes, n_lanes + shadows.n, &engine,
+                            err);
     if (status == ASSAY_OK)
         status = assay_engine_run(engine, err);
     if (status == ASSAY_OK || status == ASSAY_ERR_INTERRUPTED) {
         step(g, -1);
-        verify_again(g, &map, lanes, n_lanes, n_sets, assay_engine_next_set(engine));
+        verify_again(g, &map, lanes, n_lanes);
         take_down_results(g, &map, engine, lanes, n_lanes, baseline_lane, state);
+        note_shares(g, &map, engine, lanes, n_lanes, &shadows);
     }
     if (baseline_variant >= 0)
         for (int64_t i = 0; i < g->n_variants; i++) {
@@ -387,14 +670,55 @@ static enum assay_status measure_state(struct group *g, enum assay_cache_state s
     return status;
 }
 
+/* The state that counts where both were measured: weights of a model in use come from memory. */
+static const struct assay_measurement *deciding(const struct assay_record *r)
+{
+    return &r->states[r->states[ASSAY_CACHE_COLD].measured ? ASSAY_CACHE_COLD : ASSAY_CACHE_HOT];
+}
+
+/* Is `a` at least as good as `b` in time, weights and accuracy, and better in one? Times within
+ * half of the interval's width of each other, and accuracies within a tenth of a dB, are equal. */
+static bool dominates(const struct assay_record *a, const struct assay_record *b)
+{
+    const struct assay_summary *ta = &deciding(a)->time, *tb = &deciding(b)->time;
+    double blur = fmax(ta->median_ci.hi - ta->median_ci.lo, tb->median_ci.hi - tb->median_ci.lo) / 2;
+    double time = tb->median - ta->median, db = a->accuracy_db - b->accuracy_db;
+    bool exact_both = isinf(a->accuracy_db) && isinf(b->accuracy_db);
+    if (exact_both || fabs(db) < 0.1)
+        db = 0;
+    if (fabs(time) <= blur)
+        time = 0;
+    double bytes = b->weight_bytes - a->weight_bytes;
+    return time >= 0 && bytes >= 0 && db >= 0 && (time > 0 || bytes > 0 || db > 0);
+}
+
+static void mark_pareto(struct group *g)
+{
+    for (int64_t i = 0; i < g->n_variants; i++) {
+        struct assay_record *r = &g->variants[i].record;
+        r->weight_bytes = g->op->cost(&g->variants[i].problem).weight_bytes;
+    }
+    for (int64_t i = 0; i < g->n_variants; i++) {
+        struct assay_record *r = &g->variants[i].record;
+        r->pareto = r->recipe[0] && g->variants[i].ready && deciding(r)->measured;
+        for (int64_t k = 0; k < g->n_variants && r->pareto; k++) {
+            const struct assay_record *other = &g->variants[k].record;
+            if (k != i && g->variants[k].ready && deciding(other)->measured && dominates(other, r))
+                r->pareto = false;
+        }
+    }
+}
+
 /* What was measured of a group that was not measured to its end is still worth telling; a variant
  * without a single figure is not. */
 static void emit_records(struct group *g)
 {
-    struct assay_cost cost = g->op->cost(&g->problem);
+    mark_pareto(g);
     for (int64_t i = 0; i < g->n_variants; i++) {
         struct variant *v = &g->variants[i];
         struct assay_record *r = &v->record;
+        struct assay_cost cost = g->op->cost(&v->problem);
+        r->weight_bytes = cost.weight_bytes;
         r->bytes_read = cost.bytes_read;
         r->bytes_written = cost.bytes_written;
         r->flops = cost.flops;
@@ -417,9 +741,12 @@ static void tear_down(struct group *g)
         step(g, i);
         if (v->set_up && v->kernel->teardown)
             v->kernel->teardown(v->state);
+        assay_free(v->sets);
     }
     step(g, -1);
-    assay_reference_destroy(g->reference);
+    for (int64_t r = 0; r < g->n_recipes; r++)
+        for (int32_t i = 0; i < ASSAY_MAX_OUTPUTS; i++)
+            assay_reference_destroy(g->recipes[r].outputs[i]);
     assay_operands_destroy(g->operands);
     assay_free(g->variants);
 }
@@ -427,9 +754,8 @@ static void tear_down(struct group *g)
 static enum assay_status measure(struct group *g, struct assay_error *err)
 {
     const struct assay_settings *s = &g->job->settings;
-    enum assay_status status = ASSAY_OK;
-    set_up_and_verify(g);
-    if (s->hot && !stopped(g))
+    enum assay_status status = set_up_and_verify(g, err);
+    if (s->hot && status == ASSAY_OK && !stopped(g))
         status = measure_state(g, ASSAY_CACHE_HOT, err);
     if (s->cold && status == ASSAY_OK && !stopped(g))
         status = measure_state(g, ASSAY_CACHE_COLD, err);
@@ -450,7 +776,7 @@ enum assay_status assay_group_run(struct assay_bench *bench, const struct assay_
     if (!g.op)
         return assay_error_set(err, ASSAY_ERR_INVALID, job->group.op, "no such op");
     step(&g, -1);
-    enum assay_status status = assay_op_problem(g.op, job->group.dtype, job->group.axes,
+    enum assay_status status = assay_op_problem(g.op, job->group.dtype, job->group.mode, job->group.axes,
                                                 job->settings.threads, &g.problem, err);
     if (status == ASSAY_OK)
         status = choose_variants(&g, err);

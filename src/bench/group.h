@@ -38,6 +38,6 @@ enum assay_status assay_group_run(struct assay_bench *bench, const struct assay_
 /* A record of this job with everything filled in that does not need measuring. Also for the
  * supervisor, whose worker did not live to write one. */
 void assay_group_record(const struct assay_job *job, int64_t variant, const char *kernel,
-                        const char *implementation, struct assay_record *out);
+                        const char *implementation, const char *recipe, struct assay_record *out);
 
 #endif

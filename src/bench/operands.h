@@ -22,6 +22,11 @@ enum assay_status assay_operands_create(assay_device *device, const struct assay
                                         struct assay_error *err);
 void assay_operands_destroy(assay_operands *operands);
 
+/* Fills set 0 alone anew: with the op's integer-valued inputs for this problem (the one of create,
+ * with a recipe), or, where `exact` is false, as create did. */
+void assay_operands_refill(assay_operands *operands, const struct assay_problem *problem,
+                           bool exact);
+
 /* The sets, for struct assay_work. */
 const struct assay_args *assay_operands_sets(const assay_operands *operands);
 int64_t assay_operands_n_sets(const assay_operands *operands);

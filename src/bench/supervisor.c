@@ -18,7 +18,7 @@ static const double HARNESS_TIMEOUT_S = 120;
 struct attempt {
     struct assay_record *records;
     int64_t n_records;
-    char (*names)[2][64]; /* kernel and implementation of each contender */
+    char (*names)[3][64]; /* kernel, implementation and recipe of each contender */
     int64_t n_names;
     bool done, failed;
     char failure[512];
@@ -42,6 +42,7 @@ static void take_contenders(struct attempt *a, const assay_json *list)
         snprintf(a->names[i][0], 64, "%s", assay_json_string(assay_json_get(one, "kernel"), "?"));
         snprintf(a->names[i][1], 64, "%s",
                  assay_json_string(assay_json_get(one, "implementation"), "?"));
+        snprintf(a->names[i][2], 64, "%s", assay_json_string(assay_json_get(one, "recipe"), ""));
         a->n_names++;
     }
 }
@@ -110,19 +111,24 @@ static enum assay_outcome outcome_of_end(const struct assay_child_end *end, bool
 static bool blame(struct supervisor *s, struct assay_job *job, const struct assay_child_end *end,
                   bool timed_out)
 {
-    char reason[128];
+    char reason[128], label[160];
     enum assay_outcome outcome =
         outcome_of_end(end, timed_out, job->settings.timeout_s, reason, sizeof reason);
     int64_t variant = end->variant;
     bool known = variant >= 0 && variant < s->attempt.n_names && s->n_lost < ASSAY_MAX_VARIANTS;
     struct assay_record *record = &s->lost[s->n_lost < ASSAY_MAX_VARIANTS ? s->n_lost : 0];
     assay_group_record(job, s->n_lost, known ? s->attempt.names[variant][0] : "",
-                       known ? s->attempt.names[variant][1] : "", record);
+                       known ? s->attempt.names[variant][1] : "",
+                       known ? s->attempt.names[variant][2] : "", record);
     record->outcome = outcome;
     snprintf(record->reason, sizeof record->reason, "%s%s", reason,
              known ? "" : ", while preparing the group");
     s->n_lost++;
-    return known && assay_strings_add(&job->exclude, s->attempt.names[variant][0]) == ASSAY_OK;
+    if (!known)
+        return false;
+    assay_kernel_label(s->attempt.names[variant][0], s->attempt.names[variant][2], label,
+                       sizeof label);
+    return assay_strings_add(&job->exclude, label) == ASSAY_OK;
 }
 
 /* The time limit is for kernels; the harness's own work (filling, calibrating) gets more. */
@@ -254,7 +260,7 @@ static enum assay_status deliver(struct supervisor *s, int64_t group, struct ass
 static void skip_over_limit(struct supervisor *s, const struct assay_job *job)
 {
     struct assay_record *record = &s->attempt.records[0];
-    assay_group_record(job, 0, "", "", record);
+    assay_group_record(job, 0, "", "", "", record);
     record->outcome = ASSAY_OUTCOME_SKIPPED;
     snprintf(record->reason, sizeof record->reason,
              "over the limit of %lld elements (--max-elements)", (long long)s->plan->max_elements);

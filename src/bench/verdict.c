@@ -60,13 +60,20 @@ static bool is_fastest(const struct assay_verdict_input *in, int64_t lane, doubl
     return ratio.n >= 8 && !ratio.significant;
 }
 
-static void apply_ceiling(const struct assay_verdict_input *in, struct assay_measurement *out)
+static struct assay_ceiling_time ceiling_of(const struct assay_verdict_input *in, int64_t lane,
+                                            double working_set)
+{
+    const struct assay_cost *cost = &in->costs[lane];
+    return assay_ceiling_time(&in->bench->ceilings, cost->bytes_read, cost->bytes_written,
+                              cost->flops, (int)cost->math, working_set, in->cold);
+}
+
+static void apply_ceiling(const struct assay_verdict_input *in, int64_t lane,
+                          struct assay_measurement *out)
 {
     if (in->bench->ceilings.n_levels == 0)
         return;
-    struct assay_ceiling_time ceiling =
-        assay_ceiling_time(&in->bench->ceilings, in->bytes_read, in->bytes_written, in->flops,
-                           in->working_set, in->cold);
+    struct assay_ceiling_time ceiling = ceiling_of(in, lane, in->working_sets[lane]);
     out->ceiling_ns = ceiling.ns;
     out->efficiency = out->time.median > 0 ? ceiling.ns / out->time.median : 0;
     snprintf(out->bound, sizeof out->bound, "%s", ceiling.bound);
@@ -86,10 +93,13 @@ void assay_verdict_measurement(const struct assay_verdict_input *in, int64_t lan
         out->precise = lane->precise;
         out->context_switches = lane->context_switches;
         out->near_floor = lane->near_floor;
+        out->slow_unit = lane->slow_unit;
         assay_stats_summarise(samples, n, scratch, &out->time);
         if (out->time.median > 0) {
-            out->bytes_per_s = (in->bytes_read + in->bytes_written) / (out->time.median * 1e-9);
-            out->flops_per_s = in->flops / (out->time.median * 1e-9);
+            const struct assay_cost *cost = &in->costs[lane_index];
+            double seconds = out->time.median * 1e-9;
+            out->bytes_per_s = (cost->bytes_read + cost->bytes_written) / seconds;
+            out->flops_per_s = cost->flops / seconds;
         }
         if (in->baseline >= 0 && in->baseline != lane_index) {
             assay_stats_ratio(in->lanes[in->baseline].samples, lane->samples, in->rounds, scratch,
@@ -98,19 +108,18 @@ void assay_verdict_measurement(const struct assay_verdict_input *in, int64_t lan
         }
         out->fastest = is_fastest(in, lane_index, scratch);
         note_clock(in, scratch, out);
-        apply_ceiling(in, out);
+        apply_ceiling(in, lane_index, out);
     }
     assay_free(scratch);
 }
 
 /* The least time this work can take, on the generous side. */
-static double least_possible_ns(const struct assay_verdict_input *in)
+static double least_possible_ns(const struct assay_verdict_input *in, int64_t lane)
 {
     if (in->bench->ceilings.n_levels == 0)
         return 0;
     struct assay_ceiling_time ceiling =
-        assay_ceiling_time(&in->bench->ceilings, in->bytes_read, in->bytes_written, in->flops,
-                           in->working_set / CACHE_OVERLAP, in->cold);
+        ceiling_of(in, lane, in->working_sets[lane] / CACHE_OVERLAP);
     return ceiling.ns / (in->cold ? MEMORY_MARGIN : CACHE_MARGIN);
 }
 
@@ -135,19 +144,20 @@ static void recalibrate(struct assay_bench *bench)
         raise_to(&held->levels[i].write, again.levels[i].write);
         raise_to(&held->levels[i].copy, again.levels[i].copy);
     }
-    raise_to(&held->flops_f32, again.flops_f32);
+    for (int i = 0; i < ASSAY_CEILING_MATHS; i++)
+        raise_to(&held->flops[i], again.flops[i]);
     assay_ceilings_save(held, NULL); /* not remembering it costs time later, nothing else */
 }
 
-bool assay_verdict_possible(const struct assay_verdict_input *in,
+bool assay_verdict_possible(const struct assay_verdict_input *in, int64_t lane,
                             struct assay_measurement *measurement, char *reason, size_t size)
 {
     double slow_end = measurement->time.median_ci.hi;
-    if (!measurement->measured || slow_end >= least_possible_ns(in))
+    if (!measurement->measured || slow_end >= least_possible_ns(in, lane))
         return true;
     recalibrate(in->bench);
-    apply_ceiling(in, measurement);
-    double least = least_possible_ns(in);
+    apply_ceiling(in, lane, measurement);
+    double least = least_possible_ns(in, lane);
     if (slow_end >= least)
         return true;
     char got[32], bound[32];

@@ -5,13 +5,15 @@
 
 #include "bench/engine.h"
 #include "bench/group.h"
+#include "op/op.h"
 
 struct assay_verdict_input {
     const struct assay_lane *lanes;
     int64_t n_lanes, rounds;
     const double *clocks;
     int64_t baseline; /* a lane, or -1 */
-    double bytes_read, bytes_written, flops, working_set;
+    const struct assay_cost *costs; /* of each lane: recipes differ in it */
+    const double *working_sets;
     bool cold;
     struct assay_bench *bench;
 };
@@ -23,7 +25,7 @@ void assay_verdict_measurement(const struct assay_verdict_input *input, int64_t 
 /* False where even the slow end of the interval beats what the machine can do; `reason` says by how
  * much. A ceiling that is beaten is measured once more before anyone is accused: it may have been
  * taken on a busy machine. `measurement` is brought up to date when that raises the ceiling. */
-bool assay_verdict_possible(const struct assay_verdict_input *input,
+bool assay_verdict_possible(const struct assay_verdict_input *input, int64_t lane,
                             struct assay_measurement *measurement, char *reason, size_t size);
 
 #endif

@@ -17,14 +17,18 @@ struct assay_reference {
     double *values;
 };
 
-enum { PIECE = 1024, LONG_ROW_PIECES = 4 };
+enum { PIECE = 1024, LONG_ROW_PIECES = 4, PIECE_COSTLY = 64 };
+/* The reference computes some 1e9 operations a second and thread; a tenth of a second or so is what
+ * checking may take. */
+static const double REFERENCE_FLOPS = 2.5e8;
 
 /* How much of a row one piece takes. A row is computed as a whole for some ops, so a row too long
  * to be covered gets few large pieces, not many small ones. */
 static int64_t piece_length(int64_t row_length, int64_t most)
 {
+    int64_t piece = most < ASSAY_VERIFY_MOST ? PIECE_COSTLY : PIECE;
     if (row_length <= most / LONG_ROW_PIECES)
-        return row_length < PIECE ? row_length : PIECE;
+        return row_length < piece ? row_length : piece;
     return most / LONG_ROW_PIECES;
 }
 
@@ -56,35 +60,84 @@ static void choose_pieces(assay_reference *r, int64_t length, int64_t per_row, i
 }
 
 static void compute_values(assay_reference *r, const struct assay_op *op,
-                           const struct assay_problem *problem, const void *const *in)
+                           const struct assay_problem *problem, const void *const *in,
+                           int32_t output)
 {
+    __typeof__(op->reference) reference = output == 0 ? op->reference : op->reference_second;
     if (r->n_pieces == 1) { /* the op may use threads itself */
         const struct piece *p = &r->pieces[0];
-        op->reference(problem, in, p->row, p->first, p->n, r->values);
+        reference(problem, in, p->row, p->first, p->n, r->values);
         return;
     }
 #pragma omp parallel for schedule(dynamic, 16)
     for (int64_t i = 0; i < r->n_pieces; i++) {
         const struct piece *p = &r->pieces[i];
-        op->reference(problem, in, p->row, p->first, p->n, r->values + p->at);
+        reference(problem, in, p->row, p->first, p->n, r->values + p->at);
     }
+}
+
+/* Bit for bit means: the exact value, rounded once to the output's type. */
+static void make_exact(assay_reference *r)
+{
+    r->tolerance = (struct assay_tolerance){0, 0};
+    for (int64_t i = 0; i < r->n_values; i++) {
+        double rounded;
+        assay_dtype_store(r->dtype, &r->values[i], &rounded, 0, 1);
+        assay_dtype_load(r->dtype, &rounded, 0, 1, &r->values[i]);
+    }
+}
+
+/* The values from the inputs as they are, or from what a recipe makes of them. */
+static enum assay_status fill_in_values(assay_reference *r, const struct assay_op *op,
+                                        const struct assay_problem *problem, const void *const *in,
+                                        const struct assay_reference_how *how,
+                                        struct assay_error *err)
+{
+    if (!op->dequantised) {
+        compute_values(r, op, problem, in, how->output);
+        return ASSAY_OK;
+    }
+    struct assay_problem plain;
+    void *made[ASSAY_MAX_INPUTS] = {0};
+    const void *plain_in[ASSAY_MAX_INPUTS];
+    enum assay_status status = op->dequantised(problem, in, &plain, made, err);
+    if (status != ASSAY_OK)
+        return status;
+    for (int32_t i = 0; i < problem->n_inputs; i++)
+        plain_in[i] = made[i] ? made[i] : in[i];
+    compute_values(r, op, &plain, plain_in, how->output);
+    for (int32_t i = 0; i < problem->n_inputs; i++)
+        assay_free(made[i]);
+    return ASSAY_OK;
+}
+
+int64_t assay_reference_most(const struct assay_op *op, const struct assay_problem *problem)
+{
+    int64_t total = assay_tensor_count(&problem->outputs[0]);
+    double per_element = op->cost(problem).flops / (double)total;
+    double most = REFERENCE_FLOPS / (per_element > 1 ? per_element : 1);
+    return most >= (double)ASSAY_VERIFY_MOST ? ASSAY_VERIFY_MOST
+           : most < 4096                     ? 4096
+                                             : (int64_t)most;
 }
 
 enum assay_status assay_reference_create(const struct assay_op *op,
                                          const struct assay_problem *problem, const void *const *in,
-                                         uint64_t seed, int64_t most, assay_reference **out,
-                                         struct assay_error *err)
+                                         const struct assay_reference_how *how,
+                                         assay_reference **out, struct assay_error *err)
 {
+    int64_t most = how->most;
+    const struct assay_tensor *output = &problem->outputs[how->output];
     assay_reference *r = assay_calloc(1, sizeof *r);
     if (!r)
         goto no_memory;
-    r->tolerance = op->tolerance(problem);
-    r->dtype = problem->outputs[0].dtype;
-    r->row_length = assay_op_row_length(problem);
-    r->total = assay_tensor_count(&problem->outputs[0]);
+    r->tolerance = how->output == 0 ? op->tolerance(problem) : op->tolerance_second(problem);
+    r->dtype = output->dtype;
+    r->row_length = output->rank ? output->dims[output->rank - 1] : 1;
+    r->total = assay_tensor_count(output);
     int64_t length = piece_length(r->row_length, most);
     int64_t per_row = (r->row_length + length - 1) / length;
-    int64_t in_all = per_row * assay_op_rows(problem);
+    int64_t in_all = per_row * (r->total / r->row_length);
     int64_t chosen = r->total <= most ? in_all : most / length;
     if (chosen > in_all)
         chosen = in_all;
@@ -92,8 +145,14 @@ enum assay_status assay_reference_create(const struct assay_op *op,
     r->values = assay_calloc((size_t)(chosen * length), sizeof *r->values);
     if (!r->pieces || !r->values)
         goto no_memory;
-    choose_pieces(r, length, per_row, in_all, chosen, seed);
-    compute_values(r, op, problem, in);
+    choose_pieces(r, length, per_row, in_all, chosen, how->seed);
+    enum assay_status status = fill_in_values(r, op, problem, in, how, err);
+    if (status != ASSAY_OK) {
+        assay_reference_destroy(r);
+        return status;
+    }
+    if (how->exact)
+        make_exact(r);
     *out = r;
     return ASSAY_OK;
 no_memory:

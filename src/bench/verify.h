@@ -13,17 +13,28 @@ typedef struct assay_reference assay_reference;
 /* Elements of the output that are compared at the most; larger outputs are compared in part. */
 #define ASSAY_VERIFY_MOST (INT64_C(1) << 20)
 
+/* How an answer is compared. */
+struct assay_reference_how {
+    uint64_t seed; /* of the part that is chosen; the same seed chooses the same part */
+    int64_t most;  /* elements, see ASSAY_VERIFY_MOST */
+    bool exact;    /* bit for bit: the inputs are the op's integer-valued ones */
+    int32_t output;
+};
+
 enum assay_status assay_reference_create(const struct assay_op *op,
                                          const struct assay_problem *problem, const void *const *in,
-                                         uint64_t seed, int64_t most, assay_reference **out,
-                                         struct assay_error *err);
+                                         const struct assay_reference_how *how,
+                                         assay_reference **out, struct assay_error *err);
 void assay_reference_destroy(assay_reference *reference);
 
 /* Elements compared, and how many the output has. */
 int64_t assay_reference_compared(const assay_reference *reference);
 int64_t assay_reference_of(const assay_reference *reference);
 
-/* Compares output 0 with the reference. */
+/* The elements worth comparing: fewer where each takes the reference long. */
+int64_t assay_reference_most(const struct assay_op *op, const struct assay_problem *problem);
+
+/* Compares the output with the reference. */
 void assay_reference_compare(const assay_reference *reference, const void *got,
                              struct assay_comparison *out);
 

@@ -207,6 +207,7 @@ static void send_contenders(void *user, const struct assay_contender *contenders
         assay_json *one = assay_json_object();
         assay_json_put_string(one, "kernel", contenders[i].kernel->name);
         assay_json_put_string(one, "implementation", contenders[i].kernel->implementation);
+        assay_json_put_string(one, "recipe", contenders[i].recipe ? contenders[i].recipe : "");
         assay_json_append(list, one);
     }
     assay_json_put(json, "contenders", list);

@@ -322,11 +322,16 @@ static void help(struct assay_text *out)
         "assay bench [OP...] [OPTIONS]\n\n"
         "Measures every implementation of an op on the same work, verified, hot and cold. "
         "Without OP\nand sizes: a tour of half a minute. Sizes not given: batch 16:128:x2, seq "
-        "256:2048:x2, dim\n8:512:x2. Ops not given: layernorm, gelu, silu and the losses.\n\n");
+        "256:2048:x2, dim\n8:512:x2. Ops not given: layernorm, gelu, silu and the losses.\n\n"
+        "linear is y = x W^T, x [m, k], W [n, k]: its sizes are --shape MxKxN, 1024x1024x1024 and\n"
+        "1x4096x4096 where not given; --recipe has its weights stored in fewer bits. quantize and\n"
+        "dequantize take --shape MxK, 1024x4096 where not given.\n\n");
     assay_options_help(&assay_bench_options, out);
     assay_text_add(out, "\nExamples:\n"
                         "  assay bench softmax --batch 8 --seq 512 --dim 1000,1024 --cache cold\n"
                         "  assay bench gelu --dtype bf16 --kernel all --threads 1 -o gelu.csv\n"
+                        "  assay bench linear --shape 1x4096x4096 --recipe all --dtype bf16\n"
+                        "  assay bench linear --shapes llama,pow2:10:12 --mode none,bias+gelu\n"
                         "  assay bench --resume last\n");
 }
 

@@ -40,6 +40,11 @@ static void print_machine(void)
            cpu->model_number, cpu->hypervisor ? ", in a virtual machine" : "");
     printf("cores        %d for this process\n", cpu->cores);
     printf("instructions %s\n", isa[0] ? isa : "portable only");
+    if (cpu->isa & ASSAY_CPU_AMX_TILE)
+        printf("amx          the kernel granted this process the use of tiles\n");
+    if (cpu->amx_refused)
+        printf("amx          the CPU has it, but the kernel refused this process the use of "
+               "tiles\n");
     if (cpu->amx_leaf_hidden)
         printf("             the hypervisor hides CPUID leaf 0x1D: libraries may fail to set up "
                "AMX\n");
@@ -62,7 +67,11 @@ static void print_ceilings(const struct assay_ceilings *c)
     for (int32_t i = 0; i < c->n_levels; i++)
         printf("  %-8s %12.1f %12.1f %12.1f\n", c->levels[i].name, c->levels[i].read * 1e-9,
                c->levels[i].write * 1e-9, c->levels[i].copy * 1e-9);
-    printf("  f32 fused multiply-add %.0f GFLOP/s\n", c->flops_f32 * 1e-9);
+    printf("  multiply-add");
+    for (int math = 0; math < ASSAY_CEILING_MATHS; math++)
+        printf("%s %s %.0f", math ? "," : "", assay_ceiling_math_name(math),
+               c->flops[math] * 1e-9);
+    printf(" GFLOP/s\n");
     printf(
         "floor        %.0f ns for a sample around nothing, %.0f ns for one reading of the clock\n",
         c->floor_ns, c->timer_ns);

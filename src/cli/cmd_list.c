@@ -1,8 +1,10 @@
-/* assay list: what there is: ops, kernels, devices, dtypes, formats. */
+/* assay list: what there is: ops, kernels, recipes, shapes, devices, dtypes, formats. */
 #include "cli/command.h"
 #include "config/options.h"
+#include "config/shapes.h"
 #include "device/device.h"
 #include "kernel/kernel.h"
+#include "quant/quant.h"
 #include "report/report.h"
 
 #include <stdio.h>
@@ -26,6 +28,27 @@ static const struct assay_option option_rows[] = {
 static const struct assay_option_table table = {
     .options = option_rows, .words_offset = offsetof(struct list_config, what), .words = "WHAT"};
 
+/* What sets this op apart: other axes than most, modes, recipes. */
+static void print_specials(const struct assay_op *op)
+{
+    const char *separator = "";
+    bool usual = strcmp(op->axis_names[0], "batch") == 0;
+    if (usual && !op->modes && !op->takes_recipes)
+        return;
+    printf("%17s", "");
+    for (int32_t i = 0; i < assay_op_axes(op) && !usual; i++) {
+        printf("%s%s", i ? "," : "axes ", op->axis_names[i]);
+        separator = "; ";
+    }
+    if (op->modes) {
+        printf("%smodes %s", separator, op->modes);
+        separator = "; ";
+    }
+    if (op->takes_recipes)
+        printf("%srecipes", separator);
+    puts("");
+}
+
 static int list_ops(const struct list_config *config)
 {
     for (int64_t i = 0; i < assay_op_count(); i++) {
@@ -38,7 +61,10 @@ static int list_ops(const struct list_config *config)
         for (const char *const *alias = op->aliases; alias && *alias; alias++)
             printf("%s%s", alias == op->aliases ? "  (also " : ", ", *alias);
         puts(op->aliases ? ")" : "");
+        print_specials(op);
     }
+    if (!config->names)
+        puts("\nThe axes are batch, seq, dim where no others are given.");
     return ASSAY_EXIT_FINE;
 }
 
@@ -76,6 +102,78 @@ static int list_kernels(const struct list_config *config)
     return status == ASSAY_OK ? ASSAY_EXIT_FINE : assay_complain(&err);
 }
 
+/* Of a weight matrix that is large enough for what comes once for each row not to count. */
+static double bytes_per_weight(const struct assay_recipe *recipe)
+{
+    enum { SIDE = 4096 };
+    return assay_recipe_bytes(recipe, ASSAY_DTYPE_BF16, SIDE, SIDE) / ((double)SIDE * SIDE);
+}
+
+static int list_recipes(const struct list_config *config)
+{
+    if (!config->names)
+        printf("%-18s %-16s %12s  %s\n", "pattern", "all stands for", "bytes/weight", "");
+    for (int64_t i = 0; i < assay_quant_count(); i++) {
+        const struct assay_quant *quant = assay_quant_at(i);
+        struct assay_recipe recipe;
+        struct assay_error err = {0};
+        if (assay_recipe_parse(quant->usual, &recipe, &err) != ASSAY_OK)
+            return assay_complain(&err);
+        if (config->names)
+            puts(recipe.name);
+        else
+            printf("%-18s %-16s %12.3f  %s\n", quant->pattern, recipe.name,
+                   bytes_per_weight(&recipe), quant->summary);
+    }
+    if (!config->names)
+        puts("\nBytes are those of bf16 weights, scales and zeros included.");
+    return ASSAY_EXIT_FINE;
+}
+
+static void print_shape(const struct assay_shape *shape)
+{
+    char sizes[80];
+    assay_tensor_shape_text(shape->sizes, shape->n, sizes, sizeof sizes);
+    printf("    %-28s %s\n", shape->label, sizes);
+}
+
+/* All shapes of a set, or of a long one both ends. */
+static int print_set(const struct assay_shape_set *set)
+{
+    enum { LONG = 10, HEAD = 3 };
+    struct assay_shapes shapes = {0};
+    struct assay_error err = {0};
+    if (assay_shapes_add_set(&shapes, assay_shape_set_name(set), &err) != ASSAY_OK) {
+        assay_shapes_fini(&shapes);
+        return assay_complain(&err);
+    }
+    printf("%-18s %s; %lld shapes\n", assay_shape_set_name(set), assay_shape_set_summary(set),
+           (long long)shapes.n);
+    for (int64_t i = 0; i < shapes.n; i++) {
+        if (shapes.n <= LONG || i < HEAD || i == shapes.n - 1)
+            print_shape(&shapes.items[i]);
+        else if (i == HEAD)
+            puts("    ...");
+    }
+    assay_shapes_fini(&shapes);
+    return ASSAY_EXIT_FINE;
+}
+
+static int list_shapes(const struct list_config *config)
+{
+    int code = ASSAY_EXIT_FINE;
+    for (int64_t i = 0; i < assay_shape_set_count() && code == ASSAY_EXIT_FINE; i++) {
+        if (config->names)
+            puts(assay_shape_set_name(assay_shape_set_at(i)));
+        else
+            code = print_set(assay_shape_set_at(i));
+    }
+    if (!config->names)
+        puts("\nShapes are MxKxN: x is [m, k], the weights are [n, k]. Sets of powers of two take "
+             "a range:\npow2:10:12 has those from 2^10 to 2^12.");
+    return code;
+}
+
 static int list_devices(const struct list_config *config)
 {
     for (int64_t i = 0; i < assay_device_count(); i++) {
@@ -100,7 +198,13 @@ static int list_dtypes(const struct list_config *config)
             puts(info->name);
             continue;
         }
-        printf("%-6s %zu bytes  %-30s also", info->name, info->bytes, info->summary);
+        bool whole = info->bits % 8 == 0;
+        char size[32];
+        snprintf(size, sizeof size, "%d %s", whole ? info->bits / 8 : info->bits,
+                 !whole             ? "bits"
+                 : info->bytes == 1 ? "byte"
+                                    : "bytes");
+        printf("%-6s %-8s %-30s also", info->name, size, info->summary);
         for (const char *const *alias = info->aliases + 1; *alias; alias++)
             printf("%s %s", alias == info->aliases + 1 ? "" : ",", *alias);
         puts("");
@@ -124,10 +228,8 @@ static int list_formats(const struct list_config *config)
 static const struct {
     const char *name;
     int (*run)(const struct list_config *config);
-} lists[] = {{"ops", list_ops},
-             {"kernels", list_kernels},
-             {"devices", list_devices},
-             {"dtypes", list_dtypes},
+} lists[] = {{"ops", list_ops},        {"kernels", list_kernels}, {"recipes", list_recipes},
+             {"shapes", list_shapes},  {"devices", list_devices}, {"dtypes", list_dtypes},
              {"formats", list_formats}};
 
 enum { LISTS = sizeof lists / sizeof lists[0] };
@@ -140,15 +242,16 @@ static int unknown_list(const char *name)
         names[i] = lists[i].name;
     const char *nearest = assay_text_nearest(name, names, LISTS);
     assay_error_set(&err, ASSAY_ERR_INVALID, NULL,
-                    "cannot list \"%s\"; ops, kernels, devices, dtypes or formats%s%s%s", name,
-                    nearest ? "; did you mean \"" : "", nearest ? nearest : "",
+                    "cannot list \"%s\"; ops, kernels, recipes, shapes, devices, dtypes or "
+                    "formats%s%s%s",
+                    name, nearest ? "; did you mean \"" : "", nearest ? nearest : "",
                     nearest ? "\"?" : "");
     return assay_complain(&err);
 }
 
 static void help(struct assay_text *out)
 {
-    assay_text_add(out, "assay list ops|kernels|devices|dtypes|formats [OPTIONS]\n\n"
+    assay_text_add(out, "assay list ops|kernels|recipes|shapes|devices|dtypes|formats [OPTIONS]\n\n"
                         "What there is. Kernels also say whether they run on this machine, and why "
                         "others do not.\n\n");
     assay_options_help(&table, out);
@@ -164,8 +267,9 @@ static int run(int argc, char **argv)
     } else if (config.help) {
         code = assay_print_help(assay_command_find("list"));
     } else if (config.what.n != 1) {
-        assay_error_set(&err, ASSAY_ERR_INVALID, NULL,
-                        "list takes one of ops, kernels, devices, dtypes, formats");
+        assay_error_set(
+            &err, ASSAY_ERR_INVALID, NULL,
+            "list takes one of ops, kernels, recipes, shapes, devices, dtypes, formats");
         code = assay_complain(&err);
     } else {
         const char *name = config.what.items[0];
@@ -179,4 +283,7 @@ static int run(int argc, char **argv)
 }
 
 const struct assay_command assay_command_list = {
-    .name = "list", .summary = "ops, kernels, devices, dtypes, formats", .run = run, .help = help};
+    .name = "list",
+    .summary = "ops, kernels, recipes, shapes, devices, dtypes, formats",
+    .run = run,
+    .help = help};

@@ -39,6 +39,7 @@ static struct assay_report_style style_for(const struct assay_bench_config *conf
         .ascii = config->ascii,
         .verbose = config->verbose,
         .width = 100,
+        .most = 130,
     };
 }
 

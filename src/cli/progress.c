@@ -44,8 +44,8 @@ void assay_progress_start(struct assay_progress *p, const struct assay_group *gr
 {
     char shape[64];
     assay_tensor_shape_text(group->axes, group->n_axes, shape, sizeof shape);
-    snprintf(p->label, sizeof p->label, "%s %s %s", group->op, shape,
-             assay_dtype_name(group->dtype));
+    snprintf(p->label, sizeof p->label, "%.31s%s%.31s %s %s", group->op, group->mode[0] ? " " : "",
+             group->mode, shape, assay_dtype_name(group->dtype));
     if (p->shown)
         draw(p);
 }

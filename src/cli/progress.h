@@ -10,7 +10,7 @@ struct assay_progress {
     bool visible;        /* something is on the line now */
     int64_t done, total; /* groups that need measuring */
     int64_t started_ns, drawn_ns;
-    char label[128];
+    char label[160];
 };
 
 void assay_progress_init(struct assay_progress *progress, int64_t total, bool quiet);

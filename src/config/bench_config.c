@@ -1,6 +1,6 @@
 #include "config/bench_config.h"
 
-#include "config/axis.h"
+#include "config/sweep.h"
 #include "device/cpu/cpu_info.h"
 #include "device/device.h"
 #include "kernel/kernel.h"
@@ -17,8 +17,18 @@ static const struct assay_option bench_option_rows[] = {
      "sizes of the first axis: 16,32 or 16:128:x2 or 256:1024:+256", 0, 0},
     {"seq", 0, ASSAY_OPTION_TEXT, AT(seq), "LIST", "sizes of the second axis", 0, 0},
     {"dim", 0, ASSAY_OPTION_TEXT, AT(dim), "LIST", "sizes of the last axis", 0, 0},
-    {"dtype", 0, ASSAY_OPTION_LIST, AT(dtypes), "LIST", "element types: f32 (default), bf16, f16",
+    {"shape", 0, ASSAY_OPTION_LIST, AT(shapes), "LIST",
+     "whole shapes: MxKxN for linear, MxK for quantize, else BATCHxSEQxDIM", 0, 0},
+    {"shapes", 0, ASSAY_OPTION_LIST, AT(shape_sets), "LIST",
+     "sets of shapes for linear: llama, pow2, pow2:10:12 (`assay list shapes`)", 0, 0},
+    {"mode", 0, ASSAY_OPTION_LIST, AT(modes), "LIST",
+     "of ops that have modes (`assay list ops`): bias+gelu, s8-row; none: the plain one", 0, 0},
+    {"recipe", 0, ASSAY_OPTION_LIST, AT(recipes), "LIST",
+     "how linear's weights are stored: int8wo, int4wo-128, all (`assay list recipes`); baseline is "
+     "always among them",
      0, 0},
+    {"dtype", 0, ASSAY_OPTION_LIST, AT(dtypes), "LIST",
+     "element types: f32 (default), bf16, f16; of linear also s8", 0, 0},
     {"impl", 0, ASSAY_OPTION_LIST, AT(implementations), "LIST",
      "implementations to compare: native, onednn, ref (default: all)", 0, 0},
     {"kernel", 0, ASSAY_OPTION_LIST, AT(kernels), "LIST",
@@ -40,7 +50,7 @@ static const struct assay_option bench_option_rows[] = {
     {"timeout", 0, ASSAY_OPTION_DURATION, AT(timeout_s), "TIME",
      "give up a kernel that does not answer for so long (default 60s)", 0.05, 86400},
     {"max-elements", 0, ASSAY_OPTION_SIZE, AT(max_elements), "N",
-     "skip larger inputs; 0: none (default 50M, unless batch, seq and dim are all given)", 0, 9e18},
+     "skip larger inputs; 0: none (default 50M in sweeps over batch, seq and dim)", 0, 9e18},
     {"memory-limit", 0, ASSAY_OPTION_SIZE, AT(memory_limit), "SIZE",
      "memory the measuring process may use (default: what is free)", 0, 9e18},
     {"output", 'o', ASSAY_OPTION_REPEAT, AT(outputs), "FILE",
@@ -86,20 +96,7 @@ void assay_bench_config_fini(struct assay_bench_config *config)
     assay_options_fini(&assay_bench_options, config);
 }
 
-/* The sweep of the comprehensive benchmark that this command replaces. */
-static const char default_batch[] = "16:128:x2", default_seq[] = "256:2048:x2",
-                  default_dim[] = "8:512:x2";
-static const char *const default_ops[] = {"layernorm", "gelu", "silu", "loss"};
-enum { DEFAULT_MAX_ELEMENTS = 50000000 };
-
-/* The tour: two sizes, one that lives in the caches and one that does not, in half a minute. */
-static const int64_t tour_shapes[][3] = {{16, 256, 64}, {32, 512, 768}};
 static const double TOUR_BUDGET_S = 0.4;
-
-static bool is_tour(const struct assay_bench_config *c)
-{
-    return c->ops.n == 0 && !c->batch && !c->seq && !c->dim;
-}
 
 static enum assay_status parse_cache(const char *text, struct assay_settings *s,
                                      struct assay_error *err)
@@ -172,15 +169,16 @@ static enum assay_status check_kernels(const struct assay_bench_config *c, struc
     return status;
 }
 
-static enum assay_status make_settings(const struct assay_bench_config *c, struct assay_settings *s,
+static enum assay_status make_settings(const struct assay_bench_config *c,
+                                       const struct assay_sweep *sweep, struct assay_settings *s,
                                        void (*warn)(const char *), struct assay_error *err)
 {
     *s = (struct assay_settings){
         .threads = c->threads ? (int32_t)c->threads : assay_cpu_info()->cores,
         .precision = c->precision > 0 ? c->precision : 0.01,
-        .budget_s = c->budget_s > 0 ? c->budget_s
-                    : is_tour(c)    ? TOUR_BUDGET_S
-                                    : 2,
+        .budget_s = c->budget_s > 0  ? c->budget_s
+                    : sweep->is_tour ? TOUR_BUDGET_S
+                                     : 2,
         .timeout_s = c->timeout_s,
         .warmup = c->warmup,
         .rounds = c->rounds,
@@ -204,148 +202,20 @@ static enum assay_status make_settings(const struct assay_bench_config *c, struc
         assay_strings_copy(&c->kernels, &s->kernels) != ASSAY_OK ||
         assay_strings_copy(&c->plugins, &s->plugins) != ASSAY_OK)
         return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
-    return ASSAY_OK;
-}
-
-enum { MAX_OPS = 64, MAX_DTYPES = 8, MAX_GROUPS = 100000 };
-
-/* What the plan is the product of. */
-struct sweep {
-    const struct assay_op *ops[MAX_OPS];
-    int64_t n_ops;
-    enum assay_dtype dtypes[MAX_DTYPES];
-    int64_t n_dtypes;
-    struct assay_axis axes[3];
-    int64_t max_elements;
-};
-
-static enum assay_status resolve_ops(const struct assay_bench_config *c, struct sweep *sweep,
-                                     struct assay_error *err)
-{
-    int64_t n_names = c->ops.n ? c->ops.n : (int64_t)(sizeof default_ops / sizeof default_ops[0]);
-    for (int64_t i = 0; i < n_names; i++) {
-        const char *name = c->ops.n ? c->ops.items[i] : default_ops[i];
-        const struct assay_op *found[8];
-        int64_t n;
-        enum assay_status status = assay_op_resolve(name, found, 8, &n, err);
-        if (status != ASSAY_OK)
-            return status;
-        for (int64_t k = 0; k < n && sweep->n_ops < MAX_OPS; k++)
-            sweep->ops[sweep->n_ops++] = found[k];
-    }
-    return ASSAY_OK;
-}
-
-static enum assay_status resolve_dtypes(const struct assay_bench_config *c, struct sweep *sweep,
-                                        struct assay_error *err)
-{
-    if (c->dtypes.n == 0)
-        sweep->dtypes[sweep->n_dtypes++] = ASSAY_DTYPE_F32;
-    for (int64_t i = 0; i < c->dtypes.n && sweep->n_dtypes < MAX_DTYPES; i++) {
-        enum assay_dtype dtype;
-        enum assay_status status = assay_dtype_parse(c->dtypes.items[i], &dtype, err);
-        if (status != ASSAY_OK)
-            return status;
-        if (dtype != ASSAY_DTYPE_F32 && dtype != ASSAY_DTYPE_F16 && dtype != ASSAY_DTYPE_BF16)
-            return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
-                                   "no op runs in %s; try f32, bf16 or f16",
-                                   assay_dtype_name(dtype));
-        sweep->dtypes[sweep->n_dtypes++] = dtype;
-    }
-    return ASSAY_OK;
-}
-
-static enum assay_status add_group(struct assay_plan *plan, const struct sweep *sweep,
-                                   const struct assay_op *op, enum assay_dtype dtype,
-                                   const int64_t *axes, struct assay_error *err)
-{
-    struct assay_problem problem;
-    enum assay_status status = assay_op_problem(op, dtype, axes, 1, &problem, err);
-    if (status != ASSAY_OK)
-        return status;
-    struct assay_group group = {.dtype = dtype, .n_axes = problem.n_axes};
-    snprintf(group.op, sizeof group.op, "%s", op->name);
-    memcpy(group.axes, axes, (size_t)problem.n_axes * sizeof *axes);
-    group.over_limit =
-        sweep->max_elements > 0 && assay_tensor_count(&problem.inputs[0]) > sweep->max_elements;
-    if (assay_plan_add(plan, &group) != ASSAY_OK)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
-    return ASSAY_OK;
-}
-
-static enum assay_status add_shapes(struct assay_plan *plan, const struct sweep *sweep,
-                                    const struct assay_op *op, enum assay_dtype dtype,
-                                    struct assay_error *err)
-{
-    const struct assay_axis *a = sweep->axes;
-    enum assay_status status = ASSAY_OK;
-    for (int64_t i = 0; i < a[0].n; i++)
-        for (int64_t j = 0; j < a[1].n; j++)
-            for (int64_t k = 0; k < a[2].n && status == ASSAY_OK; k++) {
-                int64_t axes[3] = {a[0].values[i], a[1].values[j], a[2].values[k]};
-                status = add_group(plan, sweep, op, dtype, axes, err);
-            }
-    return status;
-}
-
-static enum assay_status add_tour(struct assay_plan *plan, const struct sweep *sweep,
-                                  const struct assay_op *op, enum assay_dtype dtype,
-                                  struct assay_error *err)
-{
-    enum assay_status status = ASSAY_OK;
-    for (size_t i = 0; i < sizeof tour_shapes / sizeof tour_shapes[0] && status == ASSAY_OK; i++)
-        status = add_group(plan, sweep, op, dtype, tour_shapes[i], err);
-    return status;
-}
-
-/* Three axes of a few thousand sizes each are quickly written and never measured. */
-static enum assay_status check_groups(const struct sweep *sweep, struct assay_error *err)
-{
-    double groups = (double)sweep->n_ops * (double)sweep->n_dtypes;
-    for (int i = 0; i < 3; i++)
-        groups *= (double)sweep->axes[i].n;
-    if (groups <= MAX_GROUPS)
-        return ASSAY_OK;
-    return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
-                           "these lists make %.0f groups; a run takes %d at the most", groups,
-                           MAX_GROUPS);
-}
-
-static enum assay_status make_sweep(const struct assay_bench_config *c, struct sweep *sweep,
-                                    struct assay_error *err)
-{
-    bool all_named = c->batch && c->seq && c->dim;
-    sweep->max_elements = c->max_elements >= 0 ? c->max_elements
-                          : all_named          ? 0
-                                               : DEFAULT_MAX_ELEMENTS;
-    enum assay_status status = resolve_ops(c, sweep, err);
-    if (status == ASSAY_OK)
-        status = resolve_dtypes(c, sweep, err);
-    if (status == ASSAY_OK)
-        status =
-            assay_axis_parse("batch", c->batch ? c->batch : default_batch, &sweep->axes[0], err);
-    if (status == ASSAY_OK)
-        status = assay_axis_parse("seq", c->seq ? c->seq : default_seq, &sweep->axes[1], err);
-    if (status == ASSAY_OK)
-        status = assay_axis_parse("dim", c->dim ? c->dim : default_dim, &sweep->axes[2], err);
-    return status == ASSAY_OK ? check_groups(sweep, err) : status;
+    return assay_sweep_recipes(sweep, &s->recipes, err);
 }
 
 enum assay_status assay_bench_plan(const struct assay_bench_config *config, struct assay_plan *out,
                                    void (*warn)(const char *text), struct assay_error *err)
 {
-    struct sweep sweep = {0};
+    struct assay_sweep sweep;
     *out = (struct assay_plan){0};
-    enum assay_status status = make_sweep(config, &sweep, err);
+    enum assay_status status = assay_sweep_init(&sweep, config, err);
     if (status == ASSAY_OK)
-        status = make_settings(config, &out->settings, warn, err);
-    out->max_elements = sweep.max_elements;
-    for (int64_t i = 0; i < sweep.n_ops; i++)
-        for (int64_t k = 0; k < sweep.n_dtypes && status == ASSAY_OK; k++)
-            status = is_tour(config) ? add_tour(out, &sweep, sweep.ops[i], sweep.dtypes[k], err)
-                                     : add_shapes(out, &sweep, sweep.ops[i], sweep.dtypes[k], err);
-    for (int i = 0; i < 3; i++)
-        assay_axis_fini(&sweep.axes[i]);
+        status = make_settings(config, &sweep, &out->settings, warn, err);
+    if (status == ASSAY_OK)
+        status = assay_sweep_plan(&sweep, out, err);
+    assay_sweep_fini(&sweep);
     if (status != ASSAY_OK)
         assay_plan_fini(out);
     return status;

@@ -7,6 +7,7 @@
 struct assay_bench_config {
     struct assay_strings ops;
     const char *batch, *seq, *dim, *cache, *baseline, *format, *resume, *device;
+    struct assay_strings shapes, shape_sets, modes, recipes;
     struct assay_strings dtypes, implementations, kernels, outputs, plugins;
     int64_t threads, warmup, rounds, seed, max_elements, memory_limit;
     double precision, budget_s, timeout_s;

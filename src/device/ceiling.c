@@ -44,12 +44,12 @@ static double transfer_seconds(const struct assay_ceiling_level *level, double b
 
 struct assay_ceiling_time assay_ceiling_time(const struct assay_ceilings *ceilings,
                                              double bytes_read, double bytes_written, double flops,
-                                             double working_set, bool cold)
+                                             int math, double working_set, bool cold)
 {
     struct assay_ceiling_time result = {0, ""};
     const struct assay_ceiling_level *level = level_of(ceilings, working_set, cold);
     double transfer = level ? transfer_seconds(level, bytes_read, bytes_written) : 0;
-    double compute = seconds_at(flops, ceilings->flops_f32);
+    double compute = seconds_at(flops, ceilings->flops[math]);
     /* Comparisons with NaN are false: a side whose rate is not known does not bind. */
     if (transfer > 0)
         result = (struct assay_ceiling_time){transfer * 1e9, level->name};
@@ -60,12 +60,16 @@ struct assay_ceiling_time assay_ceiling_time(const struct assay_ceilings *ceilin
 
 /* ---- the file they are remembered in --------------------------------------------------------- */
 
-/* Version 1: an object with format, version, device, threads, measured_at, flops_f32, clock_hz,
- * timer_ns, floor_ns and levels, an array of {name, bytes, read, write, copy}. Memory has no size
+/* Version 2: an object with format, version, device, threads, measured_at, flops_f32, flops_f16,
+ * flops_bf16, flops_s8, clock_hz, timer_ns, floor_ns and levels, an array of {name, bytes, read, write, copy}. Memory has no size
  * of its own: its bytes are null. Raise the number when the fields change, or when ceilings are
  * measured so differently that old ones should not be believed. */
-enum { FILE_VERSION = 1, FILE_MAX_BYTES = 64 * 1024 };
+enum { FILE_VERSION = 2, FILE_MAX_BYTES = 64 * 1024 };
 static const char file_format[] = "assay-ceilings";
+static const char *const flops_keys[ASSAY_CEILING_MATHS] = {"flops_f32", "flops_f16", "flops_bf16",
+                                                            "flops_s8"};
+
+const char *assay_ceiling_math_name(int math) { return flops_keys[math] + strlen("flops_"); }
 
 /* "Intel(R) Xeon(R) Processor" becomes intel-r-xeon-r-processor: a name for any file system. */
 static void add_sanitised(struct assay_text *out, const char *name)
@@ -123,7 +127,8 @@ static assay_json *to_json(const struct assay_ceilings *ceilings)
     assay_json_put_string(o, "device", ceilings->device);
     assay_json_put_int(o, "threads", ceilings->threads);
     assay_json_put_int(o, "measured_at", ceilings->measured_at);
-    assay_json_put_double(o, "flops_f32", ceilings->flops_f32);
+    for (int i = 0; i < ASSAY_CEILING_MATHS; i++)
+        assay_json_put_double(o, flops_keys[i], ceilings->flops[i]);
     assay_json_put_double(o, "clock_hz", ceilings->clock_hz);
     assay_json_put_double(o, "timer_ns", ceilings->timer_ns);
     assay_json_put_double(o, "floor_ns", ceilings->floor_ns);
@@ -205,6 +210,14 @@ static bool read_levels(const assay_json *levels, struct assay_ceilings *out)
     return true;
 }
 
+static bool read_flops(const assay_json *o, struct assay_ceilings *out)
+{
+    bool ok = true;
+    for (int i = 0; i < ASSAY_CEILING_MATHS; i++)
+        ok = read_number(o, flops_keys[i], &out->flops[i]) && ok;
+    return ok;
+}
+
 static bool from_json(const assay_json *o, struct assay_ceilings *out)
 {
     *out = (struct assay_ceilings){0};
@@ -217,8 +230,7 @@ static bool from_json(const assay_json *o, struct assay_ceilings *out)
     out->threads = (int32_t)threads;
     out->measured_at = assay_json_int(assay_json_get(o, "measured_at"), -1);
     return out->measured_at >= 0 && read_name(o, "device", out->device, sizeof out->device) &&
-           read_number(o, "flops_f32", &out->flops_f32) &&
-           read_number(o, "clock_hz", &out->clock_hz) &&
+           read_flops(o, out) && read_number(o, "clock_hz", &out->clock_hz) &&
            read_number(o, "timer_ns", &out->timer_ns) &&
            read_number(o, "floor_ns", &out->floor_ns) &&
            read_levels(assay_json_get(o, "levels"), out);

@@ -11,6 +11,12 @@
 
 enum { ASSAY_MAX_LEVELS = 4 };
 
+/* Kinds of arithmetic, in the order of enum assay_math: each has the rate of the fastest unit the
+ * device has for it (AMX, VNNI, FP16, FMA). 0: not known. */
+enum { ASSAY_CEILING_F32, ASSAY_CEILING_F16, ASSAY_CEILING_BF16, ASSAY_CEILING_S8,
+       ASSAY_CEILING_MATHS };
+const char *assay_ceiling_math_name(int math); /* "f32", "f16", "bf16", "s8" */
+
 struct assay_ceiling_level {
     char name[16];            /* "L1", "L2", "L3", "memory" */
     size_t bytes;             /* what all threads together can hold in it; SIZE_MAX for memory */
@@ -22,7 +28,7 @@ struct assay_ceilings {
     int32_t threads;
     int32_t n_levels; /* fastest and smallest first; the last one is memory */
     struct assay_ceiling_level levels[ASSAY_MAX_LEVELS];
-    double flops_f32;    /* fused multiply-adds count two, per second, all threads */
+    double flops[ASSAY_CEILING_MATHS]; /* multiply-adds count two, per second, all threads */
     double clock_hz;     /* of one core while this was measured */
     double timer_ns;     /* one reading of the clock */
     double floor_ns;     /* the least a sample around an empty kernel takes */
@@ -39,7 +45,7 @@ struct assay_ceiling_time {
  * Reading and writing at once goes at the copy rate, what is left over at its own. */
 struct assay_ceiling_time assay_ceiling_time(const struct assay_ceilings *ceilings,
                                              double bytes_read, double bytes_written, double flops,
-                                             double working_set, bool cold);
+                                             int math, double working_set, bool cold);
 
 /* The file a device's ceilings are remembered in, and reading and writing it. Loading answers
  * ASSAY_UNSUPPORTED when there is none for this device and thread count (or it cannot be read). */

@@ -55,6 +55,9 @@ struct assay_device_driver {
     /* The clock the device runs at now, in Hz; 0 where it cannot be read. Takes some 20 us. */
     double (*clock_hz)(assay_device *device);
     void (*disturbance)(assay_device *device, struct assay_disturbance *out);
+    /* How long a fixed piece of work on the matrix unit takes now, in ns; 0 where there is none.
+     * Takes some 20 us. Optional. */
+    double (*matrix_probe)(assay_device *device);
 
     /* Measures the ceilings for this device and thread count: seconds. Optional. */
     enum assay_status (*calibrate)(assay_device *device, struct assay_ceilings *out,

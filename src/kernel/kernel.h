@@ -37,14 +37,26 @@ struct assay_kernel_choice {
     const char *const *kernels; /* exactly these; "all" for every kernel of the op */
     int64_t n_kernels;
     const char *baseline; /* an implementation; NULL or empty: none. Only checked, not chosen by */
+    /* Kernels to leave out ("linear_onednn", or with a recipe "linear_onednn/baseline"): their
+     * implementation is then represented by its next one. */
+    const char *const *excluded;
+    int64_t n_excluded;
 };
 
 /* One contender: the kernel, and why it cannot run where status is not ASSAY_OK. */
 struct assay_contender {
     const struct assay_kernel *kernel;
+    const char *recipe; /* of the problem it was chosen for; NULL where the op has none */
     enum assay_status status;
     struct assay_error why;
 };
+
+/* How a contender is named in a list of excluded ones. */
+void assay_kernel_label(const char *kernel, const char *recipe, char *text, size_t size);
+
+/* Problems of more operations than this are not given to `ref` unless it is asked for by name: it
+ * would take seconds a call and tell nothing. */
+#define ASSAY_REF_MOST_FLOPS 1.5e8
 
 /* The contenders for a problem, in registry order. An implementation none of whose kernels can run
  * is represented by its most preferred one, with the reason. Writes up to `max`; returns the count.

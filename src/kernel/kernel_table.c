@@ -5,6 +5,8 @@
 #include "base/text.h"
 
 #include <dlfcn.h>
+#include <stddef.h>
+#include <stdio.h>
 
 #define ASSAY_OP(n) extern const struct assay_kernel assay_kernel_##n##_ref;
 #include "op/op_list.h"
@@ -28,9 +30,12 @@ enum { BUILTIN = sizeof builtin / sizeof builtin[0] };
 enum { MAX_NAME = 64 };
 
 struct assay_kernel_registry {
-    const struct assay_kernel **added; /* from plug-ins */
+    struct assay_kernel **added; /* from plug-ins: copies, zero where theirs are shorter */
     int64_t n_added;
 };
+
+/* A plug-in's kernel must have the fields up to here; those behind were added later. */
+enum { LEAST_KERNEL_SIZE = offsetof(struct assay_kernel, prepare) };
 
 assay_kernel_registry *assay_kernel_registry_create(void)
 {
@@ -41,6 +46,8 @@ void assay_kernel_registry_destroy(assay_kernel_registry *registry)
 {
     if (!registry)
         return;
+    for (int64_t i = 0; i < registry->n_added; i++)
+        assay_free(registry->added[i]);
     assay_free(registry->added);
     assay_free(registry);
 }
@@ -68,7 +75,7 @@ static enum assay_status check_plugin_kernel(const assay_kernel_registry *regist
                                              const struct assay_kernel *kernel, const char *path,
                                              struct assay_error *err)
 {
-    if (!kernel || kernel->abi != ASSAY_KERNEL_ABI || kernel->struct_size < sizeof *kernel)
+    if (!kernel || kernel->abi != ASSAY_KERNEL_ABI || kernel->struct_size < LEAST_KERNEL_SIZE)
         return assay_error_set(
             err, ASSAY_ERR_INVALID, path,
             "has a kernel built for another version of assay (abi %u, this is %u); "
@@ -77,6 +84,11 @@ static enum assay_status check_plugin_kernel(const assay_kernel_registry *regist
     if (!kernel->name || !kernel->op || !kernel->implementation || !kernel->device || !kernel->run)
         return assay_error_set(err, ASSAY_ERR_INVALID, path,
                                "has a kernel without name, op, implementation, device or run");
+    if (kernel->struct_size > offsetof(struct assay_kernel, prepared_bytes) && kernel->prepare &&
+        (kernel->struct_size < offsetof(struct assay_kernel, run_activations) ||
+         !kernel->prepared_bytes))
+        return assay_error_set(err, ASSAY_ERR_INVALID, path,
+                               "kernel \"%s\" has prepare without prepared_bytes", kernel->name);
     if (assay_kernel_find(registry, kernel->name))
         return assay_error_set(err, ASSAY_ERR_INVALID, path, "a kernel \"%s\" exists already",
                                kernel->name);
@@ -102,12 +114,18 @@ static enum assay_status add_kernel(assay_kernel_registry *registry,
     enum assay_status status = check_plugin_kernel(registry, kernel, path, err);
     if (status != ASSAY_OK)
         return status;
-    const struct assay_kernel **added =
+    struct assay_kernel **added =
         assay_realloc(registry->added, (size_t)registry->n_added + 1, sizeof *added);
     if (!added)
         return assay_error_set(err, ASSAY_ERR_NOMEM, path, "out of memory");
     registry->added = added;
-    added[registry->n_added++] = kernel;
+    struct assay_kernel *copy = assay_calloc(1, sizeof *copy);
+    if (!copy)
+        return assay_error_set(err, ASSAY_ERR_NOMEM, path, "out of memory");
+    size_t known = kernel->struct_size < sizeof *copy ? kernel->struct_size : sizeof *copy;
+    memcpy(copy, kernel, known);
+    copy->struct_size = sizeof *copy;
+    added[registry->n_added++] = copy;
     return ASSAY_OK;
 }
 
@@ -177,6 +195,31 @@ static int64_t offer(struct assay_contender *out, int64_t n, int64_t max,
     return n;
 }
 
+void assay_kernel_label(const char *kernel, const char *recipe, char *text, size_t size)
+{
+    bool plain = !recipe || !recipe[0];
+    snprintf(text, size, "%s%s%s", kernel, plain ? "" : "/", plain ? "" : recipe);
+}
+
+static bool excluded(const struct assay_kernel *kernel, const struct assay_problem *problem,
+                     const struct assay_kernel_choice *choice)
+{
+    char label[MAX_NAME + 64];
+    assay_kernel_label(kernel->name, problem->recipe, label, sizeof label);
+    return listed(label, choice->excluded, choice->n_excluded);
+}
+
+/* Nobody asked for the reference by name, and it would be very slow. */
+static bool too_slow(const struct assay_kernel *kernel, const struct assay_problem *problem,
+                     const struct assay_kernel_choice *choice)
+{
+    if (strcmp(kernel->implementation, "ref") != 0 || choice->n_implementations ||
+        choice->n_kernels)
+        return false;
+    const struct assay_op *op = assay_op_find(problem->op);
+    return op && op->takes_recipes && op->cost(problem).flops > ASSAY_REF_MOST_FLOPS;
+}
+
 int64_t assay_kernel_choose(const assay_kernel_registry *registry,
                             const struct assay_problem *problem,
                             const struct assay_kernel_choice *choice, struct assay_contender *out,
@@ -193,9 +236,10 @@ int64_t assay_kernel_choose(const assay_kernel_registry *registry,
                 : !choice->n_kernels || every;
         if (strcmp(kernel->op, problem->op) != 0 || strcmp(kernel->device, choice->device) != 0)
             continue;
-        if (!(wanted || (named && !every)))
+        if (!(wanted || (named && !every)) || excluded(kernel, problem, choice) ||
+            too_slow(kernel, problem, choice))
             continue;
-        struct assay_contender candidate = {.kernel = kernel};
+        struct assay_contender candidate = {.kernel = kernel, .recipe = problem->recipe};
         candidate.status = assay_kernel_can_run(kernel, problem, &candidate.why);
         n = offer(out, n, max, &candidate, named);
     }

@@ -9,10 +9,21 @@
 #include "tensor/compare.h"
 #include <assay/assay_kernel.h>
 
+/* Which arithmetic an op's operations need: each kind has a ceiling of its own. */
+enum assay_math {
+    ASSAY_MATH_F32,
+    ASSAY_MATH_F16,
+    ASSAY_MATH_BF16, /* products of bf16 summed in f32 */
+    ASSAY_MATH_S8,   /* products of 8-bit integers summed in s32 */
+    ASSAY_MATH_KINDS
+};
+
 /* The least an op must move and compute, whatever the kernel. */
 struct assay_cost {
     double bytes_read, bytes_written;
     double flops;
+    enum assay_math math;
+    double weight_bytes; /* of bytes_read, those of weights as stored; 0 where there are none */
 };
 
 struct assay_op {
@@ -38,6 +49,39 @@ struct assay_op {
 
     struct assay_cost (*cost)(const struct assay_problem *problem);
     struct assay_tolerance (*tolerance)(const struct assay_problem *problem);
+
+    /* From here on all are optional. */
+
+    uint64_t dtypes; /* the dtypes it computes in; 0: f32, f16 and bf16 */
+
+    /* An op that comes in several modes ("s8-row", "bias+gelu") reads one of them into the params.
+     * Modes are part of the problem, not of the variant. The error lists them. `modes` is that list
+     * in words, for help. */
+    const char *modes;
+    enum assay_status (*set_mode)(struct assay_problem *problem, const char *mode,
+                                  struct assay_error *err);
+
+    /* The op's weights can be stored by a recipe (src/quant): its variants are then implementation
+     * times recipe. */
+    bool takes_recipes;
+
+    /* Integer-valued inputs for which this problem, recipe included, comes out exact in every
+     * accumulator, so that answers can be compared bit for bit. */
+    void (*fill_exact)(const struct assay_problem *problem, int32_t index, void *data,
+                       uint64_t seed);
+    bool (*can_be_exact)(const struct assay_problem *problem); /* required with fill_exact */
+
+    /* The same problem as `plain` with inputs that `reference` can use directly: weights and
+     * activations quantised and brought back, in f32. plain_in[i] are the caller's to free with
+     * assay_free, or NULL where in[i] is used as it is. */
+    enum assay_status (*dequantised)(const struct assay_problem *problem, const void *const *in,
+                                     struct assay_problem *plain, void **plain_in,
+                                     struct assay_error *err);
+
+    /* Output 1, for ops that have one: like reference and tolerance. */
+    void (*reference_second)(const struct assay_problem *problem, const void *const *in,
+                             int64_t row, int64_t first, int64_t n, double *out);
+    struct assay_tolerance (*tolerance_second)(const struct assay_problem *problem);
 };
 
 int64_t assay_op_count(void);
@@ -52,10 +96,14 @@ enum assay_status assay_op_resolve(const char *name, const struct assay_op **out
 /* The number of axes an op has. */
 int32_t assay_op_axes(const struct assay_op *op);
 
-/* A problem of this op. Axes must be >= 1 and the tensors' sizes must not overflow. */
+/* A problem of this op. Axes must be >= 1 and the tensors' sizes must not overflow. `mode` may be
+ * NULL or empty: the op's usual one. */
 enum assay_status assay_op_problem(const struct assay_op *op, enum assay_dtype dtype,
-                                   const int64_t *axes, int32_t threads, struct assay_problem *out,
-                                   struct assay_error *err);
+                                   const char *mode, const int64_t *axes, int32_t threads,
+                                   struct assay_problem *out, struct assay_error *err);
+
+/* Does this op compute in this dtype? */
+bool assay_op_has_dtype(const struct assay_op *op, enum assay_dtype dtype);
 
 /* Fills input `index`; each input gets a seed of its own derived from `seed`. */
 void assay_op_fill(const struct assay_op *op, const struct assay_problem *problem, int32_t index,

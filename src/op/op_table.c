@@ -82,9 +82,27 @@ static enum assay_status check_size(const struct assay_tensor *tensor, const cha
     return ASSAY_OK;
 }
 
+bool assay_op_has_dtype(const struct assay_op *op, enum assay_dtype dtype)
+{
+    uint64_t usual = ASSAY_DTYPE_BIT(ASSAY_DTYPE_F64) | ASSAY_DTYPE_BIT(ASSAY_DTYPE_F32) | ASSAY_DTYPE_BIT(ASSAY_DTYPE_F16) |
+                     ASSAY_DTYPE_BIT(ASSAY_DTYPE_BF16);
+    return ((op->dtypes ? op->dtypes : usual) & ASSAY_DTYPE_BIT(dtype)) != 0;
+}
+
+static enum assay_status set_mode(const struct assay_op *op, struct assay_problem *problem,
+                                  const char *mode, struct assay_error *err)
+{
+    bool usual = !mode || !mode[0];
+    if (op->set_mode)
+        return op->set_mode(problem, usual ? "" : mode, err);
+    if (usual)
+        return ASSAY_OK;
+    return assay_error_set(err, ASSAY_ERR_INVALID, op->name, "has no modes, so no \"%s\"", mode);
+}
+
 enum assay_status assay_op_problem(const struct assay_op *op, enum assay_dtype dtype,
-                                   const int64_t *axes, int32_t threads, struct assay_problem *out,
-                                   struct assay_error *err)
+                                   const char *mode, const int64_t *axes, int32_t threads,
+                                   struct assay_problem *out, struct assay_error *err)
 {
     *out = (struct assay_problem){
         .struct_size = sizeof *out,
@@ -93,8 +111,7 @@ enum assay_status assay_op_problem(const struct assay_op *op, enum assay_dtype d
         .n_axes = assay_op_axes(op),
         .threads = threads < 1 ? 1 : threads,
     };
-    const struct assay_dtype_info *info = assay_dtype_info(dtype);
-    if (!info || !info->is_float)
+    if (!assay_op_has_dtype(op, dtype))
         return assay_error_set(err, ASSAY_ERR_INVALID, op->name, "does not compute in %s",
                                assay_dtype_name(dtype));
     for (int32_t i = 0; i < out->n_axes; i++) {
@@ -108,8 +125,10 @@ enum assay_status assay_op_problem(const struct assay_op *op, enum assay_dtype d
         out->params[out->n_params] = op->params[out->n_params];
         out->n_params++;
     }
+    enum assay_status status = set_mode(op, out, mode, err);
+    if (status != ASSAY_OK)
+        return status;
     op->shapes(out);
-    enum assay_status status = ASSAY_OK;
     for (int32_t i = 0; i < out->n_inputs && status == ASSAY_OK; i++)
         status = check_size(&out->inputs[i], op->name, err);
     for (int32_t i = 0; i < out->n_outputs && status == ASSAY_OK; i++)

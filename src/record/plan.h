@@ -31,6 +31,7 @@ struct assay_settings {
     int64_t memory_limit; /* bytes the worker may use; 0: what the machine has */
     char baseline[32];    /* an implementation; empty: chosen for each group */
     struct assay_strings implementations, kernels, plugins;
+    struct assay_strings recipes; /* for ops that take them; empty: only the baseline */
 };
 enum assay_status assay_settings_copy(const struct assay_settings *from, struct assay_settings *to);
 void assay_settings_fini(struct assay_settings *settings);
@@ -41,6 +42,8 @@ struct assay_group {
     enum assay_dtype dtype;
     int32_t n_axes;
     int64_t axes[ASSAY_MAX_AXES];
+    char mode[32];   /* of an op that has modes; empty: its usual one */
+    char label[32];  /* the name of the shape in its set: "llama_attn.wqkv"; may be empty */
     bool over_limit; /* more elements than the plan allows: listed, and skipped */
 };
 

@@ -33,6 +33,14 @@ static enum assay_status strings_from_json(const assay_json *json, const char *f
     return ASSAY_OK;
 }
 
+/* The same for a list that plans made by older programs lack: then it is empty. */
+static enum assay_status new_strings_from_json(const assay_json *json, const char *field,
+                                               struct assay_strings *out, struct assay_error *err)
+{
+    *out = (struct assay_strings){0};
+    return json ? strings_from_json(json, field, out, err) : ASSAY_OK;
+}
+
 static enum assay_status text_from_json(const assay_json *object, const char *field, char *out,
                                         size_t size, struct assay_error *err)
 {
@@ -43,6 +51,13 @@ static enum assay_status text_from_json(const assay_json *object, const char *fi
     if ((size_t)snprintf(out, size, "%s", text) >= size)
         return assay_error_set(err, ASSAY_ERR_CORRUPT, NULL, "\"%s\" is too long", field);
     return ASSAY_OK;
+}
+
+/* Text that is only written where there is some. */
+static enum assay_status spare_text_from_json(const assay_json *object, const char *field,
+                                              char *out, size_t size, struct assay_error *err)
+{
+    return assay_json_get(object, field) ? text_from_json(object, field, out, size, err) : ASSAY_OK;
 }
 
 assay_json *assay_settings_to_json(const struct assay_settings *s)
@@ -65,6 +80,7 @@ assay_json *assay_settings_to_json(const struct assay_settings *s)
     assay_json_put(o, "implementations", strings_to_json(&s->implementations));
     assay_json_put(o, "kernels", strings_to_json(&s->kernels));
     assay_json_put(o, "plugins", strings_to_json(&s->plugins));
+    assay_json_put(o, "recipes", strings_to_json(&s->recipes));
     return o;
 }
 
@@ -121,6 +137,9 @@ enum assay_status assay_settings_from_json(const assay_json *json, struct assay_
         status = strings_from_json(assay_json_get(json, "kernels"), "kernels", &out->kernels, err);
     if (status == ASSAY_OK)
         status = strings_from_json(assay_json_get(json, "plugins"), "plugins", &out->plugins, err);
+    if (status == ASSAY_OK)
+        status =
+            new_strings_from_json(assay_json_get(json, "recipes"), "recipes", &out->recipes, err);
     return status;
 }
 
@@ -132,6 +151,10 @@ assay_json *assay_group_to_json(const struct assay_group *group)
     assay_json_put_string(o, "op", group->op);
     assay_json_put_string(o, "dtype", assay_dtype_name(group->dtype));
     assay_json_put(o, "axes", axes);
+    if (group->mode[0])
+        assay_json_put_string(o, "mode", group->mode);
+    if (group->label[0])
+        assay_json_put_string(o, "label", group->label);
     if (group->over_limit)
         assay_json_put_bool(o, "over_limit", true);
     return o;
@@ -142,6 +165,10 @@ enum assay_status assay_group_from_json(const assay_json *json, struct assay_gro
 {
     *out = (struct assay_group){0};
     enum assay_status status = text_from_json(json, "op", out->op, sizeof out->op, err);
+    if (status == ASSAY_OK)
+        status = spare_text_from_json(json, "mode", out->mode, sizeof out->mode, err);
+    if (status == ASSAY_OK)
+        status = spare_text_from_json(json, "label", out->label, sizeof out->label, err);
     if (status != ASSAY_OK)
         return status;
     const assay_json *axes = assay_json_get(json, "axes");

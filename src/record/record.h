@@ -51,6 +51,7 @@ struct assay_measurement {
     int64_t clock_changes;    /* rounds at a clock more than 2 % off the median */
     int64_t near_floor;       /* samples shorter than three times the floor */
     double clock_hz;          /* median over the rounds; 0 where it cannot be read */
+    int64_t slow_unit; /* samples taken while a shared matrix unit ran slow (see measuring.md) */
 };
 
 struct assay_verification {
@@ -59,6 +60,7 @@ struct assay_verification {
     double max_abs, max_rel, rms, sqnr_db;
     double tolerance_relative, tolerance_absolute;
     int32_t times; /* how often: before timing and after each cache state */
+    bool exact;    /* also compared bit for bit on integer-valued inputs */
 };
 
 struct assay_record {
@@ -69,6 +71,9 @@ struct assay_record {
     int32_t n_axes;
     char axis_names[ASSAY_MAX_AXES][16];
     int64_t axes[ASSAY_MAX_AXES];
+    char mode[32], label[32]; /* of the group; empty where there is none */
+    char recipe[32];          /* empty for ops without recipes */
+    char note[128];           /* what the kernel wants known about itself; may be empty */
     int32_t threads;
     uint64_t seed;
 
@@ -82,6 +87,11 @@ struct assay_record {
     double bytes_read, bytes_written, flops; /* the least one call costs */
     double memory_bytes;                     /* operands of one call */
     double setup_ns;
+    double weight_bytes;     /* the weights as stored by the recipe; 0 for ops without weights */
+    double prepare_ns;       /* quantising and packing the weights, once; 0: not done */
+    double accuracy_db;      /* SQNR against the unquantised product; NaN where not asked */
+    double activation_share; /* of the hot time, spent quantising activations; NaN: does not apply */
+    bool pareto; /* no other variant of the group is better in time, weight bytes and accuracy */
     double floor_ns; /* the least this harness can see */
     struct assay_measurement states[ASSAY_CACHE_STATES];
     struct assay_verification verification;

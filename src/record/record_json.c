@@ -4,8 +4,9 @@
  * directions cannot drift apart. Times carry their unit in the key. To add a member: one table row.
  *
  * What is not there is null: a cache state that was not measured, a ratio that was not taken. Their
- * members then read back as zeros. NaN and infinities are null too and read back as NaN. Keys that
- * no row names are passed over, so that an older program can read a newer record. */
+ * members then read back as zeros. NaN and infinities are null too and read back as NaN, except
+ * where infinite is an answer (LEVEL). Keys that no row names are passed over, so that an older
+ * program can read a newer record; keys that older programs did not write are optional. */
 #include "record/record.h"
 
 #include "tensor/dtype.h"
@@ -23,6 +24,7 @@ enum kind {
     INT64,
     SEED,    /* uint64_t: a number, or its decimal digits as a string where int64 is too small */
     REAL,    /* double */
+    LEVEL,   /* double, in dB: a number, "inf", or null for NaN */
     FLAG,    /* bool */
     DTYPE,   /* by name */
     OUTCOME, /* by name */
@@ -90,6 +92,7 @@ static const struct field measurement_fields[] = {
     {"clock_changes",    INT64, ESSENTIAL, MEMBER(T, clock_changes)},
     {"near_floor",       INT64, ESSENTIAL, MEMBER(T, near_floor)},
     {"clock_hz",         REAL,  ESSENTIAL, MEMBER(T, clock_hz)},
+    {"slow_unit",        INT64, OPTIONAL,  MEMBER(T, slow_unit)},
     {0},
 };
 #undef T
@@ -107,39 +110,49 @@ static const struct field verification_fields[] = {
     {"sqnr_db",            REAL,  ESSENTIAL, MEMBER(T, sqnr_db)},
     {"tolerance_relative", REAL,  ESSENTIAL, MEMBER(T, tolerance_relative)},
     {"tolerance_absolute", REAL,  ESSENTIAL, MEMBER(T, tolerance_absolute)},
+    {"exact",              FLAG,  OPTIONAL,  MEMBER(T, exact)},
     {0},
 };
 #undef T
 
 #define T struct assay_record
 static const struct field record_fields[] = {
-    {"group",          INT64,   ESSENTIAL, MEMBER(T, group)},
-    {"variant",        INT64,   ESSENTIAL, MEMBER(T, variant)},
-    {"op",             TEXT,    ESSENTIAL, MEMBER(T, op)},
-    {"title",          TEXT,    OPTIONAL,  MEMBER(T, title)},
-    {"implementation", TEXT,    ESSENTIAL, MEMBER(T, implementation)},
-    {"kernel",         TEXT,    ESSENTIAL, MEMBER(T, kernel)},
-    {"device",         TEXT,    ESSENTIAL, MEMBER(T, device)},
-    {"dtype",          DTYPE,   ESSENTIAL, MEMBER(T, dtype)},
-    {"axes",           AXES,    ESSENTIAL, 0, 0, NULL, ALWAYS},
-    {"threads",        INT32,   ESSENTIAL, MEMBER(T, threads)},
-    {"seed",           SEED,    ESSENTIAL, MEMBER(T, seed)},
-    {"status",         OUTCOME, ESSENTIAL, MEMBER(T, outcome)},
-    {"reason",         TEXT,    OPTIONAL,  MEMBER(T, reason)},
-    {"interrupted",    FLAG,    OPTIONAL,  MEMBER(T, interrupted)},
-    {"is_baseline",    FLAG,    ESSENTIAL, MEMBER(T, is_baseline)},
-    {"baseline",       TEXT,    ESSENTIAL, MEMBER(T, baseline)},
-    {"bytes_read",     REAL,    ESSENTIAL, MEMBER(T, bytes_read)},
-    {"bytes_written",  REAL,    ESSENTIAL, MEMBER(T, bytes_written)},
-    {"flops",          REAL,    ESSENTIAL, MEMBER(T, flops)},
-    {"memory_bytes",   REAL,    ESSENTIAL, MEMBER(T, memory_bytes)},
-    {"setup_ns",       REAL,    ESSENTIAL, MEMBER(T, setup_ns)},
-    {"floor_ns",       REAL,    ESSENTIAL, MEMBER(T, floor_ns)},
-    {"hot",            PART,    ESSENTIAL, PLACE(T, states[ASSAY_CACHE_HOT]),
+    {"group",           INT64,   ESSENTIAL, MEMBER(T, group)},
+    {"variant",         INT64,   ESSENTIAL, MEMBER(T, variant)},
+    {"op",              TEXT,    ESSENTIAL, MEMBER(T, op)},
+    {"title",           TEXT,    OPTIONAL,  MEMBER(T, title)},
+    {"implementation",  TEXT,    ESSENTIAL, MEMBER(T, implementation)},
+    {"kernel",          TEXT,    ESSENTIAL, MEMBER(T, kernel)},
+    {"device",          TEXT,    ESSENTIAL, MEMBER(T, device)},
+    {"dtype",           DTYPE,   ESSENTIAL, MEMBER(T, dtype)},
+    {"axes",            AXES,    ESSENTIAL, 0, 0, NULL, ALWAYS},
+    {"mode",             TEXT,    OPTIONAL,  MEMBER(T, mode)},
+    {"label",            TEXT,    OPTIONAL,  MEMBER(T, label)},
+    {"recipe",           TEXT,    OPTIONAL,  MEMBER(T, recipe)},
+    {"note",             TEXT,    OPTIONAL,  MEMBER(T, note)},
+    {"threads",         INT32,   ESSENTIAL, MEMBER(T, threads)},
+    {"seed",            SEED,    ESSENTIAL, MEMBER(T, seed)},
+    {"status",          OUTCOME, ESSENTIAL, MEMBER(T, outcome)},
+    {"reason",          TEXT,    OPTIONAL,  MEMBER(T, reason)},
+    {"interrupted",     FLAG,    OPTIONAL,  MEMBER(T, interrupted)},
+    {"is_baseline",     FLAG,    ESSENTIAL, MEMBER(T, is_baseline)},
+    {"baseline",        TEXT,    ESSENTIAL, MEMBER(T, baseline)},
+    {"bytes_read",      REAL,    ESSENTIAL, MEMBER(T, bytes_read)},
+    {"bytes_written",   REAL,    ESSENTIAL, MEMBER(T, bytes_written)},
+    {"flops",           REAL,    ESSENTIAL, MEMBER(T, flops)},
+    {"memory_bytes",    REAL,    ESSENTIAL, MEMBER(T, memory_bytes)},
+    {"setup_ns",        REAL,    ESSENTIAL, MEMBER(T, setup_ns)},
+    {"weight_bytes",     REAL,    OPTIONAL,  MEMBER(T, weight_bytes)},
+    {"prepare_ns",       REAL,    OPTIONAL,  MEMBER(T, prepare_ns)},
+    {"accuracy_db",      LEVEL,   OPTIONAL,  MEMBER(T, accuracy_db)},
+    {"activation_share", REAL,    OPTIONAL,  MEMBER(T, activation_share)},
+    {"pareto",           FLAG,    OPTIONAL,  MEMBER(T, pareto)},
+    {"floor_ns",        REAL,    ESSENTIAL, MEMBER(T, floor_ns)},
+    {"hot",             PART,    ESSENTIAL, PLACE(T, states[ASSAY_CACHE_HOT]),
      measurement_fields, offsetof(T, states[ASSAY_CACHE_HOT].measured)},
-    {"cold",           PART,    ESSENTIAL, PLACE(T, states[ASSAY_CACHE_COLD]),
+    {"cold",            PART,    ESSENTIAL, PLACE(T, states[ASSAY_CACHE_COLD]),
      measurement_fields, offsetof(T, states[ASSAY_CACHE_COLD].measured)},
-    {"verification",   PART,    ESSENTIAL, PLACE(T, verification), verification_fields, ALWAYS},
+    {"verification",    PART,    ESSENTIAL, PLACE(T, verification), verification_fields, ALWAYS},
     {0},
 };
 #undef T
@@ -186,6 +199,12 @@ static assay_json *seed_to_json(uint64_t seed)
     return assay_json_from_string(digits);
 }
 
+static assay_json *level_to_json(double level)
+{
+    return isinf(level) && level > 0 ? assay_json_from_string("inf")
+                                     : assay_json_from_double(level);
+}
+
 static assay_json *part_to_json(const struct field *field, const char *base)
 {
     if (field->flag != ALWAYS && !*(const bool *)(base + field->flag))
@@ -207,6 +226,8 @@ static assay_json *value_to_json(const struct field *field, const char *base)
         return seed_to_json(*(const uint64_t *)value);
     case REAL:
         return assay_json_from_double(*(const double *)value);
+    case LEVEL:
+        return level_to_json(*(const double *)value);
     case FLAG:
         return assay_json_from_bool(*(const bool *)value);
     case DTYPE:
@@ -333,6 +354,15 @@ static const char *seed_from_json(const assay_json *value, uint64_t *out)
     return NULL;
 }
 
+static const char *level_from_json(const assay_json *value, double *out)
+{
+    if (strcmp(assay_json_string(value, ""), "inf") == 0)
+        *out = (double)INFINITY;
+    else if (!get_real(value, out))
+        return "is not a number or \"inf\"";
+    return NULL;
+}
+
 static const char *dtype_from_json(const assay_json *value, enum assay_dtype *out)
 {
     const char *name = assay_json_string(value, "");
@@ -376,6 +406,8 @@ static const char *value_from_json(const struct field *field, const assay_json *
         return seed_from_json(json, value);
     case REAL:
         return get_real(json, value) ? NULL : "is not a number";
+    case LEVEL:
+        return level_from_json(json, value);
     case FLAG:
         return get_flag(json, value) ? NULL : "is not true or false";
     case DTYPE:
@@ -455,6 +487,7 @@ enum assay_status assay_record_from_json(const assay_json *json, struct assay_re
     memset(out, 0, sizeof *out);
     if (!assay_json_is_object(json))
         return assay_error_set(err, ASSAY_ERR_CORRUPT, "record", "not a JSON object");
+    out->accuracy_db = out->activation_share = (double)NAN; /* where the record does not say */
     return fields_from_json(record_fields, json, out, &(struct place){.path = "", .err = err});
 }
 

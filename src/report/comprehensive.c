@@ -6,6 +6,7 @@
 #include "report/report_sink.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 struct state {
@@ -29,7 +30,10 @@ static assay_json *to_json(const struct assay_record *record, const struct assay
     double time_ms = m->time.median / 1e6;
     assay_json *object = assay_json_object();
     assay_json_put_string(object, "operation", record->title);
-    assay_json_put_string(object, "implementation", record->implementation);
+    char variant[80]; /* "native", or "native/int8wo" where variants differ in their recipe too */
+    snprintf(variant, sizeof variant, "%s%s%s", record->implementation,
+             record->recipe[0] ? "/" : "", record->recipe);
+    assay_json_put_string(object, "implementation", variant);
     put_axis(object, "batch_size", record, "batch");
     put_axis(object, "sequence_length", record, "seq");
     put_axis(object, "tensor_dimension", record, "dim");

@@ -12,7 +12,10 @@
  * baseline, > 1 is faster; speedup_lo speedup_hi (95 %) significant smallest_visible  the least
  * |speedup - 1| this run could have told from 0 fastest bytes_per_s flops_per_s ceiling_ns bound
  * efficiency context_switches clock_changes near_floor clock_hz bytes_read bytes_written flops
- * memory_bytes setup_ns floor_ns verified compared of mismatches max_abs max_rel rms sqnr_db */
+ * memory_bytes setup_ns floor_ns verified compared of mismatches max_abs max_rel rms sqnr_db
+ *   mode label recipe note weight_bytes prepare_ns
+ *   accuracy_db       "inf" where the answer is that of the unquantised product
+ *   activation_share pareto slow_unit exact */
 #include "report/report_sink.h"
 #include "tensor/dtype.h"
 
@@ -20,7 +23,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum kind { TEXT, INT32, INT64, SEED, REAL, FLAG, DTYPE, AXES, STATUS, CACHE };
+enum kind { TEXT, INT32, INT64, SEED, REAL, LEVEL, FLAG, DTYPE, AXES, STATUS, CACHE };
 
 /* What must be there for a column to have a value. Offsets of the first two count from the record,
  * those of the others from the measurement. */
@@ -101,6 +104,17 @@ static const struct column column_table[] = {
     V("max_rel", REAL, max_rel),
     V("rms", REAL, rms),
     V("sqnr_db", REAL, sqnr_db),
+    R("mode", TEXT, mode),
+    R("label", TEXT, label),
+    R("recipe", TEXT, recipe),
+    R("note", TEXT, note),
+    R("weight_bytes", REAL, weight_bytes),
+    R("prepare_ns", REAL, prepare_ns),
+    R("accuracy_db", LEVEL, accuracy_db),
+    R("activation_share", REAL, activation_share),
+    R("pareto", FLAG, pareto),
+    M("slow_unit", INT64, slow_unit),
+    V("exact", FLAG, exact),
 };
 /* clang-format on */
 
@@ -142,6 +156,15 @@ static void put_real(const struct assay_sink *sink, double value)
         assay_sink_format(sink, "%.17g", value);
 }
 
+/* Infinite is an answer here. */
+static void put_level(const struct assay_sink *sink, double db)
+{
+    if (isinf(db) && db > 0)
+        assay_sink_put(sink, "inf");
+    else
+        put_real(sink, db);
+}
+
 static void put_value(const struct assay_sink *sink, enum kind kind, const void *value,
                       const struct assay_record *record, const char *cache)
 {
@@ -160,6 +183,9 @@ static void put_value(const struct assay_sink *sink, enum kind kind, const void 
         break;
     case REAL:
         put_real(sink, *(const double *)value);
+        break;
+    case LEVEL:
+        put_level(sink, *(const double *)value);
         break;
     case FLAG:
         assay_sink_put(sink, *(const bool *)value ? "true" : "false");

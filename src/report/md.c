@@ -1,6 +1,7 @@
-/* md.c: Markdown as GitHub reads it: a line about the machine, then one table for each op. */
+/* md.c: Markdown as GitHub reads it: a line about the machine, then one table for each op and mode,
+ * or, where variants differ in a recipe, one for each group. */
 #include "report/report_cells.h"
-#include "report/report_line.h"
+#include "report/report_recipes.h"
 #include "report/report_sink.h"
 #include "tensor/dtype.h"
 
@@ -11,7 +12,8 @@ struct state {
     struct assay_sink sink;
     struct assay_report_style style;
     bool shown[ASSAY_CACHE_STATES];
-    char op[32]; /* of the table that is open */
+    char op[32], mode[32]; /* of the table that is open; no op: none is */
+    bool saw_pareto;
     struct assay_line line;
 };
 
@@ -69,11 +71,19 @@ static void md_begin(void *state, const struct assay_sink *sink,
     assay_sink_put(sink, "\n");
 }
 
+static void put_title(struct state *s, const struct assay_record *record)
+{
+    assay_sink_put(&s->sink, "\n### ");
+    put_text(s, record->title[0] ? record->title : record->op);
+    assay_sink_put(&s->sink, record->mode[0] ? " " : "");
+    put_text(s, record->mode);
+}
+
 static void open_table(struct state *s, const struct assay_record *record)
 {
     memcpy(s->op, record->op, sizeof s->op);
-    assay_sink_put(&s->sink, "\n### ");
-    put_text(s, record->title[0] ? record->title : record->op);
+    memcpy(s->mode, record->mode, sizeof s->mode);
+    put_title(s, record);
     assay_sink_put(&s->sink, "\n\n| shape | type | implementation |");
     for (int c = 0; c < ASSAY_CACHE_STATES; c++) {
         if (!s->shown[c])
@@ -98,13 +108,9 @@ static void put_efficiency(struct state *s, const struct assay_measurement *m)
     put_cell(s, text);
 }
 
-static void put_measurement(struct state *s, const struct assay_record *record,
-                            const struct assay_measurement *m)
+/* The time, bold where none is faster, and how sure it is. */
+static void put_time(struct state *s, const struct assay_measurement *m)
 {
-    if (!m->measured || record->outcome != ASSAY_OUTCOME_OK) {
-        assay_sink_put(&s->sink, " | | | | |");
-        return;
-    }
     char time[160];
     const char *bold = m->fastest ? "**" : "";
     snprintf(time, sizeof time, "%s%s%s", bold, assay_cell_time(m->time.median).text, bold);
@@ -113,6 +119,16 @@ static void put_measurement(struct state *s, const struct assay_record *record,
     const char *mark = !m->precise ? " !" : assay_cell_disturbed(m) ? " ~" : "";
     snprintf(spread, sizeof spread, "%s%s", assay_cell_spread(m).text, mark);
     put_cell(s, spread);
+}
+
+static void put_measurement(struct state *s, const struct assay_record *record,
+                            const struct assay_measurement *m)
+{
+    if (!m->measured || record->outcome != ASSAY_OUTCOME_OK) {
+        assay_sink_put(&s->sink, " | | | | |");
+        return;
+    }
+    put_time(s, m);
     put_cell(s, assay_cell_speedup(record, m, SPEEDUP_ROOM, s->style.ascii).text);
     put_cell(s, assay_cell_rate(m, true).text);
     put_efficiency(s, m);
@@ -131,10 +147,95 @@ static void put_result(struct state *s, const struct assay_record *record)
     assay_sink_put(&s->sink, "\n");
 }
 
+/* ---- variants that differ in a recipe ------------------------------------------------------ */
+
+/* "### Linear bias+gelu: m=16384 k=8192 n=1280, bf16, llama_attn.wqkv" and the columns. */
+static void open_recipes(struct state *s, const struct assay_record *record)
+{
+    s->op[0] = '\0'; /* the next group opens its own */
+    put_title(s, record);
+    assay_sink_format(&s->sink, ": %s, %s%s", assay_cell_axes(record).text,
+                      assay_dtype_name(record->dtype), record->label[0] ? ", " : "");
+    put_text(s, record->label);
+    assay_sink_put(&s->sink, "\n\n| recipe | implementation | kernel |");
+    for (int c = 0; c < ASSAY_CACHE_STATES; c++)
+        if (s->shown[c]) {
+            put_cell(s, assay_cache_state_name((enum assay_cache_state)c));
+            put_cell(s, "±");
+        }
+    assay_sink_put(&s->sink, " speedup | rate | ceiling | weights MB | SQNR dB | quantise | act | "
+                             "result |\n| --- | --- | --- |");
+    for (int c = 0; c < ASSAY_CACHE_STATES; c++)
+        if (s->shown[c])
+            assay_sink_put(&s->sink, " ---: | ---: |");
+    assay_sink_put(&s->sink, " --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |\n");
+}
+
+static void put_recipe_figures(struct state *s, const struct assay_record *record)
+{
+    const struct assay_measurement *m = assay_recipes_state(record, s->shown);
+    bool ok = record->outcome == ASSAY_OUTCOME_OK && m;
+    for (int c = 0; c < ASSAY_CACHE_STATES; c++) {
+        if (s->shown[c] && ok && record->states[c].measured)
+            put_time(s, &record->states[c]);
+        else if (s->shown[c])
+            assay_sink_put(&s->sink, " | |");
+    }
+    if (!ok) {
+        assay_sink_put(&s->sink, " | | | | | | |");
+        return;
+    }
+    put_cell(s, assay_cell_speedup(record, m, SPEEDUP_ROOM, s->style.ascii).text);
+    put_cell(s, assay_cell_weight_rate(record, m).text);
+    put_efficiency(s, m);
+    put_cell(s, assay_cell_megabytes(record->weight_bytes).text);
+    put_cell(s, assay_cell_level(record->accuracy_db).text);
+    put_cell(s, record->prepare_ns > 0 ? assay_cell_time(record->prepare_ns).text : "-");
+    put_cell(s, assay_cell_share(record->activation_share).text);
+}
+
+static void put_recipe_row(struct state *s, const struct assay_record *record)
+{
+    assay_sink_put(&s->sink, "| ");
+    put_text(s, record->recipe);
+    assay_sink_put(&s->sink, record->pareto ? " \\* | " : " | ");
+    s->saw_pareto |= record->pareto;
+    put_text(s, record->implementation);
+    assay_sink_put(&s->sink, " | ");
+    put_text(s, record->kernel);
+    assay_sink_put(&s->sink, " |");
+    put_recipe_figures(s, record);
+    put_result(s, record);
+}
+
+static void put_notes(struct state *s, const struct assay_record *records, int64_t n)
+{
+    bool any = false;
+    for (int64_t i = 0; i < n; i++) {
+        if (!records[i].note[0] || !assay_recipes_first_note(records, i))
+            continue;
+        assay_sink_put(&s->sink, any ? "; " : "\n");
+        put_text(s, records[i].kernel);
+        assay_sink_put(&s->sink, ": ");
+        put_text(s, records[i].note);
+        any = true;
+    }
+    assay_sink_put(&s->sink, any ? "\n" : "");
+}
+
+/* ---- all ---------------------------------------------------------------------------------- */
+
 static void md_group(void *state, const struct assay_record *records, int64_t n)
 {
     struct state *s = state;
-    if (strcmp(s->op, records[0].op) != 0)
+    if (assay_recipes_has(records, n)) {
+        open_recipes(s, &records[0]);
+        for (int64_t i = 0; i < n; i++)
+            put_recipe_row(s, &records[i]);
+        put_notes(s, records, n);
+        return;
+    }
+    if (strcmp(s->op, records[0].op) != 0 || strcmp(s->mode, records[0].mode) != 0)
         open_table(s, &records[0]);
     for (int64_t i = 0; i < n; i++) {
         const struct assay_record *record = &records[i];
@@ -156,6 +257,10 @@ static void md_end(void *state)
     assay_sink_put(
         &s->sink,
         " !: interval wider than the precision asked for. ~: over 5% of samples disturbed.\n");
+    if (s->saw_pareto)
+        assay_sink_put(&s->sink,
+                       "\\*: no other of its group is better in time, size of the weights "
+                       "and accuracy. Rates in GB/s are of weights.\n");
 }
 
 const struct assay_report_format assay_report_md = {

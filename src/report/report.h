@@ -20,6 +20,7 @@ struct assay_report_style {
     bool
         verbose; /* more lines under each row: kernel, samples, quartiles, disturbances, accuracy */
     int width;   /* columns; 100 unless told */
+    int most;    /* columns that rows with more figures than fit may take; less than width: width */
 };
 
 typedef struct assay_report assay_report; /* a format at work on one sink */

@@ -58,10 +58,9 @@ struct assay_cell assay_cell_spread(const struct assay_measurement *m)
     return cell;
 }
 
-struct assay_cell assay_cell_efficiency(const struct assay_measurement *m)
+static struct assay_cell whole_percent(double percent)
 {
-    double percent = 100 * m->efficiency;
-    if (!(m->ceiling_ns > 0) || !(percent >= 0) || isinf(percent))
+    if (!(percent >= 0) || isinf(percent))
         return unknown();
     if (percent >= 999.5)
         return (struct assay_cell){"999+"};
@@ -72,7 +71,30 @@ struct assay_cell assay_cell_efficiency(const struct assay_measurement *m)
     return cell;
 }
 
-static struct assay_cell flop_rate(double flops_per_s, bool units)
+struct assay_cell assay_cell_efficiency(const struct assay_measurement *m)
+{
+    return m->ceiling_ns > 0 ? whole_percent(100 * m->efficiency) : unknown();
+}
+
+struct assay_cell assay_cell_share(double fraction) { return whole_percent(100 * fraction); }
+
+struct assay_cell assay_cell_megabytes(double bytes)
+{
+    return bytes > 0 && !isinf(bytes) ? three_digits(bytes / 1e6) : unknown();
+}
+
+struct assay_cell assay_cell_level(double db)
+{
+    if (isnan(db))
+        return unknown();
+    if (isinf(db) && db > 0)
+        return (struct assay_cell){"exact"};
+    struct assay_cell cell;
+    snprintf(cell.text, sizeof cell.text, fabs(db) < 999.5 ? "%.1f" : "%.0e", db);
+    return cell;
+}
+
+static struct assay_cell flop_rate(double flops_per_s, const char *separator, const char *unit)
 {
     static const char *const prefixes = "GTP";
     double value = flops_per_s / 1e9;
@@ -80,8 +102,7 @@ static struct assay_cell flop_rate(double flops_per_s, bool units)
     for (; i < 2 && value >= 999.5; i++)
         value /= 1000;
     struct assay_cell number = three_digits(value), cell;
-    snprintf(cell.text, sizeof cell.text, "%.16s%s%c%s", number.text, units ? " " : "", prefixes[i],
-             units ? "FLOP/s" : "F");
+    snprintf(cell.text, sizeof cell.text, "%.16s%s%c%s", number.text, separator, prefixes[i], unit);
     return cell;
 }
 
@@ -92,10 +113,26 @@ struct assay_cell assay_cell_rate(const struct assay_measurement *m, bool units)
     if (!(rate > 0) || isinf(rate))
         return unknown();
     if (compute)
-        return flop_rate(rate, units);
+        return units ? flop_rate(rate, " ", "FLOP/s") : flop_rate(rate, "", "F");
     struct assay_cell cell = three_digits(rate / 1e9);
     if (units)
         assay_cell_add(&cell, " GB/s");
+    return cell;
+}
+
+struct assay_cell assay_cell_weight_rate(const struct assay_record *record,
+                                         const struct assay_measurement *m)
+{
+    bool compute = !m->bound[0] || strcmp(m->bound, "compute") == 0;
+    double bytes_per_s =
+        record->weight_bytes > 0 ? record->weight_bytes * 1e9 / m->time.median : m->bytes_per_s;
+    double rate = compute ? m->flops_per_s : bytes_per_s;
+    if (!(rate > 0) || isinf(rate))
+        return unknown();
+    if (compute)
+        return flop_rate(rate, " ", "F/s");
+    struct assay_cell cell = three_digits(rate / 1e9);
+    assay_cell_add(&cell, " GB/s");
     return cell;
 }
 
@@ -166,6 +203,15 @@ struct assay_cell assay_cell_shape(const struct assay_record *record)
     return cell;
 }
 
+struct assay_cell assay_cell_axes(const struct assay_record *record)
+{
+    struct assay_cell cell = {""};
+    for (int32_t i = 0; i < record->n_axes && i < ASSAY_MAX_AXES; i++)
+        assay_cell_add(&cell, "%s%.15s=%lld", i ? " " : "", record->axis_names[i],
+                       (long long)record->axes[i]);
+    return cell;
+}
+
 struct assay_cell assay_cell_outcome(enum assay_outcome outcome)
 {
     struct assay_cell cell;
@@ -178,7 +224,7 @@ struct assay_cell assay_cell_outcome(enum assay_outcome outcome)
 
 bool assay_cell_disturbed(const struct assay_measurement *m)
 {
-    double disturbed =
-        (double)m->context_switches + (double)m->clock_changes + (double)m->near_floor;
+    double disturbed = (double)m->context_switches + (double)m->clock_changes +
+                       (double)m->near_floor + (double)m->slow_unit;
     return disturbed > 0.05 * (double)m->time.n;
 }

@@ -17,16 +17,24 @@ struct assay_cell assay_cell_spread(const struct assay_measurement *m);     /* "
 struct assay_cell assay_cell_efficiency(const struct assay_measurement *m); /* "71%" */
 /* "43.6" (GB/s), or "1.62TF" where compute binds; with units "43.6 GB/s", "1.62 TFLOP/s". */
 struct assay_cell assay_cell_rate(const struct assay_measurement *m, bool units);
+/* The same for a variant with weights: where no ceiling is known FLOP/s, and bytes are those of the
+ * weights as stored. Always with units: "43.6 GB/s", "1.62 TF/s". */
+struct assay_cell assay_cell_weight_rate(const struct assay_record *record,
+                                         const struct assay_measurement *m);
+struct assay_cell assay_cell_megabytes(double bytes); /* "33.6", of 10^6; "-" for 0 */
+struct assay_cell assay_cell_level(double db);        /* "31.5", "exact" where infinite */
+struct assay_cell assay_cell_share(double fraction);  /* "12%" */
 /* "1.62x ±0.02", "1.08x slower", "same", "baseline", within `room` columns. The ± is rounded up, so
  * it never says less than is known; where it has no room it is left out. */
 struct assay_cell assay_cell_speedup(const struct assay_record *record,
                                      const struct assay_measurement *m, int room, bool ascii);
 
 struct assay_cell assay_cell_shape(const struct assay_record *record); /* "[32, 512, 768]" */
+struct assay_cell assay_cell_axes(const struct assay_record *record);  /* "m=1 k=4096 n=4096" */
 struct assay_cell assay_cell_outcome(enum assay_outcome outcome);      /* "out of memory" */
 
-/* More than one sample in twenty was disturbed: a context switch, a changed clock, or a sample so
- * short that the harness can hardly see it. */
+/* More than one sample in twenty was disturbed: a context switch, a changed clock, a slow matrix
+ * unit, or a sample so short that the harness can hardly see it. */
 bool assay_cell_disturbed(const struct assay_measurement *m);
 /* Which way a significant ratio goes: 1 faster than the baseline, -1 slower, 0 neither. */
 int assay_cell_direction(const struct assay_measurement *m);

@@ -32,6 +32,9 @@ static void disturbances(struct assay_flow *flow, const struct assay_measurement
     count_item(flow, m->context_switches, "context switch", "es");
     count_item(flow, m->clock_changes, "clock change", "s");
     count_item(flow, m->near_floor, "sample", "s near the floor");
+    if (m->slow_unit)
+        assay_flow_item(flow, "%lld sample%s on a slow matrix unit", (long long)m->slow_unit,
+                        m->slow_unit == 1 ? "" : "s");
     if (!m->precise)
         assay_flow_item(flow, "precision not reached");
 }
@@ -65,18 +68,42 @@ static void check_lines(const struct assay_verification *v, struct assay_flow fl
         assay_flow_item(&flow, "exact");
     else if (isfinite(v->sqnr_db))
         assay_flow_item(&flow, "SQNR %.1f dB", v->sqnr_db);
+    if (v->exact)
+        assay_flow_item(&flow, "bit for bit on integers");
     assay_flow_item(&flow, "allowed %.2g rel + %.2g abs", v->tolerance_relative,
                     v->tolerance_absolute);
     assay_line_flush(flow.line, flow.sink);
 }
 
+/* What the recipe costs and what it loses. */
+static void recipe_items(const struct assay_record *record, struct assay_flow *flow)
+{
+    char bytes[32];
+    if (record->recipe[0])
+        assay_flow_item(flow, "recipe %s", record->recipe);
+    if (record->weight_bytes > 0) {
+        assay_text_bytes(record->weight_bytes, bytes, sizeof bytes);
+        assay_flow_item(flow, "weights %s", bytes);
+    }
+    if (record->prepare_ns > 0)
+        assay_flow_item(flow, "prepared in %s", assay_cell_time(record->prepare_ns).text);
+    if (record->recipe[0] && !isnan(record->accuracy_db))
+        assay_flow_item(flow, "accuracy %s%s", assay_cell_level(record->accuracy_db).text,
+                        isfinite(record->accuracy_db) ? " dB" : "");
+}
+
 static void kernel_line(const struct assay_record *record, struct assay_flow flow)
 {
     assay_flow_item(&flow, "%s", record->kernel);
+    if (record->mode[0])
+        assay_flow_item(&flow, "mode %s", record->mode);
+    recipe_items(record, &flow);
     if (record->setup_ns > 0)
         assay_flow_item(&flow, "setup %s", assay_cell_time(record->setup_ns).text);
     if (record->floor_ns > 0)
         assay_flow_item(&flow, "floor %s", assay_cell_time(record->floor_ns).text);
+    if (record->note[0])
+        assay_flow_item(&flow, "%s", record->note);
     assay_line_flush(flow.line, flow.sink);
 }
 

@@ -3,10 +3,11 @@
  * One header line for each group, one row for each variant, and for each cache state that the run
  * measures a block of columns: time, ±, speedup, rate, part of the ceiling. Widths are fixed before
  * the first row, because rows appear while the run goes on; on a narrow terminal the rate goes
- * first, then the ceiling, then the ±. A row that has no figures says why across the whole line. */
+ * first, then the ceiling, then the ±. A row that has no figures says why across the whole line.
+ * Groups whose variants differ in a recipe have a table of their own: report_recipes.c. */
 #include "report/report_cells.h"
 #include "report/report_detail.h"
-#include "report/report_line.h"
+#include "report/report_recipes.h"
 #include "tensor/dtype.h"
 
 #include <stdio.h>
@@ -53,11 +54,11 @@ struct table {
     struct assay_line line;
     struct layout layout;
     char device[32];
-    int lines; /* since the headings */
+    int lines;         /* since the headings */
+    bool headings_due; /* before the next group that has these columns */
+    bool in_recipes;   /* the last group had the other columns */
     int64_t groups, rows, outcomes[ASSAY_OUTCOME_COUNT];
-    /* What the legend must explain. */
-    bool saw_fastest, saw_imprecise, saw_disturbed, saw_interrupted, saw_ceiling, saw_no_ceiling;
-    bool saw_flops, saw_times;
+    struct assay_legend legend;
 };
 
 /* ---- layout ------------------------------------------------------------------------------- */
@@ -152,6 +153,7 @@ static void write_headings(struct table *t)
     write_state_headings(t);
     write_column_headings(t);
     t->lines = 0;
+    t->headings_due = false;
 }
 
 static bool is_cpu(const char *device) { return strcmp(device, "cpu") == 0; }
@@ -181,7 +183,7 @@ static void table_begin(void *state, const struct assay_sink *sink,
     assay_line_init(&t->line, style);
     write_machine(t, run);
     flush(t);
-    write_headings(t);
+    t->headings_due = true;
 }
 
 /* ---- a group's header --------------------------------------------------------------------- */
@@ -229,6 +231,10 @@ static void write_group_header(struct table *t, const struct assay_record *recor
     struct assay_cell info = group_info(t, records, n);
     assay_line_put(line, records[0].op, width, ASSAY_INK_BOLD);
     assay_line_put(line, " ", 1, ASSAY_INK_PLAIN);
+    if (records[0].mode[0]) {
+        assay_line_put(line, records[0].mode, width - line->columns, ASSAY_INK_BOLD);
+        assay_line_put(line, " ", 1, ASSAY_INK_PLAIN);
+    }
     assay_line_put(line, assay_cell_shape(&records[0]).text, width - line->columns, ASSAY_INK_BOLD);
     assay_line_put(line, " ", 1, ASSAY_INK_PLAIN);
     assay_line_put(line, assay_dtype_name(records[0].dtype), width - line->columns, ASSAY_INK_BOLD);
@@ -240,14 +246,6 @@ static void write_group_header(struct table *t, const struct assay_record *recor
 }
 
 /* ---- rows --------------------------------------------------------------------------------- */
-
-static const char *mark_of(struct table *t, const struct assay_measurement *m)
-{
-    bool disturbed = assay_cell_disturbed(m);
-    t->saw_imprecise |= !m->precise;
-    t->saw_disturbed |= m->precise && disturbed;
-    return !m->precise ? "!" : disturbed ? "~" : "";
-}
 
 static void write_column(struct table *t, enum column c, const char *text, enum assay_ink ink)
 {
@@ -265,21 +263,12 @@ static void write_column(struct table *t, enum column c, const char *text, enum 
 static struct assay_cell ceiling_cell(struct table *t, const struct assay_measurement *m)
 {
     struct assay_cell cell = assay_cell_efficiency(m);
-    bool known = m->ceiling_ns > 0;
-    t->saw_ceiling |= known;
-    t->saw_no_ceiling |= !known;
+    bool known = m->ceiling_ns > 0, shown = t->layout.widths[CEILING];
+    t->legend.ceiling |= known && shown;
+    t->legend.no_ceiling |= !known && shown;
     if (t->layout.roomy && known && m->bound[0])
         assay_cell_add(&cell, " of %s", m->bound);
     return cell;
-}
-
-static enum assay_ink speedup_ink(const struct assay_record *record,
-                                  const struct assay_measurement *m)
-{
-    int direction = assay_cell_direction(m);
-    if (record->is_baseline || direction == 0)
-        return ASSAY_INK_DIM;
-    return direction > 0 ? ASSAY_INK_GOOD : ASSAY_INK_WARN;
 }
 
 static void write_block(struct table *t, const struct assay_record *record,
@@ -295,16 +284,16 @@ static void write_block(struct table *t, const struct assay_record *record,
         assay_line_to(line, start + block_width(&t->layout) - t->layout.gap);
         return;
     }
-    t->saw_fastest |= m->fastest;
-    t->saw_times = true;
-    t->saw_flops |= strcmp(m->bound, "compute") == 0 && !t->layout.roomy;
+    t->legend.fastest |= m->fastest;
+    t->legend.times = true;
+    t->legend.flops |= strcmp(m->bound, "compute") == 0 && !t->layout.roomy;
     write_column(t, TIME, assay_cell_time(m->time.median).text,
                  m->fastest ? ASSAY_INK_BEST : ASSAY_INK_PLAIN);
     write_column(t, SPREAD, assay_cell_spread(m).text, ASSAY_INK_DIM);
     if (widths[SPREAD])
-        assay_line_left(line, mark_of(t, m), 1, ASSAY_INK_WARN);
+        assay_line_left(line, assay_row_mark(m, &t->legend), 1, ASSAY_INK_WARN);
     write_column(t, SPEEDUP, assay_cell_speedup(record, m, widths[SPEEDUP], line->ascii).text,
-                 speedup_ink(record, m));
+                 assay_row_speedup_ink(record, m));
     write_column(t, RATE, assay_cell_rate(m, t->layout.roomy).text, ASSAY_INK_PLAIN);
     write_column(t, CEILING, ceiling_cell(t, m).text, ASSAY_INK_PLAIN);
 }
@@ -317,31 +306,6 @@ static void write_figures(struct table *t, const struct assay_record *record)
     assay_line_to(&t->line, t->line.columns + 1);
     assay_line_put(&t->line, record->verification.done ? "✓" : "-", t->layout.check,
                    ASSAY_INK_GOOD);
-}
-
-/* Why there are no figures. */
-static void write_reason(struct table *t, const struct assay_record *record)
-{
-    bool fine = assay_outcome_is_fine(record->outcome);
-    enum assay_ink ink = fine ? ASSAY_INK_DIM : ASSAY_INK_BAD;
-    assay_line_to(&t->line, t->line.columns + t->layout.gap);
-    assay_line_left(&t->line, fine ? "" : "✗", MARKER + 1, ink);
-    char text[sizeof(struct assay_cell) + sizeof record->reason + 2];
-    snprintf(text, sizeof text, "%s%s%s", assay_cell_outcome(record->outcome).text,
-             record->reason[0] ? ": " : "", record->reason);
-    assay_line_put(&t->line, text, t->layout.width - t->line.columns, ink);
-}
-
-/* A variant that was checked and not timed. */
-static void write_check(struct table *t, const struct assay_record *record)
-{
-    const struct assay_verification *v = &record->verification;
-    assay_line_to(&t->line, t->line.columns + t->layout.gap);
-    assay_line_left(&t->line, "✓", t->layout.check + 1, ASSAY_INK_GOOD);
-    char text[160];
-    snprintf(text, sizeof text, "right: max abs %.2g, max rel %.2g, %lld of %lld elements compared",
-             v->max_abs, v->max_rel, (long long)v->compared, (long long)v->of);
-    assay_line_put(&t->line, text, t->layout.width - t->line.columns, ASSAY_INK_PLAIN);
 }
 
 static bool is_timed(const struct layout *l, const struct assay_record *record)
@@ -358,15 +322,45 @@ static void write_row(struct table *t, const struct assay_record *record)
     assay_line_to(&t->line, INDENT);
     assay_line_left(&t->line, record->implementation, t->layout.name,
                     ok ? ASSAY_INK_PLAIN : ASSAY_INK_DIM);
-    if (!ok)
-        write_reason(t, record);
-    else if (record->verification.done && !is_timed(&t->layout, record))
-        write_check(t, record);
-    else
+    if (ok && (is_timed(&t->layout, record) || !record->verification.done)) {
         write_figures(t, record);
+    } else {
+        assay_line_to(&t->line, t->line.columns + t->layout.gap);
+        if (ok)
+            assay_row_check(&t->line, record, t->layout.check + 1, t->layout.width);
+        else
+            assay_row_reason(&t->line, record, MARKER + 1, t->layout.width);
+    }
     flush(t);
     if (t->style.verbose)
         assay_detail_write(record, &t->line, &t->sink, t->layout.width);
+}
+
+static struct assay_recipes recipes_of(struct table *t)
+{
+    return (struct assay_recipes){
+        .sink = &t->sink,
+        .style = &t->style,
+        .shown = {t->layout.shown[ASSAY_CACHE_HOT], t->layout.shown[ASSAY_CACHE_COLD]},
+        .device = t->device,
+        .legend = &t->legend,
+    };
+}
+
+static void write_group(struct table *t, const struct assay_record *records, int64_t n)
+{
+    if (t->headings_due || t->lines >= HEADING_EVERY)
+        write_headings(t);
+    write_group_header(t, records, n);
+    for (int64_t i = 0; i < n; i++)
+        write_row(t, &records[i]);
+}
+
+/* One record for a whole group that was not measured says nothing of recipes: it goes on as before.
+ */
+static bool takes_recipes(const struct table *t, const struct assay_record *records, int64_t n)
+{
+    return assay_recipes_has(records, n) || (t->in_recipes && n == 1 && !records[0].kernel[0]);
 }
 
 static void table_group(void *state, const struct assay_record *records, int64_t n)
@@ -374,15 +368,19 @@ static void table_group(void *state, const struct assay_record *records, int64_t
     struct table *t = state;
     if (t->groups++)
         flush(t);
-    if (t->lines >= HEADING_EVERY)
-        write_headings(t);
-    write_group_header(t, records, n);
     for (int64_t i = 0; i < n; i++) {
         t->rows++;
         if ((unsigned)records[i].outcome < ASSAY_OUTCOME_COUNT)
             t->outcomes[records[i].outcome]++;
-        t->saw_interrupted |= records[i].interrupted;
-        write_row(t, &records[i]);
+        t->legend.interrupted |= records[i].interrupted;
+    }
+    t->in_recipes = takes_recipes(t, records, n);
+    if (t->in_recipes) {
+        struct assay_recipes recipes = recipes_of(t);
+        t->lines += assay_recipes_write(&recipes, &t->line, records, n);
+        t->headings_due = true;
+    } else {
+        write_group(t, records, n);
     }
 }
 
@@ -423,17 +421,17 @@ static void write_summary(struct table *t)
 static void write_legend(struct table *t)
 {
     struct assay_flow flow = {&t->line, &t->sink, 0, t->layout.width, false, ASSAY_INK_DIM};
-    if (t->saw_fastest)
+    if (t->legend.fastest)
         assay_flow_item(&flow, "▸ none is significantly faster");
-    if (t->saw_times && t->layout.widths[SPREAD])
+    if (t->legend.times && t->layout.widths[SPREAD])
         assay_flow_item(&flow, "± 95%% interval of the median");
-    if (t->saw_imprecise)
+    if (t->legend.imprecise)
         assay_flow_item(&flow, "! interval wider than the precision asked for");
-    if (t->saw_disturbed)
+    if (t->legend.disturbed)
         assay_flow_item(&flow, "~ over 5%% of samples disturbed");
-    if (t->saw_flops && t->layout.widths[RATE])
+    if (t->legend.flops && t->layout.widths[RATE])
         assay_flow_item(&flow, "GF TF: FLOP/s where compute binds");
-    if (t->saw_interrupted)
+    if (t->legend.interrupted)
         assay_flow_item(&flow, "interrupted: fewer samples than planned");
     if (flow.started)
         flush(t);
@@ -441,11 +439,11 @@ static void write_legend(struct table *t)
 
 static void write_ceiling_legend(struct table *t)
 {
-    if (!t->layout.widths[CEILING] || (!t->saw_ceiling && !t->saw_no_ceiling))
+    if (!t->legend.ceiling && !t->legend.no_ceiling)
         return;
     struct assay_flow flow = {&t->line, &t->sink, 0, t->layout.width, false, ASSAY_INK_DIM};
-    const char *heading = t->layout.roomy ? "ceiling" : "ceil";
-    if (t->saw_ceiling)
+    const char *heading = t->layout.roomy && t->legend.times ? "ceiling" : "ceil";
+    if (t->legend.ceiling)
         assay_flow_item(&flow,
                         "%s: %% of what this machine can do, measured by assay info --calibrate",
                         heading);
@@ -458,9 +456,14 @@ static void write_ceiling_legend(struct table *t)
 static void table_end(void *state)
 {
     struct table *t = state;
+    struct assay_recipes recipes = recipes_of(t);
+    if (!t->groups)
+        write_headings(t);
     flush(t);
     write_summary(t);
     write_legend(t);
+    if (t->legend.recipes)
+        assay_recipes_legend(&recipes, &t->line);
     write_ceiling_legend(t);
 }
 

@@ -15,9 +15,13 @@ int64_t assay_tensor_count(const struct assay_tensor *tensor)
 
 size_t assay_tensor_bytes(const struct assay_tensor *tensor)
 {
-    size_t bytes;
-    if (__builtin_mul_overflow((size_t)assay_tensor_count(tensor), assay_dtype_bytes(tensor->dtype),
-                               &bytes))
+    const struct assay_dtype_info *info = assay_dtype_info(tensor->dtype);
+    size_t count = (size_t)assay_tensor_count(tensor), bytes;
+    if (info && info->bits < 8) { /* several to a byte; the last one may not be full */
+        size_t in_byte = 8 / (size_t)info->bits;
+        return count / in_byte + (count % in_byte != 0);
+    }
+    if (__builtin_mul_overflow(count, info ? info->bytes : 0, &bytes))
         return SIZE_MAX;
     return bytes;
 }

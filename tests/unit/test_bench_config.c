@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "config/bench_config.h"
 #include "device/cpu/cpu_info.h"
+#include "quant/quant.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -120,6 +121,134 @@ static void test_a_limit_only_where_it_was_meant(void **state)
     assay_plan_fini(&plan);
 }
 
+static void assert_axes(const struct assay_group *g, int64_t a, int64_t b, int64_t c)
+{
+    assert_int_equal(g->axes[0], a);
+    assert_int_equal(g->axes[1], b);
+    assert_int_equal(g->axes[2], c);
+}
+
+static void test_whole_shapes(void **state)
+{
+    (void)state;
+    struct assay_plan plan = good_plan("relu --shape 2x3x5,7x11x13,2x3x5 --dtype bf16");
+    assert_int_equal(plan.n_groups, 2);
+    assert_axes(&plan.groups[0], 2, 3, 5);
+    assert_axes(&plan.groups[1], 7, 11, 13);
+    assay_plan_fini(&plan);
+    plan = good_plan("linear --shape 16x64x32 --shapes pow2:3:4");
+    assert_int_equal(plan.n_groups, 3);
+    assert_string_equal(plan.groups[0].op, "linear");
+    assert_string_equal(plan.groups[0].label, "");
+    assert_axes(&plan.groups[0], 16, 64, 32);
+    assert_string_equal(plan.groups[2].label, "pow2_1");
+    assert_axes(&plan.groups[2], 16, 16, 16);
+    assay_plan_fini(&plan);
+    plan = good_plan("linear --shapes llama,llama");
+    assert_int_equal(plan.n_groups, 4);
+    assert_false(plan.groups[0].over_limit);
+    assert_string_equal(plan.groups[0].label, "llama_attn.wqkv");
+    assay_plan_fini(&plan);
+    plan = good_plan("linear --shape 2x3x50 --max-elements 100"); /* the weights count too */
+    assert_true(plan.groups[0].over_limit);
+    assay_plan_fini(&plan);
+}
+
+static void test_the_usual_shapes(void **state)
+{
+    (void)state;
+    struct assay_plan plan = good_plan("linear relu");
+    assert_axes(&plan.groups[0], 1024, 1024, 1024);
+    assert_axes(&plan.groups[1], 1, 4096, 4096);
+    assert_string_equal(plan.groups[0].mode, "");
+    assert_int_equal(plan.settings.recipes.n, 0);
+    assert_string_equal(plan.groups[2].op, "relu");
+    assert_int_equal(plan.n_groups, 2 + 4 * 4 * 7);
+    assay_plan_fini(&plan);
+    plan = good_plan("quantize dequantize");
+    assert_int_equal(plan.n_groups, 2);
+    assert_int_equal(plan.groups[0].n_axes, 2);
+    assert_int_equal(plan.groups[0].axes[0], 1024);
+    assert_int_equal(plan.groups[0].axes[1], 4096);
+    assert_string_equal(plan.groups[0].mode, "s8-row");
+    assert_string_equal(plan.groups[1].mode, "s8-row");
+    assay_plan_fini(&plan);
+}
+
+static void test_each_mode_is_a_group(void **state)
+{
+    (void)state;
+    struct assay_plan plan =
+        good_plan("linear --shape 4x5x6 --mode none,bias,bias+gelu,bias --dtype f32,bf16");
+    assert_int_equal(plan.n_groups, 6);
+    assert_string_equal(plan.groups[0].mode, "");
+    assert_string_equal(plan.groups[1].mode, "bias");
+    assert_string_equal(plan.groups[2].mode, "bias+gelu");
+    assert_int_equal(plan.groups[3].dtype, ASSAY_DTYPE_BF16);
+    assay_plan_fini(&plan);
+    assert_refused("linear --mode bias+gellu", ASSAY_ERR_INVALID, "gelu");
+    assert_refused("relu --mode bias", ASSAY_ERR_INVALID, "has no modes");
+    assert_refused("linear --mode a_mode_that_is_much_too_long_to_be_one_of_any_op",
+                   ASSAY_ERR_INVALID, "a_mode_that_is_much");
+}
+
+static void test_recipes(void **state)
+{
+    (void)state;
+    struct assay_plan plan = good_plan("linear --recipe INT4WO-32,int8wo,baseline,int8wo");
+    const struct assay_strings *r = &plan.settings.recipes;
+    assert_int_equal(r->n, 3);
+    assert_string_equal(r->items[0], "baseline");
+    assert_string_equal(r->items[1], "int4wo-32");
+    assert_string_equal(r->items[2], "int8wo");
+    assay_plan_fini(&plan);
+    plan = good_plan("linear --shape 4x30x6 --recipe float8wo,all"); /* 30: no group fits */
+    r = &plan.settings.recipes;
+    assert_int_equal(r->n, assay_quant_count());
+    assert_string_equal(r->items[0], "baseline");
+    assert_string_equal(r->items[1], "float8wo");
+    assay_plan_fini(&plan);
+    assert_refused("linear --recipe int8woo", ASSAY_ERR_INVALID, "int8wo");
+    assert_refused("relu --recipe int8wo", ASSAY_ERR_INVALID, "relu has none");
+    assert_refused("linear relu --recipe int8wo", ASSAY_ERR_INVALID, "relu has none");
+    assert_refused("--recipe int8wo", ASSAY_ERR_INVALID, "layernorm has none");
+}
+
+static void test_a_named_recipe_must_fit(void **state)
+{
+    (void)state;
+    assert_refused("linear --shape 4x256x6,4x96x6 --recipe all,int4wo-128", ASSAY_ERR_INVALID,
+                   "linear 4x96x6 cannot take int4wo-128: ");
+    assert_refused("linear --shape 4x7x128 --recipe int4wo-64", ASSAY_ERR_INVALID,
+                   "the order is MxKxN, and n = 128 would do as k");
+    struct assay_plan plan = good_plan("linear --shape 4x128x7 --recipe int4wo-64");
+    assay_plan_fini(&plan);
+}
+
+static void test_options_of_other_ops(void **state)
+{
+    (void)state;
+    assert_refused("linear --shape 4x5", ASSAY_ERR_INVALID,
+                   "linear takes MxKxN: rows of x, elements summed over, outputs; got 2 sizes");
+    assert_refused("quantize --shape 4x5x6", ASSAY_ERR_INVALID,
+                   "quantize takes MxK: rows, elements of each; got 3 sizes");
+    assert_refused("relu --shape 7", ASSAY_ERR_INVALID, "relu takes BATCHxSEQxDIM; got 1 size");
+    assert_refused("linear --batch 4", ASSAY_ERR_INVALID, "give its sizes with --shape MxKxN");
+    assert_refused("relu linear --dim 4", ASSAY_ERR_INVALID, "linear has no such axis as --dim");
+    assert_refused("relu --shape 1x2x3 --seq 4", ASSAY_ERR_INVALID, "nothing left for --seq");
+    assert_refused("relu --shapes llama", ASSAY_ERR_INVALID, "relu has other axes");
+    assert_refused("quantize --shapes llama", ASSAY_ERR_INVALID, "quantize has other axes");
+    assert_refused("linear --shapes lama", ASSAY_ERR_INVALID, "did you mean \"llama\"?");
+    assert_refused("linear --shape 4x4x", ASSAY_ERR_INVALID, "is not a shape");
+    assert_refused("linear --shape 4294967296x4294967296x4294967296", ASSAY_ERR_INVALID,
+                   "too large for any machine");
+    assert_refused("relu --dtype s8", ASSAY_ERR_INVALID,
+                   "relu does not run in s8; try f32, bf16 or f16");
+    struct assay_plan plan = good_plan("linear --dtype s8");
+    assert_int_equal(plan.groups[0].dtype, ASSAY_DTYPE_S8);
+    assay_plan_fini(&plan);
+}
+
 static void test_settings_are_passed_on(void **state)
 {
     (void)state;
@@ -210,6 +339,23 @@ static void test_no_allocation_is_taken_for_granted(void **state)
         assay_plan_fini(&plan);
         assert_true(nth < 200);
     }
+    status = ASSAY_ERR_NOMEM;
+    for (int64_t nth = 1; status != ASSAY_OK; nth++) {
+        struct assay_plan plan;
+        struct assay_error err = {0};
+        assay_alloc_fail_after(nth);
+        status = plan_of("linear --recipe all --mode none,bias --shapes sweep:3:5", &plan, &err);
+        if (status == ASSAY_OK) {
+            assay_plan_fini(&plan);
+            status = plan_of("linear --recipe all", &plan, &err);
+        }
+        assay_alloc_fail_after(0);
+        assert_int_equal(err.code, status);
+        if (status != ASSAY_OK)
+            assert_int_equal(status, ASSAY_ERR_NOMEM);
+        assay_plan_fini(&plan);
+        assert_true(nth < 200);
+    }
 }
 
 int main(void)
@@ -219,6 +365,12 @@ int main(void)
         cmocka_unit_test(test_the_sweep),
         cmocka_unit_test(test_a_plan_is_a_product),
         cmocka_unit_test(test_a_limit_only_where_it_was_meant),
+        cmocka_unit_test(test_whole_shapes),
+        cmocka_unit_test(test_the_usual_shapes),
+        cmocka_unit_test(test_each_mode_is_a_group),
+        cmocka_unit_test(test_recipes),
+        cmocka_unit_test(test_a_named_recipe_must_fit),
+        cmocka_unit_test(test_options_of_other_ops),
         cmocka_unit_test(test_settings_are_passed_on),
         cmocka_unit_test(test_a_device_that_is_not_here),
         cmocka_unit_test(test_every_unknown_name_has_a_nearest),

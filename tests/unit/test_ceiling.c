@@ -29,7 +29,7 @@ static struct assay_ceilings example(void)
         .levels = {{"L1", 1000, 100e9, 50e9, 80e9},
                    {"L2", 100000, 40e9, 20e9, 25e9},
                    {"memory", SIZE_MAX, 10e9, 5e9, 8e9}},
-        .flops_f32 = 1000e9,
+        .flops = {1000e9, 1000e9, 2000e9, 4000e9},
         .clock_hz = 3e9,
         .timer_ns = 21.5,
         .floor_ns = 22,
@@ -41,7 +41,7 @@ static void expect(double read, double written, double flops, double set, bool c
                    const char *bound)
 {
     struct assay_ceilings c = example();
-    struct assay_ceiling_time got = assay_ceiling_time(&c, read, written, flops, set, cold);
+    struct assay_ceiling_time got = assay_ceiling_time(&c, read, written, flops, ASSAY_CEILING_F32, set, cold);
     assert_near(got.ns, ns, 1e-9 * ns);
     assert_string_equal(got.bound, bound);
 }
@@ -78,18 +78,18 @@ static void time_without_rates_is_unknown(void **state)
 {
     (void)state;
     struct assay_ceilings none = {0};
-    struct assay_ceiling_time got = assay_ceiling_time(&none, 100, 100, 100, 100, false);
+    struct assay_ceiling_time got = assay_ceiling_time(&none, 100, 100, 100, ASSAY_CEILING_F32, 100, false);
     assert_true(got.ns == 0);
     assert_string_equal(got.bound, "");
 
     struct assay_ceilings partly = example();
     partly.levels[2].copy = 0;
-    got = assay_ceiling_time(&partly, 100, 100, 0, 100, true);
+    got = assay_ceiling_time(&partly, 100, 100, 0, ASSAY_CEILING_F32, 100, true);
     assert_true(got.ns == 0);
     assert_string_equal(got.bound, "");
-    got = assay_ceiling_time(&partly, 100, 100, 1e6, 100, true); /* the other side still binds */
+    got = assay_ceiling_time(&partly, 100, 100, 1e6, ASSAY_CEILING_F32, 100, true); /* the other side still binds */
     assert_string_equal(got.bound, "compute");
-    got = assay_ceiling_time(&partly, 100, 0, 0, 100, true); /* and copy is not needed here */
+    got = assay_ceiling_time(&partly, 100, 0, 0, ASSAY_CEILING_F32, 100, true); /* and copy is not needed here */
     assert_near(got.ns, 10, 1e-9);
 }
 
@@ -153,7 +153,7 @@ static void saved_ceilings_come_back(void **state)
     assert_int_equal(loaded.threads, 2);
     assert_int_equal(loaded.n_levels, 3);
     assert_int_equal(loaded.measured_at, saved.measured_at);
-    assert_true(loaded.flops_f32 == saved.flops_f32 && loaded.clock_hz == saved.clock_hz);
+    assert_true(memcmp(loaded.flops, saved.flops, sizeof loaded.flops) == 0 && loaded.clock_hz == saved.clock_hz);
     assert_true(loaded.timer_ns == saved.timer_ns && loaded.floor_ns == saved.floor_ns);
     for (int i = 0; i < 3; i++) {
         const struct assay_ceiling_level *a = &saved.levels[i], *b = &loaded.levels[i];
@@ -198,8 +198,8 @@ static void corrupt_files_are_measured_again(void **state)
     static const struct {
         const char *from, *to;
     } cases[] = {
-        {"\"version\": 1", "\"version\": 2"},
-        {"\"version\": 1", "\"version\": \"1\""},
+        {"\"version\": 2", "\"version\": 3"},
+        {"\"version\": 2", "\"version\": \"2\""},
         {"assay-ceilings", "assay-records"},
         {"\"threads\": 2", "\"threads\": 0"},
         {"\"levels\"", "\"storeys\""},
@@ -416,7 +416,7 @@ static void calibration_makes_sense(void **state)
     if (c.n_levels > 2)
         assert_true(not_slower(&c.levels[0], &c.levels[1]));
     assert_true(not_slower(&c.levels[1], &c.levels[c.n_levels - 1]));
-    assert_true(c.flops_f32 > 1e8);
+    assert_true(c.flops[ASSAY_CEILING_F32] > 1e8 && c.flops[ASSAY_CEILING_S8] > 1e8);
     assert_true(c.timer_ns > 0 && c.timer_ns < 1e5 && c.floor_ns > 0 && c.floor_ns < 1e6);
     assert_true(c.measured_at > 1700000000);
 }

@@ -173,7 +173,7 @@ static struct assay_problem problem_of(const struct assay_op *op, enum assay_dty
 {
     struct assay_problem p;
     int64_t axes[ASSAY_MAX_AXES] = {batch, seq, dim};
-    assert_int_equal(assay_op_problem(op, dtype, axes, 1, &p, NULL), ASSAY_OK);
+    assert_int_equal(assay_op_problem(op, dtype, NULL, axes, 1, &p, NULL), ASSAY_OK);
     return p;
 }
 

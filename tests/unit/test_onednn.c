@@ -185,7 +185,7 @@ static void check_kernel(const struct assay_kernel *kernel, enum assay_dtype dty
     enum { SETS = 3, ITERS = 5 };
     const struct assay_op *op = assay_op_find(kernel->op);
     struct assay_problem problem;
-    assert_int_equal(assay_op_problem(op, dtype, axes, 2, &problem, NULL), ASSAY_OK);
+    assert_int_equal(assay_op_problem(op, dtype, NULL, axes, 2, &problem, NULL), ASSAY_OK);
     if (assay_kernel_can_run(kernel, &problem, NULL) != ASSAY_OK)
         return; /* bf16 on a CPU without avx512 */
     struct operands operands[SETS];
@@ -249,10 +249,10 @@ static void a_failed_setup_says_why(void **state)
     struct assay_problem problem;
     struct assay_error why = {0};
     const struct assay_op *op = assay_op_find("layernorm");
-    assay_op_problem(op, ASSAY_DTYPE_F16, (const int64_t[]){1, 2, 8}, 1, &problem, NULL);
+    assay_op_problem(op, ASSAY_DTYPE_F16, NULL, (const int64_t[]){1, 2, 8}, 1, &problem, NULL);
     assert_int_equal(assay_kernel_can_run(kernel, &problem, &why), ASSAY_UNSUPPORTED);
     assert_string_equal(why.message, "no f16");
-    assay_op_problem(op, ASSAY_DTYPE_BF16, (const int64_t[]){1, 2, 8}, 1, &problem, NULL);
+    assay_op_problem(op, ASSAY_DTYPE_BF16, NULL, (const int64_t[]){1, 2, 8}, 1, &problem, NULL);
     if (assay_kernel_can_run(kernel, &problem, NULL) != ASSAY_OK)
         return;
     for (int64_t nth = 1; nth <= 3; nth++) { /* the state, gamma's copy, beta's copy */

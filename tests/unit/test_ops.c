@@ -88,7 +88,7 @@ static struct assay_problem problem_of(const struct assay_op *op, enum assay_dty
 {
     struct assay_problem problem;
     const int64_t axes[] = {batch, seq, dim};
-    assert_int_equal(assay_op_problem(op, dtype, axes, 1, &problem, NULL), ASSAY_OK);
+    assert_int_equal(assay_op_problem(op, dtype, NULL, axes, 1, &problem, NULL), ASSAY_OK);
     return problem;
 }
 
@@ -340,7 +340,7 @@ static void threads_are_at_least_one(void **state)
     (void)state;
     static const int64_t axes[] = {1, 1, 1};
     struct assay_problem p;
-    assert_int_equal(assay_op_problem(assay_op_find("relu"), ASSAY_DTYPE_F32, axes, 0, &p, NULL),
+    assert_int_equal(assay_op_problem(assay_op_find("relu"), ASSAY_DTYPE_F32, NULL, axes, 0, &p, NULL),
                      ASSAY_OK);
     assert_int_equal(p.threads, 1);
 }
@@ -352,10 +352,10 @@ static void an_axis_of_zero_is_an_error_that_names_it(void **state)
     struct assay_problem p;
     struct assay_error err = {0}, other = {0};
     const struct assay_op *op = assay_op_find("gelu");
-    assert_int_equal(assay_op_problem(op, ASSAY_DTYPE_F32, zero, 1, &p, &err), ASSAY_ERR_INVALID);
+    assert_int_equal(assay_op_problem(op, ASSAY_DTYPE_F32, NULL, zero, 1, &p, &err), ASSAY_ERR_INVALID);
     assert_string_equal(err.where, "gelu");
     assert_string_equal(err.message, "dim must be at least 1, not 0");
-    assert_int_equal(assay_op_problem(op, ASSAY_DTYPE_F32, negative, 1, &p, &other),
+    assert_int_equal(assay_op_problem(op, ASSAY_DTYPE_F32, NULL, negative, 1, &p, &other),
                      ASSAY_ERR_INVALID);
     assert_string_equal(other.message, "seq must be at least 1, not -1");
 }
@@ -369,10 +369,10 @@ static void sizes_that_overflow_are_an_error(void **state)
     for (int64_t i = 0; i < assay_op_count(); i++) {
         struct assay_problem p;
         struct assay_error err = {0};
-        assert_int_equal(assay_op_problem(assay_op_at(i), ASSAY_DTYPE_F64, wraps, 1, &p, &err),
+        assert_int_equal(assay_op_problem(assay_op_at(i), ASSAY_DTYPE_F64, NULL, wraps, 1, &p, &err),
                          ASSAY_ERR_INVALID);
         assert_non_null(strstr(err.message, "too large"));
-        assert_int_equal(assay_op_problem(assay_op_at(i), ASSAY_DTYPE_F64, fits, 1, &p, NULL),
+        assert_int_equal(assay_op_problem(assay_op_at(i), ASSAY_DTYPE_F64, NULL, fits, 1, &p, NULL),
                          ASSAY_ERR_INVALID);
     }
 }

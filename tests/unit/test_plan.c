@@ -15,6 +15,8 @@ static void assert_same_group(const struct assay_group *a, const struct assay_gr
     assert_int_equal(a->dtype, b->dtype);
     assert_int_equal(a->n_axes, b->n_axes);
     assert_memory_equal(a->axes, b->axes, sizeof a->axes);
+    assert_string_equal(a->mode, b->mode);
+    assert_string_equal(a->label, b->label);
     assert_int_equal(a->over_limit, b->over_limit);
 }
 
@@ -36,6 +38,7 @@ static void fill_settings(struct assay_settings *s)
     assert_int_equal(assay_strings_split(&s->implementations, "native,ref"), ASSAY_OK);
     assert_int_equal(assay_strings_add(&s->kernels, "with \"quotes\" and \\"), ASSAY_OK);
     assert_int_equal(assay_strings_add(&s->plugins, "a,b.so"), ASSAY_OK);
+    assert_int_equal(assay_strings_split(&s->recipes, "baseline,int4wo-128-hqq"), ASSAY_OK);
 }
 
 static struct assay_job full_job(void)
@@ -46,6 +49,8 @@ static struct assay_job full_job(void)
                   .dtype = ASSAY_DTYPE_BF16,
                   .n_axes = 3,
                   .axes = {1, INT64_MAX, 7},
+                  .mode = "bias+gelu",
+                  .label = "llama_attn.wqkv",
                   .over_limit = true},
     };
     fill_settings(&job.settings);
@@ -97,6 +102,8 @@ static void test_a_job_survives_the_journey(void **state)
     assert_int_equal(b->implementations.n, 2);
     assert_string_equal(b->kernels.items[0], "with \"quotes\" and \\");
     assert_string_equal(b->plugins.items[0], "a,b.so");
+    assert_int_equal(b->recipes.n, 2);
+    assert_string_equal(b->recipes.items[1], "int4wo-128-hqq");
     assert_string_equal(back.exclude.items[0], "layernorm_avx512");
     char *again = job_text(&back);
     assert_string_equal(text, again);
@@ -152,6 +159,12 @@ static void test_what_is_refused(void **state)
                    "\"seed\" is not a number in text");
     assert_refused("\"device\":\"cpu\"", "\"devise\":\"cpu\"", "\"device\" is missing");
     assert_refused("\"ref\"]", "5]", "holds something that is not text");
+    assert_refused("\"bias+gelu\"", "7", "\"mode\" is missing or not text");
+    assert_refused("bias+gelu", "a_mode_that_is_far_too_long_for_any_op", "\"mode\" is too long");
+    assert_refused("llama_attn.wqkv", "a_label_that_is_far_too_long_to_keep",
+                   "\"label\" is too long");
+    assert_refused("\"recipes\":[", "\"recipes\":{},\"x\":[", "\"recipes\" is not a list");
+    assert_refused("\"int4wo-128-hqq\"", "4", "holds something that is not text");
     assert_refused("\"exclude\":[", "\"exclude\":\"\",\"x\":[", "\"exclude\" is not a list");
 }
 
@@ -169,6 +182,24 @@ static void test_every_field_is_needed(void **state)
         snprintf(to, sizeof to, "\"%s_\":", needed[i]);
         assert_refused(from, to, "");
     }
+}
+
+/* Plans made before recipes, modes and labels were known can be resumed. */
+static void test_an_older_job_is_read(void **state)
+{
+    (void)state;
+    static const char *const newer[] = {"\"mode\":", "\"label\":", "\"recipes\":"};
+    struct assay_job job = full_job(), back;
+    char *text = job_text(&job);
+    for (int i = 0; i < 3; i++)
+        strstr(text, newer[i])[1] = '_';
+    assert_int_equal(read_job(text, &back, NULL), ASSAY_OK);
+    assert_string_equal(back.group.mode, "");
+    assert_string_equal(back.group.label, "");
+    assert_int_equal(back.settings.recipes.n, 0);
+    free(text);
+    assay_job_fini(&job);
+    assay_job_fini(&back);
 }
 
 static void test_a_plan_survives_the_journey(void **state)
@@ -247,6 +278,7 @@ int main(void)
         cmocka_unit_test(test_a_job_survives_the_journey),
         cmocka_unit_test(test_what_is_refused),
         cmocka_unit_test(test_every_field_is_needed),
+        cmocka_unit_test(test_an_older_job_is_read),
         cmocka_unit_test(test_a_plan_survives_the_journey),
         cmocka_unit_test(test_strings),
         cmocka_unit_test(test_no_allocation_is_taken_for_granted),

@@ -16,11 +16,13 @@ static struct assay_record full_record(void)
     r.dtype = ASSAY_DTYPE_BF16;
     r.n_axes = ASSAY_MAX_AXES;
     r.outcome = ASSAY_OUTCOME_OUT_OF_MEMORY;
-    r.interrupted = r.is_baseline = r.verification.done = true;
-    char *strings[] = {r.op, r.title, r.implementation, r.device, r.baseline};
-    for (int i = 0; i < 5; i++)
+    r.interrupted = r.is_baseline = r.pareto = true;
+    r.verification.done = r.verification.exact = true;
+    char *strings[] = {r.op,       r.title, r.implementation, r.device,
+                       r.baseline, r.mode,  r.label,          r.recipe};
+    for (int i = 0; i < 8; i++)
         strings[i][31] = '\0';
-    r.kernel[63] = r.reason[255] = '\0';
+    r.kernel[63] = r.note[127] = r.reason[255] = '\0';
     for (int i = 0; i < ASSAY_MAX_AXES; i++) {
         r.axis_names[i][15] = '\0';
         r.axis_names[i][0] = (char)('a' + i);
@@ -93,7 +95,8 @@ static void every_member_comes_back(void **state)
     assert_int_equal(back.threads, r.threads);
     assert_int_equal(back.n_axes, r.n_axes);
     assert_int_equal(back.verification.times, r.verification.times);
-    assert_true(back.interrupted && back.is_baseline && back.verification.done);
+    assert_true(back.interrupted && back.is_baseline && back.pareto);
+    assert_true(back.verification.done && back.verification.exact);
     for (int s = 0; s < ASSAY_CACHE_STATES; s++) {
         const struct assay_measurement *m = &back.states[s];
         assert_true(m->measured && m->precise && m->has_ratio && m->fastest &&
@@ -105,11 +108,13 @@ static void flags_also_come_back_false(void **state)
 {
     (void)state;
     struct assay_record r = full_record();
-    r.interrupted = r.is_baseline = r.verification.done = false;
+    r.interrupted = r.is_baseline = r.pareto = false;
+    r.verification.done = r.verification.exact = false;
     for (int s = 0; s < ASSAY_CACHE_STATES; s++)
         r.states[s].precise = r.states[s].fastest = r.states[s].ratio.significant = false;
     struct assay_record back = round_trip(&r);
-    assert_false(back.interrupted || back.is_baseline || back.verification.done);
+    assert_false(back.interrupted || back.is_baseline || back.pareto);
+    assert_false(back.verification.done || back.verification.exact);
     for (int s = 0; s < ASSAY_CACHE_STATES; s++) {
         const struct assay_measurement *m = &back.states[s];
         assert_false(m->precise || m->fastest || m->ratio.significant);
@@ -165,6 +170,51 @@ static void what_json_cannot_write_reads_as_nan(void **state)
     assert_true(isnan(back.verification.sqnr_db));
     assert_true(isnan(back.verification.max_rel));
     assert_true(isnan(back.states[ASSAY_CACHE_HOT].time.median_ci.lo));
+}
+
+/* A product can be exact, and that is not the same as not known. */
+static void an_infinite_accuracy_comes_back(void **state)
+{
+    (void)state;
+    struct assay_record r = full_record();
+    r.accuracy_db = (double)INFINITY;
+    r.activation_share = (double)NAN;
+    struct assay_text text = json_text(&r);
+    assert_non_null(strstr(text.data, "\"accuracy_db\":\"inf\""));
+    assert_non_null(strstr(text.data, "\"activation_share\":null"));
+    assay_text_fini(&text);
+    struct assay_record back = round_trip(&r);
+    assert_true(isinf(back.accuracy_db) && back.accuracy_db > 0);
+    assert_true(isnan(back.activation_share));
+    r.accuracy_db = (double)NAN;
+    assert_true(isnan(round_trip(&r).accuracy_db));
+    r.accuracy_db = 31.5;
+    assert_near(round_trip(&r).accuracy_db, 31.5, 0);
+}
+
+/* Journals written before recipes were known can be resumed. */
+static void an_older_record_is_read(void **state)
+{
+    (void)state;
+    static const char *const newer[] = {
+        "mode",         "label",      "recipe",      "note",
+        "weight_bytes", "prepare_ns", "accuracy_db", "activation_share",
+        "pareto",       "slow_unit",  "exact"};
+    struct assay_record r = full_record(), back;
+    struct assay_text text = json_text(&r);
+    for (size_t i = 0; i < sizeof newer / sizeof newer[0]; i++) {
+        char key[32];
+        snprintf(key, sizeof key, "\"%s\":", newer[i]);
+        int found = 0;
+        for (char *at = text.data; (at = strstr(at, key)); found++)
+            at[1] = '_';
+        assert_true(found > 0);
+    }
+    assert_int_equal(read_text(text.data, &back, NULL), ASSAY_OK);
+    assay_text_fini(&text);
+    assert_string_equal(back.recipe, "");
+    assert_false(back.pareto || back.verification.exact);
+    assert_true(isnan(back.accuracy_db) && isnan(back.activation_share));
 }
 
 static void seeds_of_any_size_come_back(void **state)
@@ -235,6 +285,7 @@ static void wrong_types_are_refused(void **state)
     assert_refused("\"status\":\"out_of_memory\"", "\"status\":\"fine\"", "\"status\"");
     assert_refused("\"is_baseline\":true", "\"is_baseline\":1", "\"is_baseline\"");
     assert_refused("\"flops\":", "\"flops\":true,\"_\":", "\"flops\"");
+    assert_refused("\"accuracy_db\":", "\"accuracy_db\":\"-inf\",\"_\":", "\"accuracy_db\"");
     assert_refused("\"hot\":{", "\"hot\":[],\"_\":{", "\"hot\"");
     assert_refused("\"verification\":{", "\"verification\":null,\"_\":{", "\"verification\"");
     assert_refused("\"median_ns\":", "\"median_ns\":\"1\",\"_\":", "\"hot.median_ns\"");
@@ -369,6 +420,8 @@ int main(void)
         cmocka_unit_test(what_was_not_measured_is_null),
         cmocka_unit_test(doubles_are_exact),
         cmocka_unit_test(what_json_cannot_write_reads_as_nan),
+        cmocka_unit_test(an_infinite_accuracy_comes_back),
+        cmocka_unit_test(an_older_record_is_read),
         cmocka_unit_test(seeds_of_any_size_come_back),
         cmocka_unit_test(keys_read_as_documented),
         cmocka_unit_test(wrong_types_are_refused),

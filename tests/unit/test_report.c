@@ -36,8 +36,10 @@ static struct assay_record plain_record(int64_t group, int64_t variant, const ch
         .memory_bytes = 100669440,
         .setup_ns = 1250,
         .floor_ns = 24,
+        .accuracy_db = (double)NAN,
+        .activation_share = (double)NAN,
         .verification = {true, 1024 * 768, 12582912, 0, 3.1e-7, 2.2e-6, 4.4e-8, 142.25, 1e-5, 1e-6,
-                         3},
+                         3, false},
     };
     snprintf(r.op, sizeof r.op, "%s", op);
     snprintf(r.title, sizeof r.title, "%s", title);
@@ -169,7 +171,7 @@ static struct group failing_group(void)
     }
     struct assay_record *wrong = &g.records[0];
     wrong->verification =
-        (struct assay_verification){true, 1000, 1000, 12, 1.5, 1, 0.1, 3.5, 0.01, 0.001, 1};
+        (struct assay_verification){true, 1000, 1000, 12, 1.5, 1, 0.1, 3.5, 0.01, 0.001, 1, false};
     g.records[5].states[HOT] = around(1.1e6, 0.001);
     g.records[6].verification.tolerance_relative = (double)NAN;
     return g;
@@ -201,6 +203,124 @@ static struct group odd_group(void)
     r[3].states[HOT] = against(around(9.9e3, 0), 1.06, 0.001, true);
     r[3].states[HOT].ceiling_ns = 0;
     r[3].verification.done = false;
+    return g;
+}
+
+enum { KERNELS = 3 };
+
+static struct assay_record linear_record(int64_t group, int64_t variant, const char *recipe,
+                                         int kernel)
+{
+    static const char *const implementations[KERNELS] = {"native", "onednn", "ref"};
+    static const char *const kernels[KERNELS] = {"linear_amx", "linear_onednn", "linear_ref"};
+    struct assay_record r =
+        plain_record(group, variant, "linear", "Linear", implementations[kernel]);
+    static const char *const axes[] = {"m", "k", "n"};
+    for (int i = 0; i < 3; i++) {
+        snprintf(r.axis_names[i], sizeof r.axis_names[i], "%s", axes[i]);
+        r.axes[i] = 1024;
+    }
+    r.dtype = ASSAY_DTYPE_BF16;
+    snprintf(r.kernel, sizeof r.kernel, "%s", kernels[kernel]);
+    snprintf(r.recipe, sizeof r.recipe, "%s", recipe);
+    snprintf(r.label, sizeof r.label, "pow2_0");
+    r.weight_bytes = 2 << 20;
+    r.accuracy_db = 54.25;
+    r.prepare_ns = 1.23e6;
+    r.verification.exact = true;
+    return r;
+}
+
+static struct assay_measurement bound_by(struct assay_measurement m, const char *bound)
+{
+    snprintf(m.bound, sizeof m.bound, "%s", bound);
+    m.flops_per_s = 2.147e9 / (m.time.median * 1e-9);
+    return m;
+}
+
+/* Compute bound: every kind of recipe, one that is not possible, one that is wrong. */
+static struct group recipes_group(void)
+{
+    struct group g = {.n = 8};
+    static const char *const recipes[] = {"baseline",        "baseline",       "int8wo",
+                                          "int8dq",          "int4wo-128-hqq", "float8dq-tensor",
+                                          "gemlitewo-4-256", "baseline"};
+    static const int kernels[] = {1, 0, 0, 0, 0, 0, 0, 2};
+    for (int i = 0; i < 8; i++)
+        g.records[i] = linear_record(3, i, recipes[i], kernels[i]);
+    struct assay_record *r = g.records;
+    r[0].is_baseline = r[0].pareto = true;
+    r[0].states[HOT] = bound_by(around(1.21e6, 0.004), "compute");
+    r[0].states[COLD] = bound_by(around(1.35e6, 0.005), "compute");
+    snprintf(r[0].note, sizeof r[0].note, "oneDNN 3.5.3, threads from OMP_NUM_THREADS");
+    r[1].states[HOT] = bound_by(against(around(1.19e6, 0.004), 1.017, 0.012, false), "compute");
+    r[1].states[COLD] = bound_by(against(around(1.37e6, 0.03), 0.985, 0.009, true), "compute");
+    r[1].states[COLD].precise = false;
+    r[2].states[HOT] = bound_by(against(around(1.585e6, 0.004), 0.763, 0.005, true), "compute");
+    r[2].states[COLD] = bound_by(against(around(1.6e6, 0.004), 0.84, 0.005, true), "compute");
+    r[2].states[COLD].slow_unit = 12;
+    r[2].weight_bytes = (1 << 20) + 4096;
+    r[2].accuracy_db = 43.96;
+    r[3].states[HOT] =
+        bound_by(fastest(against(around(0.68e6, 0.004), 1.779, 0.006, true)), "compute");
+    r[3].states[COLD] =
+        bound_by(fastest(against(around(0.75e6, 0.004), 1.8, 0.005, true)), "compute");
+    r[3].weight_bytes = (1 << 20) + 4096;
+    r[3].accuracy_db = 39.5;
+    r[3].activation_share = 0.043;
+    r[3].pareto = true;
+    r[4].states[HOT] = bound_by(against(around(1.7e6, 0.004), 0.711, 0.006, true), "compute");
+    r[4].states[COLD] = bound_by(against(around(1.7e6, 0.004), 0.79, 0.005, true), "compute");
+    r[4].weight_bytes = (1 << 19) + 32768;
+    r[4].accuracy_db = 21.9;
+    r[4].prepare_ns = 1.4e9;
+    r[4].pareto = true;
+    r[5] =
+        failing(r[5], ASSAY_OUTCOME_MISMATCH, "3 of 1048576 wrong, first at 17: got 0, expected 1");
+    r[6] = failing(r[6], ASSAY_OUTCOME_UNSUPPORTED, "group 256 does not divide k = 1000");
+    r[7].accuracy_db = (double)INFINITY;
+    r[7].prepare_ns = 0;
+    r[7].states[HOT] = bound_by(against(around(163e6, 0.001), 0.0074, 0.002, true), "compute");
+    return g;
+}
+
+/* Memory bound, with a mode, one state only, no ceiling known, checked and not timed. */
+static struct group decode_group(void)
+{
+    struct group g = {.n = 4};
+    for (int i = 0; i < 4; i++) {
+        g.records[i] = linear_record(4, i, i ? "int4wo-32" : "baseline", i == 3 ? 2 : 0);
+        g.records[i].axes[0] = 1;
+        g.records[i].interrupted = true;
+        g.records[i].label[0] = '\0';
+        snprintf(g.records[i].mode, sizeof g.records[i].mode, "bias+gelu");
+    }
+    struct assay_record *r = g.records;
+    r[0].is_baseline = true;
+    r[0].states[COLD] = bound_by(around(51.2e3, 0.004), "memory");
+    r[1].states[COLD] =
+        bound_by(fastest(against(around(17.1e3, 0.004), 2.994, 0.006, true)), "memory");
+    r[1].weight_bytes = 655360;
+    r[1].pareto = true;
+    r[2].states[COLD] = bound_by(against(around(60e3, 0.004), 0.85, 0.006, true), "");
+    r[2].states[COLD].ceiling_ns = 0;
+    snprintf(r[1].note, sizeof r[1].note, "AMX, 2 tiles of 16 rows");
+    snprintf(r[2].note, sizeof r[2].note, "AMX, 2 tiles of 16 rows");
+    return g;
+}
+
+/* An op with a mode and no recipe has the usual table. */
+static struct group quantize_group(void)
+{
+    struct group g = {.n = 2};
+    for (int i = 0; i < 2; i++) {
+        g.records[i] = plain_record(5, i, "quantize", "Quantize", i ? "ref" : "native");
+        snprintf(g.records[i].mode, sizeof g.records[i].mode, "s8-row");
+        g.records[i].n_axes = 2;
+    }
+    g.records[0].states[HOT] = fastest(against(around(1.2e6, 0.004), 9.1, 0.006, true));
+    g.records[1].states[HOT] = around(10.9e6, 0.004);
+    g.records[1].is_baseline = true;
     return g;
 }
 
@@ -254,6 +374,15 @@ static struct assay_text usual_report(const char *format, struct assay_report_st
                                       const struct assay_run_info *run)
 {
     struct group groups[] = {usual_group(), failing_group(), odd_group()};
+    struct assay_text out = {0};
+    report_groups(format, &style, run, groups, 3, &out);
+    return out;
+}
+
+static struct assay_text recipes_report(const char *format, struct assay_report_style style,
+                                        const struct assay_run_info *run)
+{
+    struct group groups[] = {recipes_group(), decode_group(), quantize_group()};
     struct assay_text out = {0};
     report_groups(format, &style, run, groups, 3, &out);
     return out;
@@ -405,26 +534,85 @@ static struct group extreme_group(double extreme, bool slower)
     return g;
 }
 
+/* The same with a recipe, and everything about it as extreme. */
+static struct group with_recipes(struct group g, double extreme)
+{
+    for (int i = 0; i < MOST; i++) {
+        struct assay_record *r = &g.records[i];
+        memset(r->recipe, 'r', sizeof r->recipe - 1);
+        memset(r->mode, 'm', sizeof r->mode - 1);
+        memset(r->label, 'l', sizeof r->label - 1);
+        memset(r->note, 'n', sizeof r->note - 1);
+        memset(r->kernel, 'k', sizeof r->kernel - 1);
+        r->weight_bytes = r->prepare_ns = r->accuracy_db = r->activation_share = extreme;
+        r->pareto = i % 2;
+        if (i == 5)
+            r->accuracy_db = -extreme;
+    }
+    return g;
+}
+
+static const struct assay_report_style cli_style = {.width = 100, .most = 130};
+
+static void recipes_are_as_before(void **state)
+{
+    (void)state;
+    struct assay_report_style ascii = cli_style, colour = cli_style, verbose = cli_style,
+                              narrow = {.width = 80}, least = {.width = 60};
+    struct assay_run_info cold = a_run;
+    cold.hot = false;
+    ascii.ascii = colour.colour = verbose.verbose = true;
+    check_golden("recipes_table", recipes_report("table", cli_style, &a_run));
+    check_golden("recipes_table_ascii", recipes_report("table", ascii, &a_run));
+    check_golden("recipes_table_colour", recipes_report("table", colour, &a_run));
+    check_golden("recipes_table_verbose", recipes_report("table", verbose, &a_run));
+    check_golden("recipes_table_narrow", recipes_report("table", narrow, &a_run));
+    check_golden("recipes_table_least", recipes_report("table", least, &a_run));
+    check_golden("recipes_table_cold", recipes_report("table", cli_style, &cold));
+    check_golden("recipes_md", recipes_report("md", cli_style, &a_run));
+    check_golden("recipes_csv", recipes_report("csv", cli_style, &a_run));
+    check_golden("recipes_jsonl", recipes_report("jsonl", cli_style, &a_run));
+    check_golden("recipes_comprehensive", recipes_report("comprehensive", cli_style, &a_run));
+}
+
+/* A group that was skipped as a whole goes on in the table of the groups before it. */
+static void a_skipped_group_follows_the_others(void **state)
+{
+    (void)state;
+    struct group groups[] = {recipes_group(), {.n = 1}};
+    groups[1].records[0] =
+        failing(linear_record(4, 0, "", 0), ASSAY_OUTCOME_SKIPPED, "needs 300 GB of memory");
+    groups[1].records[0].kernel[0] = groups[1].records[0].implementation[0] = '\0';
+    struct assay_text out = {0};
+    report_groups("table", &cli_style, &a_run, groups, 2, &out);
+    assert_non_null(strstr(out.data, "skipped: needs 300 GB of memory"));
+    assert_null(strstr(out.data, "hot ─"));
+    assay_text_fini(&out);
+}
+
 static void no_line_is_wider_than_asked(void **state)
 {
     (void)state;
     assert_non_null(setlocale(LC_CTYPE, "C.UTF-8"));
     static const int widths[] = {60, 80, 100, 137};
     static const double extremes[] = {1e-300, 1e-3, 1, 9999, 99999, 1e8, 1e11, 1e300, (double)NAN};
-    struct group usual[] = {usual_group(), failing_group(), odd_group()};
+    struct group usual[] = {usual_group(),   failing_group(), odd_group(),
+                            recipes_group(), decode_group(),  quantize_group()};
     for (size_t w = 0; w < sizeof widths / sizeof widths[0]; w++)
         for (int bits = 0; bits < 16; bits++) {
-            struct assay_report_style style = {bits & 1, !(bits & 1), bits & 2, widths[w]};
+            struct assay_report_style style = {bits & 1, !(bits & 1), bits & 2, widths[w], 0};
             struct assay_run_info run = a_run;
             run.hot = !(bits & 4);
             run.cold = !(bits & 8);
             memset(run.device_name, 'W', sizeof run.device_name - 1);
             struct assay_text out = {0};
-            report_groups("table", &style, &run, usual, 3, &out);
+            report_groups("table", &style, &run, usual, 6, &out);
             for (size_t e = 0; e < sizeof extremes / sizeof extremes[0]; e++) {
-                struct group groups[] = {extreme_group(extremes[e], false),
-                                         extreme_group(extremes[e], true)};
-                report_groups("table", &style, &run, groups, 2, &out);
+                struct group groups[] = {
+                    extreme_group(extremes[e], false), extreme_group(extremes[e], true),
+                    with_recipes(extreme_group(extremes[e], false), extremes[e]),
+                    with_recipes(extreme_group(extremes[e], true), extremes[e])};
+                report_groups("table", &style, &run, groups, 4, &out);
             }
             assert_no_wider(&out, widths[w]);
             assay_text_fini(&out);
@@ -439,9 +627,12 @@ static void ascii_has_nothing_but_ascii(void **state)
     for (int i = 0; i < 2; i++) {
         struct assay_report_style style = {.ascii = true, .verbose = true, .width = 100};
         struct assay_text out = usual_report(names[i], style, &a_run);
+        struct assay_text more = recipes_report(names[i], style, &a_run);
+        assay_text_append(&out, more.data, more.length);
         for (size_t b = 0; b < out.length; b++)
             assert_true(out.data[b] == '\n' || (out.data[b] >= ' ' && out.data[b] < 0x7f));
         assay_text_fini(&out);
+        assay_text_fini(&more);
     }
 }
 
@@ -489,6 +680,31 @@ static void speedups_read_well(void **state)
     assert_speedup(1.001, 0.005, false, 20, false, "same within 0.7%");
     assert_speedup(0, 0, true, 13, false, "-");
     assert_speedup((double)NAN, 0, true, 13, false, "-");
+}
+
+static void recipes_cells_read_well(void **state)
+{
+    (void)state;
+    assert_string_equal(assay_cell_level(31.46).text, "31.5");
+    assert_string_equal(assay_cell_level(-3).text, "-3.0");
+    assert_string_equal(assay_cell_level((double)INFINITY).text, "exact");
+    assert_string_equal(assay_cell_level((double)NAN).text, "-");
+    assert_string_equal(assay_cell_share(0.043).text, "4%");
+    assert_string_equal(assay_cell_share(0.001).text, "<1%");
+    assert_string_equal(assay_cell_share(0).text, "0%");
+    assert_string_equal(assay_cell_share((double)NAN).text, "-");
+    assert_string_equal(assay_cell_megabytes(33554432).text, "33.6");
+    assert_string_equal(assay_cell_megabytes(0).text, "-");
+    struct assay_record r = linear_record(0, 0, "int8wo", 0);
+    struct assay_measurement m = bound_by(around(1e6, 0.01), "compute");
+    assert_string_equal(assay_cell_axes(&r).text, "m=1024 k=1024 n=1024");
+    assert_string_equal(assay_cell_weight_rate(&r, &m).text, "2.15 TF/s");
+    m = bound_by(m, "L2");
+    assert_string_equal(assay_cell_weight_rate(&r, &m).text, "2.10 GB/s");
+    m = bound_by(m, ""); /* no ceiling known: FLOP/s need none */
+    assert_string_equal(assay_cell_weight_rate(&r, &m).text, "2.15 TF/s");
+    m.slow_unit = 7;
+    assert_true(assay_cell_disturbed(&m));
 }
 
 static void columns_are_counted_as_terminals_do(void **state)
@@ -570,6 +786,9 @@ static void comprehensive_has_the_right_ones_only(void **state)
     assert_near(assay_json_double(assay_json_get(first, "inference_speed"), 0), 1000 / 2.31, 1e-9);
     assay_json_free(json);
     assay_text_fini(&text);
+    text = recipes_report("comprehensive", usual_style, &a_run);
+    assert_non_null(strstr(text.data, "\"native/int8wo\""));
+    assay_text_fini(&text);
 }
 
 static void an_empty_report_is_valid(void **state)
@@ -616,6 +835,11 @@ static void csv_rows_have_all_columns(void **state)
     for (; *at; rows++)
         assert_int_equal(csv_fields(&at), columns);
     assert_int_equal(rows, 5 * 2 + 1 + 8 + 5); /* two states, then one row each */
+    assay_text_fini(&text);
+    text = recipes_report("csv", usual_style, &a_run);
+    for (at = text.data; *at;)
+        assert_int_equal(csv_fields(&at), columns);
+    assert_non_null(strstr(text.data, ",inf,"));
     assay_text_fini(&text);
 }
 
@@ -709,10 +933,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(formats_are_as_before),
         cmocka_unit_test(table_variants_are_as_before),
+        cmocka_unit_test(recipes_are_as_before),
+        cmocka_unit_test(a_skipped_group_follows_the_others),
         cmocka_unit_test(no_line_is_wider_than_asked),
         cmocka_unit_test(ascii_has_nothing_but_ascii),
         cmocka_unit_test(headings_come_again_on_a_long_run),
         cmocka_unit_test(speedups_read_well),
+        cmocka_unit_test(recipes_cells_read_well),
         cmocka_unit_test(columns_are_counted_as_terminals_do),
         cmocka_unit_test(long_text_is_cut),
         cmocka_unit_test(json_reads_back),

@@ -199,7 +199,10 @@ static void the_table_tells_the_truth_about_each_format(void **state)
         assert_near(back[0], 1, 0); /* halfway, to the even 1 */
         assert_near(back[1], 1 + 4 * info->unit, 0);
         assert_near(back[2], info->max, 0);
-        assert_true(isinf(back[3]));
+        if (info->bytes > 1)
+            assert_true(isinf(back[3]));
+        else
+            assert_near(back[3], info->max, 0); /* the 8-bit floats saturate */
     }
     assert_null(assay_dtype_info(ASSAY_DTYPE_NONE));
     assert_null(assay_dtype_info(ASSAY_DTYPE_COUNT));

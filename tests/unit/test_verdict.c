@@ -38,7 +38,7 @@ static struct assay_ceilings known_ceilings(void)
         .threads = 1,
         .n_levels = 2,
         .levels = {{"L2", 1000000, 100e9, 100e9, 100e9}, {"memory", SIZE_MAX, 10e9, 10e9, 10e9}},
-        .flops_f32 = 1e12,
+        .flops = {1e12, 1e12, 1e12, 1e12},
     };
 }
 
@@ -315,7 +315,7 @@ static void test_a_ceiling_taken_on_a_busy_machine_is_raised(void **state)
     fill(bed.samples[0], 40e3);
     found.levels[1].copy = 60e9; /* 33 us */
     found.levels[1].read = 5e9;  /* lower than before: not believed */
-    found.flops_f32 = 2e12;
+    found.flops[0] = 2e12;
     struct assay_measurement m = measure(&bed, 0);
     assert_true(assay_verdict_possible(&bed.input, &m, reason, sizeof reason));
     assert_int_equal(calibrations, 1);
@@ -323,7 +323,7 @@ static void test_a_ceiling_taken_on_a_busy_machine_is_raised(void **state)
     assert_near(m.efficiency, 2e6 / 60e9 * 1e9 / 40e3, 1e-9);
     assert_near(bed.bench.ceilings.levels[1].copy, 60e9, 0);
     assert_near(bed.bench.ceilings.levels[1].read, 10e9, 0);
-    assert_near(bed.bench.ceilings.flops_f32, 2e12, 0);
+    assert_near(bed.bench.ceilings.flops[0], 2e12, 0);
     struct assay_ceilings remembered;
     assert_int_equal(assay_ceilings_load("fake", 1, &remembered, NULL), ASSAY_OK);
     assert_near(remembered.levels[1].copy, 60e9, 0);

@@ -22,7 +22,7 @@ static struct bed make_bed(const struct assay_op *op, int64_t a, int64_t b, int6
 {
     struct bed bed = {.op = op};
     int64_t axes[ASSAY_MAX_AXES] = {a, b, c};
-    assert_int_equal(assay_op_problem(op, ASSAY_DTYPE_F32, axes, 1, &bed.problem, NULL), ASSAY_OK);
+    assert_int_equal(assay_op_problem(op, ASSAY_DTYPE_F32, NULL, axes, 1, &bed.problem, NULL), ASSAY_OK);
     for (int32_t i = 0; i < bed.problem.n_inputs; i++) {
         bed.in[i] = calloc(1, assay_tensor_bytes(&bed.problem.inputs[i]));
         assay_op_fill(op, &bed.problem, i, bed.in[i], 5);

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "device/cpu/cpu_calibrate.h"
 #include "device/cpu/cpu_info.h"
+#include "device/cpu/cpu_loops.h"
 #include "device/device.h"
 
 #include <omp.h>
@@ -169,6 +170,27 @@ static void disturbance(assay_device *device, struct assay_disturbance *out)
     out->context_switches = usage.ru_nivcsw;
 }
 
+/* All threads at once, as a kernel would use the units: the time of the slowest. */
+static double matrix_probe(assay_device *device)
+{
+#if defined(__x86_64__)
+    double slowest = 0;
+    if (!assay_cpu_has(ASSAY_CPU_AMX_TILE | ASSAY_CPU_AMX_BF16))
+        return 0;
+#pragma omp parallel num_threads(device->threads) reduction(max : slowest)
+    {
+        assay_cpu_matrix_work(); /* wakes the unit up */
+        int64_t start = assay_clock_ns();
+        assay_cpu_matrix_work();
+        slowest = (double)(assay_clock_ns() - start);
+    }
+    return slowest;
+#else
+    (void)device;
+    return 0;
+#endif
+}
+
 const struct assay_device_driver assay_device_cpu = {
     .name = "cpu",
     .summary = "this machine's processor",
@@ -182,5 +204,6 @@ const struct assay_device_driver assay_device_cpu = {
     .now_ns = now_cpu,
     .clock_hz = clock_cpu,
     .disturbance = disturbance,
+    .matrix_probe = matrix_probe,
     .calibrate = assay_cpu_calibrate,
 };

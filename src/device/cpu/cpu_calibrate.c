@@ -33,7 +33,7 @@ enum {
     MAX_SIZES = 3,
     MAX_CANDIDATES = 64, /* 20 loops of a kind, at most, over three sizes */
     MAX_SAMPLES = 256,
-    MAX_BLOCKS = ASSAY_MAX_LEVELS * 3 + 1,
+    MAX_BLOCKS = ASSAY_MAX_LEVELS * 3 + ASSAY_CEILING_MATHS,
     CLOCK_READINGS = PASSES * MAX_BLOCKS,
 };
 
@@ -97,7 +97,7 @@ static size_t most(size_t a, size_t b) { return a > b ? a : b; }
 /* Bytes of one thread's share; a share is a bit larger than its amount, for a copy's shift. */
 static size_t share_of(const struct candidate *candidate)
 {
-    size_t bytes = candidate->loop->kind == ASSAY_CPU_LOOP_FMA ? 0 : candidate->amount;
+    size_t bytes = candidate->loop->kind >= ASSAY_CPU_LOOP_FMA ? 0 : candidate->amount;
     return (bytes + copy_shift + 4095) / 4096 * 4096;
 }
 
@@ -313,6 +313,10 @@ static void run_passes(struct calibration *c, double deadline_ns)
         }
 }
 
+/* Not every CPU has units for narrow types, and the matrix unit of a shared host may be slow for
+ * longer than a calibration lasts: what was seen of it has to do. */
+static bool is_optional(const struct block *block) { return block->kind > ASSAY_CPU_LOOP_FMA; }
+
 /* On a busy machine most samples wait for a core: blocks with too few that ran go on. */
 static enum assay_status run_more(struct calibration *c, struct assay_error *err)
 {
@@ -320,7 +324,8 @@ static enum assay_status run_more(struct calibration *c, struct assay_error *err
     do {
         short_of = 0;
         for (int32_t b = 0; b < c->n_blocks; b++)
-            if (samples_that_ran(c, &c->blocks[b]) < enough_samples) {
+            if (!is_optional(&c->blocks[b]) &&
+                samples_that_ran(c, &c->blocks[b]) < enough_samples) {
                 short_of++;
                 slice(c, &c->blocks[b], 0);
             }
@@ -356,11 +361,12 @@ static double ceiling_of(const struct calibration *c, struct block *block)
 
 /* ---- what there is to measure ---------------------------------------------------------------- */
 
-static void add_candidates(struct block *block, const struct assay_cpu_loop *loops, size_t amount)
+static void add_candidates(struct block *block, const struct assay_cpu_loop *loops, uint32_t isa,
+                           size_t amount)
 {
-    for (const struct assay_cpu_loop *loop = loops; loop->name; loop++)
+    for (const struct assay_cpu_loop *loop = loops; loop && loop->name; loop++)
         if (loop->kind == block->kind && (block->place != NEAR || !loop->far) &&
-            block->n_candidates < MAX_CANDIDATES)
+            (loop->isa & ~isa) == 0 && block->n_candidates < MAX_CANDIDATES)
             block->candidates[block->n_candidates++] =
                 (struct candidate){.loop = loop, .amount = amount};
 }
@@ -376,8 +382,9 @@ static void add_block(struct calibration *c, enum assay_cpu_loop_kind kind, enum
         /* Both halves of a copy are whole grains. */
         const size_t grain = (size_t)2 * ASSAY_CPU_LOOP_GRAIN;
         size_t amount = most(sizes[i] / grain, 1) * grain;
-        add_candidates(block, c->loops.wide, amount);
-        add_candidates(block, c->loops.any, amount);
+        add_candidates(block, c->loops.wide, c->cpu->isa, amount);
+        add_candidates(block, c->loops.any, c->cpu->isa, amount);
+        add_candidates(block, c->loops.math, c->cpu->isa, amount);
     }
 }
 
@@ -419,7 +426,12 @@ static void plan(struct calibration *c, struct assay_ceilings *out)
     if (cpu->llc_bytes > l2)
         add_last_level(c, out, most(l2, l1) * cores);
     add_level(c, out, "memory", COLD, SIZE_MAX, (const size_t[MAX_SIZES]){memory_piece - 4096});
-    add_block(c, ASSAY_CPU_LOOP_FMA, NEAR, (const size_t[MAX_SIZES]){1 << 20}, &out->flops_f32);
+    for (int math = 0; math < ASSAY_CEILING_MATHS; math++) {
+        static const size_t amount[ASSAY_CEILING_MATHS] = {1 << 20, 1 << 21, 1 << 24, 1 << 25};
+        enum assay_cpu_loop_kind kind =
+            (enum assay_cpu_loop_kind)((int)ASSAY_CPU_LOOP_FMA + math);
+        add_block(c, kind, NEAR, (const size_t[MAX_SIZES]){amount[math]}, &out->flops[math]);
+    }
 }
 
 /* ---- clock and timer ------------------------------------------------------------------------- */
@@ -528,6 +540,8 @@ static void conclude(struct calibration *c, struct assay_ceilings *out)
 {
     for (int32_t b = 0; b < c->n_blocks; b++)
         *c->blocks[b].result = ceiling_of(c, &c->blocks[b]);
+    for (int math = 0; math < ASSAY_CEILING_MATHS; math++) /* whatever f32 can do, others can */
+        out->flops[math] = fmax(out->flops[math], out->flops[ASSAY_CEILING_F32]);
     assay_stats_sort(c->clocks, c->n_clocks);
     out->clock_hz = assay_stats_quantile(c->clocks, c->n_clocks, 0.5);
     double scratch[FLOOR_SAMPLES];

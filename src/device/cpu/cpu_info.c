@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -200,9 +201,27 @@ static const struct assay_cpu_source this_machine = {NULL, NULL, NULL, ""};
 static struct assay_cpu_info this_cpu;
 static pthread_once_t detect_once = PTHREAD_ONCE_INIT;
 
+/* Tiles are 8 KiB more of state to save for each thread, so a process must ask for them, once. */
+static void ask_for_tiles(struct assay_cpu_info *cpu)
+{
+#if defined(__x86_64__)
+    enum { ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18 };
+    const uint32_t amx = ASSAY_CPU_AMX_TILE | ASSAY_CPU_AMX_BF16 | ASSAY_CPU_AMX_INT8;
+    if (!(cpu->isa & amx))
+        return;
+    if (syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0)
+        return;
+    cpu->amx_refused = true;
+    cpu->isa &= ~amx;
+#else
+    (void)cpu;
+#endif
+}
+
 static void detect_this_machine(void)
 {
     assay_cpu_detect(&this_machine, &this_cpu);
+    ask_for_tiles(&this_cpu);
     cpu_set_t allowed;
     if (sched_getaffinity(0, sizeof allowed, &allowed) == 0)
         this_cpu.cores = CPU_COUNT(&allowed);

@@ -31,6 +31,7 @@ struct assay_cpu_info {
     size_t memory_bytes;        /* physical */
     bool hypervisor;
     bool amx_leaf_hidden; /* AMX is advertised but CPUID leaf 0x1D is not there */
+    bool amx_refused;     /* AMX is there but the kernel did not let this process use it */
 };
 
 struct assay_cpuid_regs {

@@ -65,19 +65,21 @@ static void copy_movsb(void *dst, const void *src, size_t bytes)
 #endif
 
 static const struct assay_cpu_loop any_loops[] = {
-    {"memset", ASSAY_CPU_LOOP_WRITE, false, write_memset},
-    {"memcpy", ASSAY_CPU_LOOP_COPY, false, copy_memcpy},
+    {"memset", ASSAY_CPU_LOOP_WRITE, false, write_memset, 0},
+    {"memcpy", ASSAY_CPU_LOOP_COPY, false, copy_memcpy, 0},
 #if defined(__x86_64__)
-    {"rep stosb", ASSAY_CPU_LOOP_WRITE, false, write_stosb},
-    {"rep movsb", ASSAY_CPU_LOOP_COPY, false, copy_movsb},
+    {"rep stosb", ASSAY_CPU_LOOP_WRITE, false, write_stosb, 0},
+    {"rep movsb", ASSAY_CPU_LOOP_COPY, false, copy_movsb, 0},
 #endif
-    {NULL, ASSAY_CPU_LOOP_READ, false, NULL},
+    {NULL, ASSAY_CPU_LOOP_READ, false, NULL, 0},
 };
 
 struct assay_cpu_loops assay_cpu_loops(uint32_t isa)
 {
-    struct assay_cpu_loops loops = {narrow_loops, any_loops};
+    struct assay_cpu_loops loops = {narrow_loops, any_loops, NULL};
 #if defined(__x86_64__)
+    if (isa & ASSAY_CPU_AVX512)
+        loops.math = assay_cpu_loops_math;
     if (isa & ASSAY_CPU_AVX512)
         loops.wide = assay_cpu_loops_avx512;
     else if (isa & ASSAY_CPU_AVX2)

@@ -12,7 +12,10 @@ enum assay_cpu_loop_kind {
     ASSAY_CPU_LOOP_READ,
     ASSAY_CPU_LOOP_WRITE,
     ASSAY_CPU_LOOP_COPY,
-    ASSAY_CPU_LOOP_FMA,
+    ASSAY_CPU_LOOP_FMA, /* from here on arithmetic: f32, and the narrow types */
+    ASSAY_CPU_LOOP_F16,
+    ASSAY_CPU_LOOP_BF16,
+    ASSAY_CPU_LOOP_S8,
     ASSAY_CPU_LOOP_KINDS
 };
 
@@ -23,21 +26,24 @@ struct assay_cpu_loop {
     const char *name;
     enum assay_cpu_loop_kind kind;
     bool far; /* of use only where latency must be hidden: not in the caches of a core */
-    /* Reads `amount` bytes of src, writes as many of dst, or both; FMA makes that many floating
-     * point operations and takes NULLs. Pointers are aligned to 64 bytes. When it returns, all is
+    /* Reads `amount` bytes of src, writes as many of dst, or both; arithmetic makes that many
+     * operations and takes NULLs. Pointers are aligned to 64 bytes. When it returns, all is
      * read and every write is in the caches or on its way to memory, in order. */
     void (*run)(void *dst, const void *src, size_t amount);
+    uint32_t isa; /* what the CPU must have beside the set's own */
 };
 
 /* The widest set this CPU runs, and those that need no instruction set. Each ends with name NULL;
  * the first is NULL where there are none. */
 struct assay_cpu_loops {
-    const struct assay_cpu_loop *wide, *any;
+    const struct assay_cpu_loop *wide, *any, *math;
 };
 struct assay_cpu_loops assay_cpu_loops(uint32_t isa);
 
 #if defined(__x86_64__)
 extern const struct assay_cpu_loop assay_cpu_loops_avx2[], assay_cpu_loops_avx512[];
+extern const struct assay_cpu_loop assay_cpu_loops_math[];
+void assay_cpu_matrix_work(void); /* a few microseconds of the matrix unit; needs AMX */
 #endif
 
 #endif

@@ -187,31 +187,31 @@ static void fma_registers(void *dst, const void *src, size_t flops)
 /* clang-format off */
 #if defined(LOOP_STREAM)
 #define LOOP_TABLE_NT                                                                              \
-    {LOOP_NAME("write nt"),       ASSAY_CPU_LOOP_WRITE, true,  write_nt},                          \
-    {LOOP_NAME("write nt x2"),    ASSAY_CPU_LOOP_WRITE, true,  write_nt_two},                      \
-    {LOOP_NAME("copy nt"),        ASSAY_CPU_LOOP_COPY,  true,  copy_nt},                           \
-    {LOOP_NAME("copy nt x2"),     ASSAY_CPU_LOOP_COPY,  true,  copy_nt_two},                       \
-    {LOOP_NAME("copy nt x4"),     ASSAY_CPU_LOOP_COPY,  true,  copy_nt_four},                      \
-    {LOOP_NAME("copy nt x8"),     ASSAY_CPU_LOOP_COPY,  true,  copy_nt_eight},                     \
-    {LOOP_NAME("copy nt +2k"),    ASSAY_CPU_LOOP_COPY,  true,  copy_nt_ahead_2k},                  \
-    {LOOP_NAME("copy nt x4 +1k"), ASSAY_CPU_LOOP_COPY,  true,  copy_nt_four_ahead_1k},
+    {LOOP_NAME("write nt"),       ASSAY_CPU_LOOP_WRITE, true,  write_nt, 0},                       \
+    {LOOP_NAME("write nt x2"),    ASSAY_CPU_LOOP_WRITE, true,  write_nt_two, 0},                   \
+    {LOOP_NAME("copy nt"),        ASSAY_CPU_LOOP_COPY,  true,  copy_nt, 0},                        \
+    {LOOP_NAME("copy nt x2"),     ASSAY_CPU_LOOP_COPY,  true,  copy_nt_two, 0},                    \
+    {LOOP_NAME("copy nt x4"),     ASSAY_CPU_LOOP_COPY,  true,  copy_nt_four, 0},                   \
+    {LOOP_NAME("copy nt x8"),     ASSAY_CPU_LOOP_COPY,  true,  copy_nt_eight, 0},                  \
+    {LOOP_NAME("copy nt +2k"),    ASSAY_CPU_LOOP_COPY,  true,  copy_nt_ahead_2k, 0},               \
+    {LOOP_NAME("copy nt x4 +1k"), ASSAY_CPU_LOOP_COPY,  true,  copy_nt_four_ahead_1k, 0},
 #else
 #define LOOP_TABLE_NT
 #endif
 #define LOOP_TABLE                                                                                 \
-    {LOOP_NAME("read"),           ASSAY_CPU_LOOP_READ,  false, read_plain},                        \
-    {LOOP_NAME("read x2"),        ASSAY_CPU_LOOP_READ,  false, read_two},                          \
-    {LOOP_NAME("read x4"),        ASSAY_CPU_LOOP_READ,  false, read_four},                         \
-    {LOOP_NAME("read x8"),        ASSAY_CPU_LOOP_READ,  true,  read_eight},                        \
-    {LOOP_NAME("read +2k"),       ASSAY_CPU_LOOP_READ,  true,  read_ahead_2k},                     \
-    {LOOP_NAME("read x4 +1k"),    ASSAY_CPU_LOOP_READ,  true,  read_four_ahead_1k},                \
-    {LOOP_NAME("write"),          ASSAY_CPU_LOOP_WRITE, false, write_plain},                       \
-    {LOOP_NAME("copy"),           ASSAY_CPU_LOOP_COPY,  false, copy_plain},                        \
-    {LOOP_NAME("copy x2"),        ASSAY_CPU_LOOP_COPY,  false, copy_two},                          \
-    {LOOP_NAME("copy +1k"),       ASSAY_CPU_LOOP_COPY,  false, copy_ahead_1k},                     \
+    {LOOP_NAME("read"),           ASSAY_CPU_LOOP_READ,  false, read_plain, 0},                     \
+    {LOOP_NAME("read x2"),        ASSAY_CPU_LOOP_READ,  false, read_two, 0},                       \
+    {LOOP_NAME("read x4"),        ASSAY_CPU_LOOP_READ,  false, read_four, 0},                      \
+    {LOOP_NAME("read x8"),        ASSAY_CPU_LOOP_READ,  true,  read_eight, 0},                     \
+    {LOOP_NAME("read +2k"),       ASSAY_CPU_LOOP_READ,  true,  read_ahead_2k, 0},                  \
+    {LOOP_NAME("read x4 +1k"),    ASSAY_CPU_LOOP_READ,  true,  read_four_ahead_1k, 0},             \
+    {LOOP_NAME("write"),          ASSAY_CPU_LOOP_WRITE, false, write_plain, 0},                    \
+    {LOOP_NAME("copy"),           ASSAY_CPU_LOOP_COPY,  false, copy_plain, 0},                     \
+    {LOOP_NAME("copy x2"),        ASSAY_CPU_LOOP_COPY,  false, copy_two, 0},                       \
+    {LOOP_NAME("copy +1k"),       ASSAY_CPU_LOOP_COPY,  false, copy_ahead_1k, 0},                  \
     LOOP_TABLE_NT                                                                                  \
-    {LOOP_NAME("fma"),            ASSAY_CPU_LOOP_FMA,   false, fma_registers},                     \
-    {NULL, ASSAY_CPU_LOOP_READ, false, NULL},
+    {LOOP_NAME("fma"),            ASSAY_CPU_LOOP_FMA,   false, fma_registers, 0},                  \
+    {NULL, ASSAY_CPU_LOOP_READ, false, NULL, 0},
 /* clang-format on */
 
 #endif

@@ -34,6 +34,20 @@ enum assay_status assay_onednn_can_run(const struct assay_problem *problem, stru
     return ASSAY_OK;
 }
 
+int assay_onednn_dtype(enum assay_dtype dtype)
+{
+    switch (dtype) {
+    case ASSAY_DTYPE_BF16:
+        return ASSAY_DNNL_BF16;
+    case ASSAY_DTYPE_S8:
+        return ASSAY_DNNL_S8;
+    case ASSAY_DTYPE_S32:
+        return ASSAY_DNNL_S32;
+    default:
+        return ASSAY_DNNL_F32;
+    }
+}
+
 int assay_onednn_describe(const struct assay_dnnl_api *dnnl, enum assay_dtype dtype, int rank,
                           const int64_t *dims, struct assay_dnnl_memory_desc *out)
 {
@@ -42,8 +56,7 @@ int assay_onednn_describe(const struct assay_dnnl_api *dnnl, enum assay_dtype dt
         strides[i] = stride;
         stride *= dims[i];
     }
-    int type = dtype == ASSAY_DTYPE_BF16 ? ASSAY_DNNL_BF16 : ASSAY_DNNL_F32;
-    return dnnl->memory_desc_init_by_strides(out, rank, dims, type, strides);
+    return dnnl->memory_desc_init_by_strides(out, rank, dims, assay_onednn_dtype(dtype), strides);
 }
 
 int assay_onednn_describe_rows(const struct assay_dnnl_api *dnnl,
@@ -64,8 +77,8 @@ int assay_onednn_describe_flat(const struct assay_dnnl_api *dnnl,
     return assay_onednn_describe(dnnl, problem->inputs[0].dtype, 1, &count, out);
 }
 
-static enum assay_status failed(const struct assay_problem *problem, const char *what, int code,
-                                struct assay_error *err)
+enum assay_status assay_onednn_failed(const struct assay_problem *problem, const char *what,
+                                      int code, struct assay_error *err)
 {
     if (code == ASSAY_DNNL_OUT_OF_MEMORY)
         return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "oneDNN: out of memory");
@@ -119,19 +132,21 @@ static enum assay_status create_all(struct state *s, const struct assay_problem 
     const struct assay_dnnl_api *dnnl = s->dnnl;
     int code = dnnl->engine_create(&s->engine, ASSAY_DNNL_ENGINE_CPU, 0);
     if (code != ASSAY_DNNL_SUCCESS)
-        return failed(problem, "making an engine", code, err);
+        return assay_onednn_failed(problem, "making an engine", code, err);
     code = dnnl->stream_create(&s->stream, s->engine, ASSAY_DNNL_STREAM_DEFAULT);
     if (code != ASSAY_DNNL_SUCCESS)
-        return failed(problem, "making a stream", code, err);
+        return assay_onednn_failed(problem, "making a stream", code, err);
     int before = dnnl->omp_get_max_threads(); /* the library plans for as many threads as it sees */
     dnnl->omp_set_num_threads(s->threads);
     code = create_primitive(s, desc);
     dnnl->omp_set_num_threads(before);
     if (code != ASSAY_DNNL_SUCCESS)
-        return failed(problem, "making the primitive", code, err);
+        return assay_onednn_failed(problem, "making the primitive", code, err);
     for (int32_t i = 0; i < n && code == ASSAY_DNNL_SUCCESS; i++)
         code = create_operand(s, &operands[i], problem->dtype == ASSAY_DTYPE_BF16);
-    return code == ASSAY_DNNL_SUCCESS ? ASSAY_OK : failed(problem, "making an operand", code, err);
+    return code == ASSAY_DNNL_SUCCESS
+               ? ASSAY_OK
+               : assay_onednn_failed(problem, "making an operand", code, err);
 }
 
 enum assay_status assay_onednn_create(const struct assay_problem *problem, int described,
@@ -140,7 +155,7 @@ enum assay_status assay_onednn_create(const struct assay_problem *problem, int d
                                       void **state, struct assay_error *err)
 {
     if (described != ASSAY_DNNL_SUCCESS)
-        return failed(problem, "describing the operation", described, err);
+        return assay_onednn_failed(problem, "describing the operation", described, err);
     const struct assay_dnnl_api *dnnl;
     enum assay_status status = assay_onednn_api(&dnnl, err);
     if (status != ASSAY_OK)

@@ -24,6 +24,21 @@ struct assay_onednn_operand {
  * not usable. *out may then not be used. */
 enum assay_status assay_onednn_api(const struct assay_dnnl_api **out, struct assay_error *why);
 
+/* Holds the library to what it has without AMX. Its instruction sets are settled for the whole
+ * process by the first object made with it: ASSAY_UNSUPPORTED when that was before. */
+enum assay_status assay_onednn_leave_out_amx(struct assay_error *why);
+/* Was it held to that, by the above or when it was opened? */
+bool assay_onednn_amx_left_out(void);
+/* The variable with which the user limits the library's instruction sets, NULL where there is none;
+ * the library is then not limited when it is opened. */
+const char *assay_onednn_users_limit(void);
+
+/* The error for the library's status `code`; `what` it was asked for, "making a stream". */
+enum assay_status assay_onednn_failed(const struct assay_problem *problem, const char *what,
+                                      int code, struct assay_error *err);
+
+/* The library's number for a dtype. */
+int assay_onednn_dtype(enum assay_dtype dtype);
 /* A dense row-major tensor. Returns the library's status. */
 int assay_onednn_describe(const struct assay_dnnl_api *dnnl, enum assay_dtype dtype, int rank,
                           const int64_t *dims, struct assay_dnnl_memory_desc *out);

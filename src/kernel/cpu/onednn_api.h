@@ -26,8 +26,12 @@ enum {
     ASSAY_DNNL_ENGINE_CPU = 1,
     ASSAY_DNNL_STREAM_DEFAULT = 1,
     ASSAY_DNNL_FORWARD_INFERENCE = 96,
+    ASSAY_DNNL_FORMAT_ANY = 1, /* the primitive chooses the layout */
+    ASSAY_DNNL_QUERY_WEIGHTS = 131,
     ASSAY_DNNL_BF16 = 2,
     ASSAY_DNNL_F32 = 3,
+    ASSAY_DNNL_S32 = 4,
+    ASSAY_DNNL_S8 = 5,
 };
 
 enum { /* algorithms */
@@ -50,6 +54,8 @@ enum { /* what an operand is to the primitive */
        ASSAY_DNNL_ARG_SRC_0 = 1,
        ASSAY_DNNL_ARG_SRC_1 = 2,
        ASSAY_DNNL_ARG_DST = 17,
+       ASSAY_DNNL_ARG_WEIGHTS = 33,
+       ASSAY_DNNL_ARG_BIAS = 41,
        ASSAY_DNNL_ARG_SCALE = 51,
        ASSAY_DNNL_ARG_SHIFT = 52,
 };
@@ -82,6 +88,8 @@ struct assay_dnnl_stream;
 struct assay_dnnl_memory;
 struct assay_dnnl_primitive_desc;
 struct assay_dnnl_primitive;
+struct assay_dnnl_primitive_attr;
+struct assay_dnnl_post_ops;
 
 /* Every function, once: X(name without dnnl_, result, arguments). All are required. The library's
  * enums are passed as int: they have its size and values that fit. */
@@ -97,6 +105,9 @@ struct assay_dnnl_primitive;
     X(stream_destroy, int, (struct assay_dnnl_stream *stream))                                     \
     X(memory_desc_init_by_strides, int, (struct assay_dnnl_memory_desc *desc, int rank,            \
                                          const int64_t *dims, int dtype, const int64_t *strides))  \
+    X(memory_desc_init_by_tag, int, (struct assay_dnnl_memory_desc *desc, int rank,                \
+                                     const int64_t *dims, int dtype, int tag))                     \
+    X(memory_desc_get_size, size_t, (const struct assay_dnnl_memory_desc *desc))                   \
     X(memory_create, int, (struct assay_dnnl_memory **memory,                                      \
                            const struct assay_dnnl_memory_desc *desc,                              \
                            struct assay_dnnl_engine *engine, void *data))                          \
@@ -115,6 +126,27 @@ struct assay_dnnl_primitive;
                               const struct assay_dnnl_memory_desc *src0,                           \
                               const struct assay_dnnl_memory_desc *src1,                           \
                               const struct assay_dnnl_memory_desc *dst))                           \
+    X(matmul_desc_init, int, (struct assay_dnnl_op_desc *desc,                                     \
+                              const struct assay_dnnl_memory_desc *src,                            \
+                              const struct assay_dnnl_memory_desc *weights,                        \
+                              const struct assay_dnnl_memory_desc *bias,                           \
+                              const struct assay_dnnl_memory_desc *dst))                           \
+    X(post_ops_create, int, (struct assay_dnnl_post_ops **post_ops))                               \
+    X(post_ops_append_eltwise, int, (struct assay_dnnl_post_ops *post_ops, float scale,            \
+                                     int algorithm, float alpha, float beta))                      \
+    X(post_ops_destroy, int, (struct assay_dnnl_post_ops *post_ops))                               \
+    X(primitive_attr_create, int, (struct assay_dnnl_primitive_attr **attributes))                 \
+    X(primitive_attr_set_post_ops, int, (struct assay_dnnl_primitive_attr *attributes,             \
+                                         const struct assay_dnnl_post_ops *post_ops))              \
+    X(primitive_attr_destroy, int, (struct assay_dnnl_primitive_attr *attributes))                 \
+    X(reorder_primitive_desc_create, int, (struct assay_dnnl_primitive_desc **out,                 \
+                                           const struct assay_dnnl_memory_desc *src,               \
+                                           struct assay_dnnl_engine *src_engine,                   \
+                                           const struct assay_dnnl_memory_desc *dst,               \
+                                           struct assay_dnnl_engine *dst_engine,                   \
+                                           const void *attributes))                                \
+    X(primitive_desc_query_md, const struct assay_dnnl_memory_desc *,                              \
+      (const struct assay_dnnl_primitive_desc *desc, int what, int index))                         \
     X(primitive_desc_create, int, (struct assay_dnnl_primitive_desc **out,                         \
                                    const struct assay_dnnl_op_desc *desc, const void *attributes,  \
                                    struct assay_dnnl_engine *engine, const void *hint))            \

@@ -13,6 +13,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct assay_dnnl_api api;
 static enum assay_status status;
 static struct assay_error reason;
+static bool amx_left_out; /* by us */
 
 /* A soname with the minor version in it is what some packages install alone. */
 static const char *const file_names[] = {"libdnnl.so.2",   "libdnnl.so.2.7", "libdnnl.so.2.6",
@@ -69,16 +70,30 @@ static void check_version(void *library)
                                  version->major, version->minor, version->patch);
 }
 
+const char *assay_onednn_users_limit(void)
+{
+    static const char *const names[] = {"ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (getenv(names[i]))
+            return names[i];
+    return NULL;
+}
+
+/* The call wins over the variables. It fails once the library has looked at the CPU. */
+static bool leave_out_amx(void)
+{
+    if (!amx_left_out)
+        amx_left_out =
+            api.set_max_cpu_isa(ASSAY_DNNL_CPU_ISA_AVX512_CORE_BF16) == ASSAY_DNNL_SUCCESS;
+    return amx_left_out;
+}
+
 /* Where AMX is advertised but its CPUID leaf is hidden (some hypervisors), oneDNN configures no
- * tiles and dies of an illegal instruction. It has to be told before it looks at the CPU; a user
- * who told it already knows best. */
+ * tiles and dies of an illegal instruction. A user who told it what to use gets that. */
 static void avoid_broken_amx(void)
 {
-    if (!assay_cpu_info()->amx_leaf_hidden)
-        return;
-    if (getenv("ONEDNN_MAX_CPU_ISA") || getenv("DNNL_MAX_CPU_ISA"))
-        return;
-    api.set_max_cpu_isa(ASSAY_DNNL_CPU_ISA_AVX512_CORE_BF16);
+    if (assay_cpu_info()->amx_leaf_hidden && !assay_onednn_users_limit())
+        leave_out_amx();
 }
 
 static void load(void)
@@ -106,3 +121,18 @@ enum assay_status assay_onednn_api(const struct assay_dnnl_api **out, struct ass
         return assay_error_set(why, status, reason.where, "%s", reason.message);
     return ASSAY_OK;
 }
+
+enum assay_status assay_onednn_leave_out_amx(struct assay_error *why)
+{
+    const struct assay_dnnl_api *dnnl;
+    enum assay_status opened = assay_onednn_api(&dnnl, why);
+    if (opened != ASSAY_OK)
+        return opened;
+    if (!leave_out_amx())
+        return assay_error_set(why, ASSAY_UNSUPPORTED, NULL,
+                               "oneDNN was used with AMX in this process before; ask for this "
+                               "kernel alone");
+    return ASSAY_OK;
+}
+
+bool assay_onednn_amx_left_out(void) { return amx_left_out; }

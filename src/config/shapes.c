@@ -1,0 +1,251 @@
+/* shapes.c: the sets are rows of a table. A set of a model has its weights' k and n, and the m they
+ * are multiplied with; a set of powers of two has the usual range of powers and says how they are
+ * combined. */
+#include "config/shapes.h"
+
+#include "base/alloc.h"
+#include "base/text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* 2^30 is more than any machine holds of anything squared, and 31 powers are quickly counted. */
+enum { MOST_POWER = 30 };
+
+struct weight {
+    const char *name;
+    int64_t k, n;
+};
+
+enum pattern { OF_A_MODEL, CUBES, CUBES_AND_HALVES, ASCENDING, EVERY_COMBINATION };
+
+struct assay_shape_set {
+    const char *name, *summary;
+    enum pattern pattern;
+    /* Of a model: */
+    const struct weight *weights; /* ends with a row without a name */
+    int64_t m[2];                 /* 0: none */
+    /* Of powers of two: */
+    int64_t min_power, max_power;
+};
+
+/* clang-format off */
+static const struct weight llama[] = {
+    {"attn.wqkv", 8192, 1280}, {"attn.w0", 1024, 8192}, {"ffn.w13", 8192, 7168}, {"ffn.w2", 3584, 8192}, {0}};
+static const struct weight llama4[] = {
+    {"FFN", 8192, 5120}, {"QO_proj", 8192, 8192}, {"KV_proj", 8192, 1024}, {0}};
+static const struct weight deepseek_236b[] = {{"FFN", 1536, 5120}, {"QKVO_proj", 7168, 7168}, {0}};
+static const struct weight deepseek_671b[] = {{"FFN", 2048, 7168}, {"QKVO_proj", 7168, 7168}, {0}};
+static const struct weight qwen3_32b[] = {{"QO_proj", 5120, 5120}, {"KV_proj", 5120, 640}, {0}};
+static const struct weight gemma3_27b[] = {{"QO_proj", 4096, 4096}, {"KV_proj", 4096, 1024}, {0}};
+
+static const struct assay_shape_set set_table[] = {
+    {"llama", "LLaMA 2 70B on one node", OF_A_MODEL, llama, {4 * 4096, 0}, 0, 0},
+    {"llama4", "LLaMA 4", OF_A_MODEL, llama4, {16384, 128000}, 0, 0},
+    {"deepseek_v3_236b", "DeepSeek V3, 236B", OF_A_MODEL, deepseek_236b, {16384, 128000}, 0, 0},
+    {"deepseek_v3_671b", "DeepSeek V3, 671B", OF_A_MODEL, deepseek_671b, {16384, 128000}, 0, 0},
+    {"qwen3_32b", "Qwen 3, 32B", OF_A_MODEL, qwen3_32b, {16384, 128000}, 0, 0},
+    {"gemma3_27b", "Gemma 3, 27B", OF_A_MODEL, gemma3_27b, {16384, 128000}, 0, 0},
+    {"pow2", "m = k = n, powers of two", CUBES, NULL, {0}, 10, 14},
+    {"pow2_extended", "the same, and those half as large again", CUBES_AND_HALVES, NULL, {0}, 10, 14},
+    {"small_sweep", "m <= k <= n, powers of two", ASCENDING, NULL, {0}, 10, 14},
+    {"sweep", "every combination of powers of two", EVERY_COMBINATION, NULL, {0}, 8, 15},
+};
+/* clang-format on */
+
+enum { SETS = sizeof set_table / sizeof set_table[0] };
+
+int64_t assay_shape_set_count(void) { return SETS; }
+const struct assay_shape_set *assay_shape_set_at(int64_t index) { return &set_table[index]; }
+const char *assay_shape_set_name(const struct assay_shape_set *set) { return set->name; }
+const char *assay_shape_set_summary(const struct assay_shape_set *set) { return set->summary; }
+
+void assay_shapes_fini(struct assay_shapes *shapes)
+{
+    assay_free(shapes->items);
+    *shapes = (struct assay_shapes){0};
+}
+
+static enum assay_status add(struct assay_shapes *shapes, const struct assay_shape *shape,
+                             struct assay_error *err)
+{
+    if (shapes->n == shapes->capacity) {
+        int64_t capacity = shapes->capacity ? shapes->capacity * 2 : 16;
+        struct assay_shape *items = assay_realloc(shapes->items, (size_t)capacity, sizeof *items);
+        if (!items)
+            return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        shapes->items = items;
+        shapes->capacity = capacity;
+    }
+    shapes->items[shapes->n++] = *shape;
+    return ASSAY_OK;
+}
+
+/* ---- as sizes ----------------------------------------------------------------------------- */
+
+static bool is_there(const struct assay_shapes *shapes, const struct assay_shape *shape)
+{
+    for (int64_t i = 0; i < shapes->n; i++) {
+        const struct assay_shape *other = &shapes->items[i];
+        if (other->n == shape->n && !other->label[0] &&
+            memcmp(other->sizes, shape->sizes, (size_t)shape->n * sizeof *shape->sizes) == 0)
+            return true;
+    }
+    return false;
+}
+
+enum assay_status assay_shapes_add_text(struct assay_shapes *shapes, const char *text,
+                                        struct assay_error *err)
+{
+    struct assay_shape shape = {0};
+    for (const char *at = text;;) {
+        char number[32];
+        size_t length = strcspn(at, "xX");
+        int64_t size = 0;
+        snprintf(number, sizeof number, "%.*s", (int)(length < 31 ? length : 31), at);
+        if (length == 0 || length > 30 || assay_text_int64(number, &size) != ASSAY_OK)
+            return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                                   "--shape \"%.100s\" is not a shape; write 1024x4096x4096", text);
+        if (size < 1)
+            return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                                   "--shape \"%.100s\": sizes must be at least 1", text);
+        if (shape.n == ASSAY_MAX_AXES)
+            return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                                   "--shape \"%.100s\" has more than %d sizes", text,
+                                   ASSAY_MAX_AXES);
+        shape.sizes[shape.n++] = size;
+        if (!at[length])
+            break;
+        at += length + 1;
+    }
+    return is_there(shapes, &shape) ? ASSAY_OK : add(shapes, &shape, err);
+}
+
+/* ---- as a set ----------------------------------------------------------------------------- */
+
+static enum assay_status add_mkn(struct assay_shapes *shapes, int64_t m, int64_t k, int64_t n,
+                                 const char *set, const char *name, struct assay_error *err)
+{
+    struct assay_shape shape = {.n = 3, .sizes = {m, k, n}};
+    snprintf(shape.label, sizeof shape.label, "%s_%s", set, name);
+    return add(shapes, &shape, err);
+}
+
+/* Numbered from 0 within its set. */
+static enum assay_status add_next(struct assay_shapes *shapes, int64_t m, int64_t k, int64_t n,
+                                  const char *set, int64_t *number, struct assay_error *err)
+{
+    char name[24];
+    snprintf(name, sizeof name, "%lld", (long long)(*number)++);
+    return add_mkn(shapes, m, k, n, set, name, err);
+}
+
+static enum assay_status add_model(struct assay_shapes *shapes, const struct assay_shape_set *set,
+                                   struct assay_error *err)
+{
+    enum assay_status status = ASSAY_OK;
+    for (int i = 0; i < 2 && set->m[i]; i++)
+        for (const struct weight *w = set->weights; w->name && status == ASSAY_OK; w++)
+            status = add_mkn(shapes, set->m[i], w->k, w->n, set->name, w->name, err);
+    return status;
+}
+
+static enum assay_status add_cubes(struct assay_shapes *shapes, const struct assay_shape_set *set,
+                                   struct assay_error *err)
+{
+    enum assay_status status = ASSAY_OK;
+    int64_t number = 0;
+    for (int64_t p = set->min_power; p <= set->max_power && status == ASSAY_OK; p++) {
+        int64_t whole = (int64_t)1 << p, larger = whole + whole / 2;
+        status = add_next(shapes, whole, whole, whole, set->name, &number, err);
+        if (status == ASSAY_OK && set->pattern == CUBES_AND_HALVES)
+            status = add_next(shapes, larger, larger, larger, set->name, &number, err);
+    }
+    return status;
+}
+
+static enum assay_status add_combinations(struct assay_shapes *shapes,
+                                          const struct assay_shape_set *set,
+                                          struct assay_error *err)
+{
+    enum assay_status status = ASSAY_OK;
+    int64_t number = 0, lo = set->min_power, hi = set->max_power;
+    bool ascending = set->pattern == ASCENDING;
+    for (int64_t m = lo; m <= hi; m++)
+        for (int64_t k = ascending ? m : lo; k <= hi; k++)
+            for (int64_t n = ascending ? k : lo; n <= hi && status == ASSAY_OK; n++)
+                status = add_next(shapes, (int64_t)1 << m, (int64_t)1 << k, (int64_t)1 << n,
+                                  set->name, &number, err);
+    return status;
+}
+
+static const struct assay_shape_set *find_set(const char *name, struct assay_error *err)
+{
+    const char *names[SETS];
+    for (int i = 0; i < SETS; i++) {
+        names[i] = set_table[i].name;
+        if (assay_text_same(names[i], name))
+            return &set_table[i];
+    }
+    const char *nearest = assay_text_nearest(name, names, SETS);
+    if (nearest)
+        assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                        "--shapes: unknown set \"%s\"; did you mean \"%s\"?", name, nearest);
+    else
+        assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                        "--shapes: unknown set \"%s\"; `assay list shapes` shows them all%s", name,
+                        strchr(name, 'x') ? ", and sizes are written --shape MxKxN" : "");
+    return NULL;
+}
+
+/* ":10:12" */
+static enum assay_status read_range(const char *text, const char *range,
+                                    struct assay_shape_set *set, struct assay_error *err)
+{
+    char from[16], to[16], rest;
+    int64_t least = set->pattern == CUBES_AND_HALVES ? 1 : 0; /* 2^0 has no half */
+    if (set->pattern == OF_A_MODEL)
+        return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                               "--shapes \"%s\": %s has no range; write only its name", text,
+                               set->name);
+    if (sscanf(range, ":%15[^:]:%15[^:]%c", from, to, &rest) != 2 ||
+        assay_text_int64(from, &set->min_power) != ASSAY_OK ||
+        assay_text_int64(to, &set->max_power) != ASSAY_OK)
+        return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                               "--shapes \"%s\" is not a range of powers; write %s:%lld:%lld", text,
+                               set->name, (long long)set->min_power, (long long)set->max_power);
+    if (set->min_power > set->max_power)
+        return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "--shapes \"%s\" runs backwards",
+                               text);
+    if (set->min_power < least || set->max_power > MOST_POWER)
+        return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                               "--shapes \"%s\": powers of %s lie between %lld and %d", text,
+                               set->name, (long long)least, MOST_POWER);
+    return ASSAY_OK;
+}
+
+enum assay_status assay_shapes_add_set(struct assay_shapes *shapes, const char *text,
+                                       struct assay_error *err)
+{
+    char name[64];
+    size_t length = strcspn(text, ":");
+    snprintf(name, sizeof name, "%.*s", (int)(length < 63 ? length : 63), text);
+    const struct assay_shape_set *found = find_set(name, err);
+    if (!found)
+        return ASSAY_ERR_INVALID;
+    struct assay_shape_set set = *found;
+    enum assay_status status = text[length] ? read_range(text, text + length, &set, err) : ASSAY_OK;
+    if (status != ASSAY_OK)
+        return status;
+    switch (set.pattern) {
+    case OF_A_MODEL:
+        return add_model(shapes, &set, err);
+    case CUBES:
+    case CUBES_AND_HALVES:
+        return add_cubes(shapes, &set, err);
+    case ASCENDING:
+    case EVERY_COMBINATION:
+        return add_combinations(shapes, &set, err);
+    }
+    return ASSAY_OK;
+}

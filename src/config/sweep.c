@@ -1,0 +1,494 @@
+/* sweep.c: most ops have the axes batch, seq and dim, and are swept over lists of each. The others
+ * have shapes of their own; the table below says what they are where nobody names any. */
+#include "config/sweep.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The sweep of the comprehensive benchmark that `assay bench` replaces. */
+static const char default_batch[] = "16:128:x2", default_seq[] = "256:2048:x2",
+                  default_dim[] = "8:512:x2";
+static const char *const default_ops[] = {"layernorm", "gelu", "silu", "loss"};
+enum { DEFAULT_MAX_ELEMENTS = 50000000, MAX_GROUPS = 100000 };
+
+/* The tour: two sizes, one that lives in the caches and one that does not, in half a minute. */
+static const int64_t tour_shapes[][3] = {{16, 256, 64}, {32, 512, 768}};
+
+/* Ops whose axes are not batch, seq and dim. */
+static const struct usual {
+    const char *op, *shapes, *mode;
+    const char *sizes; /* what they are, in their order */
+} usual_table[] = {
+    {"linear", "1024x1024x1024,1x4096x4096", "", "rows of x, elements summed over, outputs"},
+    {"quantize", "1024x4096", "s8-row", "rows, elements of each"},
+    {"dequantize", "1024x4096", "s8-row", "rows, elements of each"},
+};
+
+static const struct usual *usual_of(const struct assay_op *op)
+{
+    for (size_t i = 0; i < sizeof usual_table / sizeof usual_table[0]; i++)
+        if (strcmp(usual_table[i].op, op->name) == 0)
+            return &usual_table[i];
+    return NULL;
+}
+
+static int32_t axis_named(const struct assay_op *op, const char *name)
+{
+    int32_t n = assay_op_axes(op);
+    for (int32_t i = 0; i < n; i++)
+        if (strcmp(op->axis_names[i], name) == 0)
+            return i;
+    return -1;
+}
+
+/* Can it be swept over --batch, --seq and --dim? */
+static bool has_sweep_axes(const struct assay_op *op)
+{
+    return assay_op_axes(op) == 3 && axis_named(op, "batch") == 0 && axis_named(op, "seq") == 1 &&
+           axis_named(op, "dim") == 2;
+}
+
+static bool has_mkn(const struct assay_op *op)
+{
+    return assay_op_axes(op) == 3 && axis_named(op, "m") == 0 && axis_named(op, "k") == 1 &&
+           axis_named(op, "n") == 2;
+}
+
+/* "MxKxN" */
+static const char *order_of(const struct assay_op *op, char *text, size_t size)
+{
+    size_t used = 0;
+    for (int32_t i = 0; i < assay_op_axes(op) && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s", i ? "x" : "", op->axis_names[i]);
+    for (char *c = text; *c; c++) /* the x between them stays small */
+        if (*c != 'x' && *c >= 'a' && *c <= 'z')
+            *c = (char)(*c - 'a' + 'A');
+    return text;
+}
+
+/* ---- reading the options ------------------------------------------------------------------ */
+
+static enum assay_status resolve_ops(struct assay_sweep *sweep, struct assay_error *err)
+{
+    const struct assay_strings *named = &sweep->config->ops;
+    int64_t n_names = named->n ? named->n : (int64_t)(sizeof default_ops / sizeof default_ops[0]);
+    for (int64_t i = 0; i < n_names; i++) {
+        const char *name = named->n ? named->items[i] : default_ops[i];
+        const struct assay_op *found[8];
+        int64_t n;
+        enum assay_status status = assay_op_resolve(name, found, 8, &n, err);
+        if (status != ASSAY_OK)
+            return status;
+        for (int64_t k = 0; k < n && sweep->n_ops < ASSAY_SWEEP_OPS; k++)
+            sweep->ops[sweep->n_ops++] = found[k];
+    }
+    return ASSAY_OK;
+}
+
+/* f64 is for references; no kernel has it. */
+static bool runs_in(const struct assay_op *op, enum assay_dtype dtype)
+{
+    return dtype != ASSAY_DTYPE_F64 && assay_op_has_dtype(op, dtype);
+}
+
+static bool any_op_runs_in(enum assay_dtype dtype)
+{
+    for (int64_t i = 0; i < assay_op_count(); i++)
+        if (runs_in(assay_op_at(i), dtype))
+            return true;
+    return false;
+}
+
+/* "f32, bf16 or f16" */
+static void dtypes_of(const struct assay_op *op, char *text, size_t size)
+{
+    static const enum assay_dtype order[] = {ASSAY_DTYPE_F32, ASSAY_DTYPE_BF16, ASSAY_DTYPE_F16,
+                                             ASSAY_DTYPE_S8};
+    const char *names[4];
+    int n = 0;
+    for (int i = 0; i < 4; i++)
+        if (runs_in(op, order[i]))
+            names[n++] = assay_dtype_name(order[i]);
+    size_t used = 0;
+    text[0] = '\0';
+    for (int i = 0; i < n && used < size; i++) {
+        const char *separator = i == 0 ? "" : i + 1 == n ? " or " : ", ";
+        used += (size_t)snprintf(text + used, size - used, "%s%s", separator, names[i]);
+    }
+}
+
+static enum assay_status check_dtype(const struct assay_sweep *sweep, enum assay_dtype dtype,
+                                     struct assay_error *err)
+{
+    char fit[64];
+    if (!any_op_runs_in(dtype))
+        return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                               "no op runs in %s; try f32, bf16 or f16", assay_dtype_name(dtype));
+    for (int64_t i = 0; i < sweep->n_ops; i++) {
+        if (runs_in(sweep->ops[i], dtype))
+            continue;
+        dtypes_of(sweep->ops[i], fit, sizeof fit);
+        return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "%s does not run in %s; try %s",
+                               sweep->ops[i]->name, assay_dtype_name(dtype), fit);
+    }
+    return ASSAY_OK;
+}
+
+static enum assay_status resolve_dtypes(struct assay_sweep *sweep, struct assay_error *err)
+{
+    const struct assay_strings *named = &sweep->config->dtypes;
+    if (named->n == 0)
+        sweep->dtypes[sweep->n_dtypes++] = ASSAY_DTYPE_F32;
+    for (int64_t i = 0; i < named->n && sweep->n_dtypes < ASSAY_SWEEP_DTYPES; i++) {
+        enum assay_dtype dtype;
+        enum assay_status status = assay_dtype_parse(named->items[i], &dtype, err);
+        if (status == ASSAY_OK)
+            status = check_dtype(sweep, dtype, err);
+        if (status != ASSAY_OK)
+            return status;
+        sweep->dtypes[sweep->n_dtypes++] = dtype;
+    }
+    return ASSAY_OK;
+}
+
+static enum assay_status add_recipe(struct assay_sweep *sweep, const char *name, bool by_name,
+                                    struct assay_error *err)
+{
+    struct assay_recipe recipe;
+    enum assay_status status = assay_recipe_parse(name, &recipe, err);
+    if (status != ASSAY_OK)
+        return status;
+    for (int64_t i = 0; i < sweep->n_recipes; i++)
+        if (strcmp(sweep->recipes[i].name, recipe.name) == 0) {
+            sweep->by_name[i] |= by_name;
+            return ASSAY_OK;
+        }
+    if (sweep->n_recipes == ASSAY_SWEEP_RECIPES)
+        return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "--recipe names more than %d",
+                               ASSAY_SWEEP_RECIPES);
+    sweep->by_name[sweep->n_recipes] = by_name;
+    sweep->recipes[sweep->n_recipes++] = recipe;
+    return ASSAY_OK;
+}
+
+static enum assay_status resolve_recipes(struct assay_sweep *sweep, struct assay_error *err)
+{
+    const struct assay_strings *named = &sweep->config->recipes;
+    if (named->n == 0)
+        return ASSAY_OK;
+    for (int64_t i = 0; i < sweep->n_ops; i++)
+        if (!sweep->ops[i]->takes_recipes)
+            return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                                   "--recipe says how weights are stored, and %s has none; linear "
+                                   "does",
+                                   sweep->ops[i]->name);
+    enum assay_status status = add_recipe(sweep, "baseline", true, err);
+    for (int64_t i = 0; i < named->n && status == ASSAY_OK; i++) {
+        if (!assay_text_same(named->items[i], "all"))
+            status = add_recipe(sweep, named->items[i], true, err);
+        else
+            for (int64_t k = 0; k < assay_quant_count() && status == ASSAY_OK; k++)
+                status = add_recipe(sweep, assay_quant_at(k)->usual, false, err);
+    }
+    return status;
+}
+
+static enum assay_status read_shapes(struct assay_sweep *sweep, struct assay_error *err)
+{
+    const struct assay_strings *shapes = &sweep->config->shapes, *sets = &sweep->config->shape_sets;
+    enum assay_status status = ASSAY_OK;
+    for (int64_t i = 0; i < shapes->n && status == ASSAY_OK; i++)
+        status = assay_shapes_add_text(&sweep->shapes, shapes->items[i], err);
+    for (int64_t i = 0; i < sets->n && status == ASSAY_OK; i++) {
+        int64_t first = 0;
+        while (!assay_text_same(sets->items[first], sets->items[i]))
+            first++;
+        if (first == i) /* a set that is named twice counts once */
+            status = assay_shapes_add_set(&sweep->shapes, sets->items[i], err);
+    }
+    return status;
+}
+
+static enum assay_status read_axes(struct assay_sweep *sweep, struct assay_error *err)
+{
+    const struct assay_bench_config *c = sweep->config;
+    enum assay_status status =
+        assay_axis_parse("batch", c->batch ? c->batch : default_batch, &sweep->axes[0], err);
+    if (status == ASSAY_OK)
+        status = assay_axis_parse("seq", c->seq ? c->seq : default_seq, &sweep->axes[1], err);
+    if (status == ASSAY_OK)
+        status = assay_axis_parse("dim", c->dim ? c->dim : default_dim, &sweep->axes[2], err);
+    return status;
+}
+
+/* ---- do the options fit the ops? ---------------------------------------------------------- */
+
+static const char *axis_option(const struct assay_bench_config *c)
+{
+    return c->batch ? "--batch" : c->seq ? "--seq" : c->dim ? "--dim" : NULL;
+}
+
+static enum assay_status check_shape(const struct assay_op *op, const struct assay_shape *shape,
+                                     struct assay_error *err)
+{
+    char order[80];
+    const struct usual *usual = usual_of(op);
+    if (shape->n == assay_op_axes(op))
+        return ASSAY_OK;
+    return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "%s takes %s%s%s; got %d size%s", op->name,
+                           order_of(op, order, sizeof order), usual ? ": " : "",
+                           usual ? usual->sizes : "", shape->n, shape->n == 1 ? "" : "s");
+}
+
+static enum assay_status check_op(const struct assay_sweep *sweep, const struct assay_op *op,
+                                  struct assay_error *err)
+{
+    const struct assay_bench_config *c = sweep->config;
+    const char *axis = axis_option(c);
+    char order[80];
+    order_of(op, order, sizeof order);
+    if (axis && !has_sweep_axes(op))
+        return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                               "%s has no such axis as %s; give its sizes with --shape %s",
+                               op->name, axis, order);
+    if (axis && sweep->shapes.n)
+        return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                               "--shape names whole shapes, so there is nothing left for %s", axis);
+    if (c->shape_sets.n && !has_mkn(op))
+        return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                               "--shapes are sets of m, k and n, and %s has other axes; give its "
+                               "sizes with --shape %s",
+                               op->name, order);
+    if (!has_sweep_axes(op) && !usual_of(op) && !sweep->shapes.n)
+        return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                               "%s has no usual shape; give --shape %s", op->name, order);
+    enum assay_status status = ASSAY_OK;
+    for (int64_t i = 0; i < sweep->shapes.n && status == ASSAY_OK; i++)
+        status = check_shape(op, &sweep->shapes.items[i], err);
+    return status;
+}
+
+static double groups_of(const struct assay_sweep *sweep, const struct assay_op *op)
+{
+    double groups = (double)sweep->n_dtypes;
+    if (sweep->config->modes.n)
+        groups *= (double)sweep->config->modes.n;
+    if (sweep->shapes.n)
+        return groups * (double)sweep->shapes.n;
+    for (int i = 0; i < 3 && has_sweep_axes(op); i++)
+        groups *= (double)sweep->axes[i].n;
+    return groups;
+}
+
+/* Three axes of a few thousand sizes each are quickly written and never measured. */
+static enum assay_status check_groups(const struct assay_sweep *sweep, struct assay_error *err)
+{
+    double groups = 0;
+    for (int64_t i = 0; i < sweep->n_ops; i++)
+        groups += groups_of(sweep, sweep->ops[i]);
+    if (groups <= MAX_GROUPS)
+        return ASSAY_OK;
+    return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                           "these lists make %.0f groups; a run takes %d at the most", groups,
+                           MAX_GROUPS);
+}
+
+enum assay_status assay_sweep_init(struct assay_sweep *sweep, const struct assay_bench_config *c,
+                                   struct assay_error *err)
+{
+    *sweep = (struct assay_sweep){.config = c};
+    sweep->is_tour = c->ops.n == 0 && !axis_option(c) && !c->shapes.n && !c->shape_sets.n;
+    bool all_named = (c->batch && c->seq && c->dim) || c->shapes.n || c->shape_sets.n;
+    sweep->max_elements = c->max_elements >= 0 ? c->max_elements
+                          : all_named          ? 0
+                                               : DEFAULT_MAX_ELEMENTS;
+    enum assay_status status = resolve_ops(sweep, err);
+    if (status == ASSAY_OK)
+        status = resolve_dtypes(sweep, err);
+    if (status == ASSAY_OK)
+        status = resolve_recipes(sweep, err);
+    if (status == ASSAY_OK)
+        status = read_shapes(sweep, err);
+    if (status == ASSAY_OK)
+        status = read_axes(sweep, err);
+    for (int64_t i = 0; i < sweep->n_ops && status == ASSAY_OK; i++)
+        status = check_op(sweep, sweep->ops[i], err);
+    return status == ASSAY_OK ? check_groups(sweep, err) : status;
+}
+
+void assay_sweep_fini(struct assay_sweep *sweep)
+{
+    for (int i = 0; i < 3; i++)
+        assay_axis_fini(&sweep->axes[i]);
+    assay_shapes_fini(&sweep->shapes);
+}
+
+enum assay_status assay_sweep_recipes(const struct assay_sweep *sweep, struct assay_strings *out,
+                                      struct assay_error *err)
+{
+    for (int64_t i = 0; i < sweep->n_recipes; i++)
+        if (assay_strings_add(out, sweep->recipes[i].name) != ASSAY_OK)
+            return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+    return ASSAY_OK;
+}
+
+/* ---- the groups --------------------------------------------------------------------------- */
+
+/* One op in one dtype and one mode, on its way through the shapes. */
+struct part {
+    const struct assay_sweep *sweep;
+    struct assay_plan *plan;
+    const struct assay_op *op;
+    enum assay_dtype dtype;
+    const char *mode;
+};
+
+/* A recipe that was named must fit; one that `all` brought along becomes a row that says why not.
+ */
+static enum assay_status check_recipes(const struct part *part, const int64_t *axes,
+                                       struct assay_error *err)
+{
+    int32_t k_axis = axis_named(part->op, "k"), n_axis = axis_named(part->op, "n");
+    if (k_axis < 0)
+        return ASSAY_OK;
+    for (int64_t i = 0; i < part->sweep->n_recipes; i++) {
+        const struct assay_recipe *recipe = &part->sweep->recipes[i];
+        struct assay_error why = {0};
+        if (!part->sweep->by_name[i] ||
+            assay_recipe_fits(recipe, part->dtype, axes[k_axis], &why) == ASSAY_OK)
+            continue;
+        char order[80], hint[160] = "", shape[80];
+        if (n_axis >= 0 && assay_recipe_fits(recipe, part->dtype, axes[n_axis], NULL) == ASSAY_OK)
+            snprintf(hint, sizeof hint, "; the order is %s, and n = %lld would do as k",
+                     order_of(part->op, order, sizeof order), (long long)axes[n_axis]);
+        assay_tensor_shape_text(axes, assay_op_axes(part->op), shape, sizeof shape);
+        return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "%s %s cannot take %s: %.300s%s",
+                               part->op->name, shape, recipe->name, why.message, hint);
+    }
+    return ASSAY_OK;
+}
+
+static int64_t largest_input(const struct assay_problem *problem)
+{
+    int64_t most = 0;
+    for (int32_t i = 0; i < problem->n_inputs; i++) {
+        int64_t count = assay_tensor_count(&problem->inputs[i]);
+        most = count > most ? count : most;
+    }
+    return most;
+}
+
+static enum assay_status add_group(const struct part *part, const int64_t *axes, const char *label,
+                                   struct assay_error *err)
+{
+    const struct assay_sweep *sweep = part->sweep;
+    struct assay_problem problem;
+    enum assay_status status =
+        assay_op_problem(part->op, part->dtype, part->mode, axes, 1, &problem, err);
+    if (status == ASSAY_OK)
+        status = check_recipes(part, axes, err);
+    if (status != ASSAY_OK)
+        return status;
+    struct assay_group group = {.dtype = part->dtype, .n_axes = problem.n_axes};
+    snprintf(group.op, sizeof group.op, "%s", part->op->name);
+    snprintf(group.mode, sizeof group.mode, "%s", part->mode);
+    snprintf(group.label, sizeof group.label, "%s", label);
+    memcpy(group.axes, axes, (size_t)problem.n_axes * sizeof *axes);
+    group.over_limit = sweep->max_elements > 0 && largest_input(&problem) > sweep->max_elements;
+    if (assay_plan_add(part->plan, &group) != ASSAY_OK)
+        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+    return ASSAY_OK;
+}
+
+static enum assay_status add_product(const struct part *part, struct assay_error *err)
+{
+    const struct assay_axis *a = part->sweep->axes;
+    enum assay_status status = ASSAY_OK;
+    for (int64_t i = 0; i < a[0].n; i++)
+        for (int64_t j = 0; j < a[1].n; j++)
+            for (int64_t k = 0; k < a[2].n && status == ASSAY_OK; k++) {
+                int64_t axes[3] = {a[0].values[i], a[1].values[j], a[2].values[k]};
+                status = add_group(part, axes, "", err);
+            }
+    return status;
+}
+
+static enum assay_status add_tour(const struct part *part, struct assay_error *err)
+{
+    enum assay_status status = ASSAY_OK;
+    for (size_t i = 0; i < sizeof tour_shapes / sizeof tour_shapes[0] && status == ASSAY_OK; i++)
+        status = add_group(part, tour_shapes[i], "", err);
+    return status;
+}
+
+static enum assay_status add_list(const struct part *part, const struct assay_shapes *shapes,
+                                  struct assay_error *err)
+{
+    enum assay_status status = ASSAY_OK;
+    for (int64_t i = 0; i < shapes->n && status == ASSAY_OK; i++)
+        status = add_group(part, shapes->items[i].sizes, shapes->items[i].label, err);
+    return status;
+}
+
+static enum assay_status add_usual(const struct part *part, struct assay_error *err)
+{
+    struct assay_strings texts = {0};
+    struct assay_shapes shapes = {0};
+    enum assay_status status = assay_strings_split(&texts, usual_of(part->op)->shapes);
+    if (status != ASSAY_OK)
+        assay_error_set(err, status, NULL, "out of memory");
+    for (int64_t i = 0; i < texts.n && status == ASSAY_OK; i++)
+        status = assay_shapes_add_text(&shapes, texts.items[i], err);
+    if (status == ASSAY_OK)
+        status = add_list(part, &shapes, err);
+    assay_strings_fini(&texts);
+    assay_shapes_fini(&shapes);
+    return status;
+}
+
+static enum assay_status add_part(const struct part *part, struct assay_error *err)
+{
+    if (strlen(part->mode) >= sizeof((struct assay_group *)0)->mode)
+        return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "no op has a mode \"%.100s\"",
+                               part->mode);
+    if (part->sweep->shapes.n)
+        return add_list(part, &part->sweep->shapes, err);
+    if (!has_sweep_axes(part->op))
+        return add_usual(part, err);
+    return part->sweep->is_tour ? add_tour(part, err) : add_product(part, err);
+}
+
+/* Every mode that was named, or the op's usual one. */
+static enum assay_status add_modes(struct part *part, struct assay_error *err)
+{
+    const struct assay_strings *modes = &part->sweep->config->modes;
+    const struct usual *usual = usual_of(part->op);
+    const char *usual_mode = usual ? usual->mode : "";
+    enum assay_status status = ASSAY_OK;
+    part->mode = usual_mode;
+    if (modes->n == 0)
+        return add_part(part, err);
+    for (int64_t i = 0; i < modes->n && status == ASSAY_OK; i++) {
+        int64_t first = 0;
+        while (!assay_text_same(modes->items[first], modes->items[i]))
+            first++;
+        bool plain = !usual_mode[0] && assay_text_same(modes->items[i], "none");
+        part->mode = plain ? "" : modes->items[i];
+        if (first == i)
+            status = add_part(part, err);
+    }
+    return status;
+}
+
+enum assay_status assay_sweep_plan(const struct assay_sweep *sweep, struct assay_plan *plan,
+                                   struct assay_error *err)
+{
+    enum assay_status status = ASSAY_OK;
+    plan->max_elements = sweep->max_elements;
+    for (int64_t i = 0; i < sweep->n_ops; i++)
+        for (int64_t k = 0; k < sweep->n_dtypes && status == ASSAY_OK; k++) {
+            struct part part = {sweep, plan, sweep->ops[i], sweep->dtypes[k], ""};
+            status = add_modes(&part, err);
+        }
+    return status;
+}

@@ -1,0 +1,232 @@
+/* linear.c: assay's own kernels of `linear`: weights packed once, work cut into rectangles. */
+#include "kernel/cpu/linear.h"
+
+#include "base/alloc.h"
+
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_THREADS = 1024, LINE = 64 };
+
+struct state {
+    const struct linear_body *body;
+    struct linear_job job;
+    int32_t threads;
+    struct linear_part parts[MAX_THREADS]; /* one for each thread; empty ones have row == row_end */
+    unsigned char *scratch;                /* each thread's part of it is scratch_bytes long */
+    void *scratch_block;
+    size_t scratch_bytes;
+    struct assay_packed *packed; /* of each set */
+    int64_t n_packed, capacity;
+};
+
+enum assay_status assay_linear_can_run(const struct assay_problem *problem, uint32_t isa,
+                                       const struct linear_takes *takes, struct assay_error *why)
+{
+    enum assay_status status = assay_cpu_need(isa, why);
+    if (status != ASSAY_OK || !problem)
+        return status;
+    struct assay_recipe recipe;
+    if (assay_recipe_parse(problem->recipe ? problem->recipe : "baseline", &recipe, why) !=
+        ASSAY_OK)
+        return ASSAY_UNSUPPORTED;
+    status = assay_recipe_fits(&recipe, problem->dtype, problem->axes[ASSAY_LINEAR_K], why);
+    if (status != ASSAY_OK)
+        return status;
+    if (!(takes->dtypes & ASSAY_DTYPE_BIT(problem->dtype)))
+        return assay_error_set(why, ASSAY_UNSUPPORTED, NULL, "no %s",
+                               assay_dtype_name(problem->dtype));
+    if (!(takes->codes & ASSAY_DTYPE_BIT(recipe.code)) ||
+        !(takes->activations & ASSAY_DTYPE_BIT(recipe.activation)))
+        return assay_error_set(why, ASSAY_UNSUPPORTED, NULL, "not for %s", recipe.name);
+    int64_t m = problem->axes[ASSAY_LINEAR_M];
+    if (takes->least_m && m < takes->least_m)
+        return assay_error_set(why, ASSAY_UNSUPPORTED, NULL, "for %lld rows of x and more",
+                               (long long)takes->least_m);
+    if (takes->most_m && m > takes->most_m)
+        return assay_error_set(why, ASSAY_UNSUPPORTED, NULL, "for up to %lld rows of x",
+                               (long long)takes->most_m);
+    return ASSAY_OK;
+}
+
+/* Rows are cut first, in blocks that keep a matrix unit busy: a thread then quantises and packs only
+ * its own rows. What is left of the threads cuts the panels: at small m all of them do. */
+static void cut(struct state *s)
+{
+    enum { ROW_BLOCK = 64 };
+    int64_t panels = (s->job.n + ASSAY_PANEL_ROWS - 1) / ASSAY_PANEL_ROWS;
+    int64_t blocks = (s->job.m + ROW_BLOCK - 1) / ROW_BLOCK;
+    int64_t across = 1; /* threads side by side over the rows: the largest divisor that fits */
+    for (int64_t d = 1; d <= s->threads; d++)
+        if (s->threads % d == 0 && blocks >= 2 * d)
+            across = d;
+    int64_t along = s->threads / across;
+    for (int64_t t = 0; t < s->threads; t++) {
+        int64_t i = t / along, j = t % along;
+        struct linear_part part = {
+            .row = blocks * i / across * ROW_BLOCK,
+            .row_end = blocks * (i + 1) / across * ROW_BLOCK,
+            .panel = panels * j / along,
+            .panel_end = panels * (j + 1) / along,
+        };
+        if (part.row_end > s->job.m)
+            part.row_end = s->job.m;
+        s->parts[t] = part;
+    }
+}
+
+static bool empty(const struct linear_part *part)
+{
+    return part->row >= part->row_end || part->panel >= part->panel_end;
+}
+
+static enum assay_status make_scratch(struct state *s, struct assay_error *err)
+{
+    for (int32_t t = 0; t < s->threads; t++) {
+        size_t bytes = empty(&s->parts[t]) ? 0 : s->body->scratch_bytes(&s->job, &s->parts[t]);
+        if (bytes > s->scratch_bytes)
+            s->scratch_bytes = bytes;
+    }
+    s->scratch_bytes = (s->scratch_bytes + 4095) / 4096 * 4096 + LINE * 5;
+    s->scratch_block = assay_calloc((size_t)s->threads, s->scratch_bytes + 4096);
+    if (!s->scratch_block)
+        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+    s->scratch = (unsigned char *)(((uintptr_t)s->scratch_block + 4095) / 4096 * 4096);
+    return ASSAY_OK;
+}
+
+enum assay_status assay_linear_setup(const struct assay_problem *problem,
+                                     const struct linear_body *body, void **state,
+                                     struct assay_error *err)
+{
+    struct state *s = assay_calloc(1, sizeof *s);
+    if (!s)
+        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+    s->body = body;
+    s->job = (struct linear_job){
+        .m = problem->axes[ASSAY_LINEAR_M],
+        .k = problem->axes[ASSAY_LINEAR_K],
+        .n = problem->axes[ASSAY_LINEAR_N],
+        .dtype = problem->dtype,
+        .bias = problem->params[ASSAY_LINEAR_BIAS] != 0,
+        .activation = (enum assay_linear_activation)problem->params[ASSAY_LINEAR_ACTIVATION],
+    };
+    s->threads = problem->threads < MAX_THREADS ? problem->threads : MAX_THREADS;
+    enum assay_status status = assay_recipe_parse(problem->recipe ? problem->recipe : "baseline",
+                                                  &s->job.recipe, err);
+    if (status == ASSAY_OK) {
+        cut(s);
+        status = make_scratch(s, err);
+    }
+    if (status != ASSAY_OK) {
+        assay_linear_teardown(s);
+        return status;
+    }
+    *state = s;
+    return ASSAY_OK;
+}
+
+static void forget(struct state *s)
+{
+    for (int64_t i = 0; i < s->n_packed; i++)
+        assay_packed_fini(&s->packed[i]);
+    s->n_packed = 0;
+}
+
+enum assay_status assay_linear_prepare(void *state, int64_t set, const struct assay_args *args,
+                                       struct assay_error *err)
+{
+    struct state *s = state;
+    if (set == 0)
+        forget(s);
+    if (set >= s->capacity) {
+        int64_t capacity = set + 1 > 2 * s->capacity ? set + 1 : 2 * s->capacity;
+        struct assay_packed *grown = assay_realloc(s->packed, (size_t)capacity, sizeof *grown);
+        if (!grown)
+            return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        s->packed = grown;
+        s->capacity = capacity;
+    }
+    enum assay_status status =
+        set == 0 ? assay_packed_create(&s->job.recipe, s->job.dtype, args->in[ASSAY_LINEAR_W],
+                                       s->job.n, s->job.k, s->threads, &s->packed[0], err)
+                 : assay_packed_copy(&s->packed[0], &s->packed[set], err);
+    if (status == ASSAY_OK)
+        s->n_packed = set + 1;
+    return status;
+}
+
+size_t assay_linear_prepared_bytes(void *state)
+{
+    const struct state *s = state;
+    return s->n_packed ? s->packed[0].bytes : 0;
+}
+
+/* One scale for all of x: every thread looks at some rows, then all know. */
+static float tensor_scale(const struct state *s, const struct linear_call *call)
+{
+    float amax = 0;
+#pragma omp parallel for schedule(static) num_threads(s->threads) reduction(max : amax)
+    for (int64_t t = 0; t < s->threads; t++) {
+        float own = s->body->amax(call, s->job.m * t / s->threads, s->job.m * (t + 1) / s->threads);
+        amax = own > amax ? own : amax;
+    }
+    return assay_quant_scale(s->job.recipe.activation, amax);
+}
+
+static void call_body(const struct state *s, const struct linear_call *call, bool whole)
+{
+    void (*compute)(const struct linear_call *, const struct linear_part *, void *) =
+        whole ? s->body->compute : s->body->activations;
+    if (s->threads == 1) {
+        compute(call, &s->parts[0], s->scratch);
+        return;
+    }
+#pragma omp parallel num_threads(s->threads)
+    {
+        int t = omp_get_thread_num();
+        if (!empty(&s->parts[t]))
+            compute(call, &s->parts[t], s->scratch + (size_t)t * s->scratch_bytes);
+    }
+}
+
+static enum assay_status run(const struct state *s, const struct assay_work *work, bool whole)
+{
+    for (int64_t i = 0; i < work->iters; i++) {
+        int64_t set = assay_work_set(work, i);
+        const struct assay_args *args = &work->sets[set];
+        struct linear_call call = {
+            .job = &s->job,
+            .x = args->in[ASSAY_LINEAR_X],
+            .bias = s->job.bias ? args->in[ASSAY_LINEAR_BIAS_INPUT] : NULL,
+            .w = &s->packed[set],
+            .y = args->out[0],
+        };
+        if (s->job.recipe.activation_scope == ASSAY_SCOPE_TENSOR)
+            call.x_scale = tensor_scale(s, &call);
+        call_body(s, &call, whole);
+    }
+    return ASSAY_OK;
+}
+
+enum assay_status assay_linear_run(void *state, const struct assay_work *work)
+{
+    return run(state, work, true);
+}
+
+enum assay_status assay_linear_run_activations(void *state, const struct assay_work *work)
+{
+    return run(state, work, false);
+}
+
+void assay_linear_teardown(void *state)
+{
+    struct state *s = state;
+    if (!s)
+        return;
+    forget(s);
+    assay_free(s->packed);
+    assay_free(s->scratch_block);
+    assay_free(s);
+}

@@ -1,0 +1,332 @@
+/* linear_body.h: a body of `linear` (struct linear_body in linear.h): the loops around the tiles.
+ *
+ * Rows of x are packed (linear_pack.h), as many as fit half of the L2 cache for a slice of k. For
+ * these rows, panels of weights pass by: a tile (linear_inner.h) takes a few rows and a few panels
+ * and runs along a slice of k; what it leaves becomes y (linear_finish.h) after the last slice.
+ * Weights that are not multiplied as they lie are decoded in one of two ways: for few rows in the
+ * tile, so that memory is read once and nothing is written; for many rows a slice of the panels is
+ * decoded first, into memory that stays in the cache.
+ *
+ * Products of 8-bit integers are summed in f32 too, which is exact as long as a sum of 2^14 * count
+ * stays within 2^24: the sums of each slice of 1024 are then added up in s32.
+ *
+ * Include a vec_*.h and a linear_line_*.h first. Define LINEAR_STREAM for the bodies that compute
+ * in f32. The others define LINEAR_DOT (linear_inner.h) and LINEAR_PER             elements of x in
+ * a dword LINEAR_INTEGERS        1 if the sums are s32 linear_pack_row(…)     what pack_f32_row
+ * does, for these dwords linear_correct(…)      what is missing from the sums of a tile */
+#ifndef ASSAY_KERNEL_CPU_LINEAR_BODY_H
+#define ASSAY_KERNEL_CPU_LINEAR_BODY_H
+
+#include "kernel/cpu/linear_finish.h"
+#include "kernel/cpu/linear_pack.h"
+#include "kernel/cpu/linear_inner.h"
+
+#ifdef LINEAR_STREAM
+#define LINEAR_PER 1
+#define LINEAR_INTEGERS 0
+#define linear_pack_row pack_f32_row
+#define linear_correct(call, tile, sums) ((void)0)
+#endif
+
+enum {
+    LINEAR_SLICE_BLOCKS = 64, /* of 16 dwords of x: 4 KiB of a row, 64 KiB of a panel of lines */
+    LINEAR_SUMS_BYTES = 512 * 1024
+};
+
+/* How a part is cut, and where its scratch memory lies. */
+struct linear_cut {
+    enum linear_code code;
+    bool stream;       /* tiles decode */
+    bool slices;       /* slices are decoded before the tiles */
+    bool fold;         /* f32 sums of integers: added up as s32 slice by slice */
+    int64_t rows;      /* packed at once */
+    int64_t tile_rows; /* of the largest tile */
+    int64_t panels;    /* of a tile */
+    int64_t blocks, slice_blocks;
+    int64_t panels_at_once; /* whose sums are kept between slices */
+    int64_t group_blocks, groups;
+    size_t x_scales_at, x_sums_at, sums_at, tile_at, slice_at, bytes;
+};
+
+static int64_t at_least_1(int64_t a) { return a > 1 ? a : 1; }
+
+static size_t cut_take(struct linear_cut *cut, int64_t dwords)
+{
+    size_t at = cut->bytes;
+    cut->bytes += ((size_t)dwords * 4 + 63) / 64 * 64;
+    return at;
+}
+
+static void cut_tiles(struct linear_cut *cut, int64_t rows)
+{
+    int64_t tiles = (rows + LINE_PLAIN_ROWS - 1) / LINE_PLAIN_ROWS;
+    cut->tile_rows = (rows + tiles - 1) / tiles;
+    cut->panels = INNER_MAX_PANELS;
+#ifdef LINEAR_STREAM
+    cut->stream = cut->code != LINEAR_F32 && rows <= LINE_STREAM_ROWS;
+    cut->slices = cut->code != LINEAR_F32 && !cut->stream;
+    if (cut->stream) {
+        while (!stream_inner[cut->code][cut->tile_rows][1])
+            cut->tile_rows++;
+        while (!stream_inner[cut->code][cut->tile_rows][cut->panels])
+            cut->panels--;
+        return;
+    }
+#endif
+    while (!plain_inner[cut->tile_rows][cut->panels])
+        cut->panels--;
+}
+
+static struct linear_cut linear_cut(const struct linear_job *job, const struct linear_part *part)
+{
+    struct linear_cut cut = {.code = linear_code_of(job)};
+    int64_t all = part->row_end - part->row, panels = part->panel_end - part->panel;
+    cut.blocks = (job->k + 16 * LINEAR_PER - 1) / (16 * LINEAR_PER);
+    int64_t slices = (cut.blocks + LINEAR_SLICE_BLOCKS - 1) / LINEAR_SLICE_BLOCKS;
+    cut.slice_blocks = (cut.blocks + slices - 1) / slices;
+    size_t l2 = assay_cpu_info()->l2_bytes;
+    int64_t most = (int64_t)((l2 ? l2 : 512 * 1024) / 2) / (cut.slice_blocks * 64);
+    int64_t times = (all + at_least_1(most) - 1) / at_least_1(most);
+    cut.rows = (all + times - 1) / times;
+    cut_tiles(&cut, cut.rows);
+    cut.fold = !LINEAR_INTEGERS && cut.code == LINEAR_S8 &&
+               (job->dtype == ASSAY_DTYPE_S8 || job->recipe.activation == ASSAY_DTYPE_S8);
+    if (cut.stream && !cut.fold)
+        cut.slice_blocks = cut.blocks;
+    cut.panels_at_once = panels;
+    if (cut.stream)
+        cut.panels_at_once = cut.panels;
+    else if (cut.slice_blocks < cut.blocks)
+        cut.panels_at_once = LINEAR_SUMS_BYTES / 64 / cut.rows / cut.panels * cut.panels;
+    if (cut.panels_at_once < cut.panels)
+        cut.panels_at_once = cut.panels;
+    if (job->recipe.group) {
+        cut.group_blocks = job->recipe.group / 16;
+        cut.groups = job->k / job->recipe.group;
+    }
+    int64_t x_rows = cut.stream ? cut.tile_rows : cut.rows;
+    cut_take(&cut, x_rows * cut.blocks * 16);
+    cut.x_scales_at = cut_take(&cut, cut.rows);
+    cut.x_sums_at = cut_take(&cut, cut.stream ? x_rows * cut.groups : 0);
+    cut.tile_at = cut_take(&cut, cut.tile_rows * cut.panels * 16);
+    bool keep = cut.fold || cut.slice_blocks < cut.blocks;
+    cut.sums_at = cut_take(&cut, keep ? x_rows * cut.panels_at_once * 16 : 0);
+    cut.slice_at = cut_take(&cut, cut.slices ? cut.panels * cut.slice_blocks * 256 : 0);
+    return cut;
+}
+
+static size_t linear_scratch_bytes(const struct linear_job *job, const struct linear_part *part)
+{
+    return linear_cut(job, part).bytes;
+}
+
+/* ---- packing ----------------------------------------------------------------------------------
+ */
+
+/* The rows of tile number i of `tiles`. */
+static int64_t tile_start(const struct linear_cut *cut, int64_t rows, int64_t i)
+{
+    int64_t tiles = cut->stream ? 1 : (rows + LINE_PLAIN_ROWS - 1) / LINE_PLAIN_ROWS;
+    return rows * i / tiles;
+}
+static int64_t tile_count(const struct linear_cut *cut, int64_t rows)
+{
+    return cut->stream ? 1 : (rows + LINE_PLAIN_ROWS - 1) / LINE_PLAIN_ROWS;
+}
+
+#ifdef LINEAR_STREAM
+/* [group][rows]: the sums of x over each group. */
+static void pack_sums(const struct linear_cut *cut, const float *x, int64_t rows, float *sums)
+{
+    for (int64_t g = 0; g < cut->groups; g++)
+        for (int64_t r = 0; r < rows; r++) {
+            vec sum = vec_set(0);
+            const float *from = x + (g * cut->group_blocks * rows + r) * 16;
+            for (int64_t b = 0; b < cut->group_blocks; b++, from += 16 * rows)
+                for (int j = 0; j < 16; j += VEC_LANES)
+                    sum = vec_add(sum, vec_load(NATIVE_F32, from, j));
+            sums[g * rows + r] = vec_sum(sum);
+        }
+}
+#endif
+
+static void linear_pack(const struct linear_call *call, const struct linear_cut *cut, int64_t row,
+                        int64_t rows, void *scratch)
+{
+    float *x = scratch;
+    float *x_scales = (float *)((char *)scratch + cut->x_scales_at);
+    for (int64_t i = 0; i < tile_count(cut, rows); i++) {
+        int64_t start = tile_start(cut, rows, i), end = tile_start(cut, rows, i + 1);
+        int64_t tile_rows = cut->stream ? cut->tile_rows : end - start;
+        float *to = x + start * cut->blocks * 16;
+        /* What a row does not fill: rows that are not there, the last block. */
+        if (tile_rows > end - start)
+            memset(to, 0, (size_t)(tile_rows * cut->blocks) * 64);
+        for (int64_t r = 0; r < end - start; r++, to += 16) {
+            x_scales[start + r] = pack_scale(call, row + start + r);
+            memset(to + (cut->blocks - 1) * tile_rows * 16, 0, 64);
+            linear_pack_row(call->job, call->x, row + start + r, x_scales[start + r], tile_rows,
+                            to);
+        }
+    }
+#ifdef LINEAR_STREAM
+    if (cut->stream && cut->groups)
+        pack_sums(cut, x, cut->tile_rows, (float *)((char *)scratch + cut->x_sums_at));
+#endif
+}
+
+/* ---- the loops --------------------------------------------------------------------------------
+ */
+
+struct linear_run {
+    const struct linear_call *call;
+    struct linear_cut cut;
+    int64_t row, rows; /* those packed now */
+    char *scratch;
+};
+
+/* Adds sums of integers in f32 to those in s32, or sets them. */
+static void fold_sums(int32_t *to, const float *from, int64_t n, bool set)
+{
+    for (int64_t i = 0; i < n; i++)
+        to[i] = (set ? 0 : to[i]) + (int32_t)from[i];
+}
+
+/* A rectangle of panels and blocks of k. */
+struct linear_slice {
+    int64_t panel, panels, block, blocks;
+    float *sums; /* where these panels' sums stay between slices */
+};
+
+/* The weights of a slice, as the tiles take them. */
+static struct linear_inner slice_weights(const struct linear_run *run, const struct linear_slice *s)
+{
+    const struct linear_cut *cut = &run->cut;
+    const struct assay_packed *w = run->call->w;
+    size_t panel_bytes = assay_packed_panel_bytes(w);
+    size_t line_blocks = cut->stream ? 1024 / (size_t)linear_code_per(cut->code) : 1024;
+    struct linear_inner t = {
+        .w = w->codes + (size_t)s->panel * panel_bytes,
+        .stride = panel_bytes,
+        .blocks = s->blocks,
+        .x_sums = (const float *)(run->scratch + cut->x_sums_at),
+        .group_blocks = cut->group_blocks,
+        .groups = cut->groups,
+    };
+#ifdef LINEAR_STREAM
+    size_t group_bytes = (size_t)(cut->groups * 16) * assay_dtype_bytes(w->dtype);
+    t.scale_kind = linear_kind_of(w->dtype);
+    if (cut->groups) {
+        t.scales = (const char *)w->scales + (size_t)s->panel * group_bytes;
+        t.zeros = (const char *)w->zeros + (size_t)s->panel * group_bytes;
+    }
+    if (cut->slices) {
+        float *slice = (float *)(run->scratch + cut->slice_at);
+        for (int64_t p = 0; p < s->panels; p++) {
+            slice_decode(cut->code, &t, s->block, s->blocks, slice + p * s->blocks * 256);
+            t.w += panel_bytes;
+            if (cut->groups) {
+                t.scales = (const char *)t.scales + group_bytes;
+                t.zeros = (const char *)t.zeros + group_bytes;
+            }
+        }
+        t.w = (const unsigned char *)slice;
+        t.stride = (size_t)s->blocks * 1024;
+        return t;
+    }
+#endif
+    t.w += (size_t)s->block * line_blocks;
+    t.jump = (size_t)s->panels * panel_bytes - (size_t)s->blocks * line_blocks;
+    return t;
+}
+
+/* All rows that are packed times a slice of weights. */
+static void linear_tiles(const struct linear_run *run, const struct linear_slice *s)
+{
+    const struct linear_cut *cut = &run->cut;
+    bool first = s->block == 0, last = s->block + s->blocks == cut->blocks;
+    struct linear_inner t = slice_weights(run, s);
+    float *own = (float *)(run->scratch + cut->tile_at);
+    for (int64_t i = 0; i < tile_count(cut, run->rows); i++) {
+        int64_t start = tile_start(cut, run->rows, i),
+                rows = tile_start(cut, run->rows, i + 1) - start;
+        int64_t tile_rows = cut->stream ? cut->tile_rows : rows;
+        float *kept = s->sums + start * s->panels * 16;
+        t.x = (const float *)run->scratch + (start * cut->blocks + s->block * tile_rows) * 16;
+        t.sums = cut->fold || (first && last) ? own : kept;
+        t.add = !first && !cut->fold;
+#ifdef LINEAR_STREAM
+        if (cut->stream)
+            stream_inner[cut->code][tile_rows][s->panels](&t);
+        else
+#endif
+            plain_inner[tile_rows][s->panels](&t);
+        if (cut->fold)
+            fold_sums((int32_t *)(void *)kept, own, rows * s->panels * 16, first);
+        if (!last)
+            continue;
+        struct finish_tile finish = {
+            .row = run->row + start,
+            .rows = rows,
+            .panel = s->panel,
+            .panels = s->panels,
+            .sums = cut->fold ? kept : t.sums,
+            .integers = cut->fold || LINEAR_INTEGERS,
+            .x_scales = (const float *)(run->scratch + cut->x_scales_at) + start,
+        };
+        linear_correct(run->call, &finish, t.sums);
+        linear_finish(run->call, &finish);
+    }
+}
+
+/* All rows that are packed times panels [panel, end), whose sums fit. */
+static void linear_panels(const struct linear_run *run, int64_t panel, int64_t end)
+{
+    const struct linear_cut *cut = &run->cut;
+    int64_t kept_rows = cut->stream ? cut->tile_rows : run->rows;
+    for (int64_t b = 0; b < cut->blocks; b += cut->slice_blocks) {
+        struct linear_slice s = {.block = b, .sums = (float *)(run->scratch + cut->sums_at)};
+        s.blocks = cut->blocks - b < cut->slice_blocks ? cut->blocks - b : cut->slice_blocks;
+        for (s.panel = panel; s.panel < end; s.panel += s.panels) {
+            s.panels = end - s.panel >= cut->panels ? cut->panels : 1;
+            linear_tiles(run, &s);
+            s.sums += kept_rows * s.panels * 16;
+        }
+    }
+}
+
+static void linear_compute(const struct linear_call *call, const struct linear_part *part,
+                           void *scratch)
+{
+    struct linear_run run = {call, linear_cut(call->job, part), part->row, 0, scratch};
+    for (; run.row < part->row_end; run.row += run.rows) {
+        int64_t left = part->row_end - run.row, step = run.cut.panels_at_once;
+        run.rows = left < run.cut.rows ? left : run.cut.rows;
+        linear_pack(call, &run.cut, run.row, run.rows, scratch);
+        for (int64_t panel = part->panel; panel < part->panel_end; panel += step) {
+            int64_t end = part->panel_end - panel < step ? part->panel_end : panel + step;
+            linear_panels(&run, panel, end);
+        }
+    }
+}
+
+static void linear_activations(const struct linear_call *call, const struct linear_part *part,
+                               void *scratch)
+{
+    struct linear_cut cut = linear_cut(call->job, part);
+    for (int64_t row = part->row; row < part->row_end; row += cut.rows) {
+        int64_t left = part->row_end - row;
+        linear_pack(call, &cut, row, left < cut.rows ? left : cut.rows, scratch);
+    }
+}
+
+/* The body's struct, by a name of its own. */
+#define LINEAR_BODY(ident)                                                                         \
+    const struct linear_body ident = {                                                             \
+        .scratch_bytes = linear_scratch_bytes,                                                     \
+        .compute = linear_compute,                                                                 \
+        .activations = linear_activations,                                                         \
+        .amax = linear_amax,                                                                       \
+    }
+
+#endif

@@ -1,0 +1,67 @@
+/* linear_code.h: what the lines of a packed panel hold, for the kernels of `linear`. */
+#ifndef ASSAY_KERNEL_CPU_LINEAR_CODE_H
+#define ASSAY_KERNEL_CPU_LINEAR_CODE_H
+
+#include "kernel/cpu/linear.h"
+
+/* Codes that follow each other along k share a dword: `per` of linear_code_per. */
+enum linear_code {
+    LINEAR_F32,
+    LINEAR_BF16,
+    LINEAR_F16,
+    LINEAR_S8,
+    LINEAR_U8,
+    LINEAR_E4M3,
+    LINEAR_U4,
+    LINEAR_CODES
+};
+
+static inline int linear_code_per(enum linear_code code)
+{
+    return code == LINEAR_F32                          ? 1
+           : code == LINEAR_BF16 || code == LINEAR_F16 ? 2
+           : code == LINEAR_U4                         ? 8
+                                                       : 4;
+}
+
+static inline enum linear_code linear_code_of(const struct linear_job *job)
+{
+    enum assay_dtype type = job->recipe.code == ASSAY_DTYPE_NONE ? job->dtype : job->recipe.code;
+    switch (type) {
+    case ASSAY_DTYPE_BF16:
+        return LINEAR_BF16;
+    case ASSAY_DTYPE_F16:
+        return LINEAR_F16;
+    case ASSAY_DTYPE_S8:
+        return LINEAR_S8;
+    case ASSAY_DTYPE_U8:
+        return LINEAR_U8;
+    case ASSAY_DTYPE_E4M3:
+        return LINEAR_E4M3;
+    case ASSAY_DTYPE_U4:
+        return LINEAR_U4;
+    default:
+        return LINEAR_F32;
+    }
+}
+
+/* How the elements of x and y lie in memory; not for S8. */
+static inline enum native_kind linear_kind_of(enum assay_dtype dtype)
+{
+    return dtype == ASSAY_DTYPE_F16    ? NATIVE_F16
+           : dtype == ASSAY_DTYPE_BF16 ? NATIVE_BF16
+                                       : NATIVE_F32;
+}
+
+/* A loop whose trip count is constant, written out in full: its arrays become registers. */
+#ifdef __clang__
+#define LINEAR_UNROLL _Pragma("clang loop unroll(full)")
+#define LINEAR_UNROLL_2 _Pragma("clang loop unroll_count(2)")
+#define LINEAR_UNROLL_4 _Pragma("clang loop unroll_count(4)")
+#else
+#define LINEAR_UNROLL _Pragma("GCC unroll 16")
+#define LINEAR_UNROLL_2 _Pragma("GCC unroll 2")
+#define LINEAR_UNROLL_4 _Pragma("GCC unroll 4")
+#endif
+
+#endif

@@ -1,0 +1,245 @@
+/* linear_inner.h: the innermost loops of `linear`: R rows of x times P panels of weights along k,
+ * their sums in registers.
+ *
+ * Two kinds of such blocks. A plain one multiplies lines as they lie: f32, or what LINEAR_DOT
+ * takes. A stream decodes the codes between the products; it has few rows, and so uses what it
+ * decodes only once. R and P are constants of always-inlined functions, of which there is a table.
+ * Include a linear_line_*.h first. */
+#ifndef ASSAY_KERNEL_CPU_LINEAR_INNER_H
+#define ASSAY_KERNEL_CPU_LINEAR_INNER_H
+
+#include "kernel/cpu/linear_code.h"
+
+/* x * w + sum, of dwords. */
+#ifndef LINEAR_DOT
+#define LINEAR_DOT(x, w, sum) line_fma(x, w, sum)
+#endif
+
+enum { INNER_MAX_PANELS = 4 };
+
+struct linear_inner {
+    const float *x;         /* [blocks][R][16] dwords, see linear_pack.h */
+    const unsigned char *w; /* the first panel's first line */
+    size_t stride;          /* bytes from a panel to the next */
+    int64_t blocks;         /* of 16 dwords of x along k */
+    float *sums;            /* [R][P][16] */
+    bool add;               /* to what is there, instead of setting it; plain ones only */
+    /* What is needed next after these panels does not lie right behind each: in the last
+     * LINE_AHEAD_LINES lines, what is asked for lies this many bytes further on. */
+    size_t jump;
+    /* Codes in groups: scales and zeros [panel][groups][16], and the sums of x over each group,
+     * [group][R]. */
+    enum native_kind scale_kind;
+    const void *scales, *zeros;
+    const float *x_sums;
+    int64_t group_blocks, groups;
+};
+
+typedef void linear_inner_fn(const struct linear_inner *t);
+
+/* Bytes ahead to ask for, in block b; a panel has `lines` lines for each block. */
+VEC_INLINE size_t inner_ahead(const struct linear_inner *t, int64_t b, int lines)
+{
+    return LINE_AHEAD_LINES * 64 + (b < t->blocks - LINE_AHEAD_LINES / lines ? 0 : t->jump);
+}
+
+VEC_INLINE void inner_prefetch(const unsigned char *p, size_t ahead)
+{
+    line_prefetch((const void *)((uintptr_t)p + ahead));
+}
+
+#define INNER_ROWS LINEAR_UNROLL for (int r = 0; r < R; r++)
+#define INNER_PANELS LINEAR_UNROLL for (int p = 0; p < P; p++)
+
+VEC_INLINE void inner_plain(const struct linear_inner *t, const int R, const int P)
+{
+    line sum[LINE_PLAIN_ROWS][INNER_MAX_PANELS];
+    INNER_ROWS INNER_PANELS sum[r][p] = t->add ? line_get(t->sums + (r * P + p) * 16) : line_zero();
+    const float *x = t->x;
+    const unsigned char *w = t->w;
+    size_t stride = t->stride;
+    for (int64_t b = 0; b < t->blocks; b++, x += R * 16, w += 16 * 64) {
+        size_t ahead = inner_ahead(t, b, 16);
+        LINEAR_UNROLL_4 for (int u = 0; u < 16; u++)
+        {
+            line v[INNER_MAX_PANELS];
+            INNER_PANELS
+            {
+                const unsigned char *at = w + (size_t)p * stride + (size_t)u * 64;
+                v[p] = line_get(at);
+                inner_prefetch(at, ahead);
+            }
+            INNER_ROWS
+            {
+                line xs = line_spread(x + r * 16 + u);
+                INNER_PANELS sum[r][p] = LINEAR_DOT(xs, v[p], sum[r][p]);
+            }
+        }
+    }
+    INNER_ROWS INNER_PANELS line_put(t->sums + (r * P + p) * 16, sum[r][p]);
+}
+
+#define INNER_PLAIN(R, P)                                                                          \
+    static void plain_##R##x##P(const struct linear_inner *t) { inner_plain(t, R, P); }
+#define INNER_PLAIN_ENTRY(R, P) [R][P] = plain_##R##x##P,
+
+LINE_PLAIN_SIZES(INNER_PLAIN)
+static linear_inner_fn *const plain_inner[LINE_PLAIN_ROWS + 1][INNER_MAX_PANELS + 1] = {
+    LINE_PLAIN_SIZES(INNER_PLAIN_ENTRY)};
+
+#ifdef LINEAR_STREAM
+
+typedef line inner_sums[LINE_STREAM_ROWS][INNER_MAX_PANELS];
+
+/* `count` blocks from block b on, added to sum. */
+VEC_INLINE void stream_blocks(const struct linear_inner *t, enum linear_code code, const int R,
+                              const int P, int64_t b, int64_t count, inner_sums sum)
+{
+    const int per = linear_code_per(code), lines = 16 / per;
+    const float *x = t->x + b * R * 16;
+    const unsigned char *w = t->w + b * lines * 64;
+    size_t stride = t->stride;
+    for (int64_t end = b + count; b < end; b++, x += R * 16, w += lines * 64) {
+        size_t ahead = inner_ahead(t, b, lines);
+        for (int u = 0; u < lines; u++) {
+            line_bits bits[INNER_MAX_PANELS];
+            INNER_PANELS
+            {
+                const unsigned char *at = w + (size_t)p * stride + (size_t)u * 64;
+                bits[p] = line_codes(code, at);
+                inner_prefetch(at, ahead);
+            }
+            LINEAR_UNROLL for (int j = 0; j < per; j++)
+            {
+                line v[INNER_MAX_PANELS];
+                INNER_PANELS v[p] = line_code(code, bits[p], j);
+                INNER_ROWS
+                {
+                    line xs = line_spread(x + r * 16 + u * per + j);
+                    INNER_PANELS sum[r][p] = line_fma(xs, v[p], sum[r][p]);
+                }
+            }
+        }
+    }
+}
+
+/* The sums of one group, which are of codes, become sums of weights: scale * sum + zero * (sum of
+ * x), added to those of the groups before. */
+VEC_INLINE void stream_fold(const struct linear_inner *t, const int R, const int P, int64_t g,
+                            inner_sums part, inner_sums sum)
+{
+    INNER_PANELS
+    {
+        int64_t at = (p * t->groups + g) * 16;
+        line scale = line_from(t->scale_kind, t->scales, at);
+        line zero = line_from(t->scale_kind, t->zeros, at);
+        INNER_ROWS
+        {
+            sum[r][p] = line_fma(scale, part[r][p], sum[r][p]);
+            sum[r][p] = line_fma(zero, line_spread(t->x_sums + g * R + r), sum[r][p]);
+        }
+    }
+}
+
+VEC_INLINE void inner_stream(const struct linear_inner *t, enum linear_code code, const int R,
+                             const int P)
+{
+    inner_sums sum;
+    INNER_ROWS INNER_PANELS sum[r][p] = line_zero();
+    if (code == LINEAR_U4 || code == LINEAR_U8) {
+        for (int64_t g = 0; g < t->groups; g++) {
+            inner_sums part;
+            INNER_ROWS INNER_PANELS part[r][p] = line_zero();
+            stream_blocks(t, code, R, P, g * t->group_blocks, t->group_blocks, part);
+            stream_fold(t, R, P, g, part, sum);
+        }
+    } else {
+        stream_blocks(t, code, R, P, 0, t->blocks, sum);
+    }
+    line unit = line_all(line_unit(code));
+    INNER_ROWS INNER_PANELS line_put(t->sums + (r * P + p) * 16, line_mul(sum[r][p], unit));
+}
+
+#define INNER_STREAM(R, P)                                                                         \
+    static void bf16_##R##x##P(const struct linear_inner *t)                                       \
+    {                                                                                              \
+        inner_stream(t, LINEAR_BF16, R, P);                                                        \
+    }                                                                                              \
+    static void f16_##R##x##P(const struct linear_inner *t) { inner_stream(t, LINEAR_F16, R, P); } \
+    static void s8_##R##x##P(const struct linear_inner *t) { inner_stream(t, LINEAR_S8, R, P); }   \
+    static void u8_##R##x##P(const struct linear_inner *t) { inner_stream(t, LINEAR_U8, R, P); }   \
+    static void e4m3_##R##x##P(const struct linear_inner *t)                                       \
+    {                                                                                              \
+        inner_stream(t, LINEAR_E4M3, R, P);                                                        \
+    }                                                                                              \
+    static void u4_##R##x##P(const struct linear_inner *t) { inner_stream(t, LINEAR_U4, R, P); }
+#define INNER_STREAM_ENTRY(code, name, R, P) [code][R][P] = name##_##R##x##P,
+#define INNER_STREAM_ENTRIES(R, P)                                                                 \
+    INNER_STREAM_ENTRY(LINEAR_BF16, bf16, R, P)                                                    \
+    INNER_STREAM_ENTRY(LINEAR_F16, f16, R, P)                                                      \
+    INNER_STREAM_ENTRY(LINEAR_S8, s8, R, P)                                                        \
+    INNER_STREAM_ENTRY(LINEAR_U8, u8, R, P)                                                        \
+    INNER_STREAM_ENTRY(LINEAR_E4M3, e4m3, R, P)                                                    \
+    INNER_STREAM_ENTRY(LINEAR_U4, u4, R, P)
+
+LINE_STREAM_SIZES(INNER_STREAM)
+static linear_inner_fn
+    *const stream_inner[LINEAR_CODES][LINE_STREAM_ROWS + 1][INNER_MAX_PANELS + 1] = {
+        LINE_STREAM_SIZES(INNER_STREAM_ENTRIES)};
+
+/* ---- what plain blocks need of codes: a slice in f32 ------------------------------------------
+ */
+
+/* Blocks [b, b + count) of the first panel's codes as lines of f32, scales and zeros of groups
+ * applied. */
+VEC_INLINE void slice_code(enum linear_code code, const struct linear_inner *t, int64_t b,
+                           int64_t count, float *to)
+{
+    const int per = linear_code_per(code), lines = 16 / per;
+    const bool grouped = code == LINEAR_U4 || code == LINEAR_U8;
+    const unsigned char *w = t->w + b * lines * 64;
+    line scale = line_all(line_unit(code)), zero = line_zero();
+    for (int64_t end = b + count; b < end; b++) {
+        if (grouped) {
+            int64_t at = b / t->group_blocks * 16;
+            scale = line_from(t->scale_kind, t->scales, at);
+            zero = line_from(t->scale_kind, t->zeros, at);
+        }
+        for (int u = 0; u < lines; u++, w += 64) {
+            line_bits bits = line_codes(code, w);
+            inner_prefetch(w, LINE_AHEAD_LINES * 64);
+            LINEAR_UNROLL for (int j = 0; j < per; j++, to += 16)
+            {
+                line v = line_code(code, bits, j);
+                if (grouped)
+                    v = line_fma(v, scale, zero);
+                else if (code == LINEAR_E4M3)
+                    v = line_mul(v, scale);
+                line_put(to, v);
+            }
+        }
+    }
+}
+
+#define SLICE_CASE(code)                                                                           \
+    case code:                                                                                     \
+        slice_code(code, t, b, count, to);                                                         \
+        return;
+
+static void slice_decode(enum linear_code code, const struct linear_inner *t, int64_t b,
+                         int64_t count, float *to)
+{
+    switch (code) {
+        SLICE_CASE(LINEAR_BF16)
+        SLICE_CASE(LINEAR_F16)
+        SLICE_CASE(LINEAR_S8)
+        SLICE_CASE(LINEAR_U8)
+        SLICE_CASE(LINEAR_E4M3)
+        SLICE_CASE(LINEAR_U4)
+    default:
+        return;
+    }
+}
+#endif
+
+#endif

@@ -1,0 +1,307 @@
+/* linear_tile.h: what goes into and comes out of tiles, with AVX-512: quantising rows of x,
+ * bringing weights back to bf16, and finishing sums (scales, bias, activation, rounding). Needs
+ * AVX-512 with BF16, which every CPU with a matrix unit has. */
+#ifndef ASSAY_KERNEL_CPU_LINEAR_TILE_H
+#define ASSAY_KERNEL_CPU_LINEAR_TILE_H
+
+#include "kernel/cpu/linear.h"
+#include "kernel/cpu/vec_avx512.h"
+#include "kernel/cpu/vec_math.h"
+
+static inline enum native_kind tile_kind(enum assay_dtype dtype)
+{
+    return dtype == ASSAY_DTYPE_F32   ? NATIVE_F32
+           : dtype == ASSAY_DTYPE_F16 ? NATIVE_F16
+                                      : NATIVE_BF16_INSN;
+}
+
+/* ---- x --------------------------------------------------------------------------------------- */
+
+VEC_INLINE float tile_row_amax_of(enum native_kind kind, const void *x, int64_t at, int64_t n)
+{
+    vec greatest[4] = {vec_set(0), vec_set(0), vec_set(0), vec_set(0)};
+    int64_t i = 0;
+    for (; i + 4 * VEC_LANES <= n; i += 4 * VEC_LANES)
+        for (int j = 0; j < 4; j++)
+            greatest[j] = vec_max(vec_abs(vec_load(kind, x, at + i + j * VEC_LANES)), greatest[j]);
+    for (; i < n; i += VEC_LANES) {
+        int64_t count = n - i < VEC_LANES ? n - i : VEC_LANES;
+        greatest[0] = vec_max(vec_abs(vec_load_part(kind, x, at + i, count)), greatest[0]);
+    }
+    return vec_greatest(
+        vec_max(vec_max(greatest[0], greatest[1]), vec_max(greatest[2], greatest[3])));
+}
+
+/* The greatest magnitude of n elements from `at` on. A bf16's magnitude orders like the integer
+ * that its bits are. */
+static inline float tile_row_amax(enum assay_dtype dtype, const void *x, int64_t at, int64_t n)
+{
+    if (dtype == ASSAY_DTYPE_F32)
+        return tile_row_amax_of(NATIVE_F32, x, at, n);
+    if (dtype == ASSAY_DTYPE_F16)
+        return tile_row_amax_of(NATIVE_F16, x, at, n);
+    const uint16_t *bits = (const uint16_t *)x + at;
+    __m512i magnitude = _mm512_set1_epi16(0x7fff);
+    __m512i a = _mm512_setzero_si512(), b = a;
+    int64_t i = 0;
+    for (; i + 64 <= n; i += 64) {
+        a = _mm512_max_epu16(a, _mm512_and_si512(_mm512_loadu_si512(bits + i), magnitude));
+        b = _mm512_max_epu16(b, _mm512_and_si512(_mm512_loadu_si512(bits + i + 32), magnitude));
+    }
+    for (; i < n; i += 32) {
+        __mmask32 mask = n - i >= 32 ? ~UINT32_C(0) : (UINT32_C(1) << (n - i)) - 1;
+        __m512i part = _mm512_maskz_loadu_epi16(mask, bits + i);
+        a = _mm512_max_epu16(a, _mm512_and_si512(part, magnitude));
+    }
+    a = _mm512_max_epu16(a, b);
+    vec low = _mm512_castsi512_ps(_mm512_slli_epi32(a, 16));
+    vec high = _mm512_castsi512_ps(_mm512_and_si512(a, _mm512_set1_epi32((int)0xffff0000u)));
+    return vec_greatest(vec_max(low, high));
+}
+
+VEC_INLINE vec tile_x(enum assay_dtype dtype, const void *row, int64_t at, int64_t count)
+{
+    enum native_kind kind = tile_kind(dtype);
+    if (count >= VEC_LANES)
+        return vec_load(kind, row, at);
+    return count > 0 ? vec_load_part(kind, row, at, count) : vec_set(0);
+}
+
+/* 64 elements as s8: rounded to nearest even and saturated. */
+VEC_INLINE __m512i tile_quantise_s8(enum assay_dtype dtype, const void *row, int64_t first,
+                                    int64_t count, float inverse)
+{
+    __m128i part[4];
+    for (int j = 0; j < 4; j++) {
+        vec x = vec_mul(tile_x(dtype, row, first + j * VEC_LANES, count - j * VEC_LANES),
+                        vec_set(inverse));
+        part[j] = _mm512_cvtsepi32_epi8(_mm512_cvtps_epi32(x));
+    }
+    __m512i all = _mm512_castsi128_si512(part[0]);
+    all = _mm512_inserti32x4(all, part[1], 1);
+    all = _mm512_inserti32x4(all, part[2], 2);
+    return _mm512_inserti32x4(all, part[3], 3);
+}
+
+/* The nearest e4m3 value, as a float: three bits behind the leading one, multiples of 2^-9 below
+ * 2^-6, at most 448. */
+VEC_INLINE vec tile_round_e4m3(vec x)
+{
+    /* The order of operands keeps a NaN. */
+    vec limited = _mm512_max_ps(vec_set(-448), _mm512_min_ps(vec_set(448), x));
+    __m512i bits = _mm512_castps_si512(limited);
+    __m512i even = _mm512_and_si512(_mm512_srli_epi32(bits, 20), _mm512_set1_epi32(1));
+    __m512i rounded = _mm512_add_epi32(bits, _mm512_add_epi32(even, _mm512_set1_epi32(0x7ffff)));
+    rounded = _mm512_and_si512(rounded, _mm512_set1_epi32((int)0xfff00000u));
+    vec magic = vec_set(0x1.8p14f);
+    vec small = vec_sub(vec_add(limited, magic), magic);
+    __mmask16 is_small = _mm512_cmp_ps_mask(vec_abs(limited), vec_set(0x1p-6f), _CMP_LT_OQ);
+    __mmask16 is_nan = _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q);
+    vec value = _mm512_mask_blend_ps(is_small, _mm512_castsi512_ps(rounded), small);
+    return _mm512_mask_blend_ps(is_nan, value, x);
+}
+
+/* 32 elements rounded to e4m3, as bf16, which holds them exactly: the upper halves of the floats.
+ */
+VEC_INLINE __m512i tile_quantise_e4m3(enum assay_dtype dtype, const void *row, int64_t first,
+                                      int64_t count, float inverse)
+{
+    vec a = tile_round_e4m3(vec_mul(tile_x(dtype, row, first, count), vec_set(inverse)));
+    vec b = tile_round_e4m3(
+        vec_mul(tile_x(dtype, row, first + VEC_LANES, count - VEC_LANES), vec_set(inverse)));
+    __m256i low = _mm512_cvtepi32_epi16(_mm512_srli_epi32(_mm512_castps_si512(a), 16));
+    __m256i high = _mm512_cvtepi32_epi16(_mm512_srli_epi32(_mm512_castps_si512(b), 16));
+    return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+}
+
+/* ---- weights: one k-step of 32, brought back to 16 lines of bf16 pairs ------------------------
+ */
+
+/* Two floats that bf16 holds exactly, as a pair: the first in the lower half. */
+VEC_INLINE __m512i tile_pair_exact(vec first, vec second)
+{
+    return _mm512_or_si512(_mm512_srli_epi32(_mm512_castps_si512(first), 16),
+                           _mm512_castps_si512(second));
+}
+
+VEC_INLINE __m512i tile_pair_rounded(vec first, vec second)
+{
+    static const uint16_t order[32] = {0,  16, 1,  17, 2,  18, 3,  19, 4,  20, 5,
+                                       21, 6,  22, 7,  23, 8,  24, 9,  25, 10, 26,
+                                       11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+    __m512i both = (__m512i)_mm512_cvtne2ps_pbh(second, first);
+    return _mm512_permutexvar_epi16(_mm512_loadu_si512(order), both);
+}
+
+static inline void tile_decode_s8(const unsigned char *codes, unsigned char *to)
+{
+    for (int line = 0; line < 8; line++) {
+        __m512i c = _mm512_loadu_si512(codes + line * 64);
+        vec w0 = _mm512_cvtepi32_ps(_mm512_srai_epi32(_mm512_slli_epi32(c, 24), 24));
+        vec w1 = _mm512_cvtepi32_ps(_mm512_srai_epi32(_mm512_slli_epi32(c, 16), 24));
+        vec w2 = _mm512_cvtepi32_ps(_mm512_srai_epi32(_mm512_slli_epi32(c, 8), 24));
+        vec w3 = _mm512_cvtepi32_ps(_mm512_srai_epi32(c, 24));
+        _mm512_store_si512(to + line * 128, tile_pair_exact(w0, w1));
+        _mm512_store_si512(to + line * 128 + 64, tile_pair_exact(w2, w3));
+    }
+}
+
+/* 32 e4m3 codes, each in the upper byte of a word, to bf16: the fields move four bits down, the
+ * exponent's bias goes from 7 to 127. Codes without a leading one come from a table, and the two
+ * NaNs stay NaNs. */
+VEC_INLINE __m512i tile_words_from_e4m3(__m512i words)
+{
+    static const uint16_t small[32] = {0, 0x3b00, 0x3b80, 0x3bc0, 0x3c00, 0x3c20, 0x3c40, 0x3c60};
+    __m512i magnitude = _mm512_and_si512(words, _mm512_set1_epi16(0x7f00));
+    __m512i value = _mm512_add_epi16(_mm512_srli_epi16(magnitude, 4), _mm512_set1_epi16(120 << 7));
+    __mmask32 is_small = _mm512_cmplt_epu16_mask(magnitude, _mm512_set1_epi16(0x0800));
+    value = _mm512_mask_permutexvar_epi16(value, is_small, _mm512_srli_epi16(magnitude, 8),
+                                          _mm512_loadu_si512(small));
+    __mmask32 is_nan = _mm512_cmpeq_epi16_mask(magnitude, _mm512_set1_epi16(0x7f00));
+    value = _mm512_mask_mov_epi16(value, is_nan, _mm512_set1_epi16(0x7fc0));
+    /* value | (words & sign) */
+    return _mm512_ternarylogic_epi32(value, words, _mm512_set1_epi16((short)0x8000), 0xf8);
+}
+
+static inline void tile_decode_e4m3(const unsigned char *codes, unsigned char *to)
+{
+    /* Bytes 0 and 1 of each dword to the upper bytes of its words; then bytes 2 and 3. */
+    __m512i first = _mm512_broadcast_i32x4(
+        _mm_setr_epi8(-1, 0, -1, 1, -1, 4, -1, 5, -1, 8, -1, 9, -1, 12, -1, 13));
+    __m512i second = _mm512_broadcast_i32x4(
+        _mm_setr_epi8(-1, 2, -1, 3, -1, 6, -1, 7, -1, 10, -1, 11, -1, 14, -1, 15));
+    for (int line = 0; line < 8; line++) {
+        __m512i c = _mm512_loadu_si512(codes + line * 64);
+        _mm512_store_si512(to + line * 128, tile_words_from_e4m3(_mm512_shuffle_epi8(c, first)));
+        _mm512_store_si512(to + line * 128 + 64,
+                           tile_words_from_e4m3(_mm512_shuffle_epi8(c, second)));
+    }
+}
+
+struct tile_group {
+    vec scale, zero;
+};
+
+/* Scales and zeros of the group that element `at` of k lies in, for the 16 rows of a panel. */
+VEC_INLINE struct tile_group tile_group_of(const struct assay_packed *w, int64_t panel, int64_t at)
+{
+    enum native_kind kind = tile_kind(w->dtype);
+    int64_t index = (panel * (w->k / w->group) + at / w->group) * ASSAY_PANEL_ROWS;
+    return (struct tile_group){vec_load(kind, w->scales, index), vec_load(kind, w->zeros, index)};
+}
+
+static inline void tile_decode_u4(const unsigned char *codes, struct tile_group group,
+                                  unsigned char *to)
+{
+    vec table = _mm512_setr_ps(-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7);
+    for (int line = 0; line < 4; line++) {
+        __m512i c = _mm512_loadu_si512(codes + line * 64);
+        for (int j = 0; j < 8; j += 2) {
+            vec a = _mm512_permutexvar_ps(_mm512_srli_epi32(c, 4 * j), table);
+            vec b = _mm512_permutexvar_ps(_mm512_srli_epi32(c, 4 * j + 4), table);
+            a = vec_fma(a, group.scale, group.zero);
+            b = vec_fma(b, group.scale, group.zero);
+            _mm512_store_si512(to + line * 256 + j / 2 * 64, tile_pair_rounded(a, b));
+        }
+    }
+}
+
+VEC_INLINE vec tile_u8_at(__m512i c, int byte)
+{
+    __m512i code = _mm512_and_si512(_mm512_srli_epi32(c, 8 * byte), _mm512_set1_epi32(255));
+    return _mm512_cvtepi32_ps(_mm512_sub_epi32(code, _mm512_set1_epi32(128)));
+}
+
+static inline void tile_decode_u8(const unsigned char *codes, struct tile_group group,
+                                  unsigned char *to)
+{
+    for (int line = 0; line < 8; line++) {
+        __m512i c = _mm512_loadu_si512(codes + line * 64);
+        for (int j = 0; j < 4; j += 2) {
+            vec a = vec_fma(tile_u8_at(c, j), group.scale, group.zero);
+            vec b = vec_fma(tile_u8_at(c, j + 1), group.scale, group.zero);
+            _mm512_store_si512(to + line * 128 + j / 2 * 64, tile_pair_rounded(a, b));
+        }
+    }
+}
+
+/* ---- sums ------------------------------------------------------------------------------------ */
+
+VEC_INLINE vec tile_activate(enum assay_linear_activation activation, vec y)
+{
+    vec slope = vec_set(0.01f);
+    switch (activation) {
+    case ASSAY_LINEAR_SIGMOID:
+        return elt_sigmoid(y, y, slope);
+    case ASSAY_LINEAR_RELU:
+        return elt_relu(y, y, slope);
+    case ASSAY_LINEAR_LEAKYRELU:
+        return elt_leakyrelu(y, y, slope);
+    case ASSAY_LINEAR_RELU6:
+        return elt_relu6(y, y, slope);
+    case ASSAY_LINEAR_GELU:
+        return elt_gelu(y, y, slope);
+    case ASSAY_LINEAR_SILU:
+        return elt_silu(y, y, slope);
+    case ASSAY_LINEAR_HARDSWISH:
+        return elt_hardswish(y, y, slope);
+    default:
+        return y;
+    }
+}
+
+/* What finishing 16 columns needs, the same for all rows. */
+struct tile_finish {
+    const struct linear_call *call;
+    int64_t column, columns; /* the first, and how many of the 16 there are */
+    bool integer, plain;     /* sums are s32; nothing to do but to round */
+    vec scale, bias;
+};
+
+static inline struct tile_finish tile_finish_of(const struct linear_call *call, int64_t panel,
+                                                bool integer)
+{
+    const struct linear_job *job = call->job;
+    struct tile_finish f = {.call = call, .column = panel * ASSAY_PANEL_ROWS, .integer = integer};
+    int64_t left = job->n - f.column;
+    f.columns = left < ASSAY_PANEL_ROWS ? left : ASSAY_PANEL_ROWS;
+    f.scale = call->w->row_scales ? _mm512_loadu_ps(call->w->row_scales + f.column) : vec_set(1);
+    f.bias = vec_set(0);
+    if (call->bias)
+        f.bias = vec_load_part(tile_kind(job->dtype), call->bias, f.column, f.columns);
+    f.plain = !integer && !call->w->row_scales && !call->bias && !job->activation;
+    return f;
+}
+
+VEC_INLINE void tile_store(enum native_kind kind, void *y, int64_t at, vec value, int64_t columns)
+{
+    if (columns == VEC_LANES)
+        vec_store(kind, y, at, value);
+    else
+        vec_store_part(kind, y, at, value, columns);
+}
+
+static inline void tile_finish_row(const struct tile_finish *f, int64_t row, float x_scale,
+                                   const void *sums)
+{
+    const struct linear_job *job = f->call->job;
+    int64_t at = row * job->n + f->column;
+    if (job->dtype == ASSAY_DTYPE_S8) {
+        _mm512_mask_storeu_epi32((int32_t *)f->call->y + at, vec_tail(f->columns),
+                                 _mm512_loadu_si512(sums));
+        return;
+    }
+    vec y = f->integer ? _mm512_cvtepi32_ps(_mm512_loadu_si512(sums)) : _mm512_loadu_ps(sums);
+    if (!f->plain) {
+        y = vec_fma(vec_mul(y, vec_set(x_scale)), f->scale, f->bias);
+        y = tile_activate(job->activation, y);
+    }
+    if (job->dtype == ASSAY_DTYPE_BF16)
+        tile_store(NATIVE_BF16_INSN, f->call->y, at, y, f->columns);
+    else if (job->dtype == ASSAY_DTYPE_F16)
+        tile_store(NATIVE_F16, f->call->y, at, y, f->columns);
+    else
+        tile_store(NATIVE_F32, f->call->y, at, y, f->columns);
+}
+
+#endif

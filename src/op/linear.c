@@ -1,0 +1,397 @@
+/* linear: y = act(x W^T + bias), x [m, k], W [n, k]. The weights can be stored by a recipe; the
+ * answer is then right when it is the product of what the recipe stores, and how far that is from
+ * the product of the originals is a figure of its own. */
+#include "op/linear.h"
+
+#include "base/alloc.h"
+#include "base/rng.h"
+#include "base/text.h"
+#include "op/common.h"
+#include "quant/quant.h"
+
+#include <stdio.h>
+
+static const char *const activation_names[ASSAY_LINEAR_ACTIVATIONS] = {
+    "none", "sigmoid", "relu", "leakyrelu", "relu6", "gelu", "silu", "hardswish"};
+
+static int64_t axis(const struct assay_problem *p, int i) { return p->axes[i]; }
+
+static struct assay_tensor matrix(enum assay_dtype dtype, int64_t rows, int64_t columns)
+{
+    return (struct assay_tensor){.dtype = dtype, .rank = 2, .dims = {rows, columns}};
+}
+
+static void shapes(struct assay_problem *p)
+{
+    int64_t m = axis(p, ASSAY_LINEAR_M), k = axis(p, ASSAY_LINEAR_K), n = axis(p, ASSAY_LINEAR_N);
+    bool bias = p->params[ASSAY_LINEAR_BIAS] != 0;
+    p->n_inputs = bias ? 3 : 2;
+    p->n_outputs = 1;
+    p->inputs[ASSAY_LINEAR_X] = matrix(p->dtype, m, k);
+    p->inputs[ASSAY_LINEAR_W] = matrix(p->dtype, n, k);
+    if (bias)
+        p->inputs[ASSAY_LINEAR_BIAS_INPUT] = assay_op_vector(p, n);
+    p->outputs[0] = matrix(p->dtype == ASSAY_DTYPE_S8 ? ASSAY_DTYPE_S32 : p->dtype, m, n);
+}
+
+/* "", "bias", "gelu" or "bias+gelu". */
+static enum assay_status set_mode(struct assay_problem *p, const char *mode,
+                                  struct assay_error *err)
+{
+    const char *rest = mode;
+    p->params[ASSAY_LINEAR_BIAS] = p->params[ASSAY_LINEAR_ACTIVATION] = 0;
+    if (strncmp(rest, "bias", 4) == 0 && (rest[4] == '+' || rest[4] == '\0')) {
+        p->params[ASSAY_LINEAR_BIAS] = 1;
+        rest += rest[4] ? 5 : 4;
+        if (!rest[0] && mode[4] == '+')
+            rest = mode; /* "bias+": fall through to the error */
+    }
+    bool known = !rest[0];
+    for (int i = 0; i < ASSAY_LINEAR_ACTIVATIONS && !known; i++)
+        if (assay_text_same(rest, activation_names[i])) {
+            p->params[ASSAY_LINEAR_ACTIVATION] = i;
+            known = true;
+        }
+    if (!known) {
+        const char *nearest =
+            assay_text_nearest(rest, activation_names, ASSAY_LINEAR_ACTIVATIONS);
+        return assay_error_set(err, ASSAY_ERR_INVALID, "linear",
+                               "unknown mode \"%s\"; did you mean \"%s\"? A mode is bias, an "
+                               "activation (sigmoid relu leakyrelu relu6 gelu silu hardswish), or "
+                               "both: bias+gelu",
+                               mode, nearest ? nearest : "bias");
+    }
+    if (p->dtype == ASSAY_DTYPE_S8 && mode[0])
+        return assay_error_set(err, ASSAY_ERR_INVALID, "linear",
+                               "s8 gives the sums in s32 as they are: no mode \"%s\"", mode);
+    return ASSAY_OK;
+}
+
+/* s8: integers over the whole range but -128. Others: x around 0 with deviation 1, weights as
+ * trained ones, with a deviation of 1 / sqrt(k), so that y is of the order of x. */
+static void fill(const struct assay_problem *p, int32_t index, void *data, uint64_t seed)
+{
+    const struct assay_tensor *t = &p->inputs[index];
+    if (t->dtype != ASSAY_DTYPE_S8) {
+        double deviation = index == ASSAY_LINEAR_W ? 1 / sqrt((double)axis(p, ASSAY_LINEAR_K)) : 1;
+        double first = 1.5 * deviation; /* never all zeros, and no outlier either */
+        assay_tensor_fill_scaled(t, data, seed, deviation, 0);
+        assay_dtype_store(t->dtype, &first, data, 0, 1);
+        return;
+    }
+    int64_t count = assay_tensor_count(t);
+    int8_t *out = data;
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < count; i++)
+        out[i] = (int8_t)((int64_t)(assay_rng_at(seed, (uint64_t)i) % 255) - 127);
+}
+
+static const struct assay_recipe *recipe_of(const struct assay_problem *p,
+                                            struct assay_recipe *room)
+{
+    if (assay_recipe_parse(p->recipe ? p->recipe : "baseline", room, NULL) != ASSAY_OK)
+        *room = (struct assay_recipe){.name = "baseline"};
+    return room;
+}
+
+/* ---- integer-valued inputs ------------------------------------------------------------------- */
+
+/* Integers small enough that every partial sum is exact in f32, with what makes a recipe's scale a
+ * power of two: the greatest magnitude of a row times 2^e, e from the row, is the one whose scale
+ * is 2^e. Different rows have different scales, so that a scale applied to the wrong row shows. */
+struct exact {
+    double peak, low; /* the greatest and, for asymmetric codes, the least value of a scope */
+    int64_t scope;    /* elements that share a scale */
+};
+
+static struct exact exact_of(enum assay_dtype code, int64_t group, int64_t k)
+{
+    switch (code) {
+    case ASSAY_DTYPE_S8:
+        return (struct exact){127.5, 0, k};
+    case ASSAY_DTYPE_E4M3:
+        return (struct exact){448, 0, k};
+    case ASSAY_DTYPE_U4:
+        return (struct exact){7, -8, group};
+    case ASSAY_DTYPE_U8:
+        return (struct exact){127, -128, group};
+    default:
+        return (struct exact){0, 0, k};
+    }
+}
+
+/* Small integers within ±limit. */
+static double small_integer(uint64_t seed, int64_t i, int64_t limit)
+{
+    return (double)((int64_t)(assay_rng_at(seed, (uint64_t)i) % (uint64_t)(2 * limit + 1)) - limit);
+}
+
+static void exact_row(const struct exact *e, bool scales_differ, uint64_t seed, int64_t row,
+                      int64_t k, int64_t limit, double *out)
+{
+    int64_t scopes = e->scope > 0 ? k / e->scope : 0;
+    for (int64_t i = 0; i < k; i++)
+        out[i] = small_integer(seed, row * k + i, limit);
+    for (int64_t s = 0; s < scopes && e->peak != 0; s++) {
+        double *values = out + s * e->scope;
+        int exponent = scales_differ ? (int)((row + s) % 3) : 0;
+        int64_t at = (int64_t)(assay_rng_at(~seed, (uint64_t)(row * scopes + s)) %
+                               (uint64_t)e->scope);
+        for (int64_t i = 0; i < e->scope; i++)
+            values[i] = ldexp(values[i], exponent);
+        values[at] = ldexp(e->peak, exponent);
+        if (e->low != 0 && e->scope > 1)
+            values[(at + 1) % e->scope] = ldexp(e->low, exponent);
+    }
+}
+
+/* With limits of 3 and 7 the sums of f16 inputs stay below its largest number, and those of all
+ * below 2^24 for k up to a quarter of a million. */
+static void fill_exact(const struct assay_problem *p, int32_t index, void *data, uint64_t seed)
+{
+    struct assay_recipe room;
+    const struct assay_recipe *recipe = recipe_of(p, &room);
+    const struct assay_tensor *t = &p->inputs[index];
+    bool weights = index == ASSAY_LINEAR_W, x = index == ASSAY_LINEAR_X;
+    int64_t rows = t->rank == 2 ? t->dims[0] : 1, k = t->dims[t->rank - 1];
+    struct exact e = {0, 0, k};
+    if (weights)
+        e = exact_of(recipe->code, recipe->group, k);
+    else if (x)
+        e = exact_of(recipe->activation, 0, k);
+    enum assay_quant_scope scope = weights ? recipe->scope : recipe->activation_scope;
+    bool differ = (weights || x) && scope != ASSAY_SCOPE_TENSOR;
+#pragma omp parallel
+    {
+        double *row = assay_calloc((size_t)k, sizeof *row);
+#pragma omp for schedule(static)
+        for (int64_t r = 0; r < rows; r++) {
+            if (!row)
+                continue; /* the inputs stay what they were: the comparison will tell */
+            exact_row(&e, differ, seed, r, k, weights ? 7 : 3, row);
+            assay_dtype_store(t->dtype, row, data, r * k, k);
+        }
+        assay_free(row);
+    }
+}
+
+/* An activation computed in f32 is not exact, save those that only choose. Beyond this k a sum could
+ * leave the integers f32 holds. */
+static bool can_be_exact(const struct assay_problem *p)
+{
+    int activation = (int)p->params[ASSAY_LINEAR_ACTIVATION];
+    return axis(p, ASSAY_LINEAR_K) <= 1 << 18 &&
+           (activation == ASSAY_LINEAR_NONE || activation == ASSAY_LINEAR_RELU);
+}
+
+/* ---- the reference --------------------------------------------------------------------------- */
+
+static float *to_f32(const struct assay_tensor *t, const void *data)
+{
+    enum { BLOCK = 1024 };
+    int64_t count = assay_tensor_count(t);
+    float *out = assay_calloc((size_t)count, sizeof *out);
+#pragma omp parallel for schedule(static)
+    for (int64_t first = 0; first < (out ? count : 0); first += BLOCK) {
+        double values[BLOCK];
+        int64_t n = count - first < BLOCK ? count - first : BLOCK;
+        assay_dtype_load(t->dtype, data, first, n, values);
+        for (int64_t i = 0; i < n; i++)
+            out[first + i] = (float)values[i];
+    }
+    return out;
+}
+
+static enum assay_status decode_weights(const struct assay_problem *p,
+                                        const struct assay_recipe *recipe, const void *weights,
+                                        float **out, struct assay_error *err)
+{
+    int64_t n = axis(p, ASSAY_LINEAR_N), k = axis(p, ASSAY_LINEAR_K);
+    struct assay_packed packed;
+    enum assay_status status =
+        assay_packed_create(recipe, p->dtype, weights, n, k, p->threads, &packed, err);
+    if (status != ASSAY_OK)
+        return status;
+    *out = assay_calloc((size_t)n * (size_t)k, sizeof **out);
+#pragma omp parallel for schedule(static)
+    for (int64_t row = 0; row < (*out ? n : 0); row++)
+        assay_packed_decode(&packed, row, 0, k, *out + row * k);
+    assay_packed_fini(&packed);
+    return *out ? ASSAY_OK : assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+}
+
+static enum assay_status dequantised(const struct assay_problem *p, const void *const *in,
+                                     struct assay_problem *plain, void **plain_in,
+                                     struct assay_error *err)
+{
+    struct assay_recipe room;
+    const struct assay_recipe *recipe = recipe_of(p, &room);
+    int64_t m = axis(p, ASSAY_LINEAR_M), k = axis(p, ASSAY_LINEAR_K);
+    enum assay_status status = ASSAY_OK;
+    *plain = *p;
+    plain->recipe = NULL;
+    plain->dtype = ASSAY_DTYPE_F32;
+    for (int32_t i = 0; i < p->n_inputs; i++) {
+        plain->inputs[i].dtype = ASSAY_DTYPE_F32;
+        plain_in[i] = NULL;
+    }
+    float *weights = NULL;
+    if (recipe->code == ASSAY_DTYPE_NONE)
+        weights = to_f32(&p->inputs[ASSAY_LINEAR_W], in[ASSAY_LINEAR_W]);
+    else
+        status = decode_weights(p, recipe, in[ASSAY_LINEAR_W], &weights, err);
+    plain_in[ASSAY_LINEAR_W] = weights;
+    for (int32_t i = 0; i < p->n_inputs && status == ASSAY_OK; i++) {
+        if (i != ASSAY_LINEAR_W)
+            plain_in[i] = to_f32(&p->inputs[i], in[i]);
+        if (!plain_in[i])
+            status = assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+    }
+    if (status == ASSAY_OK && recipe->activation != ASSAY_DTYPE_NONE)
+        assay_quant_activations(recipe, plain_in[ASSAY_LINEAR_X], m, k, plain_in[ASSAY_LINEAR_X]);
+    if (status == ASSAY_OK)
+        return ASSAY_OK;
+    for (int32_t i = 0; i < p->n_inputs; i++) {
+        assay_free(plain_in[i]);
+        plain_in[i] = NULL;
+    }
+    return status;
+}
+
+static double activate(double y, enum assay_linear_activation activation)
+{
+    switch (activation) {
+    case ASSAY_LINEAR_SIGMOID:
+        return assay_scalar_sigmoid(y);
+    case ASSAY_LINEAR_RELU:
+        return y > 0 ? y : 0;
+    case ASSAY_LINEAR_LEAKYRELU:
+        return y > 0 ? y : 0.01 * y;
+    case ASSAY_LINEAR_RELU6:
+        return y > 6 ? 6 : y > 0 ? y : 0;
+    case ASSAY_LINEAR_GELU:
+        return assay_scalar_gelu(y);
+    case ASSAY_LINEAR_SILU:
+        return y * assay_scalar_sigmoid(y);
+    case ASSAY_LINEAR_HARDSWISH:
+        return y <= -3 ? 0 : y >= 3 ? y : y * (y + 3) / 6;
+    default:
+        return y;
+    }
+}
+
+/* Eight sums, so that the compiler may use its vectors without changing the order of additions. */
+static double dot_f32(const float *a, const float *b, int64_t k)
+{
+    double sums[8] = {0}, sum = 0;
+    int64_t i = 0;
+    for (; i + 8 <= k; i += 8)
+        for (int j = 0; j < 8; j++)
+            sums[j] += (double)a[i + j] * (double)b[i + j];
+    for (; i < k; i++)
+        sum += (double)a[i] * (double)b[i];
+    for (int j = 0; j < 8; j++)
+        sum += sums[j];
+    return sum;
+}
+
+static double dot_any(const struct assay_problem *p, const void *const *in, int64_t row,
+                      int64_t column)
+{
+    enum { BLOCK = 256 };
+    double x[BLOCK], w[BLOCK], sum = 0;
+    int64_t k = axis(p, ASSAY_LINEAR_K);
+    for (int64_t first = 0; first < k; first += BLOCK) {
+        int64_t n = k - first < BLOCK ? k - first : BLOCK;
+        assay_op_load_row(p, in, ASSAY_LINEAR_X, row, first, n, x);
+        assay_op_load_row(p, in, ASSAY_LINEAR_W, column, first, n, w);
+        for (int64_t i = 0; i < n; i++)
+            sum += x[i] * w[i];
+    }
+    return sum;
+}
+
+/* Of plain inputs: a recipe's are brought back by dequantised() before. */
+static void reference(const struct assay_problem *p, const void *const *in, int64_t row,
+                      int64_t first, int64_t n, double *out)
+{
+    int64_t k = axis(p, ASSAY_LINEAR_K);
+    bool f32 = p->inputs[ASSAY_LINEAR_X].dtype == ASSAY_DTYPE_F32;
+    const float *x = (const float *)in[ASSAY_LINEAR_X] + (f32 ? row * k : 0);
+    for (int64_t i = 0; i < n; i++) {
+        double bias = 0;
+        const float *w = (const float *)in[ASSAY_LINEAR_W] + (f32 ? (first + i) * k : 0);
+        if (p->params[ASSAY_LINEAR_BIAS] != 0)
+            assay_dtype_load(p->inputs[ASSAY_LINEAR_BIAS_INPUT].dtype,
+                             in[ASSAY_LINEAR_BIAS_INPUT], first + i, 1, &bias);
+        double sum = f32 ? dot_f32(x, w, k) : dot_any(p, in, row, first + i);
+        out[i] = activate(sum + bias,
+                          (enum assay_linear_activation)p->params[ASSAY_LINEAR_ACTIVATION]);
+    }
+}
+
+/* ---- cost and tolerance ---------------------------------------------------------------------- */
+
+static struct assay_cost cost(const struct assay_problem *p)
+{
+    struct assay_recipe room;
+    const struct assay_recipe *recipe = recipe_of(p, &room);
+    int64_t m = axis(p, ASSAY_LINEAR_M), k = axis(p, ASSAY_LINEAR_K), n = axis(p, ASSAY_LINEAR_N);
+    struct assay_cost c = {
+        .weight_bytes = assay_recipe_bytes(recipe, p->dtype, n, k),
+        .bytes_written = (double)assay_tensor_bytes(&p->outputs[0]),
+        .flops = 2.0 * (double)m * (double)k * (double)n,
+        .math = p->dtype == ASSAY_DTYPE_BF16  ? ASSAY_MATH_BF16
+                : p->dtype == ASSAY_DTYPE_F16 ? ASSAY_MATH_F16
+                                              : ASSAY_MATH_F32,
+    };
+    if (p->dtype == ASSAY_DTYPE_S8 || recipe->activation == ASSAY_DTYPE_S8)
+        c.math = ASSAY_MATH_S8;
+    else if (recipe->activation == ASSAY_DTYPE_E4M3)
+        c.math = ASSAY_MATH_BF16; /* 8-bit floats are exact in it */
+    c.bytes_read = c.weight_bytes + (double)assay_tensor_bytes(&p->inputs[ASSAY_LINEAR_X]);
+    if (p->n_inputs > ASSAY_LINEAR_BIAS_INPUT)
+        c.bytes_read += (double)assay_tensor_bytes(&p->inputs[ASSAY_LINEAR_BIAS_INPUT]);
+    return c;
+}
+
+/* y is of the order of 1 (see fill): a sum of k products of values around 1 and 1 / sqrt(k).
+ *   relative: the rounding of y to its dtype, and one more of the epilogue in f32.
+ *   absolute: f32 sums in any order err by some sqrt(k) * 2^-24 of the terms' size, 1 / sqrt(k)
+ *   each, which a factor of 16 covers for a million answers; where the recipe gives weights that the
+ *   kernel must round to the dtype before it multiplies (w = (q - 8) scale + zero), k independent
+ *   errors of up to half a unit each add up to about half a unit of y, times 5 for the worst of a
+ *   million. */
+static struct assay_tolerance tolerance(const struct assay_problem *p)
+{
+    if (p->dtype == ASSAY_DTYPE_S8)
+        return (struct assay_tolerance){0, 0};
+    struct assay_recipe room;
+    const struct assay_recipe *recipe = recipe_of(p, &room);
+    const struct assay_dtype_info *info = assay_dtype_info(p->dtype);
+    double k = (double)axis(p, ASSAY_LINEAR_K), f32 = 0x1p-24;
+    bool rounds = recipe->code == ASSAY_DTYPE_U4 || recipe->code == ASSAY_DTYPE_U8;
+    double absolute = 16 * f32 * (1 + log2(k)) + (rounds ? 3 * info->unit : 0);
+    return (struct assay_tolerance){info->unit + 4 * f32, absolute + info->tiny};
+}
+
+const struct assay_op assay_op_linear = {
+    .name = "linear",
+    .title = "Linear",
+    .summary = "act(x W^T + bias), x [m,k], W [n,k]; W is a weight, stored by a recipe",
+    .axis_names = {"m", "k", "n"},
+    .param_names = {"bias", "activation"},
+    .shapes = shapes,
+    .fill = fill,
+    .reference = reference,
+    .cost = cost,
+    .tolerance = tolerance,
+    .dtypes = ASSAY_DTYPE_BIT(ASSAY_DTYPE_F32) | ASSAY_DTYPE_BIT(ASSAY_DTYPE_F16) |
+              ASSAY_DTYPE_BIT(ASSAY_DTYPE_BF16) | ASSAY_DTYPE_BIT(ASSAY_DTYPE_S8),
+    .modes = "bias, an activation (sigmoid relu leakyrelu relu6 gelu silu hardswish), bias+gelu, …",
+    .set_mode = set_mode,
+    .takes_recipes = true,
+    .fill_exact = fill_exact,
+    .can_be_exact = can_be_exact,
+    .dequantised = dequantised,
+};

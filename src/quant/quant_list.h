@@ -1,0 +1,10 @@
+/* quant_list.h: every kind of recipe, in the order `assay list recipes` and `--recipe all` have. */
+ASSAY_QUANT(baseline)
+ASSAY_QUANT(int8wo)
+ASSAY_QUANT(int8dq)
+ASSAY_QUANT(int4wo)
+ASSAY_QUANT(int4wo_hqq)
+ASSAY_QUANT(float8wo)
+ASSAY_QUANT(float8dq_tensor)
+ASSAY_QUANT(float8dq_row)
+ASSAY_QUANT(gemlitewo)

@@ -1,0 +1,259 @@
+/* quant_table.c: the list of recipes, their names, and what can be asked of any of them. */
+#include "quant/quant_recipe.h"
+
+#include "base/text.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define ASSAY_QUANT(n) extern const struct assay_quant assay_quant_##n;
+#include "quant/quant_list.h"
+#undef ASSAY_QUANT
+
+static const struct assay_quant *const quant_table[] = {
+#define ASSAY_QUANT(n) &assay_quant_##n,
+#include "quant/quant_list.h"
+#undef ASSAY_QUANT
+};
+
+int64_t assay_quant_count(void) { return (int64_t)(sizeof quant_table / sizeof quant_table[0]); }
+
+const struct assay_quant *assay_quant_at(int64_t index) { return quant_table[index]; }
+
+/* ---- names ---------------------------------------------------------------------------------- */
+
+static const int32_t group_choices[] = {32, 64, 128, 256};
+static const int32_t bit_choices[] = {4, 8};
+enum {
+    GROUPS = sizeof group_choices / sizeof group_choices[0],
+    BITS = sizeof bit_choices / sizeof bit_choices[0],
+    NAME_MAX_LENGTH = sizeof((struct assay_recipe *)0)->name - 1
+};
+
+/* Which of the choices does the text start with? Past it on success. */
+static const char *match_number(const char *text, const int32_t *choices, int n, int32_t *out)
+{
+    for (int i = 0; i < n; i++) {
+        char number[16];
+        int length = snprintf(number, sizeof number, "%d", choices[i]);
+        if (strncmp(text, number, (size_t)length) == 0 && !isdigit((unsigned char)text[length])) {
+            if (out)
+                *out = choices[i];
+            return text + length;
+        }
+    }
+    return NULL;
+}
+
+bool assay_recipe_match(const char *pattern, const char *name, int32_t *bits, int32_t *group)
+{
+    for (; *pattern; pattern++) {
+        if (*pattern == 'G')
+            name = match_number(name, group_choices, GROUPS, group);
+        else if (*pattern == 'B')
+            name = match_number(name, bit_choices, BITS, bits);
+        else
+            name = *name == *pattern ? name + 1 : NULL;
+        if (!name)
+            return false;
+    }
+    return *name == '\0';
+}
+
+static bool read_name(const char *name, struct assay_recipe *out)
+{
+    for (int64_t i = 0; i < assay_quant_count(); i++) {
+        *out = (struct assay_recipe){0};
+        if (quant_table[i]->parse(name, out)) {
+            out->quant = quant_table[i];
+            snprintf(out->name, sizeof out->name, "%s", name);
+            return true;
+        }
+    }
+    *out = (struct assay_recipe){0};
+    return false;
+}
+
+typedef char recipe_name[NAME_MAX_LENGTH + 1];
+
+/* The pattern with numbers for its letters; without numbers where they are 0: "int4wo-G-hqq" to
+ * "int4wo-hqq". */
+static void fill_pattern(const char *pattern, int32_t bits, int32_t group, recipe_name out)
+{
+    size_t used = 0;
+    for (; *pattern && used < NAME_MAX_LENGTH; pattern++) {
+        int32_t number = *pattern == 'G' ? group : *pattern == 'B' ? bits : -1;
+        if (number > 0)
+            used += (size_t)snprintf(out + used, NAME_MAX_LENGTH + 1 - used, "%d", number);
+        else if (number < 0)
+            out[used++] = *pattern;
+        else if (used)
+            used--; /* the hyphen before it */
+    }
+    out[used < NAME_MAX_LENGTH ? used : NAME_MAX_LENGTH] = '\0';
+}
+
+/* Every name there is, by filling in the patterns; as many as fit. */
+static int64_t all_names(recipe_name *names, int64_t max)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < assay_quant_count(); i++) {
+        const char *pattern = quant_table[i]->pattern;
+        int bits = strchr(pattern, 'B') ? BITS : 1, groups = strchr(pattern, 'G') ? GROUPS : 1;
+        for (int b = 0; b < bits; b++)
+            for (int g = 0; g < groups && n < max; g++)
+                fill_pattern(pattern, bit_choices[b], group_choices[g], names[n++]);
+    }
+    return n;
+}
+
+/* The name with the number at `at` (of `length` digits) replaced by a group, if that is a recipe.
+ */
+static bool with_group(const char *name, const char *at, size_t length, int32_t group,
+                       struct assay_recipe *out)
+{
+    char text[2 * NAME_MAX_LENGTH];
+    snprintf(text, sizeof text, "%.*s%d%s", (int)(at - name), name, group, at + length);
+    return strlen(text) <= NAME_MAX_LENGTH && read_name(text, out);
+}
+
+/* A recipe but for its group: the one with the nearest group there is, of two the larger. */
+static bool nearest_group(const char *name, struct assay_recipe *out)
+{
+    bool found = false;
+    for (const char *at = strchr(name, '-'); at; at = strchr(at + 1, '-')) {
+        size_t length = strspn(at + 1, "0123456789");
+        long long asked = length && length < 10 ? atoll(at + 1) : length ? 1000000000 : -1;
+        long long best = INT64_MAX;
+        for (int i = 0; i < GROUPS && asked >= 0; i++) {
+            struct assay_recipe recipe;
+            long long distance = llabs(group_choices[i] - asked);
+            if (distance <= best && with_group(name, at + 1, length, group_choices[i], &recipe)) {
+                best = distance;
+                *out = recipe;
+                found = true;
+            }
+        }
+    }
+    return found;
+}
+
+/* "int4wo" and "int4wo-hqq": names that only lack their numbers. */
+static const struct assay_quant *lacks_numbers(const char *name)
+{
+    for (int64_t i = 0; i < assay_quant_count(); i++) {
+        recipe_name bare;
+        fill_pattern(quant_table[i]->pattern, 0, 0, bare);
+        if (strcmp(bare, name) == 0)
+            return quant_table[i];
+    }
+    return NULL;
+}
+
+static enum assay_status unknown_recipe(const char *name, const char *lower,
+                                        struct assay_error *err)
+{
+    struct assay_recipe near;
+    if (nearest_group(lower, &near))
+        return assay_error_set(
+            err, ASSAY_ERR_INVALID, NULL,
+            "unknown recipe \"%s\": groups are 32, 64, 128 or 256; did you mean \"%s\"?", name,
+            near.name);
+    const struct assay_quant *quant = lacks_numbers(lower);
+    if (quant)
+        return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                               "unknown recipe \"%s\": it is written %s; did you mean \"%s\"?",
+                               name, quant->pattern, quant->usual);
+    recipe_name names[128];
+    const char *candidates[128];
+    int64_t n = all_names(names, 128);
+    for (int64_t i = 0; i < n; i++)
+        candidates[i] = names[i];
+    const char *nearest = assay_text_nearest(lower, candidates, n);
+    if (nearest)
+        return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                               "unknown recipe \"%s\"; did you mean \"%s\"?", name, nearest);
+    return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                           "unknown recipe \"%s\"; `assay list recipes` shows them all", name);
+}
+
+enum assay_status assay_recipe_parse(const char *name, struct assay_recipe *out,
+                                     struct assay_error *err)
+{
+    static const char *const sparse[] = {"semi-sparse", "block"};
+    char lower[64];
+    size_t length = strlen(name);
+    *out = (struct assay_recipe){0};
+    for (size_t i = 0; i < 2; i++)
+        if (assay_text_same(name, sparse[i]))
+            return assay_error_set(err, ASSAY_UNSUPPORTED, NULL,
+                                   "sparsity \"%s\" is not supported yet", sparse[i]);
+    for (size_t i = 0; i <= length && i < sizeof lower; i++)
+        lower[i] = (char)tolower((unsigned char)name[i]);
+    lower[sizeof lower - 1] = '\0';
+    if (length <= NAME_MAX_LENGTH && read_name(lower, out))
+        return ASSAY_OK;
+    return unknown_recipe(name, lower, err);
+}
+
+/* ---- what fits, and how large it is --------------------------------------------------------- */
+
+/* The recipe with the nearest smaller group that divides k, or else the smallest larger. */
+static bool fitting_group(const struct assay_recipe *recipe, int64_t k, struct assay_recipe *out)
+{
+    char number[16];
+    snprintf(number, sizeof number, "-%d", recipe->group);
+    const char *at = strstr(recipe->name, number);
+    for (int pass = 0; at && pass < 2; pass++)
+        for (int i = 0; i < GROUPS; i++) {
+            int32_t group = group_choices[pass ? i : GROUPS - 1 - i];
+            if (k % group == 0 && (pass ? group > recipe->group : group < recipe->group) &&
+                with_group(recipe->name, at + 1, strlen(number) - 1, group, out))
+                return true;
+        }
+    return false;
+}
+
+enum assay_status assay_recipe_fits(const struct assay_recipe *recipe, enum assay_dtype dtype,
+                                    int64_t k, struct assay_error *why)
+{
+    bool plain = recipe->code == ASSAY_DTYPE_NONE;
+    if (dtype == ASSAY_DTYPE_S8 && !plain)
+        return assay_error_set(why, ASSAY_UNSUPPORTED, recipe->name,
+                               "s8 weights are integers already; baseline takes them as they are");
+    if (dtype != ASSAY_DTYPE_F32 && dtype != ASSAY_DTYPE_F16 && dtype != ASSAY_DTYPE_BF16 &&
+        dtype != ASSAY_DTYPE_S8)
+        return assay_error_set(why, ASSAY_UNSUPPORTED, recipe->name,
+                               "weights are f32, f16, bf16 or s8, not %s", assay_dtype_name(dtype));
+    if (recipe->group == 0 || k % recipe->group == 0)
+        return ASSAY_OK;
+    struct assay_recipe other;
+    if (fitting_group(recipe, k, &other))
+        return assay_error_set(why, ASSAY_UNSUPPORTED, recipe->name,
+                               "group %d does not divide k = %lld; %s does", recipe->group,
+                               (long long)k, other.name);
+    return assay_error_set(why, ASSAY_UNSUPPORTED, recipe->name,
+                           "group %d does not divide k = %lld, and no other does; int8wo has no "
+                           "groups",
+                           recipe->group, (long long)k);
+}
+
+double assay_recipe_bytes(const struct assay_recipe *recipe, enum assay_dtype dtype, int64_t n,
+                          int64_t k)
+{
+    const struct assay_dtype_info *info = assay_dtype_info(recipe->code ? recipe->code : dtype);
+    double rows = (double)n, length = (double)k;
+    double bytes = rows * length * (double)(info ? info->bits : 0) / 8;
+    switch (recipe->scope) {
+    case ASSAY_SCOPE_TENSOR:
+        return bytes + sizeof(float);
+    case ASSAY_SCOPE_ROW:
+        return bytes + rows * sizeof(float);
+    case ASSAY_SCOPE_GROUP: /* a scale and a zero */
+        return bytes + rows * (length / recipe->group) * 2 * (double)assay_dtype_bytes(dtype);
+    case ASSAY_SCOPE_NONE:
+        break;
+    }
+    return bytes;
+}

@@ -1,0 +1,26 @@
+/* report_row.h: what the rows of every table for a terminal have in common. */
+#ifndef ASSAY_REPORT_ROW_H
+#define ASSAY_REPORT_ROW_H
+
+#include "report/report_line.h"
+
+/* What was shown, and must be explained under the table. */
+struct assay_legend {
+    bool fastest, imprecise, disturbed, interrupted, ceiling, no_ceiling, flops, times;
+    bool recipes, weight_rate, weights, levels, prepared, activations; /* of rows with a recipe */
+};
+
+/* "!" for a figure that is not as precise as was asked, "~" for a disturbed one, or "". */
+const char *assay_row_mark(const struct assay_measurement *m, struct assay_legend *legend);
+
+enum assay_ink assay_row_speedup_ink(const struct assay_record *record,
+                                     const struct assay_measurement *m);
+
+/* In the place of figures, up to column `width`: why there are none, or that a variant was checked
+ * and not timed. The mark before the text takes `mark` columns. */
+void assay_row_reason(struct assay_line *line, const struct assay_record *record, int mark,
+                      int width);
+void assay_row_check(struct assay_line *line, const struct assay_record *record, int mark,
+                     int width);
+
+#endif
