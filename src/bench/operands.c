@@ -7,7 +7,13 @@
 
 /* Every tensor has this many guard bytes before and behind it at the least. */
 enum { GUARD = 64, MAX_TENSORS = ASSAY_MAX_INPUTS + ASSAY_MAX_OUTPUTS, PAGE = 4096 };
-enum { GUARD_BYTE = 0xa5, POISON_BYTE = 0xff };
+enum { GUARD_BYTE = 0xa5, POISON_FLOAT = 0xff, POISON_INTEGER = 0x80 };
+
+/* NaN in every float type; as an integer a number no sum comes near, where -1 is a common one. */
+static int poison_of(enum assay_dtype dtype)
+{
+    return assay_dtype_info(dtype)->is_float ? POISON_FLOAT : POISON_INTEGER;
+}
 
 /* Where the tensors of one set lie, from the set's start. */
 struct layout {
@@ -191,7 +197,8 @@ int64_t assay_operands_n_sets(const assay_operands *o) { return o->n_sets; }
 void assay_operands_poison(assay_operands *o, int64_t set)
 {
     for (int32_t i = o->problem.n_inputs; i < o->layout.n; i++)
-        memset(tensor_at(o, set, i), POISON_BYTE, o->layout.bytes[i]);
+        memset(tensor_at(o, set, i), poison_of(o->problem.outputs[i - o->problem.n_inputs].dtype),
+               o->layout.bytes[i]);
 }
 
 void assay_operands_repair(assay_operands *o, int64_t set)
@@ -247,13 +254,15 @@ static enum assay_status check_inputs(const assay_operands *o, int64_t set, stru
 }
 
 /* Elements that still hold the poison, and the first of them. */
-static int64_t count_unwritten(const unsigned char *data, int64_t count, size_t size,
+static int64_t count_unwritten(const unsigned char *data, int64_t count, enum assay_dtype dtype,
                                int64_t *first)
 {
-    static const unsigned char poison[8] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+    unsigned char poison[8];
+    size_t size = assay_dtype_bytes(dtype);
     int64_t unwritten = 0;
+    memset(poison, poison_of(dtype), sizeof poison);
     for (int64_t i = count - 1; i >= 0; i--)
-        if (data[(size_t)i * size] == POISON_BYTE &&
+        if (data[(size_t)i * size] == poison[0] &&
             memcmp(data + (size_t)i * size, poison, size) == 0) {
             unwritten++;
             *first = i;
@@ -276,7 +285,7 @@ static enum assay_status check_written(const assay_operands *o, int64_t set,
             continue;
         int64_t count = assay_tensor_count(t), first = -1;
         int64_t unwritten = count_unwritten(tensor_at(o, set, o->problem.n_inputs + i), count,
-                                            assay_dtype_bytes(t->dtype), &first);
+                                            t->dtype, &first);
         if (unwritten)
             return assay_error_set(
                 why, ASSAY_ERR_CORRUPT, NULL,

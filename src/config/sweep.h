@@ -9,7 +9,7 @@
 #include "op/op.h"
 #include "quant/quant.h"
 
-enum { ASSAY_SWEEP_OPS = 64, ASSAY_SWEEP_DTYPES = 8, ASSAY_SWEEP_RECIPES = 64 };
+enum { ASSAY_SWEEP_OPS = 64, ASSAY_SWEEP_DTYPES = 8, ASSAY_SWEEP_RECIPES = 32 };
 
 struct assay_sweep {
     const struct assay_bench_config *config;

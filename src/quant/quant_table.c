@@ -124,9 +124,9 @@ static bool nearest_group(const char *name, struct assay_recipe *out)
     bool found = false;
     for (const char *at = strchr(name, '-'); at; at = strchr(at + 1, '-')) {
         size_t length = strspn(at + 1, "0123456789");
-        long long asked = length && length < 10 ? atoll(at + 1) : length ? 1000000000 : -1;
-        long long best = INT64_MAX;
-        for (int i = 0; i < GROUPS && asked >= 0; i++) {
+        long long asked = strtoll(at + 1, NULL, 10),
+                  best = INT64_MAX; /* the largest, if too large */
+        for (int i = 0; i < GROUPS && length; i++) {
             struct assay_recipe recipe;
             long long distance = llabs(group_choices[i] - asked);
             if (distance <= best && with_group(name, at + 1, length, group_choices[i], &recipe)) {

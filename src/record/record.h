@@ -87,10 +87,11 @@ struct assay_record {
     double bytes_read, bytes_written, flops; /* the least one call costs */
     double memory_bytes;                     /* operands of one call */
     double setup_ns;
-    double weight_bytes;     /* the weights as stored by the recipe; 0 for ops without weights */
-    double prepare_ns;       /* quantising and packing the weights, once; 0: not done */
-    double accuracy_db;      /* SQNR against the unquantised product; NaN where not asked */
-    double activation_share; /* of the hot time, spent quantising activations; NaN: does not apply */
+    double weight_bytes; /* the weights as stored by the recipe; 0 for ops without weights */
+    double prepare_ns;   /* quantising and packing the weights, once; 0: not done */
+    double accuracy_db;  /* SQNR against the unquantised product; NaN where not asked */
+    double
+        activation_share; /* of the hot time, spent quantising activations; NaN: does not apply */
     bool pareto; /* no other variant of the group is better in time, weight bytes and accuracy */
     double floor_ns; /* the least this harness can see */
     struct assay_measurement states[ASSAY_CACHE_STATES];

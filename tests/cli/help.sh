@@ -31,7 +31,7 @@ done
 
 say "the options of bench, each within 100 columns"
 expect_exit 0 "$ASSAY" bench -h
-for option in batch seq dim dtype impl kernel cache threads precision budget warmup iters baseline \
+for option in batch seq dim shape shapes mode recipe dtype impl kernel cache threads precision budget warmup iters baseline \
     seed timeout max-elements memory-limit output format resume plugin device strict-device \
     in-process wait quiet verbose ascii help; do
     expect_out "^ .*--$option( |$)"

@@ -7,6 +7,9 @@ say "the lists, and their names alone"
 expect_exit 0 "$ASSAY" list ops
 expect_out '^relu +max\(x, 0\)'
 expect_out '^cross_entropy .*also .*loss'
+expect_out '^linear .*W'
+expect_out '^ +axes m,k,n; modes .*gelu.*; recipes$'
+expect_out '^The axes are batch, seq, dim where no others are given'
 expect_exit 0 "$ASSAY" list ops --names
 expect_out '^relu$'
 expect_no_out ' '
@@ -19,6 +22,7 @@ expect_exit 0 "$ASSAY" list devices
 expect_out '^cpu '
 expect_exit 0 "$ASSAY" list dtypes
 expect_out '^bf16 +2 bytes'
+expect_out '^u4 +4 bits'
 expect_exit 0 "$ASSAY" list dtypes --names
 expect_out '^f32$'
 expect_exit 0 "$ASSAY" list formats
@@ -27,6 +31,21 @@ expect_exit 0 "$ASSAY" list formats --names
 for format in table json jsonl csv md comprehensive; do
     expect_out "^$format\$"
 done
+expect_exit 0 "$ASSAY" list recipes
+expect_out '^baseline +baseline +2\.000 '
+expect_out '^int8wo +int8wo +1\.00'
+expect_out '^int4wo-G +int4wo-128 +0\.531 '
+expect_exit 0 "$ASSAY" list recipes --names
+expect_out '^int4wo-128-hqq$'
+expect_no_out ' '
+expect_exit 0 "$ASSAY" list shapes
+expect_out '^llama +LLaMA 2 70B on one node; 4 shapes$'
+expect_out '^ +llama_attn\.wqkv +16384x8192x1280$'
+expect_out '^ +pow2_4 +16384x16384x16384$'
+expect_out '^ +sweep_511 +32768x32768x32768$'
+expect_exit 0 "$ASSAY" list shapes --names
+expect_out_lines 10
+expect_out '^deepseek_v3_236b$'
 expect_exit 0 "$ASSAY" list OPS
 expect_err_lines 0
 
@@ -37,6 +56,7 @@ expect_usage 'does not export assay_plugin' "$ASSAY" list kernels --plugin "$ASS
 
 say "mistakes"
 expect_usage 'did you mean "ops"\?' "$ASSAY" list opps
+expect_usage 'did you mean "recipes"\?' "$ASSAY" list recipe
 expect_usage 'list takes one of ops' "$ASSAY" list
 expect_usage 'list takes one of ops' "$ASSAY" list ops kernels
 expect_usage 'unknown option --name; did you mean --names\?' "$ASSAY" list ops --name

@@ -9,13 +9,21 @@ expect_exit 0 "$ASSAY" bench relu softmax layernorm --batch 1,3 --seq 1,7 --dim 
 expect_out '24 groups'
 expect_no_out 'mismatch|crashed|failed'
 
-say "every op in every dtype"
-mapfile -t names < <("$ASSAY" list ops --names)
+say "every op of these axes in every dtype"
+mapfile -t names < <("$ASSAY" list ops | awk '/^$/ { exit } /^ +axes / { name = ""; next }
+    /^[a-z]/ { if (name) print name; name = $1 } END { if (name) print name }')
+[ "${#names[@]}" -ge 10 ] || fail "ops: ${names[*]}"
 expect_exit 0 "$ASSAY" bench "${names[@]}" --batch 2 --seq 3 --dim 17 \
     --dtype f32,f16,bf16 "${short[@]}" -q -o rows.jsonl
 for dtype in f32 f16 bf16; do
     expect_count "${#names[@]}" "\"implementation\":\"ref\".*\"dtype\":\"$dtype\".*\"status\":\"ok\"" rows.jsonl
 done
+
+say "whole shapes"
+expect_exit 0 "$ASSAY" bench relu --shape 2x3x5,1x1x7 "${short[@]}" --impl ref
+expect_out '^relu \[2, 3, 5\] f32'
+expect_out '^relu \[1, 1, 7\] f32'
+expect_out '2 groups'
 
 say "an alias for two ops"
 expect_exit 0 "$ASSAY" bench LOSS --batch 2 --seq 3 --dim 5 "${short[@]}" -q -o rows.jsonl

@@ -36,6 +36,31 @@ expect_usage 'too large for any machine' "$ASSAY" bench relu --dim 9223372036854
 expect_usage 'is not a list of sizes' "$ASSAY" bench relu --dim 9223372036854775808
 expect_usage 'make 68719476736 groups' "$ASSAY" bench relu --batch 1:4096:+1 --seq 1:4096:+1 --dim 1:4096:+1
 
+say "shapes, modes and recipes"
+expect_usage 'is not a shape; write 1024x4096x4096' "$ASSAY" bench linear --shape 16x64x
+expect_usage 'sizes must be at least 1' "$ASSAY" bench linear --shape 16x0x32
+expect_usage 'linear takes MxKxN: rows of x, elements summed over, outputs; got 2 sizes' \
+    "$ASSAY" bench linear --shape 16x64
+expect_usage 'relu takes BATCHxSEQxDIM; got 4 sizes' "$ASSAY" bench relu --shape 1x2x3x4
+expect_usage 'too large for any machine' "$ASSAY" bench linear --shape ${huge}x${huge}x$huge
+expect_usage 'linear has no such axis as --batch; give its sizes with --shape MxKxN' \
+    "$ASSAY" bench linear --batch 4
+expect_usage 'unknown set "lama"; did you mean "llama"\?' "$ASSAY" bench linear --shapes lama
+expect_usage 'write pow2:10:14' "$ASSAY" bench linear --shapes pow2:10
+expect_usage 'runs backwards' "$ASSAY" bench linear --shapes pow2:4:3
+expect_usage 'lie between 0 and 30' "$ASSAY" bench linear --shapes sweep:3:99
+expect_usage 'llama has no range' "$ASSAY" bench linear --shapes llama:3:4
+expect_usage 'relu has other axes' "$ASSAY" bench relu --shapes llama
+expect_usage 'unknown recipe "int8w"; did you mean "int8wo"\?' "$ASSAY" bench linear --recipe int8w
+expect_usage 'relu has none; linear does' "$ASSAY" bench relu --recipe int8wo
+expect_usage 'linear 4x96x6 cannot take int4wo-128: group 128 does not divide k = 96' \
+    "$ASSAY" bench linear --shape 4x96x6 --recipe int4wo-128
+expect_usage 'the order is MxKxN, and n = 128 would do as k' \
+    "$ASSAY" bench linear --shape 4x7x128 --recipe int4wo-64
+expect_usage 'unknown mode "gellu"; did you mean "gelu"' "$ASSAY" bench linear --mode gellu
+expect_usage 'relu: has no modes' "$ASSAY" bench relu --mode bias
+expect_usage 'relu does not run in s8; try f32, bf16 or f16' "$ASSAY" bench relu --dtype s8
+
 say "values of options"
 expect_usage '--threads must lie between 1 and 4096, not 0' "$ASSAY" bench relu --threads 0
 expect_usage '--threads 4000 is more than the' "$ASSAY" bench relu --threads 4000

@@ -38,8 +38,10 @@ struct stage {
     double clock_hz, clock_step;
     assay_device *device;
     assay_engine *engine;
-    struct assay_args sets[16];
-    int64_t n_sets;
+    struct assay_args sets[MAX_LANES][16];
+    int64_t n_sets[MAX_LANES];
+    const double *probes; /* of the matrix unit, one after the other, again from the start */
+    int64_t n_probes, probed;
 };
 
 static double duration(void *user, const struct assay_kernel *kernel, void *state,
@@ -50,6 +52,8 @@ static double duration(void *user, const struct assay_kernel *kernel, void *stat
     assert_true(kernel == &s->kernels[actor - s->actors]);
     assert_true(work->iters >= 1);
     assert_true(work->first >= 0 && work->first < work->n_sets);
+    assert_ptr_equal(work->sets, s->sets[actor - s->actors]);
+    assert_int_equal(work->n_sets, s->n_sets[actor - s->actors]);
     assert_true(s->n_log < MAX_RUNS);
     s->log[s->n_log++] = (struct run){actor - s->actors, work->iters, work->first};
     if (s->switch_in_run && s->n_log % s->switch_in_run == 0)
@@ -67,6 +71,12 @@ static double clock_hz(void *user)
     struct stage *s = user;
     s->clock_hz += s->clock_step;
     return s->clock_hz;
+}
+
+static double probe(void *user)
+{
+    struct stage *s = user;
+    return s->n_probes ? s->probes[s->probed++ % s->n_probes] : 0;
 }
 
 static int64_t switches(void *user) { return ((struct stage *)user)->switches; }
@@ -91,14 +101,18 @@ static int set_stage(void **state)
     assert_non_null(s);
     s->log = calloc(MAX_RUNS, sizeof *s->log);
     assert_non_null(s->log);
-    s->n_sets = 1;
     s->stop_after = -1;
     s->options =
         (struct assay_engine_options){.precision = 0.01, .budget_ns = 1e15, .baseline = -1};
-    for (int i = 0; i < MAX_LANES; i++)
+    for (int i = 0; i < MAX_LANES; i++) {
         s->kernels[i] = (struct assay_kernel){.struct_size = sizeof s->kernels[i], .name = "k"};
-    struct assay_null_script script = {
-        .user = s, .duration = duration, .clock_hz = clock_hz, .context_switches = switches};
+        s->n_sets[i] = 1;
+    }
+    struct assay_null_script script = {.user = s,
+                                       .duration = duration,
+                                       .clock_hz = clock_hz,
+                                       .context_switches = switches,
+                                       .matrix_probe = probe};
     assert_int_equal(assay_null_open(&script, &s->device, NULL), ASSAY_OK);
     *state = s;
     return 0;
@@ -118,9 +132,12 @@ static enum assay_status play(struct stage *s, int64_t n_lanes, struct assay_err
 {
     struct assay_engine_hooks hooks = {.user = s, .step = on_step, .stop = on_stop};
     for (int64_t i = 0; i < n_lanes; i++)
-        s->lanes[i] = (struct assay_lane){.kernel = &s->kernels[i], .state = &s->actors[i]};
+        s->lanes[i] = (struct assay_lane){.kernel = &s->kernels[i],
+                                          .state = &s->actors[i],
+                                          .sets = s->sets[i],
+                                          .n_sets = s->n_sets[i]};
     enum assay_status status = assay_engine_create(s->device, &s->options, &hooks, s->lanes,
-                                                   n_lanes, s->sets, s->n_sets, &s->engine, err);
+                                                   n_lanes, &s->engine, err);
     return status == ASSAY_OK ? assay_engine_run(s->engine, err) : status;
 }
 
@@ -419,24 +436,197 @@ static void test_stop_ends_within_the_sample(void **state)
 
 /* ---- cold ------------------------------------------------------------------------------------ */
 
-static void test_sets_rotate_through_all_lanes(void **state)
+/* Each lane goes round its own sets at its own pace, and where it stopped is where it goes on. */
+static void test_every_lane_rotates_through_its_own_sets(void **state)
 {
+    static const int64_t n_sets[] = {7, 1, 13};
     struct stage *s = *state;
-    s->n_sets = 7;
+    int64_t cursor[3] = {0};
+    bool seen[3][13] = {{0}};
     s->actors[0].call_ns = 50 * US;
     s->actors[1].call_ns = 90 * US;
+    s->actors[2].call_ns = 70 * US;
     s->options.rounds = 30;
-    play_well(s, 2);
-    int64_t cursor = 0;
-    bool seen[7] = {0};
+    memcpy(s->n_sets, n_sets, sizeof n_sets);
+    play_well(s, 3);
     for (int64_t i = 0; i < s->n_log; i++) {
-        assert_int_equal(s->log[i].first, cursor);
-        seen[cursor] = true;
-        cursor = (cursor + s->log[i].iters) % 7;
+        const struct run *run = &s->log[i];
+        assert_int_equal(run->first, cursor[run->lane]);
+        for (int64_t k = 0; k < run->iters; k++)
+            seen[run->lane][(run->first + k) % n_sets[run->lane]] = true;
+        cursor[run->lane] = (run->first + run->iters) % n_sets[run->lane];
     }
-    assert_int_equal(assay_engine_next_set(s->engine), cursor);
-    for (int i = 0; i < 7; i++)
-        assert_true(seen[i]);
+    for (int lane = 0; lane < 3; lane++) {
+        assert_int_equal(s->lanes[lane].next_set, cursor[lane]);
+        for (int64_t k = 0; k < n_sets[lane]; k++)
+            assert_true(seen[lane][k]);
+    }
+}
+
+/* What the caller left in a lane but for its kernel, state and sets is not believed. */
+static void test_a_lane_starts_afresh(void **state)
+{
+    struct stage *s = *state;
+    struct assay_engine_hooks hooks = {.user = s};
+    s->lanes[0] = (struct assay_lane){.kernel = &s->kernels[0],
+                                      .state = &s->actors[0],
+                                      .sets = s->sets[0],
+                                      .n_sets = 3,
+                                      .next_set = 2,
+                                      .status = ASSAY_ERR_DEVICE,
+                                      .taken = 5,
+                                      .slow_unit = 4,
+                                      .precise = true};
+    assert_int_equal(
+        assay_engine_create(s->device, &s->options, &hooks, s->lanes, 1, &s->engine, NULL),
+        ASSAY_OK);
+    const struct assay_lane *lane = &s->lanes[0];
+    assert_ptr_equal(lane->sets, s->sets[0]);
+    assert_int_equal(lane->n_sets, 3);
+    assert_int_equal(lane->next_set + lane->status + lane->taken + lane->slow_unit, 0);
+    assert_false(lane->precise);
+}
+
+/* ---- the matrix unit ------------------------------------------------------------------------- */
+
+/* One lane of long calls, `rounds` samples of it, and the probes there are. */
+static void play_probed(struct stage *s, const double *probes, int64_t n, int64_t rounds)
+{
+    s->actors[0].call_ns = 25 * MS;
+    s->kernels[0].units = ASSAY_UNIT_MATRIX;
+    s->options.warmup = 1;
+    s->options.rounds = rounds;
+    s->probes = probes;
+    s->n_probes = n;
+    play_well(s, 1);
+    assert_int_equal(s->lanes[0].taken, rounds);
+}
+
+static void test_at_full_speed_a_sample_stands_between_two_probes(void **state)
+{
+    struct stage *s = *state;
+    static const double probes[] = {20e3, 21e3, 26e3}; /* up to 1.3 times the best is full speed */
+    play_probed(s, probes, 3, 9);
+    assert_int_equal(s->probed, 18);
+    assert_int_equal(s->n_log, 2 + 9);
+    assert_int_equal(s->lanes[0].slow_unit, 0);
+}
+
+/* The first sample meets full speed, all others the slow one: each is taken three times, counted
+ * each time, and then kept. */
+static void test_a_sample_at_the_slow_speed_is_taken_again_and_then_kept(void **state)
+{
+    struct stage *s = *state;
+    enum { ROUNDS = 6, PROBES = 2 + 6 * (ROUNDS - 1) };
+    double probes[PROBES];
+    double durations[2 + 1 + 3 * (ROUNDS - 1)];
+    for (int i = 0; i < PROBES; i++)
+        probes[i] = i < 2 ? 20e3 : 70e3;
+    for (int i = 0; i < (int)(sizeof durations / sizeof durations[0]); i++)
+        durations[i] = (30 + i) * MS;
+    s->actors[0].durations = durations;
+    s->actors[0].n_durations = sizeof durations / sizeof durations[0];
+    play_probed(s, probes, PROBES, ROUNDS);
+    assert_int_equal(s->probed, PROBES);
+    assert_int_equal(s->lanes[0].slow_unit, 3 * (ROUNDS - 1));
+    assert_int_equal(s->n_log, 2 + 1 + 3 * (ROUNDS - 1));
+    assert_near(s->lanes[0].samples[0], 32 * MS, 0);
+    for (int i = 1; i < ROUNDS; i++) /* the last of its three */
+        assert_near(s->lanes[0].samples[i], (32 + 3 * i) * MS, 0);
+}
+
+/* Slow before, slow behind, or slow at both ends: once more, and the sample is the second one. */
+static void test_one_slow_probe_is_enough_to_take_a_sample_again(void **state)
+{
+    static const double before[] = {20e3, 20e3, 70e3, 20e3, 20e3, 20e3};
+    static const double behind[] = {20e3, 20e3, 20e3, 70e3, 20e3, 20e3};
+    static const double both[] = {20e3, 20e3, 70e3, 70e3, 20e3, 20e3};
+    const double *probes[] = {before, behind, both};
+    static const double durations[] = {30e6, 30e6, 31e6, 90e6, 33e6};
+    struct stage *s = *state;
+    for (int i = 0; i < 3; i++) {
+        s->actors[0] = (struct actor){.durations = durations, .n_durations = 5};
+        s->n_log = s->steps = s->probed = 0;
+        play_probed(s, probes[i], 6, 2);
+        assert_int_equal(s->lanes[0].slow_unit, 1);
+        assert_near(s->lanes[0].samples[0], 31e6, 0);
+        assert_near(s->lanes[0].samples[1], 33e6, 0);
+        assay_engine_destroy(s->engine);
+        s->engine = NULL;
+    }
+}
+
+/* A run that begins at the slow speed cannot know it until it has met the other one. */
+static void test_the_best_probe_is_what_slow_means(void **state)
+{
+    static const double probes[] = {70e3, 70e3, 20e3, 20e3, 70e3, 20e3, 20e3, 20e3};
+    struct stage *s = *state;
+    play_probed(s, probes, 8, 3);
+    assert_int_equal(s->lanes[0].slow_unit, 1);
+    assert_int_equal(s->probed, 8);
+}
+
+static void test_a_retry_spends_the_budget(void **state)
+{
+    static const double probes[] = {20e3, 20e3, 70e3, 70e3, 70e3, 70e3, 70e3, 70e3};
+    struct stage *s = *state;
+    play_probed(s, probes, 8, 2);
+    assert_near(s->lanes[0].spent_ns, 4 * 25 * MS, 1);
+}
+
+static void test_a_failure_between_probes_ends_the_lane(void **state)
+{
+    static const double probes[] = {20e3, 20e3, 70e3};
+    struct stage *s = *state;
+    s->actors[0] = (struct actor){.call_ns = 25 * MS, .fails_at_run = 2 + 3};
+    s->kernels[0].units = ASSAY_UNIT_MATRIX;
+    s->options.warmup = 1;
+    s->options.rounds = 9;
+    s->probes = probes;
+    s->n_probes = 3;
+    play_well(s, 1);
+    assert_int_equal(s->lanes[0].status, ASSAY_ERR_DEVICE);
+    assert_int_equal(s->actors[0].runs, 5);
+    assert_int_equal(s->lanes[0].taken, 1);
+}
+
+static void test_only_who_uses_the_unit_is_probed(void **state)
+{
+    static const double probes[] = {20e3, 70e3};
+    struct stage *s = *state;
+    s->actors[1].call_ns = 25 * MS;
+    s->probes = probes;
+    s->n_probes = 2;
+    s->actors[0].call_ns = 25 * MS;
+    s->kernels[1].units = ASSAY_UNIT_MATRIX;
+    s->options.rounds = 4;
+    s->options.warmup = 1;
+    play_well(s, 2);
+    assert_int_equal(s->lanes[0].slow_unit, 0);
+    assert_true(s->lanes[1].slow_unit > 0);
+    assert_int_equal(s->actors[0].runs, 2 + 4);
+    assert_true(s->actors[1].runs > 2 + 4);
+}
+
+/* No unit to probe, or a device that cannot: a sample like any other. */
+static void test_without_a_probe_a_sample_is_taken_once(void **state)
+{
+    static const double none[] = {0};
+    struct stage *s = *state;
+    play_probed(s, none, 1, 5);
+    assert_int_equal(s->lanes[0].slow_unit, 0);
+    assert_int_equal(s->n_log, 2 + 5);
+    assay_engine_destroy(s->engine);
+    s->engine = NULL;
+    struct assay_device_driver unable = *s->device->driver;
+    const struct assay_device_driver *held = s->device->driver;
+    unable.matrix_probe = NULL;
+    s->device->driver = &unable;
+    s->n_log = s->steps = 0;
+    s->actors[0].runs = 0;
+    play_probed(s, NULL, 0, 5);
+    assert_int_equal(s->n_log, 2 + 5);
+    s->device->driver = held;
 }
 
 /* ---- disturbances ---------------------------------------------------------------------------- */
@@ -534,7 +724,16 @@ int main(void)
         TEST(test_failing_anywhere_ends_nothing_else),
         TEST(test_when_all_fail_it_ends),
         TEST(test_stop_ends_within_the_sample),
-        TEST(test_sets_rotate_through_all_lanes),
+        TEST(test_every_lane_rotates_through_its_own_sets),
+        TEST(test_a_lane_starts_afresh),
+        TEST(test_at_full_speed_a_sample_stands_between_two_probes),
+        TEST(test_a_sample_at_the_slow_speed_is_taken_again_and_then_kept),
+        TEST(test_one_slow_probe_is_enough_to_take_a_sample_again),
+        TEST(test_the_best_probe_is_what_slow_means),
+        TEST(test_a_retry_spends_the_budget),
+        TEST(test_a_failure_between_probes_ends_the_lane),
+        TEST(test_only_who_uses_the_unit_is_probed),
+        TEST(test_without_a_probe_a_sample_is_taken_once),
         TEST(test_context_switches_count_samples_not_switches),
         TEST(test_samples_near_the_floor_are_counted),
         TEST(test_the_clock_is_read_each_round_but_not_more_than_needed),

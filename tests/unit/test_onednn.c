@@ -1,16 +1,9 @@
 /* test_onednn.c: our declarations of oneDNN's API against its own header, and every onednn kernel
  * against its op's reference. Each part skips itself where the header or the library is missing. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
+#include "contender.h"
 
-#include <cmocka.h>
-
-#include "base/alloc.h"
+#include "device/cpu/cpu_info.h"
 #include "kernel/cpu/onednn.h"
-#include "kernel/kernel.h"
 
 #if defined(__has_include)
 #if __has_include(<oneapi/dnnl/dnnl.h>)
@@ -23,20 +16,6 @@
 #endif
 #ifndef HAVE_HEADER
 #define HAVE_HEADER 0
-#endif
-
-#if defined(__SANITIZE_ADDRESS__)
-#define HAVE_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define HAVE_ASAN 1
-#endif
-#endif
-#ifdef HAVE_ASAN
-/* The leak checker of gcc 12 and clang 14 crashes at exit on the thread-local variables of a
- * library that was opened at run time, unless it does not follow them. */
-ASSAY_API const char *__asan_default_options(void);
-const char *__asan_default_options(void) { return "intercept_tls_get_addr=0"; }
 #endif
 
 #if HAVE_HEADER
@@ -53,6 +32,10 @@ static void declared_numbers_are_the_headers(void **state)
     assert_int_equal(ASSAY_DNNL_FORWARD_INFERENCE, dnnl_forward_inference);
     assert_int_equal(ASSAY_DNNL_BF16, dnnl_bf16);
     assert_int_equal(ASSAY_DNNL_F32, dnnl_f32);
+    assert_int_equal(ASSAY_DNNL_S32, dnnl_s32);
+    assert_int_equal(ASSAY_DNNL_S8, dnnl_s8);
+    assert_int_equal(ASSAY_DNNL_FORMAT_ANY, dnnl_format_tag_any);
+    assert_int_equal(ASSAY_DNNL_QUERY_WEIGHTS, dnnl_query_weights_md);
     assert_int_equal(ASSAY_DNNL_ELTWISE_RELU, dnnl_eltwise_relu);
     assert_int_equal(ASSAY_DNNL_ELTWISE_BOUNDED_RELU, dnnl_eltwise_bounded_relu);
     assert_int_equal(ASSAY_DNNL_ELTWISE_LOGISTIC, dnnl_eltwise_logistic);
@@ -66,6 +49,8 @@ static void declared_numbers_are_the_headers(void **state)
     assert_int_equal(ASSAY_DNNL_ARG_SRC_0, DNNL_ARG_SRC_0);
     assert_int_equal(ASSAY_DNNL_ARG_SRC_1, DNNL_ARG_SRC_1);
     assert_int_equal(ASSAY_DNNL_ARG_DST, DNNL_ARG_DST);
+    assert_int_equal(ASSAY_DNNL_ARG_WEIGHTS, DNNL_ARG_WEIGHTS);
+    assert_int_equal(ASSAY_DNNL_ARG_BIAS, DNNL_ARG_BIAS);
     assert_int_equal(ASSAY_DNNL_ARG_SCALE, DNNL_ARG_SCALE);
     assert_int_equal(ASSAY_DNNL_ARG_SHIFT, DNNL_ARG_SHIFT);
 }
@@ -79,6 +64,7 @@ static void declared_structs_fit_the_headers(void **state)
     assert_true(room >= sizeof(dnnl_softmax_desc_t));
     assert_true(room >= sizeof(dnnl_layer_normalization_desc_t));
     assert_true(room >= sizeof(dnnl_binary_desc_t));
+    assert_true(room >= sizeof(dnnl_matmul_desc_t));
     assert_true(_Alignof(struct assay_dnnl_op_desc) >= _Alignof(dnnl_layer_normalization_desc_t));
     assert_int_equal(sizeof(struct assay_dnnl_exec_arg), sizeof(dnnl_exec_arg_t));
     assert_int_equal(offsetof(struct assay_dnnl_exec_arg, memory),
@@ -89,6 +75,8 @@ static void declared_structs_fit_the_headers(void **state)
     assert_int_equal(sizeof(int64_t), sizeof(dnnl_dim_t));
     assert_int_equal(sizeof(int), sizeof(dnnl_alg_kind_t));
     assert_int_equal(sizeof(int), sizeof(dnnl_data_type_t));
+    assert_int_equal(sizeof(int), sizeof(dnnl_format_tag_t));
+    assert_int_equal(sizeof(int), sizeof(dnnl_query_t));
 }
 #else
 static void declared_numbers_are_the_headers(void **state)
@@ -103,53 +91,6 @@ static void declared_structs_fit_the_headers(void **state)
     declared_numbers_are_the_headers(state);
 }
 #endif
-
-enum { GUARD = 64, MAX_TENSORS = ASSAY_MAX_INPUTS + ASSAY_MAX_OUTPUTS };
-
-/* Operands with guard bytes of 0xa5 on both sides, as the real runner has them. */
-struct operands {
-    char *base[MAX_TENSORS];
-    size_t bytes[MAX_TENSORS];
-    int n;
-    const void *in[ASSAY_MAX_INPUTS];
-    void *out[ASSAY_MAX_OUTPUTS];
-};
-
-static void *add_tensor(struct operands *operands, const struct assay_tensor *tensor)
-{
-    size_t bytes = assay_tensor_bytes(tensor);
-    size_t whole = (bytes + 2 * GUARD + 63) / 64 * 64;
-    char *base = aligned_alloc(64, whole);
-    assert_non_null(base);
-    memset(base, 0xa5, whole);
-    operands->base[operands->n] = base;
-    operands->bytes[operands->n++] = bytes;
-    return base + GUARD;
-}
-
-static void make_operands(const struct assay_op *op, const struct assay_problem *problem,
-                          uint64_t seed, struct operands *out)
-{
-    *out = (struct operands){0};
-    for (int32_t i = 0; i < problem->n_inputs; i++) {
-        void *data = add_tensor(out, &problem->inputs[i]);
-        assay_op_fill(op, problem, i, data, seed);
-        out->in[i] = data;
-    }
-    out->out[0] = add_tensor(out, &problem->outputs[0]);
-}
-
-static void free_operands(struct operands *operands)
-{
-    for (int i = 0; i < operands->n; i++) {
-        const unsigned char *base = (const unsigned char *)operands->base[i];
-        for (size_t k = 0; k < GUARD; k++) {
-            assert_int_equal(base[k], 0xa5);
-            assert_int_equal(base[GUARD + operands->bytes[i] + k], 0xa5);
-        }
-        free(operands->base[i]);
-    }
-}
 
 static void check_answer(const struct assay_kernel *kernel, const struct assay_problem *problem,
                          const struct operands *operands)
@@ -227,8 +168,8 @@ static void kernels_agree_with_the_reference(void **state)
     int64_t checked = 0;
     for (int64_t i = 0; i < assay_kernel_count(registry); i++) {
         const struct assay_kernel *kernel = assay_kernel_at(registry, i);
-        if (strcmp(kernel->implementation, "onednn") != 0)
-            continue;
+        if (strcmp(kernel->implementation, "onednn") != 0 || strcmp(kernel->op, "linear") == 0)
+            continue; /* linear has its weights prepared first: see below */
         checked++;
         for (size_t d = 0; d < sizeof dtypes / sizeof dtypes[0]; d++)
             for (size_t k = 0; k < sizeof shapes / sizeof shapes[0]; k++)
@@ -265,13 +206,205 @@ static void a_failed_setup_says_why(void **state)
     }
 }
 
+/* ---- linear ---------------------------------------------------------------------------------- */
+
+extern const struct assay_kernel assay_kernel_linear_onednn, assay_kernel_linear_onednn_avx512;
+static const struct assay_kernel *const full = &assay_kernel_linear_onednn;
+static const struct assay_kernel *const without_amx = &assay_kernel_linear_onednn_avx512;
+
+static void a_named_file_that_is_not_there(void)
+{
+    struct assay_error why = {0};
+    char text[64] = "untouched";
+    struct assay_problem problem = linear_problem(ASSAY_DTYPE_F32, "", 2, 3, 4);
+    setenv("ASSAY_DNNL", "/nowhere/libdnnl.so", 1);
+    CHECK(assay_kernel_can_run(full, NULL, &why) == ASSAY_UNSUPPORTED);
+    CHECK(strcmp(why.where, "ASSAY_DNNL") == 0);
+    CHECK(assay_kernel_can_run(without_amx, NULL, NULL) == ASSAY_UNSUPPORTED);
+    full->note(&problem, text, sizeof text);
+    without_amx->note(&problem, text, sizeof text);
+    CHECK(strcmp(text, "untouched") == 0);
+}
+
+/* Can this machine tell a user's own limit from ours? */
+static bool can_crash(void)
+{
+    const struct assay_dnnl_api *dnnl;
+    return assay_cpu_info()->amx_leaf_hidden && assay_onednn_api(&dnnl, NULL) == ASSAY_OK;
+}
+
+/* The user insists on AMX, and gets it until it has been left out. */
+static void a_users_limit_is_theirs(void)
+{
+    setenv("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_AMX", 1);
+    if (!can_crash())
+        return;
+    char text[128] = "";
+    struct assay_problem problem = linear_problem(ASSAY_DTYPE_S8, "", 16, 64, 33);
+    CHECK(!assay_onednn_amx_left_out());
+    CHECK(assay_kernel_can_run(full, &problem, NULL) == ASSAY_OK);
+    full->note(&problem, text, sizeof text);
+    CHECK(strstr(text, ", ONEDNN_MAX_CPU_ISA=AVX512_CORE_AMX"));
+    CHECK(assay_kernel_can_run(without_amx, &problem, NULL) == ASSAY_OK);
+    without_amx->note(&problem, text, sizeof text);
+    CHECK(strstr(text, ", AVX-512 BF16 (AMX left out: CPUID leaf 0x1D is hidden here)"));
+    check_linear(without_amx, ASSAY_DTYPE_S8, "", 16, 64, 33); /* would be the end of us with AMX */
+    check_linear(without_amx, ASSAY_DTYPE_BF16, "", 16, 64, 33);
+    CHECK(assay_onednn_amx_left_out());
+    CHECK(assay_kernel_can_run(full, &problem, NULL) == ASSAY_UNSUPPORTED);
+}
+
+/* What was used with AMX cannot be held back any more. */
+static void too_late_to_leave_amx_out(void)
+{
+    setenv("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_AMX", 1);
+    if (!can_crash())
+        return;
+    struct assay_error why = {0};
+    struct assay_problem problem = linear_problem(ASSAY_DTYPE_BF16, "", 2, 3, 4);
+    void *own = NULL;
+    check_linear(full, ASSAY_DTYPE_F32, "", 2, 3, 4);
+    CHECK(without_amx->setup(&problem, &own, &why) == ASSAY_UNSUPPORTED);
+    CHECK(strstr(why.message, "used with AMX in this process before"));
+    CHECK(!own);
+}
+
+static void what_can_happen_only_once(void **state)
+{
+    (void)state;
+    in_another_process(a_named_file_that_is_not_there);
+    in_another_process(a_users_limit_is_theirs);
+    in_another_process(too_late_to_leave_amx_out);
+}
+
+static const struct assay_kernel *kernel_for(enum assay_dtype dtype)
+{
+    struct assay_problem problem = linear_problem(dtype, "", 2, 3, 4);
+    if (assay_kernel_can_run(full, &problem, NULL) == ASSAY_OK)
+        return full;
+    return assay_kernel_can_run(without_amx, &problem, NULL) == ASSAY_OK ? without_amx : NULL;
+}
+
+/* Without VNNI the library adds pairs of 8-bit products in 16 bits, which can saturate. */
+static void linear_is_right(void **state)
+{
+    (void)state;
+    skip_without_library();
+    static const char *const modes[] = {"bias",       "sigmoid",   "relu",      "bias+leakyrelu",
+                                        "bias+relu6", "bias+gelu", "bias+silu", "bias+hardswish"};
+    static const enum assay_dtype dtypes[] = {ASSAY_DTYPE_F32, ASSAY_DTYPE_BF16, ASSAY_DTYPE_S8};
+    for (int d = 0; d < 3; d++) {
+        const struct assay_kernel *kernel = kernel_for(dtypes[d]);
+        if (!kernel || (dtypes[d] == ASSAY_DTYPE_S8 && !assay_cpu_has(ASSAY_CPU_AVX512_VNNI)))
+            continue;
+        check_linear_shapes(kernel, dtypes[d]);
+        check_linear(kernel, dtypes[d], "", 64, 300, 500);
+        for (size_t i = 0; i < sizeof modes / sizeof modes[0] && dtypes[d] != ASSAY_DTYPE_S8; i++)
+            check_linear(kernel, dtypes[d], modes[i], 5, 70, 33);
+    }
+}
+
+static void linear_without_amx_only_where_there_is_some(void **state)
+{
+    (void)state;
+    skip_without_library();
+    struct assay_error why = {0};
+    char text[128] = "";
+    struct assay_problem f32 = linear_problem(ASSAY_DTYPE_F32, "", 2, 3, 4);
+    struct assay_problem bf16 = linear_problem(ASSAY_DTYPE_BF16, "", 2, 3, 4);
+    assert_int_equal(assay_kernel_can_run(full, &f32, NULL), ASSAY_OK);
+    assert_int_equal(assay_kernel_can_run(without_amx, &f32, NULL), ASSAY_UNSUPPORTED);
+    if (!assay_cpu_has(ASSAY_CPU_AMX_TILE)) {
+        assert_int_equal(assay_kernel_can_run(without_amx, &bf16, &why), ASSAY_UNSUPPORTED);
+        assert_string_equal(why.message, "no AMX here to be left out: linear_onednn is the same");
+    } else if (assay_cpu_info()->amx_leaf_hidden && !assay_onednn_users_limit()) {
+        assert_int_equal(assay_kernel_can_run(full, &bf16, &why), ASSAY_UNSUPPORTED);
+        assert_string_equal(why.message,
+                            "its AMX path dies here (SIGILL): CPUID leaf 0x1D is hidden");
+        assert_int_equal(assay_kernel_can_run(without_amx, &bf16, NULL), ASSAY_OK);
+    }
+    full->note(&f32, text, sizeof text);
+    assert_memory_equal(text, "oneDNN 2.", 9);
+    assert_true(full->preference > without_amx->preference);
+}
+
+static void linear_takes_no_recipes(void **state)
+{
+    (void)state;
+    skip_without_library();
+    struct assay_error why = {0};
+    struct assay_problem problem = linear_problem(ASSAY_DTYPE_F32, "", 2, 3, 4);
+    problem.recipe = "int8dq";
+    assert_int_equal(assay_kernel_can_run(full, &problem, &why), ASSAY_UNSUPPORTED);
+    assert_string_equal(why.message, "only the baseline, no int8dq");
+    problem.recipe = NULL;
+    assert_int_equal(assay_kernel_can_run(full, &problem, NULL), ASSAY_OK);
+}
+
+/* Weights are used only as prepared, set by set; a new set 0 makes the others void. */
+static void linear_runs_only_what_is_prepared(void **state)
+{
+    (void)state;
+    skip_without_library();
+    struct assay_problem problem = linear_problem(ASSAY_DTYPE_F32, "", 3, 65, 33);
+    struct operands operands;
+    make_operands(assay_op_find("linear"), &problem, 1, &operands);
+    struct assay_args set = {operands.in, operands.out}, sets[2] = {set, set};
+    struct assay_work one = {.iters = 1, .n_sets = 1, .sets = sets};
+    struct assay_work two = {.iters = 2, .n_sets = 2, .sets = sets};
+    void *own = NULL;
+    assert_int_equal(full->setup(&problem, &own, NULL), ASSAY_OK);
+    assert_int_equal(full->run(own, &one), ASSAY_ERR_INVALID);
+    assert_int_equal(full->prepare(own, 1, &set, NULL), ASSAY_ERR_INVALID);
+    assert_int_equal(full->prepare(own, 0, &set, NULL), ASSAY_OK);
+    assert_int_equal(full->prepare(own, 1, &set, NULL), ASSAY_OK);
+    assert_int_equal(full->run(own, &two), ASSAY_OK);
+    assert_int_equal(full->prepare(own, 0, &set, NULL), ASSAY_OK);
+    assert_int_equal(full->run(own, &two), ASSAY_ERR_INVALID);
+    assert_int_equal(full->run(own, &one), ASSAY_OK);
+    check_product(full->name, &problem, operands.in, operands.out[0]);
+    assert_true(full->prepared_bytes(own) >= assay_tensor_bytes(&problem.inputs[1]));
+    full->teardown(own);
+    free_operands(&operands);
+}
+
+static void linear_out_of_memory(void **state)
+{
+    (void)state;
+    skip_without_library();
+    struct assay_problem problem = linear_problem(ASSAY_DTYPE_F32, "bias+gelu", 3, 65, 33);
+    struct operands operands;
+    make_operands(assay_op_find("linear"), &problem, 1, &operands);
+    struct assay_args set = {operands.in, operands.out};
+    void *own = NULL;
+    assay_alloc_fail_after(1);
+    assert_int_equal(full->setup(&problem, &own, NULL), ASSAY_ERR_NOMEM);
+    assay_alloc_fail_after(0);
+    assert_null(own);
+    assert_int_equal(full->setup(&problem, &own, NULL), ASSAY_OK);
+    for (int64_t nth = 1; nth <= 2; nth++) { /* the list of sets, the set */
+        assay_alloc_fail_after(nth);
+        assert_int_equal(full->prepare(own, 0, &set, NULL), ASSAY_ERR_NOMEM);
+        assay_alloc_fail_after(0);
+    }
+    assert_int_equal(full->prepare(own, 0, &set, NULL), ASSAY_OK);
+    full->teardown(own);
+    free_operands(&operands);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_can_happen_only_once), /* before the library is open */
         cmocka_unit_test(declared_numbers_are_the_headers),
         cmocka_unit_test(declared_structs_fit_the_headers),
         cmocka_unit_test(kernels_agree_with_the_reference),
         cmocka_unit_test(a_failed_setup_says_why),
+        cmocka_unit_test(linear_is_right),
+        cmocka_unit_test(linear_without_amx_only_where_there_is_some),
+        cmocka_unit_test(linear_takes_no_recipes),
+        cmocka_unit_test(linear_runs_only_what_is_prepared),
+        cmocka_unit_test(linear_out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -121,6 +121,76 @@ static void test_an_untouched_output_is_unwritten_in_every_dtype(void **state)
     }
 }
 
+/* In s32 the poison is far from any sum: -1, the bytes of which are the floats' poison, is none. */
+static void test_an_untouched_integer_output_is_unwritten(void **state)
+{
+    (void)state;
+    struct bed bed = make_bed("linear", ASSAY_DTYPE_S8, 3, 5, 7, 2);
+    int32_t *out = (int32_t *)output(&bed, 1);
+    assert_int_equal(output_bytes(&bed), 21 * sizeof *out);
+    assert_refused(&bed, 1, "left 21 of 21 elements of output 0 unwritten, first at 0");
+    for (int i = 0; i < 21; i++)
+        assert_true(out[i] < -2000000000);
+    memset(out, 0xff, 20 * sizeof *out);
+    assert_refused(&bed, 1, "left 1 of 21 elements of output 0 unwritten, first at 20");
+    memset(out, 0xff, 21 * sizeof *out);
+    assert_int_equal(assay_operands_check(bed.operands, 1, NULL), ASSAY_OK);
+    out[3] = 0x80; /* one byte of the poison is not all of it */
+    assert_int_equal(assay_operands_check(bed.operands, 1, NULL), ASSAY_OK);
+    assay_operands_poison(bed.operands, 1);
+    assert_refused(&bed, 1, "left 21 of 21 elements of output 0 unwritten, first at 0");
+    strip_bed(&bed);
+}
+
+/* ---- refilling ------------------------------------------------------------------------------- */
+
+static bool is_whole(const float *values, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (values[i] != floorf(values[i] * 2) / 2) /* 127.5 is among them */
+            return false;
+    return true;
+}
+
+/* With integers, set 0 holds them and its checksums are theirs; then it is as it was at first. */
+static void test_a_refill_changes_set_0_and_can_be_taken_back(void **state)
+{
+    (void)state;
+    enum { M = 3, K = 64, N = 7 };
+    struct bed bed = make_bed("linear", ASSAY_DTYPE_F32, M, K, N, 3);
+    struct assay_problem with_recipe = bed.problem;
+    const struct assay_op *op = assay_op_find("linear");
+    float before[N * K], exact[N * K];
+    memcpy(before, input(&bed, 0, 1), sizeof before);
+    assert_false(is_whole(before, N * K));
+    with_recipe.recipe = "int4wo-32";
+    assay_operands_refill(bed.operands, &with_recipe, true);
+    memcpy(exact, input(&bed, 0, 1), sizeof exact);
+    assert_true(is_whole(exact, N * K));
+    assert_true(is_whole((const float *)input(&bed, 0, 0), M * K));
+    assert_memory_equal(input(&bed, 1, 1), before, sizeof before); /* the others stay */
+    memset(output(&bed, 0), 0, output_bytes(&bed));
+    assert_int_equal(assay_operands_check(bed.operands, 0, NULL), ASSAY_OK);
+    input(&bed, 0, 1)[5] ^= 1;
+    assert_refused(&bed, 0, "changed input 1");
+    assay_operands_repair(bed.operands, 0); /* to the integers, which it holds now */
+    assert_memory_equal(input(&bed, 0, 1), exact, sizeof exact);
+    assert_int_equal(assay_operands_check(bed.operands, 0, NULL), ASSAY_OK);
+    with_recipe.recipe = "int8wo";
+    assay_operands_refill(bed.operands, &with_recipe, true);
+    assert_memory_not_equal(input(&bed, 0, 1), exact, sizeof exact);
+    assay_operands_refill(bed.operands, &bed.problem, false);
+    assert_memory_equal(input(&bed, 0, 1), before, sizeof before);
+    for (int32_t i = 0; i < 2; i++) {
+        float *fresh = calloc(1, assay_tensor_bytes(&bed.problem.inputs[i]));
+        assay_op_fill(op, &bed.problem, i, fresh, 42);
+        assert_memory_equal(input(&bed, 0, i), fresh, assay_tensor_bytes(&bed.problem.inputs[i]));
+        free(fresh);
+    }
+    assert_int_equal(assay_operands_check_all(bed.operands, NULL), ASSAY_OK);
+    strip_bed(&bed);
+}
+
 static void test_unwritten_elements_are_counted(void **state)
 {
     (void)state;
@@ -308,6 +378,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_set_is_the_same_and_aligned),
         cmocka_unit_test(test_an_untouched_output_is_unwritten_in_every_dtype),
+        cmocka_unit_test(test_an_untouched_integer_output_is_unwritten),
+        cmocka_unit_test(test_a_refill_changes_set_0_and_can_be_taken_back),
         cmocka_unit_test(test_unwritten_elements_are_counted),
         cmocka_unit_test(test_a_nan_is_not_poison),
         cmocka_unit_test(test_every_byte_around_the_output_is_guarded),

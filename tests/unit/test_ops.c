@@ -1,5 +1,5 @@
 /* test_ops.c: every op's reference on values worked out by hand, then names, sizes, fills, costs.
- */
+ * test_linear.c has more on `linear`, which has modes, recipes and other axes. */
 #include "op/op.h"
 #include "unit.h"
 
@@ -92,6 +92,12 @@ static struct assay_problem problem_of(const struct assay_op *op, enum assay_dty
     return problem;
 }
 
+/* The widest float an op takes: `linear` has no f64. */
+static enum assay_dtype widest(const struct assay_op *op)
+{
+    return assay_op_has_dtype(op, ASSAY_DTYPE_F64) ? ASSAY_DTYPE_F64 : ASSAY_DTYPE_F32;
+}
+
 static const void *second_input(const struct worked *w)
 {
     return strcmp(w->op, "cross_entropy") == 0 ? (const void *)w->classes : (const void *)w->y;
@@ -136,7 +142,7 @@ static void every_op_has_a_worked_example(void **state)
 {
     (void)state;
     for (int64_t i = 0; i < assay_op_count(); i++) {
-        bool found = false;
+        bool found = strcmp(assay_op_at(i)->name, "linear") == 0; /* in test_linear.c */
         for (int k = 0; k < WORKED; k++)
             found = found || strcmp(table[k].op, assay_op_at(i)->name) == 0;
         if (!found)
@@ -176,18 +182,21 @@ static void references_hold_across_blocks(void **state)
     assert_near(out[N - 4], x[N - 1] + 1, 0);
 }
 
-/* A reference that lost a NaN would fail every kernel that kept it. */
+/* A reference that lost a NaN would fail every kernel that kept it. linear has one x for all four
+ * answers. */
 static void a_nan_reaches_the_answer(void **state)
 {
     (void)state;
-    const double x[] = {(double)NAN, 1, 2, 3}, ones[] = {1, 1, 1, 1};
+    static const double values[2][4] = {{(double)NAN, 1, 2, 3}, {1, 1, 1, 1}};
     static const int32_t classes[] = {1};
     for (int64_t i = 0; i < assay_op_count(); i++) {
         const struct assay_op *op = assay_op_at(i);
-        struct assay_problem p = problem_of(op, ASSAY_DTYPE_F64, 1, 1, 4);
+        struct assay_problem p = problem_of(op, widest(op), 1, 1, 4);
+        double x[4], ones[4], out[4]; /* room for either type */
+        assay_dtype_store(p.dtype, values[0], x, 0, 4);
+        assay_dtype_store(p.dtype, values[1], ones, 0, 4);
         const bool indexed = strcmp(op->name, "cross_entropy") == 0;
         const void *in[] = {x, indexed ? (const void *)classes : (const void *)ones, ones};
-        double out[4];
         op->reference(&p, in, 0, 0, assay_op_row_length(&p), out);
         if (!isnan(out[0]))
             fail_msg("%s turns NaN into %g", op->name, out[0]);
@@ -298,6 +307,11 @@ static void every_op_is_complete(void **state)
         assert_non_null(op->cost);
         assert_non_null(op->tolerance);
         assert_int_equal(assay_op_axes(op), 3);
+        assert_int_equal(op->fill_exact != NULL, op->can_be_exact != NULL);
+        assert_int_equal(op->reference_second != NULL, op->tolerance_second != NULL);
+        assert_int_equal(op->modes != NULL, op->set_mode != NULL);
+        if (op->takes_recipes)
+            assert_non_null(op->dequantised);
     }
 }
 
@@ -345,6 +359,49 @@ static void threads_are_at_least_one(void **state)
     assert_int_equal(p.threads, 1);
 }
 
+static void a_dtype_an_op_lacks_is_an_error(void **state)
+{
+    (void)state;
+    static const int64_t axes[] = {2, 3, 4};
+    static const struct {
+        const char *op;
+        enum assay_dtype dtype;
+        bool has;
+    } rows[] = {
+        {"relu", ASSAY_DTYPE_F64, true},    {"relu", ASSAY_DTYPE_BF16, true},
+        {"relu", ASSAY_DTYPE_S8, false},    {"relu", ASSAY_DTYPE_S32, false},
+        {"linear", ASSAY_DTYPE_F32, true},  {"linear", ASSAY_DTYPE_F16, true},
+        {"linear", ASSAY_DTYPE_BF16, true}, {"linear", ASSAY_DTYPE_S8, true},
+        {"linear", ASSAY_DTYPE_F64, false}, {"linear", ASSAY_DTYPE_U4, false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct assay_op *op = assay_op_find(rows[i].op);
+        struct assay_problem p;
+        struct assay_error err = {0};
+        assert_int_equal(assay_op_has_dtype(op, rows[i].dtype), rows[i].has);
+        enum assay_status status =
+            assay_op_problem(op, rows[i].dtype, NULL, axes, 1, &p, &err);
+        assert_int_equal(status, rows[i].has ? ASSAY_OK : ASSAY_ERR_INVALID);
+        if (!rows[i].has) {
+            assert_string_equal(err.where, rows[i].op);
+            assert_non_null(strstr(err.message, "does not compute in "));
+        }
+    }
+}
+
+static void an_op_without_modes_has_only_the_usual_one(void **state)
+{
+    (void)state;
+    static const int64_t axes[] = {2, 3, 4};
+    struct assay_problem p;
+    struct assay_error err = {0};
+    const struct assay_op *op = assay_op_find("relu");
+    assert_int_equal(assay_op_problem(op, ASSAY_DTYPE_F32, "", axes, 1, &p, NULL), ASSAY_OK);
+    assert_int_equal(assay_op_problem(op, ASSAY_DTYPE_F32, "bias", axes, 1, &p, &err),
+                     ASSAY_ERR_INVALID);
+    assert_string_equal(err.message, "has no modes, so no \"bias\"");
+}
+
 static void an_axis_of_zero_is_an_error_that_names_it(void **state)
 {
     (void)state;
@@ -360,19 +417,21 @@ static void an_axis_of_zero_is_an_error_that_names_it(void **state)
     assert_string_equal(other.message, "seq must be at least 1, not -1");
 }
 
-/* 2^40 * 2^40 wraps to 0 in 64 bits; 2^59 f64 is 2^62 bytes, which fits and is still refused. */
+/* 2^40 * 2^40 wraps to 0 in 64 bits; 2^59 f64 is 2^62 bytes (f32 2^61), which fits and is still
+ * refused. */
 static void sizes_that_overflow_are_an_error(void **state)
 {
     (void)state;
     static const int64_t wraps[] = {INT64_C(1) << 40, INT64_C(1) << 40, 1};
     static const int64_t fits[] = {INT64_C(1) << 59, 1, 1};
     for (int64_t i = 0; i < assay_op_count(); i++) {
+        const struct assay_op *op = assay_op_at(i);
         struct assay_problem p;
         struct assay_error err = {0};
-        assert_int_equal(assay_op_problem(assay_op_at(i), ASSAY_DTYPE_F64, NULL, wraps, 1, &p, &err),
+        assert_int_equal(assay_op_problem(op, widest(op), NULL, wraps, 1, &p, &err),
                          ASSAY_ERR_INVALID);
         assert_non_null(strstr(err.message, "too large"));
-        assert_int_equal(assay_op_problem(assay_op_at(i), ASSAY_DTYPE_F64, NULL, fits, 1, &p, NULL),
+        assert_int_equal(assay_op_problem(op, widest(op), NULL, fits, 1, &p, NULL),
                          ASSAY_ERR_INVALID);
     }
 }
@@ -504,6 +563,8 @@ int main(void)
         cmocka_unit_test(a_problem_has_its_shapes_and_parameters),
         cmocka_unit_test(a_loss_is_one_number_in_f32),
         cmocka_unit_test(threads_are_at_least_one),
+        cmocka_unit_test(a_dtype_an_op_lacks_is_an_error),
+        cmocka_unit_test(an_op_without_modes_has_only_the_usual_one),
         cmocka_unit_test(an_axis_of_zero_is_an_error_that_names_it),
         cmocka_unit_test(sizes_that_overflow_are_an_error),
         cmocka_unit_test(inputs_are_seeded_apart_and_repeatable),

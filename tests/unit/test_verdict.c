@@ -47,6 +47,8 @@ struct bed {
     struct assay_lane lanes[3];
     struct assay_device device;
     struct assay_bench bench;
+    struct assay_cost costs[3];
+    double working_sets[3];
     struct assay_verdict_input input;
 };
 
@@ -64,6 +66,8 @@ static void make_bed(struct bed *bed)
         fill(bed->samples[i], 400e3);
         bed->lanes[i] = (struct assay_lane){
             .samples = bed->samples[i], .taken = ROUNDS, .iters = 3, .precise = true};
+        bed->costs[i] = (struct assay_cost){.bytes_read = 1e6, .bytes_written = 1e6, .flops = 1e6};
+        bed->working_sets[i] = 8e6;
     }
     fill(bed->clocks, 3e9);
     bed->bench = (struct assay_bench){.device = &bed->device, .ceilings = known_ceilings()};
@@ -73,10 +77,8 @@ static void make_bed(struct bed *bed)
         .rounds = ROUNDS,
         .clocks = bed->clocks,
         .baseline = 0,
-        .bytes_read = 1e6,
-        .bytes_written = 1e6,
-        .flops = 1e6,
-        .working_set = 8e6,
+        .costs = bed->costs,
+        .working_sets = bed->working_sets,
         .bench = &bed->bench,
     };
     calibrations = 0;
@@ -107,16 +109,48 @@ static void test_rates_and_efficiency(void **state)
     assert_near(m.ceiling_ns, 200e3, 1e-6);
     assert_near(m.efficiency, 0.5, 1e-12);
     assert_string_equal(m.bound, "memory");
-    bed.input.working_set = 1e6;
+    bed.working_sets[0] = 1e6;
     m = measure(&bed, 0);
     assert_near(m.efficiency, 0.05, 1e-12);
     assert_string_equal(m.bound, "L2");
     bed.input.cold = true;
     assert_string_equal(measure(&bed, 0).bound, "memory");
-    bed.input.flops = 1e9;
+    bed.costs[0].flops = 1e9;
     m = measure(&bed, 0);
     assert_string_equal(m.bound, "compute");
     assert_near(m.ceiling_ns, 1e6, 1e-6);
+}
+
+/* Recipes differ in their bytes and in the arithmetic they need, so lanes have costs of their own.
+ */
+static void test_every_lane_has_its_own_cost(void **state)
+{
+    (void)state;
+    struct bed bed;
+    char reason[128];
+    make_bed(&bed);
+    bed.bench.ceilings.flops[ASSAY_MATH_S8] = 4e12;
+    bed.costs[1].bytes_read = 0.5e6;
+    bed.costs[2] = (struct assay_cost){.flops = 1e9, .math = ASSAY_MATH_S8, .bytes_read = 1e6};
+    bed.working_sets[2] = 1e5;
+    struct assay_measurement all[3];
+    for (int i = 0; i < 3; i++)
+        all[i] = measure(&bed, i);
+    assert_near(all[0].bytes_per_s, 5e9, 1);
+    assert_near(all[1].bytes_per_s, 3.75e9, 1);
+    assert_near(all[1].ceiling_ns, 150e3, 1e-6);
+    assert_near(all[2].flops_per_s, 2.5e12, 1);
+    assert_near(all[2].ceiling_ns, 250e3, 1e-6);
+    assert_string_equal(all[0].bound, "memory");
+    assert_string_equal(all[2].bound, "compute");
+    for (int i = 0; i < 3; i++) {
+        fill(bed.samples[i], 110e3); /* too fast for 2 MB from memory, not for 1.5 */
+        all[i] = measure(&bed, i);
+    }
+    assert_false(assay_verdict_possible(&bed.input, 0, &all[0], reason, sizeof reason));
+    assert_true(assay_verdict_possible(&bed.input, 1, &all[1], reason, sizeof reason));
+    assert_false(assay_verdict_possible(&bed.input, 2, &all[2], reason, sizeof reason));
+    assert_non_null(strstr(reason, "bound by compute"));
 }
 
 static void test_without_ceilings_there_is_no_percentage(void **state)
@@ -132,7 +166,7 @@ static void test_without_ceilings_there_is_no_percentage(void **state)
     assert_near(m.ceiling_ns, 0, 0);
     assert_near(m.efficiency, 0, 0);
     assert_string_equal(m.bound, "");
-    assert_true(assay_verdict_possible(&bed.input, &m, reason, sizeof reason));
+    assert_true(assay_verdict_possible(&bed.input, 0, &m, reason, sizeof reason));
     assert_int_equal(calibrations, 0);
 }
 
@@ -205,7 +239,7 @@ static void test_a_lane_without_samples_is_not_measured(void **state)
     struct assay_measurement m = measure(&bed, 1), zero = {0};
     char reason[128];
     assert_memory_equal(&m, &zero, sizeof m);
-    assert_true(assay_verdict_possible(&bed.input, &m, reason, sizeof reason));
+    assert_true(assay_verdict_possible(&bed.input, 0, &m, reason, sizeof reason));
     bed.lanes[1].samples = NULL; /* stopped before the first round */
     bed.input.rounds = 0;
     bed.input.clocks = NULL;
@@ -238,10 +272,12 @@ static void test_disturbances_are_passed_on(void **state)
     make_bed(&bed);
     bed.lanes[2].context_switches = 5;
     bed.lanes[2].near_floor = 7;
+    bed.lanes[2].slow_unit = 9;
     bed.lanes[2].precise = false;
     struct assay_measurement m = measure(&bed, 2);
     assert_int_equal(m.context_switches, 5);
     assert_int_equal(m.near_floor, 7);
+    assert_int_equal(m.slow_unit, 9);
     assert_false(m.precise);
 }
 
@@ -255,7 +291,7 @@ static void test_a_little_over_the_ceiling_is_its_uncertainty(void **state)
     make_bed(&bed);
     fill(bed.samples[0], 180e3); /* 1.11 times the ceiling */
     struct assay_measurement m = measure(&bed, 0);
-    assert_true(assay_verdict_possible(&bed.input, &m, reason, sizeof reason));
+    assert_true(assay_verdict_possible(&bed.input, 0, &m, reason, sizeof reason));
     assert_int_equal(calibrations, 0);
     assert_near(m.efficiency, 200.0 / 180, 1e-9);
 }
@@ -268,11 +304,11 @@ static void test_faster_than_the_ceiling_is_impossible(void **state)
     make_bed(&bed);
     fill(bed.samples[0], 20e3);
     struct assay_measurement m = measure(&bed, 0);
-    assert_false(assay_verdict_possible(&bed.input, &m, reason, sizeof reason));
+    assert_false(assay_verdict_possible(&bed.input, 0, &m, reason, sizeof reason));
     assert_non_null(strstr(reason, "20.0 us is faster than this machine can be ("));
     assert_non_null(strstr(reason, "at the least, bound by memory)"));
     assert_int_equal(calibrations, 1);
-    assert_false(assay_verdict_possible(&bed.input, &m, reason, sizeof reason));
+    assert_false(assay_verdict_possible(&bed.input, 0, &m, reason, sizeof reason));
     assert_int_equal(calibrations, 1); /* once is enough */
 }
 
@@ -287,7 +323,7 @@ static void test_an_interval_that_reaches_the_possible_is_possible(void **state)
         bed.samples[0][i] = i % 2 ? 20e3 : 190e3;
     struct assay_measurement m = measure(&bed, 0);
     assert_true(m.time.median < 110e3);
-    assert_true(assay_verdict_possible(&bed.input, &m, reason, sizeof reason));
+    assert_true(assay_verdict_possible(&bed.input, 0, &m, reason, sizeof reason));
 }
 
 /* Work of a few times the cache still finds part of itself there. */
@@ -298,12 +334,12 @@ static void test_part_of_the_work_may_be_in_the_cache(void **state)
     char reason[128];
     make_bed(&bed);
     fill(bed.samples[0], 20e3); /* too fast for memory, not for the cache */
-    bed.input.working_set = 3.9e6;
+    bed.working_sets[0] = 3.9e6;
     struct assay_measurement m = measure(&bed, 0);
-    assert_true(assay_verdict_possible(&bed.input, &m, reason, sizeof reason));
+    assert_true(assay_verdict_possible(&bed.input, 0, &m, reason, sizeof reason));
     assert_string_equal(m.bound, "memory");
     bed.input.cold = true;
-    assert_false(assay_verdict_possible(&bed.input, &m, reason, sizeof reason));
+    assert_false(assay_verdict_possible(&bed.input, 0, &m, reason, sizeof reason));
 }
 
 static void test_a_ceiling_taken_on_a_busy_machine_is_raised(void **state)
@@ -317,7 +353,7 @@ static void test_a_ceiling_taken_on_a_busy_machine_is_raised(void **state)
     found.levels[1].read = 5e9;  /* lower than before: not believed */
     found.flops[0] = 2e12;
     struct assay_measurement m = measure(&bed, 0);
-    assert_true(assay_verdict_possible(&bed.input, &m, reason, sizeof reason));
+    assert_true(assay_verdict_possible(&bed.input, 0, &m, reason, sizeof reason));
     assert_int_equal(calibrations, 1);
     assert_near(m.ceiling_ns, 2e6 / 60e9 * 1e9, 1e-6);
     assert_near(m.efficiency, 2e6 / 60e9 * 1e9 / 40e3, 1e-9);
@@ -339,12 +375,12 @@ static void test_a_calibration_that_fails_changes_nothing(void **state)
     found.levels[1].copy = 1e15;
     found_status = ASSAY_ERR_DEVICE;
     struct assay_measurement m = measure(&bed, 0);
-    assert_false(assay_verdict_possible(&bed.input, &m, reason, sizeof reason));
+    assert_false(assay_verdict_possible(&bed.input, 0, &m, reason, sizeof reason));
     assert_near(bed.bench.ceilings.levels[1].copy, 10e9, 0);
     make_bed(&bed);
     fill(bed.samples[0], 20e3);
     bed.device.driver = &driver_without;
-    assert_false(assay_verdict_possible(&bed.input, &m, reason, sizeof reason));
+    assert_false(assay_verdict_possible(&bed.input, 0, &m, reason, sizeof reason));
     assert_int_equal(calibrations, 0);
 }
 
@@ -367,6 +403,7 @@ int main(void)
     setenv("XDG_CACHE_HOME", folder, 1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rates_and_efficiency),
+        cmocka_unit_test(test_every_lane_has_its_own_cost),
         cmocka_unit_test(test_without_ceilings_there_is_no_percentage),
         cmocka_unit_test(test_ratio_to_the_baseline),
         cmocka_unit_test(test_no_common_round_no_ratio),

@@ -35,7 +35,8 @@ static struct bed make_bed(const struct assay_op *op, int64_t a, int64_t b, int6
         assay_dtype_store(ASSAY_DTYPE_F32, row, bed.answer, r * length, length);
     }
     free(row);
-    assert_int_equal(assay_reference_create(op, &bed.problem, (const void *const *)bed.in, 9, most,
+    struct assay_reference_how how = {.seed = 9, .most = most};
+    assert_int_equal(assay_reference_create(op, &bed.problem, (const void *const *)bed.in, &how,
                                             &bed.reference, NULL),
                      ASSAY_OK);
     return bed;
@@ -130,8 +131,9 @@ static void test_the_part_follows_the_seed(void **state)
     int64_t first = mismatches(&bed);
     for (uint64_t seed = 9; seed < 12; seed++) {
         assay_reference_destroy(bed.reference);
+        struct assay_reference_how how = {.seed = seed, .most = 2048};
         assert_int_equal(assay_reference_create(bed.op, &bed.problem, (const void *const *)bed.in,
-                                                seed, 2048, &bed.reference, NULL),
+                                                &how, &bed.reference, NULL),
                          ASSAY_OK);
         if (seed == 9)
             assert_int_equal(mismatches(&bed), first);
@@ -221,24 +223,235 @@ static void test_each_control_speaks_up(void **state)
     assert_controls(op, ASSAY_OK, "");
 }
 
-static void test_no_allocation_is_taken_for_granted(void **state)
+/* ---- bit for bit, recipes, second outputs ---------------------------------------------------- */
+
+/* y = x / 3 in double: nothing the output's type can hold. */
+static void thirds(const struct assay_problem *p, const void *const *in, int64_t row, int64_t first,
+                   int64_t n, double *out)
+{
+    (void)in;
+    for (int64_t i = 0; i < n; i++)
+        out[i] = (double)(row * assay_op_row_length(p) + first + i + 1) / 3;
+}
+
+/* Exact: the right answer is the value rounded once to the output's type, and its neighbour is
+ * wrong; the usual tolerance takes both. */
+static void check_exact(enum assay_dtype dtype)
+{
+    struct assay_op op = *assay_op_find("relu");
+    struct assay_problem problem;
+    int64_t axes[] = {1, 2, 50};
+    double right[100];
+    uint32_t stored[100]; /* room for any of the types */
+    op.reference = thirds;
+    assert_int_equal(assay_op_problem(&op, dtype, NULL, axes, 1, &problem, NULL), ASSAY_OK);
+    thirds(&problem, NULL, 0, 0, 100, right);
+    for (int exact = 0; exact < 2; exact++) {
+        struct assay_reference_how how = {.most = 1 << 20, .exact = exact};
+        struct assay_comparison c;
+        assay_reference *reference = NULL;
+        assert_int_equal(assay_reference_create(&op, &problem, NULL, &how, &reference, NULL),
+                         ASSAY_OK);
+        assay_dtype_store(dtype, right, stored, 0, 100);
+        assay_reference_compare(reference, stored, &c);
+        assert_int_equal(c.mismatches, 0);
+        assert_int_equal(c.compared, 100);
+        if (exact)
+            assert_near(c.max_abs, 0, 0);
+        for (int i = 0; i < 100; i++) { /* one unit in the last place away from 0 */
+            if (dtype == ASSAY_DTYPE_F32)
+                stored[i]++;
+            else
+                ((uint16_t *)stored)[i]++;
+        }
+        assay_reference_compare(reference, stored, &c);
+        if (exact)
+            assert_int_equal(c.mismatches, 100);
+        else /* of bf16 some are more than a unit away from the value itself */
+            assert_true(c.mismatches < 100);
+        assay_reference_destroy(reference);
+    }
+}
+
+static void test_exact_means_the_value_rounded_once(void **state)
 {
     (void)state;
-    struct bed bed = make_named("relu", 3, 5, 7, 1 << 20);
+    check_exact(ASSAY_DTYPE_F32);
+    check_exact(ASSAY_DTYPE_BF16);
+    check_exact(ASSAY_DTYPE_F16);
+}
+
+/* Integers have no tolerance to begin with. */
+static void test_integers_are_compared_as_they_are(void **state)
+{
+    (void)state;
+    const struct assay_op *op = assay_op_find("linear");
+    struct assay_problem problem;
+    int64_t axes[] = {2, 3, 2};
+    static const int8_t x[] = {127, -127, 1, 2, 3, 4}, w[] = {127, 127, 127, -127, 127, 0};
+    const void *in[] = {x, w};
+    int32_t y[] = {127, -2 * 127 * 127, 9 * 127, 127};
+    assert_int_equal(assay_op_problem(op, ASSAY_DTYPE_S8, NULL, axes, 1, &problem, NULL), ASSAY_OK);
+    problem.recipe = "baseline";
+    struct assay_reference_how how = {.most = 1 << 20};
+    struct assay_comparison c;
+    assay_reference *reference = NULL;
+    assert_int_equal(assay_reference_create(op, &problem, in, &how, &reference, NULL), ASSAY_OK);
+    assay_reference_compare(reference, y, &c);
+    assert_int_equal(c.mismatches, 0);
+    y[3]++;
+    assay_reference_compare(reference, y, &c);
+    assert_int_equal(c.mismatches, 1);
+    assert_int_equal(c.first_mismatch, 3);
+    assay_reference_destroy(reference);
+}
+
+/* With int8wo, amax 127.5 gives a scale of 1: a weight of 2.4 is stored as 2, and that is what the
+ * answer is held against. */
+static void test_a_recipe_is_held_against_what_it_stores(void **state)
+{
+    (void)state;
+    const struct assay_op *op = assay_op_find("linear");
+    struct assay_problem problem;
+    int64_t axes[] = {1, 2, 1};
+    static const float x[] = {1, 10}, w[] = {127.5f, 2.4f};
+    const void *in[] = {x, w};
+    static const struct {
+        const char *recipe;
+        float y;
+    } rows[] = {{"baseline", 151.5f}, {"int8wo", 147}};
+    assert_int_equal(assay_op_problem(op, ASSAY_DTYPE_F32, NULL, axes, 1, &problem, NULL),
+                     ASSAY_OK);
+    for (int i = 0; i < 2; i++) {
+        struct assay_reference_how how = {.most = 1 << 20};
+        struct assay_comparison c;
+        assay_reference *reference = NULL;
+        problem.recipe = rows[i].recipe;
+        assert_int_equal(assay_reference_create(op, &problem, in, &how, &reference, NULL),
+                         ASSAY_OK);
+        assay_reference_compare(reference, &rows[i].y, &c);
+        assert_int_equal(c.mismatches, 0);
+        assay_reference_compare(reference, &rows[1 - i].y, &c);
+        assert_int_equal(c.mismatches, 1);
+        assay_reference_destroy(reference);
+    }
+}
+
+static struct assay_tolerance loose(const struct assay_problem *p)
+{
+    (void)p;
+    return (struct assay_tolerance){0, 0.5};
+}
+
+/* Output 1 has a shape, a reference and a tolerance of its own. */
+static void test_a_second_output_is_compared_too(void **state)
+{
+    (void)state;
+    struct assay_op op = *assay_op_find("relu");
+    struct assay_problem problem;
+    int64_t axes[] = {1, 2, 50};
+    op.reference_second = thirds;
+    op.tolerance_second = loose;
+    assert_int_equal(assay_op_problem(&op, ASSAY_DTYPE_F32, NULL, axes, 1, &problem, NULL),
+                     ASSAY_OK);
+    problem.n_outputs = 2;
+    problem.outputs[1] = (struct assay_tensor){.dtype = ASSAY_DTYPE_F32, .rank = 1, .dims = {7}};
+    struct assay_reference_how how = {.most = 1 << 20, .output = 1};
+    struct assay_comparison c;
+    assay_reference *reference = NULL;
+    assert_int_equal(assay_reference_create(&op, &problem, NULL, &how, &reference, NULL), ASSAY_OK);
+    assert_int_equal(assay_reference_of(reference), 7);
+    assert_int_equal(assay_reference_compared(reference), 7);
+    float got[7];
+    for (int i = 0; i < 7; i++)
+        got[i] = (float)(i + 1) / 3 + 0.4f;
+    assay_reference_compare(reference, got, &c);
+    assert_int_equal(c.mismatches, 0);
+    got[6] += 0.2f;
+    assay_reference_compare(reference, got, &c);
+    assert_int_equal(c.first_mismatch, 6);
+    assay_reference_destroy(reference);
+}
+
+/* What a reference costs is bounded: 2 k operations for each element of a linear's answer. */
+static void test_a_costly_answer_is_compared_in_part(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *op;
+        int64_t axes[3], most;
+    } rows[] = {
+        {"relu", {64, 64, 64}, ASSAY_VERIFY_MOST},      {"relu", {1024, 1024, 64}, 1 << 20},
+        {"linear", {64, 16, 64}, ASSAY_VERIFY_MOST},    {"linear", {64, 125, 64}, 1000000},
+        {"linear", {64, 4096, 64}, 30517},              {"linear", {4096, 12500, 4096}, 10000},
+        {"linear", {64, 1 << 16, 64}, 4096},            {"linear", {1, 1 << 20, 1}, 4096},
+        {"linear", {4096, 1, 4096}, ASSAY_VERIFY_MOST},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct assay_op *op = assay_op_find(rows[i].op);
+        struct assay_problem problem;
+        assert_int_equal(
+            assay_op_problem(op, ASSAY_DTYPE_BF16, NULL, rows[i].axes, 1, &problem, NULL),
+            ASSAY_OK);
+        assert_int_equal(assay_reference_most(op, &problem), rows[i].most);
+    }
+}
+
+/* With few elements allowed, pieces are short, so that they still come from many rows: a mistake in
+ * one row of y in eight is met, and so is one in one column in sixteen. */
+static void test_a_small_part_still_meets_rows_and_columns(void **state)
+{
+    (void)state;
+    struct bed bed = make_named("linear", 512, 8, 512, 4096);
+    assert_int_equal(assay_reference_compared(bed.reference), 4096);
+    for (int start = 0; start < 8; start++) {
+        float *spoilt = malloc((size_t)512 * 512 * sizeof *spoilt);
+        struct assay_comparison c;
+        assert_non_null(spoilt);
+        for (int what = 0; what < 2; what++) {
+            memcpy(spoilt, bed.answer, (size_t)512 * 512 * sizeof *spoilt);
+            for (int64_t i = start; i < 512; i += what ? 16 : 8)
+                for (int64_t j = 0; j < 512; j++)
+                    spoilt[what ? j * 512 + i : i * 512 + j] += 1;
+            assay_reference_compare(bed.reference, spoilt, &c);
+            assert_true(c.mismatches > 0);
+        }
+        free(spoilt);
+    }
+    strip_bed(&bed);
+}
+
+static void fail_each_allocation(struct bed *bed, const char *recipe)
+{
+    struct assay_reference_how how = {.most = 1 << 20, .exact = true};
     enum assay_status status = ASSAY_ERR_NOMEM;
+    bed->problem.recipe = recipe;
     for (int64_t nth = 1; status != ASSAY_OK; nth++) {
         struct assay_error err = {0};
         assay_reference *reference = NULL;
         assay_alloc_fail_after(nth);
-        status = assay_reference_create(bed.op, &bed.problem, (const void *const *)bed.in, 0,
-                                        1 << 20, &reference, &err);
+        status = assay_reference_create(bed->op, &bed->problem, (const void *const *)bed->in, &how,
+                                        &reference, &err);
         assay_alloc_fail_after(0);
         assert_int_equal(err.code, status);
         assert_int_equal(reference != NULL, status == ASSAY_OK);
         assay_reference_destroy(reference);
         assert_true(nth < 50);
     }
-    strip_bed(&bed);
+}
+
+static void test_no_allocation_is_taken_for_granted(void **state)
+{
+    (void)state;
+    static const char *const recipes[] = {"baseline", "int8wo", "int8dq", "int4wo-32",
+                                          "float8dq-tensor"};
+    struct bed relu = make_named("relu", 3, 5, 7, 1 << 20);
+    struct bed linear = make_named("linear", 3, 64, 7, 1 << 20);
+    fail_each_allocation(&relu, NULL);
+    for (size_t i = 0; i < sizeof recipes / sizeof recipes[0]; i++)
+        fail_each_allocation(&linear, recipes[i]);
+    strip_bed(&relu);
+    strip_bed(&linear);
 }
 
 int main(void)
@@ -251,6 +464,12 @@ int main(void)
         cmocka_unit_test(test_one_element_is_enough_for_relu),
         cmocka_unit_test(test_a_cross_entropy_of_one_class_cannot_be_trusted),
         cmocka_unit_test(test_each_control_speaks_up),
+        cmocka_unit_test(test_exact_means_the_value_rounded_once),
+        cmocka_unit_test(test_integers_are_compared_as_they_are),
+        cmocka_unit_test(test_a_recipe_is_held_against_what_it_stores),
+        cmocka_unit_test(test_a_second_output_is_compared_too),
+        cmocka_unit_test(test_a_costly_answer_is_compared_in_part),
+        cmocka_unit_test(test_a_small_part_still_meets_rows_and_columns),
         cmocka_unit_test(test_no_allocation_is_taken_for_granted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

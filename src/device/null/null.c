@@ -67,6 +67,12 @@ static void disturbance(assay_device *device, struct assay_disturbance *out)
         null->script.context_switches ? null->script.context_switches(null->script.user) : 0;
 }
 
+static double matrix_probe(assay_device *device)
+{
+    struct null_device *null = null_of(device);
+    return null->script.matrix_probe ? null->script.matrix_probe(null->script.user) : 0;
+}
+
 static const struct assay_device_driver null_driver = {
     .name = "null",
     .summary = "computes nothing; its clock is a script",
@@ -78,6 +84,7 @@ static const struct assay_device_driver null_driver = {
     .now_ns = now_null,
     .clock_hz = clock_null,
     .disturbance = disturbance,
+    .matrix_probe = matrix_probe,
 };
 
 enum assay_status assay_null_open(const struct assay_null_script *script, assay_device **out,

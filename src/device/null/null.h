@@ -13,6 +13,7 @@ struct assay_null_script {
                        const struct assay_work *work);
     double (*clock_hz)(void *user);          /* optional */
     int64_t (*context_switches)(void *user); /* optional */
+    double (*matrix_probe)(void *user);      /* optional: 0, no matrix unit */
 };
 
 /* The script is copied. */

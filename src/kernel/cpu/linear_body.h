@@ -57,13 +57,14 @@ static size_t cut_take(struct linear_cut *cut, int64_t dwords)
     return at;
 }
 
-static void cut_tiles(struct linear_cut *cut, int64_t rows)
+static void cut_tiles(struct linear_cut *cut, int64_t rows, bool stream)
 {
     int64_t tiles = (rows + LINE_PLAIN_ROWS - 1) / LINE_PLAIN_ROWS;
     cut->tile_rows = (rows + tiles - 1) / tiles;
     cut->panels = INNER_MAX_PANELS;
+    (void)stream;
 #ifdef LINEAR_STREAM
-    cut->stream = cut->code != LINEAR_F32 && rows <= LINE_STREAM_ROWS;
+    cut->stream = stream && cut->code != LINEAR_F32 && rows <= LINE_STREAM_ROWS;
     cut->slices = cut->code != LINEAR_F32 && !cut->stream;
     if (cut->stream) {
         while (!stream_inner[cut->code][cut->tile_rows][1])
@@ -77,7 +78,9 @@ static void cut_tiles(struct linear_cut *cut, int64_t rows)
         cut->panels--;
 }
 
-static struct linear_cut linear_cut(const struct linear_job *job, const struct linear_part *part)
+/* Without `stream` no tile decodes. */
+static struct linear_cut linear_cut(const struct linear_job *job, const struct linear_part *part,
+                                    bool stream)
 {
     struct linear_cut cut = {.code = linear_code_of(job)};
     int64_t all = part->row_end - part->row, panels = part->panel_end - part->panel;
@@ -88,7 +91,7 @@ static struct linear_cut linear_cut(const struct linear_job *job, const struct l
     int64_t most = (int64_t)((l2 ? l2 : 512 * 1024) / 2) / (cut.slice_blocks * 64);
     int64_t times = (all + at_least_1(most) - 1) / at_least_1(most);
     cut.rows = (all + times - 1) / times;
-    cut_tiles(&cut, cut.rows);
+    cut_tiles(&cut, cut.rows, stream);
     cut.fold = !LINEAR_INTEGERS && cut.code == LINEAR_S8 &&
                (job->dtype == ASSAY_DTYPE_S8 || job->recipe.activation == ASSAY_DTYPE_S8);
     if (cut.stream && !cut.fold)
@@ -117,7 +120,8 @@ static struct linear_cut linear_cut(const struct linear_job *job, const struct l
 
 static size_t linear_scratch_bytes(const struct linear_job *job, const struct linear_part *part)
 {
-    return linear_cut(job, part).bytes;
+    size_t with = linear_cut(job, part, true).bytes, without = linear_cut(job, part, false).bytes;
+    return with > without ? with : without;
 }
 
 /* ---- packing ----------------------------------------------------------------------------------
@@ -295,25 +299,42 @@ static void linear_panels(const struct linear_run *run, int64_t panel, int64_t e
     }
 }
 
+/* What a stream does with groups, scale * sum + zero * (sum of x), is not what infinite x give in
+ * the sum of products: then weights are decoded first, and only then multiplied. */
+static bool sums_finite(const struct linear_cut *cut, const char *scratch)
+{
+    const float *sums = (const float *)(scratch + cut->x_sums_at);
+    int64_t n = cut->stream ? cut->groups * cut->tile_rows : 0;
+    for (int64_t i = 0; i < n; i++)
+        if (!isfinite(sums[i]))
+            return false;
+    return true;
+}
+
 static void linear_compute(const struct linear_call *call, const struct linear_part *part,
                            void *scratch)
 {
-    struct linear_run run = {call, linear_cut(call->job, part), part->row, 0, scratch};
-    for (; run.row < part->row_end; run.row += run.rows) {
+    struct linear_run run = {call, linear_cut(call->job, part, true), part->row, 0, scratch};
+    while (run.row < part->row_end) {
         int64_t left = part->row_end - run.row, step = run.cut.panels_at_once;
         run.rows = left < run.cut.rows ? left : run.cut.rows;
         linear_pack(call, &run.cut, run.row, run.rows, scratch);
+        if (!sums_finite(&run.cut, scratch)) {
+            run.cut = linear_cut(call->job, part, false);
+            continue;
+        }
         for (int64_t panel = part->panel; panel < part->panel_end; panel += step) {
             int64_t end = part->panel_end - panel < step ? part->panel_end : panel + step;
             linear_panels(&run, panel, end);
         }
+        run.row += run.rows;
     }
 }
 
 static void linear_activations(const struct linear_call *call, const struct linear_part *part,
                                void *scratch)
 {
-    struct linear_cut cut = linear_cut(call->job, part);
+    struct linear_cut cut = linear_cut(call->job, part, true);
     for (int64_t row = part->row; row < part->row_end; row += cut.rows) {
         int64_t left = part->row_end - row;
         linear_pack(call, &cut, row, left < cut.rows ? left : cut.rows, scratch);

@@ -1,0 +1,439 @@
+/* test_linear_bodies.c: the bodies of `linear` called directly, over awkward shapes and all kinds
+ * of codes, against sums in double of the weights and activations that src/quant brings back.
+ *
+ * y and the scratch memory end where an untouchable page begins, and what lies before them is
+ * checked; of y, only the part that was asked for may change. */
+#include "unit.h"
+
+#include "base/alloc.h"
+#include "base/rng.h"
+#include "kernel/cpu/linear_bodies.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { PAGE = 4096, GUARD = 0xA5 };
+
+struct fenced {
+    unsigned char *map, *data;
+    size_t map_bytes, bytes;
+};
+
+/* Aligned to `align`; the untouchable page follows within as many bytes. */
+static struct fenced fenced_create(size_t bytes, size_t align)
+{
+    size_t padded = (bytes + align - 1) / align * align;
+    size_t middle = (padded + 64 + PAGE - 1) / PAGE * PAGE;
+    struct fenced f = {.map_bytes = middle + PAGE, .bytes = bytes};
+    f.map = mmap(NULL, f.map_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(f.map != MAP_FAILED);
+    assert_int_equal(mprotect(f.map + middle, PAGE, PROT_NONE), 0);
+    memset(f.map, GUARD, middle);
+    f.data = f.map + middle - padded;
+    return f;
+}
+
+static bool fenced_whole(const struct fenced *f)
+{
+    for (const unsigned char *p = f->map; p < f->data; p++)
+        if (*p != GUARD)
+            return false;
+    for (const unsigned char *p = f->data + f->bytes; (uintptr_t)p % PAGE; p++)
+        if (*p != GUARD)
+            return false;
+    return true;
+}
+
+static void fenced_destroy(struct fenced *f) { munmap(f->map, f->map_bytes); }
+
+/* ---- bodies -----------------------------------------------------------------------------------
+ */
+
+static const struct body {
+    const char *name;
+    const struct linear_body *body;
+    uint32_t isa;
+    enum { TAKES_ALL, TAKES_S8, TAKES_BF16 } takes;
+} bodies[] = {
+    {"portable", &assay_linear_portable, 0, TAKES_ALL},
+    {"avx2", &assay_linear_avx2, ASSAY_CPU_AVX2, TAKES_ALL},
+    {"avx512", &assay_linear_avx512, ASSAY_CPU_AVX512, TAKES_ALL},
+    {"vnni", &assay_linear_vnni_avx512, ASSAY_CPU_AVX512 | ASSAY_CPU_AVX512_VNNI, TAKES_S8},
+    {"bf16dot", &assay_linear_bf16dot_avx512, ASSAY_CPU_AVX512 | ASSAY_CPU_AVX512_BF16, TAKES_BF16},
+};
+enum { BODIES = sizeof bodies / sizeof bodies[0] };
+
+static bool takes(const struct body *body, const struct linear_job *job)
+{
+    if (!assay_cpu_has(body->isa))
+        return false;
+    if (body->takes == TAKES_S8)
+        return job->dtype == ASSAY_DTYPE_S8 || job->recipe.activation == ASSAY_DTYPE_S8;
+    if (body->takes == TAKES_BF16)
+        return job->dtype == ASSAY_DTYPE_BF16 && job->recipe.code == ASSAY_DTYPE_NONE;
+    return true;
+}
+
+/* ---- operands and answers ----------------------------------------------------------------------
+ */
+
+enum values { WHOLE, REAL, ODD }; /* small integers; real numbers; with zero rows, NaN, infinity */
+
+struct operands {
+    struct linear_job job;
+    struct linear_call call;
+    struct assay_packed w;
+    void *x, *weights, *bias;
+    double *want, *size; /* of each output: the answer before rounding, the sum of magnitudes */
+};
+
+static void fill(enum assay_dtype dtype, enum values values, uint64_t seed, double range, void *to,
+                 int64_t n)
+{
+    double *v = assay_calloc((size_t)n, sizeof *v);
+    assert_non_null(v);
+    for (int64_t i = 0; i < n; i++) {
+        double u = (double)(assay_rng_at(seed, (uint64_t)i) >> 11) * 0x1p-52 - 1; /* [-1, 1) */
+        v[i] = values == WHOLE ? rint(u * range) : u * range;
+    }
+    if (dtype == ASSAY_DTYPE_S8)
+        for (int64_t i = 0; i < n; i++)
+            ((int8_t *)to)[i] = (int8_t)v[i];
+    else
+        assay_dtype_store(dtype, v, to, 0, n);
+    assay_free(v);
+}
+
+static double activation(enum assay_linear_activation kind, double a)
+{
+    switch (kind) {
+    case ASSAY_LINEAR_SIGMOID:
+        return 1 / (1 + exp(-a));
+    case ASSAY_LINEAR_RELU:
+        return a > 0 || isnan(a) ? a : 0;
+    case ASSAY_LINEAR_LEAKYRELU:
+        return a < 0 ? 0.01 * a : a;
+    case ASSAY_LINEAR_RELU6:
+        return a < 0 ? 0 : a > 6 ? 6 : a;
+    case ASSAY_LINEAR_GELU:
+        return a * 0.5 * erfc(-a / sqrt(2));
+    case ASSAY_LINEAR_SILU:
+        return a / (1 + exp(-a));
+    case ASSAY_LINEAR_HARDSWISH:
+        return a * (a < -3 ? 0 : a > 3 ? 1 : (a + 3) / 6);
+    default:
+        return a;
+    }
+}
+
+static void answers(struct operands *o)
+{
+    const struct linear_job *job = &o->job;
+    size_t xs = (size_t)(job->m * job->k), n = (size_t)job->n;
+    float *x = assay_calloc(xs, sizeof *x), *w = assay_calloc((size_t)job->k, sizeof *w);
+    double *xd = assay_calloc(xs, sizeof *xd), *bias = assay_calloc(n, sizeof *bias);
+    o->want = assay_calloc((size_t)job->m * n, sizeof *o->want);
+    o->size = assay_calloc((size_t)job->m * n, sizeof *o->size);
+    assert_true(x && w && xd && bias && o->want && o->size);
+    if (job->dtype == ASSAY_DTYPE_S8)
+        for (size_t i = 0; i < xs; i++)
+            xd[i] = ((const int8_t *)o->x)[i];
+    else
+        assay_dtype_load(job->dtype, o->x, 0, (int64_t)xs, xd);
+    for (size_t i = 0; i < xs; i++)
+        x[i] = (float)xd[i];
+    assay_quant_activations(&job->recipe, x, job->m, job->k, x);
+    if (job->bias)
+        assay_dtype_load(job->dtype, o->bias, 0, job->n, bias);
+    for (int64_t col = 0; col < job->n; col++) {
+        assay_packed_decode(&o->w, col, 0, job->k, w);
+        for (int64_t row = 0; row < job->m; row++) {
+            double sum = 0, size = 0;
+            for (int64_t i = 0; i < job->k; i++) {
+                double product = (double)x[row * job->k + i] * (double)w[i];
+                sum += product;
+                size += fabs(product);
+            }
+            o->want[row * job->n + col] = activation(job->activation, sum + bias[col]);
+            o->size[row * job->n + col] = size + fabs(bias[col]);
+        }
+    }
+    assay_free(x);
+    assay_free(w);
+    assay_free(xd);
+    assay_free(bias);
+}
+
+static void poison(struct operands *o)
+{
+    /* Row 0 is zero, row 1 has a NaN, row 2 an infinity; 16-bit and 32-bit patterns. */
+    int64_t k = o->job.k;
+    for (int64_t row = 0; row < o->job.m && row < 3; row++)
+        for (int64_t i = 0; i < k; i++) {
+            double v = row == 0 ? 0 : row == 1 ? NAN : -INFINITY;
+            if (row == 0 || i == k / 2)
+                assay_dtype_store(o->job.dtype, &v, o->x, row * k + i, 1);
+        }
+}
+
+static bool operands_create(struct operands *o, const char *recipe, enum assay_dtype dtype,
+                            int64_t m, int64_t k, int64_t n, enum values values)
+{
+    struct assay_error err = {0};
+    *o = (struct operands){.job = {.m = m, .k = k, .n = n, .dtype = dtype}};
+    assert_int_equal(assay_recipe_parse(recipe, &o->job.recipe, &err), ASSAY_OK);
+    if (assay_recipe_fits(&o->job.recipe, dtype, k, &err) != ASSAY_OK)
+        return false;
+    size_t bytes = dtype == ASSAY_DTYPE_S8 ? 1 : assay_dtype_bytes(dtype);
+    o->x = assay_calloc((size_t)(m * k), bytes);
+    o->weights = assay_calloc((size_t)(n * k), bytes);
+    o->bias = assay_calloc((size_t)n, bytes);
+    assert_true(o->x && o->weights && o->bias);
+    double range = dtype == ASSAY_DTYPE_S8 ? 128 : values == WHOLE ? 4 : 1;
+    fill(dtype, values, 1 + (uint64_t)(m * k), range, o->x, m * k);
+    fill(dtype, values, 2 + (uint64_t)(n * k), range, o->weights, n * k);
+    fill(dtype, values, 3 + (uint64_t)n, range, o->bias, n);
+    if (values == ODD)
+        poison(o);
+    assert_int_equal(assay_packed_create(&o->job.recipe, dtype, o->weights, n, k, 1, &o->w, &err),
+                     ASSAY_OK);
+    return true;
+}
+
+static void operands_destroy(struct operands *o)
+{
+    assay_packed_fini(&o->w);
+    assay_free(o->x);
+    assay_free(o->weights);
+    assay_free(o->bias);
+    assay_free(o->want);
+    assay_free(o->size);
+}
+
+/* ---- one call ----------------------------------------------------------------------------------
+ */
+
+static double output_at(const struct operands *o, const void *y, int64_t i)
+{
+    double v;
+    assay_dtype_load(o->job.dtype == ASSAY_DTYPE_S8 ? ASSAY_DTYPE_S32 : o->job.dtype, y, i, 1, &v);
+    return v;
+}
+
+/* How far off an answer may be. f32 sums of k products are off by less than k units of the sum of
+ * magnitudes, by far; scales and group sums add a few. */
+static double allowed(const struct operands *o, enum values values, int64_t i)
+{
+    const struct assay_dtype_info *info = assay_dtype_info(o->job.dtype);
+    if (o->job.dtype == ASSAY_DTYPE_S8)
+        return 0;
+    double want = fabs(o->want[i]), steps = 8 + sqrt((double)o->job.k);
+    double rounding = info->unit * want + info->tiny;
+    if (values == WHOLE && o->job.recipe.code == ASSAY_DTYPE_NONE && !o->job.activation)
+        return o->job.dtype == ASSAY_DTYPE_F32 ? 0 : rounding;
+    return rounding * 1.001 + steps * 0x1p-23 * o->size[i] + 1e-6;
+}
+
+static void check_part(const struct operands *o, const struct body *body, enum values values,
+                       const void *y, const struct linear_part *part)
+{
+    const struct linear_job *job = &o->job;
+    int64_t first = part->panel * 16, end = part->panel_end * 16;
+    for (int64_t row = 0; row < job->m; row++)
+        for (int64_t col = 0; col < job->n; col++) {
+            int64_t i = row * job->n + col;
+            size_t bytes = job->dtype == ASSAY_DTYPE_S8 ? 4 : assay_dtype_bytes(job->dtype);
+            if (row < part->row || row >= part->row_end || col < first || col >= end) {
+                const unsigned char *p = (const unsigned char *)y + (size_t)i * bytes;
+                for (size_t b = 0; b < bytes; b++)
+                    assert_int_equal(p[b], GUARD);
+                continue;
+            }
+            double got = output_at(o, y, i), want = o->want[i];
+            if ((isnan(got) && isnan(want)) || got == want ||
+                fabs(got - want) <= allowed(o, values, i))
+                continue;
+            fail_msg("%s %s %s (%lld, %lld, %lld) act %d bias %d: [%lld, %lld] is %.9g, not %.9g "
+                     "within %g",
+                     body->name, job->recipe.name, assay_dtype_name(job->dtype), (long long)job->m,
+                     (long long)job->k, (long long)job->n, (int)job->activation, job->bias,
+                     (long long)row, (long long)col, got, want, allowed(o, values, i));
+        }
+}
+
+static void run_part(struct operands *o, const struct body *body, enum values values,
+                     struct linear_part part)
+{
+    const struct linear_job *job = &o->job;
+    size_t bytes = job->dtype == ASSAY_DTYPE_S8 ? 4 : assay_dtype_bytes(job->dtype);
+    struct fenced y = fenced_create((size_t)(job->m * job->n) * bytes, bytes);
+    struct fenced scratch = fenced_create(body->body->scratch_bytes(job, &part), 64);
+    struct linear_call call = {
+        .job = job, .x = o->x, .bias = job->bias ? o->bias : NULL, .w = &o->w, .y = y.data};
+    if (job->recipe.activation_scope == ASSAY_SCOPE_TENSOR)
+        call.x_scale =
+            assay_quant_scale(job->recipe.activation, body->body->amax(&call, 0, job->m));
+    body->body->activations(&call, &part, scratch.data);
+    body->body->compute(&call, &part, scratch.data);
+    check_part(o, body, values, y.data, &part);
+    assert_true(fenced_whole(&y));
+    assert_true(fenced_whole(&scratch));
+    fenced_destroy(&y);
+    fenced_destroy(&scratch);
+}
+
+static void run_bodies(struct operands *o, enum values values)
+{
+    int64_t panels = (o->job.n + 15) / 16;
+    answers(o);
+    for (int i = 0; i < BODIES; i++) {
+        const struct body *body = &bodies[i];
+        if (!takes(body, &o->job))
+            continue;
+        run_part(o, body, values, (struct linear_part){0, o->job.m, 0, panels});
+        if (o->job.m > 3)
+            run_part(o, body, values, (struct linear_part){2, o->job.m - 1, 0, panels});
+        if (panels > 2)
+            run_part(o, body, values, (struct linear_part){0, o->job.m, 1, panels});
+    }
+}
+
+static const char *const recipes[] = {
+    "baseline",  "int8wo",    "int8dq",     "float8wo",       "float8dq-tensor", "float8dq-row",
+    "int4wo-32", "int4wo-64", "int4wo-128", "gemlitewo-8-32", "gemlitewo-8-128",
+};
+enum { RECIPES = sizeof recipes / sizeof recipes[0] };
+
+static const enum assay_dtype dtypes[] = {ASSAY_DTYPE_F32, ASSAY_DTYPE_BF16, ASSAY_DTYPE_F16};
+
+static void run_shape(const char *recipe, enum assay_dtype dtype, const int64_t *shape,
+                      enum values values)
+{
+    struct operands o;
+    if (operands_create(&o, recipe, dtype, shape[0], shape[1], shape[2], values)) {
+        uint64_t turn = assay_rng_at(7, (uint64_t)(shape[0] * 131 + shape[1] * 17 + shape[2]));
+        o.job.bias = dtype != ASSAY_DTYPE_S8 && turn & 1;
+        o.job.activation = values == REAL && dtype != ASSAY_DTYPE_S8
+                               ? (enum assay_linear_activation)(turn / 2 % ASSAY_LINEAR_ACTIVATIONS)
+                               : ASSAY_LINEAR_NONE;
+        run_bodies(&o, values);
+    }
+    operands_destroy(&o);
+}
+
+/* Every m, k and n of these once, in turns. */
+static const int64_t ms[] = {1, 2, 3, 5, 8, 9, 17, 33},
+                     ks[] = {1, 3, 31, 32, 33, 64, 96, 127, 128, 160, 256, 257},
+                     ns[] = {1, 5, 15, 16, 17, 33, 64, 80};
+
+#define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
+
+static void run_shapes(const char *recipe, enum assay_dtype dtype, enum values values)
+{
+    for (int i = 0; i < COUNT(ms); i++)
+        for (int j = 0; j < COUNT(ks); j++)
+            for (int l = 0; l < 2; l++) {
+                int64_t shape[3] = {ms[i], ks[j], ns[(3 * i + 5 * j + 4 * l + i * j) % COUNT(ns)]};
+                run_shape(recipe, dtype, shape, values);
+            }
+}
+
+static void test_whole_numbers(void **state)
+{
+    (void)state;
+    for (int d = 0; d < COUNT(dtypes); d++)
+        for (int i = 0; i < RECIPES; i++)
+            run_shapes(recipes[i], dtypes[d], WHOLE);
+    run_shapes("baseline", ASSAY_DTYPE_S8, WHOLE);
+}
+
+static void test_real_numbers(void **state)
+{
+    (void)state;
+    for (int d = 0; d < COUNT(dtypes); d++)
+        for (int i = 0; i < RECIPES; i++)
+            run_shapes(recipes[i], dtypes[d], REAL);
+}
+
+static void test_nan_and_infinity(void **state)
+{
+    (void)state;
+    static const int64_t shapes[][3] = {{3, 64, 33}, {5, 96, 17}, {17, 160, 16}};
+    for (int s = 0; s < COUNT(shapes); s++)
+        for (int d = 0; d < COUNT(dtypes); d++)
+            for (int i = 0; i < RECIPES; i++)
+                run_shape(recipes[i], dtypes[d], shapes[s], ODD);
+}
+
+/* Slices of k, rows in several turns, and sums of s8 beyond 2^24. */
+static void test_long_and_tall(void **state)
+{
+    (void)state;
+    static const int64_t shapes[][3] = {{2, 5000, 33}, {19, 2600, 49}, {300, 2100, 40}};
+    for (int s = 0; s < COUNT(shapes); s++) {
+        for (int d = 0; d < COUNT(dtypes); d++)
+            run_shape("baseline", dtypes[d], shapes[s], WHOLE);
+        run_shape("int8dq", ASSAY_DTYPE_BF16, shapes[s], REAL);
+        run_shape("baseline", ASSAY_DTYPE_S8, shapes[s], WHOLE);
+    }
+    int64_t grouped[3] = {300, 4096, 40};
+    run_shape("int4wo-128", ASSAY_DTYPE_BF16, grouped, REAL);
+}
+
+/* Weights of extreme magnitude meet x of extreme magnitude: -128 * -128, k times. */
+static void test_s8_extremes(void **state)
+{
+    (void)state;
+    struct operands o;
+    static const int64_t shapes[][2] = {{1, 5000}, {20, 5000}, {3, 1024}, {20, 1025}};
+    for (int s = 0; s < COUNT(shapes); s++) {
+        int64_t m = shapes[s][0], k = shapes[s][1], n = 35;
+        assert_true(operands_create(&o, "baseline", ASSAY_DTYPE_S8, m, k, n, WHOLE));
+        memset(o.x, -128, (size_t)(m * k));
+        memset(o.weights, -128, (size_t)(n * k));
+        assay_packed_fini(&o.w);
+        assert_int_equal(
+            assay_packed_create(&o.job.recipe, ASSAY_DTYPE_S8, o.weights, n, k, 1, &o.w, NULL),
+            ASSAY_OK);
+        run_bodies(&o, WHOLE);
+        operands_destroy(&o);
+    }
+}
+
+/* All 256 codes of e4m3, NaN among them, in a panel with one weight for each output. */
+static void test_every_e4m3(void **state)
+{
+    (void)state;
+    for (int64_t m = 1; m <= 20; m += 19) {
+        struct operands o;
+        assert_true(operands_create(&o, "float8wo", ASSAY_DTYPE_F32, m, 5, 256, WHOLE));
+        for (int64_t i = 0; i < m * 5; i++)
+            ((float *)o.x)[i] = i % 5 == 3 ? 1.0f : 0.0f;
+        for (int code = 0; code < 256; code++) {
+            size_t at =
+                (size_t)(code / 16) * assay_packed_panel_bytes(&o.w) + (size_t)(code % 16) * 4;
+            memset(o.w.codes + at, 0, 4);
+            memset(o.w.codes + at + 64, 0, 4);
+            o.w.codes[at + 3] = (unsigned char)code;
+            o.w.row_scales[code] = 1;
+        }
+        run_bodies(&o, REAL);
+        for (int code = 0; code < 256; code++)
+            assert_true((code & 0x7f) == 0x7f
+                            ? isnan(o.want[code])
+                            : o.want[code] == (double)assay_e4m3_to_f32((uint8_t)code));
+        operands_destroy(&o);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_whole_numbers),    cmocka_unit_test(test_real_numbers),
+        cmocka_unit_test(test_nan_and_infinity), cmocka_unit_test(test_long_and_tall),
+        cmocka_unit_test(test_s8_extremes),      cmocka_unit_test(test_every_e4m3),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
