@@ -242,6 +242,20 @@ static bool has_variants(const struct group *g, int64_t recipe)
     return false;
 }
 
+/* A recipe that cannot store these weights has no answers, whatever its kernels thought of it. */
+static enum assay_status answers_of(struct group *g, int64_t recipe, struct assay_error *err)
+{
+    struct assay_error why = {0};
+    enum assay_status status =
+        make_references(g, recipe, false, g->recipes[recipe].outputs, &why);
+    if (status != ASSAY_UNSUPPORTED)
+        return status == ASSAY_OK ? status : assay_error_set(err, status, NULL, "%s", why.message);
+    for (int64_t i = 0; i < g->n_variants; i++)
+        if (g->variants[i].ready && g->variants[i].recipe == recipe)
+            give_up(&g->variants[i], ASSAY_OUTCOME_UNSUPPORTED, why.message);
+    return ASSAY_OK;
+}
+
 static enum assay_status build(struct group *g, int64_t n_sets, struct assay_error *err)
 {
     enum assay_status status = assay_operands_create(
@@ -249,7 +263,7 @@ static enum assay_status build(struct group *g, int64_t n_sets, struct assay_err
     step(g, -1);
     for (int64_t r = 0; r < g->n_recipes && status == ASSAY_OK; r++)
         if (r == 0 || has_variants(g, r))
-            status = make_references(g, r, false, g->recipes[r].outputs, err);
+            status = answers_of(g, r, err);
     for (int32_t i = 0; i < g->problem.n_outputs && status == ASSAY_OK; i++)
         assay_reference_controls(g->recipes[0].outputs[i], &g->mistrust);
     return status;
@@ -713,6 +727,9 @@ static void mark_pareto(struct group *g)
  * without a single figure is not. */
 static void emit_records(struct group *g)
 {
+    for (int64_t i = 0; i < g->n_variants && g->mistrust.code != ASSAY_OK; i++)
+        if (g->variants[i].ready)
+            give_up(&g->variants[i], ASSAY_OUTCOME_MISTRUSTED, g->mistrust.message);
     mark_pareto(g);
     for (int64_t i = 0; i < g->n_variants; i++) {
         struct variant *v = &g->variants[i];
@@ -725,8 +742,6 @@ static void emit_records(struct group *g)
         r->memory_bytes = (double)assay_op_bytes(&g->problem);
         r->floor_ns = g->bench->ceilings.floor_ns;
         r->interrupted = g->interrupted;
-        if (v->ready && g->mistrust.code != ASSAY_OK)
-            give_up(v, ASSAY_OUTCOME_MISTRUSTED, g->mistrust.message);
         bool measured = r->states[ASSAY_CACHE_HOT].measured || r->states[ASSAY_CACHE_COLD].measured;
         if (g->interrupted && r->outcome == ASSAY_OUTCOME_OK && !measured)
             continue;

@@ -264,11 +264,11 @@ static double activate(double y, enum assay_linear_activation activation)
     case ASSAY_LINEAR_SIGMOID:
         return assay_scalar_sigmoid(y);
     case ASSAY_LINEAR_RELU:
-        return y > 0 ? y : 0;
+        return y < 0 ? 0 : y; /* NaN stays NaN */
     case ASSAY_LINEAR_LEAKYRELU:
         return y > 0 ? y : 0.01 * y;
     case ASSAY_LINEAR_RELU6:
-        return y > 6 ? 6 : y > 0 ? y : 0;
+        return y > 6 ? 6 : y < 0 ? 0 : y;
     case ASSAY_LINEAR_GELU:
         return assay_scalar_gelu(y);
     case ASSAY_LINEAR_SILU:

@@ -43,7 +43,7 @@ static const struct {
     [HOT]            = {"hot",      8,  true}, /* with ▸ before it; the mark ! or ~ comes behind */
     [COLD]           = {"cold",     8,  true},
     [SPEEDUP]        = {"speedup",  20, false},
-    [RATE]           = {"rate",     9,  true},
+    [RATE]           = {"rate",     10, true},
     [CEILING]        = {"ceil",     4,  true},
     [WEIGHT]         = {"MB",       6,  true},
     [LEVEL]          = {"SQNR",     5,  true},

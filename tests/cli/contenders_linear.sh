@@ -3,8 +3,9 @@
 # shellcheck source-path=SCRIPTDIR source=lib.sh disable=SC2154
 . "$(dirname "$0")/lib.sh"
 unset ASSAY_DNNL ASSAY_OPENBLAS ONEDNN_MAX_CPU_ISA DNNL_MAX_CPU_ISA OPENBLAS_CORETYPE
-short=(--shape 16x64x32 --cache hot --iters 8 --warmup 1 -q -o rows.jsonl)
-with=(--impl openblas,onednn,native)
+options=(--cache hot --iters 8 --warmup 1 -q -o rows.jsonl)
+short=(--shape 16x64x32 "${options[@]}")
+with=(--impl 'openblas,onednn,native')
 
 # A library is here when its kernel for f32 is.
 has() { "$ASSAY" bench linear "${short[@]}" --impl "$1" --dtype f32 >/dev/null 2>&1 &&
@@ -29,7 +30,7 @@ expect_count 1 '"implementation":"native".*"dtype":"f32".*"status":"ok"' rows.js
 
 say "one row of x is sgemv's"
 if [ -n "$openblas" ]; then
-    expect_exit 0 "$ASSAY" bench linear "${short[@]}" --shape 1x64x32 --impl openblas --dtype f32
+    expect_exit 0 "$ASSAY" bench linear "${options[@]}" --shape 1x64x32 --impl openblas --dtype f32
     row linear_openblas f32 ok
     expect_file rows.jsonl '"note":"OpenBLAS .*, sgemv"'
 fi
@@ -81,6 +82,6 @@ expect_count 1 '"implementation":"native".*"status":"ok"' rows.jsonl
 
 say "a second group, in a worker that has left AMX out already: no AMX under another name"
 expect_exit 1 env ONEDNN_MAX_CPU_ISA=AVX512_CORE_AMX \
-    "$ASSAY" bench linear "${short[@]}" --shape 16x64x32,16x64x48 --impl onednn --dtype s8
+    "$ASSAY" bench linear "${options[@]}" --shape 16x64x32,16x64x48 --impl onednn --dtype s8
 expect_count 2 '"kernel":"linear_onednn_avx512".*"status":"ok"' rows.jsonl
 expect_count 0 '"kernel":"linear_onednn".*"status":"ok"' rows.jsonl

@@ -215,11 +215,13 @@ static float dot(const struct linear *s, const struct weights *w, int64_t column
     double sum = 0;
     if (s->mistake == ROUNDED_SUMS)
         return dot_in_bf16(s->x, codes, k);
-    for (int64_t i = 0; i < k; i++) {
-        int64_t group = column * groups + i / s->group;
-        float weight = codes[i] * w->scales[group]; /* rounded before the zero is added */
-        weight += w->zeros[group];
-        sum += (double)s->x[i] * (double)weight;
+    for (int64_t group = 0; group < groups; group++) {
+        float scale = w->scales[column * groups + group], zero = w->zeros[column * groups + group];
+        for (int64_t i = group * s->group; i < (group + 1) * s->group && i < k; i++) {
+            float weight = codes[i] * scale; /* rounded before the zero is added */
+            weight += zero;
+            sum += (double)s->x[i] * (double)weight;
+        }
     }
     return (float)sum;
 }

@@ -7,12 +7,13 @@
 #include "device/null/null.h"
 
 #include <dlfcn.h>
+#include <omp.h>
 #include <stdio.h>
 #include <string.h>
 
 #define PLUGINS ASSAY_BINARY_DIR "/plugins/"
 
-enum { MAX_RECORDS = 16 };
+enum { MAX_RECORDS = 64 };
 
 struct bed {
     struct assay_bench bench;
@@ -21,7 +22,27 @@ struct bed {
     int64_t n_records, contenders, last_step, steps, stop_after, stop_asked;
     const char *fails; /* a kernel whose runs fail once it is timed */
     int64_t fails_after;
+    char labels[MAX_RECORDS][96]; /* of the contenders, "right/int8wo" */
+    struct {
+        const char *label;
+        double ns;
+    } pace[8];             /* of those that do not take as long as all others, */
+    double call_ns;        /* which is 30 us */
+    double activations_ns; /* of run_activations */
 };
+
+static double pace_of(const struct bed *bed, const struct assay_kernel *kernel)
+{
+    const struct assay_kernel *known = assay_kernel_find(bed->bench.registry, kernel->name);
+    if (known->run != kernel->run) {
+        assert_ptr_equal(kernel->run, known->run_activations);
+        return bed->activations_ns;
+    }
+    for (int i = 0; i < 8 && bed->pace[i].label; i++)
+        if (strcmp(bed->labels[bed->last_step], bed->pace[i].label) == 0)
+            return bed->pace[i].ns;
+    return bed->call_ns;
+}
 
 /* Every call takes 30 us; the failing kernel fails after so many runs. */
 static double duration(void *user, const struct assay_kernel *kernel, void *state,
@@ -32,14 +53,17 @@ static double duration(void *user, const struct assay_kernel *kernel, void *stat
     assert_true(bed->last_step >= 0); /* whoever runs was announced */
     if (bed->fails && strcmp(kernel->name, bed->fails) == 0 && bed->fails_after-- <= 0)
         return -1;
-    return 30e3 * (double)work->iters;
+    return pace_of(bed, kernel) * (double)work->iters;
 }
 
 static void on_contenders(void *user, const struct assay_contender *contenders, int64_t n)
 {
     struct bed *bed = user;
-    (void)contenders;
+    assert_true(n <= MAX_RECORDS);
     bed->contenders = n;
+    for (int64_t i = 0; i < n; i++)
+        assay_kernel_label(contenders[i].kernel->name, contenders[i].recipe, bed->labels[i],
+                           sizeof bed->labels[i]);
 }
 
 static void on_step(void *user, int64_t variant)
@@ -65,13 +89,14 @@ static void on_record(void *user, const struct assay_record *record)
 
 static void make_bed(struct bed *bed, const char *op, int64_t a, int64_t b, int64_t c)
 {
-    *bed = (struct bed){.stop_after = -1};
+    *bed = (struct bed){.stop_after = -1, .call_ns = 30e3, .activations_ns = 6e3};
     struct assay_null_script script = {.user = bed, .duration = duration};
     assert_int_equal(assay_null_open(&script, &bed->bench.device, NULL), ASSAY_OK);
     bed->bench.registry = assay_kernel_registry_create();
     assert_non_null(bed->bench.registry);
-    static const char *const files[] = {PLUGINS "good.so", PLUGINS "wrong.so"};
-    for (int i = 0; i < 2; i++) {
+    static const char *const files[] = {PLUGINS "good.so", PLUGINS "wrong.so", PLUGINS "old.so",
+                                        PLUGINS "wrong_linear.so"};
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         struct assay_error err = {0};
         if (assay_kernel_add_plugin(bed->bench.registry, files[i], &err) != ASSAY_OK)
             fail_msg("%s: %s (is it built?)", files[i], err.message);
@@ -442,6 +467,402 @@ static void test_no_allocation_is_taken_for_granted(void **state)
     }
 }
 
+/* A plug-in from before kernels had prepare, with rubbish behind its struct. */
+static void test_an_older_plugin_works(void **state)
+{
+    (void)state;
+    struct bed bed;
+    make_bed(&bed, "relu", 3, 5, 7);
+    ask_for(&bed, "old,ref");
+    bed.job.settings.cold = true;
+    measure_well(&bed);
+    const struct assay_record *r = record_of(&bed, "old");
+    assert_int_equal(r->outcome, ASSAY_OUTCOME_OK);
+    assert_true(r->states[ASSAY_CACHE_COLD].measured);
+    assert_string_equal(r->note, "");
+    assert_near(r->prepare_ns, 0, 0);
+    strip_bed(&bed);
+}
+
+/* ---- recipes --------------------------------------------------------------------------------- */
+
+static void make_linear(struct bed *bed, int64_t m, int64_t k, int64_t n,
+                        const char *implementations, const char *recipes)
+{
+    make_bed(bed, "linear", m, k, n);
+    ask_for(bed, implementations);
+    assert_int_equal(assay_strings_split(&bed->job.settings.recipes, recipes), ASSAY_OK);
+}
+
+/* "right/int8wo" */
+static const struct assay_record *row_of(const struct bed *bed, const char *wanted)
+{
+    for (int64_t i = 0; i < bed->n_records; i++) {
+        char label[96];
+        assay_kernel_label(bed->records[i].kernel, bed->records[i].recipe, label, sizeof label);
+        if (strcmp(label, wanted) == 0)
+            return &bed->records[i];
+    }
+    fail_msg("no record of %s", wanted);
+    return NULL;
+}
+
+static void test_recipes_times_kernels(void **state)
+{
+    (void)state;
+    static const char *const labels[] = {"linear_ref/baseline", "right/baseline",
+                                         "linear_ref/int8wo",   "right/int8wo",
+                                         "linear_ref/int4wo-32", "right/int4wo-32"};
+    static const double weights[] = {5 * 64 * 4, 5 * 64 + 5 * 4, 5 * 32 + 5 * 2 * 2 * 4};
+    struct bed bed;
+    make_linear(&bed, 3, 64, 5, "right,ref", "int8wo,Baseline,int4wo-32"); /* baseline goes first */
+    bed.job.settings.cold = true;
+    measure_well(&bed);
+    assert_int_equal(bed.contenders, 6);
+    assert_int_equal(bed.n_records, 6);
+    for (int i = 0; i < 6; i++) {
+        const struct assay_record *r = &bed.records[i];
+        bool right = strcmp(r->implementation, "right") == 0;
+        if (r->outcome != ASSAY_OUTCOME_OK)
+            fail_msg("%s: %s", labels[i], r->reason);
+        assert_string_equal(bed.labels[i], labels[i]);
+        assert_ptr_equal(row_of(&bed, labels[i]), r);
+        assert_int_equal(r->variant, i);
+        assert_string_equal(r->note, right ? "plain loops" : "");
+        assert_near(r->weight_bytes, weights[i / 2], 0);
+        assert_near(r->bytes_read, weights[i / 2] + 3 * 64 * 4, 0);
+        assert_int_equal(r->prepare_ns > 0, right);
+        assert_true(r->verification.exact);
+        assert_int_equal(r->verification.times, 4); /* on integers, before, after hot, after cold */
+        assert_int_equal(r->verification.compared, 15);
+        assert_true(r->states[0].measured && r->states[1].measured);
+        assert_int_equal(r->is_baseline, i == 0);
+        assert_string_equal(r->baseline, "ref");
+        assert_true(isnan(r->activation_share));
+    }
+    for (int i = 0; i < 2; i++) { /* how far from the product of the weights as they were */
+        assert_true(bed.records[i].accuracy_db > 100);
+        assert_true(bed.records[2 + i].accuracy_db > 30 && bed.records[2 + i].accuracy_db < 60);
+        assert_true(bed.records[4 + i].accuracy_db > 10 && bed.records[4 + i].accuracy_db < 30);
+    }
+    strip_bed(&bed);
+}
+
+static void test_without_recipes_there_is_the_baseline(void **state)
+{
+    (void)state;
+    struct bed bed;
+    make_bed(&bed, "linear", 3, 64, 5);
+    ask_for(&bed, "right");
+    snprintf(bed.job.group.mode, sizeof bed.job.group.mode, "bias+gelu");
+    snprintf(bed.job.group.label, sizeof bed.job.group.label, "a.label");
+    measure_well(&bed);
+    assert_int_equal(bed.n_records, 1);
+    assert_string_equal(bed.records[0].recipe, "baseline");
+    assert_int_equal(bed.records[0].outcome, ASSAY_OUTCOME_UNSUPPORTED);
+    assert_string_equal(bed.records[0].reason, "no modes");
+    assert_string_equal(bed.records[0].mode, "bias+gelu");
+    assert_string_equal(bed.records[0].label, "a.label");
+    ask_for(&bed, "ref");
+    measure_well(&bed);
+    assert_int_equal(bed.records[0].outcome, ASSAY_OUTCOME_OK);
+    assert_false(bed.records[0].verification.exact); /* gelu is not */
+    assert_int_equal(bed.records[0].verification.times, 2);
+    strip_bed(&bed);
+    make_linear(&bed, 3, 64, 5, "good", "int8wo"); /* for an op that takes none */
+    snprintf(bed.job.group.op, sizeof bed.job.group.op, "relu");
+    measure_well(&bed);
+    assert_int_equal(bed.n_records, 1);
+    assert_string_equal(bed.records[0].recipe, "");
+    assert_true(isnan(bed.records[0].accuracy_db));
+    assert_false(bed.records[0].pareto);
+    strip_bed(&bed);
+}
+
+static void test_integers_in_and_out(void **state)
+{
+    (void)state;
+    struct bed bed;
+    make_linear(&bed, 3, 65, 5, "ref", "baseline,int8wo");
+    bed.job.group.dtype = ASSAY_DTYPE_S8;
+    measure_well(&bed);
+    assert_int_equal(row_of(&bed, "linear_ref/baseline")->outcome, ASSAY_OUTCOME_OK);
+    assert_true(isinf(row_of(&bed, "linear_ref/baseline")->accuracy_db));
+    assert_int_equal(row_of(&bed, "linear_ref/int8wo")->outcome, ASSAY_OUTCOME_UNSUPPORTED);
+    strip_bed(&bed);
+}
+
+/* A library that has only the plain product is shown with that, and where it was asked for. */
+static void test_refusals_do_not_fill_the_table(void **state)
+{
+    (void)state;
+    for (int asked = 0; asked < 2; asked++) {
+        struct bed bed;
+        int refused = 0;
+        make_linear(&bed, 3, 64, 5, "transposed,rounded_sums,right", "int8wo,int4wo-32");
+        if (!asked)
+            assay_strings_fini(&bed.job.settings.implementations);
+        measure_well(&bed);
+        for (int64_t i = 0; i < bed.n_records; i++) {
+            const struct assay_record *r = &bed.records[i];
+            bool plugin = strcmp(r->implementation, "transposed") == 0 ||
+                          strcmp(r->implementation, "rounded_sums") == 0;
+            if (plugin) {
+                assert_int_equal(r->outcome, ASSAY_OUTCOME_UNSUPPORTED);
+                refused++;
+            }
+        }
+        assert_int_equal(refused, asked ? 6 : 2);
+        strip_bed(&bed);
+    }
+}
+
+static void test_an_excluded_kernel_makes_room_for_the_next(void **state)
+{
+    (void)state;
+    struct bed bed;
+    make_linear(&bed, 3, 64, 5, "right", "int8wo");
+    assert_int_equal(assay_strings_add(&bed.job.exclude, "right/int8wo"), ASSAY_OK);
+    measure_well(&bed);
+    assert_int_equal(bed.n_records, 2);
+    assert_int_equal(row_of(&bed, "right/baseline")->outcome, ASSAY_OUTCOME_OK);
+    assert_int_equal(row_of(&bed, "right_plain/int8wo")->outcome, ASSAY_OUTCOME_OK);
+    assert_near(row_of(&bed, "right_plain/int8wo")->prepare_ns, 0, 0);
+    assert_int_equal(assay_strings_add(&bed.job.exclude, "right_plain/int8wo"), ASSAY_OK);
+    measure_well(&bed);
+    assert_int_equal(bed.n_records, 1);
+    assert_string_equal(bed.records[0].recipe, "baseline");
+    strip_bed(&bed);
+}
+
+static void test_planted_mistakes_are_found(void **state)
+{
+    (void)state;
+    static const char *const mistakes[] = {"wrong_scale",  "swapped_group", "short_k", "short_n",
+                                           "transposed",   "rounded_sums",  "cached",
+                                           "stale_weights"};
+    static const int64_t shapes[][3] = {{5, 64, 5}, {33, 128, 48}, {1, 96, 2}};
+    static const enum assay_dtype dtypes[] = {ASSAY_DTYPE_F32, ASSAY_DTYPE_BF16};
+    int found[8] = {0};
+    for (int d = 0; d < 2; d++)
+        for (int shape = 0; shape < 3; shape++)
+            for (int i = 0; i < 8; i++) {
+                struct bed bed;
+                char who[64];
+                snprintf(who, sizeof who, "right,%s", mistakes[i]);
+                make_linear(&bed, shapes[shape][0], shapes[shape][1], shapes[shape][2], who,
+                            "int8wo,int8dq,int4wo-32");
+                bed.job.group.dtype = dtypes[d];
+                bed.job.settings.cold = shape == 0;
+                bed.job.settings.rounds = 2;
+                bed.call_ns = bed.activations_ns = 25e6; /* so long that once is enough for a sample */
+                measure_well(&bed);
+                assert_int_equal(bed.n_records, 8);
+                for (int64_t r = 0; r < 8; r++) {
+                    const struct assay_record *row = &bed.records[r];
+                    bool planted = strcmp(row->kernel, "right") != 0;
+                    if (planted && row->outcome == ASSAY_OUTCOME_UNSUPPORTED)
+                        continue;
+                    found[i] += planted;
+                    if (row->outcome != (planted ? ASSAY_OUTCOME_MISMATCH : ASSAY_OUTCOME_OK))
+                        fail_msg("%s/%s %s shape %d: %s %s", row->kernel, row->recipe,
+                                 assay_dtype_name(dtypes[d]), shape,
+                                 assay_outcome_name(row->outcome), row->reason);
+                }
+                strip_bed(&bed);
+            }
+    for (int i = 0; i < 8; i++)
+        assert_true(found[i] > 0);
+}
+
+static void test_preparing_can_fail(void **state)
+{
+    (void)state;
+    struct bed bed;
+    make_linear(&bed, 3, 64, 5, "unable,no_room,one_set,right", "baseline");
+    bed.job.settings.cold = true;
+    measure_well(&bed);
+    assert_int_equal(row_of(&bed, "right/baseline")->outcome, ASSAY_OUTCOME_OK);
+    assert_int_equal(row_of(&bed, "unable/baseline")->outcome, ASSAY_OUTCOME_UNSUPPORTED);
+    assert_string_equal(row_of(&bed, "unable/baseline")->reason, "not on a Monday");
+    assert_int_equal(row_of(&bed, "no_room/baseline")->outcome, ASSAY_OUTCOME_OUT_OF_MEMORY);
+    assert_string_equal(row_of(&bed, "no_room/baseline")->reason, "prepare said: out of memory");
+    const struct assay_record *r = row_of(&bed, "one_set/baseline");
+    assert_int_equal(r->outcome, ASSAY_OUTCOME_OUT_OF_MEMORY);
+    assert_true(r->states[ASSAY_CACHE_HOT].measured);
+    assert_false(r->states[ASSAY_CACHE_COLD].measured);
+    strip_bed(&bed);
+}
+
+/* k does not divide into groups, and one kernel has no can_run to say so: its row is at fault, not
+ * the group. Where it fits, what it computes is not the recipe. */
+static void test_a_kernel_ignorant_of_recipes_harms_only_itself(void **state)
+{
+    (void)state;
+    struct bed bed;
+    make_linear(&bed, 3, 96, 5, "right,ignorant", "int4wo-64,int4wo-32");
+    measure_well(&bed);
+    assert_int_equal(row_of(&bed, "right/baseline")->outcome, ASSAY_OUTCOME_OK);
+    assert_int_equal(row_of(&bed, "right/int4wo-32")->outcome, ASSAY_OUTCOME_OK);
+    assert_int_equal(row_of(&bed, "ignorant/baseline")->outcome, ASSAY_OUTCOME_OK);
+    assert_int_equal(row_of(&bed, "ignorant/int4wo-32")->outcome, ASSAY_OUTCOME_MISMATCH);
+    const struct assay_record *r = row_of(&bed, "ignorant/int4wo-64");
+    assert_int_equal(r->outcome, ASSAY_OUTCOME_UNSUPPORTED);
+    assert_non_null(strstr(r->reason, "group 64 does not divide k = 96"));
+    strip_bed(&bed);
+}
+
+/* ---- the share of the activations ------------------------------------------------------------ */
+
+static void test_the_share_of_the_activations(void **state)
+{
+    (void)state;
+    struct bed bed;
+    make_linear(&bed, 3, 64, 5, "right,ref", "int8wo,int8dq");
+    bed.job.settings.cold = true;
+    measure_well(&bed);
+    assert_int_equal(bed.n_records, 6); /* the lanes that time it are no rows */
+    for (int64_t i = 0; i < 6; i++) {
+        const struct assay_record *r = &bed.records[i];
+        bool quantises = strcmp(r->kernel, "right") == 0 && strcmp(r->recipe, "int8dq") == 0;
+        assert_int_equal(r->outcome, ASSAY_OUTCOME_OK);
+        assert_near(r->states[ASSAY_CACHE_HOT].time.median, 30e3, 1e-6);
+        if (quantises)
+            assert_near(r->activation_share, 0.2, 1e-9);
+        else
+            assert_true(isnan(r->activation_share));
+    }
+    strip_bed(&bed);
+}
+
+/* ---- the front ------------------------------------------------------------------------------- */
+
+static void assert_front(const struct bed *bed, const char *label, bool on_it)
+{
+    const struct assay_record *r = row_of(bed, label);
+    if (r->pareto != on_it)
+        fail_msg("%s is%s on the front", label, r->pareto ? "" : " not");
+}
+
+/* All take the same time: with the same bytes and accuracy rows are equals, and both are marked;
+ * less accuracy pays for itself in bytes. */
+static void test_equals_share_the_front(void **state)
+{
+    (void)state;
+    struct bed bed;
+    make_linear(&bed, 3, 64, 5, "right,ref,short_k", "int8wo,int4wo-32");
+    bed.pace[0].label = "short_k/int8wo"; /* the fastest, and wrong */
+    bed.pace[0].ns = 1e3;
+    measure_well(&bed);
+    assert_int_equal(bed.n_records, 9);
+    for (int64_t i = 0; i < 9; i++) {
+        const struct assay_record *r = &bed.records[i];
+        assert_int_equal(r->outcome == ASSAY_OUTCOME_OK, strcmp(r->kernel, "short_k") != 0);
+        assert_int_equal(r->pareto, r->outcome == ASSAY_OUTCOME_OK);
+    }
+    strip_bed(&bed);
+}
+
+static void test_the_dominated_are_not_on_the_front(void **state)
+{
+    (void)state;
+    struct bed bed;
+    make_linear(&bed, 3, 64, 5, "right,ref", "int8wo,int8dq,int4wo-32");
+    bed.pace[0].label = "right/baseline"; /* slower than the other baseline */
+    bed.pace[0].ns = 90e3;
+    bed.pace[1].label = "linear_ref/int8wo"; /* slower than the other int8wo */
+    bed.pace[1].ns = 30.2e3;
+    bed.pace[2].label = "right/int4wo-32"; /* slower than all but one, and the smallest */
+    bed.pace[2].ns = 60e3;
+    bed.pace[3].label = "linear_ref/int4wo-32";
+    bed.pace[3].ns = 60e3;
+    measure_well(&bed);
+    assert_front(&bed, "linear_ref/baseline", true);
+    assert_front(&bed, "right/baseline", false);
+    assert_front(&bed, "linear_ref/int8wo", false);
+    assert_front(&bed, "right/int8wo", true);
+    assert_front(&bed, "linear_ref/int8dq", false); /* as large and as fast as int8wo, less exact */
+    assert_front(&bed, "right/int8dq", false);
+    assert_front(&bed, "right/int4wo-32", true);
+    assert_front(&bed, "linear_ref/int4wo-32", true);
+    strip_bed(&bed);
+}
+
+static void test_an_answer_that_cannot_be_trusted_is_not_on_the_front(void **state)
+{
+    (void)state;
+    bool met = false;
+    for (uint64_t seed = 1; seed < 40 && !met; seed++) { /* one answer, and relu makes it 0 */
+        struct bed bed;
+        make_linear(&bed, 1, 7, 1, "ref", "baseline");
+        snprintf(bed.job.group.mode, sizeof bed.job.group.mode, "relu");
+        bed.job.settings.seed = seed;
+        measure_well(&bed);
+        met = bed.records[0].outcome == ASSAY_OUTCOME_MISTRUSTED;
+        assert_int_equal(bed.records[0].pareto, !met);
+        strip_bed(&bed);
+    }
+    assert_true(met);
+}
+
+/* ---- interrupted, and without memory --------------------------------------------------------- */
+
+static void test_recipes_interrupted_anywhere(void **state)
+{
+    (void)state;
+    bool ended = false;
+    for (int64_t after = 0; !ended; after++) {
+        struct bed bed;
+        struct assay_error err = {0};
+        make_linear(&bed, 2, 32, 3, "right,ref,short_k", "int8dq");
+        bed.call_ns = bed.activations_ns = 25e6;
+        bed.job.settings.rounds = 3;
+        bed.job.settings.cold = true;
+            bed.stop_after = after;
+        enum assay_status status = measure(&bed, &err);
+        assert_int_equal(err.code, status);
+        ended = status == ASSAY_OK;
+        if (!ended)
+            assert_int_equal(status, ASSAY_ERR_INTERRUPTED);
+        for (int64_t i = 0; i < bed.n_records; i++) {
+            const struct assay_record *r = &bed.records[i];
+            bool wrong = strcmp(r->kernel, "short_k") == 0;
+            if (r->outcome != (wrong ? ASSAY_OUTCOME_MISMATCH : ASSAY_OUTCOME_OK))
+                fail_msg("stopped at %lld: %s: %s", (long long)after, r->kernel, r->reason);
+            if (!wrong)
+                assert_true(r->states[0].measured);
+        }
+        if (ended)
+            assert_int_equal(bed.n_records, 6);
+        strip_bed(&bed);
+        assert_true(after < 2000);
+    }
+}
+
+static void test_no_allocation_of_recipes_is_taken_for_granted(void **state)
+{
+    (void)state;
+    bool well = false;
+    for (int64_t nth = 1; !well; nth++) {
+        struct bed bed;
+        struct assay_error err = {0};
+        make_linear(&bed, 2, 32, 3, "right,ref", "int8dq");
+            bed.job.settings.rounds = 3;
+        bed.job.settings.cold = true;
+        assay_alloc_fail_after(nth);
+        enum assay_status status = measure(&bed, &err);
+        assay_alloc_fail_after(0);
+        assert_int_equal(err.code, status);
+        well = status == ASSAY_OK && bed.n_records == 4;
+        for (int64_t i = 0; i < bed.n_records; i++) /* not measured, or without a share: no crash */
+            well = well && bed.records[i].outcome == ASSAY_OUTCOME_OK &&
+                   bed.records[i].states[0].measured && bed.records[i].states[1].measured;
+        well = well && !isnan(row_of(&bed, "right/int8dq")->activation_share);
+        strip_bed(&bed);
+        assert_true(nth < 1000);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -459,6 +880,22 @@ int main(void)
         cmocka_unit_test(test_faster_than_the_machine),
         cmocka_unit_test(test_the_baseline_asked_for),
         cmocka_unit_test(test_no_allocation_is_taken_for_granted),
+        cmocka_unit_test(test_an_older_plugin_works),
+        cmocka_unit_test(test_recipes_times_kernels),
+        cmocka_unit_test(test_without_recipes_there_is_the_baseline),
+        cmocka_unit_test(test_integers_in_and_out),
+        cmocka_unit_test(test_refusals_do_not_fill_the_table),
+        cmocka_unit_test(test_an_excluded_kernel_makes_room_for_the_next),
+        cmocka_unit_test(test_planted_mistakes_are_found),
+        cmocka_unit_test(test_preparing_can_fail),
+        cmocka_unit_test(test_a_kernel_ignorant_of_recipes_harms_only_itself),
+        cmocka_unit_test(test_the_share_of_the_activations),
+        cmocka_unit_test(test_equals_share_the_front),
+        cmocka_unit_test(test_the_dominated_are_not_on_the_front),
+        cmocka_unit_test(test_an_answer_that_cannot_be_trusted_is_not_on_the_front),
+        cmocka_unit_test(test_recipes_interrupted_anywhere),
+        cmocka_unit_test(test_no_allocation_of_recipes_is_taken_for_granted),
     };
+    omp_set_num_threads(1); /* of the references: small ones, many times */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,8 @@
 #include "base/alloc.h"
 #include "device/cpu/cpu_info.h"
 #include "kernel/kernel.h"
+#include "op/linear.h"
+#include "quant/quant.h"
 
 #include <glob.h>
 #include <omp.h>
@@ -67,16 +69,25 @@ struct operands {
     int64_t count;
 };
 
-/* Answers and checksums from what the inputs hold now. */
+/* Answers and checksums from what the inputs hold now, or from what a recipe makes of them. */
 static void operands_settle(struct operands *o, const struct assay_op *op,
                             const struct assay_problem *p)
 {
     int64_t rows = assay_op_rows(p), length = assay_op_row_length(p);
-    for (int32_t i = 0; i < p->n_inputs; i++)
+    struct assay_problem plain = *p;
+    void *made[ASSAY_MAX_INPUTS] = {0};
+    const void *in[ASSAY_MAX_INPUTS];
+    if (op->dequantised)
+        assert_int_equal(op->dequantised(p, o->in_data, &plain, made, NULL), ASSAY_OK);
+    for (int32_t i = 0; i < p->n_inputs; i++) {
         o->checksum[i] = assay_tensor_checksum(o->in[i].data, o->in[i].bytes);
+        in[i] = made[i] ? made[i] : o->in_data[i];
+    }
 #pragma omp parallel for schedule(static) num_threads(2) if (o->count > 100000)
     for (int64_t row = 0; row < rows; row++)
-        op->reference(p, o->in_data, row, 0, length, o->expected + row * length);
+        op->reference(&plain, in, row, 0, length, o->expected + row * length);
+    for (int32_t i = 0; i < p->n_inputs; i++)
+        assay_free(made[i]);
 }
 
 static void operands_create(struct operands *o, const struct assay_op *op,
@@ -104,8 +115,13 @@ static void operands_destroy(struct operands *o, const struct assay_problem *p)
     free(o->expected);
 }
 
-/* 0xff is NaN in every float type: an element nobody writes is seen. */
-static void operands_poison(struct operands *o) { memset(o->out.data, 0xff, o->out.bytes); }
+/* 0xff is NaN in every float type: an element nobody writes is seen. As s32 it is -1, so there it is
+ * 0x80, which no sum comes near. */
+static void operands_poison(struct operands *o, const struct assay_problem *p)
+{
+    bool is_float = assay_dtype_info(p->outputs[0].dtype)->is_float;
+    memset(o->out.data, is_float ? 0xff : 0x80, o->out.bytes);
+}
 
 static bool is_of(const struct assay_kernel *kernel, const char *implementation)
 {
@@ -122,16 +138,17 @@ static struct assay_tolerance tolerance_of(const struct assay_kernel *kernel,
     return tolerance;
 }
 
-static void check(const struct assay_kernel *kernel, const struct assay_op *op,
-                  const struct assay_problem *p, const struct operands *o, const char *what)
+static void check_within(const struct assay_kernel *kernel, const struct assay_problem *p,
+                         const struct operands *o, struct assay_tolerance tolerance,
+                         const char *what)
 {
     struct assay_comparison comparison;
-    assay_comparison_init(&comparison, tolerance_of(kernel, op, p));
+    assay_comparison_init(&comparison, tolerance);
     assay_comparison_add(&comparison, p->outputs[0].dtype, o->out.data, 0, o->expected, o->count);
     if (comparison.mismatches)
-        fail_msg("%s %s %lldx%lldx%lld, %d threads, %s: %lld of %lld wrong; element %lld is %.9g, "
-                 "should be %.9g",
-                 kernel->name, assay_dtype_name(p->dtype), (long long)p->axes[0],
+        fail_msg("%s %s %s %lldx%lldx%lld, %d threads, %s: %lld of %lld wrong; element %lld is "
+                 "%.9g, should be %.9g",
+                 kernel->name, p->recipe ? p->recipe : "", assay_dtype_name(p->dtype), (long long)p->axes[0],
                  (long long)p->axes[1], (long long)p->axes[2], p->threads, what,
                  (long long)comparison.mismatches, (long long)comparison.compared,
                  (long long)comparison.first_mismatch, comparison.first_got, comparison.first_ref);
@@ -147,6 +164,12 @@ static void check(const struct assay_kernel *kernel, const struct assay_op *op,
                  (long long)p->axes[2], (long long)fenced_damage(&o->out), o->out.bytes);
 }
 
+static void check(const struct assay_kernel *kernel, const struct assay_op *op,
+                  const struct assay_problem *p, const struct operands *o, const char *what)
+{
+    check_within(kernel, p, o, tolerance_of(kernel, op, p), what);
+}
+
 static void run(const struct assay_kernel *kernel, const struct assay_problem *p,
                 const struct assay_work *work)
 {
@@ -154,6 +177,9 @@ static void run(const struct assay_kernel *kernel, const struct assay_problem *p
     struct assay_error err = {0};
     if (kernel->setup && kernel->setup(p, &state, &err) != ASSAY_OK)
         fail_msg("%s: setup: %s", kernel->name, err.message);
+    for (int64_t set = 0; set < work->n_sets && kernel->prepare; set++)
+        if (kernel->prepare(state, set, &work->sets[set], &err) != ASSAY_OK)
+            fail_msg("%s: prepare: %s", kernel->name, err.message);
     assert_int_equal(kernel->run(state, work), ASSAY_OK);
     if (kernel->teardown)
         kernel->teardown(state);
@@ -164,7 +190,7 @@ static void run_once(const struct assay_kernel *kernel, const struct assay_probl
 {
     struct assay_args args = {.in = o->in_data, .out = o->out_data};
     struct assay_work work = {.iters = 1, .n_sets = 1, .sets = &args};
-    operands_poison(o);
+    operands_poison(o, p);
     run(kernel, p, &work);
 }
 
@@ -467,7 +493,7 @@ static void test_rotation(void **state)
             if (!takes(kernel, &p))
                 continue;
             for (int k = 0; k < 3; k++)
-                operands_poison(&o[k]);
+                operands_poison(&o[k], &p);
             run(kernel, &p,
                 &(struct assay_work){.iters = 7, .first = 1, .n_sets = 3, .sets = sets});
             for (int k = 0; k < 3; k++)
@@ -567,6 +593,226 @@ static void test_layernorm_of_constant_is_beta(void **state)
     operands_destroy(&o, &p);
 }
 
+/* ------------------------------------------------------------------------------------------------
+ * linear: other axes, weights that are prepared, and a recipe for them */
+
+static const char *const recipes[] = {"baseline",       "int8wo",       "int8dq",
+                                      "int4wo-32",      "int4wo-128-hqq", "float8wo",
+                                      "float8dq-tensor", "float8dq-row", "gemlitewo-8-64"};
+enum { N_RECIPES = sizeof recipes / sizeof recipes[0] };
+
+static const int64_t linear_shapes[][3] = {
+    {1, 1, 1},     {1, 300, 40}, {40, 300, 1},  {1, 64, 16},   {2, 31, 15},   {3, 32, 17},
+    {4, 33, 33},   {5, 63, 31},  {7, 64, 40},   {8, 65, 8},    {15, 96, 2},   {16, 128, 32},
+    {16, 256, 16}, {17, 129, 3}, {31, 256, 39}, {32, 128, 32}, {33, 192, 40}, {40, 7, 40},
+    {39, 300, 37}, {1, 2, 3},    {40, 288, 1}};
+
+static struct assay_problem linear_of(enum assay_dtype dtype, const char *mode, int64_t m,
+                                      int64_t k, int64_t n)
+{
+    struct assay_problem p;
+    int64_t axes[ASSAY_MAX_AXES] = {m, k, n};
+    assert_int_equal(assay_op_problem(assay_op_find("linear"), dtype, mode, axes, 1, &p, NULL),
+                     ASSAY_OK);
+    return p;
+}
+
+static bool recipe_fits(struct assay_problem *p, const char *name)
+{
+    struct assay_recipe recipe;
+    p->recipe = name;
+    assert_int_equal(assay_recipe_parse(name, &recipe, NULL), ASSAY_OK);
+    return assay_recipe_fits(&recipe, p->dtype, p->axes[ASSAY_LINEAR_K], NULL) == ASSAY_OK;
+}
+
+static void linear_every_kernel(struct assay_problem *p, int32_t max_threads, const char *what)
+{
+    const struct assay_op *op = assay_op_find("linear");
+    struct operands o;
+    operands_create(&o, op, p, (uint64_t)(p->axes[0] + p->axes[1]));
+    every_kernel(op, p, &o, NULL, max_threads, what);
+    operands_destroy(&o, p);
+}
+
+static void test_linear_shapes(void **state)
+{
+    (void)state;
+    for (size_t s = 0; s < sizeof linear_shapes / sizeof linear_shapes[0]; s++)
+        for (int d = 0; d < N_DTYPES + 1; d++)
+            for (int r = 0; r < N_RECIPES; r++) {
+                const int64_t *shape = linear_shapes[s];
+                enum assay_dtype dtype = d < N_DTYPES ? dtypes[d] : ASSAY_DTYPE_S8;
+                struct assay_problem p = linear_of(dtype, NULL, shape[0], shape[1], shape[2]);
+                if (recipe_fits(&p, recipes[r]))
+                    linear_every_kernel(&p, shape[0] == 33 ? MAX_THREADS : 1, "filled");
+            }
+}
+
+static void test_linear_modes(void **state)
+{
+    (void)state;
+    static const char *const modes[] = {"bias",      "bias+relu", "relu6",    "bias+gelu", "silu",
+                                        "bias+silu", "sigmoid",   "leakyrelu", "hardswish"};
+    static const char *const some[] = {"baseline", "int8dq", "int4wo-32", "float8wo"};
+    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++)
+        for (int d = 0; d < N_DTYPES; d++)
+            for (int r = 0; r < 4; r++) {
+                struct assay_problem p = linear_of(dtypes[d], modes[i], 19, 96, 37);
+                assert_true(recipe_fits(&p, some[r]));
+                linear_every_kernel(&p, 1, modes[i]);
+            }
+}
+
+/* On integers every kernel gives the exact product, rounded once: bit for bit. */
+static void check_exact(struct assay_problem *p)
+{
+    const struct assay_op *op = assay_op_find("linear");
+    struct operands o;
+    operands_create(&o, op, p, 1);
+    for (int32_t i = 0; i < p->n_inputs; i++)
+        op->fill_exact(p, i, o.in[i].data, (uint64_t)i + 41);
+    operands_settle(&o, op, p);
+    for (int64_t i = 0; i < o.count; i++) {
+        double rounded;
+        assay_dtype_store(p->outputs[0].dtype, &o.expected[i], &rounded, 0, 1);
+        assay_dtype_load(p->outputs[0].dtype, &rounded, 0, 1, &o.expected[i]);
+    }
+    for (int64_t i = 0; i < assay_kernel_count(registry); i++) {
+        const struct assay_kernel *kernel = assay_kernel_at(registry, i);
+        if (!takes(kernel, p))
+            continue;
+        run_once(kernel, p, &o);
+        check_within(kernel, p, &o, (struct assay_tolerance){0, 0}, "integers");
+    }
+    operands_destroy(&o, p);
+}
+
+static void test_linear_integers(void **state)
+{
+    (void)state;
+    static const int64_t shapes[][3] = {{1, 256, 33}, {5, 300, 40}, {33, 128, 17}, {40, 64, 40}};
+    for (int s = 0; s < 4; s++)
+        for (int d = 0; d < N_DTYPES + 1; d++)
+            for (int r = 0; r < N_RECIPES; r++) {
+                const int64_t *shape = shapes[s];
+                enum assay_dtype dtype = d < N_DTYPES ? dtypes[d] : ASSAY_DTYPE_S8;
+                const char *mode = dtype == ASSAY_DTYPE_S8 ? "" : s % 2 ? "bias+relu" : "bias";
+                struct assay_problem p = linear_of(dtype, mode, shape[0], shape[1], shape[2]);
+                if (recipe_fits(&p, recipes[r]))
+                    check_exact(&p);
+            }
+}
+
+/* Three sets with x of their own and the same weights, as the harness has them; then set 0 comes
+ * with other weights. */
+static void test_linear_sets(void **state)
+{
+    (void)state;
+    const struct assay_op *op = assay_op_find("linear");
+    for (int r = 0; r < N_RECIPES; r++) {
+        struct assay_problem p = linear_of(ASSAY_DTYPE_BF16, "bias", 9, 256, 35);
+        struct operands o[3], other;
+        struct assay_args sets[3];
+        assert_true(recipe_fits(&p, recipes[r]));
+        for (int i = 0; i < 3; i++) {
+            operands_create(&o[i], op, &p, 7);
+            assay_op_fill(op, &p, ASSAY_LINEAR_X, o[i].in[ASSAY_LINEAR_X].data, (uint64_t)i + 90);
+            operands_settle(&o[i], op, &p);
+            sets[i] = (struct assay_args){.in = o[i].in_data, .out = o[i].out_data};
+        }
+        operands_create(&other, op, &p, 8);
+        struct assay_args again = {.in = other.in_data, .out = other.out_data};
+        for (int64_t i = 0; i < assay_kernel_count(registry); i++) {
+            const struct assay_kernel *kernel = assay_kernel_at(registry, i);
+            void *kernel_state = NULL;
+            if (!takes(kernel, &p))
+                continue;
+            assert_int_equal(kernel->setup(&p, &kernel_state, NULL), ASSAY_OK);
+            for (int64_t set = 0; set < 3 && kernel->prepare; set++)
+                assert_int_equal(kernel->prepare(kernel_state, set, &sets[set], NULL), ASSAY_OK);
+            if (kernel->prepare)
+                assert_true(kernel->prepared_bytes(kernel_state) > 0);
+            for (int k = 0; k < 3; k++)
+                operands_poison(&o[k], &p);
+            struct assay_work work = {.iters = 7, .first = 1, .n_sets = 3, .sets = sets};
+            assert_int_equal(kernel->run(kernel_state, &work), ASSAY_OK);
+            for (int k = 0; k < 3; k++)
+                check(kernel, op, &p, &o[k], "one of three sets");
+            if (kernel->run_activations) { /* writes no answer */
+                operands_poison(&o[0], &p);
+                uint64_t before = assay_tensor_checksum(o[0].out.data, o[0].out.bytes);
+                assert_int_equal(kernel->run_activations(kernel_state, &work), ASSAY_OK);
+                assert_true(assay_tensor_checksum(o[0].out.data, o[0].out.bytes) == before);
+            }
+            if (kernel->prepare)
+                assert_int_equal(kernel->prepare(kernel_state, 0, &again, NULL), ASSAY_OK);
+            operands_poison(&other, &p);
+            work = (struct assay_work){.iters = 1, .n_sets = 1, .sets = &again};
+            assert_int_equal(kernel->run(kernel_state, &work), ASSAY_OK);
+            check(kernel, op, &p, &other, "prepared again");
+            kernel->teardown(kernel_state);
+        }
+        for (int i = 0; i < 3; i++)
+            operands_destroy(&o[i], &p);
+        operands_destroy(&other, &p);
+    }
+}
+
+/* A NaN or an infinity in one row of x shows in that row of y and in no other. */
+static void test_linear_values(void **state)
+{
+    (void)state;
+    static const double values[] = {(double)NAN, (double)INFINITY, -(double)INFINITY};
+    const struct assay_op *op = assay_op_find("linear");
+    for (int d = 0; d < N_DTYPES; d++)
+        for (int64_t k = 1; k < 200; k = k * 5 + 2) {
+            struct assay_problem p = linear_of(dtypes[d], NULL, 19, k, 33);
+            struct operands o;
+            p.recipe = "baseline";
+            operands_create(&o, op, &p, 3);
+            for (int v = 0; v < 3; v++)
+                put(&p, &o, (5 * v + 2) * k + k / 2, values[v]);
+            operands_settle(&o, op, &p);
+            every_kernel(op, &p, &o, "native", 1, "unusual values");
+            operands_destroy(&o, &p);
+        }
+}
+
+/* Setting up and preparing without memory are errors, and leave nothing behind. */
+static void test_linear_no_memory(void **state)
+{
+    (void)state;
+    const struct assay_op *op = assay_op_find("linear");
+    for (int r = 0; r < N_RECIPES; r++) {
+        struct assay_problem p = linear_of(ASSAY_DTYPE_BF16, NULL, 5, 128, 3);
+        struct operands o;
+        assert_true(recipe_fits(&p, recipes[r]) || strstr(recipes[r], "256"));
+        operands_create(&o, op, &p, 1);
+        struct assay_args args = {.in = o.in_data, .out = o.out_data};
+        for (int64_t i = 0; i < assay_kernel_count(registry); i++) {
+            const struct assay_kernel *kernel = assay_kernel_at(registry, i);
+            if (!takes(kernel, &p) || !is_of(kernel, "native"))
+                continue;
+            enum assay_status status = ASSAY_ERR_NOMEM;
+            for (int64_t nth = 1; status != ASSAY_OK; nth++) {
+                void *kernel_state = NULL;
+                assay_alloc_fail_after(nth);
+                status = kernel->setup(&p, &kernel_state, NULL);
+                bool set_up = status == ASSAY_OK;
+                for (int64_t set = 0; set < 2 && status == ASSAY_OK; set++)
+                    status = kernel->prepare(kernel_state, set, &args, NULL);
+                assay_alloc_fail_after(0);
+                if (status != ASSAY_OK)
+                    assert_int_equal(status, ASSAY_ERR_NOMEM);
+                if (set_up)
+                    kernel->teardown(kernel_state);
+                assert_true(nth < 50);
+            }
+        }
+        operands_destroy(&o, &p);
+    }
+}
+
 /* A file of a kernel without its line in kernel_list.h is compiled and never used. */
 static void test_every_file_is_listed(void **state)
 {
@@ -600,12 +846,18 @@ static void test_every_op_has_native(void **state)
         int64_t n = assay_kernel_choose(registry, &p, &choice, contender, 8);
         assert_int_equal(n, 1);
         assert_int_equal(contender[0].status, ASSAY_OK);
+        if (assay_op_at(i)->takes_recipes) /* more kernels: which is best is not only the CPU's */
+            continue;
         const char *best = assay_cpu_has(ASSAY_CPU_AVX512) ? "avx512"
                            : assay_cpu_has(ASSAY_CPU_AVX2) ? "avx2"
                                                            : "portable";
         assert_non_null(strstr(contender[0].kernel->name, best));
     }
 }
+
+/* The tests of each op are for [batch, seq, dim]; linear has its own above, and quantize and
+ * dequantize have theirs in other files. */
+static bool is_of_rows(const struct assay_op *op) { return strcmp(op->axis_names[0], "batch") == 0; }
 
 int main(void)
 {
@@ -623,11 +875,19 @@ int main(void)
         cmocka_unit_test(test_every_op_has_native),
         cmocka_unit_test(test_softmax_sums_to_one),
         cmocka_unit_test(test_layernorm_of_constant_is_beta),
+        cmocka_unit_test(test_linear_shapes),
+        cmocka_unit_test(test_linear_modes),
+        cmocka_unit_test(test_linear_integers),
+        cmocka_unit_test(test_linear_sets),
+        cmocka_unit_test(test_linear_values),
+        cmocka_unit_test(test_linear_no_memory),
     };
     static char names[MAX_TESTS][48];
-    size_t n = 4;
+    size_t n = 0;
+    while (tests[n].test_func)
+        n++;
     for (int64_t i = 0; i < assay_op_count(); i++)
-        for (int k = 0; k < N_EACH && n < MAX_TESTS; k++, n++) {
+        for (int k = 0; k < N_EACH && n < MAX_TESTS && is_of_rows(assay_op_at(i)); k++, n++) {
             const struct assay_op *op = assay_op_at(i);
             snprintf(names[n], sizeof names[n], "%s: %s", op->name, of_each_op[k].name);
             /* cmocka's initial_state is not const; the tests only read it */

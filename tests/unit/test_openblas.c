@@ -5,6 +5,10 @@
 #include "device/cpu/cpu_info.h"
 #include "kernel/cpu/openblas.h"
 
+#include <dirent.h>
+#include <omp.h>
+#include <sched.h>
+
 extern const struct assay_kernel assay_kernel_linear_openblas;
 static const struct assay_kernel *const kernel = &assay_kernel_linear_openblas;
 
@@ -65,7 +69,8 @@ static void opening_it(void)
     CHECK(strstr(assay_openblas_text(), blas->get_corename()));
     CHECK(!getenv("OPENBLAS_CORETYPE"));
     CHECK(!getenv("OPENBLAS_THREAD_TIMEOUT"));
-    CHECK(strcmp(getenv("OPENBLAS_NUM_THREADS"), "7") == 0);
+    const char *threads = getenv("OPENBLAS_NUM_THREADS");
+    CHECK(threads && strcmp(threads, "7") == 0);
     CHECK(blas->get_num_threads() == 1); /* none but this one until a problem asks for them */
 }
 
@@ -120,6 +125,62 @@ static void threads_are_the_problems(void **state)
         kernel->teardown(own[i]);
     }
     free_operands(&operands);
+}
+
+/* Of all threads of this process, the number of those that may use only this core. */
+static int threads_on(int core)
+{
+    int n = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    CHECK(tasks);
+    for (struct dirent *task = readdir(tasks); task; task = readdir(tasks)) {
+        cpu_set_t cores;
+        pid_t id = (pid_t)strtol(task->d_name, NULL, 10);
+        if (id > 0 && sched_getaffinity(id, sizeof cores, &cores) == 0)
+            n += CPU_COUNT(&cores) == 1 && CPU_ISSET(core, &cores);
+    }
+    closedir(tasks);
+    return n;
+}
+
+/* As the CPU device does it. */
+static void pin_this_thread_to(int core)
+{
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(core, &one);
+    CHECK(sched_setaffinity(0, sizeof one, &one) == 0);
+}
+
+static void pinning_and_the_pool(void)
+{
+    cpu_set_t all;
+    CHECK(sched_getaffinity(0, sizeof all, &all) == 0);
+    int cores[2] = {-1, -1}, n = 0;
+    for (int i = 0; i < CPU_SETSIZE && n < 2; i++)
+        if (CPU_ISSET(i, &all))
+            cores[n++] = i;
+    const struct assay_openblas_api *blas;
+    if (n < 2 || assay_openblas_api(&blas, NULL) != ASSAY_OK ||
+        blas->get_parallel() != ASSAY_OPENBLAS_THREADS)
+        return;
+#pragma omp parallel num_threads(2)
+    pin_this_thread_to(cores[omp_get_thread_num()]);
+    struct assay_problem problem = linear_problem(ASSAY_DTYPE_F32, "", 2, 3, 4);
+    void *own = NULL;
+    int before[2] = {threads_on(cores[0]), threads_on(cores[1])};
+    CHECK(kernel->setup(&problem, &own, NULL) == ASSAY_OK);
+    CHECK(threads_on(cores[0]) == before[0]);
+    CHECK(threads_on(cores[1]) == before[1] + 1);
+    CHECK(sched_getaffinity(0, sizeof all, &all) == 0);
+    CHECK(CPU_COUNT(&all) == 1 && CPU_ISSET(cores[0], &all));
+    kernel->teardown(own);
+}
+
+static void its_threads_are_pinned_as_openmps_are(void **state)
+{
+    (void)state;
+    in_another_process(pinning_and_the_pool);
 }
 
 static void expect_unsupported(const struct assay_problem *problem, const char *reason)
@@ -187,6 +248,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_missing_library_is_unsupported), /* before it is open */
         cmocka_unit_test(the_library_is_told_about_the_cpu),
+        cmocka_unit_test(its_threads_are_pinned_as_openmps_are),
         cmocka_unit_test(the_answers_are_right),
         cmocka_unit_test(threads_are_the_problems),
         cmocka_unit_test(what_it_does_not_have_is_said),

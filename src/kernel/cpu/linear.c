@@ -6,8 +6,9 @@
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-enum { MAX_THREADS = 1024, LINE = 64 };
+enum { MAX_THREADS = 1024, LINE = 64, HUGE_PAGE = 2 << 20 };
 
 struct state {
     const struct linear_body *body;
@@ -88,11 +89,16 @@ static enum assay_status make_scratch(struct state *s, struct assay_error *err)
         if (bytes > s->scratch_bytes)
             s->scratch_bytes = bytes;
     }
+    /* Whole pages and a bit, so that threads do not use the same places in their caches. */
     s->scratch_bytes = (s->scratch_bytes + 4095) / 4096 * 4096 + LINE * 5;
-    s->scratch_block = assay_calloc((size_t)s->threads, s->scratch_bytes + 4096);
+    size_t all = (size_t)s->threads * s->scratch_bytes;
+    size_t align = all >= HUGE_PAGE ? HUGE_PAGE : 4096;
+    s->scratch_block = assay_calloc(1, all + align);
     if (!s->scratch_block)
         return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
-    s->scratch = (unsigned char *)(((uintptr_t)s->scratch_block + 4095) / 4096 * 4096);
+    s->scratch = (unsigned char *)(((uintptr_t)s->scratch_block + align - 1) / align * align);
+    if (align == HUGE_PAGE)
+        madvise(s->scratch, all / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
     return ASSAY_OK;
 }
 

@@ -6,11 +6,13 @@
  * exact for s8 and e4m3 (their scale comes in the epilogue) and rounded once for 4- and 8-bit codes
  * with groups.
  *
- * The order of work, from the outside: blocks of panels whose weights fit the L2 cache (with all of
- * k, or, where k is long, a part of it at a time); blocks of 32 rows of x, packed as tiles when
- * first met; chunks of k whose tiles of x fit the L1 cache; pairs of panels. The innermost loop
- * makes 2 x 2 tiles of sums from 4 tile loads, two of which come from L1: two tiles from L2 in 64
- * cycles is what the L2 cache gives. Sums of unfinished chunks wait in scratch memory.
+ * The order of work, from the outside: blocks of rows of x whose tiles fit the L2 cache (with all of
+ * k, or, where k is long, a part of it at a time), packed when they are come to; pairs of panels;
+ * chunks of k whose tiles of weights fit the L1 cache; 32 rows at a time. The innermost loop makes
+ * 2 x 2 tiles of sums from 4 tile loads, two of which, the weights, come from L1; all four from L2
+ * would be 64 bytes a cycle, which L2 does not give. x passes by with the load that does not claim
+ * L1. Sums of unfinished chunks wait in scratch memory. The next pair of panels is asked for while
+ * this one is at work.
  *
  * Up to 16 rows of x make one tile; then four panels at a time share it and the weights stream by.
  */
@@ -23,8 +25,9 @@ enum {
     TILE_BYTES = 1024,
     BLOCK_ROWS = 32,
     SQUARE_BYTES = BLOCK_ROWS * 32 * 4, /* the sums of 2 x 2 tiles */
-    CHUNK_STEPS = 16,                   /* 2 x 16 tiles of x: 32 KiB of the 48 KiB of L1 */
-    L2_SHARE = 1 << 20,                 /* of the L2 cache, for a block of weights */
+    CHUNK_STEPS = 16,                   /* 2 x 16 tiles of weights: 32 KiB of the 48 KiB of L1 */
+    L2_SHARE = 1 << 20,                 /* of the L2 cache, for tiles of x */
+    LEAST_ROWS = 256,                   /* of a block: else weights pass by too often */
 };
 
 struct tile_config {
@@ -50,17 +53,19 @@ static void release_tiles(void) { __asm__ volatile("tilerelease" ::: "memory"); 
 struct plan {
     const struct linear_call *call;
     const struct linear_part *part;
-    bool integer;       /* s8 products */
-    bool direct;        /* packed weights are tiles already */
-    int64_t steps;      /* k-steps */
-    int64_t blocks;     /* of 32 rows */
-    int64_t block_steps;  /* k-steps of a block of weights */
-    int64_t block_panels; /* its panels */
-    unsigned char *x_tiles;  /* [block][step][2 tiles] */
-    float *x_scales;         /* of each row */
-    unsigned char *w_tiles;  /* [panel of the block][step], where they are not direct */
-    unsigned char *sums;     /* squares: [block][pair], or [pair] where k is not cut */
+    bool integer;            /* s8 products */
+    bool direct;             /* packed weights are tiles already */
+    int64_t steps;           /* k-steps */
+    int64_t block_rows;      /* of a block of x, a multiple of 32 */
+    int64_t block_steps;     /* its k-steps */
+    bool in_place;           /* x's rows serve as tiles where they lie, but for the last few */
+    unsigned char *x_tiles;  /* [32 rows][step][2 tiles] of what is packed */
+    float *x_scales;         /* of each row of the block */
+    unsigned char *w_tiles;  /* [panel of the pair][step], where they are not direct */
+    unsigned char *sums;     /* squares: [pair][32 rows], or [32 rows] where k is not cut */
 };
+
+enum { STRIP = 4, STRIP_AHEAD = 2048, STRIP_DECODED = 4 };
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -81,33 +86,45 @@ static bool is_direct(const struct linear_job *job)
     return is_integer(job) || job->recipe.code == ASSAY_DTYPE_NONE;
 }
 
-/* Sizes: how weights are cut, and where things lie in the scratch memory. Returns its size. */
+/* Tiles can be loaded from rows of x where nothing has to be done to them and they end with a whole
+ * step; but rows a multiple of 4 KiB apart would all fall on the same places of the caches. */
+static bool can_stay(const struct linear_job *job)
+{
+    size_t row = (size_t)job->k * assay_dtype_bytes(job->dtype);
+    return job->recipe.activation == ASSAY_DTYPE_NONE && row % 64 == 0 && row % 4096 != 0;
+}
+
+/* Sizes: how x is cut, and where things lie in the scratch memory. Returns its size. */
 static size_t lay_out(const struct linear_job *job, const struct linear_part *part,
                       unsigned char *scratch, struct plan *p)
 {
-    int64_t panels = (part->panel_end - part->panel + 1) / 2 * 2;
+    int64_t rows = (part->row_end - part->row + BLOCK_ROWS - 1) / BLOCK_ROWS * BLOCK_ROWS;
     p->integer = is_integer(job);
     p->direct = is_direct(job);
-    p->steps = steps_of(job);
-    p->blocks = (part->row_end - part->row + BLOCK_ROWS - 1) / BLOCK_ROWS;
-    p->block_steps = p->steps;
-    p->block_panels = most(L2_SHARE / TILE_BYTES / p->steps / 2 * 2, 2);
-    if (p->block_panels < 16 && p->blocks > 1) { /* too narrow to reuse x: cut k instead */
-        p->block_panels = 16;
-        p->block_steps = L2_SHARE / TILE_BYTES / 16;
+    p->steps = p->block_steps = steps_of(job);
+    p->block_rows = L2_SHARE / 64 / p->steps / BLOCK_ROWS * BLOCK_ROWS;
+    if (p->block_rows < LEAST_ROWS && rows > BLOCK_ROWS) {
+        p->block_rows = LEAST_ROWS;
+        p->block_steps = least(L2_SHARE / 64 / LEAST_ROWS, p->steps);
     }
-    p->block_panels = least(p->block_panels, panels);
+    if (p->block_rows >= rows || rows <= BLOCK_ROWS)
+        p->block_rows = rows;
+    else /* blocks of about the same size */
+        p->block_rows = ((rows / BLOCK_ROWS - 1) / ((rows - 1) / p->block_rows + 1) + 1) * BLOCK_ROWS;
+    p->in_place = can_stay(job);
+    int64_t packed_rows = p->in_place ? BLOCK_ROWS : p->block_rows;
     bool cut = p->block_steps < p->steps;
+    int64_t pairs = (part->panel_end - part->panel + 1) / 2;
     size_t at = 0;
     p->x_tiles = scratch + at;
-    at += (size_t)(p->blocks * p->steps * 2) * TILE_BYTES;
+    at += (size_t)(packed_rows / BLOCK_ROWS * p->block_steps * 2) * TILE_BYTES;
     p->sums = scratch + at;
-    at += (size_t)((cut ? p->blocks : 1) * ((p->block_panels + 1) / 2)) * SQUARE_BYTES;
+    at += (size_t)((cut ? pairs : 1) * (p->block_rows / BLOCK_ROWS)) * SQUARE_BYTES;
     p->w_tiles = scratch + at;
     if (!p->direct)
-        at += (size_t)most(p->block_panels * p->block_steps, 4 * 4) * TILE_BYTES;
+        at += (size_t)most(2 * p->block_steps, STRIP * STRIP_DECODED) * TILE_BYTES;
     p->x_scales = (float *)(void *)(scratch + at);
-    at += (size_t)p->blocks * BLOCK_ROWS * sizeof(float);
+    at += (size_t)p->block_rows * sizeof(float);
     return at;
 }
 
@@ -161,39 +178,98 @@ static float x_scale(const struct linear_call *call, int64_t row)
     return recipe->activation_scope == ASSAY_SCOPE_TENSOR ? call->x_scale : 1;
 }
 
-/* Packs (and quantises) one block of up to 32 rows as tiles: [step][tile][row][64 bytes]. */
-static void pack_x(const struct plan *p, int64_t block)
+/* Steps [step, step_end) of row `row` of x, as lines of its tiles. */
+static inline void pack_row(const struct plan *p, int64_t row, float inverse, int64_t step,
+                            int64_t step_end, unsigned char *line)
 {
     const struct linear_job *job = p->call->job;
     int64_t per_step = p->integer ? 64 : 32;
-    size_t stride = (size_t)job->k * assay_dtype_bytes(job->dtype);
-    unsigned char *to = p->x_tiles + (size_t)(block * p->steps * 2) * TILE_BYTES;
-    int64_t tiles = p->part->row_end - p->part->row - block * BLOCK_ROWS > 16 ? 2 : 1;
-    for (int64_t r = 0; r < tiles * 16; r++) {
-        int64_t row = p->part->row + block * BLOCK_ROWS + r;
-        unsigned char *line = to + (size_t)(r / 16) * TILE_BYTES + (size_t)(r % 16) * 64;
-        if (row >= p->part->row_end) {
-            for (int64_t s = 0; s < p->steps; s++, line += 2 * TILE_BYTES)
-                _mm512_store_si512((void *)line, _mm512_setzero_si512());
-            continue;
-        }
-        const unsigned char *from = (const unsigned char *)p->call->x + (size_t)row * stride;
-        float scale = x_scale(p->call, row);
-        p->x_scales[block * BLOCK_ROWS + r] = scale;
-        for (int64_t s = 0; s < p->steps; s++, line += 2 * TILE_BYTES)
-            _mm512_store_si512((void *)line, x_line(p->call, from, s * per_step,
-                                                    least(job->k - s * per_step, per_step),
-                                                    1.0f / scale));
+    const unsigned char *from = (const unsigned char *)p->call->x +
+                                (size_t)row * (size_t)job->k * assay_dtype_bytes(job->dtype);
+    for (int64_t s = step; s < step_end; s++, line += 2 * TILE_BYTES)
+        _mm512_store_si512((void *)line,
+                           x_line(p->call, from, s * per_step,
+                                  least(job->k - s * per_step, per_step), inverse));
+}
+
+/* Packs (and quantises) steps [first, last) of up to 32 rows from `row` of the block on as tiles:
+ * [step][tile][row][64 bytes]. A few steps of all rows at a time: lines of one row lie 2 KiB apart,
+ * and more of them than the L1 cache has ways for would push each other out. */
+static void pack_rows(const struct plan *p, int64_t block_start, int64_t row, int64_t first,
+                      int64_t last)
+{
+    enum { STEPS = 8 };
+    unsigned char *to = p->x_tiles + (size_t)(row / 16 * p->block_steps) * TILE_BYTES;
+    int64_t start = block_start + row, rows = least(p->part->row_end - start, BLOCK_ROWS);
+    int64_t padded = rows > 16 ? 32 : 16;
+    float inverse[BLOCK_ROWS];
+    for (int64_t r = 0; r < rows; r++) {
+        if (first == 0 && !p->in_place)
+            p->x_scales[row + r] = x_scale(p->call, start + r);
+        inverse[r] = p->in_place ? 1 : 1.0f / p->x_scales[row + r];
     }
+    size_t row_bytes = (size_t)p->call->job->k * assay_dtype_bytes(p->call->job->dtype);
+    size_t step_bytes = (size_t)(p->integer ? 64 : 32) * assay_dtype_bytes(p->call->job->dtype);
+    const char *x = (const char *)p->call->x + (size_t)start * row_bytes;
+    for (int64_t step = first; step < last; step += STEPS) {
+        int64_t end = least(step + STEPS, last);
+        for (int64_t r = 0; r < rows && end < last; r++)
+            for (size_t i = 0; i < STEPS * step_bytes; i += 64)
+                _mm_prefetch(x + (size_t)r * row_bytes + (size_t)end * step_bytes + i, _MM_HINT_T0);
+        unsigned char *tiles = to + (size_t)(step - first) * 2 * TILE_BYTES;
+        for (int64_t r = 0; r < rows; r++)
+            pack_row(p, start + r, inverse[r], step, end,
+                     tiles + (size_t)(r / 16) * TILE_BYTES + (size_t)(r % 16) * 64);
+        for (int64_t r = rows; r < padded; r++)
+            for (int64_t s = 0; s < end - step; s++)
+                memset(tiles + (size_t)(s * 2 + r / 16) * TILE_BYTES + (size_t)(r % 16) * 64, 0,
+                       64);
+    }
+}
+
+/* A block of x from row `start` on, `rows` of it, steps [first, last): all of it, or the rows at its
+ * end that are no whole tiles. */
+static void pack_block(const struct plan *p, int64_t start, int64_t rows, int64_t first,
+                       int64_t last)
+{
+    int64_t whole = rows / BLOCK_ROWS * BLOCK_ROWS;
+    if (p->in_place && whole < rows)
+        pack_rows(p, start + whole, 0, first, last);
+    for (int64_t row = 0; row < rows && !p->in_place; row += BLOCK_ROWS)
+        pack_rows(p, start, row, first, last);
+}
+
+/* Two tiles of x, and how to go on from there. */
+struct x_tiles {
+    const unsigned char *at;
+    size_t row, tile, step; /* bytes from one row to the next, one tile, one step */
+};
+
+/* Those of 32 rows from `row` of the block on, at k-step `step` of the block. */
+static struct x_tiles x_tiles_of(const struct plan *p, int64_t start, int64_t rows, int64_t row,
+                                 int64_t first, int64_t step)
+{
+    if (p->in_place && row + BLOCK_ROWS <= rows) {
+        size_t bytes = (size_t)p->call->job->k * assay_dtype_bytes(p->call->job->dtype);
+        const unsigned char *x = p->call->x;
+        return (struct x_tiles){x + (size_t)(start + row) * bytes + (size_t)(first + step) * 64,
+                                bytes, 16 * bytes, 64};
+    }
+    int64_t packed = p->in_place ? 0 : row;
+    return (struct x_tiles){p->x_tiles +
+                                (size_t)(packed / 16 * p->block_steps + step * 2) * TILE_BYTES,
+                            64, TILE_BYTES, 2 * TILE_BYTES};
 }
 
 static void activations(const struct linear_call *call, const struct linear_part *part,
                         void *scratch)
 {
-    struct plan plan = {.call = call, .part = part};
-    lay_out(call->job, part, scratch, &plan);
-    for (int64_t block = 0; block < plan.blocks; block++)
-        pack_x(&plan, block);
+    struct plan p = {.call = call, .part = part};
+    lay_out(call->job, part, scratch, &p);
+    for (int64_t start = part->row; start < part->row_end; start += p.block_rows)
+        for (int64_t step = 0; step < p.steps; step += p.block_steps)
+            pack_block(&p, start, least(p.block_rows, part->row_end - start), step,
+                       least(step + p.block_steps, p.steps));
 }
 
 /* ---- weights --------------------------------------------------------------------------------- */
@@ -227,14 +303,16 @@ static const unsigned char *w_tile(const struct plan *p, int64_t panel, int64_t 
     return w->codes + (size_t)panel * assay_packed_panel_bytes(w) + (size_t)step * TILE_BYTES;
 }
 
-/* Brings a block of weights back into the scratch memory. */
-static void decode_block(const struct plan *p, int64_t panel, int64_t panels, int64_t step,
-                         int64_t steps)
+/* The tiles of a panel from `step` on: as they are packed, or brought back into place `slot`. */
+static const unsigned char *w_tiles(const struct plan *p, int64_t panel, int64_t slot,
+                                    int64_t step, int64_t steps)
 {
-    for (int64_t i = 0; i < panels; i++)
-        for (int64_t s = 0; s < steps; s++)
-            decode_step(p->call->w, panel + i, step + s,
-                        p->w_tiles + (size_t)(i * p->block_steps + s) * TILE_BYTES);
+    if (p->direct)
+        return w_tile(p, panel, step);
+    unsigned char *to = p->w_tiles + (size_t)(slot * p->block_steps) * TILE_BYTES;
+    for (int64_t s = 0; s < steps; s++)
+        decode_step(p->call->w, panel, step + s, to + (size_t)s * TILE_BYTES);
+    return to;
 }
 
 /* ---- sums ------------------------------------------------------------------------------------ */
@@ -242,17 +320,18 @@ static void decode_block(const struct plan *p, int64_t panel, int64_t panels, in
 #define MULTIPLY_BF16(c, a, b) _tile_dpbf16ps(c, a, b)
 #define MULTIPLY_S8(c, a, b) _tile_dpbssd(c, a, b)
 
-/* 2 x 2 tiles: x tiles from `a` (2 KiB a step), weights from b0 and b1 (1 KiB a step). The lines
- * from `ahead` on are asked for on the way, two a step. */
+/* 2 x 2 tiles: two tiles of x, weights from b0 and b1 (1 KiB a step). The lines
+ * from `ahead` on are asked for on the way, two a step. `sums` are the four tiles, one by one. */
 #define DEFINE_SQUARE(name, multiply)                                                              \
-    static void name(const unsigned char *a, const unsigned char *b0, const unsigned char *b1,     \
+    static void name(struct x_tiles x, const unsigned char *b0, const unsigned char *b1,           \
                      int64_t steps, unsigned char *sums, bool load, const unsigned char *ahead)    \
     {                                                                                              \
+        const unsigned char *a = x.at;                                                             \
         if (load) {                                                                                \
-            _tile_loadd(0, sums, 128);                                                             \
-            _tile_loadd(1, sums + 64, 128);                                                        \
-            _tile_loadd(2, sums + 2048, 128);                                                      \
-            _tile_loadd(3, sums + 2048 + 64, 128);                                                 \
+            _tile_loadd(0, sums, 64);                                                              \
+            _tile_loadd(1, sums + TILE_BYTES, 64);                                                 \
+            _tile_loadd(2, sums + 2 * TILE_BYTES, 64);                                             \
+            _tile_loadd(3, sums + 3 * TILE_BYTES, 64);                                             \
         } else {                                                                                   \
             _tile_zero(0);                                                                         \
             _tile_zero(1);                                                                         \
@@ -260,111 +339,114 @@ static void decode_block(const struct plan *p, int64_t panel, int64_t panels, in
             _tile_zero(3);                                                                         \
         }                                                                                          \
         for (int64_t s = 0; s < steps; s++) {                                                      \
+            _tile_stream_loadd(4, a, x.row);                                                       \
             _tile_loadd(6, b0, 64);                                                                \
-            _tile_loadd(4, a, 64);                                                                 \
             _tile_loadd(7, b1, 64);                                                                \
             multiply(0, 4, 6);                                                                     \
-            _tile_loadd(5, a + TILE_BYTES, 64);                                                    \
+            _tile_stream_loadd(5, a + x.tile, x.row);                                              \
             multiply(1, 4, 7);                                                                     \
             multiply(2, 5, 6);                                                                     \
             multiply(3, 5, 7);                                                                     \
             _mm_prefetch(ahead, _MM_HINT_T1);                                                      \
             _mm_prefetch(ahead + 64, _MM_HINT_T1);                                                 \
             ahead += 128;                                                                          \
-            a += 2 * TILE_BYTES;                                                                   \
+            a += x.step;                                                                           \
             b0 += TILE_BYTES;                                                                      \
             b1 += TILE_BYTES;                                                                      \
         }                                                                                          \
-        _tile_stored(0, sums, 128);                                                                \
-        _tile_stored(1, sums + 64, 128);                                                           \
-        _tile_stored(2, sums + 2048, 128);                                                         \
-        _tile_stored(3, sums + 2048 + 64, 128);                                                    \
+        _tile_stored(0, sums, 64);                                                                 \
+        _tile_stored(1, sums + TILE_BYTES, 64);                                                    \
+        _tile_stored(2, sums + 2 * TILE_BYTES, 64);                                                \
+        _tile_stored(3, sums + 3 * TILE_BYTES, 64);                                                \
     }
 
 DEFINE_SQUARE(square_bf16, MULTIPLY_BF16)
 DEFINE_SQUARE(square_s8, MULTIPLY_S8)
 
-/* Finishes rows [row, row + rows) of y, 16 columns from panel `panel` on, from sums 128 or 256 bytes
- * apart. */
-static void finish(const struct plan *p, int64_t block, int64_t rows, int64_t panel,
-                   const unsigned char *sums, size_t stride)
+/* Finishes up to 16 rows of y from two tiles of sums side by side, or of one panel. */
+static void finish_tiles(const struct plan *p, int64_t start, int64_t row, int64_t rows,
+                         const struct tile_finish *panels, int64_t n, const unsigned char *sums)
 {
-    struct tile_finish f = tile_finish_of(p->call, panel, p->integer);
-    for (int64_t r = 0; r < rows; r++)
-        tile_finish_row(&f, p->part->row + block * BLOCK_ROWS + r,
-                          p->x_scales[block * BLOCK_ROWS + r], sums + (size_t)r * stride);
+    const float *x_scales = p->x_scales + row;
+    if (n == 2 && p->call->job->dtype == ASSAY_DTYPE_BF16 && panels[1].columns == 16) {
+        tile_finish_pair(&panels[0], &panels[1], start + row, rows, x_scales, sums,
+                         sums + TILE_BYTES);
+        return;
+    }
+    for (int64_t i = 0; i < n; i++)
+        tile_finish(&panels[i], start + row, rows, x_scales, sums + i * TILE_BYTES, 64);
 }
 
-/* Where the x that the next block of rows needs lies: its rows when x is first met, its tiles
- * later. */
-static const unsigned char *next_x(const struct plan *p, int64_t block, bool packed)
+/* Finishes the square of the block's rows from `row` on. */
+static void finish_square(const struct plan *p, int64_t start, int64_t rows, int64_t row,
+                          const struct tile_finish *panels, int64_t n, const unsigned char *sums)
+{
+    const unsigned char *square = sums + (size_t)(row / BLOCK_ROWS) * SQUARE_BYTES;
+    int64_t left = least(rows - row, BLOCK_ROWS);
+    finish_tiles(p, start, row, least(left, 16), panels, n, square);
+    if (left > 16)
+        finish_tiles(p, start, row + 16, left - 16, panels, n, square + 2 * TILE_BYTES);
+}
+
+/* Asks for the lines of y that a square will be written to: each is in another row, too far apart for
+ * the CPU to see them coming, and writing 32 of them at once would wait for memory. */
+static void claim_y(const struct plan *p, int64_t row, int64_t rows, int64_t panel)
 {
     const struct linear_job *job = p->call->job;
-    int64_t next = block + 1 < p->blocks ? block + 1 : block;
-    if (packed)
-        return p->x_tiles + (size_t)(next * p->steps * 2) * TILE_BYTES;
-    return (const unsigned char *)p->call->x +
-           (size_t)(p->part->row + next * BLOCK_ROWS) * (size_t)job->k *
-               assay_dtype_bytes(job->dtype);
+    size_t element = job->dtype == ASSAY_DTYPE_S8 ? 4 : assay_dtype_bytes(job->dtype);
+    const char *y = (const char *)p->call->y +
+                    (size_t)(row * job->n + panel * ASSAY_PANEL_ROWS) * element;
+    for (int64_t r = 0; r < rows; r++, y += (size_t)job->n * element)
+        for (size_t i = 0; i < 32 * element; i += 64)
+            __asm__ volatile("prefetchw %0" ::"m"(y[i]));
 }
 
-/* All pairs of panels of a block of weights with one block of rows, over its part of k. */
-static void multiply_rows(const struct plan *p, int64_t block, int64_t panel, int64_t panels,
+/* Multiplies a block of x with a pair of panels, chunk by chunk, and finishes y with the last. */
+static void multiply_pair(const struct plan *p, int64_t start, int64_t rows, int64_t panel,
                           int64_t step, int64_t steps)
 {
     bool cut = p->block_steps < p->steps, last = step + steps == p->steps;
-    const unsigned char *x = p->x_tiles + (size_t)((block * p->steps + step) * 2) * TILE_BYTES;
-    const unsigned char *ahead = next_x(p, block, panel > p->part->panel || step > 0);
-    int64_t rows = least(p->part->row_end - p->part->row - block * BLOCK_ROWS, BLOCK_ROWS);
-    int64_t chunk = p->blocks > 1 ? CHUNK_STEPS : steps;
-    unsigned char *sums =
-        p->sums + (cut ? (size_t)(block * p->block_panels / 2) * SQUARE_BYTES : 0);
+    int64_t n = panel + 1 < p->part->panel_end ? 2 : 1, squares = p->block_rows / BLOCK_ROWS;
+    const unsigned char *b0 = w_tiles(p, panel, 0, step, steps);
+    const unsigned char *b1 = n == 2 ? w_tiles(p, panel + 1, 1, step, steps) : b0;
+    const unsigned char *ahead = w_tile(p, panel + n < p->part->panel_end ? panel + n : panel, step);
+    int64_t pair = (panel - p->part->panel) / 2, chunk = rows > BLOCK_ROWS ? CHUNK_STEPS : steps;
+    unsigned char *sums = p->sums + (cut ? (size_t)(pair * squares) * SQUARE_BYTES : 0);
+    struct tile_finish f[2] = {tile_finish_of(p->call, panel, p->integer),
+                               tile_finish_of(p->call, panel + n - 1, p->integer)};
     for (int64_t s = 0; s < steps; s += chunk) {
-        int64_t n = least(chunk, steps - s);
-        for (int64_t i = 0; i < panels; i += 2) {
-            int64_t second = i + 1 < panels ? i + 1 : i;
-            const unsigned char *b0, *b1;
-            if (p->direct) {
-                b0 = w_tile(p, panel + i, step + s);
-                b1 = w_tile(p, panel + second, step + s);
-            } else {
-                b0 = p->w_tiles + (size_t)(i * p->block_steps + s) * TILE_BYTES;
-                b1 = p->w_tiles + (size_t)(second * p->block_steps + s) * TILE_BYTES;
-            }
-            unsigned char *square = sums + (size_t)(i / 2) * SQUARE_BYTES;
-            (p->integer ? square_s8 : square_bf16)(x + (size_t)(s * 2) * TILE_BYTES, b0, b1, n,
-                                                   square, step + s > 0, ahead);
-            ahead += n * 128;
-            if (last && s + n == steps) {
-                finish(p, block, rows, panel + i, square, 128);
-                if (i + 1 < panels)
-                    finish(p, block, rows, panel + i + 1, square + 64, 128);
-            }
+        int64_t count = least(chunk, steps - s);
+        bool done = last && s + count == steps;
+        for (int64_t row = 0; row < rows; row += BLOCK_ROWS) {
+            if (done)
+                claim_y(p, start + row, least(rows - row, BLOCK_ROWS), panel);
+            (p->integer ? square_s8 : square_bf16)(
+                x_tiles_of(p, start, rows, row, step, s), b0 + (size_t)s * TILE_BYTES,
+                b1 + (size_t)s * TILE_BYTES, count,
+                sums + (size_t)(row / BLOCK_ROWS) * SQUARE_BYTES, step + s > 0, ahead);
+            ahead += count * 128;
+            if (done)
+                finish_square(p, start, rows, row, f, n, sums);
         }
     }
 }
 
 static void multiply(const struct plan *p)
 {
-    int64_t end = p->part->panel_end;
-    for (int64_t panel = p->part->panel; panel < end; panel += p->block_panels) {
-        int64_t panels = least(p->block_panels, end - panel);
+    for (int64_t row = 0; row < p->block_rows && p->in_place; row++)
+        p->x_scales[row] = 1;
+    for (int64_t start = p->part->row; start < p->part->row_end; start += p->block_rows) {
+        int64_t rows = least(p->block_rows, p->part->row_end - start);
         for (int64_t step = 0; step < p->steps; step += p->block_steps) {
             int64_t steps = least(p->block_steps, p->steps - step);
-            if (!p->direct)
-                decode_block(p, panel, panels, step, steps);
-            for (int64_t block = 0; block < p->blocks; block++) {
-                if (panel == p->part->panel && step == 0)
-                    pack_x(p, block);
-                multiply_rows(p, block, panel, panels, step, steps);
-            }
+            pack_block(p, start, rows, step, step + steps);
+            for (int64_t panel = p->part->panel; panel < p->part->panel_end; panel += 2)
+                multiply_pair(p, start, rows, panel, step, steps);
         }
     }
 }
 
 /* ---- few rows -------------------------------------------------------------------------------- */
-
-enum { STRIP = 4, STRIP_AHEAD = 2048, STRIP_DECODED = 4 };
 
 /* One tile of x (2 KiB a step) with four panels, a KiB a step each: adds to tiles 0 to 3. Weights as
  * stored are asked for ahead; those just brought back are in L1. */
@@ -422,7 +504,9 @@ static void strip_decoded(const struct plan *p, int64_t panel, int64_t panels)
 static void multiply_strip(const struct plan *p)
 {
     int64_t end = p->part->panel_end, rows = p->part->row_end - p->part->row;
-    pack_x(p, 0);
+    for (int64_t row = 0; row < rows && p->in_place; row++)
+        p->x_scales[row] = 1;
+    pack_rows(p, p->part->row, 0, 0, p->steps);
     for (int64_t panel = p->part->panel; panel < end; panel += STRIP) {
         int64_t panels = least(STRIP, end - panel);
         _tile_zero(0);
@@ -430,12 +514,14 @@ static void multiply_strip(const struct plan *p)
         _tile_zero(2);
         _tile_zero(3);
         (p->direct ? strip_direct : strip_decoded)(p, panel, panels);
-        _tile_stored(0, p->sums, 256);
-        _tile_stored(1, p->sums + 64, 256);
-        _tile_stored(2, p->sums + 128, 256);
-        _tile_stored(3, p->sums + 192, 256);
-        for (int64_t i = 0; i < panels; i++)
-            finish(p, 0, rows, panel + i, p->sums + i * 64, 256);
+        _tile_stored(0, p->sums, 64);
+        _tile_stored(1, p->sums + TILE_BYTES, 64);
+        _tile_stored(2, p->sums + 2 * TILE_BYTES, 64);
+        _tile_stored(3, p->sums + 3 * TILE_BYTES, 64);
+        for (int64_t i = 0; i < panels; i++) {
+            struct tile_finish f = tile_finish_of(p->call, panel + i, p->integer);
+            tile_finish(&f, p->part->row, rows, p->x_scales, p->sums + i * TILE_BYTES, 64);
+        }
     }
 }
 

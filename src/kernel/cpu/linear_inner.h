@@ -27,6 +27,11 @@ struct linear_inner {
     /* What is needed next after these panels does not lie right behind each: in the last
      * LINE_AHEAD_LINES lines, what is asked for lies this many bytes further on. */
     size_t jump;
+    /* Weights of the panels that come after these, to be asked for on the way: in each block the
+     * next `next_lines` lines of each panel. */
+    const unsigned char *next;
+    size_t next_stride;
+    int64_t next_lines;
     /* Codes in groups: scales and zeros [panel][groups][16], and the sums of x over each group,
      * [group][R]. */
     enum native_kind scale_kind;
@@ -53,13 +58,15 @@ VEC_INLINE void inner_prefetch(const unsigned char *p, size_t ahead)
 
 VEC_INLINE void inner_plain(const struct linear_inner *t, const int R, const int P)
 {
-    line sum[LINE_PLAIN_ROWS][INNER_MAX_PANELS];
+    line sum[LINE_TALL_ROWS][INNER_MAX_PANELS];
     INNER_ROWS INNER_PANELS sum[r][p] = t->add ? line_get(t->sums + (r * P + p) * 16) : line_zero();
     const float *x = t->x;
-    const unsigned char *w = t->w;
+    const unsigned char *w = t->w, *next = t->next;
     size_t stride = t->stride;
     for (int64_t b = 0; b < t->blocks; b++, x += R * 16, w += 16 * 64) {
         size_t ahead = inner_ahead(t, b, 16);
+        for (int64_t i = 0; i < t->next_lines; i++, next += 64)
+            INNER_PANELS line_prefetch_far(next + (size_t)p * t->next_stride);
         LINEAR_UNROLL_4 for (int u = 0; u < 16; u++)
         {
             line v[INNER_MAX_PANELS];
@@ -84,7 +91,7 @@ VEC_INLINE void inner_plain(const struct linear_inner *t, const int R, const int
 #define INNER_PLAIN_ENTRY(R, P) [R][P] = plain_##R##x##P,
 
 LINE_PLAIN_SIZES(INNER_PLAIN)
-static linear_inner_fn *const plain_inner[LINE_PLAIN_ROWS + 1][INNER_MAX_PANELS + 1] = {
+static linear_inner_fn *const plain_inner[LINE_TALL_ROWS + 1][INNER_MAX_PANELS + 1] = {
     LINE_PLAIN_SIZES(INNER_PLAIN_ENTRY)};
 
 #ifdef LINEAR_STREAM
@@ -93,7 +100,8 @@ typedef line inner_sums[LINE_STREAM_ROWS][INNER_MAX_PANELS];
 
 /* `count` blocks from block b on, added to sum. */
 VEC_INLINE void stream_blocks(const struct linear_inner *t, enum linear_code code, const int R,
-                              const int P, int64_t b, int64_t count, inner_sums sum)
+                              const int P, int64_t b, int64_t count, inner_sums sum,
+                              line_bits watch[INNER_MAX_PANELS])
 {
     const int per = linear_code_per(code), lines = 16 / per;
     const float *x = t->x + b * R * 16;
@@ -107,6 +115,7 @@ VEC_INLINE void stream_blocks(const struct linear_inner *t, enum linear_code cod
             {
                 const unsigned char *at = w + (size_t)p * stride + (size_t)u * 64;
                 bits[p] = line_codes(code, at);
+                watch[p] = line_watch(code, watch[p], bits[p]);
                 inner_prefetch(at, ahead);
             }
             LINEAR_UNROLL for (int j = 0; j < per; j++)
@@ -145,19 +154,25 @@ VEC_INLINE void inner_stream(const struct linear_inner *t, enum linear_code code
                              const int P)
 {
     inner_sums sum;
+    line_bits watch[INNER_MAX_PANELS];
+    INNER_PANELS watch[p] = line_no_bits();
     INNER_ROWS INNER_PANELS sum[r][p] = line_zero();
     if (code == LINEAR_U4 || code == LINEAR_U8) {
         for (int64_t g = 0; g < t->groups; g++) {
             inner_sums part;
             INNER_ROWS INNER_PANELS part[r][p] = line_zero();
-            stream_blocks(t, code, R, P, g * t->group_blocks, t->group_blocks, part);
+            stream_blocks(t, code, R, P, g * t->group_blocks, t->group_blocks, part, watch);
             stream_fold(t, R, P, g, part, sum);
         }
     } else {
-        stream_blocks(t, code, R, P, 0, t->blocks, sum);
+        stream_blocks(t, code, R, P, 0, t->blocks, sum, watch);
     }
     line unit = line_all(line_unit(code));
-    INNER_ROWS INNER_PANELS line_put(t->sums + (r * P + p) * 16, line_mul(sum[r][p], unit));
+    INNER_ROWS INNER_PANELS
+    {
+        line a = line_poison(code, line_mul(sum[r][p], unit), watch[p]);
+        line_put(t->sums + (r * P + p) * 16, a);
+    }
 }
 
 #define INNER_STREAM(R, P)                                                                         \
@@ -199,6 +214,8 @@ VEC_INLINE void slice_code(enum linear_code code, const struct linear_inner *t, 
     const bool grouped = code == LINEAR_U4 || code == LINEAR_U8;
     const unsigned char *w = t->w + b * lines * 64;
     line scale = line_all(line_unit(code)), zero = line_zero();
+    line_bits watch = line_no_bits();
+    float *first = to;
     for (int64_t end = b + count; b < end; b++) {
         if (grouped) {
             int64_t at = b / t->group_blocks * 16;
@@ -207,6 +224,7 @@ VEC_INLINE void slice_code(enum linear_code code, const struct linear_inner *t, 
         }
         for (int u = 0; u < lines; u++, w += 64) {
             line_bits bits = line_codes(code, w);
+            watch = line_watch(code, watch, bits);
             inner_prefetch(w, LINE_AHEAD_LINES * 64);
             LINEAR_UNROLL for (int j = 0; j < per; j++, to += 16)
             {
@@ -219,6 +237,8 @@ VEC_INLINE void slice_code(enum linear_code code, const struct linear_inner *t, 
             }
         }
     }
+    if (code == LINEAR_E4M3) /* any product with NaN is NaN: one is enough */
+        line_put(first, line_poison(code, line_get(first), watch));
 }
 
 #define SLICE_CASE(code)                                                                           \

@@ -6,10 +6,18 @@
 #include "kernel/cpu/linear_code.h"
 
 /* 6 rows of 2 registers, 2 for the weights, 1 for x: 15 of 16. */
+/* clang-format off */
 #define LINE_PLAIN_SIZES(T)                                                                        \
-    T(1, 1) T(1, 2) T(1, 4) T(2, 1) T(2, 2) T(3, 1) T(3, 2) T(4, 1) T(5, 1) T(6, 1)
-#define LINE_STREAM_SIZES(T) T(1, 1) T(1, 4) T(2, 1) T(2, 2) T(4, 1)
-enum { LINE_PLAIN_ROWS = 6, LINE_STREAM_ROWS = 4, LINE_AHEAD_LINES = 16 };
+    T(1, 1) T(2, 1) T(3, 1) T(4, 1) T(5, 1) T(6, 1) T(1, 4) T(2, 2) T(3, 2)
+#define LINE_STREAM_SIZES(T) T(1, 1) T(2, 1) T(4, 1) T(1, 4) T(2, 2)
+/* clang-format on */
+enum {
+    LINE_PLAIN_ROWS = 6,
+    LINE_TALL_ROWS = 6,
+    LINE_STREAM_ROWS = 4,
+    LINE_AHEAD_LINES = 16,
+    LINE_FAR_LINES = 64
+};
 
 typedef struct {
     __m256 a, b;
@@ -24,6 +32,10 @@ VEC_INLINE line line_all(float a)
     return (line){v, v};
 }
 VEC_INLINE line line_zero(void) { return (line){_mm256_setzero_ps(), _mm256_setzero_ps()}; }
+VEC_INLINE line_bits line_no_bits(void)
+{
+    return (line_bits){_mm256_setzero_si256(), _mm256_setzero_si256()};
+}
 VEC_INLINE line line_spread(const float *p)
 {
     __m256 v = _mm256_broadcast_ss(p);
@@ -111,9 +123,21 @@ VEC_INLINE line line_code(enum linear_code code, line_bits bits, int j)
     return (line){line_code_half(code, bits.a, j), line_code_half(code, bits.b, j)};
 }
 
+VEC_INLINE line_bits line_watch(enum linear_code code, line_bits watch, line_bits bits)
+{
+    (void)code, (void)bits;
+    return watch;
+}
+VEC_INLINE line line_poison(enum linear_code code, line a, line_bits watch)
+{
+    (void)code, (void)watch;
+    return a;
+}
+
 VEC_INLINE float line_unit(enum linear_code code) { return code == LINEAR_E4M3 ? 256.0f : 1.0f; }
 
 VEC_INLINE void line_prefetch(const void *p) { _mm_prefetch((const char *)p, _MM_HINT_T0); }
+VEC_INLINE void line_prefetch_far(const void *p) { _mm_prefetch((const char *)p, _MM_HINT_T1); }
 
 VEC_INLINE vec vec_load_s8(const int8_t *data, int64_t n)
 {

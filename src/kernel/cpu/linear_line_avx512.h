@@ -5,21 +5,30 @@
 
 #include "kernel/cpu/linear_code.h"
 
-/* 14 rows of 2 registers, 2 for the weights, 1 for x: 31 of 32. */
+/* 14 rows of 2 registers, 2 for the weights, 1 for x: 31 of 32. 16 rows in one pass over one panel
+ * are faster than 8 in two over two: memory is busy all the time. */
+/* clang-format off */
 #define LINE_PLAIN_SIZES(T)                                                                        \
-    T(1, 1)                                                                                        \
-    T(1, 4)                                                                                        \
-    T(2, 1) T(2, 4) T(3, 1) T(3, 4) T(4, 1) T(4, 4) T(5, 1) T(5, 2) T(6, 1) T(6, 2) T(7, 1)        \
-        T(7, 2) T(8, 1) T(8, 2) T(9, 1) T(9, 2) T(10, 1) T(10, 2) T(11, 1) T(11, 2) T(12, 1)       \
-            T(12, 2) T(13, 1) T(13, 2) T(14, 1) T(14, 2)
-#define LINE_STREAM_SIZES(T) T(1, 1) T(1, 4) T(2, 1) T(2, 4) T(4, 1) T(4, 2) T(8, 1)
-enum { LINE_PLAIN_ROWS = 14, LINE_STREAM_ROWS = 8, LINE_AHEAD_LINES = 16 };
+    T(1, 1) T(2, 1) T(3, 1) T(4, 1) T(5, 1) T(6, 1) T(7, 1) T(8, 1) T(9, 1) T(10, 1) T(11, 1)      \
+    T(12, 1) T(13, 1) T(14, 1) T(15, 1) T(16, 1)                                                   \
+    T(1, 4) T(2, 4) T(3, 4) T(4, 4)                                                                \
+    T(5, 2) T(6, 2) T(7, 2) T(8, 2) T(9, 2) T(10, 2) T(11, 2) T(12, 2) T(13, 2) T(14, 2)
+#define LINE_STREAM_SIZES(T) T(1, 1) T(2, 1) T(4, 1) T(8, 1) T(1, 4) T(2, 4) T(4, 2)
+/* clang-format on */
+enum {
+    LINE_PLAIN_ROWS = 14,
+    LINE_TALL_ROWS = 16,
+    LINE_STREAM_ROWS = 8,
+    LINE_AHEAD_LINES = 16,
+    LINE_FAR_LINES = 64
+};
 
 typedef __m512 line;
 typedef __m512i line_bits;
 
 VEC_INLINE line line_all(float a) { return _mm512_set1_ps(a); }
 VEC_INLINE line line_zero(void) { return _mm512_setzero_ps(); }
+VEC_INLINE line_bits line_no_bits(void) { return _mm512_setzero_si512(); }
 VEC_INLINE line line_spread(const float *p) { return _mm512_set1_ps(*p); }
 VEC_INLINE line line_get(const void *p) { return _mm512_loadu_ps(p); }
 VEC_INLINE void line_put(void *p, line a) { _mm512_storeu_ps(p, a); }
@@ -31,33 +40,30 @@ VEC_INLINE line line_from(enum native_kind kind, const void *data, int64_t at)
     return vec_load(kind, data, at);
 }
 
-/* Of f16 the even ones come before the odd ones. */
+/* The even 16 bits of each dword before the odd ones. */
+VEC_INLINE __m512i line_halves(__m512i bits)
+{
+    const __m512i order =
+        _mm512_set_epi16(31, 29, 27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1, 30, 28, 26, 24,
+                         22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
+    return _mm512_permutexvar_epi16(order, bits);
+}
+
 VEC_INLINE line_bits line_codes(enum linear_code code, const void *p)
 {
     line_bits bits = _mm512_loadu_si512(p);
     if (code == LINEAR_U8)
         return _mm512_xor_si512(bits, _mm512_set1_epi32((int)0x80808080u));
-    if (code == LINEAR_F16) {
-        const __m512i order =
-            _mm512_set_epi16(31, 29, 27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1, 30, 28, 26,
-                             24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
-        return _mm512_permutexvar_epi16(order, bits);
-    }
     return bits;
 }
 
-/* As in linear_line_portable.h. 0xea is a & b | c. */
-VEC_INLINE line line_e4m3(__m512i top)
+/* An e4m3 is an f16 without the first bit of its exponent, whose value is 2^-8 of its own: bytes j
+ * and j + 2 of each dword, j 0 or 1, become two f16. The NaN becomes a number; see line_watch. */
+VEC_INLINE __m512i line_e4m3(__m512i bits, int j)
 {
-    __m512i bits =
-        _mm512_ternarylogic_epi32(_mm512_srli_epi32(top, 4), _mm512_set1_epi32(0x07f00000),
-                                  _mm512_set1_epi32(0x38000000), 0xea);
-    __m512 u = _mm512_castsi512_ps(bits);
-    __m512 v = _mm512_fmadd_ps(u, _mm512_set1_ps(2), _mm512_set1_ps(-0x1p-14f));
-    __mmask16 nan = _mm512_cmpeq_epi32_mask(bits, _mm512_set1_epi32(0x3ff00000));
-    v = _mm512_mask_mov_ps(_mm512_min_ps(u, v), nan, _mm512_set1_ps(NAN));
-    return _mm512_castsi512_ps(_mm512_ternarylogic_epi32(top, _mm512_set1_epi32((int)0x80000000u),
-                                                         _mm512_castps_si512(v), 0xea));
+    __m512i top = j ? bits : _mm512_slli_epi16(bits, 8);
+    __m512i half = _mm512_and_si512(_mm512_srai_epi16(top, 1), _mm512_set1_epi16((short)0xbf80));
+    return line_halves(half);
 }
 
 /* Nibble j picks one of 16 floats: the other bits of the index do not count. */
@@ -74,21 +80,39 @@ VEC_INLINE line line_code(enum linear_code code, line_bits bits, int j)
     if (code == LINEAR_BF16)
         return _mm512_castsi512_ps(j ? _mm512_and_si512(bits, _mm512_set1_epi32((int)0xffff0000u))
                                      : _mm512_slli_epi32(bits, 16));
-    if (code == LINEAR_F16)
-        return _mm512_cvtph_ps(j ? _mm512_extracti64x4_epi64(bits, 1)
-                                 : _mm512_castsi512_si256(bits));
+    if (code == LINEAR_F16 || code == LINEAR_E4M3) {
+        __m512i half = code == LINEAR_F16 ? line_halves(bits) : line_e4m3(bits, j & 1);
+        bool upper = code == LINEAR_F16 ? j : j / 2;
+        return _mm512_cvtph_ps(upper ? _mm512_extracti64x4_epi64(half, 1)
+                                     : _mm512_castsi512_si256(half));
+    }
     if (code == LINEAR_U4)
         return line_nibble(bits, j);
     if (j < 3)
         bits = _mm512_slli_epi32(bits, 24 - 8 * j);
-    if (code == LINEAR_E4M3)
-        return line_e4m3(bits);
     return _mm512_cvtepi32_ps(_mm512_srai_epi32(bits, 24));
+}
+
+/* Bit 7 of a byte is set once its e4m3 was NaN, 0x7f or 0xff. */
+VEC_INLINE line_bits line_watch(enum linear_code code, line_bits watch, line_bits bits)
+{
+    if (code != LINEAR_E4M3)
+        return watch;
+    bits = _mm512_and_si512(bits, _mm512_set1_epi8(0x7f));
+    return _mm512_or_si512(watch, _mm512_add_epi8(bits, _mm512_set1_epi8(1)));
+}
+VEC_INLINE line line_poison(enum linear_code code, line a, line_bits watch)
+{
+    if (code != LINEAR_E4M3)
+        return a;
+    __mmask16 nan = _mm512_test_epi32_mask(watch, _mm512_set1_epi32((int)0x80808080u));
+    return _mm512_mask_mov_ps(a, nan, _mm512_set1_ps(NAN));
 }
 
 VEC_INLINE float line_unit(enum linear_code code) { return code == LINEAR_E4M3 ? 256.0f : 1.0f; }
 
 VEC_INLINE void line_prefetch(const void *p) { _mm_prefetch((const char *)p, _MM_HINT_T0); }
+VEC_INLINE void line_prefetch_far(const void *p) { _mm_prefetch((const char *)p, _MM_HINT_T1); }
 
 VEC_INLINE vec vec_load_s8(const int8_t *data, int64_t n)
 {

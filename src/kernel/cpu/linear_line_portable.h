@@ -10,14 +10,16 @@
 #include "kernel/cpu/linear_code.h"
 
 /* Tiles of outputs (linear_inner.h) whose sums stay in registers: T(rows, panels side by side) for
- * each. The most rows have at least the tile of one panel for all rows up to LINE_PLAIN_ROWS; those
- * of streams need not have all rows. */
+ * each. Of plain ones there is one for each number of rows up to LINE_TALL_ROWS, with one panel and
+ * perhaps with more; up to LINE_PLAIN_ROWS they are used in numbers. */
 #define LINE_PLAIN_SIZES(T) T(1, 1) T(1, 2) T(2, 1)
 #define LINE_STREAM_SIZES(T) T(1, 1) T(2, 1)
 enum {
     LINE_PLAIN_ROWS = 2,
+    LINE_TALL_ROWS = 2,
     LINE_STREAM_ROWS = 2,
-    LINE_AHEAD_LINES = 16 /* memory is asked for this many lines before it is needed */
+    LINE_AHEAD_LINES = 16, /* lines before it is needed memory is asked for */
+    LINE_FAR_LINES = 64    /* the same, with many rows, whose lines take their time */
 };
 
 typedef float line_f4 __attribute__((vector_size(16)));
@@ -43,6 +45,7 @@ VEC_INLINE line line_all(float a)
     return (line){{v, v, v, v}};
 }
 VEC_INLINE line line_zero(void) { return line_all(0); }
+VEC_INLINE line_bits line_no_bits(void) { return (line_bits){{{0}}}; }
 /* The dword at p in all 16 places. */
 VEC_INLINE line line_spread(const float *p) { return line_all(*p); }
 VEC_INLINE line line_get(const void *p)
@@ -129,6 +132,18 @@ VEC_INLINE line line_code(enum linear_code code, line_bits bits, int j)
     return a;
 }
 
+/* Where line_code does not see a NaN: `watch` remembers it, and line_poison has it come out. */
+VEC_INLINE line_bits line_watch(enum linear_code code, line_bits watch, line_bits bits)
+{
+    (void)code, (void)bits;
+    return watch;
+}
+VEC_INLINE line line_poison(enum linear_code code, line a, line_bits watch)
+{
+    (void)code, (void)watch;
+    return a;
+}
+
 /* What line_code's answers are to be multiplied with: nothing here. */
 VEC_INLINE float line_unit(enum linear_code code)
 {
@@ -136,7 +151,9 @@ VEC_INLINE float line_unit(enum linear_code code)
     return 1;
 }
 
+/* Asks for a line to come into the L1 cache, or into the L2. The memory need not exist. */
 VEC_INLINE void line_prefetch(const void *p) { (void)p; }
+VEC_INLINE void line_prefetch_far(const void *p) { (void)p; }
 
 /* ---- elements of x, VEC_LANES at once; n <= VEC_LANES of them, the rest is 0 -------------------
  */

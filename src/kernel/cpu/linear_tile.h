@@ -281,27 +281,65 @@ VEC_INLINE void tile_store(enum native_kind kind, void *y, int64_t at, vec value
         vec_store_part(kind, y, at, value, columns);
 }
 
-static inline void tile_finish_row(const struct tile_finish *f, int64_t row, float x_scale,
-                                   const void *sums)
+VEC_INLINE void tile_finish_kind(enum native_kind kind, const struct tile_finish *f, int64_t row,
+                                 int64_t rows, const float *x_scales, const unsigned char *sums,
+                                 size_t stride)
 {
     const struct linear_job *job = f->call->job;
-    int64_t at = row * job->n + f->column;
+    for (int64_t r = 0; r < rows; r++, sums += stride) {
+        vec y = f->integer ? _mm512_cvtepi32_ps(_mm512_loadu_si512(sums)) : _mm512_loadu_ps(sums);
+        if (!f->plain) {
+            y = vec_fma(vec_mul(y, vec_set(x_scales[r])), f->scale, f->bias);
+            y = tile_activate(job->activation, y);
+        }
+        tile_store(kind, f->call->y, (row + r) * job->n + f->column, y, f->columns);
+    }
+}
+
+/* Finishes `rows` rows of y from `row` on; their sums are `stride` bytes apart. */
+static inline void tile_finish(const struct tile_finish *f, int64_t row, int64_t rows,
+                               const float *x_scales, const unsigned char *sums, size_t stride)
+{
+    const struct linear_job *job = f->call->job;
     if (job->dtype == ASSAY_DTYPE_S8) {
-        _mm512_mask_storeu_epi32((int32_t *)f->call->y + at, vec_tail(f->columns),
-                                 _mm512_loadu_si512(sums));
-        return;
+        int32_t *y = (int32_t *)f->call->y + row * job->n + f->column;
+        for (int64_t r = 0; r < rows; r++, y += job->n, sums += stride)
+            _mm512_mask_storeu_epi32(y, vec_tail(f->columns), _mm512_loadu_si512(sums));
+    } else if (job->dtype == ASSAY_DTYPE_BF16) {
+        tile_finish_kind(NATIVE_BF16_INSN, f, row, rows, x_scales, sums, stride);
+    } else if (job->dtype == ASSAY_DTYPE_F16) {
+        tile_finish_kind(NATIVE_F16, f, row, rows, x_scales, sums, stride);
+    } else {
+        tile_finish_kind(NATIVE_F32, f, row, rows, x_scales, sums, stride);
     }
-    vec y = f->integer ? _mm512_cvtepi32_ps(_mm512_loadu_si512(sums)) : _mm512_loadu_ps(sums);
-    if (!f->plain) {
-        y = vec_fma(vec_mul(y, vec_set(x_scale)), f->scale, f->bias);
-        y = tile_activate(job->activation, y);
+}
+
+/* The same for two neighbouring panels at once, where y is bf16 and both are whole: a line of y at a
+ * time. */
+static inline void tile_finish_pair(const struct tile_finish *a, const struct tile_finish *b,
+                                    int64_t row, int64_t rows, const float *x_scales,
+                                    const unsigned char *sums_a, const unsigned char *sums_b)
+{
+    const struct linear_job *job = a->call->job;
+    uint16_t *y = (uint16_t *)a->call->y + row * job->n + a->column;
+    bool simple = job->activation == ASSAY_LINEAR_NONE;
+    for (int64_t r = 0; r < rows; r++, y += job->n, sums_a += 64, sums_b += 64) {
+        vec first = _mm512_loadu_ps(sums_a), second = _mm512_loadu_ps(sums_b);
+        if (a->integer) {
+            first = _mm512_cvtepi32_ps(_mm512_castps_si512(first));
+            second = _mm512_cvtepi32_ps(_mm512_castps_si512(second));
+        }
+        if (!a->plain) {
+            vec x_scale = vec_set(x_scales[r]);
+            first = vec_fma(vec_mul(first, x_scale), a->scale, a->bias);
+            second = vec_fma(vec_mul(second, x_scale), b->scale, b->bias);
+            if (!simple) {
+                first = tile_activate(job->activation, first);
+                second = tile_activate(job->activation, second);
+            }
+        }
+        _mm512_storeu_si512(y, (__m512i)_mm512_cvtne2ps_pbh(second, first));
     }
-    if (job->dtype == ASSAY_DTYPE_BF16)
-        tile_store(NATIVE_BF16_INSN, f->call->y, at, y, f->columns);
-    else if (job->dtype == ASSAY_DTYPE_F16)
-        tile_store(NATIVE_F16, f->call->y, at, y, f->columns);
-    else
-        tile_store(NATIVE_F32, f->call->y, at, y, f->columns);
 }
 
 #endif

@@ -1,0 +1,80 @@
+/* dequantize_portable.c: dequantize for any CPU, in plain C. Work goes in blocks of a constant
+ * size, which compilers turn into vectors. */
+#include "kernel/cpu/vec_scalar.h"
+
+#include "kernel/cpu/quantize_native.h"
+
+enum { BLOCK = 32 };
+
+VEC_INLINE float value_of(enum quantize_format format, uint8_t code)
+{
+    if (format == QUANTIZE_E4M3)
+        return assay_e4m3_to_f32(code);
+    if (format == QUANTIZE_E5M2)
+        return assay_e5m2_to_f32(code);
+    return format == QUANTIZE_S8 ? (float)(int8_t)code : (float)((int32_t)code - 8);
+}
+
+VEC_INLINE void decode_block(enum quantize_format format, const uint8_t *codes,
+                             const float *scales, float *values)
+{
+    uint8_t bytes[BLOCK];
+    if (format == QUANTIZE_U4)
+        for (int j = 0; j < BLOCK / 2; j++) {
+            bytes[2 * j] = codes[j] & 15;
+            bytes[2 * j + 1] = codes[j] >> 4;
+        }
+    else
+        memcpy(bytes, codes, sizeof bytes);
+    for (int j = 0; j < BLOCK; j++) {
+        float value = value_of(format, bytes[j]) * scales[0];
+        values[j] = format == QUANTIZE_U4 ? value + scales[1] : value;
+    }
+}
+
+VEC_INLINE void decode(enum native_kind kind, enum quantize_format format, const uint8_t *codes,
+                       struct quantize_runs runs, const float *scales, void *y)
+{
+    const int shift = format == QUANTIZE_U4; /* of elements to bytes */
+    for (int64_t r = 0; r < runs.n; r++) {
+        int64_t at = runs.at + r * runs.run, end = at + runs.run;
+        float own[2] = {scales[r << shift], scales[(r << shift) + shift]}, values[BLOCK];
+        for (; at + BLOCK <= end; at += BLOCK) {
+            decode_block(format, codes + (at >> shift), own, values);
+            for (int j = 0; j < BLOCK; j++)
+                vec_store(kind, y, at + j, values[j]);
+        }
+        if (at == end)
+            continue;
+        uint8_t rest[BLOCK] = {0};
+        memcpy(rest, codes + (at >> shift), (size_t)((end - at) >> shift));
+        decode_block(format, rest, own, values);
+        for (int64_t j = 0; j < end - at; j++)
+            vec_store(kind, y, at + j, values[j]);
+    }
+}
+
+#define DECODE(kind, format)                                                                       \
+    static void NATIVE_PASTE(decode_##kind, format)(const uint8_t *codes,                          \
+                                                    struct quantize_runs runs,                     \
+                                                    const float *scales, bool stream, void *y)     \
+    {                                                                                              \
+        (void)stream;                                                                              \
+        decode(NATIVE_##kind, QUANTIZE_##format, codes, runs, scales, y);                          \
+    }
+
+#define DECODE_ALL(kind)                                                                           \
+    DECODE(kind, S8) DECODE(kind, E4M3) DECODE(kind, E5M2) DECODE(kind, U4)
+#define ENTRIES(kind) {decode_##kind##_S8, decode_##kind##_E4M3, decode_##kind##_E5M2,             \
+                       decode_##kind##_U4}
+
+DECODE_ALL(F32)
+DECODE_ALL(F16)
+DECODE_ALL(BF16)
+
+static const struct dequantize_body dequantize_body = {
+    .decode = {[NATIVE_F32] = ENTRIES(F32), [NATIVE_F16] = ENTRIES(F16),
+               [NATIVE_BF16] = ENTRIES(BF16)},
+};
+
+QUANTIZE_KERNEL(dequantize, dequantize_body);

@@ -1,0 +1,199 @@
+/* quantize_body.h: the body of quantize over vectors. Include a vec_*.h and its quantize_vec_*.h
+ * first. quantize_native.h says what the functions do. */
+#ifndef ASSAY_KERNEL_CPU_QUANTIZE_BODY_H
+#define ASSAY_KERNEL_CPU_QUANTIZE_BODY_H
+
+#include "kernel/cpu/quantize_native.h"
+
+/* ---- bounds: integers, because the bits of floats are ordered as the floats are --------------- */
+
+/* The key (or magnitude) of one element. */
+VEC_INLINE int32_t measure_one(bool half, bool ranged, const void *p)
+{
+    int32_t bits, others = half ? 0x7fff : 0x7fffffff;
+    int16_t short_bits;
+    memcpy(&short_bits, p, sizeof short_bits);
+    if (half)
+        bits = short_bits;
+    else
+        memcpy(&bits, p, sizeof bits);
+    return ranged ? bits ^ ((bits >> 31) & others) : bits & others;
+}
+
+/* n elements from p on. */
+VEC_INLINE void measure_run(bool half, bool ranged, const char *p, int64_t n, int32_t *low,
+                            int32_t *high)
+{
+    enum { CHAINS = 4 };
+    int64_t bytes = n * (half ? 2 : 4), i = 0;
+    int32_t none_low = half ? 0x7fff7fff : 0x7fffffff, none_high = ranged ? ~none_low : 0;
+    ivec least[CHAINS], most[CHAINS];
+    for (int c = 0; c < CHAINS; c++) {
+        least[c] = ivec_set(none_low);
+        most[c] = ivec_set(none_high);
+    }
+    for (; i + CHAINS * IVEC_BYTES <= bytes; i += CHAINS * IVEC_BYTES)
+        for (int c = 0; c < CHAINS; c++) {
+            ivec a = ivec_load(p + i + c * IVEC_BYTES);
+            a = ranged ? ivec_key(half, a) : ivec_magnitude(half, a);
+            most[c] = ivec_max(half, most[c], a);
+            if (ranged)
+                least[c] = ivec_min(half, least[c], a);
+        }
+    for (; i + IVEC_BYTES <= bytes; i += IVEC_BYTES) {
+        ivec a = ivec_load(p + i);
+        a = ranged ? ivec_key(half, a) : ivec_magnitude(half, a);
+        most[0] = ivec_max(half, most[0], a);
+        least[0] = ivec_min(half, least[0], a);
+    }
+    most[0] = ivec_max(half, ivec_max(half, most[0], most[1]), ivec_max(half, most[2], most[3]));
+    int32_t greatest = ivec_greatest(half, most[0]), smallest = 0;
+    if (ranged) {
+        least[0] =
+            ivec_min(half, ivec_min(half, least[0], least[1]), ivec_min(half, least[2], least[3]));
+        smallest = ivec_least(half, least[0]);
+    }
+    for (; i < bytes; i += half ? 2 : 4) {
+        int32_t one = measure_one(half, ranged, p + i);
+        greatest = one > greatest ? one : greatest;
+        smallest = one < smallest ? one : smallest;
+    }
+    *high = greatest;
+    if (ranged)
+        *low = smallest;
+}
+
+VEC_INLINE void measure(bool half, bool ranged, const void *x, struct quantize_runs runs,
+                        int32_t *low, int32_t *high)
+{
+    int64_t size = half ? 2 : 4;
+    const char *p = (const char *)x + runs.at * size;
+    for (int64_t r = 0; r < runs.n; r++, p += runs.run * size)
+        measure_run(half, ranged, p, runs.run, low + r, high + r);
+}
+
+/* ---- codes ----------------------------------------------------------------------------------- */
+
+VEC_INLINE ivec codes_of(enum quantize_format format, vec x, vec a, vec b)
+{
+    if (format == QUANTIZE_U4) {
+        vec q = vec_div(vec_sub(x, a), b);
+        return codes_nearest(vec_min(vec_max(q, vec_set(0)), vec_set(15)));
+    }
+    vec v = vec_mul(x, a);
+    if (format == QUANTIZE_S8)
+        return codes_nearest(v); /* a little beyond 127 at the most: storing saturates */
+    return format == QUANTIZE_E4M3 ? codes_float(v, 20, 120, 0x1p-6f, 0x1p14f, 0x7e)
+                                   : codes_float(v, 21, 112, 0x1p-14f, 0x1p7f, 0x7b);
+}
+
+/* The codes of n vectors, a constant. */
+VEC_INLINE void encode_block(enum native_kind kind, enum quantize_format format, const void *x,
+                             int64_t at, int n, vec a, vec b, uint8_t *to)
+{
+    ivec codes[CODES_VECS];
+    for (int j = 0; j < n; j++)
+        codes[j] = codes_of(format, vec_load(kind, x, at + j * VEC_LANES), a, b);
+    codes_store(format, codes, n, to);
+}
+
+/* What is left of a run: fewer than CODES_LEAST vectors. */
+VEC_INLINE void encode_rest(enum native_kind kind, enum quantize_format format, const void *x,
+                            int64_t at, int64_t count, vec a, vec b, uint8_t *to)
+{
+    ivec codes[CODES_VECS];
+    uint8_t room[CODES_LEAST * VEC_LANES];
+    for (int j = 0; j < CODES_LEAST; j++) {
+        int64_t n = count - j * VEC_LANES;
+        n = n < VEC_LANES ? n : VEC_LANES;
+        vec v = n > 0 ? vec_load_part(kind, x, at + j * VEC_LANES, n) : vec_set(0);
+        codes[j] = codes_of(format, v, a, b);
+    }
+    codes_store(format, codes, CODES_LEAST, room);
+    memcpy(to, room, (size_t)(format == QUANTIZE_U4 ? count / 2 : count));
+}
+
+VEC_INLINE void prefetch_block(enum native_kind kind, const void *x, int64_t at, int64_t ahead)
+{
+    for (int j = 0; j < CODES_VECS; j += 2) /* a pair of vectors at a time */
+        vec_prefetch_far(kind, x, at + j * VEC_LANES, ahead);
+}
+
+VEC_INLINE void encode(enum native_kind kind, enum quantize_format format, const void *x,
+                       struct quantize_runs runs, const struct quantize_factors *factors,
+                       int64_t ahead, uint8_t *to)
+{
+    const int shift = format == QUANTIZE_U4; /* of elements to bytes */
+    for (int64_t r = 0; r < runs.n; r++) {
+        vec a = vec_set(factors[r].a), b = vec_set(factors[r].b);
+        int64_t at = runs.at + r * runs.run, i = 0;
+        uint8_t *own = to + (r * runs.run >> shift);
+        for (; i + CODES_VECS * VEC_LANES <= runs.run; i += CODES_VECS * VEC_LANES) {
+            prefetch_block(kind, x, at + i, ahead);
+            encode_block(kind, format, x, at + i, CODES_VECS, a, b, own + (i >> shift));
+        }
+        if (i + CODES_LEAST * VEC_LANES <= runs.run) {
+            encode_block(kind, format, x, at + i, CODES_LEAST, a, b, own + (i >> shift));
+            i += CODES_LEAST * VEC_LANES;
+        }
+        if (i < runs.run)
+            encode_rest(kind, format, x, at + i, runs.run - i, a, b, own + (i >> shift));
+    }
+}
+
+/* ---- around the caches ----------------------------------------------------------------------- */
+
+static void stream_copy(uint8_t *to, const uint8_t *from, int64_t bytes)
+{
+    int64_t head = -(int64_t)(uintptr_t)to & 63, i = head < bytes ? head : bytes;
+    memcpy(to, from, (size_t)i);
+    for (; i + 64 <= bytes; i += 64)
+        for (int j = 0; j < 64; j += IVEC_BYTES)
+            ivec_stream(to + i + j, ivec_load(from + i + j));
+    memcpy(to + i, from + i, (size_t)(bytes - i));
+}
+
+static void stream_end(void) { vec_stream_end(); }
+
+/* ---- the kernel ------------------------------------------------------------------------------ */
+
+#define MEASURE(name, half, ranged)                                                                \
+    static void name(const void *x, struct quantize_runs runs, int32_t *low, int32_t *high)        \
+    {                                                                                              \
+        measure(half, ranged, x, runs, low, high);                                                 \
+    }
+
+#define ENCODE(kind, format)                                                                       \
+    static void NATIVE_PASTE(encode_##kind, format)(                                               \
+        const void *x, struct quantize_runs runs, const struct quantize_factors *factors,          \
+        int64_t ahead, uint8_t *codes)                                                             \
+    {                                                                                              \
+        encode(NATIVE_##kind, QUANTIZE_##format, x, runs, factors, ahead, codes);                  \
+    }
+
+#define ENCODE_ALL(kind)                                                                           \
+    ENCODE(kind, S8) ENCODE(kind, E4M3) ENCODE(kind, E5M2) ENCODE(kind, U4)
+#define ENTRIES(kind) {encode_##kind##_S8, encode_##kind##_E4M3, encode_##kind##_E5M2,             \
+                       encode_##kind##_U4}
+
+MEASURE(amax_32, false, false)
+MEASURE(amax_16, true, false)
+MEASURE(range_32, false, true)
+MEASURE(range_16, true, true)
+ENCODE_ALL(F32)
+ENCODE_ALL(F16)
+ENCODE_ALL(BF16)
+
+static const struct quantize_body quantize_body = {
+    .measure = {[NATIVE_F32] = {amax_32, range_32},
+                [NATIVE_F16] = {amax_16, range_16},
+                [NATIVE_BF16] = {amax_16, range_16}},
+    .encode = {[NATIVE_F32] = ENTRIES(F32), [NATIVE_F16] = ENTRIES(F16),
+               [NATIVE_BF16] = ENTRIES(BF16)},
+    .stream = stream_copy,
+    .stream_end = stream_end,
+};
+
+QUANTIZE_KERNEL(quantize, quantize_body);
+
+#endif
