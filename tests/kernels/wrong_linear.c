@@ -144,6 +144,15 @@ static void fill_weights(const struct linear *s, const void *in, struct weights 
     spoil(s, w);
 }
 
+/* All sets hold the same values. */
+static void copy_weights(const struct linear *s, const struct weights *from, struct weights *to)
+{
+    size_t groups = (size_t)(s->n * s->k / s->group);
+    memcpy(to->codes, from->codes, (size_t)(s->n * s->k) * sizeof *to->codes);
+    memcpy(to->scales, from->scales, groups * sizeof *to->scales);
+    memcpy(to->zeros, from->zeros, groups * sizeof *to->zeros);
+}
+
 static bool make_weights(const struct linear *s, struct weights *w)
 {
     size_t groups = (size_t)(s->n * s->k / s->group);
@@ -180,7 +189,10 @@ static enum assay_status prepare(void *state, int64_t set, const struct assay_ar
     s->n_sets = set + 1;
     if (!make_weights(s, &s->sets[set]))
         return ASSAY_ERR_NOMEM;
-    fill_weights(s, args->in[1], &s->sets[set]);
+    if (set == 0)
+        fill_weights(s, args->in[1], &s->sets[0]);
+    else
+        copy_weights(s, &s->sets[0], &s->sets[set]);
     return ASSAY_OK;
 }
 
@@ -367,18 +379,17 @@ static enum assay_status setup_with(const struct assay_problem *p, enum mistake 
         (void)err;                                                                                 \
         return setup_with(p, mistake_, state);                                                     \
     }                                                                                              \
-    static const struct assay_kernel kernel_##ident = {                                            \
-        .struct_size = sizeof(struct assay_kernel),                                                \
-        .abi = ASSAY_KERNEL_ABI,                                                                   \
-        .name = #ident,                                                                            \
-        .op = "linear",                                                                            \
-        .implementation = family,                                                                  \
-        .device = "cpu",                                                                           \
-        .dtypes = dtypes_,                                                                         \
-        .can_run = can_run_##ident,                                                                \
-        .setup = setup_##ident,                                                                    \
-        .teardown = teardown,                                                                      \
-        __VA_ARGS__};
+    static const struct assay_kernel kernel_##ident = {.struct_size = sizeof(struct assay_kernel), \
+                                                       .abi = ASSAY_KERNEL_ABI,                    \
+                                                       .name = #ident,                             \
+                                                       .op = "linear",                             \
+                                                       .implementation = family,                   \
+                                                       .device = "cpu",                            \
+                                                       .dtypes = dtypes_,                          \
+                                                       .can_run = can_run_##ident,                 \
+                                                       .setup = setup_##ident,                     \
+                                                       .teardown = teardown,                       \
+                                                       __VA_ARGS__};
 
 #define PREPARED .prepare = prepare, .prepared_bytes = prepared_bytes, .run = run
 
@@ -449,10 +460,10 @@ static const struct assay_kernel kernel_ignorant = {
 ASSAY_API const struct assay_kernel *const *assay_plugin(uint32_t abi, int32_t *n_kernels)
 {
     static const struct assay_kernel *const list[] = {
-        &kernel_right,        &kernel_right_plain,   &kernel_wrong_scale, &kernel_swapped_group,
-        &kernel_short_k,      &kernel_short_n,       &kernel_transposed,  &kernel_rounded_sums,
-        &kernel_cached,       &kernel_stale_weights, &kernel_unable,
-        &kernel_no_room,      &kernel_one_set,       &kernel_ignorant,
+        &kernel_right,   &kernel_right_plain,   &kernel_wrong_scale, &kernel_swapped_group,
+        &kernel_short_k, &kernel_short_n,       &kernel_transposed,  &kernel_rounded_sums,
+        &kernel_cached,  &kernel_stale_weights, &kernel_unable,      &kernel_no_room,
+        &kernel_one_set, &kernel_ignorant,
     };
     *n_kernels = (int32_t)(sizeof list / sizeof list[0]);
     return abi == ASSAY_KERNEL_ABI ? list : NULL;

@@ -136,8 +136,8 @@ static enum assay_status play(struct stage *s, int64_t n_lanes, struct assay_err
                                           .state = &s->actors[i],
                                           .sets = s->sets[i],
                                           .n_sets = s->n_sets[i]};
-    enum assay_status status = assay_engine_create(s->device, &s->options, &hooks, s->lanes,
-                                                   n_lanes, &s->engine, err);
+    enum assay_status status =
+        assay_engine_create(s->device, &s->options, &hooks, s->lanes, n_lanes, &s->engine, err);
     return status == ASSAY_OK ? assay_engine_run(s->engine, err) : status;
 }
 

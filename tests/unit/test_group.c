@@ -510,8 +510,8 @@ static const struct assay_record *row_of(const struct bed *bed, const char *want
 static void test_recipes_times_kernels(void **state)
 {
     (void)state;
-    static const char *const labels[] = {"linear_ref/baseline", "right/baseline",
-                                         "linear_ref/int8wo",   "right/int8wo",
+    static const char *const labels[] = {"linear_ref/baseline",  "right/baseline",
+                                         "linear_ref/int8wo",    "right/int8wo",
                                          "linear_ref/int4wo-32", "right/int4wo-32"};
     static const double weights[] = {5 * 64 * 4, 5 * 64 + 5 * 4, 5 * 32 + 5 * 2 * 2 * 4};
     struct bed bed;
@@ -638,9 +638,9 @@ static void test_an_excluded_kernel_makes_room_for_the_next(void **state)
 static void test_planted_mistakes_are_found(void **state)
 {
     (void)state;
-    static const char *const mistakes[] = {"wrong_scale",  "swapped_group", "short_k", "short_n",
-                                           "transposed",   "rounded_sums",  "cached",
-                                           "stale_weights"};
+    static const char *const mistakes[] = {"wrong_scale", "swapped_group", "short_k",
+                                           "short_n",     "transposed",    "rounded_sums",
+                                           "cached",      "stale_weights"};
     static const int64_t shapes[][3] = {{5, 64, 5}, {33, 128, 48}, {1, 96, 2}};
     static const enum assay_dtype dtypes[] = {ASSAY_DTYPE_F32, ASSAY_DTYPE_BF16};
     int found[8] = {0};
@@ -655,7 +655,8 @@ static void test_planted_mistakes_are_found(void **state)
                 bed.job.group.dtype = dtypes[d];
                 bed.job.settings.cold = shape == 0;
                 bed.job.settings.rounds = 2;
-                bed.call_ns = bed.activations_ns = 25e6; /* so long that once is enough for a sample */
+                bed.call_ns = bed.activations_ns =
+                    25e6; /* so long that once is enough for a sample */
                 measure_well(&bed);
                 assert_int_equal(bed.n_records, 8);
                 for (int64_t r = 0; r < 8; r++) {
@@ -818,7 +819,7 @@ static void test_recipes_interrupted_anywhere(void **state)
         bed.call_ns = bed.activations_ns = 25e6;
         bed.job.settings.rounds = 3;
         bed.job.settings.cold = true;
-            bed.stop_after = after;
+        bed.stop_after = after;
         enum assay_status status = measure(&bed, &err);
         assert_int_equal(err.code, status);
         ended = status == ASSAY_OK;
@@ -847,7 +848,7 @@ static void test_no_allocation_of_recipes_is_taken_for_granted(void **state)
         struct bed bed;
         struct assay_error err = {0};
         make_linear(&bed, 2, 32, 3, "right,ref", "int8dq");
-            bed.job.settings.rounds = 3;
+        bed.job.settings.rounds = 3;
         bed.job.settings.cold = true;
         assay_alloc_fail_after(nth);
         enum assay_status status = measure(&bed, &err);

@@ -115,8 +115,8 @@ static void operands_destroy(struct operands *o, const struct assay_problem *p)
     free(o->expected);
 }
 
-/* 0xff is NaN in every float type: an element nobody writes is seen. As s32 it is -1, so there it is
- * 0x80, which no sum comes near. */
+/* 0xff is NaN in every float type: an element nobody writes is seen. As s32 it is -1, so there it
+ * is 0x80, which no sum comes near. */
 static void operands_poison(struct operands *o, const struct assay_problem *p)
 {
     bool is_float = assay_dtype_info(p->outputs[0].dtype)->is_float;
@@ -148,9 +148,9 @@ static void check_within(const struct assay_kernel *kernel, const struct assay_p
     if (comparison.mismatches)
         fail_msg("%s %s %s %lldx%lldx%lld, %d threads, %s: %lld of %lld wrong; element %lld is "
                  "%.9g, should be %.9g",
-                 kernel->name, p->recipe ? p->recipe : "", assay_dtype_name(p->dtype), (long long)p->axes[0],
-                 (long long)p->axes[1], (long long)p->axes[2], p->threads, what,
-                 (long long)comparison.mismatches, (long long)comparison.compared,
+                 kernel->name, p->recipe ? p->recipe : "", assay_dtype_name(p->dtype),
+                 (long long)p->axes[0], (long long)p->axes[1], (long long)p->axes[2], p->threads,
+                 what, (long long)comparison.mismatches, (long long)comparison.compared,
                  (long long)comparison.first_mismatch, comparison.first_got, comparison.first_ref);
     for (int32_t i = 0; i < p->n_inputs; i++) {
         if (assay_tensor_checksum(o->in[i].data, o->in[i].bytes) != o->checksum[i])
@@ -596,9 +596,9 @@ static void test_layernorm_of_constant_is_beta(void **state)
 /* ------------------------------------------------------------------------------------------------
  * linear: other axes, weights that are prepared, and a recipe for them */
 
-static const char *const recipes[] = {"baseline",       "int8wo",       "int8dq",
-                                      "int4wo-32",      "int4wo-128-hqq", "float8wo",
-                                      "float8dq-tensor", "float8dq-row", "gemlitewo-8-64"};
+static const char *const recipes[] = {"baseline",        "int8wo",         "int8dq",
+                                      "int4wo-32",       "int4wo-128-hqq", "float8wo",
+                                      "float8dq-tensor", "float8dq-row",   "gemlitewo-8-64"};
 enum { N_RECIPES = sizeof recipes / sizeof recipes[0] };
 
 static const int64_t linear_shapes[][3] = {
@@ -651,7 +651,7 @@ static void test_linear_shapes(void **state)
 static void test_linear_modes(void **state)
 {
     (void)state;
-    static const char *const modes[] = {"bias",      "bias+relu", "relu6",    "bias+gelu", "silu",
+    static const char *const modes[] = {"bias",      "bias+relu", "relu6",     "bias+gelu", "silu",
                                         "bias+silu", "sigmoid",   "leakyrelu", "hardswish"};
     static const char *const some[] = {"baseline", "int8dq", "int4wo-32", "float8wo"};
     for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++)
@@ -857,7 +857,10 @@ static void test_every_op_has_native(void **state)
 
 /* The tests of each op are for [batch, seq, dim]; linear has its own above, and quantize and
  * dequantize have theirs in other files. */
-static bool is_of_rows(const struct assay_op *op) { return strcmp(op->axis_names[0], "batch") == 0; }
+static bool is_of_rows(const struct assay_op *op)
+{
+    return strcmp(op->axis_names[0], "batch") == 0;
+}
 
 int main(void)
 {

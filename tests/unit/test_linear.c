@@ -177,10 +177,14 @@ static void modes_are_read(void **state)
         const char *mode;
         int bias, activation;
     } good[] = {
-        {NULL, 0, ASSAY_LINEAR_NONE},           {"", 0, ASSAY_LINEAR_NONE},
-        {"bias", 1, ASSAY_LINEAR_NONE},         {"gelu", 0, ASSAY_LINEAR_GELU},
-        {"bias+gelu", 1, ASSAY_LINEAR_GELU},    {"bias+none", 1, ASSAY_LINEAR_NONE},
-        {"ReLU6", 0, ASSAY_LINEAR_RELU6},       {"bias+SiLU", 1, ASSAY_LINEAR_SILU},
+        {NULL, 0, ASSAY_LINEAR_NONE},
+        {"", 0, ASSAY_LINEAR_NONE},
+        {"bias", 1, ASSAY_LINEAR_NONE},
+        {"gelu", 0, ASSAY_LINEAR_GELU},
+        {"bias+gelu", 1, ASSAY_LINEAR_GELU},
+        {"bias+none", 1, ASSAY_LINEAR_NONE},
+        {"ReLU6", 0, ASSAY_LINEAR_RELU6},
+        {"bias+SiLU", 1, ASSAY_LINEAR_SILU},
         {"hardswish", 0, ASSAY_LINEAR_HARDSWISH},
     };
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
@@ -213,8 +217,8 @@ static void other_modes_are_errors_that_help(void **state)
         const int64_t axes[] = {1, 1, 1};
         enum assay_status status =
             assay_op_problem(linear(), ASSAY_DTYPE_F32, bad[i].mode, axes, 1, &p, &err);
-        if (status != ASSAY_ERR_INVALID || strncmp(err.message, bad[i].message,
-                                                   strlen(bad[i].message)) != 0)
+        if (status != ASSAY_ERR_INVALID ||
+            strncmp(err.message, bad[i].message, strlen(bad[i].message)) != 0)
             fail_msg("\"%s\": %s", bad[i].mode, err.message);
         assert_non_null(strstr(err.message, "bias+gelu")); /* what a mode looks like */
     }
@@ -347,10 +351,10 @@ static void integers_span_their_range(void **state)
 enum { EXACT_M = 5, EXACT_N = 7, MOST_K = 4096 };
 
 static const char *const recipes[] = {
-    "baseline",       "int8wo",         "int8dq",          "int4wo-32",      "int4wo-64",
-    "int4wo-128",     "int4wo-256",     "int4wo-32-hqq",   "int4wo-128-hqq", "float8wo",
-    "float8dq-row",   "float8dq-tensor", "gemlitewo-4-32", "gemlitewo-4-64", "gemlitewo-8-32",
-    "gemlitewo-8-128"};
+    "baseline",       "int8wo",         "int8dq",         "int4wo-32",
+    "int4wo-64",      "int4wo-128",     "int4wo-256",     "int4wo-32-hqq",
+    "int4wo-128-hqq", "float8wo",       "float8dq-row",   "float8dq-tensor",
+    "gemlitewo-4-32", "gemlitewo-4-64", "gemlitewo-8-32", "gemlitewo-8-128"};
 
 /* The inputs of one problem, as they are and as the recipe makes them. */
 struct exact {
@@ -446,8 +450,8 @@ static float scale_of(const struct assay_packed *packed, int64_t row, int64_t gr
     if (packed->row_scales)
         return packed->row_scales[row];
     int64_t groups = packed->k / packed->group;
-    int64_t at = (row / ASSAY_PANEL_ROWS * groups + group) * ASSAY_PANEL_ROWS +
-                 row % ASSAY_PANEL_ROWS;
+    int64_t at =
+        (row / ASSAY_PANEL_ROWS * groups + group) * ASSAY_PANEL_ROWS + row % ASSAY_PANEL_ROWS;
     assay_dtype_load(packed->dtype, packed->scales, at, 1, &scale);
     return (float)scale;
 }
@@ -560,10 +564,10 @@ static void only_what_stays_exact_is_compared_exactly(void **state)
         int64_t k;
         bool exact;
     } rows[] = {
-        {"", 64, true},           {"bias", 64, true},       {"relu", 64, true},
-        {"bias+relu", 64, true},  {"gelu", 64, false},      {"silu", 64, false},
-        {"sigmoid", 64, false},   {"hardswish", 64, false}, {"leakyrelu", 64, false},
-        {"", 1 << 18, true},      {"", (1 << 18) + 1, false},
+        {"", 64, true},          {"bias", 64, true},         {"relu", 64, true},
+        {"bias+relu", 64, true}, {"gelu", 64, false},        {"silu", 64, false},
+        {"sigmoid", 64, false},  {"hardswish", 64, false},   {"leakyrelu", 64, false},
+        {"", 1 << 18, true},     {"", (1 << 18) + 1, false},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct assay_problem p = problem_of(ASSAY_DTYPE_BF16, rows[i].mode, 2, rows[i].k, 2);

@@ -29,7 +29,8 @@ static struct assay_problem problem_of(const char *op, enum assay_dtype dtype, i
 {
     struct assay_problem problem;
     int64_t axes[ASSAY_MAX_AXES] = {a, b, c};
-    assert_int_equal(assay_op_problem(assay_op_find(op), dtype, NULL, axes, 1, &problem, NULL), ASSAY_OK);
+    assert_int_equal(assay_op_problem(assay_op_find(op), dtype, NULL, axes, 1, &problem, NULL),
+                     ASSAY_OK);
     return problem;
 }
 

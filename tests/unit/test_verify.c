@@ -22,7 +22,8 @@ static struct bed make_bed(const struct assay_op *op, int64_t a, int64_t b, int6
 {
     struct bed bed = {.op = op};
     int64_t axes[ASSAY_MAX_AXES] = {a, b, c};
-    assert_int_equal(assay_op_problem(op, ASSAY_DTYPE_F32, NULL, axes, 1, &bed.problem, NULL), ASSAY_OK);
+    assert_int_equal(assay_op_problem(op, ASSAY_DTYPE_F32, NULL, axes, 1, &bed.problem, NULL),
+                     ASSAY_OK);
     for (int32_t i = 0; i < bed.problem.n_inputs; i++) {
         bed.in[i] = calloc(1, assay_tensor_bytes(&bed.problem.inputs[i]));
         assay_op_fill(op, &bed.problem, i, bed.in[i], 5);
@@ -381,10 +382,14 @@ static void test_a_costly_answer_is_compared_in_part(void **state)
         const char *op;
         int64_t axes[3], most;
     } rows[] = {
-        {"relu", {64, 64, 64}, ASSAY_VERIFY_MOST},      {"relu", {1024, 1024, 64}, 1 << 20},
-        {"linear", {64, 16, 64}, ASSAY_VERIFY_MOST},    {"linear", {64, 125, 64}, 1000000},
-        {"linear", {64, 4096, 64}, 30517},              {"linear", {4096, 12500, 4096}, 10000},
-        {"linear", {64, 1 << 16, 64}, 4096},            {"linear", {1, 1 << 20, 1}, 4096},
+        {"relu", {64, 64, 64}, ASSAY_VERIFY_MOST},
+        {"relu", {1024, 1024, 64}, 1 << 20},
+        {"linear", {64, 16, 64}, ASSAY_VERIFY_MOST},
+        {"linear", {64, 125, 64}, 1000000},
+        {"linear", {64, 4096, 64}, 30517},
+        {"linear", {4096, 12500, 4096}, 10000},
+        {"linear", {64, 1 << 16, 64}, 4096},
+        {"linear", {1, 1 << 20, 1}, 4096},
         {"linear", {4096, 1, 4096}, ASSAY_VERIFY_MOST},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

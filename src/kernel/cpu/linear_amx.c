@@ -6,13 +6,16 @@
  * exact for s8 and e4m3 (their scale comes in the epilogue) and rounded once for 4- and 8-bit codes
  * with groups.
  *
- * The order of work, from the outside: blocks of rows of x whose tiles fit the L2 cache (with all of
- * k, or, where k is long, a part of it at a time), packed when they are come to; pairs of panels;
- * chunks of k whose tiles of weights fit the L1 cache; 32 rows at a time. The innermost loop makes
- * 2 x 2 tiles of sums from 4 tile loads, two of which, the weights, come from L1; all four from L2
- * would be 64 bytes a cycle, which L2 does not give. x passes by with the load that does not claim
- * L1. Sums of unfinished chunks wait in scratch memory. The next pair of panels is asked for while
- * this one is at work.
+ * The order of work, from the outside: blocks of panels whose weights fit the L2 cache (with all of
+ * k, or, where k is long, a part of it at a time); 32 rows of x at a time, packed as tiles when they
+ * are first come to; chunks of k whose tiles of x fit the L1 cache; pairs of panels. The innermost
+ * loop makes 2 x 2 tiles of sums from 4 tile loads, two of which, those of x, come from L1; all four
+ * from L2 would be 64 bytes a cycle, which L2 does not give. Weights pass by with the load that does
+ * not claim L1. Sums of unfinished chunks wait in scratch memory.
+ *
+ * Tiles of x lie a line more than a power of two apart, so that the lines of one row do not fall on
+ * the same few places of the L1 cache while it is packed. docs/performance.md tells what else was
+ * tried.
  *
  * Up to 16 rows of x make one tile; then four panels at a time share it and the weights stream by.
  */
@@ -25,9 +28,10 @@ enum {
     TILE_BYTES = 1024,
     BLOCK_ROWS = 32,
     SQUARE_BYTES = BLOCK_ROWS * 32 * 4, /* the sums of 2 x 2 tiles */
-    CHUNK_STEPS = 16,                   /* 2 x 16 tiles of weights: 32 KiB of the 48 KiB of L1 */
-    L2_SHARE = 1 << 20,                 /* of the L2 cache, for tiles of x */
-    LEAST_ROWS = 256,                   /* of a block: else weights pass by too often */
+    STEP_BYTES = 2 * TILE_BYTES + 64,   /* two tiles of x and a gap, see above */
+    CHUNK_STEPS = 16,                   /* of x: 33 KiB of the 48 KiB of L1 */
+    L2_SHARE = 1 << 20,                 /* of the L2 cache, for a block of weights */
+    LEAST_PANELS = 16,                  /* of a block: else x passes by too often */
 };
 
 struct tile_config {
@@ -56,13 +60,13 @@ struct plan {
     bool integer;            /* s8 products */
     bool direct;             /* packed weights are tiles already */
     int64_t steps;           /* k-steps */
-    int64_t block_rows;      /* of a block of x, a multiple of 32 */
-    int64_t block_steps;     /* its k-steps */
-    bool in_place;           /* x's rows serve as tiles where they lie, but for the last few */
-    unsigned char *x_tiles;  /* [32 rows][step][2 tiles] of what is packed */
-    float *x_scales;         /* of each row of the block */
-    unsigned char *w_tiles;  /* [panel of the pair][step], where they are not direct */
-    unsigned char *sums;     /* squares: [pair][32 rows], or [32 rows] where k is not cut */
+    int64_t squares;         /* blocks of 32 rows */
+    int64_t block_steps;     /* k-steps of a block of weights */
+    int64_t block_panels;    /* its panels */
+    unsigned char *x_tiles;  /* [32 rows][step] */
+    float *x_scales;         /* of each row */
+    unsigned char *w_tiles;  /* [panel of the block][step], where they are not direct */
+    unsigned char *sums;     /* squares: [32 rows][pair], or [pair] where k is not cut */
 };
 
 enum { STRIP = 4, STRIP_AHEAD = 2048, STRIP_DECODED = 4 };
@@ -86,45 +90,37 @@ static bool is_direct(const struct linear_job *job)
     return is_integer(job) || job->recipe.code == ASSAY_DTYPE_NONE;
 }
 
-/* Tiles can be loaded from rows of x where nothing has to be done to them and they end with a whole
- * step; but rows a multiple of 4 KiB apart would all fall on the same places of the caches. */
-static bool can_stay(const struct linear_job *job)
+static size_t y_bytes(const struct linear_job *job)
 {
-    size_t row = (size_t)job->k * assay_dtype_bytes(job->dtype);
-    return job->recipe.activation == ASSAY_DTYPE_NONE && row % 64 == 0 && row % 4096 != 0;
+    return job->dtype == ASSAY_DTYPE_S8 ? 4 : assay_dtype_bytes(job->dtype);
 }
 
-/* Sizes: how x is cut, and where things lie in the scratch memory. Returns its size. */
+/* Sizes: how weights are cut, and where things lie in the scratch memory. Returns its size. */
 static size_t lay_out(const struct linear_job *job, const struct linear_part *part,
                       unsigned char *scratch, struct plan *p)
 {
-    int64_t rows = (part->row_end - part->row + BLOCK_ROWS - 1) / BLOCK_ROWS * BLOCK_ROWS;
+    int64_t panels = (part->panel_end - part->panel + 1) / 2 * 2;
     p->integer = is_integer(job);
     p->direct = is_direct(job);
     p->steps = p->block_steps = steps_of(job);
-    p->block_rows = L2_SHARE / 64 / p->steps / BLOCK_ROWS * BLOCK_ROWS;
-    if (p->block_rows < LEAST_ROWS && rows > BLOCK_ROWS) {
-        p->block_rows = LEAST_ROWS;
-        p->block_steps = least(L2_SHARE / 64 / LEAST_ROWS, p->steps);
+    p->squares = (part->row_end - part->row + BLOCK_ROWS - 1) / BLOCK_ROWS;
+    p->block_panels = most(L2_SHARE / TILE_BYTES / p->steps / 2 * 2, 2);
+    if (p->block_panels < LEAST_PANELS && p->squares > 1) {
+        p->block_panels = LEAST_PANELS;
+        p->block_steps = least(L2_SHARE / TILE_BYTES / LEAST_PANELS, p->steps);
     }
-    if (p->block_rows >= rows || rows <= BLOCK_ROWS)
-        p->block_rows = rows;
-    else /* blocks of about the same size */
-        p->block_rows = ((rows / BLOCK_ROWS - 1) / ((rows - 1) / p->block_rows + 1) + 1) * BLOCK_ROWS;
-    p->in_place = can_stay(job);
-    int64_t packed_rows = p->in_place ? BLOCK_ROWS : p->block_rows;
+    p->block_panels = least(p->block_panels, panels);
     bool cut = p->block_steps < p->steps;
-    int64_t pairs = (part->panel_end - part->panel + 1) / 2;
     size_t at = 0;
     p->x_tiles = scratch + at;
-    at += (size_t)(packed_rows / BLOCK_ROWS * p->block_steps * 2) * TILE_BYTES;
+    at += (size_t)(p->squares * p->steps) * STEP_BYTES;
     p->sums = scratch + at;
-    at += (size_t)((cut ? pairs : 1) * (p->block_rows / BLOCK_ROWS)) * SQUARE_BYTES;
+    at += (size_t)((cut ? p->squares : 1) * most(p->block_panels / 2, 1)) * SQUARE_BYTES;
     p->w_tiles = scratch + at;
     if (!p->direct)
-        at += (size_t)most(2 * p->block_steps, STRIP * STRIP_DECODED) * TILE_BYTES;
+        at += (size_t)most(p->block_panels * p->block_steps, STRIP * STRIP_DECODED) * TILE_BYTES;
     p->x_scales = (float *)(void *)(scratch + at);
-    at += (size_t)p->block_rows * sizeof(float);
+    at += (size_t)p->squares * BLOCK_ROWS * sizeof(float);
     return at;
 }
 
@@ -178,87 +174,34 @@ static float x_scale(const struct linear_call *call, int64_t row)
     return recipe->activation_scope == ASSAY_SCOPE_TENSOR ? call->x_scale : 1;
 }
 
-/* Steps [step, step_end) of row `row` of x, as lines of its tiles. */
-static inline void pack_row(const struct plan *p, int64_t row, float inverse, int64_t step,
-                            int64_t step_end, unsigned char *line)
+/* Packs (and quantises) row `r` of 32 as lines of their tiles: [step][tile][row][64 bytes]. Of rows
+ * behind the last one only what fills up a tile is there, zeros. */
+static void pack_row(const struct plan *p, int64_t square, int64_t r)
 {
     const struct linear_job *job = p->call->job;
-    int64_t per_step = p->integer ? 64 : 32;
+    int64_t per_step = p->integer ? 64 : 32, row = p->part->row + square * BLOCK_ROWS + r;
+    unsigned char *line = p->x_tiles + (size_t)(square * p->steps) * STEP_BYTES +
+                          (size_t)(r / 16) * TILE_BYTES + (size_t)(r % 16) * 64;
+    if (row >= p->part->row_end) {
+        for (int64_t s = 0; s < p->steps; s++, line += STEP_BYTES)
+            _mm512_store_si512((void *)line, _mm512_setzero_si512());
+        return;
+    }
     const unsigned char *from = (const unsigned char *)p->call->x +
                                 (size_t)row * (size_t)job->k * assay_dtype_bytes(job->dtype);
-    for (int64_t s = step; s < step_end; s++, line += 2 * TILE_BYTES)
+    float scale = x_scale(p->call, row), inverse = 1.0f / scale;
+    p->x_scales[square * BLOCK_ROWS + r] = scale;
+    for (int64_t s = 0; s < p->steps; s++, line += STEP_BYTES)
         _mm512_store_si512((void *)line,
                            x_line(p->call, from, s * per_step,
                                   least(job->k - s * per_step, per_step), inverse));
 }
 
-/* Packs (and quantises) steps [first, last) of up to 32 rows from `row` of the block on as tiles:
- * [step][tile][row][64 bytes]. A few steps of all rows at a time: lines of one row lie 2 KiB apart,
- * and more of them than the L1 cache has ways for would push each other out. */
-static void pack_rows(const struct plan *p, int64_t block_start, int64_t row, int64_t first,
-                      int64_t last)
+static void pack_rows(const struct plan *p, int64_t square)
 {
-    enum { STEPS = 8 };
-    unsigned char *to = p->x_tiles + (size_t)(row / 16 * p->block_steps) * TILE_BYTES;
-    int64_t start = block_start + row, rows = least(p->part->row_end - start, BLOCK_ROWS);
-    int64_t padded = rows > 16 ? 32 : 16;
-    float inverse[BLOCK_ROWS];
-    for (int64_t r = 0; r < rows; r++) {
-        if (first == 0 && !p->in_place)
-            p->x_scales[row + r] = x_scale(p->call, start + r);
-        inverse[r] = p->in_place ? 1 : 1.0f / p->x_scales[row + r];
-    }
-    size_t row_bytes = (size_t)p->call->job->k * assay_dtype_bytes(p->call->job->dtype);
-    size_t step_bytes = (size_t)(p->integer ? 64 : 32) * assay_dtype_bytes(p->call->job->dtype);
-    const char *x = (const char *)p->call->x + (size_t)start * row_bytes;
-    for (int64_t step = first; step < last; step += STEPS) {
-        int64_t end = least(step + STEPS, last);
-        for (int64_t r = 0; r < rows && end < last; r++)
-            for (size_t i = 0; i < STEPS * step_bytes; i += 64)
-                _mm_prefetch(x + (size_t)r * row_bytes + (size_t)end * step_bytes + i, _MM_HINT_T0);
-        unsigned char *tiles = to + (size_t)(step - first) * 2 * TILE_BYTES;
-        for (int64_t r = 0; r < rows; r++)
-            pack_row(p, start + r, inverse[r], step, end,
-                     tiles + (size_t)(r / 16) * TILE_BYTES + (size_t)(r % 16) * 64);
-        for (int64_t r = rows; r < padded; r++)
-            for (int64_t s = 0; s < end - step; s++)
-                memset(tiles + (size_t)(s * 2 + r / 16) * TILE_BYTES + (size_t)(r % 16) * 64, 0,
-                       64);
-    }
-}
-
-/* A block of x from row `start` on, `rows` of it, steps [first, last): all of it, or the rows at its
- * end that are no whole tiles. */
-static void pack_block(const struct plan *p, int64_t start, int64_t rows, int64_t first,
-                       int64_t last)
-{
-    int64_t whole = rows / BLOCK_ROWS * BLOCK_ROWS;
-    if (p->in_place && whole < rows)
-        pack_rows(p, start + whole, 0, first, last);
-    for (int64_t row = 0; row < rows && !p->in_place; row += BLOCK_ROWS)
-        pack_rows(p, start, row, first, last);
-}
-
-/* Two tiles of x, and how to go on from there. */
-struct x_tiles {
-    const unsigned char *at;
-    size_t row, tile, step; /* bytes from one row to the next, one tile, one step */
-};
-
-/* Those of 32 rows from `row` of the block on, at k-step `step` of the block. */
-static struct x_tiles x_tiles_of(const struct plan *p, int64_t start, int64_t rows, int64_t row,
-                                 int64_t first, int64_t step)
-{
-    if (p->in_place && row + BLOCK_ROWS <= rows) {
-        size_t bytes = (size_t)p->call->job->k * assay_dtype_bytes(p->call->job->dtype);
-        const unsigned char *x = p->call->x;
-        return (struct x_tiles){x + (size_t)(start + row) * bytes + (size_t)(first + step) * 64,
-                                bytes, 16 * bytes, 64};
-    }
-    int64_t packed = p->in_place ? 0 : row;
-    return (struct x_tiles){p->x_tiles +
-                                (size_t)(packed / 16 * p->block_steps + step * 2) * TILE_BYTES,
-                            64, TILE_BYTES, 2 * TILE_BYTES};
+    int64_t rows = p->part->row_end - p->part->row - square * BLOCK_ROWS;
+    for (int64_t r = 0; r < (rows > 16 ? BLOCK_ROWS : 16); r++)
+        pack_row(p, square, r);
 }
 
 static void activations(const struct linear_call *call, const struct linear_part *part,
@@ -266,10 +209,8 @@ static void activations(const struct linear_call *call, const struct linear_part
 {
     struct plan p = {.call = call, .part = part};
     lay_out(call->job, part, scratch, &p);
-    for (int64_t start = part->row; start < part->row_end; start += p.block_rows)
-        for (int64_t step = 0; step < p.steps; step += p.block_steps)
-            pack_block(&p, start, least(p.block_rows, part->row_end - start), step,
-                       least(step + p.block_steps, p.steps));
+    for (int64_t square = 0; square < p.squares; square++)
+        pack_rows(&p, square);
 }
 
 /* ---- weights --------------------------------------------------------------------------------- */
@@ -303,16 +244,23 @@ static const unsigned char *w_tile(const struct plan *p, int64_t panel, int64_t 
     return w->codes + (size_t)panel * assay_packed_panel_bytes(w) + (size_t)step * TILE_BYTES;
 }
 
-/* The tiles of a panel from `step` on: as they are packed, or brought back into place `slot`. */
-static const unsigned char *w_tiles(const struct plan *p, int64_t panel, int64_t slot,
-                                    int64_t step, int64_t steps)
+/* Brings a block of weights back into the scratch memory. */
+static void decode_block(const struct plan *p, int64_t panel, int64_t panels, int64_t step,
+                         int64_t steps)
+{
+    for (int64_t i = 0; i < panels; i++)
+        for (int64_t s = 0; s < steps; s++)
+            decode_step(p->call->w, panel + i, step + s,
+                        p->w_tiles + (size_t)(i * p->block_steps + s) * TILE_BYTES);
+}
+
+/* Panel `i` of the block from panel `panel` and step `step` on, `s` steps further. */
+static const unsigned char *w_at(const struct plan *p, int64_t panel, int64_t i, int64_t step,
+                                 int64_t s)
 {
     if (p->direct)
-        return w_tile(p, panel, step);
-    unsigned char *to = p->w_tiles + (size_t)(slot * p->block_steps) * TILE_BYTES;
-    for (int64_t s = 0; s < steps; s++)
-        decode_step(p->call->w, panel, step + s, to + (size_t)s * TILE_BYTES);
-    return to;
+        return w_tile(p, panel + i, step + s);
+    return p->w_tiles + (size_t)(i * p->block_steps + s) * TILE_BYTES;
 }
 
 /* ---- sums ------------------------------------------------------------------------------------ */
@@ -320,13 +268,12 @@ static const unsigned char *w_tiles(const struct plan *p, int64_t panel, int64_t
 #define MULTIPLY_BF16(c, a, b) _tile_dpbf16ps(c, a, b)
 #define MULTIPLY_S8(c, a, b) _tile_dpbssd(c, a, b)
 
-/* 2 x 2 tiles: two tiles of x, weights from b0 and b1 (1 KiB a step). The lines
- * from `ahead` on are asked for on the way, two a step. `sums` are the four tiles, one by one. */
+/* 2 x 2 tiles: x tiles from `a`, weights from b0 and b1 (1 KiB a step). The lines from `ahead` on
+ * are asked for on the way, two a step. `sums` are the four tiles, one by one. */
 #define DEFINE_SQUARE(name, multiply)                                                              \
-    static void name(struct x_tiles x, const unsigned char *b0, const unsigned char *b1,           \
+    static void name(const unsigned char *a, const unsigned char *b0, const unsigned char *b1,     \
                      int64_t steps, unsigned char *sums, bool load, const unsigned char *ahead)    \
     {                                                                                              \
-        const unsigned char *a = x.at;                                                             \
         if (load) {                                                                                \
             _tile_loadd(0, sums, 64);                                                              \
             _tile_loadd(1, sums + TILE_BYTES, 64);                                                 \
@@ -339,18 +286,18 @@ static const unsigned char *w_tiles(const struct plan *p, int64_t panel, int64_t
             _tile_zero(3);                                                                         \
         }                                                                                          \
         for (int64_t s = 0; s < steps; s++) {                                                      \
-            _tile_stream_loadd(4, a, x.row);                                                       \
-            _tile_loadd(6, b0, 64);                                                                \
-            _tile_loadd(7, b1, 64);                                                                \
+            _tile_stream_loadd(6, b0, 64);                                                         \
+            _tile_loadd(4, a, 64);                                                                 \
+            _tile_stream_loadd(7, b1, 64);                                                         \
             multiply(0, 4, 6);                                                                     \
-            _tile_stream_loadd(5, a + x.tile, x.row);                                              \
+            _tile_loadd(5, a + TILE_BYTES, 64);                                                    \
             multiply(1, 4, 7);                                                                     \
             multiply(2, 5, 6);                                                                     \
             multiply(3, 5, 7);                                                                     \
             _mm_prefetch(ahead, _MM_HINT_T1);                                                      \
             _mm_prefetch(ahead + 64, _MM_HINT_T1);                                                 \
             ahead += 128;                                                                          \
-            a += x.step;                                                                           \
+            a += STEP_BYTES;                                                                       \
             b0 += TILE_BYTES;                                                                      \
             b1 += TILE_BYTES;                                                                      \
         }                                                                                          \
@@ -363,87 +310,102 @@ static const unsigned char *w_tiles(const struct plan *p, int64_t panel, int64_t
 DEFINE_SQUARE(square_bf16, MULTIPLY_BF16)
 DEFINE_SQUARE(square_s8, MULTIPLY_S8)
 
-/* Finishes up to 16 rows of y from two tiles of sums side by side, or of one panel. */
-static void finish_tiles(const struct plan *p, int64_t start, int64_t row, int64_t rows,
-                         const struct tile_finish *panels, int64_t n, const unsigned char *sums)
+/* Finishes up to 16 rows from two tiles of sums side by side, or of one panel. */
+static void finish_tiles(const struct plan *p, int64_t row, int64_t rows,
+                         const struct tile_finish *f, int64_t n, const unsigned char *sums)
 {
+    const struct linear_job *job = p->call->job;
     const float *x_scales = p->x_scales + row;
-    if (n == 2 && p->call->job->dtype == ASSAY_DTYPE_BF16 && panels[1].columns == 16) {
-        tile_finish_pair(&panels[0], &panels[1], start + row, rows, x_scales, sums,
-                         sums + TILE_BYTES);
+    size_t element = y_bytes(job), stride = (size_t)job->n * element;
+    unsigned char *to = (unsigned char *)p->call->y +
+                        (size_t)((p->part->row + row) * job->n + f->column) * element;
+    if (n == 2 && job->dtype == ASSAY_DTYPE_BF16 && f[1].columns == ASSAY_PANEL_ROWS) {
+        tile_finish_pair(&f[0], &f[1], rows, x_scales, sums, sums + TILE_BYTES, to, stride);
         return;
     }
     for (int64_t i = 0; i < n; i++)
-        tile_finish(&panels[i], start + row, rows, x_scales, sums + i * TILE_BYTES, 64);
+        tile_finish(&f[i], rows, x_scales, sums + i * TILE_BYTES,
+                    to + (size_t)(i * ASSAY_PANEL_ROWS) * element, stride);
 }
 
-/* Finishes the square of the block's rows from `row` on. */
-static void finish_square(const struct plan *p, int64_t start, int64_t rows, int64_t row,
-                          const struct tile_finish *panels, int64_t n, const unsigned char *sums)
+static void finish_square(const struct plan *p, int64_t square, int64_t panel, int64_t n,
+                          const unsigned char *sums)
 {
-    const unsigned char *square = sums + (size_t)(row / BLOCK_ROWS) * SQUARE_BYTES;
-    int64_t left = least(rows - row, BLOCK_ROWS);
-    finish_tiles(p, start, row, least(left, 16), panels, n, square);
-    if (left > 16)
-        finish_tiles(p, start, row + 16, left - 16, panels, n, square + 2 * TILE_BYTES);
+    struct tile_finish f[2];
+    int64_t row = square * BLOCK_ROWS, rows = p->part->row_end - p->part->row - row;
+    for (int64_t i = 0; i < n; i++)
+        f[i] = tile_finish_of(p->call, panel + i, p->integer);
+    finish_tiles(p, row, least(rows, 16), f, n, sums);
+    if (rows > 16)
+        finish_tiles(p, row + 16, least(rows - 16, 16), f, n, sums + 2 * TILE_BYTES);
 }
 
-/* Asks for the lines of y that a square will be written to: each is in another row, too far apart for
- * the CPU to see them coming, and writing 32 of them at once would wait for memory. */
-static void claim_y(const struct plan *p, int64_t row, int64_t rows, int64_t panel)
+/* Where the x that the next 32 rows need lies: the rows when x is first met, tiles later. */
+static const unsigned char *next_x(const struct plan *p, int64_t square, bool packed)
 {
     const struct linear_job *job = p->call->job;
-    size_t element = job->dtype == ASSAY_DTYPE_S8 ? 4 : assay_dtype_bytes(job->dtype);
-    const char *y = (const char *)p->call->y +
-                    (size_t)(row * job->n + panel * ASSAY_PANEL_ROWS) * element;
-    for (int64_t r = 0; r < rows; r++, y += (size_t)job->n * element)
-        for (size_t i = 0; i < 32 * element; i += 64)
-            __asm__ volatile("prefetchw %0" ::"m"(y[i]));
+    int64_t next = square + 1 < p->squares ? square + 1 : square;
+    if (packed)
+        return p->x_tiles + (size_t)(next * p->steps) * STEP_BYTES;
+    return (const unsigned char *)p->call->x + (size_t)(p->part->row + next * BLOCK_ROWS) *
+                                                   (size_t)job->k * assay_dtype_bytes(job->dtype);
 }
 
-/* Multiplies a block of x with a pair of panels, chunk by chunk, and finishes y with the last. */
-static void multiply_pair(const struct plan *p, int64_t start, int64_t rows, int64_t panel,
-                          int64_t step, int64_t steps)
+/* A block of weights: panels and k-steps. */
+struct block {
+    int64_t panel, panels, step, steps;
+    bool packs; /* x is met for the first time */
+    bool last;  /* of k: y gets finished */
+};
+
+/* All pairs of panels of a block of weights with 32 rows. */
+static void multiply_rows(const struct plan *p, const struct block *b, int64_t square)
 {
-    bool cut = p->block_steps < p->steps, last = step + steps == p->steps;
-    int64_t n = panel + 1 < p->part->panel_end ? 2 : 1, squares = p->block_rows / BLOCK_ROWS;
-    const unsigned char *b0 = w_tiles(p, panel, 0, step, steps);
-    const unsigned char *b1 = n == 2 ? w_tiles(p, panel + 1, 1, step, steps) : b0;
-    const unsigned char *ahead = w_tile(p, panel + n < p->part->panel_end ? panel + n : panel, step);
-    int64_t pair = (panel - p->part->panel) / 2, chunk = rows > BLOCK_ROWS ? CHUNK_STEPS : steps;
-    unsigned char *sums = p->sums + (cut ? (size_t)(pair * squares) * SQUARE_BYTES : 0);
-    struct tile_finish f[2] = {tile_finish_of(p->call, panel, p->integer),
-                               tile_finish_of(p->call, panel + n - 1, p->integer)};
-    for (int64_t s = 0; s < steps; s += chunk) {
-        int64_t count = least(chunk, steps - s);
-        bool done = last && s + count == steps;
-        for (int64_t row = 0; row < rows; row += BLOCK_ROWS) {
-            if (done)
-                claim_y(p, start + row, least(rows - row, BLOCK_ROWS), panel);
+    bool cut = p->block_steps < p->steps;
+    const unsigned char *x = p->x_tiles + (size_t)(square * p->steps + b->step) * STEP_BYTES;
+    const unsigned char *ahead = next_x(p, square, !b->packs);
+    int64_t chunk = p->squares > 1 ? CHUNK_STEPS : b->steps;
+    unsigned char *sums =
+        p->sums + (cut ? (size_t)(square * (p->block_panels / 2)) * SQUARE_BYTES : 0);
+    for (int64_t s = 0; s < b->steps; s += chunk) {
+        int64_t count = least(chunk, b->steps - s);
+        for (int64_t i = 0; i < b->panels; i += 2) {
+            int64_t n = i + 1 < b->panels ? 2 : 1;
+            unsigned char *own = sums + (size_t)(i / 2) * SQUARE_BYTES;
             (p->integer ? square_s8 : square_bf16)(
-                x_tiles_of(p, start, rows, row, step, s), b0 + (size_t)s * TILE_BYTES,
-                b1 + (size_t)s * TILE_BYTES, count,
-                sums + (size_t)(row / BLOCK_ROWS) * SQUARE_BYTES, step + s > 0, ahead);
+                x + (size_t)s * STEP_BYTES, w_at(p, b->panel, i, b->step, s),
+                w_at(p, b->panel, i + n - 1, b->step, s), count, own, b->step + s > 0, ahead);
             ahead += count * 128;
-            if (done)
-                finish_square(p, start, rows, row, f, n, sums);
+            if (b->last && s + count == b->steps)
+                finish_square(p, square, b->panel + i, n, own);
         }
+    }
+}
+
+static void multiply_block(const struct plan *p, const struct block *b)
+{
+    if (!p->direct)
+        decode_block(p, b->panel, b->panels, b->step, b->steps);
+    for (int64_t square = 0; square < p->squares; square++) {
+        if (b->packs)
+            pack_rows(p, square);
+        multiply_rows(p, b, square);
     }
 }
 
 static void multiply(const struct plan *p)
 {
-    for (int64_t row = 0; row < p->block_rows && p->in_place; row++)
-        p->x_scales[row] = 1;
-    for (int64_t start = p->part->row; start < p->part->row_end; start += p->block_rows) {
-        int64_t rows = least(p->block_rows, p->part->row_end - start);
+    int64_t end = p->part->panel_end;
+    for (int64_t panel = p->part->panel; panel < end; panel += p->block_panels)
         for (int64_t step = 0; step < p->steps; step += p->block_steps) {
-            int64_t steps = least(p->block_steps, p->steps - step);
-            pack_block(p, start, rows, step, step + steps);
-            for (int64_t panel = p->part->panel; panel < p->part->panel_end; panel += 2)
-                multiply_pair(p, start, rows, panel, step, steps);
+            struct block block = {.panel = panel,
+                                  .panels = least(p->block_panels, end - panel),
+                                  .step = step,
+                                  .steps = least(p->block_steps, p->steps - step)};
+            block.packs = panel == p->part->panel && step == 0;
+            block.last = step + block.steps == p->steps;
+            multiply_block(p, &block);
         }
-    }
 }
 
 /* ---- few rows -------------------------------------------------------------------------------- */
@@ -459,7 +421,7 @@ static void multiply(const struct plan *p)
             for (size_t i = 0; i < TILE_BYTES && far; i += 64)                                     \
                 for (int j = 0; j < STRIP; j++)                                                    \
                     _mm_prefetch(b[j] + at + STRIP_AHEAD + i, _MM_HINT_T0);                        \
-            _tile_loadd(4, a + 2 * at, 64);                                                        \
+            _tile_loadd(4, a + (size_t)s * STEP_BYTES, 64);                                                        \
             _tile_loadd(5, b[0] + at, 64);                                                         \
             multiply(0, 4, 5);                                                                     \
             _tile_loadd(6, b[1] + at, 64);                                                         \
@@ -497,16 +459,16 @@ static void strip_decoded(const struct plan *p, int64_t panel, int64_t panels)
             for (int64_t s = 0; s < steps; s++)
                 decode_step(p->call->w, panel + i, step + s,
                             p->w_tiles + (size_t)(i * STRIP_DECODED + s) * TILE_BYTES);
-        strip_bf16(p->x_tiles + (size_t)step * 2 * TILE_BYTES, b, steps, false);
+        strip_bf16(p->x_tiles + (size_t)step * STEP_BYTES, b, steps, false);
     }
 }
 
 static void multiply_strip(const struct plan *p)
 {
+    const struct linear_job *job = p->call->job;
     int64_t end = p->part->panel_end, rows = p->part->row_end - p->part->row;
-    for (int64_t row = 0; row < rows && p->in_place; row++)
-        p->x_scales[row] = 1;
-    pack_rows(p, p->part->row, 0, 0, p->steps);
+    size_t stride = (size_t)job->n * y_bytes(job);
+    pack_rows(p, 0);
     for (int64_t panel = p->part->panel; panel < end; panel += STRIP) {
         int64_t panels = least(STRIP, end - panel);
         _tile_zero(0);
@@ -520,7 +482,10 @@ static void multiply_strip(const struct plan *p)
         _tile_stored(3, p->sums + 3 * TILE_BYTES, 64);
         for (int64_t i = 0; i < panels; i++) {
             struct tile_finish f = tile_finish_of(p->call, panel + i, p->integer);
-            tile_finish(&f, p->part->row, rows, p->x_scales, p->sums + i * TILE_BYTES, 64);
+            tile_finish(&f, rows, p->x_scales, p->sums + i * TILE_BYTES,
+                        (unsigned char *)p->call->y +
+                            (size_t)(p->part->row * job->n + f.column) * y_bytes(job),
+                        stride);
         }
     }
 }

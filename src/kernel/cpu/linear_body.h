@@ -46,6 +46,7 @@ struct linear_cut {
     enum linear_code code;
     bool stream;       /* tiles decode */
     bool slices;       /* slices are decoded before the tiles */
+    bool next;         /* tiles ask for the next slice's weights, which fit the L2 cache */
     bool fold;         /* f32 sums of integers: added up as s32 slice by slice */
     int64_t rows;      /* packed at once */
     int64_t tile_rows; /* of the largest tile */
@@ -67,7 +68,7 @@ static size_t cut_take(struct linear_cut *cut, int64_t dwords)
 
 static int64_t tile_count(const struct linear_cut *cut, int64_t rows)
 {
-    if (cut->stream || rows <= LINE_TALL_ROWS)
+    if (cut->stream || rows <= (LINEAR_DECODES ? LINE_TALL_ROWS : LINE_PLAIN_ROWS))
         return 1;
     return (rows + LINE_PLAIN_ROWS - 1) / LINE_PLAIN_ROWS;
 }
@@ -117,6 +118,7 @@ static struct linear_cut linear_cut(const struct linear_job *job, const struct l
     cut_tiles(&cut, cut.rows, stream);
     if (cut.stream && !cut.fold)
         cut.slice_blocks = cut.blocks;
+    cut.next = cut.panels <= 2 && cut.panels * cut.slice_blocks * 1024 <= l2 / 4;
     cut.panels_at_once = panels;
     if (cut.stream)
         cut.panels_at_once = cut.panels;
@@ -224,18 +226,13 @@ struct linear_slice {
 static void slice_next(const struct linear_run *run, const struct linear_slice *s,
                        struct linear_inner *t)
 {
-    const struct assay_packed *w = run->call->w;
-    int64_t tiles = tile_count(&run->cut, run->rows);
-    int64_t lines = run->cut.slices ? 16 / linear_code_per(run->cut.code) : 16;
-    t->next_stride = assay_packed_panel_bytes(w);
-    if (tiles == 1 && !run->cut.slices) { /* its own, further on; then the next panels' */
-        t->next = t->w + LINE_FAR_LINES * 64;
-        t->next_lines = 16;
-        return;
-    }
-    t->next =
-        w->codes + (size_t)s->next_panel * t->next_stride + (size_t)(s->next_block * lines) * 64;
-    t->next_lines = (lines + tiles - 1) / tiles;
+    const struct linear_cut *cut = &run->cut;
+    size_t tiles = (size_t)tile_count(cut, run->rows);
+    size_t line = cut->slices ? 64 / (size_t)linear_code_per(cut->code) : 64;
+    t->next_stride = assay_packed_panel_bytes(run->call->w);
+    t->next = run->call->w->codes + (size_t)s->next_panel * t->next_stride +
+              (size_t)s->next_block * 16 * line;
+    t->next_step = (line + tiles - 1) / tiles;
 }
 
 /* The weights of a slice, as the tiles take them. */
@@ -278,7 +275,7 @@ static struct linear_inner slice_weights(const struct linear_run *run, const str
 #endif
     t.w += (size_t)s->block * line_blocks;
     t.jump = (size_t)s->panels * panel_bytes - (size_t)s->blocks * line_blocks;
-    if (!cut->stream)
+    if (!cut->stream && cut->next)
         slice_next(run, s, &t);
     return t;
 }
@@ -295,7 +292,7 @@ static void linear_tiles(const struct linear_run *run, const struct linear_slice
         int64_t start = tile_start(cut, run->rows, i),
                 rows = tile_start(cut, run->rows, i + 1) - start;
         int64_t tile_rows = cut->stream ? cut->tile_rows : rows;
-        t.next = next + (size_t)(i * s->blocks * t.next_lines) * 64;
+        t.next = next ? next + (size_t)(i * s->blocks * 16) * t.next_step : NULL;
         float *kept = s->sums + start * s->panels * 16;
         t.x = (const float *)run->scratch + (start * cut->blocks + s->block * tile_rows) * 16;
         t.sums = cut->fold || (first && last) ? own : kept;

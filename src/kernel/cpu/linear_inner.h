@@ -27,11 +27,10 @@ struct linear_inner {
     /* What is needed next after these panels does not lie right behind each: in the last
      * LINE_AHEAD_LINES lines, what is asked for lies this many bytes further on. */
     size_t jump;
-    /* Weights of the panels that come after these, to be asked for on the way: in each block the
-     * next `next_lines` lines of each panel. */
+    /* Weights of the panels that come after these, to be asked for on the way: `next_step` bytes of
+     * each panel for every line. NULL: none. Plain ones only. */
     const unsigned char *next;
-    size_t next_stride;
-    int64_t next_lines;
+    size_t next_stride, next_step;
     /* Codes in groups: scales and zeros [panel][groups][16], and the sums of x over each group,
      * [group][R]. */
     enum native_kind scale_kind;
@@ -61,12 +60,11 @@ VEC_INLINE void inner_plain(const struct linear_inner *t, const int R, const int
     line sum[LINE_TALL_ROWS][INNER_MAX_PANELS];
     INNER_ROWS INNER_PANELS sum[r][p] = t->add ? line_get(t->sums + (r * P + p) * 16) : line_zero();
     const float *x = t->x;
-    const unsigned char *w = t->w, *next = t->next;
-    size_t stride = t->stride;
+    const unsigned char *w = t->w;
+    uintptr_t next = (uintptr_t)(t->next ? t->next : t->w);
+    size_t stride = t->stride, next_stride = t->next_stride, next_step = t->next_step;
     for (int64_t b = 0; b < t->blocks; b++, x += R * 16, w += 16 * 64) {
         size_t ahead = inner_ahead(t, b, 16);
-        for (int64_t i = 0; i < t->next_lines; i++, next += 64)
-            INNER_PANELS line_prefetch_far(next + (size_t)p * t->next_stride);
         LINEAR_UNROLL_4 for (int u = 0; u < 16; u++)
         {
             line v[INNER_MAX_PANELS];
@@ -75,7 +73,9 @@ VEC_INLINE void inner_plain(const struct linear_inner *t, const int R, const int
                 const unsigned char *at = w + (size_t)p * stride + (size_t)u * 64;
                 v[p] = line_get(at);
                 inner_prefetch(at, ahead);
+                line_prefetch_far((const void *)(next + (size_t)p * next_stride));
             }
+            next += next_step;
             INNER_ROWS
             {
                 line xs = line_spread(x + r * 16 + u);

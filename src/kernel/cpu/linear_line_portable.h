@@ -18,8 +18,7 @@ enum {
     LINE_PLAIN_ROWS = 2,
     LINE_TALL_ROWS = 2,
     LINE_STREAM_ROWS = 2,
-    LINE_AHEAD_LINES = 16, /* lines before it is needed memory is asked for */
-    LINE_FAR_LINES = 64    /* the same, with many rows, whose lines take their time */
+    LINE_AHEAD_LINES = 16 /* lines before it is needed memory is asked for */
 };
 
 typedef float line_f4 __attribute__((vector_size(16)));

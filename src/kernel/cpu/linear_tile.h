@@ -281,49 +281,45 @@ VEC_INLINE void tile_store(enum native_kind kind, void *y, int64_t at, vec value
         vec_store_part(kind, y, at, value, columns);
 }
 
-VEC_INLINE void tile_finish_kind(enum native_kind kind, const struct tile_finish *f, int64_t row,
-                                 int64_t rows, const float *x_scales, const unsigned char *sums,
-                                 size_t stride)
+VEC_INLINE void tile_finish_kind(enum native_kind kind, const struct tile_finish *f, int64_t rows,
+                                 const float *x_scales, const unsigned char *sums,
+                                 unsigned char *to, size_t stride)
 {
-    const struct linear_job *job = f->call->job;
-    for (int64_t r = 0; r < rows; r++, sums += stride) {
+    for (int64_t r = 0; r < rows; r++, sums += 64, to += stride) {
         vec y = f->integer ? _mm512_cvtepi32_ps(_mm512_loadu_si512(sums)) : _mm512_loadu_ps(sums);
         if (!f->plain) {
             y = vec_fma(vec_mul(y, vec_set(x_scales[r])), f->scale, f->bias);
-            y = tile_activate(job->activation, y);
+            y = tile_activate(f->call->job->activation, y);
         }
-        tile_store(kind, f->call->y, (row + r) * job->n + f->column, y, f->columns);
+        tile_store(kind, to, 0, y, f->columns);
     }
 }
 
-/* Finishes `rows` rows of y from `row` on; their sums are `stride` bytes apart. */
-static inline void tile_finish(const struct tile_finish *f, int64_t row, int64_t rows,
-                               const float *x_scales, const unsigned char *sums, size_t stride)
+/* Finishes a tile of `rows` rows of sums; row r goes to `to` + r * stride. */
+static inline void tile_finish(const struct tile_finish *f, int64_t rows, const float *x_scales,
+                               const unsigned char *sums, unsigned char *to, size_t stride)
 {
-    const struct linear_job *job = f->call->job;
-    if (job->dtype == ASSAY_DTYPE_S8) {
-        int32_t *y = (int32_t *)f->call->y + row * job->n + f->column;
-        for (int64_t r = 0; r < rows; r++, y += job->n, sums += stride)
-            _mm512_mask_storeu_epi32(y, vec_tail(f->columns), _mm512_loadu_si512(sums));
-    } else if (job->dtype == ASSAY_DTYPE_BF16) {
-        tile_finish_kind(NATIVE_BF16_INSN, f, row, rows, x_scales, sums, stride);
-    } else if (job->dtype == ASSAY_DTYPE_F16) {
-        tile_finish_kind(NATIVE_F16, f, row, rows, x_scales, sums, stride);
-    } else {
-        tile_finish_kind(NATIVE_F32, f, row, rows, x_scales, sums, stride);
-    }
+    enum assay_dtype dtype = f->call->job->dtype;
+    if (dtype == ASSAY_DTYPE_S8)
+        for (int64_t r = 0; r < rows; r++, sums += 64, to += stride)
+            _mm512_mask_storeu_epi32(to, vec_tail(f->columns), _mm512_loadu_si512(sums));
+    else if (dtype == ASSAY_DTYPE_BF16)
+        tile_finish_kind(NATIVE_BF16_INSN, f, rows, x_scales, sums, to, stride);
+    else if (dtype == ASSAY_DTYPE_F16)
+        tile_finish_kind(NATIVE_F16, f, rows, x_scales, sums, to, stride);
+    else
+        tile_finish_kind(NATIVE_F32, f, rows, x_scales, sums, to, stride);
 }
 
-/* The same for two neighbouring panels at once, where y is bf16 and both are whole: a line of y at a
- * time. */
+/* Two tiles side by side to bf16, a line of both at a time; columns that are not there are written
+ * too. */
 static inline void tile_finish_pair(const struct tile_finish *a, const struct tile_finish *b,
-                                    int64_t row, int64_t rows, const float *x_scales,
-                                    const unsigned char *sums_a, const unsigned char *sums_b)
+                                    int64_t rows, const float *x_scales,
+                                    const unsigned char *sums_a, const unsigned char *sums_b,
+                                    unsigned char *to, size_t stride)
 {
-    const struct linear_job *job = a->call->job;
-    uint16_t *y = (uint16_t *)a->call->y + row * job->n + a->column;
-    bool simple = job->activation == ASSAY_LINEAR_NONE;
-    for (int64_t r = 0; r < rows; r++, y += job->n, sums_a += 64, sums_b += 64) {
+    enum assay_linear_activation activation = a->call->job->activation;
+    for (int64_t r = 0; r < rows; r++, to += stride, sums_a += 64, sums_b += 64) {
         vec first = _mm512_loadu_ps(sums_a), second = _mm512_loadu_ps(sums_b);
         if (a->integer) {
             first = _mm512_cvtepi32_ps(_mm512_castps_si512(first));
@@ -333,12 +329,12 @@ static inline void tile_finish_pair(const struct tile_finish *a, const struct ti
             vec x_scale = vec_set(x_scales[r]);
             first = vec_fma(vec_mul(first, x_scale), a->scale, a->bias);
             second = vec_fma(vec_mul(second, x_scale), b->scale, b->bias);
-            if (!simple) {
-                first = tile_activate(job->activation, first);
-                second = tile_activate(job->activation, second);
+            if (activation != ASSAY_LINEAR_NONE) {
+                first = tile_activate(activation, first);
+                second = tile_activate(activation, second);
             }
         }
-        _mm512_storeu_si512(y, (__m512i)_mm512_cvtne2ps_pbh(second, first));
+        _mm512_storeu_si512(to, (__m512i)_mm512_cvtne2ps_pbh(second, first));
     }
 }
 

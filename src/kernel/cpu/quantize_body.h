@@ -74,32 +74,51 @@ VEC_INLINE void measure(bool half, bool ranged, const void *x, struct quantize_r
 
 /* ---- codes ----------------------------------------------------------------------------------- */
 
-VEC_INLINE ivec codes_of(enum quantize_format format, vec x, vec a, vec b)
+/* What a run's codes are made with. */
+struct encode_run {
+    vec scale, inverse, low;
+};
+
+/* a / scale, to the bit, without the slow division (Markstein 1990): inverse is 1 / scale rounded
+ * to nearest. The first two steps leave an error of half an ulp and a little; from such a value, the
+ * last two give the quotient rounded to nearest. Nothing here is near the ends of the range: the
+ * scale of u4 is between 1e-6 and 3e37, the quotient at most some 50. */
+VEC_INLINE vec quotient(vec a, const struct encode_run *run)
 {
-    if (format == QUANTIZE_U4) {
-        vec q = vec_div(vec_sub(x, a), b);
-        return codes_nearest(vec_min(vec_max(q, vec_set(0)), vec_set(15)));
-    }
-    vec v = vec_mul(x, a);
-    if (format == QUANTIZE_S8)
-        return codes_nearest(v); /* a little beyond 127 at the most: storing saturates */
-    return format == QUANTIZE_E4M3 ? codes_float(v, 20, 120, 0x1p-6f, 0x1p14f, 0x7e)
-                                   : codes_float(v, 21, 112, 0x1p-14f, 0x1p7f, 0x7b);
+    vec q = vec_mul(a, run->inverse);
+    q = vec_fma(vec_fnma(q, run->scale, a), run->inverse, q);
+    return vec_fma(vec_fnma(q, run->scale, a), run->inverse, q);
 }
 
-/* The codes of n vectors, a constant. */
+VEC_INLINE ivec codes_of(enum quantize_format format, vec x, const struct encode_run *run)
+{
+    if (format == QUANTIZE_U4) {
+        vec q = quotient(vec_sub(x, run->low), run);
+        return codes_nearest(vec_min(vec_max(q, vec_set(0)), vec_set(15)));
+    }
+    vec v = vec_mul(x, run->inverse);
+    if (format == QUANTIZE_S8)
+        return codes_nearest(v); /* a little beyond 127 at the most: storing saturates */
+    return format == QUANTIZE_E4M3 ? codes_float(v, 20, 120, 0x1p-6f, 0x1p14f)
+                                   : codes_float(v, 21, 112, 0x1p-14f, 0x1p7f);
+}
+
+/* The codes of n vectors, a constant; asks for memory ahead. */
 VEC_INLINE void encode_block(enum native_kind kind, enum quantize_format format, const void *x,
-                             int64_t at, int n, vec a, vec b, uint8_t *to)
+                             int64_t at, int n, const struct encode_run *run, int64_t ahead,
+                             uint8_t *to)
 {
     ivec codes[CODES_VECS];
+    for (int j = 0; j < n; j += 2)
+        vec_prefetch_far(kind, x, at + j * VEC_LANES, ahead);
     for (int j = 0; j < n; j++)
-        codes[j] = codes_of(format, vec_load(kind, x, at + j * VEC_LANES), a, b);
+        codes[j] = codes_of(format, vec_load(kind, x, at + j * VEC_LANES), run);
     codes_store(format, codes, n, to);
 }
 
 /* What is left of a run: fewer than CODES_LEAST vectors. */
 VEC_INLINE void encode_rest(enum native_kind kind, enum quantize_format format, const void *x,
-                            int64_t at, int64_t count, vec a, vec b, uint8_t *to)
+                            int64_t at, int64_t count, const struct encode_run *run, uint8_t *to)
 {
     ivec codes[CODES_VECS];
     uint8_t room[CODES_LEAST * VEC_LANES];
@@ -107,37 +126,30 @@ VEC_INLINE void encode_rest(enum native_kind kind, enum quantize_format format, 
         int64_t n = count - j * VEC_LANES;
         n = n < VEC_LANES ? n : VEC_LANES;
         vec v = n > 0 ? vec_load_part(kind, x, at + j * VEC_LANES, n) : vec_set(0);
-        codes[j] = codes_of(format, v, a, b);
+        codes[j] = codes_of(format, v, run);
     }
     codes_store(format, codes, CODES_LEAST, room);
     memcpy(to, room, (size_t)(format == QUANTIZE_U4 ? count / 2 : count));
 }
 
-VEC_INLINE void prefetch_block(enum native_kind kind, const void *x, int64_t at, int64_t ahead)
-{
-    for (int j = 0; j < CODES_VECS; j += 2) /* a pair of vectors at a time */
-        vec_prefetch_far(kind, x, at + j * VEC_LANES, ahead);
-}
-
 VEC_INLINE void encode(enum native_kind kind, enum quantize_format format, const void *x,
-                       struct quantize_runs runs, const struct quantize_factors *factors,
-                       int64_t ahead, uint8_t *to)
+                       struct quantize_runs runs, struct quantize_factors factors, int64_t ahead,
+                       uint8_t *to)
 {
     const int shift = format == QUANTIZE_U4; /* of elements to bytes */
     for (int64_t r = 0; r < runs.n; r++) {
-        vec a = vec_set(factors[r].a), b = vec_set(factors[r].b);
+        struct encode_run run = {vec_set(factors.scale[r]), vec_set(factors.inverse[r]),
+                                 vec_set(factors.low[r])};
         int64_t at = runs.at + r * runs.run, i = 0;
         uint8_t *own = to + (r * runs.run >> shift);
-        for (; i + CODES_VECS * VEC_LANES <= runs.run; i += CODES_VECS * VEC_LANES) {
-            prefetch_block(kind, x, at + i, ahead);
-            encode_block(kind, format, x, at + i, CODES_VECS, a, b, own + (i >> shift));
-        }
+        for (; i + CODES_VECS * VEC_LANES <= runs.run; i += CODES_VECS * VEC_LANES)
+            encode_block(kind, format, x, at + i, CODES_VECS, &run, ahead, own + (i >> shift));
         if (i + CODES_LEAST * VEC_LANES <= runs.run) {
-            encode_block(kind, format, x, at + i, CODES_LEAST, a, b, own + (i >> shift));
+            encode_block(kind, format, x, at + i, CODES_LEAST, &run, ahead, own + (i >> shift));
             i += CODES_LEAST * VEC_LANES;
         }
         if (i < runs.run)
-            encode_rest(kind, format, x, at + i, runs.run - i, a, b, own + (i >> shift));
+            encode_rest(kind, format, x, at + i, runs.run - i, &run, own + (i >> shift));
     }
 }
 
@@ -165,7 +177,7 @@ static void stream_end(void) { vec_stream_end(); }
 
 #define ENCODE(kind, format)                                                                       \
     static void NATIVE_PASTE(encode_##kind, format)(                                               \
-        const void *x, struct quantize_runs runs, const struct quantize_factors *factors,          \
+        const void *x, struct quantize_runs runs, struct quantize_factors factors,          \
         int64_t ahead, uint8_t *codes)                                                             \
     {                                                                                              \
         encode(NATIVE_##kind, QUANTIZE_##format, x, runs, factors, ahead, codes);                  \

@@ -10,6 +10,8 @@
 
 #include "base/alloc.h"
 
+#include <float.h>
+
 /* Elements at hand at once, and the runs they may be cut into (the shortest run is one element). */
 enum { BATCH = 4096, BATCH_RUNS = 128 };
 
@@ -26,6 +28,7 @@ struct state {
     quantize_measure *measure;
     quantize_encode *encode;
     bool ranged, stream;
+    float most; /* what the greatest magnitude becomes, see assay_quant_scale */
     int64_t run, batch; /* elements of a run, runs of a batch */
     int64_t element_bytes;
     struct bounds *bounds;
@@ -34,8 +37,7 @@ struct state {
 /* What is known of the runs at hand. */
 struct batch {
     int32_t low[BATCH_RUNS], high[BATCH_RUNS];
-    struct assay_quantize_step steps[BATCH_RUNS];
-    struct quantize_factors factors[BATCH_RUNS];
+    float scale[BATCH_RUNS], zero[BATCH_RUNS], inverse[BATCH_RUNS], lowest[BATCH_RUNS];
     bool odd[BATCH_RUNS]; /* runs that the definition must do */
     bool any_odd;
 };
@@ -63,6 +65,9 @@ enum assay_status assay_quantize_native_setup(const struct assay_problem *proble
         .measure = body->measure[kind][format == QUANTIZE_U4],
         .encode = body->encode[kind][format],
         .ranged = format == QUANTIZE_U4,
+        .most = format == QUANTIZE_S8     ? 127.5f
+                : format == QUANTIZE_E4M3 ? 448.0f
+                                          : 57344.0f,
         .stream = body->stream && quantize_wants_stream(&problem->outputs[0], split.threads),
         .run = run,
         .batch = batch < 1 ? 1 : batch < BATCH_RUNS ? batch : BATCH_RUNS,
@@ -96,59 +101,78 @@ static inline uint32_t from_key(enum assay_dtype dtype, int32_t key)
     return (uint32_t)(key ^ ((key >> 31) & others));
 }
 
-static void solve_ranges(const struct state *s, int64_t n, struct batch *b)
+/* Loops go over SIXTEEN runs at a time, filled up with whatever lies there: compilers then make
+ * vectors of them. */
+enum { SIXTEEN = 16 };
+
+static void solve_ranges(enum assay_dtype dtype, struct batch *b, int64_t first)
 {
-    for (int64_t i = 0; i < n; i++) {
-        float least = from_bits(s->dtype, from_key(s->dtype, b->low[i]));
-        float most = from_bits(s->dtype, from_key(s->dtype, b->high[i]));
-        b->steps[i] = assay_quantize_range(least, most);
-        b->factors[i] =
-            (struct quantize_factors){assay_quantize_low(b->steps[i]), b->steps[i].scale};
-        b->odd[i] = !(isfinite(least) && isfinite(most) && isfinite(b->steps[i].scale));
-        b->any_odd |= b->odd[i];
+    for (int64_t i = first; i < first + SIXTEEN; i++) {
+        float least = from_bits(dtype, from_key(dtype, b->low[i]));
+        float most = from_bits(dtype, from_key(dtype, b->high[i]));
+        struct assay_quantize_step step = assay_quantize_range(least, most);
+        b->scale[i] = step.scale;
+        b->zero[i] = step.zero;
+        b->inverse[i] = 1.0f / step.scale;
+        b->lowest[i] = assay_quantize_low(step);
+        b->odd[i] = !(fabsf(least) <= FLT_MAX && fabsf(most) <= FLT_MAX && step.scale <= FLT_MAX);
     }
 }
 
-static void solve_symmetric(const struct state *s, int64_t n, struct batch *b)
+/* assay_quant_scale, of many. */
+static void solve_symmetric(enum assay_dtype dtype, float most, struct batch *b, int64_t first)
 {
-    for (int64_t i = 0; i < n; i++) {
-        float amax = from_bits(s->dtype, (uint32_t)b->high[i]);
-        b->steps[i] = assay_quantize_symmetric(s->format, amax);
-        b->factors[i] = (struct quantize_factors){1.0f / b->steps[i].scale, 0};
-        b->odd[i] = !isfinite(amax);
-        b->any_odd |= b->odd[i];
+    for (int64_t i = first; i < first + SIXTEEN; i++) {
+        float amax = from_bits(dtype, (uint32_t)b->high[i]);
+        float scale = amax / most, inverse = 1.0f / scale;
+        bool too_small = inverse > FLT_MAX;
+        b->scale[i] = too_small ? 1.0f : scale;
+        b->inverse[i] = too_small ? 1.0f : inverse;
+        b->odd[i] = !(amax <= FLT_MAX);
     }
 }
 
-/* Scales of the runs at hand, the first of which is run number `first`, also into the output. */
-static void solve(const struct state *s, struct quantize_runs runs, float *scales, struct batch *b)
+static void solve_all(const struct state *s, int64_t n, struct batch *b)
 {
+    const enum assay_dtype f32 = ASSAY_DTYPE_F32, f16 = ASSAY_DTYPE_F16, bf16 = ASSAY_DTYPE_BF16;
+    for (int64_t i = 0; i < n; i += SIXTEEN) { /* each with a constant dtype */
+        if (s->ranged && s->dtype == f32)
+            solve_ranges(f32, b, i);
+        else if (s->ranged && s->dtype == f16)
+            solve_ranges(f16, b, i);
+        else if (s->ranged)
+            solve_ranges(bf16, b, i);
+        else if (s->dtype == f32)
+            solve_symmetric(f32, s->most, b, i);
+        else if (s->dtype == f16)
+            solve_symmetric(f16, s->most, b, i);
+        else
+            solve_symmetric(bf16, s->most, b, i);
+    }
+}
+
+/* The scales of the runs at hand, from their bounds; where there is NaN or the like, from all of
+ * their elements. */
+static void solve(const struct state *s, const void *x, struct quantize_runs runs, float *scales,
+                  struct batch *b)
+{
+    solve_all(s, runs.n, b);
     b->any_odd = false;
-    if (s->ranged)
-        solve_ranges(s, runs.n, b);
-    else
-        solve_symmetric(s, runs.n, b);
-    for (int64_t i = 0; i < runs.n && s->ranged; i++) {
-        scales[2 * i] = b->steps[i].scale;
-        scales[2 * i + 1] = b->steps[i].zero;
-    }
-    for (int64_t i = 0; i < runs.n && !s->ranged; i++)
-        scales[i] = b->steps[i].scale;
-}
-
-/* The scales of odd runs, from all of their elements. */
-static void solve_odd(const struct state *s, const void *x, struct quantize_runs runs,
-                      float *scales, struct batch *b)
-{
-    for (int64_t i = 0; i < runs.n; i++) {
+    for (int64_t i = 0; i < runs.n; i++)
+        b->any_odd |= b->odd[i];
+    for (int64_t i = 0; i < runs.n && b->any_odd; i++) {
         if (!b->odd[i])
             continue;
-        b->steps[i] = assay_quantize_step_of(s->format, s->dtype, x, runs.at + i * runs.run,
-                                             runs.run);
-        b->factors[i] = (struct quantize_factors){0, 1};
-        scales[s->ranged ? 2 * i : i] = b->steps[i].scale;
-        if (s->ranged)
-            scales[2 * i + 1] = b->steps[i].zero;
+        struct assay_quantize_step step = assay_quantize_step_of(
+            s->format, s->dtype, x, runs.at + i * runs.run, runs.run);
+        b->scale[i] = step.scale;
+        b->zero[i] = step.zero;
+    }
+    if (!s->ranged)
+        memcpy(scales, b->scale, (size_t)runs.n * sizeof *scales);
+    for (int64_t i = 0; i < runs.n && s->ranged; i++) {
+        scales[2 * i] = b->scale[i];
+        scales[2 * i + 1] = b->zero[i];
     }
 }
 
@@ -180,10 +204,12 @@ static void encode_batch(const struct state *s, const void *x, struct quantize_r
 {
     _Alignas(64) uint8_t room[BATCH];
     uint8_t *to = codes + code_bytes(s, runs.at), *made = s->stream ? room : to;
-    s->encode(x, runs, b->factors, ahead * s->element_bytes, made);
+    struct quantize_factors factors = {b->scale, b->inverse, b->lowest};
+    s->encode(x, runs, factors, ahead * s->element_bytes, made);
     for (int64_t i = 0; i < runs.n && b->any_odd; i++)
         if (b->odd[i])
-            encode_odd(s, x, runs.at + i * runs.run, runs.run, b->steps[i],
+            encode_odd(s, x, runs.at + i * runs.run, runs.run,
+                       (struct assay_quantize_step){b->scale[i], b->zero[i]},
                        made + code_bytes(s, i * runs.run));
     if (s->stream)
         s->body->stream(to, made, code_bytes(s, runs.n * runs.run));
@@ -205,14 +231,12 @@ static void share_of_runs(const struct state *s, const struct assay_args *args, 
                           int64_t end)
 {
     const void *x = args->in[0];
-    struct batch b;
+    struct batch b = {0};
     for (int64_t r = begin; r < end; r += s->batch) {
         struct quantize_runs runs = {r * s->run, s->run, end - r < s->batch ? end - r : s->batch};
         float *scales = (float *)args->out[1] + (s->ranged ? 2 * r : r);
         s->measure(x, runs, b.low, b.high);
-        solve(s, runs, scales, &b);
-        if (b.any_odd)
-            solve_odd(s, x, runs, scales, &b);
+        solve(s, x, runs, scales, &b);
         if (runs.run * runs.n <= BATCH)
             encode_batch(s, x, runs, &b, runs.run * runs.n, args->out[0]);
         else
@@ -245,9 +269,7 @@ static void encode_share(const struct state *s, const struct assay_args *args, i
         b.high[0] = s->bounds[i].high > b.high[0] ? s->bounds[i].high : b.high[0];
     }
     float *scales = index == 0 ? args->out[1] : own;
-    solve(s, all, scales, &b);
-    if (b.any_odd)
-        solve_odd(s, args->in[0], all, scales, &b);
+    solve(s, args->in[0], all, scales, &b);
     encode_piece(s, args->in[0], quantize_share_begin(&s->split, index),
                  quantize_share_begin(&s->split, index + 1), &b, args->out[0]);
     if (s->stream)

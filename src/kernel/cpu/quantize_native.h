@@ -32,16 +32,16 @@ struct quantize_runs {
 typedef void quantize_measure(const void *x, struct quantize_runs runs, int32_t *low,
                               int32_t *high);
 
-/* What makes codes of a run: symmetric formats have 1 / scale, u4 has low and scale. */
+/* What makes codes of runs, one of each for every run; `low` is for u4. */
 struct quantize_factors {
-    float a, b;
+    const float *scale, *inverse, *low; /* inverse: 1.0f / scale */
 };
 
-/* Makes the codes of runs whose values are finite. `codes` is the byte of the first element's code.
+/* Makes the codes of runs whose values are finite and within the bounds that the scale was made
+ * from. `codes` is the byte of the first element's code.
  * Asks for the memory that lies `ahead` bytes behind (or before) what it reads. */
 typedef void quantize_encode(const void *x, struct quantize_runs runs,
-                             const struct quantize_factors *factors, int64_t ahead,
-                             uint8_t *codes);
+                             struct quantize_factors factors, int64_t ahead, uint8_t *codes);
 
 struct quantize_body {
     quantize_measure *measure[NATIVE_KINDS][2]; /* [1]: ranged */

@@ -63,15 +63,15 @@ VEC_INLINE int32_t nearest(float value, float a, float b)
 }
 
 VEC_INLINE void encode_block(enum quantize_format format, const float *values,
-                             struct quantize_factors f, uint8_t *codes)
+                             float scale, float inverse, float low, uint8_t *codes)
 {
     int32_t lanes[BLOCK];
     for (int j = 0; j < BLOCK; j++) {
         float v = values[j];
-        lanes[j] = format == QUANTIZE_U4     ? nearest((v - f.a) / f.b, 0, 15)
-                   : format == QUANTIZE_S8   ? nearest(v * f.a, -128, 127)
-                   : format == QUANTIZE_E4M3 ? assay_e4m3_from_f32(v * f.a)
-                                             : assay_e5m2_from_f32(v * f.a);
+        lanes[j] = format == QUANTIZE_U4     ? nearest((v - low) / scale, 0, 15)
+                   : format == QUANTIZE_S8   ? nearest(v * inverse, -128, 127)
+                   : format == QUANTIZE_E4M3 ? assay_e4m3_from_f32(v * inverse)
+                                             : assay_e5m2_from_f32(v * inverse);
     }
     if (format == QUANTIZE_U4)
         for (int j = 0; j < BLOCK / 2; j++)
@@ -82,24 +82,25 @@ VEC_INLINE void encode_block(enum quantize_format format, const float *values,
 }
 
 VEC_INLINE void encode(enum native_kind kind, enum quantize_format format, const void *x,
-                       struct quantize_runs runs, const struct quantize_factors *factors,
+                       struct quantize_runs runs, struct quantize_factors factors,
                        uint8_t *to)
 {
     const int shift = format == QUANTIZE_U4; /* of elements to bytes */
     for (int64_t r = 0; r < runs.n; r++) {
         int64_t at = runs.at + r * runs.run, i = 0;
         uint8_t *own = to + (r * runs.run >> shift);
+        float scale = factors.scale[r], inverse = factors.inverse[r], low = factors.low[r];
         float values[BLOCK];
         for (; i + BLOCK <= runs.run; i += BLOCK) {
             load_block(kind, x, at + i, values);
-            encode_block(format, values, factors[r], own + (i >> shift));
+            encode_block(format, values, scale, inverse, low, own + (i >> shift));
         }
         if (i == runs.run)
             continue;
         uint8_t rest[BLOCK];
         for (int j = 0; j < BLOCK; j++)
             values[j] = i + j < runs.run ? vec_load(kind, x, at + i + j) : 0;
-        encode_block(format, values, factors[r], rest);
+        encode_block(format, values, scale, inverse, low, rest);
         memcpy(own + (i >> shift), rest, (size_t)((runs.run - i) >> shift));
     }
 }
@@ -112,7 +113,7 @@ VEC_INLINE void encode(enum native_kind kind, enum quantize_format format, const
 
 #define ENCODE(kind, format)                                                                       \
     static void NATIVE_PASTE(encode_##kind, format)(                                               \
-        const void *x, struct quantize_runs runs, const struct quantize_factors *factors,          \
+        const void *x, struct quantize_runs runs, struct quantize_factors factors,          \
         int64_t ahead, uint8_t *codes)                                                             \
     {                                                                                              \
         (void)ahead;                                                                               \

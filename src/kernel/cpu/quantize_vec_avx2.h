@@ -51,7 +51,7 @@ VEC_INLINE int32_t ivec_least(bool half, ivec a)
 
 VEC_INLINE ivec codes_nearest(vec a) { return _mm256_cvtps_epi32(a); }
 
-VEC_INLINE ivec codes_float(vec a, int drop, uint32_t bias, float least, float magic, int most)
+VEC_INLINE ivec codes_float(vec a, int drop, uint32_t bias, float least, float magic)
 {
     ivec bits = _mm256_castps_si256(a);
     ivec magnitude = _mm256_and_si256(bits, _mm256_set1_epi32(0x7fffffff));
@@ -63,7 +63,6 @@ VEC_INLINE ivec codes_float(vec a, int drop, uint32_t bias, float least, float m
     ivec small = _mm256_sub_epi32(_mm256_castps_si256(sum), _mm256_castps_si256(vec_set(magic)));
     ivec is_small = _mm256_cmpgt_epi32(_mm256_castps_si256(vec_set(least)), magnitude);
     code = _mm256_blendv_epi8(code, small, is_small);
-    code = _mm256_min_epi32(code, _mm256_set1_epi32(most));
     ivec sign = _mm256_and_si256(_mm256_srli_epi32(bits, 24), _mm256_set1_epi32(0x80));
     return _mm256_or_si256(code, sign);
 }

@@ -55,8 +55,9 @@ VEC_INLINE ivec codes_nearest(vec a) { return _mm512_cvtps_epi32(a); }
 
 /* 8-bit floats with `drop` bits of the fraction dropped and the exponent moved down by `bias`.
  * Values below `least`, which have no leading one, are rounded by the adder: `magic` has the step
- * between them as its ulp. */
-VEC_INLINE ivec codes_float(vec a, int drop, uint32_t bias, float least, float magic, int most)
+ * between them as its ulp. The greatest magnitude was made to be the format's largest value, so all
+ * round to a code. */
+VEC_INLINE ivec codes_float(vec a, int drop, uint32_t bias, float least, float magic)
 {
     ivec bits = _mm512_castps_si512(a);
     ivec magnitude = _mm512_and_si512(bits, _mm512_set1_epi32(0x7fffffff));
@@ -66,10 +67,8 @@ VEC_INLINE ivec codes_float(vec a, int drop, uint32_t bias, float least, float m
     code = _mm512_srli_epi32(code, drop);
     vec sum = _mm512_add_ps(_mm512_castsi512_ps(magnitude), vec_set(magic));
     ivec magic_bits = _mm512_castps_si512(vec_set(magic)), small = _mm512_castps_si512(sum);
-    __mmask16 is_small =
-        _mm512_cmplt_epi32_mask(magnitude, _mm512_castps_si512(vec_set(least)));
+    __mmask16 is_small = _mm512_cmplt_epi32_mask(magnitude, _mm512_castps_si512(vec_set(least)));
     code = _mm512_mask_sub_epi32(code, is_small, small, magic_bits);
-    code = _mm512_min_epi32(code, _mm512_set1_epi32(most));
     /* code | (bits >> 24 & 0x80) */
     return _mm512_ternarylogic_epi32(code, _mm512_srli_epi32(bits, 24), _mm512_set1_epi32(0x80),
                                      0xf8);
