@@ -214,15 +214,16 @@ static int64_t sets_needed(const struct group *g)
 }
 
 /* The references of a recipe's outputs, from what set 0 holds now. */
-static enum assay_status make_references(struct group *g, int64_t recipe, bool exact,
+static enum assay_status make_references(struct group *g, int64_t recipe, bool integers,
                                          assay_reference **out, struct assay_error *err)
 {
     struct assay_problem problem = g->problem;
     problem.recipe = g->recipes[recipe].name;
     struct assay_reference_how how = {
-        .seed = g->job->settings.seed,
+        .seed = g->job->settings.seed + (integers ? 1 : 0), /* another part each time */
         .most = assay_reference_most(g->op, &problem),
-        .exact = exact,
+        .integers = integers,
+        .exact = integers && g->op->can_be_exact(&problem),
     };
     enum assay_status status = ASSAY_OK;
     for (int32_t i = 0; i < problem.n_outputs && status == ASSAY_OK; i++) {
@@ -402,8 +403,9 @@ static void verify_once(struct group *g, struct variant *v, assay_reference *con
         run_and_judge(g, v, 1, assay_operands_sets(g->operands), 1, 0, answers, when);
 }
 
-/* On integer-valued inputs, made for each recipe, bit for bit. */
-static enum assay_status verify_exactly(struct group *g, int64_t recipe, struct assay_error *err)
+/* On integer-valued inputs, made for each recipe: bit for bit where all of it is exact, else within
+ * the tolerance, which still catches answers kept from other inputs. */
+static enum assay_status verify_on_integers(struct group *g, int64_t recipe, struct assay_error *err)
 {
     assay_reference *answers[ASSAY_MAX_OUTPUTS] = {0};
     struct assay_problem problem = g->problem;
@@ -415,7 +417,7 @@ static enum assay_status verify_exactly(struct group *g, int64_t recipe, struct 
         if (!v->ready || v->recipe != recipe)
             continue;
         verify_once(g, v, answers, " on integers");
-        v->record.verification.exact = v->ready;
+        v->record.verification.exact = v->ready && g->op->can_be_exact(&problem);
     }
     for (int32_t i = 0; i < ASSAY_MAX_OUTPUTS; i++)
         assay_reference_destroy(answers[i]);
@@ -428,11 +430,10 @@ static enum assay_status set_up_and_verify(struct group *g, struct assay_error *
     for (int64_t i = 0; i < g->n_variants && !stopped(g); i++)
         if (g->variants[i].ready)
             set_up(g, &g->variants[i]);
-    bool exact = g->op->fill_exact && g->op->can_be_exact && g->op->can_be_exact(&g->problem);
-    for (int64_t r = 0; r < g->n_recipes && exact && status == ASSAY_OK && !stopped(g); r++)
-        if (has_variants(g, r))
-            status = verify_exactly(g, r, err);
-    if (exact)
+    for (int64_t r = 0; r < g->n_recipes && status == ASSAY_OK && !stopped(g); r++)
+        if (g->op->fill_exact && has_variants(g, r))
+            status = verify_on_integers(g, r, err);
+    if (g->op->fill_exact)
         assay_operands_refill(g->operands, &g->problem, false);
     for (int64_t i = 0; i < g->n_variants && status == ASSAY_OK && !stopped(g); i++) {
         struct variant *v = &g->variants[i];

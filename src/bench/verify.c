@@ -17,7 +17,7 @@ struct assay_reference {
     double *values;
 };
 
-enum { PIECE = 1024, LONG_ROW_PIECES = 4, PIECE_COSTLY = 64 };
+enum { PIECE = 1024, LONG_ROW_PIECES = 4, PIECE_COSTLY = 16 };
 /* The reference computes some 1e9 operations a second and thread; a tenth of a second or so is what
  * checking may take. */
 static const double REFERENCE_FLOPS = 2.5e8;
@@ -41,14 +41,20 @@ static void add_piece(assay_reference *r, int64_t index, int64_t per_row, int64_
     r->n_values += n;
 }
 
-/* A random piece of the i-th of `chosen` equal stretches; the very first and last are always taken.
- */
-static int64_t random_piece(struct assay_rng *rng, int64_t i, int64_t chosen, int64_t in_all)
+/* The i-th of `chosen` pieces: the row is random in the i-th of as many equal stretches of rows, the
+ * places in the row take turns, so that all are seen where there are enough pieces. The very first
+ * and last are always taken. */
+static int64_t random_piece(struct assay_rng *rng, int64_t i, int64_t chosen, int64_t per_row,
+                            int64_t rows)
 {
     if (i == 0 || i == chosen - 1)
-        return i == 0 ? 0 : in_all - 1;
-    int64_t from = in_all * i / chosen, to = in_all * (i + 1) / chosen;
-    return from + assay_rng_below(rng, to - from);
+        return i == 0 ? 0 : rows * per_row - 1;
+    double stretch = (double)rows / (double)chosen;
+    int64_t from = (int64_t)((double)i * stretch), span = stretch < 1 ? 1 : (int64_t)stretch;
+    int64_t row = from + assay_rng_below(rng, span);
+    int64_t piece = (row < rows ? row : rows - 1) * per_row + i % per_row;
+    /* The last piece's place is taken: this one takes the place that would have been its. */
+    return piece == rows * per_row - 1 ? piece - per_row + 1 + (chosen - 1) % per_row : piece;
 }
 
 static void choose_pieces(assay_reference *r, int64_t length, int64_t per_row, int64_t in_all,
@@ -56,7 +62,8 @@ static void choose_pieces(assay_reference *r, int64_t length, int64_t per_row, i
 {
     struct assay_rng rng = {seed ^ UINT64_C(0x7665726966790000)};
     for (int64_t i = 0; i < chosen; i++)
-        add_piece(r, chosen < in_all ? random_piece(&rng, i, chosen, in_all) : i, per_row, length);
+        add_piece(r, chosen < in_all ? random_piece(&rng, i, chosen, per_row, in_all / per_row) : i,
+                  per_row, length);
 }
 
 static void compute_values(assay_reference *r, const struct assay_op *op,
@@ -85,6 +92,16 @@ static void make_exact(assay_reference *r)
         assay_dtype_store(r->dtype, &r->values[i], &rounded, 0, 1);
         assay_dtype_load(r->dtype, &rounded, 0, 1, &r->values[i]);
     }
+}
+
+/* The op's tolerance is for answers around 1; those of integers are larger. */
+static void scale_tolerance(assay_reference *r)
+{
+    double greatest = 1;
+    for (int64_t i = 0; i < r->n_values; i++)
+        if (isfinite(r->values[i]))
+            greatest = fmax(greatest, fabs(r->values[i]));
+    r->tolerance.absolute *= greatest;
 }
 
 /* The values from the inputs as they are, or from what a recipe makes of them. */
@@ -116,6 +133,7 @@ int64_t assay_reference_most(const struct assay_op *op, const struct assay_probl
     int64_t total = assay_tensor_count(&problem->outputs[0]);
     double per_element = op->cost(problem).flops / (double)total;
     double most = REFERENCE_FLOPS / (per_element > 1 ? per_element : 1);
+    most = fmax(most, 2 * (double)assay_op_row_length(problem)); /* every column, twice */
     return most >= (double)ASSAY_VERIFY_MOST ? ASSAY_VERIFY_MOST
            : most < 4096                     ? 4096
                                              : (int64_t)most;
@@ -153,6 +171,8 @@ enum assay_status assay_reference_create(const struct assay_op *op,
     }
     if (how->exact)
         make_exact(r);
+    else if (how->integers)
+        scale_tolerance(r);
     *out = r;
     return ASSAY_OK;
 no_memory:

@@ -17,7 +17,8 @@ typedef struct assay_reference assay_reference;
 struct assay_reference_how {
     uint64_t seed; /* of the part that is chosen; the same seed chooses the same part */
     int64_t most;  /* elements, see ASSAY_VERIFY_MOST */
-    bool exact;    /* bit for bit: the inputs are the op's integer-valued ones */
+    bool integers; /* the inputs are the op's integer-valued ones */
+    bool exact;    /* and then everything is exact: bit for bit */
     int32_t output;
 };
 

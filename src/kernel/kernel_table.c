@@ -84,7 +84,7 @@ static enum assay_status check_plugin_kernel(const assay_kernel_registry *regist
     if (!kernel->name || !kernel->op || !kernel->implementation || !kernel->device || !kernel->run)
         return assay_error_set(err, ASSAY_ERR_INVALID, path,
                                "has a kernel without name, op, implementation, device or run");
-    if (kernel->struct_size > offsetof(struct assay_kernel, prepared_bytes) && kernel->prepare &&
+    if (kernel->struct_size >= offsetof(struct assay_kernel, prepared_bytes) && kernel->prepare &&
         (kernel->struct_size < offsetof(struct assay_kernel, run_activations) ||
          !kernel->prepared_bytes))
         return assay_error_set(err, ASSAY_ERR_INVALID, path,

@@ -124,7 +124,7 @@ expect_out '2 groups'
 
 say "a run that was cut short goes on with the plan it had, recipes and all"
 expect_exit 0 "$ASSAY" bench linear --shape 4x64x8,5x64x8 --recipe int8wo --mode bias "${short[@]}" -q
-journal=$(find "$XDG_DATA_HOME/assay/runs" -name '*.jsonl' | sort | tail -n 1)
+journal=$(ls -t "$XDG_DATA_HOME"/assay/runs/*.jsonl | head -n 1)
 awk '/"done":0/ { print; exit } { print }' "$journal" >cut.jsonl
 expect_exit 0 "$ASSAY" bench --resume "$work/cut.jsonl" -o again.jsonl
 expect_out '^linear bias  m=4 k=64 n=8 '

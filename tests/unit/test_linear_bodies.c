@@ -324,7 +324,7 @@ static void run_shape(const char *recipe, enum assay_dtype dtype, const int64_t 
 }
 
 /* Every m, k and n of these once, in turns. */
-static const int64_t ms[] = {1, 2, 3, 5, 8, 9, 17, 33},
+static const int64_t ms[] = {1, 2, 3, 5, 8, 9, 16, 17, 33},
                      ks[] = {1, 3, 31, 32, 33, 64, 96, 127, 128, 160, 256, 257},
                      ns[] = {1, 5, 15, 16, 17, 33, 64, 80};
 

@@ -118,7 +118,8 @@ static struct linear_cut linear_cut(const struct linear_job *job, const struct l
     cut_tiles(&cut, cut.rows, stream);
     if (cut.stream && !cut.fold)
         cut.slice_blocks = cut.blocks;
-    cut.next = cut.panels <= 2 && cut.panels * cut.slice_blocks * 1024 <= l2 / 4;
+    bool passes = cut.slices || cut.rows > LINE_PLAIN_ROWS;
+    cut.next = passes && cut.panels * cut.slice_blocks * 1024 <= l2 / 4;
     cut.panels_at_once = panels;
     if (cut.stream)
         cut.panels_at_once = cut.panels;
@@ -228,11 +229,11 @@ static void slice_next(const struct linear_run *run, const struct linear_slice *
 {
     const struct linear_cut *cut = &run->cut;
     size_t tiles = (size_t)tile_count(cut, run->rows);
-    size_t line = cut->slices ? 64 / (size_t)linear_code_per(cut->code) : 64;
+    size_t bytes = cut->slices ? 64 / (size_t)linear_code_per(cut->code) : 64;
     t->next_stride = assay_packed_panel_bytes(run->call->w);
     t->next = run->call->w->codes + (size_t)s->next_panel * t->next_stride +
-              (size_t)s->next_block * 16 * line;
-    t->next_step = (line + tiles - 1) / tiles;
+              (size_t)s->next_block * 16 * bytes;
+    t->next_step = (bytes + tiles - 1) / tiles;
 }
 
 /* The weights of a slice, as the tiles take them. */
@@ -280,6 +281,12 @@ static struct linear_inner slice_weights(const struct linear_run *run, const str
     return t;
 }
 
+static linear_inner_fn *plain(int64_t rows, int64_t panels, bool next)
+{
+    linear_inner_fn *fn = next ? next_inner[rows][panels] : NULL;
+    return fn ? fn : plain_inner[rows][panels];
+}
+
 /* All rows that are packed times a slice of weights. */
 static void linear_tiles(const struct linear_run *run, const struct linear_slice *s)
 {
@@ -302,7 +309,7 @@ static void linear_tiles(const struct linear_run *run, const struct linear_slice
             stream_inner[cut->code][tile_rows][s->panels](&t);
         else
 #endif
-            plain_inner[tile_rows][s->panels](&t);
+            plain(tile_rows, s->panels, t.next)(&t);
         if (cut->fold)
             fold_sums((int32_t *)(void *)kept, own, rows * s->panels * 16, first);
         if (!last)
@@ -314,8 +321,9 @@ static void linear_tiles(const struct linear_run *run, const struct linear_slice
             .panels = s->panels,
             .sums = cut->fold ? kept : t.sums,
             .integers = cut->fold || LINEAR_INTEGERS,
-            .x_scales = (const float *)(run->scratch + cut->x_scales_at) + start,
         };
+        if (run->call->job->recipe.activation != ASSAY_DTYPE_NONE)
+            finish.x_scales = (const float *)(run->scratch + cut->x_scales_at) + start;
         linear_correct(run->call, &finish, t.sums);
         linear_finish(run->call, &finish);
     }

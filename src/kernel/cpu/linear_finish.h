@@ -36,51 +36,69 @@ VEC_INLINE vec finish_activation(enum assay_linear_activation activation, vec a)
     }
 }
 
-/* `width` sums, at most 16, of row `row` from column `column` on. */
-VEC_INLINE void finish_piece(enum native_kind kind, const struct linear_call *call, bool integers,
-                             const void *sums, float x_scale, int64_t row, int64_t column,
-                             int64_t width)
+/* `n` columns, at most VEC_LANES, of all rows: from lane `lane` of panel p on. */
+VEC_INLINE void finish_columns(enum native_kind kind, const struct linear_call *call,
+                               const struct finish_tile *t, int64_t p, int lane, int64_t n)
 {
     const struct linear_job *job = call->job;
-    for (int64_t j = 0; j < width; j += VEC_LANES) {
-        int64_t n = width - j < VEC_LANES ? width - j : VEC_LANES, at = row * job->n + column + j;
-        vec a = integers ? vec_load_s32((const int32_t *)sums + j) : vec_load(NATIVE_F32, sums, j);
-        if (x_scale != 1) /* NaN too */
-            a = vec_mul(a, vec_set(x_scale));
-        if (call->w->row_scales) /* whole panels of them */
-            a = vec_mul(a, vec_load(NATIVE_F32, call->w->row_scales, column + j));
+    const float *scales = call->w->row_scales; /* whole panels of them */
+    int64_t column = (t->panel + p) * 16 + lane, at = p * 16 + lane;
+    vec scale = vec_set(1), bias = vec_set(0);
+    if (scales)
+        scale = vec_load(NATIVE_F32, scales, column);
+    if (call->bias)
+        bias = vec_load_part(kind, call->bias, column, n);
+    for (int64_t r = 0; r < t->rows; r++, at += t->panels * 16) {
+        int64_t to = (t->row + r) * job->n + column;
+        vec a = t->integers ? vec_load_s32((const int32_t *)t->sums + at)
+                            : vec_load(NATIVE_F32, t->sums, at);
+        if (t->x_scales)
+            a = vec_mul(a, vec_set(t->x_scales[r]));
+        if (scales)
+            a = vec_mul(a, scale);
         if (call->bias)
-            a = vec_add(a, vec_load_part(kind, call->bias, column + j, n));
-        a = finish_activation(job->activation, a);
+            a = vec_add(a, bias);
+        if (job->activation != ASSAY_LINEAR_NONE)
+            a = finish_activation(job->activation, a);
         if (n == VEC_LANES)
-            vec_store(kind, call->y, at, a);
+            vec_store(kind, call->y, to, a);
         else
-            vec_store_part(kind, call->y, at, a, n);
+            vec_store_part(kind, call->y, to, a, n);
     }
 }
 
 VEC_INLINE void finish_kind(enum native_kind kind, const struct linear_call *call,
                             const struct finish_tile *t)
 {
-    const struct linear_job *job = call->job;
-    const float *sums = t->sums; /* or as many s32 */
-    for (int64_t r = 0; r < t->rows; r++)
-        for (int64_t p = 0; p < t->panels; p++, sums += 16) {
-            int64_t column = (t->panel + p) * 16;
-            int64_t width = job->n - column < 16 ? job->n - column : 16;
-            if (job->dtype == ASSAY_DTYPE_S8)
-                memcpy((int32_t *)call->y + (t->row + r) * job->n + column, sums,
-                       (size_t)width * sizeof(int32_t));
-            else
-                finish_piece(kind, call, t->integers, sums, t->x_scales ? t->x_scales[r] : 1,
-                             t->row + r, column, width);
-        }
+    for (int64_t p = 0; p < t->panels; p++) {
+        int64_t left = call->job->n - (t->panel + p) * 16, width = left < 16 ? left : 16;
+        for (int lane = 0; lane < width; lane += VEC_LANES)
+            finish_columns(kind, call, t, p, lane,
+                           width - lane < VEC_LANES ? width - lane : VEC_LANES);
+    }
+}
+
+/* Sums of integers are the answer. */
+static void finish_s32(const struct linear_call *call, const struct finish_tile *t)
+{
+    const int32_t *sums = t->sums;
+    int64_t n = call->job->n, column = t->panel * 16;
+    int64_t width = n - column < t->panels * 16 ? n - column : t->panels * 16;
+    int32_t *to = (int32_t *)call->y + t->row * n + column;
+    for (int64_t r = 0; r < t->rows; r++, to += n, sums += t->panels * 16) {
+        if (width == 32)
+            memcpy(to, sums, 32 * sizeof *to);
+        else
+            memcpy(to, sums, (size_t)width * sizeof *to);
+    }
 }
 
 static void linear_finish(const struct linear_call *call, const struct finish_tile *tile)
 {
     enum native_kind kind = linear_kind_of(call->job->dtype);
-    if (kind == NATIVE_BF16)
+    if (call->job->dtype == ASSAY_DTYPE_S8)
+        finish_s32(call, tile);
+    else if (kind == NATIVE_BF16)
         finish_kind(NATIVE_BF16, call, tile);
     else if (kind == NATIVE_F16)
         finish_kind(NATIVE_F16, call, tile);

@@ -55,7 +55,10 @@ VEC_INLINE void inner_prefetch(const unsigned char *p, size_t ahead)
 #define INNER_ROWS LINEAR_UNROLL for (int r = 0; r < R; r++)
 #define INNER_PANELS LINEAR_UNROLL for (int p = 0; p < P; p++)
 
-VEC_INLINE void inner_plain(const struct linear_inner *t, const int R, const int P)
+/* Asks for its own lines, for those that come next, or for both, as measured: one pass over weights
+ * from memory needs its own soon, and in one of several passes they are in the L2 cache already. */
+VEC_INLINE void inner_plain(const struct linear_inner *t, const int R, const int P, const bool own,
+                            const bool others)
 {
     line sum[LINE_TALL_ROWS][INNER_MAX_PANELS];
     INNER_ROWS INNER_PANELS sum[r][p] = t->add ? line_get(t->sums + (r * P + p) * 16) : line_zero();
@@ -72,8 +75,10 @@ VEC_INLINE void inner_plain(const struct linear_inner *t, const int R, const int
             {
                 const unsigned char *at = w + (size_t)p * stride + (size_t)u * 64;
                 v[p] = line_get(at);
-                inner_prefetch(at, ahead);
-                line_prefetch_far((const void *)(next + (size_t)p * next_stride));
+                if (own)
+                    inner_prefetch(at, ahead);
+                if (others)
+                    line_prefetch_far((const void *)(next + (size_t)p * next_stride));
             }
             next += next_step;
             INNER_ROWS
@@ -87,12 +92,22 @@ VEC_INLINE void inner_plain(const struct linear_inner *t, const int R, const int
 }
 
 #define INNER_PLAIN(R, P)                                                                          \
-    static void plain_##R##x##P(const struct linear_inner *t) { inner_plain(t, R, P); }
+    static void plain_##R##x##P(const struct linear_inner *t)                                      \
+    {                                                                                              \
+        inner_plain(t, R, P, true, R > LINE_PLAIN_ROWS);                                           \
+    }
+#define INNER_NEXT(R, P)                                                                           \
+    static void next_##R##x##P(const struct linear_inner *t) { inner_plain(t, R, P, false, true); }
 #define INNER_PLAIN_ENTRY(R, P) [R][P] = plain_##R##x##P,
+#define INNER_NEXT_ENTRY(R, P) [R][P] = next_##R##x##P,
 
+/* [R][P]. next_inner has some, for when t->next is there. */
 LINE_PLAIN_SIZES(INNER_PLAIN)
+LINE_NEXT_SIZES(INNER_NEXT)
 static linear_inner_fn *const plain_inner[LINE_TALL_ROWS + 1][INNER_MAX_PANELS + 1] = {
     LINE_PLAIN_SIZES(INNER_PLAIN_ENTRY)};
+static linear_inner_fn *const next_inner[LINE_TALL_ROWS + 1][INNER_MAX_PANELS + 1] = {
+    LINE_NEXT_SIZES(INNER_NEXT_ENTRY)};
 
 #ifdef LINEAR_STREAM
 

@@ -13,6 +13,8 @@
     T(12, 1) T(13, 1) T(14, 1) T(15, 1) T(16, 1)                                                   \
     T(1, 4) T(2, 4) T(3, 4) T(4, 4)                                                                \
     T(5, 2) T(6, 2) T(7, 2) T(8, 2) T(9, 2) T(10, 2) T(11, 2) T(12, 2) T(13, 2) T(14, 2)
+#define LINE_NEXT_SIZES(T)                                                                         \
+    T(7, 2) T(8, 2) T(9, 2) T(10, 2) T(11, 2) T(12, 2) T(13, 2) T(14, 2)
 #define LINE_STREAM_SIZES(T) T(1, 1) T(2, 1) T(4, 1) T(8, 1) T(1, 4) T(2, 4) T(4, 2)
 /* clang-format on */
 enum { LINE_PLAIN_ROWS = 14, LINE_TALL_ROWS = 16, LINE_STREAM_ROWS = 8, LINE_AHEAD_LINES = 16 };

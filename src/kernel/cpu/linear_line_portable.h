@@ -11,8 +11,10 @@
 
 /* Tiles of outputs (linear_inner.h) whose sums stay in registers: T(rows, panels side by side) for
  * each. Of plain ones there is one for each number of rows up to LINE_TALL_ROWS, with one panel and
- * perhaps with more; up to LINE_PLAIN_ROWS they are used in numbers. */
+ * perhaps with more; up to LINE_PLAIN_ROWS they are used in numbers, and then asking for what comes
+ * next (LINE_NEXT_SIZES) is worth while. */
 #define LINE_PLAIN_SIZES(T) T(1, 1) T(1, 2) T(2, 1)
+#define LINE_NEXT_SIZES(T) T(2, 1)
 #define LINE_STREAM_SIZES(T) T(1, 1) T(2, 1)
 enum {
     LINE_PLAIN_ROWS = 2,

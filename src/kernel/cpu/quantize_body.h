@@ -20,39 +20,38 @@ VEC_INLINE int32_t measure_one(bool half, bool ranged, const void *p)
     return ranged ? bits ^ ((bits >> 31) & others) : bits & others;
 }
 
+VEC_INLINE void measure_vec(bool half, bool ranged, const char *p, ivec *least, ivec *most)
+{
+    ivec a = ivec_load(p);
+    a = ranged ? ivec_key(half, a) : ivec_magnitude(half, a);
+    *most = ivec_max(half, *most, a);
+    if (ranged)
+        *least = ivec_min(half, *least, a);
+}
+
 /* n elements from p on. */
 VEC_INLINE void measure_run(bool half, bool ranged, const char *p, int64_t n, int32_t *low,
                             int32_t *high)
 {
-    enum { CHAINS = 4 };
+    enum { CHAINS = 4, STEP = CHAINS * IVEC_BYTES };
     int64_t bytes = n * (half ? 2 : 4), i = 0;
-    int32_t none_low = half ? 0x7fff7fff : 0x7fffffff, none_high = ranged ? ~none_low : 0;
-    ivec least[CHAINS], most[CHAINS];
-    for (int c = 0; c < CHAINS; c++) {
-        least[c] = ivec_set(none_low);
-        most[c] = ivec_set(none_high);
+    int32_t none = half ? 0x7fff7fff : 0x7fffffff;
+    ivec least = ivec_set(none), most = ivec_set(ranged ? ~none : 0);
+    if (bytes >= STEP) {
+        ivec l[CHAINS] = {least, least, least, least}, m[CHAINS] = {most, most, most, most};
+        for (; i + STEP <= bytes; i += STEP)
+            for (int c = 0; c < CHAINS; c++)
+                measure_vec(half, ranged, p + i + c * IVEC_BYTES, &l[c], &m[c]);
+        most = ivec_max(half, ivec_max(half, m[0], m[1]), ivec_max(half, m[2], m[3]));
+        least = ivec_min(half, ivec_min(half, l[0], l[1]), ivec_min(half, l[2], l[3]));
     }
-    for (; i + CHAINS * IVEC_BYTES <= bytes; i += CHAINS * IVEC_BYTES)
-        for (int c = 0; c < CHAINS; c++) {
-            ivec a = ivec_load(p + i + c * IVEC_BYTES);
-            a = ranged ? ivec_key(half, a) : ivec_magnitude(half, a);
-            most[c] = ivec_max(half, most[c], a);
-            if (ranged)
-                least[c] = ivec_min(half, least[c], a);
-        }
-    for (; i + IVEC_BYTES <= bytes; i += IVEC_BYTES) {
-        ivec a = ivec_load(p + i);
-        a = ranged ? ivec_key(half, a) : ivec_magnitude(half, a);
-        most[0] = ivec_max(half, most[0], a);
-        least[0] = ivec_min(half, least[0], a);
-    }
-    most[0] = ivec_max(half, ivec_max(half, most[0], most[1]), ivec_max(half, most[2], most[3]));
-    int32_t greatest = ivec_greatest(half, most[0]), smallest = 0;
-    if (ranged) {
-        least[0] =
-            ivec_min(half, ivec_min(half, least[0], least[1]), ivec_min(half, least[2], least[3]));
-        smallest = ivec_least(half, least[0]);
-    }
+    for (; i + IVEC_BYTES <= bytes; i += IVEC_BYTES)
+        measure_vec(half, ranged, p + i, &least, &most);
+    int32_t greatest, smallest = 0;
+    if (ranged)
+        ivec_bounds(half, most, least, &greatest, &smallest);
+    else
+        greatest = ivec_greatest(half, most);
     for (; i < bytes; i += half ? 2 : 4) {
         int32_t one = measure_one(half, ranged, p + i);
         greatest = one > greatest ? one : greatest;
@@ -92,10 +91,8 @@ VEC_INLINE vec quotient(vec a, const struct encode_run *run)
 
 VEC_INLINE ivec codes_of(enum quantize_format format, vec x, const struct encode_run *run)
 {
-    if (format == QUANTIZE_U4) {
-        vec q = quotient(vec_sub(x, run->low), run);
-        return codes_nearest(vec_min(vec_max(q, vec_set(0)), vec_set(15)));
-    }
+    if (format == QUANTIZE_U4)
+        return codes_nearest(quotient(vec_sub(x, run->low), run)); /* storing saturates */
     vec v = vec_mul(x, run->inverse);
     if (format == QUANTIZE_S8)
         return codes_nearest(v); /* a little beyond 127 at the most: storing saturates */

@@ -38,7 +38,7 @@ struct state {
 struct batch {
     int32_t low[BATCH_RUNS], high[BATCH_RUNS];
     float scale[BATCH_RUNS], zero[BATCH_RUNS], inverse[BATCH_RUNS], lowest[BATCH_RUNS];
-    bool odd[BATCH_RUNS]; /* runs that the definition must do */
+    int32_t odd[BATCH_RUNS]; /* runs that the definition must do; 0 or not */
     bool any_odd;
 };
 
@@ -101,11 +101,17 @@ static inline uint32_t from_key(enum assay_dtype dtype, int32_t key)
     return (uint32_t)(key ^ ((key >> 31) & others));
 }
 
+static inline int32_t not_finite(float value)
+{
+    return (assay_f32_bits(value) & 0x7f800000u) == 0x7f800000u;
+}
+
 /* Loops go over SIXTEEN runs at a time, filled up with whatever lies there: compilers then make
  * vectors of them. */
 enum { SIXTEEN = 16 };
+#define INLINE static inline __attribute__((always_inline)) /* dtype is then a constant */
 
-static void solve_ranges(enum assay_dtype dtype, struct batch *b, int64_t first)
+INLINE void solve_ranges(enum assay_dtype dtype, struct batch *b, int64_t first)
 {
     for (int64_t i = first; i < first + SIXTEEN; i++) {
         float least = from_bits(dtype, from_key(dtype, b->low[i]));
@@ -115,12 +121,12 @@ static void solve_ranges(enum assay_dtype dtype, struct batch *b, int64_t first)
         b->zero[i] = step.zero;
         b->inverse[i] = 1.0f / step.scale;
         b->lowest[i] = assay_quantize_low(step);
-        b->odd[i] = !(fabsf(least) <= FLT_MAX && fabsf(most) <= FLT_MAX && step.scale <= FLT_MAX);
+        b->odd[i] = not_finite(least) | not_finite(most) | not_finite(step.scale);
     }
 }
 
 /* assay_quant_scale, of many. */
-static void solve_symmetric(enum assay_dtype dtype, float most, struct batch *b, int64_t first)
+INLINE void solve_symmetric(enum assay_dtype dtype, float most, struct batch *b, int64_t first)
 {
     for (int64_t i = first; i < first + SIXTEEN; i++) {
         float amax = from_bits(dtype, (uint32_t)b->high[i]);
@@ -128,14 +134,14 @@ static void solve_symmetric(enum assay_dtype dtype, float most, struct batch *b,
         bool too_small = inverse > FLT_MAX;
         b->scale[i] = too_small ? 1.0f : scale;
         b->inverse[i] = too_small ? 1.0f : inverse;
-        b->odd[i] = !(amax <= FLT_MAX);
+        b->odd[i] = not_finite(amax);
     }
 }
 
 static void solve_all(const struct state *s, int64_t n, struct batch *b)
 {
     const enum assay_dtype f32 = ASSAY_DTYPE_F32, f16 = ASSAY_DTYPE_F16, bf16 = ASSAY_DTYPE_BF16;
-    for (int64_t i = 0; i < n; i += SIXTEEN) { /* each with a constant dtype */
+    for (int64_t i = 0; i < n; i += SIXTEEN) {
         if (s->ranged && s->dtype == f32)
             solve_ranges(f32, b, i);
         else if (s->ranged && s->dtype == f16)
@@ -157,9 +163,10 @@ static void solve(const struct state *s, const void *x, struct quantize_runs run
                   struct batch *b)
 {
     solve_all(s, runs.n, b);
-    b->any_odd = false;
+    int32_t odd = 0;
     for (int64_t i = 0; i < runs.n; i++)
-        b->any_odd |= b->odd[i];
+        odd |= b->odd[i];
+    b->any_odd = odd != 0;
     for (int64_t i = 0; i < runs.n && b->any_odd; i++) {
         if (!b->odd[i])
             continue;

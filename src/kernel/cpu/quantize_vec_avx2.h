@@ -35,16 +35,17 @@ VEC_INLINE ivec ivec_min(bool half, ivec a, ivec b)
 }
 VEC_INLINE int32_t ivec_greatest(bool half, ivec a)
 {
-    if (half)
-        a = _mm256_max_epi32(_mm256_srai_epi32(a, 16),
-                             _mm256_srai_epi32(_mm256_slli_epi32(a, 16), 16));
-    __m128i b = _mm_max_epi32(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1));
-    b = _mm_max_epi32(b, _mm_shuffle_epi32(b, 0x4e));
-    return _mm_cvtsi128_si32(_mm_max_epi32(b, _mm_shuffle_epi32(b, 0xb1)));
+    a = ivec_max(half, a, _mm256_permute4x64_epi64(a, 0x4e));
+    a = ivec_max(half, a, _mm256_shuffle_epi32(a, 0x4e));
+    a = ivec_max(half, a, _mm256_shuffle_epi32(a, 0xb1));
+    int32_t lane = _mm_cvtsi128_si32(_mm256_castsi256_si128(a));
+    int32_t high = lane >> 16, low = (int16_t)lane;
+    return !half ? lane : high > low ? high : low;
 }
-VEC_INLINE int32_t ivec_least(bool half, ivec a)
+VEC_INLINE void ivec_bounds(bool half, ivec a, ivec b, int32_t *greatest, int32_t *least)
 {
-    return ~ivec_greatest(half, _mm256_xor_si256(a, _mm256_set1_epi32(-1)));
+    *greatest = ivec_greatest(half, a);
+    *least = ~ivec_greatest(half, _mm256_xor_si256(b, _mm256_set1_epi32(-1)));
 }
 
 /* ---- to codes -------------------------------------------------------------------------------- */
@@ -72,10 +73,11 @@ enum { CODES_VECS = 4, CODES_LEAST = 4 };
 VEC_INLINE void codes_store(enum quantize_format format, const ivec *c, int n, uint8_t *to)
 {
     (void)n;
-    ivec bytes = format == QUANTIZE_S8 ? _mm256_packs_epi16(_mm256_packs_epi32(c[0], c[1]),
-                                                            _mm256_packs_epi32(c[2], c[3]))
-                                       : _mm256_packus_epi16(_mm256_packus_epi32(c[0], c[1]),
-                                                             _mm256_packus_epi32(c[2], c[3]));
+    ivec first = _mm256_packs_epi32(c[0], c[1]), second = _mm256_packs_epi32(c[2], c[3]);
+    ivec bytes = format == QUANTIZE_S8 ? _mm256_packs_epi16(first, second)
+                                       : _mm256_packus_epi16(first, second);
+    if (format == QUANTIZE_U4)
+        bytes = _mm256_min_epu8(bytes, _mm256_set1_epi8(15));
     bytes = _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
     if (format != QUANTIZE_U4) {
         _mm256_storeu_si256((void *)to, bytes);

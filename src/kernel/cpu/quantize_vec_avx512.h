@@ -36,17 +36,30 @@ VEC_INLINE ivec ivec_min(bool half, ivec a, ivec b)
 {
     return half ? _mm512_min_epi16(a, b) : _mm512_min_epi32(a, b);
 }
+/* The greater one of a lane, which may hold two elements. */
+VEC_INLINE int32_t ivec_element(bool half, int32_t lane)
+{
+    int32_t high = lane >> 16, low = (int16_t)lane;
+    return !half ? lane : high > low ? high : low;
+}
+/* The greatest element of a, and the least one of b: both at once, as ~b has the opposite order. */
+VEC_INLINE void ivec_bounds(bool half, ivec a, ivec b, int32_t *greatest, int32_t *least)
+{
+    b = _mm512_xor_si512(b, _mm512_set1_epi32(-1));
+    a = ivec_max(half, _mm512_shuffle_i64x2(a, b, 0x44), _mm512_shuffle_i64x2(a, b, 0xee));
+    a = ivec_max(half, a, _mm512_shuffle_i64x2(a, a, 0xb1));
+    a = ivec_max(half, a, _mm512_shuffle_epi32(a, 0x4e));
+    a = ivec_max(half, a, _mm512_shuffle_epi32(a, 0xb1));
+    *greatest = ivec_element(half, _mm_cvtsi128_si32(_mm512_castsi512_si128(a)));
+    *least = ~ivec_element(half, _mm_cvtsi128_si32(_mm512_extracti32x4_epi32(a, 2)));
+}
 VEC_INLINE int32_t ivec_greatest(bool half, ivec a)
 {
-    if (half)
-        a = _mm512_max_epi32(_mm512_srai_epi32(a, 16), _mm512_srai_epi32(_mm512_slli_epi32(a, 16), 16));
-    return _mm512_reduce_max_epi32(a);
-}
-VEC_INLINE int32_t ivec_least(bool half, ivec a)
-{
-    if (half)
-        a = _mm512_min_epi32(_mm512_srai_epi32(a, 16), _mm512_srai_epi32(_mm512_slli_epi32(a, 16), 16));
-    return _mm512_reduce_min_epi32(a);
+    a = ivec_max(half, a, _mm512_shuffle_i64x2(a, a, 0x4e));
+    a = ivec_max(half, a, _mm512_shuffle_i64x2(a, a, 0xb1));
+    a = ivec_max(half, a, _mm512_shuffle_epi32(a, 0x4e));
+    a = ivec_max(half, a, _mm512_shuffle_epi32(a, 0xb1));
+    return ivec_element(half, _mm_cvtsi128_si32(_mm512_castsi512_si128(a)));
 }
 
 /* ---- to codes: one in each lane of 32 bits ---------------------------------------------------- */
@@ -76,21 +89,16 @@ VEC_INLINE ivec codes_float(vec a, int drop, uint32_t bias, float least, float m
 
 enum { CODES_VECS = 4, CODES_LEAST = 2 };
 
-/* Puts the codes of n vectors (4, or the first 2 of them) where they belong, in order. */
+/* Puts the codes of n vectors (4, or the first 2 of them) where they belong, in order, integers
+ * saturated. */
 VEC_INLINE void codes_store(enum quantize_format format, const ivec *c, int n, uint8_t *to)
 {
-    ivec zero = _mm512_setzero_si512();
-    bool is_signed = format == QUANTIZE_S8;
-    ivec words[2];
-    for (int i = 0; i < 2; i++) {
-        ivec a = c[2 * i], b = c[2 * i + 1];
-        if (i && n == 2)
-            words[i] = zero;
-        else
-            words[i] = is_signed ? _mm512_packs_epi32(a, b) : _mm512_packus_epi32(a, b);
-    }
-    ivec bytes = is_signed ? _mm512_packs_epi16(words[0], words[1])
-                           : _mm512_packus_epi16(words[0], words[1]);
+    ivec first = _mm512_packs_epi32(c[0], c[1]);
+    ivec second = n == 2 ? first : _mm512_packs_epi32(c[n - 2], c[n - 1]);
+    ivec bytes = format == QUANTIZE_S8 ? _mm512_packs_epi16(first, second)
+                                       : _mm512_packus_epi16(first, second);
+    if (format == QUANTIZE_U4)
+        bytes = _mm512_min_epu8(bytes, _mm512_set1_epi8(15));
     /* Each quarter of the register now has four codes of each vector. */
     const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     bytes = _mm512_permutexvar_epi32(order, bytes);
