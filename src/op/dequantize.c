@@ -1,4 +1,5 @@
-/* dequantize: codes of 8 or 4 bits and their scales back to [m, k]; quantize.h says how they lie. */
+/* dequantize: codes of 8 or 4 bits and their scales back to [m, k]; quantize.h says how they lie.
+ */
 #include "base/rng.h"
 #include "op/common.h"
 #include "op/quantize.h"

@@ -82,9 +82,8 @@ enum assay_status assay_quantize_set_mode(struct assay_problem *p, const char *m
 
 struct assay_tensor assay_quantize_matrix(const struct assay_problem *p, enum assay_dtype dtype)
 {
-    return (struct assay_tensor){.dtype = dtype,
-                                 .rank = 2,
-                                 .dims = {p->axes[ASSAY_QUANTIZE_M], p->axes[ASSAY_QUANTIZE_K]}};
+    return (struct assay_tensor){
+        .dtype = dtype, .rank = 2, .dims = {p->axes[ASSAY_QUANTIZE_M], p->axes[ASSAY_QUANTIZE_K]}};
 }
 
 int64_t assay_quantize_run(const struct assay_problem *p)

@@ -50,10 +50,11 @@ static void stream_end(void) { vec_stream_end(); }
             decode(NATIVE_##kind, QUANTIZE_##format, false, codes, runs, scales, y);               \
     }
 
-#define DECODE_ALL(kind)                                                                           \
-    DECODE(kind, S8) DECODE(kind, E4M3) DECODE(kind, E5M2) DECODE(kind, U4)
-#define ENTRIES(kind) {decode_##kind##_S8, decode_##kind##_E4M3, decode_##kind##_E5M2,             \
-                       decode_##kind##_U4}
+#define DECODE_ALL(kind) DECODE(kind, S8) DECODE(kind, E4M3) DECODE(kind, E5M2) DECODE(kind, U4)
+#define ENTRIES(kind)                                                                              \
+    {                                                                                              \
+        decode_##kind##_S8, decode_##kind##_E4M3, decode_##kind##_E5M2, decode_##kind##_U4         \
+    }
 
 DECODE_ALL(F32)
 DECODE_ALL(F16)

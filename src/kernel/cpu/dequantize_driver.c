@@ -32,8 +32,8 @@ enum assay_status assay_dequantize_native_setup(const struct assay_problem *prob
         .run = assay_quantize_run(problem),
     };
     bool lines = s->run * (int64_t)assay_dtype_bytes(problem->dtype) % 64 == 0;
-    s->stream = (lines || s->split.whole) &&
-                quantize_wants_stream(&problem->outputs[0], s->split.threads);
+    s->stream =
+        (lines || s->split.whole) && quantize_wants_stream(&problem->outputs[0], s->split.threads);
     *state = s;
     return ASSAY_OK;
 }

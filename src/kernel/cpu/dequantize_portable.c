@@ -6,17 +6,30 @@
 
 enum { BLOCK = 32 };
 
-VEC_INLINE float value_of(enum quantize_format format, uint8_t code)
+/* 8-bit floats with `fraction` bits of fraction, and the exponent `bias` below that of f32; codes
+ * beyond `most` are NaN or, of e5m2, infinite. Two short loops: of two choices in one, gcc would
+ * make branches. */
+VEC_INLINE void decode_floats(const uint8_t *bytes, int fraction, uint32_t bias, float step,
+                              uint32_t most, float *values)
 {
-    if (format == QUANTIZE_E4M3)
-        return assay_e4m3_to_f32(code);
-    if (format == QUANTIZE_E5M2)
-        return assay_e5m2_to_f32(code);
-    return format == QUANTIZE_S8 ? (float)(int8_t)code : (float)((int32_t)code - 8);
+    uint32_t lanes[BLOCK];
+    for (int j = 0; j < BLOCK; j++) {
+        uint32_t magnitude = bytes[j] & 0x7fu;
+        uint32_t normal = (magnitude << (23 - fraction)) + (bias << 23);
+        uint32_t small = assay_f32_bits((float)(int32_t)magnitude * step);
+        lanes[j] = magnitude < 1u << fraction ? small : normal;
+    }
+    for (int j = 0; j < BLOCK; j++) {
+        uint32_t magnitude = bytes[j] & 0x7fu;
+        uint32_t special =
+            0x7f800000u | (magnitude - most - 1) << 21 | (fraction == 3 ? 1u << 22 : 0);
+        uint32_t bits = magnitude > most ? special : lanes[j];
+        values[j] = assay_f32_from_bits(bits | (uint32_t)(bytes[j] & 0x80u) << 24);
+    }
 }
 
-VEC_INLINE void decode_block(enum quantize_format format, const uint8_t *codes,
-                             const float *scales, float *values)
+VEC_INLINE void decode_block(enum quantize_format format, const uint8_t *codes, const float *scales,
+                             float *values)
 {
     uint8_t bytes[BLOCK];
     if (format == QUANTIZE_U4)
@@ -26,8 +39,15 @@ VEC_INLINE void decode_block(enum quantize_format format, const uint8_t *codes,
         }
     else
         memcpy(bytes, codes, sizeof bytes);
+    if (format == QUANTIZE_E4M3)
+        decode_floats(bytes, 3, 120, 0x1p-9f, 0x7e, values);
+    else if (format == QUANTIZE_E5M2)
+        decode_floats(bytes, 2, 112, 0x1p-16f, 0x7b, values);
+    else
+        for (int j = 0; j < BLOCK; j++)
+            values[j] = format == QUANTIZE_S8 ? (float)(int8_t)bytes[j] : (float)(bytes[j] - 8);
     for (int j = 0; j < BLOCK; j++) {
-        float value = value_of(format, bytes[j]) * scales[0];
+        float value = values[j] * scales[0];
         values[j] = format == QUANTIZE_U4 ? value + scales[1] : value;
     }
 }
@@ -63,18 +83,19 @@ VEC_INLINE void decode(enum native_kind kind, enum quantize_format format, const
         decode(NATIVE_##kind, QUANTIZE_##format, codes, runs, scales, y);                          \
     }
 
-#define DECODE_ALL(kind)                                                                           \
-    DECODE(kind, S8) DECODE(kind, E4M3) DECODE(kind, E5M2) DECODE(kind, U4)
-#define ENTRIES(kind) {decode_##kind##_S8, decode_##kind##_E4M3, decode_##kind##_E5M2,             \
-                       decode_##kind##_U4}
+#define DECODE_ALL(kind) DECODE(kind, S8) DECODE(kind, E4M3) DECODE(kind, E5M2) DECODE(kind, U4)
+#define ENTRIES(kind)                                                                              \
+    {                                                                                              \
+        decode_##kind##_S8, decode_##kind##_E4M3, decode_##kind##_E5M2, decode_##kind##_U4         \
+    }
 
 DECODE_ALL(F32)
 DECODE_ALL(F16)
 DECODE_ALL(BF16)
 
 static const struct dequantize_body dequantize_body = {
-    .decode = {[NATIVE_F32] = ENTRIES(F32), [NATIVE_F16] = ENTRIES(F16),
-               [NATIVE_BF16] = ENTRIES(BF16)},
+    .decode =
+        {[NATIVE_F32] = ENTRIES(F32), [NATIVE_F16] = ENTRIES(F16), [NATIVE_BF16] = ENTRIES(BF16)},
 };
 
 QUANTIZE_KERNEL(dequantize, dequantize_body);

@@ -20,7 +20,7 @@
  * Up to 16 rows of x make one tile; then four panels at a time share it and the weights stream by.
  */
 #include "kernel/cpu/linear.h"
-#include "kernel/cpu/linear_tile.h"
+#include "kernel/cpu/linear_tile_amx.h"
 
 #include <string.h>
 

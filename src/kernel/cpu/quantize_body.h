@@ -5,7 +5,8 @@
 
 #include "kernel/cpu/quantize_native.h"
 
-/* ---- bounds: integers, because the bits of floats are ordered as the floats are --------------- */
+/* ---- bounds: integers, because the bits of floats are ordered as the floats are ---------------
+ */
 
 /* The key (or magnitude) of one element. */
 VEC_INLINE int32_t measure_one(bool half, bool ranged, const void *p)
@@ -79,9 +80,9 @@ struct encode_run {
 };
 
 /* a / scale, to the bit, without the slow division (Markstein 1990): inverse is 1 / scale rounded
- * to nearest. The first two steps leave an error of half an ulp and a little; from such a value, the
- * last two give the quotient rounded to nearest. Nothing here is near the ends of the range: the
- * scale of u4 is between 1e-6 and 3e37, the quotient at most some 50. */
+ * to nearest. The first two steps leave an error of half an ulp and a little; from such a value,
+ * the last two give the quotient rounded to nearest. Nothing here is near the ends of the range:
+ * the scale of u4 is between 1e-6 and 3e37, the quotient at most some 50. */
 VEC_INLINE vec quotient(vec a, const struct encode_run *run)
 {
     vec q = vec_mul(a, run->inverse);
@@ -173,17 +174,18 @@ static void stream_end(void) { vec_stream_end(); }
     }
 
 #define ENCODE(kind, format)                                                                       \
-    static void NATIVE_PASTE(encode_##kind, format)(                                               \
-        const void *x, struct quantize_runs runs, struct quantize_factors factors,          \
-        int64_t ahead, uint8_t *codes)                                                             \
+    static void NATIVE_PASTE(encode_##kind, format)(const void *x, struct quantize_runs runs,      \
+                                                    struct quantize_factors factors,               \
+                                                    int64_t ahead, uint8_t *codes)                 \
     {                                                                                              \
         encode(NATIVE_##kind, QUANTIZE_##format, x, runs, factors, ahead, codes);                  \
     }
 
-#define ENCODE_ALL(kind)                                                                           \
-    ENCODE(kind, S8) ENCODE(kind, E4M3) ENCODE(kind, E5M2) ENCODE(kind, U4)
-#define ENTRIES(kind) {encode_##kind##_S8, encode_##kind##_E4M3, encode_##kind##_E5M2,             \
-                       encode_##kind##_U4}
+#define ENCODE_ALL(kind) ENCODE(kind, S8) ENCODE(kind, E4M3) ENCODE(kind, E5M2) ENCODE(kind, U4)
+#define ENTRIES(kind)                                                                              \
+    {                                                                                              \
+        encode_##kind##_S8, encode_##kind##_E4M3, encode_##kind##_E5M2, encode_##kind##_U4         \
+    }
 
 MEASURE(amax_32, false, false)
 MEASURE(amax_16, true, false)
@@ -197,8 +199,8 @@ static const struct quantize_body quantize_body = {
     .measure = {[NATIVE_F32] = {amax_32, range_32},
                 [NATIVE_F16] = {amax_16, range_16},
                 [NATIVE_BF16] = {amax_16, range_16}},
-    .encode = {[NATIVE_F32] = ENTRIES(F32), [NATIVE_F16] = ENTRIES(F16),
-               [NATIVE_BF16] = ENTRIES(BF16)},
+    .encode =
+        {[NATIVE_F32] = ENTRIES(F32), [NATIVE_F16] = ENTRIES(F16), [NATIVE_BF16] = ENTRIES(BF16)},
     .stream = stream_copy,
     .stream_end = stream_end,
 };

@@ -4,8 +4,8 @@
  * turns them into scales, and makes the codes while the batch is still there. One run, of any
  * length: the threads find the bounds of their shares, wait for each other, and make the codes.
  *
- * Runs with NaN or infinity in them, or whose range does not fit in a float, go through the op's own
- * definition, element by element: kernels need not think of them. */
+ * Runs with NaN or infinity in them, or whose range does not fit in a float, go through the op's
+ * own definition, element by element: kernels need not think of them. */
 #include "kernel/cpu/quantize_native.h"
 
 #include "base/alloc.h"
@@ -28,7 +28,7 @@ struct state {
     quantize_measure *measure;
     quantize_encode *encode;
     bool ranged, stream;
-    float most; /* what the greatest magnitude becomes, see assay_quant_scale */
+    float most;         /* what the greatest magnitude becomes, see assay_quant_scale */
     int64_t run, batch; /* elements of a run, runs of a batch */
     int64_t element_bytes;
     struct bounds *bounds;
@@ -70,7 +70,9 @@ enum assay_status assay_quantize_native_setup(const struct assay_problem *proble
                                           : 57344.0f,
         .stream = body->stream && quantize_wants_stream(&problem->outputs[0], split.threads),
         .run = run,
-        .batch = batch < 1 ? 1 : batch < BATCH_RUNS ? batch : BATCH_RUNS,
+        .batch = batch < 1            ? 1
+                 : batch < BATCH_RUNS ? batch
+                                      : BATCH_RUNS,
         .element_bytes = (int64_t)assay_dtype_bytes(problem->dtype),
         .bounds = bounds,
     };
@@ -170,8 +172,8 @@ static void solve(const struct state *s, const void *x, struct quantize_runs run
     for (int64_t i = 0; i < runs.n && b->any_odd; i++) {
         if (!b->odd[i])
             continue;
-        struct assay_quantize_step step = assay_quantize_step_of(
-            s->format, s->dtype, x, runs.at + i * runs.run, runs.run);
+        struct assay_quantize_step step =
+            assay_quantize_step_of(s->format, s->dtype, x, runs.at + i * runs.run, runs.run);
         b->scale[i] = step.scale;
         b->zero[i] = step.zero;
     }

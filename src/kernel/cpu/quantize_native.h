@@ -12,13 +12,7 @@
 #include "kernel/cpu/native.h"
 #include "op/quantize.h"
 
-enum quantize_format {
-    QUANTIZE_S8,
-    QUANTIZE_E4M3,
-    QUANTIZE_E5M2,
-    QUANTIZE_U4,
-    QUANTIZE_FORMATS
-};
+enum quantize_format { QUANTIZE_S8, QUANTIZE_E4M3, QUANTIZE_E5M2, QUANTIZE_U4, QUANTIZE_FORMATS };
 
 /* n runs of `run` elements each, the first of which is element `at` of the tensor. */
 struct quantize_runs {
@@ -54,8 +48,8 @@ struct quantize_body {
 
 /* Brings codes back. `codes` and y are whole tensors, `scales` those of the first run. Where
  * `stream`, every run begins on a cache line of y and is written around the caches. */
-typedef void dequantize_decode(const uint8_t *codes, struct quantize_runs runs,
-                               const float *scales, bool stream, void *y);
+typedef void dequantize_decode(const uint8_t *codes, struct quantize_runs runs, const float *scales,
+                               bool stream, void *y);
 
 struct dequantize_body {
     dequantize_decode *decode[NATIVE_KINDS][QUANTIZE_FORMATS]; /* a NULL NATIVE_BF16_INSN falls
@@ -114,9 +108,9 @@ static inline struct quantize_split quantize_split_of(const struct assay_problem
     struct quantize_split split = {.whole = runs == 1, .units = runs == 1 ? count : runs};
     busy = busy < 1 ? 1 : busy < split.units ? busy : split.units;
     split.threads = problem->threads < busy ? problem->threads : (int32_t)busy;
-    split.quantum = split.whole                             ? QUANTIZE_ELEMENT_QUANTUM
+    split.quantum = split.whole                           ? QUANTIZE_ELEMENT_QUANTUM
                     : runs / split.threads >= 8 * quantum ? quantum
-                                                            : 1;
+                                                          : 1;
     return split;
 }
 
@@ -136,7 +130,8 @@ static inline bool quantize_wants_stream(const struct assay_tensor *out, int32_t
     return assay_tensor_bytes(out) / (size_t)threads > (l2 ? l2 : (size_t)1 << 20);
 }
 
-/* ---- a kernel of either op; from the vector header come VEC_NAME, VEC_NEED, VEC_PREFERENCE ---- */
+/* ---- a kernel of either op; from the vector header come VEC_NAME, VEC_NEED, VEC_PREFERENCE ----
+ */
 
 #define QUANTIZE_KERNEL(op_, body_)                                                                \
     static enum assay_status can_run(const struct assay_problem *problem, struct assay_error *why) \
@@ -147,7 +142,7 @@ static inline bool quantize_wants_stream(const struct assay_tensor *out, int32_t
     static enum assay_status setup(const struct assay_problem *problem, void **state,              \
                                    struct assay_error *err)                                        \
     {                                                                                              \
-        return NATIVE_PASTE(NATIVE_PASTE(assay, op_), native_setup)(problem, &body_, state, err);                              \
+        return NATIVE_PASTE(NATIVE_PASTE(assay, op_), native_setup)(problem, &body_, state, err);  \
     }                                                                                              \
     extern const struct assay_kernel NATIVE_PASTE(assay_kernel, NATIVE_PASTE(op_, VEC_NAME));      \
     const struct assay_kernel NATIVE_PASTE(assay_kernel, NATIVE_PASTE(op_, VEC_NAME)) = {          \
@@ -162,8 +157,8 @@ static inline bool quantize_wants_stream(const struct assay_tensor *out, int32_t
         .preference = VEC_PREFERENCE,                                                              \
         .can_run = can_run,                                                                        \
         .setup = setup,                                                                            \
-        .run = NATIVE_PASTE(NATIVE_PASTE(assay, op_), native_run),                                                             \
-        .teardown = NATIVE_PASTE(NATIVE_PASTE(assay, op_), native_teardown),                                                   \
+        .run = NATIVE_PASTE(NATIVE_PASTE(assay, op_), native_run),                                 \
+        .teardown = NATIVE_PASTE(NATIVE_PASTE(assay, op_), native_teardown),                       \
     }
 
 #endif

@@ -1,9 +1,10 @@
 /* quantize_vec_avx2.h: codes and their bounds in AVX2 registers; the functions are those of
- * quantize_vec_avx512.h. Include vec_avx2.h first. */
+ * quantize_vec_avx512.h. */
 #ifndef ASSAY_KERNEL_CPU_QUANTIZE_VEC_AVX2_H
 #define ASSAY_KERNEL_CPU_QUANTIZE_VEC_AVX2_H
 
 #include "kernel/cpu/quantize_native.h"
+#include "kernel/cpu/vec_avx2.h"
 
 typedef __m256i ivec;
 
@@ -96,8 +97,7 @@ struct decode_run {
 
 VEC_INLINE struct decode_run decode_run_of(enum quantize_format format, const float *scales)
 {
-    return (struct decode_run){vec_set(scales[0]),
-                               vec_set(format == QUANTIZE_U4 ? scales[1] : 0)};
+    return (struct decode_run){vec_set(scales[0]), vec_set(format == QUANTIZE_U4 ? scales[1] : 0)};
 }
 
 /* Eight codes in the low half. */

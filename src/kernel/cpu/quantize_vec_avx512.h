@@ -1,9 +1,10 @@
 /* quantize_vec_avx512.h: codes and their bounds in AVX-512 registers; quantize_body.h and
- * dequantize_body.h say what they need. Include vec_avx512.h first. */
+ * dequantize_body.h say what they need. */
 #ifndef ASSAY_KERNEL_CPU_QUANTIZE_VEC_AVX512_H
 #define ASSAY_KERNEL_CPU_QUANTIZE_VEC_AVX512_H
 
 #include "kernel/cpu/quantize_native.h"
+#include "kernel/cpu/vec_avx512.h"
 
 typedef __m512i ivec;
 
@@ -14,7 +15,8 @@ VEC_INLINE void ivec_store(void *p, ivec a) { _mm512_storeu_si512(p, a); }
 VEC_INLINE void ivec_stream(void *p, ivec a) { _mm512_stream_si512(p, a); }
 VEC_INLINE ivec ivec_set(int32_t a) { return _mm512_set1_epi32(a); }
 
-/* ---- bounds; `half`: elements of 16 bits, else of 32 ------------------------------------------ */
+/* ---- bounds; `half`: elements of 16 bits, else of 32 ------------------------------------------
+ */
 
 VEC_INLINE ivec ivec_magnitude(bool half, ivec a)
 {
@@ -62,7 +64,8 @@ VEC_INLINE int32_t ivec_greatest(bool half, ivec a)
     return ivec_element(half, _mm_cvtsi128_si32(_mm512_castsi512_si128(a)));
 }
 
-/* ---- to codes: one in each lane of 32 bits ---------------------------------------------------- */
+/* ---- to codes: one in each lane of 32 bits ----------------------------------------------------
+ */
 
 VEC_INLINE ivec codes_nearest(vec a) { return _mm512_cvtps_epi32(a); }
 
@@ -103,8 +106,8 @@ VEC_INLINE void codes_store(enum quantize_format format, const ivec *c, int n, u
     const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     bytes = _mm512_permutexvar_epi32(order, bytes);
     if (format == QUANTIZE_U4) { /* even + 16 * odd */
-        __m256i pairs = _mm512_cvtepi16_epi8(
-            _mm512_maddubs_epi16(bytes, _mm512_set1_epi16(0x1001)));
+        __m256i pairs =
+            _mm512_cvtepi16_epi8(_mm512_maddubs_epi16(bytes, _mm512_set1_epi16(0x1001)));
         if (n == 2)
             _mm_storeu_si128((void *)to, _mm256_castsi256_si128(pairs));
         else
@@ -116,7 +119,8 @@ VEC_INLINE void codes_store(enum quantize_format format, const ivec *c, int n, u
     }
 }
 
-/* ---- from codes: two vectors at a time -------------------------------------------------------- */
+/* ---- from codes: two vectors at a time --------------------------------------------------------
+ */
 
 /* What a run's codes are multiplied with; u4 has all its sixteen values. */
 struct decode_run {

@@ -1,8 +1,8 @@
-/* linear_tile.h: what goes into and comes out of tiles, with AVX-512: quantising rows of x,
+/* linear_tile_amx.h: what goes into and comes out of tiles, with AVX-512: quantising rows of x,
  * bringing weights back to bf16, and finishing sums (scales, bias, activation, rounding). Needs
  * AVX-512 with BF16, which every CPU with a matrix unit has. */
-#ifndef ASSAY_KERNEL_CPU_LINEAR_TILE_H
-#define ASSAY_KERNEL_CPU_LINEAR_TILE_H
+#ifndef ASSAY_KERNEL_CPU_LINEAR_TILE_AMX_H
+#define ASSAY_KERNEL_CPU_LINEAR_TILE_AMX_H
 
 #include "kernel/cpu/linear.h"
 #include "kernel/cpu/vec_avx512.h"
