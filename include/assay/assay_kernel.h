@@ -118,8 +118,8 @@ struct assay_kernel {
     uint32_t units; /* ASSAY_UNIT_…: what it computes with that neighbours may share */
 };
 
-/* The CPU's matrix unit (AMX). On shared hosts it runs at two speeds, so samples of kernels that use
- * it are taken between two probes of it, and the slow ones are counted. */
+/* The CPU's matrix unit (AMX). On shared hosts it runs at two speeds, so samples of kernels that
+ * use it are taken between two probes of it, and the slow ones are counted. */
 #define ASSAY_UNIT_MATRIX 1u
 
 /* What a plug-in's shared object exports:

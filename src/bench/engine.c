@@ -51,8 +51,8 @@ struct assay_engine {
 enum assay_status assay_engine_create(assay_device *device,
                                       const struct assay_engine_options *options,
                                       const struct assay_engine_hooks *hooks,
-                                      struct assay_lane *lanes, int64_t n_lanes,
-                                      assay_engine **out, struct assay_error *err)
+                                      struct assay_lane *lanes, int64_t n_lanes, assay_engine **out,
+                                      struct assay_error *err)
 {
     assay_engine *e = assay_calloc(1, sizeof *e);
     if (!e)

@@ -53,8 +53,8 @@ typedef struct assay_engine assay_engine;
 enum assay_status assay_engine_create(assay_device *device,
                                       const struct assay_engine_options *options,
                                       const struct assay_engine_hooks *hooks,
-                                      struct assay_lane *lanes, int64_t n_lanes,
-                                      assay_engine **out, struct assay_error *err);
+                                      struct assay_lane *lanes, int64_t n_lanes, assay_engine **out,
+                                      struct assay_error *err);
 void assay_engine_destroy(assay_engine *engine);
 
 /* Warms up, then measures. ASSAY_ERR_INTERRUPTED when stop() said so: what was sampled stays. */

@@ -16,9 +16,9 @@ struct variant {
     struct assay_problem problem; /* the group's, with this variant's recipe */
     int64_t recipe;               /* which of the group's */
     void *state;
-    bool set_up;   /* and so to be taken down */
-    bool ready;    /* set up and, so far, right */
-    int64_t n_sets; /* in a cold measurement */
+    bool set_up;             /* and so to be taken down */
+    bool ready;              /* set up and, so far, right */
+    int64_t n_sets;          /* in a cold measurement */
     struct assay_args *sets; /* those, where they are not the operands' own */
     struct assay_record record;
 };
@@ -247,8 +247,7 @@ static bool has_variants(const struct group *g, int64_t recipe)
 static enum assay_status answers_of(struct group *g, int64_t recipe, struct assay_error *err)
 {
     struct assay_error why = {0};
-    enum assay_status status =
-        make_references(g, recipe, false, g->recipes[recipe].outputs, &why);
+    enum assay_status status = make_references(g, recipe, false, g->recipes[recipe].outputs, &why);
     if (status != ASSAY_UNSUPPORTED)
         return status == ASSAY_OK ? status : assay_error_set(err, status, NULL, "%s", why.message);
     for (int64_t i = 0; i < g->n_variants; i++)
@@ -298,8 +297,8 @@ static void note_accuracy(struct group *g, struct variant *v, const void *got)
 }
 
 /* Judges what a variant left in `set` against `answers`; `when` is "" or " after timing". */
-static void judge(struct group *g, struct variant *v, int64_t set,
-                  assay_reference *const *answers, const char *when)
+static void judge(struct group *g, struct variant *v, int64_t set, assay_reference *const *answers,
+                  const char *when)
 {
     struct assay_error why = {0};
     struct assay_comparison c;
@@ -405,7 +404,8 @@ static void verify_once(struct group *g, struct variant *v, assay_reference *con
 
 /* On integer-valued inputs, made for each recipe: bit for bit where all of it is exact, else within
  * the tolerance, which still catches answers kept from other inputs. */
-static enum assay_status verify_on_integers(struct group *g, int64_t recipe, struct assay_error *err)
+static enum assay_status verify_on_integers(struct group *g, int64_t recipe,
+                                            struct assay_error *err)
 {
     assay_reference *answers[ASSAY_MAX_OUTPUTS] = {0};
     struct assay_problem problem = g->problem;
@@ -456,8 +456,8 @@ static enum assay_status prepare_cold(struct group *g, struct variant *v, struct
         return ASSAY_OK;
     g->bench->device->driver->describe(g->bench->device, &info);
     double weights = (double)v->kernel->prepared_bytes(v->state);
-    double rest = (double)assay_op_bytes(&g->problem) -
-                  (double)assay_tensor_bytes(&g->problem.inputs[1]);
+    double rest =
+        (double)assay_op_bytes(&g->problem) - (double)assay_tensor_bytes(&g->problem.inputs[1]);
     double wanted = 2.0 * (double)info.llc_bytes / fmax(weights + rest, 4096) + 2;
     v->n_sets = wanted > 1e6 ? 1000000 : (int64_t)wanted;
     v->sets = assay_calloc((size_t)v->n_sets, sizeof *v->sets);
@@ -663,9 +663,8 @@ static enum assay_status measure_state(struct group *g, enum assay_cache_state s
     };
     struct assay_engine_hooks hooks = {.user = &map, .step = lane_step, .stop = lane_stop};
     assay_engine *engine = NULL;
-    enum assay_status status =
-        assay_engine_create(g->bench->device, &options, &hooks, lanes, n_lanes + shadows.n, &engine,
-                            err);
+    enum assay_status status = assay_engine_create(g->bench->device, &options, &hooks, lanes,
+                                                   n_lanes + shadows.n, &engine, err);
     if (status == ASSAY_OK)
         status = assay_engine_run(engine, err);
     if (status == ASSAY_OK || status == ASSAY_ERR_INTERRUPTED) {
@@ -696,7 +695,8 @@ static const struct assay_measurement *deciding(const struct assay_record *r)
 static bool dominates(const struct assay_record *a, const struct assay_record *b)
 {
     const struct assay_summary *ta = &deciding(a)->time, *tb = &deciding(b)->time;
-    double blur = fmax(ta->median_ci.hi - ta->median_ci.lo, tb->median_ci.hi - tb->median_ci.lo) / 2;
+    double blur =
+        fmax(ta->median_ci.hi - ta->median_ci.lo, tb->median_ci.hi - tb->median_ci.lo) / 2;
     double time = tb->median - ta->median, db = a->accuracy_db - b->accuracy_db;
     bool exact_both = isinf(a->accuracy_db) && isinf(b->accuracy_db);
     if (exact_both || fabs(db) < 0.1)
@@ -792,8 +792,9 @@ enum assay_status assay_group_run(struct assay_bench *bench, const struct assay_
     if (!g.op)
         return assay_error_set(err, ASSAY_ERR_INVALID, job->group.op, "no such op");
     step(&g, -1);
-    enum assay_status status = assay_op_problem(g.op, job->group.dtype, job->group.mode, job->group.axes,
-                                                job->settings.threads, &g.problem, err);
+    enum assay_status status =
+        assay_op_problem(g.op, job->group.dtype, job->group.mode, job->group.axes,
+                         job->settings.threads, &g.problem, err);
     if (status == ASSAY_OK)
         status = choose_variants(&g, err);
     if (status != ASSAY_OK)

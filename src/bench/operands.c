@@ -271,10 +271,7 @@ static int64_t count_unwritten(const unsigned char *data, int64_t count, enum as
 }
 
 /* In types where the poison is an ordinary value (codes of 8 bits and less) it proves nothing. */
-static bool poison_shows(enum assay_dtype dtype)
-{
-    return assay_dtype_bytes(dtype) > 1;
-}
+static bool poison_shows(enum assay_dtype dtype) { return assay_dtype_bytes(dtype) > 1; }
 
 static enum assay_status check_written(const assay_operands *o, int64_t set,
                                        struct assay_error *why)
@@ -284,8 +281,8 @@ static enum assay_status check_written(const assay_operands *o, int64_t set,
         if (!poison_shows(t->dtype))
             continue;
         int64_t count = assay_tensor_count(t), first = -1;
-        int64_t unwritten = count_unwritten(tensor_at(o, set, o->problem.n_inputs + i), count,
-                                            t->dtype, &first);
+        int64_t unwritten =
+            count_unwritten(tensor_at(o, set, o->problem.n_inputs + i), count, t->dtype, &first);
         if (unwritten)
             return assay_error_set(
                 why, ASSAY_ERR_CORRUPT, NULL,

@@ -11,7 +11,7 @@ struct assay_verdict_input {
     const struct assay_lane *lanes;
     int64_t n_lanes, rounds;
     const double *clocks;
-    int64_t baseline; /* a lane, or -1 */
+    int64_t baseline;               /* a lane, or -1 */
     const struct assay_cost *costs; /* of each lane: recipes differ in it */
     const double *working_sets;
     bool cold;

@@ -41,9 +41,9 @@ static void add_piece(assay_reference *r, int64_t index, int64_t per_row, int64_
     r->n_values += n;
 }
 
-/* The i-th of `chosen` pieces: the row is random in the i-th of as many equal stretches of rows, the
- * places in the row take turns, so that all are seen where there are enough pieces. The very first
- * and last are always taken. */
+/* The i-th of `chosen` pieces: the row is random in the i-th of as many equal stretches of rows,
+ * the places in the row take turns, so that all are seen where there are enough pieces. The very
+ * first and last are always taken. */
 static int64_t random_piece(struct assay_rng *rng, int64_t i, int64_t chosen, int64_t per_row,
                             int64_t rows)
 {

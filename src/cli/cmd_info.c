@@ -69,8 +69,7 @@ static void print_ceilings(const struct assay_ceilings *c)
                c->levels[i].write * 1e-9, c->levels[i].copy * 1e-9);
     printf("  multiply-add");
     for (int math = 0; math < ASSAY_CEILING_MATHS; math++)
-        printf("%s %s %.0f", math ? "," : "", assay_ceiling_math_name(math),
-               c->flops[math] * 1e-9);
+        printf("%s %s %.0f", math ? "," : "", assay_ceiling_math_name(math), c->flops[math] * 1e-9);
     printf(" GFLOP/s\n");
     printf(
         "floor        %.0f ns for a sample around nothing, %.0f ns for one reading of the clock\n",

@@ -13,8 +13,13 @@ enum { ASSAY_MAX_LEVELS = 4 };
 
 /* Kinds of arithmetic, in the order of enum assay_math: each has the rate of the fastest unit the
  * device has for it (AMX, VNNI, FP16, FMA). 0: not known. */
-enum { ASSAY_CEILING_F32, ASSAY_CEILING_F16, ASSAY_CEILING_BF16, ASSAY_CEILING_S8,
-       ASSAY_CEILING_MATHS };
+enum {
+    ASSAY_CEILING_F32,
+    ASSAY_CEILING_F16,
+    ASSAY_CEILING_BF16,
+    ASSAY_CEILING_S8,
+    ASSAY_CEILING_MATHS
+};
 const char *assay_ceiling_math_name(int math); /* "f32", "f16", "bf16", "s8" */
 
 struct assay_ceiling_level {
@@ -29,10 +34,10 @@ struct assay_ceilings {
     int32_t n_levels; /* fastest and smallest first; the last one is memory */
     struct assay_ceiling_level levels[ASSAY_MAX_LEVELS];
     double flops[ASSAY_CEILING_MATHS]; /* multiply-adds count two, per second, all threads */
-    double clock_hz;     /* of one core while this was measured */
-    double timer_ns;     /* one reading of the clock */
-    double floor_ns;     /* the least a sample around an empty kernel takes */
-    int64_t measured_at; /* seconds since 1970 */
+    double clock_hz;                   /* of one core while this was measured */
+    double timer_ns;                   /* one reading of the clock */
+    double floor_ns;                   /* the least a sample around an empty kernel takes */
+    int64_t measured_at;               /* seconds since 1970 */
 };
 
 /* What work must cost at the least. */

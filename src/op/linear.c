@@ -53,8 +53,7 @@ static enum assay_status set_mode(struct assay_problem *p, const char *mode,
             known = true;
         }
     if (!known) {
-        const char *nearest =
-            assay_text_nearest(rest, activation_names, ASSAY_LINEAR_ACTIVATIONS);
+        const char *nearest = assay_text_nearest(rest, activation_names, ASSAY_LINEAR_ACTIVATIONS);
         return assay_error_set(err, ASSAY_ERR_INVALID, "linear",
                                "unknown mode \"%s\"; did you mean \"%s\"? A mode is bias, an "
                                "activation (sigmoid relu leakyrelu relu6 gelu silu hardswish), or "
@@ -135,8 +134,8 @@ static void exact_row(const struct exact *e, bool scales_differ, uint64_t seed, 
     for (int64_t s = 0; s < scopes && e->peak != 0; s++) {
         double *values = out + s * e->scope;
         int exponent = scales_differ ? (int)((row + s) % 3) : 0;
-        int64_t at = (int64_t)(assay_rng_at(~seed, (uint64_t)(row * scopes + s)) %
-                               (uint64_t)e->scope);
+        int64_t at =
+            (int64_t)(assay_rng_at(~seed, (uint64_t)(row * scopes + s)) % (uint64_t)e->scope);
         for (int64_t i = 0; i < e->scope; i++)
             values[i] = ldexp(values[i], exponent);
         values[at] = ldexp(e->peak, exponent);
@@ -175,8 +174,8 @@ static void fill_exact(const struct assay_problem *p, int32_t index, void *data,
     }
 }
 
-/* An activation computed in f32 is not exact, save those that only choose. Beyond this k a sum could
- * leave the integers f32 holds. */
+/* An activation computed in f32 is not exact, save those that only choose. Beyond this k a sum
+ * could leave the integers f32 holds. */
 static bool can_be_exact(const struct assay_problem *p)
 {
     int activation = (int)p->params[ASSAY_LINEAR_ACTIVATION];
@@ -322,11 +321,11 @@ static void reference(const struct assay_problem *p, const void *const *in, int6
         double bias = 0;
         const float *w = (const float *)in[ASSAY_LINEAR_W] + (f32 ? (first + i) * k : 0);
         if (p->params[ASSAY_LINEAR_BIAS] != 0)
-            assay_dtype_load(p->inputs[ASSAY_LINEAR_BIAS_INPUT].dtype,
-                             in[ASSAY_LINEAR_BIAS_INPUT], first + i, 1, &bias);
+            assay_dtype_load(p->inputs[ASSAY_LINEAR_BIAS_INPUT].dtype, in[ASSAY_LINEAR_BIAS_INPUT],
+                             first + i, 1, &bias);
         double sum = f32 ? dot_f32(x, w, k) : dot_any(p, in, row, first + i);
-        out[i] = activate(sum + bias,
-                          (enum assay_linear_activation)p->params[ASSAY_LINEAR_ACTIVATION]);
+        out[i] =
+            activate(sum + bias, (enum assay_linear_activation)p->params[ASSAY_LINEAR_ACTIVATION]);
     }
 }
 
@@ -358,8 +357,8 @@ static struct assay_cost cost(const struct assay_problem *p)
 /* y is of the order of 1 (see fill): a sum of k products of values around 1 and 1 / sqrt(k).
  *   relative: the rounding of y to its dtype, and one more of the epilogue in f32.
  *   absolute: f32 sums in any order err by some sqrt(k) * 2^-24 of the terms' size, 1 / sqrt(k)
- *   each, which a factor of 16 covers for a million answers; where the recipe gives weights that the
- *   kernel must round to the dtype before it multiplies (w = (q - 8) scale + zero), k independent
+ *   each, which a factor of 16 covers for a million answers; where the recipe gives weights that
+ * the kernel must round to the dtype before it multiplies (w = (q - 8) scale + zero), k independent
  *   errors of up to half a unit each add up to about half a unit of y, times 5 for the worst of a
  *   million. */
 static struct assay_tolerance tolerance(const struct assay_problem *p)

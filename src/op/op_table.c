@@ -84,8 +84,8 @@ static enum assay_status check_size(const struct assay_tensor *tensor, const cha
 
 bool assay_op_has_dtype(const struct assay_op *op, enum assay_dtype dtype)
 {
-    uint64_t usual = ASSAY_DTYPE_BIT(ASSAY_DTYPE_F64) | ASSAY_DTYPE_BIT(ASSAY_DTYPE_F32) | ASSAY_DTYPE_BIT(ASSAY_DTYPE_F16) |
-                     ASSAY_DTYPE_BIT(ASSAY_DTYPE_BF16);
+    uint64_t usual = ASSAY_DTYPE_BIT(ASSAY_DTYPE_F64) | ASSAY_DTYPE_BIT(ASSAY_DTYPE_F32) |
+                     ASSAY_DTYPE_BIT(ASSAY_DTYPE_F16) | ASSAY_DTYPE_BIT(ASSAY_DTYPE_BF16);
     return ((op->dtypes ? op->dtypes : usual) & ASSAY_DTYPE_BIT(dtype)) != 0;
 }
 

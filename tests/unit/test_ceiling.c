@@ -41,7 +41,8 @@ static void expect(double read, double written, double flops, double set, bool c
                    const char *bound)
 {
     struct assay_ceilings c = example();
-    struct assay_ceiling_time got = assay_ceiling_time(&c, read, written, flops, ASSAY_CEILING_F32, set, cold);
+    struct assay_ceiling_time got =
+        assay_ceiling_time(&c, read, written, flops, ASSAY_CEILING_F32, set, cold);
     assert_near(got.ns, ns, 1e-9 * ns);
     assert_string_equal(got.bound, bound);
 }
@@ -78,7 +79,8 @@ static void time_without_rates_is_unknown(void **state)
 {
     (void)state;
     struct assay_ceilings none = {0};
-    struct assay_ceiling_time got = assay_ceiling_time(&none, 100, 100, 100, ASSAY_CEILING_F32, 100, false);
+    struct assay_ceiling_time got =
+        assay_ceiling_time(&none, 100, 100, 100, ASSAY_CEILING_F32, 100, false);
     assert_true(got.ns == 0);
     assert_string_equal(got.bound, "");
 
@@ -87,9 +89,11 @@ static void time_without_rates_is_unknown(void **state)
     got = assay_ceiling_time(&partly, 100, 100, 0, ASSAY_CEILING_F32, 100, true);
     assert_true(got.ns == 0);
     assert_string_equal(got.bound, "");
-    got = assay_ceiling_time(&partly, 100, 100, 1e6, ASSAY_CEILING_F32, 100, true); /* the other side still binds */
+    got = assay_ceiling_time(&partly, 100, 100, 1e6, ASSAY_CEILING_F32, 100,
+                             true); /* the other side still binds */
     assert_string_equal(got.bound, "compute");
-    got = assay_ceiling_time(&partly, 100, 0, 0, ASSAY_CEILING_F32, 100, true); /* and copy is not needed here */
+    got = assay_ceiling_time(&partly, 100, 0, 0, ASSAY_CEILING_F32, 100,
+                             true); /* and copy is not needed here */
     assert_near(got.ns, 10, 1e-9);
 }
 
@@ -153,7 +157,8 @@ static void saved_ceilings_come_back(void **state)
     assert_int_equal(loaded.threads, 2);
     assert_int_equal(loaded.n_levels, 3);
     assert_int_equal(loaded.measured_at, saved.measured_at);
-    assert_true(memcmp(loaded.flops, saved.flops, sizeof loaded.flops) == 0 && loaded.clock_hz == saved.clock_hz);
+    assert_true(memcmp(loaded.flops, saved.flops, sizeof loaded.flops) == 0 &&
+                loaded.clock_hz == saved.clock_hz);
     assert_true(loaded.timer_ns == saved.timer_ns && loaded.floor_ns == saved.floor_ns);
     for (int i = 0; i < 3; i++) {
         const struct assay_ceiling_level *a = &saved.levels[i], *b = &loaded.levels[i];

@@ -428,8 +428,7 @@ static void plan(struct calibration *c, struct assay_ceilings *out)
     add_level(c, out, "memory", COLD, SIZE_MAX, (const size_t[MAX_SIZES]){memory_piece - 4096});
     for (int math = 0; math < ASSAY_CEILING_MATHS; math++) {
         static const size_t amount[ASSAY_CEILING_MATHS] = {1 << 20, 1 << 21, 1 << 24, 1 << 25};
-        enum assay_cpu_loop_kind kind =
-            (enum assay_cpu_loop_kind)((int)ASSAY_CPU_LOOP_FMA + math);
+        enum assay_cpu_loop_kind kind = (enum assay_cpu_loop_kind)((int)ASSAY_CPU_LOOP_FMA + math);
         add_block(c, kind, NEAR, (const size_t[MAX_SIZES]){amount[math]}, &out->flops[math]);
     }
 }

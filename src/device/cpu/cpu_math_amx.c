@@ -9,10 +9,11 @@
 #if defined(__AVX512F__) && defined(__AMX_TILE__)
 #include <immintrin.h>
 
-/* Sixteen independent sums in registers 0 to 15, more than latency times throughput of any of these;
- * the operands are 16 and 17. One piece of text, so that the compiler keeps nothing in memory. */
+/* Sixteen independent sums in registers 0 to 15, more than latency times throughput of any of
+ * these; the operands are 16 and 17. One piece of text, so that the compiler keeps nothing in
+ * memory. */
 #define FOUR(text, a, b, c, d)                                                                     \
-    text " %%zmm16, %%zmm17, %%zmm" #a "\n\t" text " %%zmm16, %%zmm17, %%zmm" #b "\n\t" text         \
+    text " %%zmm16, %%zmm17, %%zmm" #a "\n\t" text " %%zmm16, %%zmm17, %%zmm" #b "\n\t" text       \
          " %%zmm16, %%zmm17, %%zmm" #c "\n\t" text " %%zmm16, %%zmm17, %%zmm" #d "\n\t"
 #define SIXTEEN(text)                                                                              \
     FOUR(text, 0, 1, 2, 3)                                                                         \

@@ -1,5 +1,5 @@
-/* dequantize_body.h: the body of dequantize over vectors. Include a vec_*.h and its
- * quantize_vec_*.h first. quantize_native.h says what the functions do. */
+/* dequantize_body.h: the body of dequantize over vectors. Include a quantize_vec_*.h first.
+ * quantize_native.h says what the functions do. */
 #ifndef ASSAY_KERNEL_CPU_DEQUANTIZE_BODY_H
 #define ASSAY_KERNEL_CPU_DEQUANTIZE_BODY_H
 

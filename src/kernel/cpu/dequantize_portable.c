@@ -7,24 +7,20 @@
 enum { BLOCK = 32 };
 
 /* 8-bit floats with `fraction` bits of fraction, and the exponent `bias` below that of f32; codes
- * beyond `most` are NaN or, of e5m2, infinite. Two short loops: of two choices in one, gcc would
- * make branches. */
+ * beyond `most` are NaN or, of e5m2, infinite. With masks, because gcc would branch for a choice.
+ */
 VEC_INLINE void decode_floats(const uint8_t *bytes, int fraction, uint32_t bias, float step,
                               uint32_t most, float *values)
 {
-    uint32_t lanes[BLOCK];
     for (int j = 0; j < BLOCK; j++) {
-        uint32_t magnitude = bytes[j] & 0x7fu;
+        uint32_t magnitude = bytes[j] & 0x7fu, sign = (uint32_t)(bytes[j] & 0x80u) << 24;
         uint32_t normal = (magnitude << (23 - fraction)) + (bias << 23);
         uint32_t small = assay_f32_bits((float)(int32_t)magnitude * step);
-        lanes[j] = magnitude < 1u << fraction ? small : normal;
-    }
-    for (int j = 0; j < BLOCK; j++) {
-        uint32_t magnitude = bytes[j] & 0x7fu;
-        uint32_t special =
-            0x7f800000u | (magnitude - most - 1) << 21 | (fraction == 3 ? 1u << 22 : 0);
-        uint32_t bits = magnitude > most ? special : lanes[j];
-        values[j] = assay_f32_from_bits(bits | (uint32_t)(bytes[j] & 0x80u) << 24);
+        uint32_t special = fraction == 3 ? 0x7fc00000u : 0x7f800000u | (magnitude & 3u) << 21;
+        uint32_t is_small = -(uint32_t)(magnitude < 1u << fraction);
+        uint32_t is_special = -(uint32_t)(magnitude > most);
+        uint32_t finite = (small & is_small) | (normal & ~is_small);
+        values[j] = assay_f32_from_bits(sign | (special & is_special) | (finite & ~is_special));
     }
 }
 

@@ -51,8 +51,8 @@ enum assay_status assay_linear_can_run(const struct assay_problem *problem, uint
     return ASSAY_OK;
 }
 
-/* Rows are cut first, in blocks that keep a matrix unit busy: a thread then quantises and packs only
- * its own rows. What is left of the threads cuts the panels: at small m all of them do. */
+/* Rows are cut first, in blocks that keep a matrix unit busy: a thread then quantises and packs
+ * only its own rows. What is left of the threads cuts the panels: at small m all of them do. */
 static void cut(struct state *s)
 {
     enum { ROW_BLOCK = 64 };
@@ -119,8 +119,8 @@ enum assay_status assay_linear_setup(const struct assay_problem *problem,
         .activation = (enum assay_linear_activation)problem->params[ASSAY_LINEAR_ACTIVATION],
     };
     s->threads = problem->threads < MAX_THREADS ? problem->threads : MAX_THREADS;
-    enum assay_status status = assay_recipe_parse(problem->recipe ? problem->recipe : "baseline",
-                                                  &s->job.recipe, err);
+    enum assay_status status =
+        assay_recipe_parse(problem->recipe ? problem->recipe : "baseline", &s->job.recipe, err);
     if (status == ASSAY_OK) {
         cut(s);
         status = make_scratch(s, err);

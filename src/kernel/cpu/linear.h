@@ -48,12 +48,12 @@ struct linear_body {
     float (*amax)(const struct linear_call *call, int64_t row, int64_t row_end);
 };
 
-/* For a kernel's can_run: is this a problem of linear whose recipe is known and fits, with dtype and
- * recipe code among what the body takes? `problem` may be NULL. */
+/* For a kernel's can_run: is this a problem of linear whose recipe is known and fits, with dtype
+ * and recipe code among what the body takes? `problem` may be NULL. */
 struct linear_takes {
-    uint64_t dtypes;      /* of x: ASSAY_DTYPE_BIT(…) */
-    uint64_t codes;       /* of weights; bit NONE for the high precision itself */
-    uint64_t activations; /* bit NONE for x as it is */
+    uint64_t dtypes;         /* of x: ASSAY_DTYPE_BIT(…) */
+    uint64_t codes;          /* of weights; bit NONE for the high precision itself */
+    uint64_t activations;    /* bit NONE for x as it is */
     int64_t least_m, most_m; /* 0: no limit */
 };
 enum assay_status assay_linear_can_run(const struct assay_problem *problem, uint32_t isa,
@@ -77,8 +77,7 @@ void assay_linear_teardown(void *state);
               ASSAY_DTYPE_BIT(ASSAY_DTYPE_BF16) | ASSAY_DTYPE_BIT(ASSAY_DTYPE_S8),                 \
     .preference = preference_, .can_run = can_run, .setup = setup, .run = assay_linear_run,        \
     .teardown = assay_linear_teardown, .prepare = assay_linear_prepare,                            \
-    .prepared_bytes = assay_linear_prepared_bytes,                                                 \
-    .run_activations = assay_linear_run_activations
+    .prepared_bytes = assay_linear_prepared_bytes, .run_activations = assay_linear_run_activations
 
 /* Defines the kernel assay_kernel_NAME from `body`, `takes` and the instruction sets it needs. */
 #define LINEAR_KERNEL(ident, isa_, preference_, body_, takes_)                                     \

@@ -7,11 +7,11 @@
  * with groups.
  *
  * The order of work, from the outside: blocks of panels whose weights fit the L2 cache (with all of
- * k, or, where k is long, a part of it at a time); 32 rows of x at a time, packed as tiles when they
- * are first come to; chunks of k whose tiles of x fit the L1 cache; pairs of panels. The innermost
- * loop makes 2 x 2 tiles of sums from 4 tile loads, two of which, those of x, come from L1; all four
- * from L2 would be 64 bytes a cycle, which L2 does not give. Weights pass by with the load that does
- * not claim L1. Sums of unfinished chunks wait in scratch memory.
+ * k, or, where k is long, a part of it at a time); 32 rows of x at a time, packed as tiles when
+ * they are first come to; chunks of k whose tiles of x fit the L1 cache; pairs of panels. The
+ * innermost loop makes 2 x 2 tiles of sums from 4 tile loads, two of which, those of x, come from
+ * L1; all four from L2 would be 64 bytes a cycle, which L2 does not give. Weights pass by with the
+ * load that does not claim L1. Sums of unfinished chunks wait in scratch memory.
  *
  * Tiles of x lie a line more than a power of two apart, so that the lines of one row do not fall on
  * the same few places of the L1 cache while it is packed. docs/performance.md tells what else was
@@ -57,16 +57,16 @@ static void release_tiles(void) { __asm__ volatile("tilerelease" ::: "memory"); 
 struct plan {
     const struct linear_call *call;
     const struct linear_part *part;
-    bool integer;            /* s8 products */
-    bool direct;             /* packed weights are tiles already */
-    int64_t steps;           /* k-steps */
-    int64_t squares;         /* blocks of 32 rows */
-    int64_t block_steps;     /* k-steps of a block of weights */
-    int64_t block_panels;    /* its panels */
-    unsigned char *x_tiles;  /* [32 rows][step] */
-    float *x_scales;         /* of each row */
-    unsigned char *w_tiles;  /* [panel of the block][step], where they are not direct */
-    unsigned char *sums;     /* squares: [32 rows][pair], or [pair] where k is not cut */
+    bool integer;           /* s8 products */
+    bool direct;            /* packed weights are tiles already */
+    int64_t steps;          /* k-steps */
+    int64_t squares;        /* blocks of 32 rows */
+    int64_t block_steps;    /* k-steps of a block of weights */
+    int64_t block_panels;   /* its panels */
+    unsigned char *x_tiles; /* [32 rows][step] */
+    float *x_scales;        /* of each row */
+    unsigned char *w_tiles; /* [panel of the block][step], where they are not direct */
+    unsigned char *sums;    /* squares: [32 rows][pair], or [pair] where k is not cut */
 };
 
 enum { STRIP = 4, STRIP_AHEAD = 2048, STRIP_DECODED = 4 };
@@ -192,9 +192,8 @@ static void pack_row(const struct plan *p, int64_t square, int64_t r)
     float scale = x_scale(p->call, row), inverse = 1.0f / scale;
     p->x_scales[square * BLOCK_ROWS + r] = scale;
     for (int64_t s = 0; s < p->steps; s++, line += STEP_BYTES)
-        _mm512_store_si512((void *)line,
-                           x_line(p->call, from, s * per_step,
-                                  least(job->k - s * per_step, per_step), inverse));
+        _mm512_store_si512((void *)line, x_line(p->call, from, s * per_step,
+                                                least(job->k - s * per_step, per_step), inverse));
 }
 
 static void pack_rows(const struct plan *p, int64_t square)
@@ -228,12 +227,10 @@ static inline void decode_step(const struct assay_packed *w, int64_t panel, int6
         tile_decode_e4m3(codes + (size_t)step * 8 * 64, to);
         break;
     case ASSAY_DTYPE_U4:
-        tile_decode_u4(codes + (size_t)step * 4 * 64, tile_group_of(w, panel, step * 32),
-                         to);
+        tile_decode_u4(codes + (size_t)step * 4 * 64, tile_group_of(w, panel, step * 32), to);
         break;
     default:
-        tile_decode_u8(codes + (size_t)step * 8 * 64, tile_group_of(w, panel, step * 32),
-                         to);
+        tile_decode_u8(codes + (size_t)step * 8 * 64, tile_group_of(w, panel, step * 32), to);
         break;
     }
 }
@@ -317,8 +314,8 @@ static void finish_tiles(const struct plan *p, int64_t row, int64_t rows,
     const struct linear_job *job = p->call->job;
     const float *x_scales = p->x_scales + row;
     size_t element = y_bytes(job), stride = (size_t)job->n * element;
-    unsigned char *to = (unsigned char *)p->call->y +
-                        (size_t)((p->part->row + row) * job->n + f->column) * element;
+    unsigned char *to =
+        (unsigned char *)p->call->y + (size_t)((p->part->row + row) * job->n + f->column) * element;
     if (n == 2 && job->dtype == ASSAY_DTYPE_BF16 && f[1].columns == ASSAY_PANEL_ROWS) {
         tile_finish_pair(&f[0], &f[1], rows, x_scales, sums, sums + TILE_BYTES, to, stride);
         return;
@@ -410,8 +407,8 @@ static void multiply(const struct plan *p)
 
 /* ---- few rows -------------------------------------------------------------------------------- */
 
-/* One tile of x (2 KiB a step) with four panels, a KiB a step each: adds to tiles 0 to 3. Weights as
- * stored are asked for ahead; those just brought back are in L1. */
+/* One tile of x (2 KiB a step) with four panels, a KiB a step each: adds to tiles 0 to 3. Weights
+ * as stored are asked for ahead; those just brought back are in L1. */
 #define DEFINE_STRIP(name, multiply)                                                               \
     static inline void name(const unsigned char *a, const unsigned char *const *b, int64_t steps,  \
                             bool far)                                                              \
@@ -421,7 +418,7 @@ static void multiply(const struct plan *p)
             for (size_t i = 0; i < TILE_BYTES && far; i += 64)                                     \
                 for (int j = 0; j < STRIP; j++)                                                    \
                     _mm_prefetch(b[j] + at + STRIP_AHEAD + i, _MM_HINT_T0);                        \
-            _tile_loadd(4, a + (size_t)s * STEP_BYTES, 64);                                                        \
+            _tile_loadd(4, a + (size_t)s * STEP_BYTES, 64);                                        \
             _tile_loadd(5, b[0] + at, 64);                                                         \
             multiply(0, 4, 5);                                                                     \
             _tile_loadd(6, b[1] + at, 64);                                                         \

@@ -11,9 +11,11 @@
  * stays within 2^24: the sums of each slice, of less than 1024, are then added up in s32.
  *
  * Include a vec_*.h and a linear_line_*.h first. Define LINEAR_STREAM for the bodies that compute
- * in f32. The others define LINEAR_DOT (linear_inner.h) and LINEAR_PER             elements of x in
- * a dword LINEAR_INTEGERS        1 if the sums are s32 linear_pack_row(…)     what pack_f32_row
- * does, for these dwords linear_correct(…)      what is missing from the sums of a tile */
+ * in f32. The others define LINEAR_DOT (linear_inner.h), and:
+ * - LINEAR_PER: elements of x in a dword;
+ * - LINEAR_INTEGERS: 1 if the sums are s32;
+ * - linear_pack_row(…): what pack_f32_row does, for these dwords;
+ * - linear_correct(…): what is missing from the sums of a tile. */
 #ifndef ASSAY_KERNEL_CPU_LINEAR_BODY_H
 #define ASSAY_KERNEL_CPU_LINEAR_BODY_H
 

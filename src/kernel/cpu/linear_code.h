@@ -3,6 +3,7 @@
 #define ASSAY_KERNEL_CPU_LINEAR_CODE_H
 
 #include "kernel/cpu/linear.h"
+#include "kernel/cpu/native.h"
 
 /* Codes that follow each other along k share a dword: `per` of linear_code_per. */
 enum linear_code {

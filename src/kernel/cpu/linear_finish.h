@@ -1,6 +1,6 @@
 /* linear_finish.h: from a tile's sums to y: scales, bias, activation, rounding.
  *
- * A tile is [rows][panels][16] sums, f32 or s32. */
+ * A tile is [rows][panels][16] sums, f32 or s32. Include a vec_*.h first. */
 #ifndef ASSAY_KERNEL_CPU_LINEAR_FINISH_H
 #define ASSAY_KERNEL_CPU_LINEAR_FINISH_H
 

@@ -136,7 +136,8 @@ VEC_INLINE void stream_blocks(const struct linear_inner *t, enum linear_code cod
             LINEAR_UNROLL for (int j = 0; j < per; j++)
             {
                 line v[INNER_MAX_PANELS];
-                INNER_PANELS v[p] = line_code(code, bits[p], j);
+                INNER_PANELS v[p] =
+                    line_code(code, w + (size_t)p * stride + (size_t)u * 64, bits[p], j);
                 INNER_ROWS
                 {
                     line xs = line_spread(x + r * 16 + u * per + j);
@@ -243,7 +244,7 @@ VEC_INLINE void slice_code(enum linear_code code, const struct linear_inner *t, 
             inner_prefetch(w, LINE_AHEAD_LINES * 64);
             LINEAR_UNROLL for (int j = 0; j < per; j++, to += 16)
             {
-                line v = line_code(code, bits, j);
+                line v = line_code(code, w, bits, j);
                 if (grouped)
                     v = line_fma(v, scale, zero);
                 else if (code == LINEAR_E4M3)

@@ -113,8 +113,9 @@ VEC_INLINE __m256 line_code_half(enum linear_code code, __m256i bits, int j)
     return _mm256_cvtepi32_ps(_mm256_srai_epi32(bits, code == LINEAR_U4 ? 28 : 24));
 }
 
-VEC_INLINE line line_code(enum linear_code code, line_bits bits, int j)
+VEC_INLINE line line_code(enum linear_code code, const void *p, line_bits bits, int j)
 {
+    (void)p;
     return (line){line_code_half(code, bits.a, j), line_code_half(code, bits.b, j)};
 }
 

@@ -62,14 +62,29 @@ VEC_INLINE __m512i line_e4m3(__m512i bits, int j)
     return line_halves(half);
 }
 
-/* Nibble j picks one of 16 floats: the other bits of the index do not count. */
-VEC_INLINE line line_nibble(__m512i bits, int j)
+/* The j-th 16 of 32 f16. From a register the instruction takes two steps on the one unit that
+ * shuffles; from memory it does not, and units that load and store have nothing else to do. */
+VEC_INLINE line line_from_halves(__m512i halves, int j)
 {
-    const __m512 table = _mm512_setr_ps(-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7);
-    return _mm512_permutexvar_ps(j ? _mm512_srli_epi32(bits, 4 * j) : bits, table);
+    __m256i memory[2];
+    line a;
+    _mm512_storeu_si512(memory, halves);
+    __asm__("vcvtph2ps %1, %0" : "=v"(a) : "m"(memory[j]));
+    return a;
 }
 
-VEC_INLINE line line_code(enum linear_code code, line_bits bits, int j)
+/* A nibble picks one of 16 floats: the other bits of the index do not count. So does a load from j
+ * / 2 bytes further on do for a shift: what it has of other dwords are upper bits. Behind the last
+ * codes lie their scales. */
+VEC_INLINE line line_nibble(const void *p, __m512i bits, int j)
+{
+    const __m512 table = _mm512_setr_ps(-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7);
+    if (j > 1)
+        bits = _mm512_loadu_si512((const char *)p + j / 2);
+    return _mm512_permutexvar_ps(j & 1 ? _mm512_srli_epi32(bits, 4) : bits, table);
+}
+
+VEC_INLINE line line_code(enum linear_code code, const void *p, line_bits bits, int j)
 {
     if (code == LINEAR_F32)
         return _mm512_castsi512_ps(bits);
@@ -78,12 +93,10 @@ VEC_INLINE line line_code(enum linear_code code, line_bits bits, int j)
                                      : _mm512_slli_epi32(bits, 16));
     if (code == LINEAR_F16 || code == LINEAR_E4M3) {
         __m512i half = code == LINEAR_F16 ? line_halves(bits) : line_e4m3(bits, j & 1);
-        bool upper = code == LINEAR_F16 ? j : j / 2;
-        return _mm512_cvtph_ps(upper ? _mm512_extracti64x4_epi64(half, 1)
-                                     : _mm512_castsi512_si256(half));
+        return line_from_halves(half, code == LINEAR_F16 ? j : j / 2);
     }
     if (code == LINEAR_U4)
-        return line_nibble(bits, j);
+        return line_nibble(p, bits, j);
     if (j < 3)
         bits = _mm512_slli_epi32(bits, 24 - 8 * j);
     return _mm512_cvtepi32_ps(_mm512_srai_epi32(bits, 24));

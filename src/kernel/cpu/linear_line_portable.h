@@ -110,9 +110,11 @@ VEC_INLINE line_f4 line_e4m3(line_u4 top)
     return (line_f4)((line_u4)v | (nan & 0x7fc00000u) | (top & 0x80000000u));
 }
 
-/* Code number j of each dword, as a float; U4 and U8 with half of their range taken away. */
-VEC_INLINE line line_code(enum linear_code code, line_bits bits, int j)
+/* Code number j of each dword of `bits`, which came from p, as a float; U4 and U8 with half of
+ * their range taken away. */
+VEC_INLINE line line_code(enum linear_code code, const void *p, line_bits bits, int j)
 {
+    (void)p;
     line a;
     LINE_EACH(i)
     {

@@ -3,7 +3,7 @@
  *
  * R rows that a tile takes at once lie as [k / 16][R][16] floats, filled up with zeros: going along
  * k, the elements a tile needs next to each other in time are next to each other in memory, at
- * distances that are constants. */
+ * distances that are constants. Include a vec_*.h first. */
 #ifndef ASSAY_KERNEL_CPU_LINEAR_PACK_H
 #define ASSAY_KERNEL_CPU_LINEAR_PACK_H
 

@@ -2,7 +2,7 @@
  *
  * The instruction multiplies unsigned by signed bytes, so x goes in with 128 added to it, and 128
  * times the sum of each row of weights comes off the sums. They may pass the ends of s32 on the
- * way: what is taken off brings them back. */
+ * way: what is taken off brings them back. Include a linear_line_*.h first. */
 #ifndef ASSAY_KERNEL_CPU_LINEAR_VNNI_BODY_H
 #define ASSAY_KERNEL_CPU_LINEAR_VNNI_BODY_H
 

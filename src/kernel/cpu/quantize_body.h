@@ -1,5 +1,5 @@
-/* quantize_body.h: the body of quantize over vectors. Include a vec_*.h and its quantize_vec_*.h
- * first. quantize_native.h says what the functions do. */
+/* quantize_body.h: the body of quantize over vectors. Include a quantize_vec_*.h first.
+ * quantize_native.h says what the functions do. */
 #ifndef ASSAY_KERNEL_CPU_QUANTIZE_BODY_H
 #define ASSAY_KERNEL_CPU_QUANTIZE_BODY_H
 

@@ -88,7 +88,9 @@ VEC_INLINE void encode_floats(const float *values, int drop, uint32_t bias, floa
         uint32_t rounded = magnitude + ((1u << (drop - 1)) - 1) + ((magnitude >> drop) & 1u);
         uint32_t normal = (rounded - (bias << 23)) >> drop;
         uint32_t small = assay_f32_bits(assay_f32_from_bits(magnitude) + magic) - magic_bits;
-        lanes[j] = (magnitude < least_bits ? small : normal) | ((bits >> 24) & 0x80u);
+        uint32_t is_small =
+            -(uint32_t)(magnitude < least_bits); /* all bits; a choice would branch */
+        lanes[j] = (small & is_small) | (normal & ~is_small) | ((bits >> 24) & 0x80u);
     }
 }
 
