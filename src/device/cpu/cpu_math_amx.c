@@ -6,7 +6,7 @@
  * needs no further flags. */
 #include "device/cpu/cpu_loops.h"
 
-#if defined(__AVX512F__) && defined(__AMX_TILE__)
+#if defined(__x86_64__)
 #include <immintrin.h>
 
 /* Sixteen independent sums in registers 0 to 15, more than latency times throughput of any of

@@ -5,7 +5,7 @@
 
 #include "kernel/cpu/quantize_native.h"
 
-enum { DECODE_PAIR = 2 * VEC_LANES, DECODE_AHEAD = 1024 };
+enum { DECODE_PAIR = 2 * VEC_LANES };
 
 /* What is left of a run: fewer than a pair. */
 VEC_INLINE void decode_rest(enum native_kind kind, enum quantize_format format,

@@ -10,6 +10,7 @@
 #define LINEAR_INTEGERS 0
 #define LINEAR_DOT(x, w, sum)                                                                      \
     _mm512_dpbf16_ps(sum, (__m512bh)_mm512_castps_si512(x), (__m512bh)_mm512_castps_si512(w))
+#define LINEAR_ADD(a, b) line_add(a, b)
 #define linear_correct(call, tile, sums) ((void)0)
 
 static void linear_pack_row(const struct linear_job *job, const void *x, int64_t row, float scale,

@@ -10,12 +10,15 @@
 
 #include "kernel/cpu/linear_code.h"
 
-/* x * w + sum, of dwords. */
+/* x * w + sum, of dwords, and the sum of two sums. */
 #ifndef LINEAR_DOT
 #define LINEAR_DOT(x, w, sum) line_fma(x, w, sum)
+#define LINEAR_ADD(a, b) line_add(a, b)
 #endif
 
-enum { INNER_MAX_PANELS = 4 };
+/* After INNER_CHUNK blocks sums start anew, to be added up later: rounding errors grow with the
+ * length of a sum. */
+enum { INNER_MAX_PANELS = 4, INNER_CHUNK = 64 };
 
 struct linear_inner {
     const float *x;         /* [blocks][R][16] dwords, see linear_pack.h */
@@ -60,35 +63,43 @@ VEC_INLINE void inner_prefetch(const unsigned char *p, size_t ahead)
 VEC_INLINE void inner_plain(const struct linear_inner *t, const int R, const int P, const bool own,
                             const bool others)
 {
-    line sum[LINE_TALL_ROWS][INNER_MAX_PANELS];
-    INNER_ROWS INNER_PANELS sum[r][p] = t->add ? line_get(t->sums + (r * P + p) * 16) : line_zero();
     const float *x = t->x;
     const unsigned char *w = t->w;
     uintptr_t next = (uintptr_t)(t->next ? t->next : t->w);
     size_t stride = t->stride, next_stride = t->next_stride, next_step = t->next_step;
-    for (int64_t b = 0; b < t->blocks; b++, x += R * 16, w += 16 * 64) {
-        size_t ahead = inner_ahead(t, b, 16);
-        LINEAR_UNROLL_4 for (int u = 0; u < 16; u++)
-        {
-            line v[INNER_MAX_PANELS];
-            INNER_PANELS
+    bool add = t->add;
+    for (int64_t b = 0, end = 0; b < t->blocks; add = true) {
+        line sum[LINE_TALL_ROWS][INNER_MAX_PANELS];
+        INNER_ROWS INNER_PANELS sum[r][p] = line_zero();
+        end = t->blocks - end < INNER_CHUNK ? t->blocks : end + INNER_CHUNK;
+        for (; b < end; b++, x += R * 16, w += 16 * 64) {
+            size_t ahead = inner_ahead(t, b, 16);
+            LINEAR_UNROLL_4 for (int u = 0; u < 16; u++)
             {
-                const unsigned char *at = w + (size_t)p * stride + (size_t)u * 64;
-                v[p] = line_get(at);
-                if (own)
-                    inner_prefetch(at, ahead);
-                if (others)
-                    line_prefetch_far((const void *)(next + (size_t)p * next_stride));
-            }
-            next += next_step;
-            INNER_ROWS
-            {
-                line xs = line_spread(x + r * 16 + u);
-                INNER_PANELS sum[r][p] = LINEAR_DOT(xs, v[p], sum[r][p]);
+                line v[INNER_MAX_PANELS];
+                INNER_PANELS
+                {
+                    const unsigned char *at = w + (size_t)p * stride + (size_t)u * 64;
+                    v[p] = line_get(at);
+                    if (own)
+                        inner_prefetch(at, ahead);
+                    if (others)
+                        line_prefetch_far((const void *)(next + (size_t)p * next_stride));
+                }
+                next += next_step;
+                INNER_ROWS
+                {
+                    line xs = line_spread(x + r * 16 + u);
+                    INNER_PANELS sum[r][p] = LINEAR_DOT(xs, v[p], sum[r][p]);
+                }
             }
         }
+        INNER_ROWS INNER_PANELS
+        {
+            float *to = t->sums + (r * P + p) * 16;
+            line_put(to, add ? LINEAR_ADD(line_get(to), sum[r][p]) : sum[r][p]);
+        }
     }
-    INNER_ROWS INNER_PANELS line_put(t->sums + (r * P + p) * 16, sum[r][p]);
 }
 
 #define INNER_PLAIN(R, P)                                                                          \
@@ -158,6 +169,9 @@ VEC_INLINE void stream_fold(const struct linear_inner *t, const int R, const int
         int64_t at = (p * t->groups + g) * 16;
         line scale = line_from(t->scale_kind, t->scales, at);
         line zero = line_from(t->scale_kind, t->zeros, at);
+        int64_t later = (at + 4 * 16) * (t->scale_kind == NATIVE_F32 ? 4 : 2); /* 4 groups ahead */
+        line_prefetch((const void *)((uintptr_t)t->scales + (uintptr_t)later));
+        line_prefetch((const void *)((uintptr_t)t->zeros + (uintptr_t)later));
         INNER_ROWS
         {
             sum[r][p] = line_fma(scale, part[r][p], sum[r][p]);
@@ -181,7 +195,13 @@ VEC_INLINE void inner_stream(const struct linear_inner *t, enum linear_code code
             stream_fold(t, R, P, g, part, sum);
         }
     } else {
-        stream_blocks(t, code, R, P, 0, t->blocks, sum, watch);
+        for (int64_t b = 0; b < t->blocks; b += INNER_CHUNK) {
+            inner_sums part;
+            INNER_ROWS INNER_PANELS part[r][p] = line_zero();
+            int64_t left = t->blocks - b, count = left < INNER_CHUNK ? left : INNER_CHUNK;
+            stream_blocks(t, code, R, P, b, count, part, watch);
+            INNER_ROWS INNER_PANELS sum[r][p] = line_add(sum[r][p], part[r][p]);
+        }
     }
     line unit = line_all(line_unit(code));
     INNER_ROWS INNER_PANELS

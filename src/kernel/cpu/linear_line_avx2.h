@@ -12,7 +12,7 @@
 #define LINE_NEXT_SIZES(T) T(3, 1) T(4, 1) T(5, 1) T(6, 1)
 #define LINE_STREAM_SIZES(T) T(1, 1) T(2, 1) T(4, 1) T(1, 4) T(2, 2)
 /* clang-format on */
-enum { LINE_PLAIN_ROWS = 6, LINE_TALL_ROWS = 6, LINE_STREAM_ROWS = 4, LINE_AHEAD_LINES = 16 };
+enum { LINE_PLAIN_ROWS = 6, LINE_TALL_ROWS = 6, LINE_STREAM_ROWS = 4, LINE_AHEAD_LINES = 32 };
 
 typedef struct {
     __m256 a, b;
@@ -48,6 +48,10 @@ VEC_INLINE void line_put(void *p, line a)
 VEC_INLINE line line_fma(line a, line b, line c)
 {
     return (line){_mm256_fmadd_ps(a.a, b.a, c.a), _mm256_fmadd_ps(a.b, b.b, c.b)};
+}
+VEC_INLINE line line_add(line a, line b)
+{
+    return (line){_mm256_add_ps(a.a, b.a), _mm256_add_ps(a.b, b.b)};
 }
 VEC_INLINE line line_mul(line a, line b)
 {

@@ -17,7 +17,7 @@
     T(7, 2) T(8, 2) T(9, 2) T(10, 2) T(11, 2) T(12, 2) T(13, 2) T(14, 2)
 #define LINE_STREAM_SIZES(T) T(1, 1) T(2, 1) T(4, 1) T(8, 1) T(1, 4) T(2, 4) T(4, 2)
 /* clang-format on */
-enum { LINE_PLAIN_ROWS = 14, LINE_TALL_ROWS = 16, LINE_STREAM_ROWS = 8, LINE_AHEAD_LINES = 16 };
+enum { LINE_PLAIN_ROWS = 14, LINE_TALL_ROWS = 16, LINE_STREAM_ROWS = 8, LINE_AHEAD_LINES = 32 };
 
 typedef __m512 line;
 typedef __m512i line_bits;
@@ -30,6 +30,7 @@ VEC_INLINE line line_get(const void *p) { return _mm512_loadu_ps(p); }
 VEC_INLINE void line_put(void *p, line a) { _mm512_storeu_ps(p, a); }
 VEC_INLINE line line_fma(line a, line b, line c) { return _mm512_fmadd_ps(a, b, c); }
 VEC_INLINE line line_mul(line a, line b) { return _mm512_mul_ps(a, b); }
+VEC_INLINE line line_add(line a, line b) { return _mm512_add_ps(a, b); }
 
 VEC_INLINE line line_from(enum native_kind kind, const void *data, int64_t at)
 {
@@ -62,17 +63,6 @@ VEC_INLINE __m512i line_e4m3(__m512i bits, int j)
     return line_halves(half);
 }
 
-/* The j-th 16 of 32 f16. From a register the instruction takes two steps on the one unit that
- * shuffles; from memory it does not, and units that load and store have nothing else to do. */
-VEC_INLINE line line_from_halves(__m512i halves, int j)
-{
-    __m256i memory[2];
-    line a;
-    _mm512_storeu_si512(memory, halves);
-    __asm__("vcvtph2ps %1, %0" : "=v"(a) : "m"(memory[j]));
-    return a;
-}
-
 /* A nibble picks one of 16 floats: the other bits of the index do not count. So does a load from j
  * / 2 bytes further on do for a shift: what it has of other dwords are upper bits. Behind the last
  * codes lie their scales. */
@@ -93,7 +83,9 @@ VEC_INLINE line line_code(enum linear_code code, const void *p, line_bits bits, 
                                      : _mm512_slli_epi32(bits, 16));
     if (code == LINEAR_F16 || code == LINEAR_E4M3) {
         __m512i half = code == LINEAR_F16 ? line_halves(bits) : line_e4m3(bits, j & 1);
-        return line_from_halves(half, code == LINEAR_F16 ? j : j / 2);
+        bool upper = code == LINEAR_F16 ? j : j / 2;
+        return _mm512_cvtph_ps(upper ? _mm512_extracti64x4_epi64(half, 1)
+                                     : _mm512_castsi512_si256(half));
     }
     if (code == LINEAR_U4)
         return line_nibble(p, bits, j);
@@ -102,20 +94,19 @@ VEC_INLINE line line_code(enum linear_code code, const void *p, line_bits bits, 
     return _mm512_cvtepi32_ps(_mm512_srai_epi32(bits, 24));
 }
 
-/* Bit 7 of a byte is set once its e4m3 was NaN, 0x7f or 0xff. */
+/* Of each byte the greatest magnitude, twice: 0xfe once it was NaN. */
 VEC_INLINE line_bits line_watch(enum linear_code code, line_bits watch, line_bits bits)
 {
     if (code != LINEAR_E4M3)
         return watch;
-    bits = _mm512_and_si512(bits, _mm512_set1_epi8(0x7f));
-    return _mm512_or_si512(watch, _mm512_add_epi8(bits, _mm512_set1_epi8(1)));
+    return _mm512_max_epu8(watch, _mm512_add_epi8(bits, bits));
 }
 VEC_INLINE line line_poison(enum linear_code code, line a, line_bits watch)
 {
     if (code != LINEAR_E4M3)
         return a;
-    __mmask16 nan = _mm512_test_epi32_mask(watch, _mm512_set1_epi32((int)0x80808080u));
-    return _mm512_mask_mov_ps(a, nan, _mm512_set1_ps(NAN));
+    __m512i bytes = _mm512_movm_epi8(_mm512_cmpeq_epi8_mask(watch, _mm512_set1_epi8((char)0xfe)));
+    return _mm512_mask_mov_ps(a, _mm512_test_epi32_mask(bytes, bytes), _mm512_set1_ps(NAN));
 }
 
 VEC_INLINE float line_unit(enum linear_code code) { return code == LINEAR_E4M3 ? 256.0f : 1.0f; }

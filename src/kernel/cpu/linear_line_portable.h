@@ -20,7 +20,7 @@ enum {
     LINE_PLAIN_ROWS = 2,
     LINE_TALL_ROWS = 2,
     LINE_STREAM_ROWS = 2,
-    LINE_AHEAD_LINES = 16 /* lines before it is needed memory is asked for */
+    LINE_AHEAD_LINES = 32 /* lines before it is needed memory is asked for */
 };
 
 typedef float line_f4 __attribute__((vector_size(16)));
@@ -35,7 +35,7 @@ typedef struct {
     line_u4 v[4];
 } line_bits;
 
-#define LINE_EACH(i) for (int i = 0; i < 4; i++)
+#define LINE_EACH(i) LINEAR_UNROLL for (int i = 0; i < 4; i++)
 
 VEC_INLINE line_f4 line_f4_all(float a) { return (line_f4){a, a, a, a}; }
 VEC_INLINE line_u4 line_u4_all(uint32_t a) { return (line_u4){a, a, a, a}; }
@@ -61,6 +61,11 @@ VEC_INLINE line line_fma(line a, line b, line c)
 {
     LINE_EACH(i) c.v[i] += a.v[i] * b.v[i];
     return c;
+}
+VEC_INLINE line line_add(line a, line b)
+{
+    LINE_EACH(i) a.v[i] += b.v[i];
+    return a;
 }
 VEC_INLINE line line_mul(line a, line b)
 {
@@ -90,24 +95,31 @@ VEC_INLINE line_bits line_codes(enum linear_code code, const void *p)
     return bits;
 }
 
-VEC_INLINE line_f4 line_half(uint32_t shift, line_u4 bits)
+VEC_INLINE line_f4 line_lesser(line_f4 a, line_f4 b)
 {
-    line_f4 a;
-    for (int i = 0; i < 4; i++)
-        a[i] = assay_f16_to_f32((uint16_t)(bits[i] >> shift));
-    return a;
+    line_u4 less = (line_u4)(a < b);
+    return (line_f4)(((line_u4)a & less) | ((line_u4)b & ~less));
 }
 
-/* `top` has the 8 bits of an e4m3 first. With exponent e and fraction m of the code, u =
- * 2^(e - 15) (1 + m / 8) is the magnitude times 2^-8 but for e = 0; there m / 8 * 2^-14 = 2 u -
- * 2^-14 is wanted, which is the lesser of the two exactly there. */
+/* An f16 in the upper half. With its exponent e and fraction m, u = 2^(e - 15) (1 + m / 1024) is
+ * the magnitude but for e = 0; there m / 1024 * 2^-14 = 2 u - 2^-14 is wanted, which is the lesser
+ * of the two exactly there. e = 31 is infinity or NaN. */
+VEC_INLINE line_f4 line_f16(line_u4 top)
+{
+    line_u4 magnitude = (top >> 3) & 0x0fffe000u;
+    line_f4 u = (line_f4)(magnitude + 0x38000000u);
+    line_u4 bits = (line_u4)line_lesser(u * 2.0f - 0x1p-14f, u);
+    line_u4 beyond = (line_u4)((line_i4)magnitude >= (line_i4)line_u4_all(0x0f800000u));
+    return (line_f4)(bits | (beyond & 0x7f800000u) | (top & 0x80000000u));
+}
+
+/* An e4m3 in the upper byte; the same with u = 2^(e - 15) (1 + m / 8), which is 2^-8 of it. */
 VEC_INLINE line_f4 line_e4m3(line_u4 top)
 {
     line_f4 u = (line_f4)(((top >> 4) & 0x07f00000u) | 0x38000000u);
-    line_f4 v = u * 2.0f - 0x1p-14f;
-    line_u4 low = (line_u4)(v < u), nan = (line_u4)(u == line_f4_all(1.875f));
-    v = (line_f4)(((line_u4)v & low) | ((line_u4)u & ~low)) * 256.0f;
-    return (line_f4)((line_u4)v | (nan & 0x7fc00000u) | (top & 0x80000000u));
+    line_u4 bits = (line_u4)(line_lesser(u * 2.0f - 0x1p-14f, u) * 256.0f);
+    line_u4 nan = (line_u4)(u == line_f4_all(1.875f));
+    return (line_f4)(bits | (nan & 0x7fc00000u) | (top & 0x80000000u));
 }
 
 /* Code number j of each dword of `bits`, which came from p, as a float; U4 and U8 with half of
@@ -124,7 +136,7 @@ VEC_INLINE line line_code(enum linear_code code, const void *p, line_bits bits, 
         else if (code == LINEAR_BF16)
             a.v[i] = (line_f4)(j ? b & 0xffff0000u : b << 16);
         else if (code == LINEAR_F16)
-            a.v[i] = line_half(16u * (unsigned)j, b);
+            a.v[i] = line_f16(j ? b : b << 16);
         else if (code == LINEAR_E4M3)
             a.v[i] = line_e4m3(b << (24 - 8 * j));
         else if (code == LINEAR_U4)

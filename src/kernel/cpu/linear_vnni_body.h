@@ -18,6 +18,9 @@
     _mm512_castsi512_ps(_mm512_dpbusd_epi32(_mm512_castps_si512(sum), _mm512_castps_si512(x),      \
                                             _mm512_castps_si512(w)))
 
+#define LINEAR_ADD(a, b)                                                                           \
+    _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(a), _mm512_castps_si512(b)))
+
 /* 16 codes of x, plus 128. n may be anything; what is beyond it is not read. */
 VEC_INLINE __m128i vnni_codes(enum native_kind kind, const void *x, int64_t at, int64_t n,
                               vec inverse)

@@ -11,7 +11,6 @@ typedef __m256i ivec;
 enum { IVEC_BYTES = 32 };
 
 VEC_INLINE ivec ivec_load(const void *p) { return _mm256_loadu_si256(p); }
-VEC_INLINE void ivec_store(void *p, ivec a) { _mm256_storeu_si256(p, a); }
 VEC_INLINE void ivec_stream(void *p, ivec a) { _mm256_stream_si256(p, a); }
 VEC_INLINE ivec ivec_set(int32_t a) { return _mm256_set1_epi32(a); }
 

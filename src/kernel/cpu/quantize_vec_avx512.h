@@ -11,7 +11,6 @@ typedef __m512i ivec;
 enum { IVEC_BYTES = 64 };
 
 VEC_INLINE ivec ivec_load(const void *p) { return _mm512_loadu_si512(p); }
-VEC_INLINE void ivec_store(void *p, ivec a) { _mm512_storeu_si512(p, a); }
 VEC_INLINE void ivec_stream(void *p, ivec a) { _mm512_stream_si512(p, a); }
 VEC_INLINE ivec ivec_set(int32_t a) { return _mm512_set1_epi32(a); }
 
