@@ -63,6 +63,7 @@ struct plan {
     int64_t squares;        /* blocks of 32 rows */
     int64_t block_steps;    /* k-steps of a block of weights */
     int64_t block_panels;   /* its panels */
+    bool keeps;             /* all tiles of x are kept, else those of 32 rows */
     unsigned char *x_tiles; /* [32 rows][step] */
     float *x_scales;        /* of each row */
     unsigned char *w_tiles; /* [panel of the block][step], where they are not direct */
@@ -113,7 +114,10 @@ static size_t lay_out(const struct linear_job *job, const struct linear_part *pa
     bool cut = p->block_steps < p->steps;
     size_t at = 0;
     p->x_tiles = scratch + at;
-    at += (size_t)(p->squares * p->steps) * STEP_BYTES;
+    /* Packing plain x again for each block of weights is cheaper than keeping it: kept tiles push
+     * the weights out of L2. Quantising it again is not. */
+    p->keeps = cut || (job->recipe.activation != ASSAY_DTYPE_NONE && p->block_panels < panels);
+    at += (size_t)((p->keeps ? p->squares : 1) * p->steps) * STEP_BYTES;
     p->sums = scratch + at;
     at += (size_t)((cut ? p->squares : 1) * most(p->block_panels / 2, 1)) * SQUARE_BYTES;
     p->w_tiles = scratch + at;
@@ -174,14 +178,19 @@ static float x_scale(const struct linear_call *call, int64_t row)
     return recipe->activation_scope == ASSAY_SCOPE_TENSOR ? call->x_scale : 1;
 }
 
+static unsigned char *x_tiles_of(const struct plan *p, int64_t square)
+{
+    return p->x_tiles + (p->keeps ? (size_t)(square * p->steps) * STEP_BYTES : 0);
+}
+
 /* Packs (and quantises) row `r` of 32 as lines of their tiles: [step][tile][row][64 bytes]. Of rows
  * behind the last one only what fills up a tile is there, zeros. */
 static void pack_row(const struct plan *p, int64_t square, int64_t r)
 {
     const struct linear_job *job = p->call->job;
     int64_t per_step = p->integer ? 64 : 32, row = p->part->row + square * BLOCK_ROWS + r;
-    unsigned char *line = p->x_tiles + (size_t)(square * p->steps) * STEP_BYTES +
-                          (size_t)(r / 16) * TILE_BYTES + (size_t)(r % 16) * 64;
+    unsigned char *line =
+        x_tiles_of(p, square) + (size_t)(r / 16) * TILE_BYTES + (size_t)(r % 16) * 64;
     if (row >= p->part->row_end) {
         for (int64_t s = 0; s < p->steps; s++, line += STEP_BYTES)
             _mm512_store_si512((void *)line, _mm512_setzero_si512());
@@ -343,7 +352,7 @@ static const unsigned char *next_x(const struct plan *p, int64_t square, bool pa
     const struct linear_job *job = p->call->job;
     int64_t next = square + 1 < p->squares ? square + 1 : square;
     if (packed)
-        return p->x_tiles + (size_t)(next * p->steps) * STEP_BYTES;
+        return x_tiles_of(p, next);
     return (const unsigned char *)p->call->x + (size_t)(p->part->row + next * BLOCK_ROWS) *
                                                    (size_t)job->k * assay_dtype_bytes(job->dtype);
 }
@@ -359,7 +368,7 @@ struct block {
 static void multiply_rows(const struct plan *p, const struct block *b, int64_t square)
 {
     bool cut = p->block_steps < p->steps;
-    const unsigned char *x = p->x_tiles + (size_t)(square * p->steps + b->step) * STEP_BYTES;
+    const unsigned char *x = x_tiles_of(p, square) + (size_t)b->step * STEP_BYTES;
     const unsigned char *ahead = next_x(p, square, !b->packs);
     int64_t chunk = p->squares > 1 ? CHUNK_STEPS : b->steps;
     unsigned char *sums =
@@ -399,7 +408,7 @@ static void multiply(const struct plan *p)
                                   .panels = least(p->block_panels, end - panel),
                                   .step = step,
                                   .steps = least(p->block_steps, p->steps - step)};
-            block.packs = panel == p->part->panel && step == 0;
+            block.packs = !p->keeps || (panel == p->part->panel && step == 0);
             block.last = step + block.steps == p->steps;
             multiply_block(p, &block);
         }

@@ -50,7 +50,8 @@ struct linear_cut {
     bool slices;       /* slices are decoded before the tiles */
     bool next;         /* tiles ask for the next slice's weights, which fit the L2 cache */
     bool fold;         /* f32 sums of integers: added up as s32 slice by slice */
-    int64_t rows;      /* packed at once */
+    int64_t times;     /* how often rows are packed */
+    int64_t rows;      /* packed at once, at most */
     int64_t tile_rows; /* of the largest tile */
     int64_t panels;    /* of a tile */
     int64_t blocks, slice_blocks;
@@ -115,8 +116,8 @@ static struct linear_cut linear_cut(const struct linear_job *job, const struct l
     int64_t slices = (cut.blocks + longest - 1) / longest;
     cut.slice_blocks = (cut.blocks + slices - 1) / slices;
     int64_t most = l2 / 4 / (cut.slice_blocks * 64);
-    int64_t times = (all + at_least_1(most) - 1) / at_least_1(most);
-    cut.rows = (all + times - 1) / times;
+    cut.times = (all + at_least_1(most) - 1) / at_least_1(most);
+    cut.rows = (all + cut.times - 1) / cut.times;
     cut_tiles(&cut, cut.rows, stream);
     if (cut.stream && !cut.fold)
         cut.slice_blocks = cut.blocks;
@@ -137,7 +138,7 @@ static struct linear_cut linear_cut(const struct linear_job *job, const struct l
     cut_take(&cut, x_rows * cut.blocks * 16);
     cut.x_scales_at = cut_take(&cut, cut.rows);
     cut.x_sums_at = cut_take(&cut, cut.stream ? x_rows * cut.groups : 0);
-    cut.tile_at = cut_take(&cut, cut.tile_rows * cut.panels * 16);
+    cut.tile_at = cut_take(&cut, LINE_TALL_ROWS * cut.panels * 16);
     bool keep = cut.fold || cut.slice_blocks < cut.blocks;
     cut.sums_at = cut_take(&cut, keep ? x_rows * cut.panels_at_once * 16 : 0);
     cut.slice_at = cut_take(&cut, cut.slices ? cut.panels * cut.slice_blocks * 256 : 0);
@@ -331,16 +332,27 @@ static void linear_tiles(const struct linear_run *run, const struct linear_slice
     }
 }
 
+/* Panels of a tile: with one row less than the cut was made for, its tiles may be other ones. */
+static int64_t tile_panels(const struct linear_run *run)
+{
+    const struct linear_cut *cut = &run->cut;
+    int64_t tiles = tile_count(cut, run->rows), least = run->rows / tiles;
+    int64_t greatest = (run->rows + tiles - 1) / tiles;
+    if (cut->stream || (plain_inner[least][cut->panels] && plain_inner[greatest][cut->panels]))
+        return cut->panels;
+    return 1;
+}
+
 /* All rows that are packed times panels [panel, end), whose sums fit. */
 static void linear_panels(const struct linear_run *run, int64_t panel, int64_t end)
 {
     const struct linear_cut *cut = &run->cut;
-    int64_t kept_rows = cut->stream ? cut->tile_rows : run->rows;
+    int64_t kept_rows = cut->stream ? cut->tile_rows : run->rows, panels = tile_panels(run);
     for (int64_t b = 0; b < cut->blocks; b += cut->slice_blocks) {
         struct linear_slice s = {.block = b, .sums = (float *)(run->scratch + cut->sums_at)};
         s.blocks = cut->blocks - b < cut->slice_blocks ? cut->blocks - b : cut->slice_blocks;
         for (s.panel = panel; s.panel < end; s.panel += s.panels) {
-            s.panels = end - s.panel >= cut->panels ? cut->panels : 1;
+            s.panels = end - s.panel >= panels ? panels : 1;
             bool more = s.panel + s.panels < end;
             s.next_panel = more ? s.panel + s.panels : panel;
             s.next_block = more ? b : b + s.blocks;
@@ -362,23 +374,29 @@ static bool sums_finite(const struct linear_cut *cut, const char *scratch)
     return true;
 }
 
+/* Where the rows begin that are packed the i-th time. */
+static int64_t rows_start(const struct linear_cut *cut, const struct linear_part *part, int64_t i)
+{
+    return part->row + (part->row_end - part->row) * i / cut->times;
+}
+
 static void linear_compute(const struct linear_call *call, const struct linear_part *part,
                            void *scratch)
 {
-    struct linear_run run = {call, linear_cut(call->job, part, true), part->row, 0, scratch};
-    while (run.row < part->row_end) {
-        int64_t left = part->row_end - run.row, step = run.cut.panels_at_once;
-        run.rows = left < run.cut.rows ? left : run.cut.rows;
+    struct linear_run run = {call, linear_cut(call->job, part, true), 0, 0, scratch};
+    for (int64_t i = 0; i < run.cut.times; i++) {
+        run.row = rows_start(&run.cut, part, i);
+        run.rows = rows_start(&run.cut, part, i + 1) - run.row;
         linear_pack(call, &run.cut, run.row, run.rows, scratch);
         if (!sums_finite(&run.cut, scratch)) {
             run.cut = linear_cut(call->job, part, false);
-            continue;
+            linear_pack(call, &run.cut, run.row, run.rows, scratch);
         }
+        int64_t step = run.cut.panels_at_once;
         for (int64_t panel = part->panel; panel < part->panel_end; panel += step) {
             int64_t end = part->panel_end - panel < step ? part->panel_end : panel + step;
             linear_panels(&run, panel, end);
         }
-        run.row += run.rows;
     }
 }
 
@@ -386,9 +404,9 @@ static void linear_activations(const struct linear_call *call, const struct line
                                void *scratch)
 {
     struct linear_cut cut = linear_cut(call->job, part, true);
-    for (int64_t row = part->row; row < part->row_end; row += cut.rows) {
-        int64_t left = part->row_end - row;
-        linear_pack(call, &cut, row, left < cut.rows ? left : cut.rows, scratch);
+    for (int64_t i = 0; i < cut.times; i++) {
+        int64_t row = rows_start(&cut, part, i);
+        linear_pack(call, &cut, row, rows_start(&cut, part, i + 1) - row, scratch);
     }
 }
 
