@@ -56,7 +56,7 @@ void assay_kernel_label(const char *kernel, const char *recipe, char *text, size
 
 /* Problems of more operations than this are not given to `ref` unless it is asked for by name: it
  * would take seconds a call and tell nothing. */
-#define ASSAY_REF_MOST_FLOPS 1.5e8
+#define ASSAY_REF_MOST_FLOPS 5e6
 
 /* The contenders for a problem, in registry order. An implementation none of whose kernels can run
  * is represented by its most preferred one, with the reason. Writes up to `max`; returns the count.

@@ -179,8 +179,8 @@ static void test_ref_is_left_out_of_large_products(void **state)
         .device = "cpu", .implementations = implementation, .n_implementations = 1};
     struct assay_kernel_choice by_name = {.device = "cpu", .kernels = kernel, .n_kernels = 1};
     struct assay_kernel_choice every_kernel = {.device = "cpu", .kernels = all, .n_kernels = 1};
-    struct assay_problem small = linear_of(750, 1000, 100, "baseline"); /* 1.5e8 */
-    struct assay_problem large = linear_of(750, 1000, 101, "baseline");
+    struct assay_problem small = linear_of(25, 1000, 100, "baseline"); /* 5e6 */
+    struct assay_problem large = linear_of(25, 1000, 101, "baseline");
     assert_true(has_ref(registry, &small, &everyone));
     assert_false(has_ref(registry, &large, &everyone));
     assert_true(has_ref(registry, &large, &by_implementation));
