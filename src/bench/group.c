@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "bench/engine.h"
 #include "bench/operands.h"
+#include "bench/pareto.h"
 #include "bench/verdict.h"
 #include "bench/verify.h"
 #include "quant/quant.h"
@@ -97,7 +98,7 @@ static void give_up(struct variant *v, enum assay_outcome outcome, const char *r
 static void record_whole_group(struct group *g, enum assay_outcome outcome, const char *reason)
 {
     struct variant v = {0};
-    assay_group_record(g->job, 0, "", "", "", &v.record);
+    assay_group_record(g->job, 0, "", "", g->op->takes_recipes ? "baseline" : "", &v.record);
     give_up(&v, outcome, reason);
     g->hooks->record(g->hooks->user, &v.record);
 }
@@ -132,7 +133,7 @@ static void add_variant(struct group *g, int64_t recipe, const struct assay_cont
     v->ready = found->status == ASSAY_OK;
     assay_group_record(g->job, g->n_variants, v->kernel->name, v->kernel->implementation,
                        name ? name : "", &v->record);
-    if (v->kernel->note)
+    if (v->ready && v->kernel->note)
         v->kernel->note(&v->problem, v->record.note, sizeof v->record.note);
     if (!v->ready)
         give_up(v, ASSAY_OUTCOME_UNSUPPORTED, found->why.message);
@@ -417,6 +418,8 @@ static enum assay_status verify_on_integers(struct group *g, int64_t recipe,
         if (!v->ready || v->recipe != recipe)
             continue;
         verify_once(g, v, answers, " on integers");
+        if (v->ready) /* the errors that are shown are those on the usual inputs */
+            v->record.verification.max_abs = v->record.verification.max_rel = 0;
         v->record.verification.exact = v->ready && g->op->can_be_exact(&problem);
     }
     for (int32_t i = 0; i < ASSAY_MAX_OUTPUTS; i++)
@@ -446,6 +449,17 @@ static enum assay_status set_up_and_verify(struct group *g, struct assay_error *
     return status;
 }
 
+/* What a variant touches again and again: its own form of the weights in place of the original. */
+static double working_set(const struct group *g, const struct variant *v)
+{
+    double bytes = (double)assay_op_bytes(&g->problem);
+    if (v->kernel->prepare)
+        bytes += (double)v->kernel->prepared_bytes(v->state);
+    if (v->kernel->prepare && g->op->takes_recipes)
+        bytes -= (double)assay_tensor_bytes(&g->problem.inputs[g->op->weight]);
+    return bytes;
+}
+
 /* For a cold measurement: so many prepared copies that they, with x and y, outgrow the cache. */
 static enum assay_status prepare_cold(struct group *g, struct variant *v, struct assay_error *err)
 {
@@ -455,10 +469,7 @@ static enum assay_status prepare_cold(struct group *g, struct variant *v, struct
     if (!v->kernel->prepare)
         return ASSAY_OK;
     g->bench->device->driver->describe(g->bench->device, &info);
-    double weights = (double)v->kernel->prepared_bytes(v->state);
-    double rest =
-        (double)assay_op_bytes(&g->problem) - (double)assay_tensor_bytes(&g->problem.inputs[1]);
-    double wanted = 2.0 * (double)info.llc_bytes / fmax(weights + rest, 4096) + 2;
+    double wanted = 2.0 * (double)info.llc_bytes / fmax(working_set(g, v), 4096) + 2;
     v->n_sets = wanted > 1e6 ? 1000000 : (int64_t)wanted;
     v->sets = assay_calloc((size_t)v->n_sets, sizeof *v->sets);
     if (!v->sets)
@@ -525,16 +536,6 @@ static void verify_again(struct group *g, const struct lane_map *map,
                           g->recipes[v->recipe].outputs, " after timing");
         }
     }
-}
-
-/* What a lane touches again and again: its own form of the weights in place of the original. */
-static double working_set(const struct group *g, const struct variant *v)
-{
-    double bytes = (double)assay_op_bytes(&g->problem);
-    if (v->kernel->prepare)
-        bytes += (double)v->kernel->prepared_bytes(v->state) -
-                 (double)assay_tensor_bytes(&g->problem.inputs[1]);
-    return bytes;
 }
 
 static void take_down_results(struct group *g, const struct lane_map *map, assay_engine *engine,
@@ -684,58 +685,17 @@ static enum assay_status measure_state(struct group *g, enum assay_cache_state s
     return status;
 }
 
-/* The state that counts where both were measured: weights of a model in use come from memory. */
-static const struct assay_measurement *deciding(const struct assay_record *r)
-{
-    return &r->states[r->states[ASSAY_CACHE_COLD].measured ? ASSAY_CACHE_COLD : ASSAY_CACHE_HOT];
-}
-
-/* Is `a` at least as good as `b` in time, weights and accuracy, and better in one? Times within
- * half of the interval's width of each other, and accuracies within a tenth of a dB, are equal. */
-static bool dominates(const struct assay_record *a, const struct assay_record *b)
-{
-    const struct assay_summary *ta = &deciding(a)->time, *tb = &deciding(b)->time;
-    double blur =
-        fmax(ta->median_ci.hi - ta->median_ci.lo, tb->median_ci.hi - tb->median_ci.lo) / 2;
-    double time = tb->median - ta->median, db = a->accuracy_db - b->accuracy_db;
-    bool exact_both = isinf(a->accuracy_db) && isinf(b->accuracy_db);
-    if (exact_both || fabs(db) < 0.1)
-        db = 0;
-    if (fabs(time) <= blur)
-        time = 0;
-    double bytes = b->weight_bytes - a->weight_bytes;
-    return time >= 0 && bytes >= 0 && db >= 0 && (time > 0 || bytes > 0 || db > 0);
-}
-
-static void mark_pareto(struct group *g)
-{
-    for (int64_t i = 0; i < g->n_variants; i++) {
-        struct assay_record *r = &g->variants[i].record;
-        r->weight_bytes = g->op->cost(&g->variants[i].problem).weight_bytes;
-    }
-    for (int64_t i = 0; i < g->n_variants; i++) {
-        struct assay_record *r = &g->variants[i].record;
-        r->pareto = r->recipe[0] && g->variants[i].ready && deciding(r)->measured;
-        for (int64_t k = 0; k < g->n_variants && r->pareto; k++) {
-            const struct assay_record *other = &g->variants[k].record;
-            if (k != i && g->variants[k].ready && deciding(other)->measured && dominates(other, r))
-                r->pareto = false;
-        }
-    }
-}
-
 /* What was measured of a group that was not measured to its end is still worth telling; a variant
  * without a single figure is not. */
 static void emit_records(struct group *g)
 {
-    for (int64_t i = 0; i < g->n_variants && g->mistrust.code != ASSAY_OK; i++)
-        if (g->variants[i].ready)
-            give_up(&g->variants[i], ASSAY_OUTCOME_MISTRUSTED, g->mistrust.message);
-    mark_pareto(g);
+    struct assay_record *records[ASSAY_MAX_VARIANTS];
     for (int64_t i = 0; i < g->n_variants; i++) {
         struct variant *v = &g->variants[i];
-        struct assay_record *r = &v->record;
+        struct assay_record *r = records[i] = &v->record;
         struct assay_cost cost = g->op->cost(&v->problem);
+        if (v->ready && g->mistrust.code != ASSAY_OK)
+            give_up(v, ASSAY_OUTCOME_MISTRUSTED, g->mistrust.message);
         r->weight_bytes = cost.weight_bytes;
         r->bytes_read = cost.bytes_read;
         r->bytes_written = cost.bytes_written;
@@ -743,6 +703,10 @@ static void emit_records(struct group *g)
         r->memory_bytes = (double)assay_op_bytes(&g->problem);
         r->floor_ns = g->bench->ceilings.floor_ns;
         r->interrupted = g->interrupted;
+    }
+    assay_pareto_mark(records, g->n_variants);
+    for (int64_t i = 0; i < g->n_variants; i++) {
+        const struct assay_record *r = records[i];
         bool measured = r->states[ASSAY_CACHE_HOT].measured || r->states[ASSAY_CACHE_COLD].measured;
         if (g->interrupted && r->outcome == ASSAY_OUTCOME_OK && !measured)
             continue;

@@ -88,7 +88,7 @@ static void fill(const struct assay_problem *p, int32_t index, void *data, uint6
 static const struct assay_recipe *recipe_of(const struct assay_problem *p,
                                             struct assay_recipe *room)
 {
-    if (assay_recipe_parse(p->recipe ? p->recipe : "baseline", room, NULL) != ASSAY_OK)
+    if (assay_recipe_parse(p->recipe, room, NULL) != ASSAY_OK)
         *room = (struct assay_recipe){.name = "baseline"};
     return room;
 }
@@ -390,6 +390,7 @@ const struct assay_op assay_op_linear = {
     .modes = "bias, an activation (sigmoid relu leakyrelu relu6 gelu silu hardswish), bias+gelu, …",
     .set_mode = set_mode,
     .takes_recipes = true,
+    .weight = ASSAY_LINEAR_W,
     .fill_exact = fill_exact,
     .can_be_exact = can_be_exact,
     .dequantised = dequantised,

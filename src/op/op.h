@@ -52,7 +52,7 @@ struct assay_op {
 
     /* From here on all are optional. */
 
-    uint64_t dtypes; /* the dtypes it computes in; 0: f32, f16 and bf16 */
+    uint64_t dtypes; /* the dtypes it computes in; 0: f32, f16, bf16, and f64 in tests */
 
     /* An op that comes in several modes ("s8-row", "bias+gelu") reads one of them into the params.
      * Modes are part of the problem, not of the variant. The error lists them. `modes` is that list
@@ -64,6 +64,7 @@ struct assay_op {
     /* The op's weights can be stored by a recipe (src/quant): its variants are then implementation
      * times recipe. */
     bool takes_recipes;
+    int32_t weight; /* the input that is those weights */
 
     /* Integer-valued inputs for which this problem, recipe included, comes out exact in every
      * accumulator, so that answers can be compared bit for bit. */

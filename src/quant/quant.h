@@ -58,7 +58,8 @@ struct assay_quant {
 int64_t assay_quant_count(void);
 const struct assay_quant *assay_quant_at(int64_t index);
 
-/* Reads a recipe's name, any case. The error names the nearest that exists. */
+/* Reads a recipe's name, any case; NULL is the baseline. The error names the nearest that exists.
+ */
 enum assay_status assay_recipe_parse(const char *name, struct assay_recipe *out,
                                      struct assay_error *err);
 /* Can weights with rows of k elements be stored so? ASSAY_OK, or ASSAY_UNSUPPORTED with the reason

@@ -183,6 +183,7 @@ enum assay_status assay_recipe_parse(const char *name, struct assay_recipe *out,
 {
     static const char *const sparse[] = {"semi-sparse", "block"};
     char lower[64];
+    name = name ? name : "baseline";
     size_t length = strlen(name);
     *out = (struct assay_recipe){0};
     for (size_t i = 0; i < 2; i++)

@@ -51,7 +51,7 @@ struct assay_measurement {
     int64_t clock_changes;    /* rounds at a clock more than 2 % off the median */
     int64_t near_floor;       /* samples shorter than three times the floor */
     double clock_hz;          /* median over the rounds; 0 where it cannot be read */
-    int64_t slow_unit; /* samples taken while a shared matrix unit ran slow (see measuring.md) */
+    int64_t slow_unit;        /* samples, those taken again included, beside a slow matrix unit */
 };
 
 struct assay_verification {

@@ -5,6 +5,7 @@
  * Only called where CPUID says the instruction is there; they are written as text, so that the file
  * needs no further flags. */
 #include "device/cpu/cpu_loops.h"
+#include "device/cpu/cpu_tiles_amx.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -41,24 +42,13 @@ DEFINE_VECTOR_LOOP(fma_f16, "vfmadd231ph", 0x30a13055, 64)
 DEFINE_VECTOR_LOOP(dot_bf16, "vdpbf16ps", 0x3f353f2d, 64)
 DEFINE_VECTOR_LOOP(dot_s8, "vpdpbusd", 0x05030703, 128)
 
-struct tile_config {
-    uint8_t palette, start_row, reserved[14];
-    uint16_t colsb[16];
-    uint8_t rows[16];
-} __attribute__((aligned(64)));
-
-/* Tiles 4 to 7 hold data: any bytes whose bf16 exponents are tame. */
-static void tiles_open(void)
+/* Opens the tiles; 4 to 7 hold data: any bytes whose bf16 exponents are tame. */
+static void tiles_fill(void)
 {
-    struct tile_config config = {.palette = 1};
     uint16_t data[512];
-    for (int i = 0; i < 8; i++) {
-        config.colsb[i] = 64;
-        config.rows[i] = 16;
-    }
     for (int i = 0; i < 512; i++)
         data[i] = (uint16_t)(0x3f00 + (i * 37 & 0xff) + (i & 1 ? 0x8000 : 0));
-    __asm__ volatile("ldtilecfg %0" ::"m"(config) : "memory");
+    assay_cpu_tiles_open();
     __asm__ volatile("" ::"r"(data) : "memory");
     _tile_zero(0);
     _tile_zero(1);
@@ -70,20 +60,18 @@ static void tiles_open(void)
     _tile_loadd(7, data, 64);
 }
 
-static void tiles_close(void) { __asm__ volatile("tilerelease" ::: "memory"); }
-
 #define DEFINE_TILE_LOOP(name, multiply, flops)                                                    \
     static void name(void *dst, const void *src, size_t amount)                                    \
     {                                                                                              \
         (void)dst, (void)src;                                                                      \
-        tiles_open();                                                                              \
+        tiles_fill();                                                                              \
         for (size_t done = 0; done < amount; done += (size_t)4 * (flops)) {                        \
             multiply(0, 4, 6);                                                                     \
             multiply(1, 4, 7);                                                                     \
             multiply(2, 5, 6);                                                                     \
             multiply(3, 5, 7);                                                                     \
         }                                                                                          \
-        tiles_close();                                                                             \
+        assay_cpu_tiles_close();                                                                   \
     }
 
 DEFINE_TILE_LOOP(tile_bf16, _tile_dpbf16ps, 16384)

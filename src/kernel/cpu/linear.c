@@ -29,8 +29,7 @@ enum assay_status assay_linear_can_run(const struct assay_problem *problem, uint
     if (status != ASSAY_OK || !problem)
         return status;
     struct assay_recipe recipe;
-    if (assay_recipe_parse(problem->recipe ? problem->recipe : "baseline", &recipe, why) !=
-        ASSAY_OK)
+    if (assay_recipe_parse(problem->recipe, &recipe, why) != ASSAY_OK)
         return ASSAY_UNSUPPORTED;
     status = assay_recipe_fits(&recipe, problem->dtype, problem->axes[ASSAY_LINEAR_K], why);
     if (status != ASSAY_OK)
@@ -119,8 +118,7 @@ enum assay_status assay_linear_setup(const struct assay_problem *problem,
         .activation = (enum assay_linear_activation)problem->params[ASSAY_LINEAR_ACTIVATION],
     };
     s->threads = problem->threads < MAX_THREADS ? problem->threads : MAX_THREADS;
-    enum assay_status status =
-        assay_recipe_parse(problem->recipe ? problem->recipe : "baseline", &s->job.recipe, err);
+    enum assay_status status = assay_recipe_parse(problem->recipe, &s->job.recipe, err);
     if (status == ASSAY_OK) {
         cut(s);
         status = make_scratch(s, err);

@@ -19,6 +19,7 @@
  *
  * Up to 16 rows of x make one tile; then four panels at a time share it and the weights stream by.
  */
+#include "device/cpu/cpu_tiles_amx.h"
 #include "kernel/cpu/linear.h"
 #include "kernel/cpu/linear_tile_amx.h"
 
@@ -30,28 +31,9 @@ enum {
     SQUARE_BYTES = BLOCK_ROWS * 32 * 4, /* the sums of 2 x 2 tiles */
     STEP_BYTES = 2 * TILE_BYTES + 64,   /* two tiles of x and a gap, see above */
     CHUNK_STEPS = 16,                   /* of x: 33 KiB of the 48 KiB of L1 */
-    L2_SHARE = 1 << 20,                 /* of the L2 cache, for a block of weights */
+    L2_LEAST = 1 << 18,                 /* of the L2 cache, where it is small or unknown */
     LEAST_PANELS = 16,                  /* of a block: else x passes by too often */
 };
-
-struct tile_config {
-    uint8_t palette, start_row, reserved[14];
-    uint16_t colsb[16];
-    uint8_t rows[16];
-} __attribute__((aligned(64)));
-
-/* Written as text: the compiler's own intrinsic declares 8 of the 64 bytes it reads. */
-static void configure_tiles(void)
-{
-    struct tile_config config = {.palette = 1};
-    for (int i = 0; i < 8; i++) {
-        config.colsb[i] = 64;
-        config.rows[i] = 16;
-    }
-    __asm__ volatile("ldtilecfg %0" ::"m"(config) : "memory");
-}
-
-static void release_tiles(void) { __asm__ volatile("tilerelease" ::: "memory"); }
 
 /* What a part needs to know all the way down. */
 struct plan {
@@ -96,19 +78,22 @@ static size_t y_bytes(const struct linear_job *job)
     return job->dtype == ASSAY_DTYPE_S8 ? 4 : assay_dtype_bytes(job->dtype);
 }
 
+/* Bytes of a block of weights: half of L2, the rest is for what passes by. */
+static int64_t l2_share(void) { return most((int64_t)assay_cpu_info()->l2_bytes / 2, L2_LEAST); }
+
 /* Sizes: how weights are cut, and where things lie in the scratch memory. Returns its size. */
 static size_t lay_out(const struct linear_job *job, const struct linear_part *part,
                       unsigned char *scratch, struct plan *p)
 {
-    int64_t panels = (part->panel_end - part->panel + 1) / 2 * 2;
+    int64_t panels = (part->panel_end - part->panel + 1) / 2 * 2, share = l2_share();
     p->integer = is_integer(job);
     p->direct = is_direct(job);
     p->steps = p->block_steps = steps_of(job);
     p->squares = (part->row_end - part->row + BLOCK_ROWS - 1) / BLOCK_ROWS;
-    p->block_panels = most(L2_SHARE / TILE_BYTES / p->steps / 2 * 2, 2);
+    p->block_panels = most(share / TILE_BYTES / p->steps / 2 * 2, 2);
     if (p->block_panels < LEAST_PANELS && p->squares > 1) {
         p->block_panels = LEAST_PANELS;
-        p->block_steps = least(L2_SHARE / TILE_BYTES / LEAST_PANELS, p->steps);
+        p->block_steps = least(share / TILE_BYTES / LEAST_PANELS, p->steps);
     }
     p->block_panels = least(p->block_panels, panels);
     bool cut = p->block_steps < p->steps;
@@ -471,9 +456,7 @@ static void strip_decoded(const struct plan *p, int64_t panel, int64_t panels)
 
 static void multiply_strip(const struct plan *p)
 {
-    const struct linear_job *job = p->call->job;
     int64_t end = p->part->panel_end, rows = p->part->row_end - p->part->row;
-    size_t stride = (size_t)job->n * y_bytes(job);
     pack_rows(p, 0);
     for (int64_t panel = p->part->panel; panel < end; panel += STRIP) {
         int64_t panels = least(STRIP, end - panel);
@@ -488,10 +471,7 @@ static void multiply_strip(const struct plan *p)
         _tile_stored(3, p->sums + 3 * TILE_BYTES, 64);
         for (int64_t i = 0; i < panels; i++) {
             struct tile_finish f = tile_finish_of(p->call, panel + i, p->integer);
-            tile_finish(&f, rows, p->x_scales, p->sums + i * TILE_BYTES,
-                        (unsigned char *)p->call->y +
-                            (size_t)(p->part->row * job->n + f.column) * y_bytes(job),
-                        stride);
+            finish_tiles(p, 0, rows, &f, 1, p->sums + i * TILE_BYTES);
         }
     }
 }
@@ -500,12 +480,12 @@ static void compute(const struct linear_call *call, const struct linear_part *pa
 {
     struct plan plan = {.call = call, .part = part};
     lay_out(call->job, part, scratch, &plan);
-    configure_tiles();
+    assay_cpu_tiles_open();
     if (part->row_end - part->row <= 16)
         multiply_strip(&plan);
     else
         multiply(&plan);
-    release_tiles();
+    assay_cpu_tiles_close();
 }
 
 static const struct linear_body body = {scratch_bytes, compute, activations, amax};
@@ -533,7 +513,7 @@ static enum assay_status can_run(const struct assay_problem *problem, struct ass
     if (status != ASSAY_OK || !problem)
         return status;
     struct assay_recipe recipe;
-    assay_recipe_parse(problem->recipe ? problem->recipe : "baseline", &recipe, NULL);
+    assay_recipe_parse(problem->recipe, &recipe, NULL);
     bool wide = problem->dtype == ASSAY_DTYPE_F32 || problem->dtype == ASSAY_DTYPE_F16;
     if (wide && recipe.activation == ASSAY_DTYPE_NONE)
         return assay_error_set(why, ASSAY_UNSUPPORTED, NULL, "x in %s does not go into tiles",
