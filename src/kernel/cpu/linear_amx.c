@@ -8,10 +8,11 @@
  *
  * The order of work, from the outside: blocks of panels whose weights fit the L2 cache (with all of
  * k, or, where k is long, a part of it at a time); 32 rows of x at a time, packed as tiles when
- * they are first come to; chunks of k whose tiles of x fit the L1 cache; pairs of panels. The
- * innermost loop makes 2 x 2 tiles of sums from 4 tile loads, two of which, those of x, come from
- * L1; all four from L2 would be 64 bytes a cycle, which L2 does not give. Weights pass by with the
- * load that does not claim L1. Sums of unfinished chunks wait in scratch memory.
+ * they are first come to; chunks of k; pairs of panels. The innermost loop makes 2 x 2 tiles of
+ * sums from 4 tile loads; all four from L2 would be 64 bytes a cycle, which L2 does not give. So
+ * the first steps of a chunk of x are left in L1; its other steps and the weights pass by with the
+ * load that does not claim L1. Sums of unfinished chunks wait in scratch memory, which costs more
+ * than x from L2: a chunk is longer than what L1 holds of it.
  *
  * Tiles of x lie a line more than a power of two apart, so that the lines of one row do not fall on
  * the same few places of the L1 cache while it is packed. docs/performance.md tells what else was
@@ -30,7 +31,8 @@ enum {
     BLOCK_ROWS = 32,
     SQUARE_BYTES = BLOCK_ROWS * 32 * 4, /* the sums of 2 x 2 tiles */
     STEP_BYTES = 2 * TILE_BYTES + 64,   /* two tiles of x and a gap, see above */
-    CHUNK_STEPS = 16,                   /* of x: 33 KiB of the 48 KiB of L1 */
+    CHUNK_STEPS = 32,                   /* of x */
+    NEAR_STEPS = 18,                    /* of a chunk: 37 KiB of the 48 KiB of L1 */
     L2_LEAST = 1 << 18,                 /* of the L2 cache, where it is small or unknown */
     LEAST_PANELS = 16,                  /* of a block: else x passes by too often */
 };
@@ -259,12 +261,66 @@ static const unsigned char *w_at(const struct plan *p, int64_t panel, int64_t i,
 #define MULTIPLY_BF16(c, a, b) _tile_dpbf16ps(c, a, b)
 #define MULTIPLY_S8(c, a, b) _tile_dpbssd(c, a, b)
 
-/* 2 x 2 tiles: x tiles from `a`, weights from b0 and b1 (1 KiB a step). The lines from `ahead` on
- * are asked for on the way, two a step. `sums` are the four tiles, one by one. */
+/* What is done on the way through a square, a little at each k-step, while the tiles multiply. */
+struct errands {
+    const unsigned char *x; /* of the next rows, to be asked for: two lines a step */
+    unsigned char *y;       /* that this square will write, to be asked for: two rows a step */
+    int64_t y_pairs;        /* such steps, 0 where y is not due yet */
+    size_t y_stride;
+    /* bf16 sums of the last square that only need rounding, 32 columns: one row a step. */
+    const unsigned char *sums;
+    unsigned char *to;
+    int64_t row, rows;
+};
+
+static inline void round_row(struct errands *e)
+{
+    const unsigned char *sums = e->sums + e->row / 16 * 2 * TILE_BYTES + e->row % 16 * 64;
+    __m512 low = _mm512_load_ps(sums), high = _mm512_load_ps(sums + TILE_BYTES);
+    _mm512_storeu_si512(e->to, (__m512i)_mm512_cvtne2ps_pbh(high, low));
+    e->to += e->y_stride;
+    e->row++;
+}
+
+static inline void step_errands(struct errands *e, int64_t step)
+{
+    _mm_prefetch(e->x, _MM_HINT_T1);
+    _mm_prefetch(e->x + 64, _MM_HINT_T1);
+    e->x += 128;
+    if (step < e->y_pairs) {
+        const unsigned char *y = e->y + 2 * (size_t)step * e->y_stride;
+        __builtin_prefetch(y, 1, 3);
+        __builtin_prefetch(y + e->y_stride, 1, 3);
+    }
+    if (e->row < e->rows)
+        round_row(e);
+}
+
+/* One k-step of 2 x 2 tiles; x is loaded with `load_x`. */
+#define SQUARE_STEP(multiply, load_x)                                                              \
+    do {                                                                                           \
+        _tile_stream_loadd(6, b0, 64);                                                             \
+        load_x(4, a, 64);                                                                          \
+        _tile_stream_loadd(7, b1, 64);                                                             \
+        multiply(0, 4, 6);                                                                         \
+        load_x(5, a + TILE_BYTES, 64);                                                             \
+        multiply(1, 4, 7);                                                                         \
+        multiply(2, 5, 6);                                                                         \
+        multiply(3, 5, 7);                                                                         \
+        step_errands(errands, s);                                                                  \
+        a += STEP_BYTES;                                                                           \
+        b0 += TILE_BYTES;                                                                          \
+        b1 += TILE_BYTES;                                                                          \
+    } while (0)
+
+/* 2 x 2 tiles: x tiles from `a`, weights from b0 and b1 (1 KiB a step). `sums` are the four tiles,
+ * one by one; the last square's rows may still be there, and are rounded before they are replaced.
+ */
 #define DEFINE_SQUARE(name, multiply)                                                              \
     static void name(const unsigned char *a, const unsigned char *b0, const unsigned char *b1,     \
-                     int64_t steps, unsigned char *sums, bool load, const unsigned char *ahead)    \
+                     int64_t steps, unsigned char *sums, bool load, struct errands *errands)       \
     {                                                                                              \
+        int64_t s = 0;                                                                             \
         if (load) {                                                                                \
             _tile_loadd(0, sums, 64);                                                              \
             _tile_loadd(1, sums + TILE_BYTES, 64);                                                 \
@@ -276,22 +332,12 @@ static const unsigned char *w_at(const struct plan *p, int64_t panel, int64_t i,
             _tile_zero(2);                                                                         \
             _tile_zero(3);                                                                         \
         }                                                                                          \
-        for (int64_t s = 0; s < steps; s++) {                                                      \
-            _tile_stream_loadd(6, b0, 64);                                                         \
-            _tile_loadd(4, a, 64);                                                                 \
-            _tile_stream_loadd(7, b1, 64);                                                         \
-            multiply(0, 4, 6);                                                                     \
-            _tile_loadd(5, a + TILE_BYTES, 64);                                                    \
-            multiply(1, 4, 7);                                                                     \
-            multiply(2, 5, 6);                                                                     \
-            multiply(3, 5, 7);                                                                     \
-            _mm_prefetch(ahead, _MM_HINT_T1);                                                      \
-            _mm_prefetch(ahead + 64, _MM_HINT_T1);                                                 \
-            ahead += 128;                                                                          \
-            a += STEP_BYTES;                                                                       \
-            b0 += TILE_BYTES;                                                                      \
-            b1 += TILE_BYTES;                                                                      \
-        }                                                                                          \
+        for (; s < NEAR_STEPS && s < steps; s++)                                                   \
+            SQUARE_STEP(multiply, _tile_loadd);                                                    \
+        for (; s < steps; s++)                                                                     \
+            SQUARE_STEP(multiply, _tile_stream_loadd);                                             \
+        while (errands->row < errands->rows)                                                       \
+            round_row(errands);                                                                    \
         _tile_stored(0, sums, 64);                                                                 \
         _tile_stored(1, sums + TILE_BYTES, 64);                                                    \
         _tile_stored(2, sums + 2 * TILE_BYTES, 64);                                                \
@@ -319,13 +365,22 @@ static void finish_tiles(const struct plan *p, int64_t row, int64_t rows,
                     to + (size_t)(i * ASSAY_PANEL_ROWS) * element, stride);
 }
 
+/* Finishes a square; where that is only rounding, the next square's errands do it. */
 static void finish_square(const struct plan *p, int64_t square, int64_t panel, int64_t n,
-                          const unsigned char *sums)
+                          const unsigned char *sums, struct errands *errands)
 {
     struct tile_finish f[2];
     int64_t row = square * BLOCK_ROWS, rows = p->part->row_end - p->part->row - row;
     for (int64_t i = 0; i < n; i++)
         f[i] = tile_finish_of(p->call, panel + i, p->integer);
+    if (p->call->job->dtype == ASSAY_DTYPE_BF16 && n == 2 && f[0].plain &&
+        f[1].columns == ASSAY_PANEL_ROWS) {
+        errands->sums = sums;
+        errands->to = errands->y;
+        errands->row = 0;
+        errands->rows = least(rows, BLOCK_ROWS);
+        return;
+    }
     finish_tiles(p, row, least(rows, 16), f, n, sums);
     if (rows > 16)
         finish_tiles(p, row + 16, least(rows - 16, 16), f, n, sums + 2 * TILE_BYTES);
@@ -349,43 +404,60 @@ struct block {
     bool last;  /* of k: y gets finished */
 };
 
+/* The y that a square will write, to be asked for. */
+static void ask_for_y(const struct plan *p, int64_t square, int64_t panel, struct errands *errands)
+{
+    const struct linear_job *job = p->call->job;
+    int64_t row = p->part->row + square * BLOCK_ROWS;
+    errands->y = (unsigned char *)p->call->y + (size_t)row * errands->y_stride +
+                 (size_t)(panel * ASSAY_PANEL_ROWS) * y_bytes(job);
+    errands->y_pairs = least(p->part->row_end - row, BLOCK_ROWS) / 2;
+}
+
 /* All pairs of panels of a block of weights with 32 rows. */
-static void multiply_rows(const struct plan *p, const struct block *b, int64_t square)
+static void multiply_rows(const struct plan *p, const struct block *b, int64_t square,
+                          struct errands *errands)
 {
     bool cut = p->block_steps < p->steps;
     const unsigned char *x = x_tiles_of(p, square) + (size_t)b->step * STEP_BYTES;
-    const unsigned char *ahead = next_x(p, square, !b->packs);
     int64_t chunk = p->squares > 1 ? CHUNK_STEPS : b->steps;
     unsigned char *sums =
         p->sums + (cut ? (size_t)(square * (p->block_panels / 2)) * SQUARE_BYTES : 0);
+    bool waits = cut || chunk < b->steps; /* else all squares share one place */
+    errands->x = next_x(p, square, !b->packs);
     for (int64_t s = 0; s < b->steps; s += chunk) {
         int64_t count = least(chunk, b->steps - s);
+        bool finishes = b->last && s + count == b->steps;
+        errands->y_pairs = 0;
         for (int64_t i = 0; i < b->panels; i += 2) {
             int64_t n = i + 1 < b->panels ? 2 : 1;
-            unsigned char *own = sums + (size_t)(i / 2) * SQUARE_BYTES;
+            unsigned char *own = sums + (waits ? (size_t)(i / 2) * SQUARE_BYTES : 0);
+            if (finishes)
+                ask_for_y(p, square, b->panel + i, errands);
             (p->integer ? square_s8 : square_bf16)(
                 x + (size_t)s * STEP_BYTES, w_at(p, b->panel, i, b->step, s),
-                w_at(p, b->panel, i + n - 1, b->step, s), count, own, b->step + s > 0, ahead);
-            ahead += count * 128;
-            if (b->last && s + count == b->steps)
-                finish_square(p, square, b->panel + i, n, own);
+                w_at(p, b->panel, i + n - 1, b->step, s), count, own, b->step + s > 0, errands);
+            if (finishes)
+                finish_square(p, square, b->panel + i, n, own, errands);
         }
     }
 }
 
-static void multiply_block(const struct plan *p, const struct block *b)
+static void multiply_block(const struct plan *p, const struct block *b, struct errands *errands)
 {
     if (!p->direct)
         decode_block(p, b->panel, b->panels, b->step, b->steps);
     for (int64_t square = 0; square < p->squares; square++) {
         if (b->packs)
             pack_rows(p, square);
-        multiply_rows(p, b, square);
+        multiply_rows(p, b, square, errands);
     }
 }
 
 static void multiply(const struct plan *p)
 {
+    const struct linear_job *job = p->call->job;
+    struct errands errands = {.y_stride = (size_t)job->n * y_bytes(job)};
     int64_t end = p->part->panel_end;
     for (int64_t panel = p->part->panel; panel < end; panel += p->block_panels)
         for (int64_t step = 0; step < p->steps; step += p->block_steps) {
@@ -395,8 +467,10 @@ static void multiply(const struct plan *p)
                                   .steps = least(p->block_steps, p->steps - step)};
             block.packs = !p->keeps || (panel == p->part->panel && step == 0);
             block.last = step + block.steps == p->steps;
-            multiply_block(p, &block);
+            multiply_block(p, &block, &errands);
         }
+    while (errands.row < errands.rows)
+        round_row(&errands);
 }
 
 /* ---- few rows -------------------------------------------------------------------------------- */
