@@ -71,7 +71,7 @@ static size_t cut_take(struct linear_cut *cut, int64_t dwords)
 
 static int64_t tile_count(const struct linear_cut *cut, int64_t rows)
 {
-    if (cut->stream || rows <= (LINEAR_DECODES ? LINE_TALL_ROWS : LINE_PLAIN_ROWS))
+    if (cut->stream || rows <= (LINEAR_DECODES ? LINE_TALL_ROWS : LINE_WIDE_ROWS))
         return 1;
     return (rows + LINE_PLAIN_ROWS - 1) / LINE_PLAIN_ROWS;
 }

@@ -57,12 +57,8 @@ static inline enum native_kind linear_kind_of(enum assay_dtype dtype)
 /* A loop whose trip count is constant, written out in full: its arrays become registers. */
 #ifdef __clang__
 #define LINEAR_UNROLL _Pragma("clang loop unroll(full)")
-#define LINEAR_UNROLL_2 _Pragma("clang loop unroll_count(2)")
-#define LINEAR_UNROLL_4 _Pragma("clang loop unroll_count(4)")
 #else
 #define LINEAR_UNROLL _Pragma("GCC unroll 16")
-#define LINEAR_UNROLL_2 _Pragma("GCC unroll 2")
-#define LINEAR_UNROLL_4 _Pragma("GCC unroll 4")
 #endif
 
 #endif

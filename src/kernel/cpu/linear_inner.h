@@ -59,7 +59,8 @@ VEC_INLINE void inner_prefetch(const unsigned char *p, size_t ahead)
 #define INNER_PANELS LINEAR_UNROLL for (int p = 0; p < P; p++)
 
 /* Asks for its own lines, for those that come next, or for both, as measured: one pass over weights
- * from memory needs its own soon, and in one of several passes they are in the L2 cache already. */
+ * from memory needs its own soon, and in one of several passes they are in the L2 cache already.
+ * Then a pass asks for its share of what comes next once in four lines, to save instructions. */
 VEC_INLINE void inner_plain(const struct linear_inner *t, const int R, const int P, const bool own,
                             const bool others)
 {
@@ -74,23 +75,30 @@ VEC_INLINE void inner_plain(const struct linear_inner *t, const int R, const int
         end = t->blocks - end < INNER_CHUNK ? t->blocks : end + INNER_CHUNK;
         for (; b < end; b++, x += R * 16, w += 16 * 64) {
             size_t ahead = inner_ahead(t, b, 16);
-            LINEAR_UNROLL_4 for (int u = 0; u < 16; u++)
-            {
-                line v[INNER_MAX_PANELS];
-                INNER_PANELS
-                {
-                    const unsigned char *at = w + (size_t)p * stride + (size_t)u * 64;
-                    v[p] = line_get(at);
-                    if (own)
-                        inner_prefetch(at, ahead);
-                    if (others)
-                        line_prefetch_far((const void *)(next + (size_t)p * next_stride));
+            for (int u = 0; u < 16; u += 4) {
+                if (others && !own) {
+                    INNER_PANELS line_prefetch_far((const void *)(next + (size_t)p * next_stride));
+                    next += 4 * next_step;
                 }
-                next += next_step;
-                INNER_ROWS
+                LINEAR_UNROLL for (int l = u; l < u + 4; l++)
                 {
-                    line xs = line_spread(x + r * 16 + u);
-                    INNER_PANELS sum[r][p] = LINEAR_DOT(xs, v[p], sum[r][p]);
+                    line v[INNER_MAX_PANELS];
+                    INNER_PANELS
+                    {
+                        const unsigned char *at = w + (size_t)p * stride + (size_t)l * 64;
+                        v[p] = line_get(at);
+                        if (own)
+                            inner_prefetch(at, ahead);
+                        if (own && others)
+                            line_prefetch_far((const void *)(next + (size_t)p * next_stride));
+                    }
+                    if (own && others)
+                        next += next_step;
+                    INNER_ROWS
+                    {
+                        line xs = line_spread(x + r * 16 + l);
+                        INNER_PANELS sum[r][p] = LINEAR_DOT(xs, v[p], sum[r][p]);
+                    }
                 }
             }
         }
@@ -105,7 +113,7 @@ VEC_INLINE void inner_plain(const struct linear_inner *t, const int R, const int
 #define INNER_PLAIN(R, P)                                                                          \
     static void plain_##R##x##P(const struct linear_inner *t)                                      \
     {                                                                                              \
-        inner_plain(t, R, P, true, R > LINE_PLAIN_ROWS);                                           \
+        inner_plain(t, R, P, true, R > LINE_WIDE_ROWS);                                            \
     }
 #define INNER_NEXT(R, P)                                                                           \
     static void next_##R##x##P(const struct linear_inner *t) { inner_plain(t, R, P, false, true); }

@@ -12,7 +12,13 @@
 #define LINE_NEXT_SIZES(T) T(3, 1) T(4, 1) T(5, 1) T(6, 1)
 #define LINE_STREAM_SIZES(T) T(1, 1) T(2, 1) T(4, 1) T(1, 4) T(2, 2)
 /* clang-format on */
-enum { LINE_PLAIN_ROWS = 6, LINE_TALL_ROWS = 6, LINE_STREAM_ROWS = 4, LINE_AHEAD_LINES = 32 };
+enum {
+    LINE_PLAIN_ROWS = 6,
+    LINE_WIDE_ROWS = 6,
+    LINE_TALL_ROWS = 6,
+    LINE_STREAM_ROWS = 4,
+    LINE_AHEAD_LINES = 32
+};
 
 typedef struct {
     __m256 a, b;

@@ -12,12 +12,14 @@
 /* Tiles of outputs (linear_inner.h) whose sums stay in registers: T(rows, panels side by side) for
  * each. Of plain ones there is one for each number of rows up to LINE_TALL_ROWS, with one panel and
  * perhaps with more; up to LINE_PLAIN_ROWS they are used in numbers, and then asking for what comes
- * next (LINE_NEXT_SIZES) is worth while. */
+ * next (LINE_NEXT_SIZES) is worth while. Up to LINE_WIDE_ROWS, or LINE_TALL_ROWS where weights are
+ * decoded, all rows are one tile. */
 #define LINE_PLAIN_SIZES(T) T(1, 1) T(1, 2) T(2, 1)
 #define LINE_NEXT_SIZES(T) T(2, 1)
 #define LINE_STREAM_SIZES(T) T(1, 1) T(2, 1)
 enum {
     LINE_PLAIN_ROWS = 2,
+    LINE_WIDE_ROWS = 2,
     LINE_TALL_ROWS = 2,
     LINE_STREAM_ROWS = 2,
     LINE_AHEAD_LINES = 32 /* lines before it is needed memory is asked for */
