@@ -59,6 +59,7 @@ struct assay_work {
     int64_t first; /* the set that iteration 0 uses */
     int64_t n_sets;
     const struct assay_args *sets;
+    void *stream; /* on a GPU: the stream to enqueue on (a CUstream, which cudaStream_t also is) */
 };
 
 /* The set that iteration i uses: an index below n_sets. */
@@ -77,7 +78,7 @@ struct assay_kernel {
     const char *name;           /* unique: "layernorm_avx512" */
     const char *op;             /* "layernorm" */
     const char *implementation; /* the family a user compares: "native", "onednn", yours */
-    const char *device;         /* "cpu" */
+    const char *device;         /* "cpu" or "cuda" */
     uint64_t dtypes;            /* ASSAY_DTYPE_BIT(…) | … of the problems it takes */
     int32_t preference; /* of one implementation's kernels that can run, the highest is used */
 

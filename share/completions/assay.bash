@@ -50,12 +50,12 @@ _assay() {
             COMPREPLY=($(compgen -W "--batch --seq --dim --shape --shapes --mode --recipe --dtype --impl --kernel --cache --threads
                 --warmup --iters --precision --budget --seed --baseline --timeout --output --format
                 --resume --in-process --quiet --verbose --ascii --plugin --max-elements --device
-                --strict-device --memory-limit --wait --help" -- "$cur"))
+                --strict-device --memory-limit --autotune --energy --wait --help" -- "$cur"))
         else
             COMPREPLY=($(compgen -W "$(_assay_names ops)" -- "$cur"))
         fi ;;
     list) COMPREPLY=($(compgen -W "ops kernels recipes shapes devices dtypes formats --names --plugin --help" -- "$cur")) ;;
-    info) COMPREPLY=($(compgen -W "--calibrate --threads --help" -- "$cur")) ;;
+    info) COMPREPLY=($(compgen -W "--calibrate --device --threads --help" -- "$cur")) ;;
     help) COMPREPLY=($(compgen -W "bench list info" -- "$cur")) ;;
     esac
 }

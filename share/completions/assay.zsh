@@ -52,6 +52,8 @@ _assay_bench() {
         '--device=[where to run]:device:{_assay_one devices device}' \
         '--strict-device[fail where the device is missing]' \
         '--memory-limit=[memory to use]:size' \
+        '--autotune[have libraries choose by timing]' \
+        '--energy[measure the energy of a call]' \
         '--wait[for another run to end]' \
         '--help[all options]' \
         '*:op:{_assay_one ops op}'
@@ -70,7 +72,7 @@ _assay() {
     case $command in
     bench) _assay_bench ;;
     list) _values what ops kernels recipes shapes devices dtypes formats --names --plugin --help ;;
-    info) _values option --calibrate --threads --help ;;
+    info) _values option --calibrate --device --threads --help ;;
     help) _values command bench list info ;;
     esac
 }

@@ -216,6 +216,7 @@ void assay_child_kill(struct assay_child *child, struct assay_child_end *end)
     end->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
     end->peak_bytes = (size_t)usage.ru_maxrss * 1024;
     end->out_of_memory = ran_out_of_memory(child, end, killed_by_us);
+    snprintf(end->last_words, sizeof end->last_words, "%s", child->watch->last_words);
     release(child);
 }
 

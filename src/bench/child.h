@@ -23,6 +23,7 @@ struct assay_child_end {
     bool
         out_of_memory; /* it held about all it was allowed to, or the system killed it for memory */
     int64_t variant;   /* what it was running; -1: the harness itself */
+    char last_words[160]; /* why it ended itself, where it did */
 };
 
 /* Starts `program` as a worker that may use `memory_limit` bytes (0: what the machine has). */

@@ -113,6 +113,7 @@ static double run_lane(assay_engine *e, struct assay_lane *lane, int64_t iters)
         e->hooks.step(e->hooks.user, lane - e->lanes);
     lane->status = e->device->driver->time(e->device, lane->kernel, lane->state, &work, &timing);
     lane->next_set = (lane->next_set + iters) % lane->n_sets;
+    lane->host_ns = timing.host_ns / (double)iters;
     return timing.device_ns;
 }
 
@@ -289,6 +290,7 @@ static double take_sample(assay_engine *e, struct assay_lane *lane)
         return (double)NAN;
     lane->taken++;
     lane->context_switches += after.context_switches != before.context_switches;
+    lane->throttled += after.throttle != 0;
     lane->near_floor += ns < 3 * e->options.floor_ns;
     return ns / (double)lane->iters;
 }

@@ -37,6 +37,8 @@ struct assay_lane {
     double spent_ns;
     int64_t context_switches, near_floor;
     int64_t slow_unit; /* samples beside a slow probe of the matrix unit, taken again or kept */
+    int64_t throttled; /* samples while something held the device's clock down */
+    double host_ns;    /* the host's side of one call, in the last sample */
     bool precise;
 };
 

@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "bench/energy.h"
 #include "bench/engine.h"
 #include "bench/operands.h"
 #include "bench/pareto.h"
@@ -10,6 +11,7 @@
 #include "quant/quant.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* One contender on its way through the group. */
 struct variant {
@@ -59,6 +61,7 @@ void assay_group_record(const struct assay_job *job, int64_t variant, const char
         .threads = job->settings.threads,
         .seed = job->settings.seed,
         .accuracy_db = (double)NAN,
+        .energy_j = (double)NAN,
         .activation_share = (double)NAN,
     };
     snprintf(out->mode, sizeof out->mode, "%s", job->group.mode);
@@ -109,7 +112,8 @@ static bool worth_a_row(const struct assay_contender *found, int64_t recipe, con
 {
     bool asked = g->job->settings.implementations.n || g->job->settings.kernels.n;
     return found->status == ASSAY_OK || recipe == 0 || asked ||
-           assay_text_same(found->kernel->implementation, "native");
+           assay_text_same(found->kernel->implementation, "native") ||
+           assay_text_same(found->kernel->implementation, "cuda");
 }
 
 /* The recipes asked for, the baseline first; one without a name for ops that take none. */
@@ -143,8 +147,10 @@ static void add_variant(struct group *g, int64_t recipe, const struct assay_cont
 static enum assay_status choose_variants(struct group *g, struct assay_error *err)
 {
     const struct assay_settings *s = &g->job->settings;
+    char device[32]; /* "cuda" of "cuda:1" */
+    snprintf(device, sizeof device, "%.*s", (int)strcspn(s->device, ":"), s->device);
     struct assay_kernel_choice choice = {
-        .device = s->device,
+        .device = device,
         .implementations = (const char *const *)s->implementations.items,
         .n_implementations = s->implementations.n,
         .kernels = (const char *const *)s->kernels.items,
@@ -229,8 +235,8 @@ static enum assay_status make_references(struct group *g, int64_t recipe, bool i
     enum assay_status status = ASSAY_OK;
     for (int32_t i = 0; i < problem.n_outputs && status == ASSAY_OK; i++) {
         how.output = i;
-        status = assay_reference_create(g->op, &problem, assay_operands_sets(g->operands)[0].in,
-                                        &how, &out[i], err);
+        status = assay_reference_create(g->op, &problem, assay_operands_inputs(g->operands), &how,
+                                        &out[i], err);
         step(g, -1);
     }
     return status;
@@ -310,9 +316,8 @@ static void judge(struct group *g, struct variant *v, int64_t set, assay_referen
         assay_operands_repair(g->operands, set);
         return;
     }
-    void *const *out = assay_operands_sets(g->operands)[set].out;
     for (int32_t i = g->problem.n_outputs - 1; i >= 0; i--) { /* output 0 last: it is the figure */
-        assay_reference_compare(answers[i], out[i], &c);
+        assay_reference_compare(answers[i], assay_operands_output(g->operands, set, i), &c);
         note_comparison(v, answers[i], &c);
         if (c.mismatches == 0)
             continue;
@@ -356,6 +361,14 @@ static void set_up(struct group *g, struct variant *v)
         failed_early(v, status, "setup", &err);
 }
 
+/* What the device keeps of a variant is void once its state changes. */
+static void forget(const struct group *g, const struct variant *v)
+{
+    assay_device *device = g->bench->device;
+    if (device->driver->forget)
+        device->driver->forget(device, v->state);
+}
+
 /* Has the variant store set `set`'s weights its own way. */
 static void prepare(struct group *g, struct variant *v, int64_t set)
 {
@@ -366,6 +379,7 @@ static void prepare(struct group *g, struct variant *v, int64_t set)
         &assay_operands_sets(g->operands)[set % assay_operands_n_sets(g->operands)];
     int64_t start = assay_clock_ns();
     step(g, v - g->variants);
+    forget(g, v);
     enum assay_status status = v->kernel->prepare(v->state, set, args, &err);
     if (set == 0)
         v->record.prepare_ns = (double)(assay_clock_ns() - start);
@@ -444,7 +458,7 @@ static enum assay_status set_up_and_verify(struct group *g, struct assay_error *
             continue;
         verify_once(g, v, g->recipes[v->recipe].outputs, "");
         if (v->ready)
-            note_accuracy(g, v, assay_operands_sets(g->operands)[0].out[0]);
+            note_accuracy(g, v, assay_operands_output(g->operands, 0, 0));
     }
     return status;
 }
@@ -488,7 +502,7 @@ static enum assay_status prepare_cold(struct group *g, struct variant *v, struct
 static int64_t choose_baseline(const struct group *g)
 {
     const char *ours = g->n_recipes > 1 ? "native" : "onednn";
-    const char *preferred[] = {g->job->settings.baseline, ours, "ref"};
+    const char *preferred[] = {g->job->settings.baseline, ours, "cublaslt", "ref"};
     for (size_t p = 0; p < sizeof preferred / sizeof preferred[0]; p++)
         for (int64_t i = 0; i < g->n_variants && preferred[p][0]; i++)
             if (g->variants[i].ready && g->variants[i].recipe == 0 &&
@@ -719,6 +733,7 @@ static void tear_down(struct group *g)
     for (int64_t i = 0; i < g->n_variants; i++) {
         struct variant *v = &g->variants[i];
         step(g, i);
+        forget(g, v);
         if (v->set_up && v->kernel->teardown)
             v->kernel->teardown(v->state);
         assay_free(v->sets);
@@ -731,12 +746,40 @@ static void tear_down(struct group *g)
     assay_free(g->variants);
 }
 
+/* Whose turn it is, for the supervisor. */
+struct energy_beat {
+    struct group *group;
+    int64_t variant;
+};
+
+static bool energy_beat(void *user)
+{
+    const struct energy_beat *beat = user;
+    step(beat->group, beat->variant);
+    return stopped(beat->group);
+}
+
+static void measure_energy(struct group *g)
+{
+    for (int64_t i = 0; i < g->n_variants && !stopped(g); i++) {
+        struct variant *v = &g->variants[i];
+        const struct assay_measurement *hot = &v->record.states[ASSAY_CACHE_HOT];
+        struct energy_beat beat = {g, i};
+        if (v->ready && hot->measured)
+            v->record.energy_j = assay_energy_of_call(g->bench->device, v->kernel, v->state,
+                                                      assay_operands_sets(g->operands),
+                                                      hot->time.median, energy_beat, &beat);
+    }
+}
+
 static enum assay_status measure(struct group *g, struct assay_error *err)
 {
     const struct assay_settings *s = &g->job->settings;
     enum assay_status status = set_up_and_verify(g, err);
     if (s->hot && status == ASSAY_OK && !stopped(g))
         status = measure_state(g, ASSAY_CACHE_HOT, err);
+    if (s->energy && s->hot && status == ASSAY_OK)
+        measure_energy(g);
     if (s->cold && status == ASSAY_OK && !stopped(g))
         status = measure_state(g, ASSAY_CACHE_COLD, err);
     if (status == ASSAY_OK && stopped(g))
@@ -770,9 +813,16 @@ enum assay_status assay_group_run(struct assay_bench *bench, const struct assay_
     } else if (!fits(&g, n_sets, reason, sizeof reason)) {
         record_whole_group(&g, ASSAY_OUTCOME_SKIPPED, reason);
     } else {
-        status = build(&g, n_sets, err);
+        struct assay_error why = {0};
+        status = build(&g, n_sets, &why);
         if (status == ASSAY_OK)
             status = measure(&g, err);
+        else if (status == ASSAY_ERR_NOMEM) { /* costs this group, not the run */
+            record_whole_group(&g, ASSAY_OUTCOME_OUT_OF_MEMORY, why.message);
+            status = ASSAY_OK;
+        } else {
+            assay_error_set(err, status, why.where[0] ? why.where : NULL, "%s", why.message);
+        }
     }
 cleanup:
     tear_down(&g);

@@ -29,6 +29,8 @@ struct assay_operands {
     uint64_t seed;
     struct layout layout;
     char *base;
+    char *image; /* the host's, of one set; NULL where it can use the device's memory */
+    const void *inputs[ASSAY_MAX_INPUTS]; /* of set 0, the host's addresses */
     size_t total_bytes;
     int64_t n_sets;
     uint64_t checksums[ASSAY_MAX_INPUTS];
@@ -86,11 +88,41 @@ static void *tensor_at(const assay_operands *o, int64_t set, int32_t tensor)
     return o->base + (size_t)set * o->layout.stride + o->layout.offset[tensor];
 }
 
+/* The same place as the host sees it. */
+static char *host_set(const assay_operands *o, int64_t set)
+{
+    return o->image ? o->image : o->base + (size_t)set * o->layout.stride;
+}
+
+static void *host_at(const assay_operands *o, int64_t set, int32_t tensor)
+{
+    return host_set(o, set) + o->layout.offset[tensor];
+}
+
+/* Brings what the host wrote to the device: one tensor, or with -1 the whole set. */
+static enum assay_status push(const assay_operands *o, int64_t set, int32_t tensor)
+{
+    if (!o->image)
+        return ASSAY_OK;
+    size_t at = tensor < 0 ? 0 : o->layout.offset[tensor];
+    size_t bytes = tensor < 0 ? o->layout.stride : o->layout.bytes[tensor];
+    return o->device->driver->upload(o->device, o->base + (size_t)set * o->layout.stride + at,
+                                     o->image + at, bytes, NULL);
+}
+
+static enum assay_status pull(const assay_operands *o, int64_t set)
+{
+    if (!o->image)
+        return ASSAY_OK;
+    return o->device->driver->download(
+        o->device, o->image, o->base + (size_t)set * o->layout.stride, o->layout.stride, NULL);
+}
+
 /* The bytes between two tensors of a set: [start, end). `gap` 0 is before the first tensor. */
 static void gap_at(const assay_operands *o, int64_t set, int32_t gap, char **start, char **end)
 {
     const struct layout *l = &o->layout;
-    char *base = o->base + (size_t)set * l->stride;
+    char *base = host_set(o, set);
     *start = gap == 0 ? base : base + l->offset[gap - 1] + l->bytes[gap - 1];
     *end = gap == l->n ? base + l->stride : base + l->offset[gap];
 }
@@ -117,10 +149,10 @@ static void fill_inputs(assay_operands *o, int64_t set)
 {
     for (int32_t i = 0; i < o->problem.n_inputs; i++) {
         if (o->exact)
-            o->op->fill_exact(&o->problem, i, tensor_at(o, set, i),
+            o->op->fill_exact(&o->problem, i, host_at(o, set, i),
                               assay_rng_at(o->seed, (uint64_t)i));
         else
-            assay_op_fill(o->op, &o->problem, i, tensor_at(o, set, i), o->seed);
+            assay_op_fill(o->op, &o->problem, i, host_at(o, set, i), o->seed);
     }
 }
 
@@ -129,21 +161,48 @@ void assay_operands_refill(assay_operands *o, const struct assay_problem *proble
     o->problem.recipe = problem->recipe;
     o->exact = exact;
     fill_inputs(o, 0);
-    for (int32_t i = 0; i < o->problem.n_inputs; i++)
-        o->checksums[i] = assay_tensor_checksum(tensor_at(o, 0, i), o->layout.bytes[i]);
+    for (int32_t i = 0; i < o->problem.n_inputs; i++) {
+        o->checksums[i] = assay_tensor_checksum(host_at(o, 0, i), o->layout.bytes[i]);
+        push(o, 0, i); /* fails only where the next run fails too */
+    }
 }
 
-static void fill_sets(assay_operands *o)
+static void poison_host(assay_operands *o, int64_t set)
+{
+    for (int32_t i = o->problem.n_inputs; i < o->layout.n; i++)
+        memset(host_at(o, set, i), poison_of(o->problem.outputs[i - o->problem.n_inputs].dtype),
+               o->layout.bytes[i]);
+}
+
+/* On a device of its own: one image goes up, the rest are copies of it there. */
+static enum assay_status fill_sets_there(assay_operands *o)
+{
+    write_guards(o, 0);
+    poison_host(o, 0);
+    enum assay_status status = push(o, 0, -1);
+    for (int64_t set = 0; set < o->n_sets && status == ASSAY_OK; set++) {
+        bind_set(o, set);
+        if (set > 0)
+            status = o->device->driver->copy(o->device, o->base + (size_t)set * o->layout.stride,
+                                             o->base, o->layout.stride, NULL);
+    }
+    return status;
+}
+
+static enum assay_status fill_sets(assay_operands *o)
 {
     assay_operands_refill(o, &o->problem, false);
+    if (o->image)
+        return fill_sets_there(o);
 #pragma omp parallel for schedule(static)
     for (int64_t set = 0; set < o->n_sets; set++) {
         for (int32_t i = 0; i < o->problem.n_inputs && set > 0; i++)
             memcpy(tensor_at(o, set, i), tensor_at(o, 0, i), o->layout.bytes[i]);
         write_guards(o, set);
-        assay_operands_poison(o, set);
+        poison_host(o, set);
         bind_set(o, set);
     }
+    return ASSAY_OK;
 }
 
 enum assay_status assay_operands_create(assay_device *device, const struct assay_op *op,
@@ -171,7 +230,20 @@ enum assay_status assay_operands_create(assay_device *device, const struct assay
     if (status != ASSAY_OK)
         goto cleanup;
     o->base = base;
-    fill_sets(o);
+    if (device->driver->upload) {
+        o->image = assay_calloc(1, o->layout.stride);
+        if (!o->image) {
+            status = ASSAY_ERR_NOMEM;
+            goto cleanup;
+        }
+    }
+    for (int32_t i = 0; i < problem->n_inputs; i++)
+        o->inputs[i] = host_at(o, 0, i);
+    status = fill_sets(o);
+    if (status != ASSAY_OK) {
+        assay_error_set(err, status, NULL, "the operands could not be copied to the device");
+        goto cleanup;
+    }
     *out = o;
     o = NULL;
 cleanup:
@@ -186,6 +258,7 @@ void assay_operands_destroy(assay_operands *operands)
     if (!operands)
         return;
     assay_device_free(operands->device, operands->base, operands->total_bytes);
+    assay_free(operands->image);
     assay_free(operands->sets);
     assay_free(operands->pointers);
     assay_free(operands);
@@ -194,17 +267,25 @@ void assay_operands_destroy(assay_operands *operands)
 const struct assay_args *assay_operands_sets(const assay_operands *o) { return o->sets; }
 int64_t assay_operands_n_sets(const assay_operands *o) { return o->n_sets; }
 
+const void *const *assay_operands_inputs(const assay_operands *o) { return o->inputs; }
+
+const void *assay_operands_output(const assay_operands *o, int64_t set, int32_t output)
+{
+    return host_at(o, set, o->problem.n_inputs + output);
+}
+
 void assay_operands_poison(assay_operands *o, int64_t set)
 {
+    poison_host(o, set);
     for (int32_t i = o->problem.n_inputs; i < o->layout.n; i++)
-        memset(tensor_at(o, set, i), poison_of(o->problem.outputs[i - o->problem.n_inputs].dtype),
-               o->layout.bytes[i]);
+        push(o, set, i);
 }
 
 void assay_operands_repair(assay_operands *o, int64_t set)
 {
     fill_inputs(o, set);
     write_guards(o, set);
+    push(o, set, -1);
 }
 
 static bool intact(const char *guard) { return (unsigned char)*guard == GUARD_BYTE; }
@@ -248,7 +329,7 @@ static enum assay_status check_guards(const assay_operands *o, int64_t set, stru
 static enum assay_status check_inputs(const assay_operands *o, int64_t set, struct assay_error *why)
 {
     for (int32_t i = 0; i < o->problem.n_inputs; i++)
-        if (assay_tensor_checksum(tensor_at(o, set, i), o->layout.bytes[i]) != o->checksums[i])
+        if (assay_tensor_checksum(host_at(o, set, i), o->layout.bytes[i]) != o->checksums[i])
             return assay_error_set(why, ASSAY_ERR_CORRUPT, NULL, "changed input %d", i);
     return ASSAY_OK;
 }
@@ -282,7 +363,7 @@ static enum assay_status check_written(const assay_operands *o, int64_t set,
             continue;
         int64_t count = assay_tensor_count(t), first = -1;
         int64_t unwritten =
-            count_unwritten(tensor_at(o, set, o->problem.n_inputs + i), count, t->dtype, &first);
+            count_unwritten(host_at(o, set, o->problem.n_inputs + i), count, t->dtype, &first);
         if (unwritten)
             return assay_error_set(
                 why, ASSAY_ERR_CORRUPT, NULL,
@@ -292,10 +373,21 @@ static enum assay_status check_written(const assay_operands *o, int64_t set,
     return ASSAY_OK;
 }
 
+static enum assay_status pull_to_check(const assay_operands *o, int64_t set,
+                                       struct assay_error *why)
+{
+    enum assay_status status = pull(o, set);
+    return status == ASSAY_OK
+               ? status
+               : assay_error_set(why, status, NULL, "could not be copied from the device");
+}
+
 enum assay_status assay_operands_check(const assay_operands *o, int64_t set,
                                        struct assay_error *why)
 {
-    enum assay_status status = check_guards(o, set, why);
+    enum assay_status status = pull_to_check(o, set, why);
+    if (status == ASSAY_OK)
+        status = check_guards(o, set, why);
     if (status == ASSAY_OK)
         status = check_inputs(o, set, why);
     if (status == ASSAY_OK)
@@ -307,7 +399,9 @@ enum assay_status assay_operands_check_all(const assay_operands *o, struct assay
 {
     enum assay_status status = ASSAY_OK;
     for (int64_t set = 0; set < o->n_sets && status == ASSAY_OK; set++) {
-        status = check_guards(o, set, why);
+        status = pull_to_check(o, set, why);
+        if (status == ASSAY_OK)
+            status = check_guards(o, set, why);
         if (status == ASSAY_OK)
             status = check_inputs(o, set, why);
     }

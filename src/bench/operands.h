@@ -1,6 +1,8 @@
 /* operands.h: the tensors a group is measured on: filled from the seed, guarded on both sides,
  * copied as often as a cold measurement needs, and checked for what a kernel must not do to them.
- */
+ *
+ * Where the device's memory is not the host's, the host keeps an image of one set: it is filled and
+ * uploaded, or downloaded and looked at. */
 #ifndef ASSAY_BENCH_OPERANDS_H
 #define ASSAY_BENCH_OPERANDS_H
 
@@ -27,9 +29,14 @@ void assay_operands_destroy(assay_operands *operands);
 void assay_operands_refill(assay_operands *operands, const struct assay_problem *problem,
                            bool exact);
 
-/* The sets, for struct assay_work. */
+/* The sets, for struct assay_work: the device's addresses. */
 const struct assay_args *assay_operands_sets(const assay_operands *operands);
 int64_t assay_operands_n_sets(const assay_operands *operands);
+
+/* The inputs of set 0 and an output of a set as the host sees them. Inputs until another set is
+ * checked; outputs of the set that was checked last. */
+const void *const *assay_operands_inputs(const assay_operands *operands);
+const void *assay_operands_output(const assay_operands *operands, int64_t set, int32_t output);
 
 /* Fills the outputs of a set with a pattern that is NaN in every float type. */
 void assay_operands_poison(assay_operands *operands, int64_t set);

@@ -92,6 +92,10 @@ static enum assay_outcome outcome_of_end(const struct assay_child_end *end, bool
         snprintf(reason, size, "no answer within %g s (--timeout)", timeout_s);
         return ASSAY_OUTCOME_TIMEOUT;
     }
+    if (end->last_words[0]) {
+        snprintf(reason, size, "%s", end->last_words);
+        return ASSAY_OUTCOME_CRASHED;
+    }
     if (end->out_of_memory) {
         char held[32];
         assay_text_bytes((double)end->peak_bytes, held, sizeof held);
@@ -111,7 +115,7 @@ static enum assay_outcome outcome_of_end(const struct assay_child_end *end, bool
 static bool blame(struct supervisor *s, struct assay_job *job, const struct assay_child_end *end,
                   bool timed_out)
 {
-    char reason[128], label[160];
+    char reason[192], label[160];
     enum assay_outcome outcome =
         outcome_of_end(end, timed_out, job->settings.timeout_s, reason, sizeof reason);
     int64_t variant = end->variant;

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 /* A clock this far off the median of the run counts as a change. */
 static const double CLOCK_CHANGE = 0.02;
@@ -60,12 +61,28 @@ static bool is_fastest(const struct assay_verdict_input *in, int64_t lane, doubl
     return ratio.n >= 8 && !ratio.significant;
 }
 
-static struct assay_ceiling_time ceiling_of(const struct assay_verdict_input *in, int64_t lane,
+static struct assay_ceiling_time ceiling_of(const struct assay_verdict_input *in,
+                                            const struct assay_ceilings *ceilings, int64_t lane,
                                             double working_set)
 {
     const struct assay_cost *cost = &in->costs[lane];
-    return assay_ceiling_time(&in->bench->ceilings, cost->bytes_read, cost->bytes_written,
-                              cost->flops, (int)cost->math, working_set, in->cold);
+    return assay_ceiling_time(ceilings, cost->bytes_read, cost->bytes_written, cost->flops,
+                              (int)cost->math, working_set, in->cold);
+}
+
+/* The ceilings at the clock this was measured at; false where that is not known or does not count.
+ */
+static bool at_the_clock(const struct assay_verdict_input *in, const struct assay_measurement *m,
+                         struct assay_ceilings *out)
+{
+    const struct assay_ceilings *c = &in->bench->ceilings;
+    if (!in->bench->device || !in->bench->device->driver->clock_counts || !(c->clock_hz > 0) ||
+        !(m->clock_hz > 0))
+        return false;
+    *out = *c;
+    for (int i = 0; i < ASSAY_CEILING_MATHS; i++)
+        out->flops[i] *= m->clock_hz / c->clock_hz;
+    return true;
 }
 
 static void apply_ceiling(const struct assay_verdict_input *in, int64_t lane,
@@ -73,7 +90,11 @@ static void apply_ceiling(const struct assay_verdict_input *in, int64_t lane,
 {
     if (in->bench->ceilings.n_levels == 0)
         return;
-    struct assay_ceiling_time ceiling = ceiling_of(in, lane, in->working_sets[lane]);
+    struct assay_ceiling_time ceiling =
+        ceiling_of(in, &in->bench->ceilings, lane, in->working_sets[lane]);
+    struct assay_ceilings scaled;
+    if (strcmp(ceiling.bound, "compute") == 0 && at_the_clock(in, out, &scaled))
+        ceiling = ceiling_of(in, &scaled, lane, in->working_sets[lane]);
     out->ceiling_ns = ceiling.ns;
     out->efficiency = out->time.median > 0 ? ceiling.ns / out->time.median : 0;
     snprintf(out->bound, sizeof out->bound, "%s", ceiling.bound);
@@ -94,6 +115,8 @@ void assay_verdict_measurement(const struct assay_verdict_input *in, int64_t lan
         out->context_switches = lane->context_switches;
         out->near_floor = lane->near_floor;
         out->slow_unit = lane->slow_unit;
+        out->throttled = lane->throttled;
+        out->host_ns = lane->host_ns;
         assay_stats_summarise(samples, n, scratch, &out->time);
         if (out->time.median > 0) {
             const struct assay_cost *cost = &in->costs[lane_index];
@@ -119,7 +142,7 @@ static double least_possible_ns(const struct assay_verdict_input *in, int64_t la
     if (in->bench->ceilings.n_levels == 0)
         return 0;
     struct assay_ceiling_time ceiling =
-        ceiling_of(in, lane, in->working_sets[lane] / CACHE_OVERLAP);
+        ceiling_of(in, &in->bench->ceilings, lane, in->working_sets[lane] / CACHE_OVERLAP);
     return ceiling.ns / (in->cold ? MEMORY_MARGIN : CACHE_MARGIN);
 }
 

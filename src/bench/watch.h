@@ -7,13 +7,14 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define ASSAY_WATCH_VERSION 1
+#define ASSAY_WATCH_VERSION 2
 
 struct assay_watch {
     uint32_t version;
     _Atomic int32_t stop;    /* supervisor: finish the current sample and report */
     _Atomic int64_t beat;    /* worker: grows with every step */
     _Atomic int64_t variant; /* worker: whose kernel runs; -1: the harness itself */
+    char last_words[160];    /* worker: why it ended itself; empty where it did not */
 };
 
 #endif

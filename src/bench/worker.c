@@ -1,6 +1,7 @@
 #include "bench/worker.h"
 
 #include "base/alloc.h"
+#include "base/last_words.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +13,8 @@ struct assay_worker {
     struct assay_watch *watch;
     struct assay_bench bench;
     struct assay_strings plugins; /* loaded so far */
-    char device[32];              /* open now */
+    char device[32];              /* open now, for so many threads */
+    int32_t threads;
 };
 
 assay_worker *assay_worker_create(struct assay_watch *watch)
@@ -100,7 +102,7 @@ static enum assay_status open_device(assay_worker *worker, const struct assay_se
                                      struct assay_error *err)
 {
     assay_device *device = worker->bench.device;
-    if (device && device->threads == settings->threads &&
+    if (device && worker->threads == settings->threads &&
         strcmp(worker->device, settings->device) == 0)
         return ASSAY_OK;
     assay_device_close(device);
@@ -113,6 +115,7 @@ static enum assay_status open_device(assay_worker *worker, const struct assay_se
     if (status != ASSAY_OK)
         return status;
     snprintf(worker->device, sizeof worker->device, "%s", settings->device);
+    worker->threads = settings->threads;
     load_ceilings(worker, events);
     return ASSAY_OK;
 }
@@ -159,6 +162,8 @@ enum assay_status assay_worker_run(assay_worker *worker, const struct assay_job 
                                       .stop = relay_stop,
                                       .record = relay_record};
     beat(worker, -1);
+    if (job->settings.autotune)
+        setenv("ASSAY_CUDA_AUTOTUNE", "1", 1); /* kernels have no other way to hear of it */
     enum assay_status status = load_plugins(worker, &job->settings.plugins, err);
     if (status == ASSAY_OK)
         status = check_names(worker, &job->settings, err);
@@ -258,6 +263,7 @@ int assay_worker_main(int job_fd, int event_fd, int watch_fd)
         fputs("assay: a worker is started by assay itself, not by hand\n", stderr);
         return 2;
     }
+    assay_last_words_to(watch->last_words, sizeof watch->last_words);
     assay_worker *worker = assay_worker_create(watch);
     char *line = NULL;
     size_t capacity = 0;

@@ -10,11 +10,13 @@
 #include "cli/progress.h"
 #include "base/version.h"
 #include "device/cpu/cpu_info.h"
+#include "device/device.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/utsname.h>
@@ -45,6 +47,17 @@ struct bench_run {
     bool something_wrong;
 };
 
+/* The CPU's own name, or the GPU's. */
+static void name_device(struct assay_run_info *info)
+{
+    const struct assay_device_driver *driver;
+    int32_t index;
+    snprintf(info->device_name, sizeof info->device_name, "%s", assay_cpu_info()->model);
+    assay_cpu_isa_text(assay_cpu_info()->isa, info->isa, sizeof info->isa);
+    if (assay_device_parse(info->device, &driver, &index, NULL) == ASSAY_OK && driver->name_of)
+        driver->name_of(index, info->device_name, sizeof info->device_name);
+}
+
 static void make_run_info(struct bench_run *run, int argc, char **argv)
 {
     struct assay_run_info *info = &run->info;
@@ -65,8 +78,7 @@ static void make_run_info(struct bench_run *run, int argc, char **argv)
     uname(&os);
     snprintf(info->host_os, sizeof info->host_os, "%.40s %.80s", os.sysname, os.release);
     snprintf(info->device, sizeof info->device, "%s", s->device);
-    snprintf(info->device_name, sizeof info->device_name, "%s", assay_cpu_info()->model);
-    assay_cpu_isa_text(assay_cpu_info()->isa, info->isa, sizeof info->isa);
+    name_device(info);
     info->threads = s->threads;
     info->hot = s->hot;
     info->cold = s->cold;
@@ -114,7 +126,9 @@ static void load_copy_ceiling(struct bench_run *run)
 {
     struct assay_ceilings ceilings;
     struct assay_run_info *info = &run->info;
-    if (assay_ceilings_load(info->device_name, info->threads, &ceilings, NULL) == ASSAY_OK &&
+    bool cpu = strcmp(info->device, "cpu") == 0; /* a GPU has its ceilings whatever the host does */
+    if (assay_ceilings_load(info->device_name, cpu ? info->threads : 1, &ceilings, NULL) ==
+            ASSAY_OK &&
         ceilings.n_levels > 0)
         info->copy_bytes_per_s = ceilings.levels[ceilings.n_levels - 1].copy;
 }
@@ -220,9 +234,7 @@ static enum assay_status resume(struct bench_run *run, struct assay_error *err)
 static enum assay_status start(struct bench_run *run, int argc, char **argv,
                                struct assay_error *err)
 {
-    enum assay_status status = assay_bench_plan(run->config, &run->plan, assay_warn, err);
-    if (status != ASSAY_OK)
-        return status;
+    enum assay_status status = ASSAY_OK;
     make_run_info(run, argc, argv);
     run->done = assay_calloc((size_t)run->plan.n_groups, sizeof *run->done);
     if (!run->done)
@@ -293,7 +305,11 @@ static enum assay_status close_outputs(struct bench_run *run, enum assay_status 
 static int measure(struct bench_run *run, int argc, char **argv)
 {
     struct assay_error err = {0}, output_err = {0};
-    enum assay_status status = lock_machine(run, &err);
+    enum assay_status status = ASSAY_OK;
+    if (!run->config->resume) /* what is wrong with the options is told at once */
+        status = assay_bench_plan(run->config, &run->plan, assay_warn, &err);
+    if (status == ASSAY_OK)
+        status = lock_machine(run, &err);
     if (status == ASSAY_OK)
         status = run->config->resume ? resume(run, &err) : start(run, argc, argv, &err);
     if (status == ASSAY_OK)

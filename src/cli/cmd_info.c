@@ -3,13 +3,16 @@
 #include "base/version.h"
 #include "config/options.h"
 #include "device/cpu/cpu_info.h"
+#include "device/cuda/cuda_info.h"
 #include "device/device.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <sys/utsname.h>
 #include <time.h>
 
 struct info_config {
+    const char *device;
     int64_t threads;
     bool calibrate, help;
 };
@@ -17,6 +20,8 @@ struct info_config {
 static const struct assay_option option_rows[] = {
     {"calibrate", 0, ASSAY_OPTION_FLAG, offsetof(struct info_config, calibrate), NULL,
      "measure the ceilings anew and remember them", 0, 0},
+    {"device", 0, ASSAY_OPTION_TEXT, offsetof(struct info_config, device), "NAME",
+     "whose ceilings (default cpu)", 0, 0},
     {"threads", 't', ASSAY_OPTION_INT, offsetof(struct info_config, threads), "N",
      "ceilings for so many threads (default: all cores)", 1, 4096},
     {"help", 'h', ASSAY_OPTION_FLAG, offsetof(struct info_config, help), NULL, "this text", 0, 0},
@@ -76,26 +81,38 @@ static void print_ceilings(const struct assay_ceilings *c)
         c->floor_ns, c->timer_ns);
 }
 
+static void print_cuda(void)
+{
+    struct assay_text text = {0};
+    assay_cuda_info(&text);
+    if (!text.failed)
+        printf("%s", text.data);
+    assay_text_fini(&text);
+}
+
 static int measure(const struct info_config *config)
 {
     struct assay_error err = {0};
-    const struct assay_device_driver *driver = assay_device_at(0);
+    const struct assay_device_driver *driver;
+    int32_t index;
     assay_device *device = NULL;
     struct assay_device_info info;
     struct assay_ceilings ceilings;
-    if (assay_device_open(driver, 0, (int32_t)config->threads, &device, &err) != ASSAY_OK)
+    if (assay_device_parse(config->device, &driver, &index, &err) != ASSAY_OK ||
+        assay_device_open(driver, index, (int32_t)config->threads, &device, &err) != ASSAY_OK)
         return assay_complain(&err);
     driver->describe(device, &info);
     int code = ASSAY_EXIT_FINE;
     if (config->calibrate) {
-        fprintf(stderr, "measuring with %d thread%s ...\n", device->threads,
-                device->threads == 1 ? "" : "s");
+        fprintf(stderr, "measuring %s ...\n", info.name);
         if (driver->calibrate(device, &ceilings, &err) != ASSAY_OK ||
             assay_ceilings_save(&ceilings, &err) != ASSAY_OK)
             code = assay_complain(&err);
     } else if (assay_ceilings_load(info.name, device->threads, &ceilings, NULL) != ASSAY_OK) {
-        printf("\nceilings     not measured yet for %d thread%s: assay info --calibrate\n",
-               device->threads, device->threads == 1 ? "" : "s");
+        printf("\nceilings     not measured yet for %d thread%s: assay info%s%s --calibrate\n",
+               device->threads, device->threads == 1 ? "" : "s",
+               strcmp(config->device, "cpu") == 0 ? "" : " --device ",
+               strcmp(config->device, "cpu") == 0 ? "" : config->device);
         assay_device_close(device);
         return ASSAY_EXIT_FINE;
     }
@@ -116,13 +133,14 @@ static void help(struct assay_text *out)
 
 static int run(int argc, char **argv)
 {
-    struct info_config config = {0};
+    struct info_config config = {.device = "cpu"};
     struct assay_error err = {0};
     if (assay_options_parse(&table, argc - 1, argv + 1, &config, &err) != ASSAY_OK)
         return assay_complain(&err);
     if (config.help)
         return assay_print_help(assay_command_find("info"));
     print_machine();
+    print_cuda();
     (void)fflush(stdout);
     return measure(&config);
 }

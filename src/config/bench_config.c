@@ -62,9 +62,15 @@ static const struct assay_option bench_option_rows[] = {
      "go on with an earlier run: its id, \"last\", or a journal file", 0, 0},
     {"plugin", 0, ASSAY_OPTION_REPEAT, AT(plugins), "FILE",
      "load kernels from a shared object (assay_kernel.h); repeatable", 0, 0},
-    {"device", 0, ASSAY_OPTION_TEXT, AT(device), "NAME", "where to run (default cpu)", 0, 0},
+    {"device", 0, ASSAY_OPTION_TEXT, AT(device), "NAME",
+     "where to run: cpu, cuda or cuda:N (default cpu)", 0, 0},
     {"strict-device", 0, ASSAY_OPTION_FLAG, AT(strict_device), NULL,
      "fail if the device is not here, instead of falling back to the cpu", 0, 0},
+    {"autotune", 0, ASSAY_OPTION_FLAG, AT(autotune), NULL,
+     "have libraries that offer several algorithms (cuBLASLt) time them all first", 0, 0},
+    {"energy", 0, ASSAY_OPTION_FLAG, AT(energy), NULL,
+     "also measure the energy of a call, where the device has a counter (half a second each)", 0,
+     0},
     {"in-process", 0, ASSAY_OPTION_FLAG, AT(in_process), NULL,
      "run kernels in this process, for debuggers: a crash ends everything", 0, 0},
     {"wait", 0, ASSAY_OPTION_FLAG, AT(wait), NULL, "wait for another run to end instead of failing",
@@ -123,9 +129,7 @@ static enum assay_status settle_device(const struct assay_bench_config *c, struc
     if (status == ASSAY_OK) {
         snprintf(s->device, sizeof s->device, "%s", driver->name);
         if (index > 0)
-            return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
-                                   "there is no device \"%s\"; write \"%s\"", c->device,
-                                   driver->name);
+            snprintf(s->device, sizeof s->device, "%s:%d", driver->name, index);
         return ASSAY_OK;
     }
     if (status != ASSAY_UNSUPPORTED)
@@ -185,6 +189,8 @@ static enum assay_status make_settings(const struct assay_bench_config *c,
         .rounds = c->rounds,
         .seed = (uint64_t)c->seed,
         .memory_limit = c->memory_limit,
+        .energy = c->energy,
+        .autotune = c->autotune,
     };
     if (s->threads > assay_cpu_info()->cores)
         return assay_error_set(err, ASSAY_ERR_INVALID, NULL,

@@ -11,7 +11,7 @@ struct assay_bench_config {
     struct assay_strings dtypes, implementations, kernels, outputs, plugins;
     int64_t threads, warmup, rounds, seed, max_elements, memory_limit;
     double precision, budget_s, timeout_s;
-    bool in_process, quiet, verbose, ascii, strict_device, wait, help;
+    bool in_process, quiet, verbose, ascii, strict_device, autotune, energy, wait, help;
 };
 
 extern const struct assay_option_table assay_bench_options;

@@ -18,9 +18,10 @@ enum {
     ASSAY_CEILING_F16,
     ASSAY_CEILING_BF16,
     ASSAY_CEILING_S8,
+    ASSAY_CEILING_F8, /* 8-bit floats; where a CPU has no unit for them, bf16's */
     ASSAY_CEILING_MATHS
 };
-const char *assay_ceiling_math_name(int math); /* "f32", "f16", "bf16", "s8" */
+const char *assay_ceiling_math_name(int math); /* "f32", "f16", "bf16", "s8", "f8" */
 
 struct assay_ceiling_level {
     char name[16];            /* "L1", "L2", "L3", "memory" */

@@ -28,6 +28,7 @@ struct assay_device_info {
 /* Things that disturb a measurement, counted since the device was opened. */
 struct assay_disturbance {
     int64_t context_switches; /* involuntary ones of this process */
+    uint64_t throttle;        /* what holds a GPU's clock down now: NVML's bits; 0: nothing */
 };
 
 struct assay_device_driver {
@@ -35,26 +36,46 @@ struct assay_device_driver {
 
     /* ASSAY_OK when the device is there; ASSAY_UNSUPPORTED with the reason otherwise. */
     enum assay_status (*probe)(struct assay_error *why);
+    /* How many there are, and their names, without opening one. Optional: one, without a name. */
+    int32_t (*count)(void);
+    void (*name_of)(int32_t index, char *out, size_t size);
     enum assay_status (*open)(int32_t index, int32_t threads, assay_device **out,
                               struct assay_error *err);
     void (*close)(assay_device *device);
     void (*describe)(assay_device *device, struct assay_device_info *out);
 
-    /* Memory aligned to 64 bytes or more, not zeroed; the host can read and write it. */
+    /* Memory aligned to 64 bytes or more, not zeroed. The host can read and write it where the
+     * device has no `upload`. */
     enum assay_status (*alloc)(assay_device *device, size_t bytes, void **out,
                                struct assay_error *err);
     void (*free)(assay_device *device, void *ptr, size_t bytes);
+
+    /* Copies between host and device memory, and within the latter, complete when they return.
+     * NULL where device memory is the host's. */
+    enum assay_status (*upload)(assay_device *device, void *to, const void *from, size_t bytes,
+                                struct assay_error *err);
+    enum assay_status (*download)(assay_device *device, void *to, const void *from, size_t bytes,
+                                  struct assay_error *err);
+    enum assay_status (*copy)(assay_device *device, void *to, const void *from, size_t bytes,
+                              struct assay_error *err);
 
     /* Runs the kernel once on `work`, to completion, and times it. Nothing but the clock reads and
      * the kernel lies between start and end. */
     enum assay_status (*time)(assay_device *device, const struct assay_kernel *kernel, void *state,
                               const struct assay_work *work, struct assay_timing *out);
+    /* A kernel's state is about to change or end: whatever was kept of it is void. Optional. */
+    void (*forget)(assay_device *device, void *state);
 
     /* Now, in ns, for budgets: monotonic. */
     int64_t (*now_ns)(assay_device *device);
     /* The clock the device runs at now, in Hz; 0 where it cannot be read. Takes some 20 us. */
     double (*clock_hz)(assay_device *device);
     void (*disturbance)(assay_device *device, struct assay_disturbance *out);
+    /* What the device has used since some moment, in joules, from a counter that moves in steps;
+     * NaN where it cannot be read. Optional. */
+    double (*energy_j)(assay_device *device);
+    /* Rates of arithmetic go with the clock that clock_hz tells: ceilings are scaled to it. */
+    bool clock_counts;
     /* How long a fixed piece of work on the matrix unit takes now, in ns; 0 where there is none.
      * Takes some 20 us. Optional. */
     double (*matrix_probe)(assay_device *device);
@@ -78,7 +99,8 @@ void assay_device_free(assay_device *device, void *ptr, size_t bytes);
 int64_t assay_device_count(void);
 const struct assay_device_driver *assay_device_at(int64_t index);
 
-/* Reads "cpu" or "cpu:0". The error names the nearest known device, or says why it is not here. */
+/* Reads "cpu", "cuda" or "cuda:0". The error names the nearest known device, or says why it is not
+ * here. */
 enum assay_status assay_device_parse(const char *name, const struct assay_device_driver **driver,
                                      int32_t *index, struct assay_error *err);
 

@@ -21,7 +21,7 @@ int64_t assay_device_count(void) { return (int64_t)(sizeof device_table / sizeof
 const struct assay_device_driver *assay_device_at(int64_t index) { return device_table[index]; }
 
 /* Devices that other tools' users write and that this build has no driver for. */
-static const char *const absent_devices[] = {"cuda", "opencl", "xpu", "mps"};
+static const char *const absent_devices[] = {"opencl", "xpu", "mps"};
 
 enum { ABSENT = sizeof absent_devices / sizeof absent_devices[0] };
 
@@ -43,6 +43,21 @@ static enum assay_status not_here(const char *name, const char *base, struct ass
                            nearest ? nearest : "cpu");
 }
 
+static enum assay_status check_number(const struct assay_device_driver *driver, int32_t index,
+                                      struct assay_error *err)
+{
+    int32_t count = driver->count ? driver->count() : 1;
+    if (index < count)
+        return ASSAY_OK;
+    if (count == 1)
+        return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                               "there is no device \"%s:%d\"; there is one: write \"%s\"",
+                               driver->name, index, driver->name);
+    return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                           "there is no device \"%s:%d\"; there are %d: %s:0 to %s:%d",
+                           driver->name, index, count, driver->name, driver->name, count - 1);
+}
+
 enum assay_status assay_device_parse(const char *name, const struct assay_device_driver **driver,
                                      int32_t *index, struct assay_error *err)
 {
@@ -59,7 +74,8 @@ enum assay_status assay_device_parse(const char *name, const struct assay_device
         if (assay_text_same(base, device_table[i]->name)) {
             *driver = device_table[i];
             *index = (int32_t)number;
-            return device_table[i]->probe(err);
+            enum assay_status status = device_table[i]->probe(err);
+            return status == ASSAY_OK ? check_number(*driver, *index, err) : status;
         }
     return not_here(name, base, err);
 }

@@ -175,11 +175,13 @@ static void fill_exact(const struct assay_problem *p, int32_t index, void *data,
 }
 
 /* An activation computed in f32 is not exact, save those that only choose. Beyond this k a sum
- * could leave the integers f32 holds. */
+ * could leave the integers f32 holds. Units for 8-bit floats keep fewer bits of their sums. */
 static bool can_be_exact(const struct assay_problem *p)
 {
+    struct assay_recipe room;
     int activation = (int)p->params[ASSAY_LINEAR_ACTIVATION];
-    return axis(p, ASSAY_LINEAR_K) <= 1 << 18 &&
+    return recipe_of(p, &room)->activation != ASSAY_DTYPE_E4M3 &&
+           axis(p, ASSAY_LINEAR_K) <= 1 << 18 &&
            (activation == ASSAY_LINEAR_NONE || activation == ASSAY_LINEAR_RELU);
 }
 
@@ -347,7 +349,10 @@ static struct assay_cost cost(const struct assay_problem *p)
     if (p->dtype == ASSAY_DTYPE_S8 || recipe->activation == ASSAY_DTYPE_S8)
         c.math = ASSAY_MATH_S8;
     else if (recipe->activation == ASSAY_DTYPE_E4M3)
-        c.math = ASSAY_MATH_BF16; /* 8-bit floats are exact in it */
+        c.math = ASSAY_MATH_F8;
+    else if (p->dtype == ASSAY_DTYPE_F16 &&
+             (recipe->code == ASSAY_DTYPE_S8 || recipe->code == ASSAY_DTYPE_E4M3))
+        c.math = ASSAY_MATH_BF16; /* it holds these weights, and x as a sum of two */
     c.bytes_read = c.weight_bytes + (double)assay_tensor_bytes(&p->inputs[ASSAY_LINEAR_X]);
     if (p->n_inputs > ASSAY_LINEAR_BIAS_INPUT)
         c.bytes_read += (double)assay_tensor_bytes(&p->inputs[ASSAY_LINEAR_BIAS_INPUT]);
@@ -360,7 +365,8 @@ static struct assay_cost cost(const struct assay_problem *p)
  *   each, which a factor of 16 covers for a million answers; where the recipe gives weights that
  * the kernel must round to the dtype before it multiplies (w = (q - 8) scale + zero), k independent
  *   errors of up to half a unit each add up to about half a unit of y, times 5 for the worst of a
- *   million. */
+ *   million. GPUs' units for products of 8-bit floats keep some 14 bits of a partial sum: up to
+ * 8e-4 of y's size was seen, a thirtieth of what quantising to such floats itself costs. */
 static struct assay_tolerance tolerance(const struct assay_problem *p)
 {
     if (p->dtype == ASSAY_DTYPE_S8)
@@ -371,6 +377,8 @@ static struct assay_tolerance tolerance(const struct assay_problem *p)
     double k = (double)axis(p, ASSAY_LINEAR_K), f32 = 0x1p-24;
     bool rounds = recipe->code == ASSAY_DTYPE_U4 || recipe->code == ASSAY_DTYPE_U8;
     double absolute = 16 * f32 * (1 + log2(k)) + (rounds ? 3 * info->unit : 0);
+    if (recipe->activation == ASSAY_DTYPE_E4M3)
+        absolute += 0x1p-9;
     return (struct assay_tolerance){info->unit + 4 * f32, absolute + info->tiny};
 }
 

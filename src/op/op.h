@@ -15,6 +15,7 @@ enum assay_math {
     ASSAY_MATH_F16,
     ASSAY_MATH_BF16, /* products of bf16 summed in f32 */
     ASSAY_MATH_S8,   /* products of 8-bit integers summed in s32 */
+    ASSAY_MATH_F8,   /* products of 8-bit floats summed in f32 */
     ASSAY_MATH_KINDS
 };
 

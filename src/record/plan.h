@@ -29,6 +29,8 @@ struct assay_settings {
     int64_t warmup, rounds; /* fixed numbers instead of precision and budget; 0: not fixed */
     uint64_t seed;
     int64_t memory_limit; /* bytes the worker may use; 0: what the machine has */
+    bool energy;          /* also measure what a call costs in energy */
+    bool autotune;        /* libraries that offer several algorithms time them first */
     char baseline[32];    /* an implementation; empty: chosen for each group */
     struct assay_strings implementations, kernels, plugins;
     struct assay_strings recipes; /* for ops that take them; empty: only the baseline */

@@ -52,6 +52,8 @@ struct assay_measurement {
     int64_t near_floor;       /* samples shorter than three times the floor */
     double clock_hz;          /* median over the rounds; 0 where it cannot be read */
     int64_t slow_unit;        /* samples, those taken again included, beside a slow matrix unit */
+    int64_t throttled;        /* samples while power, heat or hardware held a GPU's clock down */
+    double host_ns;           /* the host's side of one call; on a CPU the call itself */
 };
 
 struct assay_verification {
@@ -89,6 +91,7 @@ struct assay_record {
     double setup_ns;
     double weight_bytes; /* the weights as stored by the recipe; 0 for ops without weights */
     double prepare_ns;   /* quantising and packing the weights, once; 0: not done */
+    double energy_j;     /* of one hot call, the whole device's; NaN where it was not measured */
     double accuracy_db;  /* SQNR against the unquantised product; NaN where not asked */
     double
         activation_share; /* of the hot time, spent quantising activations; NaN: does not apply */

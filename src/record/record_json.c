@@ -93,6 +93,8 @@ static const struct field measurement_fields[] = {
     {"near_floor",       INT64, ESSENTIAL, MEMBER(T, near_floor)},
     {"clock_hz",         REAL,  ESSENTIAL, MEMBER(T, clock_hz)},
     {"slow_unit",        INT64, OPTIONAL,  MEMBER(T, slow_unit)},
+    {"throttled",        INT64, OPTIONAL,  MEMBER(T, throttled)},
+    {"host_ns",          REAL,  OPTIONAL,  MEMBER(T, host_ns)},
     {0},
 };
 #undef T
@@ -144,6 +146,7 @@ static const struct field record_fields[] = {
     {"setup_ns",        REAL,    ESSENTIAL, MEMBER(T, setup_ns)},
     {"weight_bytes",     REAL,    OPTIONAL,  MEMBER(T, weight_bytes)},
     {"prepare_ns",       REAL,    OPTIONAL,  MEMBER(T, prepare_ns)},
+    {"energy_j",         REAL,    OPTIONAL,  MEMBER(T, energy_j)},
     {"accuracy_db",      LEVEL,   OPTIONAL,  MEMBER(T, accuracy_db)},
     {"activation_share", REAL,    OPTIONAL,  MEMBER(T, activation_share)},
     {"pareto",           FLAG,    OPTIONAL,  MEMBER(T, pareto)},
@@ -487,7 +490,7 @@ enum assay_status assay_record_from_json(const assay_json *json, struct assay_re
     memset(out, 0, sizeof *out);
     if (!assay_json_is_object(json))
         return assay_error_set(err, ASSAY_ERR_CORRUPT, "record", "not a JSON object");
-    out->accuracy_db = out->activation_share = (double)NAN; /* where the record does not say */
+    out->accuracy_db = out->activation_share = out->energy_j = (double)NAN; /* where the record does not say */
     return fields_from_json(record_fields, json, out, &(struct place){.path = "", .err = err});
 }
 

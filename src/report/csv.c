@@ -15,7 +15,7 @@
  * memory_bytes setup_ns floor_ns verified compared of mismatches max_abs max_rel rms sqnr_db
  *   mode label recipe note weight_bytes prepare_ns
  *   accuracy_db       "inf" where the answer is that of the unquantised product
- *   activation_share pareto slow_unit exact */
+ *   activation_share pareto slow_unit exact throttled host_ns energy_j */
 #include "report/report_sink.h"
 #include "tensor/dtype.h"
 
@@ -115,6 +115,9 @@ static const struct column column_table[] = {
     R("pareto", FLAG, pareto),
     M("slow_unit", INT64, slow_unit),
     V("exact", FLAG, exact),
+    M("throttled", INT64, throttled),
+    M("host_ns", REAL, host_ns),
+    R("energy_j", REAL, energy_j),
 };
 /* clang-format on */
 

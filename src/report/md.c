@@ -64,7 +64,7 @@ static void md_begin(void *state, const struct assay_sink *sink,
     put_text(s, run->version);
     assay_sink_put(sink, " on ");
     put_text(s, run->device_name[0] ? run->device_name : run->device);
-    if (run->threads > 0)
+    if (run->threads > 0 && strcmp(run->device, "cpu") == 0)
         assay_sink_format(sink, ", %d thread%s", run->threads, run->threads == 1 ? "" : "s");
     if (run->copy_bytes_per_s > 0)
         assay_sink_format(sink, ", memory ceiling %.1f GB/s", run->copy_bytes_per_s / 1e9);

@@ -35,11 +35,14 @@ static void disturbances(struct assay_flow *flow, const struct assay_measurement
     if (m->slow_unit)
         assay_flow_item(flow, "%lld sample%s on a slow matrix unit", (long long)m->slow_unit,
                         m->slow_unit == 1 ? "" : "s");
+    if (m->throttled)
+        assay_flow_item(flow, "%lld sample%s with the clock held down", (long long)m->throttled,
+                        m->throttled == 1 ? "" : "s");
     if (!m->precise)
         assay_flow_item(flow, "precision not reached");
 }
 
-static void state_lines(const struct assay_measurement *m, struct assay_flow flow)
+static void state_lines(const struct assay_measurement *m, bool on_gpu, struct assay_flow flow)
 {
     const struct assay_summary *t = &m->time;
     assay_flow_item(&flow, "%lld samples × %lld call%s", (long long)t->n, (long long)m->iters,
@@ -49,6 +52,8 @@ static void state_lines(const struct assay_measurement *m, struct assay_flow flo
     disturbances(&flow, m);
     if (m->clock_hz > 0)
         assay_flow_item(&flow, "%.2f GHz", m->clock_hz / 1e9);
+    if (m->host_ns > 0 && on_gpu)
+        assay_flow_item(&flow, "the host needs %s a call", assay_cell_time(m->host_ns).text);
     if (m->ceiling_ns > 0)
         assay_flow_item(&flow, "ceiling %s (%s)", assay_cell_time(m->ceiling_ns).text, m->bound);
     if (m->has_ratio)
@@ -100,6 +105,8 @@ static void kernel_line(const struct assay_record *record, struct assay_flow flo
     recipe_items(record, &flow);
     if (record->setup_ns > 0)
         assay_flow_item(&flow, "setup %s", assay_cell_time(record->setup_ns).text);
+    if (record->energy_j > 0)
+        assay_flow_item(&flow, "%.3g mJ a call", record->energy_j * 1e3);
     if (record->floor_ns > 0)
         assay_flow_item(&flow, "floor %s", assay_cell_time(record->floor_ns).text);
     if (record->note[0])
@@ -115,7 +122,7 @@ void assay_detail_write(const struct assay_record *record, struct assay_line *li
     for (int s = 0; s < ASSAY_CACHE_STATES; s++)
         if (record->states[s].measured)
             state_lines(
-                &record->states[s],
+                &record->states[s], strcmp(record->device, "cpu") != 0,
                 begin_line(line, sink, width, assay_cache_state_name((enum assay_cache_state)s)));
     if (record->verification.done)
         check_lines(&record->verification, begin_line(line, sink, width, "check"));

@@ -33,17 +33,24 @@ static void add_one(struct assay_comparison *c, int64_t index, double got, doubl
     c->sum_sq_ref += ref * ref;
 }
 
+/* Infinity is the right answer where the type's largest number is too small. */
+static double as_held(double ref, double got, double max)
+{
+    return isinf(got) && fabs(ref) > max && isfinite(ref) ? copysign((double)INFINITY, ref) : ref;
+}
+
 enum { COMPARE_BLOCK = 512 };
 
 void assay_comparison_add(struct assay_comparison *comparison, enum assay_dtype dtype,
                           const void *got, int64_t first, const double *ref, int64_t n)
 {
-    double values[COMPARE_BLOCK];
+    double values[COMPARE_BLOCK], max = assay_dtype_info(dtype)->max;
     for (int64_t done = 0; done < n; done += COMPARE_BLOCK) {
         int64_t count = n - done < COMPARE_BLOCK ? n - done : COMPARE_BLOCK;
         assay_dtype_load(dtype, got, first + done, count, values);
         for (int64_t i = 0; i < count; i++)
-            add_one(comparison, first + done + i, values[i], ref[done + i]);
+            add_one(comparison, first + done + i, values[i],
+                    as_held(ref[done + i], values[i], max));
     }
 }
 

@@ -22,6 +22,7 @@ unset NO_COLOR
 : "${ASSAY:?the program under test}" "${ASSAY_PLUGINS:?the folder of the plug-ins}"
 work=$(mktemp -d "${TMPDIR:-/tmp}/assay-cli-XXXXXX")
 export HOME=$work XDG_CACHE_HOME=$work/cache XDG_DATA_HOME=$work/data
+export ASSAY_CUDA_DRIVER=$work/no_driver # nothing depends on this machine's GPU
 started=() # processes to end whatever happens
 quick=(--batch 2 --seq 3 --dim 5 --cache hot --iters 10 --warmup 1)
 last_command=
@@ -111,9 +112,9 @@ make_ceilings() {
     mkdir -p "$XDG_CACHE_HOME/assay"
     for threads in 1 "$cores"; do
         cat >"$XDG_CACHE_HOME/assay/ceilings-$file-${threads}t.json" <<END
-{"format": "assay-ceilings", "version": 2, "device": "$model", "threads": $threads,
+{"format": "assay-ceilings", "version": 3, "device": "$model", "threads": $threads,
  "measured_at": 1700000000, "flops_f32": 1e18, "flops_f16": 1e18, "flops_bf16": 1e18,
- "flops_s8": 1e18, "clock_hz": 3e9, "timer_ns": 20, "floor_ns": 20,
+ "flops_s8": 1e18, "flops_f8": 1e18, "clock_hz": 3e9, "timer_ns": 20, "floor_ns": 20,
  "levels": [{"name": "L1", "bytes": 100000, "read": 1e15, "write": 1e15, "copy": 1e15},
             {"name": "memory", "bytes": null, "read": 1e15, "write": 1e15, "copy": 1e15}]}
 END

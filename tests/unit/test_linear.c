@@ -259,9 +259,9 @@ static void costs_follow_the_recipe(void **state)
         {ASSAY_DTYPE_BF16, "int8wo", 4096 + 32 * 4, ASSAY_MATH_BF16},
         {ASSAY_DTYPE_BF16, "int8dq", 4096 + 32 * 4, ASSAY_MATH_S8},
         {ASSAY_DTYPE_F32, "int8dq", 4096 + 32 * 4, ASSAY_MATH_S8},
-        {ASSAY_DTYPE_F16, "float8wo", 4096 + 32 * 4, ASSAY_MATH_F16},
-        {ASSAY_DTYPE_F16, "float8dq-row", 4096 + 32 * 4, ASSAY_MATH_BF16},
-        {ASSAY_DTYPE_F32, "float8dq-tensor", 4096 + 4, ASSAY_MATH_BF16},
+        {ASSAY_DTYPE_F16, "float8wo", 4096 + 32 * 4, ASSAY_MATH_BF16},
+        {ASSAY_DTYPE_F16, "float8dq-row", 4096 + 32 * 4, ASSAY_MATH_F8},
+        {ASSAY_DTYPE_F32, "float8dq-tensor", 4096 + 4, ASSAY_MATH_F8},
         /* a scale and a zero for each group, in the dtype */
         {ASSAY_DTYPE_BF16, "int4wo-32", 2048 + 32 * 4 * 2 * 2, ASSAY_MATH_BF16},
         {ASSAY_DTYPE_F32, "int4wo-32", 2048 + 32 * 4 * 2 * 4, ASSAY_MATH_F32},

@@ -51,16 +51,21 @@ static void fenced_destroy(struct fenced *f) { munmap(f->map, f->map_bytes); }
 /* ---- bodies -----------------------------------------------------------------------------------
  */
 
+#define TILES                                                                                      \
+    (ASSAY_CPU_AVX512 | ASSAY_CPU_AVX512_BF16 | ASSAY_CPU_AMX_TILE | ASSAY_CPU_AMX_BF16 |          \
+     ASSAY_CPU_AMX_INT8)
+
 static const struct body {
     const char *name;
     const struct linear_body *body;
     uint32_t isa;
-    enum { TAKES_ALL, TAKES_S8, TAKES_BF16 } takes;
+    enum { TAKES_ALL, TAKES_S8, TAKES_BF16, TAKES_TILES } takes;
 } bodies[] = {
     {"portable", &assay_linear_portable, 0, TAKES_ALL},
     {"avx2", &assay_linear_avx2, ASSAY_CPU_AVX2, TAKES_ALL},
     {"avx512", &assay_linear_avx512, ASSAY_CPU_AVX512, TAKES_ALL},
     {"vnni", &assay_linear_vnni_avx512, ASSAY_CPU_AVX512 | ASSAY_CPU_AVX512_VNNI, TAKES_S8},
+    {"amx", &assay_linear_amx, TILES, TAKES_TILES},
     {"bf16dot", &assay_linear_bf16dot_avx512, ASSAY_CPU_AVX512 | ASSAY_CPU_AVX512_BF16, TAKES_BF16},
 };
 enum { BODIES = sizeof bodies / sizeof bodies[0] };
@@ -71,6 +76,13 @@ static bool takes(const struct body *body, const struct linear_job *job)
         return false;
     if (body->takes == TAKES_S8)
         return job->dtype == ASSAY_DTYPE_S8 || job->recipe.activation == ASSAY_DTYPE_S8;
+    if (body->takes ==
+        TAKES_TILES) { /* x in f32 has too many bits; bf16 rounds codes with groups */
+        bool plain = job->recipe.activation == ASSAY_DTYPE_NONE;
+        return plain ? job->dtype == ASSAY_DTYPE_F16 || job->dtype == ASSAY_DTYPE_S8 ||
+                           (job->dtype == ASSAY_DTYPE_BF16 && !job->recipe.group)
+                     : true;
+    }
     if (body->takes == TAKES_BF16)
         return job->dtype == ASSAY_DTYPE_BF16 && job->recipe.code == ASSAY_DTYPE_NONE;
     return true;
@@ -224,7 +236,8 @@ static double output_at(const struct operands *o, const void *y, int64_t i)
 
 /* How far off an answer may be. f32 sums of k products are off by less than k units of the sum of
  * magnitudes, by far; scales and group sums add a few. */
-static double allowed(const struct operands *o, enum values values, int64_t i)
+static double allowed(const struct operands *o, const struct body *body, enum values values,
+                      int64_t i)
 {
     const struct assay_dtype_info *info = assay_dtype_info(o->job.dtype);
     if (o->job.dtype == ASSAY_DTYPE_S8)
@@ -233,7 +246,9 @@ static double allowed(const struct operands *o, enum values values, int64_t i)
     double rounding = info->unit * want + info->tiny;
     if (values == WHOLE && o->job.recipe.code == ASSAY_DTYPE_NONE && !o->job.activation)
         return o->job.dtype == ASSAY_DTYPE_F32 ? 0 : rounding;
-    return rounding * 1.001 + steps * 0x1p-23 * o->size[i] + 1e-6;
+    /* Tiles take 16 bits of such a weight, which has as many as an f32. */
+    double cut_off = body->takes == TAKES_TILES && o->job.recipe.group ? 0x1p-17 * o->size[i] : 0;
+    return rounding * 1.001 + steps * 0x1p-23 * o->size[i] + cut_off + 1e-6;
 }
 
 static void check_part(const struct operands *o, const struct body *body, enum values values,
@@ -253,13 +268,13 @@ static void check_part(const struct operands *o, const struct body *body, enum v
             }
             double got = output_at(o, y, i), want = o->want[i];
             if ((isnan(got) && isnan(want)) || got == want ||
-                fabs(got - want) <= allowed(o, values, i))
+                fabs(got - want) <= allowed(o, body, values, i))
                 continue;
             fail_msg("%s %s %s (%lld, %lld, %lld) act %d bias %d: [%lld, %lld] is %.9g, not %.9g "
                      "within %g",
                      body->name, job->recipe.name, assay_dtype_name(job->dtype), (long long)job->m,
                      (long long)job->k, (long long)job->n, (int)job->activation, job->bias,
-                     (long long)row, (long long)col, got, want, allowed(o, values, i));
+                     (long long)row, (long long)col, got, want, allowed(o, body, values, i));
         }
 }
 
@@ -382,6 +397,107 @@ static void test_long_and_tall(void **state)
     run_shape("int4wo-128", ASSAY_DTYPE_BF16, grouped, REAL);
 }
 
+/* ---- f16 ---------------------------------------------------------------------------------------
+ */
+
+static void pack_again(struct operands *o)
+{
+    assay_packed_fini(&o->w);
+    assert_int_equal(assay_packed_create(&o->job.recipe, o->job.dtype, o->weights, o->job.n,
+                                         o->job.k, 1, &o->w, NULL),
+                     ASSAY_OK);
+}
+
+/* Every f16 times 1 is itself: subnormals, and in the second turn infinities and NaNs as well. */
+static void test_every_f16(void **state)
+{
+    (void)state;
+    for (int turn = 0; turn < 2; turn++) {
+        struct operands o;
+        double one = 1, two = -2;
+        assert_true(operands_create(&o, "baseline", ASSAY_DTYPE_F16, 65536, 1, 2, REAL));
+        for (int64_t i = 0; i < 65536; i++) {
+            bool odd = (i & 0x7c00) == 0x7c00;
+            ((uint16_t *)o.x)[i] = odd && turn == 0 ? 0 : (uint16_t)i;
+        }
+        assay_dtype_store(ASSAY_DTYPE_F16, &one, o.weights, 0, 1);
+        assay_dtype_store(ASSAY_DTYPE_F16, &two, o.weights, 1, 1);
+        pack_again(&o);
+        answers(&o);
+        for (int64_t i = 0; i < 2 * 65536; i++)
+            if (fabs(o.want[i]) > 65504)
+                o.want[i] = copysign(INFINITY, o.want[i]);
+        for (int b = 0; b < BODIES; b++) {
+            uint16_t *y = assay_calloc(2 * 65536, sizeof *y);
+            struct linear_part part = {0, 65536, 0, 1};
+            if (takes(&bodies[b], &o.job)) {
+                struct fenced scratch =
+                    fenced_create(bodies[b].body->scratch_bytes(&o.job, &part), 64);
+                struct linear_call call = {.job = &o.job, .x = o.x, .w = &o.w, .y = y};
+                bodies[b].body->compute(&call, &part, scratch.data);
+                for (int64_t i = 0; i < 2 * 65536; i++) {
+                    double got = output_at(&o, y, i);
+                    if (got != o.want[i] && !(isnan(got) && isnan(o.want[i])))
+                        fail_msg("%s: %04llx gives %g, not %g", bodies[b].name,
+                                 (unsigned long long)i / 2, got, o.want[i]);
+                }
+                fenced_destroy(&scratch);
+            }
+            assay_free(y);
+        }
+        operands_destroy(&o);
+    }
+}
+
+/* x of all magnitudes with weights of which a quarter is subnormal. */
+static void test_f16_of_all_magnitudes(void **state)
+{
+    (void)state;
+    static const int64_t shapes[][3] = {{5, 33, 17}, {17, 100, 40}, {40, 97, 33}, {70, 1100, 50}};
+    for (int s = 0; s < COUNT(shapes); s++) {
+        struct operands o;
+        int64_t m = shapes[s][0], k = shapes[s][1], n = shapes[s][2];
+        assert_true(operands_create(&o, "baseline", ASSAY_DTYPE_F16, m, k, n, REAL));
+        for (int64_t i = 0; i < m * k; i++) {
+            uint16_t bits = (uint16_t)assay_rng_at(51, (uint64_t)i);
+            ((uint16_t *)o.x)[i] = (bits & 0x7c00) == 0x7c00 ? bits & 0xbfff : bits;
+        }
+        for (int64_t i = 0; i < n * k; i++)
+            ((uint16_t *)o.weights)[i] = (uint16_t)(assay_rng_at(52, (uint64_t)i) & 0x8fff);
+        pack_again(&o);
+        run_bodies(&o, REAL);
+        operands_destroy(&o);
+    }
+}
+
+/* An infinity in x, in the weights, in both, and one that meets a 0. */
+static void test_f16_infinite_weights(void **state)
+{
+    (void)state;
+    static const char *const some[] = {"baseline", "int8wo", "float8wo"};
+    for (int turn = 0; turn < 4; turn++)
+        for (int r = 0; r < (turn == 0 ? 3 : 1); r++) { /* such weights have no codes */
+            struct operands o;
+            double infinity = -INFINITY, zero = 0;
+            assert_true(operands_create(&o, some[r], ASSAY_DTYPE_F16, 40, 64, 33, WHOLE));
+            for (int64_t i = 0; i < 33 * 64; i++) /* 1 … 5: no infinity meets a 0 */
+                assay_dtype_store(ASSAY_DTYPE_F16, &(double){(double)(1 + i % 5)}, o.weights, i, 1);
+            for (int64_t i = 0; i < 40 * 64; i++)
+                assay_dtype_store(ASSAY_DTYPE_F16, &(double){(double)(-1 - i % 3)}, o.x, i, 1);
+            if (turn != 1)
+                assay_dtype_store(ASSAY_DTYPE_F16, &infinity, o.x, 3 * 64 + 5, 1);
+            if (turn != 0)
+                assay_dtype_store(ASSAY_DTYPE_F16, &infinity, o.weights, 20 * 64 + 9, 1);
+            if (turn == 3) {
+                assay_dtype_store(ASSAY_DTYPE_F16, &zero, o.x, 7 * 64 + 9, 1);
+                assay_dtype_store(ASSAY_DTYPE_F16, &zero, o.weights, 5, 1);
+            }
+            pack_again(&o);
+            run_bodies(&o, REAL);
+            operands_destroy(&o);
+        }
+}
+
 /* Weights of extreme magnitude meet x of extreme magnitude: -128 * -128, k times. */
 static void test_s8_extremes(void **state)
 {
@@ -431,9 +547,15 @@ static void test_every_e4m3(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_whole_numbers),    cmocka_unit_test(test_real_numbers),
-        cmocka_unit_test(test_nan_and_infinity), cmocka_unit_test(test_long_and_tall),
-        cmocka_unit_test(test_s8_extremes),      cmocka_unit_test(test_every_e4m3),
+        cmocka_unit_test(test_whole_numbers),
+        cmocka_unit_test(test_real_numbers),
+        cmocka_unit_test(test_nan_and_infinity),
+        cmocka_unit_test(test_long_and_tall),
+        cmocka_unit_test(test_every_f16),
+        cmocka_unit_test(test_f16_of_all_magnitudes),
+        cmocka_unit_test(test_f16_infinite_weights),
+        cmocka_unit_test(test_s8_extremes),
+        cmocka_unit_test(test_every_e4m3),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -426,8 +426,8 @@ static void plan(struct calibration *c, struct assay_ceilings *out)
     if (cpu->llc_bytes > l2)
         add_last_level(c, out, most(l2, l1) * cores);
     add_level(c, out, "memory", COLD, SIZE_MAX, (const size_t[MAX_SIZES]){memory_piece - 4096});
-    for (int math = 0; math < ASSAY_CEILING_MATHS; math++) {
-        static const size_t amount[ASSAY_CEILING_MATHS] = {1 << 20, 1 << 21, 1 << 24, 1 << 25};
+    for (int math = 0; math < ASSAY_CEILING_F8; math++) { /* which comes from bf16's */
+        static const size_t amount[ASSAY_CEILING_F8] = {1 << 20, 1 << 21, 1 << 24, 1 << 25};
         enum assay_cpu_loop_kind kind = (enum assay_cpu_loop_kind)((int)ASSAY_CPU_LOOP_FMA + math);
         add_block(c, kind, NEAR, (const size_t[MAX_SIZES]){amount[math]}, &out->flops[math]);
     }
@@ -539,8 +539,12 @@ static void conclude(struct calibration *c, struct assay_ceilings *out)
 {
     for (int32_t b = 0; b < c->n_blocks; b++)
         *c->blocks[b].result = ceiling_of(c, &c->blocks[b]);
+    out->flops[ASSAY_CEILING_F8] = out->flops[ASSAY_CEILING_BF16]; /* they are exact in it */
     for (int math = 0; math < ASSAY_CEILING_MATHS; math++) /* whatever f32 can do, others can */
         out->flops[math] = fmax(out->flops[math], out->flops[ASSAY_CEILING_F32]);
+    /* An f16 is the sum of two bf16: four products of theirs are one of its. */
+    out->flops[ASSAY_CEILING_F16] =
+        fmax(out->flops[ASSAY_CEILING_F16], out->flops[ASSAY_CEILING_BF16] / 4);
     assay_stats_sort(c->clocks, c->n_clocks);
     out->clock_hz = assay_stats_quantile(c->clocks, c->n_clocks, 0.5);
     double scratch[FLOOR_SAMPLES];

@@ -18,19 +18,26 @@
  * the same few places of the L1 cache while it is packed. docs/performance.md tells what else was
  * tried.
  *
+ * An f16 is the sum of two bf16, exactly (tile_split): x and the weights are split while they are
+ * packed and brought back, and the four products of parts go into the same sums. Codes of s8 and
+ * e4m3 need no second part, so with them it is two products; of codes with groups 16 bits are kept.
+ * Infinities and NaNs give what they give in other kernels.
+ *
  * Up to 16 rows of x make one tile; then four panels at a time share it and the weights stream by.
  */
 #include "device/cpu/cpu_tiles_amx.h"
-#include "kernel/cpu/linear.h"
+#include "kernel/cpu/linear_bodies.h"
 #include "kernel/cpu/linear_tile_amx.h"
 
-#include <string.h>
+#include <math.h>
+#include <stdio.h>
 
 enum {
     TILE_BYTES = 1024,
     BLOCK_ROWS = 32,
     SQUARE_BYTES = BLOCK_ROWS * 32 * 4, /* the sums of 2 x 2 tiles */
     STEP_BYTES = 2 * TILE_BYTES + 64,   /* two tiles of x and a gap, see above */
+    SPLIT_BYTES = 4 * TILE_BYTES + 64,  /* the same of f16: upper parts, then rests */
     CHUNK_STEPS = 32,                   /* of x */
     NEAR_STEPS = 18,                    /* of a chunk: 37 KiB of the 48 KiB of L1 */
     L2_LEAST = 1 << 18,                 /* of the L2 cache, where it is small or unknown */
@@ -43,6 +50,9 @@ struct plan {
     const struct linear_part *part;
     bool integer;           /* s8 products */
     bool direct;            /* packed weights are tiles already */
+    bool x_split, w_split;  /* two tiles hold what one would: f16 */
+    bool careful, *odd;     /* see tile_split; *odd: an infinity or NaN was met */
+    size_t x_step, w_step;  /* bytes of a k-step: 32 rows of x, one panel of weights */
     int64_t steps;          /* k-steps */
     int64_t squares;        /* blocks of 32 rows */
     int64_t block_steps;    /* k-steps of a block of weights */
@@ -70,9 +80,22 @@ static int64_t steps_of(const struct linear_job *job)
     return (job->k + per_step - 1) / per_step;
 }
 
+/* f16 that is not quantised. */
+static bool is_split(const struct linear_job *job)
+{
+    return job->dtype == ASSAY_DTYPE_F16 && job->recipe.activation == ASSAY_DTYPE_NONE;
+}
+
+/* Its weights need two tiles as well, save codes of s8 and e4m3. */
+static bool splits_weights(const struct linear_job *job)
+{
+    enum assay_dtype code = job->recipe.code;
+    return is_split(job) && code != ASSAY_DTYPE_S8 && code != ASSAY_DTYPE_E4M3;
+}
+
 static bool is_direct(const struct linear_job *job)
 {
-    return is_integer(job) || job->recipe.code == ASSAY_DTYPE_NONE;
+    return is_integer(job) || (job->recipe.code == ASSAY_DTYPE_NONE && !is_split(job));
 }
 
 static size_t y_bytes(const struct linear_job *job)
@@ -90,26 +113,32 @@ static size_t lay_out(const struct linear_job *job, const struct linear_part *pa
     int64_t panels = (part->panel_end - part->panel + 1) / 2 * 2, share = l2_share();
     p->integer = is_integer(job);
     p->direct = is_direct(job);
+    p->x_split = is_split(job);
+    p->w_split = splits_weights(job);
+    p->x_step = p->x_split ? SPLIT_BYTES : STEP_BYTES;
+    p->w_step = p->w_split ? 2 * TILE_BYTES : TILE_BYTES;
+    int64_t tiles = share / (int64_t)p->w_step;
     p->steps = p->block_steps = steps_of(job);
     p->squares = (part->row_end - part->row + BLOCK_ROWS - 1) / BLOCK_ROWS;
-    p->block_panels = most(share / TILE_BYTES / p->steps / 2 * 2, 2);
+    p->block_panels = most(tiles / p->steps / 2 * 2, 2);
     if (p->block_panels < LEAST_PANELS && p->squares > 1) {
         p->block_panels = LEAST_PANELS;
-        p->block_steps = least(share / TILE_BYTES / LEAST_PANELS, p->steps);
+        p->block_steps = least(tiles / LEAST_PANELS, p->steps);
     }
     p->block_panels = least(p->block_panels, panels);
     bool cut = p->block_steps < p->steps;
     size_t at = 0;
     p->x_tiles = scratch + at;
     /* Packing plain x again for each block of weights is cheaper than keeping it: kept tiles push
-     * the weights out of L2. Quantising it again is not. */
-    p->keeps = cut || (job->recipe.activation != ASSAY_DTYPE_NONE && p->block_panels < panels);
-    at += (size_t)((p->keeps ? p->squares : 1) * p->steps) * STEP_BYTES;
+     * the weights out of L2. Quantising or splitting it again is not. */
+    bool costly = p->x_split || job->recipe.activation != ASSAY_DTYPE_NONE;
+    p->keeps = cut || (costly && p->block_panels < panels);
+    at += (size_t)((p->keeps ? p->squares : 1) * p->steps) * p->x_step;
     p->sums = scratch + at;
     at += (size_t)((cut ? p->squares : 1) * most(p->block_panels / 2, 1)) * SQUARE_BYTES;
     p->w_tiles = scratch + at;
     if (!p->direct)
-        at += (size_t)most(p->block_panels * p->block_steps, STRIP * STRIP_DECODED) * TILE_BYTES;
+        at += (size_t)most(p->block_panels * p->block_steps, STRIP * STRIP_DECODED) * p->w_step;
     p->x_scales = (float *)(void *)(scratch + at);
     at += (size_t)p->squares * BLOCK_ROWS * sizeof(float);
     return at;
@@ -151,7 +180,9 @@ static float amax(const struct linear_call *call, int64_t row, int64_t row_end)
     float found = 0;
     for (; row < row_end; row++) {
         float own = row_amax(call, row);
-        found = own > found ? own : found;
+        found = found >= own ? found : own;
+        if (isnan(found))
+            break;
     }
     return found;
 }
@@ -167,7 +198,30 @@ static float x_scale(const struct linear_call *call, int64_t row)
 
 static unsigned char *x_tiles_of(const struct plan *p, int64_t square)
 {
-    return p->x_tiles + (p->keeps ? (size_t)(square * p->steps) * STEP_BYTES : 0);
+    return p->x_tiles + (p->keeps ? (size_t)(square * p->steps) * p->x_step : 0);
+}
+
+/* A row of f16 as lines of two tiles each. */
+static void pack_split(const struct plan *p, const unsigned char *row, unsigned char *line)
+{
+    int64_t k = p->call->job->k;
+    struct tile_way way = {.rest = 2 * TILE_BYTES, .careful = p->careful};
+    bool odd = false;
+    for (int64_t first = 0; first < k; first += 32, line += SPLIT_BYTES) {
+        __mmask32 mask = k - first >= 32 ? ~UINT32_C(0) : (UINT32_C(1) << (k - first)) - 1;
+        odd |= tile_split_f16(_mm512_maskz_loadu_epi16(mask, row + first * 2), way, line);
+    }
+    if (odd)
+        *p->odd = true;
+}
+
+static void pack_zeros(const struct plan *p, unsigned char *line)
+{
+    for (int64_t s = 0; s < p->steps; s++, line += p->x_step) {
+        _mm512_store_si512((void *)line, _mm512_setzero_si512());
+        if (p->x_split)
+            _mm512_store_si512((void *)(line + 2 * TILE_BYTES), _mm512_setzero_si512());
+    }
 }
 
 /* Packs (and quantises) row `r` of 32 as lines of their tiles: [step][tile][row][64 bytes]. Of rows
@@ -179,14 +233,17 @@ static void pack_row(const struct plan *p, int64_t square, int64_t r)
     unsigned char *line =
         x_tiles_of(p, square) + (size_t)(r / 16) * TILE_BYTES + (size_t)(r % 16) * 64;
     if (row >= p->part->row_end) {
-        for (int64_t s = 0; s < p->steps; s++, line += STEP_BYTES)
-            _mm512_store_si512((void *)line, _mm512_setzero_si512());
+        pack_zeros(p, line);
         return;
     }
     const unsigned char *from = (const unsigned char *)p->call->x +
                                 (size_t)row * (size_t)job->k * assay_dtype_bytes(job->dtype);
     float scale = x_scale(p->call, row), inverse = 1.0f / scale;
     p->x_scales[square * BLOCK_ROWS + r] = scale;
+    if (p->x_split) {
+        pack_split(p, from, line);
+        return;
+    }
     for (int64_t s = 0; s < p->steps; s++, line += STEP_BYTES)
         _mm512_store_si512((void *)line, x_line(p->call, from, s * per_step,
                                                 least(job->k - s * per_step, per_step), inverse));
@@ -202,7 +259,8 @@ static void pack_rows(const struct plan *p, int64_t square)
 static void activations(const struct linear_call *call, const struct linear_part *part,
                         void *scratch)
 {
-    struct plan p = {.call = call, .part = part};
+    bool odd = false;
+    struct plan p = {.call = call, .part = part, .odd = &odd};
     lay_out(call->job, part, scratch, &p);
     for (int64_t square = 0; square < p.squares; square++)
         pack_rows(&p, square);
@@ -210,12 +268,17 @@ static void activations(const struct linear_call *call, const struct linear_part
 
 /* ---- weights --------------------------------------------------------------------------------- */
 
-/* k-step `step` of a panel, brought back to bf16: 16 lines. */
-static inline void decode_step(const struct assay_packed *w, int64_t panel, int64_t step,
-                               unsigned char *to)
+/* k-step `step` of a panel, brought back to bf16: 16 lines, or two times as many. */
+static inline void decode_step(const struct plan *p, int64_t panel, int64_t step, unsigned char *to)
 {
+    const struct assay_packed *w = p->call->w;
     const unsigned char *codes = w->codes + (size_t)panel * assay_packed_panel_bytes(w);
+    struct tile_way way = {.rest = p->w_split ? TILE_BYTES : 0, .careful = p->careful};
+    bool odd = false;
     switch (w->code) {
+    case ASSAY_DTYPE_NONE:
+        odd = tile_decode_f16(codes + (size_t)step * 16 * 64, way, to);
+        break;
     case ASSAY_DTYPE_S8:
         tile_decode_s8(codes + (size_t)step * 8 * 64, to);
         break;
@@ -223,12 +286,16 @@ static inline void decode_step(const struct assay_packed *w, int64_t panel, int6
         tile_decode_e4m3(codes + (size_t)step * 8 * 64, to);
         break;
     case ASSAY_DTYPE_U4:
-        tile_decode_u4(codes + (size_t)step * 4 * 64, tile_group_of(w, panel, step * 32), to);
+        odd = tile_decode_u4(codes + (size_t)step * 4 * 64, tile_group_of(w, panel, step * 32), way,
+                             to);
         break;
     default:
-        tile_decode_u8(codes + (size_t)step * 8 * 64, tile_group_of(w, panel, step * 32), to);
+        odd = tile_decode_u8(codes + (size_t)step * 8 * 64, tile_group_of(w, panel, step * 32), way,
+                             to);
         break;
     }
+    if (odd)
+        *p->odd = true;
 }
 
 static const unsigned char *w_tile(const struct plan *p, int64_t panel, int64_t step)
@@ -243,8 +310,8 @@ static void decode_block(const struct plan *p, int64_t panel, int64_t panels, in
 {
     for (int64_t i = 0; i < panels; i++)
         for (int64_t s = 0; s < steps; s++)
-            decode_step(p->call->w, panel + i, step + s,
-                        p->w_tiles + (size_t)(i * p->block_steps + s) * TILE_BYTES);
+            decode_step(p, panel + i, step + s,
+                        p->w_tiles + (size_t)(i * p->block_steps + s) * p->w_step);
 }
 
 /* Panel `i` of the block from panel `panel` and step `step` on, `s` steps further. */
@@ -253,7 +320,7 @@ static const unsigned char *w_at(const struct plan *p, int64_t panel, int64_t i,
 {
     if (p->direct)
         return w_tile(p, panel + i, step + s);
-    return p->w_tiles + (size_t)(i * p->block_steps + s) * TILE_BYTES;
+    return p->w_tiles + (size_t)(i * p->block_steps + s) * p->w_step;
 }
 
 /* ---- sums ------------------------------------------------------------------------------------ */
@@ -267,7 +334,9 @@ struct errands {
     unsigned char *y;       /* that this square will write, to be asked for: two rows a step */
     int64_t y_pairs;        /* such steps, 0 where y is not due yet */
     size_t y_stride;
-    /* bf16 sums of the last square that only need rounding, 32 columns: one row a step. */
+    /* Sums of the last square that only need rounding, to bf16 or f16, 32 columns: one row a step.
+     */
+    bool f16;
     const unsigned char *sums;
     unsigned char *to;
     int64_t row, rows;
@@ -277,7 +346,12 @@ static inline void round_row(struct errands *e)
 {
     const unsigned char *sums = e->sums + e->row / 16 * 2 * TILE_BYTES + e->row % 16 * 64;
     __m512 low = _mm512_load_ps(sums), high = _mm512_load_ps(sums + TILE_BYTES);
-    _mm512_storeu_si512(e->to, (__m512i)_mm512_cvtne2ps_pbh(high, low));
+    if (e->f16) {
+        vec_store(NATIVE_F16, e->to, 0, low);
+        vec_store(NATIVE_F16, e->to, VEC_LANES, high);
+    } else {
+        _mm512_storeu_si512(e->to, (__m512i)_mm512_cvtne2ps_pbh(high, low));
+    }
     e->to += e->y_stride;
     e->row++;
 }
@@ -313,10 +387,48 @@ static inline void step_errands(struct errands *e, int64_t step)
         b1 += TILE_BYTES;                                                                          \
     } while (0)
 
+/* The same with x in two parts, and the weights. Of upper parts (u) and rests (r) the order is uu,
+ * ru, rr, ur: each time only one side's tiles change. */
+#define SPLIT_STEP(w_split, load_x)                                                                \
+    do {                                                                                           \
+        _tile_stream_loadd(6, b0, 64);                                                             \
+        load_x(4, a, 64);                                                                          \
+        _tile_stream_loadd(7, b1, 64);                                                             \
+        _tile_dpbf16ps(0, 4, 6);                                                                   \
+        load_x(5, a + TILE_BYTES, 64);                                                             \
+        _tile_dpbf16ps(1, 4, 7);                                                                   \
+        load_x(4, a + 2 * TILE_BYTES, 64);                                                         \
+        _tile_dpbf16ps(2, 5, 6);                                                                   \
+        _tile_dpbf16ps(3, 5, 7);                                                                   \
+        load_x(5, a + 3 * TILE_BYTES, 64);                                                         \
+        _tile_dpbf16ps(0, 4, 6);                                                                   \
+        _tile_dpbf16ps(1, 4, 7);                                                                   \
+        _tile_dpbf16ps(2, 5, 6);                                                                   \
+        _tile_dpbf16ps(3, 5, 7);                                                                   \
+        if (w_split) {                                                                             \
+            _tile_stream_loadd(6, b0 + TILE_BYTES, 64);                                            \
+            _tile_stream_loadd(7, b1 + TILE_BYTES, 64);                                            \
+            _tile_dpbf16ps(0, 4, 6);                                                               \
+            _tile_dpbf16ps(1, 4, 7);                                                               \
+            load_x(4, a, 64);                                                                      \
+            _tile_dpbf16ps(2, 5, 6);                                                               \
+            _tile_dpbf16ps(3, 5, 7);                                                               \
+            load_x(5, a + TILE_BYTES, 64);                                                         \
+            _tile_dpbf16ps(0, 4, 6);                                                               \
+            _tile_dpbf16ps(1, 4, 7);                                                               \
+            _tile_dpbf16ps(2, 5, 6);                                                               \
+            _tile_dpbf16ps(3, 5, 7);                                                               \
+        }                                                                                          \
+        step_errands(errands, s);                                                                  \
+        a += SPLIT_BYTES;                                                                          \
+        b0 += w_split ? 2 * TILE_BYTES : TILE_BYTES;                                               \
+        b1 += w_split ? 2 * TILE_BYTES : TILE_BYTES;                                               \
+    } while (0)
+
 /* 2 x 2 tiles: x tiles from `a`, weights from b0 and b1 (1 KiB a step). `sums` are the four tiles,
  * one by one; the last square's rows may still be there, and are rounded before they are replaced.
  */
-#define DEFINE_SQUARE(name, multiply)                                                              \
+#define DEFINE_SQUARE(name, near_steps, near_step, far_step)                                       \
     static void name(const unsigned char *a, const unsigned char *b0, const unsigned char *b1,     \
                      int64_t steps, unsigned char *sums, bool load, struct errands *errands)       \
     {                                                                                              \
@@ -332,10 +444,10 @@ static inline void step_errands(struct errands *e, int64_t step)
             _tile_zero(2);                                                                         \
             _tile_zero(3);                                                                         \
         }                                                                                          \
-        for (; s < NEAR_STEPS && s < steps; s++)                                                   \
-            SQUARE_STEP(multiply, _tile_loadd);                                                    \
+        for (; s < (near_steps) && s < steps; s++)                                                 \
+            near_step;                                                                             \
         for (; s < steps; s++)                                                                     \
-            SQUARE_STEP(multiply, _tile_stream_loadd);                                             \
+            far_step;                                                                              \
         while (errands->row < errands->rows)                                                       \
             round_row(errands);                                                                    \
         _tile_stored(0, sums, 64);                                                                 \
@@ -344,8 +456,23 @@ static inline void step_errands(struct errands *e, int64_t step)
         _tile_stored(3, sums + 3 * TILE_BYTES, 64);                                                \
     }
 
-DEFINE_SQUARE(square_bf16, MULTIPLY_BF16)
-DEFINE_SQUARE(square_s8, MULTIPLY_S8)
+DEFINE_SQUARE(square_bf16, NEAR_STEPS, SQUARE_STEP(MULTIPLY_BF16, _tile_loadd),
+              SQUARE_STEP(MULTIPLY_BF16, _tile_stream_loadd))
+DEFINE_SQUARE(square_s8, NEAR_STEPS, SQUARE_STEP(MULTIPLY_S8, _tile_loadd),
+              SQUARE_STEP(MULTIPLY_S8, _tile_stream_loadd))
+DEFINE_SQUARE(square_split, NEAR_STEPS / 2, SPLIT_STEP(true, _tile_loadd),
+              SPLIT_STEP(true, _tile_stream_loadd))
+DEFINE_SQUARE(square_split_x, NEAR_STEPS / 2, SPLIT_STEP(false, _tile_loadd),
+              SPLIT_STEP(false, _tile_stream_loadd))
+
+static void (*square_of(const struct plan *p))(const unsigned char *, const unsigned char *,
+                                               const unsigned char *, int64_t, unsigned char *,
+                                               bool, struct errands *)
+{
+    if (p->x_split)
+        return p->w_split ? square_split : square_split_x;
+    return p->integer ? square_s8 : square_bf16;
+}
 
 /* Finishes up to 16 rows from two tiles of sums side by side, or of one panel. */
 static void finish_tiles(const struct plan *p, int64_t row, int64_t rows,
@@ -373,7 +500,8 @@ static void finish_square(const struct plan *p, int64_t square, int64_t panel, i
     int64_t row = square * BLOCK_ROWS, rows = p->part->row_end - p->part->row - row;
     for (int64_t i = 0; i < n; i++)
         f[i] = tile_finish_of(p->call, panel + i, p->integer);
-    if (p->call->job->dtype == ASSAY_DTYPE_BF16 && n == 2 && f[0].plain &&
+    enum assay_dtype dtype = p->call->job->dtype;
+    if ((dtype == ASSAY_DTYPE_BF16 || dtype == ASSAY_DTYPE_F16) && n == 2 && f[0].plain &&
         f[1].columns == ASSAY_PANEL_ROWS) {
         errands->sums = sums;
         errands->to = errands->y;
@@ -419,7 +547,7 @@ static void multiply_rows(const struct plan *p, const struct block *b, int64_t s
                           struct errands *errands)
 {
     bool cut = p->block_steps < p->steps;
-    const unsigned char *x = x_tiles_of(p, square) + (size_t)b->step * STEP_BYTES;
+    const unsigned char *x = x_tiles_of(p, square) + (size_t)b->step * p->x_step;
     int64_t chunk = p->squares > 1 ? CHUNK_STEPS : b->steps;
     unsigned char *sums =
         p->sums + (cut ? (size_t)(square * (p->block_panels / 2)) * SQUARE_BYTES : 0);
@@ -434,9 +562,9 @@ static void multiply_rows(const struct plan *p, const struct block *b, int64_t s
             unsigned char *own = sums + (waits ? (size_t)(i / 2) * SQUARE_BYTES : 0);
             if (finishes)
                 ask_for_y(p, square, b->panel + i, errands);
-            (p->integer ? square_s8 : square_bf16)(
-                x + (size_t)s * STEP_BYTES, w_at(p, b->panel, i, b->step, s),
-                w_at(p, b->panel, i + n - 1, b->step, s), count, own, b->step + s > 0, errands);
+            square_of(p)(x + (size_t)s * p->x_step, w_at(p, b->panel, i, b->step, s),
+                         w_at(p, b->panel, i + n - 1, b->step, s), count, own, b->step + s > 0,
+                         errands);
             if (finishes)
                 finish_square(p, square, b->panel + i, n, own, errands);
         }
@@ -457,7 +585,8 @@ static void multiply_block(const struct plan *p, const struct block *b, struct e
 static void multiply(const struct plan *p)
 {
     const struct linear_job *job = p->call->job;
-    struct errands errands = {.y_stride = (size_t)job->n * y_bytes(job)};
+    struct errands errands = {.f16 = job->dtype == ASSAY_DTYPE_F16,
+                              .y_stride = (size_t)job->n * y_bytes(job)};
     int64_t end = p->part->panel_end;
     for (int64_t panel = p->part->panel; panel < end; panel += p->block_panels)
         for (int64_t step = 0; step < p->steps; step += p->block_steps) {
@@ -501,6 +630,26 @@ static void multiply(const struct plan *p)
 DEFINE_STRIP(strip_bf16, MULTIPLY_BF16)
 DEFINE_STRIP(strip_s8, MULTIPLY_S8)
 
+/* The same with x in two parts, both times the same weights. */
+#define STRIP_SPLIT_PANEL(j, w)                                                                    \
+    do {                                                                                           \
+        _tile_loadd(w, b[j] + (size_t)s * TILE_BYTES, 64);                                         \
+        _tile_dpbf16ps(j, 4, w);                                                                   \
+        _tile_dpbf16ps(j, 5, w);                                                                   \
+    } while (0)
+
+static void strip_split_x(const unsigned char *a, const unsigned char *const *b, int64_t steps)
+{
+    for (int64_t s = 0; s < steps; s++, a += SPLIT_BYTES) {
+        _tile_loadd(4, a, 64);
+        _tile_loadd(5, a + 2 * TILE_BYTES, 64);
+        STRIP_SPLIT_PANEL(0, 6);
+        STRIP_SPLIT_PANEL(1, 7);
+        STRIP_SPLIT_PANEL(2, 6);
+        STRIP_SPLIT_PANEL(3, 7);
+    }
+}
+
 static void strip_direct(const struct plan *p, int64_t panel, int64_t panels)
 {
     const unsigned char *b[STRIP];
@@ -517,14 +666,18 @@ static void strip_decoded(const struct plan *p, int64_t panel, int64_t panels)
 {
     const unsigned char *b[STRIP];
     for (int64_t i = 0; i < STRIP; i++)
-        b[i] = p->w_tiles + (size_t)(i * STRIP_DECODED) * TILE_BYTES;
+        b[i] = p->w_tiles + (size_t)(i * STRIP_DECODED) * p->w_step;
     for (int64_t step = 0; step < p->steps; step += STRIP_DECODED) {
         int64_t steps = least(STRIP_DECODED, p->steps - step);
         for (int64_t i = 0; i < panels; i++)
             for (int64_t s = 0; s < steps; s++)
-                decode_step(p->call->w, panel + i, step + s,
-                            p->w_tiles + (size_t)(i * STRIP_DECODED + s) * TILE_BYTES);
-        strip_bf16(p->x_tiles + (size_t)step * STEP_BYTES, b, steps, false);
+                decode_step(p, panel + i, step + s,
+                            p->w_tiles + (size_t)(i * STRIP_DECODED + s) * p->w_step);
+        const unsigned char *x = p->x_tiles + (size_t)step * p->x_step;
+        if (p->x_split)
+            strip_split_x(x, b, steps);
+        else
+            strip_bf16(x, b, steps, false);
     }
 }
 
@@ -550,19 +703,25 @@ static void multiply_strip(const struct plan *p)
     }
 }
 
+/* Where both sides are split and an infinity or NaN turns up, all is done again, with care. */
 static void compute(const struct linear_call *call, const struct linear_part *part, void *scratch)
 {
-    struct plan plan = {.call = call, .part = part};
+    bool odd = false;
+    struct plan plan = {.call = call, .part = part, .odd = &odd};
     lay_out(call->job, part, scratch, &plan);
     assay_cpu_tiles_open();
-    if (part->row_end - part->row <= 16)
+    if (part->row_end - part->row <= 16 && !plan.w_split)
         multiply_strip(&plan);
     else
         multiply(&plan);
+    if (odd && plan.w_split) {
+        plan.careful = true;
+        multiply(&plan);
+    }
     assay_cpu_tiles_close();
 }
 
-static const struct linear_body body = {scratch_bytes, compute, activations, amax};
+const struct linear_body assay_linear_amx = {scratch_bytes, compute, activations, amax};
 
 #define FLOATS                                                                                     \
     (ASSAY_DTYPE_BIT(ASSAY_DTYPE_F32) | ASSAY_DTYPE_BIT(ASSAY_DTYPE_F16) |                         \
@@ -578,31 +737,45 @@ static const struct linear_takes takes = {
     .least_m = 4,
 };
 
-/* x that is not quantised must be bf16 (or s8): f32 and f16 have more bits than tiles take. */
+/* x that is not quantised must be bf16 or s8, or f16, which is split; f32 has too many bits. From
+ * which m on splitting is faster than FMA in f32 was measured. */
 static enum assay_status can_run(const struct assay_problem *problem, struct assay_error *why)
 {
+    enum { LEAST_SPLIT_X = 12, LEAST_SPLIT = 32 };
     uint32_t isa = ASSAY_CPU_AVX512 | ASSAY_CPU_AVX512_BF16 | ASSAY_CPU_AMX_TILE |
                    ASSAY_CPU_AMX_BF16 | ASSAY_CPU_AMX_INT8;
     enum assay_status status = assay_linear_can_run(problem, isa, &takes, why);
     if (status != ASSAY_OK || !problem)
         return status;
-    struct assay_recipe recipe;
-    assay_recipe_parse(problem->recipe, &recipe, NULL);
-    bool wide = problem->dtype == ASSAY_DTYPE_F32 || problem->dtype == ASSAY_DTYPE_F16;
-    if (wide && recipe.activation == ASSAY_DTYPE_NONE)
-        return assay_error_set(why, ASSAY_UNSUPPORTED, NULL, "x in %s does not go into tiles",
-                               assay_dtype_name(problem->dtype));
+    struct linear_job job = {.dtype = problem->dtype};
+    assay_recipe_parse(problem->recipe, &job.recipe, NULL);
+    if (problem->dtype == ASSAY_DTYPE_F32 && job.recipe.activation == ASSAY_DTYPE_NONE)
+        return assay_error_set(why, ASSAY_UNSUPPORTED, NULL, "x in f32 does not go into tiles");
+    int64_t least_m = splits_weights(&job) ? LEAST_SPLIT : is_split(&job) ? LEAST_SPLIT_X : 0;
+    if (problem->axes[ASSAY_LINEAR_M] < least_m)
+        return assay_error_set(why, ASSAY_UNSUPPORTED, NULL, "f16: for %lld rows of x and more",
+                               (long long)least_m);
     return ASSAY_OK;
 }
 
 static enum assay_status setup(const struct assay_problem *problem, void **state,
                                struct assay_error *err)
 {
-    return assay_linear_setup(problem, &body, state, err);
+    return assay_linear_setup(problem, &assay_linear_amx, state, err);
+}
+
+static void note(const struct assay_problem *problem, char *text, size_t size)
+{
+    struct linear_job job = {.dtype = problem->dtype};
+    assay_recipe_parse(problem->recipe, &job.recipe, NULL);
+    if (is_split(&job))
+        snprintf(text, size, "f16 as the sum of two bf16, %d products, sums in f32",
+                 splits_weights(&job) ? 4 : 2);
 }
 
 extern const struct assay_kernel assay_kernel_linear_amx;
 const struct assay_kernel assay_kernel_linear_amx = {
     LINEAR_FIELDS("linear_amx", 50),
+    .note = note,
     .units = ASSAY_UNIT_MATRIX,
 };

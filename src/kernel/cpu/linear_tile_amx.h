@@ -8,6 +8,8 @@
 #include "kernel/cpu/vec_avx512.h"
 #include "kernel/cpu/vec_math.h"
 
+#include <string.h>
+
 static inline enum native_kind tile_kind(enum assay_dtype dtype)
 {
     return dtype == ASSAY_DTYPE_F32   ? NATIVE_F32
@@ -17,23 +19,37 @@ static inline enum native_kind tile_kind(enum assay_dtype dtype)
 
 /* ---- x --------------------------------------------------------------------------------------- */
 
+/* The bits of a magnitude order like the integers they are, NaN above all: so it is not lost. */
+VEC_INLINE __m512i tile_greater(__m512i greatest, vec x)
+{
+    return _mm512_max_epu32(greatest, _mm512_castps_si512(vec_abs(x)));
+}
+
+VEC_INLINE float tile_greatest(__m512i magnitudes)
+{
+    uint32_t bits = _mm512_reduce_max_epu32(magnitudes);
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
 VEC_INLINE float tile_row_amax_of(enum native_kind kind, const void *x, int64_t at, int64_t n)
 {
-    vec greatest[4] = {vec_set(0), vec_set(0), vec_set(0), vec_set(0)};
+    __m512i greatest[4] = {_mm512_setzero_si512(), _mm512_setzero_si512(), _mm512_setzero_si512(),
+                           _mm512_setzero_si512()};
     int64_t i = 0;
     for (; i + 4 * VEC_LANES <= n; i += 4 * VEC_LANES)
         for (int j = 0; j < 4; j++)
-            greatest[j] = vec_max(vec_abs(vec_load(kind, x, at + i + j * VEC_LANES)), greatest[j]);
+            greatest[j] = tile_greater(greatest[j], vec_load(kind, x, at + i + j * VEC_LANES));
     for (; i < n; i += VEC_LANES) {
         int64_t count = n - i < VEC_LANES ? n - i : VEC_LANES;
-        greatest[0] = vec_max(vec_abs(vec_load_part(kind, x, at + i, count)), greatest[0]);
+        greatest[0] = tile_greater(greatest[0], vec_load_part(kind, x, at + i, count));
     }
-    return vec_greatest(
-        vec_max(vec_max(greatest[0], greatest[1]), vec_max(greatest[2], greatest[3])));
+    return tile_greatest(_mm512_max_epu32(_mm512_max_epu32(greatest[0], greatest[1]),
+                                          _mm512_max_epu32(greatest[2], greatest[3])));
 }
 
-/* The greatest magnitude of n elements from `at` on. A bf16's magnitude orders like the integer
- * that its bits are. */
+/* The greatest magnitude of n elements from `at` on; NaN if there is one. */
 static inline float tile_row_amax(enum assay_dtype dtype, const void *x, int64_t at, int64_t n)
 {
     if (dtype == ASSAY_DTYPE_F32)
@@ -54,9 +70,8 @@ static inline float tile_row_amax(enum assay_dtype dtype, const void *x, int64_t
         a = _mm512_max_epu16(a, _mm512_and_si512(part, magnitude));
     }
     a = _mm512_max_epu16(a, b);
-    vec low = _mm512_castsi512_ps(_mm512_slli_epi32(a, 16));
-    vec high = _mm512_castsi512_ps(_mm512_and_si512(a, _mm512_set1_epi32((int)0xffff0000u)));
-    return vec_greatest(vec_max(low, high));
+    __m512i odd = _mm512_and_si512(a, _mm512_set1_epi32((int)0xffff0000u));
+    return tile_greatest(_mm512_max_epu32(_mm512_slli_epi32(a, 16), odd));
 }
 
 VEC_INLINE vec tile_x(enum assay_dtype dtype, const void *row, int64_t at, int64_t count)
@@ -67,7 +82,7 @@ VEC_INLINE vec tile_x(enum assay_dtype dtype, const void *row, int64_t at, int64
     return count > 0 ? vec_load_part(kind, row, at, count) : vec_set(0);
 }
 
-/* 64 elements as s8: rounded to nearest even and saturated. */
+/* 64 elements as s8: rounded to nearest even and saturated; 0 for NaN. */
 VEC_INLINE __m512i tile_quantise_s8(enum assay_dtype dtype, const void *row, int64_t first,
                                     int64_t count, float inverse)
 {
@@ -75,7 +90,8 @@ VEC_INLINE __m512i tile_quantise_s8(enum assay_dtype dtype, const void *row, int
     for (int j = 0; j < 4; j++) {
         vec x = vec_mul(tile_x(dtype, row, first + j * VEC_LANES, count - j * VEC_LANES),
                         vec_set(inverse));
-        part[j] = _mm512_cvtsepi32_epi8(_mm512_cvtps_epi32(x));
+        __mmask16 is_number = _mm512_cmp_ps_mask(x, x, _CMP_ORD_Q);
+        part[j] = _mm512_cvtsepi32_epi8(_mm512_maskz_cvtps_epi32(is_number, x));
     }
     __m512i all = _mm512_castsi128_si512(part[0]);
     all = _mm512_inserti32x4(all, part[1], 1);
@@ -112,6 +128,54 @@ VEC_INLINE __m512i tile_quantise_e4m3(enum assay_dtype dtype, const void *row, i
     __m256i low = _mm512_cvtepi32_epi16(_mm512_srli_epi32(_mm512_castps_si512(a), 16));
     __m256i high = _mm512_cvtepi32_epi16(_mm512_srli_epi32(_mm512_castps_si512(b), 16));
     return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+}
+
+/* ---- two bf16 for what has more bits ----------------------------------------------------------
+ */
+
+/* A float as the sum of two bf16. An f16 has 11 significant bits and bf16 takes 8: the upper part
+ * is the value cut off, the rest has 3 and is exact, and bf16's exponents reach so far that the
+ * subnormals of f16 are ordinary numbers. Infinity and NaN are both parts.
+ *
+ * A product with infinity would still go wrong: infinity times a rest of 0 is NaN. With `careful`
+ * the upper part is what lies below the value, nearer to 0, so that no part of a number is 0 save
+ * those of 0 itself, and both have its sign. Integers then have fractions on the way to a sum,
+ * which it may round, so this is for operands with infinities and NaNs only. */
+struct tile_parts {
+    vec upper, rest;
+    __mmask16 odd; /* which are infinity or NaN */
+};
+
+VEC_INLINE struct tile_parts tile_split(vec value, bool careful)
+{
+    enum { NAN_OR_INFINITY = 0x99 };
+    __m512i bits = _mm512_castps_si512(value);
+    if (careful) {
+        __mmask16 some = _mm512_test_epi32_mask(bits, _mm512_set1_epi32(0x7fffffff));
+        bits = _mm512_mask_sub_epi32(bits, some, bits, _mm512_set1_epi32(1));
+    }
+    vec upper = _mm512_castsi512_ps(_mm512_and_si512(bits, _mm512_set1_epi32((int)0xffff0000u)));
+    __mmask16 odd = _mm512_fpclass_ps_mask(value, NAN_OR_INFINITY);
+    upper = _mm512_mask_mov_ps(upper, odd, value);
+    return (struct tile_parts){upper, _mm512_mask_sub_ps(value, (__mmask16)~odd, value, upper),
+                               odd};
+}
+
+/* Where a line's rests go, in bytes behind the line itself; 0: they are rounded away. */
+struct tile_way {
+    size_t rest;
+    bool careful;
+};
+
+/* 32 f16 in a row as two lines of bf16. True where there is an infinity or NaN among them. */
+VEC_INLINE bool tile_split_f16(__m512i halves, struct tile_way way, unsigned char *to)
+{
+    struct tile_parts a = tile_split(_mm512_cvtph_ps(_mm512_castsi512_si256(halves)), way.careful);
+    struct tile_parts b =
+        tile_split(_mm512_cvtph_ps(_mm512_extracti64x4_epi64(halves, 1)), way.careful);
+    _mm512_store_si512((void *)to, (__m512i)_mm512_cvtne2ps_pbh(b.upper, a.upper));
+    _mm512_store_si512((void *)(to + way.rest), (__m512i)_mm512_cvtne2ps_pbh(b.rest, a.rest));
+    return (a.odd | b.odd) != 0;
 }
 
 /* ---- weights: one k-step of 32, brought back to 16 lines of bf16 pairs ------------------------
@@ -178,6 +242,30 @@ static inline void tile_decode_e4m3(const unsigned char *codes, unsigned char *t
     }
 }
 
+/* Pairs of floats as one line, rounded, or as two. True where there is an infinity or NaN among
+ * those of two. */
+VEC_INLINE bool tile_put_pairs(vec first, vec second, struct tile_way way, unsigned char *to)
+{
+    if (way.rest == 0) {
+        _mm512_store_si512((void *)to, tile_pair_rounded(first, second));
+        return false;
+    }
+    struct tile_parts a = tile_split(first, way.careful), b = tile_split(second, way.careful);
+    _mm512_store_si512((void *)to, tile_pair_rounded(a.upper, b.upper));
+    _mm512_store_si512((void *)(to + way.rest), tile_pair_rounded(a.rest, b.rest));
+    return (a.odd | b.odd) != 0;
+}
+
+/* These answer whether there is an infinity or NaN among weights in two parts. */
+static inline bool tile_decode_f16(const unsigned char *codes, struct tile_way way,
+                                   unsigned char *to)
+{
+    bool odd = false;
+    for (int line = 0; line < 16; line++)
+        odd |= tile_split_f16(_mm512_loadu_si512(codes + line * 64), way, to + line * 64);
+    return odd;
+}
+
 struct tile_group {
     vec scale, zero;
 };
@@ -190,9 +278,10 @@ VEC_INLINE struct tile_group tile_group_of(const struct assay_packed *w, int64_t
     return (struct tile_group){vec_load(kind, w->scales, index), vec_load(kind, w->zeros, index)};
 }
 
-static inline void tile_decode_u4(const unsigned char *codes, struct tile_group group,
-                                  unsigned char *to)
+static inline bool tile_decode_u4(const unsigned char *codes, struct tile_group group,
+                                  struct tile_way way, unsigned char *to)
 {
+    bool odd = false;
     vec table = _mm512_setr_ps(-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7);
     for (int line = 0; line < 4; line++) {
         __m512i c = _mm512_loadu_si512(codes + line * 64);
@@ -201,9 +290,10 @@ static inline void tile_decode_u4(const unsigned char *codes, struct tile_group 
             vec b = _mm512_permutexvar_ps(_mm512_srli_epi32(c, 4 * j + 4), table);
             a = vec_fma(a, group.scale, group.zero);
             b = vec_fma(b, group.scale, group.zero);
-            _mm512_store_si512(to + line * 256 + j / 2 * 64, tile_pair_rounded(a, b));
+            odd |= tile_put_pairs(a, b, way, to + line * 256 + j / 2 * 64);
         }
     }
+    return odd;
 }
 
 VEC_INLINE vec tile_u8_at(__m512i c, int byte)
@@ -212,17 +302,19 @@ VEC_INLINE vec tile_u8_at(__m512i c, int byte)
     return _mm512_cvtepi32_ps(_mm512_sub_epi32(code, _mm512_set1_epi32(128)));
 }
 
-static inline void tile_decode_u8(const unsigned char *codes, struct tile_group group,
-                                  unsigned char *to)
+static inline bool tile_decode_u8(const unsigned char *codes, struct tile_group group,
+                                  struct tile_way way, unsigned char *to)
 {
+    bool odd = false;
     for (int line = 0; line < 8; line++) {
         __m512i c = _mm512_loadu_si512(codes + line * 64);
         for (int j = 0; j < 4; j += 2) {
             vec a = vec_fma(tile_u8_at(c, j), group.scale, group.zero);
             vec b = vec_fma(tile_u8_at(c, j + 1), group.scale, group.zero);
-            _mm512_store_si512(to + line * 128 + j / 2 * 64, tile_pair_rounded(a, b));
+            odd |= tile_put_pairs(a, b, way, to + line * 128 + j / 2 * 64);
         }
     }
+    return odd;
 }
 
 /* ---- sums ------------------------------------------------------------------------------------ */

@@ -1,0 +1,13 @@
+/* last_words.h: what a process that has to end says to whoever watches it. */
+#ifndef ASSAY_BASE_LAST_WORDS_H
+#define ASSAY_BASE_LAST_WORDS_H
+
+#include <stddef.h>
+
+/* Where they go: `size` bytes that outlive this process (a shared page). NULL: only to stderr. */
+void assay_last_words_to(char *place, size_t size);
+
+/* Leaves the words and ends the process at once. */
+_Noreturn void assay_last_words(const char *words);
+
+#endif

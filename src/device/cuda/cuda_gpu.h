@@ -1,0 +1,86 @@
+/* cuda_gpu.h: the open GPU, for the files of this folder. */
+#ifndef ASSAY_DEVICE_CUDA_CUDA_GPU_H
+#define ASSAY_DEVICE_CUDA_CUDA_GPU_H
+
+#include "device/cuda/cuda.h"
+#include "device/cuda/cuda_library.h"
+#include "device/device.h"
+
+/* A sequence of launches, captured once and replayed. */
+struct cuda_replay {
+    /* What it is of: an unchanged call is replayed. */
+    enum assay_status (*run)(void *state, const struct assay_work *work);
+    void *state;
+    int64_t iters, first, n_sets;
+    const struct assay_args *sets;
+    cu_graph_exec exec;
+    double host_ns; /* what enqueueing it launch by launch costs the host */
+    int64_t used;   /* when, for throwing the oldest away */
+};
+
+enum { CUDA_REPLAYS = 64, CUDA_ODD_ONES = 32 };
+
+/* A kernel that cannot be timed in the usual way. */
+struct cuda_odd_one {
+    void *state;
+    bool waits;      /* for the GPU, inside run: behind the gate it would wait for itself */
+    bool no_capture; /* it does what cannot be captured */
+};
+
+struct cuda_gpu {
+    struct assay_device device; /* first */
+    const struct cuda_driver_api *api;
+    const struct cuda_nvml_api *nvml; /* NULL without */
+    nvml_device nvml_device;
+    cu_device ordinal;
+    cu_context context;
+    cu_stream stream;
+    cu_event start, end;
+    struct assay_cuda_properties properties;
+    cublaslt_handle cublaslt;
+
+    /* Timing. */
+    cu_function block; /* holds the stream until told; NULL where kernels cannot be compiled */
+    volatile uint32_t *gate; /* host memory the GPU sees: [0] tickets let through, [1] gave up */
+    cu_deviceptr gate_seen;
+    uint32_t ticket;
+    cu_deviceptr flush;
+    size_t flush_bytes;
+    struct cuda_replay replays[CUDA_REPLAYS];
+    int64_t replays_used;
+    struct cuda_odd_one odd_ones[CUDA_ODD_ONES];
+    int32_t n_odd_ones; /* the oldest make room */
+
+    /* Health. */
+    int64_t health_at; /* when NVML was last asked, ns */
+    uint64_t throttle; /* reasons it gave then */
+    int64_t throttled; /* times it gave some */
+    double clock_hz;
+};
+
+/* The open GPU; NULL where none is. */
+struct cuda_gpu *assay_cuda_gpu(void);
+
+/* cuda_program.c */
+void assay_cuda_programs_close(void);
+
+/* cuda_time.c */
+enum assay_status assay_cuda_time_open(struct cuda_gpu *gpu, struct assay_error *err);
+void assay_cuda_time_close(struct cuda_gpu *gpu);
+enum assay_status assay_cuda_time(assay_device *device, const struct assay_kernel *kernel,
+                                  void *state, const struct assay_work *work,
+                                  struct assay_timing *out);
+/* Forgets replays of a state that is about to end. */
+void assay_cuda_forget(assay_device *device, void *state);
+
+/* cuda_health.c */
+void assay_cuda_health_open(struct cuda_gpu *gpu);
+double assay_cuda_clock_hz(assay_device *device);
+double assay_cuda_energy_j(assay_device *device);
+void assay_cuda_disturbance(assay_device *device, struct assay_disturbance *out);
+
+/* cuda_calibrate.c */
+enum assay_status assay_cuda_calibrate(assay_device *device, struct assay_ceilings *out,
+                                       struct assay_error *err);
+
+#endif

@@ -1,0 +1,326 @@
+/* cuda_time.c: how long work takes on the GPU, without the host in it.
+ *
+ * A sample is captured as a graph once and replayed: [lead-in] start event, the launches, end
+ * event. It is enqueued behind a gate, a kernel that waits for the host, so that the GPU finds all
+ * of it ready when it begins. What the host needs to enqueue the same launches one by one is the
+ * second figure.
+ *
+ * Cold work (more than one set of operands) comes after a flush: a fill of twice the L2 cache, and
+ * of the lines that were to persist none does. Because the fill leaves the cache full of lines that
+ * have yet to be written back, which the first launches would pay for, some launches on other sets
+ * lead in untimed: what the timed ones find in the cache is what their like left there.
+ *
+ * A kernel that cannot be captured (it waits, it allocates) is enqueued directly; one that waits
+ * for the GPU inside run finds the gate closed, which gives up after a while. Both are remembered
+ * of that kernel, and done no more. */
+#include "device/cuda/cuda_gpu.h"
+
+#include "base/clock.h"
+
+#include <string.h>
+
+static const uint64_t GATE_PATIENCE_NS = 400 * 1000 * 1000;
+
+enum {
+    CAPTURE_MOST = 4096, /* launches that a graph may hold; more are enqueued directly */
+    LEAD_MOST = 32,      /* launches that lead in */
+    HOST_COUNTED = 16,   /* launches whose enqueueing is timed */
+};
+
+enum assay_status assay_cuda_time_open(struct cuda_gpu *gpu, struct assay_error *err)
+{
+    const struct cuda_driver_api *api = gpu->api;
+    void *gate = NULL;
+    if (!api->cuEventElapsedTime && !api->cuEventElapsedTime_v2)
+        return assay_error_set(err, ASSAY_UNSUPPORTED, NULL,
+                               "the driver has no cuEventElapsedTime, so nothing can be timed");
+    enum assay_status status = assay_cuda_check(
+        api->cuStreamCreate(&gpu->stream, CU_STREAM_FLAG_NON_BLOCKING), "cuStreamCreate", err);
+    if (status == ASSAY_OK)
+        status = assay_cuda_check(api->cuEventCreate(&gpu->start, 0), "cuEventCreate", err);
+    if (status == ASSAY_OK)
+        status = assay_cuda_check(api->cuEventCreate(&gpu->end, 0), "cuEventCreate", err);
+    if (status == ASSAY_OK)
+        status =
+            assay_cuda_check(api->cuMemHostAlloc(&gate, 64, CU_HOST_PORTABLE | CU_HOST_DEVICEMAP),
+                             "cuMemHostAlloc", err);
+    if (status != ASSAY_OK)
+        return status;
+    gpu->gate = gate;
+    gpu->gate[0] = gpu->gate[1] = 0;
+    status = assay_cuda_check(api->cuMemHostGetDevicePointer_v2(&gpu->gate_seen, gate, 0),
+                              "cuMemHostGetDevicePointer", err);
+    if (status == ASSAY_OK && assay_cuda_can_compile(NULL) == ASSAY_OK)
+        status = assay_cuda_function("gate.cu", "", "gate", 0, &gpu->block, err);
+    return status;
+}
+
+static void drop(struct cuda_gpu *gpu, struct cuda_replay *replay)
+{
+    if (replay->exec)
+        gpu->api->cuGraphExecDestroy(replay->exec);
+    *replay = (struct cuda_replay){0};
+}
+
+void assay_cuda_time_close(struct cuda_gpu *gpu)
+{
+    const struct cuda_driver_api *api = gpu->api;
+    for (int i = 0; i < CUDA_REPLAYS; i++)
+        drop(gpu, &gpu->replays[i]);
+    if (gpu->flush)
+        api->cuMemFree_v2(gpu->flush);
+    if (gpu->gate)
+        api->cuMemFreeHost((void *)(uintptr_t)gpu->gate);
+    if (gpu->start)
+        api->cuEventDestroy_v2(gpu->start);
+    if (gpu->end)
+        api->cuEventDestroy_v2(gpu->end);
+    if (gpu->stream)
+        api->cuStreamDestroy_v2(gpu->stream);
+}
+
+/* What is known of a kernel; NULL where it is like all others. */
+static struct cuda_odd_one *odd_one(struct cuda_gpu *gpu, const void *state)
+{
+    for (int i = 0; i < CUDA_ODD_ONES; i++)
+        if (gpu->odd_ones[i].state == state && state)
+            return &gpu->odd_ones[i];
+    return NULL;
+}
+
+static struct cuda_odd_one *note_odd_one(struct cuda_gpu *gpu, void *state)
+{
+    struct cuda_odd_one *one = odd_one(gpu, state);
+    if (!one) {
+        one = &gpu->odd_ones[gpu->n_odd_ones++ % CUDA_ODD_ONES];
+        *one = (struct cuda_odd_one){.state = state};
+    }
+    return one;
+}
+
+void assay_cuda_forget(assay_device *device, void *state)
+{
+    struct cuda_gpu *gpu = (struct cuda_gpu *)device;
+    struct cuda_odd_one *odd = odd_one(gpu, state);
+    if (odd)
+        *odd = (struct cuda_odd_one){0};
+    for (int i = 0; i < CUDA_REPLAYS; i++)
+        if (gpu->replays[i].state == state)
+            drop(gpu, &gpu->replays[i]);
+}
+
+/* ---- the gate -------------------------------------------------------------------------------- */
+
+static enum assay_status close_gate(struct cuda_gpu *gpu, const void *state)
+{
+    const struct cuda_odd_one *odd = odd_one(gpu, state);
+    if (!gpu->block || (odd && odd->waits))
+        return ASSAY_OK;
+    gpu->ticket++;
+    uint64_t patience = GATE_PATIENCE_NS;
+    void *parameters[] = {&gpu->gate_seen, &gpu->ticket, &patience};
+    struct assay_cuda_launch launch = {.threads = 1};
+    return assay_cuda_launch(gpu->block, &launch, gpu->stream, parameters);
+}
+
+static void open_gate(struct cuda_gpu *gpu)
+{
+    __atomic_store_n(&gpu->gate[0], gpu->ticket, __ATOMIC_RELEASE);
+}
+
+/* ---- cold ------------------------------------------------------------------------------------ */
+
+/* Before the gate is closed: allocating may wait for the GPU. */
+static enum assay_status make_flush(struct cuda_gpu *gpu)
+{
+    size_t bytes = 2 * gpu->properties.l2_bytes;
+    if (!gpu->flush && gpu->api->cuMemAlloc_v2(&gpu->flush, bytes) != CU_SUCCESS)
+        return ASSAY_ERR_NOMEM;
+    gpu->flush_bytes = bytes;
+    return ASSAY_OK;
+}
+
+static enum assay_status flush(struct cuda_gpu *gpu)
+{
+    if (gpu->api->cuCtxResetPersistingL2Cache)
+        gpu->api->cuCtxResetPersistingL2Cache();
+    return assay_cuda_check(
+        gpu->api->cuMemsetD8Async(gpu->flush, 0x5a, gpu->flush_bytes, gpu->stream),
+        "cuMemsetD8Async", NULL);
+}
+
+/* The launches before the timed ones, on the sets before theirs. */
+static struct assay_work lead_in(const struct assay_work *work)
+{
+    struct assay_work lead = *work;
+    lead.iters = work->n_sets / 2 < LEAD_MOST ? work->n_sets / 2 : LEAD_MOST;
+    lead.iters = lead.iters < 1 ? 1 : lead.iters;
+    lead.first = ((work->first - lead.iters) % work->n_sets + work->n_sets) % work->n_sets;
+    return lead;
+}
+
+/* ---- capturing ------------------------------------------------------------------------------- */
+
+static bool matches(const struct cuda_replay *r, const struct assay_kernel *kernel, void *state,
+                    const struct assay_work *work)
+{
+    return r->exec && r->run == kernel->run && r->state == state && r->iters == work->iters &&
+           r->first == work->first && r->n_sets == work->n_sets && r->sets == work->sets;
+}
+
+static struct cuda_replay *oldest(struct cuda_gpu *gpu)
+{
+    struct cuda_replay *found = &gpu->replays[0];
+    for (int i = 1; i < CUDA_REPLAYS; i++)
+        if (gpu->replays[i].used < found->used)
+            found = &gpu->replays[i];
+    return found;
+}
+
+/* Everything of a sample that the GPU does, as it is captured or enqueued. */
+static enum assay_status enqueue(struct cuda_gpu *gpu, const struct assay_kernel *kernel,
+                                 void *state, const struct assay_work *work, bool capturing)
+{
+    const struct cuda_driver_api *api = gpu->api;
+    enum assay_status status = ASSAY_OK;
+    if (work->n_sets > 1) {
+        struct assay_work lead = lead_in(work);
+        status = kernel->run(state, &lead);
+    }
+    if (status == ASSAY_OK)
+        status = assay_cuda_check(
+            capturing ? api->cuEventRecordWithFlags(gpu->start, gpu->stream, CU_RECORD_EXTERNAL)
+                      : api->cuEventRecord(gpu->start, gpu->stream),
+            "cuEventRecord", NULL);
+    if (status == ASSAY_OK)
+        status = kernel->run(state, work);
+    if (status == ASSAY_OK)
+        status = assay_cuda_check(
+            capturing ? api->cuEventRecordWithFlags(gpu->end, gpu->stream, CU_RECORD_EXTERNAL)
+                      : api->cuEventRecord(gpu->end, gpu->stream),
+            "cuEventRecord", NULL);
+    return status;
+}
+
+/* What it costs the host to enqueue a launch: the usual way, a few of them. */
+static enum assay_status time_host(struct cuda_gpu *gpu, const struct assay_kernel *kernel,
+                                   void *state, const struct assay_work *work, double *ns)
+{
+    struct assay_work few = *work;
+    few.iters = work->iters < HOST_COUNTED ? work->iters : HOST_COUNTED;
+    int64_t start = assay_clock_ns();
+    enum assay_status status = kernel->run(state, &few);
+    *ns = (double)(assay_clock_ns() - start) / (double)few.iters;
+    if (status == ASSAY_OK)
+        status = assay_cuda_check(gpu->api->cuStreamSynchronize(gpu->stream), "cuStreamSynchronize",
+                                  NULL);
+    return status;
+}
+
+/* A graph of the work, or NULL where it cannot be captured: then the stream is as before. */
+static cu_graph_exec capture(struct cuda_gpu *gpu, const struct assay_kernel *kernel, void *state,
+                             const struct assay_work *work)
+{
+    const struct cuda_driver_api *api = gpu->api;
+    cu_graph graph = NULL;
+    cu_graph_exec exec = NULL;
+    if (api->cuStreamBeginCapture_v2(gpu->stream, CU_CAPTURE_RELAXED) != CU_SUCCESS)
+        return NULL;
+    enum assay_status status = enqueue(gpu, kernel, state, work, true);
+    cu_result ended = api->cuStreamEndCapture(gpu->stream, &graph);
+    if (status == ASSAY_OK && ended == CU_SUCCESS && graph &&
+        api->cuGraphInstantiateWithFlags(&exec, graph, 0) != CU_SUCCESS)
+        exec = NULL;
+    if (graph)
+        api->cuGraphDestroy(graph);
+    if (exec && api->cuGraphUpload)
+        api->cuGraphUpload(exec, gpu->stream);
+    return exec;
+}
+
+/* The replay of this work, captured now if it is new; NULL where it is to be enqueued directly. */
+static struct cuda_replay *replay_of(struct cuda_gpu *gpu, const struct assay_kernel *kernel,
+                                     void *state, const struct assay_work *work,
+                                     enum assay_status *status)
+{
+    const struct cuda_odd_one *odd = odd_one(gpu, state);
+    if ((odd && odd->no_capture) || work->iters < 2 || work->iters > CAPTURE_MOST ||
+        !gpu->api->cuEventRecordWithFlags)
+        return NULL;
+    for (int i = 0; i < CUDA_REPLAYS; i++)
+        if (matches(&gpu->replays[i], kernel, state, work)) {
+            gpu->replays[i].used = ++gpu->replays_used;
+            return &gpu->replays[i];
+        }
+    double host_ns = 0;
+    *status = time_host(gpu, kernel, state, work, &host_ns);
+    if (*status != ASSAY_OK)
+        return NULL;
+    cu_graph_exec exec = capture(gpu, kernel, state, work);
+    if (!exec) {
+        note_odd_one(gpu, state)->no_capture = true;
+        return NULL;
+    }
+    struct cuda_replay *replay = oldest(gpu);
+    drop(gpu, replay);
+    *replay = (struct cuda_replay){
+        .run = kernel->run,
+        .state = state,
+        .iters = work->iters,
+        .first = work->first,
+        .n_sets = work->n_sets,
+        .sets = work->sets,
+        .exec = exec,
+        .host_ns = host_ns,
+        .used = ++gpu->replays_used,
+    };
+    return replay;
+}
+
+/* ---- timing ---------------------------------------------------------------------------------- */
+
+static enum assay_status elapsed(struct cuda_gpu *gpu, double *ns)
+{
+    const struct cuda_driver_api *api = gpu->api;
+    float ms = 0;
+    cu_result result = api->cuEventElapsedTime_v2
+                           ? api->cuEventElapsedTime_v2(&ms, gpu->start, gpu->end)
+                           : api->cuEventElapsedTime(&ms, gpu->start, gpu->end);
+    *ns = (double)ms * 1e6;
+    return assay_cuda_check(result, "cuEventElapsedTime", NULL);
+}
+
+enum assay_status assay_cuda_time(assay_device *device, const struct assay_kernel *kernel,
+                                  void *state, const struct assay_work *given,
+                                  struct assay_timing *out)
+{
+    struct cuda_gpu *gpu = (struct cuda_gpu *)device;
+    struct assay_work work = *given;
+    work.stream = gpu->stream;
+    enum assay_status status = ASSAY_OK;
+    struct cuda_replay *replay = replay_of(gpu, kernel, state, &work, &status);
+    if (status == ASSAY_OK && work.n_sets > 1)
+        status = make_flush(gpu);
+    if (status == ASSAY_OK)
+        status = close_gate(gpu, state);
+    if (status == ASSAY_OK && work.n_sets > 1)
+        status = flush(gpu);
+    int64_t start = assay_clock_ns();
+    if (status == ASSAY_OK)
+        status = replay ? assay_cuda_check(gpu->api->cuGraphLaunch(replay->exec, gpu->stream),
+                                           "cuGraphLaunch", NULL)
+                        : enqueue(gpu, kernel, state, &work, false);
+    out->host_ns =
+        replay ? replay->host_ns * (double)work.iters : (double)(assay_clock_ns() - start);
+    open_gate(gpu);
+    enum assay_status ended =
+        assay_cuda_check(gpu->api->cuStreamSynchronize(gpu->stream), "cuStreamSynchronize", NULL);
+    if (status == ASSAY_OK)
+        status = ended;
+    if (gpu->gate[1] == gpu->ticket && gpu->ticket)
+        note_odd_one(gpu, state)->waits = true;
+    /* Work left on other streams is part of the answer: the whole device comes to rest. */
+    if (status == ASSAY_OK)
+        status = assay_cuda_check(gpu->api->cuCtxSynchronize(), "cuCtxSynchronize", NULL);
+    return status == ASSAY_OK ? elapsed(gpu, &out->device_ns) : status;
+}

@@ -1,0 +1,194 @@
+// check_headers.cc: does src/device/cuda/cuda_api.h say what NVIDIA's headers say? Compiling it is the
+// test; tests/device/headers.sh does, where the headers are.
+//
+// Functions are compared parameter by parameter. Two types are alike when they are the same; when both
+// are integers or enumerations of one size; or when both are pointers to alike things, or one to void.
+// Opaque structs have the same tag; those that cannot (the real ones have none) are listed.
+#include <cstddef>
+#include <cstdint>
+#include <cuda.h>
+#include <type_traits>
+#if __has_include(<nvrtc.h>)
+#include <nvrtc.h>
+#define WITH_NVRTC
+#endif
+#if __has_include(<cublasLt.h>)
+#include <cublasLt.h>
+#define WITH_CUBLASLT
+#endif
+#if __has_include(<nvml.h>)
+#include <nvml.h>
+#define WITH_NVML
+#endif
+
+// From 13 on cuda.h has only the second version of this one, under both names; before 12.8 only the first.
+#undef cuEventElapsedTime
+namespace ours
+{
+#include "device/cuda/cuda_api.h"
+}
+#if CUDA_VERSION >= 13000
+#define cuEventElapsedTime cuEventElapsedTime_v2
+#elif CUDA_VERSION < 12080
+#define cuEventElapsedTime_v2 cuEventElapsedTime
+#endif
+using namespace ours; // the lists are expanded below, in terms of its types
+
+template <class A, class B> struct stand_for : std::false_type {
+};
+#ifdef WITH_CUBLASLT
+template <> struct stand_for<ours::cublaslt_description, cublasLtMatmulDescOpaque_t> : std::true_type {
+};
+template <> struct stand_for<ours::cublaslt_layout, cublasLtMatrixLayoutOpaque_t> : std::true_type {
+};
+template <> struct stand_for<ours::cublaslt_wish, cublasLtMatmulPreferenceOpaque_t> : std::true_type {
+};
+template <> struct stand_for<ours::cublaslt_algo, cublasLtMatmulAlgo_t> : std::true_type {
+    static_assert(sizeof(ours::cublaslt_algo) == sizeof(cublasLtMatmulAlgo_t), "");
+};
+template <>
+struct stand_for<ours::cublaslt_heuristic, cublasLtMatmulHeuristicResult_t> : std::true_type {
+    typedef ours::cublaslt_heuristic mine;
+    typedef cublasLtMatmulHeuristicResult_t real;
+    static_assert(sizeof(mine) == sizeof(real), "");
+    static_assert(offsetof(mine, algo) == offsetof(real, algo), "");
+    static_assert(offsetof(mine, workspace) == offsetof(real, workspaceSize), "");
+    static_assert(offsetof(mine, state) == offsetof(real, state), "");
+    static_assert(offsetof(mine, waves) == offsetof(real, wavesCount), "");
+};
+#endif
+
+template <class T> constexpr bool is_number = std::is_integral<T>::value || std::is_enum<T>::value;
+
+template <class A, class B> constexpr bool alike()
+{
+    if constexpr (std::is_same<A, B>::value || stand_for<A, B>::value) {
+        return true;
+    } else if constexpr (std::is_pointer<A>::value && std::is_pointer<B>::value) {
+        typedef std::remove_pointer_t<A> a;
+        typedef std::remove_pointer_t<B> b;
+        if constexpr (std::is_const<a>::value != std::is_const<b>::value)
+            return false;
+        else if constexpr (std::is_void<a>::value || std::is_void<b>::value)
+            return true;
+        else
+            return alike<std::remove_const_t<a>, std::remove_const_t<b>>();
+    } else if constexpr (is_number<A> && is_number<B>) {
+        return sizeof(A) == sizeof(B);
+    } else {
+        return false;
+    }
+}
+
+template <class A, class B> struct compare : std::false_type { // another number of parameters
+};
+template <class RA, class RB> struct compare<RA (*)(), RB (*)()> {
+    static constexpr bool value = alike<RA, RB>();
+};
+template <class RA, class FA, class... A, class RB, class FB, class... B>
+struct compare<RA (*)(FA, A...), RB (*)(FB, B...)> {
+    static constexpr bool value =
+        alike<FA, FB>() && compare<RA (*)(A...), RB (*)(B...)>::value;
+};
+
+#define SAME_FUNCTION(result, name, arguments)                                                     \
+    static_assert(compare<result(*) arguments, decltype(&::name)>::value, #name);
+#define SAME(mine, real) static_assert((long long)ours::mine == (long long)(real), #mine);
+
+// It can tell.
+static_assert(!compare<int (*)(int), int (*)(long)>::value, "");
+static_assert(!compare<int (*)(int), int (*)(int, int)>::value, "");
+static_assert(!compare<int (*)(const int *), int (*)(int *)>::value, "");
+static_assert(!compare<int (*)(CUstream), int (*)(CUevent)>::value, "");
+static_assert(!compare<int (*)(float), int (*)(int)>::value, "");
+static_assert(compare<int (*)(int), CUresult (*)(CUresult)>::value, "");
+
+CUDA_DRIVER_REQUIRED(SAME_FUNCTION)
+CUDA_DRIVER_OPTIONAL(SAME_FUNCTION)
+SAME(CU_SUCCESS, CUDA_SUCCESS)
+SAME(CU_ERROR_OUT_OF_MEMORY, CUDA_ERROR_OUT_OF_MEMORY)
+SAME(CU_ERROR_NO_DEVICE, CUDA_ERROR_NO_DEVICE)
+SAME(CU_ERROR_INVALID_DEVICE, CUDA_ERROR_INVALID_DEVICE)
+SAME(CU_ERROR_NO_BINARY_FOR_GPU, CUDA_ERROR_NO_BINARY_FOR_GPU)
+SAME(CU_ERROR_ECC_UNCORRECTABLE, CUDA_ERROR_ECC_UNCORRECTABLE)
+SAME(CU_ERROR_NOT_FOUND, CUDA_ERROR_NOT_FOUND)
+SAME(CU_ERROR_NOT_READY, CUDA_ERROR_NOT_READY)
+SAME(CU_ERROR_ILLEGAL_ADDRESS, CUDA_ERROR_ILLEGAL_ADDRESS)
+SAME(CU_ERROR_LAUNCH_OUT_OF_RESOURCES, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES)
+SAME(CU_ERROR_LAUNCH_TIMEOUT, CUDA_ERROR_LAUNCH_TIMEOUT)
+SAME(CU_ERROR_ASSERT, CUDA_ERROR_ASSERT)
+SAME(CU_ERROR_HARDWARE_STACK_ERROR, CUDA_ERROR_HARDWARE_STACK_ERROR)
+SAME(CU_ERROR_ILLEGAL_INSTRUCTION, CUDA_ERROR_ILLEGAL_INSTRUCTION)
+SAME(CU_ERROR_MISALIGNED_ADDRESS, CUDA_ERROR_MISALIGNED_ADDRESS)
+SAME(CU_ERROR_INVALID_ADDRESS_SPACE, CUDA_ERROR_INVALID_ADDRESS_SPACE)
+SAME(CU_ERROR_INVALID_PC, CUDA_ERROR_INVALID_PC)
+SAME(CU_ERROR_LAUNCH_FAILED, CUDA_ERROR_LAUNCH_FAILED)
+SAME(CU_ATTRIBUTE_SHARED_MEMORY, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK)
+SAME(CU_ATTRIBUTE_WARP_SIZE, CU_DEVICE_ATTRIBUTE_WARP_SIZE)
+SAME(CU_ATTRIBUTE_CLOCK_KHZ, CU_DEVICE_ATTRIBUTE_CLOCK_RATE)
+SAME(CU_ATTRIBUTE_SMS, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
+SAME(CU_ATTRIBUTE_L2_BYTES, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)
+SAME(CU_ATTRIBUTE_MAJOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)
+SAME(CU_ATTRIBUTE_MINOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)
+SAME(CU_ATTRIBUTE_SHARED_OPTIN, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
+SAME(CU_ATTRIBUTE_MAX_PERSISTING_L2, CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE)
+SAME(CU_STREAM_FLAG_NON_BLOCKING, CU_STREAM_NON_BLOCKING)
+SAME(CU_CAPTURE_RELAXED, CU_STREAM_CAPTURE_MODE_RELAXED)
+SAME(CU_RECORD_EXTERNAL, CU_EVENT_RECORD_EXTERNAL)
+SAME(CU_HOST_PORTABLE, CU_MEMHOSTALLOC_PORTABLE)
+SAME(CU_HOST_DEVICEMAP, CU_MEMHOSTALLOC_DEVICEMAP)
+SAME(CU_FUNCTION_MAX_DYNAMIC_SHARED, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)
+SAME(CU_FUNCTION_CARVEOUT, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT)
+
+#ifdef WITH_NVRTC
+CUDA_NVRTC_REQUIRED(SAME_FUNCTION)
+CUDA_NVRTC_OPTIONAL(SAME_FUNCTION)
+#endif
+
+#ifdef WITH_NVML
+CUDA_NVML_REQUIRED(SAME_FUNCTION)
+CUDA_NVML_OPTIONAL(SAME_FUNCTION)
+SAME(NVML_CLOCK_SM, ::NVML_CLOCK_SM)
+SAME(NVML_CLOCK_MEMORY, ::NVML_CLOCK_MEM)
+SAME(NVML_TEMPERATURE_GPU, ::NVML_TEMPERATURE_GPU)
+SAME(NVML_THROTTLE_POWER_CAP, nvmlClocksThrottleReasonSwPowerCap)
+SAME(NVML_THROTTLE_HARDWARE, nvmlClocksThrottleReasonHwSlowdown)
+SAME(NVML_THROTTLE_THERMAL_SOFTWARE, nvmlClocksThrottleReasonSwThermalSlowdown)
+SAME(NVML_THROTTLE_THERMAL_HARDWARE, nvmlClocksThrottleReasonHwThermalSlowdown)
+SAME(NVML_THROTTLE_POWER_BRAKE, nvmlClocksThrottleReasonHwPowerBrakeSlowdown)
+#endif
+
+#ifdef WITH_CUBLASLT
+CUDA_CUBLASLT_REQUIRED(SAME_FUNCTION)
+CUDA_CUBLASLT_OPTIONAL(SAME_FUNCTION)
+SAME(CUDA_R_32F_, CUDA_R_32F)
+SAME(CUDA_R_16F_, CUDA_R_16F)
+SAME(CUDA_R_8I_, CUDA_R_8I)
+SAME(CUDA_R_32I_, CUDA_R_32I)
+SAME(CUDA_R_16BF_, CUDA_R_16BF)
+SAME(CUDA_R_8F_E4M3_, CUDA_R_8F_E4M3)
+SAME(CUDA_R_8F_E5M2_, CUDA_R_8F_E5M2)
+SAME(CUBLAS_COMPUTE_F32, CUBLAS_COMPUTE_32F)
+SAME(CUBLAS_COMPUTE_S32, CUBLAS_COMPUTE_32I)
+SAME(CUBLAS_COMPUTE_TF32, CUBLAS_COMPUTE_32F_FAST_TF32)
+SAME(CUBLAS_OP_N_, CUBLAS_OP_N)
+SAME(CUBLAS_OP_T_, CUBLAS_OP_T)
+SAME(CUBLASLT_DESC_TRANSA, CUBLASLT_MATMUL_DESC_TRANSA)
+SAME(CUBLASLT_DESC_TRANSB, CUBLASLT_MATMUL_DESC_TRANSB)
+SAME(CUBLASLT_DESC_EPILOGUE, CUBLASLT_MATMUL_DESC_EPILOGUE)
+SAME(CUBLASLT_DESC_BIAS_POINTER, CUBLASLT_MATMUL_DESC_BIAS_POINTER)
+SAME(CUBLASLT_DESC_A_SCALE_POINTER, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER)
+SAME(CUBLASLT_DESC_B_SCALE_POINTER, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER)
+SAME(CUBLASLT_DESC_FAST_ACCUM, CUBLASLT_MATMUL_DESC_FAST_ACCUM)
+SAME(CUBLASLT_DESC_BIAS_TYPE, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE)
+SAME(CUBLASLT_PREFERENCE_WORKSPACE, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES)
+SAME(CUBLASLT_EPILOGUE_DEFAULT_, CUBLASLT_EPILOGUE_DEFAULT)
+SAME(CUBLASLT_EPILOGUE_RELU_, CUBLASLT_EPILOGUE_RELU)
+SAME(CUBLASLT_EPILOGUE_BIAS_, CUBLASLT_EPILOGUE_BIAS)
+#if CUBLAS_VER_MAJOR * 100 + CUBLAS_VER_MINOR >= 1209 // scales by modes came with 12.8 and 12.9
+SAME(CUBLASLT_DESC_A_SCALE_MODE, CUBLASLT_MATMUL_DESC_A_SCALE_MODE)
+SAME(CUBLASLT_DESC_B_SCALE_MODE, CUBLASLT_MATMUL_DESC_B_SCALE_MODE)
+SAME(CUBLASLT_SCALE_TENSOR, CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F)
+SAME(CUBLASLT_SCALE_OUTER_VECTOR, CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F)
+#endif
+#endif

@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# Compiles the CUDA texts with nvcc, where there is one, with the options assay really uses: a run of
+# every op on the stand-ins (fake_*.c), whose NVRTC notes what it is asked to compile. For an H100
+# (sm_90a) in f32 and bf16, for an A100 (sm_80) in f16: not all that could be, for the time it takes.
+# Warnings are shown, errors fail.
+# usage: compile_cu.sh [--list]    with $ASSAY and $ASSAY_FAKES
+set -u
+source=${ASSAY_SOURCE_DIR:-$(cd "$(dirname "$0")/../.." && pwd)}
+: "${ASSAY:?the program under test}" "${ASSAY_FAKES:?the folder of the stand-ins}"
+nvcc=$(command -v nvcc || ls "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc" 2>/dev/null)
+if [ -z "$nvcc" ]; then
+    echo "skipped: no nvcc"
+    exit 77
+fi
+tmp=$(mktemp -d) && trap 'rm -rf "$tmp"' EXIT
+export HOME=$tmp XDG_CACHE_HOME=$tmp/cache XDG_DATA_HOME=$tmp/data LC_ALL=C
+export ASSAY_CUDA_DRIVER=$ASSAY_FAKES/fake_cuda.so ASSAY_NVRTC=$ASSAY_FAKES/fake_nvrtc.so
+export ASSAY_NVML=$ASSAY_FAKES/fake_nvml.so ASSAY_CUBLASLT=$ASSAY_FAKES/fake_cublaslt.so
+export FAKE_NVRTC_COUNT=$tmp/asked
+
+# Kernels that do nothing are wrong, so exit 1 is right; a plan that is refused is not.
+bench() {
+    "$ASSAY" bench "$@" --device cuda --strict-device --cache hot --iters 1 --warmup 1 >"$tmp/out" 2>&1
+    [ $? -le 1 ] || { cat "$tmp/out"; exit 1; }
+}
+
+# DTYPES FLOATS: what assay compiles for these types, and for quantising to formats of 8-bit floats
+ask() {
+    # shellcheck disable=SC2046
+    bench $("$ASSAY" list ops --names | grep -vE 'linear|quantize') --dtype "$1" --batch 1 --seq 2 --dim 100,1001,3000,40000
+    bench gelu add --dtype "$1" --batch 1 --seq 1 --dim 4000000
+    bench quantize dequantize --mode "s8-row,s8-tensor,u4-64$2" --dtype "$1" --shape 4x512 --shape 2x40000
+    bench quantize dequantize --mode s8-row --dtype "$1" --shape 3x33
+    bench linear --recipe all --dtype "$1" --shape 1x256x64 --shape 8x256x64 --shape 600x512x512 --shape 3x33x17
+    bench linear --mode bias+gelu --recipe int8wo,int8dq --dtype "$1" --shape 1x256x64 --shape 600x512x512
+}
+FAKE_CUDA_MEMORY=8000000 "$ASSAY" info --device cuda --calibrate >"$tmp/out" 2>&1 || { cat "$tmp/out"; exit 1; }
+ask f32,bf16 ,e4m3-row,e5m2-tensor
+export FAKE_CUDA_CAPABILITY=80
+ask f16 '' # which has no instructions for 8-bit floats
+
+sed 's/ --gpu-architecture=/ -arch=/' "$tmp/asked" | LC_ALL=C sort -u >"$tmp/sets"
+for text in "$source"/src/*/cuda/*.cu; do
+    grep -q "^$(basename "$text") " "$tmp/sets" || { echo "never compiled: $text"; exit 1; }
+done
+if [ "${1:-}" = --list ]; then
+    cat "$tmp/sets"
+    exit
+fi
+
+# "TEXT OPTIONS": prints what nvcc says, after the line itself
+compile() {
+    local text=${1%% *} log
+    log=$(mktemp "$tmp/log-XXXXXX")
+    # shellcheck disable=SC2086
+    "$nvcc" ${1#* } -cubin -o /dev/null -I"$source/src/device/cuda" -I"$source/src/kernel/cuda" \
+        "$source"/src/*/cuda/"$text" >"$log" 2>&1 || echo "$1" >>"$tmp/failed"
+    [ ! -s "$log" ] || { echo "== $1" && cat "$log"; }
+}
+export -f compile
+export nvcc source tmp
+# shellcheck disable=SC2016
+xargs -d '\n' -P 2 -n 1 bash -c 'compile "$1"' compile <"$tmp/sets"
+echo "$(wc -l <"$tmp/sets") sets of options for $(cut -d' ' -f1 "$tmp/sets" | sort -u | wc -l) texts, $SECONDS s"
+[ ! -e "$tmp/failed" ] || { echo "failed:" && cat "$tmp/failed"; exit 1; }

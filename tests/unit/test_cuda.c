@@ -1,0 +1,526 @@
+/* test_cuda.c: the CUDA device on stand-ins for NVIDIA's libraries (tests/device/fake_*.c): its
+ * memory, how it times, what it remembers, what it says when something fails. */
+#include "unit.h"
+
+#include "base/last_words.h"
+#include "device/cuda/cuda_gpu.h"
+#include "device/device.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define FAKES ASSAY_BINARY_DIR "/fakes/"
+
+static assay_device *open_gpu(void)
+{
+    const struct assay_device_driver *driver;
+    int32_t index;
+    assay_device *device = NULL;
+    struct assay_error err = {0};
+    if (assay_device_parse("cuda", &driver, &index, &err) != ASSAY_OK ||
+        assay_device_open(driver, index, 4, &device, &err) != ASSAY_OK)
+        fail_msg("%s", err.message);
+    return device;
+}
+
+static int open_each(void **state)
+{
+    *state = open_gpu();
+    return 0;
+}
+
+static int close_each(void **state)
+{
+    assay_device_close(*state);
+    return 0;
+}
+
+static void test_gpu_is_described(void **state)
+{
+    assay_device *device = *state;
+    struct assay_device_info info;
+    device->driver->describe(device, &info);
+    assert_string_equal(info.name, "Fake GPU");
+    assert_int_equal(info.cores, 4);
+    assert_int_equal(info.llc_bytes, 65536);
+    assert_true(info.memory_available <= info.memory_bytes);
+    assert_int_equal(device->threads, 1);
+    assert_int_equal(assay_cuda_properties()->major, 9);
+    assert_near(device->driver->clock_hz(device), 1.5e9, 0);
+}
+
+static void test_one_gpu_at_a_time(void **state)
+{
+    assay_device *device = *state, *second = NULL;
+    struct assay_error err = {0};
+    assert_int_equal(assay_device_open(device->driver, 0, 1, &second, &err), ASSAY_ERR_INVALID);
+    assert_non_null(strstr(err.message, "one GPU at a time"));
+    assert_null(second);
+    assert_ptr_equal(assay_cuda_gpu(), device);
+}
+
+static void test_memory_is_counted_and_copied(void **state)
+{
+    assay_device *device = *state;
+    char there[300], back[300] = {0};
+    void *a = NULL, *b = NULL;
+    for (size_t i = 0; i < sizeof there; i++)
+        there[i] = (char)i;
+    assert_int_equal(assay_cuda_alloc(sizeof there, &a, NULL), ASSAY_OK);
+    assert_int_equal(assay_device_alloc(device, sizeof there, &b, NULL), ASSAY_OK);
+    assert_int_equal(device->bytes_held, 600);
+    assert_int_equal(assay_cuda_upload(a, there, sizeof there, NULL), ASSAY_OK);
+    assert_int_equal(device->driver->copy(device, b, a, sizeof there, NULL), ASSAY_OK);
+    assert_int_equal(device->driver->download(device, back, b, sizeof back, NULL), ASSAY_OK);
+    assert_memory_equal(there, back, sizeof back);
+    assay_cuda_free(a, sizeof there);
+    assay_device_free(device, b, sizeof there);
+    assay_cuda_free(NULL, 5);
+    assert_int_equal(device->bytes_held, 0);
+    assert_int_equal(device->bytes_peak, 600);
+}
+
+static void test_too_much_memory_says_how_much(void **state)
+{
+    assay_device *device = *state;
+    struct assay_error err = {0};
+    void *pointer = NULL;
+    assert_int_equal(assay_device_alloc(device, (size_t)1 << 40, &pointer, &err), ASSAY_ERR_NOMEM);
+    assert_non_null(strstr(err.message, "cannot allocate 1.1 TB on the GPU"));
+    assert_null(pointer);
+    assert_int_equal(device->bytes_held, 0);
+}
+
+/* ---- timing ---------------------------------------------------------------------------------- */
+
+enum { MOST_CALLS = 512 };
+
+/* A kernel that notes how it is called and spins on the GPU. */
+struct noted {
+    cu_function spin;
+    uint64_t ns;
+    enum assay_status answer;
+    int n;
+    struct assay_work calls[MOST_CALLS];
+};
+
+static enum assay_status run_noted(void *state, const struct assay_work *work)
+{
+    struct noted *s = state;
+    struct assay_cuda_launch launch = {.threads = 1};
+    void *parameters[] = {&s->ns};
+    enum assay_status status = s->answer;
+    assert_true(s->n < MOST_CALLS);
+    s->calls[s->n++] = *work;
+    for (int64_t i = 0; i < work->iters && status == ASSAY_OK; i++)
+        status = assay_cuda_launch(s->spin, &launch, work->stream, parameters);
+    return status;
+}
+
+static const struct assay_kernel noted_kernel = {.run = run_noted};
+
+static struct noted *make_noted(uint64_t ns)
+{
+    struct noted *s = calloc(1, sizeof *s);
+    assert_non_null(s);
+    s->ns = ns;
+    assert_int_equal(assay_cuda_function("gate.cu", "", "spin", 0, &s->spin, NULL), ASSAY_OK);
+    return s;
+}
+
+static struct assay_timing timed(assay_device *device, struct noted *s, struct assay_work work)
+{
+    struct assay_timing timing = {-1, -1};
+    assert_int_equal(device->driver->time(device, &noted_kernel, s, &work, &timing), ASSAY_OK);
+    return timing;
+}
+
+static void test_time_is_the_kernels(void **state)
+{
+    assay_device *device = *state;
+    struct assay_args args = {0};
+    static const int64_t iters[] = {1, 2, 5};
+    for (size_t i = 0; i < sizeof iters / sizeof iters[0]; i++) {
+        struct noted *s = make_noted(200000);
+        struct assay_work work = {.iters = iters[i], .n_sets = 1, .sets = &args};
+        struct assay_timing timing = timed(device, s, work);
+        double least = 200000.0 * (double)iters[i];
+        assert_true(timing.device_ns >= 0.999 * least);
+        assert_true(timing.device_ns < 100 * least); /* whatever else this machine does */
+        assert_true(timing.host_ns > 0);
+        device->driver->forget(device, s);
+        free(s);
+    }
+}
+
+static void test_same_work_is_replayed(void **state)
+{
+    assay_device *device = *state;
+    struct assay_args args[2] = {0};
+    struct noted *s = make_noted(10);
+    struct assay_work work = {.iters = 20, .n_sets = 1, .sets = args};
+    timed(device, s, work);
+    /* Once to see what it costs the host, once to capture it. */
+    assert_int_equal(s->n, 2);
+    assert_int_equal(s->calls[0].iters, 16);
+    assert_int_equal(s->calls[1].iters, 20);
+    assert_ptr_equal(s->calls[1].stream, assay_cuda_gpu()->stream);
+    timed(device, s, work);
+    timed(device, s, work);
+    assert_int_equal(s->n, 2);
+    work.iters = 21; /* other work is not */
+    timed(device, s, work);
+    assert_int_equal(s->n, 4);
+    work.sets = args + 1;
+    timed(device, s, work);
+    assert_int_equal(s->n, 6);
+    work.iters = 20;
+    work.sets = args;
+    timed(device, s, work); /* the first is still known */
+    assert_int_equal(s->n, 6);
+    device->driver->forget(device, s);
+    timed(device, s, work);
+    assert_int_equal(s->n, 8);
+    device->driver->forget(device, s);
+    free(s);
+}
+
+static void test_short_and_long_work_is_enqueued_directly(void **state)
+{
+    assay_device *device = *state;
+    struct assay_args args = {0};
+    struct noted *s = make_noted(1);
+    struct assay_work work = {.iters = 1, .n_sets = 1, .sets = &args};
+    timed(device, s, work);
+    timed(device, s, work);
+    assert_int_equal(s->n, 2);
+    work.iters = 5000;
+    timed(device, s, work);
+    assert_int_equal(s->n, 3);
+    assert_int_equal(s->calls[2].iters, 5000);
+    free(s);
+}
+
+static void test_cold_work_has_a_lead_in(void **state)
+{
+    assay_device *device = *state;
+    struct assay_args args[100] = {0};
+    static const struct {
+        int64_t n_sets, first, lead, lead_first;
+    } rows[] = {{4, 1, 2, 3}, {2, 0, 1, 1}, {3, 0, 1, 2}, {100, 10, 32, 78}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct noted *s = make_noted(1);
+        struct assay_work work = {
+            .iters = 6, .first = rows[i].first, .n_sets = rows[i].n_sets, .sets = args};
+        timed(device, s, work);
+        assert_int_equal(s->n, 3); /* for the host's time, the lead-in, the work */
+        assert_int_equal(s->calls[1].iters, rows[i].lead);
+        assert_int_equal(s->calls[1].first, rows[i].lead_first);
+        assert_int_equal(s->calls[2].iters, 6);
+        assert_int_equal(s->calls[2].first, rows[i].first);
+        device->driver->forget(device, s);
+        free(s);
+    }
+    assert_int_equal(assay_cuda_gpu()->flush_bytes, 2 * 65536);
+}
+
+static void test_lead_in_is_not_timed(void **state)
+{
+    assay_device *device = *state;
+    struct assay_args args[40] = {0};
+    struct noted *s = make_noted(2000000);
+    struct assay_work work = {.iters = 1, .n_sets = 40, .sets = args};
+    struct assay_timing timing = timed(device, s, work); /* 20 of 2 ms lead in */
+    assert_true(timing.device_ns >= 1.9e6);
+    assert_true(timing.device_ns < 30e6);
+    free(s);
+}
+
+/* More different works than replays are kept: the oldest go. */
+static void test_replays_are_limited(void **state)
+{
+    assay_device *device = *state;
+    struct assay_args args = {0};
+    struct noted *s = make_noted(1);
+    struct assay_work work = {.n_sets = 1, .sets = &args};
+    for (work.iters = 2; work.iters < 2 + CUDA_REPLAYS + 10; work.iters++)
+        timed(device, s, work);
+    int calls = s->n;
+    work.iters = 2 + CUDA_REPLAYS + 9; /* the last */
+    timed(device, s, work);
+    assert_int_equal(s->n, calls);
+    work.iters = 2; /* the first */
+    timed(device, s, work);
+    assert_int_equal(s->n, calls + 2);
+    free(s);
+}
+
+static void test_a_run_that_fails_says_so(void **state)
+{
+    assay_device *device = *state;
+    struct assay_args args = {0};
+    struct assay_timing timing;
+    static const int64_t iters[] = {1, 8};
+    struct noted *s = make_noted(1);
+    for (size_t i = 0; i < sizeof iters / sizeof iters[0]; i++) {
+        struct assay_work work = {.iters = iters[i], .n_sets = 1, .sets = &args};
+        s->answer = ASSAY_ERR_NOMEM;
+        assert_int_equal(device->driver->time(device, &noted_kernel, s, &work, &timing),
+                         ASSAY_ERR_NOMEM);
+        s->answer = ASSAY_OK; /* and the next is none the worse for it */
+        timed(device, s, work);
+    }
+    assert_int_equal(assay_cuda_gpu()->n_odd_ones, 0);
+    free(s);
+}
+
+/* The gate of this driver opens at once; one that gave up is remembered. */
+static void test_a_gate_that_gave_up_is_not_used_again(void **state)
+{
+    assay_device *device = *state;
+    struct cuda_gpu *gpu = assay_cuda_gpu();
+    struct assay_args args = {0};
+    struct noted *s = make_noted(1);
+    struct assay_work work = {.iters = 1, .n_sets = 1, .sets = &args};
+    timed(device, s, work);
+    uint32_t ticket = gpu->ticket;
+    assert_true(ticket > 0);
+    assert_int_equal(gpu->gate[0], ticket);
+    assert_int_equal(gpu->n_odd_ones, 0);
+    gpu->gate[1] = ticket + 1; /* as the GPU would, for the next ticket */
+    timed(device, s, work);
+    assert_int_equal(gpu->n_odd_ones, 1);
+    assert_true(gpu->odd_ones[0].state == s && gpu->odd_ones[0].waits);
+    timed(device, s, work);
+    assert_int_equal(gpu->ticket, ticket + 1);
+    free(s);
+}
+
+/* ---- programs -------------------------------------------------------------------------------- */
+
+static void test_functions_that_cannot_be_had(void **state)
+{
+    (void)state;
+    struct assay_error err = {0};
+    cu_function function;
+    assert_int_equal(assay_cuda_function("none.cu", "", "f", 0, &function, &err),
+                     ASSAY_ERR_INTERNAL);
+    setenv("FAKE_NVRTC_FAIL", "loss.cu", 1);
+    err = (struct assay_error){0};
+    assert_int_equal(assay_cuda_function("loss.cu", "-DELEMENT=32", "mse", 0, &function, &err),
+                     ASSAY_ERR_DEVICE);
+    assert_non_null(strstr(err.message, "does not compile: loss.cu(7): error: made to fail"));
+    unsetenv("FAKE_NVRTC_FAIL");
+    assert_int_equal(assay_cuda_function("loss.cu", "-DELEMENT=32", "mse", 0, &function, NULL),
+                     ASSAY_OK);
+    err = (struct assay_error){0}; /* more shared memory than there is */
+    assert_int_equal(
+        assay_cuda_function("loss.cu", "-DELEMENT=32", "mse", 1 << 20, &function, &err),
+        ASSAY_ERR_DEVICE);
+    assert_non_null(strstr(err.message, "CUDA error 1: unknown error"));
+}
+
+static void test_texts_are_the_files(void **state)
+{
+    (void)state;
+    static const char *const folders[] = {"/src/device/cuda/", "/src/kernel/cuda/"};
+    assert_true(assay_cuda_n_texts > 10);
+    for (int i = 0; i < assay_cuda_n_texts; i++) {
+        FILE *file = NULL;
+        char path[512];
+        for (int f = 0; f < 2 && !file; f++) {
+            snprintf(path, sizeof path, "%s%s%s", ASSAY_SOURCE_DIR, folders[f],
+                     assay_cuda_texts[i].name);
+            file = fopen(path, "rb");
+        }
+        if (!file)
+            fail_msg("%s is in no folder", assay_cuda_texts[i].name);
+        size_t length = strlen(assay_cuda_texts[i].text);
+        char *text = calloc(1, length + 2);
+        assert_non_null(text);
+        bool same = fread(text, 1, length + 1, file) == length &&
+                    memcmp(text, assay_cuda_texts[i].text, length) == 0;
+        free(text);
+        fclose(file);
+        if (!same)
+            fail_msg("%s is not what was built in; was it changed since?", path);
+        for (int j = 0; j < i; j++)
+            assert_string_not_equal(assay_cuda_texts[i].name, assay_cuda_texts[j].name);
+    }
+}
+
+/* ---- errors ---------------------------------------------------------------------------------- */
+
+static void test_errors_are_told_apart(void **state)
+{
+    (void)state;
+    static const struct {
+        cu_result result;
+        enum assay_status status;
+        const char *message;
+    } rows[] = {
+        {CU_SUCCESS, ASSAY_OK, ""},
+        {CU_ERROR_OUT_OF_MEMORY, ASSAY_ERR_NOMEM, "out of GPU memory"},
+        {CU_ERROR_LAUNCH_OUT_OF_RESOURCES, ASSAY_ERR_DEVICE,
+         "CUDA error 701: too many resources requested for launch"},
+        {4711, ASSAY_ERR_DEVICE, "CUDA error 4711: unknown error"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct assay_error err = {0};
+        assert_int_equal(assay_cuda_check(rows[i].result, "call", &err), rows[i].status);
+        assert_string_equal(err.message, rows[i].message);
+    }
+}
+
+/* What the GPU does not recover from ends the process, which says why. */
+static void test_fatal_errors_end_the_process(void **state)
+{
+    (void)state;
+    static const cu_result fatal[] = {
+        CU_ERROR_ILLEGAL_ADDRESS,      CU_ERROR_LAUNCH_TIMEOUT,     CU_ERROR_ASSERT,
+        CU_ERROR_ILLEGAL_INSTRUCTION,  CU_ERROR_MISALIGNED_ADDRESS, CU_ERROR_LAUNCH_FAILED,
+        CU_ERROR_HARDWARE_STACK_ERROR, CU_ERROR_ECC_UNCORRECTABLE};
+    char *words = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(words, MAP_FAILED);
+    for (size_t i = 0; i < sizeof fatal / sizeof fatal[0]; i++) {
+        char start[32];
+        int status = 0;
+        words[0] = '\0';
+        pid_t child = fork();
+        if (child == 0) {
+            assay_last_words_to(words, 100);
+            assay_cuda_check(fatal[i], "call", NULL);
+            _exit(0);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+        snprintf(start, sizeof start, "CUDA error %d: ", fatal[i]);
+        assert_memory_equal(words, start, strlen(start));
+    }
+    munmap(words, 4096);
+}
+
+static void test_held_clocks_show(void **state)
+{
+    (void)state;
+    struct assay_disturbance disturbance;
+    setenv("FAKE_NVML_THROTTLE", "0x65", 1); /* of these bits 1 is no disturbance */
+    assay_device *device = open_gpu();
+    device->driver->disturbance(device, &disturbance);
+    assert_int_equal(disturbance.throttle, 0x64);
+    unsetenv("FAKE_NVML_THROTTLE");
+    assay_device_close(device);
+}
+
+static void test_nothing_without_a_gpu(void **state)
+{
+    (void)state;
+    struct assay_error err = {0};
+    cu_function function;
+    void *pointer = NULL;
+    assert_null(assay_cuda_properties());
+    assert_null(assay_cuda_gpu());
+    assert_int_equal(assay_cuda_function("gate.cu", "", "gate", 0, &function, &err),
+                     ASSAY_UNSUPPORTED);
+    assert_int_equal(assay_cuda_alloc(1, &pointer, NULL), ASSAY_UNSUPPORTED);
+    assay_cuda_free(NULL, 0);
+    assert_int_equal(assay_cuda_can_compile(NULL), ASSAY_OK);
+    err = (struct assay_error){0};
+    assert_int_equal(assay_cuda_can_cublaslt(&err), ASSAY_UNSUPPORTED);
+    assert_non_null(strstr(err.message, "no_cublaslt"));
+}
+
+/* Every step of opening may fail; nothing is left behind, and the next time works. */
+static void test_opening_may_fail_anywhere(void **state)
+{
+    (void)state;
+    static const char *const calls[] = {"cuDeviceGet",
+                                        "cuDevicePrimaryCtxRetain",
+                                        "cuCtxSetCurrent",
+                                        "cuStreamCreate",
+                                        "cuEventCreate",
+                                        "cuMemHostAlloc",
+                                        "cuModuleLoadData",
+                                        "cuModuleGetFunction",
+                                        "cuMemHostGetDevicePointer_v2"};
+    const struct assay_device_driver *driver;
+    int32_t index;
+    assert_int_equal(assay_device_parse("cuda", &driver, &index, NULL), ASSAY_OK);
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+        char script[64];
+        assay_device *device = NULL;
+        struct assay_error err = {0};
+        snprintf(script, sizeof script, "%s:999", calls[i]);
+        setenv("FAKE_CUDA_FAIL", script, 1);
+        if (assay_device_open(driver, 0, 1, &device, &err) == ASSAY_OK)
+            fail_msg("%s failed and nobody noticed", calls[i]);
+        unsetenv("FAKE_CUDA_FAIL");
+        assert_null(device);
+        assert_null(assay_cuda_gpu());
+        if (!strstr(err.message, "CUDA error 999"))
+            fail_msg("%s: %s", calls[i], err.message);
+        assay_device_close(open_gpu());
+    }
+}
+
+/* All that was ever taken was given back. */
+static void test_nothing_is_left(void **state)
+{
+    (void)state;
+    char line[512];
+    FILE *file = fopen(getenv("FAKE_CUDA_LOG"), "r");
+    assert_non_null(file);
+    int lines = 0;
+    for (; fgets(line, sizeof line, file); lines++)
+        if (!strstr(line, "left: 0 bytes in 0 pieces, 0 of the host, 0 streams, 0 events, "
+                          "0 modules, 0 graphs, 0 of them ready"))
+            fail_msg("%s", line);
+    assert_true(lines > 10);
+    fclose(file);
+}
+
+int main(void)
+{
+    char folder[] = "/tmp/assay-test-cuda-XXXXXX", log[64];
+    if (!mkdtemp(folder))
+        return 1;
+    snprintf(log, sizeof log, "%s/log", folder);
+    setenv("XDG_CACHE_HOME", folder, 1);
+    setenv("FAKE_CUDA_LOG", log, 1);
+    setenv("ASSAY_CUDA_DRIVER", FAKES "fake_cuda.so", 1);
+    setenv("ASSAY_NVRTC", FAKES "fake_nvrtc.so", 1);
+    setenv("ASSAY_NVML", FAKES "fake_nvml.so", 1);
+    setenv("ASSAY_CUBLASLT", "/no_cublaslt.so", 1);
+#define WITH_GPU(name) cmocka_unit_test_setup_teardown(name, open_each, close_each)
+    const struct CMUnitTest tests[] = {
+        WITH_GPU(test_gpu_is_described),
+        WITH_GPU(test_one_gpu_at_a_time),
+        WITH_GPU(test_memory_is_counted_and_copied),
+        WITH_GPU(test_too_much_memory_says_how_much),
+        WITH_GPU(test_time_is_the_kernels),
+        WITH_GPU(test_same_work_is_replayed),
+        WITH_GPU(test_short_and_long_work_is_enqueued_directly),
+        WITH_GPU(test_cold_work_has_a_lead_in),
+        WITH_GPU(test_lead_in_is_not_timed),
+        WITH_GPU(test_replays_are_limited),
+        WITH_GPU(test_a_run_that_fails_says_so),
+        WITH_GPU(test_a_gate_that_gave_up_is_not_used_again),
+        WITH_GPU(test_functions_that_cannot_be_had),
+        cmocka_unit_test(test_texts_are_the_files),
+        cmocka_unit_test(test_errors_are_told_apart),
+        cmocka_unit_test(test_fatal_errors_end_the_process),
+        cmocka_unit_test(test_held_clocks_show),
+        cmocka_unit_test(test_nothing_without_a_gpu),
+        cmocka_unit_test(test_opening_may_fail_anywhere),
+        cmocka_unit_test(test_nothing_is_left),
+    };
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    return system(command) != 0 || failed;
+}
