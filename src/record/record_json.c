@@ -490,7 +490,8 @@ enum assay_status assay_record_from_json(const assay_json *json, struct assay_re
     memset(out, 0, sizeof *out);
     if (!assay_json_is_object(json))
         return assay_error_set(err, ASSAY_ERR_CORRUPT, "record", "not a JSON object");
-    out->accuracy_db = out->activation_share = out->energy_j = (double)NAN; /* where the record does not say */
+    out->accuracy_db = out->activation_share = out->energy_j =
+        (double)NAN; /* where the record does not say */
     return fields_from_json(record_fields, json, out, &(struct place){.path = "", .err = err});
 }
 
