@@ -10,9 +10,12 @@
  * k, or, where k is long, a part of it at a time); 32 rows of x at a time, packed as tiles when
  * they are first come to; chunks of k; pairs of panels. The innermost loop makes 2 x 2 tiles of
  * sums from 4 tile loads; all four from L2 would be 64 bytes a cycle, which L2 does not give. So
- * the first steps of a chunk of x are left in L1; its other steps and the weights pass by with the
- * load that does not claim L1. Sums of unfinished chunks wait in scratch memory, which costs more
- * than x from L2: a chunk is longer than what L1 holds of it.
+ * the first of the two tiles of x is left in L1; the second and the weights pass by with the load
+ * that does not claim L1. Sums of unfinished chunks wait in scratch memory, which costs more than x
+ * from L2: a chunk is longer than what L1 would hold of both tiles.
+ *
+ * Where plain rows of x lie well for L1, the first 16 of 32 are used from where they are; from L2
+ * rows load slower than tiles, so the other 16 are copied.
  *
  * Tiles of x lie a line more than a power of two apart, so that the lines of one row do not fall on
  * the same few places of the L1 cache while it is packed. docs/performance.md tells what else was
@@ -39,7 +42,7 @@ enum {
     STEP_BYTES = 2 * TILE_BYTES + 64,   /* two tiles of x and a gap, see above */
     SPLIT_BYTES = 4 * TILE_BYTES + 64,  /* the same of f16: upper parts, then rests */
     CHUNK_STEPS = 32,                   /* of x */
-    NEAR_STEPS = 18,                    /* of a chunk: 37 KiB of the 48 KiB of L1 */
+    SPLIT_NEAR_STEPS = 9,               /* of a chunk of x in two parts: 37 KiB of the 48 of L1 */
     L2_LEAST = 1 << 18,                 /* of the L2 cache, where it is small or unknown */
     LEAST_PANELS = 16,                  /* of a block: else x passes by too often */
 };
@@ -57,6 +60,7 @@ struct plan {
     int64_t squares;        /* blocks of 32 rows */
     int64_t block_steps;    /* k-steps of a block of weights */
     int64_t block_panels;   /* its panels */
+    bool stays;             /* the first 16 of 32 rows are used as they came */
     bool keeps;             /* all tiles of x are kept, else those of 32 rows */
     unsigned char *x_tiles; /* [32 rows][step] */
     float *x_scales;        /* of each row */
@@ -201,6 +205,43 @@ static unsigned char *x_tiles_of(const struct plan *p, int64_t square)
     return p->x_tiles + (p->keeps ? (size_t)(square * p->steps) * p->x_step : 0);
 }
 
+static size_t x_stride(const struct linear_job *job)
+{
+    return (size_t)job->k * assay_dtype_bytes(job->dtype);
+}
+
+static const unsigned char *x_row(const struct plan *p, int64_t row)
+{
+    return (const unsigned char *)p->call->x +
+           (size_t)(p->part->row + row) * x_stride(p->call->job);
+}
+
+/* Do the lines of a chunk of 16 rows fall on different places of the L1 cache (64 sets of 8 or 12
+ * ways), with some left for what passes by? */
+static bool lies_well(size_t stride)
+{
+    unsigned char lines[64] = {0};
+    for (size_t row = 0; row < 16; row++)
+        for (size_t line = 0; line < CHUNK_STEPS; line++)
+            if (++lines[(row * stride / 64 + line) % 64] > 9)
+                return false;
+    return true;
+}
+
+/* Can the first 16 rows be multiplied from where they are? Copying half of x less is worth 4 %. */
+static bool can_stay(const struct linear_call *call, bool split)
+{
+    const struct linear_job *job = call->job;
+    size_t stride = x_stride(job);
+    return !split && job->recipe.activation == ASSAY_DTYPE_NONE && stride % 64 == 0 &&
+           (uintptr_t)call->x % 64 == 0 && lies_well(stride);
+}
+
+static bool in_place(const struct plan *p, int64_t square)
+{
+    return p->stays && p->part->row_end - p->part->row - square * BLOCK_ROWS > 16;
+}
+
 /* A row of f16 as lines of two tiles each. */
 static void pack_split(const struct plan *p, const unsigned char *row, unsigned char *line)
 {
@@ -251,8 +292,10 @@ static void pack_row(const struct plan *p, int64_t square, int64_t r)
 
 static void pack_rows(const struct plan *p, int64_t square)
 {
-    int64_t rows = p->part->row_end - p->part->row - square * BLOCK_ROWS;
-    for (int64_t r = 0; r < (rows > 16 ? BLOCK_ROWS : 16); r++)
+    int64_t rows = p->part->row_end - p->part->row - square * BLOCK_ROWS, r = 0;
+    for (; r < 16 && in_place(p, square); r++)
+        p->x_scales[square * BLOCK_ROWS + r] = 1;
+    for (; r < (rows > 16 ? BLOCK_ROWS : 16); r++)
         pack_row(p, square, r);
 }
 
@@ -370,18 +413,26 @@ static inline void step_errands(struct errands *e, int64_t step)
         round_row(e);
 }
 
-/* One k-step of 2 x 2 tiles; x is loaded with `load_x`. */
-#define SQUARE_STEP(multiply, load_x)                                                              \
+/* Where 32 rows of x are: as tiles, and the first 16 of them perhaps as they came. */
+struct x_place {
+    const unsigned char *tiles;
+    const unsigned char *first;      /* of the first tile */
+    size_t first_stride, first_step; /* from row to row, from k-step to k-step */
+};
+
+/* One k-step of 2 x 2 tiles. Of x, the first tile stays in L1, the second passes by. */
+#define SQUARE_STEP(multiply)                                                                      \
     do {                                                                                           \
         _tile_stream_loadd(6, b0, 64);                                                             \
-        load_x(4, a, 64);                                                                          \
+        _tile_loadd(4, first, x->first_stride);                                                    \
         _tile_stream_loadd(7, b1, 64);                                                             \
         multiply(0, 4, 6);                                                                         \
-        load_x(5, a + TILE_BYTES, 64);                                                             \
+        _tile_stream_loadd(5, a + TILE_BYTES, 64);                                                 \
         multiply(1, 4, 7);                                                                         \
         multiply(2, 5, 6);                                                                         \
         multiply(3, 5, 7);                                                                         \
         step_errands(errands, s);                                                                  \
+        first += x->first_step;                                                                    \
         a += STEP_BYTES;                                                                           \
         b0 += TILE_BYTES;                                                                          \
         b1 += TILE_BYTES;                                                                          \
@@ -425,14 +476,16 @@ static inline void step_errands(struct errands *e, int64_t step)
         b1 += w_split ? 2 * TILE_BYTES : TILE_BYTES;                                               \
     } while (0)
 
-/* 2 x 2 tiles: x tiles from `a`, weights from b0 and b1 (1 KiB a step). `sums` are the four tiles,
+/* 2 x 2 tiles: weights from b0 and b1 (1 KiB a step). `sums` are the four tiles,
  * one by one; the last square's rows may still be there, and are rounded before they are replaced.
  */
 #define DEFINE_SQUARE(name, near_steps, near_step, far_step)                                       \
-    static void name(const unsigned char *a, const unsigned char *b0, const unsigned char *b1,     \
+    static void name(const struct x_place *x, const unsigned char *b0, const unsigned char *b1,    \
                      int64_t steps, unsigned char *sums, bool load, struct errands *errands)       \
     {                                                                                              \
+        const unsigned char *a = x->tiles, *first = x->first;                                      \
         int64_t s = 0;                                                                             \
+        (void)first;                                                                               \
         if (load) {                                                                                \
             _tile_loadd(0, sums, 64);                                                              \
             _tile_loadd(1, sums + TILE_BYTES, 64);                                                 \
@@ -456,16 +509,14 @@ static inline void step_errands(struct errands *e, int64_t step)
         _tile_stored(3, sums + 3 * TILE_BYTES, 64);                                                \
     }
 
-DEFINE_SQUARE(square_bf16, NEAR_STEPS, SQUARE_STEP(MULTIPLY_BF16, _tile_loadd),
-              SQUARE_STEP(MULTIPLY_BF16, _tile_stream_loadd))
-DEFINE_SQUARE(square_s8, NEAR_STEPS, SQUARE_STEP(MULTIPLY_S8, _tile_loadd),
-              SQUARE_STEP(MULTIPLY_S8, _tile_stream_loadd))
-DEFINE_SQUARE(square_split, NEAR_STEPS / 2, SPLIT_STEP(true, _tile_loadd),
+DEFINE_SQUARE(square_bf16, 0, SQUARE_STEP(MULTIPLY_BF16), SQUARE_STEP(MULTIPLY_BF16))
+DEFINE_SQUARE(square_s8, 0, SQUARE_STEP(MULTIPLY_S8), SQUARE_STEP(MULTIPLY_S8))
+DEFINE_SQUARE(square_split, SPLIT_NEAR_STEPS, SPLIT_STEP(true, _tile_loadd),
               SPLIT_STEP(true, _tile_stream_loadd))
-DEFINE_SQUARE(square_split_x, NEAR_STEPS / 2, SPLIT_STEP(false, _tile_loadd),
+DEFINE_SQUARE(square_split_x, SPLIT_NEAR_STEPS, SPLIT_STEP(false, _tile_loadd),
               SPLIT_STEP(false, _tile_stream_loadd))
 
-static void (*square_of(const struct plan *p))(const unsigned char *, const unsigned char *,
+static void (*square_of(const struct plan *p))(const struct x_place *, const unsigned char *,
                                                const unsigned char *, int64_t, unsigned char *,
                                                bool, struct errands *)
 {
@@ -542,12 +593,20 @@ static void ask_for_y(const struct plan *p, int64_t square, int64_t panel, struc
     errands->y_pairs = least(p->part->row_end - row, BLOCK_ROWS) / 2;
 }
 
+static struct x_place place_of(const struct plan *p, int64_t square, int64_t step)
+{
+    const unsigned char *tiles = x_tiles_of(p, square) + (size_t)step * p->x_step;
+    if (!in_place(p, square))
+        return (struct x_place){tiles, tiles, 64, STEP_BYTES};
+    return (struct x_place){tiles, x_row(p, square * BLOCK_ROWS) + step * 64,
+                            x_stride(p->call->job), 64};
+}
+
 /* All pairs of panels of a block of weights with 32 rows. */
 static void multiply_rows(const struct plan *p, const struct block *b, int64_t square,
                           struct errands *errands)
 {
     bool cut = p->block_steps < p->steps;
-    const unsigned char *x = x_tiles_of(p, square) + (size_t)b->step * p->x_step;
     int64_t chunk = p->squares > 1 ? CHUNK_STEPS : b->steps;
     unsigned char *sums =
         p->sums + (cut ? (size_t)(square * (p->block_panels / 2)) * SQUARE_BYTES : 0);
@@ -556,13 +615,14 @@ static void multiply_rows(const struct plan *p, const struct block *b, int64_t s
     for (int64_t s = 0; s < b->steps; s += chunk) {
         int64_t count = least(chunk, b->steps - s);
         bool finishes = b->last && s + count == b->steps;
+        struct x_place x = place_of(p, square, b->step + s);
         errands->y_pairs = 0;
         for (int64_t i = 0; i < b->panels; i += 2) {
             int64_t n = i + 1 < b->panels ? 2 : 1;
             unsigned char *own = sums + (waits ? (size_t)(i / 2) * SQUARE_BYTES : 0);
             if (finishes)
                 ask_for_y(p, square, b->panel + i, errands);
-            square_of(p)(x + (size_t)s * p->x_step, w_at(p, b->panel, i, b->step, s),
+            square_of(p)(&x, w_at(p, b->panel, i, b->step, s),
                          w_at(p, b->panel, i + n - 1, b->step, s), count, own, b->step + s > 0,
                          errands);
             if (finishes)
@@ -709,6 +769,7 @@ static void compute(const struct linear_call *call, const struct linear_part *pa
     bool odd = false;
     struct plan plan = {.call = call, .part = part, .odd = &odd};
     lay_out(call->job, part, scratch, &plan);
+    plan.stays = can_stay(call, plan.x_split);
     assay_cpu_tiles_open();
     if (part->row_end - part->row <= 16 && !plan.w_split)
         multiply_strip(&plan);
