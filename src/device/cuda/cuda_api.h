@@ -159,7 +159,6 @@ typedef struct _nvrtcProgram *nvrtc_program;
 
 typedef int nvml_result;
 typedef struct nvmlDevice_st *nvml_device;
-struct nvml_utilisation; /* not used */
 
 enum { NVML_CLOCK_SM = 1, NVML_CLOCK_MEMORY = 2, NVML_TEMPERATURE_GPU = 0 };
 

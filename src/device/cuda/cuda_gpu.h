@@ -54,7 +54,6 @@ struct cuda_gpu {
     /* Health. */
     int64_t health_at; /* when NVML was last asked, ns */
     uint64_t throttle; /* reasons it gave then */
-    int64_t throttled; /* times it gave some */
     double clock_hz;
 };
 
