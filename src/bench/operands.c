@@ -31,6 +31,7 @@ struct assay_operands {
     char *base;
     char *image; /* the host's, of one set; NULL where it can use the device's memory */
     const void *inputs[ASSAY_MAX_INPUTS]; /* of set 0, the host's addresses */
+    enum assay_status pushed; /* the first upload that failed: no check can be trusted */
     size_t total_bytes;
     int64_t n_sets;
     uint64_t checksums[ASSAY_MAX_INPUTS];
@@ -99,15 +100,17 @@ static void *host_at(const assay_operands *o, int64_t set, int32_t tensor)
     return host_set(o, set) + o->layout.offset[tensor];
 }
 
-/* Brings what the host wrote to the device: one tensor, or with -1 the whole set. */
-static enum assay_status push(const assay_operands *o, int64_t set, int32_t tensor)
+/* Brings what the host wrote to the device: one tensor, or with -1 the whole set. A failure is
+ * remembered, and told by the next check. */
+static enum assay_status push(assay_operands *o, int64_t set, int32_t tensor)
 {
-    if (!o->image)
-        return ASSAY_OK;
+    if (!o->image || o->pushed != ASSAY_OK)
+        return o->pushed;
     size_t at = tensor < 0 ? 0 : o->layout.offset[tensor];
     size_t bytes = tensor < 0 ? o->layout.stride : o->layout.bytes[tensor];
-    return o->device->driver->upload(o->device, o->base + (size_t)set * o->layout.stride + at,
-                                     o->image + at, bytes, NULL);
+    o->pushed = o->device->driver->upload(o->device, o->base + (size_t)set * o->layout.stride + at,
+                                          o->image + at, bytes, NULL);
+    return o->pushed;
 }
 
 static enum assay_status pull(const assay_operands *o, int64_t set)
@@ -163,7 +166,7 @@ void assay_operands_refill(assay_operands *o, const struct assay_problem *proble
     fill_inputs(o, 0);
     for (int32_t i = 0; i < o->problem.n_inputs; i++) {
         o->checksums[i] = assay_tensor_checksum(host_at(o, 0, i), o->layout.bytes[i]);
-        push(o, 0, i); /* fails only where the next run fails too */
+        push(o, 0, i);
     }
 }
 
@@ -376,6 +379,8 @@ static enum assay_status check_written(const assay_operands *o, int64_t set,
 static enum assay_status pull_to_check(const assay_operands *o, int64_t set,
                                        struct assay_error *why)
 {
+    if (o->pushed != ASSAY_OK)
+        return assay_error_set(why, o->pushed, NULL, "could not be copied to the device");
     enum assay_status status = pull(o, set);
     return status == ASSAY_OK
                ? status

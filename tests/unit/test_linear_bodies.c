@@ -199,7 +199,7 @@ static bool operands_create(struct operands *o, const char *recipe, enum assay_d
     if (assay_recipe_fits(&o->job.recipe, dtype, k, &err) != ASSAY_OK)
         return false;
     size_t bytes = dtype == ASSAY_DTYPE_S8 ? 1 : assay_dtype_bytes(dtype);
-    o->x = assay_calloc((size_t)(m * k), bytes);
+    o->x = aligned_alloc(64, ((size_t)(m * k) * bytes + 63) / 64 * 64); /* as operands are */
     o->weights = assay_calloc((size_t)(n * k), bytes);
     o->bias = assay_calloc((size_t)n, bytes);
     assert_true(o->x && o->weights && o->bias);
@@ -397,6 +397,19 @@ static void test_long_and_tall(void **state)
     run_shape("int4wo-128", ASSAY_DTYPE_BF16, grouped, REAL);
 }
 
+/* Enough rows, and rows that lie well for L1: half of them are used where they are. */
+static void test_rows_in_place(void **state)
+{
+    (void)state;
+    static const int64_t shapes[][3] = {{145, 1024, 40}, {170, 1056, 33}, {128, 2112, 16}};
+    for (int s = 0; s < COUNT(shapes); s++) {
+        run_shape("baseline", ASSAY_DTYPE_BF16, shapes[s], WHOLE);
+        run_shape("baseline", ASSAY_DTYPE_BF16, shapes[s], REAL);
+        run_shape("int8wo", ASSAY_DTYPE_BF16, shapes[s], REAL);
+        run_shape("baseline", ASSAY_DTYPE_S8, shapes[s], WHOLE);
+    }
+}
+
 /* ---- f16 ---------------------------------------------------------------------------------------
  */
 
@@ -547,15 +560,11 @@ static void test_every_e4m3(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_whole_numbers),
-        cmocka_unit_test(test_real_numbers),
-        cmocka_unit_test(test_nan_and_infinity),
-        cmocka_unit_test(test_long_and_tall),
-        cmocka_unit_test(test_every_f16),
-        cmocka_unit_test(test_f16_of_all_magnitudes),
-        cmocka_unit_test(test_f16_infinite_weights),
-        cmocka_unit_test(test_s8_extremes),
-        cmocka_unit_test(test_every_e4m3),
+        cmocka_unit_test(test_whole_numbers),         cmocka_unit_test(test_real_numbers),
+        cmocka_unit_test(test_nan_and_infinity),      cmocka_unit_test(test_long_and_tall),
+        cmocka_unit_test(test_rows_in_place),         cmocka_unit_test(test_every_f16),
+        cmocka_unit_test(test_f16_of_all_magnitudes), cmocka_unit_test(test_f16_infinite_weights),
+        cmocka_unit_test(test_s8_extremes),           cmocka_unit_test(test_every_e4m3),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

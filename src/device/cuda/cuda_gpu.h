@@ -22,6 +22,7 @@ enum { CUDA_REPLAYS = 64, CUDA_ODD_ONES = 32 };
 
 /* A kernel that cannot be timed in the usual way. */
 struct cuda_odd_one {
+    enum assay_status (*run)(void *state, const struct assay_work *work); /* NULL: a free place */
     void *state;
     bool waits;      /* for the GPU, inside run: behind the gate it would wait for itself */
     bool no_capture; /* it does what cannot be captured */

@@ -80,20 +80,22 @@ void assay_cuda_time_close(struct cuda_gpu *gpu)
 }
 
 /* What is known of a kernel; NULL where it is like all others. */
-static struct cuda_odd_one *odd_one(struct cuda_gpu *gpu, const void *state)
+static struct cuda_odd_one *odd_one(struct cuda_gpu *gpu, const struct assay_kernel *kernel,
+                                    const void *state)
 {
     for (int i = 0; i < CUDA_ODD_ONES; i++)
-        if (gpu->odd_ones[i].state == state && state)
+        if (gpu->odd_ones[i].run == kernel->run && gpu->odd_ones[i].state == state)
             return &gpu->odd_ones[i];
     return NULL;
 }
 
-static struct cuda_odd_one *note_odd_one(struct cuda_gpu *gpu, void *state)
+static struct cuda_odd_one *note_odd_one(struct cuda_gpu *gpu, const struct assay_kernel *kernel,
+                                         void *state)
 {
-    struct cuda_odd_one *one = odd_one(gpu, state);
+    struct cuda_odd_one *one = odd_one(gpu, kernel, state);
     if (!one) {
         one = &gpu->odd_ones[gpu->n_odd_ones++ % CUDA_ODD_ONES];
-        *one = (struct cuda_odd_one){.state = state};
+        *one = (struct cuda_odd_one){.run = kernel->run, .state = state};
     }
     return one;
 }
@@ -101,9 +103,9 @@ static struct cuda_odd_one *note_odd_one(struct cuda_gpu *gpu, void *state)
 void assay_cuda_forget(assay_device *device, void *state)
 {
     struct cuda_gpu *gpu = (struct cuda_gpu *)device;
-    struct cuda_odd_one *odd = odd_one(gpu, state);
-    if (odd)
-        *odd = (struct cuda_odd_one){0};
+    for (int i = 0; i < CUDA_ODD_ONES && state; i++) /* without a state there is none to change */
+        if (gpu->odd_ones[i].state == state)
+            gpu->odd_ones[i] = (struct cuda_odd_one){0};
     for (int i = 0; i < CUDA_REPLAYS; i++)
         if (gpu->replays[i].state == state)
             drop(gpu, &gpu->replays[i]);
@@ -111,9 +113,10 @@ void assay_cuda_forget(assay_device *device, void *state)
 
 /* ---- the gate -------------------------------------------------------------------------------- */
 
-static enum assay_status close_gate(struct cuda_gpu *gpu, const void *state)
+static enum assay_status close_gate(struct cuda_gpu *gpu, const struct assay_kernel *kernel,
+                                    const void *state)
 {
-    const struct cuda_odd_one *odd = odd_one(gpu, state);
+    const struct cuda_odd_one *odd = odd_one(gpu, kernel, state);
     if (!gpu->block || (odd && odd->waits))
         return ASSAY_OK;
     gpu->ticket++;
@@ -243,7 +246,7 @@ static struct cuda_replay *replay_of(struct cuda_gpu *gpu, const struct assay_ke
                                      void *state, const struct assay_work *work,
                                      enum assay_status *status)
 {
-    const struct cuda_odd_one *odd = odd_one(gpu, state);
+    const struct cuda_odd_one *odd = odd_one(gpu, kernel, state);
     if ((odd && odd->no_capture) || work->iters < 2 || work->iters > CAPTURE_MOST ||
         !gpu->api->cuEventRecordWithFlags)
         return NULL;
@@ -258,7 +261,7 @@ static struct cuda_replay *replay_of(struct cuda_gpu *gpu, const struct assay_ke
         return NULL;
     cu_graph_exec exec = capture(gpu, kernel, state, work);
     if (!exec) {
-        note_odd_one(gpu, state)->no_capture = true;
+        note_odd_one(gpu, kernel, state)->no_capture = true;
         return NULL;
     }
     struct cuda_replay *replay = oldest(gpu);
@@ -302,7 +305,7 @@ enum assay_status assay_cuda_time(assay_device *device, const struct assay_kerne
     if (status == ASSAY_OK && work.n_sets > 1)
         status = make_flush(gpu);
     if (status == ASSAY_OK)
-        status = close_gate(gpu, state);
+        status = close_gate(gpu, kernel, state);
     if (status == ASSAY_OK && work.n_sets > 1)
         status = flush(gpu);
     int64_t start = assay_clock_ns();
@@ -318,7 +321,7 @@ enum assay_status assay_cuda_time(assay_device *device, const struct assay_kerne
     if (status == ASSAY_OK)
         status = ended;
     if (gpu->gate[1] == gpu->ticket && gpu->ticket)
-        note_odd_one(gpu, state)->waits = true;
+        note_odd_one(gpu, kernel, state)->waits = true;
     /* Work left on other streams is part of the answer: the whole device comes to rest. */
     if (status == ASSAY_OK)
         status = assay_cuda_check(gpu->api->cuCtxSynchronize(), "cuCtxSynchronize", NULL);

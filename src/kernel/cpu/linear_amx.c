@@ -228,13 +228,14 @@ static bool lies_well(size_t stride)
     return true;
 }
 
-/* Can the first 16 rows be multiplied from where they are? Copying half of x less is worth 4 %. */
-static bool can_stay(const struct linear_call *call, bool split)
+/* Can the first 16 rows be multiplied from where they are? Copying half of x less is worth 4 %; for
+ * a few squares it is not worth asking. */
+static bool can_stay(const struct linear_call *call, const struct plan *p)
 {
     const struct linear_job *job = call->job;
     size_t stride = x_stride(job);
-    return !split && job->recipe.activation == ASSAY_DTYPE_NONE && stride % 64 == 0 &&
-           (uintptr_t)call->x % 64 == 0 && lies_well(stride);
+    return !p->x_split && p->squares >= 4 && job->recipe.activation == ASSAY_DTYPE_NONE &&
+           stride % 64 == 0 && (uintptr_t)call->x % 64 == 0 && lies_well(stride);
 }
 
 static bool in_place(const struct plan *p, int64_t square)
@@ -769,7 +770,7 @@ static void compute(const struct linear_call *call, const struct linear_part *pa
     bool odd = false;
     struct plan plan = {.call = call, .part = part, .odd = &odd};
     lay_out(call->job, part, scratch, &plan);
-    plan.stays = can_stay(call, plan.x_split);
+    plan.stays = can_stay(call, &plan);
     assay_cpu_tiles_open();
     if (part->row_end - part->row <= 16 && !plan.w_split)
         multiply_strip(&plan);
