@@ -20,11 +20,11 @@ extern "C" {
 
 /* Grows when a struct below changes in a way old kernels cannot survive. Fields are only ever added
  * at the end of a struct, and struct_size tells which of them the other side knows. */
-#define ASSAY_KERNEL_ABI 1u
+#define ASSAY_KERNEL_ABI 2u
 
 #define ASSAY_MAX_AXES 4
 #define ASSAY_MAX_PARAMS 4
-#define ASSAY_MAX_INPUTS 4
+#define ASSAY_MAX_INPUTS 16
 #define ASSAY_MAX_OUTPUTS 2
 
 /* What is to be computed. Borrowed: valid until teardown returns. */

@@ -1,6 +1,6 @@
-/* linear: y = act(x W^T + bias), x [m, k], W [n, k]. The weights can be stored by a recipe; the
- * answer is then right when it is the product of what the recipe stores, and how far that is from
- * the product of the originals is a figure of its own. */
+/* linear: y = act(norm(x) W^T + bias) + residual, x [m, k], W [n, k]. The weights can be stored by
+ * a recipe; the answer is then right when it is the product of what the recipe stores, and how far
+ * that is from the product of the originals is a figure of its own. */
 #include "op/linear.h"
 
 #include "base/alloc.h"
@@ -21,44 +21,95 @@ static struct assay_tensor matrix(enum assay_dtype dtype, int64_t rows, int64_t 
     return (struct assay_tensor){.dtype = dtype, .rank = 2, .dims = {rows, columns}};
 }
 
+static bool has(const struct assay_problem *p, int param) { return p->params[param] != 0; }
+
+int32_t assay_linear_norm_input(const struct assay_problem *p)
+{
+    bool weighted = p->params[ASSAY_LINEAR_NORM] == ASSAY_LINEAR_RMS;
+    return weighted ? ASSAY_LINEAR_W + 1 + has(p, ASSAY_LINEAR_BIAS) : -1;
+}
+
+int32_t assay_linear_residual_input(const struct assay_problem *p)
+{
+    int32_t weighted = p->params[ASSAY_LINEAR_NORM] == ASSAY_LINEAR_RMS;
+    int32_t before = ASSAY_LINEAR_W + 1 + has(p, ASSAY_LINEAR_BIAS) + weighted;
+    return has(p, ASSAY_LINEAR_ADD) ? before : -1;
+}
+
+enum assay_status assay_linear_is_plain(const struct assay_problem *p, struct assay_error *why)
+{
+    if (!p || (!has(p, ASSAY_LINEAR_NORM) && !has(p, ASSAY_LINEAR_ADD)))
+        return ASSAY_OK;
+    return assay_error_set(why, ASSAY_UNSUPPORTED, NULL, "no %s",
+                           has(p, ASSAY_LINEAR_NORM) ? "norm before the product"
+                                                     : "residual behind the product");
+}
+
 static void shapes(struct assay_problem *p)
 {
     int64_t m = axis(p, ASSAY_LINEAR_M), k = axis(p, ASSAY_LINEAR_K), n = axis(p, ASSAY_LINEAR_N);
-    bool bias = p->params[ASSAY_LINEAR_BIAS] != 0;
-    p->n_inputs = bias ? 3 : 2;
+    bool bias = has(p, ASSAY_LINEAR_BIAS);
+    int32_t norm = assay_linear_norm_input(p), residual = assay_linear_residual_input(p);
+    p->n_inputs = 2 + bias + (norm >= 0) + (residual >= 0);
     p->n_outputs = 1;
     p->inputs[ASSAY_LINEAR_X] = matrix(p->dtype, m, k);
     p->inputs[ASSAY_LINEAR_W] = matrix(p->dtype, n, k);
     if (bias)
         p->inputs[ASSAY_LINEAR_BIAS_INPUT] = assay_op_vector(p, n);
+    if (norm >= 0)
+        p->inputs[norm] = assay_op_vector(p, k);
+    if (residual >= 0)
+        p->inputs[residual] = matrix(p->dtype, m, n);
     p->outputs[0] = matrix(p->dtype == ASSAY_DTYPE_S8 ? ASSAY_DTYPE_S32 : p->dtype, m, n);
 }
 
-/* "", "bias", "gelu" or "bias+gelu". */
+/* One word of a mode; false where there is none such, or where its place is taken. */
+static bool set_word(struct assay_problem *p, const char *word)
+{
+    int param = -1, value = 1;
+    if (assay_text_same(word, "none"))
+        return true;
+    if (assay_text_same(word, "bias"))
+        param = ASSAY_LINEAR_BIAS;
+    else if (assay_text_same(word, "add"))
+        param = ASSAY_LINEAR_ADD;
+    else if (assay_text_same(word, "ln") || assay_text_same(word, "rms")) {
+        param = ASSAY_LINEAR_NORM;
+        value = assay_text_same(word, "ln") ? ASSAY_LINEAR_LN : ASSAY_LINEAR_RMS;
+    }
+    for (int i = ASSAY_LINEAR_NONE + 1; i < ASSAY_LINEAR_ACTIVATIONS && param < 0; i++)
+        if (assay_text_same(word, activation_names[i])) {
+            param = ASSAY_LINEAR_ACTIVATION;
+            value = i;
+        }
+    if (param < 0 || has(p, param))
+        return false;
+    p->params[param] = value;
+    return true;
+}
+
+/* "none", or words joined by plus signs: "bias", "gelu", "rms+gelu", "bias+add". */
 static enum assay_status set_mode(struct assay_problem *p, const char *mode,
                                   struct assay_error *err)
 {
-    const char *rest = mode;
-    p->params[ASSAY_LINEAR_BIAS] = p->params[ASSAY_LINEAR_ACTIVATION] = 0;
-    if (strncmp(rest, "bias", 4) == 0 && (rest[4] == '+' || rest[4] == '\0')) {
-        p->params[ASSAY_LINEAR_BIAS] = 1;
-        rest += rest[4] ? 5 : 4;
-        if (!rest[0] && mode[4] == '+')
-            rest = mode; /* "bias+": fall through to the error */
-    }
-    bool known = !rest[0];
-    for (int i = 0; i < ASSAY_LINEAR_ACTIVATIONS && !known; i++)
-        if (assay_text_same(rest, activation_names[i])) {
-            p->params[ASSAY_LINEAR_ACTIVATION] = i;
-            known = true;
+    static const char *const words[] = {"none", "bias",      "add",   "ln",   "rms",  "sigmoid",
+                                        "relu", "leakyrelu", "relu6", "gelu", "silu", "hardswish"};
+    for (int i = 0; i < ASSAY_MAX_PARAMS; i++)
+        p->params[i] = 0;
+    char word[32];
+    for (const char *rest = mode[0] ? mode : NULL; rest;) {
+        size_t length = strcspn(rest, "+");
+        snprintf(word, sizeof word, "%.*s", (int)length, rest);
+        if (!set_word(p, word)) {
+            const char *nearest = assay_text_nearest(word, words, sizeof words / sizeof *words);
+            return assay_error_set(
+                err, ASSAY_ERR_INVALID, "linear",
+                "unknown mode \"%s\"; did you mean \"%s\"? A mode is bias, an activation "
+                "(sigmoid relu leakyrelu relu6 gelu silu hardswish), ln or rms (a norm of x "
+                "before), add (a residual behind), each at most once, or several: bias+gelu",
+                mode, nearest ? nearest : "bias");
         }
-    if (!known) {
-        const char *nearest = assay_text_nearest(rest, activation_names, ASSAY_LINEAR_ACTIVATIONS);
-        return assay_error_set(err, ASSAY_ERR_INVALID, "linear",
-                               "unknown mode \"%s\"; did you mean \"%s\"? A mode is bias, an "
-                               "activation (sigmoid relu leakyrelu relu6 gelu silu hardswish), or "
-                               "both: bias+gelu",
-                               mode, nearest ? nearest : "bias");
+        rest = rest[length] ? rest + length + 1 : NULL;
     }
     if (p->dtype == ASSAY_DTYPE_S8 && mode[0])
         return assay_error_set(err, ASSAY_ERR_INVALID, "linear",
@@ -72,9 +123,12 @@ static void fill(const struct assay_problem *p, int32_t index, void *data, uint6
 {
     const struct assay_tensor *t = &p->inputs[index];
     if (t->dtype != ASSAY_DTYPE_S8) {
-        double deviation = index == ASSAY_LINEAR_W ? 1 / sqrt((double)axis(p, ASSAY_LINEAR_K)) : 1;
+        bool norm = index == assay_linear_norm_input(p); /* around 1, as trained ones are */
+        double deviation = index == ASSAY_LINEAR_W ? 1 / sqrt((double)axis(p, ASSAY_LINEAR_K))
+                           : norm                  ? 0.25
+                                                   : 1;
         double first = 1.5 * deviation; /* never all zeros, and no outlier either */
-        assay_tensor_fill_scaled(t, data, seed, deviation, 0);
+        assay_tensor_fill_scaled(t, data, seed, deviation, norm ? 1 : 0);
         assay_dtype_store(t->dtype, &first, data, 0, 1);
         return;
     }
@@ -181,7 +235,7 @@ static bool can_be_exact(const struct assay_problem *p)
     struct assay_recipe room;
     int activation = (int)p->params[ASSAY_LINEAR_ACTIVATION];
     return recipe_of(p, &room)->activation != ASSAY_DTYPE_E4M3 &&
-           axis(p, ASSAY_LINEAR_K) <= 1 << 18 &&
+           axis(p, ASSAY_LINEAR_K) <= 1 << 18 && !has(p, ASSAY_LINEAR_NORM) &&
            (activation == ASSAY_LINEAR_NONE || activation == ASSAY_LINEAR_RELU);
 }
 
@@ -221,6 +275,29 @@ static enum assay_status decode_weights(const struct assay_problem *p,
     return *out ? ASSAY_OK : assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
 }
 
+/* Rows of x in f32, normalised and rounded to the dtype they would have between two ops. */
+static void normalise(const struct assay_problem *p, float *x, const float *weight)
+{
+    int64_t m = axis(p, ASSAY_LINEAR_M), k = axis(p, ASSAY_LINEAR_K);
+    bool centred = p->params[ASSAY_LINEAR_NORM] == ASSAY_LINEAR_LN;
+#pragma omp parallel for schedule(static)
+    for (int64_t row = 0; row < m; row++) {
+        float *values = x + row * k;
+        double mean = 0, square = 0;
+        for (int64_t i = 0; i < k && centred; i++)
+            mean += (double)values[i] / (double)k;
+        for (int64_t i = 0; i < k; i++)
+            square += ((double)values[i] - mean) * ((double)values[i] - mean);
+        double scale = 1 / sqrt(square / (double)k + ASSAY_LINEAR_EPS);
+        for (int64_t i = 0; i < k; i++) {
+            double room, h = ((double)values[i] - mean) * scale * (weight ? (double)weight[i] : 1);
+            assay_dtype_store(p->dtype, &h, &room, 0, 1);
+            assay_dtype_load(p->dtype, &room, 0, 1, &h);
+            values[i] = (float)h;
+        }
+    }
+}
+
 static enum assay_status dequantised(const struct assay_problem *p, const void *const *in,
                                      struct assay_problem *plain, void **plain_in,
                                      struct assay_error *err)
@@ -248,6 +325,9 @@ static enum assay_status dequantised(const struct assay_problem *p, const void *
         if (!plain_in[i])
             status = assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
     }
+    int32_t norm = assay_linear_norm_input(p);
+    if (status == ASSAY_OK && has(p, ASSAY_LINEAR_NORM))
+        normalise(p, plain_in[ASSAY_LINEAR_X], norm >= 0 ? plain_in[norm] : NULL);
     if (status == ASSAY_OK && recipe->activation != ASSAY_DTYPE_NONE)
         assay_quant_activations(recipe, plain_in[ASSAY_LINEAR_X], m, k, plain_in[ASSAY_LINEAR_X]);
     if (status == ASSAY_OK)
@@ -312,22 +392,31 @@ static double dot_any(const struct assay_problem *p, const void *const *in, int6
     return sum;
 }
 
-/* Of plain inputs: a recipe's are brought back by dequantised() before. */
+/* One element of an optional input; 0 where there is none. */
+static double optional(const struct assay_problem *p, const void *const *in, int32_t input,
+                       int64_t at)
+{
+    double value = 0;
+    if (input >= 0)
+        assay_dtype_load(p->inputs[input].dtype, in[input], at, 1, &value);
+    return value;
+}
+
+/* Of plain inputs: a recipe's are brought back, and a norm applied, by dequantised() before. */
 static void reference(const struct assay_problem *p, const void *const *in, int64_t row,
                       int64_t first, int64_t n, double *out)
 {
     int64_t k = axis(p, ASSAY_LINEAR_K);
     bool f32 = p->inputs[ASSAY_LINEAR_X].dtype == ASSAY_DTYPE_F32;
     const float *x = (const float *)in[ASSAY_LINEAR_X] + (f32 ? row * k : 0);
+    int32_t bias = has(p, ASSAY_LINEAR_BIAS) ? ASSAY_LINEAR_BIAS_INPUT : -1;
+    int32_t residual = assay_linear_residual_input(p);
     for (int64_t i = 0; i < n; i++) {
-        double bias = 0;
         const float *w = (const float *)in[ASSAY_LINEAR_W] + (f32 ? (first + i) * k : 0);
-        if (p->params[ASSAY_LINEAR_BIAS] != 0)
-            assay_dtype_load(p->inputs[ASSAY_LINEAR_BIAS_INPUT].dtype, in[ASSAY_LINEAR_BIAS_INPUT],
-                             first + i, 1, &bias);
         double sum = f32 ? dot_f32(x, w, k) : dot_any(p, in, row, first + i);
-        out[i] =
-            activate(sum + bias, (enum assay_linear_activation)p->params[ASSAY_LINEAR_ACTIVATION]);
+        out[i] = activate(sum + optional(p, in, bias, first + i),
+                          (enum assay_linear_activation)p->params[ASSAY_LINEAR_ACTIVATION]) +
+                 optional(p, in, residual, row * axis(p, ASSAY_LINEAR_N) + first + i);
     }
 }
 
@@ -353,9 +442,10 @@ static struct assay_cost cost(const struct assay_problem *p)
     else if (p->dtype == ASSAY_DTYPE_F16 &&
              (recipe->code == ASSAY_DTYPE_S8 || recipe->code == ASSAY_DTYPE_E4M3))
         c.math = ASSAY_MATH_BF16; /* it holds these weights, and x as a sum of two */
-    c.bytes_read = c.weight_bytes + (double)assay_tensor_bytes(&p->inputs[ASSAY_LINEAR_X]);
-    if (p->n_inputs > ASSAY_LINEAR_BIAS_INPUT)
-        c.bytes_read += (double)assay_tensor_bytes(&p->inputs[ASSAY_LINEAR_BIAS_INPUT]);
+    c.bytes_read = c.weight_bytes;
+    for (int32_t i = 0; i < p->n_inputs; i++)
+        if (i != ASSAY_LINEAR_W)
+            c.bytes_read += (double)assay_tensor_bytes(&p->inputs[i]);
     return c;
 }
 
@@ -366,7 +456,10 @@ static struct assay_cost cost(const struct assay_problem *p)
  * the kernel must round to the dtype before it multiplies (w = (q - 8) scale + zero), k independent
  *   errors of up to half a unit each add up to about half a unit of y, times 5 for the worst of a
  *   million. GPUs' units for products of 8-bit floats keep some 14 bits of a partial sum: up to
- * 8e-4 of y's size was seen, a thirtieth of what quantising to such floats itself costs. */
+ * 8e-4 of y's size was seen, a thirtieth of what quantising to such floats itself costs.
+ *   A norm before adds k more independent roundings of half a unit. Where its answer is quantised,
+ * a row's greatest value may round the other way, which moves the scale by 2^-8 and with it a tenth
+ *   of the codes (a twentieth of 8-bit floats) by one: 0.01 (0.02) of y's size, times 5. */
 static struct assay_tolerance tolerance(const struct assay_problem *p)
 {
     if (p->dtype == ASSAY_DTYPE_S8)
@@ -379,15 +472,21 @@ static struct assay_tolerance tolerance(const struct assay_problem *p)
     double absolute = 16 * f32 * (1 + log2(k)) + (rounds ? 3 * info->unit : 0);
     if (recipe->activation == ASSAY_DTYPE_E4M3)
         absolute += 0x1p-9;
+    if (has(p, ASSAY_LINEAR_NORM)) {
+        absolute += 3 * info->unit;
+        if (p->dtype != ASSAY_DTYPE_F32 && recipe->activation != ASSAY_DTYPE_NONE)
+            absolute += recipe->activation == ASSAY_DTYPE_S8 ? 0.05 : 0.1;
+    }
     return (struct assay_tolerance){info->unit + 4 * f32, absolute + info->tiny};
 }
 
 const struct assay_op assay_op_linear = {
     .name = "linear",
     .title = "Linear",
-    .summary = "act(x W^T + bias), x [m,k], W [n,k]; W is a weight, stored by a recipe",
+    .summary =
+        "act(norm(x) W^T + bias) + residual, x [m,k], W [n,k]; W is a weight, stored by a recipe",
     .axis_names = {"m", "k", "n"},
-    .param_names = {"bias", "activation"},
+    .param_names = {"bias", "activation", "norm", "add"},
     .shapes = shapes,
     .fill = fill,
     .reference = reference,
@@ -395,7 +494,8 @@ const struct assay_op assay_op_linear = {
     .tolerance = tolerance,
     .dtypes = ASSAY_DTYPE_BIT(ASSAY_DTYPE_F32) | ASSAY_DTYPE_BIT(ASSAY_DTYPE_F16) |
               ASSAY_DTYPE_BIT(ASSAY_DTYPE_BF16) | ASSAY_DTYPE_BIT(ASSAY_DTYPE_S8),
-    .modes = "bias, an activation (sigmoid relu leakyrelu relu6 gelu silu hardswish), bias+gelu, …",
+    .modes = "bias, an activation (sigmoid relu leakyrelu relu6 gelu silu hardswish), ln or rms (a "
+             "norm of x), add (a residual), bias+gelu, …",
     .set_mode = set_mode,
     .takes_recipes = true,
     .weight = ASSAY_LINEAR_W,

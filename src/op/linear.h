@@ -4,10 +4,18 @@
 
 #include "op/op.h"
 
-/* x [m, k] and W [n, k] give y [m, n] = act(x W^T + bias). */
-enum { ASSAY_LINEAR_M, ASSAY_LINEAR_K, ASSAY_LINEAR_N };          /* axes */
-enum { ASSAY_LINEAR_BIAS, ASSAY_LINEAR_ACTIVATION };              /* params; bias is 0 or 1 */
-enum { ASSAY_LINEAR_X, ASSAY_LINEAR_W, ASSAY_LINEAR_BIAS_INPUT }; /* inputs */
+/* x [m, k] and W [n, k] give y [m, n] = act(norm(x) W^T + bias) + residual. All but x and W are
+ * optional: a mode names those that are there. */
+enum { ASSAY_LINEAR_M, ASSAY_LINEAR_K, ASSAY_LINEAR_N }; /* axes */
+enum {                                                   /* params */
+       ASSAY_LINEAR_BIAS,                                /* 0 or 1 */
+       ASSAY_LINEAR_ACTIVATION,
+       ASSAY_LINEAR_NORM,
+       ASSAY_LINEAR_ADD /* 0 or 1: is there a residual? */
+};
+/* Inputs. Behind the first two come, where they are there, in this order: the bias [n], the norm's
+ * weight [k], the residual [m, n]. */
+enum { ASSAY_LINEAR_X, ASSAY_LINEAR_W, ASSAY_LINEAR_BIAS_INPUT };
 
 enum assay_linear_activation {
     ASSAY_LINEAR_NONE,
@@ -20,5 +28,24 @@ enum assay_linear_activation {
     ASSAY_LINEAR_HARDSWISH,
     ASSAY_LINEAR_ACTIVATIONS
 };
+
+/* What happens to each row of x first, in f32. Where the recipe quantises x at run time, the
+ * normalised row is first rounded to the dtype, as it would be between two ops. */
+enum assay_linear_norm {
+    ASSAY_LINEAR_NO_NORM,
+    ASSAY_LINEAR_LN,  /* (x - mean) / sqrt(var + eps), no weights */
+    ASSAY_LINEAR_RMS, /* x / sqrt(mean(x^2) + eps) * weight */
+    ASSAY_LINEAR_NORMS
+};
+#define ASSAY_LINEAR_EPS 1e-5
+
+/* The index of an optional input, -1 where the problem has none. */
+int32_t assay_linear_norm_input(const struct assay_problem *problem);
+int32_t assay_linear_residual_input(const struct assay_problem *problem);
+
+/* For can_run of kernels that have neither norm nor residual: ASSAY_OK, or ASSAY_UNSUPPORTED with
+ * the reason. `problem` may be NULL. */
+enum assay_status assay_linear_is_plain(const struct assay_problem *problem,
+                                        struct assay_error *why);
 
 #endif

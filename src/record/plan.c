@@ -61,7 +61,8 @@ void assay_strings_fini(struct assay_strings *strings)
 enum assay_status assay_settings_copy(const struct assay_settings *from, struct assay_settings *to)
 {
     *to = *from;
-    to->implementations = to->kernels = to->plugins = to->recipes = (struct assay_strings){0};
+    to->implementations = to->kernels = to->plugins = to->recipes = to->models =
+        (struct assay_strings){0};
     enum assay_status status = assay_strings_copy(&from->implementations, &to->implementations);
     if (status == ASSAY_OK)
         status = assay_strings_copy(&from->kernels, &to->kernels);
@@ -69,6 +70,8 @@ enum assay_status assay_settings_copy(const struct assay_settings *from, struct 
         status = assay_strings_copy(&from->plugins, &to->plugins);
     if (status == ASSAY_OK)
         status = assay_strings_copy(&from->recipes, &to->recipes);
+    if (status == ASSAY_OK)
+        status = assay_strings_copy(&from->models, &to->models);
     return status;
 }
 
@@ -78,6 +81,7 @@ void assay_settings_fini(struct assay_settings *settings)
     assay_strings_fini(&settings->kernels);
     assay_strings_fini(&settings->plugins);
     assay_strings_fini(&settings->recipes);
+    assay_strings_fini(&settings->models);
 }
 
 enum assay_status assay_plan_add(struct assay_plan *plan, const struct assay_group *group)

@@ -34,13 +34,17 @@ struct assay_settings {
     char baseline[32];    /* an implementation; empty: chosen for each group */
     struct assay_strings implementations, kernels, plugins;
     struct assay_strings recipes; /* for ops that take them; empty: only the baseline */
+    struct assay_strings models;  /* described in a configuration: JSON, see model/model.h */
 };
 enum assay_status assay_settings_copy(const struct assay_settings *from, struct assay_settings *to);
 void assay_settings_fini(struct assay_settings *settings);
 
-/* One problem, without its device: all variants of it are measured together. */
+/* One problem: all variants of it are measured together. */
 struct assay_group {
-    char op[32];
+    char op[64];      /* "layernorm", "model:ln_linear_gelu" */
+    char device[32];  /* empty: the settings' */
+    char entry[64];   /* of a configuration's list of models: its name; may be empty */
+    char compile[16]; /* of a model: "false", "default", "max-autotune"; empty: not a model */
     enum assay_dtype dtype;
     int32_t n_axes;
     int64_t axes[ASSAY_MAX_AXES];

@@ -5,6 +5,7 @@
 #include "tensor/dtype.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -83,6 +84,7 @@ assay_json *assay_settings_to_json(const struct assay_settings *s)
     assay_json_put(o, "kernels", strings_to_json(&s->kernels));
     assay_json_put(o, "plugins", strings_to_json(&s->plugins));
     assay_json_put(o, "recipes", strings_to_json(&s->recipes));
+    assay_json_put(o, "models", strings_to_json(&s->models));
     return o;
 }
 
@@ -144,8 +146,22 @@ enum assay_status assay_settings_from_json(const assay_json *json, struct assay_
     if (status == ASSAY_OK)
         status =
             new_strings_from_json(assay_json_get(json, "recipes"), "recipes", &out->recipes, err);
+    if (status == ASSAY_OK)
+        status = new_strings_from_json(assay_json_get(json, "models"), "models", &out->models, err);
     return status;
 }
+
+/* The texts of a group that may be empty, and are then left out. */
+#define GROUP_TEXT(member)                                                                         \
+    {                                                                                              \
+#member, offsetof(struct assay_group, member), sizeof(((struct assay_group *)0)->member)   \
+    }
+static const struct {
+    const char *key;
+    size_t offset, size;
+} group_texts[] = {
+    GROUP_TEXT(mode), GROUP_TEXT(label), GROUP_TEXT(device), GROUP_TEXT(entry), GROUP_TEXT(compile),
+};
 
 assay_json *assay_group_to_json(const struct assay_group *group)
 {
@@ -155,10 +171,11 @@ assay_json *assay_group_to_json(const struct assay_group *group)
     assay_json_put_string(o, "op", group->op);
     assay_json_put_string(o, "dtype", assay_dtype_name(group->dtype));
     assay_json_put(o, "axes", axes);
-    if (group->mode[0])
-        assay_json_put_string(o, "mode", group->mode);
-    if (group->label[0])
-        assay_json_put_string(o, "label", group->label);
+    for (size_t i = 0; i < sizeof group_texts / sizeof group_texts[0]; i++) {
+        const char *text = (const char *)group + group_texts[i].offset;
+        if (text[0])
+            assay_json_put_string(o, group_texts[i].key, text);
+    }
     if (group->over_limit)
         assay_json_put_bool(o, "over_limit", true);
     return o;
@@ -169,10 +186,9 @@ enum assay_status assay_group_from_json(const assay_json *json, struct assay_gro
 {
     *out = (struct assay_group){0};
     enum assay_status status = text_from_json(json, "op", out->op, sizeof out->op, err);
-    if (status == ASSAY_OK)
-        status = spare_text_from_json(json, "mode", out->mode, sizeof out->mode, err);
-    if (status == ASSAY_OK)
-        status = spare_text_from_json(json, "label", out->label, sizeof out->label, err);
+    for (size_t i = 0; i < sizeof group_texts / sizeof group_texts[0] && status == ASSAY_OK; i++)
+        status = spare_text_from_json(json, group_texts[i].key, (char *)out + group_texts[i].offset,
+                                      group_texts[i].size, err);
     if (status != ASSAY_OK)
         return status;
     const assay_json *axes = assay_json_get(json, "axes");

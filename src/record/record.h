@@ -41,6 +41,8 @@ struct assay_measurement {
     bool has_ratio;           /* to the baseline; not for the baseline itself */
     struct assay_ratio ratio; /* > 1: this variant is faster */
     bool fastest;             /* of its group in this state: none is significantly faster */
+    bool has_eager_ratio;     /* of a compiled model: to the eager one with the same recipe */
+    struct assay_ratio eager_ratio;
 
     double bytes_per_s, flops_per_s;
     double ceiling_ns; /* 0 where no ceiling is known */
@@ -67,7 +69,8 @@ struct assay_verification {
 
 struct assay_record {
     int64_t group, variant; /* where in the plan; variant counts within the group */
-    char op[32], title[32];
+    char op[64], title[64];
+    char entry[64], compile[16]; /* of the group; empty where there is none */
     char implementation[32], kernel[64], device[32];
     enum assay_dtype dtype;
     int32_t n_axes;

@@ -170,7 +170,7 @@ static void put_heading(struct writer *w, const char *text, enum assay_ink ink)
 /* "linear bias+gelu  m=1024 k=1024 n=1024  bf16  2 threads  (llama_attn.wqkv)" */
 static void write_heading(struct writer *w, const struct assay_record *record)
 {
-    char text[80];
+    char text[128];
     snprintf(text, sizeof text, "%s%s%s", record->op, record->mode[0] ? " " : "", record->mode);
     put_heading(w, text, ASSAY_INK_BOLD);
     put_heading(w, assay_cell_axes(record).text, ASSAY_INK_BOLD);

@@ -205,7 +205,7 @@ static void other_modes_are_errors_that_help(void **state)
         {"bias+sigmoyd", "unknown mode \"bias+sigmoyd\"; did you mean \"sigmoid\"?"},
         {"bias+", "unknown mode \"bias+\""},
         {"+bias", "unknown mode \"+bias\""},
-        {"gelu+bias", "unknown mode \"gelu+bias\""},
+        {"gelu+relu", "unknown mode \"gelu+relu\""},
         {"bias+bias", "unknown mode \"bias+bias\""},
         {"bias gelu", "unknown mode \"bias gelu\""},
         {"biased", "unknown mode \"biased\""},

@@ -136,7 +136,9 @@ static void test_what_is_refused(void **state)
     assert_refused("\"assay_job\":1", "\"assay_job\":2", "not a job of version 1 (it says 2)");
     assert_refused("\"assay_job\"", "\"assay_jib\"", "not a job of version 1 (it says 0)");
     assert_refused("\"op\":\"layernorm\"", "\"op\":7", "\"op\" is missing or not text");
-    assert_refused("layernorm", "a_name_that_is_far_too_long_for_any_op", "\"op\" is too long");
+    assert_refused("layernorm",
+                   "a_name_that_is_far_too_long_for_any_op_and_also_for_any_model_there_is",
+                   "\"op\" is too long");
     assert_refused("\"bf16\"", "\"bf17\"", "bf17");
     assert_refused("\"bf16\"", "null", "dtype");
     assert_refused("[1,9223372036854775807,7]", "[]", "\"axes\" is not a list of sizes");

@@ -18,11 +18,11 @@ static struct assay_record full_record(void)
     r.outcome = ASSAY_OUTCOME_OUT_OF_MEMORY;
     r.interrupted = r.is_baseline = r.pareto = true;
     r.verification.done = r.verification.exact = true;
-    char *strings[] = {r.op,       r.title, r.implementation, r.device,
-                       r.baseline, r.mode,  r.label,          r.recipe};
-    for (int i = 0; i < 8; i++)
+    char *strings[] = {r.implementation, r.device, r.baseline, r.mode, r.label, r.recipe};
+    for (int i = 0; i < 6; i++)
         strings[i][31] = '\0';
-    r.kernel[63] = r.note[127] = r.reason[255] = '\0';
+    r.op[63] = r.title[63] = r.entry[63] = r.compile[15] = r.kernel[63] = r.note[127] =
+        r.reason[255] = '\0';
     for (int i = 0; i < ASSAY_MAX_AXES; i++) {
         r.axis_names[i][15] = '\0';
         r.axis_names[i][0] = (char)('a' + i);
@@ -32,6 +32,7 @@ static struct assay_record full_record(void)
     for (int s = 0; s < ASSAY_CACHE_STATES; s++) {
         struct assay_measurement *m = &r.states[s];
         m->measured = m->precise = m->has_ratio = m->fastest = m->ratio.significant = true;
+        m->has_eager_ratio = m->eager_ratio.significant = true;
         m->bound[15] = '\0';
         m->time.median = 0.1 + s; /* needs all 17 digits */
         m->time.n = INT64_MIN;
@@ -197,9 +198,9 @@ static void an_older_record_is_read(void **state)
 {
     (void)state;
     static const char *const newer[] = {
-        "mode",         "label",      "recipe",      "note",
-        "weight_bytes", "prepare_ns", "accuracy_db", "activation_share",
-        "pareto",       "slow_unit",  "exact"};
+        "mode",    "label",        "recipe",     "note",        "entry",
+        "compile", "weight_bytes", "prepare_ns", "accuracy_db", "activation_share",
+        "pareto",  "slow_unit",    "exact"};
     struct assay_record r = full_record(), back;
     struct assay_text text = json_text(&r);
     for (size_t i = 0; i < sizeof newer / sizeof newer[0]; i++) {

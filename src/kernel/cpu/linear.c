@@ -26,6 +26,8 @@ enum assay_status assay_linear_can_run(const struct assay_problem *problem, uint
                                        const struct linear_takes *takes, struct assay_error *why)
 {
     enum assay_status status = assay_cpu_need(isa, why);
+    if (status == ASSAY_OK)
+        status = assay_linear_is_plain(problem, why);
     if (status != ASSAY_OK || !problem)
         return status;
     struct assay_recipe recipe;

@@ -44,6 +44,8 @@ static enum assay_status can_run(const struct assay_problem *problem, struct ass
 {
     const struct assay_openblas_api *blas;
     enum assay_status status = assay_openblas_api(&blas, why);
+    if (status == ASSAY_OK)
+        status = assay_linear_is_plain(problem, why);
     return status == ASSAY_OK && problem ? can_multiply(problem, blas, why) : status;
 }
 

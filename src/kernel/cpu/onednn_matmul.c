@@ -18,6 +18,8 @@
 static enum assay_status can_multiply(const struct assay_problem *problem, struct assay_error *why)
 {
     enum assay_status status = assay_onednn_can_run(problem, why);
+    if (status == ASSAY_OK)
+        status = assay_linear_is_plain(problem, why);
     if (status == ASSAY_OK && problem && problem->recipe &&
         strcmp(problem->recipe, "baseline") != 0)
         return assay_error_set(why, ASSAY_UNSUPPORTED, NULL, "only the baseline, no %s",

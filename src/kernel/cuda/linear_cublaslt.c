@@ -100,6 +100,8 @@ static enum assay_status fits(enum assay_dtype code, int64_t k, int64_t n, struc
 static enum assay_status can_run(const struct assay_problem *problem, struct assay_error *why)
 {
     enum assay_status status = assay_cuda_can_cublaslt(why);
+    if (status == ASSAY_OK)
+        status = assay_linear_is_plain(problem, why);
     if (status != ASSAY_OK || !problem)
         return status;
     struct assay_recipe recipe;

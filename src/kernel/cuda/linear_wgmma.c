@@ -108,6 +108,8 @@ static enum assay_status can_take(const struct assay_problem *p, const struct as
 static enum assay_status can_run(const struct assay_problem *problem, struct assay_error *why)
 {
     enum assay_status status = assay_cuda_can_compile(why);
+    if (status == ASSAY_OK)
+        status = assay_linear_is_plain(problem, why);
     if (status != ASSAY_OK || !problem)
         return status;
     const struct assay_cuda_properties *gpu = assay_cuda_properties();

@@ -130,6 +130,8 @@ static bool known_code(enum assay_dtype code)
 static enum assay_status can_run(const struct assay_problem *problem, struct assay_error *why)
 {
     enum assay_status status = assay_cuda_can_compile(why);
+    if (status == ASSAY_OK)
+        status = assay_linear_is_plain(problem, why);
     if (status != ASSAY_OK || !problem)
         return status;
     struct assay_recipe recipe;

@@ -1,0 +1,64 @@
+/* graph.h: a model as values and the nodes that make them.
+ *
+ * A model's build() makes one for given sizes with the functions below. The first mistake is kept
+ * in `error`, and everything after it does nothing, so build() need not check. Every value is a
+ * matrix [rows, columns]. */
+#ifndef ASSAY_MODEL_GRAPH_H
+#define ASSAY_MODEL_GRAPH_H
+
+#include "op/op.h"
+
+enum { ASSAY_GRAPH_VALUES = 64, ASSAY_GRAPH_NODES = 40 };
+
+enum assay_value_kind {
+    ASSAY_VALUE_INPUT,
+    ASSAY_VALUE_WEIGHT, /* of a linear: stored as the recipe says */
+    ASSAY_VALUE_SCALE,  /* a norm's or bias's vector: constant, never quantised */
+    ASSAY_VALUE_ONES,   /* vectors that are what they say */
+    ASSAY_VALUE_ZEROS,
+    ASSAY_VALUE_INNER /* made by a node */
+};
+
+struct assay_value {
+    enum assay_value_kind kind;
+    struct assay_tensor tensor;
+    int32_t input;   /* which of the model's inputs; -1: none of them */
+    bool around_one; /* of a SCALE: values around 1, not 0 */
+};
+
+struct assay_node {
+    const struct assay_op *op;
+    struct assay_problem problem; /* without a recipe */
+    int32_t in[ASSAY_MAX_INPUTS];
+    int32_t out;
+};
+
+struct assay_graph {
+    enum assay_dtype dtype;
+    int32_t threads;
+    struct assay_value values[ASSAY_GRAPH_VALUES];
+    int32_t n_values;
+    struct assay_node nodes[ASSAY_GRAPH_NODES];
+    int32_t n_nodes;
+    int32_t n_inputs; /* of the model: x and what is constant */
+    int32_t output;   /* a value */
+    int64_t block;    /* rows of the answer that depend on one another; see attention */
+    struct assay_error error;
+};
+
+/* Each gives the value it makes, or -1 after a mistake. */
+int32_t assay_graph_input(struct assay_graph *graph, int64_t rows, int64_t columns);
+/* x W^T with a weight of its own; `mode` as of the op linear, without add: "", "bias", "gelu". */
+int32_t assay_graph_linear(struct assay_graph *graph, int32_t x, int64_t features,
+                           const char *mode);
+int32_t assay_graph_layernorm(struct assay_graph *graph, int32_t x); /* without weights */
+int32_t assay_graph_rmsnorm(struct assay_graph *graph, int32_t x);   /* with a weight */
+/* An op of one element in, one out: "gelu"; or of two: "add". */
+int32_t assay_graph_unary(struct assay_graph *graph, const char *op, int32_t x);
+int32_t assay_graph_binary(struct assay_graph *graph, const char *op, int32_t x, int32_t y);
+/* Of qkv [batch * seq, 3 * heads * dim]; gives [batch * seq, heads * dim]. */
+int32_t assay_graph_attention(struct assay_graph *graph, int32_t qkv, int64_t seq, int64_t heads,
+                              bool causal);
+void assay_graph_output(struct assay_graph *graph, int32_t value);
+
+#endif

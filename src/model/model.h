@@ -1,0 +1,66 @@
+/* model.h: models: small graphs of ops that are measured as one thing.
+ *
+ * A model is one file src/model/NAME.c that defines `const struct assay_model assay_model_NAME` and
+ * the line ASSAY_MODEL(NAME) in model_list.h; or a description in a configuration (see
+ * assay_model_add). Its sizes are [m, k, n] as those of `linear`.
+ *
+ * For the harness a model is an op: assay_model_op gives its tensors, fills, reference, cost and
+ * tolerance, under the name "model:NAME". Its kernels are two executors: `eager` runs the nodes one
+ * after the other, each with the best kernel there is for it; `compiled` runs the graph after
+ * fusing neighbours (fuse.c) and with buffers planned ahead (plan_buffers.c). */
+#ifndef ASSAY_MODEL_MODEL_H
+#define ASSAY_MODEL_MODEL_H
+
+#include "device/device.h"
+#include "kernel/kernel.h"
+#include "model/graph.h"
+
+#define ASSAY_MODEL_PREFIX "model:"
+
+struct assay_model {
+    const char *name;    /* "ln_linear_gelu" */
+    const char *title;   /* "LayerNorm, linear, GELU" */
+    const char *summary; /* the formula in one line */
+    void (*build)(struct assay_graph *graph, int64_t m, int64_t k, int64_t n);
+};
+
+/* Built-in models first, then added ones. */
+int64_t assay_model_count(void);
+const struct assay_model *assay_model_at(int64_t index);
+
+/* By name, with or without the prefix, any case. The error names the nearest. */
+enum assay_status assay_model_find(const char *name, const struct assay_model **out,
+                                   struct assay_error *err);
+
+/* Adds a model described as JSON:
+ *   {"name": "mine", "inputs": {"x": ["m", "k"]},
+ *    "nodes": [{"op": "linear", "input": "x", "name": "h", "features": "4*k", "mode": "bias"},
+ *              {"op": "gelu"},
+ *              {"op": "linear", "features": "n"},
+ *              {"op": "attention", "seq": 16, "heads": 8, "causal": true},
+ *              {"op": "add", "inputs": ["h", "x"]}]}
+ * A node's input is, where not given, the node before; its name, where not given, nobody needs. The
+ * last node is the answer. Sizes are numbers, m, k, n, or a number times one of these. An error's
+ * `where` is "nodes[3].features", so that a reader of another format can point at its own place.
+ * The same name again with the same description is fine; with another one it is an error. */
+enum assay_status assay_model_add(const char *json, struct assay_error *err);
+
+/* The op with this name: of a model where it starts with the prefix, else assay_op_find. NULL where
+ * there is none. */
+const struct assay_op *assay_model_op(const char *name);
+
+/* What executors need of the worker they run in; borrowed until the next call. */
+struct assay_model_context {
+    assay_device *device;
+    const assay_kernel_registry *registry;
+    bool autotune; /* compiled: time the kernels that can run each node, and keep the fastest */
+};
+void assay_model_use(const struct assay_model_context *context);
+
+/* The executors for a problem of a model, like assay_kernel_choose: `eager`, and `compiled` where
+ * that is wanted. */
+int64_t assay_model_choose(const struct assay_problem *problem, bool compiled,
+                           const struct assay_kernel_choice *choice, struct assay_contender *out,
+                           int64_t max);
+
+#endif
