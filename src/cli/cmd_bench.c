@@ -340,7 +340,8 @@ static void help(struct assay_text *out)
         "256:2048:x2, dim\n8:512:x2. Ops not given: layernorm, gelu, silu and the losses.\n\n"
         "linear is y = x W^T, x [m, k], W [n, k]: its sizes are --shape MxKxN, 1024x1024x1024 and\n"
         "1x4096x4096 where not given; --recipe has its weights stored in fewer bits. quantize and\n"
-        "dequantize take --shape MxK, 1024x4096 where not given.\n\n");
+        "dequantize take --shape MxK, 1024x4096 where not given. attention takes --shape\n"
+        "BATCHxSEQxHEADSxDIM, 4x1024x16x64 where not given.\n\n");
     assay_options_help(&assay_bench_options, out);
     assay_text_add(out, "\nExamples:\n"
                         "  assay bench softmax --batch 8 --seq 512 --dim 1000,1024 --cache cold\n"

@@ -22,6 +22,7 @@ static const struct usual {
     {"linear", "1024x1024x1024,1x4096x4096", "", "rows of x, elements summed over, outputs"},
     {"quantize", "1024x4096", "s8-row", "rows, elements of each"},
     {"dequantize", "1024x4096", "s8-row", "rows, elements of each"},
+    {"attention", "4x1024x16x64", "", "batch, length of the sequence, heads, elements of each"},
 };
 
 static const struct usual *usual_of(const struct assay_op *op)
