@@ -54,11 +54,6 @@ static inline enum native_kind linear_kind_of(enum assay_dtype dtype)
                                        : NATIVE_F32;
 }
 
-/* A loop whose trip count is constant, written out in full: its arrays become registers. */
-#ifdef __clang__
-#define LINEAR_UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define LINEAR_UNROLL _Pragma("GCC unroll 16")
-#endif
+#define LINEAR_UNROLL NATIVE_UNROLL
 
 #endif

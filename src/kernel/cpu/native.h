@@ -45,6 +45,13 @@ struct native_body {
     native_share *share[NATIVE_KINDS][2];
 };
 
+/* A loop whose trip count is constant, written out in full: its arrays become registers. */
+#ifdef __clang__
+#define NATIVE_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define NATIVE_UNROLL _Pragma("GCC unroll 16")
+#endif
+
 /* Of n elements from element `at` of a tensor, how many come before its first whole cache line;
  * streaming stores write whole lines. */
 static inline int64_t native_head(enum native_kind kind, int64_t at, int64_t n)

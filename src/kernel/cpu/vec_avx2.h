@@ -72,6 +72,26 @@ VEC_INLINE float vec_greatest(vec a)
     return _mm_cvtss_f32(_mm_max_ss(b, _mm_movehdup_ps(b)));
 }
 
+/* Squares of 4 by 4 within the halves of four registers, then the halves. */
+VEC_INLINE void vec_transpose(vec rows[VEC_LANES])
+{
+    vec part[VEC_LANES];
+    for (int g = 0; g < VEC_LANES; g += 4) {
+        vec a = _mm256_unpacklo_ps(rows[g], rows[g + 1]),
+            b = _mm256_unpackhi_ps(rows[g], rows[g + 1]);
+        vec c = _mm256_unpacklo_ps(rows[g + 2], rows[g + 3]);
+        vec d = _mm256_unpackhi_ps(rows[g + 2], rows[g + 3]);
+        part[g] = _mm256_shuffle_ps(a, c, 0x44);
+        part[g + 1] = _mm256_shuffle_ps(a, c, 0xee);
+        part[g + 2] = _mm256_shuffle_ps(b, d, 0x44);
+        part[g + 3] = _mm256_shuffle_ps(b, d, 0xee);
+    }
+    for (int c = 0; c < 4; c++) {
+        rows[c] = _mm256_permute2f128_ps(part[c], part[4 + c], 0x20);
+        rows[4 + c] = _mm256_permute2f128_ps(part[c], part[4 + c], 0x31);
+    }
+}
+
 VEC_INLINE vec vec_from_half(enum native_kind kind, __m128i bits)
 {
     if (kind == NATIVE_F16)

@@ -51,6 +51,32 @@ VEC_INLINE vec vec_minus_ln2(vec x, vec n, float sign)
 VEC_INLINE float vec_sum(vec a) { return _mm512_reduce_add_ps(a); }
 VEC_INLINE float vec_greatest(vec a) { return _mm512_reduce_max_ps(a); }
 
+/* Squares of 4 by 4 within the quarters of four registers, then the quarters. */
+VEC_INLINE void vec_transpose(vec rows[VEC_LANES])
+{
+    vec part[VEC_LANES];
+    for (int g = 0; g < VEC_LANES; g += 4) {
+        vec a = _mm512_unpacklo_ps(rows[g], rows[g + 1]),
+            b = _mm512_unpackhi_ps(rows[g], rows[g + 1]);
+        vec c = _mm512_unpacklo_ps(rows[g + 2], rows[g + 3]);
+        vec d = _mm512_unpackhi_ps(rows[g + 2], rows[g + 3]);
+        part[g] = _mm512_shuffle_ps(a, c, 0x44);
+        part[g + 1] = _mm512_shuffle_ps(a, c, 0xee);
+        part[g + 2] = _mm512_shuffle_ps(b, d, 0x44);
+        part[g + 3] = _mm512_shuffle_ps(b, d, 0xee);
+    }
+    for (int c = 0; c < 4; c++) {
+        vec even = _mm512_shuffle_f32x4(part[c], part[4 + c], 0x88);
+        vec odd = _mm512_shuffle_f32x4(part[c], part[4 + c], 0xdd);
+        vec even_below = _mm512_shuffle_f32x4(part[8 + c], part[12 + c], 0x88);
+        vec odd_below = _mm512_shuffle_f32x4(part[8 + c], part[12 + c], 0xdd);
+        rows[c] = _mm512_shuffle_f32x4(even, even_below, 0x88);
+        rows[4 + c] = _mm512_shuffle_f32x4(odd, odd_below, 0x88);
+        rows[8 + c] = _mm512_shuffle_f32x4(even, even_below, 0xdd);
+        rows[12 + c] = _mm512_shuffle_f32x4(odd, odd_below, 0xdd);
+    }
+}
+
 VEC_INLINE vec vec_from_half(enum native_kind kind, __m256i bits)
 {
     if (kind == NATIVE_F16)

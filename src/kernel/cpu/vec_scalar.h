@@ -62,6 +62,9 @@ VEC_INLINE vec vec_minus_ln2(vec x, vec n, float sign)
 VEC_INLINE float vec_sum(vec a) { return a; }      /* of all lanes */
 VEC_INLINE float vec_greatest(vec a) { return a; } /* of all lanes, none of them NaN */
 
+/* Lane i of vector j becomes lane j of vector i. */
+VEC_INLINE void vec_transpose(vec rows[VEC_LANES]) { (void)rows; }
+
 /* VEC_LANES elements from element `at`, as floats. */
 VEC_INLINE vec vec_load(enum native_kind kind, const void *data, int64_t at)
 {

@@ -1,0 +1,65 @@
+/* attention_native.h: what the native kernels of attention share.
+ *
+ * How it fits together. A body (attention_body.h for vectors, attention_amx.c for tiles) computes
+ * blocks of rows: some neighbouring places of the sequence of one head. It first brings the head's
+ * keys and values into the order it multiplies them in, into scratch memory that stays in the L2
+ * cache; then, for each block of rows, it goes over the keys once, a block of them at a time, with
+ * the greatest score so far (online softmax). The matrix of scores exists only as that block. The
+ * driver (attention_driver.c) is compiled once, for any CPU: it deals the blocks of all heads out
+ * to the threads. */
+#ifndef ASSAY_KERNEL_CPU_ATTENTION_NATIVE_H
+#define ASSAY_KERNEL_CPU_ATTENTION_NATIVE_H
+
+#include "kernel/cpu/native.h"
+#include "op/attention.h"
+
+struct attention_job {
+    int64_t batch, seq, heads, dim;
+    bool packed, causal;
+    int64_t step; /* elements of an input from one place of the sequence to the next */
+    enum native_kind kind;
+    float scale; /* of scores: 1 / sqrt(dim) */
+};
+
+/* One head of one batch: where its first rows are. */
+struct attention_head {
+    const void *q, *k, *v;
+    void *out;
+    int64_t q_at, k_at, v_at, out_at; /* elements */
+};
+
+/* A body counts blocks through all heads: block b of head h (of all batches) is number h * n + b,
+ * n the blocks of a head. */
+struct attention_body {
+    int64_t block_rows;
+    size_t (*scratch_bytes)(const struct attention_job *job); /* of one thread */
+    /* Computes blocks [begin, end). The scratch memory is aligned to 64 bytes. */
+    void (*share)(const struct attention_job *job, const struct assay_args *args, int64_t begin,
+                  int64_t end, void *scratch);
+};
+
+static inline int64_t attention_least(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t attention_round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+
+struct attention_head attention_head_of(const struct attention_job *job,
+                                        const struct assay_args *args, int64_t head);
+
+/* How many keys the rows before `row_end` see. */
+static inline int64_t attention_keys(const struct attention_job *job, int64_t row_end)
+{
+    return job->causal ? row_end : job->seq;
+}
+
+enum assay_status attention_setup(const struct assay_problem *problem,
+                                  const struct attention_body *body, void **state,
+                                  struct assay_error *err);
+enum assay_status attention_run(void *state, const struct assay_work *work);
+void attention_teardown(void *state);
+
+/* The fields of a kernel that are the same for all. */
+#define ATTENTION_FIELDS                                                                           \
+    .struct_size = sizeof(struct assay_kernel), .abi = ASSAY_KERNEL_ABI, .op = "attention",        \
+    .implementation = "native", .device = "cpu", .run = attention_run,                             \
+    .teardown = attention_teardown
+
+#endif
