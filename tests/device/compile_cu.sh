@@ -27,7 +27,7 @@ bench() {
 # DTYPES FLOATS: what assay compiles for these types, and for quantising to formats of 8-bit floats
 ask() {
     # shellcheck disable=SC2046
-    bench $("$ASSAY" list ops --names | grep -vE 'linear|quantize') --dtype "$1" --batch 1 --seq 2 --dim 100,1001,3000,40000
+    bench $("$ASSAY" list ops --names | grep -vE 'linear|quantize|attention') --dtype "$1" --batch 1 --seq 2 --dim 100,1001,3000,40000
     bench gelu add --dtype "$1" --batch 1 --seq 1 --dim 4000000
     bench quantize dequantize --mode "s8-row,s8-tensor,u4-64$2" --dtype "$1" --shape 4x512 --shape 2x40000
     bench quantize dequantize --mode s8-row --dtype "$1" --shape 3x33
