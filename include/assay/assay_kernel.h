@@ -117,7 +117,12 @@ struct assay_kernel {
     void (*note)(const struct assay_problem *problem, char *text, size_t size);
 
     uint32_t units; /* ASSAY_UNIT_…: what it computes with that neighbours may share */
+    uint32_t flags; /* ASSAY_KERNEL_… */
 };
+
+/* On a GPU: its launches are enqueued one by one, as a program that knows no graphs does it, and
+ * never captured and replayed. */
+#define ASSAY_KERNEL_DIRECT 1u
 
 /* The CPU's matrix unit (AMX). On shared hosts it runs at two speeds, so samples of kernels that
  * use it are taken between two probes of it, and the slow ones are counted. */

@@ -74,6 +74,20 @@ const assay_json *assay_json_get(const assay_json *object, const char *key)
     return json_object_get(object, key);
 }
 
+int64_t assay_json_count_keys(const assay_json *object)
+{
+    return (int64_t)json_object_size(object);
+}
+
+const char *assay_json_key_at(const assay_json *object, int64_t index)
+{
+    json_t *any = (json_t *)(uintptr_t)object; /* iterating changes nothing */
+    void *at = json_object_iter(any);
+    for (int64_t i = 0; i < index && at; i++)
+        at = json_object_iter_next(any, at);
+    return at ? json_object_iter_key(at) : NULL;
+}
+
 int64_t assay_json_count(const assay_json *array) { return (int64_t)json_array_size(array); }
 
 const assay_json *assay_json_at(const assay_json *array, int64_t index)

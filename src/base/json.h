@@ -50,6 +50,8 @@ static inline void assay_json_put_bool(assay_json *o, const char *key, bool valu
 /* Borrowed from their container; NULL where there is none, and NULL containers are fine. */
 const assay_json *assay_json_get(const assay_json *object, const char *key);
 int64_t assay_json_count(const assay_json *array);
+int64_t assay_json_count_keys(const assay_json *object);
+const char *assay_json_key_at(const assay_json *object, int64_t index); /* in their order */
 const assay_json *assay_json_at(const assay_json *array, int64_t index);
 
 bool assay_json_is_object(const assay_json *value);

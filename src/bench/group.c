@@ -8,6 +8,7 @@
 #include "bench/pareto.h"
 #include "bench/verdict.h"
 #include "bench/verify.h"
+#include "model/model.h"
 #include "quant/quant.h"
 
 #include <stdio.h>
@@ -52,7 +53,7 @@ struct group {
 void assay_group_record(const struct assay_job *job, int64_t variant, const char *kernel,
                         const char *implementation, const char *recipe, struct assay_record *out)
 {
-    const struct assay_op *op = assay_op_find(job->group.op);
+    const struct assay_op *op = assay_model_op(job->group.op);
     *out = (struct assay_record){
         .group = job->group_index,
         .variant = variant,
@@ -66,6 +67,8 @@ void assay_group_record(const struct assay_job *job, int64_t variant, const char
     };
     snprintf(out->mode, sizeof out->mode, "%s", job->group.mode);
     snprintf(out->label, sizeof out->label, "%s", job->group.label);
+    snprintf(out->entry, sizeof out->entry, "%s", job->group.entry);
+    snprintf(out->compile, sizeof out->compile, "%s", job->group.compile);
     snprintf(out->recipe, sizeof out->recipe, "%s", recipe);
     snprintf(out->op, sizeof out->op, "%s", job->group.op);
     snprintf(out->title, sizeof out->title, "%s", op ? op->title : job->group.op);
@@ -106,11 +109,13 @@ static void record_whole_group(struct group *g, enum assay_outcome outcome, cons
     g->hooks->record(g->hooks->user, &v.record);
 }
 
+static bool is_model(const struct group *g) { return g->job->group.compile[0] != '\0'; }
+
 /* A library that has nothing but the plain product would fill the table with refusals: it is shown
  * where it can run, and with the recipe everyone has. */
 static bool worth_a_row(const struct assay_contender *found, int64_t recipe, const struct group *g)
 {
-    bool asked = g->job->settings.implementations.n || g->job->settings.kernels.n;
+    bool asked = g->job->settings.implementations.n || g->job->settings.kernels.n || is_model(g);
     return found->status == ASSAY_OK || recipe == 0 || asked ||
            assay_text_same(found->kernel->implementation, "native") ||
            assay_text_same(found->kernel->implementation, "cuda");
@@ -144,6 +149,16 @@ static void add_variant(struct group *g, int64_t recipe, const struct assay_cont
     g->n_variants++;
 }
 
+/* Those of a model are its executors. */
+static int64_t contenders(const struct group *g, const struct assay_problem *problem,
+                          const struct assay_kernel_choice *choice, struct assay_contender *out)
+{
+    int64_t room = ASSAY_MAX_VARIANTS - g->n_variants;
+    bool compiled = strcmp(g->job->group.compile, "false") != 0;
+    return is_model(g) ? assay_model_choose(problem, compiled, choice, out, room)
+                       : assay_kernel_choose(g->bench->registry, problem, choice, out, room);
+}
+
 static enum assay_status choose_variants(struct group *g, struct assay_error *err)
 {
     const struct assay_settings *s = &g->job->settings;
@@ -168,8 +183,7 @@ static enum assay_status choose_variants(struct group *g, struct assay_error *er
     for (int64_t r = 0; r < g->n_recipes; r++) {
         struct assay_problem problem = g->problem;
         problem.recipe = g->recipes[r].name;
-        int64_t n = assay_kernel_choose(g->bench->registry, &problem, &choice,
-                                        found + g->n_variants, ASSAY_MAX_VARIANTS - g->n_variants);
+        int64_t n = contenders(g, &problem, &choice, found + g->n_variants);
         for (int64_t i = 0, first = g->n_variants; i < n; i++)
             if (worth_a_row(&found[first + i], r, g)) {
                 found[g->n_variants] = found[first + i];
@@ -193,6 +207,8 @@ static double prepared_estimate(const struct group *g, const struct assay_device
             continue;
         double weights = g->op->cost(&v->problem).weight_bytes;
         bytes += g->job->settings.cold ? 2.0 * (double)info->llc_bytes + 2 * weights : weights;
+        if (is_model(g))
+            bytes += assay_model_scratch_bytes(&g->problem);
     }
     return bytes;
 }
@@ -469,8 +485,9 @@ static double working_set(const struct group *g, const struct variant *v)
     double bytes = (double)assay_op_bytes(&g->problem);
     if (v->kernel->prepare)
         bytes += (double)v->kernel->prepared_bytes(v->state);
-    if (v->kernel->prepare && g->op->takes_recipes)
-        bytes -= (double)assay_tensor_bytes(&g->problem.inputs[g->op->weight]);
+    for (int32_t i = 0; i < g->problem.n_inputs && v->kernel->prepare && g->op->is_weight; i++)
+        if (g->op->is_weight(&g->problem, i))
+            bytes -= (double)assay_tensor_bytes(&g->problem.inputs[i]);
     return bytes;
 }
 
@@ -502,7 +519,7 @@ static enum assay_status prepare_cold(struct group *g, struct variant *v, struct
 static int64_t choose_baseline(const struct group *g)
 {
     const char *ours = g->n_recipes > 1 ? "native" : "onednn";
-    const char *preferred[] = {g->job->settings.baseline, ours, "cublaslt", "ref"};
+    const char *preferred[] = {g->job->settings.baseline, "eager", ours, "cublaslt", "ref"};
     for (size_t p = 0; p < sizeof preferred / sizeof preferred[0]; p++)
         for (int64_t i = 0; i < g->n_variants && preferred[p][0]; i++)
             if (g->variants[i].ready && g->variants[i].recipe == 0 &&
@@ -552,14 +569,32 @@ static void verify_again(struct group *g, const struct lane_map *map,
     }
 }
 
+/* The lane of an implementation with a recipe; -1: there is none. */
+static int64_t lane_of(const struct group *g, const struct lane_map *map, int64_t n_lanes,
+                       const char *implementation, int64_t recipe)
+{
+    for (int64_t i = 0; i < n_lanes; i++) {
+        const struct variant *v = &g->variants[map->variant[i]];
+        if (v->recipe == recipe && strcmp(v->kernel->implementation, implementation) == 0)
+            return i;
+    }
+    return -1;
+}
+
 static void take_down_results(struct group *g, const struct lane_map *map, assay_engine *engine,
                               const struct assay_lane *lanes, int64_t n_lanes, int64_t baseline,
                               enum assay_cache_state state)
 {
     struct assay_cost costs[ASSAY_MAX_VARIANTS];
     double working_sets[ASSAY_MAX_VARIANTS];
+    int64_t baselines[ASSAY_MAX_VARIANTS], eager[ASSAY_MAX_VARIANTS];
     for (int64_t i = 0; i < n_lanes; i++) {
         const struct variant *v = &g->variants[map->variant[i]];
+        baselines[i] =
+            is_model(g) ? lane_of(g, map, n_lanes, v->kernel->implementation, 0) : baseline;
+        eager[i] = strcmp(v->kernel->implementation, "compiled") == 0
+                       ? lane_of(g, map, n_lanes, "eager", v->recipe)
+                       : -1;
         costs[i] = g->op->cost(&v->problem);
         working_sets[i] = working_set(g, v);
     }
@@ -568,7 +603,8 @@ static void take_down_results(struct group *g, const struct lane_map *map, assay
         .n_lanes = n_lanes,
         .rounds = assay_engine_rounds(engine),
         .clocks = assay_engine_clocks(engine),
-        .baseline = baseline,
+        .baselines = baselines,
+        .eager = is_model(g) ? eager : NULL,
         .costs = costs,
         .working_sets = working_sets,
         .cold = state == ASSAY_CACHE_COLD,
@@ -691,9 +727,13 @@ static enum assay_status measure_state(struct group *g, enum assay_cache_state s
     if (baseline_variant >= 0)
         for (int64_t i = 0; i < g->n_variants; i++) {
             struct assay_record *r = &g->variants[i].record;
+            const char *implementation = g->variants[baseline_variant].kernel->implementation;
             r->is_baseline = i == baseline_variant;
-            snprintf(r->baseline, sizeof r->baseline, "%s",
-                     g->variants[baseline_variant].kernel->implementation);
+            if (is_model(g)) { /* each executor has its own */
+                implementation = r->implementation;
+                r->is_baseline = g->variants[i].recipe == 0;
+            }
+            snprintf(r->baseline, sizeof r->baseline, "%s", implementation);
         }
     assay_engine_destroy(engine);
     return status;
@@ -795,7 +835,7 @@ enum assay_status assay_group_run(struct assay_bench *bench, const struct assay_
 {
     struct group g = {.bench = bench, .job = job, .hooks = hooks};
     char reason[128];
-    g.op = assay_op_find(job->group.op);
+    g.op = assay_model_op(job->group.op);
     if (!g.op)
         return assay_error_set(err, ASSAY_ERR_INVALID, job->group.op, "no such op");
     step(&g, -1);

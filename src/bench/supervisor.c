@@ -276,6 +276,10 @@ static enum assay_status run_group(struct supervisor *s, int64_t index, assay_wo
 {
     struct assay_job job = {.group_index = index, .group = s->plan->groups[index]};
     enum assay_status status = assay_settings_copy(&s->plan->settings, &job.settings);
+    if (job.group.device[0])
+        snprintf(job.settings.device, sizeof job.settings.device, "%s", job.group.device);
+    if (strcmp(job.group.compile, "max-autotune") == 0)
+        job.settings.autotune = true;
     if (s->options->start)
         s->options->start(s->options->user, index);
     if (status != ASSAY_OK)

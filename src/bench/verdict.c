@@ -100,6 +100,16 @@ static void apply_ceiling(const struct assay_verdict_input *in, int64_t lane,
     snprintf(out->bound, sizeof out->bound, "%s", ceiling.bound);
 }
 
+/* The ratio of `lane` to another; false where there is none. */
+static bool compare(const struct assay_verdict_input *in, int64_t other, int64_t lane,
+                    double *scratch, struct assay_ratio *out)
+{
+    if (other < 0 || other == lane || !in->lanes[other].samples)
+        return false;
+    assay_stats_ratio(in->lanes[other].samples, in->lanes[lane].samples, in->rounds, scratch, out);
+    return out->n > 0;
+}
+
 void assay_verdict_measurement(const struct assay_verdict_input *in, int64_t lane_index,
                                struct assay_measurement *out)
 {
@@ -124,11 +134,9 @@ void assay_verdict_measurement(const struct assay_verdict_input *in, int64_t lan
             out->bytes_per_s = (cost->bytes_read + cost->bytes_written) / seconds;
             out->flops_per_s = cost->flops / seconds;
         }
-        if (in->baseline >= 0 && in->baseline != lane_index) {
-            assay_stats_ratio(in->lanes[in->baseline].samples, lane->samples, in->rounds, scratch,
-                              &out->ratio);
-            out->has_ratio = out->ratio.n > 0;
-        }
+        out->has_ratio = compare(in, in->baselines[lane_index], lane_index, scratch, &out->ratio);
+        out->has_eager_ratio =
+            in->eager && compare(in, in->eager[lane_index], lane_index, scratch, &out->eager_ratio);
         out->fastest = is_fastest(in, lane_index, scratch);
         note_clock(in, scratch, out);
         apply_ceiling(in, lane_index, out);

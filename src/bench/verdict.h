@@ -11,7 +11,9 @@ struct assay_verdict_input {
     const struct assay_lane *lanes;
     int64_t n_lanes, rounds;
     const double *clocks;
-    int64_t baseline;               /* a lane, or -1 */
+    /* Of each lane: the lane its ratio refers to, and, of a compiled model, the eager one with the
+     * same recipe; -1: none. */
+    const int64_t *baselines, *eager;
     const struct assay_cost *costs; /* of each lane: recipes differ in it */
     const double *working_sets;
     bool cold;

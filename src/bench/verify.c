@@ -66,6 +66,49 @@ static void choose_pieces(assay_reference *r, int64_t length, int64_t per_row, i
                   per_row, length);
 }
 
+/* Blocks of whole rows, for ops that are computed so: the first, the last, and random ones between
+ * them, as many as the reference can do in its time. `blocks` has room for all of them. */
+static int64_t choose_blocks(assay_reference *r, const struct assay_op *op,
+                             const struct assay_problem *problem, uint64_t seed, int64_t *blocks)
+{
+    struct assay_rng rng = {seed ^ UINT64_C(0x7665726966790000)};
+    int64_t rows = op->row_block(problem), all = r->total / r->row_length / rows;
+    double affordable = REFERENCE_FLOPS / fmax(op->cost(problem).flops / (double)all, 1);
+    double roomy = (double)ASSAY_VERIFY_MOST / (double)(rows * r->row_length);
+    int64_t chosen = (int64_t)fmax(2, fmin(fmin(affordable, roomy), (double)all));
+    chosen = chosen < all ? chosen : all;
+    for (int64_t i = 0; i < chosen; i++) {
+        int64_t from = all * i / chosen, to = all * (i + 1) / chosen;
+        blocks[i] = i == 0            ? 0
+                    : i == chosen - 1 ? all - 1
+                                      : from + assay_rng_below(&rng, to - from);
+        for (int64_t row = 0; row < rows; row++)
+            add_piece(r, blocks[i] * rows + row, 1, r->row_length);
+    }
+    return chosen;
+}
+
+static enum assay_status reference_of_blocks(assay_reference *r, const struct assay_op *op,
+                                             const struct assay_problem *problem,
+                                             const void *const *in, uint64_t seed,
+                                             struct assay_error *err)
+{
+    int64_t rows = r->total / r->row_length, room = rows * r->row_length;
+    int64_t most = ASSAY_VERIFY_MOST + 2 * op->row_block(problem) * r->row_length;
+    int64_t *blocks = assay_calloc((size_t)rows, sizeof *blocks);
+    r->pieces = assay_calloc((size_t)rows, sizeof *r->pieces);
+    r->values = assay_calloc((size_t)(room < most ? room : most), sizeof *r->values);
+    enum assay_status status = ASSAY_OK;
+    if (!blocks || !r->pieces || !r->values)
+        status = assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+    if (status == ASSAY_OK) {
+        int64_t chosen = choose_blocks(r, op, problem, seed, blocks);
+        status = op->reference_blocks(problem, in, blocks, chosen, r->values, err);
+    }
+    assay_free(blocks);
+    return status;
+}
+
 static void compute_values(assay_reference *r, const struct assay_op *op,
                            const struct assay_problem *problem, const void *const *in,
                            int32_t output)
@@ -139,21 +182,14 @@ int64_t assay_reference_most(const struct assay_op *op, const struct assay_probl
                                              : (int64_t)most;
 }
 
-enum assay_status assay_reference_create(const struct assay_op *op,
-                                         const struct assay_problem *problem, const void *const *in,
-                                         const struct assay_reference_how *how,
-                                         assay_reference **out, struct assay_error *err)
+/* Pieces of rows, each computed by itself. */
+static enum assay_status reference_of_pieces(assay_reference *r, const struct assay_op *op,
+                                             const struct assay_problem *problem,
+                                             const void *const *in,
+                                             const struct assay_reference_how *how,
+                                             struct assay_error *err)
 {
-    int64_t most = how->most;
-    const struct assay_tensor *output = &problem->outputs[how->output];
-    assay_reference *r = assay_calloc(1, sizeof *r);
-    if (!r)
-        goto no_memory;
-    r->tolerance = how->output == 0 ? op->tolerance(problem) : op->tolerance_second(problem);
-    r->dtype = output->dtype;
-    r->row_length = output->rank ? output->dims[output->rank - 1] : 1;
-    r->total = assay_tensor_count(output);
-    int64_t length = piece_length(r->row_length, most);
+    int64_t most = how->most, length = piece_length(r->row_length, most);
     int64_t per_row = (r->row_length + length - 1) / length;
     int64_t in_all = per_row * (r->total / r->row_length);
     int64_t chosen = r->total <= most ? in_all : most / length;
@@ -162,9 +198,27 @@ enum assay_status assay_reference_create(const struct assay_op *op,
     r->pieces = assay_calloc((size_t)chosen, sizeof *r->pieces);
     r->values = assay_calloc((size_t)(chosen * length), sizeof *r->values);
     if (!r->pieces || !r->values)
-        goto no_memory;
+        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
     choose_pieces(r, length, per_row, in_all, chosen, how->seed);
-    enum assay_status status = fill_in_values(r, op, problem, in, how, err);
+    return fill_in_values(r, op, problem, in, how, err);
+}
+
+enum assay_status assay_reference_create(const struct assay_op *op,
+                                         const struct assay_problem *problem, const void *const *in,
+                                         const struct assay_reference_how *how,
+                                         assay_reference **out, struct assay_error *err)
+{
+    const struct assay_tensor *output = &problem->outputs[how->output];
+    assay_reference *r = assay_calloc(1, sizeof *r);
+    if (!r)
+        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+    r->tolerance = how->output == 0 ? op->tolerance(problem) : op->tolerance_second(problem);
+    r->dtype = output->dtype;
+    r->row_length = output->rank ? output->dims[output->rank - 1] : 1;
+    r->total = assay_tensor_count(output);
+    enum assay_status status = op->reference_blocks
+                                   ? reference_of_blocks(r, op, problem, in, how->seed, err)
+                                   : reference_of_pieces(r, op, problem, in, how, err);
     if (status != ASSAY_OK) {
         assay_reference_destroy(r);
         return status;
@@ -175,9 +229,6 @@ enum assay_status assay_reference_create(const struct assay_op *op,
         scale_tolerance(r);
     *out = r;
     return ASSAY_OK;
-no_memory:
-    assay_reference_destroy(r);
-    return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
 }
 
 void assay_reference_destroy(assay_reference *reference)

@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/last_words.h"
+#include "model/model.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,7 +72,7 @@ static enum assay_status check_names(assay_worker *worker, const struct assay_se
         .n_implementations = s->implementations.n,
         .kernels = (const char *const *)s->kernels.items,
         .n_kernels = s->kernels.n,
-        .baseline = s->baseline,
+        .baseline = assay_model_is_executor(s->baseline) ? NULL : s->baseline,
     };
     return assay_kernel_check_choice(worker->bench.registry, &choice, err);
 }
@@ -120,6 +121,22 @@ static enum assay_status open_device(assay_worker *worker, const struct assay_se
     return ASSAY_OK;
 }
 
+/* Models described in a configuration come with every job; those known already stay. */
+static enum assay_status use_models(assay_worker *worker, const struct assay_settings *s,
+                                    struct assay_error *err)
+{
+    enum assay_status status = ASSAY_OK;
+    struct assay_model_context context = {
+        .device = worker->bench.device,
+        .registry = worker->bench.registry,
+        .autotune = s->autotune,
+    };
+    assay_model_use(&context);
+    for (int64_t i = 0; i < s->models.n && status == ASSAY_OK; i++)
+        status = assay_model_add(s->models.items[i], err);
+    return status;
+}
+
 /* The group's hooks pass on to the events and the shared page. */
 struct relay {
     assay_worker *worker;
@@ -162,13 +179,17 @@ enum assay_status assay_worker_run(assay_worker *worker, const struct assay_job 
                                       .stop = relay_stop,
                                       .record = relay_record};
     beat(worker, -1);
-    if (job->settings.autotune)
-        setenv("ASSAY_CUDA_AUTOTUNE", "1", 1); /* kernels have no other way to hear of it */
+    if (job->settings.autotune) /* kernels have no other way to hear of it */
+        setenv("ASSAY_CUDA_AUTOTUNE", "1", 1);
+    else
+        unsetenv("ASSAY_CUDA_AUTOTUNE");
     enum assay_status status = load_plugins(worker, &job->settings.plugins, err);
     if (status == ASSAY_OK)
         status = check_names(worker, &job->settings, err);
     if (status == ASSAY_OK)
         status = open_device(worker, &job->settings, events, err);
+    if (status == ASSAY_OK)
+        status = use_models(worker, &job->settings, err);
     if (status == ASSAY_OK)
         status = assay_group_run(&worker->bench, job, &hooks, err);
     return status;

@@ -22,6 +22,9 @@ struct assay_model {
     const char *title;   /* "LayerNorm, linear, GELU" */
     const char *summary; /* the formula in one line */
     void (*build)(struct assay_graph *graph, int64_t m, int64_t k, int64_t n);
+    /* Instead of `build`, for models that are data: axes are m, k, n. */
+    void (*build_from)(struct assay_graph *graph, const struct assay_model *model,
+                       const int64_t *axes);
 };
 
 /* Built-in models first, then added ones. */
@@ -62,5 +65,11 @@ void assay_model_use(const struct assay_model_context *context);
 int64_t assay_model_choose(const struct assay_problem *problem, bool compiled,
                            const struct assay_kernel_choice *choice, struct assay_contender *out,
                            int64_t max);
+
+/* "eager" or "compiled"? */
+bool assay_model_is_executor(const char *implementation);
+
+/* Bytes an eager executor takes for what lies between its nodes. */
+double assay_model_scratch_bytes(const struct assay_problem *problem);
 
 #endif

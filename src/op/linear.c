@@ -117,6 +117,12 @@ static enum assay_status set_mode(struct assay_problem *p, const char *mode,
     return ASSAY_OK;
 }
 
+static bool is_weight(const struct assay_problem *p, int32_t input)
+{
+    (void)p;
+    return input == ASSAY_LINEAR_W;
+}
+
 /* s8: integers over the whole range but -128. Others: x around 0 with deviation 1, weights as
  * trained ones, with a deviation of 1 / sqrt(k), so that y is of the order of x. */
 static void fill(const struct assay_problem *p, int32_t index, void *data, uint64_t seed)
@@ -257,14 +263,18 @@ static float *to_f32(const struct assay_tensor *t, const void *data)
     return out;
 }
 
-static enum assay_status decode_weights(const struct assay_problem *p,
-                                        const struct assay_recipe *recipe, const void *weights,
-                                        float **out, struct assay_error *err)
+enum assay_status assay_linear_stored_weights(const struct assay_recipe *recipe,
+                                              const struct assay_tensor *w, const void *weights,
+                                              int32_t threads, float **out, struct assay_error *err)
 {
-    int64_t n = axis(p, ASSAY_LINEAR_N), k = axis(p, ASSAY_LINEAR_K);
+    if (recipe->code == ASSAY_DTYPE_NONE) {
+        *out = to_f32(w, weights);
+        return *out ? ASSAY_OK : assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+    }
+    int64_t n = w->dims[0], k = w->dims[1];
     struct assay_packed packed;
     enum assay_status status =
-        assay_packed_create(recipe, p->dtype, weights, n, k, p->threads, &packed, err);
+        assay_packed_create(recipe, w->dtype, weights, n, k, threads, &packed, err);
     if (status != ASSAY_OK)
         return status;
     *out = assay_calloc((size_t)n * (size_t)k, sizeof **out);
@@ -305,7 +315,6 @@ static enum assay_status dequantised(const struct assay_problem *p, const void *
     struct assay_recipe room;
     const struct assay_recipe *recipe = recipe_of(p, &room);
     int64_t m = axis(p, ASSAY_LINEAR_M), k = axis(p, ASSAY_LINEAR_K);
-    enum assay_status status = ASSAY_OK;
     *plain = *p;
     plain->recipe = NULL;
     plain->dtype = ASSAY_DTYPE_F32;
@@ -314,10 +323,8 @@ static enum assay_status dequantised(const struct assay_problem *p, const void *
         plain_in[i] = NULL;
     }
     float *weights = NULL;
-    if (recipe->code == ASSAY_DTYPE_NONE)
-        weights = to_f32(&p->inputs[ASSAY_LINEAR_W], in[ASSAY_LINEAR_W]);
-    else
-        status = decode_weights(p, recipe, in[ASSAY_LINEAR_W], &weights, err);
+    enum assay_status status = assay_linear_stored_weights(
+        recipe, &p->inputs[ASSAY_LINEAR_W], in[ASSAY_LINEAR_W], p->threads, &weights, err);
     plain_in[ASSAY_LINEAR_W] = weights;
     for (int32_t i = 0; i < p->n_inputs && status == ASSAY_OK; i++) {
         if (i != ASSAY_LINEAR_W)
@@ -449,6 +456,20 @@ static struct assay_cost cost(const struct assay_problem *p)
     return c;
 }
 
+/* A value of x that lies near the middle between two codes may go either way: of values up to 3.5
+ * that is one step of 3.5 / 127.5 (of 8-bit floats up to a sixteenth of the value) times a weight
+ * of up to 3.5 / sqrt(k). Two such in a row are allowed. Where x was rounded to few bits before,
+ * its greatest value may also be off by one of them, which moves the scale by 2^-8 and with it a
+ * tenth of the codes (a twentieth of 8-bit floats) by one: 0.01 (0.02) of y's size, times 5. */
+double assay_linear_flips(const struct assay_recipe *recipe, enum assay_dtype dtype, int64_t k)
+{
+    bool s8 = recipe->activation == ASSAY_DTYPE_S8;
+    if (recipe->activation == ASSAY_DTYPE_NONE)
+        return 0;
+    double one = (s8 ? 3.5 / 127.5 : 3.5 / 16) * 3.5 / sqrt((double)k);
+    return 2 * one + (dtype == ASSAY_DTYPE_F32 ? 0 : s8 ? 0.05 : 0.1);
+}
+
 /* y is of the order of 1 (see fill): a sum of k products of values around 1 and 1 / sqrt(k).
  *   relative: the rounding of y to its dtype, and one more of the epilogue in f32.
  *   absolute: f32 sums in any order err by some sqrt(k) * 2^-24 of the terms' size, 1 / sqrt(k)
@@ -457,9 +478,8 @@ static struct assay_cost cost(const struct assay_problem *p)
  *   errors of up to half a unit each add up to about half a unit of y, times 5 for the worst of a
  *   million. GPUs' units for products of 8-bit floats keep some 14 bits of a partial sum: up to
  * 8e-4 of y's size was seen, a thirtieth of what quantising to such floats itself costs.
- *   A norm before adds k more independent roundings of half a unit. Where its answer is quantised,
- * a row's greatest value may round the other way, which moves the scale by 2^-8 and with it a tenth
- *   of the codes (a twentieth of 8-bit floats) by one: 0.01 (0.02) of y's size, times 5. */
+ *   A norm before adds k more independent roundings of half a unit, and codes that come out
+ *   differently (see assay_linear_flips). */
 static struct assay_tolerance tolerance(const struct assay_problem *p)
 {
     if (p->dtype == ASSAY_DTYPE_S8)
@@ -474,8 +494,7 @@ static struct assay_tolerance tolerance(const struct assay_problem *p)
         absolute += 0x1p-9;
     if (has(p, ASSAY_LINEAR_NORM)) {
         absolute += 3 * info->unit;
-        if (p->dtype != ASSAY_DTYPE_F32 && recipe->activation != ASSAY_DTYPE_NONE)
-            absolute += recipe->activation == ASSAY_DTYPE_S8 ? 0.05 : 0.1;
+        absolute += assay_linear_flips(recipe, p->dtype, axis(p, ASSAY_LINEAR_K));
     }
     return (struct assay_tolerance){info->unit + 4 * f32, absolute + info->tiny};
 }
@@ -498,7 +517,7 @@ const struct assay_op assay_op_linear = {
              "norm of x), add (a residual), bias+gelu, …",
     .set_mode = set_mode,
     .takes_recipes = true,
-    .weight = ASSAY_LINEAR_W,
+    .is_weight = is_weight,
     .fill_exact = fill_exact,
     .can_be_exact = can_be_exact,
     .dequantised = dequantised,

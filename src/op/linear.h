@@ -43,6 +43,18 @@ enum assay_linear_norm {
 int32_t assay_linear_norm_input(const struct assay_problem *problem);
 int32_t assay_linear_residual_input(const struct assay_problem *problem);
 
+/* Weights of type and shape `w` as the recipe stores them, brought back in f32. *out is the
+ * caller's to free with assay_free. */
+struct assay_recipe;
+enum assay_status assay_linear_stored_weights(const struct assay_recipe *recipe,
+                                              const struct assay_tensor *w, const void *weights,
+                                              int32_t threads, float **out,
+                                              struct assay_error *err);
+
+/* How far y may be off because x, computed by other ops in another order, was quantised to other
+ * codes here and there. */
+double assay_linear_flips(const struct assay_recipe *recipe, enum assay_dtype dtype, int64_t k);
+
 /* For can_run of kernels that have neither norm nor residual: ASSAY_OK, or ASSAY_UNSUPPORTED with
  * the reason. `problem` may be NULL. */
 enum assay_status assay_linear_is_plain(const struct assay_problem *problem,

@@ -62,10 +62,14 @@ struct assay_op {
     enum assay_status (*set_mode)(struct assay_problem *problem, const char *mode,
                                   struct assay_error *err);
 
+    /* Sizes it cannot have: ASSAY_ERR_INVALID and a sentence. Asked before `shapes`. */
+    enum assay_status (*check)(const struct assay_problem *problem, struct assay_error *err);
+
     /* The op's weights can be stored by a recipe (src/quant): its variants are then implementation
      * times recipe. */
     bool takes_recipes;
-    int32_t weight; /* the input that is those weights */
+    /* Is this input such a weight? Required with takes_recipes. */
+    bool (*is_weight)(const struct assay_problem *problem, int32_t input);
 
     /* Integer-valued inputs for which this problem, recipe included, comes out exact in every
      * accumulator, so that answers can be compared bit for bit. */
@@ -79,6 +83,14 @@ struct assay_op {
     enum assay_status (*dequantised)(const struct assay_problem *problem, const void *const *in,
                                      struct assay_problem *plain, void **plain_in,
                                      struct assay_error *err);
+
+    /* Instead of `reference`, for ops whose rows share work: output 0 is seen as blocks of
+     * row_block() whole rows, and those numbered `blocks` are computed, recipe included, one behind
+     * the other. */
+    int64_t (*row_block)(const struct assay_problem *problem);
+    enum assay_status (*reference_blocks)(const struct assay_problem *problem,
+                                          const void *const *in, const int64_t *blocks, int64_t n,
+                                          double *out, struct assay_error *err);
 
     /* Output 1, for ops that have one: like reference and tolerance. */
     void (*reference_second)(const struct assay_problem *problem, const void *const *in,

@@ -126,6 +126,8 @@ enum assay_status assay_op_problem(const struct assay_op *op, enum assay_dtype d
         out->n_params++;
     }
     enum assay_status status = set_mode(op, out, mode, err);
+    if (status == ASSAY_OK && op->check)
+        status = op->check(out, err);
     if (status != ASSAY_OK)
         return status;
     op->shapes(out);

@@ -247,8 +247,8 @@ static struct cuda_replay *replay_of(struct cuda_gpu *gpu, const struct assay_ke
                                      enum assay_status *status)
 {
     const struct cuda_odd_one *odd = odd_one(gpu, kernel, state);
-    if ((odd && odd->no_capture) || work->iters < 2 || work->iters > CAPTURE_MOST ||
-        !gpu->api->cuEventRecordWithFlags)
+    if ((odd && odd->no_capture) || (kernel->flags & ASSAY_KERNEL_DIRECT) || work->iters < 2 ||
+        work->iters > CAPTURE_MOST || !gpu->api->cuEventRecordWithFlags)
         return NULL;
     for (int i = 0; i < CUDA_REPLAYS; i++)
         if (matches(&gpu->replays[i], kernel, state, work)) {

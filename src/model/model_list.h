@@ -1,0 +1,10 @@
+/* model_list.h: one line for each model, in the order `assay list models` has. No include guard. */
+ASSAY_MODEL(linear)
+ASSAY_MODEL(ln_linear_sigmoid)
+ASSAY_MODEL(ln_linear_relu)
+ASSAY_MODEL(ln_linear_leakyrelu)
+ASSAY_MODEL(ln_linear_relu6)
+ASSAY_MODEL(ln_linear_gelu)
+ASSAY_MODEL(ln_linear_silu)
+ASSAY_MODEL(ln_linear_hardswish)
+ASSAY_MODEL(transformer_block)

@@ -1,0 +1,198 @@
+/* model_op.c: a model as an op: its tensors, fills, cost and tolerance, from its graph. */
+#include "model/model_op.h"
+
+#include "base/alloc.h"
+#include "op/linear.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { M, K, N };
+
+/* Sizes beyond this are no sizes; products of two of them with a small factor still fit. */
+static const int64_t MOST_SIZE = INT64_C(1) << 28;
+
+static void build(const struct assay_problem *p, struct assay_graph *g)
+{
+    const struct assay_model *model = NULL;
+    *g = (struct assay_graph){.dtype = p->dtype, .threads = p->threads, .output = -1, .block = 1};
+    if (assay_model_find(p->op, &model, &g->error) == ASSAY_OK) {
+        if (model->build)
+            model->build(g, p->axes[M], p->axes[K], p->axes[N]);
+        else
+            model->build_from(g, model, p->axes);
+    }
+    if (g->error.code == ASSAY_OK && g->output < 0)
+        assay_error_set(&g->error, ASSAY_ERR_INVALID, NULL, "a model without an answer");
+}
+
+enum assay_status assay_model_graph(const struct assay_problem *problem, struct assay_graph *out,
+                                    struct assay_error *err)
+{
+    build(problem, out);
+    if (out->error.code != ASSAY_OK)
+        return assay_error_set(err, out->error.code, NULL, "%s", out->error.message);
+    return ASSAY_OK;
+}
+
+struct assay_recipe assay_model_recipe(const struct assay_problem *problem)
+{
+    struct assay_recipe recipe;
+    if (assay_recipe_parse(problem->recipe, &recipe, NULL) != ASSAY_OK)
+        recipe = (struct assay_recipe){.name = "baseline"};
+    return recipe;
+}
+
+/* A graph in memory of its own: it is too large for the stack of a deep call. */
+static struct assay_graph *graph_of(const struct assay_problem *p)
+{
+    struct assay_graph *g = assay_calloc(1, sizeof *g);
+    if (g)
+        build(p, g);
+    return g;
+}
+
+static enum assay_status check(const struct assay_problem *p, struct assay_error *err)
+{
+    static const char *const names[] = {"m", "k", "n"};
+    for (int i = 0; i < 3; i++)
+        if (p->axes[i] > MOST_SIZE)
+            return assay_error_set(err, ASSAY_ERR_INVALID, p->op,
+                                   "%s = %lld is too large: %lld at "
+                                   "the most",
+                                   names[i], (long long)p->axes[i], (long long)MOST_SIZE);
+    struct assay_graph *g = graph_of(p);
+    enum assay_status status =
+        !g ? assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory")
+        : g->error.code != ASSAY_OK
+            ? assay_error_set(err, g->error.code, p->op, "%s", g->error.message)
+            : ASSAY_OK;
+    assay_free(g);
+    return status;
+}
+
+static void shapes(struct assay_problem *p)
+{
+    struct assay_graph *g = graph_of(p);
+    p->n_inputs = g ? g->n_inputs : 0;
+    p->n_outputs = g ? 1 : 0;
+    for (int32_t i = 0; g && i < g->n_values; i++)
+        if (g->values[i].input >= 0)
+            p->inputs[g->values[i].input] = g->values[i].tensor;
+    if (g)
+        p->outputs[0] = g->values[g->output].tensor;
+    assay_free(g);
+}
+
+static const struct assay_value *input_value(const struct assay_graph *g, int32_t input)
+{
+    for (int32_t i = 0; i < g->n_values; i++)
+        if (g->values[i].input == input)
+            return &g->values[i];
+    return NULL;
+}
+
+/* As the ops themselves fill theirs: x with deviation 1, weights 1 / sqrt(k), a norm's around 1. */
+static void fill(const struct assay_problem *p, int32_t index, void *data, uint64_t seed)
+{
+    struct assay_graph *g = graph_of(p);
+    const struct assay_value *value = g ? input_value(g, index) : NULL;
+    if (value) {
+        bool weight = value->kind == ASSAY_VALUE_WEIGHT;
+        double deviation = weight              ? 1 / sqrt((double)value->tensor.dims[1])
+                           : value->around_one ? 0.25
+                                               : 1;
+        double first = 1.5 * deviation + value->around_one;
+        assay_tensor_fill_scaled(&value->tensor, data, seed, deviation, value->around_one);
+        assay_dtype_store(value->tensor.dtype, &first, data, 0, 1);
+    }
+    assay_free(g);
+}
+
+static bool is_weight(const struct assay_problem *p, int32_t input)
+{
+    struct assay_graph *g = graph_of(p);
+    const struct assay_value *value = g ? input_value(g, input) : NULL;
+    bool weight = value && value->kind == ASSAY_VALUE_WEIGHT;
+    assay_free(g);
+    return weight;
+}
+
+static int64_t row_block(const struct assay_problem *p)
+{
+    struct assay_graph *g = graph_of(p);
+    int64_t block = g ? g->block : 1;
+    assay_free(g);
+    return block;
+}
+
+/* The least: x and the weights once in, the answer once out. What lies between need not leave the
+ * chip. The kind of arithmetic is that of the linear layers. */
+static struct assay_cost cost(const struct assay_problem *p)
+{
+    struct assay_cost sum = {0};
+    struct assay_graph *g = graph_of(p);
+    for (int32_t i = 0; g && i < g->n_nodes; i++) {
+        struct assay_problem node = g->nodes[i].problem;
+        bool linear = g->nodes[i].op->takes_recipes;
+        node.recipe = linear ? p->recipe : NULL;
+        struct assay_cost one = g->nodes[i].op->cost(&node);
+        sum.flops += one.flops;
+        sum.weight_bytes += one.weight_bytes;
+        if (linear)
+            sum.math = one.math;
+    }
+    sum.bytes_read = sum.weight_bytes;
+    for (int32_t i = 0; i < p->n_inputs; i++)
+        if (!is_weight(p, i))
+            sum.bytes_read += (double)assay_tensor_bytes(&p->inputs[i]);
+    sum.bytes_written = (double)assay_tensor_bytes(&p->outputs[0]);
+    assay_free(g);
+    return sum;
+}
+
+/* The reference rounds what one node hands to the next; an executor may keep more, and sums in
+ * another order. Values are of the order of 1, up to 4 or so.
+ *   Each node: k independent roundings of half a unit of its inputs, as for the op linear.
+ *   Each linear whose input is quantised at run time: codes that come out differently. */
+static struct assay_tolerance tolerance(const struct assay_problem *p)
+{
+    struct assay_recipe recipe = assay_model_recipe(p);
+    const struct assay_dtype_info *info = assay_dtype_info(p->dtype);
+    struct assay_tolerance sum = {2 * info->unit + 0x1p-22, info->tiny};
+    double flips = 0; /* of several layers: independent */
+    struct assay_graph *g = graph_of(p);
+    for (int32_t i = 0; g && i < g->n_nodes; i++) {
+        struct assay_problem node = g->nodes[i].problem;
+        bool linear = g->nodes[i].op->takes_recipes, first = i == 0;
+        node.recipe = linear ? p->recipe : NULL;
+        sum.absolute += g->nodes[i].op->tolerance(&node).absolute;
+        sum.absolute += (g->n_nodes > 1 ? 3 : 0) * info->unit;
+        if (linear && !first) {
+            double one = assay_linear_flips(&recipe, p->dtype, node.axes[ASSAY_LINEAR_K]);
+            flips += one * one;
+        }
+    }
+    sum.absolute += sqrt(flips);
+    assay_free(g);
+    return sum;
+}
+
+void assay_model_op_fill(const struct assay_model *model, const char *name, struct assay_op *out)
+{
+    *out = (struct assay_op){
+        .name = name,
+        .title = model->title,
+        .summary = model->summary,
+        .axis_names = {"m", "k", "n"},
+        .check = check,
+        .shapes = shapes,
+        .fill = fill,
+        .cost = cost,
+        .tolerance = tolerance,
+        .takes_recipes = true,
+        .is_weight = is_weight,
+        .row_block = row_block,
+        .reference_blocks = assay_model_reference,
+    };
+}

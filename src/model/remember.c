@@ -1,0 +1,94 @@
+/* remember.c: which kernel was fastest for a step, kept in the cache folder as one JSON object. */
+#include "model/steps.h"
+
+#include "base/alloc.h"
+#include "base/folder.h"
+#include "base/json.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MAX_FILE = 16 << 20 };
+
+static enum assay_status file_path(struct assay_text *out, struct assay_error *err)
+{
+    enum assay_status status = assay_folder_cache(out, err);
+    if (status == ASSAY_OK && assay_folder_make(out->data, err) != ASSAY_OK)
+        status = ASSAY_ERR_IO;
+    assay_text_add(out, "/autotune.json");
+    return out->failed ? ASSAY_ERR_NOMEM : status;
+}
+
+/* All that the choice may depend on: machine, threads, problem, recipe. */
+static void key_of(const struct assay_step *step, struct assay_text *out)
+{
+    const struct assay_problem *p = &step->problem;
+    struct assay_device_info info;
+    assay_device *device = assay_model_context()->device;
+    device->driver->describe(device, &info);
+    assay_text_format(out, "%s|%d|%s|%s|%s", info.name, (int)p->threads, p->op,
+                      assay_dtype_name(p->dtype), p->recipe ? p->recipe : "");
+    for (int32_t i = 0; i < p->n_axes; i++)
+        assay_text_format(out, "%s%lld", i ? "x" : "|", (long long)p->axes[i]);
+    for (int32_t i = 0; i < p->n_params; i++)
+        assay_text_format(out, "%s%g", i ? "," : "|", p->params[i]);
+}
+
+/* What the file holds; an empty object where there is none, or it is damaged. */
+static assay_json *read_file(const char *path)
+{
+    assay_json *all = NULL;
+    char *bytes = NULL;
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    off_t length = file >= 0 ? lseek(file, 0, SEEK_END) : -1;
+    if (length > 0 && length < MAX_FILE)
+        bytes = assay_calloc((size_t)length + 1, 1);
+    if (bytes && pread(file, bytes, (size_t)length, 0) == length)
+        all = assay_json_parse(bytes, (size_t)length, path, NULL);
+    if (file >= 0)
+        close(file);
+    assay_free(bytes);
+    if (all && assay_json_is_object(all))
+        return all;
+    assay_json_free(all);
+    return assay_json_object();
+}
+
+const struct assay_kernel *assay_steps_remembered(const struct assay_step *step)
+{
+    struct assay_text path = {0}, key = {0};
+    const struct assay_kernel *kernel = NULL;
+    key_of(step, &key);
+    if (file_path(&path, NULL) == ASSAY_OK && !key.failed) {
+        assay_json *all = read_file(path.data);
+        const char *name = assay_json_string(assay_json_get(all, key.data), "");
+        kernel = assay_kernel_find(assay_model_context()->registry, name);
+        if (kernel && (strcmp(kernel->op, step->problem.op) != 0 ||
+                       assay_kernel_can_run(kernel, &step->problem, NULL) != ASSAY_OK))
+            kernel = NULL; /* written by another version, or for another driver */
+        assay_json_free(all);
+    }
+    assay_text_fini(&path);
+    assay_text_fini(&key);
+    return kernel;
+}
+
+/* Not being able to remember costs time the next time, nothing else. */
+void assay_steps_remember(const struct assay_step *step)
+{
+    struct assay_text path = {0}, key = {0}, text = {0};
+    key_of(step, &key);
+    if (file_path(&path, NULL) == ASSAY_OK && !key.failed) {
+        assay_json *all = read_file(path.data);
+        assay_json_put_string(all, key.data, step->kernel->name);
+        assay_json_write(all, 1, &text);
+        assay_json_free(all);
+        if (!text.failed)
+            assay_folder_write_atomic(path.data, text.data, text.length, NULL);
+    }
+    assay_text_fini(&path);
+    assay_text_fini(&key);
+    assay_text_fini(&text);
+}

@@ -1,0 +1,122 @@
+#include "model/steps.h"
+
+#include "base/alloc.h"
+#include "base/text.h"
+#include "model/fuse.h"
+#include "op/linear.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static struct assay_model_context current;
+
+void assay_model_use(const struct assay_model_context *context) { current = *context; }
+
+const struct assay_model_context *assay_model_context(void) { return &current; }
+
+/* ---- the best kernel --------------------------------------------------------------------------
+ */
+
+/* Implementations, best first, where nothing was timed. A library's product with a norm before it
+ * needs a pass more than ours. */
+static int rank(const struct assay_problem *problem, const char *implementation)
+{
+    static const char *const order[] = {"native", "cublaslt", "cuda", "onednn", "openblas"};
+    bool linear = strcmp(problem->op, "linear") == 0;
+    if (linear && problem->params[ASSAY_LINEAR_NORM] != 0 && strcmp(implementation, "cuda") == 0)
+        return 0;
+    if (strcmp(implementation, "ref") == 0)
+        return 100;
+    for (int i = 0; i < (int)(sizeof order / sizeof order[0]); i++)
+        if (strcmp(implementation, order[i]) == 0)
+            return i;
+    return 50; /* a plug-in's */
+}
+
+enum { MAX_CONTENDERS = 32 };
+
+/* The best that can run, and why not where none can. */
+static enum assay_status best_kernel(const struct assay_problem *problem, const char *device,
+                                     const struct assay_kernel **out, struct assay_error *why)
+{
+    struct assay_contender found[MAX_CONTENDERS];
+    struct assay_kernel_choice choice = {.device = device};
+    int64_t n = assay_kernel_choose(current.registry, problem, &choice, found, MAX_CONTENDERS);
+    const struct assay_contender *best = NULL, *refused = NULL;
+    for (int64_t i = 0; i < n; i++) {
+        const struct assay_contender **place = found[i].status == ASSAY_OK ? &best : &refused;
+        if (!*place || rank(problem, found[i].kernel->implementation) <
+                           rank(problem, (*place)->kernel->implementation))
+            *place = &found[i];
+    }
+    if (best) {
+        *out = best->kernel;
+        return ASSAY_OK;
+    }
+    return assay_error_set(why, ASSAY_UNSUPPORTED, NULL, "%s: %s", problem->op,
+                           refused ? refused->why.message : "no kernel on this device");
+}
+
+static struct assay_problem problem_of(const struct assay_problem *model,
+                                       const struct assay_node *node)
+{
+    struct assay_problem problem = node->problem;
+    problem.recipe = node->op->takes_recipes ? model->recipe : NULL;
+    return problem;
+}
+
+enum assay_status assay_steps_choose(const struct assay_problem *problem,
+                                     const struct assay_graph *graph, const char *device,
+                                     struct assay_step *steps, struct assay_error *why)
+{
+    enum assay_status status = ASSAY_OK;
+    for (int32_t i = 0; i < graph->n_nodes && status == ASSAY_OK; i++) {
+        const struct assay_node *node = &graph->nodes[i];
+        steps[i] = (struct assay_step){.node = node, .problem = problem_of(problem, node)};
+        status = best_kernel(&steps[i].problem, device, &steps[i].kernel, why);
+    }
+    return status;
+}
+
+int64_t assay_steps_candidates(const struct assay_step *step, const char *device,
+                               const struct assay_kernel **out, int64_t max)
+{
+    static const char *const every[] = {"all"};
+    struct assay_contender found[MAX_CONTENDERS];
+    struct assay_kernel_choice choice = {.device = device, .kernels = every, .n_kernels = 1};
+    int64_t n = 0, all = assay_kernel_choose(current.registry, &step->problem, &choice, found,
+                                             MAX_CONTENDERS);
+    for (int64_t i = 0; i < all && n < max; i++)
+        if (found[i].status == ASSAY_OK && strcmp(found[i].kernel->implementation, "ref") != 0)
+            out[n++] = found[i].kernel;
+    return n;
+}
+
+/* ---- fusing -----------------------------------------------------------------------------------
+ */
+
+struct fusing {
+    const struct assay_problem *model;
+    const char *device;
+};
+
+/* The reference could run everything, but nothing is won by fusing into it. */
+static bool can_fuse(void *user, const struct assay_problem *problem)
+{
+    const struct fusing *fusing = user;
+    const struct assay_kernel *kernel;
+    struct assay_problem whole = *problem;
+    whole.recipe = fusing->model->recipe;
+    return best_kernel(&whole, fusing->device, &kernel, NULL) == ASSAY_OK &&
+           strcmp(kernel->implementation, "ref") != 0;
+}
+
+enum assay_status assay_steps_graph(const struct assay_problem *problem, const char *device,
+                                    bool compiled, struct assay_graph *out, struct assay_error *err)
+{
+    struct fusing fusing = {problem, device};
+    enum assay_status status = assay_model_graph(problem, out, err);
+    if (status == ASSAY_OK && compiled)
+        assay_graph_fuse(out, can_fuse, &fusing);
+    return status;
+}

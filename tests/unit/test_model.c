@@ -1,0 +1,425 @@
+/* test_model.c: models: graphs, fusing, places, descriptions, references, and executors measured by
+ * a whole group on the CPU. */
+#include "unit.h"
+
+#include "base/alloc.h"
+#include "bench/group.h"
+#include "model/fuse.h"
+#include "model/model.h"
+#include "op/linear.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct assay_graph graph_of(const char *model, int64_t m, int64_t k, int64_t n)
+{
+    const struct assay_model *found = NULL;
+    assert_int_equal(assay_model_find(model, &found, NULL), ASSAY_OK);
+    struct assay_graph g = {.dtype = ASSAY_DTYPE_F32, .threads = 1, .output = -1, .block = 1};
+    if (found->build)
+        found->build(&g, m, k, n);
+    else
+        found->build_from(&g, found, (const int64_t[]){m, k, n});
+    assert_string_equal(g.error.message, "");
+    return g;
+}
+
+static bool always(void *user, const struct assay_problem *problem)
+{
+    (void)user, (void)problem;
+    return true;
+}
+
+static bool never(void *user, const struct assay_problem *problem)
+{
+    (void)user, (void)problem;
+    return false;
+}
+
+static void assert_ops(const struct assay_graph *g, const char *expected)
+{
+    char text[512] = "";
+    for (int32_t i = 0; i < g->n_nodes; i++) {
+        const struct assay_problem *p = &g->nodes[i].problem;
+        size_t at = strlen(text);
+        snprintf(text + at, sizeof text - at, "%s%s", i ? " " : "", g->nodes[i].op->name);
+        at = strlen(text);
+        if (g->nodes[i].op->takes_recipes)
+            snprintf(text + at, sizeof text - at, "(%g,%g,%g)", p->params[ASSAY_LINEAR_NORM],
+                     p->params[ASSAY_LINEAR_ACTIVATION], p->params[ASSAY_LINEAR_ADD]);
+    }
+    assert_string_equal(text, expected);
+}
+
+static void names_are_found(void **state)
+{
+    (void)state;
+    const struct assay_model *model;
+    struct assay_error err = {0};
+    assert_int_equal(assay_model_find("model:linear", &model, NULL), ASSAY_OK);
+    assert_string_equal(model->name, "linear");
+    assert_int_equal(assay_model_find("LN_Linear", &model, NULL), ASSAY_OK);
+    assert_string_equal(model->name, "ln_linear_relu");
+    assert_int_equal(assay_model_find("ln_linear_gelo", &model, &err), ASSAY_ERR_INVALID);
+    assert_non_null(strstr(err.message, "did you mean \"ln_linear_gelu\"?"));
+    assert_ptr_equal(assay_model_op("relu"), assay_op_find("relu"));
+    assert_null(assay_model_op("model:nothing"));
+    assert_string_equal(assay_model_op("model:ln_linear_gelu")->name, "model:ln_linear_gelu");
+    assert_ptr_equal(assay_model_op("model:linear"), assay_model_op("model:linear"));
+}
+
+static void neighbours_are_fused(void **state)
+{
+    (void)state;
+    struct assay_graph g = graph_of("ln_linear_gelu", 4, 8, 16);
+    assert_ops(&g, "layernorm linear(0,0,0) gelu");
+    assay_graph_fuse(&g, never, NULL);
+    assert_ops(&g, "layernorm linear(0,0,0) gelu");
+    assay_graph_fuse(&g, always, NULL);
+    assert_ops(&g, "linear(1,5,0)");
+    assert_int_equal(g.nodes[0].out, g.output);
+    assert_int_equal(g.values[g.nodes[0].in[ASSAY_LINEAR_X]].kind, ASSAY_VALUE_INPUT);
+    assert_int_equal(g.values[g.nodes[0].in[ASSAY_LINEAR_W]].kind, ASSAY_VALUE_WEIGHT);
+}
+
+static void a_block_is_five_nodes(void **state)
+{
+    (void)state;
+    struct assay_graph g = graph_of("transformer_block", 2, 64, 1);
+    assert_ops(&g, "rmsnorm linear(0,0,0) attention linear(0,0,0) add rmsnorm linear(0,0,0) gelu "
+                   "linear(0,0,0) add");
+    assert_int_equal(g.block, 16);
+    assay_graph_fuse(&g, always, NULL);
+    assert_ops(&g, "linear(2,0,0) attention linear(0,0,1) linear(2,5,0) linear(0,0,1)");
+    const struct assay_node *qkv = &g.nodes[0], *proj = &g.nodes[2], *last = &g.nodes[4];
+    assert_int_equal(g.values[qkv->in[assay_linear_norm_input(&qkv->problem)]].around_one, true);
+    assert_int_equal(proj->in[assay_linear_residual_input(&proj->problem)],
+                     qkv->in[ASSAY_LINEAR_X]); /* x */
+    assert_int_equal(last->in[assay_linear_residual_input(&last->problem)], proj->out);
+    assert_int_equal(last->out, g.output);
+}
+
+/* x is needed behind the norm too, h by two: neither is fused away. */
+static void a_value_with_two_users_stays(void **state)
+{
+    (void)state;
+    struct assay_graph g = {.dtype = ASSAY_DTYPE_F32, .threads = 1, .output = -1, .block = 1};
+    int32_t x = assay_graph_input(&g, 4, 8), h = assay_graph_rmsnorm(&g, x);
+    int32_t y = assay_graph_linear(&g, h, 8, "");
+    assay_graph_output(&g, assay_graph_binary(&g, "add", assay_graph_unary(&g, "gelu", y), h));
+    assert_string_equal(g.error.message, "");
+    assay_graph_fuse(&g, always, NULL);
+    assert_ops(&g, "rmsnorm linear(0,5,1)");
+    struct assay_graph again = {.dtype = ASSAY_DTYPE_F32, .threads = 1, .output = -1, .block = 1};
+    x = assay_graph_input(&again, 4, 8);
+    y = assay_graph_linear(&again, x, 8, "");
+    assay_graph_output(&again,
+                       assay_graph_binary(&again, "add", assay_graph_unary(&again, "gelu", y), y));
+    assay_graph_fuse(&again, always, NULL);
+    assert_ops(&again, "linear(0,0,0) gelu add");
+}
+
+/* No two values that live at once may share a byte; with reuse there is less of it. */
+static void places_do_not_overlap(void **state)
+{
+    (void)state;
+    struct assay_graph g = graph_of("transformer_block", 2, 64, 1);
+    int64_t apart[ASSAY_GRAPH_VALUES], shared[ASSAY_GRAPH_VALUES];
+    int64_t all = assay_graph_place(&g, false, apart), least = assay_graph_place(&g, true, shared);
+    assert_true(least < all);
+    int32_t last[ASSAY_GRAPH_VALUES] = {0};
+    for (int32_t i = 0; i < g.n_nodes; i++)
+        for (int32_t j = 0; j < g.nodes[i].problem.n_inputs; j++)
+            last[g.nodes[i].in[j]] = i;
+    for (int32_t a = 0; a < g.n_nodes; a++)
+        for (int32_t b = 0; b < a; b++) {
+            int32_t u = g.nodes[a].out, v = g.nodes[b].out;
+            if (u == g.output || v == g.output || last[v] < a)
+                continue;
+            int64_t bytes_u = (int64_t)assay_tensor_bytes(&g.values[u].tensor);
+            int64_t bytes_v = (int64_t)assay_tensor_bytes(&g.values[v].tensor);
+            assert_true(shared[u] + bytes_u <= shared[v] || shared[v] + bytes_v <= shared[u]);
+            assert_true(shared[u] >= 0 && shared[u] + bytes_u <= least);
+        }
+}
+
+static void sizes_are_checked(void **state)
+{
+    (void)state;
+    struct assay_problem p;
+    struct assay_error err = {0};
+    const struct assay_op *block = assay_model_op("model:transformer_block");
+    assert_int_equal(
+        assay_op_problem(block, ASSAY_DTYPE_BF16, NULL, (const int64_t[]){2, 60, 1}, 1, &p, &err),
+        ASSAY_ERR_INVALID);
+    assert_non_null(strstr(err.message, "attention over sequences of 16 with 8 heads"));
+    err = (struct assay_error){0};
+    assert_int_equal(assay_op_problem(block, ASSAY_DTYPE_BF16, NULL,
+                                      (const int64_t[]){INT64_MAX / 8, 64, 1}, 1, &p, &err),
+                     ASSAY_ERR_INVALID);
+    assert_non_null(strstr(err.message, "too large"));
+}
+
+/* ---- descriptions -----------------------------------------------------------------------------
+ */
+
+static void a_model_can_be_described(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "{\"name\": \"mlp\", \"inputs\": {\"x\": [\"m\", \"k\"]}, \"nodes\": ["
+        "{\"op\": \"rmsnorm\"}, {\"op\": \"linear\", \"features\": \"4*k\", \"mode\": \"bias\"}, "
+        "{\"op\": \"gelu\"}, {\"op\": \"linear\", \"features\": \"k\", \"name\": \"y\"}, "
+        "{\"op\": \"add\", \"inputs\": [\"y\", \"x\"]}]}";
+    struct assay_error err = {0};
+    assert_int_equal(assay_model_add(text, &err), ASSAY_OK);
+    assert_int_equal(assay_model_add(text, &err), ASSAY_OK); /* the same again */
+    struct assay_graph g = graph_of("mlp", 4, 8, 1);
+    assert_ops(&g, "rmsnorm linear(0,0,0) gelu linear(0,0,0) add");
+    assert_int_equal(g.values[g.nodes[1].out].tensor.dims[1], 32);
+    assay_graph_fuse(&g, always, NULL);
+    assert_ops(&g, "linear(2,5,0) linear(0,0,1)");
+    assert_int_equal(assay_model_add("{\"name\": \"mlp\", \"nodes\": [{\"op\": \"gelu\"}]}", &err),
+                     ASSAY_ERR_INVALID);
+    assert_non_null(strstr(err.message, "already"));
+}
+
+static void bad_descriptions_name_the_place(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *where, *message;
+    } bad[] = {
+        {"[]", "", "must be a mapping"},
+        {"{\"nodes\": [{\"op\": \"gelu\"}]}", "name", "must be a word"},
+        {"{\"name\": \"b\"}", "nodes", "must be a list"},
+        {"{\"name\": \"b\", \"nodes\": []}", "nodes", "must be a list"},
+        {"{\"name\": \"b\", \"node\": []}", "node", "is no key of a model"},
+        {"{\"name\": \"b\", \"nodes\": [1]}", "nodes[0]", "must be a mapping"},
+        {"{\"name\": \"b\", \"nodes\": [{\"op\": \"geli\"}]}", "nodes[0].op", "\"gelu\""},
+        {"{\"name\": \"b\", \"nodes\": [{\"op\": \"gelu\", \"seq\": 3}]}", "nodes[0].seq",
+         "is no key of this op"},
+        {"{\"name\": \"b\", \"nodes\": [{\"op\": \"linear\"}]}", "nodes[0].features",
+         "must be a number"},
+        {"{\"name\": \"b\", \"nodes\": [{\"op\": \"linear\", \"features\": \"4*z\"}]}",
+         "nodes[0].features", "must be a number"},
+        {"{\"name\": \"b\", \"nodes\": [{\"op\": \"linear\", \"features\": 0}]}",
+         "nodes[0].features", "must be a number"},
+        {"{\"name\": \"b\", \"nodes\": [{\"op\": \"gelu\"}, {\"op\": \"add\"}]}", "nodes[1].inputs",
+         "two names"},
+        {"{\"name\": \"b\", \"nodes\": [{\"op\": \"gelu\", \"input\": \"q\"}]}", "nodes[0].input",
+         "nothing before this is named \"q\""},
+        {"{\"name\": \"b\", \"nodes\": [{\"op\": \"gelu\", \"name\": \"x\"}]}", "nodes[0].name",
+         "taken"},
+        {"{\"name\": \"b\", \"nodes\": [{\"op\": \"linear\", \"features\": 7, \"mode\": "
+         "\"biased\"}]}",
+         "nodes[0]", "unknown mode"},
+        {"{\"name\": \"b\", \"nodes\": [{\"op\": \"linear\", \"features\": 7, \"mode\": \"ln\"}]}",
+         "nodes[0]", "nodes of their own"},
+        {"{\"name\": \"b\", \"nodes\": [{\"op\": \"attention\", \"heads\": 2}]}", "nodes[0].seq",
+         "at least 1"},
+        {"{\"name\": \"b\", \"inputs\": {\"x\": [\"m\"]}, \"nodes\": [{\"op\": \"gelu\"}]}",
+         "inputs.x", "[rows, columns]"},
+        {"{\"name\": \"b\", \"inputs\": {\"x\": [\"m\", \"k\"], \"y\": [\"m\", \"n\"], \"z\": "
+         "[\"k\", \"n\"]}, \"nodes\": [{\"op\": \"gelu\"}]}",
+         "nodes", "the same number of rows"},
+        {"{\"name\": \"linear\", \"nodes\": [{\"op\": \"gelu\"}]}", "name", "already"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct assay_error err = {0};
+        if (assay_model_add(bad[i].text, &err) != ASSAY_ERR_INVALID ||
+            strcmp(err.where, bad[i].where) != 0 || !strstr(err.message, bad[i].message))
+            fail_msg("%s\n  gave %s: %s", bad[i].text, err.where, err.message);
+    }
+    const struct assay_model *model;
+    assert_int_not_equal(assay_model_find("b", &model, NULL), ASSAY_OK);
+}
+
+/* ---- a whole group ----------------------------------------------------------------------------
+ */
+
+enum { MAX_RECORDS = 64 };
+
+struct bed {
+    struct assay_bench bench;
+    struct assay_job job;
+    struct assay_record records[MAX_RECORDS];
+    int64_t n;
+};
+
+static void on_record(void *user, const struct assay_record *record)
+{
+    struct bed *bed = user;
+    assert_true(bed->n < MAX_RECORDS);
+    bed->records[bed->n++] = *record;
+}
+
+static void make_bed(struct bed *bed, const char *model, enum assay_dtype dtype, int64_t m,
+                     int64_t k, int64_t n)
+{
+    const struct assay_device_driver *driver;
+    int32_t index;
+    *bed = (struct bed){
+        .job = {.group = {.dtype = dtype, .n_axes = 3, .axes = {m, k, n}, .compile = "default"},
+                .settings = {.device = "cpu",
+                             .threads = 2,
+                             .hot = true,
+                             .precision = 0.5,
+                             .budget_s = 1,
+                             .timeout_s = 60,
+                             .warmup = 1,
+                             .rounds = 3,
+                             .seed = 42}},
+    };
+    snprintf(bed->job.group.op, sizeof bed->job.group.op, "model:%s", model);
+    assert_int_equal(assay_device_parse("cpu", &driver, &index, NULL), ASSAY_OK);
+    assert_int_equal(assay_device_open(driver, index, 2, &bed->bench.device, NULL), ASSAY_OK);
+    bed->bench.registry = assay_kernel_registry_create();
+    struct assay_model_context context = {.device = bed->bench.device,
+                                          .registry = bed->bench.registry};
+    assay_model_use(&context);
+}
+
+static void clear_bed(struct bed *bed)
+{
+    assay_settings_fini(&bed->job.settings);
+    assay_device_close(bed->bench.device);
+    assay_kernel_registry_destroy(bed->bench.registry);
+}
+
+static void measure(struct bed *bed, const char *recipes)
+{
+    struct assay_error err = {0};
+    struct assay_group_hooks hooks = {.user = bed, .record = on_record};
+    assert_int_equal(assay_strings_split(&bed->job.settings.recipes, recipes), ASSAY_OK);
+    enum assay_status status = assay_group_run(&bed->bench, &bed->job, &hooks, &err);
+    assert_string_equal(err.message, "");
+    assert_int_equal(status, ASSAY_OK);
+}
+
+static const char all_recipes[] =
+    "baseline,int8wo,int8dq,int4wo-32,int4wo-64-hqq,float8wo,float8dq-tensor,float8dq-row,"
+    "gemlitewo-8-32";
+
+/* Every executor and recipe answers what the reference says, to a fraction of the tolerance. */
+static void assert_all_right(const char *model, enum assay_dtype dtype, int64_t m, int64_t k,
+                             int64_t n)
+{
+    struct bed *bed = assay_calloc(1, sizeof *bed);
+    make_bed(bed, model, dtype, m, k, n);
+    measure(bed, all_recipes);
+    assert_int_equal(bed->n, 18);
+    for (int64_t i = 0; i < bed->n; i++) {
+        const struct assay_record *r = &bed->records[i];
+        if (r->outcome != ASSAY_OUTCOME_OK)
+            fail_msg("%s %s %s: %s", model, r->implementation, r->recipe, r->reason);
+        assert_true(r->verification.done && r->states[ASSAY_CACHE_HOT].measured);
+        bool compiled = strcmp(r->implementation, "compiled") == 0;
+        bool baseline = strcmp(r->recipe, "baseline") == 0;
+        assert_int_equal(r->states[ASSAY_CACHE_HOT].has_eager_ratio, compiled);
+        assert_int_equal(r->states[ASSAY_CACHE_HOT].has_ratio, !baseline);
+        assert_int_equal(r->is_baseline, baseline);
+        assert_string_equal(r->baseline, r->implementation);
+        assert_true(baseline || r->accuracy_db > 10);
+        if (getenv("ASSAY_SHOW_ERRORS"))
+            printf("%s %s %s %s: max %.4g of %.4g, %.1f dB, %s\n", model,
+                   assay_dtype_name(r->dtype), r->implementation, r->recipe,
+                   r->verification.max_abs, r->verification.tolerance_absolute, r->accuracy_db,
+                   r->note);
+    }
+    clear_bed(bed);
+    assay_free(bed);
+}
+
+static void ln_linear_is_right(void **state)
+{
+    (void)state;
+    static const enum assay_dtype dtypes[] = {ASSAY_DTYPE_F32, ASSAY_DTYPE_BF16, ASSAY_DTYPE_F16};
+    for (int i = 0; i < 3; i++) {
+        assert_all_right("ln_linear_gelu", dtypes[i], 37, 192, 100);
+        assert_all_right("ln_linear_hardswish", dtypes[i], 3, 64, 17);
+    }
+}
+
+static void linear_is_right(void **state)
+{
+    (void)state;
+    assert_all_right("linear", ASSAY_DTYPE_BF16, 65, 128, 48);
+    assert_all_right("linear", ASSAY_DTYPE_F32, 1, 64, 33);
+}
+
+static void a_block_is_right(void **state)
+{
+    (void)state;
+    assert_all_right("transformer_block", ASSAY_DTYPE_F32, 3, 64, 1);
+    assert_all_right("transformer_block", ASSAY_DTYPE_BF16, 5, 128, 1);
+    assert_all_right("transformer_block", ASSAY_DTYPE_F16, 2, 128, 1);
+}
+
+static void eager_alone_where_asked(void **state)
+{
+    (void)state;
+    struct bed *bed = assay_calloc(1, sizeof *bed);
+    make_bed(bed, "ln_linear_relu", ASSAY_DTYPE_F32, 4, 64, 8);
+    snprintf(bed->job.group.compile, sizeof bed->job.group.compile, "false");
+    snprintf(bed->job.group.entry, sizeof bed->job.group.entry, "mine");
+    measure(bed, "int8wo,int4wo-128");
+    assert_int_equal(bed->n, 3);
+    assert_string_equal(bed->records[0].entry, "mine");
+    assert_string_equal(bed->records[2].implementation, "eager");
+    assert_int_equal(bed->records[2].outcome, ASSAY_OUTCOME_UNSUPPORTED);
+    assert_non_null(strstr(bed->records[2].reason, "group 128 does not divide k = 64"));
+    clear_bed(bed);
+    assay_free(bed);
+}
+
+/* The choice of max-autotune is remembered, and found again. */
+static void tuning_is_remembered(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/assay-model-XXXXXX", path[64], text[4096] = "";
+    assert_non_null(mkdtemp(folder));
+    setenv("XDG_CACHE_HOME", folder, 1);
+    struct bed *bed = assay_calloc(1, sizeof *bed);
+    make_bed(bed, "ln_linear_gelu", ASSAY_DTYPE_BF16, 33, 64, 48);
+    struct assay_model_context context = {
+        .device = bed->bench.device, .registry = bed->bench.registry, .autotune = true};
+    assay_model_use(&context);
+    measure(bed, "baseline");
+    for (int64_t i = 0; i < bed->n; i++)
+        assert_int_equal(bed->records[i].outcome, ASSAY_OUTCOME_OK);
+    snprintf(path, sizeof path, "%s/assay/autotune.json", folder);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_true(fread(text, 1, sizeof text - 1, file) > 0);
+    fclose(file);
+    assert_non_null(strstr(text, "|linear|bf16|baseline|33x64x48|"));
+    bed->n = 0;
+    measure(bed, "baseline");
+    assert_int_equal(bed->records[1].outcome, ASSAY_OUTCOME_OK);
+    clear_bed(bed);
+    assay_free(bed);
+    remove(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_are_found),
+        cmocka_unit_test(neighbours_are_fused),
+        cmocka_unit_test(a_block_is_five_nodes),
+        cmocka_unit_test(a_value_with_two_users_stays),
+        cmocka_unit_test(places_do_not_overlap),
+        cmocka_unit_test(sizes_are_checked),
+        cmocka_unit_test(a_model_can_be_described),
+        cmocka_unit_test(bad_descriptions_name_the_place),
+        cmocka_unit_test(linear_is_right),
+        cmocka_unit_test(ln_linear_is_right),
+        cmocka_unit_test(a_block_is_right),
+        cmocka_unit_test(eager_alone_where_asked),
+        cmocka_unit_test(tuning_is_remembered),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
