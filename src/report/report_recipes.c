@@ -1,6 +1,7 @@
 #include "report/report_recipes.h"
 
 #include "report/report_cells.h"
+#include "report/report_columns.h"
 #include "report/report_detail.h"
 #include "tensor/dtype.h"
 
@@ -25,42 +26,32 @@ enum column {
 };
 
 enum {
-    PARETO = 2, /* the column of the mark before the recipe, and a blank */
-    LEAST_WIDTH = 60,
-    MOST_WIDTH = 240,
+    PARETO = 2,         /* the column of the mark before the recipe, and a blank */
     SHORT_SPEEDUP = 13, /* without the ± where it is slower */
 };
 
 /* clang-format off */
-static const struct {
-    const char *heading;
-    int width; /* 0: as wide as what is in the group */
-    bool right;
-} columns[COLUMNS] = {
-    [RECIPE]         = {"recipe",   0,  false},
-    [IMPLEMENTATION] = {"",         0,  false},
-    [KERNEL]         = {"",         0,  false},
-    [HOT]            = {"hot",      8,  true}, /* with ▸ before it; the mark ! or ~ comes behind */
-    [COLD]           = {"cold",     8,  true},
-    [SPEEDUP]        = {"speedup",  20, false},
-    [RATE]           = {"rate",     10, true},
-    [CEILING]        = {"ceil",     4,  true},
-    [WEIGHT]         = {"MB",       6,  true},
-    [LEVEL]          = {"SQNR",     5,  true},
-    [PREPARE]        = {"quantise", 8,  true},
-    [ACTIVATIONS]    = {"act",      4,  true},
+static const struct assay_column columns[COLUMNS] = {
+    [RECIPE]         = {"recipe",   0,  false, false},
+    [IMPLEMENTATION] = {"",         0,  false, false},
+    [KERNEL]         = {"",         0,  false, false},
+    [HOT]            = {"hot",      8,  true,  true},
+    [COLD]           = {"cold",     8,  true,  true},
+    [SPEEDUP]        = {"speedup",  20, false, false},
+    [RATE]           = {"rate",     10, true,  false},
+    [CEILING]        = {"ceil",     4,  true,  false},
+    [WEIGHT]         = {"MB",       6,  true,  false},
+    [LEVEL]          = {"SQNR",     5,  true,  false},
+    [PREPARE]        = {"quantise", 8,  true,  false},
+    [ACTIVATIONS]    = {"act",      4,  true,  false},
 };
 /* clang-format on */
-
-struct layout {
-    int widths[COLUMNS]; /* 0: not shown */
-    int check, width;
-};
 
 struct writer {
     const struct assay_recipes *r;
     struct assay_line *line;
-    struct layout layout;
+    struct assay_columns columns;
+    int check, width; /* of the mark at the end; of the whole table */
     int lines;
 };
 
@@ -89,78 +80,48 @@ static void flush(struct writer *w)
 
 /* ---- layout ------------------------------------------------------------------------------- */
 
-static bool is_time(int c) { return c == HOT || c == COLD; }
-
-/* Columns taken by all that is shown, each with a blank before it. */
-static int total(const struct layout *l)
-{
-    int width = PARETO - 1 + 1 + l->check;
-    for (int c = 0; c < COLUMNS; c++)
-        if (l->widths[c])
-            width += 1 + l->widths[c] + (is_time(c) ? 1 : 0);
-    return width;
-}
-
-static void widen(int *width, const char *text, bool ascii)
-{
-    int wide = assay_line_columns_of(text, ascii);
-    *width = wide > *width ? wide : *width;
-}
-
 /* As wide as its contents want. */
-static struct layout natural_layout(const struct assay_recipes *r,
-                                    const struct assay_record *records, int64_t n)
+static struct assay_columns natural_columns(const struct assay_recipes *r,
+                                            const struct assay_record *records, int64_t n,
+                                            int check)
 {
-    struct layout l = {.check = r->style->ascii ? 2 : 1};
-    for (int c = 0; c < COLUMNS; c++)
-        l.widths[c] = columns[c].width;
-    l.widths[HOT] *= r->shown[ASSAY_CACHE_HOT];
-    l.widths[COLD] *= r->shown[ASSAY_CACHE_COLD];
-    widen(&l.widths[RECIPE], columns[RECIPE].heading, r->style->ascii);
+    struct assay_columns c = assay_columns_start(columns, COLUMNS, PARETO - 1 + 1 + check);
+    bool ascii = r->style->ascii;
+    c.widths[HOT] *= r->shown[ASSAY_CACHE_HOT];
+    c.widths[COLD] *= r->shown[ASSAY_CACHE_COLD];
+    assay_columns_widen(&c, RECIPE, columns[RECIPE].heading, ascii);
     for (int64_t i = 0; i < n; i++) {
-        widen(&l.widths[RECIPE], records[i].recipe, r->style->ascii);
-        widen(&l.widths[IMPLEMENTATION], records[i].implementation, r->style->ascii);
-        widen(&l.widths[KERNEL], records[i].kernel, r->style->ascii);
+        assay_columns_widen(&c, RECIPE, records[i].recipe, ascii);
+        assay_columns_widen(&c, IMPLEMENTATION, records[i].implementation, ascii);
+        assay_columns_widen(&c, KERNEL, records[i].kernel, ascii);
     }
-    return l;
+    return c;
 }
 
-/* Takes columns from this one, down to `least`, until the rest fits. */
-static void cut(struct layout *l, enum column c, int least, int width)
+static void choose_layout(struct writer *w, const struct assay_record *records, int64_t n)
 {
-    int want = l->widths[c] - (total(l) - width);
-    want = want < least ? least : want;
-    l->widths[c] = want < l->widths[c] ? want : l->widths[c];
-}
-
-static struct layout choose_layout(const struct assay_recipes *r,
-                                   const struct assay_record *records, int64_t n)
-{
-    static const enum column dispensable[] = {PREPARE, ACTIVATIONS, RATE,  CEILING,
-                                              WEIGHT,  LEVEL,       KERNEL};
-    struct layout l = natural_layout(r, records, n);
-    int width = r->style->width <= 0 ? 100 : r->style->width;
-    width = r->style->most > width ? r->style->most : width;
-    width = width < LEAST_WIDTH ? LEAST_WIDTH : width > MOST_WIDTH ? MOST_WIDTH : width;
-    cut(&l, SPEEDUP, SHORT_SPEEDUP, width);
-    cut(&l, KERNEL, 20, width);
-    cut(&l, IMPLEMENTATION, 10, width);
-    for (size_t i = 0; i < sizeof dispensable / sizeof dispensable[0] && total(&l) > width; i++)
-        l.widths[dispensable[i]] = 0;
-    cut(&l, RECIPE, 10, width);
-    cut(&l, IMPLEMENTATION, 4, width);
-    l.width = total(&l);
-    return l;
+    static const int dispensable[] = {PREPARE, ACTIVATIONS, RATE, CEILING, WEIGHT, LEVEL, KERNEL};
+    w->check = w->r->style->ascii ? 2 : 1;
+    struct assay_columns c = natural_columns(w->r, records, n, w->check);
+    int width = assay_columns_room(w->r->style);
+    assay_columns_cut(&c, SPEEDUP, SHORT_SPEEDUP, width);
+    assay_columns_cut(&c, KERNEL, 20, width);
+    assay_columns_cut(&c, IMPLEMENTATION, 10, width);
+    assay_columns_drop(&c, dispensable, sizeof dispensable / sizeof dispensable[0], width);
+    assay_columns_cut(&c, RECIPE, 10, width);
+    assay_columns_cut(&c, IMPLEMENTATION, 4, width);
+    w->columns = c;
+    w->width = assay_columns_total(&c);
 }
 
 /* ---- a group's heading -------------------------------------------------------------------- */
 
 static void put_heading(struct writer *w, const char *text, enum assay_ink ink)
 {
-    int room = w->layout.width - w->line->columns;
+    int room = w->width - w->line->columns;
     if (w->line->columns && assay_line_columns_of(text, w->line->ascii) + 2 > room) {
         flush(w);
-        room = w->layout.width;
+        room = w->width;
     }
     if (w->line->columns)
         assay_line_put(w->line, "  ", 2, ASSAY_INK_PLAIN);
@@ -193,20 +154,13 @@ static void write_heading(struct writer *w, const struct assay_record *record)
 
 static void write_column(struct writer *w, enum column c, const char *text, enum assay_ink ink)
 {
-    int width = w->layout.widths[c];
-    if (!width)
-        return;
-    assay_line_to(w->line, w->line->columns + 1);
-    if (columns[c].right)
-        assay_line_right(w->line, text, width, ink);
-    else
-        assay_line_left(w->line, text, width, ink);
+    assay_columns_put(&w->columns, w->line, c, text, ink);
 }
 
 /* Implementation and kernel have one heading together. */
 static void write_column_headings(struct writer *w)
 {
-    const int *widths = w->layout.widths;
+    const int *widths = w->columns.widths;
     assay_line_to(w->line, PARETO - 1);
     for (int c = 0; c < COLUMNS; c++) {
         int both = widths[IMPLEMENTATION] + (widths[KERNEL] ? 1 + widths[KERNEL] : 0);
@@ -215,7 +169,7 @@ static void write_column_headings(struct writer *w)
             assay_line_left(w->line, widths[KERNEL] ? "kernel" : "impl", both, ASSAY_INK_DIM);
         } else if (c != KERNEL) {
             write_column(w, (enum column)c, columns[c].heading, ASSAY_INK_DIM);
-            if (widths[c] && is_time(c))
+            if (widths[c] && columns[c].marked)
                 assay_line_to(w->line, w->line->columns + 1);
         }
     }
@@ -226,17 +180,8 @@ static void write_column_headings(struct writer *w)
 
 static void write_time(struct writer *w, enum column c, const struct assay_measurement *m)
 {
-    if (!w->layout.widths[c])
-        return;
-    assay_line_to(w->line, w->line->columns + 1);
-    assay_line_left(w->line, m->measured && m->fastest ? "▸" : "", 1, ASSAY_INK_BEST);
-    assay_line_right(w->line, m->measured ? assay_cell_time(m->time.median).text : "-",
-                     w->layout.widths[c] - 1,
-                     !m->measured ? ASSAY_INK_DIM
-                     : m->fastest ? ASSAY_INK_BEST
-                                  : ASSAY_INK_PLAIN);
-    assay_line_left(w->line, m->measured ? assay_row_mark(m, w->r->legend) : "", 1, ASSAY_INK_WARN);
-    w->r->legend->fastest |= m->measured && m->fastest;
+    assay_columns_time(&w->columns, w->line, c, m, assay_cell_time(m->time.median).text,
+                       w->r->legend);
 }
 
 static void note_what_is_shown(struct writer *w, const struct assay_record *record,
@@ -244,14 +189,14 @@ static void note_what_is_shown(struct writer *w, const struct assay_record *reco
 {
     struct assay_legend *legend = w->r->legend;
     bool known = m->ceiling_ns > 0;
-    legend->ceiling |= known && w->layout.widths[CEILING];
-    legend->no_ceiling |= !known && w->layout.widths[CEILING];
+    legend->ceiling |= known && w->columns.widths[CEILING];
+    legend->no_ceiling |= !known && w->columns.widths[CEILING];
     legend->weight_rate |=
-        m->bound[0] && strcmp(m->bound, "compute") != 0 && w->layout.widths[RATE];
-    legend->weights |= w->layout.widths[WEIGHT] > 0;
-    legend->levels |= w->layout.widths[LEVEL] > 0;
-    legend->prepared |= record->prepare_ns > 0 && w->layout.widths[PREPARE];
-    legend->activations |= record->activation_share >= 0 && w->layout.widths[ACTIVATIONS];
+        m->bound[0] && strcmp(m->bound, "compute") != 0 && w->columns.widths[RATE];
+    legend->weights |= w->columns.widths[WEIGHT] > 0;
+    legend->levels |= w->columns.widths[LEVEL] > 0;
+    legend->prepared |= record->prepare_ns > 0 && w->columns.widths[PREPARE];
+    legend->activations |= record->activation_share >= 0 && w->columns.widths[ACTIVATIONS];
 }
 
 static void write_figures(struct writer *w, const struct assay_record *record)
@@ -261,7 +206,7 @@ static void write_figures(struct writer *w, const struct assay_record *record)
     write_time(w, COLD, &record->states[ASSAY_CACHE_COLD]);
     note_what_is_shown(w, record, m);
     write_column(w, SPEEDUP,
-                 assay_cell_speedup(record, m, w->layout.widths[SPEEDUP], w->line->ascii).text,
+                 assay_cell_speedup(record, m, w->columns.widths[SPEEDUP], w->line->ascii).text,
                  assay_row_speedup_ink(record, m));
     write_column(w, RATE, assay_cell_weight_rate(record, m).text, ASSAY_INK_PLAIN);
     write_column(w, CEILING, assay_cell_efficiency(m).text, ASSAY_INK_PLAIN);
@@ -272,14 +217,14 @@ static void write_figures(struct writer *w, const struct assay_record *record)
                  ASSAY_INK_DIM);
     write_column(w, ACTIVATIONS, assay_cell_share(record->activation_share).text, ASSAY_INK_DIM);
     assay_line_to(w->line, w->line->columns + 1);
-    assay_line_put(w->line, record->verification.done ? "✓" : "-", w->layout.check, ASSAY_INK_GOOD);
+    assay_line_put(w->line, record->verification.done ? "✓" : "-", w->check, ASSAY_INK_GOOD);
 }
 
 static void write_row(struct writer *w, const struct assay_record *record)
 {
     bool ok = record->outcome == ASSAY_OUTCOME_OK;
     enum assay_ink ink = ok ? ASSAY_INK_PLAIN : ASSAY_INK_DIM;
-    int check = w->layout.check + 1;
+    int check = w->check + 1;
     assay_line_left(w->line, record->pareto ? "*" : "", PARETO - 1, ASSAY_INK_BEST);
     write_column(w, RECIPE, record->recipe, ink);
     write_column(w, IMPLEMENTATION, record->implementation, ink);
@@ -289,15 +234,15 @@ static void write_row(struct writer *w, const struct assay_record *record)
     } else {
         assay_line_to(w->line, w->line->columns + 1);
         if (!ok)
-            assay_row_reason(w->line, record, check, w->layout.width);
+            assay_row_reason(w->line, record, check, w->width);
         else if (record->verification.done)
-            assay_row_check(w->line, record, check, w->layout.width);
+            assay_row_check(w->line, record, check, w->width);
         else
             assay_line_put(w->line, "-", 1, ASSAY_INK_DIM);
     }
     flush(w);
     if (w->r->style->verbose)
-        assay_detail_write(record, w->line, w->r->sink, w->layout.width);
+        assay_detail_write(record, w->line, w->r->sink, w->width);
 }
 
 /* ---- below the rows ----------------------------------------------------------------------- */
@@ -318,7 +263,7 @@ static void write_notes(struct writer *w, const struct assay_record *records, in
         any |= records[i].pareto;
     if (any) {
         assay_line_put(w->line, "* no other is better in time, size of the weights and accuracy",
-                       w->layout.width, ASSAY_INK_DIM);
+                       w->width, ASSAY_INK_DIM);
         flush(w);
     }
     for (int64_t i = 0; i < n; i++) {
@@ -327,7 +272,7 @@ static void write_notes(struct writer *w, const struct assay_record *records, in
         char text[sizeof records[i].kernel + sizeof records[i].note + 4];
         snprintf(text, sizeof text, "%s: %s", records[i].kernel, records[i].note);
         assay_line_to(w->line, PARETO);
-        assay_line_put(w->line, text, w->layout.width - PARETO, ASSAY_INK_DIM);
+        assay_line_put(w->line, text, w->width - PARETO, ASSAY_INK_DIM);
         flush(w);
     }
 }
@@ -335,7 +280,8 @@ static void write_notes(struct writer *w, const struct assay_record *records, in
 int assay_recipes_write(const struct assay_recipes *r, struct assay_line *line,
                         const struct assay_record *records, int64_t n)
 {
-    struct writer w = {.r = r, .line = line, .layout = choose_layout(r, records, n)};
+    struct writer w = {.r = r, .line = line};
+    choose_layout(&w, records, n);
     r->legend->recipes = true;
     write_heading(&w, &records[0]);
     write_column_headings(&w);
@@ -348,9 +294,8 @@ int assay_recipes_write(const struct assay_recipes *r, struct assay_line *line,
 void assay_recipes_legend(const struct assay_recipes *r, struct assay_line *line)
 {
     const struct assay_legend *legend = r->legend;
-    int width = r->style->width <= 0 ? 100 : r->style->width;
-    width = width < LEAST_WIDTH ? LEAST_WIDTH : width;
-    struct assay_flow flow = {line, r->sink, 0, width, false, ASSAY_INK_DIM};
+    struct assay_flow flow = {line,  r->sink,      0, assay_columns_width(r->style),
+                              false, ASSAY_INK_DIM};
     if (r->shown[ASSAY_CACHE_HOT] && r->shown[ASSAY_CACHE_COLD])
         assay_flow_item(&flow, "speedup and what follows it: hot where measured");
     if (legend->weight_rate)

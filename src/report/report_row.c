@@ -3,6 +3,7 @@
 #include "report/report_cells.h"
 
 #include <stdio.h>
+#include <string.h>
 
 const char *assay_row_mark(const struct assay_measurement *m, struct assay_legend *legend)
 {
@@ -42,4 +43,78 @@ void assay_row_check(struct assay_line *line, const struct assay_record *record,
     snprintf(text, sizeof text, "right: max abs %.2g, max rel %.2g, %lld of %lld elements compared",
              v->max_abs, v->max_rel, (long long)v->compared, (long long)v->of);
     assay_line_put(line, text, width - line->columns, ASSAY_INK_PLAIN);
+}
+
+void assay_legend_marks(const struct assay_legend *legend, struct assay_flow *flow)
+{
+    if (legend->fastest)
+        assay_flow_item(flow, "▸ none is significantly faster");
+    if (legend->spread)
+        assay_flow_item(flow, "± 95%% interval of the median");
+    if (legend->imprecise)
+        assay_flow_item(flow, "! interval wider than the precision asked for");
+    if (legend->disturbed)
+        assay_flow_item(flow, "~ over 5%% of samples disturbed");
+    if (legend->flops)
+        assay_flow_item(flow, "GF TF: FLOP/s where compute binds");
+    if (legend->interrupted)
+        assay_flow_item(flow, "interrupted: fewer samples than planned");
+}
+
+void assay_tally_add(struct assay_tally *tally, const struct assay_record *records, int64_t n)
+{
+    tally->groups++;
+    tally->rows += n;
+    for (int64_t i = 0; i < n; i++)
+        if ((unsigned)records[i].outcome < ASSAY_OUTCOME_COUNT)
+            tally->outcomes[records[i].outcome]++;
+}
+
+/* Continues on the next line what does not fit on this one. */
+static void put_wrapped(struct assay_line *line, const struct assay_sink *sink, int width,
+                        const char *text, enum assay_ink ink)
+{
+    int room = width - line->columns - 1; /* a comma follows */
+    if (assay_line_columns_of(text, line->ascii) > room) {
+        assay_line_flush(line, sink);
+        assay_line_to(line, 1);
+    }
+    assay_line_put(line, text, width - line->columns, ink);
+}
+
+void assay_tally_write(const struct assay_tally *tally, struct assay_line *line,
+                       const struct assay_sink *sink, int width)
+{
+    char text[256];
+    snprintf(text, sizeof text, "%lld row%s in %lld group%s", (long long)tally->rows,
+             tally->rows == 1 ? "" : "s", (long long)tally->groups, tally->groups == 1 ? "" : "s");
+    put_wrapped(line, sink, width, text, ASSAY_INK_BOLD);
+    const char *separator = ":";
+    for (int o = 0; o < ASSAY_OUTCOME_COUNT; o++) {
+        if (!tally->outcomes[o])
+            continue;
+        assay_line_put(line, separator, 1, ASSAY_INK_BOLD);
+        snprintf(text, sizeof text, " %lld %s", (long long)tally->outcomes[o],
+                 assay_cell_outcome((enum assay_outcome)o).text);
+        put_wrapped(line, sink, width, text,
+                    assay_outcome_is_fine((enum assay_outcome)o) ? ASSAY_INK_BOLD : ASSAY_INK_BAD);
+        separator = ",";
+    }
+    assay_line_flush(line, sink);
+}
+
+void assay_row_machine(const struct assay_run_info *run, struct assay_line *line,
+                       const struct assay_sink *sink, int width)
+{
+    struct assay_flow flow = {line, sink, 0, width, false, ASSAY_INK_PLAIN};
+    assay_flow_item(&flow, "assay %s", run->version);
+    const char *device = run->device_name[0] ? run->device_name : run->device;
+    if (device[0])
+        assay_flow_item(&flow, "%s", device);
+    if (run->threads > 0 && strcmp(run->device, "cpu") == 0)
+        assay_flow_item(&flow, "%d thread%s", run->threads, run->threads == 1 ? "" : "s");
+    if (run->copy_bytes_per_s > 0)
+        assay_flow_item(&flow, "memory ceiling %.1f GB/s (copy)", run->copy_bytes_per_s / 1e9);
+    assay_line_flush(line, sink);
+    assay_line_flush(line, sink);
 }

@@ -6,9 +6,26 @@
 
 /* What was shown, and must be explained under the table. */
 struct assay_legend {
-    bool fastest, imprecise, disturbed, interrupted, ceiling, no_ceiling, flops, times;
+    bool fastest, spread, imprecise, disturbed, interrupted, ceiling, no_ceiling, flops, times;
     bool recipes, weight_rate, weights, levels, prepared, activations; /* of rows with a recipe */
 };
+
+/* What the marks mean that rows of every table have. */
+void assay_legend_marks(const struct assay_legend *legend, struct assay_flow *flow);
+
+/* How many there were, and how they went. */
+struct assay_tally {
+    int64_t groups, rows, outcomes[ASSAY_OUTCOME_COUNT];
+};
+
+void assay_tally_add(struct assay_tally *tally, const struct assay_record *records, int64_t n);
+/* "24 rows in 8 groups: 22 ok, 1 mismatch, 1 unsupported"; on as many lines as that takes. */
+void assay_tally_write(const struct assay_tally *tally, struct assay_line *line,
+                       const struct assay_sink *sink, int width);
+
+/* "assay 0.1.0 · Intel(R) Xeon(R) Processor · 2 threads", and an empty line. */
+void assay_row_machine(const struct assay_run_info *run, struct assay_line *line,
+                       const struct assay_sink *sink, int width);
 
 /* "!" for a figure that is not as precise as was asked, "~" for a disturbed one, or "". */
 const char *assay_row_mark(const struct assay_measurement *m, struct assay_legend *legend);

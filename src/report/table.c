@@ -6,6 +6,7 @@
  * first, then the ceiling, then the ±. A row that has no figures says why across the whole line.
  * Groups whose variants differ in a recipe have a table of their own: report_recipes.c. */
 #include "report/report_cells.h"
+#include "report/report_columns.h"
 #include "report/report_detail.h"
 #include "report/report_recipes.h"
 #include "tensor/dtype.h"
@@ -17,8 +18,6 @@ enum column { TIME, SPREAD, SPEEDUP, RATE, CEILING, COLUMNS };
 
 enum {
     INDENT = 1,
-    LEAST_WIDTH = 60,
-    MOST_WIDTH = 240,
     LEAST_NAME = 10,
     MOST_NAME = 32,
     MARKER = 1,         /* the column of ▸ before a time */
@@ -57,7 +56,7 @@ struct table {
     int lines;         /* since the headings */
     bool headings_due; /* before the next group that has these columns */
     bool in_recipes;   /* the last group had the other columns */
-    int64_t groups, rows, outcomes[ASSAY_OUTCOME_COUNT];
+    struct assay_tally tally;
     struct assay_legend legend;
 };
 
@@ -95,8 +94,7 @@ static struct layout choose_layout(const struct assay_run_info *run,
     l.gap = l.roomy ? 2 : 1;
     for (int c = 0; c < COLUMNS; c++)
         l.widths[c] = l.roomy ? columns[c].roomy_width : columns[c].width;
-    int width = style->width <= 0 ? 100 : style->width;
-    width = width < LEAST_WIDTH ? LEAST_WIDTH : width > MOST_WIDTH ? MOST_WIDTH : width;
+    int width = assay_columns_width(style);
     for (int i = 0; i < 3 && room_for_name(&l, width) < LEAST_NAME; i++)
         l.widths[dispensable[i]] = 0;
     l.name = room_for_name(&l, width) < MOST_NAME ? room_for_name(&l, width) : MOST_NAME;
@@ -158,20 +156,6 @@ static void write_headings(struct table *t)
 
 static bool is_cpu(const char *device) { return strcmp(device, "cpu") == 0; }
 
-static void write_machine(struct table *t, const struct assay_run_info *run)
-{
-    struct assay_flow flow = {&t->line, &t->sink, 0, t->layout.width, false, ASSAY_INK_PLAIN};
-    assay_flow_item(&flow, "assay %s", run->version);
-    const char *device = run->device_name[0] ? run->device_name : run->device;
-    if (device[0])
-        assay_flow_item(&flow, "%s", device);
-    if (run->threads > 0 && is_cpu(run->device))
-        assay_flow_item(&flow, "%d thread%s", run->threads, run->threads == 1 ? "" : "s");
-    if (run->copy_bytes_per_s > 0)
-        assay_flow_item(&flow, "memory ceiling %.1f GB/s (copy)", run->copy_bytes_per_s / 1e9);
-    flush(t);
-}
-
 static void table_begin(void *state, const struct assay_sink *sink,
                         const struct assay_report_style *style, const struct assay_run_info *run)
 {
@@ -181,8 +165,7 @@ static void table_begin(void *state, const struct assay_sink *sink,
     t->layout = choose_layout(run, style);
     memcpy(t->device, run->device, sizeof t->device);
     assay_line_init(&t->line, style);
-    write_machine(t, run);
-    flush(t);
+    assay_row_machine(run, &t->line, &t->sink, t->layout.width);
     t->headings_due = true;
 }
 
@@ -286,7 +269,8 @@ static void write_block(struct table *t, const struct assay_record *record,
     }
     t->legend.fastest |= m->fastest;
     t->legend.times = true;
-    t->legend.flops |= strcmp(m->bound, "compute") == 0 && !t->layout.roomy;
+    t->legend.spread |= widths[SPREAD] > 0;
+    t->legend.flops |= strcmp(m->bound, "compute") == 0 && !t->layout.roomy && widths[RATE];
     write_column(t, TIME, assay_cell_time(m->time.median).text,
                  m->fastest ? ASSAY_INK_BEST : ASSAY_INK_PLAIN);
     write_column(t, SPREAD, assay_cell_spread(m).text, ASSAY_INK_DIM);
@@ -366,14 +350,11 @@ static bool takes_recipes(const struct table *t, const struct assay_record *reco
 static void table_group(void *state, const struct assay_record *records, int64_t n)
 {
     struct table *t = state;
-    if (t->groups++)
+    if (t->tally.groups)
         flush(t);
-    for (int64_t i = 0; i < n; i++) {
-        t->rows++;
-        if ((unsigned)records[i].outcome < ASSAY_OUTCOME_COUNT)
-            t->outcomes[records[i].outcome]++;
+    assay_tally_add(&t->tally, records, n);
+    for (int64_t i = 0; i < n; i++)
         t->legend.interrupted |= records[i].interrupted;
-    }
     t->in_recipes = takes_recipes(t, records, n);
     if (t->in_recipes) {
         struct assay_recipes recipes = recipes_of(t);
@@ -386,53 +367,10 @@ static void table_group(void *state, const struct assay_record *records, int64_t
 
 /* ---- the end ------------------------------------------------------------------------------ */
 
-/* Continues on the next line what does not fit on this one. */
-static void put_wrapped(struct table *t, const char *text, enum assay_ink ink)
-{
-    int room = t->layout.width - t->line.columns - 1; /* a comma follows */
-    if (assay_line_columns_of(text, t->line.ascii) > room) {
-        flush(t);
-        assay_line_to(&t->line, 1);
-    }
-    assay_line_put(&t->line, text, t->layout.width - t->line.columns, ink);
-}
-
-/* "24 rows in 8 groups: 22 ok, 1 mismatch, 1 unsupported" */
-static void write_summary(struct table *t)
-{
-    char text[256];
-    snprintf(text, sizeof text, "%lld row%s in %lld group%s", (long long)t->rows,
-             t->rows == 1 ? "" : "s", (long long)t->groups, t->groups == 1 ? "" : "s");
-    put_wrapped(t, text, ASSAY_INK_BOLD);
-    const char *separator = ":";
-    for (int o = 0; o < ASSAY_OUTCOME_COUNT; o++) {
-        if (!t->outcomes[o])
-            continue;
-        assay_line_put(&t->line, separator, 1, ASSAY_INK_BOLD);
-        snprintf(text, sizeof text, " %lld %s", (long long)t->outcomes[o],
-                 assay_cell_outcome((enum assay_outcome)o).text);
-        put_wrapped(t, text,
-                    assay_outcome_is_fine((enum assay_outcome)o) ? ASSAY_INK_BOLD : ASSAY_INK_BAD);
-        separator = ",";
-    }
-    flush(t);
-}
-
 static void write_legend(struct table *t)
 {
     struct assay_flow flow = {&t->line, &t->sink, 0, t->layout.width, false, ASSAY_INK_DIM};
-    if (t->legend.fastest)
-        assay_flow_item(&flow, "▸ none is significantly faster");
-    if (t->legend.times && t->layout.widths[SPREAD])
-        assay_flow_item(&flow, "± 95%% interval of the median");
-    if (t->legend.imprecise)
-        assay_flow_item(&flow, "! interval wider than the precision asked for");
-    if (t->legend.disturbed)
-        assay_flow_item(&flow, "~ over 5%% of samples disturbed");
-    if (t->legend.flops && t->layout.widths[RATE])
-        assay_flow_item(&flow, "GF TF: FLOP/s where compute binds");
-    if (t->legend.interrupted)
-        assay_flow_item(&flow, "interrupted: fewer samples than planned");
+    assay_legend_marks(&t->legend, &flow);
     if (flow.started)
         flush(t);
 }
@@ -457,10 +395,10 @@ static void table_end(void *state)
 {
     struct table *t = state;
     struct assay_recipes recipes = recipes_of(t);
-    if (!t->groups)
+    if (!t->tally.groups)
         write_headings(t);
     flush(t);
-    write_summary(t);
+    assay_tally_write(&t->tally, &t->line, &t->sink, t->layout.width);
     write_legend(t);
     if (t->legend.recipes)
         assay_recipes_legend(&recipes, &t->line);
