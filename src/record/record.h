@@ -119,10 +119,13 @@ struct assay_run_info {
     char device[32], device_name[64];
     char isa[128];
     int32_t threads;
-    bool hot, cold;          /* which states the plan measures */
-    double precision;        /* the goal, as a fraction */
-    double copy_bytes_per_s; /* the memory ceiling, 0 if unknown */
-    int64_t groups;          /* in the plan */
+    bool hot, cold;                  /* which states the plan measures */
+    double precision;                /* the goal, as a fraction */
+    double copy_bytes_per_s;         /* the memory ceiling, 0 if unknown */
+    int64_t groups;                  /* in the plan */
+    char cpu_name[64], gpu_name[64]; /* of this machine, whichever the run uses; may be empty */
+    int32_t gpu_count;
+    double gpu_memory_bytes; /* of the first GPU; 0: not known */
 };
 
 assay_json *assay_run_info_to_json(const struct assay_run_info *info);

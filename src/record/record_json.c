@@ -180,6 +180,10 @@ static const struct field run_info_fields[] = {
     {"precision",        REAL,  OPTIONAL, MEMBER(T, precision)},
     {"copy_bytes_per_s", REAL,  OPTIONAL, MEMBER(T, copy_bytes_per_s)},
     {"groups",           INT64, OPTIONAL, MEMBER(T, groups)},
+    {"cpu_name",         TEXT,  OPTIONAL, MEMBER(T, cpu_name)},
+    {"gpu_name",         TEXT,  OPTIONAL, MEMBER(T, gpu_name)},
+    {"gpu_count",        INT32, OPTIONAL, MEMBER(T, gpu_count)},
+    {"gpu_memory_bytes", REAL,  OPTIONAL, MEMBER(T, gpu_memory_bytes)},
     {0},
 };
 #undef T

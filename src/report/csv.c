@@ -15,7 +15,9 @@
  * memory_bytes setup_ns floor_ns verified compared of mismatches max_abs max_rel rms sqnr_db
  *   mode label recipe note weight_bytes prepare_ns
  *   accuracy_db       "inf" where the answer is that of the unquantised product
- *   activation_share pareto slow_unit exact throttled host_ns energy_j */
+ *   activation_share pareto slow_unit exact throttled host_ns energy_j
+ *   entry compile     of a model
+ *   eager_speedup eager_speedup_lo eager_speedup_hi eager_significant */
 #include "report/report_sink.h"
 #include "tensor/dtype.h"
 
@@ -27,7 +29,7 @@ enum kind { TEXT, INT32, INT64, SEED, REAL, LEVEL, FLAG, DTYPE, AXES, STATUS, CA
 
 /* What must be there for a column to have a value. Offsets of the first two count from the record,
  * those of the others from the measurement. */
-enum owner { RECORD, CHECK, MEASUREMENT, RATIO };
+enum owner { RECORD, CHECK, MEASUREMENT, RATIO, EAGER_RATIO };
 
 struct column {
     const char *name;
@@ -41,6 +43,7 @@ struct column {
 #define V(name, kind, member) {name, CHECK, kind, offsetof(struct assay_record, verification.member)}
 #define M(name, kind, member) {name, MEASUREMENT, kind, offsetof(struct assay_measurement, member)}
 #define Q(name, kind, member) {name, RATIO, kind, offsetof(struct assay_measurement, ratio.member)}
+#define E(name, kind, member) {name, EAGER_RATIO, kind, offsetof(struct assay_measurement, eager_ratio.member)}
 static const struct column column_table[] = {
     R("group", INT64, group),
     R("variant", INT64, variant),
@@ -118,6 +121,12 @@ static const struct column column_table[] = {
     M("throttled", INT64, throttled),
     M("host_ns", REAL, host_ns),
     R("energy_j", REAL, energy_j),
+    R("entry", TEXT, entry),
+    R("compile", TEXT, compile),
+    E("eager_speedup", REAL, ratio),
+    E("eager_speedup_lo", REAL, ci.lo),
+    E("eager_speedup_hi", REAL, ci.hi),
+    E("eager_significant", FLAG, significant),
 };
 /* clang-format on */
 
@@ -127,22 +136,6 @@ struct state {
     struct assay_sink sink;
 };
 
-static void put_text(const struct assay_sink *sink, const char *text)
-{
-    if (!strpbrk(text, ",\"\r\n")) {
-        assay_sink_put(sink, text);
-        return;
-    }
-    assay_sink_put(sink, "\"");
-    for (const char *quote = strchr(text, '"'); quote; quote = strchr(text, '"')) {
-        sink->write(sink->user, text, (size_t)(quote + 1 - text));
-        assay_sink_put(sink, "\"");
-        text = quote + 1;
-    }
-    assay_sink_put(sink, text);
-    assay_sink_put(sink, "\"");
-}
-
 static void put_axes(const struct assay_sink *sink, const struct assay_record *record)
 {
     char text[ASSAY_MAX_AXES * 40] = "";
@@ -150,22 +143,7 @@ static void put_axes(const struct assay_sink *sink, const struct assay_record *r
     for (int32_t i = 0; i < record->n_axes && i < ASSAY_MAX_AXES; i++)
         length += (size_t)snprintf(text + length, sizeof text - length, "%s%.15s=%lld",
                                    i ? " " : "", record->axis_names[i], (long long)record->axes[i]);
-    put_text(sink, text);
-}
-
-static void put_real(const struct assay_sink *sink, double value)
-{
-    if (isfinite(value))
-        assay_sink_format(sink, "%.17g", value);
-}
-
-/* Infinite is an answer here. */
-static void put_level(const struct assay_sink *sink, double db)
-{
-    if (isinf(db) && db > 0)
-        assay_sink_put(sink, "inf");
-    else
-        put_real(sink, db);
+    assay_sink_csv(sink, text);
 }
 
 static void put_value(const struct assay_sink *sink, enum kind kind, const void *value,
@@ -173,7 +151,7 @@ static void put_value(const struct assay_sink *sink, enum kind kind, const void 
 {
     switch (kind) {
     case TEXT:
-        put_text(sink, value);
+        assay_sink_csv(sink, value);
         break;
     case INT32:
         assay_sink_format(sink, "%d", *(const int32_t *)value);
@@ -185,10 +163,10 @@ static void put_value(const struct assay_sink *sink, enum kind kind, const void 
         assay_sink_format(sink, "%llu", (unsigned long long)*(const uint64_t *)value);
         break;
     case REAL:
-        put_real(sink, *(const double *)value);
+        assay_sink_csv_real(sink, *(const double *)value);
         break;
     case LEVEL:
-        put_level(sink, *(const double *)value);
+        assay_sink_csv_level(sink, *(const double *)value);
         break;
     case FLAG:
         assay_sink_put(sink, *(const bool *)value ? "true" : "false");
@@ -220,6 +198,8 @@ static bool is_known(enum owner owner, const struct assay_record *record,
         return m != NULL;
     case RATIO:
         return m && m->has_ratio;
+    case EAGER_RATIO:
+        return m && m->has_eager_ratio;
     }
     return false;
 }

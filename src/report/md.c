@@ -1,6 +1,7 @@
 /* md.c: Markdown as GitHub reads it: a line about the machine, then one table for each op and mode,
  * or, where variants differ in a recipe, one for each group. */
 #include "report/report_cells.h"
+#include "report/report_md.h"
 #include "report/report_recipes.h"
 #include "report/report_sink.h"
 #include "tensor/dtype.h"
@@ -9,74 +10,31 @@
 #include <string.h>
 
 struct state {
-    struct assay_sink sink;
-    struct assay_report_style style;
+    struct assay_md md;
     bool shown[ASSAY_CACHE_STATES];
-    char op[32], mode[32]; /* of the table that is open; no op: none is */
+    char op[64], mode[32]; /* of the table that is open; no op: none is */
     bool saw_pareto;
-    struct assay_line line;
 };
 
-enum { ANY_WIDTH = 2048, SPEEDUP_ROOM = 24 };
-
-static void put_plain(struct state *s, const char *text)
-{
-    assay_line_put(&s->line, text, ANY_WIDTH, ASSAY_INK_PLAIN);
-    if (s->line.length)
-        s->sink.write(s->sink.user, s->line.bytes, s->line.length);
-    assay_line_init(&s->line, &s->style);
-}
-
-/* Text from elsewhere, so that Markdown takes none of it as markup. */
-static void put_text(struct state *s, const char *text)
-{
-    static const char special[] = "|\\`*_<>[]#~";
-    char escaped[1024];
-    size_t length = 0;
-    for (; *text && length + 2 < sizeof escaped; text++) {
-        if (strchr(special, *text))
-            escaped[length++] = '\\';
-        escaped[length++] = *text;
-    }
-    escaped[length] = '\0';
-    put_plain(s, escaped);
-}
-
-static void put_cell(struct state *s, const char *text)
-{
-    assay_sink_put(&s->sink, " ");
-    put_plain(s, text);
-    assay_sink_put(&s->sink, " |");
-}
+enum { SPEEDUP_ROOM = 24 };
 
 static void md_begin(void *state, const struct assay_sink *sink,
                      const struct assay_report_style *style, const struct assay_run_info *run)
 {
     struct state *s = state;
-    s->sink = *sink;
-    s->style = *style;
-    s->style.colour = false;
+    assay_md_init(&s->md, sink, style);
     bool either = run->hot || run->cold;
     s->shown[ASSAY_CACHE_HOT] = run->hot || !either;
     s->shown[ASSAY_CACHE_COLD] = run->cold || !either;
-    assay_line_init(&s->line, &s->style);
-    assay_sink_put(sink, "assay ");
-    put_text(s, run->version);
-    assay_sink_put(sink, " on ");
-    put_text(s, run->device_name[0] ? run->device_name : run->device);
-    if (run->threads > 0 && strcmp(run->device, "cpu") == 0)
-        assay_sink_format(sink, ", %d thread%s", run->threads, run->threads == 1 ? "" : "s");
-    if (run->copy_bytes_per_s > 0)
-        assay_sink_format(sink, ", memory ceiling %.1f GB/s", run->copy_bytes_per_s / 1e9);
-    assay_sink_put(sink, "\n");
+    assay_md_machine(&s->md, run);
 }
 
 static void put_title(struct state *s, const struct assay_record *record)
 {
-    assay_sink_put(&s->sink, "\n### ");
-    put_text(s, record->title[0] ? record->title : record->op);
-    assay_sink_put(&s->sink, record->mode[0] ? " " : "");
-    put_text(s, record->mode);
+    assay_sink_put(&s->md.sink, "\n### ");
+    assay_md_text(&s->md, record->title[0] ? record->title : record->op);
+    assay_sink_put(&s->md.sink, record->mode[0] ? " " : "");
+    assay_md_text(&s->md, record->mode);
 }
 
 static void open_table(struct state *s, const struct assay_record *record)
@@ -84,19 +42,19 @@ static void open_table(struct state *s, const struct assay_record *record)
     memcpy(s->op, record->op, sizeof s->op);
     memcpy(s->mode, record->mode, sizeof s->mode);
     put_title(s, record);
-    assay_sink_put(&s->sink, "\n\n| shape | type | implementation |");
+    assay_sink_put(&s->md.sink, "\n\n| shape | type | implementation |");
     for (int c = 0; c < ASSAY_CACHE_STATES; c++) {
         if (!s->shown[c])
             continue;
-        put_cell(s, assay_cache_state_name((enum assay_cache_state)c));
-        put_cell(s, "±");
-        assay_sink_put(&s->sink, " speedup | rate | ceiling |");
+        assay_md_cell(&s->md, assay_cache_state_name((enum assay_cache_state)c));
+        assay_md_cell(&s->md, "±");
+        assay_sink_put(&s->md.sink, " speedup | rate | ceiling |");
     }
-    assay_sink_put(&s->sink, " result |\n| --- | --- | --- |");
+    assay_sink_put(&s->md.sink, " result |\n| --- | --- | --- |");
     for (int c = 0; c < ASSAY_CACHE_STATES; c++)
         if (s->shown[c])
-            assay_sink_put(&s->sink, " ---: | ---: | --- | ---: | ---: |");
-    assay_sink_put(&s->sink, " --- |\n");
+            assay_sink_put(&s->md.sink, " ---: | ---: | --- | ---: | ---: |");
+    assay_sink_put(&s->md.sink, " --- |\n");
 }
 
 static void put_efficiency(struct state *s, const struct assay_measurement *m)
@@ -105,7 +63,7 @@ static void put_efficiency(struct state *s, const struct assay_measurement *m)
     bool named = m->ceiling_ns > 0 && m->bound[0];
     snprintf(text, sizeof text, "%.16s%s%s", assay_cell_efficiency(m).text, named ? " of " : "",
              named ? m->bound : "");
-    put_cell(s, text);
+    assay_md_cell(&s->md, text);
 }
 
 /* The time, bold where none is faster, and how sure it is. */
@@ -114,37 +72,37 @@ static void put_time(struct state *s, const struct assay_measurement *m)
     char time[160];
     const char *bold = m->fastest ? "**" : "";
     snprintf(time, sizeof time, "%s%s%s", bold, assay_cell_time(m->time.median).text, bold);
-    put_cell(s, time);
+    assay_md_cell(&s->md, time);
     char spread[160];
     const char *mark = !m->precise ? " !" : assay_cell_disturbed(m) ? " ~" : "";
     snprintf(spread, sizeof spread, "%s%s", assay_cell_spread(m).text, mark);
-    put_cell(s, spread);
+    assay_md_cell(&s->md, spread);
 }
 
 static void put_measurement(struct state *s, const struct assay_record *record,
                             const struct assay_measurement *m)
 {
     if (!m->measured || record->outcome != ASSAY_OUTCOME_OK) {
-        assay_sink_put(&s->sink, " | | | | |");
+        assay_sink_put(&s->md.sink, " | | | | |");
         return;
     }
     put_time(s, m);
-    put_cell(s, assay_cell_speedup(record, m, SPEEDUP_ROOM, s->style.ascii).text);
-    put_cell(s, assay_cell_rate(m, true).text);
+    assay_md_cell(&s->md, assay_cell_speedup(record, m, SPEEDUP_ROOM, s->md.style.ascii).text);
+    assay_md_cell(&s->md, assay_cell_rate(m, true).text);
     put_efficiency(s, m);
 }
 
 static void put_result(struct state *s, const struct assay_record *record)
 {
     if (record->outcome == ASSAY_OUTCOME_OK) {
-        put_cell(s, record->verification.done ? "✓" : "not checked");
+        assay_md_cell(&s->md, record->verification.done ? "✓" : "not checked");
     } else {
-        assay_sink_format(&s->sink, " %s%s", assay_cell_outcome(record->outcome).text,
+        assay_sink_format(&s->md.sink, " %s%s", assay_cell_outcome(record->outcome).text,
                           record->reason[0] ? ": " : "");
-        put_text(s, record->reason);
-        assay_sink_put(&s->sink, " |");
+        assay_md_text(&s->md, record->reason);
+        assay_sink_put(&s->md.sink, " |");
     }
-    assay_sink_put(&s->sink, "\n");
+    assay_sink_put(&s->md.sink, "\n");
 }
 
 /* ---- variants that differ in a recipe ------------------------------------------------------ */
@@ -154,21 +112,22 @@ static void open_recipes(struct state *s, const struct assay_record *record)
 {
     s->op[0] = '\0'; /* the next group opens its own */
     put_title(s, record);
-    assay_sink_format(&s->sink, ": %s, %s%s", assay_cell_axes(record).text,
+    assay_sink_format(&s->md.sink, ": %s, %s%s", assay_cell_axes(record).text,
                       assay_dtype_name(record->dtype), record->label[0] ? ", " : "");
-    put_text(s, record->label);
-    assay_sink_put(&s->sink, "\n\n| recipe | implementation | kernel |");
+    assay_md_text(&s->md, record->label);
+    assay_sink_put(&s->md.sink, "\n\n| recipe | implementation | kernel |");
     for (int c = 0; c < ASSAY_CACHE_STATES; c++)
         if (s->shown[c]) {
-            put_cell(s, assay_cache_state_name((enum assay_cache_state)c));
-            put_cell(s, "±");
+            assay_md_cell(&s->md, assay_cache_state_name((enum assay_cache_state)c));
+            assay_md_cell(&s->md, "±");
         }
-    assay_sink_put(&s->sink, " speedup | rate | ceiling | weights MB | SQNR dB | quantise | act | "
-                             "result |\n| --- | --- | --- |");
+    assay_sink_put(&s->md.sink,
+                   " speedup | rate | ceiling | weights MB | SQNR dB | quantise | act | "
+                   "result |\n| --- | --- | --- |");
     for (int c = 0; c < ASSAY_CACHE_STATES; c++)
         if (s->shown[c])
-            assay_sink_put(&s->sink, " ---: | ---: |");
-    assay_sink_put(&s->sink, " --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |\n");
+            assay_sink_put(&s->md.sink, " ---: | ---: |");
+    assay_sink_put(&s->md.sink, " --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |\n");
 }
 
 static void put_recipe_figures(struct state *s, const struct assay_record *record)
@@ -179,31 +138,31 @@ static void put_recipe_figures(struct state *s, const struct assay_record *recor
         if (s->shown[c] && ok && record->states[c].measured)
             put_time(s, &record->states[c]);
         else if (s->shown[c])
-            assay_sink_put(&s->sink, " | |");
+            assay_sink_put(&s->md.sink, " | |");
     }
     if (!ok) {
-        assay_sink_put(&s->sink, " | | | | | | |");
+        assay_sink_put(&s->md.sink, " | | | | | | |");
         return;
     }
-    put_cell(s, assay_cell_speedup(record, m, SPEEDUP_ROOM, s->style.ascii).text);
-    put_cell(s, assay_cell_weight_rate(record, m).text);
+    assay_md_cell(&s->md, assay_cell_speedup(record, m, SPEEDUP_ROOM, s->md.style.ascii).text);
+    assay_md_cell(&s->md, assay_cell_weight_rate(record, m).text);
     put_efficiency(s, m);
-    put_cell(s, assay_cell_megabytes(record->weight_bytes).text);
-    put_cell(s, assay_cell_level(record->accuracy_db).text);
-    put_cell(s, record->prepare_ns > 0 ? assay_cell_time(record->prepare_ns).text : "-");
-    put_cell(s, assay_cell_share(record->activation_share).text);
+    assay_md_cell(&s->md, assay_cell_megabytes(record->weight_bytes).text);
+    assay_md_cell(&s->md, assay_cell_level(record->accuracy_db).text);
+    assay_md_cell(&s->md, record->prepare_ns > 0 ? assay_cell_time(record->prepare_ns).text : "-");
+    assay_md_cell(&s->md, assay_cell_share(record->activation_share).text);
 }
 
 static void put_recipe_row(struct state *s, const struct assay_record *record)
 {
-    assay_sink_put(&s->sink, "| ");
-    put_text(s, record->recipe);
-    assay_sink_put(&s->sink, record->pareto ? " \\* | " : " | ");
+    assay_sink_put(&s->md.sink, "| ");
+    assay_md_text(&s->md, record->recipe);
+    assay_sink_put(&s->md.sink, record->pareto ? " \\* | " : " | ");
     s->saw_pareto |= record->pareto;
-    put_text(s, record->implementation);
-    assay_sink_put(&s->sink, " | ");
-    put_text(s, record->kernel);
-    assay_sink_put(&s->sink, " |");
+    assay_md_text(&s->md, record->implementation);
+    assay_sink_put(&s->md.sink, " | ");
+    assay_md_text(&s->md, record->kernel);
+    assay_sink_put(&s->md.sink, " |");
     put_recipe_figures(s, record);
     put_result(s, record);
 }
@@ -214,13 +173,13 @@ static void put_notes(struct state *s, const struct assay_record *records, int64
     for (int64_t i = 0; i < n; i++) {
         if (!records[i].note[0] || !assay_recipes_first_note(records, i))
             continue;
-        assay_sink_put(&s->sink, any ? "; " : "\n");
-        put_text(s, records[i].kernel);
-        assay_sink_put(&s->sink, ": ");
-        put_text(s, records[i].note);
+        assay_sink_put(&s->md.sink, any ? "; " : "\n");
+        assay_md_text(&s->md, records[i].kernel);
+        assay_sink_put(&s->md.sink, ": ");
+        assay_md_text(&s->md, records[i].note);
         any = true;
     }
-    assay_sink_put(&s->sink, any ? "\n" : "");
+    assay_sink_put(&s->md.sink, any ? "\n" : "");
 }
 
 /* ---- all ---------------------------------------------------------------------------------- */
@@ -239,10 +198,10 @@ static void md_group(void *state, const struct assay_record *records, int64_t n)
         open_table(s, &records[0]);
     for (int64_t i = 0; i < n; i++) {
         const struct assay_record *record = &records[i];
-        assay_sink_format(&s->sink, "| %s | %s | ", assay_cell_shape(record).text,
+        assay_sink_format(&s->md.sink, "| %s | %s | ", assay_cell_shape(record).text,
                           assay_dtype_name(record->dtype));
-        put_text(s, record->implementation);
-        assay_sink_put(&s->sink, " |");
+        assay_md_text(&s->md, record->implementation);
+        assay_sink_put(&s->md.sink, " |");
         for (int c = 0; c < ASSAY_CACHE_STATES; c++)
             if (s->shown[c])
                 put_measurement(s, record, &record->states[c]);
@@ -253,12 +212,12 @@ static void md_group(void *state, const struct assay_record *records, int64_t n)
 static void md_end(void *state)
 {
     struct state *s = state;
-    assay_sink_put(&s->sink, "\nBold: none is significantly faster in its group.");
+    assay_sink_put(&s->md.sink, "\nBold: none is significantly faster in its group.");
     assay_sink_put(
-        &s->sink,
+        &s->md.sink,
         " !: interval wider than the precision asked for. ~: over 5% of samples disturbed.\n");
     if (s->saw_pareto)
-        assay_sink_put(&s->sink,
+        assay_sink_put(&s->md.sink,
                        "\\*: no other of its group is better in time, size of the weights "
                        "and accuracy. Rates in GB/s are of weights.\n");
 }

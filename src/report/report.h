@@ -1,7 +1,8 @@
 /* report.h: records in, bytes out. Maths never formats and formatters never compute.
  *
  * To add a format: src/report/NAME.c defines `const struct assay_report_format assay_report_NAME`,
- * and the line ASSAY_REPORT(NAME) goes into report_list.h. */
+ * and the line ASSAY_REPORT(NAME) goes into report_list.h. A hyphen in the format's name is an
+ * underscore in both. */
 #ifndef ASSAY_REPORT_REPORT_H
 #define ASSAY_REPORT_REPORT_H
 
@@ -36,6 +37,8 @@ struct assay_report_format {
                   const struct assay_report_style *style, const struct assay_run_info *run);
     void (*group)(void *state, const struct assay_record *records, int64_t n);
     void (*end)(void *state);
+    /* Optional: frees what the state owns, also where the end never came. */
+    void (*fini)(void *state);
 };
 
 int64_t assay_report_count(void);

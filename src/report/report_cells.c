@@ -1,5 +1,6 @@
 #include "report/report_cells.h"
 
+#include "model/model.h"
 #include "report/report_line.h"
 
 #include <math.h>
@@ -39,6 +40,26 @@ struct assay_cell assay_cell_time(double ns)
         return unknown();
     struct assay_cell cell;
     assay_text_time(ns, cell.text, sizeof cell.text);
+    return cell;
+}
+
+struct assay_cell assay_cell_milliseconds(double ns)
+{
+    double ms = ns / 1e6;
+    if (!(ms >= 0) || isinf(ms))
+        return unknown();
+    struct assay_cell cell;
+    bool plain = ms == 0 || (ms >= 0.0009995 && ms < 99999.5);
+    int decimals = ms < 0.009995  ? 5
+                   : ms < 0.09995 ? 4
+                   : ms < 9.9995  ? 3
+                   : ms < 99.995  ? 2
+                   : ms < 999.95  ? 1
+                                  : 0;
+    if (plain)
+        snprintf(cell.text, sizeof cell.text, "%.*f", decimals, ms);
+    else
+        snprintf(cell.text, sizeof cell.text, ms < 9.5e99 && ms > 9.5e-99 ? "%.1e" : "%.0e", ms);
     return cell;
 }
 
@@ -136,11 +157,30 @@ struct assay_cell assay_cell_weight_rate(const struct assay_record *record,
     return cell;
 }
 
+int assay_cell_ratio_direction(const struct assay_ratio *ratio)
+{
+    return !ratio->significant ? 0 : ratio->ratio > 1 ? 1 : ratio->ratio < 1 ? -1 : 0;
+}
+
 int assay_cell_direction(const struct assay_measurement *m)
 {
-    if (!m->has_ratio || !m->ratio.significant)
-        return 0;
-    return m->ratio.ratio > 1 ? 1 : m->ratio.ratio < 1 ? -1 : 0;
+    return m->has_ratio ? assay_cell_ratio_direction(&m->ratio) : 0;
+}
+
+bool assay_cell_is_model(const struct assay_record *record)
+{
+    return strncmp(record->op, ASSAY_MODEL_PREFIX, sizeof ASSAY_MODEL_PREFIX - 1) == 0;
+}
+
+const char *assay_cell_subject(const struct assay_record *record)
+{
+    return record->op + (assay_cell_is_model(record) ? sizeof ASSAY_MODEL_PREFIX - 1 : 0);
+}
+
+bool assay_cell_is_baseline(const struct assay_record *record)
+{
+    return record->is_baseline ||
+           (assay_cell_is_model(record) && strcmp(record->recipe, "baseline") == 0);
 }
 
 /* "1.62x", and how many decimals that took; ratios that round to 1.00 get a third. */
@@ -175,23 +215,60 @@ static struct assay_cell same_as_baseline(const struct assay_ratio *ratio, int r
     return cell;
 }
 
+/* How far it is from the baseline, as people say it, and of which ratio that speaks. */
+struct saying {
+    struct assay_cell cell;
+    double ratio;
+    int decimals, direction;
+};
+
+static struct saying say_ratio(const struct assay_ratio *r, int room)
+{
+    struct saying s = {.direction = assay_cell_ratio_direction(r)};
+    if (!(r->ratio > 0) || isinf(r->ratio)) {
+        s.direction = 0;
+        s.cell = unknown();
+    } else if (s.direction == 0) {
+        s.cell = same_as_baseline(r, room);
+    } else {
+        s.ratio = s.direction > 0 ? r->ratio : 1 / r->ratio;
+        s.decimals = format_ratio(s.ratio, &s.cell);
+        if (s.direction < 0)
+            assay_cell_add(&s.cell, " slower");
+    }
+    return s;
+}
+
+static struct assay_cell ratio_cell(const struct assay_ratio *ratio, int room, bool ascii)
+{
+    struct saying s = say_ratio(ratio, room);
+    if (s.direction == 0)
+        return s.cell;
+    struct assay_cell longer = with_margin(s.cell, s.ratio * ratio->ci_frac, s.decimals);
+    return assay_line_columns_of(longer.text, ascii) <= room ? longer : s.cell;
+}
+
+struct assay_cell assay_cell_interval(const struct assay_ratio *ratio, int room, bool ascii)
+{
+    struct saying s = say_ratio(ratio, room);
+    double lo = ratio->ci.lo, hi = ratio->ci.hi;
+    if (s.direction == 0 || !(lo > 0) || !(hi < 99999.5))
+        return ratio_cell(ratio, room, ascii);
+    double least = s.direction > 0 ? lo : 1 / hi, most = s.direction > 0 ? hi : 1 / lo;
+    double unit = pow(10, -s.decimals); /* outwards, so that it never says less than is known */
+    least = floor(least / unit + 1e-9) * unit;
+    most = ceil(most / unit - 1e-9) * unit;
+    assay_cell_add(&s.cell, " [%.*f %.*f]", s.decimals, least, s.decimals, most);
+    return assay_line_columns_of(s.cell.text, ascii) <= room ? s.cell
+                                                             : ratio_cell(ratio, room, ascii);
+}
+
 struct assay_cell assay_cell_speedup(const struct assay_record *record,
                                      const struct assay_measurement *m, int room, bool ascii)
 {
-    if (record->is_baseline)
+    if (assay_cell_is_baseline(record))
         return (struct assay_cell){"baseline"};
-    if (!m->has_ratio || !(m->ratio.ratio > 0) || isinf(m->ratio.ratio))
-        return unknown();
-    int direction = assay_cell_direction(m);
-    if (direction == 0)
-        return same_as_baseline(&m->ratio, room);
-    double ratio = direction > 0 ? m->ratio.ratio : 1 / m->ratio.ratio;
-    struct assay_cell cell;
-    int decimals = format_ratio(ratio, &cell);
-    if (direction < 0)
-        assay_cell_add(&cell, " slower");
-    struct assay_cell longer = with_margin(cell, ratio * m->ratio.ci_frac, decimals);
-    return assay_line_columns_of(longer.text, ascii) <= room ? longer : cell;
+    return m->has_ratio ? ratio_cell(&m->ratio, room, ascii) : unknown();
 }
 
 struct assay_cell assay_cell_shape(const struct assay_record *record)

@@ -24,11 +24,20 @@ struct assay_cell assay_cell_weight_rate(const struct assay_record *record,
 struct assay_cell assay_cell_megabytes(double bytes); /* "33.6", of 10^6; "-" for 0 */
 struct assay_cell assay_cell_level(double db);        /* "31.5", "exact" where infinite */
 struct assay_cell assay_cell_share(double fraction);  /* "12%" */
+/* "0.0263", "1.235", "123.4": without the unit, at most 7 columns. */
+struct assay_cell assay_cell_milliseconds(double ns);
 /* "1.62x ±0.02", "1.08x slower", "same", "baseline", within `room` columns. The ± is rounded up, so
  * it never says less than is known; where it has no room it is left out. */
 struct assay_cell assay_cell_speedup(const struct assay_record *record,
                                      const struct assay_measurement *m, int room, bool ascii);
 
+/* A ratio with its whole interval: "1.83x [1.80 1.85]", "1.31x slower [1.29 1.33]", "same within
+ * 0.7%". Rounded outwards; where it has no room, as above. */
+struct assay_cell assay_cell_interval(const struct assay_ratio *ratio, int room, bool ascii);
+
+/* What is measured: "linear"; of a model its name, "ln_linear_gelu". */
+const char *assay_cell_subject(const struct assay_record *record);
+bool assay_cell_is_model(const struct assay_record *record);
 struct assay_cell assay_cell_shape(const struct assay_record *record); /* "[32, 512, 768]" */
 struct assay_cell assay_cell_axes(const struct assay_record *record);  /* "m=1 k=4096 n=4096" */
 struct assay_cell assay_cell_outcome(enum assay_outcome outcome);      /* "out of memory" */
@@ -38,5 +47,8 @@ struct assay_cell assay_cell_outcome(enum assay_outcome outcome);      /* "out o
 bool assay_cell_disturbed(const struct assay_measurement *m);
 /* Which way a significant ratio goes: 1 faster than the baseline, -1 slower, 0 neither. */
 int assay_cell_direction(const struct assay_measurement *m);
+int assay_cell_ratio_direction(const struct assay_ratio *ratio);
+/* Do speedups refer to this one? Each executor of a model has a baseline of its own. */
+bool assay_cell_is_baseline(const struct assay_record *record);
 
 #endif

@@ -132,7 +132,8 @@ static void put_heading(struct writer *w, const char *text, enum assay_ink ink)
 static void write_heading(struct writer *w, const struct assay_record *record)
 {
     char text[128];
-    snprintf(text, sizeof text, "%s%s%s", record->op, record->mode[0] ? " " : "", record->mode);
+    snprintf(text, sizeof text, "%s%s%s", assay_cell_subject(record), record->mode[0] ? " " : "",
+             record->mode);
     put_heading(w, text, ASSAY_INK_BOLD);
     put_heading(w, assay_cell_axes(record).text, ASSAY_INK_BOLD);
     put_heading(w, assay_dtype_name(record->dtype), ASSAY_INK_BOLD);
@@ -145,6 +146,14 @@ static void write_heading(struct writer *w, const struct assay_record *record)
     }
     if (record->label[0]) {
         snprintf(text, sizeof text, "(%s)", record->label);
+        put_heading(w, text, ASSAY_INK_DIM);
+    }
+    if (record->entry[0]) {
+        snprintf(text, sizeof text, "of %s", record->entry);
+        put_heading(w, text, ASSAY_INK_DIM);
+    }
+    if (record->compile[0]) {
+        snprintf(text, sizeof text, "compile: %s", record->compile);
         put_heading(w, text, ASSAY_INK_DIM);
     }
     if (record->interrupted)

@@ -17,7 +17,7 @@ enum assay_ink assay_row_speedup_ink(const struct assay_record *record,
                                      const struct assay_measurement *m)
 {
     int direction = assay_cell_direction(m);
-    if (record->is_baseline || direction == 0)
+    if (assay_cell_is_baseline(record) || direction == 0)
         return ASSAY_INK_DIM;
     return direction > 0 ? ASSAY_INK_GOOD : ASSAY_INK_WARN;
 }
@@ -115,6 +115,5 @@ void assay_row_machine(const struct assay_run_info *run, struct assay_line *line
         assay_flow_item(&flow, "%d thread%s", run->threads, run->threads == 1 ? "" : "s");
     if (run->copy_bytes_per_s > 0)
         assay_flow_item(&flow, "memory ceiling %.1f GB/s (copy)", run->copy_bytes_per_s / 1e9);
-    assay_line_flush(line, sink);
     assay_line_flush(line, sink);
 }

@@ -23,7 +23,7 @@ void assay_tally_add(struct assay_tally *tally, const struct assay_record *recor
 void assay_tally_write(const struct assay_tally *tally, struct assay_line *line,
                        const struct assay_sink *sink, int width);
 
-/* "assay 0.1.0 · Intel(R) Xeon(R) Processor · 2 threads", and an empty line. */
+/* "assay 0.1.0 · Intel(R) Xeon(R) Processor · 2 threads" */
 void assay_row_machine(const struct assay_run_info *run, struct assay_line *line,
                        const struct assay_sink *sink, int width);
 

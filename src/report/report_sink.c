@@ -1,5 +1,6 @@
 #include "report/report_sink.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -40,4 +41,34 @@ void assay_sink_json(const struct assay_sink *sink, assay_json *value, int inden
         put_lines(sink, text.data, indent);
     assay_text_fini(&text);
     assay_json_free(value);
+}
+
+void assay_sink_csv(const struct assay_sink *sink, const char *text)
+{
+    if (!strpbrk(text, ",\"\r\n")) {
+        assay_sink_put(sink, text);
+        return;
+    }
+    assay_sink_put(sink, "\"");
+    for (const char *quote = strchr(text, '"'); quote; quote = strchr(text, '"')) {
+        sink->write(sink->user, text, (size_t)(quote + 1 - text));
+        assay_sink_put(sink, "\"");
+        text = quote + 1;
+    }
+    assay_sink_put(sink, text);
+    assay_sink_put(sink, "\"");
+}
+
+void assay_sink_csv_real(const struct assay_sink *sink, double value)
+{
+    if (isfinite(value))
+        assay_sink_format(sink, "%.17g", value);
+}
+
+void assay_sink_csv_level(const struct assay_sink *sink, double db)
+{
+    if (isinf(db) && db > 0)
+        assay_sink_put(sink, "inf");
+    else
+        assay_sink_csv_real(sink, db);
 }

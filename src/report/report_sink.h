@@ -14,4 +14,11 @@ void assay_sink_format(const struct assay_sink *sink, const char *fmt, ...) ASSA
  * seen, not be absent. */
 void assay_sink_json(const struct assay_sink *sink, assay_json *value, int indent);
 
+/* One field of a CSV file, quoted where RFC 4180 asks for it. */
+void assay_sink_csv(const struct assay_sink *sink, const char *text);
+/* A number with all its digits; nothing where it is not finite. */
+void assay_sink_csv_real(const struct assay_sink *sink, double value);
+/* The same where infinite is an answer: "inf". */
+void assay_sink_csv_level(const struct assay_sink *sink, double db);
+
 #endif

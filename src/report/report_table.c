@@ -93,6 +93,8 @@ void assay_report_destroy(assay_report *report)
 {
     if (!report)
         return;
+    if (report->format->fini)
+        report->format->fini(report->state);
     assay_free(report->state);
     assay_free(report);
 }

@@ -166,6 +166,7 @@ static void table_begin(void *state, const struct assay_sink *sink,
     memcpy(t->device, run->device, sizeof t->device);
     assay_line_init(&t->line, style);
     assay_row_machine(run, &t->line, &t->sink, t->layout.width);
+    flush(t);
     t->headings_due = true;
 }
 
@@ -212,7 +213,7 @@ static void write_group_header(struct table *t, const struct assay_record *recor
     struct assay_line *line = &t->line;
     int width = t->layout.width;
     struct assay_cell info = group_info(t, records, n);
-    assay_line_put(line, records[0].op, width, ASSAY_INK_BOLD);
+    assay_line_put(line, assay_cell_subject(&records[0]), width, ASSAY_INK_BOLD);
     assay_line_put(line, " ", 1, ASSAY_INK_PLAIN);
     if (records[0].mode[0]) {
         assay_line_put(line, records[0].mode, width - line->columns, ASSAY_INK_BOLD);

@@ -1,6 +1,6 @@
 /* test_report.c: every format against its golden file, the table's width against anything, and what
  * the registry promises. ASSAY_UPDATE_GOLDEN=1 rewrites the golden files; look at the diff. */
-#include "unit.h"
+#include "report_case.h"
 
 #include "base/alloc.h"
 #include "report/report.h"
@@ -15,106 +15,6 @@
 #include <wchar.h>
 
 /* ---- records ------------------------------------------------------------------------------ */
-
-static struct assay_record plain_record(int64_t group, int64_t variant, const char *op,
-                                        const char *title, const char *implementation)
-{
-    struct assay_record r = {
-        .group = group,
-        .variant = variant,
-        .device = "cpu",
-        .dtype = ASSAY_DTYPE_F32,
-        .n_axes = 3,
-        .axis_names = {"batch", "seq", "dim"},
-        .axes = {32, 512, 768},
-        .threads = 2,
-        .seed = 42,
-        .baseline = "onednn",
-        .bytes_read = 50337792,
-        .bytes_written = 50331648,
-        .flops = 8e7,
-        .memory_bytes = 100669440,
-        .setup_ns = 1250,
-        .floor_ns = 24,
-        .accuracy_db = (double)NAN,
-        .activation_share = (double)NAN,
-        .verification = {true, 1024 * 768, 12582912, 0, 3.1e-7, 2.2e-6, 4.4e-8, 142.25, 1e-5, 1e-6,
-                         3, false},
-    };
-    snprintf(r.op, sizeof r.op, "%s", op);
-    snprintf(r.title, sizeof r.title, "%s", title);
-    snprintf(r.implementation, sizeof r.implementation, "%s", implementation);
-    snprintf(r.kernel, sizeof r.kernel, "%.30s_%.31s", op, implementation);
-    return r;
-}
-
-/* A measurement around this median, with an interval of ± frac. */
-static struct assay_measurement around(double median_ns, double frac)
-{
-    struct assay_measurement m = {
-        .measured = true,
-        .iters = 8,
-        .time = {.n = 120,
-                 .mean = median_ns * 1.01,
-                 .std = median_ns * 0.02,
-                 .min = median_ns * 0.98,
-                 .max = median_ns * 1.2,
-                 .median = median_ns,
-                 .q1 = median_ns * 0.995,
-                 .q3 = median_ns * 1.005,
-                 .iqr = median_ns * 0.01,
-                 .p5 = median_ns * 0.985,
-                 .p95 = median_ns * 1.05,
-                 .p99 = median_ns * 1.15,
-                 .outliers = 3,
-                 .median_ci = {median_ns * (1 - frac), median_ns * (1 + frac)},
-                 .median_ci_frac = frac},
-        .precise = true,
-        .bytes_per_s = 100669440 / (median_ns * 1e-9),
-        .flops_per_s = 8e7 / (median_ns * 1e-9),
-        .ceiling_ns = 1.64e6,
-        .bound = "memory",
-        .efficiency = 1.64e6 / median_ns,
-        .context_switches = 1,
-        .clock_hz = 2.9e9,
-    };
-    return m;
-}
-
-static struct assay_measurement against(struct assay_measurement m, double ratio, double frac,
-                                        bool significant)
-{
-    m.has_ratio = true;
-    m.ratio = (struct assay_ratio){.n = 120,
-                                   .ratio = ratio,
-                                   .ci = {ratio * (1 - frac), ratio * (1 + frac)},
-                                   .ci_frac = frac,
-                                   .significant = significant,
-                                   .smallest_visible = frac * 1.4};
-    return m;
-}
-
-static struct assay_measurement fastest(struct assay_measurement m)
-{
-    m.fastest = true;
-    return m;
-}
-
-static struct assay_record failing(struct assay_record r, enum assay_outcome outcome,
-                                   const char *reason)
-{
-    r.outcome = outcome;
-    r.verification = (struct assay_verification){0};
-    snprintf(r.reason, sizeof r.reason, "%s", reason);
-    return r;
-}
-
-enum { HOT = ASSAY_CACHE_HOT, COLD = ASSAY_CACHE_COLD, MOST = 8 };
-
-struct group {
-    int64_t n;
-    struct assay_record records[MOST];
-};
 
 /* Faster, baseline, the same, slower, far slower, not possible. */
 static struct group usual_group(void)
@@ -324,51 +224,7 @@ static struct group quantize_group(void)
     return g;
 }
 
-static const struct assay_run_info a_run = {
-    .id = "20261115-034711-a1b2",
-    .version = "0.1.0",
-    .command = "assay bench --op layernorm,gelu \"--quoted\"",
-    .started = "2026-11-15T03:47:11Z",
-    .host_os = "Linux 6.1",
-    .device = "cpu",
-    .device_name = "Intel(R) Xeon(R) Processor",
-    .isa = "avx2 avx512f",
-    .threads = 2,
-    .hot = true,
-    .cold = true,
-    .precision = 0.01,
-    .copy_bytes_per_s = 40.94e9,
-    .groups = 3,
-};
-
 /* ---- running a report --------------------------------------------------------------------- */
-
-static void write_text(void *user, const char *bytes, size_t length)
-{
-    assay_text_append(user, bytes, length);
-}
-
-static const struct assay_report_format *format_named(const char *name)
-{
-    const struct assay_report_format *format = NULL;
-    assert_int_equal(assay_report_find(name, &format, NULL), ASSAY_OK);
-    return format;
-}
-
-static void report_groups(const char *format, const struct assay_report_style *style,
-                          const struct assay_run_info *run, const struct group *groups, int n,
-                          struct assay_text *out)
-{
-    struct assay_sink sink = {out, write_text};
-    assay_report *report = assay_report_create(format_named(format), &sink, style);
-    assert_non_null(report);
-    assay_report_begin(report, run);
-    for (int i = 0; i < n; i++)
-        assay_report_group(report, groups[i].records, groups[i].n);
-    assay_report_end(report);
-    assay_report_destroy(report);
-    assert_false(out->failed);
-}
 
 static struct assay_text usual_report(const char *format, struct assay_report_style style,
                                       const struct assay_run_info *run)
@@ -389,55 +245,6 @@ static struct assay_text recipes_report(const char *format, struct assay_report_
 }
 
 /* ---- golden files ------------------------------------------------------------------------- */
-
-static void update_golden(const char *path, const struct assay_text *text)
-{
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(text->data, 1, text->length, file), text->length);
-    fclose(file);
-}
-
-static struct assay_text read_file(const char *path)
-{
-    struct assay_text text = {0};
-    FILE *file = fopen(path, "rb");
-    if (!file)
-        fail_msg("%s is missing; ASSAY_UPDATE_GOLDEN=1 makes it", path);
-    char block[4096];
-    for (size_t n; (n = fread(block, 1, sizeof block, file)) > 0;)
-        assay_text_append(&text, block, n);
-    fclose(file);
-    return text;
-}
-
-/* Which line differs says more than two long strings. */
-static void assert_same_lines(const char *path, const char *got, const char *want)
-{
-    assert_non_null(want);
-    for (int line = 1; *got || *want; line++) {
-        size_t g = strcspn(got, "\n"), w = strcspn(want, "\n");
-        if (g != w || memcmp(got, want, g) != 0)
-            fail_msg("%s:%d:\n  want: %.*s\n  got:  %.*s", path, line, (int)w, want, (int)g, got);
-        got += g + (got[g] == '\n');
-        want += w + (want[w] == '\n');
-    }
-}
-
-static void check_golden(const char *name, struct assay_text got)
-{
-    char path[512];
-    snprintf(path, sizeof path, "%s/tests/golden/report.%s", ASSAY_SOURCE_DIR, name);
-    if (getenv("ASSAY_UPDATE_GOLDEN"))
-        update_golden(path, &got);
-    struct assay_text want = read_file(path);
-    assert_same_lines(path, got.data, want.data);
-    assert_int_equal(got.length, want.length);
-    assay_text_fini(&want);
-    assay_text_fini(&got);
-}
-
-static const struct assay_report_style usual_style = {.width = 100};
 
 static void formats_are_as_before(void **state)
 {
@@ -470,38 +277,6 @@ static void table_variants_are_as_before(void **state)
 }
 
 /* ---- the table's width -------------------------------------------------------------------- */
-
-/* Columns as the C library counts them, colours left out: not our own counting. */
-static int columns_of_line(const char *line, size_t length)
-{
-    int columns = 0;
-    mbstate_t shift = {0};
-    for (size_t i = 0; i < length;) {
-        if (line[i] == '\033') {
-            i += strcspn(line + i, "m") + 1;
-            continue;
-        }
-        wchar_t c;
-        size_t n = mbrtowc(&c, line + i, length - i, &shift);
-        assert_true(n > 0 && n <= 4);
-        assert_true(wcwidth(c) >= 0);
-        columns += wcwidth(c);
-        i += n;
-    }
-    return columns;
-}
-
-static void assert_no_wider(const struct assay_text *text, int width)
-{
-    for (const char *line = text->data; *line;) {
-        size_t length = strcspn(line, "\n");
-        int columns = columns_of_line(line, length);
-        if (columns > width)
-            fail_msg("%d columns of %d: %.*s", columns, width, (int)length, line);
-        assert_true(length == 0 || line[length - 1] != ' ');
-        line += length + (line[length] == '\n');
-    }
-}
 
 /* One row of every extreme: times from 0.9 ns to 90 s and beyond, ratios, rates, shapes. */
 static struct group extreme_group(double extreme, bool slower)
@@ -549,6 +324,28 @@ static struct group with_recipes(struct group g, double extreme)
         if (i == 5)
             r->accuracy_db = -extreme;
     }
+    return g;
+}
+
+/* The same as a model's: four recipes, each eager and compiled. */
+static struct group with_executors(struct group g)
+{
+    for (int i = 0; i < MOST; i++) {
+        struct assay_record *r = &g.records[i];
+        snprintf(r->implementation, sizeof r->implementation, i % 2 ? "compiled" : "eager");
+        memset(r->op, 'o', sizeof r->op - 1);
+        memcpy(r->op, "model:", 6);
+        memset(r->entry, 'e', sizeof r->entry - 1);
+        memset(r->compile, 'c', sizeof r->compile - 1);
+        r->recipe[0] = (char)('0' + i / 2);
+        for (int s = 0; i % 2 && s < ASSAY_CACHE_STATES; s++) {
+            r->states[s].has_eager_ratio = true;
+            r->states[s].eager_ratio = r->states[s].ratio;
+        }
+    }
+    g.records[7] = failing(g.records[7], ASSAY_OUTCOME_CRASHED,
+                           "SIGSEGV, and then so much more than one line of any table can hold: it "
+                           "goes on and on and on, to the end of the line and behind it");
     return g;
 }
 
@@ -607,12 +404,17 @@ static void no_line_is_wider_than_asked(void **state)
             memset(run.device_name, 'W', sizeof run.device_name - 1);
             struct assay_text out = {0};
             report_groups("table", &style, &run, usual, 6, &out);
+            report_groups("torchao", &style, &run, usual, 6, &out);
             for (size_t e = 0; e < sizeof extremes / sizeof extremes[0]; e++) {
                 struct group groups[] = {
                     extreme_group(extremes[e], false), extreme_group(extremes[e], true),
                     with_recipes(extreme_group(extremes[e], false), extremes[e]),
                     with_recipes(extreme_group(extremes[e], true), extremes[e])};
                 report_groups("table", &style, &run, groups, 4, &out);
+                report_groups("torchao", &style, &run, groups, 4, &out);
+                for (int g = 2; g < 4; g++)
+                    groups[g] = with_executors(groups[g]);
+                report_groups("torchao", &style, &run, groups + 2, 2, &out);
             }
             assert_no_wider(&out, widths[w]);
             assay_text_fini(&out);
@@ -623,8 +425,8 @@ static void no_line_is_wider_than_asked(void **state)
 static void ascii_has_nothing_but_ascii(void **state)
 {
     (void)state;
-    static const char *const names[] = {"table", "md"};
-    for (int i = 0; i < 2; i++) {
+    static const char *const names[] = {"table", "md", "torchao", "github"};
+    for (int i = 0; i < 4; i++) {
         struct assay_report_style style = {.ascii = true, .verbose = true, .width = 100};
         struct assay_text out = usual_report(names[i], style, &a_run);
         struct assay_text more = recipes_report(names[i], style, &a_run);
@@ -794,13 +596,13 @@ static void comprehensive_has_the_right_ones_only(void **state)
 static void an_empty_report_is_valid(void **state)
 {
     (void)state;
-    static const char *const names[] = {"json", "comprehensive"};
+    static const char *const names[] = {"json", "comprehensive", "pytorch"};
     for (int64_t i = 0; i < assay_report_count(); i++) {
         struct assay_text text = {0};
         report_groups(assay_report_at(i)->name, &usual_style, &a_run, NULL, 0, &text);
         assay_text_fini(&text);
     }
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         struct assay_text text = {0};
         report_groups(names[i], &usual_style, &a_run, NULL, 0, &text);
         assay_json *json = assay_json_parse(text.data, text.length, names[i], NULL);
@@ -808,22 +610,6 @@ static void an_empty_report_is_valid(void **state)
         assay_json_free(json);
         assay_text_fini(&text);
     }
-}
-
-/* Splits as RFC 4180 says; the number of fields of one record, and where it ends. */
-static int csv_fields(const char **at)
-{
-    int fields = 1;
-    bool quoted = false;
-    for (; **at && (quoted || **at != '\n'); ++*at) {
-        if (**at == '"')
-            quoted = !quoted;
-        else if (**at == ',' && !quoted)
-            fields++;
-    }
-    assert_false(quoted);
-    *at += **at == '\n';
-    return fields;
 }
 
 static void csv_rows_have_all_columns(void **state)
@@ -897,6 +683,8 @@ static void every_format_file_is_listed(void **state)
             strncmp(entry->d_name, "report_", 7) == 0)
             continue;
         snprintf(name, sizeof name, "%.*s", (int)length - 2, entry->d_name);
+        for (char *c = name; *c; c++)
+            *c = *c == '_' ? '-' : *c;
         format_named(name);
     }
     closedir(folder);
