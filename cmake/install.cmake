@@ -13,6 +13,8 @@ install(FILES share/completions/assay.zsh RENAME _assay
         DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
 install(FILES share/completions/assay.fish
         DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+install(FILES share/schema/pytorch_benchmark_v3.schema.json
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/assay/schema)
 
 # Written when installing, because only then is the prefix known.
 set(ASSAY_LIBS_PRIVATE "-lm ${OpenMP_C_FLAGS}")

@@ -1,6 +1,7 @@
 /* github.c: Markdown for the summary page of a GitHub job: how many cases there were and how many
  * failed, one table for each entry, model and type, and what failed, with the reasons. The headline
- * needs the whole run, so tables are kept and written at the end. */
+ * needs the whole run, so tables are kept and written at the end; what the page cannot hold is
+ * counted. */
 #include "report/report_cells.h"
 #include "report/report_md.h"
 #include "report/report_pairs.h"
@@ -11,7 +12,12 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SPEEDUP_ROOM = 40 };
+enum {
+    SPEEDUP_ROOM = 40,
+    /* A job's page holds 1 MiB, and all of it is refused where there is more. */
+    MOST_TABLE_BYTES = 700000,
+    MOST_LIST_BYTES = 100000,
+};
 
 struct state {
     struct assay_sink sink;
@@ -21,6 +27,7 @@ struct state {
     struct assay_md md;                       /* onto `tables` */
     struct assay_record open;                 /* of the table that is open; no op: none is */
     struct assay_tally tally;
+    int64_t rows_left_out, lines_left_out;
     bool saw_pareto;
 };
 
@@ -107,11 +114,12 @@ static void put_versus(struct state *s, const struct assay_record *compiled)
 static void put_result(struct state *s, const struct assay_pair *pair)
 {
     const struct assay_record *trouble = assay_pair_trouble(pair);
+    bool one_of_two =
+        pair->eager && pair->compiled && pair->eager->outcome != pair->compiled->outcome;
     char text[256];
     if (trouble)
         snprintf(text, sizeof text, "%s%s%s%s", assay_outcome_is_fine(trouble->outcome) ? "" : "✗ ",
-                 pair->eager && pair->compiled ? trouble->implementation : "",
-                 pair->eager && pair->compiled ? " " : "",
+                 one_of_two ? trouble->implementation : "", one_of_two ? " " : "",
                  assay_cell_outcome(trouble->outcome).text);
     else
         snprintf(text, sizeof text, "%s",
@@ -133,6 +141,10 @@ static void put_shape(struct assay_md *md, const struct assay_record *record)
 static void put_row(struct state *s, const struct assay_pair *pair)
 {
     struct assay_md *md = &s->md;
+    if (s->tables.length > MOST_TABLE_BYTES) {
+        s->rows_left_out++;
+        return;
+    }
     const struct assay_record *shown = assay_pair_shown(pair);
     bool timed = assay_pair_figures(shown) != NULL;
     assay_sink_put(&md->sink, "| ");
@@ -155,9 +167,13 @@ static void put_row(struct state *s, const struct assay_pair *pair)
  */
 static void list_trouble(struct state *s, const struct assay_record *record)
 {
-    bool fine = assay_outcome_is_fine(record->outcome);
+    struct assay_text *list = assay_outcome_is_fine(record->outcome) ? &s->gaps : &s->failures;
+    if (list->length > MOST_LIST_BYTES) {
+        s->lines_left_out++;
+        return;
+    }
     struct assay_md md;
-    assay_md_init(&md, &(struct assay_sink){fine ? &s->gaps : &s->failures, write_text}, &s->style);
+    assay_md_init(&md, &(struct assay_sink){list, write_text}, &s->style);
     assay_sink_put(&md.sink, "- ");
     assay_md_text(&md, record->entry);
     assay_sink_put(&md.sink, record->entry[0] ? ": " : "");
@@ -179,7 +195,7 @@ static void github_group(void *state, const struct assay_record *records, int64_
 {
     struct state *s = state;
     assay_tally_add(&s->tally, records, n);
-    if (!belongs_into_open_table(s, &records[0]))
+    if (!belongs_into_open_table(s, &records[0]) && s->tables.length <= MOST_TABLE_BYTES)
         open_table(s, &records[0]);
     struct assay_pair pair = {0};
     while (assay_pair_next(records, n, ASSAY_PAIRS_BY_TIME, &pair))
@@ -239,6 +255,10 @@ static void github_end(void *state)
         assay_sink_put(&s->sink, "\n### Failed\n\n");
     put_kept(&s->sink, &s->failures);
     put_kept(&s->sink, &s->tables);
+    if (s->rows_left_out || s->lines_left_out)
+        assay_sink_format(&s->sink,
+                          "\n%lld more rows and %lld more reasons do not fit on this page.\n",
+                          (long long)s->rows_left_out, (long long)s->lines_left_out);
     if (s->tally.groups)
         put_legend(s);
     if (s->gaps.length || s->gaps.failed) {

@@ -89,6 +89,7 @@ static assay_json *benchmark_of(const struct state *s, const struct assay_record
     put_known(extra, "model_type", assay_cell_subject(record));
     put_known(extra, "mode", record->mode);
     put_known(extra, "implementation", record->implementation);
+    put_known(extra, "kernel", record->kernel);
     put_known(extra, "entry", record->entry);
     put_known(extra, "shape_name", record->label);
     if (record->threads > 0)
@@ -206,7 +207,10 @@ static assay_json *runners_of(const struct assay_run_info *run)
 {
     assay_json *runners = assay_json_array(), *runner = assay_json_object();
     assay_json *extra = assay_json_object();
-    assay_json_put_string(runner, "name", run->device_name[0] ? run->device_name : run->device);
+    assay_json_put_string(runner, "name",
+                          run->device_name[0] ? run->device_name
+                          : run->device[0]    ? run->device
+                                              : "unknown");
     assay_json_put_string(runner, "gpu_info", run->gpu_name);
     assay_json_put_int(runner, "gpu_count", run->gpu_count);
     assay_json_put_int(runner, "avail_gpu_mem_in_gb",

@@ -28,7 +28,7 @@ expect_out '^f32$'
 expect_exit 0 "$ASSAY" list formats
 expect_out '^json '
 expect_exit 0 "$ASSAY" list formats --names
-for format in table json jsonl csv md comprehensive; do
+for format in table json jsonl csv md comprehensive torchao torchao-csv pytorch github; do
     expect_out "^$format\$"
 done
 expect_exit 0 "$ASSAY" list recipes

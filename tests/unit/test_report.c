@@ -370,6 +370,10 @@ static void recipes_are_as_before(void **state)
     check_golden("recipes_csv", recipes_report("csv", cli_style, &a_run));
     check_golden("recipes_jsonl", recipes_report("jsonl", cli_style, &a_run));
     check_golden("recipes_comprehensive", recipes_report("comprehensive", cli_style, &a_run));
+    check_golden("recipes_torchao", recipes_report("torchao", cli_style, &a_run));
+    check_golden("recipes_torchao-csv", recipes_report("torchao-csv", cli_style, &a_run));
+    check_golden("recipes_pytorch", recipes_report("pytorch", cli_style, &a_run));
+    check_golden("recipes_github", recipes_report("github", cli_style, &a_run));
 }
 
 /* A group that was skipped as a whole goes on in the table of the groups before it. */

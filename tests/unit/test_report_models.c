@@ -7,6 +7,7 @@
 #include "report/report_cells.h"
 #include "report/report_pairs.h"
 
+#include <inttypes.h>
 #include <locale.h>
 
 /* ---- records ------------------------------------------------------------------------------- */
@@ -522,6 +523,37 @@ static void github_rows_have_all_cells(void **state)
     assay_text_fini(&text);
 }
 
+/* GitHub takes 1 MiB; what is left out is counted. */
+static void a_page_is_not_too_long(void **state)
+{
+    (void)state;
+    struct group group = model_group();
+    struct assay_text text = {0};
+    struct assay_sink sink = {&text, write_text};
+    assay_report *report = assay_report_create(format_named("github"), &sink, &cli_style);
+    assay_report_begin(report, &gpu_run);
+    for (int i = 0; i < 3000; i++)
+        assay_report_group(report, group.records, group.n);
+    assay_report_end(report);
+    assay_report_destroy(report);
+    assert_in_range(text.length, 800000, 1 << 20);
+    assert_non_null(strstr(text.data, "24000 cases, 3000 failed, 6000 not measured"));
+    int64_t rows = 0, reasons = 0, seen = 0, listed = 0;
+    const char *note = strstr(text.data, " more rows and ");
+    assert_non_null(note);
+    while (note[-1] != '\n')
+        note--;
+    assert_int_equal(sscanf(note, "%" SCNd64 " more rows and %" SCNd64, &rows, &reasons), 2);
+    for (const char *line = text.data; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        seen += line[0] == '|';
+        listed += line[0] == '-';
+    }
+    assert_int_equal(seen - 2 + rows, 4 * 3000); /* two lines are the head */
+    assert_int_equal(listed + reasons, 3 * 3000);
+    assay_text_fini(&text);
+}
+
 /* ---- memory --------------------------------------------------------------------------------- */
 
 static void write_nowhere(void *user, const char *bytes, size_t length)
@@ -572,6 +604,7 @@ int main(void)
         cmocka_unit_test(what_failed_has_no_record),
         cmocka_unit_test(the_headline_counts),
         cmocka_unit_test(github_rows_have_all_cells),
+        cmocka_unit_test(a_page_is_not_too_long),
         cmocka_unit_test(running_out_of_memory_does_not_crash),
     };
     return cmocka_run_group_tests_name("report_models", tests, NULL, NULL);
