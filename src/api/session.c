@@ -41,21 +41,21 @@ static enum assay_status settle(const struct assay_session_options *o, assay_ses
     struct assay_bench_config config;
     struct assay_plan plan = {0};
     assay_bench_config_init(&config);
-    config.strict_device = true;
-    config.cache = o->hot == o->cold ? "both" : o->hot ? "hot" : "cold";
-    config.device = o->device ? o->device : config.device;
-    config.threads = o->threads;
-    config.warmup = o->warmup;
-    config.rounds = o->iters;
-    config.precision = o->precision;
-    config.budget_s = o->budget_s > 0 ? o->budget_s : 2;
-    config.seed = (int64_t)o->seed;
+    config.measure.strict_device = true;
+    config.measure.cache = o->hot == o->cold ? "both" : o->hot ? "hot" : "cold";
+    config.measure.device = o->device ? o->device : config.measure.device;
+    config.measure.threads = o->threads;
+    config.measure.warmup = o->warmup;
+    config.measure.rounds = o->iters;
+    config.measure.precision = o->precision;
+    config.measure.budget_s = o->budget_s > 0 ? o->budget_s : 2;
+    config.measure.seed = (int64_t)o->seed;
     config.baseline = o->baseline;
     enum assay_status status = ASSAY_OK;
     if (o->implementations)
         status = assay_strings_split(&config.implementations, o->implementations);
     if (status == ASSAY_OK && o->plugin)
-        status = assay_strings_add(&config.plugins, o->plugin);
+        status = assay_strings_add(&config.measure.plugins, o->plugin);
     if (status != ASSAY_OK)
         assay_error_set(err, status, NULL, "the implementations are not a list of names");
     if (status == ASSAY_OK)

@@ -65,9 +65,9 @@ enum assay_status assay_folder_data(struct assay_text *out, struct assay_error *
 
 /* ---- making it ------------------------------------------------------------------------------- */
 
-static enum assay_status make_one(const char *path, struct assay_error *err)
+static enum assay_status make_one(const char *path, mode_t mode, struct assay_error *err)
 {
-    if (mkdir(path, 0700) == 0)
+    if (mkdir(path, mode) == 0)
         return ASSAY_OK;
     /* It may be there already, also where the answer was another: a read-only or automounted file
      * system may refuse before it looks. */
@@ -80,7 +80,7 @@ static enum assay_status make_one(const char *path, struct assay_error *err)
                            exists ? "it exists and is not a folder" : strerror(problem));
 }
 
-enum assay_status assay_folder_make(const char *path, struct assay_error *err)
+static enum assay_status make_all(const char *path, mode_t mode, struct assay_error *err)
 {
     char *part = assay_strdup(path);
     if (!part)
@@ -90,13 +90,23 @@ enum assay_status assay_folder_make(const char *path, struct assay_error *err)
     for (char *c = part + (part[0] != '\0'); *c && status == ASSAY_OK; c++)
         if (*c == '/' && c[-1] != '/') {
             *c = '\0';
-            status = make_one(part, err);
+            status = make_one(part, mode, err);
             *c = '/';
         }
     if (status == ASSAY_OK)
-        status = make_one(part, err);
+        status = make_one(part, mode, err);
     assay_free(part);
     return status;
+}
+
+enum assay_status assay_folder_make(const char *path, struct assay_error *err)
+{
+    return make_all(path, 0700, err);
+}
+
+enum assay_status assay_folder_make_open(const char *path, struct assay_error *err)
+{
+    return make_all(path, 0777, err);
 }
 
 /* ---- writing a file -------------------------------------------------------------------------- */

@@ -18,6 +18,8 @@ enum assay_status assay_folder_data(struct assay_text *out, struct assay_error *
 /* Makes the folder and those above it that are missing, for this user alone (mode 0700, as XDG
  * asks). The error names the part of the path that failed. */
 enum assay_status assay_folder_make(const char *path, struct assay_error *err);
+/* The same for whoever the umask lets in: for results a user wants somewhere. */
+enum assay_status assay_folder_make_open(const char *path, struct assay_error *err);
 
 /* Puts `bytes` into the file `path`, whose folder must exist: whoever opens it, even after a crash,
  * finds either the old contents or all of the new. Goes through a file beside it, which is removed

@@ -1,334 +1,7 @@
-/* assay bench: makes a plan, has it measured, keeps the journal and writes the results. */
-#include "base/alloc.h"
-#include "base/clock.h"
-#include "base/folder.h"
-#include "base/rng.h"
-#include "bench/journal.h"
-#include "bench/supervisor.h"
+/* assay bench: compares implementations of ops. */
 #include "cli/command.h"
-#include "cli/output.h"
-#include "cli/progress.h"
-#include "base/version.h"
-#include "device/cpu/cpu_info.h"
-#include "device/device.h"
-
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/file.h>
-#include <sys/utsname.h>
-#include <time.h>
-#include <unistd.h>
-
-/* Ctrl-C: once to finish the current sample, twice to stop at once. */
-static volatile sig_atomic_t interrupts;
-
-static void on_interrupt(int signal_number)
-{
-    (void)signal_number;
-    interrupts = interrupts + 1;
-}
-
-/* A run of this command. */
-struct bench_run {
-    const struct assay_bench_config *config;
-    struct assay_plan plan;
-    struct assay_run_info info;
-    assay_journal *journal;
-    assay_outputs *outputs;
-    struct assay_progress progress;
-    bool begun; /* the outputs have their heads */
-    bool *done; /* groups that an earlier part of the run finished */
-    int64_t journal_good;
-    int lock_fd;
-    bool something_wrong;
-};
-
-/* The CPU's own name, or the GPU's. */
-static void name_device(struct assay_run_info *info)
-{
-    const struct assay_device_driver *driver;
-    int32_t index;
-    snprintf(info->device_name, sizeof info->device_name, "%s", assay_cpu_info()->model);
-    assay_cpu_isa_text(assay_cpu_info()->isa, info->isa, sizeof info->isa);
-    if (assay_device_parse(info->device, &driver, &index, NULL) == ASSAY_OK && driver->name_of)
-        driver->name_of(index, info->device_name, sizeof info->device_name);
-}
-
-static void make_run_info(struct bench_run *run, int argc, char **argv)
-{
-    struct assay_run_info *info = &run->info;
-    const struct assay_settings *s = &run->plan.settings;
-    struct utsname os;
-    time_t now = time(NULL);
-    struct tm utc;
-    gmtime_r(&now, &utc);
-    char stamp[20];
-    strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", &utc);
-    uint64_t salt = assay_rng_at((uint64_t)assay_clock_ns(), (uint64_t)getpid());
-    snprintf(info->id, sizeof info->id, "%s-%04x", stamp, (unsigned)(salt & 0xffff));
-    strftime(info->started, sizeof info->started, "%Y-%m-%dT%H:%M:%SZ", &utc);
-    snprintf(info->version, sizeof info->version, "%s", ASSAY_VERSION);
-    size_t used = (size_t)snprintf(info->command, sizeof info->command, "assay");
-    for (int i = 0; i < argc && used < sizeof info->command; i++)
-        used += (size_t)snprintf(info->command + used, sizeof info->command - used, " %s", argv[i]);
-    uname(&os);
-    snprintf(info->host_os, sizeof info->host_os, "%.40s %.80s", os.sysname, os.release);
-    snprintf(info->device, sizeof info->device, "%s", s->device);
-    name_device(info);
-    info->threads = s->threads;
-    info->hot = s->hot;
-    info->cold = s->cold;
-    info->precision = s->precision;
-    info->groups = run->plan.n_groups;
-}
-
-/* Two runs at once would disturb each other: the second waits or says so. */
-static enum assay_status lock_machine(struct bench_run *run, struct assay_error *err)
-{
-    struct assay_text path = {0};
-    enum assay_status status = ASSAY_OK;
-    run->lock_fd = -1;
-    if (assay_folder_cache(&path, NULL) == ASSAY_OK &&
-        assay_folder_make(path.data, NULL) == ASSAY_OK) {
-        assay_text_add(&path, "/measuring.lock");
-        run->lock_fd = path.failed ? -1 : open(path.data, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    }
-    if (run->lock_fd >= 0 && flock(run->lock_fd, LOCK_EX | LOCK_NB) != 0) {
-        char pid[32] = "?";
-        ssize_t n = pread(run->lock_fd, pid, sizeof pid - 1, 0);
-        pid[n > 0 ? n : 1] = '\0';
-        if (run->config->wait) {
-            fprintf(stderr, "assay: waiting for another run to end (process %s)\n", pid);
-            while (flock(run->lock_fd, LOCK_EX) != 0 && errno == EINTR && !interrupts)
-                ;
-        } else {
-            status = assay_error_set(err, ASSAY_UNSUPPORTED, NULL,
-                                     "another run (process %s) is measuring, and two at once would "
-                                     "disturb each other; wait for it with --wait",
-                                     pid);
-        }
-    }
-    if (status == ASSAY_OK && run->lock_fd >= 0) {
-        char pid[32];
-        int length = snprintf(pid, sizeof pid, "%d", (int)getpid());
-        if (ftruncate(run->lock_fd, 0) != 0 || pwrite(run->lock_fd, pid, (size_t)length, 0) < 0)
-            errno = 0; /* only the name of the process is lost */
-    }
-    assay_text_fini(&path);
-    return status;
-}
-
-static void load_copy_ceiling(struct bench_run *run)
-{
-    struct assay_ceilings ceilings;
-    struct assay_run_info *info = &run->info;
-    bool cpu = strcmp(info->device, "cpu") == 0; /* a GPU has its ceilings whatever the host does */
-    if (assay_ceilings_load(info->device_name, cpu ? info->threads : 1, &ceilings, NULL) ==
-            ASSAY_OK &&
-        ceilings.n_levels > 0)
-        info->copy_bytes_per_s = ceilings.levels[ceilings.n_levels - 1].copy;
-}
-
-/* The supervisor's questions and answers. */
-
-static bool is_done(void *user, int64_t group) { return ((struct bench_run *)user)->done[group]; }
-
-static void started(void *user, int64_t group)
-{
-    struct bench_run *run = user;
-    assay_progress_start(&run->progress, &run->plan.groups[group]);
-}
-
-static void noted(void *user, const char *text)
-{
-    struct bench_run *run = user;
-    assay_progress_clear(&run->progress);
-    if (!run->config->quiet)
-        assay_warn(text);
-}
-
-static void idle(void *user) { assay_progress_tick(&((struct bench_run *)user)->progress); }
-
-static int stop(void *user)
-{
-    (void)user;
-    return interrupts > 2 ? 2 : (int)interrupts;
-}
-
-/* The heads of the reports, as late as possible: the first worker may have to measure the ceiling
- * they tell of. */
-static void begin_outputs(struct bench_run *run)
-{
-    if (run->begun || !run->outputs)
-        return;
-    run->begun = true;
-    load_copy_ceiling(run);
-    assay_outputs_begin(run->outputs, &run->info);
-}
-
-static void report_group(struct bench_run *run, const struct assay_record *records, int64_t n)
-{
-    begin_outputs(run);
-    for (int64_t i = 0; i < n; i++)
-        run->something_wrong = run->something_wrong || !assay_outcome_is_fine(records[i].outcome);
-    assay_progress_clear(&run->progress);
-    assay_outputs_group(run->outputs, records, n);
-}
-
-static enum assay_status measured(void *user, int64_t group, const struct assay_record *records,
-                                  int64_t n, struct assay_error *err)
-{
-    struct bench_run *run = user;
-    enum assay_status status = ASSAY_OK;
-    if (run->journal)
-        status = assay_journal_append(run->journal, group, records, n, err);
-    report_group(run, records, n);
-    run->done[group] = !records[0].interrupted;
-    assay_progress_done(&run->progress);
-    return status;
-}
-
-/* Resuming: the journal's head replaces the options' plan, its groups go to the outputs first. */
-
-static enum assay_status on_head(void *user, const struct assay_run_info *info,
-                                 struct assay_plan *plan, struct assay_error *err)
-{
-    struct bench_run *run = user;
-    run->info = *info;
-    run->plan = *plan;
-    *plan = (struct assay_plan){0};
-    run->done = assay_calloc((size_t)run->plan.n_groups, sizeof *run->done);
-    if (!run->done)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
-    return assay_outputs_open(run->config, &run->outputs, err);
-}
-
-static void on_group(void *user, int64_t group, const struct assay_record *records, int64_t n)
-{
-    struct bench_run *run = user;
-    run->done[group] = true;
-    report_group(run, records, n);
-}
-
-static enum assay_status resume(struct bench_run *run, struct assay_error *err)
-{
-    struct assay_text path = {0};
-    struct assay_journal_visitor visitor = {.user = run, .head = on_head, .group = on_group};
-    if (run->config->ops.n)
-        return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
-                               "a resumed run keeps the plan it had; leave out \"%s\"",
-                               run->config->ops.items[0]);
-    enum assay_status status = assay_journal_find(run->config->resume, &path, err);
-    if (status == ASSAY_OK)
-        status = assay_journal_read(path.data, &visitor, &run->journal_good, err);
-    if (status == ASSAY_OK)
-        status = assay_journal_reopen(path.data, run->journal_good, &run->journal, err);
-    assay_text_fini(&path);
-    return status;
-}
-
-static enum assay_status start(struct bench_run *run, int argc, char **argv,
-                               struct assay_error *err)
-{
-    enum assay_status status = ASSAY_OK;
-    make_run_info(run, argc, argv);
-    run->done = assay_calloc((size_t)run->plan.n_groups, sizeof *run->done);
-    if (!run->done)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
-    status = assay_outputs_open(run->config, &run->outputs, err);
-    if (status != ASSAY_OK)
-        return status;
-    struct assay_error why = {0};
-    if (assay_journal_create(&run->info, &run->plan, &run->journal, &why) != ASSAY_OK) {
-        char text[700];
-        assay_error_format(&why, text, sizeof text);
-        fprintf(stderr, "assay: no journal, so this run cannot be resumed: %s\n", text);
-    }
-    return ASSAY_OK;
-}
-
-static int64_t groups_left(const struct bench_run *run)
-{
-    int64_t left = 0;
-    for (int64_t i = 0; i < run->plan.n_groups; i++)
-        left += !run->done[i];
-    return left;
-}
-
-static enum assay_status supervise(struct bench_run *run, struct assay_error *err)
-{
-    struct assay_supervisor_options options = {
-        .program = run->config->in_process ? NULL : "/proc/self/exe",
-        .user = run,
-        .skip = is_done,
-        .start = started,
-        .note = noted,
-        .group = measured,
-        .stop = stop,
-        .idle = idle,
-    };
-    struct sigaction action = {.sa_handler = on_interrupt}, before;
-    sigaction(SIGINT, &action, &before);
-    sigaction(SIGTERM, &action, NULL);
-    assay_progress_init(&run->progress, groups_left(run), run->config->quiet);
-    enum assay_status status = assay_supervise(&run->plan, &options, err);
-    assay_progress_clear(&run->progress);
-    sigaction(SIGINT, &before, NULL);
-    return status;
-}
-
-static void say_how_to_resume(const struct bench_run *run)
-{
-    if (run->journal && groups_left(run) > 0)
-        fprintf(stderr,
-                "assay: %lld of %lld groups are done; go on with: assay bench --resume %s\n",
-                (long long)(run->plan.n_groups - groups_left(run)), (long long)run->plan.n_groups,
-                run->info.id);
-}
-
-/* A run that failed before it had anything to tell leaves no files; any other tells what it has. */
-static enum assay_status close_outputs(struct bench_run *run, enum assay_status status,
-                                       struct assay_error *err)
-{
-    if (!run->begun && status != ASSAY_OK && status != ASSAY_ERR_INTERRUPTED) {
-        assay_outputs_cancel(run->outputs);
-        return ASSAY_OK;
-    }
-    begin_outputs(run);
-    return assay_outputs_close(run->outputs, err);
-}
-
-static int measure(struct bench_run *run, int argc, char **argv)
-{
-    struct assay_error err = {0}, output_err = {0};
-    enum assay_status status = ASSAY_OK;
-    if (!run->config->resume) /* what is wrong with the options is told at once */
-        status = assay_bench_plan(run->config, &run->plan, assay_warn, &err);
-    if (status == ASSAY_OK)
-        status = lock_machine(run, &err);
-    if (status == ASSAY_OK)
-        status = run->config->resume ? resume(run, &err) : start(run, argc, argv, &err);
-    if (status == ASSAY_OK)
-        status = supervise(run, &err);
-    enum assay_status written = close_outputs(run, status, &output_err);
-    int code = run->something_wrong ? ASSAY_EXIT_WRONG : ASSAY_EXIT_FINE;
-    if (status != ASSAY_OK)
-        code = assay_complain(&err);
-    if (written != ASSAY_OK) {
-        code = assay_complain(&output_err);
-        if (run->journal)
-            fprintf(stderr,
-                    "assay: nothing is lost; write the results again with: "
-                    "assay bench --resume %s --output FILE\n",
-                    run->info.id);
-    }
-    if (run->done && (status == ASSAY_ERR_INTERRUPTED || status == ASSAY_ERR_IO))
-        say_how_to_resume(run);
-    return code;
-}
+#include "cli/measure.h"
+#include "config/bench_config.h"
 
 static void help(struct assay_text *out)
 {
@@ -351,27 +24,44 @@ static void help(struct assay_text *out)
                         "  assay bench --resume last\n");
 }
 
-static int run_bench(int argc, char **argv)
+/* What is wrong with the options is told at once. */
+static enum assay_status make_plan(const struct assay_bench_config *config, struct assay_plan *plan,
+                                   struct assay_error *err)
+{
+    if (!config->measure.resume)
+        return assay_bench_plan(config, plan, assay_warn, err);
+    if (config->ops.n)
+        return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                               "a resumed run keeps the plan it had; leave out \"%s\"",
+                               config->ops.items[0]);
+    return ASSAY_OK;
+}
+
+static int run(int argc, char **argv)
 {
     struct assay_bench_config config;
+    struct assay_plan plan = {0};
     struct assay_error err = {0};
-    struct bench_run run = {.config = &config, .lock_fd = -1};
-    assay_bench_config_init(&config);
     int code;
+    assay_bench_config_init(&config);
+    struct assay_measuring measuring = {
+        .config = &config.measure,
+        .outputs = {.table = "table"},
+        .argc = argc,
+        .argv = argv,
+        .again = "assay bench",
+    };
     if (assay_options_parse(&assay_bench_options, argc - 1, argv + 1, &config, &err) != ASSAY_OK)
         code = assay_complain(&err);
-    else if (config.help)
+    else if (config.measure.help)
         code = assay_print_help(assay_command_find("bench"));
+    else if (make_plan(&config, &plan, &err) != ASSAY_OK)
+        code = assay_complain(&err);
     else
-        code = measure(&run, argc, argv);
-    assay_journal_close(run.journal);
-    assay_plan_fini(&run.plan);
-    assay_free(run.done);
-    if (run.lock_fd >= 0)
-        close(run.lock_fd);
+        code = assay_measure(&measuring, &plan);
     assay_bench_config_fini(&config);
     return code;
 }
 
 const struct assay_command assay_command_bench = {
-    .name = "bench", .summary = "compare implementations of ops", .run = run_bench, .help = help};
+    .name = "bench", .summary = "compare implementations of ops", .run = run, .help = help};

@@ -1,6 +1,7 @@
 #include "cli/output.h"
 
 #include "base/alloc.h"
+#include "base/folder.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -30,7 +31,7 @@ static void write_bytes(void *user, const char *bytes, size_t length)
 
 static bool on_terminal(FILE *file) { return isatty(fileno(file)) == 1; }
 
-static struct assay_report_style style_for(const struct assay_bench_config *config, FILE *file)
+static struct assay_report_style style_for(const struct assay_measure_config *config, FILE *file)
 {
     const char *no_colour = getenv("NO_COLOR"), *term = getenv("TERM");
     bool dumb = term && strcmp(term, "dumb") == 0;
@@ -44,7 +45,7 @@ static struct assay_report_style style_for(const struct assay_bench_config *conf
 }
 
 static enum assay_status bind(struct output *output, const struct assay_report_format *format,
-                              const struct assay_bench_config *config, struct assay_error *err)
+                              const struct assay_measure_config *config, struct assay_error *err)
 {
     struct assay_sink sink = {output, write_bytes};
     struct assay_report_style style = style_for(config, output->file);
@@ -54,7 +55,7 @@ static enum assay_status bind(struct output *output, const struct assay_report_f
     return ASSAY_OK;
 }
 
-/* "FORMAT:FILE" names its format; else --format; else the extension. */
+/* "FORMAT:FILE" names its format; else --format or the command; else the extension. */
 static enum assay_status choose_format(const char **path, const char *asked,
                                        const struct assay_report_format **out,
                                        struct assay_error *err)
@@ -79,10 +80,11 @@ static enum assay_status choose_format(const char **path, const char *asked,
     return ASSAY_OK;
 }
 
-static enum assay_status open_file(struct output *output, const char *path, struct assay_error *err)
+static enum assay_status open_file(struct output *output, const char *path, bool append,
+                                   struct assay_error *err)
 {
     struct stat info;
-    bool in_place = strcmp(path, "-") == 0 || (stat(path, &info) == 0 && !S_ISREG(info.st_mode));
+    bool in_place = append || (stat(path, &info) == 0 && !S_ISREG(info.st_mode));
     if (strcmp(path, "-") == 0) {
         output->file = stdout;
         return ASSAY_OK;
@@ -91,7 +93,7 @@ static enum assay_status open_file(struct output *output, const char *path, stru
     assay_text_format(&part, "%s%s", path, in_place ? "" : ".part");
     output->path = assay_strdup(path);
     output->part = part.failed ? NULL : assay_strdup(part.data);
-    output->file = output->part ? fopen(output->part, "we") : NULL;
+    output->file = output->part ? fopen(output->part, append ? "ae" : "we") : NULL;
     assay_text_fini(&part);
     if (!output->file)
         return assay_error_set(err, ASSAY_ERR_INVALID, path, "cannot be written: %s",
@@ -114,26 +116,63 @@ static bool is_taken(const assay_outputs *outputs, const char *path)
     return false;
 }
 
-static enum assay_status add_file(assay_outputs *outputs, const char *path,
-                                  const struct assay_bench_config *config, struct assay_error *err)
+static enum assay_status add(assay_outputs *outputs, const struct assay_report_format *format,
+                             const char *path, bool append,
+                             const struct assay_measure_config *config, struct assay_error *err)
 {
-    const struct assay_report_format *format;
     struct output *output = &outputs->items[outputs->n];
-    enum assay_status status = choose_format(&path, config->format, &format, err);
-    if (status != ASSAY_OK)
-        return status;
     if (is_taken(outputs, path))
         return assay_error_set(err, ASSAY_ERR_INVALID, path, "is named twice as an output");
     outputs->n++;
-    status = open_file(output, path, err);
+    enum assay_status status = open_file(output, path, append, err);
     return status == ASSAY_OK ? bind(output, format, config, err) : status;
 }
 
-static enum assay_status add_stdout(assay_outputs *outputs, const struct assay_bench_config *config,
+/* A file of --output. */
+static enum assay_status add_named(assay_outputs *outputs, const char *path,
+                                   const struct assay_measure_config *config,
+                                   const char *file_format, struct assay_error *err)
+{
+    const struct assay_report_format *format;
+    const char *asked = config->format ? config->format : file_format;
+    enum assay_status status = choose_format(&path, asked, &format, err);
+    return status == ASSAY_OK ? add(outputs, format, path, false, config, err) : status;
+}
+
+static enum assay_status make_folder_of(const char *path, struct assay_error *err)
+{
+    struct assay_text folder = {0};
+    const char *slash = strrchr(path, '/');
+    if (!slash || slash == path)
+        return ASSAY_OK;
+    assay_text_append(&folder, path, (size_t)(slash - path));
+    enum assay_status status = folder.failed
+                                   ? assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory")
+                                   : assay_folder_make_open(folder.data, err);
+    if (status == ASSAY_ERR_IO && err)
+        status = err->code = ASSAY_ERR_INVALID; /* told before anything is measured: bad usage */
+    assay_text_fini(&folder);
+    return status;
+}
+
+/* A file of the command's own. */
+static enum assay_status add_own(assay_outputs *outputs, const struct assay_output_file *file,
+                                 const struct assay_measure_config *config, struct assay_error *err)
+{
+    const struct assay_report_format *format;
+    enum assay_status status = assay_report_find(file->format, &format, err);
+    if (status == ASSAY_OK && file->make_folder)
+        status = make_folder_of(file->path, err);
+    return status == ASSAY_OK ? add(outputs, format, file->path, file->append, config, err)
+                              : status;
+}
+
+static enum assay_status add_stdout(assay_outputs *outputs,
+                                    const struct assay_measure_config *config, const char *table,
                                     struct assay_error *err)
 {
     const struct assay_report_format *format;
-    const char *name = config->format && config->outputs.n == 0 ? config->format : "table";
+    const char *name = config->format && config->outputs.n == 0 ? config->format : table;
     enum assay_status status = assay_report_find(name, &format, err);
     if (status != ASSAY_OK)
         return status;
@@ -141,25 +180,29 @@ static enum assay_status add_stdout(assay_outputs *outputs, const struct assay_b
     return bind(&outputs->items[outputs->n++], format, config, err);
 }
 
-enum assay_status assay_outputs_open(const struct assay_bench_config *config, assay_outputs **out,
+enum assay_status assay_outputs_open(const struct assay_measure_config *config,
+                                     const struct assay_outputs_wanted *wanted, assay_outputs **out,
                                      struct assay_error *err)
 {
     bool to_stdout = !config->quiet;
+    size_t most = (size_t)(config->outputs.n + wanted->n_files + 1);
     enum assay_status status = ASSAY_OK;
     assay_outputs *outputs = assay_calloc(1, sizeof *outputs);
     if (outputs)
-        outputs->items = assay_calloc((size_t)config->outputs.n + 1, sizeof *outputs->items);
+        outputs->items = assay_calloc(most, sizeof *outputs->items);
     if (!outputs || !outputs->items) {
         assay_free(outputs);
         return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
     }
-    for (int64_t i = 0; i < config->outputs.n && status == ASSAY_OK; i++) {
-        status = add_file(outputs, config->outputs.items[i], config, err);
-        if (status == ASSAY_OK && outputs->items[i].file == stdout)
+    for (int64_t i = 0; i < config->outputs.n && status == ASSAY_OK; i++)
+        status = add_named(outputs, config->outputs.items[i], config, wanted->file_format, err);
+    for (int64_t i = 0; i < wanted->n_files && status == ASSAY_OK; i++)
+        status = add_own(outputs, &wanted->files[i], config, err);
+    for (int64_t i = 0; i < outputs->n; i++)
+        if (outputs->items[i].file == stdout)
             to_stdout = false; /* "-": the table would be in its way */
-    }
     if (status == ASSAY_OK && to_stdout)
-        status = add_stdout(outputs, config, err);
+        status = add_stdout(outputs, config, wanted->table, err);
     if (status != ASSAY_OK) {
         assay_outputs_cancel(outputs);
         outputs = NULL;

@@ -5,13 +5,29 @@
 #ifndef ASSAY_CLI_OUTPUT_H
 #define ASSAY_CLI_OUTPUT_H
 
-#include "config/bench_config.h"
+#include "config/measure_config.h"
 #include "report/report.h"
 
 typedef struct assay_outputs assay_outputs;
 
-/* Opens everything the options ask for; fails before anything is measured. */
-enum assay_status assay_outputs_open(const struct assay_bench_config *config, assay_outputs **out,
+/* A file a command writes whether --output names it or not. */
+struct assay_output_file {
+    const char *format, *path;
+    bool append;      /* behind what others have written */
+    bool make_folder; /* and those above it */
+};
+
+/* What a command does where the options leave it the choice. */
+struct assay_outputs_wanted {
+    const char *table;       /* the format of standard output */
+    const char *file_format; /* of files of --output; NULL: by their extension */
+    struct assay_output_file files[2];
+    int64_t n_files;
+};
+
+/* Opens everything the options and the command ask for; fails before anything is measured. */
+enum assay_status assay_outputs_open(const struct assay_measure_config *config,
+                                     const struct assay_outputs_wanted *wanted, assay_outputs **out,
                                      struct assay_error *err);
 void assay_outputs_begin(assay_outputs *outputs, const struct assay_run_info *run);
 void assay_outputs_group(assay_outputs *outputs, const struct assay_record *records, int64_t n);

@@ -2,16 +2,15 @@
 #ifndef ASSAY_CONFIG_BENCH_CONFIG_H
 #define ASSAY_CONFIG_BENCH_CONFIG_H
 
-#include "config/options.h"
+#include "config/measure_config.h"
 
 struct assay_bench_config {
+    struct assay_measure_config measure;
     struct assay_strings ops;
-    const char *batch, *seq, *dim, *cache, *baseline, *format, *resume, *device;
+    const char *batch, *seq, *dim, *baseline;
     struct assay_strings shapes, shape_sets, modes, recipes;
-    struct assay_strings dtypes, implementations, kernels, outputs, plugins;
-    int64_t threads, warmup, rounds, seed, max_elements, memory_limit;
-    double precision, budget_s, timeout_s;
-    bool in_process, quiet, verbose, ascii, strict_device, autotune, energy, wait, help;
+    struct assay_strings dtypes, implementations, kernels;
+    int64_t max_elements;
 };
 
 extern const struct assay_option_table assay_bench_options;

@@ -3,10 +3,37 @@
 #include <stdio.h>
 #include <string.h>
 
+/* The row after `at`: the table's own, then the shared ones. NULL is the row before the first. */
+static const struct assay_option *next_row(const struct assay_option_table *table,
+                                           const struct assay_option *at)
+{
+    const struct assay_option *next = at ? at + 1 : table->options;
+    if (next->name)
+        return next;
+    bool was_shared = false;
+    for (const struct assay_option *o = table->shared; at && o && o->name; o++)
+        was_shared = was_shared || o == at;
+    return was_shared || !table->shared || !table->shared->name ? NULL : table->shared;
+}
+
+#define EACH_ROW(table, o)                                                                         \
+    const struct assay_option *o = next_row(table, NULL);                                          \
+    o;                                                                                             \
+    o = next_row(table, o)
+
+static void *field_of(const struct assay_option_table *table, const struct assay_option *row,
+                      void *out)
+{
+    for (const struct assay_option *o = table->shared; o && o->name; o++)
+        if (o == row)
+            return (char *)out + table->shared_offset + row->offset;
+    return (char *)out + row->offset;
+}
+
 static const struct assay_option *find_option(const struct assay_option_table *table,
                                               const char *name, size_t length)
 {
-    for (const struct assay_option *o = table->options; o->name; o++)
+    for (EACH_ROW(table, o))
         if (strlen(o->name) == length && strncmp(o->name, name, length) == 0)
             return o;
     return NULL;
@@ -14,8 +41,8 @@ static const struct assay_option *find_option(const struct assay_option_table *t
 
 static const struct assay_option *find_letter(const struct assay_option_table *table, char letter)
 {
-    for (const struct assay_option *o = table->options; o->name && letter; o++)
-        if (o->letter == letter)
+    for (EACH_ROW(table, o))
+        if (letter && o->letter == letter)
             return o;
     return NULL;
 }
@@ -28,8 +55,9 @@ static enum assay_status unknown_option(const struct assay_option_table *table, 
     char bare[64];
     const char *start = word + strspn(word, "-");
     snprintf(bare, sizeof bare, "%.*s", (int)strcspn(start, "="), start);
-    for (const struct assay_option *o = table->options; o->name && n < 64; o++)
-        names[n++] = o->name;
+    for (EACH_ROW(table, o))
+        if (n < 64)
+            names[n++] = o->name;
     const char *nearest = assay_text_nearest(bare, names, n);
     if (nearest)
         return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
@@ -73,10 +101,9 @@ static enum assay_status check_range(const struct assay_option *o, double number
                            o->name, o->min, o->max, value);
 }
 
-static enum assay_status store(const struct assay_option *o, const char *value, void *out,
+static enum assay_status store(const struct assay_option *o, const char *value, void *field,
                                struct assay_error *err)
 {
-    char *field = (char *)out + o->offset;
     enum assay_status status = ASSAY_OK;
     double number = 0;
     switch (o->type) {
@@ -85,6 +112,9 @@ static enum assay_status store(const struct assay_option *o, const char *value, 
         return ASSAY_OK;
     case ASSAY_OPTION_TEXT:
         *(const char **)field = value;
+        return ASSAY_OK;
+    case ASSAY_OPTION_SPARE:
+        *(const char **)field = value ? value : "";
         return ASSAY_OK;
     case ASSAY_OPTION_INT:
         status = assay_text_int64(value, (int64_t *)field);
@@ -134,13 +164,16 @@ static enum assay_status parse_option(const struct assay_option_table *table, in
     if (o->type == ASSAY_OPTION_FLAG) {
         if (value)
             return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "--%s takes no value", o->name);
+    } else if (!value && o->type == ASSAY_OPTION_SPARE) {
+        if (*at + 1 < argc && argv[*at + 1][0] != '-')
+            value = argv[++*at];
     } else if (!value) {
         if (*at + 1 >= argc)
             return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "--%s needs %s", o->name,
                                    expectation(o->type));
         value = argv[++*at];
     }
-    return store(o, value, out, err);
+    return store(o, value, field_of(table, o, out), err);
 }
 
 enum assay_status assay_options_parse(const struct assay_option_table *table, int argc,
@@ -168,9 +201,9 @@ enum assay_status assay_options_parse(const struct assay_option_table *table, in
 
 void assay_options_fini(const struct assay_option_table *table, void *out)
 {
-    for (const struct assay_option *o = table->options; o->name; o++)
+    for (EACH_ROW(table, o))
         if (o->type == ASSAY_OPTION_LIST || o->type == ASSAY_OPTION_REPEAT)
-            assay_strings_fini((struct assay_strings *)((char *)out + o->offset));
+            assay_strings_fini(field_of(table, o, out));
     if (table->words_offset >= 0)
         assay_strings_fini((struct assay_strings *)((char *)out + table->words_offset));
 }
@@ -199,7 +232,7 @@ static void wrap(const char *text, struct assay_text *out)
 
 void assay_options_help(const struct assay_option_table *table, struct assay_text *out)
 {
-    for (const struct assay_option *o = table->options; o->name; o++) {
+    for (EACH_ROW(table, o)) {
         char head[64], letter[8] = "    ";
         if (o->letter)
             snprintf(letter, sizeof letter, "-%c, ", o->letter);

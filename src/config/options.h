@@ -14,6 +14,7 @@ enum assay_option_type {
     ASSAY_OPTION_FRACTION, /* double: 1%, 0.01 */
     ASSAY_OPTION_LIST,     /* struct assay_strings: comma-separated, and repeatable */
     ASSAY_OPTION_REPEAT,   /* struct assay_strings: one each time, commas kept */
+    ASSAY_OPTION_SPARE,    /* const char *: "" where the option stands without a value */
 };
 
 struct assay_option {
@@ -31,11 +32,14 @@ struct assay_option_table {
     /* Where words that are not options go; -1: there are none. */
     int64_t words_offset;
     const char *words; /* what they are in the help: "OP…" */
+    /* Rows of a struct that several commands' structs hold, and where this one's holds it. */
+    const struct assay_option *shared; /* ends with a NULL name; NULL: none */
+    size_t shared_offset;
 };
 
 /* Reads argv[0 … argc) into `out`, a struct that holds the defaults. `--name value`,
- * `--name=value`,
- * `-x value`; `--` ends options. The error names the option, and the nearest for an unknown one. */
+ * `--name=value`, `-x value`; `--` ends options. The error names the option, and the nearest for an
+ * unknown one. */
 enum assay_status assay_options_parse(const struct assay_option_table *table, int argc,
                                       char *const *argv, void *out, struct assay_error *err);
 

@@ -87,7 +87,7 @@ static bool is_there(const struct assay_shapes *shapes, const struct assay_shape
 {
     for (int64_t i = 0; i < shapes->n; i++) {
         const struct assay_shape *other = &shapes->items[i];
-        if (other->n == shape->n && !other->label[0] &&
+        if (other->n == shape->n && strcmp(other->label, shape->label) == 0 &&
             memcmp(other->sizes, shape->sizes, (size_t)shape->n * sizeof *shape->sizes) == 0)
             return true;
     }
@@ -122,6 +122,14 @@ enum assay_status assay_shapes_add_text(struct assay_shapes *shapes, const char 
 }
 
 /* ---- as a set ----------------------------------------------------------------------------- */
+
+enum assay_status assay_shapes_add_mkn(struct assay_shapes *shapes, const int64_t sizes[3],
+                                       const char *label, struct assay_error *err)
+{
+    struct assay_shape shape = {.n = 3, .sizes = {sizes[0], sizes[1], sizes[2]}};
+    snprintf(shape.label, sizeof shape.label, "%s", label);
+    return is_there(shapes, &shape) ? ASSAY_OK : add(shapes, &shape, err);
+}
 
 static enum assay_status add_mkn(struct assay_shapes *shapes, int64_t m, int64_t k, int64_t n,
                                  const char *set, const char *name, struct assay_error *err)
@@ -179,48 +187,80 @@ static enum assay_status add_combinations(struct assay_shapes *shapes,
     return status;
 }
 
-static const struct assay_shape_set *find_set(const char *name, struct assay_error *err)
+const struct assay_shape_set *assay_shape_set_find(const char *name)
+{
+    for (int i = 0; i < SETS; i++)
+        if (assay_text_same(set_table[i].name, name))
+            return &set_table[i];
+    return NULL;
+}
+
+bool assay_shape_set_powers(const struct assay_shape_set *set, int64_t *min, int64_t *max)
+{
+    *min = set->min_power;
+    *max = set->max_power;
+    return set->pattern != OF_A_MODEL;
+}
+
+static enum assay_status check_range(const struct assay_shape_set *set, struct assay_error *err)
+{
+    int64_t least = set->pattern == CUBES_AND_HALVES ? 1 : 0; /* 2^0 has no half */
+    if (set->min_power > set->max_power)
+        return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                               "the range of powers from %lld to %lld runs backwards",
+                               (long long)set->min_power, (long long)set->max_power);
+    if (set->min_power < least || set->max_power > MOST_POWER)
+        return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "powers of %s lie between %lld and %d",
+                               set->name, (long long)least, MOST_POWER);
+    return ASSAY_OK;
+}
+
+enum assay_status assay_shapes_add_range(struct assay_shapes *shapes,
+                                         const struct assay_shape_set *of, int64_t min, int64_t max,
+                                         struct assay_error *err)
+{
+    struct assay_shape_set set = *of;
+    if (set.pattern == OF_A_MODEL)
+        return add_model(shapes, &set, err);
+    set.min_power = min;
+    set.max_power = max;
+    enum assay_status status = check_range(&set, err);
+    if (status != ASSAY_OK)
+        return status;
+    return set.pattern == CUBES || set.pattern == CUBES_AND_HALVES
+               ? add_cubes(shapes, &set, err)
+               : add_combinations(shapes, &set, err);
+}
+
+static enum assay_status unknown_set(const char *name, struct assay_error *err)
 {
     const char *names[SETS];
-    for (int i = 0; i < SETS; i++) {
+    for (int i = 0; i < SETS; i++)
         names[i] = set_table[i].name;
-        if (assay_text_same(names[i], name))
-            return &set_table[i];
-    }
     const char *nearest = assay_text_nearest(name, names, SETS);
     if (nearest)
-        assay_error_set(err, ASSAY_ERR_INVALID, NULL,
-                        "--shapes: unknown set \"%s\"; did you mean \"%s\"?", name, nearest);
-    else
-        assay_error_set(err, ASSAY_ERR_INVALID, NULL,
-                        "--shapes: unknown set \"%s\"; `assay list shapes` shows them all%s", name,
-                        strchr(name, 'x') ? ", and sizes are written --shape MxKxN" : "");
-    return NULL;
+        return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                               "--shapes: unknown set \"%s\"; did you mean \"%s\"?", name, nearest);
+    return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                           "--shapes: unknown set \"%s\"; `assay list shapes` shows them all%s",
+                           name, strchr(name, 'x') ? ", and sizes are written --shape MxKxN" : "");
 }
 
 /* ":10:12" */
 static enum assay_status read_range(const char *text, const char *range,
-                                    struct assay_shape_set *set, struct assay_error *err)
+                                    const struct assay_shape_set *set, int64_t *min, int64_t *max,
+                                    struct assay_error *err)
 {
     char from[16], to[16], rest;
-    int64_t least = set->pattern == CUBES_AND_HALVES ? 1 : 0; /* 2^0 has no half */
     if (set->pattern == OF_A_MODEL)
         return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
                                "--shapes \"%s\": %s has no range; write only its name", text,
                                set->name);
     if (sscanf(range, ":%15[^:]:%15[^:]%c", from, to, &rest) != 2 ||
-        assay_text_int64(from, &set->min_power) != ASSAY_OK ||
-        assay_text_int64(to, &set->max_power) != ASSAY_OK)
+        assay_text_int64(from, min) != ASSAY_OK || assay_text_int64(to, max) != ASSAY_OK)
         return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
                                "--shapes \"%s\" is not a range of powers; write %s:%lld:%lld", text,
                                set->name, (long long)set->min_power, (long long)set->max_power);
-    if (set->min_power > set->max_power)
-        return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "--shapes \"%s\" runs backwards",
-                               text);
-    if (set->min_power < least || set->max_power > MOST_POWER)
-        return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
-                               "--shapes \"%s\": powers of %s lie between %lld and %d", text,
-                               set->name, (long long)least, MOST_POWER);
     return ASSAY_OK;
 }
 
@@ -228,24 +268,19 @@ enum assay_status assay_shapes_add_set(struct assay_shapes *shapes, const char *
                                        struct assay_error *err)
 {
     char name[64];
+    struct assay_error why = {0};
     size_t length = strcspn(text, ":");
     snprintf(name, sizeof name, "%.*s", (int)(length < 63 ? length : 63), text);
-    const struct assay_shape_set *found = find_set(name, err);
-    if (!found)
-        return ASSAY_ERR_INVALID;
-    struct assay_shape_set set = *found;
-    enum assay_status status = text[length] ? read_range(text, text + length, &set, err) : ASSAY_OK;
+    const struct assay_shape_set *set = assay_shape_set_find(name);
+    if (!set)
+        return unknown_set(name, err);
+    int64_t min = set->min_power, max = set->max_power;
+    enum assay_status status =
+        text[length] ? read_range(text, text + length, set, &min, &max, err) : ASSAY_OK;
     if (status != ASSAY_OK)
         return status;
-    switch (set.pattern) {
-    case OF_A_MODEL:
-        return add_model(shapes, &set, err);
-    case CUBES:
-    case CUBES_AND_HALVES:
-        return add_cubes(shapes, &set, err);
-    case ASCENDING:
-    case EVERY_COMBINATION:
-        return add_combinations(shapes, &set, err);
-    }
-    return ASSAY_OK;
+    status = assay_shapes_add_range(shapes, set, min, max, &why);
+    if (status != ASSAY_OK)
+        assay_error_set(err, status, NULL, "--shapes \"%.100s\": %.300s", text, why.message);
+    return status;
 }

@@ -9,7 +9,7 @@
 static const char default_batch[] = "16:128:x2", default_seq[] = "256:2048:x2",
                   default_dim[] = "8:512:x2";
 static const char *const default_ops[] = {"layernorm", "gelu", "silu", "loss"};
-enum { DEFAULT_MAX_ELEMENTS = 50000000, MAX_GROUPS = 100000 };
+enum { DEFAULT_MAX_ELEMENTS = 50000000 };
 
 /* The tour: two sizes, one that lives in the caches and one that does not, in half a minute. */
 static const int64_t tour_shapes[][3] = {{16, 256, 64}, {32, 512, 768}};
@@ -152,26 +152,6 @@ static enum assay_status resolve_dtypes(struct assay_sweep *sweep, struct assay_
     return ASSAY_OK;
 }
 
-static enum assay_status add_recipe(struct assay_sweep *sweep, const char *name, bool by_name,
-                                    struct assay_error *err)
-{
-    struct assay_recipe recipe;
-    enum assay_status status = assay_recipe_parse(name, &recipe, err);
-    if (status != ASSAY_OK)
-        return status;
-    for (int64_t i = 0; i < sweep->n_recipes; i++)
-        if (strcmp(sweep->recipes[i].name, recipe.name) == 0) {
-            sweep->by_name[i] |= by_name;
-            return ASSAY_OK;
-        }
-    if (sweep->n_recipes == ASSAY_SWEEP_RECIPES)
-        return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "--recipe names more than %d",
-                               ASSAY_SWEEP_RECIPES);
-    sweep->by_name[sweep->n_recipes] = by_name;
-    sweep->recipes[sweep->n_recipes++] = recipe;
-    return ASSAY_OK;
-}
-
 static enum assay_status resolve_recipes(struct assay_sweep *sweep, struct assay_error *err)
 {
     const struct assay_strings *named = &sweep->config->recipes;
@@ -183,14 +163,9 @@ static enum assay_status resolve_recipes(struct assay_sweep *sweep, struct assay
                                    "--recipe says how weights are stored, and %s has none; linear "
                                    "does",
                                    sweep->ops[i]->name);
-    enum assay_status status = add_recipe(sweep, "baseline", true, err);
-    for (int64_t i = 0; i < named->n && status == ASSAY_OK; i++) {
-        if (!assay_text_same(named->items[i], "all"))
-            status = add_recipe(sweep, named->items[i], true, err);
-        else
-            for (int64_t k = 0; k < assay_quant_count() && status == ASSAY_OK; k++)
-                status = add_recipe(sweep, assay_quant_at(k)->usual, false, err);
-    }
+    enum assay_status status = assay_recipe_list_add(&sweep->recipes, "baseline", err);
+    for (int64_t i = 0; i < named->n && status == ASSAY_OK; i++)
+        status = assay_recipe_list_add(&sweep->recipes, named->items[i], err);
     return status;
 }
 
@@ -287,11 +262,11 @@ static enum assay_status check_groups(const struct assay_sweep *sweep, struct as
     double groups = 0;
     for (int64_t i = 0; i < sweep->n_ops; i++)
         groups += groups_of(sweep, sweep->ops[i]);
-    if (groups <= MAX_GROUPS)
+    if (groups <= ASSAY_SWEEP_GROUPS)
         return ASSAY_OK;
     return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
                            "these lists make %.0f groups; a run takes %d at the most", groups,
-                           MAX_GROUPS);
+                           ASSAY_SWEEP_GROUPS);
 }
 
 enum assay_status assay_sweep_init(struct assay_sweep *sweep, const struct assay_bench_config *c,
@@ -324,15 +299,6 @@ void assay_sweep_fini(struct assay_sweep *sweep)
     assay_shapes_fini(&sweep->shapes);
 }
 
-enum assay_status assay_sweep_recipes(const struct assay_sweep *sweep, struct assay_strings *out,
-                                      struct assay_error *err)
-{
-    for (int64_t i = 0; i < sweep->n_recipes; i++)
-        if (assay_strings_add(out, sweep->recipes[i].name) != ASSAY_OK)
-            return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
-    return ASSAY_OK;
-}
-
 /* ---- the groups --------------------------------------------------------------------------- */
 
 /* One op in one dtype and one mode, on its way through the shapes. */
@@ -343,31 +309,6 @@ struct part {
     enum assay_dtype dtype;
     const char *mode;
 };
-
-/* A recipe that was named must fit; one that `all` brought along becomes a row that says why not.
- */
-static enum assay_status check_recipes(const struct part *part, const int64_t *axes,
-                                       struct assay_error *err)
-{
-    int32_t k_axis = axis_named(part->op, "k"), n_axis = axis_named(part->op, "n");
-    if (k_axis < 0)
-        return ASSAY_OK;
-    for (int64_t i = 0; i < part->sweep->n_recipes; i++) {
-        const struct assay_recipe *recipe = &part->sweep->recipes[i];
-        struct assay_error why = {0};
-        if (!part->sweep->by_name[i] ||
-            assay_recipe_fits(recipe, part->dtype, axes[k_axis], &why) == ASSAY_OK)
-            continue;
-        char order[80], hint[160] = "", shape[80];
-        if (n_axis >= 0 && assay_recipe_fits(recipe, part->dtype, axes[n_axis], NULL) == ASSAY_OK)
-            snprintf(hint, sizeof hint, "; the order is %s, and n = %lld would do as k",
-                     order_of(part->op, order, sizeof order), (long long)axes[n_axis]);
-        assay_tensor_shape_text(axes, assay_op_axes(part->op), shape, sizeof shape);
-        return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "%s %s cannot take %s: %.300s%s",
-                               part->op->name, shape, recipe->name, why.message, hint);
-    }
-    return ASSAY_OK;
-}
 
 static int64_t largest_input(const struct assay_problem *problem)
 {
@@ -386,8 +327,8 @@ static enum assay_status add_group(const struct part *part, const int64_t *axes,
     struct assay_problem problem;
     enum assay_status status =
         assay_op_problem(part->op, part->dtype, part->mode, axes, 1, &problem, err);
-    if (status == ASSAY_OK)
-        status = check_recipes(part, axes, err);
+    if (status == ASSAY_OK && has_mkn(part->op))
+        status = assay_recipe_list_fits(&sweep->recipes, part->op->name, part->dtype, axes, err);
     if (status != ASSAY_OK)
         return status;
     struct assay_group group = {.dtype = part->dtype, .n_axes = problem.n_axes};

@@ -5,11 +5,11 @@
 
 #include "config/axis.h"
 #include "config/bench_config.h"
+#include "config/recipe_list.h"
 #include "config/shapes.h"
 #include "op/op.h"
-#include "quant/quant.h"
 
-enum { ASSAY_SWEEP_OPS = 64, ASSAY_SWEEP_DTYPES = 8, ASSAY_SWEEP_RECIPES = 32 };
+enum { ASSAY_SWEEP_OPS = 64, ASSAY_SWEEP_DTYPES = 8, ASSAY_SWEEP_GROUPS = 100000 };
 
 struct assay_sweep {
     const struct assay_bench_config *config;
@@ -18,11 +18,9 @@ struct assay_sweep {
     int64_t n_ops;
     enum assay_dtype dtypes[ASSAY_SWEEP_DTYPES];
     int64_t n_dtypes;
-    struct assay_axis axes[3];                        /* batch, seq, dim */
-    struct assay_shapes shapes;                       /* those of --shape, then those of --shapes */
-    struct assay_recipe recipes[ASSAY_SWEEP_RECIPES]; /* baseline first; empty: none was named */
-    bool by_name[ASSAY_SWEEP_RECIPES]; /* not only part of `all`: must fit every shape */
-    int64_t n_recipes;
+    struct assay_axis axes[3];        /* batch, seq, dim */
+    struct assay_shapes shapes;       /* those of --shape, then those of --shapes */
+    struct assay_recipe_list recipes; /* baseline first; empty: none was named */
     int64_t max_elements;
 };
 
@@ -31,10 +29,6 @@ enum assay_status assay_sweep_init(struct assay_sweep *sweep,
                                    const struct assay_bench_config *config,
                                    struct assay_error *err);
 void assay_sweep_fini(struct assay_sweep *sweep);
-
-/* The canonical names of the recipes. */
-enum assay_status assay_sweep_recipes(const struct assay_sweep *sweep, struct assay_strings *out,
-                                      struct assay_error *err);
 
 /* Adds the groups to a plan. */
 enum assay_status assay_sweep_plan(const struct assay_sweep *sweep, struct assay_plan *plan,

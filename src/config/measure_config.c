@@ -1,0 +1,130 @@
+#include "config/measure_config.h"
+
+#include "device/cpu/cpu_info.h"
+#include "device/device.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define AT(field) offsetof(struct assay_measure_config, field)
+
+const struct assay_option assay_measure_rows[] = {
+    {"threads", 't', ASSAY_OPTION_INT, AT(threads), "N",
+     "threads of CPU kernels (default: all cores)", 1, 4096},
+    {"precision", 0, ASSAY_OPTION_FRACTION, AT(precision), "P",
+     "stop when every interval is within ±P (default 1%)", 1e-5, 0.5},
+    {"budget", 0, ASSAY_OPTION_DURATION, AT(budget_s), "TIME",
+     "stop after so long for each group and cache state (default 2s; a tour's 0.4s)", 1e-3, 86400},
+    {"warmup", 0, ASSAY_OPTION_INT, AT(warmup), "N",
+     "warm up with N calls, beside those that find a sample's length", 1, 1e9},
+    {"iters", 0, ASSAY_OPTION_INT, AT(rounds), "N", "take exactly N samples of each variant", 1,
+     1e6},
+    {"seed", 0, ASSAY_OPTION_INT, AT(seed), "N", "of inputs and order (default 0)", 0, 9e18},
+    {"timeout", 0, ASSAY_OPTION_DURATION, AT(timeout_s), "TIME",
+     "give up a kernel that does not answer for so long (default 60s)", 0.05, 86400},
+    {"memory-limit", 0, ASSAY_OPTION_SIZE, AT(memory_limit), "SIZE",
+     "memory the measuring process may use (default: what is free)", 0, 9e18},
+    {"resume", 0, ASSAY_OPTION_TEXT, AT(resume), "RUN",
+     "go on with an earlier run: its id, \"last\", or a journal file", 0, 0},
+    {"plugin", 0, ASSAY_OPTION_REPEAT, AT(plugins), "FILE",
+     "load kernels from a shared object (assay_kernel.h); repeatable", 0, 0},
+    {"strict-device", 0, ASSAY_OPTION_FLAG, AT(strict_device), NULL,
+     "fail if the device is not here, instead of falling back to the cpu", 0, 0},
+    {"autotune", 0, ASSAY_OPTION_FLAG, AT(autotune), NULL,
+     "have libraries that offer several algorithms (cuBLASLt) time them all first", 0, 0},
+    {"energy", 0, ASSAY_OPTION_FLAG, AT(energy), NULL,
+     "also measure the energy of a call, where the device has a counter (half a second each)", 0,
+     0},
+    {"in-process", 0, ASSAY_OPTION_FLAG, AT(in_process), NULL,
+     "run kernels in this process, for debuggers: a crash ends everything", 0, 0},
+    {"wait", 0, ASSAY_OPTION_FLAG, AT(wait), NULL, "wait for another run to end instead of failing",
+     0, 0},
+    {"quiet", 'q', ASSAY_OPTION_FLAG, AT(quiet), NULL,
+     "no table, no progress: only files and errors", 0, 0},
+    {"verbose", 'v', ASSAY_OPTION_FLAG, AT(verbose), NULL,
+     "samples, quartiles, disturbances and accuracy of each row", 0, 0},
+    {"ascii", 0, ASSAY_OPTION_FLAG, AT(ascii), NULL, "a table without characters beyond ASCII", 0,
+     0},
+    {"help", 'h', ASSAY_OPTION_FLAG, AT(help), NULL, "this text", 0, 0},
+    {0},
+};
+
+static enum assay_status parse_cache(const char *text, struct assay_settings *s,
+                                     struct assay_error *err)
+{
+    s->hot = assay_text_same(text, "hot") || assay_text_same(text, "both");
+    s->cold = assay_text_same(text, "cold") || assay_text_same(text, "both");
+    if (s->hot || s->cold)
+        return ASSAY_OK;
+    static const char *const names[] = {"hot", "cold", "both"};
+    const char *nearest = assay_text_nearest(text, names, 3);
+    return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                           "--cache takes hot, cold or both, not \"%s\"; did you mean \"%s\"?",
+                           text, nearest ? nearest : "both");
+}
+
+/* Plug-ins are code of others: only the worker opens them. */
+static enum assay_status check_plugin_files(const struct assay_strings *plugins,
+                                            struct assay_error *err)
+{
+    for (int64_t i = 0; i < plugins->n; i++)
+        if (access(plugins->items[i], R_OK) != 0)
+            return assay_error_set(err, ASSAY_ERR_INVALID, plugins->items[i],
+                                   "this plug-in cannot be read: %s", strerror(errno));
+    return ASSAY_OK;
+}
+
+enum assay_status assay_measure_settings(const struct assay_measure_config *c, double budget_s,
+                                         struct assay_settings *s, struct assay_error *err)
+{
+    *s = (struct assay_settings){
+        .threads = c->threads ? (int32_t)c->threads : assay_cpu_info()->cores,
+        .precision = c->precision > 0 ? c->precision : 0.01,
+        .budget_s = c->budget_s > 0 ? c->budget_s : budget_s,
+        .timeout_s = c->timeout_s > 0 ? c->timeout_s : 60,
+        .warmup = c->warmup,
+        .rounds = c->rounds,
+        .seed = (uint64_t)c->seed,
+        .memory_limit = c->memory_limit,
+        .energy = c->energy,
+        .autotune = c->autotune,
+    };
+    if (s->threads > assay_cpu_info()->cores)
+        return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                               "--threads %d is more than the %d cores this process may use",
+                               s->threads, assay_cpu_info()->cores);
+    enum assay_status status = parse_cache(c->cache, s, err);
+    if (status == ASSAY_OK)
+        status = check_plugin_files(&c->plugins, err);
+    if (status == ASSAY_OK && assay_strings_copy(&c->plugins, &s->plugins) != ASSAY_OK)
+        status = assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+    return status;
+}
+
+enum assay_status assay_measure_device(const char *name, bool strict, char *out, size_t size,
+                                       void (*warn)(const char *), struct assay_error *err)
+{
+    const struct assay_device_driver *driver;
+    int32_t index;
+    struct assay_error why = {0};
+    enum assay_status status = assay_device_parse(name, &driver, &index, &why);
+    if (status == ASSAY_OK) {
+        if (index > 0)
+            snprintf(out, size, "%s:%d", driver->name, index);
+        else
+            snprintf(out, size, "%s", driver->name);
+        return ASSAY_OK;
+    }
+    if (status != ASSAY_UNSUPPORTED)
+        return assay_error_set(err, status, NULL, "%s", why.message);
+    if (strict)
+        return assay_error_set(err, ASSAY_UNSUPPORTED, name, "%s", why.message);
+    char text[640];
+    snprintf(text, sizeof text, "device \"%.60s\" is not here (%s); using the cpu instead", name,
+             why.message);
+    warn(text);
+    snprintf(out, size, "cpu");
+    return ASSAY_OK;
+}
