@@ -1,8 +1,9 @@
 /* assay help, and what assay says when it is called with nothing. */
-#include "cli/command.h"
 #include "base/version.h"
+#include "cli/run_common.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static void help(struct assay_text *out)
 {
@@ -13,6 +14,7 @@ static void help(struct assay_text *out)
         "Try:\n"
         "  assay bench                        a tour of half a minute\n"
         "  assay bench layernorm --batch 32 --seq 512 --dim 768 --dtype f32,bf16\n"
+        "  assay run examples/quick.yml        what a configuration says\n"
         "  assay info --calibrate             what this machine can do, measured\n\n"
         "Commands:\n",
         ASSAY_VERSION);
@@ -20,7 +22,8 @@ static void help(struct assay_text *out)
         assay_text_format(out, "  %-8s %s\n", assay_command_at(i)->name,
                           assay_command_at(i)->summary);
     assay_text_add(out,
-                   "\n`assay help COMMAND` tells more; `assay --version` the version.\n"
+                   "\n`assay help COMMAND` tells more, `assay help config` every key of a "
+                   "configuration;\n`assay --version` the version.\n"
                    "Exit codes: 0 all fine; 1 some variant wrong, impossible, crashed or timed "
                    "out,\nor results that could not be written; 2 bad usage or configuration; 3 "
                    "this machine cannot; 130 interrupted.\n");
@@ -30,6 +33,8 @@ static int run(int argc, char **argv)
 {
     if (argc < 2)
         return assay_print_help(assay_command_find("help"));
+    if (strcmp(argv[1], "config") == 0)
+        return assay_print_config_reference();
     const struct assay_command *command = assay_command_find(argv[1]);
     if (command)
         return assay_print_help(command);

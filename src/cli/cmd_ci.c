@@ -1,0 +1,94 @@
+/* assay ci: the same as assay run, for a machine that keeps records: each group several times, and
+ * the results as the PyTorch OSS benchmark database takes them. */
+#include "cli/run_common.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static void help(struct assay_text *out)
+{
+    assay_text_add(
+        out,
+        "assay ci --config FILE [OPTIONS]\n\n"
+        "Measures what a configuration says (`assay help run`) and writes records for the PyTorch\n"
+        "OSS benchmark database. A case that failed has no record; it is named on standard error, "
+        "and\n"
+        "the exit code is 1.\n\n");
+    assay_options_help(&assay_ci_options_table, out);
+    assay_text_add(out, "\nExamples:\n"
+                        "  assay ci --config bench.yml --output benchmark_results.json\n"
+                        "  assay ci --config bench.yml --repeat 5 --github-summary\n"
+                        "  assay ci --config bench.yml --dry-run\n");
+}
+
+/* Cases that will be missing from the records: those that failed, and those that could not be. */
+static void name_missing(const struct assay_record *records, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const struct assay_record *r = &records[i];
+        if (r->outcome == ASSAY_OUTCOME_OK)
+            continue;
+        fprintf(stderr, "assay: no record of %s %s", r->entry,
+                r->recipe[0] ? r->recipe : "baseline");
+        for (int32_t k = 0; k < r->n_axes; k++)
+            fprintf(stderr, "-%lld", (long long)r->axes[k]);
+        fprintf(stderr, " (%s): %s%s%s\n", r->implementation, assay_outcome_name(r->outcome),
+                r->reason[0] ? ": " : "", r->reason);
+    }
+}
+
+/* The file the summary goes to, behind what others wrote where the environment names it. */
+static enum assay_status find_summary(const struct assay_run_options *options,
+                                      struct assay_outputs_wanted *wanted, struct assay_error *err)
+{
+    const char *path = options->github_summary;
+    if (!path)
+        return ASSAY_OK;
+    bool append = !path[0];
+    if (append)
+        path = getenv("GITHUB_STEP_SUMMARY");
+    if (!path || !path[0])
+        return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                               "--github-summary: GITHUB_STEP_SUMMARY is not set here; name a "
+                               "file, --github-summary FILE");
+    wanted->files[wanted->n_files++] =
+        (struct assay_output_file){.format = "github", .path = path, .append = append};
+    return ASSAY_OK;
+}
+
+static int measure(const struct assay_run_options *options, const struct assay_run_config *config,
+                   struct assay_plan *plan, int argc, char **argv)
+{
+    struct assay_error err = {0};
+    struct assay_text again = {0};
+    struct assay_measuring measuring = {
+        .config = &options->measure,
+        .outputs = {.table = "torchao", .file_format = "pytorch"},
+        .argc = argc,
+        .argv = argv,
+        .models = true,
+        .group = name_missing,
+    };
+    (void)config;
+    if (!options->measure.outputs.n)
+        measuring.outputs.files[measuring.outputs.n_files++] =
+            (struct assay_output_file){.format = "pytorch", .path = "benchmark_results.json"};
+    if (find_summary(options, &measuring.outputs, &err) != ASSAY_OK)
+        return assay_complain(&err);
+    assay_text_format(&again, "assay ci%s%s", options->config ? " --config " : "",
+                      options->config ? options->config : "");
+    measuring.again = again.failed ? "assay ci" : again.data;
+    int code = assay_measure(&measuring, plan);
+    assay_text_fini(&again);
+    return code;
+}
+
+static int run(int argc, char **argv)
+{
+    static const struct assay_run_command command = {
+        .name = "ci", .table = &assay_ci_options_table, .repeat = 3, .measure = measure};
+    return assay_run_command(&command, argc, argv);
+}
+
+const struct assay_command assay_command_ci = {
+    .name = "ci", .summary = "the same, as records for a dashboard", .run = run, .help = help};

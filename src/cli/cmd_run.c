@@ -1,0 +1,85 @@
+/* assay run: measures what a configuration says, in TorchAO's format. */
+#include "cli/run_common.h"
+
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+static void help(struct assay_text *out)
+{
+    assay_text_add(
+        out,
+        "assay run CONFIG.yml [OPTIONS]\n\n"
+        "Measures models with their weights stored in every way a configuration names, eager and\n"
+        "compiled, each against the baseline in the same run. Configurations are those of "
+        "TorchAO's\n"
+        "microbenchmarks; `assay help config` explains every key. The results are a table on "
+        "standard\n"
+        "output and the file <output_dir>/inference/results_DDMMYYYY_HHMMSS.csv.\n\n");
+    assay_options_help(&assay_run_options_table, out);
+    assay_text_add(out, "\nExamples:\n"
+                        "  assay run examples/quick.yml\n"
+                        "  assay run bench.yml --dry-run\n"
+                        "  assay run bench.yml --device cpu --recipe int8wo,int4wo-128 --limit 3\n"
+                        "  assay run bench.yml --shapes custom=1x4096x4096,llama --compile false\n"
+                        "  assay run bench.yml --resume last\n");
+}
+
+/* "results/inference/results_15112026_134502.csv", in the user's own time as TorchAO has it. */
+static void name_csv(const struct assay_run_options *options, const struct assay_run_config *config,
+                     struct assay_text *out)
+{
+    char stamp[32];
+    time_t now = time(NULL);
+    struct tm local;
+    localtime_r(&now, &local);
+    strftime(stamp, sizeof stamp, "%d%m%Y_%H%M%S", &local);
+    const char *folder = config->output_dir    ? config->output_dir
+                         : options->output_dir ? options->output_dir
+                                               : "results";
+    const char *mode = assay_run_modes[config->mode];
+    assay_text_format(out, "%s/%s/results_%s.csv", folder, mode, stamp);
+    for (int i = 2; out->data && access(out->data, F_OK) == 0 && i < 100; i++) {
+        assay_text_clear(out); /* another run of the same second */
+        assay_text_format(out, "%s/%s/results_%s_%d.csv", folder, mode, stamp, i);
+    }
+}
+
+static int measure(const struct assay_run_options *options, const struct assay_run_config *config,
+                   struct assay_plan *plan, int argc, char **argv)
+{
+    struct assay_text path = {0}, again = {0};
+    const char *file = options->config    ? options->config
+                       : options->files.n ? options->files.items[0]
+                                          : NULL;
+    name_csv(options, config, &path);
+    assay_text_format(&again, "assay run%s%s", file ? " " : "", file ? file : "");
+    if (path.failed || again.failed) {
+        assay_warn("out of memory");
+        return ASSAY_EXIT_MACHINE;
+    }
+    struct assay_measuring measuring = {
+        .config = &options->measure,
+        .outputs = {.table = "torchao",
+                    .files = {{"torchao-csv", path.data, .make_folder = true}},
+                    .n_files = 1},
+        .argc = argc,
+        .argv = argv,
+        .again = again.data,
+        .models = true,
+    };
+    int code = assay_measure(&measuring, plan);
+    assay_text_fini(&path);
+    assay_text_fini(&again);
+    return code;
+}
+
+static int run(int argc, char **argv)
+{
+    static const struct assay_run_command command = {
+        .name = "run", .table = &assay_run_options_table, .repeat = 1, .measure = measure};
+    return assay_run_command(&command, argc, argv);
+}
+
+const struct assay_command assay_command_run = {
+    .name = "run", .summary = "measure what a configuration says", .run = run, .help = help};

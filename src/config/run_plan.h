@@ -1,0 +1,39 @@
+/* run_plan.h: the options of `assay run` and `assay ci`, and the plan that they and a configuration
+ * make. */
+#ifndef ASSAY_CONFIG_RUN_PLAN_H
+#define ASSAY_CONFIG_RUN_PLAN_H
+
+#include "config/measure_config.h"
+#include "config/run_config.h"
+
+struct assay_run_options {
+    struct assay_measure_config measure;
+    struct assay_strings files; /* CONFIG.yml as a word */
+    const char *config;         /* or as an option */
+    /* What replaces what the file says, in all entries: */
+    struct assay_strings dtypes, recipes, shapes;
+    const char *model, *compile, *output_dir;
+    int64_t limit;
+    bool dry_run, help_config;
+    /* Of ci: */
+    int64_t repeat;
+    const char *github_summary; /* "": the file the environment names; NULL: none */
+};
+
+extern const struct assay_option_table assay_run_options_table, assay_ci_options_table;
+
+void assay_run_options_init(struct assay_run_options *options);
+void assay_run_options_fini(struct assay_run_options *options); /* of both tables */
+
+/* Reads the configuration the options name, and makes the plan: one group for each entry, shape and
+ * dtype. All of it is checked before anything is measured. `config` is released by the caller, also
+ * after a failure. */
+enum assay_status assay_run_plan(const struct assay_run_options *options,
+                                 struct assay_run_config *config, struct assay_plan *out,
+                                 void (*warn)(const char *text), struct assay_error *err);
+
+/* The file the options name; the error says how to name one. */
+enum assay_status assay_run_file(const struct assay_run_options *options, const char **out,
+                                 struct assay_error *err);
+
+#endif
