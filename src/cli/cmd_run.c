@@ -49,9 +49,7 @@ static int measure(const struct assay_run_options *options, const struct assay_r
                    struct assay_plan *plan, int argc, char **argv)
 {
     struct assay_text path = {0}, again = {0};
-    const char *file = options->config    ? options->config
-                       : options->files.n ? options->files.items[0]
-                                          : NULL;
+    const char *file = assay_run_options_file(options);
     name_csv(options, config, &path);
     assay_text_format(&again, "assay run%s%s", file ? " " : "", file ? file : "");
     if (path.failed || again.failed) {

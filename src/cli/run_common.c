@@ -27,21 +27,23 @@ static int print_plan(const struct assay_plan *plan, int64_t repeat)
     return code;
 }
 
-/* A resumed run keeps its plan. The configuration only says where results go. */
+/* A resumed run keeps its plan; the configuration, where one is named, says where results go. */
 static enum assay_status prepare(const struct assay_run_options *options,
                                  struct assay_run_config *config, struct assay_plan *plan,
                                  struct assay_error *err)
 {
-    if (!options->measure.resume)
-        return assay_run_plan(options, config, plan, assay_warn, err);
-    if (options->dry_run)
+    bool resume = options->measure.resume;
+    if (resume && options->dry_run)
         return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
                                "--dry-run shows what a configuration would measure; --resume goes "
                                "on with a plan that is made");
-    if (!options->config && !options->files.n)
+    if (resume && !assay_run_options_file(options))
         return ASSAY_OK;
-    enum assay_status status = assay_run_plan(options, config, plan, assay_warn, err);
-    assay_plan_fini(plan);
+    enum assay_status status = assay_run_options_read(options, config, err);
+    if (status == ASSAY_OK)
+        status = assay_run_plan(options, config, plan, assay_warn, err);
+    if (resume)
+        assay_plan_fini(plan);
     return status;
 }
 

@@ -276,7 +276,7 @@ static enum assay_status read_model(struct assay_reading *r, const struct assay_
 
 /* clang-format off */
 static const struct assay_key keys[] = {
-    {"benchmark_mode", ASSAY_KEY_RUN, read_mode, RUN(mode), "one of", "inference",
+    {"benchmark_mode", ASSAY_KEY_RUN, read_mode, RUN(mode), NULL, "inference",
      "what is measured. Training is checked and then refused: it comes with a later version", assay_run_modes, 0, 0},
     {"quantization_config_recipe_names", ASSAY_KEY_RUN, read_recipes, 0, "names", "baseline",
      "recipes, how weights are stored and multiplied (`assay list recipes`), or `all` for the usual one of each kind. `baseline` is always measured, and first", NULL, 0, 0},
@@ -301,22 +301,22 @@ static const struct assay_key keys[] = {
      "`cpu`, `cuda` or `cuda:N`. One that is not here is replaced by the cpu, with a warning; so are `xpu` and `mps`, which are not supported", NULL, 0, 0},
     {"use_torch_compile", ASSAY_KEY_MODEL, assay_read_bool, ENTRY(use_torch_compile), "true or false", "true",
      "false: only eager is measured, whatever the mode", NULL, 0, 0},
-    {"torch_compile_mode", ASSAY_KEY_MODEL, read_compile, ENTRY(compile), "one of", "default",
+    {"torch_compile_mode", ASSAY_KEY_MODEL, read_compile, ENTRY(compile), NULL, "default",
      "how the compiled model is made: `max-autotune` also times the kernels that could do it. `false`, in quotes or not: only eager", assay_run_compiles, 0, 0},
-    {"compile", ASSAY_KEY_MODEL, read_compile, ENTRY(compile), "one of", "default",
+    {"compile", ASSAY_KEY_MODEL, read_compile, ENTRY(compile), NULL, "default",
      "the older spelling of `torch_compile_mode`; true is `default`", assay_run_compiles, 0, 0},
     {"enable_profiler", ASSAY_KEY_MODEL, read_profiler, ENTRY(enable_profiler), "true or false", "false",
      "accepted; there is no profile yet, and a note says so", NULL, 0, 0},
     {"enable_memory_profiler", ASSAY_KEY_MODEL, read_profiler, ENTRY(enable_memory_profiler), "true or false", "false",
      "likewise", NULL, 0, 0},
 
-    {"scaling_type_input", ASSAY_KEY_TRAINING, assay_read_choice, ENTRY(scaling_input), "one of", "dynamic",
+    {"scaling_type_input", ASSAY_KEY_TRAINING, assay_read_choice, ENTRY(scaling_input), NULL, "dynamic",
      "how inputs are scaled", scalings, 0, 0},
-    {"scaling_type_weight", ASSAY_KEY_TRAINING, assay_read_choice, ENTRY(scaling_weight), "one of", "dynamic",
+    {"scaling_type_weight", ASSAY_KEY_TRAINING, assay_read_choice, ENTRY(scaling_weight), NULL, "dynamic",
      "how weights are scaled", scalings, 0, 0},
-    {"scaling_type_grad_output", ASSAY_KEY_TRAINING, assay_read_choice, ENTRY(scaling_grad_output), "one of", "dynamic",
+    {"scaling_type_grad_output", ASSAY_KEY_TRAINING, assay_read_choice, ENTRY(scaling_grad_output), NULL, "dynamic",
      "how gradients of outputs are scaled", scalings, 0, 0},
-    {"scaling_granularity", ASSAY_KEY_TRAINING, assay_read_choice, ENTRY(scaling_granularity), "one of", "tensorwise",
+    {"scaling_granularity", ASSAY_KEY_TRAINING, assay_read_choice, ENTRY(scaling_granularity), NULL, "tensorwise",
      "what shares a scale", granularities, 0, 0},
     {"use_fast_accum", ASSAY_KEY_TRAINING, assay_read_bool, ENTRY(use_fast_accum), "true or false", "true",
      "sums in less precision where that is faster", NULL, 0, 0},
@@ -392,8 +392,8 @@ static void write_key(const struct assay_key *key, struct assay_text *out)
     char words[200] = "";
     if (key->choices)
         assay_reading_words(key->choices, words, sizeof words);
-    assay_text_format(out, "| `%s` | %s%s%s | %s | %s |\n", key->name, key->type,
-                      key->choices ? " " : "", words, key->fallback, key->meaning);
+    assay_text_format(out, "| `%s` | %s | %s | %s |\n", key->name, key->choices ? words : key->type,
+                      key->fallback, key->meaning);
 }
 
 void assay_run_config_reference(struct assay_text *out)

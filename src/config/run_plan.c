@@ -68,19 +68,24 @@ void assay_run_options_fini(struct assay_run_options *options)
     assay_options_fini(&assay_run_options_table, options); /* has all lists of ci's */
 }
 
-enum assay_status assay_run_file(const struct assay_run_options *options, const char **out,
-                                 struct assay_error *err)
+const char *assay_run_options_file(const struct assay_run_options *options)
+{
+    return options->config ? options->config : options->files.n ? options->files.items[0] : NULL;
+}
+
+enum assay_status assay_run_options_read(const struct assay_run_options *options,
+                                         struct assay_run_config *config, struct assay_error *err)
 {
     int64_t named = options->files.n + (options->config != NULL);
-    *out = options->config ? options->config : options->files.n ? options->files.items[0] : NULL;
-    if (named == 1)
-        return ASSAY_OK;
+    *config = (struct assay_run_config){0};
     if (named == 0)
         return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
                                "which configuration? name one with --config FILE");
-    return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
-                           "one configuration at a time; \"%.100s\" is one too many",
-                           options->files.items[options->config ? 0 : 1]);
+    if (named > 1)
+        return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                               "one configuration at a time; \"%.100s\" is one too many",
+                               options->files.items[options->config ? 0 : 1]);
+    return assay_run_config_read(assay_run_options_file(options), config, err);
 }
 
 static enum assay_status no_memory(struct assay_error *err)
@@ -319,18 +324,19 @@ static enum assay_status add_groups(const struct assay_run_config *config,
                                     const struct assay_run_entry *entry, const char *device,
                                     struct assay_plan *plan, struct assay_error *err)
 {
-    struct assay_group group = {.n_axes = 3};
-    snprintf(group.op, sizeof group.op, ASSAY_MODEL_PREFIX "%s", entry->model);
-    snprintf(group.device, sizeof group.device, "%s", device);
-    snprintf(group.entry, sizeof group.entry, "%s", entry->name);
-    snprintf(group.compile, sizeof group.compile, "%s",
+    struct assay_group model = {.n_axes = 3};
+    snprintf(model.op, sizeof model.op, ASSAY_MODEL_PREFIX "%s", entry->model);
+    snprintf(model.device, sizeof model.device, "%s", device);
+    snprintf(model.entry, sizeof model.entry, "%s", entry->name);
+    snprintf(model.compile, sizeof model.compile, "%s",
              entry->use_torch_compile ? assay_run_compiles[entry->compile] : "false");
-    const struct assay_op *op = assay_model_op(group.op);
+    const struct assay_op *op = assay_model_op(model.op);
     if (!op)
         return assay_error_set(err, ASSAY_ERR_INTERNAL, entry->model, "no such model");
     for (int64_t i = 0; i < entry->shapes.n; i++)
         for (int64_t k = 0; k < entry->n_dtypes; k++) {
             const struct assay_shape *shape = &entry->shapes.items[i];
+            struct assay_group group = model;
             enum assay_status status = check_group(config, entry, op, shape, entry->dtypes[k], err);
             if (status != ASSAY_OK)
                 return status;
@@ -434,14 +440,8 @@ enum assay_status assay_run_plan(const struct assay_run_options *options,
                                  struct assay_run_config *config, struct assay_plan *out,
                                  void (*warn)(const char *text), struct assay_error *err)
 {
-    const char *file;
     *out = (struct assay_plan){0};
-    *config = (struct assay_run_config){0};
-    enum assay_status status = assay_run_file(options, &file, err);
-    if (status == ASSAY_OK)
-        status = assay_run_config_read(file, config, err);
-    if (status == ASSAY_OK)
-        status = override(options, config, err);
+    enum assay_status status = override(options, config, err);
     if (status == ASSAY_OK)
         status = make_plan(options, config, out, warn, err);
     for (int64_t i = 0; i < config->warnings.n && status == ASSAY_OK; i++)

@@ -25,15 +25,18 @@ extern const struct assay_option_table assay_run_options_table, assay_ci_options
 void assay_run_options_init(struct assay_run_options *options);
 void assay_run_options_fini(struct assay_run_options *options); /* of both tables */
 
-/* Reads the configuration the options name, and makes the plan: one group for each entry, shape and
- * dtype. All of it is checked before anything is measured. `config` is released by the caller, also
- * after a failure. */
+/* Reads the configuration the options name. Release `config` also after a failure. */
+enum assay_status assay_run_options_read(const struct assay_run_options *options,
+                                         struct assay_run_config *config, struct assay_error *err);
+
+/* The file they name; NULL: none. */
+const char *assay_run_options_file(const struct assay_run_options *options);
+
+/* Replaces what the options replace, checks everything, and makes the plan: one group for each
+ * entry, shape and dtype. `warn` hears the configuration's warnings, and of devices that are not
+ * here. */
 enum assay_status assay_run_plan(const struct assay_run_options *options,
                                  struct assay_run_config *config, struct assay_plan *out,
                                  void (*warn)(const char *text), struct assay_error *err);
-
-/* The file the options name; the error says how to name one. */
-enum assay_status assay_run_file(const struct assay_run_options *options, const char **out,
-                                 struct assay_error *err);
 
 #endif

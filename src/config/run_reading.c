@@ -151,7 +151,7 @@ enum assay_status assay_read_choice(struct assay_reading *r, const struct assay_
                                     const struct assay_yaml *node, void *target)
 {
     if (node->kind != ASSAY_YAML_SCALAR)
-        return assay_reading_wrong_type(r, key->name, node, key->type);
+        return assay_reading_wrong_type(r, key->name, node, "a word");
     for (int64_t i = 0; key->choices[i]; i++)
         if (assay_text_same(node->text, key->choices[i])) {
             *ASSAY_KEY_FIELD(int64_t) = i;

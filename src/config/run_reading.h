@@ -46,7 +46,7 @@ struct assay_key {
     enum assay_key_scope scope;
     assay_key_reader *read;
     size_t offset; /* of the field in the run's configuration, or in a draft */
-    const char *type, *fallback, *meaning; /* for the reference */
+    const char *type, *fallback, *meaning; /* for the reference; choices are a type of their own */
     const char *const *choices;
     int64_t min, max;
 };

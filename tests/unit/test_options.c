@@ -31,8 +31,9 @@ static const struct assay_option rows[] = {
     {"repeat", 'r', ASSAY_OPTION_REPEAT, AT(repeat), "FILE", "a file; repeatable", 0, 0},
     {0},
 };
-static const struct assay_option_table table = {rows, AT(words), "[WORD...]"};
-static const struct assay_option_table no_words = {rows, -1, NULL};
+static const struct assay_option_table table = {
+    .options = rows, .words_offset = AT(words), .words = "[WORD...]"};
+static const struct assay_option_table no_words = {.options = rows, .words_offset = -1};
 
 /* The words of a line, split at blanks; "_" stands for an empty word. */
 static enum assay_status parse_with(const struct assay_option_table *with, const char *line,
@@ -197,9 +198,73 @@ static void test_no_allocation_is_taken_for_granted(void **state)
     }
 }
 
+static enum assay_status parse_words(const struct assay_option_table *with, const char *line,
+                                     void *out, struct assay_error *err)
+{
+    static char buffer[256]; /* texts are borrowed from it */
+    char *argv[16];
+    int argc = 0;
+    snprintf(buffer, sizeof buffer, "%s", line);
+    for (char *word = strtok(buffer, " "); word; word = strtok(NULL, " "))
+        argv[argc++] = word;
+    return assay_options_parse(with, argc, argv, out, err);
+}
+
+/* Rows of a struct that this command's struct holds somewhere, and an option that may stand alone.
+ */
+static void test_shared_rows(void **state)
+{
+    (void)state;
+    struct inner {
+        int64_t depth;
+        struct assay_strings files;
+    };
+    struct outer {
+        const char *summary;
+        bool flag;
+        struct inner inner;
+    } got = {0};
+    static const struct assay_option inner_rows[] = {
+        {"depth", 'd', ASSAY_OPTION_INT, offsetof(struct inner, depth), "N", "how deep", 1, 9},
+        {"file", 0, ASSAY_OPTION_REPEAT, offsetof(struct inner, files), "FILE", "a file", 0, 0},
+        {0},
+    };
+    static const struct assay_option outer_rows[] = {
+        {"flag", 'f', ASSAY_OPTION_FLAG, offsetof(struct outer, flag), NULL, "a flag", 0, 0},
+        {"summary", 0, ASSAY_OPTION_SPARE, offsetof(struct outer, summary), "FILE", "maybe", 0, 0},
+        {0},
+    };
+    static const struct assay_option_table both = {.options = outer_rows,
+                                                   .words_offset = -1,
+                                                   .shared = inner_rows,
+                                                   .shared_offset = offsetof(struct outer, inner)};
+    struct assay_error err = {0};
+    struct assay_text help = {0};
+    assert_int_equal(parse_words(&both, "-d 3 --summary --file=a --file b -f", &got, &err),
+                     ASSAY_OK);
+    assert_int_equal(got.inner.depth, 3);
+    assert_string_equal(got.summary, "");
+    assert_int_equal(got.inner.files.n, 2);
+    assert_true(got.flag);
+    assert_int_equal(parse_words(&both, "--summary x.md", &got, &err), ASSAY_OK);
+    assert_string_equal(got.summary, "x.md");
+    assert_int_equal(parse_words(&both, "--summary=y", &got, &err), ASSAY_OK);
+    assert_string_equal(got.summary, "y");
+    assert_int_equal(parse_words(&both, "--summary", &got, &err), ASSAY_OK);
+    assert_string_equal(got.summary, "");
+    assert_int_equal(parse_words(&both, "--depht 3", &got, &err), ASSAY_ERR_INVALID);
+    assert_non_null(strstr(err.message, "did you mean --depth?"));
+    assay_options_help(&both, &help);
+    assert_true(strstr(help.data, "--flag") < strstr(help.data, "--depth"));
+    assay_text_fini(&help);
+    assay_options_fini(&both, &got);
+    assert_int_equal(got.inner.files.n, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_shared_rows),
         cmocka_unit_test(test_every_form),
         cmocka_unit_test(test_every_mistake),
         cmocka_unit_test(test_a_command_without_words),
