@@ -205,9 +205,14 @@ static void exact_row(const struct exact *e, bool scales_differ, uint64_t seed, 
 }
 
 /* With limits of 3 and 7 the sums of f16 inputs stay below its largest number, and those of all
- * below 2^24 for k up to a quarter of a million. */
+ * below 2^24 for k up to a quarter of a million. The weights of a norm stay what they are: whole
+ * ones would have many normalised values lie half-way between two codes. */
 static void fill_exact(const struct assay_problem *p, int32_t index, void *data, uint64_t seed)
 {
+    if (index == assay_linear_norm_input(p)) {
+        fill(p, index, data, seed);
+        return;
+    }
     struct assay_recipe room;
     const struct assay_recipe *recipe = recipe_of(p, &room);
     const struct assay_tensor *t = &p->inputs[index];
@@ -456,8 +461,8 @@ static struct assay_cost cost(const struct assay_problem *p)
     return c;
 }
 
-/* A value of x that lies near the middle between two codes may go either way: of values up to 3.5
- * that is one step of 3.5 / 127.5 (of 8-bit floats up to a sixteenth of the value) times a weight
+/* A value of x that lies near the middle between two codes may go either way: of values up to 5
+ * that is one step of 5 / 127.5 (of 8-bit floats up to a sixteenth of the value) times a weight
  * of up to 3.5 / sqrt(k). Two such in a row are allowed. Where x was rounded to few bits before,
  * its greatest value may also be off by one of them, which moves the scale by 2^-8 and with it a
  * tenth of the codes (a twentieth of 8-bit floats) by one: 0.01 (0.02) of y's size, times 5. */
@@ -466,7 +471,7 @@ double assay_linear_flips(const struct assay_recipe *recipe, enum assay_dtype dt
     bool s8 = recipe->activation == ASSAY_DTYPE_S8;
     if (recipe->activation == ASSAY_DTYPE_NONE)
         return 0;
-    double one = (s8 ? 3.5 / 127.5 : 3.5 / 16) * 3.5 / sqrt((double)k);
+    double one = (s8 ? 5 / 127.5 : 5.0 / 16) * 3.5 / sqrt((double)k);
     return 2 * one + (dtype == ASSAY_DTYPE_F32 ? 0 : s8 ? 0.05 : 0.1);
 }
 

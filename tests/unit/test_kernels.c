@@ -663,6 +663,30 @@ static void test_linear_modes(void **state)
             }
 }
 
+/* A norm before and a residual behind: m, k and n of these in turns, so that rows are cut and not,
+ * tiles are whole and not, and threads share rows or not. k that no group divides comes with the
+ * recipes that have none. */
+static void test_linear_norms_and_residuals(void **state)
+{
+    (void)state;
+    static const char *const modes[] = {"ln",           "rms",           "add",      "ln+gelu",
+                                        "rms+silu+add", "bias+gelu+add", "bias+rms", "relu+add"};
+    static const char *const all[] = {"baseline",     "int8wo",        "int8dq",
+                                      "int4wo-32",    "float8wo",      "float8dq-tensor",
+                                      "float8dq-row", "gemlitewo-8-32"};
+    static const int64_t ms[] = {1, 3, 17, 33, 65, 130}, ks[] = {32, 64, 96, 160, 33, 127},
+                         ns[] = {1, 15, 16, 17, 48, 100};
+    for (int i = 0; i < 8; i++)
+        for (int d = 0; d < N_DTYPES; d++)
+            for (int r = 0; r < 8; r++)
+                for (int s = 0; s < 6; s++) {
+                    struct assay_problem p = linear_of(
+                        dtypes[d], modes[i], ms[s], ks[(s + i + r) % 6], ns[(s + 2 * i + d) % 6]);
+                    if (recipe_fits(&p, all[r]))
+                        linear_every_kernel(&p, 2, modes[i]);
+                }
+}
+
 /* On integers every kernel gives the exact product, rounded once: bit for bit. */
 static void check_exact(struct assay_problem *p)
 {
@@ -690,13 +714,16 @@ static void check_exact(struct assay_problem *p)
 static void test_linear_integers(void **state)
 {
     (void)state;
-    static const int64_t shapes[][3] = {{1, 256, 33}, {5, 300, 40}, {33, 128, 17}, {40, 64, 40}};
-    for (int s = 0; s < 4; s++)
+    static const int64_t shapes[][3] = {{1, 256, 33}, {5, 300, 40}, {33, 128, 17},
+                                        {40, 64, 40}, {1, 64, 17},  {70, 96, 100}};
+    static const char *const modes[] = {"bias",      "bias+relu", "bias",
+                                        "bias+relu", "add",       "bias+relu+add"};
+    for (int s = 0; s < 6; s++)
         for (int d = 0; d < N_DTYPES + 1; d++)
             for (int r = 0; r < N_RECIPES; r++) {
                 const int64_t *shape = shapes[s];
                 enum assay_dtype dtype = d < N_DTYPES ? dtypes[d] : ASSAY_DTYPE_S8;
-                const char *mode = dtype == ASSAY_DTYPE_S8 ? "" : s % 2 ? "bias+relu" : "bias";
+                const char *mode = dtype == ASSAY_DTYPE_S8 ? "" : modes[s];
                 struct assay_problem p = linear_of(dtype, mode, shape[0], shape[1], shape[2]);
                 if (recipe_fits(&p, recipes[r]))
                     check_exact(&p);
@@ -709,11 +736,12 @@ static void test_linear_sets(void **state)
 {
     (void)state;
     const struct assay_op *op = assay_op_find("linear");
-    for (int r = 0; r < N_RECIPES; r++) {
-        struct assay_problem p = linear_of(ASSAY_DTYPE_BF16, "bias", 9, 256, 35);
+    for (int r = 0; r < 2 * N_RECIPES; r++) {
+        const char *mode = r % 2 ? "bias+rms+add" : "bias";
+        struct assay_problem p = linear_of(ASSAY_DTYPE_BF16, mode, 9, 256, 35);
         struct operands o[3], other;
         struct assay_args sets[3];
-        assert_true(recipe_fits(&p, recipes[r]));
+        assert_true(recipe_fits(&p, recipes[r / 2]));
         for (int i = 0; i < 3; i++) {
             operands_create(&o[i], op, &p, 7);
             assay_op_fill(op, &p, ASSAY_LINEAR_X, o[i].in[ASSAY_LINEAR_X].data, (uint64_t)i + 90);
@@ -758,7 +786,34 @@ static void test_linear_sets(void **state)
     }
 }
 
-/* A NaN or an infinity in one row of x shows in that row of y and in no other. */
+/* A NaN or an infinity in one row of x shows in that row of y and in no other; rows of a great mean
+ * keep their accuracy, and rows whose squares are no floats have a norm. */
+static void test_linear_values_normalised(void **state)
+{
+    (void)state;
+    const struct assay_op *op = assay_op_find("linear");
+    for (int d = 0; d < N_DTYPES; d++)
+        for (int i = 0; i < 2; i++) {
+            enum { K = 97 };
+            struct assay_problem p = linear_of(dtypes[d], i ? "rms" : "ln", 19, K, 33);
+            struct operands o;
+            p.recipe = "baseline";
+            operands_create(&o, op, &p, 3);
+            put(&p, &o, 2 * K + 5, (double)NAN);
+            put(&p, &o, 7 * K + 50, -(double)INFINITY);
+            for (int64_t j = 0; j < K; j++) {
+                put(&p, &o, 11 * K + j,
+                    1000 + (double)(j % 7)); /* a mean 500 times the deviation */
+                put(&p, &o, 13 * K + j, 0);
+                put(&p, &o, 15 * K + j, (j % 5 - 2) * (dtypes[d] == ASSAY_DTYPE_F16 ? 3e4 : 1e30));
+            }
+            operands_settle(&o, op, &p);
+            every_kernel(op, &p, &o, "native", 1, "unusual values, normalised");
+            operands_destroy(&o, &p);
+        }
+}
+
+/* The same without a norm. */
 static void test_linear_values(void **state)
 {
     (void)state;
@@ -881,9 +936,11 @@ int main(void)
         cmocka_unit_test(test_layernorm_of_constant_is_beta),
         cmocka_unit_test(test_linear_shapes),
         cmocka_unit_test(test_linear_modes),
+        cmocka_unit_test(test_linear_norms_and_residuals),
         cmocka_unit_test(test_linear_integers),
         cmocka_unit_test(test_linear_sets),
         cmocka_unit_test(test_linear_values),
+        cmocka_unit_test(test_linear_values_normalised),
         cmocka_unit_test(test_linear_no_memory),
     };
     static char names[MAX_TESTS][48];

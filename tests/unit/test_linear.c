@@ -1,6 +1,7 @@
 /* test_linear.c: the op `linear`: its reference on products worked out by hand, modes, costs,
  * tolerances, and the integer-valued inputs on which every kernel must be exact. */
 #include "op/linear.h"
+#include "op/common.h"
 #include "quant/quant.h"
 #include "unit.h"
 
@@ -152,6 +153,120 @@ static void every_activation_by_hand(void **state)
         assert_true(seen[i]);
 }
 
+/* The answers of a problem in double, a norm and a recipe first. */
+static void answers_of(const struct assay_problem *p, const void *const *in, double *out)
+{
+    struct assay_problem plain;
+    void *made[ASSAY_MAX_INPUTS] = {0};
+    assert_int_equal(linear()->dequantised(p, in, &plain, made, NULL), ASSAY_OK);
+    for (int64_t row = 0, n = assay_op_row_length(p); row < assay_op_rows(p); row++)
+        linear()->reference(&plain, (const void *const *)made, row, 0, n, out + row * n);
+    for (int32_t i = 0; i < p->n_inputs; i++)
+        assay_free(made[i]);
+}
+
+/* Two rows of x, 2 4 and 7 -1, and weights 1 0 / 1 1. Deviations are 1 and 4, mean squares 10 and
+ * 25; eps is in neither case negligible in double. Inputs stand in the order of the op. */
+static void norms_and_residuals_by_hand(void **state)
+{
+    (void)state;
+    const double one = 1 / sqrt(1 + 1e-5), four = 4 / sqrt(16 + 1e-5);
+    const double r10 = 1 / sqrt(10 + 1e-5), r25 = 1 / sqrt(25 + 1e-5);
+    static const float x[] = {2, 4, 7, -1}, w[] = {1, 0, 1, 1}, bias[] = {1, -1},
+                       norm[] = {0.5f, 2}, residual[] = {10, 20, 30, 40};
+    const double silu[] = {2 * 0.5 * r10, (2 * 0.5 + 4 * 2) * r10, 7 * 0.5 * r25,
+                           (7 * 0.5 - 2) * r25};
+    const struct {
+        const char *mode;
+        const void *in[3];
+        double want[4];
+    } rows[] = {
+        {"ln", {NULL}, {-one, 0, four, 0}},
+        {"rms", {norm}, {r10, 9 * r10, 3.5 * r25, 1.5 * r25}},
+        {"add", {residual}, {12, 26, 37, 46}},
+        {"bias+gelu+add",
+         {bias, residual},
+         {10 + assay_scalar_gelu(3), 20 + assay_scalar_gelu(5), 30 + assay_scalar_gelu(8),
+          40 + assay_scalar_gelu(5)}},
+        {"rms+silu",
+         {norm},
+         {silu[0] * assay_scalar_sigmoid(silu[0]), silu[1] * assay_scalar_sigmoid(silu[1]),
+          silu[2] * assay_scalar_sigmoid(silu[2]), silu[3] * assay_scalar_sigmoid(silu[3])}},
+        {"bias+rms+add",
+         {bias, norm, residual},
+         {11 + r10, 19 + 9 * r10, 31 + 3.5 * r25, 39 + 1.5 * r25}},
+        {"ln+relu+add", {residual}, {10, 20, 30 + four, 40}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct assay_problem p = problem_of(ASSAY_DTYPE_F32, rows[i].mode, 2, 2, 2);
+        const void *in[] = {x, w, rows[i].in[0], rows[i].in[1], rows[i].in[2]};
+        double out[4];
+        answers_of(&p, in, out);
+        for (int j = 0; j < 4; j++)
+            assert_near(out[j], rows[i].want[j], 1e-6); /* the norm's answer is rounded to f32 */
+    }
+}
+
+/* Between a norm and the product values have the dtype: the root of 3 in bf16 is 1.734375. */
+static void a_norm_is_rounded_to_the_dtype(void **state)
+{
+    (void)state;
+    static const double ones[] = {1, 0, 0}, w[] = {1, 1, 1}, root = 1.7320508;
+    double storage[3][3], out;
+    const void *in[] = {storage[0], storage[1], storage[2]};
+    struct assay_problem p = problem_of(ASSAY_DTYPE_BF16, "rms", 1, 3, 1);
+    assay_dtype_store(ASSAY_DTYPE_BF16, ones, storage[0], 0, 3);
+    assay_dtype_store(ASSAY_DTYPE_BF16, w, storage[1], 0, 3);
+    assay_dtype_store(ASSAY_DTYPE_BF16, w, storage[2], 0, 3);
+    answers_of(&p, in, &out);
+    assert_near(out, 1.734375, 0);
+    assert_true(fabs(out - root) > 1e-3);
+}
+
+/* What a wrong kernel would answer is outside the tolerance on the usual inputs: with the residual
+ * of the next row, with a norm that forgets the mean, with one that forgets its weight. */
+static void mistakes_are_seen(void **state)
+{
+    (void)state;
+    enum { M = 24, K = 160, N = 40, ROWS = 3 };
+    static const char *const modes[] = {"add", "ln", "rms"};
+    for (int i = 0; i < ROWS; i++)
+        for (size_t r = 0; r < 8; r++)
+            for (int d = 0; d < FLOATS; d++) {
+                static const char *const some[] = {
+                    "baseline",  "int8wo",          "int8dq",       "float8wo",
+                    "int4wo-32", "float8dq-tensor", "float8dq-row", "gemlitewo-8-32"};
+                struct assay_problem p = problem_of(floats[d], modes[i], M, K, N), wrong = p;
+                static double in[3][M * K], changed[M * K], right[M * N], mistaken[M * N];
+                const void *inputs[] = {in[0], in[1], in[2]};
+                size_t bytes = assay_dtype_bytes(floats[d]);
+                p.recipe = wrong.recipe = some[r];
+                for (int32_t t = 0; t < p.n_inputs; t++)
+                    assay_op_fill(linear(), &p, t, in[t], 9);
+                answers_of(&p, inputs, right);
+                if (i == 0) {
+                    memcpy(changed, (char *)in[2] + N * bytes, (M - 1) * N * bytes);
+                    memcpy((char *)changed + (M - 1) * N * bytes, in[2], N * bytes);
+                } else { /* both forget: rms with a weight of 1 */
+                    double one = 1;
+                    wrong = problem_of(floats[d], "rms", M, K, N);
+                    wrong.recipe = some[r];
+                    for (int64_t j = 0; j < K; j++)
+                        assay_dtype_store(floats[d], &one, changed, j, 1);
+                }
+                inputs[2] = changed;
+                answers_of(&wrong, inputs, mistaken);
+                struct assay_tolerance tolerance = linear()->tolerance(&p);
+                int64_t far = 0;
+                for (int64_t j = 0; j < M * N; j++)
+                    far += !(fabs(mistaken[j] - right[j]) <=
+                             tolerance.absolute + tolerance.relative * fabs(right[j]));
+                if (far < M * N / 50)
+                    fail_msg("%s %s %s: a mistake shows in %lld answers of %d", modes[i], some[r],
+                             assay_dtype_name(floats[d]), (long long)far, M * N);
+            }
+}
+
 static void nan_and_infinity_reach_the_answer(void **state)
 {
     (void)state;
@@ -175,23 +290,32 @@ static void modes_are_read(void **state)
     (void)state;
     static const struct {
         const char *mode;
-        int bias, activation;
+        int bias, activation, norm, add;
     } good[] = {
-        {NULL, 0, ASSAY_LINEAR_NONE},
-        {"", 0, ASSAY_LINEAR_NONE},
-        {"bias", 1, ASSAY_LINEAR_NONE},
-        {"gelu", 0, ASSAY_LINEAR_GELU},
-        {"bias+gelu", 1, ASSAY_LINEAR_GELU},
-        {"bias+none", 1, ASSAY_LINEAR_NONE},
-        {"ReLU6", 0, ASSAY_LINEAR_RELU6},
-        {"bias+SiLU", 1, ASSAY_LINEAR_SILU},
-        {"hardswish", 0, ASSAY_LINEAR_HARDSWISH},
+        {NULL, 0, ASSAY_LINEAR_NONE, 0, 0},
+        {"", 0, ASSAY_LINEAR_NONE, 0, 0},
+        {"bias", 1, ASSAY_LINEAR_NONE, 0, 0},
+        {"gelu", 0, ASSAY_LINEAR_GELU, 0, 0},
+        {"bias+gelu", 1, ASSAY_LINEAR_GELU, 0, 0},
+        {"bias+none", 1, ASSAY_LINEAR_NONE, 0, 0},
+        {"ReLU6", 0, ASSAY_LINEAR_RELU6, 0, 0},
+        {"bias+SiLU", 1, ASSAY_LINEAR_SILU, 0, 0},
+        {"hardswish", 0, ASSAY_LINEAR_HARDSWISH, 0, 0},
+        {"ln+gelu", 0, ASSAY_LINEAR_GELU, ASSAY_LINEAR_LN, 0},
+        {"rms", 0, ASSAY_LINEAR_NONE, ASSAY_LINEAR_RMS, 0},
+        {"add", 0, ASSAY_LINEAR_NONE, 0, 1},
+        {"add+RMS+silu+bias", 1, ASSAY_LINEAR_SILU, ASSAY_LINEAR_RMS, 1},
     };
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
         struct assay_problem p = problem_of(ASSAY_DTYPE_F32, good[i].mode, 1, 1, 1);
         assert_near(p.params[ASSAY_LINEAR_BIAS], good[i].bias, 0);
         assert_near(p.params[ASSAY_LINEAR_ACTIVATION], good[i].activation, 0);
-        assert_int_equal(p.n_inputs, 2 + good[i].bias);
+        assert_near(p.params[ASSAY_LINEAR_NORM], good[i].norm, 0);
+        assert_near(p.params[ASSAY_LINEAR_ADD], good[i].add, 0);
+        int weighted = good[i].norm == ASSAY_LINEAR_RMS;
+        assert_int_equal(p.n_inputs, 2 + good[i].bias + weighted + good[i].add);
+        assert_int_equal(assay_linear_norm_input(&p), weighted ? 2 + good[i].bias : -1);
+        assert_int_equal(assay_linear_residual_input(&p), good[i].add ? p.n_inputs - 1 : -1);
     }
 }
 
@@ -209,6 +333,8 @@ static void other_modes_are_errors_that_help(void **state)
         {"bias+bias", "unknown mode \"bias+bias\""},
         {"bias gelu", "unknown mode \"bias gelu\""},
         {"biased", "unknown mode \"biased\""},
+        {"ln+rms", "unknown mode \"ln+rms\""},
+        {"add+add", "unknown mode \"add+add\""},
         {" ", "unknown mode \" \""},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -564,10 +690,21 @@ static void only_what_stays_exact_is_compared_exactly(void **state)
         int64_t k;
         bool exact;
     } rows[] = {
-        {"", 64, true},          {"bias", 64, true},         {"relu", 64, true},
-        {"bias+relu", 64, true}, {"gelu", 64, false},        {"silu", 64, false},
-        {"sigmoid", 64, false},  {"hardswish", 64, false},   {"leakyrelu", 64, false},
-        {"", 1 << 18, true},     {"", (1 << 18) + 1, false},
+        {"", 64, true},
+        {"bias", 64, true},
+        {"relu", 64, true},
+        {"bias+relu", 64, true},
+        {"gelu", 64, false},
+        {"silu", 64, false},
+        {"sigmoid", 64, false},
+        {"hardswish", 64, false},
+        {"leakyrelu", 64, false},
+        {"", 1 << 18, true},
+        {"", (1 << 18) + 1, false},
+        {"add", 64, true},
+        {"bias+relu+add", 64, true},
+        {"ln", 64, false},
+        {"rms+add", 64, false},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct assay_problem p = problem_of(ASSAY_DTYPE_BF16, rows[i].mode, 2, rows[i].k, 2);
@@ -624,6 +761,9 @@ int main(void)
         cmocka_unit_test(a_product_by_hand),
         cmocka_unit_test(sums_hold_across_blocks),
         cmocka_unit_test(every_activation_by_hand),
+        cmocka_unit_test(norms_and_residuals_by_hand),
+        cmocka_unit_test(a_norm_is_rounded_to_the_dtype),
+        cmocka_unit_test(mistakes_are_seen),
         cmocka_unit_test(nan_and_infinity_reach_the_answer),
         cmocka_unit_test(modes_are_read),
         cmocka_unit_test(other_modes_are_errors_that_help),

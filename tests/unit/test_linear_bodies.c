@@ -97,7 +97,8 @@ struct operands {
     struct linear_job job;
     struct linear_call call;
     struct assay_packed w;
-    void *x, *weights, *bias;
+    void *x, *weights, *bias, *norm_weight, *residual;
+    bool add;
     double *want, *size; /* of each output: the answer before rounding, the sum of magnitudes */
 };
 
@@ -140,6 +141,28 @@ static double activation(enum assay_linear_activation kind, double a)
     }
 }
 
+/* Rows of x in double, normalised and rounded to the dtype. */
+static void normalise(const struct operands *o, double *x)
+{
+    const struct linear_job *job = &o->job;
+    bool centre = job->norm == ASSAY_LINEAR_LN;
+    for (int64_t row = 0; row < job->m; row++, x += job->k) {
+        double mean = 0, square = 0;
+        for (int64_t i = 0; i < job->k && centre; i++)
+            mean += x[i] / (double)job->k;
+        for (int64_t i = 0; i < job->k; i++)
+            square += (x[i] - mean) * (x[i] - mean) / (double)job->k;
+        for (int64_t i = 0; i < job->k; i++) {
+            double weight = 1, room;
+            if (!centre)
+                assay_dtype_load(job->dtype, o->norm_weight, i, 1, &weight);
+            x[i] = (x[i] - mean) / sqrt(square + ASSAY_LINEAR_EPS) * weight;
+            assay_dtype_store(job->dtype, &x[i], &room, 0, 1);
+            assay_dtype_load(job->dtype, &room, 0, 1, &x[i]);
+        }
+    }
+}
+
 static void answers(struct operands *o)
 {
     const struct linear_job *job = &o->job;
@@ -154,6 +177,8 @@ static void answers(struct operands *o)
             xd[i] = ((const int8_t *)o->x)[i];
     else
         assay_dtype_load(job->dtype, o->x, 0, (int64_t)xs, xd);
+    if (job->norm != ASSAY_LINEAR_NO_NORM)
+        normalise(o, xd);
     for (size_t i = 0; i < xs; i++)
         x[i] = (float)xd[i];
     assay_quant_activations(&job->recipe, x, job->m, job->k, x);
@@ -162,14 +187,16 @@ static void answers(struct operands *o)
     for (int64_t col = 0; col < job->n; col++) {
         assay_packed_decode(&o->w, col, 0, job->k, w);
         for (int64_t row = 0; row < job->m; row++) {
-            double sum = 0, size = 0;
+            double sum = 0, size = 0, more = 0;
+            if (o->add)
+                assay_dtype_load(job->dtype, o->residual, row * job->n + col, 1, &more);
             for (int64_t i = 0; i < job->k; i++) {
                 double product = (double)x[row * job->k + i] * (double)w[i];
                 sum += product;
                 size += fabs(product);
             }
-            o->want[row * job->n + col] = activation(job->activation, sum + bias[col]);
-            o->size[row * job->n + col] = size + fabs(bias[col]);
+            o->want[row * job->n + col] = activation(job->activation, sum + bias[col]) + more;
+            o->size[row * job->n + col] = size + fabs(bias[col]) + fabs(more);
         }
     }
     assay_free(x);
@@ -202,11 +229,15 @@ static bool operands_create(struct operands *o, const char *recipe, enum assay_d
     o->x = aligned_alloc(64, ((size_t)(m * k) * bytes + 63) / 64 * 64); /* as operands are */
     o->weights = assay_calloc((size_t)(n * k), bytes);
     o->bias = assay_calloc((size_t)n, bytes);
-    assert_true(o->x && o->weights && o->bias);
+    o->norm_weight = assay_calloc((size_t)k, bytes);
+    o->residual = assay_calloc((size_t)(m * n), bytes);
+    assert_true(o->x && o->weights && o->bias && o->norm_weight && o->residual);
     double range = dtype == ASSAY_DTYPE_S8 ? 128 : values == WHOLE ? 4 : 1;
     fill(dtype, values, 1 + (uint64_t)(m * k), range, o->x, m * k);
     fill(dtype, values, 2 + (uint64_t)(n * k), range, o->weights, n * k);
     fill(dtype, values, 3 + (uint64_t)n, range, o->bias, n);
+    fill(dtype, values, 4 + (uint64_t)k, range, o->norm_weight, k);
+    fill(dtype, values, 5 + (uint64_t)(m * n), range, o->residual, m * n);
     if (values == ODD)
         poison(o);
     assert_int_equal(assay_packed_create(&o->job.recipe, dtype, o->weights, n, k, 1, &o->w, &err),
@@ -220,6 +251,8 @@ static void operands_destroy(struct operands *o)
     assay_free(o->x);
     assay_free(o->weights);
     assay_free(o->bias);
+    assay_free(o->norm_weight);
+    assay_free(o->residual);
     assay_free(o->want);
     assay_free(o->size);
 }
@@ -232,6 +265,17 @@ static double output_at(const struct operands *o, const void *y, int64_t i)
     double v;
     assay_dtype_load(o->job.dtype == ASSAY_DTYPE_S8 ? ASSAY_DTYPE_S32 : o->job.dtype, y, i, 1, &v);
     return v;
+}
+
+/* A normalised value half-way between two of its dtype, or two codes, may become either. */
+static double rounded_twice(const struct operands *o, int64_t i)
+{
+    if (o->job.norm == ASSAY_LINEAR_NO_NORM)
+        return 0;
+    double step = o->job.recipe.activation == ASSAY_DTYPE_S8     ? 0.02
+                  : o->job.recipe.activation == ASSAY_DTYPE_E4M3 ? 0.06
+                                                                 : 0;
+    return (2 * assay_dtype_info(o->job.dtype)->unit + step) * o->size[i];
 }
 
 /* How far off an answer may be. f32 sums of k products are off by less than k units of the sum of
@@ -248,7 +292,7 @@ static double allowed(const struct operands *o, const struct body *body, enum va
         return o->job.dtype == ASSAY_DTYPE_F32 ? 0 : rounding;
     /* Tiles take 16 bits of such a weight, which has as many as an f32. */
     double cut_off = body->takes == TAKES_TILES && o->job.recipe.group ? 0x1p-17 * o->size[i] : 0;
-    return rounding * 1.001 + steps * 0x1p-23 * o->size[i] + cut_off + 1e-6;
+    return rounding * 1.001 + steps * 0x1p-23 * o->size[i] + cut_off + rounded_twice(o, i) + 1e-6;
 }
 
 static void check_part(const struct operands *o, const struct body *body, enum values values,
@@ -270,11 +314,12 @@ static void check_part(const struct operands *o, const struct body *body, enum v
             if ((isnan(got) && isnan(want)) || got == want ||
                 fabs(got - want) <= allowed(o, body, values, i))
                 continue;
-            fail_msg("%s %s %s (%lld, %lld, %lld) act %d bias %d: [%lld, %lld] is %.9g, not %.9g "
-                     "within %g",
+            fail_msg("%s %s %s (%lld, %lld, %lld) act %d bias %d norm %d add %d: [%lld, %lld] is "
+                     "%.9g, not %.9g within %g",
                      body->name, job->recipe.name, assay_dtype_name(job->dtype), (long long)job->m,
                      (long long)job->k, (long long)job->n, (int)job->activation, job->bias,
-                     (long long)row, (long long)col, got, want, allowed(o, body, values, i));
+                     (int)job->norm, o->add, (long long)row, (long long)col, got, want,
+                     allowed(o, body, values, i));
         }
 }
 
@@ -287,9 +332,11 @@ static void run_part(struct operands *o, const struct body *body, enum values va
     struct fenced scratch = fenced_create(body->body->scratch_bytes(job, &part), 64);
     struct linear_call call = {
         .job = job, .x = o->x, .bias = job->bias ? o->bias : NULL, .w = &o->w, .y = y.data};
+    call.norm_weight = job->norm == ASSAY_LINEAR_RMS ? o->norm_weight : NULL;
+    call.residual = o->add ? o->residual : NULL;
     if (job->recipe.activation_scope == ASSAY_SCOPE_TENSOR)
-        call.x_scale =
-            assay_quant_scale(job->recipe.activation, body->body->amax(&call, 0, job->m));
+        call.x_scale = assay_quant_scale(job->recipe.activation,
+                                         body->body->amax(&call, 0, job->m, scratch.data));
     body->body->activations(&call, &part, scratch.data);
     body->body->compute(&call, &part, scratch.data);
     check_part(o, body, values, y.data, &part);
@@ -333,6 +380,9 @@ static void run_shape(const char *recipe, enum assay_dtype dtype, const int64_t 
         o.job.activation = values == REAL && dtype != ASSAY_DTYPE_S8
                                ? (enum assay_linear_activation)(turn / 2 % ASSAY_LINEAR_ACTIVATIONS)
                                : ASSAY_LINEAR_NONE;
+        o.add = dtype != ASSAY_DTYPE_S8 && turn / 16 % 2;
+        o.job.norm = values == REAL ? (enum assay_linear_norm)(turn / 32 % ASSAY_LINEAR_NORMS)
+                                    : ASSAY_LINEAR_NO_NORM;
         run_bodies(&o, values);
     }
     operands_destroy(&o);

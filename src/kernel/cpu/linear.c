@@ -13,6 +13,7 @@ enum { MAX_THREADS = 1024, LINE = 64, HUGE_PAGE = 2 << 20 };
 struct state {
     const struct linear_body *body;
     struct linear_job job;
+    int32_t norm_input, residual_input; /* -1: there is none */
     int32_t threads;
     struct linear_part parts[MAX_THREADS]; /* one for each thread; empty ones have row == row_end */
     unsigned char *scratch;                /* each thread's part of it is scratch_bytes long */
@@ -26,8 +27,6 @@ enum assay_status assay_linear_can_run(const struct assay_problem *problem, uint
                                        const struct linear_takes *takes, struct assay_error *why)
 {
     enum assay_status status = assay_cpu_need(isa, why);
-    if (status == ASSAY_OK)
-        status = assay_linear_is_plain(problem, why);
     if (status != ASSAY_OK || !problem)
         return status;
     struct assay_recipe recipe;
@@ -118,7 +117,10 @@ enum assay_status assay_linear_setup(const struct assay_problem *problem,
         .dtype = problem->dtype,
         .bias = problem->params[ASSAY_LINEAR_BIAS] != 0,
         .activation = (enum assay_linear_activation)problem->params[ASSAY_LINEAR_ACTIVATION],
+        .norm = (enum assay_linear_norm)problem->params[ASSAY_LINEAR_NORM],
     };
+    s->norm_input = assay_linear_norm_input(problem);
+    s->residual_input = assay_linear_residual_input(problem);
     s->threads = problem->threads < MAX_THREADS ? problem->threads : MAX_THREADS;
     enum assay_status status = assay_recipe_parse(problem->recipe, &s->job.recipe, err);
     if (status == ASSAY_OK) {
@@ -169,13 +171,24 @@ size_t assay_linear_prepared_bytes(void *state)
     return s->n_packed ? s->packed[0].bytes : 0;
 }
 
+static void *scratch_of(const struct state *s, int64_t thread)
+{
+    return s->scratch + (size_t)thread * s->scratch_bytes;
+}
+
+static const void *optional(const struct assay_args *args, int32_t input)
+{
+    return input >= 0 ? args->in[input] : NULL;
+}
+
 /* One scale for all of x: every thread looks at some rows, then all know. */
 static float tensor_scale(const struct state *s, const struct linear_call *call)
 {
     float amax = 0;
 #pragma omp parallel for schedule(static) num_threads(s->threads) reduction(max : amax)
     for (int64_t t = 0; t < s->threads; t++) {
-        float own = s->body->amax(call, s->job.m * t / s->threads, s->job.m * (t + 1) / s->threads);
+        float own = s->body->amax(call, s->job.m * t / s->threads, s->job.m * (t + 1) / s->threads,
+                                  scratch_of(s, t));
         amax = own > amax ? own : amax;
     }
     return assay_quant_scale(s->job.recipe.activation, amax);
@@ -193,7 +206,7 @@ static void call_body(const struct state *s, const struct linear_call *call, boo
     {
         int t = omp_get_thread_num();
         if (!empty(&s->parts[t]))
-            compute(call, &s->parts[t], s->scratch + (size_t)t * s->scratch_bytes);
+            compute(call, &s->parts[t], scratch_of(s, t));
     }
 }
 
@@ -206,6 +219,8 @@ static enum assay_status run(const struct state *s, const struct assay_work *wor
             .job = &s->job,
             .x = args->in[ASSAY_LINEAR_X],
             .bias = s->job.bias ? args->in[ASSAY_LINEAR_BIAS_INPUT] : NULL,
+            .norm_weight = optional(args, s->norm_input),
+            .residual = optional(args, s->residual_input),
             .w = &s->packed[set],
             .y = args->out[0],
         };

@@ -19,15 +19,17 @@ struct linear_job {
     struct assay_recipe recipe;
     bool bias;
     enum assay_linear_activation activation;
+    enum assay_linear_norm norm;
 };
 
 /* One call. */
 struct linear_call {
     const struct linear_job *job;
-    const void *x, *bias; /* bias [n] in dtype, NULL without */
+    const void *x;
+    const void *bias, *norm_weight, *residual; /* [n], [k], [m, n] in dtype, NULL without */
     const struct assay_packed *w;
     void *y;
-    float x_scale; /* of recipes with one scale for all of x: already known */
+    float x_scale; /* of recipes with one scale for all of x (normalised): already known */
 };
 
 /* A rectangle of y: rows [row, row_end), panels [panel, panel_end) of 16 columns each; columns at
@@ -39,13 +41,14 @@ struct linear_part {
 struct linear_body {
     /* Bytes of scratch memory (aligned to 64) one thread needs for its part. */
     size_t (*scratch_bytes)(const struct linear_job *job, const struct linear_part *part);
-    /* Computes the part, quantising its rows of x first where the recipe says so. */
+    /* Computes the part, normalising and quantising its rows of x first where the job says so. */
     void (*compute)(const struct linear_call *call, const struct linear_part *part, void *scratch);
-    /* Only the quantising (and packing) of the part's rows of x. */
+    /* Only the normalising, quantising and packing of the part's rows of x. */
     void (*activations)(const struct linear_call *call, const struct linear_part *part,
                         void *scratch);
-    /* The greatest magnitude in rows [row, row_end) of x. */
-    float (*amax)(const struct linear_call *call, int64_t row, int64_t row_end);
+    /* The greatest magnitude in rows [row, row_end) of x, normalised where the job says so. The
+     * scratch memory is that of any part. */
+    float (*amax)(const struct linear_call *call, int64_t row, int64_t row_end, void *scratch);
 };
 
 /* For a kernel's can_run: is this a problem of linear whose recipe is known and fits, with dtype

@@ -32,6 +32,8 @@
 #include "kernel/cpu/linear_bodies.h"
 #include "kernel/cpu/linear_tile_amx.h"
 
+#include "kernel/cpu/linear_norm.h"
+
 #include <math.h>
 #include <stdio.h>
 
@@ -62,6 +64,7 @@ struct plan {
     int64_t block_panels;   /* its panels */
     bool stays;             /* the first 16 of 32 rows are used as they came */
     bool keeps;             /* all tiles of x are kept, else those of 32 rows */
+    void *room;             /* for a normalised row; it comes first, see amax */
     unsigned char *x_tiles; /* [32 rows][step] */
     float *x_scales;        /* of each row */
     unsigned char *w_tiles; /* [panel of the block][step], where they are not direct */
@@ -131,11 +134,13 @@ static size_t lay_out(const struct linear_job *job, const struct linear_part *pa
     }
     p->block_panels = least(p->block_panels, panels);
     bool cut = p->block_steps < p->steps;
-    size_t at = 0;
+    size_t at = linear_room_bytes(job);
+    p->room = scratch;
     p->x_tiles = scratch + at;
     /* Packing plain x again for each block of weights is cheaper than keeping it: kept tiles push
-     * the weights out of L2. Quantising or splitting it again is not. */
-    bool costly = p->x_split || job->recipe.activation != ASSAY_DTYPE_NONE;
+     * the weights out of L2. Normalising, quantising or splitting it again is not. */
+    bool costly = p->x_split || job->norm != ASSAY_LINEAR_NO_NORM ||
+                  job->recipe.activation != ASSAY_DTYPE_NONE;
     p->keeps = cut || (costly && p->block_panels < panels);
     at += (size_t)((p->keeps ? p->squares : 1) * p->steps) * p->x_step;
     p->sums = scratch + at;
@@ -173,17 +178,13 @@ static inline __m512i x_line(const struct linear_call *call, const unsigned char
     return tile_quantise_e4m3(dtype, row, first, count, inverse);
 }
 
-static float row_amax(const struct linear_call *call, int64_t row)
+static float amax(const struct linear_call *call, int64_t row, int64_t row_end, void *scratch)
 {
-    int64_t k = call->job->k;
-    return tile_row_amax(call->job->dtype, call->x, row * k, k);
-}
-
-static float amax(const struct linear_call *call, int64_t row, int64_t row_end)
-{
+    const struct linear_job *job = call->job;
     float found = 0;
     for (; row < row_end; row++) {
-        float own = row_amax(call, row);
+        const void *x = linear_x_row(tile_kind(job->dtype), call, row, scratch);
+        float own = tile_row_amax(job->dtype, x, 0, job->k);
         found = found >= own ? found : own;
         if (isnan(found))
             break;
@@ -192,11 +193,12 @@ static float amax(const struct linear_call *call, int64_t row, int64_t row_end)
 }
 
 /* The scale of a row of x; its inverse is what values are multiplied with. */
-static float x_scale(const struct linear_call *call, int64_t row)
+static float x_scale(const struct linear_call *call, const void *x)
 {
-    const struct assay_recipe *recipe = &call->job->recipe;
+    const struct linear_job *job = call->job;
+    const struct assay_recipe *recipe = &job->recipe;
     if (recipe->activation_scope == ASSAY_SCOPE_ROW)
-        return assay_quant_scale(recipe->activation, row_amax(call, row));
+        return assay_quant_scale(recipe->activation, tile_row_amax(job->dtype, x, 0, job->k));
     return recipe->activation_scope == ASSAY_SCOPE_TENSOR ? call->x_scale : 1;
 }
 
@@ -234,8 +236,9 @@ static bool can_stay(const struct linear_call *call, const struct plan *p)
 {
     const struct linear_job *job = call->job;
     size_t stride = x_stride(job);
-    return !p->x_split && p->squares >= 4 && job->recipe.activation == ASSAY_DTYPE_NONE &&
-           stride % 64 == 0 && (uintptr_t)call->x % 64 == 0 && lies_well(stride);
+    return !p->x_split && p->squares >= 4 && job->norm == ASSAY_LINEAR_NO_NORM &&
+           job->recipe.activation == ASSAY_DTYPE_NONE && stride % 64 == 0 &&
+           (uintptr_t)call->x % 64 == 0 && lies_well(stride);
 }
 
 static bool in_place(const struct plan *p, int64_t square)
@@ -266,8 +269,8 @@ static void pack_zeros(const struct plan *p, unsigned char *line)
     }
 }
 
-/* Packs (and quantises) row `r` of 32 as lines of their tiles: [step][tile][row][64 bytes]. Of rows
- * behind the last one only what fills up a tile is there, zeros. */
+/* Packs (and normalises, and quantises) row `r` of 32 as lines of their tiles: [step][tile][row][64
+ * bytes]. Of rows behind the last one only what fills up a tile is there, zeros. */
 static void pack_row(const struct plan *p, int64_t square, int64_t r)
 {
     const struct linear_job *job = p->call->job;
@@ -278,9 +281,8 @@ static void pack_row(const struct plan *p, int64_t square, int64_t r)
         pack_zeros(p, line);
         return;
     }
-    const unsigned char *from = (const unsigned char *)p->call->x +
-                                (size_t)row * (size_t)job->k * assay_dtype_bytes(job->dtype);
-    float scale = x_scale(p->call, row), inverse = 1.0f / scale;
+    const unsigned char *from = linear_x_row(tile_kind(job->dtype), p->call, row, p->room);
+    float scale = x_scale(p->call, from), inverse = 1.0f / scale;
     p->x_scales[square * BLOCK_ROWS + r] = scale;
     if (p->x_split) {
         pack_split(p, from, line);
@@ -372,29 +374,56 @@ static const unsigned char *w_at(const struct plan *p, int64_t panel, int64_t i,
 #define MULTIPLY_BF16(c, a, b) _tile_dpbf16ps(c, a, b)
 #define MULTIPLY_S8(c, a, b) _tile_dpbssd(c, a, b)
 
+/* Finishes up to 16 rows from two tiles of sums side by side, or of one panel. */
+static void finish_tiles(const struct plan *p, int64_t row, int64_t rows,
+                         const struct tile_finish *f, int64_t n, const unsigned char *sums)
+{
+    const struct linear_job *job = p->call->job;
+    const float *x_scales = p->x_scales + row;
+    size_t element = y_bytes(job), stride = (size_t)job->n * element;
+    size_t at = (size_t)((p->part->row + row) * job->n + f->column) * element;
+    if (n == 2 && job->dtype == ASSAY_DTYPE_BF16 && f[1].columns == ASSAY_PANEL_ROWS) {
+        tile_finish_pair(&f[0], &f[1], rows, x_scales, sums, sums + TILE_BYTES, at, stride);
+        return;
+    }
+    for (int64_t i = 0; i < n; i++)
+        tile_finish(&f[i], rows, x_scales, sums + i * TILE_BYTES,
+                    at + (size_t)(i * ASSAY_PANEL_ROWS) * element, stride);
+}
+
 /* What is done on the way through a square, a little at each k-step, while the tiles multiply. */
 struct errands {
     const unsigned char *x; /* of the next rows, to be asked for: two lines a step */
     unsigned char *y;       /* that this square will write, to be asked for: two rows a step */
     int64_t y_pairs;        /* such steps, 0 where y is not due yet */
     size_t y_stride;
-    /* Sums of the last square that only need rounding, to bf16 or f16, 32 columns: one row a step.
-     */
-    bool f16;
+    /* The last square, whose sums are to be finished: one row a step. */
     const unsigned char *sums;
     unsigned char *to;
     int64_t row, rows;
+    enum { ROUND_BF16, ROUND_F16, FINISH } how; /* rounding: 32 columns that need nothing else */
+    const struct plan *plan;
+    int64_t first, n; /* its first row in the part, its panels */
+    struct tile_finish finish[2];
 };
+
+/* Not inlined: the code of all activations would be in every loop over tiles. */
+static __attribute__((noinline)) void finish_row(const struct errands *e, const unsigned char *sums)
+{
+    finish_tiles(e->plan, e->first + e->row, 1, e->finish, e->n, sums);
+}
 
 static inline void round_row(struct errands *e)
 {
     const unsigned char *sums = e->sums + e->row / 16 * 2 * TILE_BYTES + e->row % 16 * 64;
-    __m512 low = _mm512_load_ps(sums), high = _mm512_load_ps(sums + TILE_BYTES);
-    if (e->f16) {
-        vec_store(NATIVE_F16, e->to, 0, low);
-        vec_store(NATIVE_F16, e->to, VEC_LANES, high);
-    } else {
+    if (e->how == ROUND_BF16) {
+        __m512 low = _mm512_load_ps(sums), high = _mm512_load_ps(sums + TILE_BYTES);
         _mm512_storeu_si512(e->to, (__m512i)_mm512_cvtne2ps_pbh(high, low));
+    } else if (e->how == ROUND_F16) {
+        vec_store(NATIVE_F16, e->to, 0, _mm512_load_ps(sums));
+        vec_store(NATIVE_F16, e->to, VEC_LANES, _mm512_load_ps(sums + TILE_BYTES));
+    } else {
+        finish_row(e, sums);
     }
     e->to += e->y_stride;
     e->row++;
@@ -526,44 +555,24 @@ static void (*square_of(const struct plan *p))(const struct x_place *, const uns
     return p->integer ? square_s8 : square_bf16;
 }
 
-/* Finishes up to 16 rows from two tiles of sums side by side, or of one panel. */
-static void finish_tiles(const struct plan *p, int64_t row, int64_t rows,
-                         const struct tile_finish *f, int64_t n, const unsigned char *sums)
+/* Leaves a square to the next one's errands. What is done there is done while tiles multiply: the
+ * time an activation takes does not show. */
+static void leave_square(const struct plan *p, int64_t square, int64_t panel, int64_t n,
+                         const unsigned char *sums, struct errands *errands)
 {
-    const struct linear_job *job = p->call->job;
-    const float *x_scales = p->x_scales + row;
-    size_t element = y_bytes(job), stride = (size_t)job->n * element;
-    unsigned char *to =
-        (unsigned char *)p->call->y + (size_t)((p->part->row + row) * job->n + f->column) * element;
-    if (n == 2 && job->dtype == ASSAY_DTYPE_BF16 && f[1].columns == ASSAY_PANEL_ROWS) {
-        tile_finish_pair(&f[0], &f[1], rows, x_scales, sums, sums + TILE_BYTES, to, stride);
-        return;
-    }
-    for (int64_t i = 0; i < n; i++)
-        tile_finish(&f[i], rows, x_scales, sums + i * TILE_BYTES,
-                    to + (size_t)(i * ASSAY_PANEL_ROWS) * element, stride);
-}
-
-/* Finishes a square; where that is only rounding, the next square's errands do it. */
-static void finish_square(const struct plan *p, int64_t square, int64_t panel, int64_t n,
-                          const unsigned char *sums, struct errands *errands)
-{
-    struct tile_finish f[2];
-    int64_t row = square * BLOCK_ROWS, rows = p->part->row_end - p->part->row - row;
-    for (int64_t i = 0; i < n; i++)
-        f[i] = tile_finish_of(p->call, panel + i, p->integer);
     enum assay_dtype dtype = p->call->job->dtype;
-    if ((dtype == ASSAY_DTYPE_BF16 || dtype == ASSAY_DTYPE_F16) && n == 2 && f[0].plain &&
-        f[1].columns == ASSAY_PANEL_ROWS) {
-        errands->sums = sums;
-        errands->to = errands->y;
-        errands->row = 0;
-        errands->rows = least(rows, BLOCK_ROWS);
-        return;
-    }
-    finish_tiles(p, row, least(rows, 16), f, n, sums);
-    if (rows > 16)
-        finish_tiles(p, row + 16, least(rows - 16, 16), f, n, sums + 2 * TILE_BYTES);
+    errands->first = square * BLOCK_ROWS;
+    errands->n = n;
+    for (int64_t i = 0; i < n; i++)
+        errands->finish[i] = tile_finish_of(p->call, panel + i, p->integer);
+    bool rounds = n == 2 && errands->finish[0].plain &&
+                  errands->finish[1].columns == ASSAY_PANEL_ROWS &&
+                  (dtype == ASSAY_DTYPE_BF16 || dtype == ASSAY_DTYPE_F16);
+    errands->how = !rounds ? FINISH : dtype == ASSAY_DTYPE_BF16 ? ROUND_BF16 : ROUND_F16;
+    errands->sums = sums;
+    errands->to = errands->y;
+    errands->row = 0;
+    errands->rows = least(p->part->row_end - p->part->row - errands->first, BLOCK_ROWS);
 }
 
 /* Where the x that the next 32 rows need lies: the rows when x is first met, tiles later. */
@@ -584,6 +593,18 @@ struct block {
     bool last;  /* of k: y gets finished */
 };
 
+/* The residual of `rows` rows from `y` on, all at once: it is due a square later. */
+static void ask_for_residual(const struct plan *p, const unsigned char *y, size_t stride,
+                             int64_t rows)
+{
+    const unsigned char *residual = p->call->residual;
+    if (!residual)
+        return;
+    residual += y - (const unsigned char *)p->call->y;
+    for (int64_t r = 0; r < rows; r++, residual += stride)
+        _mm_prefetch(residual, _MM_HINT_T1);
+}
+
 /* The y that a square will write, to be asked for. */
 static void ask_for_y(const struct plan *p, int64_t square, int64_t panel, struct errands *errands)
 {
@@ -592,6 +613,7 @@ static void ask_for_y(const struct plan *p, int64_t square, int64_t panel, struc
     errands->y = (unsigned char *)p->call->y + (size_t)row * errands->y_stride +
                  (size_t)(panel * ASSAY_PANEL_ROWS) * y_bytes(job);
     errands->y_pairs = least(p->part->row_end - row, BLOCK_ROWS) / 2;
+    ask_for_residual(p, errands->y, errands->y_stride, 2 * errands->y_pairs);
 }
 
 static struct x_place place_of(const struct plan *p, int64_t square, int64_t step)
@@ -627,7 +649,7 @@ static void multiply_rows(const struct plan *p, const struct block *b, int64_t s
                          w_at(p, b->panel, i + n - 1, b->step, s), count, own, b->step + s > 0,
                          errands);
             if (finishes)
-                finish_square(p, square, b->panel + i, n, own, errands);
+                leave_square(p, square, b->panel + i, n, own, errands);
         }
     }
 }
@@ -646,8 +668,7 @@ static void multiply_block(const struct plan *p, const struct block *b, struct e
 static void multiply(const struct plan *p)
 {
     const struct linear_job *job = p->call->job;
-    struct errands errands = {.f16 = job->dtype == ASSAY_DTYPE_F16,
-                              .y_stride = (size_t)job->n * y_bytes(job)};
+    struct errands errands = {.plan = p, .y_stride = (size_t)job->n * y_bytes(job)};
     int64_t end = p->part->panel_end;
     for (int64_t panel = p->part->panel; panel < end; panel += p->block_panels)
         for (int64_t step = 0; step < p->steps; step += p->block_steps) {

@@ -13,11 +13,11 @@
 #define LINEAR_ADD(a, b) line_add(a, b)
 #define linear_correct(call, tile, sums) ((void)0)
 
-static void linear_pack_row(const struct linear_job *job, const void *x, int64_t row, float scale,
-                            int64_t rows, float *dwords)
+static void linear_pack_row(const struct linear_job *job, const void *x, float scale, int64_t rows,
+                            float *dwords)
 {
     (void)scale;
-    const uint16_t *from = (const uint16_t *)x + row * job->k;
+    const uint16_t *from = x;
     for (int64_t i = 0; i < job->k; i += 32, dwords += 16 * rows) {
         __mmask32 mask = job->k - i < 32 ? (1u << (job->k - i)) - 1 : ~0u;
         _mm512_storeu_si512(dwords, _mm512_maskz_loadu_epi16(mask, from + i));

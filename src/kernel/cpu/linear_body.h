@@ -57,7 +57,7 @@ struct linear_cut {
     int64_t blocks, slice_blocks;
     int64_t panels_at_once; /* whose sums are kept between slices */
     int64_t group_blocks, groups;
-    size_t x_scales_at, x_sums_at, sums_at, tile_at, slice_at, bytes;
+    size_t x_at, x_scales_at, x_sums_at, sums_at, tile_at, slice_at, bytes;
 };
 
 static int64_t at_least_1(int64_t a) { return a > 1 ? a : 1; }
@@ -135,7 +135,8 @@ static struct linear_cut linear_cut(const struct linear_job *job, const struct l
         cut.groups = job->k / job->recipe.group;
     }
     int64_t x_rows = cut.stream ? cut.tile_rows : cut.rows;
-    cut_take(&cut, x_rows * cut.blocks * 16);
+    cut_take(&cut, (int64_t)linear_room_bytes(job) / 4); /* first, as linear_amax has it */
+    cut.x_at = cut_take(&cut, x_rows * cut.blocks * 16);
     cut.x_scales_at = cut_take(&cut, cut.rows);
     cut.x_sums_at = cut_take(&cut, cut.stream ? x_rows * cut.groups : 0);
     cut.tile_at = cut_take(&cut, LINE_TALL_ROWS * cut.panels * 16);
@@ -179,7 +180,8 @@ static void pack_sums(const struct linear_cut *cut, const float *x, int64_t rows
 static void linear_pack(const struct linear_call *call, const struct linear_cut *cut, int64_t row,
                         int64_t rows, void *scratch)
 {
-    float *x = scratch;
+    enum native_kind kind = linear_kind_of(call->job->dtype);
+    float *x = (float *)(void *)((char *)scratch + cut->x_at);
     float *x_scales = (float *)((char *)scratch + cut->x_scales_at);
     for (int64_t i = 0; i < tile_count(cut, rows); i++) {
         int64_t start = tile_start(cut, rows, i), end = tile_start(cut, rows, i + 1);
@@ -189,10 +191,10 @@ static void linear_pack(const struct linear_call *call, const struct linear_cut 
         if (tile_rows > end - start)
             memset(to, 0, (size_t)(tile_rows * cut->blocks) * 64);
         for (int64_t r = 0; r < end - start; r++, to += 16) {
-            x_scales[start + r] = pack_scale(call, row + start + r);
+            const void *from = linear_x_row(kind, call, row + start + r, scratch);
+            x_scales[start + r] = pack_scale(call, from);
             memset(to + (cut->blocks - 1) * tile_rows * 16, 0, 64);
-            linear_pack_row(call->job, call->x, row + start + r, x_scales[start + r], tile_rows,
-                            to);
+            linear_pack_row(call->job, from, x_scales[start + r], tile_rows, to);
         }
     }
 #ifdef LINEAR_STREAM
@@ -304,7 +306,8 @@ static void linear_tiles(const struct linear_run *run, const struct linear_slice
         int64_t tile_rows = cut->stream ? cut->tile_rows : rows;
         t.next = next ? next + (size_t)(i * s->blocks * 16) * t.next_step : NULL;
         float *kept = s->sums + start * s->panels * 16;
-        t.x = (const float *)run->scratch + (start * cut->blocks + s->block * tile_rows) * 16;
+        t.x = (const float *)(run->scratch + cut->x_at) +
+              (start * cut->blocks + s->block * tile_rows) * 16;
         t.sums = cut->fold || (first && last) ? own : kept;
         t.add = !first && !cut->fold;
 #ifdef LINEAR_STREAM

@@ -1,4 +1,4 @@
-/* linear_finish.h: from a tile's sums to y: scales, bias, activation, rounding.
+/* linear_finish.h: from a tile's sums to y: scales, bias, activation, residual, rounding.
  *
  * A tile is [rows][panels][16] sums, f32 or s32. Include a vec_*.h first. */
 #ifndef ASSAY_KERNEL_CPU_LINEAR_FINISH_H
@@ -60,6 +60,9 @@ VEC_INLINE void finish_columns(enum native_kind kind, const struct linear_call *
             a = vec_add(a, bias);
         if (job->activation != ASSAY_LINEAR_NONE)
             a = finish_activation(job->activation, a);
+        if (call->residual)
+            a = vec_add(a, n == VEC_LANES ? vec_load(kind, call->residual, to)
+                                          : vec_load_part(kind, call->residual, to, n));
         if (n == VEC_LANES)
             vec_store(kind, call->y, to, a);
         else

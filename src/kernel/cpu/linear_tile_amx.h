@@ -1,6 +1,6 @@
 /* linear_tile_amx.h: what goes into and comes out of tiles, with AVX-512: quantising rows of x,
- * bringing weights back to bf16, and finishing sums (scales, bias, activation, rounding). Needs
- * AVX-512 with BF16, which every CPU with a matrix unit has. */
+ * bringing weights back to bf16, and finishing sums (scales, bias, activation, residual, rounding).
+ * Needs AVX-512 with BF16, which every CPU with a matrix unit has. */
 #ifndef ASSAY_KERNEL_CPU_LINEAR_TILE_AMX_H
 #define ASSAY_KERNEL_CPU_LINEAR_TILE_AMX_H
 
@@ -361,7 +361,8 @@ static inline struct tile_finish tile_finish_of(const struct linear_call *call, 
     f.bias = vec_set(0);
     if (call->bias)
         f.bias = vec_load_part(tile_kind(job->dtype), call->bias, f.column, f.columns);
-    f.plain = !integer && !call->w->row_scales && !call->bias && !job->activation;
+    f.plain =
+        !integer && !call->w->row_scales && !call->bias && !job->activation && !call->residual;
     return f;
 }
 
@@ -373,45 +374,57 @@ VEC_INLINE void tile_store(enum native_kind kind, void *y, int64_t at, vec value
         vec_store_part(kind, y, at, value, columns);
 }
 
-VEC_INLINE void tile_finish_kind(enum native_kind kind, const struct tile_finish *f, int64_t rows,
-                                 const float *x_scales, const unsigned char *sums,
-                                 unsigned char *to, size_t stride)
+/* The residual of up to 16 columns of a row, from byte `at` of it on. */
+VEC_INLINE vec tile_residual(enum native_kind kind, const struct tile_finish *f, size_t at)
 {
-    for (int64_t r = 0; r < rows; r++, sums += 64, to += stride) {
+    const unsigned char *from = (const unsigned char *)f->call->residual + at;
+    return f->columns == VEC_LANES ? vec_load(kind, from, 0)
+                                   : vec_load_part(kind, from, 0, f->columns);
+}
+
+VEC_INLINE void tile_finish_kind(enum native_kind kind, const struct tile_finish *f, int64_t rows,
+                                 const float *x_scales, const unsigned char *sums, size_t at,
+                                 size_t stride)
+{
+    unsigned char *to = f->call->y;
+    for (int64_t r = 0; r < rows; r++, sums += 64, at += stride) {
         vec y = f->integer ? _mm512_cvtepi32_ps(_mm512_loadu_si512(sums)) : _mm512_loadu_ps(sums);
         if (!f->plain) {
             y = vec_fma(vec_mul(y, vec_set(x_scales[r])), f->scale, f->bias);
             y = tile_activate(f->call->job->activation, y);
+            if (f->call->residual)
+                y = vec_add(y, tile_residual(kind, f, at));
         }
-        tile_store(kind, to, 0, y, f->columns);
+        tile_store(kind, to + at, 0, y, f->columns);
     }
 }
 
-/* Finishes a tile of `rows` rows of sums; row r goes to `to` + r * stride. */
+/* Finishes a tile of `rows` rows of sums; row r goes to byte `at` + r * stride of y. */
 static inline void tile_finish(const struct tile_finish *f, int64_t rows, const float *x_scales,
-                               const unsigned char *sums, unsigned char *to, size_t stride)
+                               const unsigned char *sums, size_t at, size_t stride)
 {
     enum assay_dtype dtype = f->call->job->dtype;
     if (dtype == ASSAY_DTYPE_S8)
-        for (int64_t r = 0; r < rows; r++, sums += 64, to += stride)
-            _mm512_mask_storeu_epi32(to, vec_tail(f->columns), _mm512_loadu_si512(sums));
+        for (int64_t r = 0; r < rows; r++, sums += 64, at += stride)
+            _mm512_mask_storeu_epi32((unsigned char *)f->call->y + at, vec_tail(f->columns),
+                                     _mm512_loadu_si512(sums));
     else if (dtype == ASSAY_DTYPE_BF16)
-        tile_finish_kind(NATIVE_BF16_INSN, f, rows, x_scales, sums, to, stride);
+        tile_finish_kind(NATIVE_BF16_INSN, f, rows, x_scales, sums, at, stride);
     else if (dtype == ASSAY_DTYPE_F16)
-        tile_finish_kind(NATIVE_F16, f, rows, x_scales, sums, to, stride);
+        tile_finish_kind(NATIVE_F16, f, rows, x_scales, sums, at, stride);
     else
-        tile_finish_kind(NATIVE_F32, f, rows, x_scales, sums, to, stride);
+        tile_finish_kind(NATIVE_F32, f, rows, x_scales, sums, at, stride);
 }
 
-/* Two tiles side by side to bf16, a line of both at a time; columns that are not there are written
- * too. */
+/* Two tiles side by side to bf16, a line of both at a time; all 32 columns are there. */
 static inline void tile_finish_pair(const struct tile_finish *a, const struct tile_finish *b,
                                     int64_t rows, const float *x_scales,
                                     const unsigned char *sums_a, const unsigned char *sums_b,
-                                    unsigned char *to, size_t stride)
+                                    size_t at, size_t stride)
 {
     enum assay_linear_activation activation = a->call->job->activation;
-    for (int64_t r = 0; r < rows; r++, to += stride, sums_a += 64, sums_b += 64) {
+    unsigned char *to = a->call->y;
+    for (int64_t r = 0; r < rows; r++, at += stride, sums_a += 64, sums_b += 64) {
         vec first = _mm512_loadu_ps(sums_a), second = _mm512_loadu_ps(sums_b);
         if (a->integer) {
             first = _mm512_cvtepi32_ps(_mm512_castps_si512(first));
@@ -425,8 +438,12 @@ static inline void tile_finish_pair(const struct tile_finish *a, const struct ti
                 first = tile_activate(activation, first);
                 second = tile_activate(activation, second);
             }
+            if (a->call->residual) {
+                first = vec_add(first, tile_residual(NATIVE_BF16, a, at));
+                second = vec_add(second, tile_residual(NATIVE_BF16, b, at + 32));
+            }
         }
-        _mm512_storeu_si512(to, (__m512i)_mm512_cvtne2ps_pbh(second, first));
+        _mm512_storeu_si512(to + at, (__m512i)_mm512_cvtne2ps_pbh(second, first));
     }
 }
 

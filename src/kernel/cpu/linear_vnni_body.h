@@ -30,34 +30,34 @@ VEC_INLINE __m128i vnni_codes(enum native_kind kind, const void *x, int64_t at, 
     return _mm_xor_si128(codes, _mm_set1_epi8(-128));
 }
 
-VEC_INLINE void vnni_pack(enum native_kind kind, const void *x, int64_t at, int64_t k, float scale,
+VEC_INLINE void vnni_pack(enum native_kind kind, const void *x, int64_t k, float scale,
                           int64_t rows, char *to)
 {
     vec inverse = vec_set(1.0f / scale);
     for (int64_t i = 0; i < k; i += 64, to += 64 * rows)
         for (int64_t j = 0; j < 64; j += 16)
-            _mm_storeu_si128((void *)(to + j), vnni_codes(kind, x, at + i + j, k - i - j, inverse));
+            _mm_storeu_si128((void *)(to + j), vnni_codes(kind, x, i + j, k - i - j, inverse));
 }
 
-static void linear_pack_row(const struct linear_job *job, const void *x, int64_t row, float scale,
-                            int64_t rows, float *dwords)
+static void linear_pack_row(const struct linear_job *job, const void *x, float scale, int64_t rows,
+                            float *dwords)
 {
-    int64_t k = job->k, at = row * k;
+    int64_t k = job->k;
     char *to = (char *)dwords;
     enum native_kind kind = linear_kind_of(job->dtype);
     if (job->dtype == ASSAY_DTYPE_S8) {
-        const int8_t *from = (const int8_t *)x + at;
+        const int8_t *from = x;
         for (int64_t i = 0; i < k; i += 64, to += 64 * rows) {
             __mmask64 mask = k - i < 64 ? (1ull << (k - i)) - 1 : ~0ull;
             __m512i codes = _mm512_maskz_loadu_epi8(mask, from + i);
             _mm512_storeu_si512(to, _mm512_xor_si512(codes, _mm512_set1_epi8(-128)));
         }
     } else if (kind == NATIVE_BF16) {
-        vnni_pack(NATIVE_BF16, x, at, k, scale, rows, to);
+        vnni_pack(NATIVE_BF16, x, k, scale, rows, to);
     } else if (kind == NATIVE_F16) {
-        vnni_pack(NATIVE_F16, x, at, k, scale, rows, to);
+        vnni_pack(NATIVE_F16, x, k, scale, rows, to);
     } else {
-        vnni_pack(NATIVE_F32, x, at, k, scale, rows, to);
+        vnni_pack(NATIVE_F32, x, k, scale, rows, to);
     }
 }
 

@@ -1,18 +1,13 @@
 /* norm_body.h: the body of layernorm, rmsnorm and layernorm_gelu.
  *
- * Two passes over a row: sums, then answers; the second finds the row in the cache. Include a
- * vec_*.h first and define NATIVE_OP, and NORM_CENTRE (subtract the mean, add beta: layernorm) or
- * NORM_GELU (that, and gelu of it) as 1 where they hold.
- *
- * Variance. The first pass sums x and x^2. The variance, mean(x^2) - mean^2, loses accuracy by
- * cancellation when the mean is large against the deviation; then the sums are taken once more of
- * x - mean, which cannot cancel. Rows whose squares do not fit in a float, and rows with NaN or
- * infinity in them, are summed in double. */
+ * Two passes over a row: sums (norm_row.h), then answers; the second finds the row in the cache.
+ * Include a vec_*.h first and define NATIVE_OP, and NORM_CENTRE (subtract the mean, add beta:
+ * layernorm) or NORM_GELU (that, and gelu of it) as 1 where they hold. */
 #ifndef ASSAY_KERNEL_CPU_NORM_BODY_H
 #define ASSAY_KERNEL_CPU_NORM_BODY_H
 
+#include "kernel/cpu/norm_row.h"
 #include "kernel/cpu/vec_math.h"
-#include <float.h>
 
 #ifndef NORM_CENTRE
 #define NORM_CENTRE 0
@@ -30,16 +25,6 @@ enum { NORM_ROWS = 4, NORM_BYTES = 6144 };
 
 VEC_INLINE int norm_rows(enum native_kind kind) { return NORM_GELU || kind == NATIVE_F32 ? 2 : 4; }
 
-/* Longer rows are summed in floats over NORM_BLOCK elements, in double from there on. */
-enum { NORM_PAIRS = 2, NORM_STEP = NORM_PAIRS * 2 * VEC_LANES, NORM_BLOCK = 4096 };
-
-/* How far ahead, in bytes, the loop over one row asks for memory. */
-enum { NORM_AHEAD = 4096 };
-
-struct norm_sums {
-    double sum, sum_sq;
-};
-
 /* The tensors, taken out of struct assay_args before the loops: the compiler must assume that a
  * vector's store changes anything it finds through a pointer. rmsnorm has no beta; it is gamma
  * there, and not used. */
@@ -48,65 +33,7 @@ struct norm_tensors {
     void *out;
 };
 
-struct norm_row {
-    float shift, scale, offset; /* normalised: (x - shift) * scale + offset */
-};
-
-VEC_INLINE void norm_add(vec d, vec *sum, vec *sum_sq)
-{
-    if (NORM_CENTRE)
-        *sum = vec_add(*sum, d);
-    *sum_sq = vec_fma(d, d, *sum_sq);
-}
-
-/* The sums of x - shift over elements [at, at + n); `shifted` is a constant, false where shift is
- * 0.
- */
-VEC_INLINE struct norm_sums norm_sums_block(enum native_kind kind, const void *x, int64_t at,
-                                            int64_t n, bool shifted, float shift)
-{
-    vec sum[2 * NORM_PAIRS], sum_sq[2 * NORM_PAIRS], minus = vec_set(shift);
-    for (int k = 0; k < 2 * NORM_PAIRS; k++)
-        sum[k] = sum_sq[k] = vec_set(0.0f);
-    int64_t i = 0;
-    for (; i + NORM_STEP <= n; i += NORM_STEP)
-        for (int k = 0; k < NORM_PAIRS; k++) {
-            int64_t j = at + i + k * 2 * VEC_LANES;
-            vec_prefetch_far(kind, x, j, NORM_AHEAD);
-            vec_prefetch_near(kind, x, j);
-            struct vec_pair p = vec_load_pair(kind, x, j);
-            if (shifted)
-                p = (struct vec_pair){vec_sub(p.a, minus), vec_sub(p.b, minus)};
-            norm_add(p.a, &sum[2 * k], &sum_sq[2 * k]);
-            norm_add(p.b, &sum[2 * k + 1], &sum_sq[2 * k + 1]);
-        }
-    for (; i < n; i += VEC_LANES) {
-        int64_t count = n - i < VEC_LANES ? n - i : VEC_LANES;
-        vec d = vec_sub(vec_load_part(kind, x, at + i, count), minus);
-        norm_add(vec_first(d, count, vec_set(0.0f)), &sum[0], &sum_sq[0]);
-    }
-    struct norm_sums sums = {0};
-    if (NORM_CENTRE)
-        sums.sum = (double)vec_sum(vec_add(vec_add(sum[0], sum[1]), vec_add(sum[2], sum[3])));
-    sums.sum_sq =
-        (double)vec_sum(vec_add(vec_add(sum_sq[0], sum_sq[1]), vec_add(sum_sq[2], sum_sq[3])));
-    return sums;
-}
-
-VEC_INLINE struct norm_sums norm_sums_row(enum native_kind kind, const void *x, int64_t at,
-                                          int64_t n, bool shifted, float shift)
-{
-    struct norm_sums total = {0};
-    for (int64_t i = 0; i < n; i += NORM_BLOCK) {
-        int64_t count = n - i < NORM_BLOCK ? n - i : NORM_BLOCK;
-        struct norm_sums sums = norm_sums_block(kind, x, at + i, count, shifted, shift);
-        total.sum += sums.sum;
-        total.sum_sq += sums.sum_sq;
-    }
-    return total;
-}
-
-/* The same, unshifted, for several short rows; gathered while something else goes on. */
+/* Unshifted sums of several short rows, gathered while something else goes on. */
 struct norm_gather {
     vec sum[NORM_ROWS][2], sum_sq[NORM_ROWS][2];
 };
@@ -124,8 +51,8 @@ VEC_INLINE void norm_gather_pair(enum native_kind kind, const void *x, int64_t a
     vec_prefetch_far(kind, x, at, ahead);
     vec_prefetch_near(kind, x, at);
     struct vec_pair p = vec_load_pair(kind, x, at);
-    norm_add(p.a, &g->sum[r][0], &g->sum_sq[r][0]);
-    norm_add(p.b, &g->sum[r][1], &g->sum_sq[r][1]);
+    norm_add(NORM_CENTRE, p.a, &g->sum[r][0], &g->sum_sq[r][0]);
+    norm_add(NORM_CENTRE, p.b, &g->sum[r][1], &g->sum_sq[r][1]);
 }
 
 /* What is left of the rows behind `from`, and the sums. */
@@ -135,7 +62,7 @@ VEC_INLINE void norm_gather_end(enum native_kind kind, const void *x, int64_t at
     for (int r = 0; r < norm_rows(kind); r++) {
         for (int64_t i = from; i < n; i += VEC_LANES) {
             int64_t count = n - i < VEC_LANES ? n - i : VEC_LANES;
-            norm_add(vec_load_part(kind, x, at + r * n + i, count), &g->sum[r][0],
+            norm_add(NORM_CENTRE, vec_load_part(kind, x, at + r * n + i, count), &g->sum[r][0],
                      &g->sum_sq[r][0]);
         }
         sums[r].sum = NORM_CENTRE ? (double)vec_sum(vec_add(g->sum[r][0], g->sum[r][1])) : 0;
@@ -155,65 +82,11 @@ VEC_INLINE void norm_sums_rows(enum native_kind kind, const void *x, int64_t at,
     norm_gather_end(kind, x, at, i, n, &g, sums);
 }
 
-static inline double norm_element(enum native_kind kind, const void *x, int64_t at)
-{
-    if (kind == NATIVE_F32)
-        return (double)((const float *)x)[at];
-    uint16_t bits = ((const uint16_t *)x)[at];
-    return (double)(kind == NATIVE_F16 ? assay_f16_to_f32(bits) : assay_bf16_to_f32(bits));
-}
-
-/* The way out for rows that do not fit: exactly what the reference does. */
-static __attribute__((noinline)) struct norm_row
-norm_row_double(enum native_kind kind, const void *x, int64_t at, int64_t n, double eps)
-{
-    double sum = 0, sum_sq = 0;
-    for (int64_t i = 0; i < n; i++)
-        sum += norm_element(kind, x, at + i);
-    double mean = sum / (double)n;
-    for (int64_t i = 0; i < n; i++) {
-        double centred = norm_element(kind, x, at + i) - mean;
-        sum_sq += centred * centred;
-    }
-    double square = sum_sq / (double)n + (NORM_CENTRE ? 0 : mean * mean);
-    double scale = 1 / sqrt(square + eps);
-    if (!NORM_CENTRE)
-        return (struct norm_row){.scale = (float)scale};
-    float shift = (float)mean;
-    return (struct norm_row){
-        .shift = shift, .scale = (float)scale, .offset = (float)(((double)shift - mean) * scale)};
-}
-
-/* From the unshifted sums of a row. */
-VEC_INLINE struct norm_row norm_row_of(enum native_kind kind, const void *x, int64_t at, int64_t n,
-                                       struct norm_sums sums, double eps)
-{
-    double inverse = 1 / (double)n;
-    double mean = sums.sum * inverse, square = sums.sum_sq * inverse;
-    float shift = 0.0f;
-    /* mean^2 <= 4 variance: the cancellation costs at most a factor of 5 in accuracy. */
-    if (NORM_CENTRE && !(mean * mean <= 0.8 * square)) {
-        shift = (float)mean;
-        sums = norm_sums_row(kind, x, at, n, true, shift);
-        mean = sums.sum * inverse, square = sums.sum_sq * inverse;
-    }
-    if (!(square <= (double)FLT_MAX))
-        return norm_row_double(kind, x, at, n, eps);
-    double variance = square - mean * mean;
-    double scale = 1 / sqrt((variance > 0 ? variance : 0) + eps);
-    return (struct norm_row){
-        .shift = shift, .scale = (float)scale, .offset = (float)(-mean * scale)};
-}
-
 /* `shifted` is a constant, false where row->shift is 0. */
 VEC_INLINE vec norm_apply(const struct norm_row *row, bool shifted, vec x, vec gamma, vec beta)
 {
-    if (!NORM_CENTRE)
-        return vec_mul(vec_mul(x, vec_set(row->scale)), gamma);
-    if (shifted)
-        x = vec_sub(x, vec_set(row->shift));
-    vec normal = vec_fma(x, vec_set(row->scale), vec_set(row->offset));
-    vec y = vec_fma(normal, gamma, beta);
+    vec normal = norm_normal(NORM_CENTRE, row, shifted, x);
+    vec y = NORM_CENTRE ? vec_fma(normal, gamma, beta) : vec_mul(normal, gamma);
     return NORM_GELU ? vec_gelu(y) : y;
 }
 
@@ -241,8 +114,8 @@ VEC_INLINE void norm_apply_parts(enum native_kind kind, struct norm_tensors t, i
 VEC_INLINE void norm_one(enum native_kind kind, bool stream, struct norm_tensors t, int64_t at,
                          int64_t dim, double eps)
 {
-    struct norm_sums sums = norm_sums_row(kind, t.x, at, dim, false, 0.0f);
-    struct norm_row row = norm_row_of(kind, t.x, at, dim, sums, eps);
+    struct norm_sums sums = norm_sums_row(kind, NORM_CENTRE, t.x, at, dim, false, 0.0f);
+    struct norm_row row = norm_row_of(kind, NORM_CENTRE, t.x, at, dim, sums, eps);
     int64_t i = stream ? native_head(kind, at, dim) : 0;
     norm_apply_parts(kind, t, at, 0, i, &row);
     for (; i + NORM_STEP <= dim; i += NORM_STEP)
@@ -297,7 +170,7 @@ VEC_INLINE int64_t norm_groups(enum native_kind kind, bool stream, struct norm_t
     for (; r + rows <= end; r += rows) {
         bool shifted = false, more = r + 2 * rows <= end;
         for (int k = 0; k < norm_rows(kind); k++) {
-            row[k] = norm_row_of(kind, t.x, (r + k) * dim, dim, sums[k], eps);
+            row[k] = norm_row_of(kind, NORM_CENTRE, t.x, (r + k) * dim, dim, sums[k], eps);
             shifted |= row[k].shift != 0;
         }
         if (more && !shifted)
