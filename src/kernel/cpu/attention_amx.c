@@ -14,21 +14,19 @@
 #include "kernel/cpu/attention_native.h"
 #include "kernel/cpu/vec_avx512.h"
 
-/* Keys of a block: the more, the seldomer tiles of answers pass through memory. */
+/* Keys of a block: the more, the less often tiles of answers pass through memory. */
 enum { ROWS = 32, KEYS = 128, TILE = 1024, TILE_ROWS = 16, PAIR = 32 };
-
-/* Sequences up to this long leave little time to fetch the next head from memory. */
-enum { SHORT_SEQ = 64 };
 
 struct scratch {
     unsigned char *k; /* [16 keys][32 elements] tiles */
     unsigned char *v; /* [32 keys][32 elements][2] tiles */
     uint16_t *q;      /* [row][padded dim], where rows cannot be used where they are */
-    float *scores;    /* [row][KEYS] */
-    uint16_t *p;      /* the same as bf16 exponentials */
+    float *scores[2]; /* [row][KEYS], of two blocks of keys in turn */
+    uint16_t *p[2];   /* their exponentials in bf16 */
     float *sums;      /* [row][padded dim], in the order of the tiles */
     float *totals;    /* [row][16] */
     float *most;      /* [row]: the greatest score, times its factor */
+    float *factors;   /* [row]: what answers before this block of keys are to be multiplied by */
     size_t bytes;
 };
 
@@ -37,26 +35,22 @@ static int64_t padded_dim(const struct attention_job *job)
     return attention_round_up(job->dim, PAIR);
 }
 
-static void *take(unsigned char *from, size_t *at, int64_t bytes)
-{
-    void *taken = from + *at;
-    *at += (size_t)attention_round_up(bytes, 64);
-    return taken;
-}
-
 /* What is behind the last key in tiles of keys and values is never written: it stays 0. */
-static struct scratch lay_out(const struct attention_job *job, unsigned char *from)
+static struct scratch lay_out(const struct attention_job *job, void *from)
 {
     int64_t padded = padded_dim(job), all = attention_round_up(job->seq, PAIR) * padded * 2;
     struct scratch s = {0};
-    s.k = take(from, &s.bytes, all);
-    s.v = take(from, &s.bytes, all);
-    s.q = take(from, &s.bytes, ROWS * padded * 2);
-    s.scores = take(from, &s.bytes, ROWS * KEYS * 4);
-    s.p = take(from, &s.bytes, ROWS * KEYS * 2);
-    s.sums = take(from, &s.bytes, ROWS * padded * 4);
-    s.totals = take(from, &s.bytes, ROWS * 64);
-    s.most = take(from, &s.bytes, ROWS * 4);
+    s.k = attention_take(from, &s.bytes, all);
+    s.v = attention_take(from, &s.bytes, all);
+    s.q = attention_take(from, &s.bytes, ROWS * padded * 2);
+    for (int i = 0; i < 2; i++) {
+        s.scores[i] = attention_take(from, &s.bytes, ROWS * KEYS * 4);
+        s.p[i] = attention_take(from, &s.bytes, ROWS * KEYS * 2);
+    }
+    s.sums = attention_take(from, &s.bytes, ROWS * padded * 4);
+    s.totals = attention_take(from, &s.bytes, ROWS * 64);
+    s.most = attention_take(from, &s.bytes, ROWS * 4);
+    s.factors = attention_take(from, &s.bytes, ROWS * 4);
     return s;
 }
 
@@ -78,12 +72,11 @@ static void pack_keys(const struct attention_job *job, const struct attention_he
     for (int64_t key = 0; key < job->seq; key += TILE_ROWS)
         for (int64_t d = 0; d < job->dim; d += PAIR, to += TILE) {
             vec square[TILE_ROWS];
-            for (int i = 0; i < TILE_ROWS; i++)
-                square[i] =
-                    key + i < job->seq
-                        ? _mm512_castsi512_ps(load_row(
-                              head->k, head->k_at + (key + i) * job->step + d, job->dim - d))
-                        : _mm512_setzero_ps();
+            for (int i = 0; i < TILE_ROWS; i++) {
+                int64_t at = head->k_at + (key + i) * job->step + d;
+                bool is_there = key + i < job->seq;
+                square[i] = _mm512_castsi512_ps(load_row(head->k, at, is_there ? job->dim - d : 0));
+            }
             vec_transpose(square);
             for (int i = 0; i < TILE_ROWS; i++)
                 _mm512_store_ps((float *)(void *)to + i * 16, square[i]);
@@ -107,35 +100,32 @@ static void pack_values(const struct attention_job *job, const struct attention_
     }
 }
 
+static void pack(const struct attention_job *job, const struct attention_head *head, void *scratch)
+{
+    struct scratch s = lay_out(job, scratch);
+    pack_keys(job, head, s.k);
+    pack_values(job, head, s.v);
+}
+
 /* Rows of q as tiles take them. */
 struct rows {
     const uint16_t *first;
     size_t stride; /* bytes */
 };
 
+/* Where they are used once they can stay where they are. Used again and again they are copied: rows
+ * that lie a power of two apart compete for the same places of the L1 cache. */
 static struct rows rows_of_q(const struct attention_job *job, const struct attention_head *head,
                              int64_t row, int64_t rows, const struct scratch *s)
 {
     int64_t padded = padded_dim(job), at = head->q_at + row * job->step;
-    if (rows % TILE_ROWS == 0 && job->dim == padded) /* and so on whole cache lines */
+    if (rows % TILE_ROWS == 0 && job->dim == padded && job->seq <= KEYS)
         return (struct rows){(const uint16_t *)head->q + at, (size_t)job->step * 2};
     for (int64_t r = 0; r < rows; r++)
         for (int64_t d = 0; d < job->dim; d += PAIR)
             _mm512_store_si512(s->q + r * padded + d,
                                load_row(head->q, at + r * job->step + d, job->dim - d));
     return (struct rows){s->q, (size_t)padded * 2};
-}
-
-/* Asks for all rows of a head. */
-static void prefetch_head(const struct attention_job *job, const struct attention_head *head)
-{
-    const uint16_t *from[] = {(const uint16_t *)head->q + head->q_at,
-                              (const uint16_t *)head->k + head->k_at,
-                              (const uint16_t *)head->v + head->v_at};
-    for (int64_t row = 0; row < job->seq; row++)
-        for (int i = 0; i < 3; i++)
-            for (int64_t d = 0; d < job->dim; d += PAIR)
-                _mm_prefetch((const char *)(from[i] + row * job->step + d), _MM_HINT_T1);
 }
 
 /* ---- products -------------------------------------------------------------------------------- */
@@ -151,7 +141,7 @@ struct product {
     bool add;
 };
 
-VEC_INLINE void sums_begin(const struct product *p, const int R, const int N)
+VEC_INLINE void begin_sums(const struct product *p, const int R, const int N)
 {
     float *below = p->c + TILE_ROWS * p->c_stride / 4;
     if (!p->add) {
@@ -170,23 +160,11 @@ VEC_INLINE void sums_begin(const struct product *p, const int R, const int N)
         _tile_loadd(3, below + 16, p->c_stride);
 }
 
-VEC_INLINE void sums_end(const struct product *p, const int R, const int N)
-{
-    float *below = p->c + TILE_ROWS * p->c_stride / 4;
-    _tile_stored(0, p->c, p->c_stride);
-    if (N == 2)
-        _tile_stored(1, p->c + 16, p->c_stride);
-    if (R == 2)
-        _tile_stored(2, below, p->c_stride);
-    if (R == 2 && N == 2)
-        _tile_stored(3, below + 16, p->c_stride);
-}
-
 VEC_INLINE void product(const struct product *p, const int R, const int N)
 {
     const uint16_t *a = p->a.first;
     const unsigned char *b = p->b;
-    sums_begin(p, R, N);
+    begin_sums(p, R, N);
     for (int64_t step = 0; step < p->steps; step++, a += PAIR, b += p->b_step) {
         _tile_loadd(4, a, p->a.stride);
         _tile_loadd(6, b, 64);
@@ -202,22 +180,55 @@ VEC_INLINE void product(const struct product *p, const int R, const int N)
         if (R == 2 && N == 2)
             _tile_dpbf16ps(3, 5, 7);
     }
-    sums_end(p, R, N);
 }
 
-/* All tiles of columns, two at a time. */
-static void multiply(struct product p, int64_t rows, int64_t columns)
+/* Where the sums that are in the tiles belong; no columns: there are none. */
+struct held {
+    float *c;
+    size_t stride;
+    bool two_rows;
+    int64_t columns;
+};
+
+static void put_away(struct held *held)
 {
-    for (; columns > 0; columns -= 2, p.b += 2 * p.b_column, p.c += PAIR) {
-        if (rows > TILE_ROWS && columns > 1)
-            product(&p, 2, 2);
-        else if (rows > TILE_ROWS)
-            product(&p, 2, 1);
-        else if (columns > 1)
-            product(&p, 1, 2);
-        else
-            product(&p, 1, 1);
-    }
+    float *c = held->c, *below = c + TILE_ROWS * held->stride / 4;
+    if (held->columns > 0)
+        _tile_stored(0, c, held->stride);
+    if (held->columns > 1)
+        _tile_stored(1, c + 16, held->stride);
+    if (held->columns > 0 && held->two_rows)
+        _tile_stored(2, below, held->stride);
+    if (held->columns > 1 && held->two_rows)
+        _tile_stored(3, below + 16, held->stride);
+    held->columns = 0;
+}
+
+/* A product to be done piece by piece, two tiles of columns at a time, between other things. */
+struct work {
+    struct product product;
+    int64_t columns; /* tiles that are left */
+};
+
+static int64_t pieces(const struct work *w) { return (w->columns + 1) / 2; }
+
+/* Puts away the sums of the piece before, which are done by now, and begins another one. */
+static void do_piece(struct work *w, int64_t rows, struct held *held)
+{
+    struct product *p = &w->product;
+    put_away(held);
+    *held = (struct held){p->c, p->c_stride, rows > TILE_ROWS, attention_least(w->columns, 2)};
+    if (held->two_rows && held->columns > 1)
+        product(p, 2, 2);
+    else if (held->two_rows)
+        product(p, 2, 1);
+    else if (held->columns > 1)
+        product(p, 1, 2);
+    else
+        product(p, 1, 1);
+    w->columns -= 2;
+    p->b += 2 * p->b_column;
+    p->c += PAIR;
 }
 
 /* ---- softmax --------------------------------------------------------------------------------- */
@@ -234,76 +245,156 @@ VEC_INLINE vec exp2_short(vec x)
     return _mm512_scalef_ps(p, x);
 }
 
-/* As attention_exponentials, in powers of two: `factor` is the scale of scores, over ln 2. */
-VEC_INLINE void exponentials(const struct scratch *s, int64_t r, int64_t n, int64_t all,
-                             int64_t padded, float factor)
+/* The scores of a row in one block, and what becomes of them. */
+struct line {
+    const float *scores;
+    uint16_t *p;
+    int64_t n, all; /* it sees the first n of `all` keys; the others become 0 */
+};
+
+/* 16 scores from i on; `least` where there is none to be seen. */
+VEC_INLINE vec load_scores(const struct line *line, int64_t i, vec least)
 {
-    const float *scores = s->scores + r * KEYS;
-    vec least = vec_set(-INFINITY), most = least;
-    for (int64_t i = 0; i < n; i += VEC_LANES) {
-        vec x = vec_load(NATIVE_F32, scores, i);
-        most = vec_max(n - i < VEC_LANES ? vec_first(x, n - i, least) : x, most);
+    int64_t left = line->n - i;
+    uint32_t mask = left >= VEC_LANES ? 0xffff : left > 0 ? (UINT32_C(1) << left) - 1 : 0;
+    return _mm512_mask_loadu_ps(least, (__mmask16)mask, line->scores + i);
+}
+
+/* With a whole line's n and `all` constants, all of this is without a branch but one. Scores are
+ * times `factor`, which is their scale over ln 2, because powers are those of 2. */
+VEC_INLINE void exponentials(const struct line *line, float factor, const struct scratch *s,
+                             int64_t r)
+{
+    vec least = vec_set(-INFINITY), most[2] = {least, least};
+    for (int64_t i = 0; i < line->all; i += PAIR) {
+        most[0] = vec_max(load_scores(line, i, least), most[0]);
+        most[1] = vec_max(load_scores(line, i + VEC_LANES, least), most[1]);
     }
-    float before = s->most[r], now = vec_greatest(most) * factor;
-    vec total = vec_load(NATIVE_F32, s->totals, r * VEC_LANES);
-    if (now > before) {
+    float before = s->most[r], now = vec_greatest(vec_max(most[0], most[1])) * factor;
+    vec total[2] = {vec_load(NATIVE_F32, s->totals, r * VEC_LANES), vec_set(0)};
+    s->factors[r] = 1;
+    if (now > before && before > -INFINITY) { /* else there is nothing yet but 0 or NaN */
         vec by = exp2_short(vec_set(before - now));
-        total = vec_mul(total, by);
-        for (int64_t d = 0; d < padded && before > -INFINITY; d += VEC_LANES)
-            vec_store(NATIVE_F32, s->sums, r * padded + d,
-                      vec_mul(vec_load(NATIVE_F32, s->sums, r * padded + d), by));
+        total[0] = vec_mul(total[0], by);
+        s->factors[r] = _mm512_cvtss_f32(by);
+    }
+    if (now > before)
         s->most[r] = before = now;
-    }
     vec minus = vec_set(before == -INFINITY ? 0 : before), times = vec_set(factor);
-    for (int64_t i = 0; i < all; i += PAIR) {
-        vec y[2] = {vec_set(0), vec_set(0)};
+    for (int64_t i = 0; i < line->all; i += PAIR) {
+        vec y[2];
         for (int j = 0; j < 2; j++) {
-            int64_t left = n - i - j * VEC_LANES;
-            if (left <= 0)
+            y[j] = vec_set(0);
+            if (line->n <= i + j * VEC_LANES)
                 continue;
-            vec x = vec_load(NATIVE_F32, scores, i + j * VEC_LANES);
+            vec x = load_scores(line, i + j * VEC_LANES, least);
             y[j] = exp2_short(_mm512_fmsub_ps(x, times, minus));
-            if (left < VEC_LANES)
-                y[j] = vec_first(y[j], left, vec_set(0));
-            total = vec_add(total, y[j]);
+            total[j] = vec_add(total[j], y[j]);
         }
-        _mm512_store_si512(s->p + r * KEYS + i, (__m512i)_mm512_cvtne2ps_pbh(y[1], y[0]));
+        _mm512_store_si512(line->p + i, (__m512i)_mm512_cvtne2ps_pbh(y[1], y[0]));
     }
-    vec_store(NATIVE_F32, s->totals, r * VEC_LANES, total);
+    vec_store(NATIVE_F32, s->totals, r * VEC_LANES, vec_add(total[0], total[1]));
 }
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
-static void keys_of_rows(const struct attention_job *job, struct rows q, int64_t row, int64_t rows,
-                         int64_t key, int64_t keys, const struct scratch *s)
+/* One block of rows on its way through the keys. */
+struct pass {
+    const struct attention_job *job;
+    const struct scratch *s;
+    struct rows q;
+    int64_t row, rows, keys; /* the first row; how many; the keys they see */
+};
+
+static int64_t keys_at(const struct pass *pass, int64_t key)
 {
-    int64_t padded = padded_dim(job), all = attention_round_up(keys, PAIR);
-    float factor = job->scale * 0x1.715476p0f; /* 1 / ln 2 */
-    struct product scores = {
-        .a = q,
-        .b = s->k + (size_t)(key * padded * 2),
-        .b_step = TILE,
-        .b_column = (size_t)(TILE_ROWS * padded * 2),
-        .steps = padded / PAIR,
-        .c = s->scores,
-        .c_stride = KEYS * sizeof(float),
+    return attention_least(pass->keys - key, KEYS);
+}
+
+static struct work scores_at(const struct pass *pass, int64_t key)
+{
+    int64_t padded = padded_dim(pass->job);
+    if (key >= pass->keys)
+        return (struct work){.columns = 0};
+    return (struct work){
+        .product = {.a = pass->q,
+                    .b = pass->s->k + (size_t)(key * padded * 2),
+                    .b_step = TILE,
+                    .b_column = (size_t)(TILE_ROWS * padded * 2),
+                    .steps = padded / PAIR,
+                    .c = pass->s->scores[key / KEYS % 2],
+                    .c_stride = KEYS * sizeof(float)},
+        .columns = (keys_at(pass, key) + TILE_ROWS - 1) / TILE_ROWS,
     };
-    multiply(scores, rows, (keys + TILE_ROWS - 1) / TILE_ROWS);
-    for (int64_t r = 0; r < rows; r++) {
-        int64_t sees = attention_keys(job, row + r + 1) - key;
-        exponentials(s, r, sees < 0 ? 0 : attention_least(sees, keys), all, padded, factor);
+}
+
+static struct work answers_at(const struct pass *pass, int64_t key)
+{
+    int64_t padded = padded_dim(pass->job);
+    if (key < 0)
+        return (struct work){.columns = 0};
+    return (struct work){
+        .product = {.a = {pass->s->p[key / KEYS % 2], KEYS * sizeof(uint16_t)},
+                    .b = pass->s->v + (size_t)(key * padded * 2),
+                    .b_step = (size_t)(PAIR * padded * 2),
+                    .b_column = TILE,
+                    .steps = (keys_at(pass, key) + PAIR - 1) / PAIR,
+                    .c = pass->s->sums,
+                    .c_stride = (size_t)padded * sizeof(float),
+                    .add = key > 0},
+        .columns = padded / TILE_ROWS,
+    };
+}
+
+static void row_of_keys(const struct pass *pass, int64_t r, int64_t key)
+{
+    const struct scratch *s = pass->s;
+    float factor = pass->job->scale * 0x1.715476p0f; /* 1 / ln 2 */
+    int64_t sees = attention_keys(pass->job, pass->row + r + 1) - key, keys = keys_at(pass, key);
+    struct line line = {
+        .scores = s->scores[key / KEYS % 2] + r * KEYS,
+        .p = s->p[key / KEYS % 2] + r * KEYS,
+        .n = KEYS,
+        .all = KEYS,
+    };
+    if (sees >= KEYS && keys == KEYS) {
+        exponentials(&line, factor, s, r);
+        return;
     }
-    struct product answers = {
-        .a = {s->p, KEYS * sizeof *s->p},
-        .b = s->v + (size_t)(key * padded * 2),
-        .b_step = (size_t)(PAIR * padded * 2),
-        .b_column = TILE,
-        .steps = all / PAIR,
-        .c = s->sums,
-        .c_stride = (size_t)padded * sizeof(float),
-        .add = key > 0,
-    };
-    multiply(answers, rows, padded / TILE_ROWS);
+    line.n = sees < 0 ? 0 : attention_least(sees, keys);
+    line.all = attention_round_up(keys, PAIR);
+    exponentials(&line, factor, s, r);
+}
+
+/* Brings answers so far to the greatest scores that are new. */
+static void rescale(const struct pass *pass)
+{
+    const struct scratch *s = pass->s;
+    int64_t padded = padded_dim(pass->job);
+    for (int64_t r = 0; r < pass->rows; r++) {
+        if (s->factors[r] == 1)
+            continue;
+        vec by = vec_set(s->factors[r]);
+        for (int64_t d = r * padded; d < (r + 1) * padded; d += VEC_LANES)
+            vec_store(NATIVE_F32, s->sums, d, vec_mul(vec_load(NATIVE_F32, s->sums, d), by));
+    }
+}
+
+/* The exponentials of one block of keys, and between its rows the tiles' work: the answers of the
+ * block before and the scores of the one behind. The two use different units of the CPU. */
+static void block_of_keys(const struct pass *pass, int64_t key)
+{
+    struct work answers = answers_at(pass, key - KEYS), scores = scores_at(pass, key + KEYS);
+    int64_t all = pieces(&answers) + pieces(&scores), done = 0;
+    struct held held = {0};
+    for (int64_t r = 0; r < pass->rows; r++) {
+        for (; done * pass->rows < all * (r + 1); done++)
+            do_piece(answers.columns > 0 ? &answers : &scores, pass->rows, &held);
+        row_of_keys(pass, r, key);
+    }
+    put_away(&held);
+    if (key > 0)
+        rescale(pass);
 }
 
 /* Of two tiles' columns, four come from the first, then four from the second. */
@@ -326,42 +417,46 @@ static void finish(const struct attention_job *job, const struct attention_head 
     }
 }
 
-static void block(const struct attention_job *job, const struct attention_head *head, int64_t row,
-                  const struct scratch *s)
+static void do_all(struct work work, int64_t rows)
 {
-    int64_t rows = attention_least(job->seq - row, ROWS), keys = attention_keys(job, row + rows);
-    struct rows q = rows_of_q(job, head, row, rows, s);
-    for (int64_t r = 0; r < rows; r++) {
-        s->most[r] = -INFINITY;
-        vec_store(NATIVE_F32, s->totals, r * VEC_LANES, vec_set(0));
-    }
-    for (int64_t key = 0; key < keys; key += KEYS)
-        keys_of_rows(job, q, row, rows, key, attention_least(keys - key, KEYS), s);
-    finish(job, head, row, rows, s);
+    struct held held = {0};
+    while (work.columns > 0)
+        do_piece(&work, rows, &held);
+    put_away(&held);
 }
 
-static void share(const struct attention_job *job, const struct assay_args *args, int64_t begin,
-                  int64_t end, void *scratch)
+static void block(const struct attention_job *job, const struct attention_head *head, int64_t row,
+                  void *scratch)
 {
     struct scratch s = lay_out(job, scratch);
-    int64_t blocks = (job->seq + ROWS - 1) / ROWS;
-    assay_cpu_tiles_open();
-    for (int64_t b = begin; b < end;) {
-        struct attention_head head = attention_head_of(job, args, b / blocks);
-        int64_t stop = attention_least(end, (b / blocks + 1) * blocks);
-        pack_keys(job, &head, s.k);
-        pack_values(job, &head, s.v);
-        if (stop < end && job->seq <= SHORT_SEQ) {
-            struct attention_head next = attention_head_of(job, args, b / blocks + 1);
-            prefetch_head(job, &next);
-        }
-        for (; b < stop; b++)
-            block(job, &head, b % blocks * ROWS, &s);
+    int64_t rows = attention_least(job->seq - row, ROWS);
+    struct pass pass = {
+        .job = job,
+        .s = &s,
+        .q = rows_of_q(job, head, row, rows, &s),
+        .row = row,
+        .rows = rows,
+        .keys = attention_keys(job, row + rows),
+    };
+    for (int64_t r = 0; r < rows; r++) {
+        s.most[r] = -INFINITY;
+        vec_store(NATIVE_F32, s.totals, r * VEC_LANES, vec_set(0));
     }
-    assay_cpu_tiles_close();
+    do_all(scores_at(&pass, 0), rows);
+    for (int64_t key = 0; key < pass.keys; key += KEYS)
+        block_of_keys(&pass, key);
+    do_all(answers_at(&pass, (pass.keys - 1) / KEYS * KEYS), rows);
+    finish(job, head, row, rows, &s);
 }
 
-static const struct attention_body body = {ROWS, scratch_bytes, share};
+static const struct attention_body body = {
+    .block_rows = ROWS,
+    .scratch_bytes = scratch_bytes,
+    .pack = pack,
+    .block = block,
+    .open = assay_cpu_tiles_open,
+    .close = assay_cpu_tiles_close,
+};
 
 static enum assay_status can_run(const struct assay_problem *problem, struct assay_error *why)
 {

@@ -38,25 +38,18 @@ struct attention_scratch {
 
 static int64_t attention_padded(int64_t dim) { return attention_round_up(dim, VEC_LANES); }
 
-static float *attention_take(unsigned char *from, size_t *at, int64_t floats)
-{
-    float *taken = (float *)(void *)(from + *at);
-    *at += (size_t)attention_round_up(floats, 16) * sizeof(float);
-    return taken;
-}
-
-static struct attention_scratch attention_lay_out(const struct attention_job *job,
-                                                  unsigned char *from)
+static struct attention_scratch attention_lay_out(const struct attention_job *job, void *from)
 {
     int64_t seq = attention_round_up(job->seq, VEC_LANES), padded = attention_padded(job->dim);
+    int64_t size = sizeof(float);
     struct attention_scratch s = {0};
-    s.k = attention_take(from, &s.bytes, seq * job->dim);
-    s.v = attention_take(from, &s.bytes, seq * padded);
-    s.q = attention_take(from, &s.bytes, ATTENTION_ROWS * job->dim);
-    s.scores = attention_take(from, &s.bytes, ATTENTION_ROWS * ATTENTION_KEYS);
-    s.sums = attention_take(from, &s.bytes, ATTENTION_ROWS * padded);
-    s.totals = attention_take(from, &s.bytes, ATTENTION_ROWS * VEC_LANES);
-    s.most = attention_take(from, &s.bytes, ATTENTION_ROWS);
+    s.k = attention_take(from, &s.bytes, seq * job->dim * size);
+    s.v = attention_take(from, &s.bytes, seq * padded * size);
+    s.q = attention_take(from, &s.bytes, ATTENTION_ROWS * job->dim * size);
+    s.scores = attention_take(from, &s.bytes, ATTENTION_ROWS * ATTENTION_KEYS * size);
+    s.sums = attention_take(from, &s.bytes, ATTENTION_ROWS * padded * size);
+    s.totals = attention_take(from, &s.bytes, ATTENTION_ROWS * VEC_LANES * size);
+    s.most = attention_take(from, &s.bytes, ATTENTION_ROWS * size);
     return s;
 }
 
@@ -166,11 +159,12 @@ VEC_INLINE void attention_finish_rows(enum native_kind kind, const struct attent
         function(NATIVE_BF16, __VA_ARGS__);                                                        \
     }
 
-static void attention_pack_head(const struct attention_job *job, const struct attention_head *head,
-                                const struct attention_scratch *s)
+static void attention_pack(const struct attention_job *job, const struct attention_head *head,
+                           void *scratch)
 {
-    ATTENTION_EACH_KIND(job->kind, attention_pack_keys, job, head, s->k)
-    ATTENTION_EACH_KIND(job->kind, attention_pack_values, job, head, s->v)
+    struct attention_scratch s = attention_lay_out(job, scratch);
+    ATTENTION_EACH_KIND(job->kind, attention_pack_keys, job, head, s.k)
+    ATTENTION_EACH_KIND(job->kind, attention_pack_values, job, head, s.v)
 }
 
 static void attention_pack_block(const struct attention_job *job, const struct attention_head *head,
@@ -257,14 +251,14 @@ VEC_INLINE void attention_exponentials(const struct attention_scratch *s, int64_
     }
     float before = s->most[r], now = vec_greatest(most);
     vec total = vec_load(NATIVE_F32, s->totals, r * VEC_LANES);
-    if (now > before) {
+    if (now > before && before > -INFINITY) { /* else there is nothing yet but 0 or NaN */
         vec factor = vec_exp_nonpositive(vec_set(before - now));
         total = vec_mul(total, factor);
-        for (int64_t d = 0; d < padded && before > -INFINITY; d += VEC_LANES)
-            vec_store(NATIVE_F32, s->sums, r * padded + d,
-                      vec_mul(vec_load(NATIVE_F32, s->sums, r * padded + d), factor));
-        s->most[r] = before = now;
+        for (int64_t d = r * padded; d < (r + 1) * padded; d += VEC_LANES)
+            vec_store(NATIVE_F32, s->sums, d, vec_mul(vec_load(NATIVE_F32, s->sums, d), factor));
     }
+    if (now > before)
+        s->most[r] = before = now;
     vec minus = vec_set(before == -INFINITY ? 0 : before);
     for (int64_t i = 0; i < all; i += VEC_LANES) {
         vec y = vec_set(0);
@@ -316,36 +310,28 @@ static void attention_keys_of_rows(const struct attention_job *job, int64_t row,
 }
 
 static void attention_block(const struct attention_job *job, const struct attention_head *head,
-                            int64_t row, const struct attention_scratch *s)
-{
-    int64_t rows = attention_least(job->seq - row, ATTENTION_ROWS);
-    int64_t keys = attention_keys(job, row + rows);
-    attention_pack_block(job, head, row, rows, s);
-    for (int64_t r = 0; r < rows; r++) {
-        s->most[r] = -INFINITY;
-        vec_store(NATIVE_F32, s->totals, r * VEC_LANES, vec_set(0));
-    }
-    for (int64_t key = 0; key < keys; key += ATTENTION_KEYS)
-        attention_keys_of_rows(job, row, rows, key, attention_least(keys - key, ATTENTION_KEYS), s);
-    attention_finish(job, head, row, rows, s);
-}
-
-static void attention_share(const struct attention_job *job, const struct assay_args *args,
-                            int64_t begin, int64_t end, void *scratch)
+                            int64_t row, void *scratch)
 {
     struct attention_scratch s = attention_lay_out(job, scratch);
-    int64_t blocks = (job->seq + ATTENTION_ROWS - 1) / ATTENTION_ROWS;
-    for (int64_t b = begin; b < end;) {
-        struct attention_head head = attention_head_of(job, args, b / blocks);
-        int64_t stop = attention_least(end, (b / blocks + 1) * blocks);
-        attention_pack_head(job, &head, &s);
-        for (; b < stop; b++)
-            attention_block(job, &head, b % blocks * ATTENTION_ROWS, &s);
+    int64_t rows = attention_least(job->seq - row, ATTENTION_ROWS);
+    int64_t keys = attention_keys(job, row + rows);
+    attention_pack_block(job, head, row, rows, &s);
+    for (int64_t r = 0; r < rows; r++) {
+        s.most[r] = -INFINITY;
+        vec_store(NATIVE_F32, s.totals, r * VEC_LANES, vec_set(0));
     }
+    for (int64_t key = 0; key < keys; key += ATTENTION_KEYS)
+        attention_keys_of_rows(job, row, rows, key, attention_least(keys - key, ATTENTION_KEYS),
+                               &s);
+    attention_finish(job, head, row, rows, &s);
 }
 
-static const struct attention_body attention_body = {ATTENTION_ROWS, attention_scratch_bytes,
-                                                     attention_share};
+static const struct attention_body attention_body = {
+    .block_rows = ATTENTION_ROWS,
+    .scratch_bytes = attention_scratch_bytes,
+    .pack = attention_pack,
+    .block = attention_block,
+};
 
 static enum assay_status can_run(const struct assay_problem *problem, struct assay_error *why)
 {

@@ -88,8 +88,8 @@ void attention_teardown(void *state)
     assay_free(s);
 }
 
-struct attention_head attention_head_of(const struct attention_job *job,
-                                        const struct assay_args *args, int64_t head)
+static struct attention_head head_of(const struct attention_job *job, const struct assay_args *args,
+                                     int64_t head)
 {
     int64_t width = job->heads * job->dim, batch = head / job->heads;
     int64_t in_head = head % job->heads * job->dim;
@@ -126,11 +126,53 @@ static int64_t share_begin(const struct state *s, int32_t index)
     return head * s->blocks + block;
 }
 
+/* Asks for `rows` rows of the head that comes next. They are short and lie far apart, often in
+ * pages of their own, so nothing else would fetch them before they are needed. */
+static void prefetch(const struct state *s, const struct attention_head *head, int64_t row,
+                     int64_t rows)
+{
+    const struct attention_job *job = &s->job;
+    int64_t bytes = job->kind == NATIVE_F32 ? 4 : 2;
+    uintptr_t from[] = {(uintptr_t)head->k + (uintptr_t)(head->k_at * bytes),
+                        (uintptr_t)head->v + (uintptr_t)(head->v_at * bytes),
+                        (uintptr_t)head->q + (uintptr_t)(head->q_at * bytes)};
+    for (int64_t r = row; r < row + rows; r++)
+        for (int i = 0; i < 3; i++)
+            for (int64_t at = 0; at < job->dim * bytes; at += LINE)
+                __builtin_prefetch(
+                    (const void *)(from[i] + (uintptr_t)(r * job->step * bytes + at)), 0, 2);
+}
+
+/* Blocks [begin, end), of which the first may be in the middle of a head. */
+static void run_blocks(const struct state *s, const struct assay_args *args, int64_t begin,
+                       int64_t end, void *scratch)
+{
+    const struct attention_body *body = s->body;
+    for (int64_t b = begin; b < end;) {
+        int64_t number = b / s->blocks, stop = attention_least(end, (number + 1) * s->blocks);
+        struct attention_head head = head_of(&s->job, args, number), next = head;
+        if (stop < end)
+            next = head_of(&s->job, args, number + 1);
+        body->pack(&s->job, &head, scratch);
+        for (; b < stop; b++) {
+            int64_t row = (b - number * s->blocks) * body->block_rows;
+            if (stop < end)
+                prefetch(s, &next, row, attention_least(s->job.seq - row, body->block_rows));
+            body->block(&s->job, &head, row, scratch);
+        }
+    }
+}
+
 static void run_share(const struct state *s, const struct assay_args *args, int32_t index)
 {
     int64_t begin = share_begin(s, index), end = share_begin(s, index + 1);
-    if (begin < end)
-        s->body->share(&s->job, args, begin, end, s->scratch + (size_t)index * s->scratch_bytes);
+    if (begin >= end)
+        return;
+    if (s->body->open)
+        s->body->open();
+    run_blocks(s, args, begin, end, s->scratch + (size_t)index * s->scratch_bytes);
+    if (s->body->close)
+        s->body->close();
 }
 
 enum assay_status attention_run(void *state, const struct assay_work *work)

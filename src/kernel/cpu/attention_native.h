@@ -6,7 +6,7 @@
  * cache; then, for each block of rows, it goes over the keys once, a block of them at a time, with
  * the greatest score so far (online softmax). The matrix of scores exists only as that block. The
  * driver (attention_driver.c) is compiled once, for any CPU: it deals the blocks of all heads out
- * to the threads. */
+ * to the threads, and asks for the rows of the next head while it works on one. */
 #ifndef ASSAY_KERNEL_CPU_ATTENTION_NATIVE_H
 #define ASSAY_KERNEL_CPU_ATTENTION_NATIVE_H
 
@@ -28,21 +28,29 @@ struct attention_head {
     int64_t q_at, k_at, v_at, out_at; /* elements */
 };
 
-/* A body counts blocks through all heads: block b of head h (of all batches) is number h * n + b,
- * n the blocks of a head. */
+/* Blocks of rows are counted through all heads of all batches. The scratch memory is one thread's,
+ * aligned to 64 bytes, and all zeros before its first use. */
 struct attention_body {
     int64_t block_rows;
-    size_t (*scratch_bytes)(const struct attention_job *job); /* of one thread */
-    /* Computes blocks [begin, end). The scratch memory is aligned to 64 bytes. */
-    void (*share)(const struct attention_job *job, const struct assay_args *args, int64_t begin,
-                  int64_t end, void *scratch);
+    size_t (*scratch_bytes)(const struct attention_job *job);
+    /* Brings the keys and values of a head into order, for all blocks of it. */
+    void (*pack)(const struct attention_job *job, const struct attention_head *head, void *scratch);
+    /* Computes the rows from `row` on, block_rows of them or what is left. */
+    void (*block)(const struct attention_job *job, const struct attention_head *head, int64_t row,
+                  void *scratch);
+    void (*open)(void), (*close)(void); /* optional: around all that a thread does in a call */
 };
 
 static inline int64_t attention_least(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t attention_round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
-struct attention_head attention_head_of(const struct attention_job *job,
-                                        const struct assay_args *args, int64_t head);
+/* The next `bytes` of scratch memory, whole cache lines. With from == NULL only *at counts. */
+static inline void *attention_take(void *from, size_t *at, int64_t bytes)
+{
+    uintptr_t taken = (uintptr_t)from + *at;
+    *at += (size_t)attention_round_up(bytes, 64);
+    return (void *)taken;
+}
 
 /* How many keys the rows before `row_end` see. */
 static inline int64_t attention_keys(const struct attention_job *job, int64_t row_end)
