@@ -199,10 +199,12 @@ static struct assay_cost cost(const struct assay_problem *p)
  *
  *   relative: the rounding of the answer; the sum of probabilities in f32, over seq of them.
  *   absolute: each of seq terms is off by something of its own, and these add up like the terms
- *   themselves, to a part of the spread: by the f32 sums of dim products, of seq products, and the
- *   exponential; and, in 16 bits, by half a unit where the kernel rounds its probabilities to the
- *   inputs' dtype before the second product, times 5 for the worst of a million, and a little more
- *   because a few large terms add up worse than many small ones: 4 units. */
+ *   themselves, to a part of the spread. By the sum of seq products in f32. By its score: a sum of
+ *   dim products whose parts grow to sqrt(dim) is off by some 0.4 sqrt(dim) units after the scale;
+ *   times 5 for the worst of a million, times 4 for other orders of summing: 8 sqrt(dim) units. In
+ * 16 bits by half a unit, where the kernel rounds its probabilities to the inputs' dtype before the
+ * second product; times 5, and a little more because a few large terms add up worse than many small
+ * ones: 4 units. */
 static struct assay_tolerance tolerance(const struct assay_problem *p)
 {
     const struct assay_dtype_info *info = assay_dtype_info(p->dtype);
@@ -212,7 +214,7 @@ static struct assay_tolerance tolerance(const struct assay_problem *p)
         spread = 1;
     struct assay_tolerance t =
         assay_op_tolerance_reduction(p, axis(p, ASSAY_ATTENTION_SEQ), spread);
-    t.absolute += 0x1p-24 * 4 * sqrt(dim) * spread;
+    t.absolute += 0x1p-24 * 8 * sqrt(dim) * spread;
     if (info->bits <= 16)
         t.absolute += 4 * info->unit * spread;
     return t;

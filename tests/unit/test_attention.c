@@ -7,6 +7,7 @@
 #include "op/attention.h"
 
 #include <math.h>
+#include <omp.h>
 #include <string.h>
 
 #define LN3 1.09861228866810969140
@@ -336,7 +337,7 @@ static void kernels_agree_on_awkward_shapes(void **state)
     static const int64_t seqs[] = {1, 7, 16, 17, 33, 64}, dims[] = {1, 3, 31, 64, 80, 128, 256};
     for (int s = 0; s < 6; s++)
         for (int d = 0; d < 7; d++)
-            shape(s % 2 + 1, seqs[s], d % 2 ? 3 : 1, dims[d], 2);
+            shape(s % 2 + 1, seqs[s], d % 2 ? 3 : 1, dims[d], dims[d] == 80 ? 2 : 1);
     shape(1, 130, 3, 80, 3);
     shape(2, 130, 1, 128, 2);
     shape(1, 200, 1, 256, 2);
@@ -484,6 +485,7 @@ int main(void)
         cmocka_unit_test(setup_without_memory_is_an_error),
     };
     op = assay_op_find("attention");
+    omp_set_num_threads(1); /* of the references; kernels say how many they want */
     registry = assay_kernel_registry_create();
     int failed = cmocka_run_group_tests_name("attention", tests, NULL, NULL);
     assay_kernel_registry_destroy(registry);

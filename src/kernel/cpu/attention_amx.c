@@ -160,6 +160,7 @@ VEC_INLINE void begin_sums(const struct product *p, const int R, const int N)
         _tile_loadd(3, below + 16, p->c_stride);
 }
 
+/* Keys and values pass by with the load that does not claim the L1 cache. */
 VEC_INLINE void product(const struct product *p, const int R, const int N)
 {
     const uint16_t *a = p->a.first;
@@ -167,10 +168,10 @@ VEC_INLINE void product(const struct product *p, const int R, const int N)
     begin_sums(p, R, N);
     for (int64_t step = 0; step < p->steps; step++, a += PAIR, b += p->b_step) {
         _tile_loadd(4, a, p->a.stride);
-        _tile_loadd(6, b, 64);
+        _tile_stream_loadd(6, b, 64);
         _tile_dpbf16ps(0, 4, 6);
         if (N == 2) {
-            _tile_loadd(7, b + p->b_column, 64);
+            _tile_stream_loadd(7, b + p->b_column, 64);
             _tile_dpbf16ps(1, 4, 7);
         }
         if (R == 2) {
