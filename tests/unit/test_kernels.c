@@ -786,8 +786,28 @@ static void test_linear_sets(void **state)
     }
 }
 
-/* A NaN or an infinity in one row of x shows in that row of y and in no other; rows of a great mean
- * keep their accuracy, and rows whose squares are no floats have a norm. */
+/* A NaN or an infinity in one row of x shows in that row of y and in no other. */
+static void test_linear_values(void **state)
+{
+    (void)state;
+    static const double values[] = {(double)NAN, (double)INFINITY, -(double)INFINITY};
+    const struct assay_op *op = assay_op_find("linear");
+    for (int d = 0; d < N_DTYPES; d++)
+        for (int64_t k = 1; k < 200; k = k * 5 + 2) {
+            struct assay_problem p = linear_of(dtypes[d], NULL, 19, k, 33);
+            struct operands o;
+            p.recipe = "baseline";
+            operands_create(&o, op, &p, 3);
+            for (int v = 0; v < 3; v++)
+                put(&p, &o, (5 * v + 2) * k + k / 2, values[v]);
+            operands_settle(&o, op, &p);
+            every_kernel(op, &p, &o, "native", 1, "unusual values");
+            operands_destroy(&o, &p);
+        }
+}
+
+/* The same holds with a norm; rows of a great mean keep their accuracy, and rows whose squares are
+ * no floats have a norm. */
 static void test_linear_values_normalised(void **state)
 {
     (void)state;
@@ -813,24 +833,25 @@ static void test_linear_values_normalised(void **state)
         }
 }
 
-/* The same without a norm. */
-static void test_linear_values(void **state)
+/* A NaN anywhere in x is in the one scale of all of it. */
+static void test_linear_nan_in_tensor(void **state)
 {
     (void)state;
-    static const double values[] = {(double)NAN, (double)INFINITY, -(double)INFINITY};
+    static const char *const modes[] = {"", "ln", "rms"};
     const struct assay_op *op = assay_op_find("linear");
     for (int d = 0; d < N_DTYPES; d++)
-        for (int64_t k = 1; k < 200; k = k * 5 + 2) {
-            struct assay_problem p = linear_of(dtypes[d], NULL, 19, k, 33);
-            struct operands o;
-            p.recipe = "baseline";
-            operands_create(&o, op, &p, 3);
-            for (int v = 0; v < 3; v++)
-                put(&p, &o, (5 * v + 2) * k + k / 2, values[v]);
-            operands_settle(&o, op, &p);
-            every_kernel(op, &p, &o, "native", 1, "unusual values");
-            operands_destroy(&o, &p);
-        }
+        for (int i = 0; i < 3; i++)
+            for (int64_t row = 0; row < 19; row += 9) {
+                struct assay_problem p = linear_of(dtypes[d], modes[i], 19, 40, 17);
+                struct operands o;
+                p.recipe = "float8dq-tensor";
+                operands_create(&o, op, &p, 3);
+                put(&p, &o, row * 40 + 7, (double)NAN);
+                operands_settle(&o, op, &p);
+                assert_true(isnan(o.expected[0]) && isnan(o.expected[o.count - 1]));
+                every_kernel(op, &p, &o, "native", 2, "a NaN in x");
+                operands_destroy(&o, &p);
+            }
 }
 
 /* Setting up and preparing without memory are errors, and leave nothing behind. */
@@ -941,6 +962,7 @@ int main(void)
         cmocka_unit_test(test_linear_sets),
         cmocka_unit_test(test_linear_values),
         cmocka_unit_test(test_linear_values_normalised),
+        cmocka_unit_test(test_linear_nan_in_tensor),
         cmocka_unit_test(test_linear_no_memory),
     };
     static char names[MAX_TESTS][48];

@@ -181,17 +181,18 @@ static const void *optional(const struct assay_args *args, int32_t input)
     return input >= 0 ? args->in[input] : NULL;
 }
 
-/* One scale for all of x: every thread looks at some rows, then all know. */
+/* One scale for all of x: every thread looks at some rows, then all know. The bits of magnitudes
+ * order like the integers they are, NaN above all: so one that a thread finds is not lost. */
 static float tensor_scale(const struct state *s, const struct linear_call *call)
 {
-    float amax = 0;
-#pragma omp parallel for schedule(static) num_threads(s->threads) reduction(max : amax)
+    uint32_t most = 0;
+#pragma omp parallel for schedule(static) num_threads(s->threads) reduction(max : most)
     for (int64_t t = 0; t < s->threads; t++) {
-        float own = s->body->amax(call, s->job.m * t / s->threads, s->job.m * (t + 1) / s->threads,
-                                  scratch_of(s, t));
-        amax = own > amax ? own : amax;
+        int64_t row = s->job.m * t / s->threads, row_end = s->job.m * (t + 1) / s->threads;
+        uint32_t own = assay_f32_bits(s->body->amax(call, row, row_end, scratch_of(s, t)));
+        most = own > most ? own : most;
     }
-    return assay_quant_scale(s->job.recipe.activation, amax);
+    return assay_quant_scale(s->job.recipe.activation, assay_f32_from_bits(most));
 }
 
 static void call_body(const struct state *s, const struct linear_call *call, bool whole)

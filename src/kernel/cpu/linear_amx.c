@@ -597,10 +597,10 @@ struct block {
 static void ask_for_residual(const struct plan *p, const unsigned char *y, size_t stride,
                              int64_t rows)
 {
-    const unsigned char *residual = p->call->residual;
-    if (!residual)
+    if (!p->call->residual)
         return;
-    residual += y - (const unsigned char *)p->call->y;
+    const unsigned char *residual =
+        (const unsigned char *)p->call->residual + (y - (const unsigned char *)p->call->y);
     for (int64_t r = 0; r < rows; r++, residual += stride)
         _mm_prefetch(residual, _MM_HINT_T1);
 }
@@ -612,8 +612,9 @@ static void ask_for_y(const struct plan *p, int64_t square, int64_t panel, struc
     int64_t row = p->part->row + square * BLOCK_ROWS;
     errands->y = (unsigned char *)p->call->y + (size_t)row * errands->y_stride +
                  (size_t)(panel * ASSAY_PANEL_ROWS) * y_bytes(job);
-    errands->y_pairs = least(p->part->row_end - row, BLOCK_ROWS) / 2;
-    ask_for_residual(p, errands->y, errands->y_stride, 2 * errands->y_pairs);
+    int64_t rows = least(p->part->row_end - row, BLOCK_ROWS);
+    errands->y_pairs = rows / 2;
+    ask_for_residual(p, errands->y, errands->y_stride, rows);
 }
 
 static struct x_place place_of(const struct plan *p, int64_t square, int64_t step)
