@@ -9,86 +9,68 @@
  * so x is read once where two launches would read it twice; beyond that the second reading goes
  * backwards, through what the second-level cache still has. Blocks wait for each other, so nothing
  * else may keep them from the GPU for good: other kernels that end are no danger, and two of these
- * never run at once, because their launches are in one stream. */
+ * never run at once, because their launches are in one stream. With a norm it is two launches by
+ * rows: rows must be whole before their values are known, and the statistics of each are kept, so
+ * that the second reading of x, out of the second-level cache as a rule, is all it costs. */
 #include "kernel/cuda/activations.h"
 
-#include "base/alloc.h"
+#include "kernel/cuda/cuda_op.h"
+#include "kernel/cuda/linear_norm.h"
 
-#include <stdio.h>
 #include <string.h>
 
-enum { VEC_BYTES = 16, ALIGN = 256, MOST_HELD = 8, TENSOR_THREADS = 512, TENSOR_BLOCKS = 2 };
+enum { ALIGN = 256, MOST_HELD = 8, TENSOR_THREADS = 512, TENSOR_BLOCKS = 2 };
 
 /* What stays the same from call to call. */
 struct plan {
     struct assay_cuda_launch launch;
-    void *meeting; /* device: see activations.cu */
+    void *meeting; /* device: see activations.cu; the tally where there is a norm */
+    void *norms;   /* device: [m], statistics of rows, where a norm and one scale need them */
     int32_t m, k, k_padded;
     uint32_t vectors, per_row;
 };
 
-static int64_t up_to(int64_t n, int64_t multiple)
-{
-    return (n + multiple - 1) / multiple * multiple;
-}
+static int64_t up_to(int64_t n, int64_t multiple) { return cuda_op_ceil(n, multiple) * multiple; }
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t least(int64_t a, int64_t b) { return cuda_op_min(a, b); }
 
 /* ---- which kernel ---------------------------------------------------------------------------- */
 
-static int element_of(enum assay_dtype dtype)
+static bool rows_are_aligned(const struct cuda_activations *a)
 {
-    return dtype == ASSAY_DTYPE_F32 ? 32 : dtype == ASSAY_DTYPE_F16 ? 16 : 17;
+    return a->k % cuda_op_vec(a->dtype) == 0 && a->k_padded % cuda_op_vec(a->dtype) == 0;
 }
 
-static int64_t vec_elements(const struct cuda_activations *a)
+static const char *code_option(const struct cuda_activations *a)
 {
-    return VEC_BYTES / (int64_t)assay_dtype_bytes(a->dtype);
+    return a->code == ASSAY_DTYPE_E4M3 ? "-DE4M3=1" : "-DE4M3=0";
 }
 
-static int common_options(const struct cuda_activations *a, char *text, size_t size)
-{
-    int64_t vec = vec_elements(a);
-    bool aligned = a->k % vec == 0 && a->k_padded % vec == 0;
-    return snprintf(text, size, "-DELEMENT=%d -DE4M3=%d -DALIGNED=%d", element_of(a->dtype),
-                    a->code == ASSAY_DTYPE_E4M3, aligned);
-}
-
-/* Short rows are a warp's. Others are a block's: with four vectors for each thread where there are
- * rows enough to fill the GPU, with as many threads as can be where there are few. */
+/* By rows: one function, or two where the rows share a scale. */
 static enum assay_status choose_rows(struct cuda_activations *a, struct plan *p,
                                      struct assay_error *err)
 {
-    enum { WARP = 32, WARP_THREADS = 128 };
-    int64_t vectors = up_to(a->k, vec_elements(a)) / vec_elements(a);
-    bool crowded = a->m >= 2 * (int64_t)assay_cuda_properties()->sms;
-    int64_t threads = WARP_THREADS, group = WARP, wanted = crowded ? 4 : 1;
-    if (vectors > WARP * wanted) {
-        int64_t most = crowded ? 512 : 1024;
-        while (threads < most && vectors > threads * wanted)
-            threads *= 2;
-        group = threads;
-    }
-    int64_t held = least(up_to(vectors, group) / group, threads == 1024 ? 4 : MOST_HELD);
-    char options[192];
-    int length = common_options(a, options, sizeof options);
-    snprintf(options + length, sizeof options - (size_t)length,
-             " -DTHREADS=%d -DGROUP=%d -DHELD=%d -DREST=%d", (int)threads, (int)group, (int)held,
-             held * group < vectors);
-    int64_t rows = threads / group;
-    p->launch.threads = (unsigned)threads;
-    p->launch.grid_x = (unsigned)(up_to(a->m, rows) / rows);
-    return assay_cuda_function("activations.cu", options, "quantise_rows", 0, &a->functions[0],
-                               err);
+    static const char *const own[] = {"quantise_rows", NULL};
+    static const char *const shared[] = {"measure_rows", "encode_rows"};
+    const char *const *names = a->scope == ASSAY_SCOPE_TENSOR ? shared : own;
+    struct cuda_held_rows rows =
+        assay_cuda_held_rows(a->dtype, a->m, a->k, rows_are_aligned(a), a->norm);
+    enum assay_status status = ASSAY_OK;
+    for (int i = 0; i < 2 && names[i] && status == ASSAY_OK; i++)
+        status = assay_cuda_held_function(&rows, "activations.cu", names[i], code_option(a),
+                                          &a->functions[i], err);
+    p->launch = rows.launch;
+    return status;
 }
 
 static enum assay_status compile_tensor(struct cuda_activations *a, int64_t held, bool flat,
                                         bool rest, struct assay_error *err)
 {
     char options[192];
-    int length = common_options(a, options, sizeof options);
-    snprintf(options + length, sizeof options - (size_t)length,
-             " -DTHREADS=%d -DHELD=%d -DFLAT=%d -DREST=%d", TENSOR_THREADS, (int)held, flat, rest);
+    snprintf(options, sizeof options,
+             "-DELEMENT=%d -DALIGNED=%d -DTHREADS=%d -DHELD=%d -DREST=%d -DFLAT=%d %s",
+             cuda_op_element(a->dtype), rows_are_aligned(a), TENSOR_THREADS, (int)held, rest, flat,
+             code_option(a));
     return assay_cuda_function("activations.cu", options, "quantise_tensor", 0, &a->functions[0],
                                err);
 }
@@ -98,7 +80,7 @@ static enum assay_status compile_tensor(struct cuda_activations *a, int64_t held
 static enum assay_status choose_tensor(struct cuda_activations *a, struct plan *p,
                                        struct assay_error *err)
 {
-    int64_t vec = vec_elements(a), per_row = up_to(a->k, vec) / vec, vectors = a->m * per_row;
+    int64_t vec = cuda_op_vec(a->dtype), per_row = up_to(a->k, vec) / vec, vectors = a->m * per_row;
     bool flat = (a->k == a->k_padded || a->m == 1) && a->m * a->k % vec == 0;
     if (flat)
         vectors = a->m * a->k / vec;
@@ -124,7 +106,13 @@ static enum assay_status choose_tensor(struct cuda_activations *a, struct plan *
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* Codes, scales, the meeting. All of it starts as 0; run never writes where codes are padded. */
+static bool measures_first(const struct cuda_activations *a)
+{
+    return a->norm && a->scope == ASSAY_SCOPE_TENSOR;
+}
+
+/* Codes, scales, the meeting, statistics of rows. All of it starts as 0; run never writes where
+ * codes are padded. */
 static enum assay_status make_room(struct cuda_activations *a, struct plan *p,
                                    struct assay_error *err)
 {
@@ -132,13 +120,15 @@ static enum assay_status make_room(struct cuda_activations *a, struct plan *p,
     int64_t n_scales = rows ? a->m_padded : 1;
     int64_t codes = up_to(a->m_padded * a->k_padded, ALIGN);
     int64_t scales = up_to(n_scales * (int64_t)sizeof(float), ALIGN);
-    a->block_bytes = (size_t)(codes + scales + ALIGN);
+    int64_t norms = measures_first(a) ? a->m * 2 * (int64_t)sizeof(double) : 0; /* or floats */
+    a->block_bytes = (size_t)(codes + scales + ALIGN + norms);
     enum assay_status status = assay_cuda_alloc(a->block_bytes, &a->block, err);
     if (status != ASSAY_OK)
         return status;
     a->codes = a->block;
     a->scales = (float *)(a->codes + codes);
     p->meeting = a->codes + codes + scales;
+    p->norms = a->codes + codes + scales + ALIGN;
     const struct cuda_driver_api *cu = assay_cuda_driver();
     status = assay_cuda_check(
         cu->cuMemsetD8Async((cu_deviceptr)(uintptr_t)a->block, 0, a->block_bytes, NULL),
@@ -174,8 +164,8 @@ static enum assay_status check(const struct cuda_activations *a, struct assay_er
 }
 
 enum assay_status assay_cuda_activations_create(const struct assay_recipe *recipe,
-                                                enum assay_dtype dtype, int64_t m, int64_t k,
-                                                int64_t m_multiple, int64_t k_multiple,
+                                                enum assay_dtype dtype, int norm, int64_t m,
+                                                int64_t k, int64_t m_multiple, int64_t k_multiple,
                                                 struct cuda_activations *out,
                                                 struct assay_error *err)
 {
@@ -183,6 +173,7 @@ enum assay_status assay_cuda_activations_create(const struct assay_recipe *recip
         .dtype = dtype,
         .code = recipe->activation,
         .scope = recipe->activation_scope,
+        .norm = norm,
         .m = m,
         .k = k,
         .m_padded = up_to(m, m_multiple),
@@ -199,26 +190,37 @@ enum assay_status assay_cuda_activations_create(const struct assay_recipe *recip
     p->k_padded = (int32_t)out->k_padded;
     status = make_room(out, p, err);
     if (status == ASSAY_OK)
-        status = out->scope == ASSAY_SCOPE_TENSOR ? choose_tensor(out, p, err)
-                                                  : choose_rows(out, p, err);
+        status = out->scope == ASSAY_SCOPE_TENSOR && !norm ? choose_tensor(out, p, err)
+                                                           : choose_rows(out, p, err);
     if (status != ASSAY_OK)
         assay_cuda_activations_fini(out);
     return status;
 }
 
+static enum assay_status run_measured(const struct cuda_activations *a, struct plan *p,
+                                      const void *x, const void *weight, void *stream)
+{
+    unsigned char *codes = a->codes;
+    float *scales = a->scales;
+    void *measure[] = {&x, &weight, &p->norms, &scales, &p->meeting, &p->m, &p->k};
+    void *encode[] = {&x, &weight, &codes, &p->norms, &p->meeting, &p->m, &p->k, &p->k_padded};
+    enum assay_status status = assay_cuda_launch(a->functions[0], &p->launch, stream, measure);
+    return status == ASSAY_OK ? assay_cuda_launch(a->functions[1], &p->launch, stream, encode)
+                              : status;
+}
+
 enum assay_status assay_cuda_activations_run(const struct cuda_activations *a, const void *x,
-                                             void *stream)
+                                             const void *weight, void *stream)
 {
     struct plan p = *(const struct plan *)a->own;
     unsigned char *codes = a->codes;
     float *scales = a->scales;
-    if (a->scope == ASSAY_SCOPE_TENSOR) {
-        void *parameters[] = {&x,         &codes,     &scales, &p.meeting,
-                              &p.vectors, &p.per_row, &p.k,    &p.k_padded};
-        return assay_cuda_launch(a->functions[0], &p.launch, stream, parameters);
-    }
-    void *parameters[] = {&x, &codes, &scales, &p.m, &p.k, &p.k_padded};
-    return assay_cuda_launch(a->functions[0], &p.launch, stream, parameters);
+    if (measures_first(a))
+        return run_measured(a, &p, x, weight, stream);
+    void *tensor[] = {&x, &codes, &scales, &p.meeting, &p.vectors, &p.per_row, &p.k, &p.k_padded};
+    void *rows[] = {&x, &weight, &codes, &scales, &p.m, &p.k, &p.k_padded};
+    return assay_cuda_launch(a->functions[0], &p.launch, stream,
+                             a->scope == ASSAY_SCOPE_TENSOR ? tensor : rows);
 }
 
 void assay_cuda_activations_fini(struct cuda_activations *a)

@@ -4,15 +4,14 @@
 // memory once: a row of up to THREADS * HELD * 16 bytes, or a tensor of up to that for each
 // resident block. What lies beyond is read a second time.
 //
-//   -DELEMENT=    the type of x, see types.cuh
+// With a norm each row is first normalised and rounded, in registers too. One scale for the whole of
+// it then takes two launches: measure_rows leaves each row's statistics and the greatest magnitude
+// of all, encode_rows reads x again.
+//
+// Options of linear_norm.cuh, where GROUP is not defined for quantise_tensor, and
 //   -DE4M3=       1: e4m3 codes, 0: s8
-//   -DTHREADS=    of a block
-//   -DGROUP=      threads that share a row (quantise_rows): 32, or THREADS
-//   -DHELD=       16-byte vectors a thread keeps
-//   -DREST=       1: rows, or the tensor, may have more than that
-//   -DALIGNED=    1: rows of x and of codes begin at multiples of a vector, and k is one
 //   -DFLAT=       1: x and codes are one long row each (quantise_tensor)
-#include "types.cuh"
+#include "linear_norm.cuh"
 
 #if E4M3
 #define MOST 448.0f
@@ -141,27 +140,6 @@ DEVICE u32 encode4(const float *values, struct scaling s)
 
 // ---- vectors in memory -------------------------------------------------------------------------
 
-// Elements [at, at + VEC_ELEMENTS) of a row of k; what lies beyond its end is 0.
-DEVICE uint4 load_vec(const element *__restrict__ row, int at, int k)
-{
-#if ALIGNED
-    return at < k ? __ldg((const uint4 *)(row + at)) : make_uint4(0, 0, 0, 0);
-#else
-    u32 words[4] = {0, 0, 0, 0};
-#pragma unroll
-    for (int i = 0; i < VEC_ELEMENTS; i++) {
-#if ELEMENT == 32
-        if (at + i < k)
-            words[i] = __float_as_uint(row[at + i]);
-#else
-        if (at + i < k)
-            words[i / 2] |= (u32)row[at + i] << (16 * (i % 2));
-#endif
-    }
-    return make_uint4(words[0], words[1], words[2], words[3]);
-#endif
-}
-
 DEVICE void store_aligned(u8 *to, const u32 *words)
 {
 #if VEC_ELEMENTS == 8
@@ -199,37 +177,123 @@ DEVICE void store_codes(u8 *__restrict__ row, int at, int k, uint4 bits, struct 
 // ---- a scale for each row ----------------------------------------------------------------------
 
 #ifdef GROUP
-extern "C" __global__ void __launch_bounds__(THREADS)
-    quantise_rows(const element *__restrict__ x, u8 *__restrict__ codes,
-                  float *__restrict__ scales, int m, int k, int k_padded)
+// Elements from `at` on as they are quantised, for what is not held.
+DEVICE uint4 load_normalised(const element *__restrict__ row, int at, int k, struct row_norm norm,
+                             const element *__restrict__ weight)
 {
-    const int lane = threadIdx.x % GROUP, step = GROUP * VEC_ELEMENTS;
+    return normalise_vec(load_vec(row, at, k), at, k, norm, weight);
+}
+
+// Reads a row into `held`, normalised, and gives the greatest magnitude of this thread's share.
+DEVICE u32 take_row(const element *__restrict__ row, const element *__restrict__ weight, int lane,
+                    int k, uint4 *held, struct row_norm *norm)
+{
+    const int step = GROUP * VEC_ELEMENTS, first = lane * VEC_ELEMENTS;
+    u32 most = 0;
+#pragma unroll
+    for (int i = 0; i < HELD; i++)
+        held[i] = load_vec(row, i * step + first, k);
+    *norm = row_norm_of(row, held, lane, k);
+#pragma unroll
+    for (int i = 0; i < HELD; i++) {
+        held[i] = normalise_vec(held[i], i * step + first, k, *norm, weight);
+        most = vec_most(held[i], most);
+    }
+#pragma unroll 4
+    for (int at = HELD * step + first; REST && at < k; at += step)
+        most = vec_most(load_normalised(row, at, k, *norm, weight), most);
+    return most_bits(most);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    quantise_rows(const element *__restrict__ x, const element *__restrict__ weight,
+                  u8 *__restrict__ codes, float *__restrict__ scales, int m, int k, int k_padded)
+{
+    const int lane = threadIdx.x % GROUP, step = GROUP * VEC_ELEMENTS, first = lane * VEC_ELEMENTS;
     const int row = blockIdx.x * (THREADS / GROUP) + threadIdx.x / GROUP;
     if (row >= m) // whole warps, and only where a row is a warp's
         return;
     const element *from = x + (s64)row * k;
     u8 *to = codes + (s64)row * k_padded;
     uint4 held[HELD];
-    u32 most = 0;
-#pragma unroll
-    for (int i = 0; i < HELD; i++)
-        held[i] = load_vec(from, i * step + lane * VEC_ELEMENTS, k);
-#pragma unroll
-    for (int i = 0; i < HELD; i++)
-        most = vec_most(held[i], most);
-#pragma unroll 4
-    for (int at = HELD * step + lane * VEC_ELEMENTS; REST && at < k; at += step)
-        most = vec_most(load_vec(from, at, k), most);
-    most = most_bits(most);
+    struct row_norm norm;
+    const u32 most = take_row(from, weight, lane, k, held, &norm);
     const struct scaling s = scaling_of(GROUP == 32 ? warp_most(most) : block_most(most));
     if (lane == 0)
         scales[row] = s.scale;
 #pragma unroll
     for (int i = 0; i < HELD; i++)
-        store_codes(to, i * step + lane * VEC_ELEMENTS, k, held[i], s);
+        store_codes(to, i * step + first, k, held[i], s);
 #pragma unroll 4
-    for (int at = HELD * step + lane * VEC_ELEMENTS; REST && at < k; at += step)
-        store_codes(to, at, k, load_vec(from, at, k), s);
+    for (int at = HELD * step + first; REST && at < k; at += step)
+        store_codes(to, at, k, load_normalised(from, at, k, norm, weight), s);
+}
+#endif
+
+// ---- one scale for all normalised rows ----------------------------------------------------------
+
+#if NORM
+// All 0 in the beginning, and `most` and `told` again after each launch.
+struct tally {
+    u32 most, told; // so far, by so many blocks
+    u32 all;        // the greatest magnitude of the whole
+};
+
+// One thread of each block. The last one to tell sees all there is.
+DEVICE void tell(struct tally *tally, u32 most, float *scales)
+{
+    atomicMax(&tally->most, most);
+    __threadfence();
+    if (atomicInc(&tally->told, gridDim.x - 1) == gridDim.x - 1) { // and is 0 again
+        __threadfence();
+        tally->all = atomicExch(&tally->most, 0);
+        scales[0] = scaling_of(tally->all).scale;
+    }
+}
+
+// Groups beyond the last row go along with it: block_most wants all threads.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    measure_rows(const element *__restrict__ x, const element *__restrict__ weight,
+                 struct row_norm *__restrict__ norms, float *__restrict__ scales,
+                 struct tally *tally, int m, int k)
+{
+    const int lane = threadIdx.x % GROUP;
+    const int wanted = blockIdx.x * (THREADS / GROUP) + threadIdx.x / GROUP;
+    const int row = wanted < m ? wanted : m - 1;
+    uint4 held[HELD];
+    struct row_norm norm;
+    const u32 most = block_most(take_row(x + (s64)row * k, weight, lane, k, held, &norm));
+    if (lane == 0 && wanted < m)
+        norms[row] = norm;
+    if (threadIdx.x == 0)
+        tell(tally, most, scales);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    encode_rows(const element *__restrict__ x, const element *__restrict__ weight,
+                u8 *__restrict__ codes, const struct row_norm *__restrict__ norms,
+                const struct tally *__restrict__ tally, int m, int k, int k_padded)
+{
+    const int lane = threadIdx.x % GROUP, step = GROUP * VEC_ELEMENTS, first = lane * VEC_ELEMENTS;
+    const int row = blockIdx.x * (THREADS / GROUP) + threadIdx.x / GROUP;
+    if (row >= m)
+        return;
+    const element *from = x + (s64)row * k;
+    u8 *to = codes + (s64)row * k_padded;
+    uint4 held[HELD];
+#pragma unroll
+    for (int i = 0; i < HELD; i++)
+        held[i] = load_vec(from, i * step + first, k);
+    const struct row_norm norm = norms[row];
+    const struct scaling s = scaling_of(tally->all);
+#pragma unroll
+    for (int i = 0; i < HELD; i++) {
+        const int at = i * step + first;
+        store_codes(to, at, k, normalise_vec(held[i], at, k, norm, weight), s);
+    }
+#pragma unroll 4
+    for (int at = HELD * step + first; REST && at < k; at += step)
+        store_codes(to, at, k, load_normalised(from, at, k, norm, weight), s);
 }
 #endif
 

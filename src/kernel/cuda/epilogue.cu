@@ -1,12 +1,13 @@
-// epilogue.cu: what a library's product leaves to do: y = act(sum * x_scale * w_scale + bias), in
-// f32, rounded once. Sums are [m, n] in f32 or s32; for y in f32 they may be y itself.
+// epilogue.cu: what a library's product leaves to do: y = act(sum * x_scale * w_scale + bias) +
+// residual, in f32, rounded once. Sums are [m, n] in f32 or s32; for y in f32 they may be y itself.
 //
-//   -DELEMENT=    the type of y and bias, see types.cuh
+//   -DELEMENT=    the type of y, bias and residual, see types.cuh
 //   -DS32=        1: sums are s32, 0: f32
 //   -DX_SCALES=   0: none, 1: one for each row, 2: one
 //   -DW_SCALES=   1: one for each column, 0: none
 //   -DBIAS=       1: there is one
 //   -DACTIVATION= as enum assay_linear_activation counts them
+//   -DRESIDUAL=   1: there is one, [m, n]
 //   -DALIGNED=    1: n is a multiple of VEC_ELEMENTS, 0: one element at a time
 //   -DROWS=       rows one thread works at together
 #include "types.cuh"
@@ -99,10 +100,20 @@ DEVICE void load_sums(const sum_t *from, sum_t *out)
 #endif
 }
 
+#if RESIDUAL
+#if ALIGNED
+typedef uint4 residual_t;
+DEVICE void residual_unpack(residual_t bits, float *out) { vec_unpack(bits, out); }
+#else
+typedef element residual_t;
+DEVICE void residual_unpack(residual_t value, float *out) { out[0] = element_get(value); }
+#endif
+#endif
+
 // Block x counts rows, block y columns: there may be more than 65535 times ROWS of the former.
 extern "C" __global__ void __launch_bounds__(256)
-    epilogue(const sum_t *sums, element *y, const element *bias, const float *x_scales,
-             const float *w_scales, int m, int n)
+    epilogue(const sum_t *sums, element *y, const element *bias, const element *residual,
+             const float *x_scales, const float *w_scales, int m, int n)
 {
     const int column = (blockIdx.y * blockDim.x + threadIdx.x) * WIDTH;
     const int first = blockIdx.x * ROWS;
@@ -110,10 +121,17 @@ extern "C" __global__ void __launch_bounds__(256)
         return;
     struct columns columns[WIDTH];
     sum_t held[ROWS][WIDTH];
+#if RESIDUAL
+    residual_t more[ROWS];
+#endif
 #pragma unroll
     for (int r = 0; r < ROWS; r++)
-        if (first + r < m)
+        if (first + r < m) {
             load_sums(sums + (s64)(first + r) * n + column, held[r]);
+#if RESIDUAL
+            more[r] = *(const residual_t *)(residual + (s64)(first + r) * n + column);
+#endif
+        }
 #pragma unroll
     for (int i = 0; i < WIDTH; i++)
         columns[i] = column_of(w_scales, bias, column + i);
@@ -127,6 +145,13 @@ extern "C" __global__ void __launch_bounds__(256)
 #pragma unroll
         for (int i = 0; i < WIDTH; i++)
             values[i] = finish(held[r][i], x_scale, columns[i]);
+#if RESIDUAL
+        float added[WIDTH];
+        residual_unpack(more[r], added);
+#pragma unroll
+        for (int i = 0; i < WIDTH; i++)
+            values[i] += added[i];
+#endif
 #if ALIGNED
         *(uint4 *)to = vec_pack(values);
 #else

@@ -1,4 +1,4 @@
-/* linear_cublaslt.c: `linear` by NVIDIA's cuBLASLt: y [m, n] = act(x W^T + bias).
+/* linear_cublaslt.c: `linear` by NVIDIA's cuBLASLt: y [m, n] = act(norm(x) W^T + bias) + residual.
  *
  * The library's matrices are stored by columns. Seen so, W [n, k] is k x n and x [m, k] is k x m,
  * and y [m, n] is n x m: D = A^T B with A = W, B = x. That form, "TN", is also the only one it has
@@ -8,21 +8,25 @@
  * ways (struct way), the one that leaves least to do first, until its heuristic finds an algorithm:
  * bias, relu and scales within the product and y written at once; or sums in f32 or s32, finished
  * by epilogue.cu. Sums are never rounded to 16 bits in between: activations the library lacks (its
- * gelu is the tanh one) take sums in f32.
+ * gelu is the tanh one) take sums in f32. The library adds its C before its epilogue, so a residual
+ * can be C where there is no activation; else epilogue.cu adds it.
+ *
+ * A norm is part of what quantises x (activations.cu), or a pass of its own (linear_norm.cu).
  *
  * Not here: recipes that keep x as it is but not W (int8wo, int4wo, …), and 8-bit types with rows
  * that are no multiples of 16. */
 #include "base/alloc.h"
 #include "kernel/cuda/activations.h"
+#include "kernel/cuda/autotune.h"
+#include "kernel/cuda/linear_norm.h"
 #include "kernel/cuda/linear_weights.h"
 #include "kernel/kernel.h"
 #include "op/linear.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { CANDIDATES = 8, OPERAND_ALIGN = 64, OWN_ALIGN = 256 };
+enum { OPERAND_ALIGN = 64, OWN_ALIGN = 256 };
 
 /* cublasLtMatmulPreferenceAttributes_t that cuda_api.h lacks. */
 enum { PREFERENCE_REDUCTION_MASK = 3, PREFERENCE_ALIGN_A = 5 /* then B, C and D */ };
@@ -36,6 +40,7 @@ struct way {
     int d_type;    /* of what the library writes */
     bool epilogue; /* bias and relu are the library's */
     bool scales;   /* scales of W and x are the library's */
+    bool add;      /* the residual is the library's C */
     bool padded;   /* the product has activations.m_padded rows */
     bool finish;   /* epilogue.cu follows */
 };
@@ -48,13 +53,15 @@ struct state {
     struct assay_recipe recipe;
     bool bias, quantises;
     enum assay_linear_activation activation;
+    int norm;
+    int32_t norm_input, residual_input; /* -1: none */
     int32_t threads;
 
     struct way way;
     cublaslt_matmul_desc desc;
     cublaslt_matrix_layout a, b, d;
     cublaslt_heuristic
-        candidates[CANDIDATES]; /* those that can run, the library's favourite first */
+        candidates[CUDA_CANDIDATES]; /* those that can run, the library's favourite first */
     int n_candidates, chosen;
     bool tuned;
 
@@ -63,6 +70,7 @@ struct state {
     cu_function finish;
     struct assay_cuda_launch finish_launch;
     struct cuda_activations activations;
+    struct cuda_linear_norm normalised; /* where x is not quantised, and has a norm */
     struct cuda_weight_sets sets;
 };
 
@@ -100,8 +108,6 @@ static enum assay_status fits(enum assay_dtype code, int64_t k, int64_t n, struc
 static enum assay_status can_run(const struct assay_problem *problem, struct assay_error *why)
 {
     enum assay_status status = assay_cuda_can_cublaslt(why);
-    if (status == ASSAY_OK)
-        status = assay_linear_is_plain(problem, why);
     if (status != ASSAY_OK || !problem)
         return status;
     struct assay_recipe recipe;
@@ -115,19 +121,13 @@ static enum assay_status can_run(const struct assay_problem *problem, struct ass
         return assay_error_set(why, ASSAY_UNSUPPORTED, NULL, "cuBLASLt has nothing for %s",
                                recipe.name);
     int activation = (int)problem->params[ASSAY_LINEAR_ACTIVATION];
-    bool compiles =
-        quantised(&recipe) || (activation != ASSAY_LINEAR_NONE && activation != ASSAY_LINEAR_RELU);
-    if (compiles)
+    bool library = activation == ASSAY_LINEAR_NONE ||
+                   (activation == ASSAY_LINEAR_RELU && !problem->params[ASSAY_LINEAR_ADD]);
+    if (quantised(&recipe) || problem->params[ASSAY_LINEAR_NORM] || !library)
         status = assay_cuda_can_compile(why);
     if (status != ASSAY_OK)
         return status;
     return fits(quantised(&recipe) ? recipe.code : problem->dtype, k, n, why);
-}
-
-static bool wants_tuning(void)
-{
-    const char *value = getenv("ASSAY_CUDA_AUTOTUNE");
-    return value && strcmp(value, "1") == 0;
 }
 
 static void note(const struct assay_problem *problem, char *text, size_t size)
@@ -139,9 +139,9 @@ static void note(const struct assay_problem *problem, char *text, size_t size)
     int version = (int)lt->cublasLtGetVersion();
     int length = snprintf(text, size, "cuBLASLt %d.%d.%d", version / 10000, version / 100 % 100,
                           version % 100);
-    if (wants_tuning() && length > 0 && (size_t)length < size)
+    if (assay_cuda_wants_tuning() && length > 0 && (size_t)length < size)
         snprintf(text + length, size - (size_t)length, ", autotuned: the fastest of up to %d",
-                 CANDIDATES);
+                 CUDA_CANDIDATES);
 }
 
 /* ---- types ----------------------------------------------------------------------------------- */
@@ -193,8 +193,9 @@ enum { MOST_WAYS = 5 };
 static int ways_of(const struct state *s, struct way *out)
 {
     int n = 0;
-    bool plain = s->activation == ASSAY_LINEAR_NONE || s->activation == ASSAY_LINEAR_RELU;
-    bool nothing = s->activation == ASSAY_LINEAR_NONE && !s->bias;
+    bool add = s->residual_input >= 0;
+    bool plain = s->activation == ASSAY_LINEAR_NONE || (s->activation == ASSAY_LINEAR_RELU && !add);
+    bool nothing = s->activation == ASSAY_LINEAR_NONE && !s->bias && !add;
     if (integers(s)) {
         out[n++] = (struct way){.d_type = CUDA_R_32I_, .finish = s->quantises};
         if (s->quantises) /* some versions want more than 16 rows */
@@ -203,7 +204,8 @@ static int ways_of(const struct state *s, struct way *out)
     }
     bool fp8 = s->quantises;
     if (plain && !(fp8 && s->bias && s->dtype == ASSAY_DTYPE_F32))
-        out[n++] = (struct way){.d_type = type_of(s->dtype), .epilogue = true, .scales = fp8};
+        out[n++] =
+            (struct way){.d_type = type_of(s->dtype), .epilogue = true, .scales = fp8, .add = add};
     out[n++] = (struct way){
         .d_type = CUDA_R_32F_, .scales = fp8, .finish = !nothing || s->dtype != ASSAY_DTYPE_F32};
     if (fp8) {
@@ -343,14 +345,14 @@ static cublas_status ask(struct state *s, const struct way *way)
 {
     const struct cuda_cublaslt_api *lt = s->lt;
     cublaslt_preference preference = NULL;
-    cublaslt_heuristic answers[CANDIDATES];
+    cublaslt_heuristic answers[CUDA_CANDIDATES];
     int found = 0;
     cublas_status code = lt->cublasLtMatmulPreferenceCreate(&preference);
     if (code == 0)
         code = prefer(s, way, preference);
     if (code == 0)
         code = lt->cublasLtMatmulAlgoGetHeuristic(s->handle, s->desc, s->a, s->b, s->d, s->d,
-                                                  preference, CANDIDATES, answers, &found);
+                                                  preference, CUDA_CANDIDATES, answers, &found);
     if (preference)
         lt->cublasLtMatmulPreferenceDestroy(preference);
     s->n_candidates = s->chosen = 0;
@@ -412,9 +414,9 @@ static enum assay_status make_finish(struct state *s, struct assay_error *err)
     char options[192];
     snprintf(options, sizeof options,
              "-DELEMENT=%d -DS32=%d -DX_SCALES=%d -DW_SCALES=%d -DBIAS=%d -DACTIVATION=%d "
-             "-DALIGNED=%d -DROWS=%d",
+             "-DRESIDUAL=%d -DALIGNED=%d -DROWS=%d",
              element_of(s->dtype), integers(s), x_scales, x_scales != 0, s->bias,
-             (int)s->activation, aligned, (int)rows);
+             (int)s->activation, s->residual_input >= 0, aligned, (int)rows);
     s->finish_launch = (struct assay_cuda_launch){
         .grid_x = (unsigned)((s->m + rows - 1) / rows),
         .grid_y = (unsigned)across,
@@ -428,7 +430,7 @@ static enum assay_status make_finish(struct state *s, struct assay_error *err)
 static enum assay_status make_activations(struct state *s, struct assay_error *err)
 {
     int64_t m_multiple = s->recipe.activation == ASSAY_DTYPE_S8 ? 32 : 16;
-    return assay_cuda_activations_create(&s->recipe, s->dtype, s->m, s->k, m_multiple, 16,
+    return assay_cuda_activations_create(&s->recipe, s->dtype, s->norm, s->m, s->k, m_multiple, 16,
                                          &s->activations, err);
 }
 
@@ -456,6 +458,7 @@ static void teardown(void *state)
     forget_description(s);
     assay_cuda_weight_sets_fini(&s->sets);
     assay_cuda_activations_fini(&s->activations);
+    assay_cuda_linear_norm_fini(&s->normalised);
     assay_cuda_free(s->workspace, s->workspace_bytes);
     assay_cuda_free(s->sums, s->sums_bytes);
     assay_free(s);
@@ -474,6 +477,9 @@ static enum assay_status setup(const struct assay_problem *problem, void **state
     s->dtype = problem->dtype;
     s->bias = problem->params[ASSAY_LINEAR_BIAS] != 0;
     s->activation = (enum assay_linear_activation)problem->params[ASSAY_LINEAR_ACTIVATION];
+    s->norm = (int)problem->params[ASSAY_LINEAR_NORM];
+    s->norm_input = assay_linear_norm_input(problem);
+    s->residual_input = assay_linear_residual_input(problem);
     s->threads = problem->threads;
     enum assay_status status = assay_recipe_parse(problem->recipe, &s->recipe, err);
     s->quantises = status == ASSAY_OK && quantised(&s->recipe);
@@ -483,6 +489,9 @@ static enum assay_status setup(const struct assay_problem *problem, void **state
         status = make_workspace(s, err);
     if (status == ASSAY_OK && s->quantises)
         status = make_activations(s, err);
+    if (status == ASSAY_OK && !s->quantises && s->norm)
+        status = assay_cuda_linear_norm_create(CUDA_NORM_ROWS, s->norm, s->dtype, s->m, s->k, s->n,
+                                               &s->normalised, err);
     if (status == ASSAY_OK)
         status = choose_way(s, err);
     if (status == ASSAY_OK)
@@ -498,26 +507,50 @@ static enum assay_status setup(const struct assay_problem *problem, void **state
 
 /* ---- one call -------------------------------------------------------------------------------- */
 
+/* An optional input; NULL where there is none. */
+static const void *optional(const struct assay_args *args, int32_t input)
+{
+    return input >= 0 ? args->in[input] : NULL;
+}
+
+/* What x needs before it is multiplied. */
+static enum assay_status make_ready(const struct state *s, const struct assay_args *args,
+                                    void *stream)
+{
+    const void *x = args->in[ASSAY_LINEAR_X], *weight = optional(args, s->norm_input);
+    if (s->quantises)
+        return assay_cuda_activations_run(&s->activations, x, weight, stream);
+    return s->norm ? assay_cuda_linear_norm_run(&s->normalised, x, weight, stream) : ASSAY_OK;
+}
+
+static const void *multiplied_x(const struct state *s, const struct assay_args *args)
+{
+    if (s->quantises)
+        return s->activations.codes;
+    return s->norm ? s->normalised.normalised : args->in[ASSAY_LINEAR_X];
+}
+
 /* Enqueues the product alone. Pointers in the description are the host's matter: the library takes
  * them over when it is called. */
 static enum assay_status multiply(const struct state *s, const struct cuda_weights *w,
-                                  const struct assay_args *args, int candidate, void *stream)
+                                  const struct assay_args *args, void *stream)
 {
     static const float one_f32 = 1, zero_f32 = 0;
     static const int32_t one_s32 = 1, zero_s32 = 0;
     const void *one = integers(s) ? (const void *)&one_s32 : &one_f32;
     const void *zero = integers(s) ? (const void *)&zero_s32 : &zero_f32;
-    const void *x = s->quantises ? s->activations.codes : args->in[ASSAY_LINEAR_X];
+    const void *x = multiplied_x(s, args);
     void *d = s->sums ? s->sums : args->out[0];
+    const void *c = s->way.add ? args->in[s->residual_input] : d;
     cublas_status code = 0;
     if (s->way.scales)
         code = set_pointer(s, CUBLASLT_DESC_A_SCALE_POINTER, w->row_scales);
     if (code == 0 && s->way.epilogue && s->bias)
         code = set_pointer(s, CUBLASLT_DESC_BIAS_POINTER, args->in[ASSAY_LINEAR_BIAS_INPUT]);
     if (code == 0)
-        code = s->lt->cublasLtMatmul(s->handle, s->desc, one, w->block, s->a, x, s->b, zero, d,
-                                     s->d, d, s->d, &s->candidates[candidate].algo, s->workspace,
-                                     s->workspace_bytes, stream);
+        code = s->lt->cublasLtMatmul(
+            s->handle, s->desc, one, w->block, s->a, x, s->b, s->way.add ? one : zero, c, s->d, d,
+            s->d, &s->candidates[s->chosen].algo, s->workspace, s->workspace_bytes, stream);
     return code == 0 ? ASSAY_OK : ASSAY_ERR_DEVICE;
 }
 
@@ -526,10 +559,11 @@ static enum assay_status finish(const struct state *s, const struct cuda_weights
 {
     const void *sums = s->sums ? s->sums : args->out[0];
     void *y = args->out[0];
-    const void *bias = s->bias ? args->in[ASSAY_LINEAR_BIAS_INPUT] : NULL;
+    const void *bias = optional(args, s->bias ? ASSAY_LINEAR_BIAS_INPUT : -1);
+    const void *residual = optional(args, s->residual_input);
     const float *x_scales = s->activations.scales, *w_scales = w->row_scales;
     int32_t m = (int32_t)s->m, n = (int32_t)s->n;
-    void *parameters[] = {&sums, &y, &bias, &x_scales, &w_scales, &m, &n};
+    void *parameters[] = {&sums, &y, &bias, &residual, &x_scales, &w_scales, &m, &n};
     return assay_cuda_launch(s->finish, &s->finish_launch, stream, parameters);
 }
 
@@ -537,11 +571,9 @@ static enum assay_status call(const struct state *s, int64_t set_index,
                               const struct assay_args *args, void *stream)
 {
     const struct cuda_weights *w = &s->sets.sets[set_index];
-    enum assay_status status = ASSAY_OK;
-    if (s->quantises)
-        status = assay_cuda_activations_run(&s->activations, args->in[ASSAY_LINEAR_X], stream);
+    enum assay_status status = make_ready(s, args, stream);
     if (status == ASSAY_OK)
-        status = multiply(s, w, args, s->chosen, stream);
+        status = multiply(s, w, args, stream);
     if (status == ASSAY_OK && s->way.finish)
         status = finish(s, w, args, stream);
     return status;
@@ -560,102 +592,34 @@ static enum assay_status run_activations(void *state, const struct assay_work *w
     const struct state *s = state;
     enum assay_status status = ASSAY_OK;
     for (int64_t i = 0; i < work->iters && status == ASSAY_OK && s->quantises; i++)
-        status = assay_cuda_activations_run(
-            &s->activations, assay_work_args(work, i)->in[ASSAY_LINEAR_X], work->stream);
+        status = make_ready(s, assay_work_args(work, i), work->stream);
     return status;
 }
 
 /* ---- autotuning ------------------------------------------------------------------------------ */
 
-/* What timing needs. */
-struct watch {
-    cu_stream stream;
-    cu_event start, end;
-};
-
-static enum assay_status elapsed(const struct watch *watch, float *ms, struct assay_error *err)
+static enum assay_status tune_choose(void *state, int candidate, struct assay_error *err)
 {
-    const struct cuda_driver_api *cu = assay_cuda_driver();
-    enum assay_status status =
-        assay_cuda_check(cu->cuStreamSynchronize(watch->stream), "cuStreamSynchronize", err);
-    if (status != ASSAY_OK)
-        return status;
-    if (cu->cuEventElapsedTime_v2)
-        return assay_cuda_check(cu->cuEventElapsedTime_v2(ms, watch->start, watch->end),
-                                "cuEventElapsedTime", err);
-    return assay_cuda_check(cu->cuEventElapsedTime(ms, watch->start, watch->end),
-                            "cuEventElapsedTime", err);
+    struct state *s = state;
+    (void)err;
+    s->chosen = candidate;
+    return ASSAY_OK;
 }
 
-/* *ms stays what it is where the library refuses the candidate. */
-static enum assay_status time_candidate(const struct state *s, int candidate,
-                                        const struct assay_args *args, const struct watch *watch,
-                                        float *ms, struct assay_error *err)
+static enum assay_status tune_run(void *state, const struct assay_args *args, void *stream)
 {
-    enum { WARM = 3, TIMED = 10 };
-    const struct cuda_driver_api *cu = assay_cuda_driver();
-    for (int i = 0; i < WARM; i++)
-        if (multiply(s, &s->sets.sets[0], args, candidate, watch->stream) != ASSAY_OK)
-            return ASSAY_OK;
-    enum assay_status status =
-        assay_cuda_check(cu->cuEventRecord(watch->start, watch->stream), "cuEventRecord", err);
-    for (int i = 0; i < TIMED && status == ASSAY_OK; i++)
-        status = multiply(s, &s->sets.sets[0], args, candidate, watch->stream);
-    if (status == ASSAY_OK)
-        status =
-            assay_cuda_check(cu->cuEventRecord(watch->end, watch->stream), "cuEventRecord", err);
-    return status == ASSAY_OK ? elapsed(watch, ms, err) : status;
+    const struct state *s = state;
+    return multiply(s, &s->sets.sets[0], args, stream);
 }
 
-/* Round after round, so that a clock that is still rising does not favour the last ones; of each
- * candidate the least counts. */
-static enum assay_status time_all(struct state *s, const struct assay_args *args,
-                                  const struct watch *watch, struct assay_error *err)
-{
-    enum { ROUNDS = 5 };
-    const float never = 1e30f, enough_ms = 400;
-    float least[CANDIDATES], spent = 0;
-    enum assay_status status = ASSAY_OK;
-    if (s->quantises)
-        status =
-            assay_cuda_activations_run(&s->activations, args->in[ASSAY_LINEAR_X], watch->stream);
-    for (int i = 0; i < s->n_candidates; i++)
-        least[i] = never;
-    for (int round = 0; round < ROUNDS && spent < enough_ms; round++)
-        for (int i = 0; i < s->n_candidates && status == ASSAY_OK; i++) {
-            float ms = never;
-            status = time_candidate(s, i, args, watch, &ms, err);
-            spent += ms < never ? ms : 0;
-            least[i] = ms < least[i] ? ms : least[i];
-        }
-    for (int i = 0; i < s->n_candidates && status == ASSAY_OK; i++)
-        if (least[i] < least[s->chosen])
-            s->chosen = i;
-    return status;
-}
-
-/* Times the candidates on the operands of set 0, whose y it writes, in a stream of its own. */
+/* Times the candidates on the operands of set 0, whose y it writes. */
 static enum assay_status tune(struct state *s, const struct assay_args *args,
                               struct assay_error *err)
 {
-    const struct cuda_driver_api *cu = assay_cuda_driver();
-    struct watch watch = {0};
-    enum assay_status status = assay_cuda_check(
-        cu->cuStreamCreate(&watch.stream, CU_STREAM_FLAG_NON_BLOCKING), "cuStreamCreate", err);
+    const struct cuda_tuning tuning = {s->n_candidates, tune_choose, tune_run};
+    enum assay_status status = make_ready(s, args, NULL);
     if (status == ASSAY_OK)
-        status = assay_cuda_check(cu->cuEventCreate(&watch.start, 0), "cuEventCreate", err);
-    if (status == ASSAY_OK)
-        status = assay_cuda_check(cu->cuEventCreate(&watch.end, 0), "cuEventCreate", err);
-    if (status == ASSAY_OK)
-        status = time_all(s, args, &watch, err);
-    if (watch.stream) {
-        cu->cuStreamSynchronize(watch.stream);
-        cu->cuStreamDestroy_v2(watch.stream);
-    }
-    if (watch.start)
-        cu->cuEventDestroy_v2(watch.start);
-    if (watch.end)
-        cu->cuEventDestroy_v2(watch.end);
+        status = assay_cuda_tune(&tuning, s, args, err);
     s->tuned = status == ASSAY_OK;
     return status;
 }
@@ -669,7 +633,8 @@ static enum assay_status prepare(void *state, int64_t set_index, const struct as
     enum assay_status status =
         assay_cuda_weights_prepare(&s->sets, set_index, &s->recipe, s->dtype,
                                    args->in[ASSAY_LINEAR_W], s->n, s->k, s->threads, err);
-    if (status == ASSAY_OK && set_index == 0 && !s->tuned && s->n_candidates > 1 && wants_tuning())
+    if (status == ASSAY_OK && set_index == 0 && !s->tuned && s->n_candidates > 1 &&
+        assay_cuda_wants_tuning())
         status = tune(s, args, err);
     return status;
 }

@@ -1,6 +1,12 @@
 /* linear_wgmma.c: `linear` with Hopper's warpgroup products (linear_wgmma.cu): the baseline of
- * bf16, f16 and s8, and all recipes, whose scales, bias and activation are applied where the sums
- * are. Rows must be multiples of 16 bytes, as the copy engine wants.
+ * bf16, f16 and s8, and all recipes, whose scales, bias, activation and residual are applied where
+ * the sums are. Rows must be multiples of 16 bytes, as the copy engine wants.
+ *
+ * A norm of x is part of what quantises x (activations.cu). The baseline multiplies x as it is, by
+ * weights with the norm's in them, and the epilogue applies each row's scale and mean, which a
+ * kernel that reads x once leaves (linear_norm.cu): what a pass of its own would write, and the
+ * product read again, stays away. x W^T must be finite in f32 for it, which rows beyond 1e37 need
+ * not be.
  *
  * Weights alone in fewer bits are brought back to x's type first, by a pass of its own
  * (linear_dequant.cu): for many rows of x that costs little beside the product. Codes with a scale
@@ -8,6 +14,8 @@
  * rounded once. */
 #include "base/alloc.h"
 #include "kernel/cuda/activations.h"
+#include "kernel/cuda/autotune.h"
+#include "kernel/cuda/linear_norm.h"
 #include "kernel/cuda/linear_weights.h"
 #include "kernel/kernel.h"
 #include "op/linear.h"
@@ -24,20 +32,22 @@ enum { MAP_ALIGN = 64, MAP_UINT8 = 0, MAP_UINT16 = 1, MAP_SWIZZLE_128B = 3, MAP_
 
 enum { STEP_BYTES = 128, THREADS = 384, GROUP_ROWS = 64, CONSUMERS = 2, LEAST_M = 64 };
 
-/* How y is cut. A cluster of two blocks shares W where tiles are wide and x where they are high. */
+/* How y is cut. */
 struct tile {
     int32_t waves, columns; /* 128 * waves rows */
-    int32_t stages, cluster;
+    int32_t stages;
     int32_t order; /* with PROMOTE: do warpgroups take turns? */
     double cost;   /* of one answer, relative to the best tile: smaller ones reread more */
+    int32_t split; /* blocks that share a tile, each with a part of k */
 };
 
 /* The largest first. The sums of 8-bit floats are kept twice (PROMOTE), so a warpgroup has room for
- * 64 x 128 of them at a time. */
+ * 64 x 128 of them at a time. Measured but for the tiles of 96 columns: a block's loads arrive at
+ * some 64 bytes a cycle, which explains what the other tiles cost and gives theirs. */
 static const struct tile plain_tiles[] = {
-    {1, 256, 4, 1, 0, 1}, {1, 128, 6, 1, 0, 1.03}, {1, 64, 8, 1, 0, 1.6}};
+    {1, 256, 4, 0, 1, 1}, {1, 128, 6, 0, 1.03, 1}, {1, 96, 7, 0, 1.2, 1}, {1, 64, 8, 0, 1.6, 1}};
 static const struct tile promoted_tiles[] = {
-    {2, 128, 4, 1, 0, 1}, {1, 128, 6, 1, 0, 1.12}, {1, 64, 8, 1, 0, 1.33}};
+    {2, 128, 4, 0, 1, 1}, {1, 128, 6, 0, 1.12, 1}, {1, 96, 7, 0, 1.2, 1}, {1, 64, 8, 0, 1.33, 1}};
 enum { N_TILES = sizeof plain_tiles / sizeof plain_tiles[0] };
 
 /* Maps of one set: of its W and, where x is multiplied as it comes, of its x. */
@@ -50,14 +60,19 @@ struct state {
     int64_t m, k, n;
     enum assay_dtype dtype, input; /* of x as it comes and as it is multiplied */
     bool bias, quantises;
-    int activation;
-    int32_t threads;
+    int activation, norm;
+    int32_t norm_input, residual_input; /* -1: none */
+    int32_t threads, sms;
     struct assay_recipe recipe;
-    struct tile tile;
+    struct tile tiles[CUDA_CANDIDATES]; /* the best first, by count */
+    int n_tiles;
+    struct tile tile; /* the one in use */
+    bool tuned;
     cu_function function;
     struct assay_cuda_launch launch;
     struct cuda_activations activations; /* where x is quantised */
     struct tensor_map codes;             /* of those */
+    struct cuda_linear_norm folded;      /* where x is not, and has a norm */
     cu_function decode; /* weights to x's type; NULL where they are multiplied as stored */
     struct assay_cuda_launch decode_launch;
     void *decoded; /* [n][k] */
@@ -86,13 +101,17 @@ static enum assay_status can_take(const struct assay_problem *p, const struct as
     int64_t m = p->axes[ASSAY_LINEAR_M], k = p->axes[ASSAY_LINEAR_K], n = p->axes[ASSAY_LINEAR_N];
     enum assay_dtype input = input_of(recipe, p->dtype);
     bool as_is = recipe->activation == ASSAY_DTYPE_NONE;
+    bool plain = assay_linear_is_plain(p, NULL) == ASSAY_OK;
+    if (decodes(recipe) && !plain)
+        return assay_linear_is_plain(p, why);
     if (recipe->group & (recipe->group - 1))
         return assay_error_set(why, ASSAY_UNSUPPORTED, NULL, "groups must be a power of two");
     if (input == ASSAY_DTYPE_F32)
         return assay_error_set(why, ASSAY_UNSUPPORTED, NULL,
                                "the tensor cores do not multiply f32; only with a recipe that "
                                "quantises x");
-    if (as_is && m < LEAST_M)
+    if (as_is && plain &&
+        m < LEAST_M) /* for fewer there is a better kernel, but only of plain ones */
         return assay_error_set(why, ASSAY_UNSUPPORTED, NULL, "for %d rows of x and more", LEAST_M);
     if (decodes(recipe) && m == LEAST_M)
         return assay_error_set(why, ASSAY_UNSUPPORTED, NULL, "for more than %d rows of x", LEAST_M);
@@ -108,8 +127,6 @@ static enum assay_status can_take(const struct assay_problem *p, const struct as
 static enum assay_status can_run(const struct assay_problem *problem, struct assay_error *why)
 {
     enum assay_status status = assay_cuda_can_compile(why);
-    if (status == ASSAY_OK)
-        status = assay_linear_is_plain(problem, why);
     if (status != ASSAY_OK || !problem)
         return status;
     const struct assay_cuda_properties *gpu = assay_cuda_properties();
@@ -130,8 +147,6 @@ static enum assay_status can_run(const struct assay_problem *problem, struct ass
 
 /* ---- setup ----------------------------------------------------------------------------------- */
 
-static bool shares_w(const struct tile *t) { return t->cluster == 2 && t->waves == 1; }
-static bool shares_x(const struct tile *t) { return t->cluster == 2 && t->waves == 2; }
 static int32_t rows_of(const struct tile *t) { return CONSUMERS * GROUP_ROWS * t->waves; }
 
 static size_t shared_bytes(const struct tile *t)
@@ -143,29 +158,61 @@ static size_t shared_bytes(const struct tile *t)
 
 static int64_t parts(int64_t size, int64_t part) { return (size + part - 1) / part; }
 
-/* Tiles of y, counted in clusters. */
 static int64_t count_tiles(const struct tile *t, int64_t m, int64_t n)
 {
-    return parts(m, rows_of(t) * (shares_w(t) ? 2 : 1)) *
-           parts(n, t->columns * (shares_x(t) ? 2 : 1));
+    return parts(m, rows_of(t)) * parts(n, t->columns);
 }
 
-/* The tile with the least time: how often the GPU is filled, times a tile's work. */
-static struct tile choose_tile(const struct state *s, int32_t sms)
+static int64_t count_steps(const struct state *s)
 {
+    return parts(s->k * (int64_t)assay_dtype_bytes(s->input), STEP_BYTES);
+}
+
+/* Sharing pays only where all blocks fit the GPU at once. A block finishes 32 columns at a time. */
+static bool can_split(const struct state *s, const struct tile *t)
+{
+    return t->split == 1 || (count_tiles(t, s->m, s->n) * t->split <= s->sms &&
+                             count_steps(s) >= t->split && t->columns % (32 * t->split) == 0);
+}
+
+/* In steps of the best tile's answers: how often the GPU is filled, times a tile's work. A shared
+ * tile's sums are written, waited for and read from the neighbours: some 1500 cycles, and 32 bytes
+ * a cycle, of which a step of 128 x 256 has 982. */
+static double time_of(const struct state *s, const struct tile *t)
+{
+    const double cycle = 128 * 256 / 982.0, meeting = 1500;
+    double answers = (double)rows_of(t) * t->columns;
+    double others = 4 * answers * (t->split - 1) / t->split;
+    double sharing = t->split == 1 ? 0 : (meeting + others / 32) * cycle;
+    int64_t rounds = parts(count_tiles(t, s->m, s->n) * t->split, s->sms);
+    return (double)rounds * ((double)parts(count_steps(s), t->split) * answers * t->cost + sharing);
+}
+
+/* Adds a tile where it belongs, the fastest first; the slowest falls off a full list. */
+static void add_tile(struct state *s, const struct tile *t)
+{
+    int at = s->n_tiles;
+    while (at > 0 && time_of(s, t) < time_of(s, &s->tiles[at - 1]))
+        at--;
+    if (at == CUDA_CANDIDATES)
+        return;
+    if (s->n_tiles < CUDA_CANDIDATES)
+        s->n_tiles++;
+    memmove(&s->tiles[at + 1], &s->tiles[at], (size_t)(s->n_tiles - 1 - at) * sizeof *s->tiles);
+    s->tiles[at] = *t;
+}
+
+static void list_tiles(struct state *s)
+{
+    enum { MOST_BLOCKS = 8 }; /* of a cluster */
     const struct tile *tiles = s->input == ASSAY_DTYPE_E4M3 ? promoted_tiles : plain_tiles;
-    int best = 0;
-    double least = 0;
-    for (int i = 0; i < N_TILES; i++) {
-        const struct tile *t = &tiles[i];
-        int64_t rounds = parts(count_tiles(t, s->m, s->n), sms / t->cluster);
-        double time = (double)rounds * rows_of(t) * t->columns * t->cost;
-        if (i == 0 || time < least) {
-            best = i;
-            least = time;
+    for (int i = 0; i < N_TILES; i++)
+        for (int32_t split = 1; split <= MOST_BLOCKS; split *= 2) {
+            struct tile t = tiles[i];
+            t.split = split;
+            if (can_split(s, &t))
+                add_tile(s, &t);
         }
-    }
-    return tiles[best];
 }
 
 /* INPUT and ELEMENT as linear_wgmma.cu and types.cuh number them. */
@@ -185,21 +232,27 @@ static int number_of(enum assay_dtype dtype)
     }
 }
 
+/* SCALES of linear_wgmma.cu. */
+static int scales_of(const struct state *s)
+{
+    if (s->folded.scales)
+        return 3;
+    if (s->quantises)
+        return s->recipe.activation_scope == ASSAY_SCOPE_TENSOR ? 1 : 2;
+    return s->one ? 1 : 0;
+}
+
 static enum assay_status compile(struct state *s, struct assay_error *err)
 {
     char element[24] = "", options[256];
-    int scales = s->one                                             ? 1
-                 : !s->quantises                                    ? 0
-                 : s->recipe.activation_scope == ASSAY_SCOPE_TENSOR ? 1
-                                                                    : 2;
     if (s->dtype != ASSAY_DTYPE_S8)
         snprintf(element, sizeof element, "-DELEMENT=%d ", number_of(s->dtype));
     snprintf(options, sizeof options,
-             "%s-DINPUT=%d -DWAVES=%d -DBLOCK_N=%d -DSTAGES=%d -DCLUSTER=%d -DPROMOTE=%d "
-             "-DORDER=%d -DSCALES=%d -DBIAS=%d -DACTIVATION=%d",
+             "%s-DINPUT=%d -DWAVES=%d -DBLOCK_N=%d -DSTAGES=%d -DSPLIT=%d -DPROMOTE=%d "
+             "-DORDER=%d -DSCALES=%d -DCENTRE=%d -DBIAS=%d -DACTIVATION=%d -DRESIDUAL=%d",
              element, number_of(s->input), s->tile.waves, s->tile.columns, s->tile.stages,
-             s->tile.cluster, s->input == ASSAY_DTYPE_E4M3, s->tile.order, scales, s->bias,
-             s->activation);
+             s->tile.split, s->input == ASSAY_DTYPE_E4M3, s->tile.order, scales_of(s),
+             s->folded.means != NULL, s->bias, s->activation, s->residual_input >= 0);
     return assay_cuda_function("linear_wgmma.cu", options, "linear_wgmma", shared_bytes(&s->tile),
                                &s->function, err);
 }
@@ -228,15 +281,30 @@ static enum assay_status make_map(const struct state *s, const void *matrix, int
 static enum assay_status map_x(const struct state *s, const void *x, struct tensor_map *out,
                                struct assay_error *err)
 {
-    int32_t rows = rows_of(&s->tile);
-    return make_map(s, x, s->m, shares_x(&s->tile) ? rows / 2 : rows, out, err);
+    return make_map(s, x, s->m, rows_of(&s->tile), out, err);
 }
 
-static enum assay_status map_w(const struct state *s, const void *w, struct tensor_map *out,
-                               struct assay_error *err)
+static enum assay_status map_w(struct state *s, int64_t set, struct assay_error *err)
 {
-    int32_t rows = s->tile.columns;
-    return make_map(s, w, s->n, shares_w(&s->tile) ? rows / 2 : rows, out, err);
+    const void *w = s->decode ? s->decoded : s->weights.sets[set].block;
+    return make_map(s, w, s->n, s->tile.columns, &s->maps[set].w, err);
+}
+
+/* One block for each SM, or for each tile where there are fewer; of shared tiles all their blocks.
+ */
+static enum assay_status use_tile(struct state *s, const struct tile *tile, struct assay_error *err)
+{
+    int64_t tiles = count_tiles(tile, s->m, s->n);
+    s->tile = *tile;
+    s->launch = (struct assay_cuda_launch){
+        .grid_x = (unsigned)(tile->split > 1 || tiles < s->sms ? tiles * tile->split : s->sms),
+        .threads = THREADS,
+        .shared_bytes = (unsigned)shared_bytes(tile),
+    };
+    enum assay_status status = compile(s, err);
+    if (status == ASSAY_OK && s->quantises)
+        status = map_x(s, s->activations.codes, &s->codes, err);
+    return status;
 }
 
 static size_t decoded_bytes(const struct state *s)
@@ -274,6 +342,7 @@ static void teardown(void *state)
     assay_cuda_free(s->decoded, decoded_bytes(s));
     assay_cuda_free(s->one, sizeof *s->one);
     assay_cuda_activations_fini(&s->activations);
+    assay_cuda_linear_norm_fini(&s->folded);
     assay_cuda_weight_sets_fini(&s->weights);
     assay_free(s->maps);
     assay_free(s);
@@ -284,22 +353,16 @@ static enum assay_status set_up(struct state *s, struct assay_error *err)
     const struct assay_cuda_properties *gpu = assay_cuda_properties();
     if (!gpu || gpu->major != 9)
         return assay_error_set(err, ASSAY_UNSUPPORTED, NULL, "no Hopper GPU is open");
-    s->tile = choose_tile(s, gpu->sms);
-    int64_t tiles = count_tiles(&s->tile, s->m, s->n), most = gpu->sms / s->tile.cluster;
-    s->launch = (struct assay_cuda_launch){
-        .grid_x = (unsigned)((tiles < most ? tiles : most) * s->tile.cluster),
-        .threads = THREADS,
-        .shared_bytes = (unsigned)shared_bytes(&s->tile),
-    };
+    s->sms = gpu->sms;
+    list_tiles(s);
     enum assay_status status = decodes(&s->recipe) ? set_up_decoding(s, gpu->sms, err) : ASSAY_OK;
-    if (status == ASSAY_OK)
-        status = compile(s, err);
     if (status == ASSAY_OK && s->quantises)
-        status = assay_cuda_activations_create(&s->recipe, s->dtype, s->m, s->k, 1, 1,
+        status = assay_cuda_activations_create(&s->recipe, s->dtype, s->norm, s->m, s->k, 1, 1,
                                                &s->activations, err);
-    if (status == ASSAY_OK && s->quantises)
-        status = map_x(s, s->activations.codes, &s->codes, err);
-    return status;
+    if (status == ASSAY_OK && !s->quantises && s->norm)
+        status = assay_cuda_linear_norm_create(CUDA_NORM_FOLDED, s->norm, s->dtype, s->m, s->k,
+                                               s->n, &s->folded, err);
+    return status == ASSAY_OK ? use_tile(s, &s->tiles[0], err) : status;
 }
 
 static enum assay_status setup(const struct assay_problem *problem, void **state,
@@ -314,6 +377,9 @@ static enum assay_status setup(const struct assay_problem *problem, void **state
     s->dtype = problem->dtype;
     s->bias = problem->params[ASSAY_LINEAR_BIAS] != 0;
     s->activation = (int)problem->params[ASSAY_LINEAR_ACTIVATION];
+    s->norm = (int)problem->params[ASSAY_LINEAR_NORM];
+    s->norm_input = assay_linear_norm_input(problem);
+    s->residual_input = assay_linear_residual_input(problem);
     s->threads = problem->threads;
     enum assay_status status = assay_recipe_parse(problem->recipe, &s->recipe, err);
     if (status == ASSAY_OK) {
@@ -329,36 +395,13 @@ static enum assay_status setup(const struct assay_problem *problem, void **state
     return ASSAY_OK;
 }
 
-/* ---- weights --------------------------------------------------------------------------------- */
-
-static enum assay_status prepare(void *state, int64_t set, const struct assay_args *args,
-                                 struct assay_error *err)
-{
-    struct state *s = state;
-    enum assay_status status =
-        assay_cuda_weights_prepare(&s->weights, set, &s->recipe, s->dtype, args->in[ASSAY_LINEAR_W],
-                                   s->n, s->k, s->threads, err);
-    if (status != ASSAY_OK)
-        return status;
-    if (set >= s->n_maps) {
-        int64_t count = set + 1 > 2 * s->n_maps ? set + 1 : 2 * s->n_maps;
-        struct set_maps *grown = assay_realloc(s->maps, (size_t)count, sizeof *grown);
-        if (!grown)
-            return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
-        memset(grown + s->n_maps, 0, (size_t)(count - s->n_maps) * sizeof *grown);
-        s->maps = grown;
-        s->n_maps = count;
-    }
-    return map_w(s, s->decode ? s->decoded : s->weights.sets[set].block, &s->maps[set].w, err);
-}
-
-static size_t prepared_bytes(void *state)
-{
-    const struct state *s = state;
-    return s->weights.n ? s->weights.sets[0].bytes : 0;
-}
-
 /* ---- run ------------------------------------------------------------------------------------- */
+
+/* An optional input; NULL where there is none. */
+static const void *optional(const struct assay_args *args, int32_t input)
+{
+    return input >= 0 ? args->in[input] : NULL;
+}
 
 /* The map of x as it comes, made when a set's x is first seen: about a microsecond on the host. */
 static enum assay_status map_of_x(const struct state *s, struct set_maps *maps, const void *x)
@@ -391,19 +434,35 @@ static enum assay_status multiply(struct state *s, int64_t set, const struct ass
     if (status != ASSAY_OK)
         return status;
     void *y = args->out[0];
-    const float *x_scales = s->one ? s->one : s->activations.scales;
-    const void *bias = s->bias ? args->in[ASSAY_LINEAR_BIAS_INPUT] : NULL;
+    const float *x_scales = s->folded.scales ? s->folded.scales
+                            : s->one         ? s->one
+                                             : s->activations.scales;
+    const void *bias = optional(args, s->bias ? ASSAY_LINEAR_BIAS_INPUT : -1);
+    const void *residual = optional(args, s->residual_input);
     uint32_t m = (uint32_t)s->m, n = (uint32_t)s->n, k = (uint32_t)s->k;
     void *parameters[] = {s->quantises ? &s->codes : &maps->x,
                           &maps->w,
                           &y,
                           &x_scales,
                           &s->weights.sets[set].row_scales,
+                          &s->folded.means,
+                          &s->folded.sums,
                           &bias,
+                          &residual,
                           &m,
                           &n,
                           &k};
     return assay_cuda_launch(s->function, &s->launch, stream, parameters);
+}
+
+/* What x needs before it is multiplied. */
+static enum assay_status make_ready(const struct state *s, const struct assay_args *args,
+                                    void *stream)
+{
+    const void *x = args->in[ASSAY_LINEAR_X], *weight = optional(args, s->norm_input);
+    if (s->quantises)
+        return assay_cuda_activations_run(&s->activations, x, weight, stream);
+    return s->norm ? assay_cuda_linear_norm_run(&s->folded, x, weight, stream) : ASSAY_OK;
 }
 
 static enum assay_status run(void *state, const struct assay_work *work)
@@ -413,10 +472,8 @@ static enum assay_status run(void *state, const struct assay_work *work)
     for (int64_t i = 0; i < work->iters && status == ASSAY_OK; i++) {
         int64_t set = assay_work_set(work, i);
         const struct assay_args *args = &work->sets[set];
-        if (s->quantises)
-            status =
-                assay_cuda_activations_run(&s->activations, args->in[ASSAY_LINEAR_X], work->stream);
-        if (s->decode)
+        status = make_ready(s, args, work->stream);
+        if (status == ASSAY_OK && s->decode)
             status = decode(s, &s->weights.sets[set], work->stream);
         if (status == ASSAY_OK)
             status = multiply(s, set, args, work->stream);
@@ -429,9 +486,83 @@ static enum assay_status run_activations(void *state, const struct assay_work *w
     const struct state *s = state;
     enum assay_status status = ASSAY_OK;
     for (int64_t i = 0; i < work->iters && s->quantises && status == ASSAY_OK; i++)
-        status = assay_cuda_activations_run(
-            &s->activations, assay_work_args(work, i)->in[ASSAY_LINEAR_X], work->stream);
+        status = make_ready(s, assay_work_args(work, i), work->stream);
     return status;
+}
+
+/* ---- weights --------------------------------------------------------------------------------- */
+
+/* Maps for so many sets. */
+static enum assay_status make_room(struct state *s, int64_t sets, struct assay_error *err)
+{
+    if (sets <= s->n_maps)
+        return ASSAY_OK;
+    int64_t count = sets > 2 * s->n_maps ? sets : 2 * s->n_maps;
+    struct set_maps *grown = assay_realloc(s->maps, (size_t)count, sizeof *grown);
+    if (!grown)
+        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+    memset(grown + s->n_maps, 0, (size_t)(count - s->n_maps) * sizeof *grown);
+    s->maps = grown;
+    s->n_maps = count;
+    return ASSAY_OK;
+}
+
+/* Only while there are no other sets than the first: maps go with the tile. */
+static enum assay_status tune_choose(void *state, int i, struct assay_error *err)
+{
+    struct state *s = state;
+    s->maps[0].x_of = NULL;
+    enum assay_status status = use_tile(s, &s->tiles[i], err);
+    return status == ASSAY_OK ? map_w(s, 0, err) : status;
+}
+
+static enum assay_status tune_run(void *state, const struct assay_args *args, void *stream)
+{
+    return multiply(state, 0, args, stream);
+}
+
+/* Tiles are tried on what x is first made to; the order of streams does not matter for that. */
+static enum assay_status tune(struct state *s, const struct assay_args *args,
+                              struct assay_error *err)
+{
+    const struct cuda_tuning tuning = {s->n_tiles, tune_choose, tune_run};
+    enum assay_status status = make_ready(s, args, NULL);
+    if (status == ASSAY_OK)
+        status = assay_cuda_tune(&tuning, s, args, err);
+    s->tuned = status == ASSAY_OK;
+    return status;
+}
+
+static enum assay_status prepare(void *state, int64_t set, const struct assay_args *args,
+                                 struct assay_error *err)
+{
+    struct state *s = state;
+    const void *w = args->in[ASSAY_LINEAR_W];
+    enum assay_status status = assay_cuda_weights_prepare(&s->weights, set, &s->recipe, s->dtype, w,
+                                                          s->n, s->k, s->threads, err);
+    if (status == ASSAY_OK && set == 0 && s->folded.scales)
+        status = assay_cuda_linear_norm_fold(&s->folded, w, optional(args, s->norm_input), s->n,
+                                             s->weights.sets[0].block, err);
+    if (status == ASSAY_OK)
+        status = make_room(s, set + 1, err);
+    if (status == ASSAY_OK)
+        status = map_w(s, set, err);
+    if (status == ASSAY_OK && set == 0 && !s->tuned && assay_cuda_wants_tuning())
+        status = tune(s, args, err);
+    return status;
+}
+
+static size_t prepared_bytes(void *state)
+{
+    const struct state *s = state;
+    return s->weights.n ? s->weights.sets[0].bytes : 0;
+}
+
+static void note(const struct assay_problem *problem, char *text, size_t size)
+{
+    (void)problem;
+    if (assay_cuda_wants_tuning())
+        snprintf(text, size, "autotuned: the fastest of up to %d tiles", CUDA_CANDIDATES);
 }
 
 extern const struct assay_kernel assay_kernel_linear_wgmma_cuda;
@@ -452,4 +583,5 @@ const struct assay_kernel assay_kernel_linear_wgmma_cuda = {
     .prepare = prepare,
     .prepared_bytes = prepared_bytes,
     .run_activations = run_activations,
+    .note = note,
 };

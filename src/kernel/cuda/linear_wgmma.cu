@@ -1,29 +1,33 @@
-// linear_wgmma.cu: y = act(x_scale * w_scale * (x W^T) + bias) with Hopper's warpgroup products.
+// linear_wgmma.cu: y = act(x_scale * w_scale * (x W^T) + bias) + residual with Hopper's warpgroup
+// products.
 //
-// x [m, k] and W [n, k] are both stored along k. The grid stays: one block for each SM, or one
-// cluster of two blocks for each pair, walks over tiles of y. In a block, one warp asks the copy
-// engine for 128 bytes of k of every row of a tile at a time (a step), STAGES steps ahead; two
-// warpgroups multiply. A stage is handed over by two barriers: `full` counts the bytes that
-// arrived, `empty` the warps that are done with it.
+// x [m, k] and W [n, k] are both stored along k. The grid stays: one block for each SM walks over
+// tiles of y. In a block, one warp asks the copy engine for 128 bytes of k of every row of a tile at
+// a time (a step), STAGES steps ahead; two warpgroups multiply. A stage is handed over by two
+// barriers: `full` counts the bytes that arrived, `empty` the warps that are done with it.
 //
-// In a cluster, two blocks share what both need: neighbours along m share W (WAVES 1), neighbours
-// along n share x (WAVES 2). Each asks for one half and the engine writes it to both, so a stage
-// may only be filled again once the warps of both blocks are done with it.
+// Where there are fewer tiles than SMs, the SPLIT blocks of a cluster share one: each has a part of
+// k, leaves its sums in its own shared memory, and finishes a part of the columns with what all have
+// left there. Each cluster has one tile then.
 //
 // Compile with
 //   INPUT       17 bf16, 16 f16, 43 e4m3, 8 s8: the type of x and W
-//   ELEMENT     17, 16, 32 (types.cuh): the type of y and bias; not defined: the sums as they are
+//   ELEMENT     17, 16, 32 (types.cuh): the type of y, bias and residual; not defined: the sums as
+//               they are
 //   WAVES       1, 2: a warpgroup has 64 * WAVES rows of the tile, the block 128 * WAVES
-//   BLOCK_N     64, 128, 192, 256: columns of the tile
+//   BLOCK_N     64, 96, 128, 192, 256: columns of the tile
 //   STAGES      steps in shared memory: STAGES * (128 * WAVES + BLOCK_N) * 128 bytes
-//   CLUSTER     1, 2: blocks that share a half of their loads
+//   SPLIT       1, 2, 4, 8: blocks that share a tile; BLOCK_N / SPLIT is a multiple of 32
 //   PROMOTE     0, 1: the sums of each step are added up in f32 registers, because the tensor cores
 //               add products of 8-bit floats with some 14 bits only
 //   ORDER       0, 1: with PROMOTE, whether warpgroups take turns at asking for products, so that one
 //               surely adds while the other multiplies
-//   SCALES      0 none, 1 one for x and one for each column, 2 for each row and each column
+//   SCALES      0 none, 1 one for x and one for each column, 2 for each row and each column, 3 for
+//               each row
+//   CENTRE      0, 1: x W^T is taken of rows without their mean: mean * w_sums is subtracted
 //   BIAS        0, 1
 //   ACTIVATION  enum assay_linear_activation
+//   RESIDUAL    0, 1
 #include "types.cuh"
 
 #ifndef GROUP
@@ -43,13 +47,9 @@ enum {
     X_BYTES = BLOCK_M * STEP,
     W_BYTES = BLOCK_N * STEP,
     STAGE_BYTES = X_BYTES + W_BYTES,
-    SHARE_X = CLUSTER == 2 && WAVES == 2,
-    SHARE_W = CLUSTER == 2 && WAVES == 1,
-    X_PARTS = SHARE_X ? 2 : 1, // of which a block loads one
-    W_PARTS = SHARE_W ? 2 : 1,
-    TILE_M = BLOCK_M * W_PARTS, // of a cluster
-    TILE_N = BLOCK_N * X_PARTS,
-    SUMS = BLOCK_N / 2, // 64 x BLOCK_N sums among 128 threads
+    SUMS = BLOCK_N / 2,        // 64 x BLOCK_N sums among 128 threads
+    OWN_N = BLOCK_N / SPLIT,   // columns this block finishes
+    OWN_SUMS = SUMS / SPLIT,
     ELEMENT_K = INPUT == 16 || INPUT == 17 ? STEP / 2 : STEP, // elements of a step
 };
 
@@ -97,26 +97,17 @@ DEVICE void barrier_expect(u32 barrier, u32 bytes)
                  : "memory");
 }
 
-// One arrival for this warp, at the barrier of every block of the cluster.
+// One arrival for this warp.
 DEVICE void barrier_release(u32 barrier, u32 lane)
 {
-#if CLUSTER == 2
-    if (lane < CLUSTER) {
-        u32 there;
-        asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(barrier), "r"(lane));
-        asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(there)
-                     : "memory");
-    }
-#else
     if (lane == 0)
         asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
-#endif
 }
 
 DEVICE u32 cluster_rank(void)
 {
     u32 rank = 0;
-#if CLUSTER == 2
+#if SPLIT > 1
     asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
 #endif
     return rank;
@@ -125,7 +116,7 @@ DEVICE u32 cluster_rank(void)
 // All threads of the cluster; of the block, where it is alone.
 DEVICE void cluster_sync(void)
 {
-#if CLUSTER == 2
+#if SPLIT > 1
     asm volatile("barrier.cluster.arrive.release;\n"
                  "barrier.cluster.wait.acquire;" ::
                      : "memory");
@@ -134,23 +125,20 @@ DEVICE void cluster_sync(void)
 #endif
 }
 
-// The box of `map` at (k, row) to `to`, or to the same place in both blocks. What is outside of the
-// matrix arrives as zeros, and counts as bytes too. Its end is told to the barrier `full` of each
-// block written to.
-DEVICE void load_box(u32 to, const struct tensor_map *map, int k, int row, u32 full, bool both)
+// The box of `map` at (k, row) to `to`. What is outside of the matrix arrives as zeros, and counts
+// as bytes too. Its end is told to the barrier `full`.
+DEVICE void load_box(u32 to, const struct tensor_map *map, int k, int row, u32 full)
 {
-    if (both) {
-        const u16 blocks = 3;
-        asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
-                     ".multicast::cluster [%0], [%1, {%2, %3}], [%4], %5;" ::"r"(to),
-                     "l"(map), "r"(k), "r"(row), "r"(full), "h"(blocks)
-                     : "memory");
-    } else {
-        asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
-                     " [%0], [%1, {%2, %3}], [%4];" ::"r"(to),
-                     "l"(map), "r"(k), "r"(row), "r"(full)
-                     : "memory");
-    }
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
+                 " [%0], [%1, {%2, %3}], [%4];" ::"r"(to),
+                 "l"(map), "r"(k), "r"(row), "r"(full)
+                 : "memory");
+}
+
+// Bytes that will be read soon, to the second-level cache; multiples of 16.
+DEVICE void prefetch(const void *from, u32 bytes)
+{
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes) : "memory");
 }
 
 // ---- the product --------------------------------------------------------------------------------
@@ -190,6 +178,12 @@ enum { DESCRIPTOR_32_BYTES = 32 >> 4 };
 #define MATRIX_X "%32"
 #define MATRIX_W "%33"
 #define KEEP "%34"
+#elif BLOCK_N == 96
+#define REGISTERS REGISTERS_30 TEN(3) "%40,%41,%42,%43,%44,%45,%46,%47"
+#define OPERANDS D32(0), D8(32), D8(40)
+#define MATRIX_X "%48"
+#define MATRIX_W "%49"
+#define KEEP "%50"
 #elif BLOCK_N == 128
 #define REGISTERS REGISTERS_60 "%60,%61,%62,%63"
 #define OPERANDS D32(0), D32(32)
@@ -291,8 +285,8 @@ DEVICE void place_tile(u32 tile, u32 tiles_m, u32 tiles_n, u32 *row, u32 *column
     u32 group = tile / (GROUP * tiles_n), first = group * GROUP;
     u32 height = tiles_m - first < GROUP ? tiles_m - first : GROUP;
     u32 within = tile - first * tiles_n;
-    *row = (first + within % height) * TILE_M + (SHARE_W ? cluster_rank() * BLOCK_M : 0);
-    *column = within / height * TILE_N + (SHARE_X ? cluster_rank() * BLOCK_N : 0);
+    *row = (first + within % height) * BLOCK_M;
+    *column = within / height * BLOCK_N;
 }
 
 // ---- sums to y ----------------------------------------------------------------------------------
@@ -340,8 +334,9 @@ typedef sum_t y_t;
 
 struct epilogue {
     y_t *y;
-    const float *x_scales, *w_scales;
+    const float *x_scales, *w_scales, *x_means, *w_sums;
     const void *bias;
+    const y_t *residual;
     u32 m, n;
 };
 
@@ -416,6 +411,76 @@ DEVICE void store_pair(const struct epilogue *e, u32 row, u32 column, y_t low, y
 }
 #endif
 
+#if RESIDUAL
+// The residual of 32 columns of two rows 8 apart, as the sums lie: pair b of row h is that of columns
+// 8 b + 2 q and the next, of the thread q of a quad. It is asked for some 32 columns ahead.
+#if ELEMENT == 32
+struct residual {
+    float2 pair[2][4];
+};
+
+DEVICE void residual_ask(const struct epilogue *e, u32 row, u32 column, u32 lane,
+                         struct residual *r)
+{
+#pragma unroll
+    for (int i = 0; i < 8; i++) {
+        const u32 h = i / 4, b = i % 4, at = column + 8 * b + 2 * (lane & 3);
+        const float *from = e->residual + (s64)(row + 8 * h) * e->n + at;
+        const bool first = row + 8 * h < e->m && at < e->n, second = first && at + 1 < e->n;
+        if (e->n % 2 == 0)
+            r->pair[h][b] = first ? *(const float2 *)from : make_float2(0, 0);
+        else
+            r->pair[h][b] = make_float2(first ? from[0] : 0, second ? from[1] : 0);
+    }
+}
+
+DEVICE void residual_sort(const struct epilogue *, u32, struct residual *) {}
+
+DEVICE float2 residual_of(const struct residual *r, int h, int b) { return r->pair[h][b]; }
+#else
+struct residual {
+    u32 word[2][4];
+};
+
+// 16 bytes of a row at once where store_row does so.
+DEVICE void residual_ask(const struct epilogue *e, u32 row, u32 column, u32 lane,
+                         struct residual *r)
+{
+#pragma unroll
+    for (int h = 0; h < 2; h++, row += 8) {
+        const element *from = e->residual + (s64)row * e->n;
+        if (e->n % 8 == 0) {
+            const u32 first = column + 8 * (lane & 3);
+            const bool wanted = row < e->m && first < e->n;
+            const uint4 v = wanted ? *(const uint4 *)(from + first) : make_uint4(0, 0, 0, 0);
+            r->word[h][0] = v.x, r->word[h][1] = v.y, r->word[h][2] = v.z, r->word[h][3] = v.w;
+            continue;
+        }
+#pragma unroll
+        for (int b = 0; b < 4; b++) {
+            const u32 first = column + 8 * b + 2 * (lane & 3);
+            const u32 low = row < e->m && first < e->n ? from[first] : 0;
+            const u32 high = row < e->m && first + 1 < e->n ? from[first + 1] : 0;
+            r->word[h][b] = low | high << 16;
+        }
+    }
+}
+
+DEVICE void residual_sort(const struct epilogue *e, u32 lane, struct residual *r)
+{
+    if (e->n % 8 == 0) {
+        transpose(r->word[0], lane);
+        transpose(r->word[1], lane);
+    }
+}
+
+DEVICE float2 residual_of(const struct residual *r, int h, int b)
+{
+    return make_float2(element_get((u16)r->word[h][b]), element_get((u16)(r->word[h][b] >> 16)));
+}
+#endif
+#endif
+
 // What the thread of quad `from` with the same place in it holds.
 DEVICE float2 passed_on(float2 own, u32 from, u32 place)
 {
@@ -423,98 +488,222 @@ DEVICE float2 passed_on(float2 own, u32 from, u32 place)
                        __shfl_sync(~0u, own.y, from * 4 + place));
 }
 
-// The 64 x BLOCK_N sums of a warpgroup at (row, column). Thread t of it has, of every 8 columns, two
-// in two rows: d[4 b + 2 h + i] is row t / 32 * 16 + t % 32 / 4 + 8 h, column 8 b + t % 4 * 2 + i.
-DEVICE void finish(const struct epilogue *e, const sum_t *d, u32 row, u32 column)
+#ifdef ELEMENT
+// What the columns of a warp's sums have in common. The 8 threads of a warp with the same columns of
+// every 8 share the loads: each has those of every eighth 8, all asked for at once, and passes them
+// on.
+template <int N> struct columns {
+    float2 scales[(N + 63) / 64], sums[(N + 63) / 64], biases[(N + 63) / 64];
+};
+
+template <int N>
+DEVICE void columns_ask(const struct epilogue *e, u32 column, u32 lane, struct columns<N> *c)
+{
+#pragma unroll
+    for (int i = 0; i < (N + 63) / 64; i++) {
+        u32 at = column + 8 * (lane / 4 + 8 * i) + 2 * (lane % 4);
+        c->scales[i] =
+            SCALES == 1 || SCALES == 2 ? floats_at(e->w_scales, at, e->n) : make_float2(1, 1);
+        c->sums[i] = CENTRE ? floats_at(e->w_sums, at, e->n) : make_float2(0, 0);
+        c->biases[i] =
+            BIAS ? elements_at((const element *)e->bias, at, e->n) : make_float2(0, 0);
+    }
+}
+
+// The answers of one pair of columns, `block` of 8 counted from the first.
+template <int N>
+DEVICE float2 answer(const struct columns<N> *c, int block, u32 quad, float2 sum, float x_scale,
+                     float x_mean)
+{
+    if (CENTRE) {
+        const float2 w_sum = passed_on(c->sums[block / 8], block % 8, quad);
+        sum = make_float2(fmaf(-x_mean, w_sum.x, sum.x), fmaf(-x_mean, w_sum.y, sum.y));
+    }
+    float2 scale = make_float2(1, 1), bias = make_float2(0, 0);
+    if (SCALES == 1 || SCALES == 2)
+        scale = passed_on(c->scales[block / 8], block % 8, quad);
+    if (BIAS)
+        bias = passed_on(c->biases[block / 8], block % 8, quad);
+    return make_float2(activate(sum.x * x_scale * scale.x + bias.x),
+                       activate(sum.y * x_scale * scale.y + bias.y));
+}
+
+DEVICE float row_float(const float *rows, u32 row, u32 m)
+{
+    return row < m ? __ldg(rows + row) : 0;
+}
+
+// 64 x N sums of a warpgroup at (row, column). Thread t of it has, of every 8 columns, two in two
+// rows: d[4 b + 2 h + i] is row t / 32 * 16 + t % 32 / 4 + 8 h, column 8 b + t % 4 * 2 + i.
+template <int N> DEVICE void finish(const struct epilogue *e, const sum_t *d, u32 row, u32 column)
 {
     const u32 thread = threadIdx.x % GROUP_THREADS, lane = thread % 32, quad = lane % 4;
     row += thread / 32 * 16 + lane / 4;
-#ifdef ELEMENT
-    float x_scale[2] = {1, 1};
-    if (SCALES == 1)
-        x_scale[0] = x_scale[1] = __ldg(e->x_scales);
-    if (SCALES == 2) {
-        x_scale[0] = row < e->m ? __ldg(e->x_scales + row) : 0;
-        x_scale[1] = row + 8 < e->m ? __ldg(e->x_scales + row + 8) : 0;
-    }
-    // The 8 threads of a warp with the same columns of every 8 share the loads: each has those of
-    // every eighth 8, all asked for at once, and passes them on.
-    float2 w_scales[BLOCK_N / 64], biases[BLOCK_N / 64];
+#if RESIDUAL
+    enum { CHUNKS = N / 32, ROOM = ELEMENT == 32 ? 2 : 4, AHEAD = CHUNKS < ROOM ? CHUNKS : ROOM };
+    struct residual residual[AHEAD];
 #pragma unroll
-    for (int i = 0; i < BLOCK_N / 64; i++) {
-        u32 at = column + 8 * (lane / 4 + 8 * i) + 2 * quad;
-        w_scales[i] = SCALES > 0 ? floats_at(e->w_scales, at, e->n) : make_float2(1, 1);
-        biases[i] = BIAS ? elements_at((const element *)e->bias, at, e->n) : make_float2(0, 0);
-    }
+    for (int i = 0; i < AHEAD; i++)
+        residual_ask(e, row, column + 32 * i, lane, &residual[i]);
 #endif
+    float x_scale[2] = {1, 1}, x_mean[2] = {0, 0};
 #pragma unroll
-    for (int block = 0; block < BLOCK_N / 8; block += 4) {
-#if ELEMENT == 16 || ELEMENT == 17
+    for (int h = 0; h < 2; h++) {
+        if (SCALES == 1)
+            x_scale[h] = __ldg(e->x_scales);
+        if (SCALES >= 2)
+            x_scale[h] = row_float(e->x_scales, row + 8 * h, e->m);
+        if (CENTRE)
+            x_mean[h] = row_float(e->x_means, row + 8 * h, e->m);
+    }
+    struct columns<N> columns;
+    columns_ask<N>(e, column, lane, &columns);
+#pragma unroll
+    for (int block = 0; block < N / 8; block += 4) {
+#if ELEMENT != 32
         u32 word[2][4];
 #endif
-#pragma unroll
-        for (int b = 0; b < 4; b++) {
-            const u32 at = column + 8 * (block + b) + 2 * quad; // 16-bit ones are stored by rows
-            const sum_t *sums = d + 4 * (block + b);
-            (void)at;
-#ifdef ELEMENT
-            float2 w_scale = make_float2(1, 1), bias = make_float2(0, 0);
-            if (SCALES > 0)
-                w_scale = passed_on(w_scales[(block + b) / 8], (block + b) % 8, quad);
-            if (BIAS)
-                bias = passed_on(biases[(block + b) / 8], (block + b) % 8, quad);
-#pragma unroll
-            for (int h = 0; h < 2; h++) {
-                float low = (float)sums[2 * h], high = (float)sums[2 * h + 1];
-                low = activate(low * x_scale[h] * w_scale.x + bias.x);
-                high = activate(high * x_scale[h] * w_scale.y + bias.y);
-#if ELEMENT == 32
-                store_pair(e, row + 8 * h, at, low, high);
-#else
-                word[h][b] = pack(low, high);
+#if RESIDUAL
+        struct residual *r = &residual[block / 4 % AHEAD];
+        residual_sort(e, lane, r);
 #endif
-            }
+#pragma unroll
+        for (int i = 0; i < 8; i++) {
+            const int b = i / 2, h = i % 2;
+            const sum_t *sums = d + 4 * (block + b) + 2 * h;
+            float2 y = answer<N>(&columns, block + b, quad,
+                                 make_float2((float)sums[0], (float)sums[1]), x_scale[h], x_mean[h]);
+#if RESIDUAL
+            const float2 more = residual_of(r, h, b);
+            y.x += more.x;
+            y.y += more.y;
+#endif
+#if ELEMENT == 32
+            store_pair(e, row + 8 * h, column + 8 * (block + b) + 2 * quad, y.x, y.y);
 #else
-            store_pair(e, row, at, sums[0], sums[1]);
-            store_pair(e, row + 8, at, sums[2], sums[3]);
+            word[h][b] = pack(y.x, y.y);
 #endif
         }
-#if ELEMENT == 16 || ELEMENT == 17
+#if RESIDUAL
+        if (block / 4 + AHEAD < CHUNKS)
+            residual_ask(e, row, column + 8 * block + 32 * AHEAD, lane, r);
+#endif
+#if ELEMENT != 32
         store_row(e, row, column + 8 * block, word[0], lane);
         store_row(e, row + 8, column + 8 * block, word[1], lane);
 #endif
     }
 }
+#else
+template <int N> DEVICE void finish(const struct epilogue *e, const sum_t *d, u32 row, u32 column)
+{
+    const u32 thread = threadIdx.x % GROUP_THREADS, lane = thread % 32;
+    row += thread / 32 * 16 + lane / 4;
+#pragma unroll
+    for (int block = 0; block < N / 8; block++)
+#pragma unroll
+        for (int h = 0; h < 2; h++)
+            store_pair(e, row + 8 * h, column + 8 * block + 2 * (lane % 4), d[4 * block + 2 * h],
+                       d[4 * block + 2 * h + 1]);
+}
+#endif
+
+// ---- one tile shared by a cluster ---------------------------------------------------------------
+
+#if SPLIT > 1
+// The sums of a thread lie four by four, all threads' first fours first, where the stages were.
+DEVICE u32 left_at(u32 base, u32 four)
+{
+    enum { BLOCK_THREADS = CONSUMERS * GROUP_THREADS };
+    return base + 16 * (four * BLOCK_THREADS + threadIdx.x - GROUP_THREADS);
+}
+
+#if INPUT == 8
+DEVICE u32 sum_bits(sum_t sum) { return (u32)sum; }
+DEVICE sum_t sum_from(u32 bits) { return (int)bits; }
+#else
+DEVICE u32 sum_bits(sum_t sum) { return __float_as_uint(sum); }
+DEVICE sum_t sum_from(u32 bits) { return __uint_as_float(bits); }
+#endif
+
+// Both warpgroups must be done with the stages, which named barrier 3 waits for.
+DEVICE void leave_sums(const sum_t *sum, u32 base)
+{
+    asm volatile("bar.sync 3, 256;" ::: "memory");
+#pragma unroll
+    for (int i = 0; i < WAVES * SUMS; i += 4)
+        asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(left_at(base, i / 4)),
+                     "r"(sum_bits(sum[i])), "r"(sum_bits(sum[i + 1])), "r"(sum_bits(sum[i + 2])),
+                     "r"(sum_bits(sum[i + 3]))
+                     : "memory");
+}
+
+// What all blocks left of this block's columns of a wave, added up in the same order everywhere.
+DEVICE void gather_sums(sum_t *own, u32 wave, u32 base)
+{
+    const u32 first = (wave * SUMS + cluster_rank() * OWN_SUMS) / 4;
+#pragma unroll
+    for (int i = 0; i < OWN_SUMS; i++)
+        own[i] = 0;
+#pragma unroll
+    for (u32 block = 0; block < SPLIT; block++)
+#pragma unroll
+        for (int i = 0; i < OWN_SUMS; i += 4) {
+            u32 there, v[4];
+            asm("mapa.shared::cluster.u32 %0, %1, %2;"
+                : "=r"(there)
+                : "r"(left_at(base, first + i / 4)), "r"(block));
+            asm volatile("ld.shared::cluster.v4.b32 {%0, %1, %2, %3}, [%4];"
+                         : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3])
+                         : "r"(there)
+                         : "memory");
+#pragma unroll
+            for (int j = 0; j < 4; j++)
+                own[i + j] += sum_from(v[j]);
+        }
+}
+#endif
 
 // ---- the two roles ------------------------------------------------------------------------------
 
 struct tiles {
-    u32 first, stride, end; // those of this cluster
+    u32 first, stride, end; // those of this block, or cluster
     u32 along_m, along_n;
-    u32 steps; // of k
+    u32 step_first, step_end; // this block's part of k
 };
+
+#if RESIDUAL
+// A tile's residual is asked for while it is multiplied: in each of `steps` steps some of its rows.
+DEVICE void prefetch_residual(const struct epilogue *e, u32 row, u32 column, u32 step, u32 steps)
+{
+    const u32 last = column + OWN_N < e->n ? column + OWN_N : e->n;
+    if (e->n * sizeof(y_t) % 16 != 0 || column >= e->n)
+        return;
+    for (u32 r = row + step * BLOCK_M / steps; r < row + (step + 1) * BLOCK_M / steps; r++)
+        if (r < e->m)
+            prefetch(e->residual + (s64)r * e->n + column, (last - column) * (u32)sizeof(y_t));
+}
+#endif
 
 // One thread keeps the ring full.
 DEVICE void produce(const struct tiles *tiles, const struct tensor_map *x,
-                    const struct tensor_map *w, u32 base)
+                    const struct tensor_map *w, const struct epilogue *e, u32 base)
 {
-    const u32 rank = cluster_rank();
-    const u32 x_part = SHARE_X ? rank : 0, w_part = SHARE_W ? rank : 0;
     struct ring ring = {0, 0};
     for (u32 tile = tiles->first; tile < tiles->end; tile += tiles->stride) {
         u32 row, column;
         place_tile(tile, tiles->along_m, tiles->along_n, &row, &column);
-        row += x_part * (BLOCK_M / X_PARTS);
-        column += w_part * (BLOCK_N / W_PARTS);
-        for (u32 step = 0; step < tiles->steps; step++) {
+        for (u32 step = tiles->step_first; step < tiles->step_end; step++) {
             u32 full = full_of(base, ring.stage);
             barrier_wait(empty_of(base, ring.stage), ring.parity ^ 1);
             barrier_expect(full, STAGE_BYTES);
-            load_box(x_of(base, ring.stage) + x_part * (X_BYTES / X_PARTS), x,
-                     (int)(step * ELEMENT_K), (int)row, full, SHARE_X);
-            load_box(w_of(base, ring.stage) + w_part * (W_BYTES / W_PARTS), w,
-                     (int)(step * ELEMENT_K), (int)column, full, SHARE_W);
+            load_box(x_of(base, ring.stage), x, (int)(step * ELEMENT_K), (int)row, full);
+            load_box(w_of(base, ring.stage), w, (int)(step * ELEMENT_K), (int)column, full);
             ring_next(&ring);
+#if RESIDUAL
+            prefetch_residual(e, row, column + cluster_rank() * OWN_N, step - tiles->step_first,
+                              tiles->step_end - tiles->step_first);
+#endif
         }
     }
 }
@@ -605,10 +794,21 @@ DEVICE void consume(const struct tiles *tiles, const struct epilogue *e, u32 bas
     for (u32 tile = tiles->first; tile < tiles->end; tile += tiles->stride) {
         u32 row, column;
         place_tile(tile, tiles->along_m, tiles->along_n, &row, &column);
-        multiply_tile(sum, &ring, tiles->steps, base, rows);
+        multiply_tile(sum, &ring, tiles->step_end - tiles->step_first, base, rows);
+#if SPLIT > 1
+        leave_sums(&sum[0][0], base);
+        cluster_sync();
+#endif
 #pragma unroll
-        for (int wave = 0; wave < WAVES; wave++)
-            finish(e, sum[wave], row + rows + 64 * wave, column);
+        for (int wave = 0; wave < WAVES; wave++) {
+#if SPLIT > 1
+            sum_t own[OWN_SUMS];
+            gather_sums(own, wave, base);
+#else
+            const sum_t *own = sum[wave];
+#endif
+            finish<OWN_N>(e, own, row + rows + 64 * wave, column + cluster_rank() * OWN_N);
+        }
     }
 #if PROMOTE
     if (warpgroup == 0)
@@ -616,41 +816,47 @@ DEVICE void consume(const struct tiles *tiles, const struct epilogue *e, u32 bas
 #endif
 }
 
-// Dynamic shared memory: 1024 + STAGES * (STAGE_BYTES + 16) bytes.
+// Dynamic shared memory: 1024 + STAGES * (STAGE_BYTES + 16) bytes. With SPLIT the grid has as many
+// clusters as there are tiles, and k at least SPLIT steps.
 extern "C" __global__ void
-#if CLUSTER == 2
-    __cluster_dims__(2, 1, 1)
+#if SPLIT > 1
+    __cluster_dims__(SPLIT, 1, 1)
 #endif
     __launch_bounds__(THREADS, 1)
         linear_wgmma(const __grid_constant__ struct tensor_map x,
                      const __grid_constant__ struct tensor_map w, y_t *y, const float *x_scales,
-                     const float *w_scales, const void *bias, u32 m, u32 n, u32 k)
+                     const float *w_scales, const float *x_means, const float *w_sums,
+                     const void *bias, const y_t *residual, u32 m, u32 n, u32 k)
 {
     extern __shared__ u8 shared[];
     u32 base = ((u32)__cvta_generic_to_shared(shared) + 1023) & ~1023u;
-    const u32 tiles_m = (m + TILE_M - 1) / TILE_M, tiles_n = (n + TILE_N - 1) / TILE_N;
+    const u32 tiles_m = (m + BLOCK_M - 1) / BLOCK_M, tiles_n = (n + BLOCK_N - 1) / BLOCK_N;
+    const u32 steps = (k + ELEMENT_K - 1) / ELEMENT_K, rank = cluster_rank();
     const struct tiles tiles = {
-        blockIdx.x / CLUSTER, gridDim.x / CLUSTER, tiles_m * tiles_n, tiles_m, tiles_n,
-        (k + ELEMENT_K - 1) / ELEMENT_K,
+        blockIdx.x / SPLIT,   gridDim.x / SPLIT,          tiles_m * tiles_n, tiles_m, tiles_n,
+        rank * steps / SPLIT, (rank + 1) * steps / SPLIT,
     };
+    const struct epilogue e = {y, x_scales, w_scales, x_means, w_sums, bias, residual, m, n};
     if (threadIdx.x == 0) {
         for (u32 stage = 0; stage < STAGES; stage++) {
             barrier_init(full_of(base, stage), 1);
-            barrier_init(empty_of(base, stage), CLUSTER * CONSUMERS * GROUP_THREADS / 32);
+            barrier_init(empty_of(base, stage), CONSUMERS * GROUP_THREADS / 32);
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     }
-    cluster_sync();
+    __syncthreads();
     if (threadIdx.x < GROUP_THREADS) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
         if (threadIdx.x == 0)
-            produce(&tiles, &x, &w, base);
+            produce(&tiles, &x, &w, &e, base);
         __syncwarp();
+        if (SPLIT > 1)
+            cluster_sync(); // the one all consumers wait at
     } else {
-        const struct epilogue e = {y, x_scales, w_scales, bias, m, n};
         asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
         consume(&tiles, &e, base);
     }
-    cluster_sync(); // a block that is gone could not take what its neighbour still sends
+    if (SPLIT > 1)
+        cluster_sync(); // the sums of a block that is gone could not be read
 }
