@@ -190,10 +190,19 @@ ASSAY_CUBLASLT=$ASSAY_FAKES/fake_cublaslt.so FAKE_CUBLASLT_NONE=1 expect_exit 1 
 expect_count 8 '"kernel":"linear_cublaslt".*"status":"unsupported"' "$rows"
 nothing_left
 
+say "the same with a norm and a residual, and with tiles that are tried first"
+modes=(--mode ln+gelu,bias+rms+add --recipe baseline,int8dq,float8dq-tensor)
+ASSAY_CUBLASLT=$ASSAY_FAKES/fake_cublaslt.so expect_exit 1 "$ASSAY" bench linear "${gpu[@]}" "${linear[@]}" "${modes[@]}" --autotune -o "$rows"
+expect_no_out 'crashed|timeout|failed|out of memory'
+expect_file "$rows" '"kernel":"linear_wgmma_cuda".*autotuned: the fastest of up to 8 tiles'
+nothing_left
+
 say "each allocation may fail, each time all is given back"
 for n in $(seq 2 3 50); do
+    norm=()
+    [ $((n % 2)) = 0 ] || norm=("${modes[@]}")
     FAKE_CUDA_FAIL=cuMemAlloc_v2:2:$n ASSAY_CUBLASLT=$ASSAY_FAKES/fake_cublaslt.so \
-        "$ASSAY" bench linear "${gpu[@]}" "${linear[@]}" -o "$rows" >"$work/out" 2>"$work/err"
+        "$ASSAY" bench linear "${gpu[@]}" "${linear[@]}" "${norm[@]}" -o "$rows" >"$work/out" 2>"$work/err"
     [ $? -le 3 ] || fail "allocation $n"
     ! grep -q '"status":"crashed"' "$rows" || fail "a crash after allocation $n failed"
     nothing_left

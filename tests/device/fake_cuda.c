@@ -13,6 +13,9 @@
  *   FAKE_CUDA_CAPABILITY=N        80 is 8.0 (default 90)
  *   FAKE_CUDA_CAPTURE=no          capturing fails
  *   FAKE_CUDA_LOG=FILE            a line at the end: how much was used, and what was not given back
+ *   FAKE_CUDA_LAUNCHES=FILE       a line for each launch: options of its text, name, blocks,
+ *                                 threads, and arguments where this file knows their kinds; a
+ *                                 tensor map is shown as address/box
  * KERNEL is a function's name ("gate") or an op's ("relu").
  *
  * Built three times: as it is; FAKE_OLD, which lacks a function that is required; FAKE_LEAN, which
@@ -54,6 +57,7 @@ struct CUctx_st {
 struct CUfunc_st {
     char name[64], op[16]; /* op of the element-wise ones, else "" */
     int element;           /* 32, 16, 17; 0 where the text has none */
+    const char *options;   /* the module's */
 };
 
 struct CUmod_st {
@@ -454,6 +458,7 @@ cu_result cuModuleGetFunction(cu_function *function, cu_module module, const cha
     if (strcmp(module->text, "eltwise.cu") == 0 && op >= 0 && op < 9)
         snprintf(f->op, sizeof f->op, "%s", ops[op]);
     f->element = option(module, "-DELEMENT=", 0);
+    f->options = module->options;
     *function = f;
     return CU_SUCCESS;
 }
@@ -613,6 +618,48 @@ static cu_result enqueue(cu_stream stream, const struct node *n)
     return CU_SUCCESS;
 }
 
+/* p: a pointer, w: a word, m: a tensor map as cuTensorMapEncodeTiled below writes it. */
+static const struct {
+    const char *name, *kinds;
+} signatures[] = {
+    {"linear_wgmma", "mmpppppppwww"}, {"epilogue", "ppppppww"},    {"quantise_rows", "ppppwww"},
+    {"quantise_tensor", "ppppwwww"},  {"measure_rows", "pppppww"}, {"encode_rows", "pppppwww"},
+    {"normalise_rows", "pppww"},      {"row_scales", "pppww"},     {"fold_weights", "ppppww"},
+};
+
+static void note_argument(FILE *file, char kind, const void *argument)
+{
+    uint64_t map[2];
+    void *pointer;
+    uint32_t word;
+    if (kind == 'm') {
+        memcpy(map, argument, sizeof map);
+        fprintf(file, " %p/%d", at(map[0]), (int)map[1]);
+    } else if (kind == 'p') {
+        memcpy(&pointer, argument, sizeof pointer);
+        fprintf(file, " %p", pointer);
+    } else {
+        memcpy(&word, argument, sizeof word);
+        fprintf(file, " %u", word);
+    }
+}
+
+static void note_launch(cu_function function, unsigned blocks, unsigned threads, void **parameters)
+{
+    const char *name = getenv("FAKE_CUDA_LAUNCHES"), *kinds = "";
+    FILE *file = name ? fopen(name, "a") : NULL;
+    if (!file)
+        return;
+    for (size_t i = 0; i < sizeof signatures / sizeof signatures[0]; i++)
+        if (strcmp(signatures[i].name, function->name) == 0)
+            kinds = signatures[i].kinds;
+    fprintf(file, "%s | %s %u %u", function->options, function->name, blocks, threads);
+    for (int i = 0; kinds[i]; i++)
+        note_argument(file, kinds[i], parameters[i]);
+    fputc('\n', file);
+    fclose(file);
+}
+
 cu_result cuLaunchKernel(cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                          unsigned block_x, unsigned block_y, unsigned block_z,
                          unsigned shared_bytes, cu_stream stream, void **parameters, void **extra)
@@ -622,6 +669,7 @@ cu_result cuLaunchKernel(cu_function function, unsigned grid_x, unsigned grid_y,
         return ERROR_INVALID_VALUE;
     if (shared_bytes > SHARED_MOST)
         return CU_ERROR_LAUNCH_OUT_OF_RESOURCES;
+    note_launch(function, grid_x * grid_y * grid_z, block_x * block_y * block_z, parameters);
     struct node n = {.kind = NODE_LAUNCH, .function = function};
     read_values(function, parameters, n.values);
     return enqueue(stream, &n);
@@ -825,9 +873,11 @@ cu_result cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, void *addre
                                  int interleave, int swizzle, int promotion, int fill)
 {
     SCRIPTED_IN_CONTEXT(cuTensorMapEncodeTiled);
-    (void)type, (void)rank, (void)address, (void)sizes, (void)strides, (void)box;
+    (void)type, (void)rank, (void)sizes, (void)strides;
     (void)element_strides, (void)interleave, (void)swizzle, (void)promotion, (void)fill;
+    const uint64_t shown[2] = {(uint64_t)(uintptr_t)address, box[1]};
     memset(map, 0, 128);
+    memcpy(map, shown, sizeof shown);
     return CU_SUCCESS;
 }
 #endif

@@ -168,10 +168,11 @@ static int64_t count_steps(const struct state *s)
     return parts(s->k * (int64_t)assay_dtype_bytes(s->input), STEP_BYTES);
 }
 
-/* Sharing pays only where all blocks fit the GPU at once. A block finishes 32 columns at a time. */
+/* Sharing pays only where all blocks fit the GPU at once. A block finishes 32 columns at a time;
+ * tiles of 256 would run out of registers. */
 static bool can_split(const struct state *s, const struct tile *t)
 {
-    return t->split == 1 || (count_tiles(t, s->m, s->n) * t->split <= s->sms &&
+    return t->split == 1 || (t->columns <= 128 && count_tiles(t, s->m, s->n) * t->split <= s->sms &&
                              count_steps(s) >= t->split && t->columns % (32 * t->split) == 0);
 }
 
@@ -204,7 +205,7 @@ static void add_tile(struct state *s, const struct tile *t)
 
 static void list_tiles(struct state *s)
 {
-    enum { MOST_BLOCKS = 8 }; /* of a cluster */
+    enum { MOST_BLOCKS = 4 }; /* of a cluster */
     const struct tile *tiles = s->input == ASSAY_DTYPE_E4M3 ? promoted_tiles : plain_tiles;
     for (int i = 0; i < N_TILES; i++)
         for (int32_t split = 1; split <= MOST_BLOCKS; split *= 2) {

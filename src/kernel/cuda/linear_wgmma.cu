@@ -17,7 +17,7 @@
 //   WAVES       1, 2: a warpgroup has 64 * WAVES rows of the tile, the block 128 * WAVES
 //   BLOCK_N     64, 96, 128, 192, 256: columns of the tile
 //   STAGES      steps in shared memory: STAGES * (128 * WAVES + BLOCK_N) * 128 bytes
-//   SPLIT       1, 2, 4, 8: blocks that share a tile; BLOCK_N / SPLIT is a multiple of 32
+//   SPLIT       1, 2, 4: blocks that share a tile; BLOCK_N / SPLIT is a multiple of 32
 //   PROMOTE     0, 1: the sums of each step are added up in f32 registers, because the tensor cores
 //               add products of 8-bit floats with some 14 bits only
 //   ORDER       0, 1: with PROMOTE, whether warpgroups take turns at asking for products, so that one
