@@ -12,6 +12,8 @@
 //   -DROWS=       rows one thread works at together
 #include "types.cuh"
 
+#include "kernel_math.cuh"
+
 DEVICE float sigmoid(float y) { return 1.0f / (1.0f + expf(-y)); }
 
 DEVICE float activate(float y)
@@ -25,7 +27,7 @@ DEVICE float activate(float y)
 #elif ACTIVATION == 4
     return y > 6 ? 6 : y < 0 ? 0 : y;
 #elif ACTIVATION == 5
-    return 0.5f * y * erfcf(y * -0.70710678f);
+    return gelu(y);
 #elif ACTIVATION == 6
     return y * sigmoid(y);
 #elif ACTIVATION == 7

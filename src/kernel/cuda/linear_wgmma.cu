@@ -30,6 +30,8 @@
 //   RESIDUAL    0, 1
 #include "types.cuh"
 
+#include "kernel_math.cuh"
+
 #ifndef GROUP
 #define GROUP 8 // tiles along m that are worked on together
 #endif
@@ -133,12 +135,6 @@ DEVICE void load_box(u32 to, const struct tensor_map *map, int k, int row, u32 f
                  " [%0], [%1, {%2, %3}], [%4];" ::"r"(to),
                  "l"(map), "r"(k), "r"(row), "r"(full)
                  : "memory");
-}
-
-// Bytes that will be read soon, to the second-level cache; multiples of 16.
-DEVICE void prefetch(const void *from, u32 bytes)
-{
-    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes) : "memory");
 }
 
 // ---- the product --------------------------------------------------------------------------------
@@ -305,7 +301,7 @@ DEVICE float activate(float y)
 #elif ACTIVATION == 4
     return y > 6 ? 6 : y < 0 ? 0 : y;
 #elif ACTIVATION == 5
-    return 0.5f * y * (1.0f + erff(y * 0.70710678118654752f));
+    return gelu(y);
 #elif ACTIVATION == 6
     return y / (1.0f + expf(-y));
 #elif ACTIVATION == 7
@@ -481,6 +477,7 @@ DEVICE float2 residual_of(const struct residual *r, int h, int b)
 #endif
 #endif
 
+#ifdef ELEMENT
 // What the thread of quad `from` with the same place in it holds.
 DEVICE float2 passed_on(float2 own, u32 from, u32 place)
 {
@@ -488,7 +485,6 @@ DEVICE float2 passed_on(float2 own, u32 from, u32 place)
                        __shfl_sync(~0u, own.y, from * 4 + place));
 }
 
-#ifdef ELEMENT
 // What the columns of a warp's sums have in common. The 8 threads of a warp with the same columns of
 // every 8 share the loads: each has those of every eighth 8, all asked for at once, and passes them
 // on.
@@ -673,6 +669,12 @@ struct tiles {
 };
 
 #if RESIDUAL
+// Bytes that will be read soon, to the second-level cache; multiples of 16.
+DEVICE void prefetch(const void *from, u32 bytes)
+{
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes) : "memory");
+}
+
 // A tile's residual is asked for while it is multiplied: in each of `steps` steps some of its rows.
 DEVICE void prefetch_residual(const struct epilogue *e, u32 row, u32 column, u32 step, u32 steps)
 {
