@@ -191,7 +191,7 @@ expect_count 8 '"kernel":"linear_cublaslt".*"status":"unsupported"' "$rows"
 nothing_left
 
 say "the same with a norm and a residual, and with tiles that are tried first"
-modes=(--mode ln+gelu,bias+rms+add --recipe baseline,int8dq,float8dq-tensor)
+modes=(--mode "ln+gelu,bias+rms+add" --recipe "baseline,int8dq,float8dq-tensor")
 ASSAY_CUBLASLT=$ASSAY_FAKES/fake_cublaslt.so expect_exit 1 "$ASSAY" bench linear "${gpu[@]}" "${linear[@]}" "${modes[@]}" --autotune -o "$rows"
 expect_no_out 'crashed|timeout|failed|out of memory'
 expect_file "$rows" '"kernel":"linear_wgmma_cuda".*autotuned: the fastest of up to 8 tiles'

@@ -326,7 +326,8 @@ static void test_few_tiles_are_shared_along_k(void **state)
         int blocks;
     } rows[] = {
         {128, 8192, 128, "-DSPLIT=4", 4},
-        {128, 64, 128, "-DSPLIT=1", 2}, /* one step */
+        {128, 64, 128, "-DSPLIT=1", 2},  /* one step */
+        {64, 8192, 128, "-DSPLIT=1", 2}, /* few rows */
         {512, 8192, 512, "-DSPLIT=1", 4},
     };
     struct bed *bed = *state;

@@ -168,12 +168,15 @@ static int64_t count_steps(const struct state *s)
     return parts(s->k * (int64_t)assay_dtype_bytes(s->input), STEP_BYTES);
 }
 
-/* Sharing pays only where all blocks fit the GPU at once. A block finishes 32 columns at a time;
- * tiles of 256 would run out of registers. */
+/* Sharing pays only where all blocks fit the GPU at once, and not for few rows: then weights are
+ * all there is to load, once with any tile. A block finishes 32 columns at a time; tiles of 256
+ * would run out of registers. */
 static bool can_split(const struct state *s, const struct tile *t)
 {
-    return t->split == 1 || (t->columns <= 128 && count_tiles(t, s->m, s->n) * t->split <= s->sms &&
-                             count_steps(s) >= t->split && t->columns % (32 * t->split) == 0);
+    if (t->split == 1)
+        return true;
+    return s->m > GROUP_ROWS && t->columns <= 128 && t->columns % (32 * t->split) == 0 &&
+           count_tiles(t, s->m, s->n) * t->split <= s->sms && count_steps(s) >= t->split;
 }
 
 /* In steps of the best tile's answers: how often the GPU is filled, times a tile's work. A shared

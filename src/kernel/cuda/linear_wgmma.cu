@@ -506,22 +506,29 @@ DEVICE void columns_ask(const struct epilogue *e, u32 column, u32 lane, struct c
     }
 }
 
-// The answers of one pair of columns, `block` of 8 counted from the first.
+// Those of one pair of columns, of the 8 numbered `block`.
+struct pair_columns {
+    float2 scale, sum, bias;
+};
+
 template <int N>
-DEVICE float2 answer(const struct columns<N> *c, int block, u32 quad, float2 sum, float x_scale,
-                     float x_mean)
+DEVICE struct pair_columns columns_of(const struct columns<N> *c, int block, u32 quad)
 {
-    if (CENTRE) {
-        const float2 w_sum = passed_on(c->sums[block / 8], block % 8, quad);
-        sum = make_float2(fmaf(-x_mean, w_sum.x, sum.x), fmaf(-x_mean, w_sum.y, sum.y));
-    }
-    float2 scale = make_float2(1, 1), bias = make_float2(0, 0);
+    struct pair_columns p = {make_float2(1, 1), make_float2(0, 0), make_float2(0, 0)};
     if (SCALES == 1 || SCALES == 2)
-        scale = passed_on(c->scales[block / 8], block % 8, quad);
+        p.scale = passed_on(c->scales[block / 8], block % 8, quad);
+    if (CENTRE)
+        p.sum = passed_on(c->sums[block / 8], block % 8, quad);
     if (BIAS)
-        bias = passed_on(c->biases[block / 8], block % 8, quad);
-    return make_float2(activate(sum.x * x_scale * scale.x + bias.x),
-                       activate(sum.y * x_scale * scale.y + bias.y));
+        p.bias = passed_on(c->biases[block / 8], block % 8, quad);
+    return p;
+}
+
+DEVICE float answer(float sum, float x_scale, float x_mean, float w_scale, float w_sum, float bias)
+{
+    if (CENTRE)
+        sum = fmaf(-x_mean, w_sum, sum);
+    return activate(sum * x_scale * w_scale + bias);
 }
 
 DEVICE float row_float(const float *rows, u32 row, u32 m)
@@ -564,21 +571,26 @@ template <int N> DEVICE void finish(const struct epilogue *e, const sum_t *d, u3
         residual_sort(e, lane, r);
 #endif
 #pragma unroll
-        for (int i = 0; i < 8; i++) {
-            const int b = i / 2, h = i % 2;
-            const sum_t *sums = d + 4 * (block + b) + 2 * h;
-            float2 y = answer<N>(&columns, block + b, quad,
-                                 make_float2((float)sums[0], (float)sums[1]), x_scale[h], x_mean[h]);
+        for (int b = 0; b < 4; b++) {
+            const struct pair_columns c = columns_of<N>(&columns, block + b, quad);
+#pragma unroll
+            for (int h = 0; h < 2; h++) {
+                const sum_t *sums = d + 4 * (block + b) + 2 * h;
+                float low = answer((float)sums[0], x_scale[h], x_mean[h], c.scale.x, c.sum.x,
+                                   c.bias.x);
+                float high = answer((float)sums[1], x_scale[h], x_mean[h], c.scale.y, c.sum.y,
+                                    c.bias.y);
 #if RESIDUAL
-            const float2 more = residual_of(r, h, b);
-            y.x += more.x;
-            y.y += more.y;
+                const float2 more = residual_of(r, h, b);
+                low += more.x;
+                high += more.y;
 #endif
 #if ELEMENT == 32
-            store_pair(e, row + 8 * h, column + 8 * (block + b) + 2 * quad, y.x, y.y);
+                store_pair(e, row + 8 * h, column + 8 * (block + b) + 2 * quad, low, high);
 #else
-            word[h][b] = pack(y.x, y.y);
+                word[h][b] = pack(low, high);
 #endif
+            }
         }
 #if RESIDUAL
         if (block / 4 + AHEAD < CHUNKS)
