@@ -14,7 +14,8 @@ enum {                                                   /* params */
        ASSAY_LINEAR_ADD /* 0 or 1: is there a residual? */
 };
 /* Inputs. Behind the first two come, where they are there, in this order: the bias [n], the norm's
- * weight [k], the residual [m, n]. */
+ * weight [k], the residual [m, n]. The norm's weight stays the same from call to call, as W does: a
+ * kernel may take it over in prepare. */
 enum { ASSAY_LINEAR_X, ASSAY_LINEAR_W, ASSAY_LINEAR_BIAS_INPUT };
 
 enum assay_linear_activation {

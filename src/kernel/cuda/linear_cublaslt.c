@@ -507,17 +507,11 @@ static enum assay_status setup(const struct assay_problem *problem, void **state
 
 /* ---- one call -------------------------------------------------------------------------------- */
 
-/* An optional input; NULL where there is none. */
-static const void *optional(const struct assay_args *args, int32_t input)
-{
-    return input >= 0 ? args->in[input] : NULL;
-}
-
 /* What x needs before it is multiplied. */
 static enum assay_status make_ready(const struct state *s, const struct assay_args *args,
                                     void *stream)
 {
-    const void *x = args->in[ASSAY_LINEAR_X], *weight = optional(args, s->norm_input);
+    const void *x = args->in[ASSAY_LINEAR_X], *weight = cuda_linear_input(args, s->norm_input);
     if (s->quantises)
         return assay_cuda_activations_run(&s->activations, x, weight, stream);
     return s->norm ? assay_cuda_linear_norm_run(&s->normalised, x, weight, stream) : ASSAY_OK;
@@ -559,8 +553,8 @@ static enum assay_status finish(const struct state *s, const struct cuda_weights
 {
     const void *sums = s->sums ? s->sums : args->out[0];
     void *y = args->out[0];
-    const void *bias = optional(args, s->bias ? ASSAY_LINEAR_BIAS_INPUT : -1);
-    const void *residual = optional(args, s->residual_input);
+    const void *bias = cuda_linear_input(args, s->bias ? ASSAY_LINEAR_BIAS_INPUT : -1);
+    const void *residual = cuda_linear_input(args, s->residual_input);
     const float *x_scales = s->activations.scales, *w_scales = w->row_scales;
     int32_t m = (int32_t)s->m, n = (int32_t)s->n;
     void *parameters[] = {&sums, &y, &bias, &residual, &x_scales, &w_scales, &m, &n};

@@ -401,12 +401,6 @@ static enum assay_status setup(const struct assay_problem *problem, void **state
 
 /* ---- run ------------------------------------------------------------------------------------- */
 
-/* An optional input; NULL where there is none. */
-static const void *optional(const struct assay_args *args, int32_t input)
-{
-    return input >= 0 ? args->in[input] : NULL;
-}
-
 /* The map of x as it comes, made when a set's x is first seen: about a microsecond on the host. */
 static enum assay_status map_of_x(const struct state *s, struct set_maps *maps, const void *x)
 {
@@ -441,8 +435,8 @@ static enum assay_status multiply(struct state *s, int64_t set, const struct ass
     const float *x_scales = s->folded.scales ? s->folded.scales
                             : s->one         ? s->one
                                              : s->activations.scales;
-    const void *bias = optional(args, s->bias ? ASSAY_LINEAR_BIAS_INPUT : -1);
-    const void *residual = optional(args, s->residual_input);
+    const void *bias = cuda_linear_input(args, s->bias ? ASSAY_LINEAR_BIAS_INPUT : -1);
+    const void *residual = cuda_linear_input(args, s->residual_input);
     uint32_t m = (uint32_t)s->m, n = (uint32_t)s->n, k = (uint32_t)s->k;
     void *parameters[] = {s->quantises ? &s->codes : &maps->x,
                           &maps->w,
@@ -463,7 +457,7 @@ static enum assay_status multiply(struct state *s, int64_t set, const struct ass
 static enum assay_status make_ready(const struct state *s, const struct assay_args *args,
                                     void *stream)
 {
-    const void *x = args->in[ASSAY_LINEAR_X], *weight = optional(args, s->norm_input);
+    const void *x = args->in[ASSAY_LINEAR_X], *weight = cuda_linear_input(args, s->norm_input);
     if (s->quantises)
         return assay_cuda_activations_run(&s->activations, x, weight, stream);
     return s->norm ? assay_cuda_linear_norm_run(&s->folded, x, weight, stream) : ASSAY_OK;
@@ -545,8 +539,8 @@ static enum assay_status prepare(void *state, int64_t set, const struct assay_ar
     enum assay_status status = assay_cuda_weights_prepare(&s->weights, set, &s->recipe, s->dtype, w,
                                                           s->n, s->k, s->threads, err);
     if (status == ASSAY_OK && set == 0 && s->folded.scales)
-        status = assay_cuda_linear_norm_fold(&s->folded, w, optional(args, s->norm_input), s->n,
-                                             s->weights.sets[0].block, err);
+        status = assay_cuda_linear_norm_fold(&s->folded, w, cuda_linear_input(args, s->norm_input),
+                                             s->n, s->weights.sets[0].block, err);
     if (status == ASSAY_OK)
         status = make_room(s, set + 1, err);
     if (status == ASSAY_OK)
