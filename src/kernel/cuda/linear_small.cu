@@ -25,6 +25,7 @@
 // (32). -DSPLIT 1 (any GPU), 2, 4, 8 (from compute capability 9 on). -DBULK=1: bulk copies, from 9
 // on; 0: copies of 16 bytes. k must make rows of whole pieces: CODE's bits * k % 128 == 0.
 #include "linear_decode.cuh"
+#include "mma.cuh"
 
 #define WARPS (TOKENS > 16 ? 8 : 16)
 #define THREADS (32 * WARPS)
@@ -77,22 +78,7 @@ struct small_room {
     float *results; // [cluster_bands][TOKENS][BAND]
 };
 
-DEVICE void mma(float *c, u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1)
-{
-#if ELEMENT == 17
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
-        "{%8, %9}, {%0, %1, %2, %3};"
-#else
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
-        "{%8, %9}, {%0, %1, %2, %3};"
-#endif
-        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-        : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
-}
-
 // ---- copies -------------------------------------------------------------------------------------
-
-DEVICE u32 shared_address(const void *p) { return (u32)__cvta_generic_to_shared(p); }
 
 DEVICE void barrier_init(u32 barrier)
 {
