@@ -1,0 +1,254 @@
+/* attention_cuda.c: attention on the GPU, in one pass: attention.cu for f16 and bf16, with matrix
+ * instructions, attention_f32.cu for f32. Heads of up to 256 elements. */
+#include "kernel/cuda/cuda_op.h"
+#include "op/attention.h"
+
+#include <math.h>
+
+/* attention.cu: FORM. */
+enum { TILES = 1, WARP };
+
+enum {
+    MOST_DIM = 256,
+    MOST_SEQ = 1 << 30,
+    SHORT_SEQ = 32, /* the longest sequence of the form WARP */
+    BAND = 16,      /* queries of a matrix instruction, and of a row of threads in f32 */
+    TILE_WARPS = 4,
+    F32_THREADS = 256,
+};
+
+/* attention.cuh: struct attention_args. */
+struct args {
+    const void *q, *k, *v;
+    void *out;
+    int64_t pitch, out_pitch;
+    int32_t seq, heads, dim, causal, batch_heads, blocks;
+    float scale;
+};
+
+struct state {
+    size_t bytes; /* of an element */
+    bool packed;
+    struct args args;
+    cu_function function;
+    struct assay_cuda_launch launch;
+};
+
+static int64_t axis(const struct assay_problem *p, int i) { return p->axes[i]; }
+
+static int64_t count_heads(const struct assay_problem *p)
+{
+    return axis(p, ASSAY_ATTENTION_BATCH) * axis(p, ASSAY_ATTENTION_HEADS);
+}
+
+static enum assay_status can_run(const struct assay_problem *p, struct assay_error *why)
+{
+    enum assay_status status = assay_cuda_can_compile(why);
+    if (status != ASSAY_OK || !p)
+        return status;
+    int64_t seq = axis(p, ASSAY_ATTENTION_SEQ), dim = axis(p, ASSAY_ATTENTION_DIM);
+    const struct assay_cuda_properties *gpu = assay_cuda_properties();
+    if (gpu && gpu->major < 8)
+        return assay_error_set(why, ASSAY_UNSUPPORTED, NULL,
+                               "needs a GPU of compute capability 8.0 or more, not %d.%d",
+                               gpu->major, gpu->minor);
+    if (dim > MOST_DIM)
+        return assay_error_set(why, ASSAY_UNSUPPORTED, NULL,
+                               "heads of at most %d elements, not %lld", MOST_DIM, (long long)dim);
+    if (seq > MOST_SEQ)
+        return assay_error_set(why, ASSAY_UNSUPPORTED, NULL, "a sequence beyond 2^30");
+    if (count_heads(p) > INT32_MAX / cuda_op_ceil(seq, BAND))
+        return assay_error_set(why, ASSAY_UNSUPPORTED, NULL,
+                               "more queries than one launch takes: 2^31 times %d", BAND);
+    return ASSAY_OK;
+}
+
+/* ---- forms ----------------------------------------------------------------------------------- */
+
+/* How a problem is cut, and which function does it. */
+struct form {
+    const char *text, *name;
+    char options[64]; /* behind those that all forms have */
+    int64_t dim;      /* in the kernel: rounded up */
+    int64_t queries;  /* of a head that are done together, */
+    int64_t at_once;  /* and how many such a block does */
+    unsigned threads; /* of a block */
+    size_t shared_bytes;
+};
+
+static int64_t round_up(int64_t n, int64_t to) { return cuda_op_ceil(n, to) * to; }
+
+/* Bytes of so many rows in shared memory: each 16 longer than it need be, for the banks. */
+static size_t rows_bytes(int64_t rows, int64_t dim, size_t element)
+{
+    return (size_t)rows * ((size_t)dim * element + 16);
+}
+
+/* A warp for 16 queries, everything in registers. Blocks are small where there are few of them, but
+ * the two warps of a head, which read the same keys, stay together. */
+static struct form form_warp(const struct assay_problem *p, int32_t sms)
+{
+    int64_t seq = axis(p, ASSAY_ATTENTION_SEQ), of_head = cuda_op_ceil(seq, BAND);
+    int64_t all = count_heads(p) * of_head, warps = TILE_WARPS;
+    struct form f = {.text = "attention.cu",
+                     .name = "attention_warp",
+                     .dim = round_up(axis(p, ASSAY_ATTENTION_DIM), 32),
+                     .queries = BAND};
+    while (warps > of_head && all < warps * sms)
+        warps /= 2;
+    f.at_once = warps;
+    f.threads = (unsigned)(32 * warps);
+    snprintf(f.options, sizeof f.options, "-DFORM=%d -DKEYS=%d", WARP, (int)(of_head * BAND));
+    return f;
+}
+
+/* Tiles of keys in shared memory, two of each kind. Two bands of queries for each warp halve what
+ * is read from there, where that leaves enough blocks and there are registers for it. */
+static struct form form_tiles(const struct assay_problem *p, int32_t sms, int32_t shared_most)
+{
+    int64_t seq = axis(p, ASSAY_ATTENTION_SEQ), dim = axis(p, ASSAY_ATTENTION_DIM), bands = 2;
+    struct form f = {.text = "attention.cu",
+                     .name = "attention_tiles",
+                     .dim = round_up(dim, 16),
+                     .at_once = 1,
+                     .threads = 32 * TILE_WARPS};
+    int64_t keys = f.dim <= 128 ? 64 : 32;
+    for (;; bands--) {
+        f.queries = bands * BAND * TILE_WARPS;
+        f.shared_bytes = rows_bytes(f.queries + 4 * keys, f.dim, assay_dtype_bytes(p->dtype));
+        bool enough = count_heads(p) * cuda_op_ceil(seq, f.queries) >= sms;
+        if (bands == 1 || (f.dim <= 128 && enough && f.shared_bytes <= (size_t)shared_most))
+            break;
+    }
+    snprintf(f.options, sizeof f.options, "-DFORM=%d -DKEYS=%d -DBANDS=%d", TILES, (int)keys,
+             (int)bands);
+    return f;
+}
+
+/* Threads of 16 x 16, each with `bands` queries times `groups` keys: as many as there are registers
+ * and shared memory for, fewer for short sequences and few blocks. */
+static struct form form_f32(const struct assay_problem *p, int32_t sms)
+{
+    int64_t seq = axis(p, ASSAY_ATTENTION_SEQ), dim = axis(p, ASSAY_ATTENTION_DIM);
+    struct form f = {.text = "attention_f32.cu",
+                     .name = "attention_f32",
+                     .dim = round_up(dim, dim <= 48 ? 16 : 64),
+                     .at_once = 1,
+                     .threads = F32_THREADS};
+    int64_t bands = f.dim <= 128 ? 4 : 2, groups = f.dim <= 64 ? 4 : f.dim <= 128 ? 2 : 1;
+    while (bands > 1 &&
+           (bands / 2 * BAND >= seq || count_heads(p) * cuda_op_ceil(seq, bands * BAND) < sms))
+        bands /= 2;
+    while (groups > 1 && groups / 2 * BAND >= seq)
+        groups /= 2;
+    f.queries = bands * BAND;
+    f.shared_bytes = rows_bytes(f.queries + 2 * groups * BAND, f.dim, sizeof(float)) +
+                     rows_bytes(f.queries, groups * BAND, sizeof(float));
+    snprintf(f.options, sizeof f.options, "-DBANDS=%d -DGROUPS=%d", (int)bands, (int)groups);
+    return f;
+}
+
+static struct form form_of(const struct assay_problem *p, const struct assay_cuda_properties *gpu)
+{
+    int64_t seq = axis(p, ASSAY_ATTENTION_SEQ), dim = axis(p, ASSAY_ATTENTION_DIM);
+    /* Keys and values of 32 positions must find room in a warp's registers. */
+    bool is_short = seq <= (dim <= 128 ? SHORT_SEQ : SHORT_SEQ / 2);
+    return p->dtype == ASSAY_DTYPE_F32 ? form_f32(p, gpu->sms)
+           : is_short                  ? form_warp(p, gpu->sms)
+                                       : form_tiles(p, gpu->sms, gpu->shared_most);
+}
+
+/* ---- setup and run --------------------------------------------------------------------------- */
+
+static void fill_args(const struct assay_problem *p, const struct form *form, struct state *s)
+{
+    int64_t row = axis(p, ASSAY_ATTENTION_HEADS) * axis(p, ASSAY_ATTENTION_DIM);
+    s->bytes = assay_dtype_bytes(p->dtype);
+    s->packed = p->params[ASSAY_ATTENTION_PACKED] != 0;
+    s->args = (struct args){
+        .pitch = s->packed ? 3 * row : row,
+        .out_pitch = row,
+        .seq = (int32_t)axis(p, ASSAY_ATTENTION_SEQ),
+        .heads = (int32_t)axis(p, ASSAY_ATTENTION_HEADS),
+        .dim = (int32_t)axis(p, ASSAY_ATTENTION_DIM),
+        .causal = p->params[ASSAY_ATTENTION_CAUSAL] != 0,
+        .batch_heads = (int32_t)count_heads(p),
+        .blocks = (int32_t)cuda_op_ceil(axis(p, ASSAY_ATTENTION_SEQ), form->queries),
+        .scale = (float)(1.4426950408889634 / sqrt((double)axis(p, ASSAY_ATTENTION_DIM))),
+    };
+}
+
+static enum assay_status compile(const struct assay_problem *p, const struct form *form,
+                                 struct state *s, struct assay_error *err)
+{
+    char options[160];
+    bool vector = axis(p, ASSAY_ATTENTION_DIM) % cuda_op_vec(p->dtype) == 0;
+    snprintf(options, sizeof options, "-DELEMENT=%d -DVECTOR=%d -DDIM=%d %s",
+             cuda_op_element(p->dtype), vector, (int)form->dim, form->options);
+    return assay_cuda_function(form->text, options, form->name, form->shared_bytes, &s->function,
+                               err);
+}
+
+static enum assay_status setup(const struct assay_problem *problem, void **state,
+                               struct assay_error *err)
+{
+    const struct assay_cuda_properties *gpu = assay_cuda_properties();
+    if (!gpu)
+        return assay_error_set(err, ASSAY_UNSUPPORTED, NULL, "no GPU is open");
+    struct state *s = assay_calloc(1, sizeof *s);
+    if (!s)
+        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+    struct form form = form_of(problem, gpu);
+    fill_args(problem, &form, s);
+    int64_t blocks = (int64_t)s->args.batch_heads * s->args.blocks;
+    s->launch = (struct assay_cuda_launch){.grid_x = (unsigned)cuda_op_ceil(blocks, form.at_once),
+                                           .threads = form.threads,
+                                           .shared_bytes = (unsigned)form.shared_bytes};
+    enum assay_status status = compile(problem, &form, s, err);
+    if (status != ASSAY_OK) {
+        assay_free(s);
+        return status;
+    }
+    *state = s;
+    return ASSAY_OK;
+}
+
+/* One input has, for each position, q of all heads, then k, then v. */
+static void set_operands(struct state *s, const struct assay_args *operands)
+{
+    const char *first = operands->in[0];
+    size_t row = (size_t)s->args.out_pitch * s->bytes;
+    s->args.q = first;
+    s->args.k = s->packed ? first + row : operands->in[1];
+    s->args.v = s->packed ? first + 2 * row : operands->in[2];
+    s->args.out = operands->out[0];
+}
+
+static enum assay_status run(void *state, const struct assay_work *work)
+{
+    struct state *s = state;
+    enum assay_status status = ASSAY_OK;
+    for (int64_t i = 0; i < work->iters && status == ASSAY_OK; i++) {
+        set_operands(s, assay_work_args(work, i));
+        void *parameters[] = {&s->args};
+        status = assay_cuda_launch(s->function, &s->launch, work->stream, parameters);
+    }
+    return status;
+}
+
+extern const struct assay_kernel assay_kernel_attention_cuda;
+const struct assay_kernel assay_kernel_attention_cuda = {
+    .struct_size = sizeof(struct assay_kernel),
+    .abi = ASSAY_KERNEL_ABI,
+    .name = "attention_cuda",
+    .op = "attention",
+    .implementation = "cuda",
+    .device = "cuda",
+    .dtypes = ASSAY_DTYPE_BIT(ASSAY_DTYPE_F32) | ASSAY_DTYPE_BIT(ASSAY_DTYPE_F16) |
+              ASSAY_DTYPE_BIT(ASSAY_DTYPE_BF16),
+    .preference = 1,
+    .can_run = can_run,
+    .setup = setup,
+    .run = run,
+    .teardown = assay_free,
+};
