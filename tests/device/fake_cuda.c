@@ -14,8 +14,8 @@
  *   FAKE_CUDA_CAPTURE=no          capturing fails
  *   FAKE_CUDA_LOG=FILE            a line at the end: how much was used, and what was not given back
  *   FAKE_CUDA_LAUNCHES=FILE       a line for each launch: options of its text, name, blocks,
- *                                 threads, and arguments where this file knows their kinds; a
- *                                 tensor map is shown as address/box
+ *                                 threads, and arguments where this file knows their kinds (a
+ *                                 tensor map as address/box), else the shared bytes
  * KERNEL is a function's name ("gate") or an op's ("relu").
  *
  * Built three times: as it is; FAKE_OLD, which lacks a function that is required; FAKE_LEAN, which
@@ -644,7 +644,8 @@ static void note_argument(FILE *file, char kind, const void *argument)
     }
 }
 
-static void note_launch(cu_function function, unsigned blocks, unsigned threads, void **parameters)
+static void note_launch(cu_function function, unsigned blocks, unsigned threads,
+                        unsigned shared_bytes, void **parameters)
 {
     const char *name = getenv("FAKE_CUDA_LAUNCHES"), *kinds = "";
     FILE *file = name ? fopen(name, "a") : NULL;
@@ -654,6 +655,8 @@ static void note_launch(cu_function function, unsigned blocks, unsigned threads,
         if (strcmp(signatures[i].name, function->name) == 0)
             kinds = signatures[i].kinds;
     fprintf(file, "%s | %s %u %u", function->options, function->name, blocks, threads);
+    if (!kinds[0])
+        fprintf(file, " %u", shared_bytes);
     for (int i = 0; kinds[i]; i++)
         note_argument(file, kinds[i], parameters[i]);
     fputc('\n', file);
@@ -669,7 +672,8 @@ cu_result cuLaunchKernel(cu_function function, unsigned grid_x, unsigned grid_y,
         return ERROR_INVALID_VALUE;
     if (shared_bytes > SHARED_MOST)
         return CU_ERROR_LAUNCH_OUT_OF_RESOURCES;
-    note_launch(function, grid_x * grid_y * grid_z, block_x * block_y * block_z, parameters);
+    note_launch(function, grid_x * grid_y * grid_z, block_x * block_y * block_z, shared_bytes,
+                parameters);
     struct node n = {.kind = NODE_LAUNCH, .function = function};
     read_values(function, parameters, n.values);
     return enqueue(stream, &n);

@@ -5,6 +5,7 @@
 #include "base/last_words.h"
 #include "device/cuda/cuda_gpu.h"
 #include "device/device.h"
+#include "op/attention.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -325,6 +326,102 @@ static void test_functions_that_cannot_be_had(void **state)
     assert_non_null(strstr(err.message, "CUDA error 1: unknown error"));
 }
 
+/* ---- attention ------------------------------------------------------------------------------- */
+
+extern const struct assay_kernel assay_kernel_attention_cuda;
+
+static struct assay_problem attention(enum assay_dtype dtype, int64_t batch, int64_t seq,
+                                      int64_t heads, int64_t dim)
+{
+    struct assay_problem p = {.dtype = dtype, .n_axes = 4};
+    p.axes[ASSAY_ATTENTION_BATCH] = batch;
+    p.axes[ASSAY_ATTENTION_SEQ] = seq;
+    p.axes[ASSAY_ATTENTION_HEADS] = heads;
+    p.axes[ASSAY_ATTENTION_DIM] = dim;
+    p.params[ASSAY_ATTENTION_PACKED] = 1;
+    return p;
+}
+
+/* What was compiled and launched for it must be in the stand-ins' notes. */
+static void check_attention(struct assay_problem p, const char *options, const char *launch)
+{
+    const struct assay_kernel *kernel = &assay_kernel_attention_cuda;
+    char path[512], notes[1024] = "";
+    const void *in[1] = {notes};
+    void *out[1] = {notes}, *s = NULL;
+    const struct assay_args args = {.in = in, .out = out};
+    const struct assay_work work = {.iters = 1, .n_sets = 1, .sets = &args};
+    snprintf(path, sizeof path, "%s/notes", getenv("XDG_CACHE_HOME"));
+    remove(path);
+    setenv("FAKE_NVRTC_COUNT", path, 1);
+    setenv("FAKE_CUDA_LAUNCHES", path, 1);
+    assert_int_equal(kernel->can_run(&p, NULL), ASSAY_OK);
+    assert_int_equal(kernel->setup(&p, &s, NULL), ASSAY_OK);
+    assert_int_equal(kernel->run(s, &work), ASSAY_OK);
+    kernel->teardown(s);
+    unsetenv("FAKE_NVRTC_COUNT");
+    unsetenv("FAKE_CUDA_LAUNCHES");
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_true(fread(notes, 1, sizeof notes - 1, file) > 0);
+    fclose(file);
+    if (!strstr(notes, options) || !strstr(notes, launch))
+        fail_msg("wanted\n%s\n%s\ngot\n%s", options, launch, notes);
+}
+
+/* The stand-in has 4 SMs. */
+static void test_attention_is_cut_to_fit(void **state)
+{
+    (void)state;
+    check_attention(attention(ASSAY_DTYPE_BF16, 4, 16, 8, 128),
+                    "-DELEMENT=17 -DVECTOR=1 -DDIM=128 -DFORM=2 -DKEYS=16\n",
+                    "attention_warp 8 128 0\n");
+    check_attention(attention(ASSAY_DTYPE_F16, 1, 32, 2, 3),
+                    "-DELEMENT=16 -DVECTOR=0 -DDIM=32 -DFORM=2 -DKEYS=32\n",
+                    "attention_warp 2 64 0\n"); /* both warps of a head stay together */
+    check_attention(attention(ASSAY_DTYPE_BF16, 1, 1024, 16, 64),
+                    "-DELEMENT=17 -DVECTOR=1 -DDIM=64 -DFORM=1 -DKEYS=64 -DBANDS=2\n",
+                    "attention_tiles 128 128 55296\n");
+    check_attention(attention(ASSAY_DTYPE_BF16, 1, 130, 1, 128),
+                    "-DELEMENT=17 -DVECTOR=1 -DDIM=128 -DFORM=1 -DKEYS=64 -DBANDS=1\n",
+                    "attention_tiles 3 128 87040\n"); /* 2 blocks would leave SMs without work */
+    check_attention(attention(ASSAY_DTYPE_F16, 2, 17, 3, 250),
+                    "-DELEMENT=16 -DVECTOR=0 -DDIM=256 -DFORM=1 -DKEYS=32 -DBANDS=1\n",
+                    "attention_tiles 6 128 101376\n");
+    check_attention(attention(ASSAY_DTYPE_F32, 2, 7, 3, 16),
+                    "-DELEMENT=32 -DVECTOR=1 -DDIM=16 -DBANDS=1 -DGROUPS=1\n",
+                    "attention_f32 6 256 5120\n");
+    check_attention(attention(ASSAY_DTYPE_F32, 1, 1024, 4, 100),
+                    "-DELEMENT=32 -DVECTOR=1 -DDIM=128 -DBANDS=4 -DGROUPS=2\n",
+                    "attention_f32 64 256 76800\n");
+}
+
+static void check_refused(struct assay_problem p, const char *reason)
+{
+    struct assay_error why = {0};
+    assert_int_equal(assay_kernel_attention_cuda.can_run(&p, &why), ASSAY_UNSUPPORTED);
+    if (!strstr(why.message, reason))
+        fail_msg("%s", why.message);
+}
+
+static void test_attention_says_what_it_cannot(void **state)
+{
+    (void)state;
+    check_refused(attention(ASSAY_DTYPE_F32, 1, 7, 3, 257), "at most 256 elements, not 257");
+    check_refused(attention(ASSAY_DTYPE_BF16, 1, ((int64_t)1 << 30) + 1, 1, 1), "2^30");
+    check_refused(attention(ASSAY_DTYPE_BF16, (int64_t)1 << 16, 17, 1 << 14, 1), "one launch");
+}
+
+static void test_attention_needs_matrix_instructions(void **state)
+{
+    (void)state;
+    setenv("FAKE_CUDA_CAPABILITY", "75", 1);
+    assay_device *device = open_gpu();
+    unsetenv("FAKE_CUDA_CAPABILITY");
+    check_refused(attention(ASSAY_DTYPE_BF16, 1, 7, 3, 16), "8.0 or more, not 7.5");
+    assay_device_close(device);
+}
+
 static void test_texts_are_the_files(void **state)
 {
     (void)state;
@@ -511,6 +608,9 @@ int main(void)
         WITH_GPU(test_a_run_that_fails_says_so),
         WITH_GPU(test_a_gate_that_gave_up_is_not_used_again),
         WITH_GPU(test_functions_that_cannot_be_had),
+        WITH_GPU(test_attention_is_cut_to_fit),
+        WITH_GPU(test_attention_says_what_it_cannot),
+        cmocka_unit_test(test_attention_needs_matrix_instructions),
         cmocka_unit_test(test_texts_are_the_files),
         cmocka_unit_test(test_errors_are_told_apart),
         cmocka_unit_test(test_fatal_errors_end_the_process),
