@@ -26,7 +26,7 @@ _assay() {
     fi
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        COMPREPLY=($(compgen -W "bench list info help --help --version" -- "$cur"))
+        COMPREPLY=($(compgen -W "bench run ci list info help --help --version" -- "$cur"))
         return
     fi
     case $prev in
@@ -40,9 +40,11 @@ _assay() {
     --device) COMPREPLY=($(compgen -W "$(_assay_names devices)" -- "$cur")); return ;;
     --cache) COMPREPLY=($(compgen -W "hot cold both" -- "$cur")); return ;;
     --resume) COMPREPLY=($(compgen -W last -- "$cur")); compopt -o default; return ;;
-    -o | --output | --plugin) compopt -o default; return ;;
+    --model) COMPREPLY=($(compgen -W "$(_assay_names models)" -- "$cur")); return ;;
+    --compile) COMPREPLY=($(compgen -W "default max-autotune false" -- "$cur")); return ;;
+    -o | --output | --plugin | --config | --output-dir | --github-summary) compopt -o default; return ;;
     -t | --batch | --seq | --dim | --shape | --mode | --threads | --warmup | --iters | --precision | --budget | --seed | \
-        --timeout | --max-elements | --memory-limit) return ;;
+        --timeout | --max-elements | --memory-limit | --limit | --repeat) return ;;
     esac
     case $command in
     bench)
@@ -54,9 +56,22 @@ _assay() {
         else
             COMPREPLY=($(compgen -W "$(_assay_names ops)" -- "$cur"))
         fi ;;
-    list) COMPREPLY=($(compgen -W "ops kernels recipes shapes devices dtypes formats --names --plugin --help" -- "$cur")) ;;
+    run)
+        compopt -o default
+        if [[ $cur == -* ]]; then
+            COMPREPLY=($(compgen -W "--config --device --dtype --recipe --shapes --model --compile --limit --dry-run
+                --cache --output-dir --output --format --help-config --threads --precision --budget
+                --warmup --iters --seed --timeout --memory-limit --resume --plugin --strict-device
+                --autotune --energy --in-process --wait --quiet --verbose --ascii --help" -- "$cur"))
+        fi ;;
+    ci)
+        COMPREPLY=($(compgen -W "--config --output --repeat --github-summary --device --dtype --recipe --shapes
+                --model --compile --limit --dry-run --cache --format --threads --precision --budget
+                --warmup --iters --seed --timeout --memory-limit --resume --plugin --strict-device
+                --autotune --energy --in-process --wait --quiet --verbose --ascii --help" -- "$cur")) ;;
+    list) COMPREPLY=($(compgen -W "ops kernels models recipes shapes devices dtypes formats --names --plugin --help" -- "$cur")) ;;
     info) COMPREPLY=($(compgen -W "--calibrate --device --threads --help" -- "$cur")) ;;
-    help) COMPREPLY=($(compgen -W "bench list info" -- "$cur")) ;;
+    help) COMPREPLY=($(compgen -W "bench run ci list info config" -- "$cur")) ;;
     esac
 }
 complete -F _assay assay

@@ -59,10 +59,86 @@ _assay_bench() {
         '*:op:{_assay_one ops op}'
 }
 
+_assay_run() {
+    _arguments -s \
+        '--config=[the configuration]:file:_files -g "*.(yml|yaml)"' \
+        '--device=[where to run]:device:{_assay_one devices device}' \
+        '*--dtype=[element types]:dtype:{_assay_some dtypes dtype}' \
+        '*--recipe=[how weights are stored]:recipe:{_assay_some recipes recipe}' \
+        '*--shapes=[sets of shapes]:set:{_assay_some shapes set}' \
+        '--model=[the model]:model:{_assay_one models model}' \
+        '--compile=[how models are compiled]:mode:(default max-autotune false)' \
+        '--limit=[only so many groups]:number' \
+        '--dry-run[only show what would be measured]' \
+        '--cache=[cache states]:state:(hot cold both)' \
+        '--output-dir=[where the CSV goes]:folder:_files -/' \
+        '--output=[where results go]:file:_files' \
+        '--format=[of the results]:format:{_assay_one formats format}' \
+        '--help-config[every key of a configuration]' \
+        '--threads=[how many threads]:number' \
+        '--precision=[the goal]:percent' \
+        '--budget=[time for each group]:seconds' \
+        '--warmup=[how often to warm up]:number' \
+        '--iters=[how many samples]:number' \
+        '--seed=[of the inputs]:number' \
+        '--timeout=[time for each kernel]:seconds' \
+        '--memory-limit=[memory to use]:size' \
+        '--resume=[finish an earlier run]:run:{compadd last; _files}' \
+        '*--plugin=[kernels of your own]:file:_files -g "*.so"' \
+        '--strict-device[fail where the device is missing]' \
+        '--autotune[have libraries choose by timing]' \
+        '--energy[measure the energy of a call]' \
+        '--in-process[no worker process]' \
+        '--wait[for another run to end]' \
+        '--quiet[results only]' \
+        '--verbose[more detail]' \
+        '--ascii[no other characters in the table]' \
+        '--help[all options]' \
+        '*:configuration:_files -g "*.(yml|yaml)"'
+}
+
+_assay_ci() {
+    _arguments -s \
+        '--config=[the configuration]:file:_files -g "*.(yml|yaml)"' \
+        '--output=[where results go]:file:_files' \
+        '--repeat=[how often each group]:number' \
+        '--github-summary=[a summary for people]:file:_files' \
+        '--device=[where to run]:device:{_assay_one devices device}' \
+        '*--dtype=[element types]:dtype:{_assay_some dtypes dtype}' \
+        '*--recipe=[how weights are stored]:recipe:{_assay_some recipes recipe}' \
+        '*--shapes=[sets of shapes]:set:{_assay_some shapes set}' \
+        '--model=[the model]:model:{_assay_one models model}' \
+        '--compile=[how models are compiled]:mode:(default max-autotune false)' \
+        '--limit=[only so many groups]:number' \
+        '--dry-run[only show what would be measured]' \
+        '--cache=[cache states]:state:(hot cold both)' \
+        '--format=[of the results]:format:{_assay_one formats format}' \
+        '--threads=[how many threads]:number' \
+        '--precision=[the goal]:percent' \
+        '--budget=[time for each group]:seconds' \
+        '--warmup=[how often to warm up]:number' \
+        '--iters=[how many samples]:number' \
+        '--seed=[of the inputs]:number' \
+        '--timeout=[time for each kernel]:seconds' \
+        '--memory-limit=[memory to use]:size' \
+        '--resume=[finish an earlier run]:run:{compadd last; _files}' \
+        '*--plugin=[kernels of your own]:file:_files -g "*.so"' \
+        '--strict-device[fail where the device is missing]' \
+        '--autotune[have libraries choose by timing]' \
+        '--energy[measure the energy of a call]' \
+        '--in-process[no worker process]' \
+        '--wait[for another run to end]' \
+        '--quiet[results only]' \
+        '--verbose[more detail]' \
+        '--ascii[no other characters in the table]' \
+        '--help[all options]'
+}
+
 _assay() {
     local assay_program=${(Q)words[1]}
     if (( CURRENT == 2 )); then
-        _values command 'bench[measure kernels]' 'list[what there is]' 'info[this machine]' \
+        _values command 'bench[measure kernels]' 'run[what a configuration says]' \
+            'ci[the same, as records]' 'list[what there is]' 'info[this machine]' \
             'help[of a command]' '--help[how to use assay]' '--version[which assay this is]'
         return
     fi
@@ -71,9 +147,11 @@ _assay() {
     (( CURRENT-- ))
     case $command in
     bench) _assay_bench ;;
-    list) _values what ops kernels recipes shapes devices dtypes formats --names --plugin --help ;;
+    run) _assay_run ;;
+    ci) _assay_ci ;;
+    list) _values what ops kernels models recipes shapes devices dtypes formats --names --plugin --help ;;
     info) _values option --calibrate --device --threads --help ;;
-    help) _values command bench list info ;;
+    help) _values command bench run ci list info config ;;
     esac
 }
 

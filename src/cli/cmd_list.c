@@ -1,9 +1,10 @@
-/* assay list: what there is: ops, kernels, recipes, shapes, devices, dtypes, formats. */
+/* assay list: what there is: ops, kernels, models, recipes, shapes, devices, dtypes, formats. */
 #include "cli/command.h"
 #include "config/options.h"
 #include "config/shapes.h"
 #include "device/device.h"
 #include "kernel/kernel.h"
+#include "model/model.h"
 #include "quant/quant.h"
 #include "report/report.h"
 
@@ -174,6 +175,20 @@ static int list_shapes(const struct list_config *config)
     return code;
 }
 
+static int list_models(const struct list_config *config)
+{
+    for (int64_t i = 0; i < assay_model_count(); i++) {
+        const struct assay_model *model = assay_model_at(i);
+        if (config->names)
+            puts(model->name);
+        else
+            printf("%-20s %s\n", model->name, model->summary);
+    }
+    if (!config->names)
+        puts("\nModels are measured by `assay run`. A configuration may describe one of its own.");
+    return ASSAY_EXIT_FINE;
+}
+
 static int list_devices(const struct list_config *config)
 {
     for (int64_t i = 0; i < assay_device_count(); i++) {
@@ -228,9 +243,9 @@ static int list_formats(const struct list_config *config)
 static const struct {
     const char *name;
     int (*run)(const struct list_config *config);
-} lists[] = {{"ops", list_ops},        {"kernels", list_kernels}, {"recipes", list_recipes},
-             {"shapes", list_shapes},  {"devices", list_devices}, {"dtypes", list_dtypes},
-             {"formats", list_formats}};
+} lists[] = {{"ops", list_ops},         {"kernels", list_kernels}, {"models", list_models},
+             {"recipes", list_recipes}, {"shapes", list_shapes},   {"devices", list_devices},
+             {"dtypes", list_dtypes},   {"formats", list_formats}};
 
 enum { LISTS = sizeof lists / sizeof lists[0] };
 
@@ -242,7 +257,7 @@ static int unknown_list(const char *name)
         names[i] = lists[i].name;
     const char *nearest = assay_text_nearest(name, names, LISTS);
     assay_error_set(&err, ASSAY_ERR_INVALID, NULL,
-                    "cannot list \"%s\"; ops, kernels, recipes, shapes, devices, dtypes or "
+                    "cannot list \"%s\"; ops, kernels, models, recipes, shapes, devices, dtypes or "
                     "formats%s%s%s",
                     name, nearest ? "; did you mean \"" : "", nearest ? nearest : "",
                     nearest ? "\"?" : "");
@@ -251,9 +266,10 @@ static int unknown_list(const char *name)
 
 static void help(struct assay_text *out)
 {
-    assay_text_add(out, "assay list ops|kernels|recipes|shapes|devices|dtypes|formats [OPTIONS]\n\n"
-                        "What there is. Kernels also say whether they run on this machine, and why "
-                        "others do not.\n\n");
+    assay_text_add(
+        out, "assay list ops|kernels|models|recipes|shapes|devices|dtypes|formats [OPTIONS]\n\n"
+             "What there is. Kernels also say whether they run on this machine, and why "
+             "others do not.\n\n");
     assay_options_help(&table, out);
 }
 
@@ -269,7 +285,7 @@ static int run(int argc, char **argv)
     } else if (config.what.n != 1) {
         assay_error_set(
             &err, ASSAY_ERR_INVALID, NULL,
-            "list takes one of ops, kernels, recipes, shapes, devices, dtypes, formats");
+            "list takes one of ops, kernels, models, recipes, shapes, devices, dtypes, formats");
         code = assay_complain(&err);
     } else {
         const char *name = config.what.items[0];
@@ -284,6 +300,6 @@ static int run(int argc, char **argv)
 
 const struct assay_command assay_command_list = {
     .name = "list",
-    .summary = "ops, kernels, recipes, shapes, devices, dtypes, formats",
+    .summary = "ops, kernels, models, recipes, shapes, devices, dtypes, formats",
     .run = run,
     .help = help};

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# assay ci: records for a dashboard, repeats, failures that are named, and GitHub's summary.
+# shellcheck source-path=SCRIPTDIR source=lib.sh disable=SC2154
+. "$(dirname "$0")/lib.sh"
+short=(--iters 8 --warmup 1)
+cat >c.yml <<'END'
+quantization_config_recipe_names: [int8wo]
+high_precision_dtype: float32
+matrix_shapes: [{name: custom, shapes: [[4, 64, 32], [2, 32, 16]]}]
+END
+
+say "a dry run names each group once"
+expect_exit 0 "$ASSAY" ci --config c.yml --dry-run
+expect_out '^2 groups, 8 rows, each 3 times; '
+
+say "records go to benchmark_results.json, three values each"
+expect_exit 0 "$ASSAY" ci --config c.yml "${short[@]}" -q --limit 1
+valid_json benchmark_results.json
+expect_file benchmark_results.json 'micro-benchmark api'
+expect_file benchmark_results.json 'int8wo-4-64-32'
+expect_err_lines 0
+expect_out_lines 0
+[ ! -e results ] || fail "assay ci left a folder of results"
+
+say "another file, and a summary"
+expect_exit 0 "$ASSAY" ci --config c.yml "${short[@]}" -q --repeat 2 --output records.json \
+    --github-summary summary.md
+valid_json records.json
+expect_file records.json 'int8wo-2-32-16'
+[ -s summary.md ] || fail "no summary"
+
+say "GitHub's own file is written behind what is there"
+echo 'before' >step.md
+expect_exit 0 env GITHUB_STEP_SUMMARY=step.md "$ASSAY" ci --config c.yml "${short[@]}" -q --repeat 1 \
+    --limit 1 --github-summary --output records.json
+expect_file step.md '^before$'
+[ "$(wc -l <step.md)" -gt 3 ] || fail "nothing was added to step.md"
+
+say "several formats"
+expect_exit 0 "$ASSAY" ci --config c.yml "${short[@]}" -q --repeat 1 --limit 1 --output a.json --output jsonl:b.jsonl
+expect_file b.jsonl '"op":"model:linear"'
+
+say "what could not be measured is named, and has no record"
+expect_exit 0 "$ASSAY" ci --config c.yml "${short[@]}" -q --repeat 1 --memory-limit 10k --output none.json
+expect_err 'no record of linear .*-4-64-32 .*: skipped: '
+if grep -q 'int8wo-4-64-32' none.json; then fail "a case that was skipped has a record"; fi
