@@ -99,7 +99,7 @@ static enum assay_status estimate(struct dry_run *run, const struct assay_group 
     const struct assay_op *op = assay_model_op(group->op);
     struct assay_problem problem;
     if (!op)
-        return assay_error_set(err, ASSAY_ERR_INTERNAL, group->op, "no such model");
+        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
     enum assay_status status =
         assay_op_problem(op, group->dtype, group->mode, group->axes, s->threads, &problem, err);
     if (status != ASSAY_OK)

@@ -185,8 +185,6 @@ static enum assay_status use_model(struct assay_reading *r, const struct assay_y
     const struct assay_model *model;
     struct assay_error why = {0};
     struct assay_text known = {0};
-    if (assay_text_same(name, "ln_linear"))
-        name = "ln_linear_relu"; /* TorchAO's default activation */
     enum assay_status status = assay_model_find(name, &model, &why);
     if (status == ASSAY_OK && strlen(model->name) >= sizeof draft->entry.model)
         status = assay_error_set(&why, ASSAY_ERR_INVALID, NULL,

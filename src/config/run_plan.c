@@ -314,10 +314,8 @@ static enum assay_status check_group(const struct assay_run_config *config,
     enum assay_status status = assay_op_problem(op, dtype, "", shape->sizes, 1, &problem, &why);
     if (status == ASSAY_OK)
         status = assay_recipe_list_fits(&config->recipes, entry->model, dtype, shape->sizes, &why);
-    if (status == ASSAY_OK)
-        return ASSAY_OK;
     struct assay_place at = {shape->line, shape->column};
-    return at_place(config, at, ASSAY_ERR_INVALID, &why, err);
+    return status == ASSAY_OK ? ASSAY_OK : at_place(config, at, status, &why, err);
 }
 
 static enum assay_status add_groups(const struct assay_run_config *config,
@@ -331,8 +329,8 @@ static enum assay_status add_groups(const struct assay_run_config *config,
     snprintf(model.compile, sizeof model.compile, "%s",
              entry->use_torch_compile ? assay_run_compiles[entry->compile] : "false");
     const struct assay_op *op = assay_model_op(model.op);
-    if (!op)
-        return assay_error_set(err, ASSAY_ERR_INTERNAL, entry->model, "no such model");
+    if (!op) /* the model is known since the file was read */
+        return no_memory(err);
     for (int64_t i = 0; i < entry->shapes.n; i++)
         for (int64_t k = 0; k < entry->n_dtypes; k++) {
             const struct assay_shape *shape = &entry->shapes.items[i];
