@@ -231,12 +231,12 @@ enum assay_status assay_dry_run(const struct assay_plan *plan, int64_t repeat,
         return status;
     measure_columns(&run);
     write_head(&run);
-    for (int64_t i = 0; i < plan->n_groups && status == ASSAY_OK; i += repeat) {
+    for (int64_t i = 0; i < plan->n_groups / repeat; i++) {
         struct estimate e = {0};
         status = estimate(&run, &plan->groups[i], &e, err);
         if (status != ASSAY_OK)
             return status;
-        write_group(&run, i / repeat + 1, &plan->groups[i], &e);
+        write_group(&run, i + 1, &plan->groups[i], &e);
         count_group(&run, &e, repeat);
     }
     write_total(&run, plan->n_groups / repeat, repeat);

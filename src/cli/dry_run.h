@@ -5,7 +5,7 @@
 
 #include "record/plan.h"
 
-/* Appends the plan of a configuration, `repeat` groups in a row being the same one. */
+/* Appends the plan of a configuration, whose groups come `repeat` times. */
 enum assay_status assay_dry_run(const struct assay_plan *plan, int64_t repeat,
                                 struct assay_text *out, struct assay_error *err);
 

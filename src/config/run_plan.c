@@ -40,7 +40,7 @@ static const struct assay_option ci_rows[] = {
     FILE_ROW,
     {"output", 'o', ASSAY_OPTION_REPEAT, AT(measure.outputs), "FILE", "the records (default benchmark_results.json), or another format as FORMAT:FILE; repeatable", 0, 0},
     {"repeat", 0, ASSAY_OPTION_INT, AT(repeat), "N", "measure each group so often: each gives a value of benchmark_values (default 3)", 1, 1000},
-    {"github-summary", 0, ASSAY_OPTION_SPARE, AT(github_summary), "FILE", "also write a summary for people; without FILE behind what is in $GITHUB_STEP_SUMMARY", 0, 0},
+    {"github-summary", 0, ASSAY_OPTION_SPARE, AT(github_summary), "[FILE]", "also write a summary for people; without FILE behind what is in $GITHUB_STEP_SUMMARY", 0, 0},
     COMMON_ROWS,
     {"format", 'f', ASSAY_OPTION_TEXT, AT(measure.format), "FORMAT", "of --output instead of pytorch (`assay list formats`)", 0, 0},
     {0},
@@ -369,7 +369,8 @@ static enum assay_status add_entries(const struct assay_run_options *options,
     return status;
 }
 
-/* The first `limit` groups, each `repeat` times in a row. */
+/* The first `limit` groups, all of them `repeat` times: repeats that lie apart see more of what
+ * disturbs a machine than repeats in a row. */
 static enum assay_status repeat_groups(struct assay_plan *plan, int64_t limit, int64_t repeat,
                                        struct assay_error *err)
 {
@@ -386,8 +387,8 @@ static enum assay_status repeat_groups(struct assay_plan *plan, int64_t limit, i
         assay_realloc(plan->groups, (size_t)(n * repeat), sizeof *plan->groups);
     if (!groups)
         return no_memory(err);
-    for (int64_t i = n * repeat - 1; i >= 0; i--) /* backwards: nothing is written over too early */
-        groups[i] = groups[i / repeat];
+    for (int64_t i = n; i < n * repeat; i++)
+        groups[i] = groups[i - n];
     plan->groups = groups;
     plan->n_groups = plan->capacity = n * repeat;
     return ASSAY_OK;
