@@ -32,8 +32,10 @@ static void name_missing(const struct assay_record *records, int64_t n)
                 r->recipe[0] ? r->recipe : "baseline");
         for (int32_t k = 0; k < r->n_axes; k++)
             fprintf(stderr, "-%lld", (long long)r->axes[k]);
-        fprintf(stderr, " (%s): %s%s%s\n", r->implementation, assay_outcome_name(r->outcome),
-                r->reason[0] ? ": " : "", r->reason);
+        if (r->implementation[0])
+            fprintf(stderr, " (%s)", r->implementation);
+        fprintf(stderr, ": %s%s%s\n", assay_outcome_name(r->outcome), r->reason[0] ? ": " : "",
+                r->reason);
     }
 }
 

@@ -231,7 +231,17 @@ static enum assay_status keep_description(struct assay_reading *r, const char *j
                                                                    : assay_reading_no_memory(r);
 }
 
-/* A description goes to the models as JSON; the place they name is a place in this file. */
+/* What the models say of a description, at the place they say it of: "nodes[3].features". */
+static enum assay_status bad_description(struct assay_reading *r, const struct assay_yaml *node,
+                                         enum assay_status status, const struct assay_error *why)
+{
+    if (status == ASSAY_ERR_NOMEM)
+        return assay_reading_no_memory(r);
+    return assay_reading_fail(r, assay_place_of(assay_yaml_at(node, why->where)), "%s%s%.300s",
+                              why->where, why->where[0] ? ": " : "", why->message);
+}
+
+/* A description goes to the models as JSON. */
 static enum assay_status read_model(struct assay_reading *r, const struct assay_key *key,
                                     const struct assay_yaml *node, void *target)
 {
@@ -257,7 +267,7 @@ static enum assay_status read_model(struct assay_reading *r, const struct assay_
     status = assay_model_add(text.data, &why);
     const struct assay_yaml *name = assay_yaml_get(node, "name");
     if (status != ASSAY_OK)
-        status = assay_reading_pass_on(r, assay_yaml_at(node, why.where), status, &why, NULL);
+        status = bad_description(r, node, status, &why);
     else
         status = keep_description(r, text.data);
     if (status == ASSAY_OK && name && name->kind == ASSAY_YAML_SCALAR)

@@ -77,7 +77,7 @@ wrong ':2:21' 'unknown scaling_type_input "dinamic"; did you mean "dynamic"\?' \
     'benchmark_mode: training\nscaling_type_input: dinamic\n'
 
 say "a model's description, at its own places"
-wrong ':5:30' '.*bogus' 'model:\n  name: bad\n  inputs: {x: [m, k]}\n  nodes:\n    - {op: linear, features: bogus}\n'
+wrong ':5:30' 'nodes\[0\]\.features: ' 'model:\n  name: bad\n  inputs: {x: [m, k]}\n  nodes:\n    - {op: linear, features: bogus}\n'
 
 say "a device that must be here"
 printf 'device: cuda\n' >c.yml

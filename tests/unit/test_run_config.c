@@ -402,7 +402,7 @@ static void test_models(void **state)
     assay_plan_fini(&plan);
     refused("model:\n  name: bad\n  inputs: {x: [m, k]}\n  nodes:\n"
             "    - {op: linear, features: bogus}\n",
-            ":5:30", "bogus");
+            ":5:30", "nodes[0].features: ");
     refused("model: linear\n", ":1:8", "write model_type: linear");
     refused("model: [linear]\n", ":1:8", "a mapping with name");
     refused("model_type: linear\nmodel: {name: q}\n", ":2:1", "write one");
