@@ -14,7 +14,9 @@
 
 #include "kernel_math.cuh"
 
+#if ACTIVATION == 1 || ACTIVATION == 6
 DEVICE float sigmoid(float y) { return 1.0f / (1.0f + expf(-y)); }
+#endif
 
 DEVICE float activate(float y)
 {
