@@ -51,12 +51,14 @@ static int run(int argc, char **argv)
         .argv = argv,
         .again = "assay bench",
     };
-    if (assay_options_parse(&assay_bench_options, argc - 1, argv + 1, &config, &err) != ASSAY_OK)
+    enum assay_status status =
+        assay_options_parse(&assay_bench_options, argc - 1, argv + 1, &config, &err);
+    if (status == ASSAY_OK && !config.measure.help)
+        status = make_plan(&config, &plan, &err);
+    if (status != ASSAY_OK)
         code = assay_complain(&err);
     else if (config.measure.help)
         code = assay_print_help(assay_command_find("bench"));
-    else if (make_plan(&config, &plan, &err) != ASSAY_OK)
-        code = assay_complain(&err);
     else
         code = assay_measure(&measuring, &plan);
     assay_bench_config_fini(&config);

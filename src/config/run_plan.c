@@ -378,19 +378,18 @@ static enum assay_status repeat_groups(struct assay_plan *plan, int64_t limit, i
         plan->n_groups = limit;
     if (repeat == 1)
         return ASSAY_OK;
-    int64_t n = plan->n_groups;
-    if (n * repeat > ASSAY_SWEEP_GROUPS)
+    int64_t n = plan->n_groups, total = n * repeat;
+    if (total > ASSAY_SWEEP_GROUPS)
         return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
                                "--repeat makes %lld groups; a run takes %d at the most",
-                               (long long)(n * repeat), ASSAY_SWEEP_GROUPS);
-    struct assay_group *groups =
-        assay_realloc(plan->groups, (size_t)(n * repeat), sizeof *plan->groups);
+                               (long long)total, ASSAY_SWEEP_GROUPS);
+    struct assay_group *groups = assay_realloc(plan->groups, (size_t)total, sizeof *plan->groups);
     if (!groups)
         return no_memory(err);
-    for (int64_t i = n; i < n * repeat; i++)
+    for (int64_t i = n; i < total; i++)
         groups[i] = groups[i - n];
     plan->groups = groups;
-    plan->n_groups = plan->capacity = n * repeat;
+    plan->n_groups = plan->capacity = total;
     return ASSAY_OK;
 }
 

@@ -59,6 +59,7 @@ static bool has_mkn(const struct assay_op *op)
 static const char *order_of(const struct assay_op *op, char *text, size_t size)
 {
     size_t used = 0;
+    text[0] = '\0';
     for (int32_t i = 0; i < assay_op_axes(op) && used < size; i++)
         used += (size_t)snprintf(text + used, size - used, "%s%s", i ? "x" : "", op->axis_names[i]);
     for (char *c = text; *c; c++) /* the x between them stays small */

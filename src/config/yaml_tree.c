@@ -49,12 +49,14 @@ static enum assay_status fail_at(const struct reader *r, const yaml_mark_t *mark
 {
     char where[128];
     snprintf(where, sizeof where, "%s:%zu:%zu", r->name, mark->line + 1, mark->column + 1);
-    return assay_error_set(r->err, ASSAY_ERR_INVALID, where, "%s", what);
+    assay_error_set(r->err, ASSAY_ERR_INVALID, where, "%s", what);
+    return ASSAY_ERR_INVALID;
 }
 
 static enum assay_status no_memory(const struct reader *r)
 {
-    return assay_error_set(r->err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+    assay_error_set(r->err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+    return ASSAY_ERR_NOMEM;
 }
 
 /* What libyaml says, in the words of a sentence. */
@@ -194,7 +196,7 @@ static enum assay_status read_list(struct reader *r, struct assay_yaml *list, in
             return ASSAY_OK;
         }
         status = read_node(r, &event, depth + 1, end);
-        if (status != ASSAY_OK)
+        if (status != ASSAY_OK || !*end)
             return status;
         end = &(*end)->next;
     }
@@ -213,7 +215,7 @@ static enum assay_status check_key(struct reader *r, const struct assay_yaml *ma
 
 /* One `key: value`, whose key's event has come. */
 static enum assay_status read_member(struct reader *r, struct assay_yaml *map,
-                                     yaml_event_t *key_event, struct assay_yaml **end, int depth)
+                                     yaml_event_t *key_event, struct assay_yaml **out, int depth)
 {
     yaml_mark_t mark = key_event->start_mark;
     yaml_event_t event;
@@ -229,14 +231,14 @@ static enum assay_status read_member(struct reader *r, struct assay_yaml *map,
     if (status == ASSAY_OK)
         status = next_event(r, &event);
     if (status == ASSAY_OK)
-        status = read_node(r, &event, depth + 1, end);
-    if (!*end) {
+        status = read_node(r, &event, depth + 1, out);
+    if (!*out) {
         assay_free(key);
         return status;
     }
-    (*end)->key = key;
-    (*end)->key_line = (int32_t)mark.line + 1;
-    (*end)->key_column = (int32_t)mark.column + 1;
+    (*out)->key = key;
+    (*out)->key_line = (int32_t)mark.line + 1;
+    (*out)->key_column = (int32_t)mark.column + 1;
     return status;
 }
 
@@ -286,7 +288,8 @@ static enum assay_status read_map(struct reader *r, struct assay_yaml *map, cons
                                   int depth)
 {
     struct assay_yaml **end = &map->first;
-    for (int n = 0;; n++, end = &(*end)->next) {
+    for (int n = 0;; n++) {
+        struct assay_yaml *member = NULL;
         yaml_event_t event;
         enum assay_status status = next_event(r, &event);
         if (status != ASSAY_OK)
@@ -299,9 +302,11 @@ static enum assay_status read_map(struct reader *r, struct assay_yaml *map, cons
             yaml_event_delete(&event);
             return fail_at(r, mark, "a mapping with more than 1000 keys");
         }
-        status = read_member(r, map, &event, end, depth);
-        if (status != ASSAY_OK)
+        status = read_member(r, map, &event, &member, depth);
+        *end = member;
+        if (status != ASSAY_OK || !member)
             return status;
+        end = &member->next;
     }
 }
 
