@@ -375,8 +375,8 @@ static const unsigned char *w_at(const struct plan *p, int64_t panel, int64_t i,
 #define MULTIPLY_S8(c, a, b) _tile_dpbssd(c, a, b)
 
 /* Finishes up to 16 rows from two tiles of sums side by side, or of one panel. */
-static void finish_tiles(const struct plan *p, int64_t row, int64_t rows,
-                         const struct tile_finish *f, int64_t n, const unsigned char *sums)
+VEC_INLINE void finish_tiles(const struct plan *p, int64_t row, int64_t rows,
+                             const struct tile_finish *f, int64_t n, const unsigned char *sums)
 {
     const struct linear_job *job = p->call->job;
     const float *x_scales = p->x_scales + row;
@@ -555,24 +555,41 @@ static void (*square_of(const struct plan *p))(const struct x_place *, const uns
     return p->integer ? square_s8 : square_bf16;
 }
 
-/* Leaves a square to the next one's errands. What is done there is done while tiles multiply: the
- * time an activation takes does not show. */
-static void leave_square(const struct plan *p, int64_t square, int64_t panel, int64_t n,
-                         const unsigned char *sums, struct errands *errands)
+/* How a square is left to the next one's errands; false where it is better finished at once. An
+ * activation does not show behind the products, if there are as many k-steps as rows; what is done
+ * in a few instructions a row costs more there (int8dq at 1024^2: 1.3 times). */
+static bool leaves(const struct linear_job *job, const struct tile_finish *f, int64_t n,
+                   int64_t steps, struct errands *errands)
 {
-    enum assay_dtype dtype = p->call->job->dtype;
-    errands->first = square * BLOCK_ROWS;
-    errands->n = n;
+    bool halves = job->dtype == ASSAY_DTYPE_BF16 || job->dtype == ASSAY_DTYPE_F16;
+    bool whole = n == 2 && f[1].columns == ASSAY_PANEL_ROWS;
+    errands->how = !f[0].plain || !halves || !whole ? FINISH
+                   : job->dtype == ASSAY_DTYPE_BF16 ? ROUND_BF16
+                                                    : ROUND_F16;
+    return errands->how != FINISH || (job->activation != ASSAY_LINEAR_NONE && steps >= BLOCK_ROWS);
+}
+
+/* Finishes a square of `steps` k-steps, or leaves that to the next square's errands. */
+static void finish_square(const struct plan *p, int64_t square, int64_t panel, int64_t n,
+                          int64_t steps, const unsigned char *sums, struct errands *errands)
+{
+    struct tile_finish f[2];
+    int64_t row = square * BLOCK_ROWS, rows = p->part->row_end - p->part->row - row;
     for (int64_t i = 0; i < n; i++)
-        errands->finish[i] = tile_finish_of(p->call, panel + i, p->integer);
-    bool rounds = n == 2 && errands->finish[0].plain &&
-                  errands->finish[1].columns == ASSAY_PANEL_ROWS &&
-                  (dtype == ASSAY_DTYPE_BF16 || dtype == ASSAY_DTYPE_F16);
-    errands->how = !rounds ? FINISH : dtype == ASSAY_DTYPE_BF16 ? ROUND_BF16 : ROUND_F16;
-    errands->sums = sums;
-    errands->to = errands->y;
-    errands->row = 0;
-    errands->rows = least(p->part->row_end - p->part->row - errands->first, BLOCK_ROWS);
+        f[i] = tile_finish_of(p->call, panel + i, p->integer);
+    if (leaves(p->call->job, f, n, steps, errands)) {
+        errands->first = row;
+        errands->n = n;
+        memcpy(errands->finish, f, sizeof f[0] * (size_t)n);
+        errands->sums = sums;
+        errands->to = errands->y;
+        errands->row = 0;
+        errands->rows = least(rows, BLOCK_ROWS);
+        return;
+    }
+    finish_tiles(p, row, least(rows, 16), f, n, sums);
+    if (rows > 16)
+        finish_tiles(p, row + 16, least(rows - 16, 16), f, n, sums + 2 * TILE_BYTES);
 }
 
 /* Where the x that the next 32 rows need lies: the rows when x is first met, tiles later. */
@@ -593,7 +610,7 @@ struct block {
     bool last;  /* of k: y gets finished */
 };
 
-/* The residual of `rows` rows from `y` on, all at once: it is due a square later. */
+/* The residual of `rows` rows from `y` on, all at once: it is due behind the square. */
 static void ask_for_residual(const struct plan *p, const unsigned char *y, size_t stride,
                              int64_t rows)
 {
@@ -650,7 +667,7 @@ static void multiply_rows(const struct plan *p, const struct block *b, int64_t s
                          w_at(p, b->panel, i + n - 1, b->step, s), count, own, b->step + s > 0,
                          errands);
             if (finishes)
-                leave_square(p, square, b->panel + i, n, own, errands);
+                finish_square(p, square, b->panel + i, n, count, own, errands);
         }
     }
 }

@@ -56,8 +56,9 @@ VEC_INLINE void linear_norm_kind(enum native_kind kind, bool centre, const struc
             linear_norm_kind(kind, false, call, row, to);                                          \
         return;
 
-static void linear_normalise(enum native_kind kind, const struct linear_call *call, int64_t row,
-                             void *to)
+/* Not inlined: packing plain rows is not to carry its registers. */
+static __attribute__((noinline)) void
+linear_normalise(enum native_kind kind, const struct linear_call *call, int64_t row, void *to)
 {
     switch (kind) {
         LINEAR_NORM_CASE(NATIVE_F32)

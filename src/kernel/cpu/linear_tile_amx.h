@@ -374,12 +374,9 @@ VEC_INLINE void tile_store(enum native_kind kind, void *y, int64_t at, vec value
         vec_store_part(kind, y, at, value, columns);
 }
 
-/* The residual of up to 16 columns of a row, from byte `at` of it on. */
-VEC_INLINE vec tile_residual(enum native_kind kind, const struct tile_finish *f, size_t at)
+VEC_INLINE vec tile_residual(enum native_kind kind, const unsigned char *from, int64_t columns)
 {
-    const unsigned char *from = (const unsigned char *)f->call->residual + at;
-    return f->columns == VEC_LANES ? vec_load(kind, from, 0)
-                                   : vec_load_part(kind, from, 0, f->columns);
+    return columns == VEC_LANES ? vec_load(kind, from, 0) : vec_load_part(kind, from, 0, columns);
 }
 
 VEC_INLINE void tile_finish_kind(enum native_kind kind, const struct tile_finish *f, int64_t rows,
@@ -387,13 +384,14 @@ VEC_INLINE void tile_finish_kind(enum native_kind kind, const struct tile_finish
                                  size_t stride)
 {
     unsigned char *to = f->call->y;
+    const unsigned char *residual = f->call->residual;
     for (int64_t r = 0; r < rows; r++, sums += 64, at += stride) {
         vec y = f->integer ? _mm512_cvtepi32_ps(_mm512_loadu_si512(sums)) : _mm512_loadu_ps(sums);
         if (!f->plain) {
             y = vec_fma(vec_mul(y, vec_set(x_scales[r])), f->scale, f->bias);
             y = tile_activate(f->call->job->activation, y);
-            if (f->call->residual)
-                y = vec_add(y, tile_residual(kind, f, at));
+            if (residual)
+                y = vec_add(y, tile_residual(kind, residual + at, f->columns));
         }
         tile_store(kind, to + at, 0, y, f->columns);
     }
@@ -424,6 +422,7 @@ static inline void tile_finish_pair(const struct tile_finish *a, const struct ti
 {
     enum assay_linear_activation activation = a->call->job->activation;
     unsigned char *to = a->call->y;
+    const unsigned char *residual = a->call->residual;
     for (int64_t r = 0; r < rows; r++, at += stride, sums_a += 64, sums_b += 64) {
         vec first = _mm512_loadu_ps(sums_a), second = _mm512_loadu_ps(sums_b);
         if (a->integer) {
@@ -438,9 +437,9 @@ static inline void tile_finish_pair(const struct tile_finish *a, const struct ti
                 first = tile_activate(activation, first);
                 second = tile_activate(activation, second);
             }
-            if (a->call->residual) {
-                first = vec_add(first, tile_residual(NATIVE_BF16, a, at));
-                second = vec_add(second, tile_residual(NATIVE_BF16, b, at + 32));
+            if (residual) {
+                first = vec_add(first, vec_load(NATIVE_BF16, residual + at, 0));
+                second = vec_add(second, vec_load(NATIVE_BF16, residual + at, VEC_LANES));
             }
         }
         _mm512_storeu_si512(to + at, (__m512i)_mm512_cvtne2ps_pbh(second, first));
