@@ -199,12 +199,13 @@ static struct assay_cost cost(const struct assay_problem *p)
  *
  *   relative: the rounding of the answer; the sum of probabilities in f32, over seq of them.
  *   absolute: each of seq terms is off by something of its own, and these add up like the terms
- *   themselves, to a part of the spread. By the sum of seq products in f32. By its score: a sum of
- *   dim products whose parts grow to sqrt(dim) is off by some 0.4 sqrt(dim) units after the scale;
- *   times 5 for the worst of a million, times 4 for other orders of summing: 8 sqrt(dim) units. In
- * 16 bits by half a unit, where the kernel rounds its probabilities to the inputs' dtype before the
- * second product; times 5, and a little more because a few large terms add up worse than many small
- * ones: 4 units. */
+ *   themselves, to a part of the spread:
+ *     the sum of seq products in f32;
+ *     a score, the sum of dim products whose parts grow to sqrt(dim), is off by some 0.4 sqrt(dim)
+ *     units after the scale; times 5 for the worst of a million, times 4 for other orders;
+ *     in 16 bits half a unit, where the kernel rounds its probabilities to the inputs' dtype before
+ *     the second product; times 5, and a little more because a few large terms add up worse than
+ *     many small ones: 4 units. */
 static struct assay_tolerance tolerance(const struct assay_problem *p)
 {
     const struct assay_dtype_info *info = assay_dtype_info(p->dtype);
