@@ -462,17 +462,18 @@ static struct assay_cost cost(const struct assay_problem *p)
 }
 
 /* A value of x that lies near the middle between two codes may go either way: of values up to 5
- * that is one step of 5 / 127.5 (of 8-bit floats up to a sixteenth of the value) times a weight
- * of up to 3.5 / sqrt(k). Two such in a row are allowed. Where x was rounded to few bits before,
- * its greatest value may also be off by one of them, which moves the scale by 2^-8 and with it a
- * tenth of the codes (a twentieth of 8-bit floats) by one: 0.01 (0.02) of y's size, times 5. */
+ * that is one step of 5 / 127.5 (of 8-bit floats up to a sixteenth of the value) times a weight of
+ * up to 3.5 / sqrt(k); in f32 that is rare, and two such in a row are allowed. Where x was rounded
+ * to few bits before, its greatest value may be off by one of them, which moves the scale by 2^-8
+ * and with it a tenth of the codes (a twentieth of 8-bit floats) by one: 0.01 (0.02) of y's size,
+ * times 5. */
 double assay_linear_flips(const struct assay_recipe *recipe, enum assay_dtype dtype, int64_t k)
 {
     bool s8 = recipe->activation == ASSAY_DTYPE_S8;
     if (recipe->activation == ASSAY_DTYPE_NONE)
         return 0;
-    double one = (s8 ? 5 / 127.5 : 5.0 / 16) * 3.5 / sqrt((double)k);
-    return 2 * one + (dtype == ASSAY_DTYPE_F32 ? 0 : s8 ? 0.05 : 0.1);
+    double many = s8 ? 0.05 : 0.1, one = (s8 ? 5 / 127.5 : 5.0 / 16) * 3.5 / sqrt((double)k);
+    return dtype == ASSAY_DTYPE_F32 ? fmin(2 * one, many) : many;
 }
 
 /* y is of the order of 1 (see fill): a sum of k products of values around 1 and 1 / sqrt(k).
