@@ -54,7 +54,7 @@ struct assay_contender {
 /* How a contender is named in a list of excluded ones. */
 void assay_kernel_label(const char *kernel, const char *recipe, char *text, size_t size);
 
-/* Problems of more operations than this are not given to `ref` unless it is asked for by name:
+/* Products of more operations than this are not given to `ref` unless it is asked for by name:
  * with a recipe it encodes the weights anew in each call, and would take up to seconds. */
 #define ASSAY_REF_MOST_FLOPS 5e6
 

@@ -209,6 +209,14 @@ static bool excluded(const struct assay_kernel *kernel, const struct assay_probl
     return listed(label, choice->excluded, choice->n_excluded);
 }
 
+/* Not a few operations for each element, but a sum of products: linear, attention. */
+static bool is_product(const struct assay_op *op, const struct assay_problem *problem)
+{
+    enum { MOST_AN_ELEMENT = 12 }; /* of all ops that are none: layernorm_gelu */
+    return op->takes_recipes ||
+           op->cost(problem).flops > MOST_AN_ELEMENT * (double)assay_tensor_count(problem->inputs);
+}
+
 /* Nobody asked for the reference by name, and it would be very slow. */
 static bool too_slow(const struct assay_kernel *kernel, const struct assay_problem *problem,
                      const struct assay_kernel_choice *choice)
@@ -217,7 +225,7 @@ static bool too_slow(const struct assay_kernel *kernel, const struct assay_probl
         choice->n_kernels)
         return false;
     const struct assay_op *op = assay_op_find(problem->op);
-    return op && op->takes_recipes && op->cost(problem).flops > ASSAY_REF_MOST_FLOPS;
+    return op && op->cost(problem).flops > ASSAY_REF_MOST_FLOPS && is_product(op, problem);
 }
 
 int64_t assay_kernel_choose(const assay_kernel_registry *registry,
