@@ -25,6 +25,14 @@ static void help(struct assay_text *out)
                         "  assay run bench.yml --resume last\n");
 }
 
+static const char *folder_of(const struct assay_run_options *options,
+                             const struct assay_run_config *config)
+{
+    return config->output_dir    ? config->output_dir
+           : options->output_dir ? options->output_dir
+                                 : "results";
+}
+
 /* "results/inference/results_15112026_134502.csv", in the user's own time as TorchAO has it. */
 static void name_csv(const struct assay_run_options *options, const struct assay_run_config *config,
                      struct assay_text *out)
@@ -34,9 +42,7 @@ static void name_csv(const struct assay_run_options *options, const struct assay
     struct tm local;
     localtime_r(&now, &local);
     strftime(stamp, sizeof stamp, "%d%m%Y_%H%M%S", &local);
-    const char *folder = config->output_dir    ? config->output_dir
-                         : options->output_dir ? options->output_dir
-                                               : "results";
+    const char *folder = folder_of(options, config);
     const char *mode = assay_run_modes[config->mode];
     assay_text_format(out, "%s/%s/results_%s.csv", folder, mode, stamp);
     for (int i = 2; out->data && access(out->data, F_OK) == 0 && i < 100; i++) {
@@ -65,6 +71,7 @@ static int measure(const struct assay_run_options *options, const struct assay_r
         .argv = argv,
         .again = again.data,
         .models = true,
+        .output_dir = folder_of(options, config),
     };
     int code = assay_measure(&measuring, plan);
     assay_text_fini(&path);

@@ -17,6 +17,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/utsname.h>
@@ -58,6 +59,43 @@ static void name_device(struct assay_run_info *info)
         driver->name_of(index, info->device_name, sizeof info->device_name);
 }
 
+/* The CPU always, GPUs only where the run uses one: asking for them starts the driver. */
+static void describe_machine(const struct run *run, struct assay_run_info *info)
+{
+    const struct assay_device_driver *driver;
+    int32_t index;
+    const char *device = run->plan.settings.device;
+    snprintf(info->cpu_name, sizeof info->cpu_name, "%s", assay_cpu_info()->model);
+    for (int64_t i = 0; i < run->plan.n_groups && strcmp(device, "cpu") == 0; i++)
+        if (run->plan.groups[i].device[0])
+            device = run->plan.groups[i].device;
+    if (strcmp(device, "cpu") == 0 ||
+        assay_device_parse(device, &driver, &index, NULL) != ASSAY_OK || !driver->count)
+        return;
+    info->gpu_count = driver->count();
+    driver->name_of(0, info->gpu_name, sizeof info->gpu_name);
+    info->gpu_memory_bytes = driver->memory_of ? (double)driver->memory_of(0) : 0;
+}
+
+static void copy_environment(const char *name, char *out, size_t size)
+{
+    const char *value = getenv(name);
+    snprintf(out, size, "%s", value ? value : "");
+}
+
+/* Of which source this program was built, and of which project's checks it is part. */
+static void describe_origin(const struct run *run, struct assay_run_info *info)
+{
+#ifdef ASSAY_COMMIT
+    snprintf(info->commit, sizeof info->commit, "%s", ASSAY_COMMIT);
+#endif
+    copy_environment("GITHUB_REPOSITORY", info->project, sizeof info->project);
+    copy_environment("GITHUB_REF_NAME", info->project_branch, sizeof info->project_branch);
+    copy_environment("GITHUB_SHA", info->project_sha, sizeof info->project_sha);
+    if (run->measuring->output_dir)
+        snprintf(info->output_dir, sizeof info->output_dir, "%s", run->measuring->output_dir);
+}
+
 static void make_run_info(struct run *run)
 {
     int argc = run->measuring->argc;
@@ -86,6 +124,8 @@ static void make_run_info(struct run *run)
     info->cold = s->cold;
     info->precision = s->precision;
     info->groups = run->plan.n_groups;
+    describe_machine(run, info);
+    describe_origin(run, info);
 }
 
 /* Two runs at once would disturb each other: the second waits or says so. */

@@ -13,6 +13,7 @@ struct assay_measuring {
     char **argv;
     const char *again; /* what goes on with this run when --resume ID is added: "assay bench" */
     bool models;       /* a resumed run must be one of models */
+    const char *output_dir; /* of a configuration; NULL elsewhere */
     /* Hears of every group, those of an earlier part of the run included. Optional. */
     void (*group)(const struct assay_record *records, int64_t n);
 };

@@ -39,6 +39,7 @@ struct assay_device_driver {
     /* How many there are, and their names, without opening one. Optional: one, without a name. */
     int32_t (*count)(void);
     void (*name_of)(int32_t index, char *out, size_t size);
+    size_t (*memory_of)(int32_t index); /* in all; optional */
     enum assay_status (*open)(int32_t index, int32_t threads, assay_device **out,
                               struct assay_error *err);
     void (*close)(assay_device *device);

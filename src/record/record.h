@@ -126,6 +126,10 @@ struct assay_run_info {
     char cpu_name[64], gpu_name[64]; /* of this machine, whichever the run uses; may be empty */
     int32_t gpu_count;
     double gpu_memory_bytes; /* of the first GPU; 0: not known */
+    char commit[48];         /* of assay's own source, when it was built; empty: not known */
+    /* The project whose checks this run is part of, from GitHub's environment; empty elsewhere. */
+    char project[96], project_branch[64], project_sha[48];
+    char output_dir[256]; /* of a configuration */
 };
 
 assay_json *assay_run_info_to_json(const struct assay_run_info *info);

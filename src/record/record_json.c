@@ -184,6 +184,11 @@ static const struct field run_info_fields[] = {
     {"gpu_name",         TEXT,  OPTIONAL, MEMBER(T, gpu_name)},
     {"gpu_count",        INT32, OPTIONAL, MEMBER(T, gpu_count)},
     {"gpu_memory_bytes", REAL,  OPTIONAL, MEMBER(T, gpu_memory_bytes)},
+    {"commit",           TEXT,  OPTIONAL, MEMBER(T, commit)},
+    {"project",          TEXT,  OPTIONAL, MEMBER(T, project)},
+    {"project_branch",   TEXT,  OPTIONAL, MEMBER(T, project_branch)},
+    {"project_sha",      TEXT,  OPTIONAL, MEMBER(T, project_sha)},
+    {"output_dir",       TEXT,  OPTIONAL, MEMBER(T, output_dir)},
     {0},
 };
 #undef T

@@ -227,17 +227,26 @@ static assay_json *runners_of(const struct assay_run_info *run)
     return runners;
 }
 
-/* Where it came from and at which commit is not in a run; the version is. */
+static assay_json *dependency(const char *repo, const char *branch, const char *sha,
+                              const char *version)
+{
+    assay_json *object = assay_json_object(), *extra = assay_json_object();
+    assay_json_put_string(object, "repo", repo);
+    assay_json_put_string(object, "branch", branch);
+    assay_json_put_string(object, "sha", sha);
+    put_known(extra, "version", version);
+    assay_json_put(object, "extra_info", extra);
+    return object;
+}
+
+/* assay itself, and the project whose checks this is part of. */
 static assay_json *dependencies_of(const struct assay_run_info *run)
 {
-    assay_json *dependencies = assay_json_object(), *assay = assay_json_object();
-    assay_json *extra = assay_json_object();
-    assay_json_put_string(assay, "repo", "");
-    assay_json_put_string(assay, "branch", "");
-    assay_json_put_string(assay, "sha", "");
-    put_known(extra, "version", run->version);
-    assay_json_put(assay, "extra_info", extra);
-    assay_json_put(dependencies, "assay", assay);
+    assay_json *dependencies = assay_json_object();
+    assay_json_put(dependencies, "assay", dependency("assay", "", run->commit, run->version));
+    if (run->project[0])
+        assay_json_put(dependencies, run->project,
+                       dependency(run->project, run->project_branch, run->project_sha, ""));
     return dependencies;
 }
 

@@ -11,11 +11,13 @@
 
 struct state {
     struct assay_sink sink;
+    struct assay_run_info run;
 };
 
 /* What a column may look at. */
 struct row {
     const struct assay_sink *sink;
+    const struct assay_run_info *run;
     const struct assay_record *records;
     int64_t n;
     const struct assay_record *any;          /* what is the same for the whole row */
@@ -41,6 +43,8 @@ static void device(const struct row *r) { put(r, r->any->device); }
 static void model_type(const struct row *r) { put(r, assay_cell_subject(r->any)); }
 static void compile_mode(const struct row *r) { put(r, r->any->compile); }
 static void not_enabled(const struct row *r) { put(r, "False"); } /* as Python writes it */
+
+static void output_dir(const struct row *r) { put(r, r->run->output_dir); }
 
 static void axis(const struct row *r, const char *wanted)
 {
@@ -204,7 +208,7 @@ static const struct {
     {"torch_compile_mode", ROW, compile_mode},
     {"device", ROW, device},
     {"model_type", ROW, model_type},
-    {"output_dir", ROW, empty},
+    {"output_dir", ROW, output_dir},
     {"enable_profiler", ROW, not_enabled},
     {"enable_memory_profiler", ROW, not_enabled},
     {"baseline_model_eager_inference_time_in_ms", EAGER, baseline_time},
@@ -263,9 +267,9 @@ static void torchao_csv_begin(void *state, const struct assay_sink *sink,
                               const struct assay_run_info *run)
 {
     (void)style;
-    (void)run;
     struct state *s = state;
     s->sink = *sink;
+    s->run = *run;
     for (int i = 0; i < COLUMNS; i++) {
         assay_sink_put(sink, i ? "," : "");
         assay_sink_csv(sink, columns[i].name);
@@ -277,6 +281,7 @@ static void put_row(const struct state *s, const struct assay_record *records, i
                     const struct assay_pair *pair)
 {
     struct row r = {.sink = &s->sink,
+                    .run = &s->run,
                     .records = records,
                     .n = n,
                     .any = assay_pair_any(pair),

@@ -353,7 +353,8 @@ static void a_run_info_comes_back(void **state)
     memset(&info, 'A', sizeof info);
     info.id[31] = info.version[31] = info.command[511] = info.started[31] = info.device[31] = '\0';
     info.host_os[127] = info.isa[127] = info.device_name[63] = '\0';
-    info.cpu_name[63] = info.gpu_name[63] = '\0';
+    info.cpu_name[63] = info.gpu_name[63] = info.commit[47] = info.project[95] = '\0';
+    info.project_branch[63] = info.project_sha[47] = info.output_dir[255] = '\0';
     info.hot = true;
     info.cold = false;
     assay_json *json = assay_run_info_to_json(&info);

@@ -184,6 +184,16 @@ static void name_of(int32_t index, char *out, size_t size)
         api->cuDeviceGetName(out, (int)size, device);
 }
 
+static size_t memory_of(int32_t index)
+{
+    const struct cuda_driver_api *api = assay_cuda_driver();
+    cu_device device;
+    size_t bytes = 0;
+    if (api && api->cuDeviceGet(&device, index) == CU_SUCCESS)
+        api->cuDeviceTotalMem_v2(&bytes, device);
+    return bytes;
+}
+
 static int32_t attribute(const struct cuda_gpu *gpu, int which)
 {
     int value = 0;
@@ -320,6 +330,7 @@ const struct assay_device_driver assay_device_cuda = {
     .probe = probe,
     .count = count,
     .name_of = name_of,
+    .memory_of = memory_of,
     .open = open_gpu,
     .close = close_gpu,
     .describe = describe,
