@@ -97,6 +97,14 @@ static inline struct cuda_rows cuda_rows_of(enum assay_dtype dtype, int64_t rows
     return r;
 }
 
+/* The lanes of a row where each holds as much as it can; else 0. */
+static inline uint32_t cuda_rows_full(const struct cuda_rows *rows)
+{
+    int64_t held = rows->form == FORM_FEW ? CUDA_ROW_FEW : CUDA_ROW_MANY;
+    bool lanes = rows->form == FORM_FEW || rows->form == FORM_MANY;
+    return lanes && rows->lanes * held == rows->dim ? rows->lanes : 0;
+}
+
 /* Function `name` of a text that includes row.cuh; `more` are further options, "" for none. */
 static inline enum assay_status cuda_rows_named(const struct cuda_rows *rows, const char *text,
                                                 const char *name, enum assay_dtype dtype,

@@ -74,6 +74,23 @@ DEVICE float min_nan(float a, float b)
     return y;
 }
 
+// The greater of each half; a number where one is NaN.
+#if ELEMENT == 17
+DEVICE u32 pair_max(u32 a, u32 b)
+{
+    u32 y;
+    asm("max.bf16x2 %0, %1, %2;" : "=r"(y) : "r"(a), "r"(b));
+    return y;
+}
+#elif ELEMENT == 16
+DEVICE u32 pair_max(u32 a, u32 b)
+{
+    u32 y;
+    asm("max.f16x2 %0, %1, %2;" : "=r"(y) : "r"(a), "r"(b));
+    return y;
+}
+#endif
+
 // exp(x). To f32 as exact as expf (8 instructions, error 2 ulp). To 16 bits the argument of exp2 is
 // rounded once: off by |x| 2^-24, which is at most 6e-6 and less than 1/100 of a bf16's unit; what
 // is left of f16 there (x > -17) is off by 1e-6, 1/500 of its unit.

@@ -109,20 +109,35 @@ DEVICE u32 pair_fma(u32 a, u32 b, u32 c)
 #define PAIR_ONE 0x3c003c00u
 #endif
 
+// (a & b) | c and (a & b) ^ c as one instruction each: of two constants compilers make two.
+DEVICE u32 and_or(u32 a, u32 b, u32 c)
+{
+    u32 d;
+    asm("lop3.b32 %0, %1, %2, %3, 0xea;" : "=r"(d) : "r"(a), "r"(b), "r"(c));
+    return d;
+}
+
+DEVICE u32 and_xor(u32 a, u32 b, u32 c)
+{
+    u32 d;
+    asm("lop3.b32 %0, %1, %2, %3, 0x6a;" : "=r"(d) : "r"(a), "r"(b), "r"(c));
+    return d;
+}
+
 // The low byte of each half is a code, whatever the high one is: bits in the fraction of 128 (bf16,
 // which has room for 7 of them, so that the eighth chooses what is taken away) or 1024 (f16).
 DEVICE u32 pair_from_bytes(u32 word)
 {
 #if CODE == CODE_S8 && ELEMENT == 17
-    return pair_fma((word & 0x007f007fu) | 0x43004300u, PAIR_ONE,
-                    (word & 0x00800080u) | 0xc300c300u); // -128, or -256 of negative ones
+    return pair_fma(and_or(word, 0x007f007fu, 0x43004300u), PAIR_ONE,
+                    and_or(word, 0x00800080u, 0xc300c300u)); // -128, or -256 of negative ones
 #elif CODE == CODE_U8 && ELEMENT == 17
-    return pair_fma((word & 0x007f007fu) | 0x43004300u, PAIR_ONE,
-                    (word & 0x00800080u) ^ 0xc380c380u); // -256, or -128 from code 128 on
+    return pair_fma(and_or(word, 0x007f007fu, 0x43004300u), PAIR_ONE,
+                    and_xor(word, 0x00800080u, 0xc380c380u)); // -256, or -128 from code 128 on
 #elif CODE == CODE_S8
-    return pair_fma((word & 0x00ff00ffu) ^ 0x64806480u, PAIR_ONE, 0xe480e480u); // -1152
+    return pair_fma(and_xor(word, 0x00ff00ffu, 0x64806480u), PAIR_ONE, 0xe480e480u); // -1152
 #elif CODE == CODE_U8
-    return pair_fma((word & 0x00ff00ffu) | 0x64006400u, PAIR_ONE, 0xe480e480u);
+    return pair_fma(and_or(word, 0x00ff00ffu, 0x64006400u), PAIR_ONE, 0xe480e480u);
 #else
     return word;
 #endif
@@ -147,21 +162,18 @@ DEVICE u32 pair_from_e4m3(u32 signs_and_codes)
 #endif
 }
 
-// The 8 weights of a unit as 4 pairs, not in their order along k but as they come cheapest:
-//     4 bits    (0,4) (1,5) (2,6) (3,7)
-//     8 bits    (0,2) (1,3) (4,6) (5,7)
-//     16 bits   (0,1) (2,3) (4,5) (6,7)
-// pairs_of_x puts 8 elements of x into the same order.
+// The 8 weights of a unit as 4 pairs, as they come cheapest: in their order along k once each dword
+// has been through order_for_pairs.
 DEVICE void decode_pairs(const u32 *words, u32 *pairs)
 {
 #if CODE == CODE_U4
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        u32 code = words[0] >> (4 * i) & 0x000f000fu;
+        const u32 word = words[0] >> (4 * i), mask = 0x000f000fu;
 #if ELEMENT == 17
-        pairs[i] = pair_fma(code | 0x43004300u, PAIR_ONE, 0xc308c308u); // 128 + code - 136
+        pairs[i] = pair_fma(and_or(word, mask, 0x43004300u), PAIR_ONE, 0xc308c308u); // 128 - 136
 #else
-        pairs[i] = pair_fma(code | 0x64006400u, PAIR_ONE, 0xe408e408u); // 1024 + code - 1032
+        pairs[i] = pair_fma(and_or(word, mask, 0x64006400u), PAIR_ONE, 0xe408e408u); // 1024 - 1032
 #endif
     }
 #elif CODE == CODE_E4M3
@@ -193,16 +205,16 @@ DEVICE void decode_offset_pairs(const u32 *words, u32 *pairs)
     const u32 word = words[0];
 #if ELEMENT == 17
     const u32 mask = 0x000f000fu, base = 0x43004300u;
-    pairs[0] = (word & mask) | base;
-    pairs[1] = (word >> 4 & mask) | base;
-    pairs[2] = (word >> 8 & mask) | base;
-    pairs[3] = (word >> 12 & mask) | base;
+    pairs[0] = and_or(word, mask, base);
+    pairs[1] = and_or(word >> 4, mask, base);
+    pairs[2] = and_or(word >> 8, mask, base);
+    pairs[3] = and_or(word >> 12, mask, base);
 #else
     const u32 mask = 0x00f000f0u, base = 0x54005400u;
-    pairs[0] = (word << 4 & mask) | base;
-    pairs[1] = (word & mask) | base;
-    pairs[2] = (word >> 4 & mask) | base;
-    pairs[3] = (word >> 8 & mask) | base;
+    pairs[0] = and_or(word << 4, mask, base);
+    pairs[1] = and_or(word, mask, base);
+    pairs[2] = and_or(word >> 4, mask, base);
+    pairs[3] = and_or(word >> 8, mask, base);
 #endif
 }
 #else
@@ -210,18 +222,21 @@ DEVICE void decode_offset_pairs(const u32 *words, u32 *pairs)
 DEVICE void decode_offset_pairs(const u32 *words, u32 *pairs) { decode_pairs(words, pairs); }
 #endif
 
-DEVICE uint4 pairs_of_x(uint4 x)
+// Codes of a dword 0 1 2 3 … as 0 2 4 6 1 3 5 7 (4 bits) or 0 2 1 3 (8 bits).
+DEVICE u32 order_for_pairs(u32 word)
 {
-    const u32 low = 0x5410, high = 0x7632; // the low halves of both, the high halves of both
 #if CODE == CODE_U4
-    return make_uint4(__byte_perm(x.x, x.z, low), __byte_perm(x.x, x.z, high),
-                      __byte_perm(x.y, x.w, low), __byte_perm(x.y, x.w, high));
+    u32 ordered = 0;
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        ordered |= (word >> (8 * i) & 15u) << (4 * i);
+        ordered |= (word >> (8 * i + 4) & 15u) << (4 * i + 16);
+    }
+    return ordered;
 #elif CODE == CODE_NONE
-    (void)low, (void)high;
-    return x;
+    return word;
 #else
-    return make_uint4(__byte_perm(x.x, x.y, low), __byte_perm(x.x, x.y, high),
-                      __byte_perm(x.z, x.w, low), __byte_perm(x.z, x.w, high));
+    return __byte_perm(word, 0, 0x3120);
 #endif
 }
 

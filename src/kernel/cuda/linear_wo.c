@@ -39,7 +39,7 @@ struct small_args {
     const float *row_scales;
     const void *x, *bias;
     void *y;
-    int32_t m, k, n, activation, bands, steps, cluster_bands, stage_steps, sums_at, sums_pitch;
+    int32_t m, k, n, activation, bands, steps, cluster_bands, round_bands;
 };
 
 struct pack_args {
@@ -50,12 +50,12 @@ struct pack_args {
 
 /* How the small form cuts the work; linear_small.cu has the words. */
 struct cut {
-    int64_t tokens, rp, wk, split, folds, depth;
-    int64_t warps, bands, steps, record;            /* record in bytes */
-    int64_t clusters, cluster_bands, cluster_steps; /* clusters for each block of tokens */
-    int64_t stage_steps;
-    int64_t sums_at, sums_pitch, shared; /* bytes */
-    double cost;
+    int64_t tokens, split, stages, warp_steps, chunk, depth, folds;
+    bool even;
+    int64_t bands, steps, record;              /* record in bytes */
+    int64_t clusters, cluster_bands, round_bands; /* clusters for each block of tokens */
+    int64_t shared;                            /* bytes */
+    double us;
 };
 
 /* A product by cuBLASLt and what stands around it. */
@@ -179,137 +179,123 @@ static int64_t quotient_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 /* ---- the small form -------------------------------------------------------------------------- */
 
 /* As in linear_small.cu. A block has an SM for itself. */
-/* Deeper rings do not pay: (1, 8192, 8192) int4wo-128 takes 13.6 us with three, 15.8 with six. */
-enum { STEP = 128, MOST_TOKENS = 64, MOST_SPLIT = 8, MOST_DEPTH = 3 };
-enum { RESULTS_MOST = 32 * 1024 };
-/* Of an SM, at 4.4 TB/s and 1.85 GHz. */
-static const double bytes_of_cycle = 18, bytes_of_us = 33e3;
+enum { STEP = 128, BAND = 16, PITCH = 20, WARPS = 8, MOST_TOKENS = 64, MOST_SPLIT = 8 };
+/* Bytes of a slot, and of a warp's ring: 70 KB under way keep an SM's share of memory busy. More
+ * only makes each copy, and x, come later. */
+enum { SLOT_BYTES = 4352, RING_BYTES = 2 * SLOT_BYTES };
 
 static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 
-/* Clusters that run at once. A cluster is of one GPC, which leaves some SMs over: 16 or 18 of them
- * make 4 clusters of 4 or 2 of 8. */
+/* Clusters that run at once: two blocks fit anywhere, more want room in one part of the GPU (an
+ * H200 holds 30 clusters of 4). */
 static int64_t seats_of(int64_t split)
 {
     int64_t seats = assay_cuda_properties()->sms / split;
-    return most(split > 2 && seats > 8 ? seats - 1 : seats, 1);
+    return most(split > 2 ? seats * 10 / 11 : seats, 1);
 }
 
-/* Bytes of shared memory with rings of `depth` records, but for the warps' sums. */
-static int64_t shared_of(const struct cut *c, bool grouped, int64_t depth)
+/* Bytes of shared memory. */
+static int64_t shared_of(const struct cut *c)
 {
-    int64_t columns = most(c->tokens, 8);
-    int64_t x = c->stage_steps * (STEP * c->tokens * 2 + (grouped ? c->folds * columns * 4 : 0));
-    int64_t results = c->cluster_bands * c->rp * 16 * c->tokens * 4;
-    return c->warps * depth * (c->record + 8) + x + results;
+    int64_t sums = BAND * c->tokens * 4, part = PITCH * c->tokens * 4;
+    int64_t rings = WARPS * c->depth * (c->chunk * c->record + 8) + 16;
+    int64_t rounds = c->stages > 1 ? 2 : quotient_up(c->cluster_bands, c->round_bands);
+    int64_t parts = (rounds > 1 ? 2 : 1) * WARPS * c->round_bands * part;
+    int64_t results = c->split > 1 ? quotient_up(c->cluster_bands, c->split) * c->split * sums : 0;
+    int64_t totals = c->stages > 1 ? c->cluster_bands * sums : 0;
+    return rings + parts + results + totals + c->cluster_bands * BAND * 6;
 }
 
-/* Stages of x, rings as deep as there is room, and the warps' sums: in the rings where these are
- * empty by then, else behind all the rest. False where they do not fit. */
-static bool give_room(struct cut *c, bool grouped, int64_t stages)
+/* As many bands in a round as there is room for; false where there is none for one. */
+static bool give_room(struct cut *c)
 {
-    int64_t groups = quotient_up(c->cluster_bands, c->warps / c->wk);
-    int64_t sums = c->rp * 16 * c->tokens * 4;
-    bool in_rings = stages == 1 && groups == 1;
-    c->stage_steps = quotient_up(c->cluster_steps, stages);
-    int64_t records = stages * groups * quotient_up(c->stage_steps, c->wk); /* of a warp */
-    for (int64_t depth = least(MOST_DEPTH, records); depth > 0; depth--) {
-        bool inside = in_rings && depth * c->record >= sums;
-        int64_t shared = shared_of(c, grouped, depth);
-        c->depth = depth;
-        c->sums_at = inside ? 0 : shared;
-        c->sums_pitch = inside ? depth * c->record : sums;
-        c->shared = shared + (inside ? 0 : c->warps * sums);
+    for (c->round_bands = c->cluster_bands; c->round_bands > 0; c->round_bands--) {
+        c->shared = shared_of(c);
         if (c->shared <= assay_cuda_properties()->shared_most)
             return true;
     }
     return false;
 }
 
-/* In bytes an SM could have read meanwhile. Codes come from memory; all else that goes on at the
- * same time matters where it takes longer; x is mostly hidden behind the first codes. */
-static double cost_of(const struct cut *c, int64_t token_blocks)
+/* A rough guess, from an H200: codes at 36 KB/us for an SM, or its 112 instructions for a record of
+ * 4-bit codes and 16 tokens, and before that x, which all blocks ask for at once. */
+static double us_of(const struct cut *c, int64_t token_blocks, double weights_of_record)
 {
-    double tiles = (double)quotient_up(c->tokens, 8), groups, records, uneven, stream;
-    double flight = (double)(c->warps * c->depth * c->record);
-    groups = (double)quotient_up(c->cluster_bands, c->warps / c->wk);
-    records = (double)(c->cluster_bands * c->cluster_steps);
-    uneven = groups * (double)(quotient_up(c->cluster_steps, c->wk) * c->warps);
-    stream = (records + uneven) / 2 * (double)c->record;
-    stream *= flight < 48e3 ? 48e3 / flight : 1;
-    stream *= c->depth == 1 && uneven > (double)c->warps ? 1.1 : 1; /* nothing comes meanwhile */
-    double shared = records * ((double)c->record / 64 + 16 * tiles) * bytes_of_cycle;
-    double mma = records * (double)c->rp * tiles * 16 * bytes_of_cycle;
-    double work = stream > shared ? stream : shared;
-    work = work > mma ? work : mma;
-    double x = (double)(c->cluster_steps * STEP * c->tokens * 2);
-    double stages = (double)quotient_up(c->cluster_steps, c->stage_steps);
-    double begin = ((c->split > 1 ? 1.0 : 0.7) + 0.1 * groups + 0.4 * (stages - 1)) * bytes_of_us;
+    double tiles = (double)quotient_up(c->tokens, 8), rounds, records, stream, multiply, x;
+    rounds = (double)quotient_up(c->cluster_bands, c->round_bands);
+    records = (double)(c->cluster_bands * WARPS * c->warp_steps * c->stages);
+    stream = records * (double)c->record / 36e3;
+    multiply = records * (weights_of_record + 20 * tiles) / 4.4e3;
+    x = (double)(c->tokens * WARPS * c->warp_steps * c->stages * STEP * 2) / 75e3;
     double waves = (double)quotient_up(c->clusters * token_blocks, seats_of(c->split));
-    return waves * (work * (c->rp == 1 ? 1.02 : 1) + 0.3 * x + begin);
+    double fixed = 2 + (double)(c->stages - 1) + 0.2 * (rounds - 1) + (c->split > 2 ? 3 : 0);
+    return waves * ((stream > multiply ? stream : multiply) + x + fixed);
 }
 
-/* Keeps in *best what is cheaper; it starts with cost 0, which stands for none. */
-static void try_cut(const struct state *s, int64_t tokens, int64_t rp, int64_t wk, int64_t split,
-                    struct cut *best)
+/* Keeps in *best what is faster; it starts with 0 us, which stands for none. */
+static void try_cut(const struct state *s, int64_t tokens, int64_t split, struct cut *best)
 {
     int64_t group = s->recipe.group, token_blocks = quotient_up(s->m, tokens);
-    struct cut c = {.tokens = tokens, .rp = rp, .wk = wk, .split = split, .folds = 1};
+    int64_t tiles = quotient_up(tokens, 8), bits = bits_of(&s->recipe, s->dtype);
+    struct cut c = {.tokens = tokens, .split = split, .folds = 1};
     if (group && group < STEP)
         c.folds = STEP / group;
-    c.warps = tokens > 16 ? 8 : 16;
-    c.bands = quotient_up(s->n, 16 * rp);
+    c.bands = quotient_up(s->n, BAND);
     c.steps = quotient_up(s->k, STEP);
-    bool registers = rp == 1 || tokens <= 8 || tokens == 32 || (tokens == 16 && c.folds == 1);
-    if (wk > c.warps || split > c.steps || !registers)
+    c.record = BAND * STEP * bits / 8 + (group ? c.folds * 64 : 0);
+    int64_t held = most((c.folds > 2 ? 4 : 8) / tiles, 1); /* steps of x in 128 registers */
+    int64_t needed = quotient_up(c.steps, split * WARPS);
+    c.stages = quotient_up(needed, held);
+    c.warp_steps = quotient_up(needed, c.stages);
+    c.even = c.stages * split * WARPS * c.warp_steps * STEP == s->k;
+    c.chunk = least(c.warp_steps, most(SLOT_BYTES / c.record, 1));
+    c.depth = most(RING_BYTES / (c.chunk * c.record), 2);
+    if (split > c.steps)
         return;
-    c.record = rp * (16 * STEP * bits_of(&s->recipe, s->dtype) / 8 + (group ? c.folds * 64 : 0));
     c.cluster_bands = quotient_up(c.bands, most(seats_of(split) / token_blocks, 1));
-    c.cluster_bands = least(c.cluster_bands, most(RESULTS_MOST / (rp * 16 * tokens * 4), 1));
+    while (!give_room(&c)) {
+        if (c.cluster_bands == 1)
+            return;
+        c.cluster_bands = quotient_up(c.cluster_bands, 2);
+    }
     c.clusters = quotient_up(c.bands, c.cluster_bands);
-    c.cluster_steps = quotient_up(c.steps, split);
     if (c.clusters * token_blocks * split > INT32_MAX)
         return;
-    for (int64_t stages = 1; stages < 2 * c.cluster_steps; stages *= 2) {
-        if (!give_room(&c, group != 0, least(stages, c.cluster_steps)))
-            continue;
-        c.cost = cost_of(&c, token_blocks);
-        if (best->cost == 0 || c.cost < best->cost)
-            *best = c;
-    }
+    c.us = us_of(&c, token_blocks, bits == 16 ? 20 : bits == 8 ? 120 : 70);
+    if (best->us == 0 || c.us < best->us)
+        *best = c;
 }
 
 /* False where nothing fits this GPU's shared memory. */
 static bool best_cut(const struct state *s, struct cut *best)
 {
     int64_t most_split = assay_cuda_properties()->major >= 9 ? MOST_SPLIT : 1; /* clusters */
-    int64_t tokens = 1;
-    while (tokens < s->m && tokens < MOST_TOKENS)
-        tokens *= 2;
     *best = (struct cut){0};
-    for (; tokens >= 8 || best->cost == 0; tokens /= 2) {
-        for (int64_t split = 1; split <= most_split; split *= 2)
-            for (int64_t rp = 1; rp <= 2; rp++)
-                for (int64_t wk = 1; wk <= 16; wk *= 2)
-                    try_cut(s, tokens, rp, wk, split, best);
-        if (tokens == 1)
-            break;
+    for (int64_t blocks = 1; blocks < 2 || quotient_up(s->m, blocks) > 8; blocks++) {
+        int64_t tokens = quotient_up(quotient_up(s->m, blocks), 8) * 8;
+        while (tokens <= 8 && tokens > 1 && tokens / 2 >= s->m)
+            tokens /= 2;
+        for (int64_t split = 1; split <= most_split && tokens <= MOST_TOKENS; split *= 2)
+            try_cut(s, tokens, split, best);
+        if (blocks > 8 && best->us > 0)
+            break; /* far more tokens than this is for: only where cuBLASLt is missing */
     }
-    return best->cost > 0;
+    return best->us > 0;
 }
 
 static enum assay_status setup_small(struct state *s, struct assay_error *err)
 {
     const struct cut *c = &s->cut;
-    char options[160];
+    char options[192];
     snprintf(options, sizeof options,
-             "-DELEMENT=%d -DCODE=%d -DTOKENS=%d -DRP=%d -DWK=%d -DSPLIT=%d -DFOLDS=%d -DDEPTH=%d "
-             "-DBULK=%d",
-             element_of(s->dtype), (int)s->recipe.code, (int)c->tokens, (int)c->rp, (int)c->wk,
-             (int)c->split, (int)c->folds, (int)c->depth, assay_cuda_properties()->major >= 9);
+             "-DELEMENT=%d -DCODE=%d -DTOKENS=%d -DWARPS=%d -DSTEPS=%d -DCHUNK=%d -DDEPTH=%d "
+             "-DFOLDS=%d -DSPLIT=%d -DSTAGES=%d -DEVEN=%d -DBULK=%d",
+             element_of(s->dtype), (int)s->recipe.code, (int)c->tokens, WARPS, (int)c->warp_steps,
+             (int)c->chunk, (int)c->depth, (int)c->folds, (int)c->split, (int)c->stages, c->even,
+             assay_cuda_properties()->major >= 9);
     s->launch = (struct assay_cuda_launch){
         .grid_x = (unsigned)(c->clusters * quotient_up(s->m, c->tokens) * c->split),
-        .threads = (unsigned)(32 * c->warps),
+        .threads = 32 * WARPS,
         .shared_bytes = (unsigned)c->shared,
     };
     enum assay_status status = assay_cuda_function("linear_small.cu", options, "linear_small",
@@ -376,9 +362,7 @@ static enum assay_status run_small(const struct state *s, const struct cuda_weig
         .bands = (int32_t)s->cut.bands,
         .steps = (int32_t)s->cut.steps,
         .cluster_bands = (int32_t)s->cut.cluster_bands,
-        .stage_steps = (int32_t)s->cut.stage_steps,
-        .sums_at = (int32_t)s->cut.sums_at,
-        .sums_pitch = (int32_t)s->cut.sums_pitch,
+        .round_bands = (int32_t)s->cut.round_bands,
     };
     void *parameters[] = {&own};
     return assay_cuda_launch(s->function, &s->launch, stream, parameters);

@@ -93,48 +93,97 @@ DEVICE double row_loss(struct exp_sum s, float target)
     return (double)s.most - (double)target + (double)logf(s.sum);
 }
 
-template <int ITEMS, bool BLOCK>
-DEVICE struct exp_sum row_exp_sum(const float (&v)[ITEMS][UNIT], struct team team)
+// The greatest of all items. Pairs of 16 bits are compared as such: they become floats only once.
+template <int ITEMS> DEVICE float items_most(const item (&items)[ITEMS])
 {
-    float most = -FLOAT_INFINITY, sum[4] = {0, 0, 0, 0};
+#if VECTOR && ELEMENT != 32
+    u32 most = WORD_LEAST;
 #pragma unroll
-    for (int i = 0; i < ITEMS; i++)
+    for (int i = 0; i < ITEMS; i++) {
+        most = pair_max(most, pair_max(items[i].x, items[i].y));
+        most = pair_max(most, pair_max(items[i].z, items[i].w));
+    }
+    return fmaxf(element_get((u16)most), element_get((u16)(most >> 16)));
+#else
+    float most = -FLOAT_INFINITY;
+#pragma unroll
+    for (int i = 0; i < ITEMS; i++) {
+        float v[UNIT];
+        item_unpack(items[i], v);
 #pragma unroll
         for (int j = 0; j < UNIT; j++)
-            most = fmaxf(most, v[i][j]);
-    most = team_reduce<BLOCK, greater>(team, most, -FLOAT_INFINITY);
+            most = fmaxf(most, v[j]);
+    }
+    return most;
+#endif
+}
+
+template <int ITEMS, bool BLOCK>
+DEVICE struct exp_sum row_exp_sum(const item (&items)[ITEMS], struct team team)
+{
+    float most = team_reduce<BLOCK, greater>(team, items_most<ITEMS>(items), -FLOAT_INFINITY);
+    float sum[4] = {0, 0, 0, 0};
 #pragma unroll
-    for (int i = 0; i < ITEMS; i++)
+    for (int i = 0; i < ITEMS; i++) {
+        float v[UNIT];
+        item_unpack(items[i], v);
 #pragma unroll
         for (int j = 0; j < UNIT; j++)
-            sum[(i * UNIT + j) % 4] += element_exp(v[i][j] - most);
+            sum[(i * UNIT + j) % 4] += element_exp(v[j] - most);
+    }
     float total = (sum[0] + sum[1]) + (sum[2] + sum[3]);
     return {most, team_reduce<BLOCK, plus>(team, total, 0.0f)};
 }
 
-// Teams of lanes take rows in turns. The class of the next row is asked for early: the target's
-// logit then comes while the row is summed.
+template <int ITEMS>
+DEVICE void items_get(const element *row, s64 count, struct team team, item (&items)[ITEMS])
+{
+#pragma unroll
+    for (int i = 0; i < ITEMS; i++) {
+        s64 at = team.index + i * team.size;
+        items[i] = item_get(row, at, at < count, WORD_LEAST);
+    }
+}
+
+// Is a row asked for before the one before it is summed? For f32 memory is busy enough without, and
+// single elements would take too many registers.
+#define AHEAD (VECTOR && ELEMENT != 32)
+
+// Teams of lanes take rows in turns. The next row's target is asked for before this row is summed,
+// and the class of the one behind it.
 template <int ITEMS>
 DEVICE double losses_of_lanes(const element *x, const int *classes, s64 rows, s64 dim, u32 lanes)
 {
     struct team team;
     double loss = 0;
-    s64 first = row_of_lanes(blockIdx.x, lanes, &team);
+    s64 row = row_of_lanes(blockIdx.x, lanes, &team), count = dim / UNIT;
     s64 step = row_of_lanes(gridDim.x, lanes, &team) - row_of_lanes(0, lanes, &team);
     s64 rounds = (rows + step - 1) / step; // the same for all: shuffles want whole warps
-    int chosen = team.index == 0 && first < rows ? classes[first] : 0;
-    for (s64 row = first; rounds > 0; rounds--, row += step) {
-        const element *at = x + row * dim;
-        bool mine = row < rows, head = mine && team.index == 0;
-        float v[ITEMS][UNIT], target = 0.0f;
-        row_load<ITEMS>(at, 0, mine ? dim / UNIT : 0, team, WORD_LEAST, v);
-        if (head)
+    bool head = team.index == 0;
+    item next[ITEMS];
+    if (AHEAD)
+        items_get<ITEMS>(x + row * dim, row < rows ? count : 0, team, next);
+    float target = head && row < rows ? element_get(x[row * dim + classes[row]]) : 0.0f;
+    int chosen = head && row + step < rows ? classes[row + step] : 0;
+    for (; rounds > 0; rounds--, row += step) {
+        const element *at = x + (row + step) * dim;
+        bool more = row + step < rows;
+        float here = target;
+        item items[ITEMS];
+        if (!AHEAD)
+            items_get<ITEMS>(x + row * dim, row < rows ? count : 0, team, next);
+#pragma unroll
+        for (int i = 0; i < ITEMS; i++)
+            items[i] = next[i];
+        if (AHEAD)
+            items_get<ITEMS>(at, more ? count : 0, team, next);
+        if (head && more)
             target = element_get(at[chosen]);
-        if (team.index == 0 && row + step < rows)
-            chosen = classes[row + step];
-        struct exp_sum s = row_exp_sum<ITEMS, false>(v, team);
-        if (head)
-            loss += row_loss(s, target);
+        if (head && row + 2 * step < rows)
+            chosen = classes[row + 2 * step];
+        struct exp_sum s = row_exp_sum<ITEMS, false>(items, team);
+        if (head && row < rows)
+            loss += row_loss(s, here);
     }
     return loss;
 }
@@ -169,9 +218,9 @@ extern "C" __global__ void __launch_bounds__(1024)
     for (s64 row = blockIdx.x; row < rows; row += gridDim.x) {
         const element *at = x + row * dim;
         int chosen = team.index == 0 ? classes[row] : 0;
-        float v[ITEMS_MANY][UNIT];
-        row_load<ITEMS_MANY>(at, 0, dim / UNIT, team, WORD_LEAST, v);
-        struct exp_sum s = row_exp_sum<ITEMS_MANY, true>(v, team);
+        item items[ITEMS_MANY];
+        items_get<ITEMS_MANY>(at, dim / UNIT, team, items);
+        struct exp_sum s = row_exp_sum<ITEMS_MANY, true>(items, team);
         if (team.index == 0)
             loss += row_loss(s, element_get(at[chosen]));
     }

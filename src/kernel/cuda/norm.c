@@ -16,7 +16,7 @@ struct state {
 static enum assay_status setup_op(const struct assay_problem *problem, int op, void **state,
                                   struct assay_error *err)
 {
-    char option[32];
+    char options[48];
     struct state *s = assay_calloc(1, sizeof *s);
     if (!s)
         return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
@@ -27,9 +27,9 @@ static enum assay_status setup_op(const struct assay_problem *problem, int op, v
     s->beta = problem->n_inputs - 1;
     s->inverse = (float)(1 / (double)s->rows.dim);
     s->eps = problem->params[0];
-    snprintf(option, sizeof option, "-DOP=%d", op);
+    snprintf(options, sizeof options, "-DOP=%d -DFULL=%u", op, cuda_rows_full(&s->rows));
     enum assay_status status =
-        cuda_rows_function(&s->rows, "norm.cu", "norm", problem->dtype, option, &s->function, err);
+        cuda_rows_function(&s->rows, "norm.cu", "norm", problem->dtype, options, &s->function, err);
     if (status != ASSAY_OK) {
         assay_free(s);
         return status;

@@ -1,6 +1,8 @@
 // norm.cu: layernorm, rmsnorm and layernorm_gelu over rows.
 //
-// Compile with -DELEMENT=…, -DVECTOR=… and -DFORM=…, see row.cuh, and -DOP=…, an OP_… below. Rows
+// Compile with -DELEMENT=…, -DVECTOR=… and -DFORM=…, see row.cuh, and -DOP=…, an OP_… below. -DFULL:
+// the lanes of a team where each has as many elements as it can hold, else 0: nothing is then asked
+// or looked after for each element. Rows
 // up to 32 elements for each thread of a block stay in registers: one pass over memory. Longer ones
 // are read twice, and the second time found in L2. gamma and beta stay in L1, because x goes past
 // it.
@@ -146,9 +148,15 @@ DEVICE void norm_lanes(const element *x, const element *gamma, const element *be
                        s64 rows, struct norm_args args, u32 lanes)
 {
     struct team team;
+#if FULL // teams beyond the last row do it once more
+    (void)lanes;
+    s64 row = row_of_lanes(blockIdx.x, FULL, &team), at = (row < rows ? row : rows - 1) * args.dim;
+    norm_row<ITEMS, false>(x + at, gamma, beta, out + at, ITEMS * FULL, team, args);
+#else
     s64 row = row_of_lanes(blockIdx.x, lanes, &team), at = row * args.dim;
     norm_row<ITEMS, false>(x + at, gamma, beta, out + at, row < rows ? args.dim / UNIT : 0, team,
                            args);
+#endif
 }
 
 #if FORM == FORM_FEW

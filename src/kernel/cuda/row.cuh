@@ -139,20 +139,46 @@ template <bool BLOCK> DEVICE bool any_team(bool mine)
 
 // ---- items --------------------------------------------------------------------------------------
 
+#if VECTOR
+typedef uint4 item;
+#else
+struct item {
+    element elements[UNIT];
+};
+#endif
+
 // Item number `at`; `fill` where it is not wanted.
-DEVICE void item_load(const element *row, s64 at, bool wanted, u32 fill, float *v)
+DEVICE item item_get(const element *row, s64 at, bool wanted, u32 fill)
 {
 #if VECTOR
-    vec_unpack(load_once(row + at * UNIT, wanted, fill), v);
+    return load_once(row + at * UNIT, wanted, fill);
 #else
+    item v;
 #pragma unroll
     for (int j = 0; j < UNIT; j++)
 #if ELEMENT == 32
-        v[j] = wanted ? row[at * UNIT + j] : __uint_as_float(fill);
+        v.elements[j] = wanted ? row[at * UNIT + j] : __uint_as_float(fill);
 #else
-        v[j] = element_get(wanted ? row[at * UNIT + j] : (u16)fill);
+        v.elements[j] = wanted ? row[at * UNIT + j] : (u16)fill;
 #endif
+    return v;
 #endif
+}
+
+DEVICE void item_unpack(item from, float *v)
+{
+#if VECTOR
+    vec_unpack(from, v);
+#else
+#pragma unroll
+    for (int j = 0; j < UNIT; j++)
+        v[j] = element_get(from.elements[j]);
+#endif
+}
+
+DEVICE void item_load(const element *row, s64 at, bool wanted, u32 fill, float *v)
+{
+    item_unpack(item_get(row, at, wanted, fill), v);
 }
 
 // The same of what all rows share.
