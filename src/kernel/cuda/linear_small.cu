@@ -21,9 +21,9 @@
 //
 // -DCODE, -DELEMENT: linear_decode.cuh. -DTOKENS rows of x in a block: 1, 2, 4, or a multiple of 8
 // up to 64. -DWARPS of a block. -DSTEPS, -DCHUNK, -DDEPTH, -DSTAGES: 1 and up. -DEVEN=1: every warp
-// has STEPS steps, and they are whole. -DFOLDS 1 (groups of 128 and more), 2 (64) or 4 (32). -DSPLIT
-// 1 (any GPU), 2, 4, 8 (from compute capability 9 on). -DBULK=1: bulk copies, from 9 on; 0: copies
-// of 16 bytes. k must make rows of whole pieces: CODE's bits * k % 128 == 0.
+// has STEPS steps, and they are whole. -DFOLDS 1 (groups of 128 and more), 2 (64) or 4 (32).
+// -DSPLIT 1 (any GPU), 2, 4, 8 (from compute capability 9 on). -DBULK=1: bulk copies, from 9 on; 0:
+// copies of 16 bytes. k must make rows of whole pieces: CODE's bits * k % 128 == 0.
 #include "linear_decode.cuh"
 #include "mma.cuh"
 
@@ -123,9 +123,9 @@ DEVICE void copy_commit()
 #endif
 }
 
+#if BULK
 DEVICE void barrier_wait(u32 barrier, u32 parity)
 {
-#if BULK
     u32 done;
     do {
         asm volatile("{\n\t.reg .pred p;\n\t"
@@ -135,8 +135,8 @@ DEVICE void barrier_wait(u32 barrier, u32 parity)
                      : "r"(barrier), "r"(parity)
                      : "memory");
     } while (!done);
-#endif
 }
+#endif
 
 // Until the oldest copy is there, for the whole warp.
 DEVICE void copy_wait(u32 barrier, u32 parity)
@@ -244,10 +244,9 @@ DEVICE void load_part(const struct small_args *a, const struct small_share *s, s
 #pragma unroll
             for (int tile = 0; tile < TILES; tile++) {
                 const int beyond = i * STEP + q * 32;
-                x->units[i][q][tile] =
-                    load_x(from + (s64)tile * 8 * a->k + beyond,
-                           token + tile * 8 < a->m &&
-                               (EVEN || (i < steps.count && at + beyond < a->k)));
+                x->units[i][q][tile] = load_x(
+                    from + (s64)tile * 8 * a->k + beyond,
+                    token + tile * 8 < a->m && (EVEN || (i < steps.count && at + beyond < a->k)));
             }
 }
 
@@ -376,9 +375,8 @@ DEVICE void store_y(const struct small_args *a, const struct small_share *s,
     const int at = i / BAND_SUMS * BAND + i % BAND, row = s->band * BAND + at;
     const int token = s->token + i % BAND_SUMS / BAND;
     if (row < a->n && token < a->m)
-        a->y[(s64)token * a->n + row] =
-            finish(sum, a->row_scales ? room->row_scales : nullptr, a->bias ? room->bias : nullptr,
-                   at, a->activation);
+        a->y[(s64)token * a->n + row] = finish(sum, a->row_scales ? room->row_scales : nullptr,
+                                               a->bias ? room->bias : nullptr, at, a->activation);
 }
 
 #if SPLIT == 1
@@ -510,8 +508,8 @@ DEVICE struct small_room room_of(const struct small_args *a, u8 *memory, int war
     r.arrived = shared_address(barriers) + WARPS * DEPTH * 8;
     r.parts = (float *)(barriers + WARPS * DEPTH * 8 + 16);
     r.results = r.parts + (rounds > 1 ? 2 : 1) * WARPS * a->round_bands * PART;
-    r.totals = r.results +
-               (SPLIT > 1 ? (a->cluster_bands + SPLIT - 1) / SPLIT * SPLIT * BAND_SUMS : 0);
+    r.totals =
+        r.results + (SPLIT > 1 ? (a->cluster_bands + SPLIT - 1) / SPLIT * SPLIT * BAND_SUMS : 0);
     r.row_scales = r.totals + (STAGES > 1 ? a->cluster_bands * BAND_SUMS : 0);
     r.bias = (element *)(r.row_scales + a->cluster_bands * BAND);
     return r;
@@ -544,16 +542,19 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     const struct small_share s = share_of_block(a);
     const struct small_room room = room_of(a, (u8 *)memory, warp);
 
+    struct part_of_x x;
+    if (TILES == 1) // as early as can be; where there is more of it, copies must not wait so long
+        load_part(a, &s, steps_of(a, &s, 0), lane, &x);
     if (lane < DEPTH) {
         barrier_init(room.barriers + lane * 8);
         barriers_ready();
     }
     __syncwarp();
-    struct part_of_x x;
     struct feed f;
     f.slot = 0;
     feed_seek(&f, a, &s, 0);
-    load_part(a, &s, steps_of(a, &s, 0), lane, &x); // first: it would have to queue behind
+    if (TILES > 1)
+        load_part(a, &s, steps_of(a, &s, 0), lane, &x); // ahead of copies it would queue behind
 #pragma unroll 1
     for (int d = 0; d < DEPTH; d++)
         feed_copy(&f, a, &s, &room, lane);

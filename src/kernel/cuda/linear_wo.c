@@ -50,11 +50,11 @@ struct pack_args {
 
 /* How the small form cuts the work; linear_small.cu has the words. */
 struct cut {
-    int64_t tokens, split, stages, warp_steps, chunk, depth, folds;
+    int64_t tokens, warps, split, stages, warp_steps, chunk, depth, folds;
     bool even;
-    int64_t bands, steps, record;              /* record in bytes */
+    int64_t bands, steps, record;                 /* record in bytes */
     int64_t clusters, cluster_bands, round_bands; /* clusters for each block of tokens */
-    int64_t shared;                            /* bytes */
+    int64_t shared;                               /* bytes */
     double us;
 };
 
@@ -179,10 +179,10 @@ static int64_t quotient_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 /* ---- the small form -------------------------------------------------------------------------- */
 
 /* As in linear_small.cu. A block has an SM for itself. */
-enum { STEP = 128, BAND = 16, PITCH = 20, WARPS = 8, MOST_TOKENS = 64, MOST_SPLIT = 8 };
-/* Bytes of a slot, and of a warp's ring: 70 KB under way keep an SM's share of memory busy. More
- * only makes each copy, and x, come later. */
-enum { SLOT_BYTES = 4352, RING_BYTES = 2 * SLOT_BYTES };
+enum { STEP = 128, BAND = 16, PITCH = 20, MOST_TOKENS = 64, MOST_SPLIT = 8 };
+/* Bytes of all rings: so many under way keep an SM's share of memory busy. More only makes each
+ * copy, and x, come later. */
+enum { RINGS_BYTES = 68 * 1024 };
 
 static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 
@@ -198,9 +198,9 @@ static int64_t seats_of(int64_t split)
 static int64_t shared_of(const struct cut *c)
 {
     int64_t sums = BAND * c->tokens * 4, part = PITCH * c->tokens * 4;
-    int64_t rings = WARPS * c->depth * (c->chunk * c->record + 8) + 16;
+    int64_t rings = c->warps * c->depth * (c->chunk * c->record + 8) + 16;
     int64_t rounds = c->stages > 1 ? 2 : quotient_up(c->cluster_bands, c->round_bands);
-    int64_t parts = (rounds > 1 ? 2 : 1) * WARPS * c->round_bands * part;
+    int64_t parts = (rounds > 1 ? 2 : 1) * c->warps * c->round_bands * part;
     int64_t results = c->split > 1 ? quotient_up(c->cluster_bands, c->split) * c->split * sums : 0;
     int64_t totals = c->stages > 1 ? c->cluster_bands * sums : 0;
     return rings + parts + results + totals + c->cluster_bands * BAND * 6;
@@ -223,12 +223,13 @@ static double us_of(const struct cut *c, int64_t token_blocks, double weights_of
 {
     double tiles = (double)quotient_up(c->tokens, 8), rounds, records, stream, multiply, x;
     rounds = (double)quotient_up(c->cluster_bands, c->round_bands);
-    records = (double)(c->cluster_bands * WARPS * c->warp_steps * c->stages);
+    records = (double)(c->cluster_bands * c->warps * c->warp_steps * c->stages);
     stream = records * (double)c->record / 36e3;
     multiply = records * (weights_of_record + 20 * tiles) / 4.4e3;
-    x = (double)(c->tokens * WARPS * c->warp_steps * c->stages * STEP * 2) / 75e3;
+    x = (double)(c->tokens * c->warps * c->warp_steps * c->stages * STEP * 2) / 75e3;
     double waves = (double)quotient_up(c->clusters * token_blocks, seats_of(c->split));
-    double fixed = 2 + (double)(c->stages - 1) + 0.2 * (rounds - 1) + (c->split > 2 ? 3 : 0);
+    double cluster = c->split > 2 ? 4 : c->split > 1 ? 0.8 : 0;
+    double fixed = 2 + (double)(c->stages - 1) + 0.2 * (rounds - 1) + cluster;
     return waves * ((stream > multiply ? stream : multiply) + x + fixed);
 }
 
@@ -243,13 +244,16 @@ static void try_cut(const struct state *s, int64_t tokens, int64_t split, struct
     c.bands = quotient_up(s->n, BAND);
     c.steps = quotient_up(s->k, STEP);
     c.record = BAND * STEP * bits / 8 + (group ? c.folds * 64 : 0);
-    int64_t held = most((c.folds > 2 ? 4 : 8) / tiles, 1); /* steps of x in 128 registers */
-    int64_t needed = quotient_up(c.steps, split * WARPS);
+    /* A warp's x has 16 registers for a step of a tile, its sums 2 for each fold. */
+    c.warps = tiles == 1 && c.folds == 1 ? 16 : 8;
+    int64_t held = most((c.warps > 8 || c.folds > 2 ? 4 : 8) / tiles, 1);
+    int64_t needed = quotient_up(c.steps, split * c.warps);
     c.stages = quotient_up(needed, held);
     c.warp_steps = quotient_up(needed, c.stages);
-    c.even = c.stages * split * WARPS * c.warp_steps * STEP == s->k;
-    c.chunk = least(c.warp_steps, most(SLOT_BYTES / c.record, 1));
-    c.depth = most(RING_BYTES / (c.chunk * c.record), 2);
+    c.even = c.stages * split * c.warps * c.warp_steps * STEP == s->k;
+    /* Warps that are few should find many records at once; else the last should come soon. */
+    c.chunk = c.warps > 8 ? 1 : least(c.warp_steps, most(RINGS_BYTES / 16 / c.record, 1));
+    c.depth = most(RINGS_BYTES / (c.warps * c.chunk * c.record), 2);
     if (split > c.steps)
         return;
     c.cluster_bands = quotient_up(c.bands, most(seats_of(split) / token_blocks, 1));
@@ -290,12 +294,12 @@ static enum assay_status setup_small(struct state *s, struct assay_error *err)
     snprintf(options, sizeof options,
              "-DELEMENT=%d -DCODE=%d -DTOKENS=%d -DWARPS=%d -DSTEPS=%d -DCHUNK=%d -DDEPTH=%d "
              "-DFOLDS=%d -DSPLIT=%d -DSTAGES=%d -DEVEN=%d -DBULK=%d",
-             element_of(s->dtype), (int)s->recipe.code, (int)c->tokens, WARPS, (int)c->warp_steps,
-             (int)c->chunk, (int)c->depth, (int)c->folds, (int)c->split, (int)c->stages, c->even,
-             assay_cuda_properties()->major >= 9);
+             element_of(s->dtype), (int)s->recipe.code, (int)c->tokens, (int)c->warps,
+             (int)c->warp_steps, (int)c->chunk, (int)c->depth, (int)c->folds, (int)c->split,
+             (int)c->stages, c->even, assay_cuda_properties()->major >= 9);
     s->launch = (struct assay_cuda_launch){
         .grid_x = (unsigned)(c->clusters * quotient_up(s->m, c->tokens) * c->split),
-        .threads = 32 * WARPS,
+        .threads = (unsigned)(32 * c->warps),
         .shared_bytes = (unsigned)c->shared,
     };
     enum assay_status status = assay_cuda_function("linear_small.cu", options, "linear_small",

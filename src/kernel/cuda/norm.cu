@@ -1,11 +1,12 @@
 // norm.cu: layernorm, rmsnorm and layernorm_gelu over rows.
 //
-// Compile with -DELEMENT=…, -DVECTOR=… and -DFORM=…, see row.cuh, and -DOP=…, an OP_… below. -DFULL:
-// the lanes of a team where each has as many elements as it can hold, else 0: nothing is then asked
-// or looked after for each element. Rows
-// up to 32 elements for each thread of a block stay in registers: one pass over memory. Longer ones
-// are read twice, and the second time found in L2. gamma and beta stay in L1, because x goes past
-// it.
+// Compile with -DELEMENT=…, -DVECTOR=… and -DFORM=…, see row.cuh, and -DOP=…, an OP_… below.
+// -DFULL: the lanes of a row where each has as many elements as it can hold, so that none need be
+// looked after, else 0.
+//
+// Rows up to 32 elements for each thread of a block stay in registers: one pass over memory. Longer
+// ones are read twice, and the second time found in L2. gamma and beta stay in L1, because x goes
+// past it.
 //
 // Variance: the sum of (x - shift)^2, shift being the mean as a float. The sum of x - shift says
 // how far the true mean is from it: nothing cancels, however far from 0 a row lies. Rows whose
