@@ -335,7 +335,7 @@ static void note(const struct assay_problem *problem, const char *device, bool c
         assay_text_format(&line, "%d step%s", (int)x->graph.n_nodes,
                           x->graph.n_nodes == 1 ? "" : "s");
         if (compiled && assay_model_context()->autotune)
-            assay_text_add(&line, ", kernels chosen by timing");
+            assay_text_add(&line, "; kernels chosen by timing");
         else
             add_kernels(x, &line);
         if (!line.failed)

@@ -161,6 +161,7 @@ static struct assay_tolerance tolerance(const struct assay_problem *p)
     const struct assay_dtype_info *info = assay_dtype_info(p->dtype);
     struct assay_tolerance sum = {2 * info->unit + 0x1p-22, info->tiny};
     double flips = 0; /* of several layers: independent */
+    int layers = 0;
     struct assay_graph *g = graph_of(p);
     for (int32_t i = 0; g && i < g->n_nodes; i++) {
         struct assay_problem node = g->nodes[i].problem;
@@ -168,10 +169,12 @@ static struct assay_tolerance tolerance(const struct assay_problem *p)
         node.recipe = linear ? p->recipe : NULL;
         sum.absolute += g->nodes[i].op->tolerance(&node).absolute;
         sum.absolute += (g->n_nodes > 1 ? 3 : 0) * info->unit;
-        if (linear && !first) {
-            double one = assay_linear_flips(&recipe, p->dtype, node.axes[ASSAY_LINEAR_K]);
+        if (linear && !first) { /* behind a layer with a flip its values have few bits in common */
+            enum assay_dtype dtype = layers > 0 ? ASSAY_DTYPE_BF16 : p->dtype;
+            double one = assay_linear_flips(&recipe, dtype, node.axes[ASSAY_LINEAR_K]);
             flips += one * one;
         }
+        layers += linear;
     }
     sum.absolute += sqrt(flips);
     assay_free(g);
