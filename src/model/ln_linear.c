@@ -14,11 +14,11 @@ static void build(struct assay_graph *g, int64_t m, int64_t k, int64_t n, const 
         build(g, m, k, n, #act);                                                                   \
     }                                                                                              \
     extern const struct assay_model assay_model_ln_linear_##act;                                   \
-    const struct assay_model assay_model_ln_linear_##act = {.name = "ln_linear_" #act,             \
-                                                            .title = "LayerNorm, linear, " title_, \
-                                                            .summary =                             \
-                                                                "y = " #act "(layernorm(x) W^T)",  \
-                                                            .build = build_##act}
+    const struct assay_model assay_model_ln_linear_##act = {                                       \
+        .name = "ln_linear_" #act,                                                                 \
+        .title = "LayerNorm + linear + " title_,                                                   \
+        .summary = "y = " #act "(layernorm(x) W^T)",                                               \
+        .build = build_##act}
 
 LN_LINEAR(sigmoid, "sigmoid");
 LN_LINEAR(relu, "ReLU");

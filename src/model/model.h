@@ -19,7 +19,7 @@
 
 struct assay_model {
     const char *name;    /* "ln_linear_gelu" */
-    const char *title;   /* "LayerNorm, linear, GELU" */
+    const char *title;   /* "LayerNorm + linear + GELU" */
     const char *summary; /* the formula in one line */
     void (*build)(struct assay_graph *graph, int64_t m, int64_t k, int64_t n);
     /* Instead of `build`, for models that are data: axes are m, k, n. */
