@@ -144,11 +144,11 @@ static int print_set(const struct assay_shape_set *set)
     enum { LONG = 10, HEAD = 3 };
     struct assay_shapes shapes = {0};
     struct assay_error err = {0};
-    if (assay_shapes_add_set(&shapes, assay_shape_set_name(set), &err) != ASSAY_OK) {
+    if (assay_shapes_add_set(&shapes, set->name, &err) != ASSAY_OK) {
         assay_shapes_fini(&shapes);
         return assay_complain(&err);
     }
-    printf("%-18s %s; %lld shapes\n", assay_shape_set_name(set), assay_shape_set_summary(set),
+    printf("%-18s %s; %lld shapes\n", set->name, set->summary,
            (long long)shapes.n);
     for (int64_t i = 0; i < shapes.n; i++) {
         if (shapes.n <= LONG || i < HEAD || i == shapes.n - 1)
@@ -165,7 +165,7 @@ static int list_shapes(const struct list_config *config)
     int code = ASSAY_EXIT_FINE;
     for (int64_t i = 0; i < assay_shape_set_count() && code == ASSAY_EXIT_FINE; i++) {
         if (config->names)
-            puts(assay_shape_set_name(assay_shape_set_at(i)));
+            puts(assay_shape_set_at(i)->name);
         else
             code = print_set(assay_shape_set_at(i));
     }

@@ -211,9 +211,11 @@ static void write_total(const struct dry_run *run, int64_t groups, int64_t repea
         assay_text_format(run->out, ", which %lld group%s not fit", (long long)run->too_large,
                           run->too_large == 1 ? " does" : "s do");
     if (run->all_timed && run->total_s > 0)
-        assay_text_format(run->out, "; about %s at the most, and less where precision is reached",
+        assay_text_format(run->out,
+                          "; about %s of timing at the most, less where precision is reached; "
+                          "storing weights and verifying come on top",
                           seconds);
-    else
+    else if (!run->all_timed)
         assay_text_add(run->out, "; no times: ceilings are not known here (assay info "
                                  "--calibrate)");
     assay_text_add(run->out, "\n");

@@ -83,7 +83,7 @@ static enum assay_status unknown_set(struct assay_reading *r, const struct assay
     const char *known[32] = {"custom"};
     int64_t n = assay_shape_set_count();
     for (int64_t i = 0; i < n && i < 30; i++)
-        known[i + 1] = assay_shape_set_name(assay_shape_set_at(i));
+        known[i + 1] = assay_shape_set_at(i)->name;
     return assay_reading_unknown(r, name, "shapes", known);
 }
 
@@ -95,7 +95,7 @@ static enum assay_status add_generated(struct assay_reading *r, const struct ass
     const struct assay_shape_set *set = assay_shape_set_find(d->name->text);
     if (!set)
         return unknown_set(r, d->name);
-    const char *name = assay_shape_set_name(set);
+    const char *name = set->name;
     if (d->shapes)
         return assay_reading_fail(r, assay_place_of_key(d->shapes),
                                   "%s has its own shapes; those of a list are named custom", name);

@@ -1,6 +1,3 @@
-/* shapes.c: the sets are rows of a table. A set of a model has its weights' k and n, and the m they
- * are multiplied with; a set of powers of two has the usual range of powers and says how they are
- * combined. */
 #include "config/shapes.h"
 
 #include "base/alloc.h"
@@ -12,53 +9,20 @@
 /* 2^30 is more than any machine holds of anything squared, and 31 powers are quickly counted. */
 enum { MOST_POWER = 30 };
 
-struct weight {
-    const char *name;
-    int64_t k, n;
+#define ASSAY_SHAPES(n) extern const struct assay_shape_set assay_shapes_##n;
+#include "config/shapes/shape_list.h"
+#undef ASSAY_SHAPES
+
+static const struct assay_shape_set *const sets[] = {
+#define ASSAY_SHAPES(n) &assay_shapes_##n,
+#include "config/shapes/shape_list.h"
+#undef ASSAY_SHAPES
 };
 
-enum pattern { OF_A_MODEL, CUBES, CUBES_AND_HALVES, ASCENDING, EVERY_COMBINATION };
-
-struct assay_shape_set {
-    const char *name, *summary;
-    enum pattern pattern;
-    /* Of a model: */
-    const struct weight *weights; /* ends with a row without a name */
-    int64_t m[2];                 /* 0: none */
-    /* Of powers of two: */
-    int64_t min_power, max_power;
-};
-
-/* clang-format off */
-static const struct weight llama[] = {
-    {"attn.wqkv", 8192, 1280}, {"attn.w0", 1024, 8192}, {"ffn.w13", 8192, 7168}, {"ffn.w2", 3584, 8192}, {0}};
-static const struct weight llama4[] = {
-    {"FFN", 8192, 5120}, {"QO_proj", 8192, 8192}, {"KV_proj", 8192, 1024}, {0}};
-static const struct weight deepseek_236b[] = {{"FFN", 1536, 5120}, {"QKVO_proj", 7168, 7168}, {0}};
-static const struct weight deepseek_671b[] = {{"FFN", 2048, 7168}, {"QKVO_proj", 7168, 7168}, {0}};
-static const struct weight qwen3_32b[] = {{"QO_proj", 5120, 5120}, {"KV_proj", 5120, 640}, {0}};
-static const struct weight gemma3_27b[] = {{"QO_proj", 4096, 4096}, {"KV_proj", 4096, 1024}, {0}};
-
-static const struct assay_shape_set set_table[] = {
-    {"llama", "LLaMA 2 70B on one node", OF_A_MODEL, llama, {4 * 4096, 0}, 0, 0},
-    {"llama4", "LLaMA 4", OF_A_MODEL, llama4, {16384, 128000}, 0, 0},
-    {"deepseek_v3_236b", "DeepSeek V3, 236B", OF_A_MODEL, deepseek_236b, {16384, 128000}, 0, 0},
-    {"deepseek_v3_671b", "DeepSeek V3, 671B", OF_A_MODEL, deepseek_671b, {16384, 128000}, 0, 0},
-    {"qwen3_32b", "Qwen 3, 32B", OF_A_MODEL, qwen3_32b, {16384, 128000}, 0, 0},
-    {"gemma3_27b", "Gemma 3, 27B", OF_A_MODEL, gemma3_27b, {16384, 128000}, 0, 0},
-    {"pow2", "m = k = n, powers of two", CUBES, NULL, {0}, 10, 14},
-    {"pow2_extended", "the same, and those half as large again", CUBES_AND_HALVES, NULL, {0}, 10, 14},
-    {"small_sweep", "m <= k <= n, powers of two", ASCENDING, NULL, {0}, 10, 14},
-    {"sweep", "every combination of powers of two", EVERY_COMBINATION, NULL, {0}, 8, 15},
-};
-/* clang-format on */
-
-enum { SETS = sizeof set_table / sizeof set_table[0] };
+enum { SETS = sizeof sets / sizeof sets[0] };
 
 int64_t assay_shape_set_count(void) { return SETS; }
-const struct assay_shape_set *assay_shape_set_at(int64_t index) { return &set_table[index]; }
-const char *assay_shape_set_name(const struct assay_shape_set *set) { return set->name; }
-const char *assay_shape_set_summary(const struct assay_shape_set *set) { return set->summary; }
+const struct assay_shape_set *assay_shape_set_at(int64_t index) { return sets[index]; }
 
 void assay_shapes_fini(struct assay_shapes *shapes)
 {
@@ -152,8 +116,8 @@ static enum assay_status add_model(struct assay_shapes *shapes, const struct ass
                                    struct assay_error *err)
 {
     enum assay_status status = ASSAY_OK;
-    for (int i = 0; i < 2 && set->m[i]; i++)
-        for (const struct weight *w = set->weights; w->name && status == ASSAY_OK; w++)
+    for (size_t i = 0; i < sizeof set->m / sizeof set->m[0] && set->m[i]; i++)
+        for (const struct assay_weight_shape *w = set->weights; w->name && status == ASSAY_OK; w++)
             status = add_mkn(shapes, set->m[i], w->k, w->n, set->name, w->name, err);
     return status;
 }
@@ -166,7 +130,7 @@ static enum assay_status add_cubes(struct assay_shapes *shapes, const struct ass
     for (int64_t p = set->min_power; p <= set->max_power && status == ASSAY_OK; p++) {
         int64_t whole = (int64_t)1 << p, larger = whole + whole / 2;
         status = add_next(shapes, whole, whole, whole, set->name, &number, err);
-        if (status == ASSAY_OK && set->pattern == CUBES_AND_HALVES)
+        if (status == ASSAY_OK && set->pattern == ASSAY_SHAPES_CUBES_AND_HALVES)
             status = add_next(shapes, larger, larger, larger, set->name, &number, err);
     }
     return status;
@@ -178,7 +142,7 @@ static enum assay_status add_combinations(struct assay_shapes *shapes,
 {
     enum assay_status status = ASSAY_OK;
     int64_t number = 0, lo = set->min_power, hi = set->max_power;
-    bool ascending = set->pattern == ASCENDING;
+    bool ascending = set->pattern == ASSAY_SHAPES_ASCENDING;
     for (int64_t m = lo; m <= hi; m++)
         for (int64_t k = ascending ? m : lo; k <= hi; k++)
             for (int64_t n = ascending ? k : lo; n <= hi && status == ASSAY_OK; n++)
@@ -190,8 +154,8 @@ static enum assay_status add_combinations(struct assay_shapes *shapes,
 const struct assay_shape_set *assay_shape_set_find(const char *name)
 {
     for (int i = 0; i < SETS; i++)
-        if (assay_text_same(set_table[i].name, name))
-            return &set_table[i];
+        if (assay_text_same(sets[i]->name, name))
+            return sets[i];
     return NULL;
 }
 
@@ -199,12 +163,12 @@ bool assay_shape_set_powers(const struct assay_shape_set *set, int64_t *min, int
 {
     *min = set->min_power;
     *max = set->max_power;
-    return set->pattern != OF_A_MODEL;
+    return set->pattern != ASSAY_SHAPES_OF_WEIGHTS;
 }
 
 static enum assay_status check_range(const struct assay_shape_set *set, struct assay_error *err)
 {
-    int64_t least = set->pattern == CUBES_AND_HALVES ? 1 : 0; /* 2^0 has no half */
+    int64_t least = set->pattern == ASSAY_SHAPES_CUBES_AND_HALVES ? 1 : 0; /* 2^0 has no half */
     if (set->min_power > set->max_power)
         return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
                                "the range of powers from %lld to %lld runs backwards",
@@ -220,14 +184,14 @@ enum assay_status assay_shapes_add_range(struct assay_shapes *shapes,
                                          struct assay_error *err)
 {
     struct assay_shape_set set = *of;
-    if (set.pattern == OF_A_MODEL)
+    if (set.pattern == ASSAY_SHAPES_OF_WEIGHTS)
         return add_model(shapes, &set, err);
     set.min_power = min;
     set.max_power = max;
     enum assay_status status = check_range(&set, err);
     if (status != ASSAY_OK)
         return status;
-    return set.pattern == CUBES || set.pattern == CUBES_AND_HALVES
+    return set.pattern == ASSAY_SHAPES_CUBES || set.pattern == ASSAY_SHAPES_CUBES_AND_HALVES
                ? add_cubes(shapes, &set, err)
                : add_combinations(shapes, &set, err);
 }
@@ -236,7 +200,7 @@ static enum assay_status unknown_set(const char *name, struct assay_error *err)
 {
     const char *names[SETS];
     for (int i = 0; i < SETS; i++)
-        names[i] = set_table[i].name;
+        names[i] = sets[i]->name;
     const char *nearest = assay_text_nearest(name, names, SETS);
     if (nearest)
         return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
@@ -252,7 +216,7 @@ static enum assay_status read_range(const char *text, const char *range,
                                     struct assay_error *err)
 {
     char from[16], to[16], rest;
-    if (set->pattern == OF_A_MODEL)
+    if (set->pattern == ASSAY_SHAPES_OF_WEIGHTS)
         return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
                                "--shapes \"%s\": %s has no range; write only its name", text,
                                set->name);

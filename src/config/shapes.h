@@ -1,5 +1,7 @@
 /* shapes.h: shapes as people name them: "1024x4096x4096", or a set of them by its name: "llama",
- * "pow2:10:12". SPEC section 3 has the sets, which are those of TorchAO's microbenchmarks. */
+ * "pow2:10:12". The sets are those of TorchAO's microbenchmarks. A new one is a file
+ * src/config/shapes/NAME.c that defines `const struct assay_shape_set assay_shapes_NAME`, and the
+ * line ASSAY_SHAPES(NAME) in src/config/shapes/shape_list.h. */
 #ifndef ASSAY_CONFIG_SHAPES_H
 #define ASSAY_CONFIG_SHAPES_H
 
@@ -28,12 +30,32 @@ enum assay_status assay_shapes_add_text(struct assay_shapes *shapes, const char 
 enum assay_status assay_shapes_add_mkn(struct assay_shapes *shapes, const int64_t sizes[3],
                                        const char *label, struct assay_error *err);
 
-/* A set of shapes [m, k, n]. */
-struct assay_shape_set;
+/* How powers of two are combined. */
+enum assay_shape_pattern {
+    ASSAY_SHAPES_OF_WEIGHTS, /* not at all: the set names its weights */
+    ASSAY_SHAPES_CUBES,
+    ASSAY_SHAPES_CUBES_AND_HALVES, /* each, then half as large again */
+    ASSAY_SHAPES_ASCENDING,        /* m <= k <= n */
+    ASSAY_SHAPES_EVERY_COMBINATION
+};
+
+/* A weight [n, k]. */
+struct assay_weight_shape {
+    const char *name;
+    int64_t k, n;
+};
+
+/* A set of shapes [m, k, n]: the weights of some model and the m they are multiplied with, or
+ * powers of two from a range. */
+struct assay_shape_set {
+    const char *name, *summary;
+    enum assay_shape_pattern pattern;
+    const struct assay_weight_shape *weights; /* ends with a row without a name */
+    int64_t m[4];                             /* with each of them, up to the first 0 */
+    int64_t min_power, max_power;             /* of powers of two: the usual range */
+};
 int64_t assay_shape_set_count(void);
 const struct assay_shape_set *assay_shape_set_at(int64_t index);
-const char *assay_shape_set_name(const struct assay_shape_set *set);
-const char *assay_shape_set_summary(const struct assay_shape_set *set);
 const struct assay_shape_set *assay_shape_set_find(const char *name); /* any case; NULL: none */
 /* The usual range of a set made of powers of two; false where it is not. */
 bool assay_shape_set_powers(const struct assay_shape_set *set, int64_t *min, int64_t *max);

@@ -163,9 +163,9 @@ static void test_the_table(void **state)
     (void)state;
     assert_int_equal(assay_shape_set_count(), 10);
     for (int64_t i = 0; i < assay_shape_set_count(); i++) {
-        const char *name = assay_shape_set_name(assay_shape_set_at(i));
+        const char *name = assay_shape_set_at(i)->name;
         struct assay_shapes shapes = set_of(name);
-        assert_true(assay_shape_set_summary(assay_shape_set_at(i))[0]);
+        assert_true(assay_shape_set_at(i)->summary[0]);
         assert_true(shapes.n > 0);
         for (int64_t k = 0; k < shapes.n; k++) {
             assert_memory_equal(shapes.items[k].label, name, strlen(name));
