@@ -148,8 +148,7 @@ static int print_set(const struct assay_shape_set *set)
         assay_shapes_fini(&shapes);
         return assay_complain(&err);
     }
-    printf("%-18s %s; %lld shapes\n", set->name, set->summary,
-           (long long)shapes.n);
+    printf("%-18s %s; %lld shapes\n", set->name, set->summary, (long long)shapes.n);
     for (int64_t i = 0; i < shapes.n; i++) {
         if (shapes.n <= LONG || i < HEAD || i == shapes.n - 1)
             print_shape(&shapes.items[i]);

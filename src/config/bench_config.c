@@ -19,7 +19,9 @@ static const struct assay_option bench_option_rows[] = {
     {"shapes", 0, ASSAY_OPTION_LIST, AT(shape_sets), "LIST",
      "sets of shapes for linear: llama, pow2, pow2:10:12 (`assay list shapes`)", 0, 0},
     {"mode", 0, ASSAY_OPTION_LIST, AT(modes), "LIST",
-     "of ops that have modes (`assay list ops`): bias+gelu, rms+silu+add, s8-row; none: the plain one", 0, 0},
+     "of ops that have modes (`assay list ops`): bias+gelu, rms+silu+add, s8-row; none: the plain "
+     "one",
+     0, 0},
     {"recipe", 0, ASSAY_OPTION_LIST, AT(recipes), "LIST",
      "how linear's weights are stored: int8wo, int4wo-128, all (`assay list recipes`); baseline is "
      "always among them",
