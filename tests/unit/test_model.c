@@ -358,6 +358,62 @@ static void a_block_is_right(void **state)
     assert_all_right("transformer_block", ASSAY_DTYPE_F16, 2, 128, 1);
 }
 
+/* The answer of one executor on the op's own fills, in double. */
+static double *answer_of(const struct assay_problem *p, const struct assay_op *op,
+                         const struct assay_kernel *kernel)
+{
+    int64_t count = assay_tensor_count(&p->outputs[0]);
+    double *values = assay_calloc((size_t)count, sizeof *values);
+    void *in[ASSAY_MAX_INPUTS], *out = NULL, *state = NULL;
+    struct assay_error err = {0};
+    assert_int_equal(posix_memalign(&out, 64, assay_tensor_bytes(&p->outputs[0])), 0);
+    for (int32_t i = 0; i < p->n_inputs; i++) {
+        assert_int_equal(posix_memalign(&in[i], 64, assay_tensor_bytes(&p->inputs[i])), 0);
+        assay_op_fill(op, p, i, in[i], 7);
+    }
+    struct assay_args args = {.in = (const void *const *)in, .out = &out};
+    struct assay_work work = {.iters = 2, .n_sets = 1, .sets = &args};
+    assert_int_equal(kernel->setup(p, &state, &err), ASSAY_OK);
+    assert_int_equal(kernel->prepare(state, 0, &args, &err), ASSAY_OK);
+    assert_true(kernel->prepared_bytes(state) > 0);
+    assert_int_equal(kernel->run(state, &work), ASSAY_OK);
+    assay_dtype_load(p->outputs[0].dtype, out, 0, count, values);
+    kernel->teardown(state);
+    for (int32_t i = 0; i < p->n_inputs; i++)
+        free(in[i]);
+    free(out);
+    return values;
+}
+
+/* Not by way of the reference: the same model, fused and not, gives the same answer. */
+static void the_executors_agree(void **state)
+{
+    (void)state;
+    static const char *const recipes[] = {"baseline", "int8wo", "int4wo-32"};
+    struct bed *bed = assay_calloc(1, sizeof *bed);
+    make_bed(bed, "transformer_block", ASSAY_DTYPE_F32, 3, 64, 1);
+    const struct assay_op *op = assay_model_op(bed->job.group.op);
+    struct assay_kernel_choice choice = {.device = "cpu"};
+    for (int r = 0; r < 3; r++) {
+        struct assay_problem p;
+        struct assay_contender found[2];
+        assert_int_equal(
+            assay_op_problem(op, ASSAY_DTYPE_F32, NULL, bed->job.group.axes, 2, &p, NULL),
+            ASSAY_OK);
+        p.recipe = recipes[r];
+        assert_int_equal(assay_model_choose(&p, true, &choice, found, 2), 2);
+        double *eager = answer_of(&p, op, found[0].kernel);
+        double *compiled = answer_of(&p, op, found[1].kernel);
+        struct assay_tolerance tolerance = op->tolerance(&p);
+        for (int64_t i = 0; i < assay_tensor_count(&p.outputs[0]); i++)
+            assert_true(fabs(eager[i] - compiled[i]) <= tolerance.absolute);
+        assay_free(eager);
+        assay_free(compiled);
+    }
+    clear_bed(bed);
+    assay_free(bed);
+}
+
 static void eager_alone_where_asked(void **state)
 {
     (void)state;
@@ -418,6 +474,7 @@ int main(void)
         cmocka_unit_test(linear_is_right),
         cmocka_unit_test(ln_linear_is_right),
         cmocka_unit_test(a_block_is_right),
+        cmocka_unit_test(the_executors_agree),
         cmocka_unit_test(eager_alone_where_asked),
         cmocka_unit_test(tuning_is_remembered),
     };
