@@ -1,0 +1,132 @@
+/* group_choose.c: who takes part in a group, and whether there is room for it. */
+#include "bench/group_state.h"
+
+#include "base/alloc.h"
+#include "model/model.h"
+
+#include <string.h>
+
+/* A library that has nothing but the plain product would fill the table with refusals: it is shown
+ * where it can run, and with the recipe everyone has. */
+static bool worth_a_row(const struct assay_contender *found, int64_t recipe, const struct group *g)
+{
+    bool asked =
+        g->job->settings.implementations.n || g->job->settings.kernels.n || group_is_model(g);
+    return found->status == ASSAY_OK || recipe == 0 || asked ||
+           assay_text_same(found->kernel->implementation, "native") ||
+           assay_text_same(found->kernel->implementation, "cuda");
+}
+
+/* The recipes asked for, the baseline first; one without a name for ops that take none. */
+static void choose_recipes(struct group *g)
+{
+    const struct assay_strings *asked = &g->job->settings.recipes;
+    g->recipes[g->n_recipes++].name = g->op->takes_recipes ? "baseline" : NULL;
+    for (int64_t i = 0; i < asked->n && g->op->takes_recipes && g->n_recipes < MAX_RECIPES; i++)
+        if (!assay_text_same(asked->items[i], "baseline"))
+            g->recipes[g->n_recipes++].name = asked->items[i];
+}
+
+static void add_variant(struct group *g, int64_t recipe, const struct assay_contender *found)
+{
+    struct variant *v = &g->variants[g->n_variants];
+    const char *name = g->recipes[recipe].name;
+    v->kernel = found->kernel;
+    v->problem = g->problem;
+    v->problem.recipe = name;
+    v->recipe = recipe;
+    v->ready = found->status == ASSAY_OK;
+    assay_group_record(g->job, g->n_variants, v->kernel->name, v->kernel->implementation,
+                       name ? name : "", &v->record);
+    if (v->ready && v->kernel->note)
+        v->kernel->note(&v->problem, v->record.note, sizeof v->record.note);
+    if (!v->ready)
+        group_give_up(v, ASSAY_OUTCOME_UNSUPPORTED, found->why.message);
+    g->n_variants++;
+}
+
+/* Those of a model are its executors. */
+static int64_t contenders(const struct group *g, const struct assay_problem *problem,
+                          const struct assay_kernel_choice *choice, struct assay_contender *out)
+{
+    int64_t room = ASSAY_MAX_VARIANTS - g->n_variants;
+    bool compiled = strcmp(g->job->group.compile, "false") != 0;
+    return group_is_model(g) ? assay_model_choose(problem, compiled, choice, out, room)
+                             : assay_kernel_choose(g->bench->registry, problem, choice, out, room);
+}
+
+enum assay_status assay_group_choose(struct group *g, struct assay_error *err)
+{
+    const struct assay_settings *s = &g->job->settings;
+    char device[32]; /* "cuda" of "cuda:1" */
+    snprintf(device, sizeof device, "%.*s", (int)strcspn(s->device, ":"), s->device);
+    struct assay_kernel_choice choice = {
+        .device = device,
+        .implementations = (const char *const *)s->implementations.items,
+        .n_implementations = s->implementations.n,
+        .kernels = (const char *const *)s->kernels.items,
+        .n_kernels = s->kernels.n,
+        .excluded = (const char *const *)g->job->exclude.items,
+        .n_excluded = g->job->exclude.n,
+    };
+    struct assay_contender *found = assay_calloc(ASSAY_MAX_VARIANTS, sizeof *found);
+    g->variants = assay_calloc(ASSAY_MAX_VARIANTS, sizeof *g->variants);
+    if (!found || !g->variants) {
+        assay_free(found);
+        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+    }
+    choose_recipes(g);
+    for (int64_t r = 0; r < g->n_recipes; r++) {
+        struct assay_problem problem = g->problem;
+        problem.recipe = g->recipes[r].name;
+        int64_t n = contenders(g, &problem, &choice, found + g->n_variants);
+        for (int64_t i = 0, first = g->n_variants; i < n; i++)
+            if (worth_a_row(&found[first + i], r, g)) {
+                found[g->n_variants] = found[first + i];
+                add_variant(g, r, &found[g->n_variants]);
+            }
+    }
+    if (g->hooks->contenders)
+        g->hooks->contenders(g->hooks->user, found, g->n_variants);
+    assay_free(found);
+    return ASSAY_OK;
+}
+
+/* Bytes a variant that prepares its weights takes in a cold measurement: it rotates through so many
+ * copies that they outgrow the last-level cache twice. */
+static double prepared_estimate(const struct group *g, const struct assay_device_info *info)
+{
+    double bytes = 0;
+    for (int64_t i = 0; i < g->n_variants; i++) {
+        const struct variant *v = &g->variants[i];
+        if (!v->ready || !v->kernel->prepare)
+            continue;
+        double weights = g->op->cost(&v->problem).weight_bytes;
+        bytes += g->job->settings.cold ? 2.0 * (double)info->llc_bytes + 2 * weights : weights;
+        if (group_is_model(g))
+            bytes += assay_model_scratch_bytes(&g->problem);
+    }
+    return bytes;
+}
+
+bool assay_group_fits(const struct group *g, int64_t n_sets, char *reason, size_t size)
+{
+    struct assay_device_info info;
+    g->bench->device->driver->describe(g->bench->device, &info);
+    size_t room = info.memory_available / 10 * 9;
+    if (g->job->settings.memory_limit > 0 && (size_t)g->job->settings.memory_limit < room)
+        room = (size_t)g->job->settings.memory_limit;
+    double need = (double)assay_operands_bytes(&g->problem, n_sets) + prepared_estimate(g, &info);
+    char need_text[32], room_text[32];
+    assay_text_bytes(need, need_text, sizeof need_text);
+    assay_text_bytes((double)room, room_text, sizeof room_text);
+    snprintf(reason, size, "needs %s of memory, %s can be had", need_text, room_text);
+    return need <= (double)room;
+}
+
+int64_t assay_group_sets_needed(const struct group *g)
+{
+    struct assay_device_info info;
+    g->bench->device->driver->describe(g->bench->device, &info);
+    return g->job->settings.cold ? assay_operands_cold_sets(&g->problem, info.llc_bytes) : 1;
+}

@@ -1,0 +1,246 @@
+/* group_verify.c: a group's operands and references, and whether variants answer what they should.
+ */
+#include "bench/group_state.h"
+
+#include "base/clock.h"
+
+#include <math.h>
+
+/* The references of a recipe's outputs, from what set 0 holds now. */
+static enum assay_status make_references(struct group *g, int64_t recipe, bool integers,
+                                         assay_reference **out, struct assay_error *err)
+{
+    struct assay_problem problem = g->problem;
+    problem.recipe = g->recipes[recipe].name;
+    struct assay_reference_how how = {
+        .seed = g->job->settings.seed + (integers ? 1 : 0), /* another part each time */
+        .most = assay_reference_most(g->op, &problem),
+        .integers = integers,
+        .exact = integers && g->op->can_be_exact(&problem),
+    };
+    enum assay_status status = ASSAY_OK;
+    for (int32_t i = 0; i < problem.n_outputs && status == ASSAY_OK; i++) {
+        how.output = i;
+        status = assay_reference_create(g->op, &problem, assay_operands_inputs(g->operands), &how,
+                                        &out[i], err);
+        group_step(g, -1);
+    }
+    return status;
+}
+
+static bool has_variants(const struct group *g, int64_t recipe)
+{
+    for (int64_t i = 0; i < g->n_variants; i++)
+        if (g->variants[i].ready && g->variants[i].recipe == recipe)
+            return true;
+    return false;
+}
+
+/* A recipe that cannot store these weights has no answers, whatever its kernels thought of it. */
+static enum assay_status answers_of(struct group *g, int64_t recipe, struct assay_error *err)
+{
+    struct assay_error why = {0};
+    enum assay_status status = make_references(g, recipe, false, g->recipes[recipe].outputs, &why);
+    if (status != ASSAY_UNSUPPORTED)
+        return status == ASSAY_OK ? status : assay_error_set(err, status, NULL, "%s", why.message);
+    for (int64_t i = 0; i < g->n_variants; i++)
+        if (g->variants[i].ready && g->variants[i].recipe == recipe)
+            group_give_up(&g->variants[i], ASSAY_OUTCOME_UNSUPPORTED, why.message);
+    return ASSAY_OK;
+}
+
+enum assay_status assay_group_build(struct group *g, int64_t n_sets, struct assay_error *err)
+{
+    enum assay_status status = assay_operands_create(
+        g->bench->device, g->op, &g->problem, g->job->settings.seed, n_sets, &g->operands, err);
+    group_step(g, -1);
+    for (int64_t r = 0; r < g->n_recipes && status == ASSAY_OK; r++)
+        if (r == 0 || has_variants(g, r))
+            status = answers_of(g, r, err);
+    for (int32_t i = 0; i < g->problem.n_outputs && status == ASSAY_OK; i++)
+        assay_reference_controls(g->recipes[0].outputs[i], &g->mistrust);
+    return status;
+}
+
+static void note_comparison(struct variant *v, const assay_reference *reference,
+                            const struct assay_comparison *c)
+{
+    struct assay_verification *out = &v->record.verification;
+    out->done = true;
+    out->times++;
+    out->compared = c->compared;
+    out->of = assay_reference_of(reference);
+    out->mismatches = c->mismatches;
+    out->max_abs = fmax(out->max_abs, c->max_abs);
+    out->max_rel = fmax(out->max_rel, c->max_rel);
+    out->rms = assay_comparison_rms(c);
+    out->sqnr_db = assay_comparison_sqnr_db(c);
+    out->tolerance_relative = c->tolerance.relative;
+    out->tolerance_absolute = c->tolerance.absolute;
+}
+
+/* How far a recipe's answer is from the unquantised product. */
+static void note_accuracy(struct group *g, struct variant *v, const void *got)
+{
+    struct assay_comparison c;
+    if (!g->recipes[v->recipe].name)
+        return;
+    assay_reference_compare(g->recipes[0].outputs[0], got, &c);
+    v->record.accuracy_db = assay_comparison_sqnr_db(&c);
+}
+
+/* Judges what a variant left in `set` against `answers`; `when` is "" or " after timing". */
+static void judge(struct group *g, struct variant *v, int64_t set, assay_reference *const *answers,
+                  const char *when)
+{
+    struct assay_error why = {0};
+    struct assay_comparison c;
+    char reason[256];
+    if (assay_operands_check(g->operands, set, &why) != ASSAY_OK) {
+        snprintf(reason, sizeof reason, "%.200s%s", why.message, when);
+        group_give_up(v, ASSAY_OUTCOME_MISMATCH, reason);
+        assay_operands_repair(g->operands, set);
+        return;
+    }
+    for (int32_t i = g->problem.n_outputs - 1; i >= 0; i--) { /* output 0 last: it is the figure */
+        assay_reference_compare(answers[i], assay_operands_output(g->operands, set, i), &c);
+        note_comparison(v, answers[i], &c);
+        if (c.mismatches == 0)
+            continue;
+        snprintf(reason, sizeof reason,
+                 "%lld of %lld wrong%s%s, first at %lld: got %.6g, expected %.6g",
+                 (long long)c.mismatches, (long long)c.compared, i ? " in output 1" : "", when,
+                 (long long)c.first_mismatch, c.first_got, c.first_ref);
+        group_give_up(v, ASSAY_OUTCOME_MISMATCH, reason);
+        return;
+    }
+}
+
+void assay_group_failed_run(struct variant *v, enum assay_status status, const char *what)
+{
+    char reason[128];
+    snprintf(reason, sizeof reason, "%s said: %s", what, assay_status_name(status));
+    group_give_up(v, status == ASSAY_ERR_NOMEM ? ASSAY_OUTCOME_OUT_OF_MEMORY : ASSAY_OUTCOME_FAILED,
+                  reason);
+}
+
+static void failed_early(struct variant *v, enum assay_status status, const char *what,
+                         const struct assay_error *err)
+{
+    assay_group_failed_run(v, status, what);
+    if (err->message[0])
+        snprintf(v->record.reason, sizeof v->record.reason, "%.255s", err->message);
+    if (status == ASSAY_UNSUPPORTED)
+        v->record.outcome = ASSAY_OUTCOME_UNSUPPORTED;
+}
+
+static void set_up(struct group *g, struct variant *v)
+{
+    struct assay_error err = {0};
+    int64_t start = assay_clock_ns();
+    group_step(g, v - g->variants);
+    enum assay_status status =
+        v->kernel->setup ? v->kernel->setup(&v->problem, &v->state, &err) : ASSAY_OK;
+    v->record.setup_ns = (double)(assay_clock_ns() - start);
+    v->set_up = status == ASSAY_OK;
+    if (!v->set_up)
+        failed_early(v, status, "setup", &err);
+}
+
+void assay_group_forget(const struct group *g, const struct variant *v)
+{
+    assay_device *device = g->bench->device;
+    if (device->driver->forget)
+        device->driver->forget(device, v->state);
+}
+
+void assay_group_prepare(struct group *g, struct variant *v, int64_t set)
+{
+    struct assay_error err = {0};
+    if (!v->kernel->prepare || !v->ready)
+        return;
+    const struct assay_args *args =
+        &assay_operands_sets(g->operands)[set % assay_operands_n_sets(g->operands)];
+    int64_t start = assay_clock_ns();
+    group_step(g, v - g->variants);
+    assay_group_forget(g, v);
+    enum assay_status status = v->kernel->prepare(v->state, set, args, &err);
+    if (set == 0)
+        v->record.prepare_ns = (double)(assay_clock_ns() - start);
+    group_step(g, -1);
+    if (status != ASSAY_OK)
+        failed_early(v, status, "prepare", &err);
+}
+
+void assay_group_run_and_judge(struct group *g, struct variant *v, int64_t iters,
+                               const struct assay_args *sets, int64_t n_sets, int64_t last,
+                               assay_reference *const *answers, const char *when)
+{
+    int64_t first = ((last - iters + 1) % n_sets + n_sets) % n_sets;
+    int64_t operand_set = last % assay_operands_n_sets(g->operands);
+    struct assay_work work = {.iters = iters, .first = first, .n_sets = n_sets, .sets = sets};
+    struct assay_timing timing;
+    assay_operands_poison(g->operands, operand_set);
+    group_step(g, v - g->variants);
+    enum assay_status status =
+        g->bench->device->driver->time(g->bench->device, v->kernel, v->state, &work, &timing);
+    group_step(g, -1);
+    if (status != ASSAY_OK)
+        assay_group_failed_run(v, status, "run");
+    else
+        judge(g, v, operand_set, answers, when);
+}
+
+static void verify_once(struct group *g, struct variant *v, assay_reference *const *answers,
+                        const char *when)
+{
+    assay_group_prepare(g, v, 0);
+    if (v->ready)
+        assay_group_run_and_judge(g, v, 1, assay_operands_sets(g->operands), 1, 0, answers, when);
+}
+
+/* On integer-valued inputs, made for each recipe: bit for bit where all of it is exact, else within
+ * the tolerance, which still catches answers kept from other inputs. */
+static enum assay_status verify_on_integers(struct group *g, int64_t recipe,
+                                            struct assay_error *err)
+{
+    assay_reference *answers[ASSAY_MAX_OUTPUTS] = {0};
+    struct assay_problem problem = g->problem;
+    problem.recipe = g->recipes[recipe].name;
+    assay_operands_refill(g->operands, &problem, true);
+    enum assay_status status = make_references(g, recipe, true, answers, err);
+    for (int64_t i = 0; i < g->n_variants && status == ASSAY_OK && !group_stopped(g); i++) {
+        struct variant *v = &g->variants[i];
+        if (!v->ready || v->recipe != recipe)
+            continue;
+        verify_once(g, v, answers, " on integers");
+        if (v->ready) /* the errors that are shown are those on the usual inputs */
+            v->record.verification.max_abs = v->record.verification.max_rel = 0;
+        v->record.verification.exact = v->ready && g->op->can_be_exact(&problem);
+    }
+    for (int32_t i = 0; i < ASSAY_MAX_OUTPUTS; i++)
+        assay_reference_destroy(answers[i]);
+    return status;
+}
+
+enum assay_status assay_group_verify(struct group *g, struct assay_error *err)
+{
+    enum assay_status status = ASSAY_OK;
+    for (int64_t i = 0; i < g->n_variants && !group_stopped(g); i++)
+        if (g->variants[i].ready)
+            set_up(g, &g->variants[i]);
+    for (int64_t r = 0; r < g->n_recipes && status == ASSAY_OK && !group_stopped(g); r++)
+        if (g->op->fill_exact && has_variants(g, r))
+            status = verify_on_integers(g, r, err);
+    if (g->op->fill_exact)
+        assay_operands_refill(g->operands, &g->problem, false);
+    for (int64_t i = 0; i < g->n_variants && status == ASSAY_OK && !group_stopped(g); i++) {
+        struct variant *v = &g->variants[i];
+        if (!v->ready)
+            continue;
+        verify_once(g, v, g->recipes[v->recipe].outputs, "");
+        if (v->ready)
+            note_accuracy(g, v, assay_operands_output(g->operands, 0, 0));
+    }
+    return status;
+}
