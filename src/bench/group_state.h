@@ -68,16 +68,14 @@ static inline bool group_is_model(const struct group *g)
     return g->job->group.compile[0] != '\0';
 }
 
-/* ---- group_choose.c: who takes part, and is there room? ----------------------------------------
- */
+/* ---- group_choose.c: who takes part, and is there room? ---- */
 
 enum assay_status assay_group_choose(struct group *g, struct assay_error *err);
 int64_t assay_group_sets_needed(const struct group *g);
 /* Would the operands fit, with a tenth of the memory left for everything else? */
 bool assay_group_fits(const struct group *g, int64_t n_sets, char *reason, size_t size);
 
-/* ---- group_verify.c: operands, references, and whether answers are right -----------------------
- */
+/* ---- group_verify.c: operands, references, and whether answers are right ---- */
 
 enum assay_status assay_group_build(struct group *g, int64_t n_sets, struct assay_error *err);
 enum assay_status assay_group_verify(struct group *g, struct assay_error *err);
@@ -92,8 +90,7 @@ void assay_group_run_and_judge(struct group *g, struct variant *v, int64_t iters
                                assay_reference *const *answers, const char *when);
 void assay_group_failed_run(struct variant *v, enum assay_status status, const char *what);
 
-/* ---- group_states.c: the timing of all variants in one cache state ------------------------------
- */
+/* ---- group_states.c: the timing of all variants in one cache state ---- */
 
 enum assay_status assay_group_measure_state(struct group *g, enum assay_cache_state state,
                                             struct assay_error *err);

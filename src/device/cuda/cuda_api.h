@@ -70,7 +70,6 @@ enum {
 #define CUDA_DRIVER_REQUIRED(F)                                                                    \
     F(cu_result, cuInit, (unsigned flags))                                                         \
     F(cu_result, cuDriverGetVersion, (int *version))                                               \
-    F(cu_result, cuGetErrorName, (cu_result error, const char **name))                             \
     F(cu_result, cuGetErrorString, (cu_result error, const char **text))                           \
     F(cu_result, cuDeviceGetCount, (int *count))                                                   \
     F(cu_result, cuDeviceGet, (cu_device * device, int ordinal))                                   \
@@ -112,7 +111,6 @@ enum {
     F(cu_result, cuEventCreate, (cu_event * event, unsigned flags))                                \
     F(cu_result, cuEventDestroy_v2, (cu_event event))                                              \
     F(cu_result, cuEventRecord, (cu_event event, cu_stream stream))                                \
-    F(cu_result, cuEventSynchronize, (cu_event event))                                             \
     F(cu_result, cuStreamBeginCapture_v2, (cu_stream stream, int mode))                            \
     F(cu_result, cuStreamEndCapture, (cu_stream stream, cu_graph * graph))                         \
     F(cu_result, cuGraphInstantiateWithFlags,                                                      \
@@ -126,7 +124,6 @@ enum {
     F(cu_result, cuEventElapsedTime, (float *ms, cu_event start, cu_event end))                    \
     F(cu_result, cuEventElapsedTime_v2, (float *ms, cu_event start, cu_event end))                 \
     F(cu_result, cuGraphUpload, (cu_graph_exec exec, cu_stream stream))                            \
-    F(cu_result, cuDeviceGetUuid_v2, (void *uuid, cu_device device))                               \
     F(cu_result, cuDeviceGetPCIBusId, (char *text, int size, cu_device device))                    \
     F(cu_result, cuCtxResetPersistingL2Cache, (void))                                              \
     F(cu_result, cuTensorMapEncodeTiled,                                                           \
@@ -174,7 +171,6 @@ enum {
 
 #define CUDA_NVML_REQUIRED(F)                                                                      \
     F(nvml_result, nvmlInit_v2, (void))                                                            \
-    F(nvml_result, nvmlShutdown, (void))                                                           \
     F(nvml_result, nvmlDeviceGetHandleByPciBusId_v2, (const char *text, nvml_device *device))
 
 #define CUDA_NVML_OPTIONAL(F)                                                                      \
