@@ -2,26 +2,8 @@
 # The recipe of docs/recipes.md: its file and its line, taken from the page, are all that a copy of
 # the tree needs to have it. Of that copy's kernels only the portable one of linear and the reference
 # are built: the others take a minute, and none of them knows recipes by name.
-set -euo pipefail
-for tool in cmake ninja cc; do
-    command -v $tool >/dev/null || { echo "skipped: no $tool"; exit 77; }
-done
-if [ -n "${ASAN_OPTIONS:-}" ]; then
-    echo "skipped: the same build is tested without sanitizers"
-    exit 77
-fi
-doc=$ASSAY_SOURCE_DIR/docs/recipes.md
-tmp=$(mktemp -d) && trap 'rm -rf "$tmp"' EXIT
-export XDG_DATA_HOME=$tmp/data XDG_CACHE_HOME=$tmp/cache CMAKE_BUILD_PARALLEL_LEVEL=2
-
-# block NAME: the lines of the code block between <!-- NAME --> and <!-- end -->
-block() { sed -n "/^<!-- $1 -->\$/,/^<!-- end -->\$/p" "$doc" | sed '/^<!--/d;/^```/d'; }
-
-tree=$tmp/tree
-mkdir "$tree"
-cd "$ASSAY_SOURCE_DIR"
-cp -R CMakeLists.txt LICENSE assay.pc.in cmake include share src docs "$tree"
-cd "$tree"
+. "$ASSAY_SOURCE_DIR/tests/docs/lib.sh"
+copy_tree recipes.md
 find src/kernel/cpu -name '*.c' ! -name ref.c ! -name native.c ! -name linear.c \
     ! -name linear_portable.c -delete
 echo 'ASSAY_KERNEL(linear_portable)' >src/kernel/kernel_list.h
