@@ -189,15 +189,18 @@ static double time_step(struct executor *x, struct assay_step *step, const struc
     point(x, step, model, pointers, &args);
     struct assay_work work = {.iters = 1, .n_sets = 1, .sets = &args};
     double best = (double)INFINITY;
-    for (int i = 0; i < SAMPLES; i++) {
-        if (device->driver->time(device, step->kernel, step->state, &work, &timing) != ASSAY_OK)
-            return (double)INFINITY;
+    bool failed = false;
+    for (int i = 0; i < SAMPLES && !failed; i++) {
+        failed =
+            device->driver->time(device, step->kernel, step->state, &work, &timing) != ASSAY_OK;
         double each = timing.device_ns / (double)work.iters;
         if (i > 0 && each < best) /* the first warms up */
             best = each;
         work.iters = each > 0 && each < sample_ns ? (int64_t)(sample_ns / each) + 1 : 1;
     }
-    return best;
+    if (device->driver->forget) /* it will not be run by itself again */
+        device->driver->forget(device, step->state);
+    return failed ? (double)INFINITY : best;
 }
 
 /* Tries every kernel on a step whose inputs the steps before have just made, and keeps the best. */
@@ -207,7 +210,6 @@ static enum assay_status tune_step(struct executor *x, struct assay_step *step,
     enum { MOST = 24 };
     const struct assay_kernel *candidates[MOST], *usual = step->kernel, *best = NULL;
     double best_ns = (double)INFINITY;
-    assay_device *device = device_here();
     int64_t n = assay_steps_candidates(step, x->device, candidates, MOST);
     take_down(step);
     for (int64_t i = 0; i < n; i++) {
@@ -219,8 +221,6 @@ static enum assay_status tune_step(struct executor *x, struct assay_step *step,
                 best = candidates[i];
             }
         }
-        if (device->driver->forget)
-            device->driver->forget(device, step->state);
         take_down(step);
     }
     step->kernel = best ? best : usual;
