@@ -26,7 +26,6 @@ static unsigned long long number(const char *variable, unsigned long long other)
 
 nvml_result nvmlInit_v2(void) { return getenv("FAKE_NVML_FAIL") ? 9 : 0; }
 
-
 nvml_result nvmlDeviceGetHandleByPciBusId_v2(const char *text, nvml_device *device)
 {
     *device = &device_0;
