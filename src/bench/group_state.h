@@ -92,6 +92,8 @@ void assay_group_failed_run(struct variant *v, enum assay_status status, const c
 
 /* ---- group_states.c: the timing of all variants in one cache state ---- */
 
+/* What a variant touches again and again: its own form of the weights in place of the original. */
+double assay_group_working_set(const struct group *g, const struct variant *v);
 enum assay_status assay_group_measure_state(struct group *g, enum assay_cache_state state,
                                             struct assay_error *err);
 

@@ -9,8 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-/* What a variant touches again and again: its own form of the weights in place of the original. */
-static double working_set(const struct group *g, const struct variant *v)
+double assay_group_working_set(const struct group *g, const struct variant *v)
 {
     double bytes = (double)assay_op_bytes(&g->problem);
     if (v->kernel->prepare)
@@ -30,7 +29,7 @@ static enum assay_status prepare_cold(struct group *g, struct variant *v, struct
     if (!v->kernel->prepare)
         return ASSAY_OK;
     g->bench->device->driver->describe(g->bench->device, &info);
-    double wanted = 2.0 * (double)info.llc_bytes / fmax(working_set(g, v), 4096) + 2;
+    double wanted = 2.0 * (double)info.llc_bytes / fmax(assay_group_working_set(g, v), 4096) + 2;
     v->n_sets = wanted > 1e6 ? 1000000 : (int64_t)wanted;
     v->sets = assay_calloc((size_t)v->n_sets, sizeof *v->sets);
     if (!v->sets)
@@ -126,7 +125,7 @@ static void take_down_results(struct group *g, const struct lane_map *map, assay
                        ? lane_of(g, map, n_lanes, "eager", v->recipe)
                        : -1;
         costs[i] = g->op->cost(&v->problem);
-        working_sets[i] = working_set(g, v);
+        working_sets[i] = assay_group_working_set(g, v);
     }
     struct assay_verdict_input input = {
         .lanes = lanes,

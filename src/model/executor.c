@@ -447,3 +447,13 @@ double assay_model_scratch_bytes(const struct assay_problem *problem)
     assay_free(x);
     return bytes;
 }
+
+double assay_model_held_bytes(const void *state)
+{
+    const struct executor *x = state;
+    double bytes = (double)x->block_bytes;
+    for (int32_t i = 0; i < x->graph.n_values; i++)
+        if (x->constants[i])
+            bytes += (double)assay_tensor_bytes(&x->graph.values[i].tensor);
+    return bytes;
+}

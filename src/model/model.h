@@ -71,5 +71,7 @@ bool assay_model_is_executor(const char *implementation);
 
 /* Bytes an eager executor takes for what lies between its nodes. */
 double assay_model_scratch_bytes(const struct assay_problem *problem);
+/* Bytes this one, set up, takes for it. */
+double assay_model_held_bytes(const void *state);
 
 #endif

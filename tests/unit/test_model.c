@@ -333,6 +333,22 @@ static void assert_all_right(const char *model, enum assay_dtype dtype, int64_t 
     assay_free(bed);
 }
 
+/* What a model holds shrinks with its weights, and with what it need not keep between its nodes. */
+static void memory_is_what_is_held(void **state)
+{
+    (void)state;
+    struct bed *bed = assay_calloc(1, sizeof *bed);
+    make_bed(bed, "ln_linear_gelu", ASSAY_DTYPE_BF16, 16, 256, 128);
+    measure(bed, "int8wo");
+    assert_int_equal(bed->n, 4); /* eager, compiled; each with baseline, then int8wo */
+    double eager = bed->records[0].memory_bytes, compiled = bed->records[1].memory_bytes;
+    assert_true(bed->records[2].memory_bytes < eager - 256 * 128 / 2);
+    assert_true(compiled <= eager - 2 * 16 * 256); /* the normalised rows are nowhere */
+    assert_true(compiled >= 2 * (16 * 256 + 256 * 128 + 16 * 128));
+    clear_bed(bed);
+    assay_free(bed);
+}
+
 static void ln_linear_is_right(void **state)
 {
     (void)state;
@@ -472,6 +488,7 @@ int main(void)
         cmocka_unit_test(a_model_can_be_described),
         cmocka_unit_test(bad_descriptions_name_the_place),
         cmocka_unit_test(linear_is_right),
+        cmocka_unit_test(memory_is_what_is_held),
         cmocka_unit_test(ln_linear_is_right),
         cmocka_unit_test(a_block_is_right),
         cmocka_unit_test(the_executors_agree),
