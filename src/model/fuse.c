@@ -51,7 +51,8 @@ static bool with_param(const struct assay_node *node, int param, int value, stru
     return true;
 }
 
-/* Moves the linear's optional inputs to where the new problem has them. `added` is the new one. */
+/* Puts the linear's optional inputs where the new problem has them. `norm` and `residual` are those
+ * it did not have before. */
 static void place_inputs(const struct assay_node *from, struct assay_node *to, int32_t norm,
                          int32_t residual)
 {
@@ -67,12 +68,10 @@ static void place_inputs(const struct assay_node *from, struct assay_node *to, i
 
 static bool fuse_activation(struct assay_graph *g, int32_t index, assay_fuse_can can, void *user)
 {
-    static const char *const names[] = {"none",  "sigmoid", "relu", "leakyrelu",
-                                        "relu6", "gelu",    "silu", "hardswish"};
     int32_t next = only_user(g, g->nodes[index].out);
     struct assay_node fused;
     for (int a = 1; a < ASSAY_LINEAR_ACTIVATIONS && next >= 0; a++) {
-        if (!is(&g->nodes[next], names[a]) ||
+        if (!is(&g->nodes[next], assay_linear_activation_name((enum assay_linear_activation)a)) ||
             g->nodes[index].problem.params[ASSAY_LINEAR_ADD] != 0 ||
             !with_param(&g->nodes[index], ASSAY_LINEAR_ACTIVATION, a, &fused) ||
             !can(user, &fused.problem))

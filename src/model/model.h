@@ -7,7 +7,7 @@
  * For the harness a model is an op: assay_model_op gives its tensors, fills, reference, cost and
  * tolerance, under the name "model:NAME". Its kernels are two executors: `eager` runs the nodes one
  * after the other, each with the best kernel there is for it; `compiled` runs the graph after
- * fusing neighbours (fuse.c) and with buffers planned ahead (plan_buffers.c). */
+ * fusing neighbours and with memory planned for what lies between nodes (fuse.c). */
 #ifndef ASSAY_MODEL_MODEL_H
 #define ASSAY_MODEL_MODEL_H
 

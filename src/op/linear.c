@@ -14,6 +14,11 @@
 static const char *const activation_names[ASSAY_LINEAR_ACTIVATIONS] = {
     "none", "sigmoid", "relu", "leakyrelu", "relu6", "gelu", "silu", "hardswish"};
 
+const char *assay_linear_activation_name(enum assay_linear_activation activation)
+{
+    return activation_names[activation];
+}
+
 static int64_t axis(const struct assay_problem *p, int i) { return p->axes[i]; }
 
 static struct assay_tensor matrix(enum assay_dtype dtype, int64_t rows, int64_t columns)

@@ -30,6 +30,8 @@ enum assay_linear_activation {
     ASSAY_LINEAR_ACTIVATIONS
 };
 
+const char *assay_linear_activation_name(enum assay_linear_activation activation); /* "gelu" */
+
 /* What happens to each row of x first, in f32. Where the recipe quantises x at run time, the
  * normalised row is first rounded to the dtype, as it would be between two ops. */
 enum assay_linear_norm {

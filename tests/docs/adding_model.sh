@@ -13,7 +13,7 @@ block 'model file' >src/model/two_layers.c
 block 'model line' >>src/model/model_list.h
 block 'shapes file' >src/config/shapes/tiny.c
 block 'shapes line' >>src/config/shapes/shape_list.h
-block 'model commands' >"$tmp/commands"
+commands 'model commands'
 [ -s src/model/two_layers.c ] && [ -s "$tmp/commands" ] || { echo "docs/models.md has no model"; exit 1; }
 bash -eu "$tmp/commands" >"$tmp/out" 2>&1 || { tail -n 40 "$tmp/out"; exit 1; }
 cat "$tmp/out"

@@ -9,7 +9,7 @@ find src/kernel/cpu -name '*.c' ! -name ref.c -delete
 
 block softsign.c >src/op/softsign.c
 block 'op line' >>src/op/op_list.h
-block 'op commands' >"$tmp/commands"
+commands 'op commands'
 [ -s src/op/softsign.c ] && [ -s "$tmp/commands" ] || { echo "docs/adding.md has no op"; exit 1; }
 bash -eu "$tmp/commands" >"$tmp/out" 2>&1 || { tail -n 40 "$tmp/out"; exit 1; }
 grep -E 'softsign|rows? in' "$tmp/out"

@@ -10,7 +10,7 @@ echo 'ASSAY_KERNEL(linear_portable)' >src/kernel/kernel_list.h
 
 block int8pow2.c >src/quant/int8pow2.c
 block 'recipe line' >>src/quant/quant_list.h
-block 'recipe commands' >"$tmp/commands"
+commands 'recipe commands'
 [ -s src/quant/int8pow2.c ] && [ -s "$tmp/commands" ] || { echo "docs/recipes.md has no recipe"; exit 1; }
 bash -eu "$tmp/commands" >"$tmp/out" 2>&1 || { tail -n 40 "$tmp/out"; exit 1; }
 grep -E 'int8pow2|rows? in' "$tmp/out"
