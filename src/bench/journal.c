@@ -298,10 +298,17 @@ enum assay_status assay_journal_read(const char *path, const struct assay_journa
     return status;
 }
 
+static bool is_later(const struct timespec *a, const struct timespec *b)
+{
+    return a->tv_sec > b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec > b->tv_nsec);
+}
+
 /* The journals in the data folder: the newest, and how many. */
 static int64_t newest_run(const char *folder, char *newest, size_t size)
 {
+    enum { STAMP = 15 }; /* of "20261115-034711-a1b2": what of a name tells the time */
     int64_t n = 0;
+    struct timespec written = {0};
     newest[0] = '\0';
     DIR *dir = opendir(folder);
     struct dirent *entry;
@@ -310,8 +317,14 @@ static int64_t newest_run(const char *folder, char *newest, size_t size)
         if (!dot || strcmp(dot, ".jsonl") != 0)
             continue;
         n++;
-        if (strcmp(entry->d_name, newest) > 0)
-            snprintf(newest, size, "%.*s", (int)(dot - entry->d_name), entry->d_name);
+        struct stat info = {0};
+        fstatat(dirfd(dir), entry->d_name, &info, 0);
+        int order = strncmp(entry->d_name, newest, STAMP);
+        bool newer = order > 0 || (order == 0 && is_later(&info.st_mtim, &written));
+        if (!newer && n > 1)
+            continue;
+        written = info.st_mtim;
+        snprintf(newest, size, "%.*s", (int)(dot - entry->d_name), entry->d_name);
     }
     if (dir)
         closedir(dir);

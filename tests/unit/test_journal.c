@@ -373,6 +373,14 @@ static void test_runs_are_found_by_name(void **state)
     assert_int_equal(find("20270101", got, sizeof got, &err), ASSAY_ERR_INVALID);
     assert_non_null(strstr(err.message, "no run \"20270101\""));
     assert_non_null(strstr(err.message, "the newest of 2 is \"20260101-000000-0000\""));
+    usleep(20000); /* a file system's clock may be coarse */
+    char *same_second = write_journal("20260101-000000-00000"); /* written later: later */
+    usleep(20000);
+    char *last = write_journal("20260101-000000-0");
+    assert_int_equal(find("last", got, sizeof got, NULL), ASSAY_OK);
+    assert_string_equal(got, last);
+    free(same_second);
+    free(last);
     free(old);
     free(new_one);
 }
