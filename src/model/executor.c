@@ -177,8 +177,10 @@ static enum assay_status prepare_step(struct executor *x, struct assay_step *ste
 /* ---- finding the fastest kernels --------------------------------------------------------------
  */
 
-/* One call of a step with its kernel, in ns; the best of a few short samples. */
-static double time_step(struct executor *x, struct assay_step *step, const struct assay_args *model)
+/* One call of a step with its kernel, in ns; the best of a few short samples. One that takes three
+ * times as long as `best_so_far` is not asked again; with 0 it is one call. */
+static double time_step(struct executor *x, struct assay_step *step, const struct assay_args *model,
+                        double best_so_far)
 {
     enum { SAMPLES = 5 };
     static const double sample_ns = 1e6;
@@ -194,8 +196,11 @@ static double time_step(struct executor *x, struct assay_step *step, const struc
         failed =
             device->driver->time(device, step->kernel, step->state, &work, &timing) != ASSAY_OK;
         double each = timing.device_ns / (double)work.iters;
-        if (i > 0 && each < best) /* the first warms up */
+        bool hopeless = each > 3 * best_so_far;
+        if ((i > 0 || hopeless) && each < best) /* the first warms up */
             best = each;
+        if (hopeless)
+            break;
         work.iters = each > 0 && each < sample_ns ? (int64_t)(sample_ns / each) + 1 : 1;
     }
     if (device->driver->forget) /* it will not be run by itself again */
@@ -215,7 +220,7 @@ static enum assay_status tune_step(struct executor *x, struct assay_step *step,
     for (int64_t i = 0; i < n; i++) {
         step->kernel = candidates[i];
         if (set_up(step, NULL) == ASSAY_OK && prepare_step(x, step, 0, model, NULL) == ASSAY_OK) {
-            double ns = time_step(x, step, model);
+            double ns = time_step(x, step, model, best_ns);
             if (ns < best_ns) {
                 best_ns = ns;
                 best = candidates[i];
@@ -245,7 +250,8 @@ static enum assay_status tune(struct executor *x, const struct assay_args *model
         }
         if (status == ASSAY_OK)
             status = prepare_step(x, step, 0, model, err);
-        if (status == ASSAY_OK && isinf(time_step(x, step, model))) /* the next needs its answer */
+        if (status == ASSAY_OK &&
+            isinf(time_step(x, step, model, 0))) /* the next needs its answer */
             status = assay_error_set(err, ASSAY_ERR_IO, NULL, "%s failed", step->kernel->name);
     }
     x->tune = false;

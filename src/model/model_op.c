@@ -58,9 +58,8 @@ static enum assay_status check(const struct assay_problem *p, struct assay_error
     for (int i = 0; i < 3; i++)
         if (p->axes[i] > MOST_SIZE)
             return assay_error_set(err, ASSAY_ERR_INVALID, p->op,
-                                   "%s = %lld is too large: %lld at "
-                                   "the most",
-                                   names[i], (long long)p->axes[i], (long long)MOST_SIZE);
+                                   "%s = %lld is too large: %lld at the most", names[i],
+                                   (long long)p->axes[i], (long long)MOST_SIZE);
     struct assay_graph *g = graph_of(p);
     enum assay_status status =
         !g ? assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory")

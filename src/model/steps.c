@@ -85,12 +85,19 @@ enum assay_status assay_steps_choose(const struct assay_problem *problem,
     return status;
 }
 
+/* On a CPU a portable kernel may take a hundred times as long as the best: on large problems one
+ * call of it would outlast the time limit. */
+static const double MOST_FLOPS_FOR_ALL = 1e10;
+
 int64_t assay_steps_candidates(const struct assay_step *step, const char *device,
                                const struct assay_kernel **out, int64_t max)
 {
     static const char *const every[] = {"all"};
     struct assay_contender found[MAX_CONTENDERS];
-    struct assay_kernel_choice choice = {.device = device, .kernels = every, .n_kernels = 1};
+    bool best_only = strcmp(device, "cpu") == 0 &&
+                     step->node->op->cost(&step->problem).flops > MOST_FLOPS_FOR_ALL;
+    struct assay_kernel_choice choice = {
+        .device = device, .kernels = every, .n_kernels = best_only ? 0 : 1};
     int64_t n = 0, all = assay_kernel_choose(current.registry, &step->problem, &choice, found,
                                              MAX_CONTENDERS);
     for (int64_t i = 0; i < all && n < max; i++)

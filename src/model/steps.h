@@ -27,7 +27,8 @@ enum assay_status assay_steps_choose(const struct assay_problem *problem,
                                      const struct assay_graph *graph, const char *device,
                                      struct assay_step *steps, struct assay_error *why);
 
-/* Every kernel that can run the step, but the reference. Returns how many; up to `max`. */
+/* Every kernel that can run the step, but the reference; of large steps on a CPU the best of each
+ * implementation. Returns how many; up to `max`. */
 int64_t assay_steps_candidates(const struct assay_step *step, const char *device,
                                const struct assay_kernel **out, int64_t max);
 
