@@ -23,6 +23,10 @@ static const struct usual {
     {"quantize", "1024x4096", "s8-row", "rows, elements of each"},
     {"dequantize", "1024x4096", "s8-row", "rows, elements of each"},
     {"attention", "4x1024x16x64", "", "batch, length of the sequence, heads, elements of each"},
+    {"conv2d", "4x64x64x128x256x3x1", "",
+     "batch, height, width, channels in and out, kernel, stride"},
+    {"depthwise_conv2d", "4x64x64x256x3x1", "", "batch, height, width, channels, kernel, stride"},
+    {"groupnorm", "4x64x64x256x32", "", "batch, height, width, channels, groups"},
 };
 
 static const struct usual *usual_of(const struct assay_op *op)

@@ -1,0 +1,195 @@
+/* conv.c: what conv2d and depthwise_conv2d share: sizes, modes, fills and tolerance. */
+#include "op/conv_common.h"
+
+#include "base/rng.h"
+#include "base/text.h"
+#include "op/common.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static bool has(const struct assay_problem *p, int param) { return p->params[param] != 0; }
+
+static bool is_depthwise(const struct assay_problem *p)
+{
+    return strcmp(p->op, "depthwise_conv2d") == 0;
+}
+
+struct assay_conv assay_conv_of(const struct assay_problem *p)
+{
+    bool depthwise = is_depthwise(p);
+    int64_t kernel = p->axes[depthwise ? ASSAY_DEPTHWISE_KERNEL : ASSAY_CONV2D_KERNEL];
+    int64_t stride = p->axes[depthwise ? ASSAY_DEPTHWISE_STRIDE : ASSAY_CONV2D_STRIDE];
+    bool bias = has(p, ASSAY_CONV_BIAS), residual = !depthwise && has(p, ASSAY_CONV_ADD);
+    struct assay_conv c = {
+        .batch = p->axes[ASSAY_CONV2D_BATCH],
+        .height = p->axes[ASSAY_CONV2D_HEIGHT],
+        .width = p->axes[ASSAY_CONV2D_WIDTH],
+        .in = p->axes[ASSAY_CONV2D_IN],
+        .out = p->axes[depthwise ? ASSAY_DEPTHWISE_CHANNELS : ASSAY_CONV2D_OUT],
+        .kernel = kernel,
+        .stride = stride,
+        .pad =
+            p->params[ASSAY_CONV_PAD] < 0 ? (kernel - 1) / 2 : (int64_t)p->params[ASSAY_CONV_PAD],
+        .bias = bias ? ASSAY_CONV_W + 1 : -1,
+        .residual = residual ? ASSAY_CONV_W + 1 + bias : -1,
+    };
+    c.out_height = (c.height + 2 * c.pad - kernel) / stride + 1;
+    c.out_width = (c.width + 2 * c.pad - kernel) / stride + 1;
+    return c;
+}
+
+enum assay_status assay_conv_check(const struct assay_problem *p, struct assay_error *err)
+{
+    static const int64_t most = INT64_C(1) << 30;
+    for (int32_t i = 0; i < p->n_axes; i++)
+        if (p->axes[i] > most)
+            return assay_error_set(err, ASSAY_ERR_INVALID, p->op,
+                                   "a size of %lld is too large: %lld at the most",
+                                   (long long)p->axes[i], (long long)most);
+    struct assay_conv c = assay_conv_of(p);
+    if (c.pad >= c.kernel)
+        return assay_error_set(err, ASSAY_ERR_INVALID, p->op,
+                               "padding of %lld around an image for a kernel of %lld: rows of "
+                               "nothing but padding; less than the kernel is wanted",
+                               (long long)c.pad, (long long)c.kernel);
+    if (c.height + 2 * c.pad < c.kernel || c.width + 2 * c.pad < c.kernel)
+        return assay_error_set(err, ASSAY_ERR_INVALID, p->op,
+                               "a kernel of %lld does not fit into an image of %lld x %lld with "
+                               "padding of %lld",
+                               (long long)c.kernel, (long long)c.height, (long long)c.width,
+                               (long long)c.pad);
+    return ASSAY_OK;
+}
+
+void assay_conv_shapes(struct assay_problem *p)
+{
+    struct assay_conv c = assay_conv_of(p);
+    p->n_inputs = 2 + (c.bias >= 0) + (c.residual >= 0);
+    p->n_outputs = 1;
+    p->inputs[ASSAY_CONV_X] = (struct assay_tensor){
+        .dtype = p->dtype, .rank = 4, .dims = {c.batch, c.height, c.width, c.in}};
+    if (is_depthwise(p))
+        p->inputs[ASSAY_CONV_W] = (struct assay_tensor){
+            .dtype = p->dtype, .rank = 3, .dims = {c.kernel, c.kernel, c.out}};
+    else
+        p->inputs[ASSAY_CONV_W] = (struct assay_tensor){
+            .dtype = p->dtype, .rank = 4, .dims = {c.out, c.kernel, c.kernel, c.in}};
+    p->outputs[0] = (struct assay_tensor){
+        .dtype = p->dtype, .rank = 4, .dims = {c.batch, c.out_height, c.out_width, c.out}};
+    if (c.bias >= 0)
+        p->inputs[c.bias] = assay_op_vector(p, c.out);
+    if (c.residual >= 0)
+        p->inputs[c.residual] = p->outputs[0];
+}
+
+/* ---- modes ------------------------------------------------------------------------------------
+ */
+
+/* One word of a mode; false where there is none such, or where it came before. */
+static bool set_word(struct assay_problem *p, const char *word)
+{
+    if (assay_text_same(word, "none"))
+        return true;
+    if (strncmp(word, "pad", 3) == 0 && word[3] >= '0' && word[3] <= '9') {
+        char *end;
+        long pad = strtol(word + 3, &end, 10);
+        bool fine = !*end && pad <= 1 << 20 && p->params[ASSAY_CONV_PAD] < 0;
+        if (fine)
+            p->params[ASSAY_CONV_PAD] = (double)pad;
+        return fine;
+    }
+    int param = assay_text_same(word, "bias")                      ? ASSAY_CONV_BIAS
+                : assay_text_same(word, "add") && !is_depthwise(p) ? ASSAY_CONV_ADD
+                                                                   : -1;
+    if (param < 0 || has(p, param))
+        return false;
+    p->params[param] = 1;
+    return true;
+}
+
+enum assay_status assay_conv_set_mode(struct assay_problem *p, const char *mode,
+                                      struct assay_error *err)
+{
+    char word[32];
+    p->params[ASSAY_CONV_PAD] = -1;
+    p->params[ASSAY_CONV_BIAS] = p->params[ASSAY_CONV_ADD] = 0;
+    for (const char *rest = mode[0] ? mode : NULL; rest;) {
+        size_t length = strcspn(rest, "+");
+        snprintf(word, sizeof word, "%.*s", (int)(length < 31 ? length : 31), rest);
+        if (!set_word(p, word))
+            return assay_error_set(err, ASSAY_ERR_INVALID, p->op,
+                                   "unknown mode \"%.100s\"; a mode is padN (N zeros around the "
+                                   "image; without it half "
+                                   "the kernel), bias%s, each at most once, or several: pad0+bias",
+                                   mode, is_depthwise(p) ? "" : ", add (a residual behind)");
+        rest = rest[length] ? rest + length + 1 : NULL;
+    }
+    return ASSAY_OK;
+}
+
+/* ---- fills, exactness, tolerance --------------------------------------------------------------
+ */
+
+bool assay_conv_is_weight(const struct assay_problem *p, int32_t input)
+{
+    (void)p;
+    return input == ASSAY_CONV_W;
+}
+
+/* Products summed for one element of the answer. */
+static int64_t depth(const struct assay_conv *c, const struct assay_problem *p)
+{
+    return c->kernel * c->kernel * (is_depthwise(p) ? 1 : c->in);
+}
+
+void assay_conv_fill(const struct assay_problem *p, int32_t index, void *data, uint64_t seed)
+{
+    struct assay_conv c = assay_conv_of(p);
+    double deviation = index == ASSAY_CONV_W ? 1 / sqrt((double)depth(&c, p)) : 1;
+    double first = 1.5 * deviation; /* never all zeros */
+    assay_tensor_fill_scaled(&p->inputs[index], data, seed, deviation, 0);
+    assay_dtype_store(p->inputs[index].dtype, &first, data, 0, 1);
+}
+
+/* Integers so small that no sum leaves those that f32 holds, nor f16's range. */
+void assay_conv_fill_exact(const struct assay_problem *p, int32_t index, void *data, uint64_t seed)
+{
+    enum { BLOCK = 512 };
+    const struct assay_tensor *t = &p->inputs[index];
+    int64_t count = assay_tensor_count(t), limit = index == ASSAY_CONV_W ? 7 : 3;
+#pragma omp parallel for schedule(static)
+    for (int64_t first = 0; first < count; first += BLOCK) {
+        double values[BLOCK];
+        int64_t n = count - first < BLOCK ? count - first : BLOCK;
+        for (int64_t i = 0; i < n; i++)
+            values[i] = (double)((int64_t)(assay_rng_at(seed, (uint64_t)(first + i)) %
+                                           (uint64_t)(2 * limit + 1)) -
+                                 limit);
+        assay_dtype_store(t->dtype, values, data, first, n);
+    }
+}
+
+bool assay_conv_can_be_exact(const struct assay_problem *p)
+{
+    struct assay_conv c = assay_conv_of(p);
+    return depth(&c, p) <= 1 << 18;
+}
+
+/* As of `linear` with as many products. */
+struct assay_tolerance assay_conv_tolerance(const struct assay_problem *p)
+{
+    struct assay_conv c = assay_conv_of(p);
+    const struct assay_dtype_info *info = assay_dtype_info(p->dtype);
+    double absolute = 16 * 0x1p-24 * (1 + log2((double)depth(&c, p)));
+    return (struct assay_tolerance){info->unit + 4 * 0x1p-24, absolute + info->tiny};
+}
+
+struct assay_cost assay_conv_cost(const struct assay_problem *p)
+{
+    struct assay_conv c = assay_conv_of(p);
+    struct assay_cost cost = assay_op_cost_streaming(p, 0);
+    cost.flops = 2.0 * (double)assay_tensor_count(&p->outputs[0]) * (double)depth(&c, p);
+    cost.weight_bytes = (double)assay_tensor_bytes(&p->inputs[ASSAY_CONV_W]);
+    return cost;
+}

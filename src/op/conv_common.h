@@ -1,0 +1,30 @@
+/* conv_common.h: what the files of conv2d and depthwise_conv2d share; for kernels see conv.h. */
+#ifndef ASSAY_OP_CONV_COMMON_H
+#define ASSAY_OP_CONV_COMMON_H
+
+#include "op/conv.h"
+
+/* The fields of struct assay_op with the same names. */
+enum assay_status assay_conv_check(const struct assay_problem *problem, struct assay_error *err);
+void assay_conv_shapes(struct assay_problem *problem);
+enum assay_status assay_conv_set_mode(struct assay_problem *problem, const char *mode,
+                                      struct assay_error *err);
+bool assay_conv_is_weight(const struct assay_problem *problem, int32_t input);
+void assay_conv_fill(const struct assay_problem *problem, int32_t index, void *data, uint64_t seed);
+void assay_conv_fill_exact(const struct assay_problem *problem, int32_t index, void *data,
+                           uint64_t seed);
+bool assay_conv_can_be_exact(const struct assay_problem *problem);
+struct assay_tolerance assay_conv_tolerance(const struct assay_problem *problem);
+struct assay_cost assay_conv_cost(const struct assay_problem *problem); /* in f32 arithmetic */
+
+/* Element `at` of an optional input; 0 where there is none. */
+static inline double assay_conv_optional(const struct assay_problem *problem, const void *const *in,
+                                         int32_t input, int64_t at)
+{
+    double value = 0;
+    if (input >= 0)
+        assay_dtype_load(problem->inputs[input].dtype, in[input], at, 1, &value);
+    return value;
+}
+
+#endif

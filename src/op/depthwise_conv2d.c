@@ -1,0 +1,58 @@
+/* depthwise_conv2d: every channel is convolved by itself; channels are last (conv.h). */
+#include "op/common.h"
+#include "op/conv_common.h"
+
+/* Adds one place of the window, n channels of it. */
+static void add_products(const struct assay_problem *p, const void *const *in, int64_t x, int64_t w,
+                         int64_t n, double *out)
+{
+    enum { BLOCK = 256 };
+    double a[BLOCK], b[BLOCK];
+    for (int64_t first = 0; first < n; first += BLOCK) {
+        int64_t count = n - first < BLOCK ? n - first : BLOCK;
+        assay_dtype_load(p->inputs[ASSAY_CONV_X].dtype, in[ASSAY_CONV_X], x + first, count, a);
+        assay_dtype_load(p->inputs[ASSAY_CONV_W].dtype, in[ASSAY_CONV_W], w + first, count, b);
+        for (int64_t i = 0; i < count; i++)
+            out[first + i] += a[i] * b[i];
+    }
+}
+
+/* A row of the output is one place of an image. */
+static void reference(const struct assay_problem *p, const void *const *in, int64_t row,
+                      int64_t first, int64_t n, double *out)
+{
+    struct assay_conv c = assay_conv_of(p);
+    int64_t image = row / (c.out_height * c.out_width);
+    int64_t top = row / c.out_width % c.out_height * c.stride - c.pad;
+    int64_t left = row % c.out_width * c.stride - c.pad;
+    for (int64_t i = 0; i < n; i++)
+        out[i] = assay_conv_optional(p, in, c.bias, first + i);
+    for (int64_t ky = 0; ky < c.kernel; ky++)
+        for (int64_t kx = 0; kx < c.kernel; kx++) {
+            int64_t y = top + ky, x = left + kx;
+            if (y < 0 || y >= c.height || x < 0 || x >= c.width)
+                continue;
+            add_products(p, in, ((image * c.height + y) * c.width + x) * c.in + first,
+                         (ky * c.kernel + kx) * c.out + first, n, out);
+        }
+}
+
+const struct assay_op assay_op_depthwise_conv2d = {
+    .name = "depthwise_conv2d",
+    .title = "Depthwise Conv2d",
+    .summary = "each channel convolved by itself, channels last: x [batch,height,width,channels]",
+    .axis_names = {"batch", "height", "width", "channels", "kernel", "stride"},
+    .param_names = {"pad", "bias", "add"},
+    .params = {-1},
+    .shapes = assay_conv_shapes,
+    .fill = assay_conv_fill,
+    .reference = reference,
+    .cost = assay_conv_cost,
+    .tolerance = assay_conv_tolerance,
+    .modes = "padN (zeros around the image; else half the kernel), bias, pad0+bias",
+    .set_mode = assay_conv_set_mode,
+    .check = assay_conv_check,
+    .is_weight = assay_conv_is_weight,
+    .fill_exact = assay_conv_fill_exact,
+    .can_be_exact = assay_conv_can_be_exact,
+};

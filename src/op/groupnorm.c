@@ -1,0 +1,141 @@
+/* groupnorm: normalises each group of channels over a whole image, then gamma and beta, then silu
+ * where the mode says so. Channels are last. */
+#include "op/groupnorm.h"
+
+#include "base/alloc.h"
+#include "base/text.h"
+#include "op/common.h"
+
+enum { X, GAMMA, BETA };
+
+static int64_t axis(const struct assay_problem *p, int i) { return p->axes[i]; }
+
+static int64_t pixels_of(const struct assay_problem *p)
+{
+    return axis(p, ASSAY_GROUPNORM_HEIGHT) * axis(p, ASSAY_GROUPNORM_WIDTH);
+}
+
+static enum assay_status check(const struct assay_problem *p, struct assay_error *err)
+{
+    int64_t channels = axis(p, ASSAY_GROUPNORM_CHANNELS), groups = axis(p, ASSAY_GROUPNORM_GROUPS);
+    if (channels % groups == 0)
+        return ASSAY_OK;
+    return assay_error_set(err, ASSAY_ERR_INVALID, "groupnorm",
+                           "%lld channels cannot be divided into %lld groups", (long long)channels,
+                           (long long)groups);
+}
+
+static void shapes(struct assay_problem *p)
+{
+    p->n_inputs = 3;
+    p->n_outputs = 1;
+    p->inputs[X] = p->outputs[0] = (struct assay_tensor){
+        .dtype = p->dtype,
+        .rank = 4,
+        .dims = {axis(p, ASSAY_GROUPNORM_BATCH), axis(p, ASSAY_GROUPNORM_HEIGHT),
+                 axis(p, ASSAY_GROUPNORM_WIDTH), axis(p, ASSAY_GROUPNORM_CHANNELS)}};
+    p->inputs[GAMMA] = p->inputs[BETA] = assay_op_vector(p, axis(p, ASSAY_GROUPNORM_CHANNELS));
+}
+
+static enum assay_status set_mode(struct assay_problem *p, const char *mode,
+                                  struct assay_error *err)
+{
+    bool silu = assay_text_same(mode, "silu");
+    if (mode[0] && !silu && !assay_text_same(mode, "none"))
+        return assay_error_set(err, ASSAY_ERR_INVALID, "groupnorm",
+                               "unknown mode \"%.100s\"; the modes are none and silu", mode);
+    p->params[ASSAY_GROUPNORM_SILU] = silu;
+    return ASSAY_OK;
+}
+
+/* As of layernorm: x has a mean of its own, gamma lies around 1. */
+static void fill(const struct assay_problem *p, int32_t index, void *data, uint64_t seed)
+{
+    static const double scales[] = {1, 0.25, 0.5}, shifts[] = {0.5, 1, 0};
+    assay_tensor_fill_scaled(&p->inputs[index], data, seed, scales[index], shifts[index]);
+}
+
+/* ---- the reference, an image at a time --------------------------------------------------------
+ */
+
+static int64_t row_block(const struct assay_problem *p) { return pixels_of(p); }
+
+/* Channels [first, first + n) of an image, held in double behind one another: normalised. */
+static void normalise(const struct assay_problem *p, double *image, int64_t first, int64_t n)
+{
+    int64_t pixels = pixels_of(p), channels = axis(p, ASSAY_GROUPNORM_CHANNELS);
+    double mean = 0, square = 0, count = (double)(pixels * n);
+    for (int64_t i = 0; i < pixels; i++)
+        for (int64_t c = first; c < first + n; c++)
+            mean += image[i * channels + c] / count;
+    for (int64_t i = 0; i < pixels; i++)
+        for (int64_t c = first; c < first + n; c++) {
+            double off = image[i * channels + c] - mean;
+            square += off * off / count;
+        }
+    double scale = 1 / sqrt(square + p->params[ASSAY_GROUPNORM_EPS]);
+    for (int64_t i = 0; i < pixels; i++)
+        for (int64_t c = first; c < first + n; c++)
+            image[i * channels + c] = (image[i * channels + c] - mean) * scale;
+}
+
+static double finish(const struct assay_problem *p, double value, double gamma, double beta)
+{
+    double y = value * gamma + beta;
+    return p->params[ASSAY_GROUPNORM_SILU] != 0 ? y * assay_scalar_sigmoid(y) : y;
+}
+
+static enum assay_status reference_blocks(const struct assay_problem *p, const void *const *in,
+                                          const int64_t *blocks, int64_t n, double *out,
+                                          struct assay_error *err)
+{
+    int64_t pixels = pixels_of(p), channels = axis(p, ASSAY_GROUPNORM_CHANNELS);
+    int64_t groups = axis(p, ASSAY_GROUPNORM_GROUPS), size = pixels * channels;
+    double *vectors = assay_calloc((size_t)(2 * channels), sizeof *vectors);
+    if (!vectors)
+        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+    assay_op_load_row(p, in, GAMMA, 0, 0, channels, vectors);
+    assay_op_load_row(p, in, BETA, 0, 0, channels, vectors + channels);
+#pragma omp parallel for schedule(static) num_threads(p->threads)
+    for (int64_t row = 0; row < n * pixels; row++)
+        assay_op_load_row(p, in, X, blocks[row / pixels] * pixels + row % pixels, 0, channels,
+                          out + row * channels);
+#pragma omp parallel for schedule(static) num_threads(p->threads)
+    for (int64_t i = 0; i < n * groups; i++)
+        normalise(p, out + i / groups * size, i % groups * (channels / groups), channels / groups);
+#pragma omp parallel for schedule(static) num_threads(p->threads)
+    for (int64_t i = 0; i < n * size; i++)
+        out[i] = finish(p, out[i], vectors[i % channels], vectors[channels + i % channels]);
+    assay_free(vectors);
+    return ASSAY_OK;
+}
+
+static struct assay_cost cost(const struct assay_problem *p)
+{
+    return assay_op_cost_streaming(p, p->params[ASSAY_GROUPNORM_SILU] != 0 ? 11 : 6);
+}
+
+static struct assay_tolerance tolerance(const struct assay_problem *p)
+{
+    int64_t group = axis(p, ASSAY_GROUPNORM_CHANNELS) / axis(p, ASSAY_GROUPNORM_GROUPS);
+    return assay_op_tolerance_reduction(p, pixels_of(p) * group, 4);
+}
+
+const struct assay_op assay_op_groupnorm = {
+    .name = "groupnorm",
+    .title = "GroupNorm",
+    .summary = "(x - mean) / sqrt(var + eps) * gamma + beta, over groups of channels of an image; "
+               "channels last, eps 1e-5",
+    .axis_names = {"batch", "height", "width", "channels", "groups"},
+    .param_names = {"eps", "silu"},
+    .params = {1e-5},
+    .shapes = shapes,
+    .fill = fill,
+    .cost = cost,
+    .tolerance = tolerance,
+    .modes = "silu (of the answer)",
+    .set_mode = set_mode,
+    .check = check,
+    .row_block = row_block,
+    .reference_blocks = reference_blocks,
+};
