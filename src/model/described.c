@@ -307,7 +307,7 @@ static enum assay_status try_to_build(const struct described *d, struct assay_er
     struct assay_graph *g = assay_calloc(1, sizeof *g);
     if (!g)
         return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
-    *g = (struct assay_graph){.dtype = ASSAY_DTYPE_F32, .threads = 1, .output = -1, .block = 1};
+    *g = (struct assay_graph){.dtype = ASSAY_DTYPE_F32, .threads = 1, .output = -1};
     build_described(d, g, plain);
     enum assay_status status = g->error.code;
     if (status != ASSAY_OK)

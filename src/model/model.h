@@ -2,7 +2,7 @@
  *
  * A model is one file src/model/NAME.c that defines `const struct assay_model assay_model_NAME` and
  * the line ASSAY_MODEL(NAME) in model_list.h; or a description in a configuration (see
- * assay_model_add). Its sizes are [m, k, n] as those of `linear`.
+ * assay_model_add). Its sizes are [m, k, n] as those of `linear`, or axes of its own.
  *
  * For the harness a model is an op: assay_model_op gives its tensors, fills, reference, cost and
  * tolerance, under the name "model:NAME". Its kernels are two executors: `eager` runs the nodes one
@@ -22,9 +22,11 @@ struct assay_model {
     const char *title;   /* "LayerNorm + linear + GELU" */
     const char *summary; /* the formula in one line */
     void (*build)(struct assay_graph *graph, int64_t m, int64_t k, int64_t n);
-    /* Instead of `build`, for models that are data: axes are m, k, n. */
+    /* Instead of `build`, for models that are data or have axes of their own. */
     void (*build_from)(struct assay_graph *graph, const struct assay_model *model,
                        const int64_t *axes);
+    const char *axis_names[ASSAY_MAX_AXES]; /* none: m, k, n */
+    uint32_t zero_axes;                     /* bit i: axis i may be 0 */
 };
 
 /* Built-in models first, then added ones. */
@@ -34,6 +36,10 @@ const struct assay_model *assay_model_at(int64_t index);
 /* By name, with or without the prefix, any case. The error names the nearest. */
 enum assay_status assay_model_find(const char *name, const struct assay_model **out,
                                    struct assay_error *err);
+
+/* The same, but only those whose sizes are m, k and n; the error says what others are for. */
+enum assay_status assay_model_find_mkn(const char *name, const struct assay_model **out,
+                                       struct assay_error *err);
 
 /* Adds a model described as JSON:
  *   {"name": "mine", "inputs": {"x": ["m", "k"]},

@@ -9,13 +9,15 @@
 
 enum { M, K, N };
 
-/* Sizes beyond this are no sizes; products of two of them with a small factor still fit. */
+/* Sizes beyond this are no sizes; products of two of them with a small factor still fit. Of more
+ * than three sizes the product of all is bounded. */
 static const int64_t MOST_SIZE = INT64_C(1) << 28;
+static const double MOST_PRODUCT = 0x1p56;
 
 static void build(const struct assay_problem *p, struct assay_graph *g)
 {
     const struct assay_model *model = NULL;
-    *g = (struct assay_graph){.dtype = p->dtype, .threads = p->threads, .output = -1, .block = 1};
+    *g = (struct assay_graph){.dtype = p->dtype, .threads = p->threads, .output = -1};
     if (assay_model_find(p->op, &model, &g->error) == ASSAY_OK) {
         if (model->build)
             model->build(g, p->axes[M], p->axes[K], p->axes[N]);
@@ -54,12 +56,18 @@ static struct assay_graph *graph_of(const struct assay_problem *p)
 
 static enum assay_status check(const struct assay_problem *p, struct assay_error *err)
 {
-    static const char *const names[] = {"m", "k", "n"};
-    for (int i = 0; i < 3; i++)
+    const struct assay_op *op = assay_model_op(p->op);
+    double product = 1;
+    for (int32_t i = 0; i < p->n_axes; i++) {
+        product *= fmax((double)p->axes[i], 1);
         if (p->axes[i] > MOST_SIZE)
             return assay_error_set(err, ASSAY_ERR_INVALID, p->op,
-                                   "%s = %lld is too large: %lld at the most", names[i],
+                                   "%s = %lld is too large: %lld at the most", op->axis_names[i],
                                    (long long)p->axes[i], (long long)MOST_SIZE);
+    }
+    if (p->n_axes > 3 && product > MOST_PRODUCT)
+        return assay_error_set(err, ASSAY_ERR_INVALID, p->op,
+                               "these sizes make a model too large for any machine");
     struct assay_graph *g = graph_of(p);
     enum assay_status status =
         !g ? assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory")
@@ -97,10 +105,11 @@ static void fill(const struct assay_problem *p, int32_t index, void *data, uint6
     struct assay_graph *g = graph_of(p);
     const struct assay_value *value = g ? input_value(g, index) : NULL;
     if (value) {
-        bool weight = value->kind == ASSAY_VALUE_WEIGHT;
-        double deviation = weight              ? 1 / sqrt((double)value->tensor.dims[1])
-                           : value->around_one ? 0.25
-                                               : 1;
+        double deviation = value->kind == ASSAY_VALUE_WEIGHT
+                               ? 1 / sqrt((double)value->tensor.dims[1])
+                           : value->kind == ASSAY_VALUE_FILTER ? value->deviation
+                           : value->around_one                 ? 0.25
+                                                               : 1;
         double first = 1.5 * deviation + value->around_one;
         assay_tensor_fill_scaled(&value->tensor, data, seed, deviation, value->around_one);
         assay_dtype_store(value->tensor.dtype, &first, data, 0, 1);
@@ -112,7 +121,7 @@ static bool is_weight(const struct assay_problem *p, int32_t input)
 {
     struct assay_graph *g = graph_of(p);
     const struct assay_value *value = g ? input_value(g, input) : NULL;
-    bool weight = value && value->kind == ASSAY_VALUE_WEIGHT;
+    bool weight = value && (value->kind == ASSAY_VALUE_WEIGHT || value->kind == ASSAY_VALUE_FILTER);
     assay_free(g);
     return weight;
 }
@@ -120,13 +129,13 @@ static bool is_weight(const struct assay_problem *p, int32_t input)
 static int64_t row_block(const struct assay_problem *p)
 {
     struct assay_graph *g = graph_of(p);
-    int64_t block = g ? g->block : 1;
+    int64_t rows = g && g->parts ? g->values[g->output].tensor.dims[0] / g->parts : 1;
     assay_free(g);
-    return block;
+    return rows;
 }
 
 /* The least: x and the weights once in, the answer once out. What lies between need not leave the
- * chip. The kind of arithmetic is that of the linear layers. */
+ * chip. The kind of arithmetic is that of the layers with weights. */
 static struct assay_cost cost(const struct assay_problem *p)
 {
     struct assay_cost sum = {0};
@@ -138,7 +147,7 @@ static struct assay_cost cost(const struct assay_problem *p)
         struct assay_cost one = g->nodes[i].op->cost(&node);
         sum.flops += one.flops;
         sum.weight_bytes += one.weight_bytes;
-        if (linear)
+        if (one.weight_bytes > 0)
             sum.math = one.math;
     }
     sum.bytes_read = sum.weight_bytes;
@@ -182,11 +191,13 @@ static struct assay_tolerance tolerance(const struct assay_problem *p)
 
 void assay_model_op_fill(const struct assay_model *model, const char *name, struct assay_op *out)
 {
+    bool named = model->axis_names[0] != NULL;
     *out = (struct assay_op){
         .name = name,
         .title = model->title,
         .summary = model->summary,
         .axis_names = {"m", "k", "n"},
+        .zero_axes = model->zero_axes,
         .check = check,
         .shapes = shapes,
         .fill = fill,
@@ -197,4 +208,6 @@ void assay_model_op_fill(const struct assay_model *model, const char *name, stru
         .row_block = row_block,
         .reference_blocks = assay_model_reference,
     };
+    for (int32_t i = 0; named && i < ASSAY_MAX_AXES; i++)
+        out->axis_names[i] = model->axis_names[i];
 }
