@@ -15,6 +15,7 @@ static int gelu_erf(void *argument)
     (void)argument;
     for (int i = 0; i < N; i++)
         y[i] = 0.5f * x[i] * (1 + erff(x[i] * 0.70710678f));
+    assay_keep(y); /* nobody reads it: without this the loop could be left out */
     return 0;
 }
 
@@ -23,6 +24,7 @@ static int gelu_tanh(void *argument)
     (void)argument;
     for (int i = 0; i < N; i++)
         y[i] = 0.5f * x[i] * (1 + tanhf(0.79788456f * (x[i] + 0.044715f * x[i] * x[i] * x[i])));
+    assay_keep(y);
     return 0;
 }
 
@@ -31,6 +33,7 @@ static int gelu_sigmoid(void *argument)
     (void)argument;
     for (int i = 0; i < N; i++)
         y[i] = x[i] / (1 + expf(-1.702f * x[i]));
+    assay_keep(y);
     return 0;
 }
 

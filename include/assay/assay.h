@@ -130,6 +130,18 @@ static inline void assay_case_init(struct assay_case *self, const char *name,
     self->argument = argument;
 }
 
+/* Whatever `memory` points at may be read by somebody else: a result that nobody looks at is one
+ * that a compiler need not compute. Costs nothing. */
+static inline void assay_keep(const void *memory)
+{
+#if defined(__GNUC__)
+    __asm__ volatile("" : : "r"(memory) : "memory");
+#else
+    static const void *volatile kept;
+    kept = memory;
+#endif
+}
+
 /* For counters: metadata by its key; `otherwise` where there is none of that kind. */
 ASSAY_API double assay_case_number(const struct assay_case *self, const char *key,
                                    double otherwise);

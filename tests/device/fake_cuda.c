@@ -316,9 +316,6 @@ cu_context fake_cuda_callers_context(void);
 cu_context fake_cuda_callers_context(void) { return &callers; }
 int fake_cuda_retained(void);
 int fake_cuda_retained(void) { return context.retained; }
-/* Revives it after an illegal address. */
-void fake_cuda_revive(void);
-void fake_cuda_revive(void) { dead = CU_SUCCESS; }
 
 cu_result cuCtxSynchronize(void)
 {

@@ -112,11 +112,14 @@ static int call_abort(void *argument)
     abort();
 }
 
+static volatile bool for_ever = true;
+
 static int hang(void *argument)
 {
     (void)argument;
-    for (;;)
+    while (for_ever)
         usleep(1000);
+    return 0;
 }
 
 static int leave(void *argument)
