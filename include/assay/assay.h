@@ -63,7 +63,7 @@ struct assay_session_options {
 static inline void assay_session_options_init(struct assay_session_options *options)
 {
     memset(options, 0, sizeof *options);
-    options->struct_size = (uint32_t)sizeof *options;
+    options->struct_size = sizeof *options;
     options->abi = ASSAY_API_ABI;
 }
 
@@ -124,7 +124,7 @@ static inline void assay_case_init(struct assay_case *self, const char *name,
                                    int (*run)(void *argument), void *argument)
 {
     memset(self, 0, sizeof *self);
-    self->struct_size = (uint32_t)sizeof *self;
+    self->struct_size = sizeof *self;
     self->name = name;
     self->run = run;
     self->argument = argument;

@@ -53,12 +53,13 @@ static enum assay_status read_cases(const struct assay_case *given, int32_t n,
     enum assay_status status = ASSAY_OK;
     const char *at = (const char *)given;
     for (int32_t i = 0; i < n && status == ASSAY_OK; i++) {
-        const struct assay_case *one = (const struct assay_case *)at;
-        if (one->struct_size != given->struct_size)
+        uint32_t size; /* which may be nonsense, and the next one's place with it */
+        memcpy(&size, at, sizeof size);
+        if (size != given->struct_size)
             return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
-                                   "case %d: struct_size is %u, the first one's is %u", i,
-                                   one->struct_size, given->struct_size);
-        status = assay_struct_read(&out[i], sizeof *out, one, "the case's", err);
+                                   "case %d: struct_size is %u, the first one's is %u", i, size,
+                                   given->struct_size);
+        status = assay_struct_read(&out[i], sizeof *out, at, "the case's", err);
         if (status == ASSAY_OK)
             status = check(&out[i], i, err);
         at += given->struct_size;

@@ -9,6 +9,8 @@
 #include "report/report.h"
 #include "tensor/dtype.h"
 
+#include <omp.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -274,6 +276,31 @@ static enum assay_status keep(void *user, int64_t group, const struct assay_reco
 
 static void note(void *user, const char *text) { (void)user, (void)text; }
 
+/* Measuring on the cpu pins threads and says how many OpenMP shall use; both are the caller's. */
+struct threads {
+    cpu_set_t seats;
+    bool known;
+    int number, dynamic;
+};
+
+static struct threads threads_now(void)
+{
+    struct threads t = {.number = omp_get_max_threads(), .dynamic = omp_get_dynamic()};
+    t.known = sched_getaffinity(0, sizeof t.seats, &t.seats) == 0;
+    return t;
+}
+
+static void give_threads_back(const struct threads *t)
+{
+    if (t->known) {
+        int pinned = omp_get_max_threads();
+#pragma omp parallel num_threads(pinned)
+        sched_setaffinity(0, sizeof t->seats, &t->seats);
+    }
+    omp_set_num_threads(t->number);
+    omp_set_dynamic(t->dynamic);
+}
+
 enum assay_status assay_session_measure(assay_session *handle, const char *op, const int64_t *axes,
                                         int32_t n_axes, struct assay_error *err)
 {
@@ -303,7 +330,10 @@ enum assay_status assay_session_measure(assay_session *handle, const char *op, c
     memcpy(group.axes, axes, (size_t)n_axes * sizeof *axes);
     struct assay_plan plan = {.settings = session->settings, .groups = &group, .n_groups = 1};
     struct assay_supervisor_options options = {.user = session, .note = note, .group = keep};
-    return assay_supervise(&plan, &options, err);
+    struct threads before = threads_now();
+    status = assay_supervise(&plan, &options, err);
+    give_threads_back(&before);
+    return status;
 }
 
 int64_t assay_session_count(const assay_session *handle)

@@ -7,12 +7,22 @@
 #include "base/json.h"
 #include <assay/assay.h>
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+/* Sanitizers have stacks and a malloc of their own. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
 
 static struct assay_error err;
 
@@ -126,6 +136,21 @@ static int leave(void *argument)
 {
     (void)argument;
     _exit(7);
+}
+
+static void *touch_on_a_thread(void *argument)
+{
+    *no_page = 1;
+    return argument;
+}
+
+/* Not on the measuring thread, so nothing but a process contains it. */
+static int crash_elsewhere(void *argument)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, touch_on_a_thread, argument) == 0)
+        pthread_join(thread, NULL);
+    return 0;
 }
 
 static int kill_itself(void *argument)
@@ -420,7 +445,7 @@ static void test_memory_of_malloc_is_seen(void **state)
     assert_int_equal(assay_session_run(session, &c, &err), ASSAY_OK);
     c.argument = &none;
     assert_int_equal(assay_session_run(session, &c, &err), ASSAY_OK);
-#if !defined(__SANITIZE_ADDRESS__) /* which keeps freed memory, and has another malloc */
+#ifndef SANITIZED /* sanitizers keep freed memory, and have another malloc */
     assert_near(assay_session_case(session, 0)->workspace_vram_mb, 24, 1);
     assert_near(assay_session_case(session, 1)->workspace_vram_mb, 0, 0.01);
     void *held = malloc(8 * MIB);
@@ -630,6 +655,61 @@ static void test_a_session_is_not_entered_twice(void **state)
     assay_session_close(own_session);
 }
 
+#ifndef SANITIZED
+static int dig(volatile char *above, int depth)
+{
+    volatile char room[4096];
+    room[0] = above[0];
+    return depth == 0 ? room[0] : dig(room, depth - 1) + room[0];
+}
+
+static int use_up_the_stack(void *argument) { return dig(argument, 1 << 30); }
+
+static void test_a_stack_may_overflow(void **state)
+{
+    (void)state;
+    char zero = 0;
+    assay_session *session = open_some(1, 2);
+    for (int i = 0; i < 2; i++)
+        crash(session, "deep", use_up_the_stack, &zero, "SIGSEGV at");
+    assay_session_close(session);
+}
+#endif
+
+/* Handlers are the process's, guards a thread's. */
+static void *crash_on_a_thread(void *wrong)
+{
+    int calls = 0;
+    assay_session *session = NULL;
+    if (assay_session_open(NULL, &session, NULL) != ASSAY_OK)
+        return wrong;
+    struct assay_case good = make("good", count_call, &calls),
+                      bad = make("bad", touch_no_page, NULL);
+    for (int i = 0; i < 50; i++)
+        if (assay_session_run(session, &good, NULL) != ASSAY_OK ||
+            assay_session_run(session, &bad, NULL) != ASSAY_ERR_FAILED)
+            return wrong;
+    assay_session_close(session);
+    return NULL;
+}
+
+static void test_sessions_on_several_threads(void **state)
+{
+    (void)state;
+    pthread_t threads[4];
+    struct sigaction before, after;
+    sigaction(SIGSEGV, NULL, &before);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, crash_on_a_thread, &err), 0);
+    for (int i = 0; i < 4; i++) {
+        void *wrong = NULL;
+        pthread_join(threads[i], &wrong);
+        assert_null(wrong);
+    }
+    sigaction(SIGSEGV, NULL, &after);
+    assert_ptr_equal((void *)(uintptr_t)before.sa_handler, (void *)(uintptr_t)after.sa_handler);
+}
+
 /* ---- isolated -------------------------------------------------------------------------------- */
 
 static void test_isolated_cases_leave_no_trace(void **state)
@@ -652,17 +732,20 @@ static void test_isolation_contains_everything(void **state)
 {
     (void)state;
     int calls = 0;
-    static const char *const statuses[] = {"timeout", "ok", "crashed", "crashed", "crashed"};
-    static const char *const reasons[] = {"a call did not end within 0.3 s", "",
-                                          "it ended its process, with status 7",
-                                          "Killed ended its process", "SIGSEGV at"};
+    static const char *const statuses[] = {"timeout", "ok",      "crashed",
+                                           "crashed", "crashed", "crashed"};
+    static const char *const reasons[] = {
+        "a call did not end within 0.3 s", "",           "it ended its process, with status 7",
+        "Killed ended its process",        "SIGSEGV at", "SIGSEGV ended its process"};
+    signal(SIGSEGV, SIG_DFL); /* cmocka has a handler */
     assay_session *session = open_isolated(0.3);
-    struct assay_case cases[] = {make("hang", hang, NULL), make("good", count_call, &calls),
-                                 make("leave", leave, NULL), make("kill", kill_itself, NULL),
-                                 make("segv", touch_no_page, NULL)};
+    struct assay_case cases[] = {
+        make("hang", hang, NULL),          make("good", count_call, &calls),
+        make("leave", leave, NULL),        make("kill", kill_itself, NULL),
+        make("segv", touch_no_page, NULL), make("elsewhere", crash_elsewhere, NULL)};
     err = (struct assay_error){0};
-    assert_int_equal(assay_session_run_many(session, cases, 5, &err), ASSAY_ERR_FAILED);
-    for (int i = 0; i < 5; i++) {
+    assert_int_equal(assay_session_run_many(session, cases, 6, &err), ASSAY_ERR_FAILED);
+    for (int i = 0; i < 6; i++) {
         const struct assay_case_result *r = assay_session_case(session, i);
         assert_string_equal(r->status, statuses[i]);
         assert_non_null(strstr(r->reason, reasons[i]));
@@ -1001,6 +1084,10 @@ int main(void)
         cmocka_unit_test(test_a_signal_from_outside_is_the_programs),
         cmocka_unit_test(test_a_case_may_measure_with_a_session_of_its_own),
         cmocka_unit_test(test_a_session_is_not_entered_twice),
+#ifndef SANITIZED
+        cmocka_unit_test(test_a_stack_may_overflow),
+#endif
+        cmocka_unit_test(test_sessions_on_several_threads),
         cmocka_unit_test(test_isolated_cases_leave_no_trace),
         cmocka_unit_test(test_isolation_contains_everything),
         cmocka_unit_test(test_options_that_make_no_sense),
