@@ -5,7 +5,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { BATCH = 32, DIM = 256 };
 
@@ -83,8 +82,8 @@ int main(void)
     assay_session *session = NULL;
     struct assay_case one;
     for (int i = 0; i < BATCH * DIM; i++) {
-        model.x[i] = (float)rand() / (float)RAND_MAX - 0.5f;
-        model.target[i] = (float)rand() / (float)RAND_MAX - 0.5f;
+        model.x[i] = sinf((float)i * (float)i); /* as good as random */
+        model.target[i] = cosf((float)i);
     }
     assay_case_init(&one, "train_step", train_step, &model);
     one.macs = macs;

@@ -82,23 +82,29 @@ static enum assay_status keep_all(struct assay_open_session *session,
     return status;
 }
 
+static enum assay_status measure_all(struct assay_open_session *session,
+                                     const struct assay_case *given, int32_t n,
+                                     struct assay_case *cases, struct assay_case_answer *answers,
+                                     struct assay_error *err)
+{
+    enum assay_status status = read_cases(given, n, cases, err);
+    if (status != ASSAY_OK)
+        return status;
+    session->running = true;
+    status = session->how.isolate ? assay_cases_isolate(session, cases, n, answers, err)
+                                  : assay_cases_measure(session, cases, n, NULL, answers, err);
+    session->running = false;
+    return status == ASSAY_OK ? keep_all(session, cases, n, answers, err) : status;
+}
+
 static enum assay_status run_all(struct assay_open_session *session, const struct assay_case *given,
                                  int32_t n, struct assay_error *err)
 {
     struct assay_case *cases = assay_calloc((size_t)n, sizeof *cases);
     struct assay_case_answer *answers = assay_calloc((size_t)n, sizeof *answers);
-    enum assay_status status = ASSAY_OK;
-    if (!cases || !answers)
-        status = assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
-    if (status == ASSAY_OK)
-        status = read_cases(given, n, cases, err);
-    session->running = true;
-    if (status == ASSAY_OK)
-        status = session->how.isolate ? assay_cases_isolate(session, cases, n, answers, err)
-                                      : assay_cases_measure(session, cases, n, NULL, answers, err);
-    session->running = false;
-    if (status == ASSAY_OK)
-        status = keep_all(session, cases, n, answers, err);
+    enum assay_status status = cases && answers
+                                   ? measure_all(session, given, n, cases, answers, err)
+                                   : assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
     assay_free(cases);
     assay_free(answers);
     return status;

@@ -293,8 +293,7 @@ static struct threads threads_now(void)
 static void give_threads_back(const struct threads *t)
 {
     if (t->known) {
-        int pinned = omp_get_max_threads();
-#pragma omp parallel num_threads(pinned)
+#pragma omp parallel num_threads(omp_get_max_threads()) /* as many as were pinned */
         sched_setaffinity(0, sizeof t->seats, &t->seats);
     }
     omp_set_num_threads(t->number);

@@ -150,7 +150,7 @@ static cu_result scripted(const char *name, int *calls)
 #define SCRIPTED_IN_CONTEXT(name)                                                                  \
     do {                                                                                           \
         SCRIPTED(name);                                                                            \
-        if (!is_current)                                                                           \
+        if (!is_current || (is_current == &context && context.retained == 0))                      \
             return ERROR_INVALID_CONTEXT;                                                          \
         if (dead)                                                                                  \
             return dead;                                                                           \
@@ -296,11 +296,8 @@ cu_result cuDevicePrimaryCtxRelease_v2(cu_device device)
 {
     SCRIPTED(cuDevicePrimaryCtxRelease_v2);
     (void)device;
-    if (--context.retained == 0) {
-        if (is_current == &context)
-            is_current = NULL;
+    if (--context.retained == 0)
         write_log();
-    }
     return CU_SUCCESS;
 }
 
@@ -836,6 +833,15 @@ cu_result cuCtxGetCurrent(cu_context *c)
 {
     SCRIPTED(cuCtxGetCurrent);
     *c = is_current;
+    return CU_SUCCESS;
+}
+
+cu_result cuDevicePrimaryCtxGetState(cu_device device, unsigned *flags, int *active)
+{
+    SCRIPTED(cuDevicePrimaryCtxGetState);
+    (void)device;
+    *flags = 0;
+    *active = context.retained > 0;
     return CU_SUCCESS;
 }
 

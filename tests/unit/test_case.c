@@ -1009,7 +1009,7 @@ static void test_the_table(void **state)
     page.length = 0;
     assay_session *session = two_cases();
     assert_int_equal(assay_session_cases_table(session, append, &page, NULL), ASSAY_OK);
-    char words[10][32], rest[256], *lines[5] = {NULL};
+    char words[10][32], *lines[5] = {NULL};
     int n = 0;
     for (char *line = strtok(page.text, "\n"); line && n < 5; line = strtok(NULL, "\n"))
         lines[n++] = line;
@@ -1023,9 +1023,10 @@ static void test_the_table(void **state)
                                            "FLOPs",     "FLOPS"};
     for (int i = 0; i < 10; i++)
         assert_string_equal(words[i], headings[i]);
-    double mean = 0, std = 0;
-    assert_int_equal(sscanf(lines[1], "attn %lf %lf %255[^\n]", &mean, &std, rest), 3);
-    assert_true(mean >= 0.05);
+    assert_int_equal(strncmp(lines[1], "attn ", 5), 0);
+    char *rest;
+    assert_true(strtod(lines[1] + 5, &rest) >= 0.05);
+    assert_true(strtod(rest, &rest) >= 0);
     assert_non_null(strstr(rest, " MB "));
     assert_non_null(strstr(rest, "25.77 G "));
     assert_non_null(strstr(rest, "T/s"));

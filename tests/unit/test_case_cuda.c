@@ -23,6 +23,8 @@ static struct {
     cu_result (*cuMemFree_v2)(cu_deviceptr);
     cu_result (*cuCtxSetCurrent)(cu_context);
     cu_result (*cuCtxGetCurrent)(cu_context *);
+    cu_result (*cuDevicePrimaryCtxRetain)(cu_context *, cu_device);
+    cu_result (*cuDevicePrimaryCtxRelease_v2)(cu_device);
     cu_context (*callers_context)(void);
     int (*retained)(void);
 } fake;
@@ -54,6 +56,8 @@ static int find_fake(void **state)
     TAKE(cuMemFree_v2, "cuMemFree_v2");
     TAKE(cuCtxSetCurrent, "cuCtxSetCurrent");
     TAKE(cuCtxGetCurrent, "cuCtxGetCurrent");
+    TAKE(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain");
+    TAKE(cuDevicePrimaryCtxRelease_v2, "cuDevicePrimaryCtxRelease_v2");
     TAKE(callers_context, "fake_cuda_callers_context");
     TAKE(retained, "fake_cuda_retained");
     return 0;
@@ -159,6 +163,33 @@ static void test_a_context_of_the_callers(void **state)
     cu_context now = NULL;
     assert_int_equal(fake.cuCtxGetCurrent(&now), 0);
     assert_ptr_equal(now, fake.callers_context());
+    fake.cuCtxSetCurrent(NULL);
+}
+
+/* One that the CUDA runtime holds as well goes on when the session ends, and stays current; one
+ * that only the session held does neither. */
+static void test_the_primary_context_is_shared(void **state)
+{
+    (void)state;
+    cu_context now = NULL, held = NULL;
+    void *block;
+    for (int others = 0; others < 2; others++) {
+        assay_session *session = open_gpu(1, 2);
+        assert_int_equal(assay_session_alloc(session, 64, &block, &err), ASSAY_OK);
+        assert_int_equal(fake.retained(), 1);
+        if (others)
+            assert_int_equal(fake.cuDevicePrimaryCtxRetain(&held, 0), 0);
+        assay_session_close(session);
+        assert_int_equal(fake.retained(), others);
+        assert_int_equal(fake.cuCtxGetCurrent(&now), 0);
+        assert_ptr_equal(now, others ? held : NULL);
+    }
+    /* The next one works there. */
+    assay_session *session = open_gpu(1, 2);
+    assert_int_equal(assay_session_alloc(session, 64, &block, &err), ASSAY_OK);
+    assert_int_equal(fake.retained(), 1);
+    assay_session_close(session);
+    assert_int_equal(fake.cuDevicePrimaryCtxRelease_v2(0), 0);
     fake.cuCtxSetCurrent(NULL);
 }
 
@@ -271,6 +302,7 @@ int main(void)
         cmocka_unit_test(test_a_stream_of_the_callers),
         cmocka_unit_test(test_the_default_stream_and_graphs),
         cmocka_unit_test(test_a_context_of_the_callers),
+        cmocka_unit_test(test_the_primary_context_is_shared),
         cmocka_unit_test(test_memory_of_the_gpu),
         cmocka_unit_test(test_crashes_and_failures),
         cmocka_unit_test(test_a_dead_context_ends_the_case_not_the_caller),

@@ -242,13 +242,20 @@ static enum assay_status enter_context(struct cuda_gpu *gpu, struct assay_error 
     return status;
 }
 
-/* A context that was given back must not stay current: who opens the GPU next would borrow it. */
+/* A context that ended must not stay current: who opens the GPU next would borrow it. One that the
+ * CUDA runtime holds too goes on, and stays. */
 static void leave_context(struct cuda_gpu *gpu)
 {
+    const struct cuda_driver_api *api = gpu->api;
+    unsigned flags = 0;
+    int active = 0;
     if (gpu->borrowed)
         return;
-    gpu->api->cuCtxSetCurrent(NULL);
-    gpu->api->cuDevicePrimaryCtxRelease_v2(gpu->ordinal);
+    api->cuDevicePrimaryCtxRelease_v2(gpu->ordinal);
+    if (api->cuDevicePrimaryCtxGetState)
+        api->cuDevicePrimaryCtxGetState(gpu->ordinal, &flags, &active);
+    if (!active)
+        api->cuCtxSetCurrent(NULL);
 }
 
 static void close_gpu(assay_device *device)

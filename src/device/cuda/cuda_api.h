@@ -123,6 +123,7 @@ enum {
 #define CUDA_DRIVER_OPTIONAL(F)                                                                    \
     F(cu_result, cuCtxGetCurrent, (cu_context * context))                                          \
     F(cu_result, cuCtxGetDevice, (cu_device * device))                                             \
+    F(cu_result, cuDevicePrimaryCtxGetState, (cu_device device, unsigned *flags, int *active))     \
     F(cu_result, cuEventRecordWithFlags, (cu_event event, cu_stream stream, unsigned flags))       \
     F(cu_result, cuEventElapsedTime, (float *ms, cu_event start, cu_event end))                    \
     F(cu_result, cuEventElapsedTime_v2, (float *ms, cu_event start, cu_event end))                 \

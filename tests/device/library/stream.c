@@ -85,7 +85,11 @@ int main(void)
     void *block = NULL;
     say("memory before the runtime", assay_session_alloc(first, 1 << 20, &block, NULL) == ASSAY_OK);
     assay_session_close(first);
+    first = open_session(0); /* its context, then the runtime in it, then without the session */
+    assay_session_alloc(first, 1 << 20, &block, NULL);
     cudaStreamCreate(&c.stream);
+    assay_session_close(first);
+    say("the runtime without the session", cudaStreamSynchronize(c.stream) == cudaSuccess);
     cudaMalloc(&c.to, c.bytes);
     cudaMalloc(&c.from, c.bytes);
     cudaMemGetInfo(&before, &total);
