@@ -160,7 +160,7 @@ static void take_down(const struct measuring *m, const struct assay_lane *lane,
     if (c->most > a->workspace_bytes)
         a->workspace_bytes = c->most;
     const struct assay_lane *first = &m->lanes[0];
-    a->has_ratio = m->case_of[0] == 0 && lane != first && is_well(&m->cases[0]);
+    a->has_ratio = lane != first && is_well(&m->cases[0]); /* then it is the first lane */
     if (a->has_ratio)
         assay_stats_ratio(first->samples, lane->samples, rounds, scratch, &a->ratio);
 }

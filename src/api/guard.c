@@ -73,8 +73,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
 
 static void install(void)
 {
-    struct sigaction action = {.sa_sigaction = on_signal,
-                               .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
+    struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK};
     sigemptyset(&action.sa_mask);
     for (int i = 0; i < WATCHED; i++)
         sigaction(watched[i].signal, &action, &previous[i]);

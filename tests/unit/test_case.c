@@ -442,17 +442,20 @@ static void test_memory_of_malloc_is_seen(void **state)
     assay_session *session = open_some(3, 4);
     struct allocating a = {session, 24 * MIB}, none = {session, 64};
     struct assay_case c = make("malloc", allocate_by_itself, &a);
+    /* Twice: malloc may have kept the memory that the first run freed. */
+    assert_int_equal(assay_session_run(session, &c, &err), ASSAY_OK);
     assert_int_equal(assay_session_run(session, &c, &err), ASSAY_OK);
     c.argument = &none;
     assert_int_equal(assay_session_run(session, &c, &err), ASSAY_OK);
 #ifndef SANITIZED /* sanitizers keep freed memory, and have another malloc */
     assert_near(assay_session_case(session, 0)->workspace_vram_mb, 24, 1);
-    assert_near(assay_session_case(session, 1)->workspace_vram_mb, 0, 0.01);
+    assert_near(assay_session_case(session, 1)->workspace_vram_mb, 24, 1);
+    assert_near(assay_session_case(session, 2)->workspace_vram_mb, 0, 0.01);
     void *held = malloc(8 * MIB);
     assert_non_null(held);
     assert_int_equal(assay_session_run(session, &c, &err), ASSAY_OK);
-    assert_near(assay_session_case(session, 2)->idle_vram_mb -
-                    assay_session_case(session, 1)->idle_vram_mb,
+    assert_near(assay_session_case(session, 3)->idle_vram_mb -
+                    assay_session_case(session, 2)->idle_vram_mb,
                 8, 0.1);
     free(held);
 #endif
@@ -510,6 +513,16 @@ static void crash(assay_session *session, const char *name, int (*run)(void *), 
     assert_non_null(strstr(r->reason, reason));
 }
 
+static int block_and_crash(void *argument)
+{
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, NULL);
+    sigdelset(&all, SIGSEGV);
+    sigprocmask(SIG_SETMASK, &all, NULL);
+    return touch_no_page(argument);
+}
+
 static void on_segv(int number) { (void)number; }
 
 static void test_crashes_are_answers(void **state)
@@ -525,16 +538,14 @@ static void test_crashes_are_answers(void **state)
     crash(session, "bus", raise_it, &bus, "SIGBUS in run");
     for (int i = 0; i < 3; i++) /* again and again */
         crash(session, "abort", call_abort, NULL, "SIGABRT in run");
-    crash(session, "segv", touch_no_page, NULL, "SIGSEGV");
+    crash(session, "segv", block_and_crash, NULL, "SIGSEGV");
     /* The program's own handlers are back, and nothing is blocked. */
     sigaction(SIGSEGV, NULL, &now);
     assert_true(now.sa_handler == on_segv);
     signal(SIGSEGV, SIG_DFL);
     sigset_t mask;
     sigprocmask(SIG_SETMASK, NULL, &mask);
-    assert_false(sigismember(&mask, SIGSEGV) || sigismember(&mask, SIGABRT));
-    stack_t stack;
-    sigaltstack(NULL, &stack);
+    assert_false(sigismember(&mask, SIGSEGV) || sigismember(&mask, SIGUSR1));
     int calls = 0;
     struct assay_case c = make("well", count_call, &calls);
     assert_int_equal(assay_session_run(session, &c, NULL), ASSAY_OK);
