@@ -89,6 +89,17 @@ static void uninstall(void)
             sigaction(watched[i].signal, &previous[i], NULL);
 }
 
+/* A fault whose signal is blocked ends the process, whatever handler there is. */
+static void unblock(struct assay_guard *guard)
+{
+    sigset_t signals;
+    sigemptyset(&signals);
+    for (int i = 0; i < WATCHED; i++)
+        sigaddset(&signals, watched[i].signal);
+    pthread_sigmask(SIG_UNBLOCK, &signals, &guard->outer_mask);
+    pthread_sigmask(SIG_SETMASK, NULL, &guard->mask);
+}
+
 enum assay_status assay_guard_begin(struct assay_guard *guard, struct assay_error *err)
 {
     *guard = (struct assay_guard){.outer = innermost};
@@ -97,12 +108,12 @@ enum assay_status assay_guard_begin(struct assay_guard *guard, struct assay_erro
         return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
     stack_t stack = {.ss_sp = guard->stack, .ss_size = STACK_BYTES};
     sigaltstack(&stack, &guard->outer_stack);
-    pthread_sigmask(SIG_SETMASK, NULL, &guard->mask);
     pthread_mutex_lock(&lock);
     if (guards++ == 0)
         install();
     pthread_mutex_unlock(&lock);
     innermost = guard;
+    unblock(guard);
     return ASSAY_OK;
 }
 
@@ -110,6 +121,7 @@ void assay_guard_end(struct assay_guard *guard)
 {
     if (!guard->stack)
         return;
+    pthread_sigmask(SIG_SETMASK, &guard->outer_mask, NULL);
     innermost = guard->outer;
     pthread_mutex_lock(&lock);
     if (--guards == 0)

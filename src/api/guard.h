@@ -28,7 +28,7 @@ struct assay_guard {
     const void *address; /* of the access that failed */
 
     struct assay_guard *outer; /* a case may measure with a session of its own */
-    sigset_t mask;
+    sigset_t mask, outer_mask;
     void *stack; /* for the handler: the code may have used up its own */
     stack_t outer_stack;
 };

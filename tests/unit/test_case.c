@@ -552,6 +552,20 @@ static void test_crashes_are_answers(void **state)
     assay_session_close(session);
 }
 
+static void test_blocked_signals_are_caught_and_stay_blocked(void **state)
+{
+    (void)state;
+    sigset_t segv, now;
+    sigemptyset(&segv);
+    sigaddset(&segv, SIGSEGV);
+    pthread_sigmask(SIG_BLOCK, &segv, NULL);
+    assay_session *session = open_some(1, 2);
+    crash(session, "segv", touch_no_page, NULL, "SIGSEGV at");
+    pthread_sigmask(SIG_UNBLOCK, &segv, &now);
+    assert_true(sigismember(&now, SIGSEGV));
+    assay_session_close(session);
+}
+
 static void test_a_crash_leaves_the_others_alone(void **state)
 {
     (void)state;
@@ -1091,6 +1105,7 @@ int main(void)
         cmocka_unit_test(test_memory_that_is_not_the_sessions_is_refused),
         cmocka_unit_test(test_a_failure_ends_the_case),
         cmocka_unit_test(test_crashes_are_answers),
+        cmocka_unit_test(test_blocked_signals_are_caught_and_stay_blocked),
         cmocka_unit_test(test_a_crash_leaves_the_others_alone),
         cmocka_unit_test(test_teardown_may_crash_too),
         cmocka_unit_test(test_a_signal_from_outside_is_the_programs),
