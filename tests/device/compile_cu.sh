@@ -28,8 +28,8 @@ bench() {
 ask() {
     # shellcheck disable=SC2046
     bench $("$ASSAY" list ops --names | grep -vE 'linear|quantize|attention') --dtype "$1" --batch 1 --seq 2 --dim 100,1001,3000,40000
-    bench attention --dtype "$1" --shape 2x16x2x128 --shape 1x32x2x40 --shape 1x40x1x3 --shape 1x300x4x64 \
-        --shape 1x300x4x128 --shape 1x40x1x256
+    bench attention --dtype "$1" --shape 2x16x2x128 --shape 1x32x2x40 --shape 1x40x1x3 --shape 1x90x4x64 \
+        --shape 1x300x1x64 --shape 1x512x2x64 --shape 1x300x1x128 --shape 1x40x1x256
     bench gelu add --dtype "$1" --batch 1 --seq 1 --dim 4000000
     bench quantize dequantize --mode "s8-row,s8-tensor,u4-64$2" --dtype "$1" --shape 4x512 --shape 2x40000
     bench quantize dequantize --mode s8-row --dtype "$1" --shape 3x33

@@ -1,16 +1,17 @@
 /* attention_wgmma.c: attention in f16 and bf16 with Hopper's warpgroup products
- * (attention_wgmma.cu), for heads of 64 and 128 elements. Sequences that a warp has in its
- * registers are attention_cuda's, as is everything else. */
+ * (attention_wgmma.cu), for heads of 64 and 128 elements. Short sequences are left to
+ * attention_cuda, as is everything else. */
 #include "kernel/cuda/attention_cuda.h"
 #include "kernel/cuda/tensor_map.h"
 
-#include <string.h>
-
-/* attention_wgmma.cu: how a head is cut, which depends on the registers that its length leaves. */
+/* attention_wgmma.cu: how a head is cut. More warpgroups hide more of each other's exponentials,
+ * but then have fewer registers each; those of dim 128 need all there are. `cost` is the time that
+ * a block takes for a key, relative to the first of the same length; measured. */
 struct cut {
     int32_t dim, consumers, keys, stages;
+    double cost;
 };
-static const struct cut cuts[] = {{64, 3, 128, 8}, {128, 2, 128, 6}};
+static const struct cut cuts[] = {{64, 2, 128, 8, 1}, {64, 4, 64, 8, 1.75}, {128, 2, 128, 6, 1}};
 
 enum { GROUP_THREADS = 128, GROUP_ROWS = 64, SLAB_COLUMNS = 64 };
 
@@ -27,12 +28,42 @@ struct state {
     struct cuda_tensor_map maps[OPERANDS];
 };
 
-static const struct cut *find_cut(int64_t dim)
+static int64_t queries_of(const struct cut *cut) { return cut->consumers * GROUP_ROWS; }
+
+/* In keys: how often the SMs are filled, times what a block goes through each time. */
+static double time_of(const struct cut *cut, const struct assay_problem *p, int32_t sms)
 {
+    int64_t seq = p->axes[ASSAY_ATTENTION_SEQ], queries = queries_of(cut);
+    int64_t blocks = cuda_op_ceil(seq, queries), heads = cuda_attention_heads(p);
+    bool paired = p->params[ASSAY_ATTENTION_CAUSAL] && heads * blocks > sms;
+    int64_t turns = cuda_op_ceil(heads * (paired ? cuda_op_ceil(blocks, 2) : blocks), sms);
+    return (double)(turns * (paired ? (blocks + 1) * queries : seq)) * cut->cost;
+}
+
+/* NULL where heads are of another length. */
+static const struct cut *find_cut(const struct assay_problem *p, int32_t sms)
+{
+    const struct cut *best = NULL;
     for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++)
-        if (cuts[i].dim == dim)
-            return &cuts[i];
-    return NULL;
+        if (cuts[i].dim == p->axes[ASSAY_ATTENTION_DIM] &&
+            (!best || time_of(&cuts[i], p, sms) < time_of(best, p, sms)))
+            best = &cuts[i];
+    return best;
+}
+
+/* Starting such a block takes a microsecond more than one of attention_cuda's, so it must have
+ * something to do: many keys, or more than one piece. Measured. */
+static enum assay_status is_long(const struct assay_problem *p, struct assay_error *why)
+{
+    enum { LEAST_SEQ = 224, LEAST_SEQ_OF_MANY = 96, QUERIES = 128 };
+    const struct assay_cuda_properties *gpu = assay_cuda_properties();
+    int64_t seq = p->axes[ASSAY_ATTENTION_SEQ];
+    bool many = gpu && cuda_attention_heads(p) * cuda_op_ceil(seq, QUERIES) >= gpu->sms;
+    if (seq >= (many ? LEAST_SEQ_OF_MANY : LEAST_SEQ))
+        return ASSAY_OK;
+    return assay_error_set(why, ASSAY_UNSUPPORTED, NULL,
+                           "for %d positions and more, %d where there are blocks for all SMs",
+                           LEAST_SEQ, LEAST_SEQ_OF_MANY);
 }
 
 static enum assay_status can_run(const struct assay_problem *p, struct assay_error *why)
@@ -40,17 +71,13 @@ static enum assay_status can_run(const struct assay_problem *p, struct assay_err
     enum assay_status status = cuda_can_wgmma(why);
     if (status != ASSAY_OK || !p)
         return status;
-    if (!find_cut(p->axes[ASSAY_ATTENTION_DIM]))
+    status = cuda_attention_fits(p, why);
+    if (status == ASSAY_OK && !find_cut(p, 1)) /* whatever the number of SMs */
         return assay_error_set(why, ASSAY_UNSUPPORTED, NULL, "for heads of 64 or 128 elements");
-    if (p->axes[ASSAY_ATTENTION_SEQ] <= CUDA_ATTENTION_SHORT_SEQ)
-        return assay_error_set(why, ASSAY_UNSUPPORTED, NULL, "for more than %d positions",
-                               CUDA_ATTENTION_SHORT_SEQ);
-    return cuda_attention_fits(p, why);
+    return status == ASSAY_OK ? is_long(p, why) : status;
 }
 
 /* ---- setup ----------------------------------------------------------------------------------- */
-
-static int64_t queries_of(const struct cut *cut) { return cut->consumers * GROUP_ROWS; }
 
 static size_t shared_bytes(const struct cut *cut, size_t element)
 {
@@ -77,7 +104,7 @@ static enum assay_status setup(const struct assay_problem *p, void **state, stru
     struct state *s = assay_calloc(1, sizeof *s);
     if (!s)
         return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
-    s->cut = *find_cut(p->axes[ASSAY_ATTENTION_DIM]);
+    s->cut = *find_cut(p, gpu->sms);
     s->batch = p->axes[ASSAY_ATTENTION_BATCH];
     s->bytes = assay_dtype_bytes(p->dtype);
     s->args = cuda_attention_args_of(p, queries_of(&s->cut));

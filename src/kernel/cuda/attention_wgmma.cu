@@ -9,8 +9,8 @@
 // product of those before and v to do, and the products of the other warpgroups.
 //
 // Compile with -DELEMENT=16, 17, -DVECTOR=1, -DDIM=64, 128: dim itself; and
-//   KEYS       64, 80, 96, 128, 160, 176, 192
-//   CONSUMERS  2, 3
+//   KEYS       64, 96, 128, 192, 256 as far as registers go
+//   CONSUMERS  2, 4
 //   STAGES     at least 3: 1024 + (64 * CONSUMERS + STAGES * KEYS) * DIM * 2 + 16 * (STAGES + 1)
 //              bytes of shared memory
 #include "attention_mma.cuh"
@@ -38,8 +38,29 @@ enum {
 #define KIND "k16.f32.f16.f16"
 #endif
 
-// s = q k^T + (keep ? s : 0) of 16 columns; both lie along what is summed over. It may still be
-// running on return.
+// q in registers: less is read from shared memory, and q of the next piece can come at once.
+#define KEEP_Q (CONSUMERS == 2)
+
+// Operands: N / 2 sums, four registers with 64 x 16 of the first matrix, the second matrix, keep.
+// The second lies along what is summed over, or, TRANSPOSED "1", across.
+#define MULTIPLY_REGISTERS(N, TRANSPOSED)                                                          \
+    "{\n"                                                                                          \
+    ".reg .pred p;\n"                                                                              \
+    "setp.ne.u32 p, " WGMMA_INPUT(N, 5) ", 0;\n"                                                   \
+    "wgmma.mma_async.sync.aligned.m64n" WGMMA_TEXT(N) KIND " {" WGMMA_REGISTERS(N) "}, {"          \
+    WGMMA_INPUT(N, 0) ", " WGMMA_INPUT(N, 1) ", " WGMMA_INPUT(N, 2) ", " WGMMA_INPUT(N, 3) "}, "   \
+    WGMMA_INPUT(N, 4) ", p, 1, 1, " TRANSPOSED ";\n"                                               \
+    "}"
+
+// s = q k^T + (keep ? s : 0) of 16 columns. Products may still be running on return.
+#if KEEP_Q
+DEVICE void multiply_keys(float *s, const u32 *q, u64 k, u32 keep)
+{
+    asm volatile(MULTIPLY_REGISTERS(KEYS, "0")
+                 : WGMMA_SUMS(KEYS, "+f", s)
+                 : "r"(q[0]), "r"(q[1]), "r"(q[2]), "r"(q[3]), "l"(k), "r"(keep));
+}
+#else
 DEVICE void multiply_keys(float *s, u64 q, u64 k, u32 keep)
 {
     asm volatile("{\n"
@@ -52,30 +73,55 @@ DEVICE void multiply_keys(float *s, u64 q, u64 k, u32 keep)
                  : WGMMA_SUMS(KEYS, "+f", s)
                  : "l"(q), "l"(k), "r"(keep));
 }
+#endif
 
-// o = p v + (keep ? o : 0) of 16 keys; v lies across what is summed over.
+// o = p v + (keep ? o : 0) of 16 keys.
 DEVICE void multiply_values(float *o, const u32 *p, u64 v, u32 keep)
 {
-    asm volatile("{\n"
-                 ".reg .pred p;\n"
-                 "setp.ne.u32 p, " WGMMA_INPUT(DIM, 5) ", 0;\n"
-                 "wgmma.mma_async.sync.aligned.m64n" WGMMA_TEXT(DIM) KIND
-                 " {" WGMMA_REGISTERS(DIM) "}, {" WGMMA_INPUT(DIM, 0) ", " WGMMA_INPUT(DIM, 1) ", "
-                 WGMMA_INPUT(DIM, 2) ", " WGMMA_INPUT(DIM, 3) "}, " WGMMA_INPUT(DIM, 4)
-                 ", p, 1, 1, 1;\n"
-                 "}"
+    asm volatile(MULTIPLY_REGISTERS(DIM, "1")
                  : WGMMA_SUMS(DIM, "+f", o)
                  : "r"(p[0]), "r"(p[1]), "r"(p[2]), "r"(p[3]), "l"(v), "r"(keep));
 }
 
-// Scores of this warpgroup's queries and a tile of keys.
-DEVICE void ask_scores(float *s, u32 q, u32 tile)
+// 64 rows of q, for all tiles of keys.
+struct queries {
+#if KEEP_Q
+    u32 kept[DIM / 16][4];
+#else
+    u32 at; // in shared memory
+#endif
+};
+
+// From `at` in shared memory, where they are not needed any longer if they are kept.
+DEVICE void queries_init(struct queries *q, u32 at)
+{
+#if KEEP_Q
+    const u32 row = threadIdx.x % GROUP_THREADS / 32 * 16 + threadIdx.x % 16;
+#pragma unroll
+    for (int step = 0; step < DIM / 16; step++) {
+        const u32 chunk = step % 4 * 2 + threadIdx.x % 32 / 16;
+        load_matrices(q->kept[step], at + step / 4 * Q_SLAB + row * ROW_BYTES +
+                                         (chunk ^ row % 8) * 16); // see matrix_across
+    }
+    registers_settle<DIM / 4>(q->kept[0]);
+    __syncwarp(); // one lane says for all that q has been read
+#else
+    q->at = at;
+#endif
+}
+
+// Their scores with a tile of keys.
+DEVICE void ask_scores(float *s, const struct queries *q, u32 tile)
 {
 #pragma unroll
     for (int step = 0; step < DIM / 16; step++) {
         const u32 slab = step / 4, column = step % 4 * 32;
-        multiply_keys(s, matrix_at(q) + matrix_further(slab * Q_SLAB + column),
-                      matrix_at(tile) + matrix_further(slab * TILE_SLAB + column), step > 0);
+        const u64 k = matrix_at(tile) + matrix_further(slab * TILE_SLAB + column);
+#if KEEP_Q
+        multiply_keys(s, q->kept[step], k, step > 0);
+#else
+        multiply_keys(s, matrix_at(q->at) + matrix_further(slab * Q_SLAB + column), k, step > 0);
+#endif
     }
     multiply_commit();
 }
@@ -227,6 +273,15 @@ DEVICE void pack(const float s[SCORE_TILES][4], u32 *p)
         exponentials_pack(s, step, p + 4 * step);
 }
 
+// The next tile of the ring, when it is there.
+DEVICE u32 take_tile(struct ring *ring, u32 base)
+{
+    const u32 stage = ring->stage;
+    barrier_wait(full_of(base, stage), ring->parity);
+    ring_next(ring, STAGES);
+    return stage;
+}
+
 // One piece. The product with a tile of values is asked for behind that with the next tile of keys,
 // and runs while exponentials of those are taken.
 DEVICE void attend(const struct attention_args *a, const struct piece *piece, struct ring *ring,
@@ -235,53 +290,52 @@ DEVICE void attend(const struct attention_args *a, const struct piece *piece, st
     const u32 thread = threadIdx.x % GROUP_THREADS, lane = thread % 32;
     const u32 group = threadIdx.x / GROUP_THREADS - 1;
     const int row = piece->first + (int)(group * GROUP_ROWS + thread / 32 * 16 + lane / 4);
-    const u32 q = base + group * GROUP_ROWS * ROW_BYTES;
+    struct queries q;
     struct online state[2] = {online_none(), online_none()};
     float s[SCORE_TILES][4], o[DIM / 8][4], factor[2];
     u32 p[OPERANDS];
 
-    barrier_wait(full_of(base, ring->stage), ring->parity);
+    queries_init(&q, base + group * GROUP_ROWS * ROW_BYTES);
+    if (KEEP_Q)
+        barrier_release(q_empty_of(base), lane);
+    u32 keys = take_tile(ring, base), values;
     multiply_begin();
-    ask_scores(&s[0][0], q, tile_of(base, ring->stage));
+    ask_scores(&s[0][0], &q, tile_of(base, keys));
     multiply_wait<0>();
     registers_settle<SCORES>(&s[0][0]);
-    barrier_release(empty_of(base, ring->stage), lane);
-    ring_next(ring, STAGES);
+    barrier_release(empty_of(base, keys), lane);
     soften(a, state, s, row, 0, factor);
     pack(s, p);
 #pragma unroll 1
     for (int tile = 1; tile < piece->tiles; tile++) {
-        const struct ring keys = *ring;
-        ring_next(ring, STAGES);
-        const struct ring values = *ring;
-        ring_next(ring, STAGES);
-        barrier_wait(full_of(base, keys.stage), keys.parity);
-        barrier_wait(full_of(base, values.stage), values.parity);
+        keys = take_tile(ring, base);
+        values = take_tile(ring, base);
         registers_settle<OPERANDS>(p);
         registers_settle<SUMS>(&o[0][0]);
         multiply_begin();
-        ask_scores(&s[0][0], q, tile_of(base, keys.stage));
-        ask_answers(&o[0][0], p, tile_of(base, values.stage), tile > 1);
-        multiply_wait<1>();
+        ask_scores(&s[0][0], &q, tile_of(base, keys));
+        ask_answers(&o[0][0], p, tile_of(base, values), tile > 1);
+        multiply_wait<1>(); // scores
         registers_settle<SCORES>(&s[0][0]);
-        barrier_release(empty_of(base, keys.stage), lane);
+        barrier_release(empty_of(base, keys), lane);
         const bool grown = soften(a, state, s, row, tile * KEYS, factor);
         multiply_wait<0>();
         registers_settle<SUMS>(&o[0][0]);
-        barrier_release(empty_of(base, values.stage), lane);
+        barrier_release(empty_of(base, values), lane);
         if (grown)
             scale_sums(o, factor);
         pack(s, p);
     }
-    barrier_release(q_empty_of(base), lane);
-    barrier_wait(full_of(base, ring->stage), ring->parity);
+    if (!KEEP_Q)
+        barrier_release(q_empty_of(base), lane);
+    values = take_tile(ring, base);
     registers_settle<OPERANDS>(p);
+    registers_settle<SUMS>(&o[0][0]);
     multiply_begin();
-    ask_answers(&o[0][0], p, tile_of(base, ring->stage), piece->tiles > 1);
+    ask_answers(&o[0][0], p, tile_of(base, values), piece->tiles > 1);
     multiply_wait<0>();
     registers_settle<SUMS>(&o[0][0]);
-    barrier_release(empty_of(base, ring->stage), lane);
-    ring_next(ring, STAGES);
+    barrier_release(empty_of(base, values), lane);
     const struct head h = head_of(a, piece->head);
     store_answers(a, &h, row, state, o);
 }
@@ -298,15 +352,12 @@ DEVICE void consume(struct pieces pieces, u32 base)
     }
 }
 
-// Registers beyond those of a launch come from the warpgroup that only asks for copies.
+// What a block's warpgroups have at the start, evenly, is shared out anew: one that asks for copies
+// needs little.
+#define PRODUCER_REGISTERS "24"
 #if CONSUMERS == 2
-#define PRODUCER_REGISTERS "24"
 #define CONSUMER_REGISTERS "240"
-#elif CONSUMERS == 3
-#define PRODUCER_REGISTERS "32"
-#define CONSUMER_REGISTERS "160"
 #else
-#define PRODUCER_REGISTERS "24"
 #define CONSUMER_REGISTERS "112"
 #endif
 

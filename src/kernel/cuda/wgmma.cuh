@@ -158,13 +158,9 @@ template <int N> DEVICE void registers_settle(u32 *d)
 #define WGMMA_SIXTY WGMMA_THIRTY WGMMA_TEN(3) WGMMA_TEN(4) WGMMA_TEN(5)
 #define WGMMA_NINETY WGMMA_SIXTY WGMMA_TEN(6) WGMMA_TEN(7) WGMMA_TEN(8)
 #define WGMMA_REGISTERS_64 WGMMA_THIRTY "%30,%31"
-#define WGMMA_REGISTERS_80 WGMMA_THIRTY "%30,%31,%32,%33,%34,%35,%36,%37,%38,%39"
 #define WGMMA_REGISTERS_96                                                                         \
     WGMMA_THIRTY WGMMA_TEN(3) "%40,%41,%42,%43,%44,%45,%46,%47"
 #define WGMMA_REGISTERS_128 WGMMA_SIXTY "%60,%61,%62,%63"
-#define WGMMA_REGISTERS_160 WGMMA_SIXTY WGMMA_TEN(6) "%70,%71,%72,%73,%74,%75,%76,%77,%78,%79"
-#define WGMMA_REGISTERS_176                                                                        \
-    WGMMA_SIXTY WGMMA_TEN(6) WGMMA_TEN(7) "%80,%81,%82,%83,%84,%85,%86,%87"
 #define WGMMA_REGISTERS_192 WGMMA_NINETY "%90,%91,%92,%93,%94,%95"
 #define WGMMA_REGISTERS_256                                                                        \
     WGMMA_NINETY WGMMA_TEN(9) WGMMA_TEN(10) WGMMA_TEN(11) "%120,%121,%122,%123,%124,%125,%126,%127"
@@ -176,20 +172,14 @@ template <int N> DEVICE void registers_settle(u32 *d)
 #define WGMMA_32(k, d, i)                                                                          \
     WGMMA_8(k, d, i), WGMMA_8(k, d, i + 8), WGMMA_8(k, d, i + 16), WGMMA_8(k, d, i + 24)
 #define WGMMA_SUMS_64(k, d) WGMMA_32(k, d, 0)
-#define WGMMA_SUMS_80(k, d) WGMMA_32(k, d, 0), WGMMA_8(k, d, 32)
 #define WGMMA_SUMS_96(k, d) WGMMA_32(k, d, 0), WGMMA_8(k, d, 32), WGMMA_8(k, d, 40)
 #define WGMMA_SUMS_128(k, d) WGMMA_32(k, d, 0), WGMMA_32(k, d, 32)
-#define WGMMA_SUMS_160(k, d) WGMMA_SUMS_128(k, d), WGMMA_8(k, d, 64), WGMMA_8(k, d, 72)
-#define WGMMA_SUMS_176(k, d) WGMMA_SUMS_160(k, d), WGMMA_8(k, d, 80)
 #define WGMMA_SUMS_192(k, d) WGMMA_SUMS_128(k, d), WGMMA_32(k, d, 64)
 #define WGMMA_SUMS_256(k, d) WGMMA_SUMS_192(k, d), WGMMA_32(k, d, 96)
 
 #define WGMMA_INPUTS_64 "%32", "%33", "%34", "%35", "%36", "%37"
-#define WGMMA_INPUTS_80 "%40", "%41", "%42", "%43", "%44", "%45"
 #define WGMMA_INPUTS_96 "%48", "%49", "%50", "%51", "%52", "%53"
 #define WGMMA_INPUTS_128 "%64", "%65", "%66", "%67", "%68", "%69"
-#define WGMMA_INPUTS_160 "%80", "%81", "%82", "%83", "%84", "%85"
-#define WGMMA_INPUTS_176 "%88", "%89", "%90", "%91", "%92", "%93"
 #define WGMMA_INPUTS_192 "%96", "%97", "%98", "%99", "%100", "%101"
 #define WGMMA_INPUTS_256 "%128", "%129", "%130", "%131", "%132", "%133"
 #define WGMMA_PICK_0(a, b, c, d, e, f) a
