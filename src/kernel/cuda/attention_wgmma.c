@@ -51,8 +51,8 @@ static const struct cut *find_cut(const struct assay_problem *p, int32_t sms)
     return best;
 }
 
-/* Starting such a block takes a microsecond more than one of attention_cuda's, so it must have
- * something to do: many keys, or more than one piece. Measured. */
+/* Of 16 heads of 64 positions attention_cuda takes 2.7 us and this 4.2; it pays from about 224
+ * positions on, or 96 where all SMs have a block. Measured with 16 and with 512 heads. */
 static enum assay_status is_long(const struct assay_problem *p, struct assay_error *why)
 {
     enum { LEAST_SEQ = 224, LEAST_SEQ_OF_MANY = 96, QUERIES = 128 };
