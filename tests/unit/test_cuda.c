@@ -412,19 +412,19 @@ static void test_attention_on_hopper_is_cut_to_fit(void **state)
     (void)state;
     struct assay_problem causal = attention(ASSAY_DTYPE_BF16, 1, 768, 5, 64);
     check_wgmma(attention(ASSAY_DTYPE_BF16, 2, 300, 3, 128),
-                "-DELEMENT=17 -DVECTOR=1 -DDIM=128 -DKEYS=128 -DCONSUMERS=2 -DSTAGES=6\n",
+                "-DELEMENT=17 -DVECTOR=1 -DDIM=128 -DKEYS=128 -DCONSUMERS=2 -DSTAGES=6 ",
                 "attention_wgmma 4 384 230512\n");
     check_wgmma(attention(ASSAY_DTYPE_F16, 1, 257, 1, 64), /* three blocks in one go */
-                "-DELEMENT=16 -DVECTOR=1 -DDIM=64 -DKEYS=128 -DCONSUMERS=2 -DSTAGES=8\n",
+                "-DELEMENT=16 -DVECTOR=1 -DDIM=64 -DKEYS=128 -DCONSUMERS=2 -DSTAGES=8 ",
                 "attention_wgmma 3 384 148624\n");
     check_wgmma(attention(ASSAY_DTYPE_BF16, 1, 1024, 16, 64), /* 16 times 1.75, or 32 times 1 */
-                "-DELEMENT=17 -DVECTOR=1 -DDIM=64 -DKEYS=64 -DCONSUMERS=4 -DSTAGES=8\n",
+                "-DELEMENT=17 -DVECTOR=1 -DDIM=64 -DKEYS=64 -DCONSUMERS=4 -DSTAGES=8 ",
                 "attention_wgmma 4 640 99472\n");
     check_wgmma(causal, /* 4 times 1.75 * 768 keys, or 8 times 768 */
-                "-DELEMENT=17 -DVECTOR=1 -DDIM=64 -DKEYS=64 -DCONSUMERS=4 -DSTAGES=8\n",
+                "-DELEMENT=17 -DVECTOR=1 -DDIM=64 -DKEYS=64 -DCONSUMERS=4 -DSTAGES=8 ",
                 "attention_wgmma 4 640 99472\n");
     causal.params[ASSAY_ATTENTION_CAUSAL] = 1; /* 3 * 1.75 * 1024, or 4 * 896 */
-    check_wgmma(causal, "-DELEMENT=17 -DVECTOR=1 -DDIM=64 -DKEYS=128 -DCONSUMERS=2 -DSTAGES=8\n",
+    check_wgmma(causal, "-DELEMENT=17 -DVECTOR=1 -DDIM=64 -DKEYS=128 -DCONSUMERS=2 -DSTAGES=8 ",
                 "attention_wgmma 4 384 148624\n");
 }
 
