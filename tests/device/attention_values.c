@@ -40,7 +40,7 @@ static double draw(uint64_t *seed)
     return sum;
 }
 
-/* Of input q, k or v: the element of head `head` at `position`, `column`. */
+/* Of q, k or v: the element of any head at this position and column. */
 static double value_of(enum values values, int input, const int64_t *axes, int64_t position,
                        int64_t column, uint64_t *seed)
 {
@@ -51,12 +51,11 @@ static double value_of(enum values values, int input, const int64_t *axes, int64
         return 60 * x;
     if (values != UNUSUAL)
         return x;
+    bool infinite = (input == 0 && position == 7) || (input == 1 && position == 3);
     if (column == 0 && input < 2) /* so that infinities make scores of one sign */
-        return input == 0 && position == 7   ? -INFINITY
-               : input == 1 && position == 3 ? -INFINITY
-                                             : 1;
+        return infinite ? -(double)INFINITY : 1;
     if (column == 1 && input == 0 && position == 5)
-        return NAN;
+        return (double)NAN;
     return x;
 }
 
