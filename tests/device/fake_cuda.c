@@ -616,9 +616,10 @@ static cu_result enqueue(cu_stream stream, const struct node *n)
 static const struct {
     const char *name, *kinds;
 } signatures[] = {
-    {"linear_wgmma", "mmpppppppwww"}, {"epilogue", "ppppppww"},    {"quantise_rows", "ppppwww"},
-    {"quantise_tensor", "ppppwwww"},  {"measure_rows", "pppppww"}, {"encode_rows", "pppppwww"},
-    {"normalise_rows", "pppww"},      {"row_scales", "pppww"},     {"fold_weights", "ppppww"},
+    {"linear_wgmma", "mmpppppppwww"}, {"conv2d_wgmma", "mmpppwww"},    {"epilogue", "ppppppww"},
+    {"quantise_rows", "ppppwww"},     {"quantise_tensor", "ppppwwww"}, {"measure_rows", "pppppww"},
+    {"encode_rows", "pppppwww"},      {"normalise_rows", "pppww"},     {"row_scales", "pppww"},
+    {"fold_weights", "ppppww"},
 };
 
 static void note_argument(FILE *file, char kind, const void *argument)
@@ -861,6 +862,24 @@ cu_result cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, void *addre
     (void)type, (void)rank, (void)sizes, (void)strides;
     (void)element_strides, (void)interleave, (void)swizzle, (void)promotion, (void)fill;
     const uint64_t shown[2] = {(uint64_t)(uintptr_t)address, box[1]};
+    memset(map, 0, 128);
+    memcpy(map, shown, sizeof shown);
+    return CU_SUCCESS;
+}
+
+cu_result cuTensorMapEncodeIm2col(void *map, int type, uint32_t rank, void *address,
+                                  const uint64_t *sizes, const uint64_t *strides, const int *lowest,
+                                  const int *highest, uint32_t channels, uint32_t places,
+                                  const uint32_t *element_strides, int interleave, int swizzle,
+                                  int promotion, int fill)
+{
+    SCRIPTED_IN_CONTEXT(cuTensorMapEncodeIm2col);
+    (void)type, (void)rank, (void)sizes, (void)strides, (void)channels;
+    (void)element_strides, (void)interleave, (void)swizzle, (void)promotion, (void)fill;
+    /* A box that leaves no places is refused, as the real one does. */
+    if (lowest[0] < -128 || highest[0] < -128 || (int64_t)sizes[1] + highest[0] <= lowest[0])
+        return ERROR_INVALID_VALUE;
+    const uint64_t shown[2] = {(uint64_t)(uintptr_t)address, places};
     memset(map, 0, 128);
     memcpy(map, shown, sizeof shown);
     return CU_SUCCESS;
