@@ -351,7 +351,10 @@ static enum assay_status refuse(const struct cudnn_graph *g, const char *at, cud
         g->api->cudnnGetLastErrorString(words, sizeof words);
     words[strcspn(words, "\n")] = '\0';
     return assay_error_set(err, ASSAY_UNSUPPORTED, NULL, "cuDNN: %s: %s%s%.160s", at,
-                           status > 0 ? g->api->cudnnGetErrorString(status) : "no plan",
+                           status > 0 ? g->api->cudnnGetErrorString(status)
+                           : status == 0
+                               ? "none that multiplies and sums as exactly as the op wants"
+                               : "beyond what assay describes",
                            words[0] ? ": " : "", words);
 }
 

@@ -682,12 +682,14 @@ DEVICE void prefetch(const void *from, u32 bytes)
 }
 
 // A tile's residual is asked for while it is multiplied: in each of `steps` steps some of its rows.
+// Of few steps only the first rows: the one thread that asks has operands to ask for.
 DEVICE void prefetch_residual(const struct epilogue *e, u32 row, u32 column, u32 step, u32 steps)
 {
     const u32 last = column + OWN_N < e->n ? column + OWN_N : e->n;
     if (e->n * sizeof(y_t) % 16 != 0 || column >= e->n)
         return;
-    for (u32 r = row + step * BLOCK_M / steps; r < row + (step + 1) * BLOCK_M / steps; r++)
+    const u32 spread = steps < BLOCK_M / 8 ? BLOCK_M / 8 : steps;
+    for (u32 r = row + step * BLOCK_M / spread; r < row + (step + 1) * BLOCK_M / spread; r++)
         if (r < e->m)
             prefetch(e->residual + (s64)r * e->n + column, (last - column) * (u32)sizeof(y_t));
 }
