@@ -16,7 +16,7 @@
 //   ELEMENT     17, 16, 32 (types.cuh): the type of y, bias and residual; not defined: the sums as
 //               they are
 //   WAVES       1, 2: a warpgroup has 64 * WAVES rows of the tile, the block 128 * WAVES
-//   BLOCK_N     64, 96, 128, 192, 256: columns of the tile
+//   BLOCK_N     64, 96, 128, 160, 192, 256: columns of the tile
 //   STAGES      steps in shared memory: STAGES * (128 * WAVES + BLOCK_N) * 128 bytes
 //   SPLIT       1, 2, 4: blocks that share a tile; BLOCK_N / SPLIT is a multiple of 32
 //   PROMOTE     0, 1: the sums of each step are added up in f32 registers, because the tensor cores
@@ -180,6 +180,12 @@ enum { DESCRIPTOR_32_BYTES = 32 >> 4 };
 #define MATRIX_X "%64"
 #define MATRIX_W "%65"
 #define KEEP "%66"
+#elif BLOCK_N == 160
+#define REGISTERS REGISTERS_60 TEN(6) "%70,%71,%72,%73,%74,%75,%76,%77,%78,%79"
+#define OPERANDS D32(0), D32(32), D8(64), D8(72)
+#define MATRIX_X "%80"
+#define MATRIX_W "%81"
+#define KEEP "%82"
 #elif BLOCK_N == 192
 #define REGISTERS REGISTERS_90 "%90,%91,%92,%93,%94,%95"
 #define OPERANDS D32(0), D32(32), D32(64)
@@ -675,29 +681,22 @@ struct tiles {
 };
 
 #if RESIDUAL
-// Bytes that will be read soon, to the second-level cache; multiples of 16.
-DEVICE void prefetch(const void *from, u32 bytes)
+// A tile's residual is asked for, as far as the second-level cache, before it is multiplied, by all
+// threads that multiply. Not by the copy engine: it is busy with operands.
+DEVICE void prefetch_residual(const struct epilogue *e, u32 row, u32 column)
 {
-    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes) : "memory");
-}
-
-// A tile's residual is asked for while it is multiplied: in each of `steps` steps some of its rows.
-// Of few steps only the first rows: the one thread that asks has operands to ask for.
-DEVICE void prefetch_residual(const struct epilogue *e, u32 row, u32 column, u32 step, u32 steps)
-{
-    const u32 last = column + OWN_N < e->n ? column + OWN_N : e->n;
-    if (e->n * sizeof(y_t) % 16 != 0 || column >= e->n)
-        return;
-    const u32 spread = steps < BLOCK_M / 8 ? BLOCK_M / 8 : steps;
-    for (u32 r = row + step * BLOCK_M / spread; r < row + (step + 1) * BLOCK_M / spread; r++)
-        if (r < e->m)
-            prefetch(e->residual + (s64)r * e->n + column, (last - column) * (u32)sizeof(y_t));
+    enum { LINE = 128 / sizeof(y_t), LINES = (OWN_N + LINE - 1) / LINE };
+    for (u32 i = threadIdx.x - GROUP_THREADS; i < BLOCK_M * LINES; i += CONSUMERS * GROUP_THREADS) {
+        const u32 r = row + i / LINES, c = column + i % LINES * LINE;
+        if (r < e->m && c < e->n)
+            asm volatile("prefetch.global.L2 [%0];" ::"l"(e->residual + (s64)r * e->n + c));
+    }
 }
 #endif
 
 // One thread keeps the ring full. `loads` asks for both operands of a step.
 template <class LOADS>
-DEVICE void produce(const struct tiles *tiles, const LOADS &loads, const struct epilogue *e, u32 base)
+DEVICE void produce(const struct tiles *tiles, const LOADS &loads, u32 base)
 {
     struct ring ring = {0, 0};
     for (u32 tile = tiles->first; tile < tiles->end; tile += tiles->stride) {
@@ -710,10 +709,6 @@ DEVICE void produce(const struct tiles *tiles, const LOADS &loads, const struct 
             barrier_expect(full, STAGE_BYTES);
             loads.step(&place, x_of(base, ring.stage), w_of(base, ring.stage), full);
             ring_next(&ring);
-#if RESIDUAL
-            prefetch_residual(e, row, column + cluster_rank() * OWN_N, step - tiles->step_first,
-                              tiles->step_end - tiles->step_first);
-#endif
         }
     }
 }
@@ -804,6 +799,9 @@ DEVICE void consume(const struct tiles *tiles, const struct epilogue *e, u32 bas
     for (u32 tile = tiles->first; tile < tiles->end; tile += tiles->stride) {
         u32 row, column;
         place_tile(tile, tiles->along_m, tiles->along_n, &row, &column);
+#if RESIDUAL
+        prefetch_residual(e, row, column + cluster_rank() * OWN_N);
+#endif
         multiply_tile(sum, &ring, tiles->step_end - tiles->step_first, base, rows);
 #if SPLIT > 1
         leave_sums(&sum[0][0], base);
@@ -852,7 +850,7 @@ DEVICE void multiply_tiles(const LOADS &loads, u32 steps, const struct epilogue 
     if (threadIdx.x < GROUP_THREADS) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
         if (threadIdx.x == 0)
-            produce(&tiles, loads, &e, base);
+            produce(&tiles, loads, base);
         __syncwarp();
         if (SPLIT > 1)
             cluster_sync(); // the one all consumers wait at
