@@ -29,6 +29,13 @@ static int64_t count_tiles(const struct wgmma_product *p, const struct wgmma_til
     return parts(p->m, assay_wgmma_rows(t)) * parts(p->n, t->columns);
 }
 
+/* How many clusters the GPU holds at once. They do not cross the parts it is made of: of 4 blocks,
+ * 30 fit into an H200's 132 SMs and not 33. */
+static int64_t clusters_at_once(const struct wgmma_product *p, int32_t blocks)
+{
+    return blocks < 4 ? p->sms / blocks : parts((int64_t)p->sms * 30, 132);
+}
+
 /* Sharing pays only where all blocks fit the GPU at once, and not for few rows: then weights are
  * all there is to load, once with any tile. A block finishes 32 columns at a time; tiles of 256
  * would run out of registers. */
@@ -37,7 +44,7 @@ static bool can_split(const struct wgmma_product *p, const struct wgmma_tile *t)
     if (t->split == 1)
         return true;
     return p->m > WGMMA_GROUP_ROWS && t->columns <= 128 && t->columns % (32 * t->split) == 0 &&
-           count_tiles(p, t) * t->split <= p->sms && p->steps >= t->split;
+           count_tiles(p, t) <= clusters_at_once(p, t->split) && p->steps >= t->split;
 }
 
 /* In steps of the best tile's answers: how often the GPU is filled, times a tile's work. A shared
