@@ -30,9 +30,9 @@
 //   ACTIVATION  enum assay_linear_activation
 //   RESIDUAL    0, 1
 //
-// LOADS has a type `place`, its function at(row, column, step), which gives the place of a tile's
-// first step, and step(place, x, w, full), which asks for the step at a place, tells its end to the
-// barrier `full`, and goes on to the next.
+// LOADS has the maps `x` and `w`, a type `place`, a function at(row, column, step), which gives the
+// place of a tile's first step, and step(place, x, w, full), which asks for the step at a place,
+// tells its end to the barrier `full`, and goes on to the next.
 #ifndef ASSAY_WGMMA_TILES_CUH
 #define ASSAY_WGMMA_TILES_CUH
 
@@ -101,6 +101,12 @@ DEVICE void barrier_expect(u32 barrier, u32 bytes)
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier),
                  "r"(bytes)
                  : "memory");
+}
+
+// A map on its way to where the copy engine looks for it.
+DEVICE void prefetch_map(const struct tensor_map *map)
+{
+    asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }
 
 // One arrival for this warp.
@@ -477,6 +483,27 @@ DEVICE float2 residual_of(const struct residual *r, int h, int b)
 #endif
 #endif
 
+// The residual of the first columns of 64 x N sums, which is asked for before they are multiplied: as
+// much as there are registers for.
+template <int N> struct ahead {
+#if RESIDUAL
+    enum { ROOM = ELEMENT == 32 ? 2 : 4, COUNT = N / 32 < ROOM ? N / 32 : ROOM };
+    struct residual residual[COUNT];
+#endif
+};
+
+template <int N>
+DEVICE void ahead_ask(const struct epilogue *e, u32 row, u32 column, struct ahead<N> *ahead)
+{
+#if RESIDUAL
+    const u32 thread = threadIdx.x % GROUP_THREADS, lane = thread % 32;
+#pragma unroll
+    for (int i = 0; i < ahead->COUNT; i++)
+        residual_ask(e, row + thread / 32 * 16 + lane / 4, column + 32 * i, lane,
+                     &ahead->residual[i]);
+#endif
+}
+
 #ifdef ELEMENT
 // What the thread of quad `from` with the same place in it holds.
 DEVICE float2 passed_on(float2 own, u32 from, u32 place)
@@ -538,17 +565,12 @@ DEVICE float row_float(const float *rows, u32 row, u32 m)
 
 // 64 x N sums of a warpgroup at (row, column). Thread t of it has, of every 8 columns, two in two
 // rows: d[4 b + 2 h + i] is row t / 32 * 16 + t % 32 / 4 + 8 h, column 8 b + t % 4 * 2 + i.
-template <int N> DEVICE void finish(const struct epilogue *e, const sum_t *d, u32 row, u32 column)
+template <int N>
+DEVICE void finish(const struct epilogue *e, const sum_t *d, u32 row, u32 column,
+                   struct ahead<N> *ahead)
 {
     const u32 thread = threadIdx.x % GROUP_THREADS, lane = thread % 32, quad = lane % 4;
     row += thread / 32 * 16 + lane / 4;
-#if RESIDUAL
-    enum { CHUNKS = N / 32, ROOM = ELEMENT == 32 ? 2 : 4, AHEAD = CHUNKS < ROOM ? CHUNKS : ROOM };
-    struct residual residual[AHEAD];
-#pragma unroll
-    for (int i = 0; i < AHEAD; i++)
-        residual_ask(e, row, column + 32 * i, lane, &residual[i]);
-#endif
     float x_scale[2] = {1, 1}, x_mean[2] = {0, 0};
 #pragma unroll
     for (int h = 0; h < 2; h++) {
@@ -567,7 +589,7 @@ template <int N> DEVICE void finish(const struct epilogue *e, const sum_t *d, u3
         u32 word[2][4];
 #endif
 #if RESIDUAL
-        struct residual *r = &residual[block / 4 % AHEAD];
+        struct residual *r = &ahead->residual[block / 4 % ahead->COUNT];
         residual_sort(e, lane, r);
 #endif
 #pragma unroll
@@ -593,8 +615,8 @@ template <int N> DEVICE void finish(const struct epilogue *e, const sum_t *d, u3
             }
         }
 #if RESIDUAL
-        if (block / 4 + AHEAD < CHUNKS)
-            residual_ask(e, row, column + 8 * block + 32 * AHEAD, lane, r);
+        if (block / 4 + ahead->COUNT < N / 32)
+            residual_ask(e, row, column + 8 * block + 32 * ahead->COUNT, lane, r);
 #endif
 #if ELEMENT != 32
         store_row(e, row, column + 8 * block, word[0], lane);
@@ -603,7 +625,8 @@ template <int N> DEVICE void finish(const struct epilogue *e, const sum_t *d, u3
     }
 }
 #else
-template <int N> DEVICE void finish(const struct epilogue *e, const sum_t *d, u32 row, u32 column)
+template <int N>
+DEVICE void finish(const struct epilogue *e, const sum_t *d, u32 row, u32 column, struct ahead<N> *)
 {
     const u32 thread = threadIdx.x % GROUP_THREADS, lane = thread % 32;
     row += thread / 32 * 16 + lane / 4;
@@ -799,9 +822,13 @@ DEVICE void consume(const struct tiles *tiles, const struct epilogue *e, u32 bas
     for (u32 tile = tiles->first; tile < tiles->end; tile += tiles->stride) {
         u32 row, column;
         place_tile(tile, tiles->along_m, tiles->along_n, &row, &column);
+        const u32 own_column = column + cluster_rank() * OWN_N;
+        struct ahead<OWN_N> ahead;
 #if RESIDUAL
-        prefetch_residual(e, row, column + cluster_rank() * OWN_N);
+        prefetch_residual(e, row, own_column);
 #endif
+        if (!PROMOTE) // which has no registers left
+            ahead_ask(e, row + rows, own_column, &ahead);
         multiply_tile(sum, &ring, tiles->step_end - tiles->step_first, base, rows);
 #if SPLIT > 1
         leave_sums(&sum[0][0], base);
@@ -815,7 +842,9 @@ DEVICE void consume(const struct tiles *tiles, const struct epilogue *e, u32 bas
 #else
             const sum_t *own = sum[wave];
 #endif
-            finish<OWN_N>(e, own, row + rows + 64 * wave, column + cluster_rank() * OWN_N);
+            if (PROMOTE || wave > 0)
+                ahead_ask(e, row + rows + 64 * wave, own_column, &ahead);
+            finish(e, own, row + rows + 64 * wave, own_column, &ahead);
         }
     }
 #if PROMOTE
@@ -839,6 +868,8 @@ DEVICE void multiply_tiles(const LOADS &loads, u32 steps, const struct epilogue 
         rank * steps / SPLIT, (rank + 1) * steps / SPLIT,
     };
     if (threadIdx.x == 0) {
+        prefetch_map(loads.x);
+        prefetch_map(loads.w);
         for (u32 stage = 0; stage < STAGES; stage++) {
             barrier_init(full_of(base, stage), 1);
             barrier_init(empty_of(base, stage), CONSUMERS * GROUP_THREADS / 32);
