@@ -144,11 +144,33 @@ static void test_windows_are_multiplied_by_warpgroups(void **state)
     expect_notes(bed, "-DELEMENT=16 -DINPUT=16 -DWAVES=1 -DBLOCK_N=256 -DSTAGES=4 -DSPLIT=1 "
                       "-DPROMOTE=0 -DORDER=0 -DSCALES=0 -DCENTRE=0 -DBIAS=1 -DACTIVATION=0 "
                       "-DRESIDUAL=1");
-    /* Maps of x (128 places) and W (box's second axis: one place of the kernel), y, bias, residual,
-     * the height of y, m and n. */
-    snprintf(want, sizeof want, "conv2d_wgmma 4 384 %p/128 %p/1 %p %p %p 16 1024 256\n", bed->in[0],
-             bed->in[1], bed->out[0], bed->in[2], bed->in[3]);
+    /* Maps of x (128 places; windows begin at -1, and the last one before the end of the image;
+     * stride, width) and W (its box has one place of the kernel), y, bias, residual, the height of
+     * y, m and n. */
+    snprintf(want, sizeof want, "conv2d_wgmma 4 384 %p/128/-1/-1/1/16 %p/1 %p %p %p 16 1024 256\n",
+             bed->in[0], bed->in[1], bed->out[0], bed->in[2], bed->in[3]);
     expect_notes(bed, want);
+}
+
+/* Where windows begin, from the left and from the right, for other paddings and strides. */
+static void test_windows_begin_and_end_where_they_should(void **state)
+{
+    static const struct {
+        const char *mode, *map;
+        int64_t axes[AXES];
+    } rows[] = {
+        {"pad0", "/128/0/-2/1/20 ", {1, 20, 20, 64, 64, 3, 1}},
+        {"none", "/128/-3/-3/2/21 ", {1, 30, 21, 64, 64, 7, 2}},
+        {"none", "/128/0/-1/1/9 ", {1, 9, 9, 64, 64, 2, 1}}, /* of 1 / 2: no padding */
+        {"pad1", "/128/-1/0/3/9 ", {1, 9, 9, 64, 64, 2, 3}},
+    };
+    struct bed *bed = *state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct case_ c = {"conv2d_wgmma_cuda", "conv2d", rows[i].mode, ASSAY_DTYPE_F16, {0}};
+        memcpy(c.axes, rows[i].axes, sizeof c.axes);
+        run_case(bed, &c, false, NULL);
+        expect_notes(bed, rows[i].map);
+    }
 }
 
 static void test_few_places_share_windows_along_k(void **state)
@@ -161,11 +183,12 @@ static void test_few_places_share_windows_along_k(void **state)
     expect_notes(bed, "-DBIAS=0 -DACTIVATION=0 -DRESIDUAL=0 | conv2d_wgmma 2 384 ");
 }
 
+/* In a mode and type of its own: what another test had compiled is not compiled again. */
 static void test_autotuning_tries_all_tiles(void **state)
 {
     struct bed *bed = *state;
     const struct case_ c = {
-        "conv2d_wgmma_cuda", "conv2d", "none", ASSAY_DTYPE_F16, {2, 8, 8, 64, 320, 3, 2}};
+        "conv2d_wgmma_cuda", "conv2d", "bias", ASSAY_DTYPE_BF16, {2, 8, 8, 64, 320, 3, 2}};
     static const char *const tiles[] = {"-DBLOCK_N=256 ", "-DBLOCK_N=128 ", "-DBLOCK_N=96 ",
                                         "-DBLOCK_N=64 "};
     char all[16 * LENGTH] = "";
@@ -384,6 +407,7 @@ int main(void)
 #define WITH_GPU(name) cmocka_unit_test_setup_teardown(name, open_all, close_all)
     const struct CMUnitTest tests[] = {
         WITH_GPU(test_windows_are_multiplied_by_warpgroups),
+        WITH_GPU(test_windows_begin_and_end_where_they_should),
         WITH_GPU(test_few_places_share_windows_along_k),
         WITH_GPU(test_autotuning_tries_all_tiles),
         WITH_GPU(test_any_shape_is_cut_to_fit),
