@@ -613,6 +613,9 @@ static void test_nothing_without_a_gpu(void **state)
     err = (struct assay_error){0};
     assert_int_equal(assay_cuda_can_cublaslt(&err), ASSAY_UNSUPPORTED);
     assert_non_null(strstr(err.message, "no_cublaslt"));
+    err = (struct assay_error){0};
+    assert_int_equal(assay_cuda_can_cudnn(&err), ASSAY_UNSUPPORTED);
+    assert_non_null(strstr(err.message, "no_cudnn"));
 }
 
 /* Every step of opening may fail; nothing is left behind, and the next time works. */
@@ -676,6 +679,7 @@ int main(void)
     setenv("ASSAY_NVRTC", FAKES "fake_nvrtc.so", 1);
     setenv("ASSAY_NVML", FAKES "fake_nvml.so", 1);
     setenv("ASSAY_CUBLASLT", "/no_cublaslt.so", 1);
+    setenv("ASSAY_CUDNN", "/no_cudnn.so", 1);
 #define WITH_GPU(name) cmocka_unit_test_setup_teardown(name, open_each, close_each)
     const struct CMUnitTest tests[] = {
         WITH_GPU(test_gpu_is_described),
