@@ -196,8 +196,20 @@ DEVICE void chunk_moments(struct shape s, struct block b, const item (&u)[HOLD],
 #if PASS == PASS_HELD
 #if CLUSTER > 1
 #define CLUSTER_DIMS __cluster_dims__(CLUSTER, 1, 1)
-DEVICE void cluster_arrive(void) { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
-DEVICE void cluster_wait(void) { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
+// Others see what was written to shared memory before; the relaxed one promises nothing, and does
+// not hold back what comes behind it.
+DEVICE void cluster_arrive(void)
+{
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+}
+DEVICE void cluster_arrive_relaxed(void)
+{
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+}
+DEVICE void cluster_wait(void)
+{
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
 
 // `mine` is in shared memory, at the same place in every block of the cluster.
 DEVICE struct moments moments_get(const struct moments *mine, u32 chunk, u32 group, u32 groups)
@@ -214,6 +226,7 @@ DEVICE struct moments moments_get(const struct moments *mine, u32 chunk, u32 gro
 #else
 #define CLUSTER_DIMS
 DEVICE void cluster_arrive(void) {}
+DEVICE void cluster_arrive_relaxed(void) {}
 DEVICE void cluster_wait(void) {}
 DEVICE struct moments moments_get(const struct moments *mine, u32 chunk, u32 group, u32 groups)
 {
@@ -315,7 +328,7 @@ extern "C" __global__ void CLUSTER_DIMS __launch_bounds__(THREADS, 512 / THREADS
     cluster_arrive();
     cluster_wait();
     make_norms(s, moments, norms);
-    cluster_arrive(); // the others' moments have been read
+    cluster_arrive_relaxed(); // the others' moments have been read
     __syncthreads();
     apply_items(gamma, beta, out, s, b, norms, u);
     cluster_wait();
