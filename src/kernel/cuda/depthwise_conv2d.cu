@@ -11,8 +11,12 @@
 // among the weights stays out of the answer there.
 #include "types.cuh"
 
+#ifndef TILE_X
 #define TILE_X 2
+#endif
+#ifndef TILE_Y
 #define TILE_Y 4
+#endif
 
 struct shape {
     s64 batch, height, width, channels, out_height, out_width;

@@ -2,7 +2,7 @@
 #include "kernel/cuda/cuda_op.h"
 #include "op/groupnorm.h"
 
-#include <math.h>
+#include <float.h>
 
 /* As in groupnorm.cu. */
 enum { THREADS = 256, THREADS_WIDE = 512, GROUPS_MOST = 256, HOLD_MOST = 16, CLUSTER_MOST = 8 };
@@ -99,7 +99,7 @@ static bool cut_held(const struct assay_problem *p, struct cut *best)
 {
     const struct assay_cuda_properties *gpu = assay_cuda_properties();
     int64_t groups = p->axes[ASSAY_GROUPNORM_GROUPS];
-    double least = INFINITY;
+    double least = DBL_MAX;
     for (int64_t slices = 1; slices <= groups; slices++)
         for (int64_t chunks = 1; chunks <= (gpu->major >= 9 ? CLUSTER_MOST : 1); chunks *= 2) {
             struct cut cut;
@@ -111,7 +111,7 @@ static bool cut_held(const struct assay_problem *p, struct cut *best)
                 *best = cut;
             }
         }
-    return isfinite(least);
+    return least < DBL_MAX;
 }
 
 /* The widest slices, in as many chunks as it takes. */
