@@ -92,9 +92,6 @@ DEVICE void load_items(const element *x, struct shape s, struct block b, item (&
     }
 }
 
-// The compiler is not to keep the places of all items in registers until they are used again.
-DEVICE void forget_places(struct block *b) { asm volatile("" : "+l"(b->at), "+l"(b->first)); }
-
 // ---- sums of a chunk ----------------------------------------------------------------------------
 
 #if PASS != PASS_APPLY
@@ -313,6 +310,9 @@ DEVICE void apply_items(const element *gamma, const element *beta, element *out,
 // ---- kernels ------------------------------------------------------------------------------------
 
 #if PASS == PASS_HELD
+// The compiler is not to keep the places of all items in registers until they are used again.
+DEVICE void forget_places(struct block *b) { asm volatile("" : "+l"(b->at), "+l"(b->first)); }
+
 extern "C" __global__ void CLUSTER_DIMS __launch_bounds__(THREADS, 512 / THREADS)
     groupnorm_held(const element *x, const element *gamma, const element *beta, element *out,
                    struct shape s)
