@@ -1,15 +1,19 @@
 // depthwise_conv2d.cu: every channel convolved by itself; channels are last.
 //
 // Compile with -DELEMENT=… and -DUNIT=…, the channels of a thread: 4 where their number is a
-// multiple of that, else 1. -DKERNEL=…, -DSTRIDE=…: a kernel of up to 3 x 3, whose weights stay in
-// registers; KERNEL 0: any, and then one tap after the other.
+// multiple of that, else 1; -DKERNEL=…, -DSTRIDE=…, or KERNEL 0: any, and then one tap after the
+// other, which is slow.
 //
-// A thread has UNIT channels of TILE_X neighbouring columns and TILE_Y lines of the answer and goes
-// down the lines of x under them, of which each is loaded once and added to all lines of the answer
-// it belongs to. The threads of a block lie side by side in channels, then columns, then lines: what
+// A thread has UNIT channels of TILE_X neighbouring columns and TILE_Y lines of the answer. Kernels of
+// up to 3 x 3 stay in registers, and the thread goes down the lines of x under its tile, of which each
+// is loaded once and added to all lines of the answer it belongs to; AHEAD of them are on their way,
+// because 512 threads of an SM must ask for much to keep memory busy. Larger kernels go line by line
+// of the kernel. The threads of a block lie side by side in channels, then columns, then lines: what
 // their windows share is found in L1. Taps outside the image are left out, not multiplied by 0: a NaN
 // among the weights stays out of the answer there.
 #include "types.cuh"
+
+#include "kernel_math.cuh"
 
 #ifndef TILE_X
 #define TILE_X 2
@@ -39,12 +43,18 @@ typedef uint2 unit;
 typedef element unit;
 #endif
 
+// 0 where not wanted. Volatile: what is asked for first comes first, see load_once.
 DEVICE unit unit_load(const element *from, bool wanted)
 {
 #if UNIT == 4 && ELEMENT == 32
-    return wanted ? __ldg((const uint4 *)from) : make_uint4(0, 0, 0, 0);
+    return load_kept(from, wanted);
 #elif UNIT == 4
-    return wanted ? __ldg((const uint2 *)from) : make_uint2(0, 0);
+    uint2 v;
+    asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.u32 p, %3, 0;\n\tmov.b32 %0, 0;\n\tmov.b32 %1, 0;\n\t"
+                 "@p ld.global.nc.v2.u32 {%0, %1}, [%2];\n\t}"
+                 : "=&r"(v.x), "=&r"(v.y)
+                 : "l"(from), "r"((u32)wanted));
+    return v;
 #else
     return wanted ? __ldg(from) : (element)0;
 #endif
@@ -135,9 +145,28 @@ DEVICE void sums_store(element *out, struct shape s, struct place p,
 #define LINES ((TILE_Y - 1) * STRIDE + KERNEL)
 #define COLUMNS ((TILE_X - 1) * STRIDE + KERNEL)
 
-// Line `line` of those under the tile, added to the lines of the answer it belongs to.
-DEVICE void add_line(int line, const unit (&u)[COLUMNS], const bool (&inside)[COLUMNS],
-                     const float (&w)[KERNEL][KERNEL][UNIT], float (&sum)[TILE_Y][TILE_X][UNIT])
+// The columns of x under the tile that are in the image.
+DEVICE void find_inside(struct shape s, int left, bool (&inside)[COLUMNS])
+{
+#pragma unroll
+    for (int column = 0; column < COLUMNS; column++)
+        inside[column] = left + column >= 0 && left + column < s.width;
+}
+
+// Line y of x, from column `left` on; 0 where it is outside.
+DEVICE void load_line(const element *x, struct shape s, struct place p, s64 y, int left,
+                      const bool (&inside)[COLUMNS], unit (&u)[COLUMNS])
+{
+    const element *from = x + ((p.image * s.height + y) * s.width + left) * s.channels + p.c;
+#pragma unroll
+    for (int column = 0; column < COLUMNS; column++)
+        u[column] =
+            unit_load(from + column * s.channels, inside[column] && y >= 0 && y < s.height);
+}
+
+// A line of x, added to line y of the tile, of which it is under line ky of the kernel.
+DEVICE void add_line(const unit (&u)[COLUMNS], const bool (&inside)[COLUMNS],
+                     const float (&w)[KERNEL][UNIT], float (&sum)[TILE_X][UNIT])
 {
 #pragma unroll
     for (int column = 0; column < COLUMNS; column++) {
@@ -146,17 +175,21 @@ DEVICE void add_line(int line, const unit (&u)[COLUMNS], const bool (&inside)[CO
         float v[UNIT];
         unit_unpack(u[column], v);
 #pragma unroll
-        for (int y = 0; y < TILE_Y; y++)
-#pragma unroll
-            for (int x = 0; x < TILE_X; x++) {
-                int ky = line - y * STRIDE, kx = column - x * STRIDE;
-                if (ky >= 0 && ky < KERNEL && kx >= 0 && kx < KERNEL)
-                    unit_add(v, w[ky][kx], sum[y][x]);
-            }
+        for (int x = 0; x < TILE_X; x++) {
+            int kx = column - x * STRIDE;
+            if (kx >= 0 && kx < KERNEL)
+                unit_add(v, w[kx], sum[x]);
+        }
     }
 }
 
-extern "C" __global__ void __launch_bounds__(256)
+#if KERNEL <= 3
+
+// Lines of x on their way: what 48 registers hold.
+#define LINE_REGISTERS (COLUMNS * ((UNIT * (ELEMENT == 32 ? 4 : 2) + 3) / 4))
+#define AHEAD (48 / LINE_REGISTERS < LINES ? 48 / LINE_REGISTERS : LINES)
+
+extern "C" __global__ void __launch_bounds__(256, 2)
     depthwise(const element *x, const element *weights, const element *bias, element *out,
               struct shape s, u32 beside, u32 columns)
 {
@@ -166,29 +199,61 @@ extern "C" __global__ void __launch_bounds__(256)
     int top = p.y * STRIDE - s.pad, left = p.x * STRIDE - s.pad;
     float w[KERNEL][KERNEL][UNIT], sum[TILE_Y][TILE_X][UNIT];
     bool inside[COLUMNS];
+    unit u[AHEAD][COLUMNS];
+    find_inside(s, left, inside);
 #pragma unroll
-    for (int column = 0; column < COLUMNS; column++)
-        inside[column] = left + column >= 0 && left + column < s.width;
+    for (int line = 0; line < AHEAD; line++)
+        load_line(x, s, p, top + line, left, inside, u[line]);
 #pragma unroll
     for (int tap = 0; tap < KERNEL * KERNEL; tap++)
-        unit_unpack(unit_load(weights + tap * s.channels + p.c, true), w[tap / KERNEL][tap % KERNEL]);
+        unit_unpack(unit_load(weights + tap * s.channels + p.c, true),
+                    w[tap / KERNEL][tap % KERNEL]);
     sums_start(bias, p.c, sum);
-    // The next line is on its way while one is added.
-    unit u[2][COLUMNS];
 #pragma unroll
-    for (int line = 0; line <= LINES; line++) {
-        s64 y = top + line;
-        const element *from = x + ((p.image * s.height + y) * s.width + left) * s.channels + p.c;
-        if (line < LINES)
+    for (int line = 0; line < LINES; line++) {
+        if (top + line >= 0 && top + line < s.height)
 #pragma unroll
-            for (int column = 0; column < COLUMNS; column++)
-                u[line % 2][column] = unit_load(from + column * s.channels,
-                                                inside[column] && y >= 0 && y < s.height);
-        if (line > 0 && y - 1 >= 0 && y - 1 < s.height)
-            add_line(line - 1, u[(line - 1) % 2], inside, w, sum);
+            for (int y = 0; y < TILE_Y; y++)
+                if (line >= y * STRIDE && line < y * STRIDE + KERNEL)
+                    add_line(u[line % AHEAD], inside, w[line - y * STRIDE], sum[y]);
+        if (line + AHEAD < LINES)
+            load_line(x, s, p, top + line + AHEAD, left, inside, u[line % AHEAD]);
     }
     sums_store(out, s, p, sum);
 }
+
+#else
+
+// One line of the kernel after the other; the lines of x are found in L1 from the second on.
+extern "C" __global__ void __launch_bounds__(256, 2)
+    depthwise(const element *x, const element *weights, const element *bias, element *out,
+              struct shape s, u32 beside, u32 columns)
+{
+    struct place p = place_of(s, beside, columns);
+    if (!p.wanted)
+        return;
+    int top = p.y * STRIDE - s.pad, left = p.x * STRIDE - s.pad;
+    float w[KERNEL][UNIT], sum[TILE_Y][TILE_X][UNIT];
+    bool inside[COLUMNS];
+    find_inside(s, left, inside);
+    sums_start(bias, p.c, sum);
+#pragma unroll 1
+    for (int ky = 0; ky < KERNEL; ky++) {
+#pragma unroll
+        for (int kx = 0; kx < KERNEL; kx++)
+            unit_unpack(unit_load(weights + (ky * KERNEL + kx) * s.channels + p.c, true), w[kx]);
+#pragma unroll
+        for (int y = 0; y < TILE_Y; y++) {
+            unit u[COLUMNS];
+            s64 line = top + y * STRIDE + ky;
+            load_line(x, s, p, line, left, inside, u);
+            if (line >= 0 && line < s.height)
+                add_line(u, inside, w, sum[y]);
+        }
+    }
+    sums_store(out, s, p, sum);
+}
+#endif
 
 #else // ---- any kernel --------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@
 /* Of a block: threads with neighbouring channels (128 bytes of 16-bit types, or more), columns and
  * lines; what a thread has of each is in depthwise_conv2d.cu. */
 enum { THREADS = 256, BESIDE = 16, COLUMNS = 8 };
-enum { UNIT = 4, TILE_X = 2, TILE_Y = 4, KERNEL_MOST = 3, STRIDE_MOST = 2, GRID_MOST = 65535 };
+enum { UNIT = 4, TILE_X = 2, TILE_Y = 4, KERNEL_MOST = 7, STRIDE_MOST = 2, GRID_MOST = 65535 };
 
 /* As in depthwise_conv2d.cu. */
 struct shape {

@@ -13,8 +13,10 @@
 // SUMS leaves the sums in memory, and the block that comes last makes norms of them; APPLY then reads
 // x once more.
 //
-// Variance: of its chunk a block knows the mean, then the sum of squares around it, in floats; chunks
-// are put together in double. Nothing cancels, however far from 0 a group lies. Groups whose sums do
+// Variance: a block takes the mean of the pixels it holds, then sums x - mean and its square over its
+// chunk, in floats; in SUMS the chunk is `turns` times what it holds. Because those pixels are part of
+// the chunk, mean and true mean differ by at most sqrt(turns) deviations: next to nothing cancels,
+// however far from 0 a group lies. Chunks are put together in double. Groups whose sums do
 // not fit in a float are summed once more, scaled down by TINY.
 #define FORM 0
 #include "row.cuh"
@@ -27,13 +29,17 @@
 
 #define TINY 0x1p-80f
 
+// 512 threads of an SM where each has much to hold, else 1024.
+#define BLOCKS ((HOLD > 8 || SUB > 1 ? 512 : 1024) / THREADS)
+
 struct shape {
     s64 pixels, row_items;      // of an image; items from one pixel to the next
     s64 chunk;                  // pixels of a block
     u32 chunks, slices;         // of a slice, of an image
     u32 columns, rows;          // items of a slice beside each other, pixels at a time
     u32 groups, of_group, span; // of a slice, channels of a group, sums of one pixel for a group
-    double eps;
+    u32 turns;                  // of SUMS
+    double eps, inverse;        // inverse: of the elements of a group
 };
 
 struct moments {
@@ -120,57 +126,102 @@ DEVICE void sum_groups(struct shape s, const struct sums (&mine)[SUB])
     __syncthreads();
 }
 
-// Of the chunk: sum of x, then of x - mean and its square; all times `factors`.
-DEVICE void sum_chunk(struct shape s, struct block b, const item (&u)[HOLD], float inverse,
-                      float *means)
+// Sums that a thread adds to in turn, so that one addition need not wait for the one before.
+#define CHAINS (SUB == 1 ? 4 : SUB)
+
+DEVICE void chains_sum(const struct sums (&chains)[CHAINS], struct sums (&mine)[SUB])
 {
-    struct sums mine[SUB];
-    float v[UNIT], factor[SUB], mean[SUB];
 #pragma unroll
-    for (int i = 0; i < SUB; i++) {
-        factor[i] = b.idle ? 0.0f : factors[group_of(s, b, i)];
-        mine[i] = {0, 0};
-    }
-#pragma unroll
-    for (int i = 0; i < HOLD; i++) {
-        item_unpack(u[i], v);
-#pragma unroll
-        for (int j = 0; j < UNIT; j++)
-            mine[j % SUB].a = fmaf(v[j], factor[j % SUB], mine[j % SUB].a);
-    }
-    sum_groups(s, mine);
-#pragma unroll
-    for (int i = 0; i < SUB; i++) {
-        mean[i] = b.idle ? 0.0f : totals[group_of(s, b, i)].a * inverse;
-        mine[i] = {0, 0};
-    }
-    for (u32 group = threadIdx.x; group < s.groups; group += blockDim.x)
-        means[group] = totals[group].a * inverse;
+    for (int i = 0; i < SUB; i++)
+        mine[i] = chains[i];
+    if (SUB == 1)
+        mine[0] = plus::of(plus::of(chains[0], chains[1]),
+                           plus::of(chains[CHAINS - 2], chains[CHAINS - 1]));
+}
+
+// The items' x times factor, less mean, and the squares.
+DEVICE void add_items(struct shape s, struct block b, const item (&u)[HOLD],
+                      const float (&factor)[SUB], const float (&mean)[SUB],
+                      struct sums (&chains)[CHAINS])
+{
 #pragma unroll
     for (int i = 0; i < HOLD; i++) {
         s64 at;
+        float v[UNIT];
         bool wanted = pixel_of(s, b, i, &at);
         item_unpack(u[i], v);
 #pragma unroll
         for (int j = 0; j < UNIT; j++) {
+            struct sums *chain = &chains[(SUB == 1 ? i * UNIT + j : j) % CHAINS];
             float d = wanted ? fmaf(v[j], factor[j % SUB], -mean[j % SUB]) : 0.0f;
-            mine[j % SUB].a += d;
-            mine[j % SUB].b = fmaf(d, d, mine[j % SUB].b);
+            chain->a += d;
+            chain->b = fmaf(d, d, chain->b);
         }
     }
+}
+
+// Leaves the mean of what is held in `means`, and around it the sums over the chunk in `totals`; all
+// times `factors`.
+DEVICE void sum_chunk(const element *x, struct shape s, struct block b, const item (&u)[HOLD],
+                      float *means)
+{
+    struct sums chains[CHAINS], mine[SUB];
+    float v[UNIT], factor[SUB], mean[SUB];
+    s64 held = b.end - b.first < HOLD * (s64)s.rows ? b.end - b.first : HOLD * (s64)s.rows;
+    float inverse = 1.0f / (float)(held * s.of_group);
+#pragma unroll
+    for (int i = 0; i < SUB; i++)
+        factor[i] = factors[group_of(s, b, i)];
+#pragma unroll
+    for (int i = 0; i < CHAINS; i++)
+        chains[i] = {0, 0};
+#pragma unroll
+    for (int i = 0; i < HOLD; i++) {
+        item_unpack(u[i], v);
+#pragma unroll
+        for (int j = 0; j < UNIT; j++) {
+            struct sums *chain = &chains[(SUB == 1 ? i * UNIT + j : j) % CHAINS];
+            chain->a = fmaf(v[j], factor[j % SUB], chain->a);
+        }
+    }
+    chains_sum(chains, mine);
+    sum_groups(s, mine);
+#pragma unroll
+    for (int i = 0; i < SUB; i++)
+        mean[i] = totals[group_of(s, b, i)].a * inverse;
+#pragma unroll
+    for (int i = 0; i < CHAINS; i++)
+        chains[i] = {0, 0};
+    for (u32 group = threadIdx.x; group < s.groups; group += blockDim.x)
+        means[group] = totals[group].a * inverse;
+    add_items(s, b, u, factor, mean, chains);
+#if PASS == PASS_SUMS
+    for (u32 turn = 1; turn < s.turns; turn++) {
+        item next[HOLD];
+        b.first += HOLD * (s64)s.rows;
+        load_items(x, s, b, next);
+        add_items(s, b, next, factor, mean, chains);
+    }
+#endif
+    chains_sum(chains, mine);
     sum_groups(s, mine);
 }
 
+DEVICE double chunk_count(struct shape s, u32 chunk)
+{
+    s64 first = chunk * s.chunk, left = s.pixels - first;
+    return (double)((left < s.chunk ? left : s.chunk) * s.of_group);
+}
+
 // The moments of each group of this chunk.
-DEVICE void chunk_moments(struct shape s, struct block b, const item (&u)[HOLD],
+DEVICE void chunk_moments(const element *x, struct shape s, struct block b, const item (&u)[HOLD],
                           struct moments *out)
 {
     __shared__ float means[GROUPS_MOST];
-    double count = (double)((b.end - b.first) * s.of_group);
     for (u32 group = threadIdx.x; group < s.groups; group += blockDim.x)
         factors[group] = 1.0f;
     __syncthreads();
-    sum_chunk(s, b, u, (float)(1 / count), means);
+    sum_chunk(x, s, b, u, means);
     bool odd = false;
     for (u32 group = threadIdx.x; group < s.groups; group += blockDim.x)
         if (!(totals[group].b <= FLOAT_MOST)) {
@@ -178,12 +229,18 @@ DEVICE void chunk_moments(struct shape s, struct block b, const item (&u)[HOLD],
             odd = true;
         }
     if (__syncthreads_or(odd))
-        sum_chunk(s, b, u, (float)(1 / count), means);
+        sum_chunk(x, s, b, u, means);
+    double count = chunk_count(s, b.chunk);
+    float inverse = 1.0f / (float)count; // what it is multiplied by is small
     for (u32 group = threadIdx.x; group < s.groups; group += blockDim.x) {
-        double scale = 1 / (double)factors[group], rest = totals[group].a / count;
+        double rest = (double)(totals[group].a * inverse), mean = (double)means[group] + rest;
         double square = (double)totals[group].b - rest * rest * count;
-        out[group] = {((double)means[group] + rest) * scale,
-                      (square < 0 ? 0 : square) * scale * scale};
+        square = square < 0 ? 0 : square;
+        if (factors[group] != 1.0f) {
+            mean /= (double)TINY;
+            square /= (double)TINY * (double)TINY;
+        }
+        out[group] = {mean, square};
     }
     __syncthreads();
 }
@@ -238,31 +295,31 @@ DEVICE struct moments moments_get(const struct moments *all, u32 chunk, u32 grou
 }
 #endif
 
-DEVICE double chunk_count(struct shape s, u32 chunk)
+// 1 / sqrt(v), also of what is no float; NaN stays NaN.
+DEVICE float root_reciprocal(double v)
 {
-    s64 first = chunk * s.chunk, left = s.pixels - first;
-    return (double)((left < s.chunk ? left : s.chunk) * s.of_group);
+    return v > (double)FLOAT_MOST ? (float)(1 / sqrt(v)) : rsqrtf((float)v);
 }
 
 // A warp has a group at a time, its lanes the chunks.
 DEVICE void make_norms(struct shape s, const struct moments *moments, struct norm *norms)
 {
     u32 lane = threadIdx.x % 32;
-    double count = (double)(s.pixels * s.of_group);
     for (u32 group = threadIdx.x / 32; group < s.groups; group += blockDim.x / 32) {
         double mean = 0, square = 0;
+#pragma unroll 4
         for (u32 chunk = lane; chunk < s.chunks; chunk += 32)
             mean += moments_get(moments, chunk, group, s.groups).mean * chunk_count(s, chunk);
-        mean = lanes_reduce<plus>(mean, 32) / count;
+        mean = lanes_reduce<plus>(mean, 32) * s.inverse;
+#pragma unroll 4
         for (u32 chunk = lane; chunk < s.chunks; chunk += 32) {
             struct moments m = moments_get(moments, chunk, group, s.groups);
             square += m.square + (m.mean - mean) * (m.mean - mean) * chunk_count(s, chunk);
         }
-        square = lanes_reduce<plus>(square, 32) / count;
-        double scale = 1 / sqrt(square + s.eps);
-        float shift = (float)mean;
+        square = lanes_reduce<plus>(square, 32) * s.inverse;
+        float shift = (float)mean, scale = root_reciprocal(square + s.eps);
         if (lane == 0)
-            norms[group] = {shift, (float)scale, (float)(((double)shift - mean) * scale)};
+            norms[group] = {shift, scale, (float)((double)shift - mean) * scale};
     }
 }
 #endif
@@ -313,7 +370,7 @@ DEVICE void apply_items(const element *gamma, const element *beta, element *out,
 // The compiler is not to keep the places of all items in registers until they are used again.
 DEVICE void forget_places(struct block *b) { asm volatile("" : "+l"(b->at), "+l"(b->first)); }
 
-extern "C" __global__ void CLUSTER_DIMS __launch_bounds__(THREADS, 512 / THREADS)
+extern "C" __global__ void CLUSTER_DIMS __launch_bounds__(THREADS, BLOCKS)
     groupnorm_held(const element *x, const element *gamma, const element *beta, element *out,
                    struct shape s)
 {
@@ -323,7 +380,7 @@ extern "C" __global__ void CLUSTER_DIMS __launch_bounds__(THREADS, 512 / THREADS
     item u[HOLD];
     load_items(x, s, b, u);
     forget_places(&b);
-    chunk_moments(s, b, u, moments);
+    chunk_moments(x, s, b, u, moments);
     forget_places(&b);
     cluster_arrive();
     cluster_wait();
@@ -352,7 +409,7 @@ DEVICE bool comes_last(u32 *ticket, u32 blocks)
     return last;
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, 512 / THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     groupnorm_sums(const element *x, struct shape s, struct moments *moments, struct norm *norms,
                    u32 *tickets)
 {
@@ -360,14 +417,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, 512 / THREADS)
     item u[HOLD];
     load_items(x, s, b, u);
     moments += b.slice_number * s.chunks * s.groups;
-    chunk_moments(s, b, u, moments + b.chunk * s.groups);
+    chunk_moments(x, s, b, u, moments + b.chunk * s.groups);
     if (comes_last(tickets + b.slice_number, s.chunks))
         make_norms(s, moments, norms + b.slice_number * s.groups);
 }
 #endif
 
 #if PASS == PASS_APPLY
-extern "C" __global__ void __launch_bounds__(THREADS, 512 / THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     groupnorm_apply(const element *x, const element *gamma, const element *beta, element *out,
                     struct shape s, const struct norm *norms)
 {

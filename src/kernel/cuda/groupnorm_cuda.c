@@ -10,8 +10,8 @@ enum pass { PASS_HELD = 1, PASS_SUMS, PASS_APPLY };
 
 struct shape {
     int64_t pixels, row_items, chunk;
-    uint32_t chunks, slices, columns, rows, groups, of_group, span;
-    double eps;
+    uint32_t chunks, slices, columns, rows, groups, of_group, span, turns;
+    double eps, inverse;
 };
 struct moments {
     double mean, square;
@@ -30,8 +30,9 @@ struct cut {
 
 struct state {
     cu_function function, apply; /* the second where x is not held */
-    struct assay_cuda_launch launch;
+    struct assay_cuda_launch launch, apply_launch;
     struct cut cut;
+    struct shape apply_shape;
     void *scratch; /* moments, norms, tickets */
     size_t scratch_bytes;
     struct moments *moments;
@@ -77,7 +78,9 @@ static bool cut_into(const struct assay_problem *p, int64_t slices, int64_t chun
     s->groups = (uint32_t)(groups / slices);
     s->of_group = (uint32_t)of_group;
     s->span = (uint32_t)(of_group * c.sub / unit);
+    s->turns = 1;
     s->eps = p->params[ASSAY_GROUPNORM_EPS];
+    s->inverse = 1 / (double)(s->pixels * of_group);
     *out = c;
     return c.blocks <= INT32_MAX;
 }
@@ -114,7 +117,7 @@ static bool cut_held(const struct assay_problem *p, struct cut *best)
     return least < DBL_MAX;
 }
 
-/* The widest slices, in as many chunks as it takes. */
+/* The widest slices, in chunks of what a block holds. */
 static bool cut_twice(const struct assay_problem *p, struct cut *cut)
 {
     enum { HOLD = 8 };
@@ -130,6 +133,21 @@ static bool cut_twice(const struct assay_problem *p, struct cut *cut)
             return true;
     }
     return false;
+}
+
+/* The sums take several such chunks for one, as long as every SM has some blocks: fewer sums have
+ * to be put together by the last. */
+static void take_turns(struct cut *cut)
+{
+    enum { BLOCKS = 4, TURNS_MOST = 32 };
+    int64_t wanted = BLOCKS * (int64_t)assay_cuda_properties()->sms;
+    int64_t turns = cuda_op_min(cuda_op_ceil(cut->blocks, wanted), TURNS_MOST);
+    struct shape *s = &cut->shape;
+    int64_t slices = cut->blocks / s->chunks;
+    s->turns = (uint32_t)turns;
+    s->chunk *= turns;
+    s->chunks = (uint32_t)cuda_op_ceil(s->pixels, s->chunk);
+    cut->blocks = slices * s->chunks;
 }
 
 static enum assay_status can_run(const struct assay_problem *problem, struct assay_error *why)
@@ -195,10 +213,13 @@ static enum assay_status prepare(const struct assay_problem *problem, struct sta
 {
     if (!cut_held(problem, &s->cut) && !cut_twice(problem, &s->cut))
         return can_run(problem, err);
-    s->launch.threads = s->cut.threads;
-    s->launch.grid_x = (unsigned)s->cut.blocks;
+    s->launch.threads = s->apply_launch.threads = s->cut.threads;
+    s->launch.grid_x = s->apply_launch.grid_x = (unsigned)s->cut.blocks;
     if (s->cut.held)
         return compile(problem, &s->cut, PASS_HELD, &s->function, err);
+    s->apply_shape = s->cut.shape;
+    take_turns(&s->cut);
+    s->launch.grid_x = (unsigned)s->cut.blocks;
     enum assay_status status = compile(problem, &s->cut, PASS_SUMS, &s->function, err);
     if (status == ASSAY_OK)
         status = compile(problem, &s->cut, PASS_APPLY, &s->apply, err);
@@ -231,9 +252,10 @@ static enum assay_status run_one(struct state *s, const struct assay_args *args,
     if (s->cut.held)
         return assay_cuda_launch(s->function, &s->launch, stream, held);
     void *sums[] = {&x, shape, &s->moments, &s->norms, &s->tickets};
-    void *apply[] = {&x, &gamma, &beta, &out, shape, &s->norms};
+    void *apply[] = {&x, &gamma, &beta, &out, &s->apply_shape, &s->norms};
     enum assay_status status = assay_cuda_launch(s->function, &s->launch, stream, sums);
-    return status == ASSAY_OK ? assay_cuda_launch(s->apply, &s->launch, stream, apply) : status;
+    return status == ASSAY_OK ? assay_cuda_launch(s->apply, &s->apply_launch, stream, apply)
+                              : status;
 }
 
 static enum assay_status run(void *state, const struct assay_work *work)
