@@ -30,8 +30,9 @@ ask() {
     bench $("$ASSAY" list ops --names | grep -vE 'linear|quantize|attention|conv2d|groupnorm') --dtype "$1" --batch 1 --seq 2 --dim 100,1001,3000,40000
     bench attention --dtype "$1" --shape 2x16x2x128 --shape 1x32x2x40 --shape 1x40x1x3 --shape 1x300x4x64 \
         --shape 1x300x4x128 --shape 1x40x1x256
-    bench depthwise_conv2d --mode none,pad0+bias --dtype "$1" --shape 1x9x9x64x3x1 --shape 2x9x8x17x3x2 --shape 1x8x8x20x5x1
-    bench groupnorm --mode none,silu --dtype "$1" --shape 2x64x64x64x8 --shape 1x20x20x40x8 --shape 1x9x7x17x1 --shape 1x256x256x32x1
+    bench depthwise_conv2d --dtype "$1" --shape 1x9x9x64x3x1 --shape 2x9x8x17x3x2 --shape 1x8x8x20x5x1 --shape 1x20x20x8x9x1
+    bench groupnorm --mode silu --dtype "$1" --shape 2x64x64x64x8 --shape 1x9x7x17x1
+    bench groupnorm --dtype "$1" --shape 1x20x20x40x8 --shape 1x256x256x32x1
     bench gelu add --dtype "$1" --batch 1 --seq 1 --dim 4000000
     bench quantize dequantize --mode "s8-row,s8-tensor,u4-64$2" --dtype "$1" --shape 4x512 --shape 2x40000
     bench quantize dequantize --mode s8-row --dtype "$1" --shape 3x33
