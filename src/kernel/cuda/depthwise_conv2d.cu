@@ -4,13 +4,13 @@
 // multiple of that, else 1; -DKERNEL=…, -DSTRIDE=…, or KERNEL 0: any, and then one tap after the
 // other, which is slow.
 //
-// A thread has UNIT channels of TILE_X neighbouring columns and TILE_Y lines of the answer. Kernels of
-// up to 3 x 3 stay in registers, and the thread goes down the lines of x under its tile, of which each
-// is loaded once and added to all lines of the answer it belongs to; AHEAD of them are on their way,
-// because 512 threads of an SM must ask for much to keep memory busy. Larger kernels go line by line
-// of the kernel. The threads of a block lie side by side in channels, then columns, then lines: what
-// their windows share is found in L1. Taps outside the image are left out, not multiplied by 0: a NaN
-// among the weights stays out of the answer there.
+// A thread has UNIT channels of TILE_X neighbouring columns and TILE_Y lines of the answer. Kernels
+// of up to 3 x 3 stay in registers, and the thread goes down the lines of x under its tile, of
+// which each is loaded once and added to all lines of the answer it belongs to; AHEAD of them are
+// on their way, because 512 threads of an SM must ask for much to keep memory busy. Larger kernels
+// go line by line of the kernel. The threads of a block lie side by side in channels, then columns,
+// then lines: what their windows share is found in L1. Taps outside the image are left out, not
+// multiplied by 0: a NaN among the weights stays out of the answer there.
 #include "types.cuh"
 
 #include "kernel_math.cuh"
@@ -43,17 +43,18 @@ typedef uint2 unit;
 typedef element unit;
 #endif
 
-// 0 where not wanted. Volatile: what is asked for first comes first, see load_once.
+// 0 where not wanted. Volatile for 16-bit types: what is asked for first comes first (load_once).
 DEVICE unit unit_load(const element *from, bool wanted)
 {
 #if UNIT == 4 && ELEMENT == 32
     return load_kept(from, wanted);
 #elif UNIT == 4
     uint2 v;
-    asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.u32 p, %3, 0;\n\tmov.b32 %0, 0;\n\tmov.b32 %1, 0;\n\t"
-                 "@p ld.global.nc.v2.u32 {%0, %1}, [%2];\n\t}"
-                 : "=&r"(v.x), "=&r"(v.y)
-                 : "l"(from), "r"((u32)wanted));
+    asm volatile(
+        "{\n\t.reg .pred p;\n\tsetp.ne.u32 p, %3, 0;\n\tmov.b32 %0, 0;\n\tmov.b32 %1, 0;\n\t"
+        "@p ld.global.nc.v2.u32 {%0, %1}, [%2];\n\t}"
+        : "=&r"(v.x), "=&r"(v.y)
+        : "l"(from), "r"((u32)wanted));
     return v;
 #else
     return wanted ? __ldg(from) : (element)0;
@@ -96,8 +97,8 @@ DEVICE void unit_add(const float *x, const float *w, float *sum)
 
 // ---- places -------------------------------------------------------------------------------------
 
-// blockIdx.x counts blocks of channels, then of columns; y those of lines; z images. `beside` threads
-// of a block have neighbouring channels, `columns` neighbouring columns, the rest lines.
+// blockIdx.x counts blocks of channels, then of columns; y those of lines; z images. `beside`
+// threads of a block have neighbouring channels, `columns` neighbouring columns, the rest lines.
 DEVICE struct place place_of(struct shape s, u32 beside, u32 columns)
 {
     u32 thread = threadIdx.x, lane = thread % beside, column = thread / beside % columns;
@@ -133,8 +134,10 @@ DEVICE void sums_store(element *out, struct shape s, struct place p,
 #pragma unroll
         for (int x = 0; x < TILE_X; x++)
             if (p.y + y < s.out_height && p.x + x < s.out_width)
-                unit_store(out + ((p.image * s.out_height + p.y + y) * s.out_width + p.x + x) *
-                                     s.channels + p.c,
+                unit_store(out +
+                               ((p.image * s.out_height + p.y + y) * s.out_width + p.x + x) *
+                                   s.channels +
+                               p.c,
                            sum[y][x]);
 }
 
@@ -160,8 +163,7 @@ DEVICE void load_line(const element *x, struct shape s, struct place p, s64 y, i
     const element *from = x + ((p.image * s.height + y) * s.width + left) * s.channels + p.c;
 #pragma unroll
     for (int column = 0; column < COLUMNS; column++)
-        u[column] =
-            unit_load(from + column * s.channels, inside[column] && y >= 0 && y < s.height);
+        u[column] = unit_load(from + column * s.channels, inside[column] && y >= 0 && y < s.height);
 }
 
 // A line of x, added to line y of the tile, of which it is under line ky of the kernel.

@@ -7,16 +7,16 @@
 //   -DPASS=…     a PASS_… below
 //   -DCLUSTER=…  of PASS_HELD: the blocks of a cluster
 //
-// A block has a chunk of pixels and a slice of the channels, whole groups: each thread has one column
-// of items, and the same of every `rows`th pixel. HELD: the chunks of a slice are a cluster's blocks,
-// which tell each other their sums; x stays in registers and is read once. Where it does not fit:
-// SUMS leaves the sums in memory, and the block that comes last makes norms of them; APPLY then reads
-// x once more.
+// A block has a chunk of pixels and a slice of the channels, whole groups: each thread has one
+// column of items, and the same of every `rows`th pixel. HELD: the chunks of a slice are a
+// cluster's blocks, which tell each other their sums; x stays in registers and is read once. Where
+// it does not fit: SUMS leaves the sums in memory, and the block that comes last makes norms of
+// them; APPLY then reads x once more.
 //
-// Variance: a block takes the mean of the pixels it holds, then sums x - mean and its square over its
-// chunk, in floats; in SUMS the chunk is `turns` times what it holds. Because those pixels are part of
-// the chunk, mean and true mean differ by at most sqrt(turns) deviations: next to nothing cancels,
-// however far from 0 a group lies. Chunks are put together in double. Groups whose sums do
+// Variance: a block takes the mean of the pixels it holds, then sums x - mean and its square over
+// its chunk, in floats; in SUMS the chunk is `turns` times what it holds. Because those pixels are
+// part of the chunk, mean and true mean differ by at most sqrt(turns) deviations: next to nothing
+// cancels, however far from 0 a group lies. Chunks are put together in double. Groups whose sums do
 // not fit in a float are summed once more, scaled down by TINY.
 #define FORM 0
 #include "row.cuh"
@@ -30,7 +30,7 @@
 #define TINY 0x1p-80f
 
 // 512 threads of an SM where each has much to hold, else 1024.
-#define BLOCKS ((HOLD > 8 || SUB > 1 ? 512 : 1024) / THREADS)
+#define BLOCKS ((HOLD > 8 || SUB > 1 || PASS == PASS_SUMS ? 512 : 1024) / THREADS)
 
 struct shape {
     s64 pixels, row_items;      // of an image; items from one pixel to the next
@@ -160,8 +160,8 @@ DEVICE void add_items(struct shape s, struct block b, const item (&u)[HOLD],
     }
 }
 
-// Leaves the mean of what is held in `means`, and around it the sums over the chunk in `totals`; all
-// times `factors`.
+// Leaves the mean of what is held in `means`, and around it the sums over the chunk in `totals`;
+// all times `factors`.
 DEVICE void sum_chunk(const element *x, struct shape s, struct block b, const item (&u)[HOLD],
                       float *means)
 {
