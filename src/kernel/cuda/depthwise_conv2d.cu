@@ -6,21 +6,14 @@
 //
 // A thread has UNIT channels of TILE_X neighbouring columns and TILE_Y lines of the answer. Kernels
 // of up to 3 x 3 stay in registers, and the thread goes down the lines of x under its tile, of
-// which each is loaded once and added to all lines of the answer it belongs to; AHEAD of them are
-// on their way, because 512 threads of an SM must ask for much to keep memory busy. Larger kernels
-// go line by line of the kernel. The threads of a block lie side by side in channels, then columns,
+// which each is loaded once and added to all lines of the answer it belongs to. Larger kernels go
+// line by line of the kernel. The threads of a block lie side by side in channels, then columns,
 // then lines: what their windows share is found in L1. Taps outside the image are left out, not
 // multiplied by 0: a NaN among the weights stays out of the answer there.
 #include "types.cuh"
 
-#include "kernel_math.cuh"
-
-#ifndef TILE_X
-#define TILE_X 2
-#endif
-#ifndef TILE_Y
+#define TILE_X (ELEMENT == 32 ? 2 : 4) // more does not fit into registers
 #define TILE_Y 4
-#endif
 
 struct shape {
     s64 batch, height, width, channels, out_height, out_width;
@@ -43,19 +36,13 @@ typedef uint2 unit;
 typedef element unit;
 #endif
 
-// 0 where not wanted. Volatile for 16-bit types: what is asked for first comes first (load_once).
+// 0 where not wanted.
 DEVICE unit unit_load(const element *from, bool wanted)
 {
 #if UNIT == 4 && ELEMENT == 32
-    return load_kept(from, wanted);
+    return wanted ? __ldg((const uint4 *)from) : make_uint4(0, 0, 0, 0);
 #elif UNIT == 4
-    uint2 v;
-    asm volatile(
-        "{\n\t.reg .pred p;\n\tsetp.ne.u32 p, %3, 0;\n\tmov.b32 %0, 0;\n\tmov.b32 %1, 0;\n\t"
-        "@p ld.global.nc.v2.u32 {%0, %1}, [%2];\n\t}"
-        : "=&r"(v.x), "=&r"(v.y)
-        : "l"(from), "r"((u32)wanted));
-    return v;
+    return wanted ? __ldg((const uint2 *)from) : make_uint2(0, 0);
 #else
     return wanted ? __ldg(from) : (element)0;
 #endif
@@ -187,10 +174,6 @@ DEVICE void add_line(const unit (&u)[COLUMNS], const bool (&inside)[COLUMNS],
 
 #if KERNEL <= 3
 
-// Lines of x on their way: what 48 registers hold.
-#define LINE_REGISTERS (COLUMNS * ((UNIT * (ELEMENT == 32 ? 4 : 2) + 3) / 4))
-#define AHEAD (48 / LINE_REGISTERS < LINES ? 48 / LINE_REGISTERS : LINES)
-
 extern "C" __global__ void __launch_bounds__(256, 2)
     depthwise(const element *x, const element *weights, const element *bias, element *out,
               struct shape s, u32 beside, u32 columns)
@@ -201,25 +184,24 @@ extern "C" __global__ void __launch_bounds__(256, 2)
     int top = p.y * STRIDE - s.pad, left = p.x * STRIDE - s.pad;
     float w[KERNEL][KERNEL][UNIT], sum[TILE_Y][TILE_X][UNIT];
     bool inside[COLUMNS];
-    unit u[AHEAD][COLUMNS];
     find_inside(s, left, inside);
-#pragma unroll
-    for (int line = 0; line < AHEAD; line++)
-        load_line(x, s, p, top + line, left, inside, u[line]);
 #pragma unroll
     for (int tap = 0; tap < KERNEL * KERNEL; tap++)
         unit_unpack(unit_load(weights + tap * s.channels + p.c, true),
                     w[tap / KERNEL][tap % KERNEL]);
     sums_start(bias, p.c, sum);
+    // The next line is on its way while one is added.
+    unit u[2][COLUMNS];
+    load_line(x, s, p, top, left, inside, u[0]);
 #pragma unroll
     for (int line = 0; line < LINES; line++) {
+        if (line + 1 < LINES)
+            load_line(x, s, p, top + line + 1, left, inside, u[(line + 1) % 2]);
         if (top + line >= 0 && top + line < s.height)
 #pragma unroll
             for (int y = 0; y < TILE_Y; y++)
                 if (line >= y * STRIDE && line < y * STRIDE + KERNEL)
-                    add_line(u[line % AHEAD], inside, w[line - y * STRIDE], sum[y]);
-        if (line + AHEAD < LINES)
-            load_line(x, s, p, top + line + AHEAD, left, inside, u[line % AHEAD]);
+                    add_line(u[line % 2], inside, w[line - y * STRIDE], sum[y]);
     }
     sums_store(out, s, p, sum);
 }
@@ -259,7 +241,7 @@ extern "C" __global__ void __launch_bounds__(256, 2)
 
 #else // ---- any kernel --------------------------------------------------------------------------
 
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(256, 2)
     depthwise(const element *x, const element *weights, const element *bias, element *out,
               struct shape s, u32 beside, u32 columns)
 {

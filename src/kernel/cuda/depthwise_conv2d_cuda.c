@@ -5,7 +5,7 @@
 /* Of a block: threads with neighbouring channels (128 bytes of 16-bit types, or more), columns and
  * lines; what a thread has of each is in depthwise_conv2d.cu. */
 enum { THREADS = 256, BESIDE = 16, COLUMNS = 8 };
-enum { UNIT = 4, TILE_X = 2, TILE_Y = 4, KERNEL_MOST = 7, STRIDE_MOST = 2, GRID_MOST = 65535 };
+enum { UNIT = 4, TILE_Y = 4, KERNEL_MOST = 7, STRIDE_MOST = 2, GRID_MOST = 65535 };
 
 /* As in depthwise_conv2d.cu. */
 struct shape {
@@ -23,6 +23,8 @@ struct state {
 
 static unsigned unit_of(int64_t channels) { return channels % UNIT == 0 ? UNIT : 1; }
 
+static int64_t tile_x(const struct assay_problem *p) { return p->dtype == ASSAY_DTYPE_F32 ? 2 : 4; }
+
 static unsigned power_within(int64_t wanted, unsigned most)
 {
     unsigned power = 1;
@@ -31,9 +33,9 @@ static unsigned power_within(int64_t wanted, unsigned most)
     return power;
 }
 
-static void plan(const struct assay_conv *c, struct state *s)
+static void plan(const struct assay_problem *p, const struct assay_conv *c, struct state *s)
 {
-    int64_t units = c->in / unit_of(c->in), tiles_x = cuda_op_ceil(c->out_width, TILE_X);
+    int64_t units = c->in / unit_of(c->in), tiles_x = cuda_op_ceil(c->out_width, tile_x(p));
     int64_t tiles_y = cuda_op_ceil(c->out_height, TILE_Y);
     s->beside = power_within(units, BESIDE);
     s->columns = power_within(tiles_x, COLUMNS * BESIDE / s->beside);
@@ -54,8 +56,8 @@ static enum assay_status can_run(const struct assay_problem *problem, struct ass
     if (problem) {
         struct assay_conv c = assay_conv_of(problem);
         struct state s = {0};
-        plan(&c, &s);
-        int64_t blocks = cuda_op_ceil(c.in, s.beside) * cuda_op_ceil(c.out_width, TILE_X);
+        plan(problem, &c, &s);
+        int64_t blocks = cuda_op_ceil(c.in, s.beside) * cuda_op_ceil(c.out_width, tile_x(problem));
         if (s.launch.grid_y > GRID_MOST || c.batch > GRID_MOST || blocks > INT32_MAX)
             return assay_error_set(why, ASSAY_UNSUPPORTED, NULL, "too large for one launch");
     }
@@ -71,7 +73,7 @@ static enum assay_status setup(const struct assay_problem *problem, void **state
     if (!s)
         return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
     bool small = c.kernel <= KERNEL_MOST && c.stride <= STRIDE_MOST;
-    plan(&c, s);
+    plan(problem, &c, s);
     snprintf(options, sizeof options, "-DELEMENT=%d -DUNIT=%u -DKERNEL=%d -DSTRIDE=%d",
              cuda_op_element(problem->dtype), unit_of(c.in), small ? (int)c.kernel : 0,
              small ? (int)c.stride : 0);

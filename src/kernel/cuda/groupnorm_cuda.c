@@ -5,7 +5,14 @@
 #include <float.h>
 
 /* As in groupnorm.cu. */
-enum { THREADS = 256, THREADS_WIDE = 512, GROUPS_MOST = 256, HOLD_MOST = 16, CLUSTER_MOST = 8 };
+enum {
+    THREADS_HELD = 128,
+    THREADS = 256,
+    THREADS_WIDE = 512,
+    GROUPS_MOST = 256,
+    HOLD_MOST = 16,
+    CLUSTER_MOST = 8
+};
 enum pass { PASS_HELD = 1, PASS_SUMS, PASS_APPLY };
 
 struct shape {
@@ -45,8 +52,8 @@ struct state {
 static unsigned threads_for(int64_t columns) { return columns > THREADS ? THREADS_WIDE : THREADS; }
 
 /* Slices and chunks of this number; false where that is no way to do it. */
-static bool cut_into(const struct assay_problem *p, int64_t slices, int64_t chunks, bool held,
-                     struct cut *out)
+static bool cut_into(const struct assay_problem *p, int64_t slices, int64_t chunks,
+                     unsigned threads, bool held, struct cut *out)
 {
     int64_t channels = p->axes[ASSAY_GROUPNORM_CHANNELS], groups = p->axes[ASSAY_GROUPNORM_GROUPS];
     int64_t width = channels / slices, vec = cuda_op_vec(p->dtype), of_group = channels / groups;
@@ -54,9 +61,9 @@ static bool cut_into(const struct assay_problem *p, int64_t slices, int64_t chun
         return false;
     struct cut c = {.held = held, .vector = channels % vec == 0 && width % vec == 0};
     int64_t unit = c.vector ? vec : 1, columns = width / unit;
-    if (columns > THREADS_WIDE)
+    if (columns > threads)
         return false;
-    c.threads_most = threads_for(columns);
+    c.threads_most = threads;
     c.sub = of_group % unit == 0 ? 1 : (int)unit;
     struct shape *s = &c.shape;
     s->pixels = p->axes[ASSAY_GROUPNORM_HEIGHT] * p->axes[ASSAY_GROUPNORM_WIDTH];
@@ -98,7 +105,8 @@ static double cost_of(const struct assay_problem *p, const struct cut *c, int64_
            (bytes * narrow + BLOCK_BYTES + CLUSTER_BYTES * (double)c->shape.chunks);
 }
 
-static bool cut_held(const struct assay_problem *p, struct cut *best)
+/* The cheapest way with blocks of so many threads. */
+static bool cut_held_by(const struct assay_problem *p, unsigned threads, struct cut *best)
 {
     const struct assay_cuda_properties *gpu = assay_cuda_properties();
     int64_t groups = p->axes[ASSAY_GROUPNORM_GROUPS];
@@ -106,7 +114,7 @@ static bool cut_held(const struct assay_problem *p, struct cut *best)
     for (int64_t slices = 1; slices <= groups; slices++)
         for (int64_t chunks = 1; chunks <= (gpu->major >= 9 ? CLUSTER_MOST : 1); chunks *= 2) {
             struct cut cut;
-            if (groups % slices != 0 || !cut_into(p, slices, chunks, true, &cut))
+            if (groups % slices != 0 || !cut_into(p, slices, chunks, threads, true, &cut))
                 continue;
             double cost = cost_of(p, &cut, gpu->sms);
             if (cost < least) {
@@ -115,6 +123,15 @@ static bool cut_held(const struct assay_problem *p, struct cut *best)
             }
         }
     return least < DBL_MAX;
+}
+
+/* Small blocks first: there are more of them beside each other while they wait. */
+static bool cut_held(const struct assay_problem *p, struct cut *best)
+{
+    for (unsigned threads = THREADS_HELD; threads <= THREADS_WIDE; threads *= 2)
+        if (cut_held_by(p, threads, best))
+            return true;
+    return false;
 }
 
 /* The widest slices, in chunks of what a block holds. */
@@ -129,7 +146,7 @@ static bool cut_twice(const struct assay_problem *p, struct cut *cut)
         if (groups % slices != 0 || columns > THREADS_WIDE)
             continue;
         int64_t chunk = cuda_op_min(pixels, threads_for(columns) / columns * HOLD);
-        if (cut_into(p, slices, cuda_op_ceil(pixels, chunk), false, cut))
+        if (cut_into(p, slices, cuda_op_ceil(pixels, chunk), threads_for(columns), false, cut))
             return true;
     }
     return false;
