@@ -29,16 +29,6 @@ DEVICE void load_places(u32 to, const struct tensor_map *map, int channel, int l
         : "memory");
 }
 
-// The filters from `column` on, ELEMENT_K channels at one place of the kernel.
-DEVICE void load_filters(u32 to, const struct tensor_map *map, int channel, int tap, int column,
-                         u32 full)
-{
-    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes"
-                 " [%0], [%1, {%2, %3, %4}], [%5];" ::"r"(to),
-                 "l"(map), "r"(channel), "r"(tap), "r"(column), "r"(full)
-                 : "memory");
-}
-
 struct loads {
     const struct tensor_map *x, *w;
     const struct images *images;
@@ -65,8 +55,8 @@ struct loads {
     __device__ __forceinline__ void step(struct place *p, u32 to_x, u32 to_w, u32 full) const
     {
         load_places(to_x, x, (int)p->channel, p->left, p->top, p->image, p->kx, p->ky, full);
-        load_filters(to_w, w, (int)p->channel, (int)(p->ky * images->kernel + p->kx), p->column,
-                     full);
+        // the filters from `column` on, ELEMENT_K channels at one place of the kernel
+        load_box(to_w, w, (int)p->channel, (int)(p->ky * images->kernel + p->kx), p->column, full);
         p->channel += ELEMENT_K;
         if (p->channel < images->in)
             return;

@@ -5,16 +5,6 @@
 #include "kernel_math.cuh"
 #include "wgmma_tiles.cuh"
 
-// The box of `map` at (k, row) to `to`. What is outside of the matrix arrives as zeros, and counts
-// as bytes too. Its end is told to the barrier `full`.
-DEVICE void load_box(u32 to, const struct tensor_map *map, int k, int row, u32 full)
-{
-    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
-                 " [%0], [%1, {%2, %3}], [%4];" ::"r"(to),
-                 "l"(map), "r"(k), "r"(row), "r"(full)
-                 : "memory");
-}
-
 struct loads {
     const struct tensor_map *x, *w;
 

@@ -66,7 +66,7 @@ DEVICE void ring_next(struct ring *ring, u32 stages)
 
 // ---- the copy engine ----------------------------------------------------------------------------
 
-// Made by cuTensorMapEncodeTiled; the copy engine reads it where the parameters lie.
+// Made by the driver (tensor_map.h); the copy engine reads it where the parameters lie.
 struct __align__(64) tensor_map {
     u64 opaque[16];
 };
@@ -84,6 +84,14 @@ DEVICE void load_box(u32 to, const struct tensor_map *map, int x, int y, u32 ful
     asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
                  " [%0], [%1, {%2, %3}], [%4];" ::"r"(to),
                  "l"(map), "r"(x), "r"(y), "r"(full)
+                 : "memory");
+}
+
+DEVICE void load_box(u32 to, const struct tensor_map *map, int x, int y, int z, u32 full)
+{
+    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes"
+                 " [%0], [%1, {%2, %3, %4}], [%5];" ::"r"(to),
+                 "l"(map), "r"(x), "r"(y), "r"(z), "r"(full)
                  : "memory");
 }
 
@@ -148,7 +156,8 @@ template <int N> DEVICE void registers_settle(u32 *d)
         asm volatile("" : "+r"(d[i])::"memory");
 }
 
-// The text of an instruction with N columns, whose sums are the first N / 2 operands:
+// The text of an instruction with N columns, 64, 96, 128, 160, 192 or 256, whose sums are the first
+// N / 2 operands:
 //   WGMMA_REGISTERS(N)          those operands
 //   WGMMA_SUMS(N, kind, d)      and what they are: kind "+f" or "+r", d an array
 //   WGMMA_INPUT(N, i)           operand i behind them, up to 5
@@ -161,6 +170,8 @@ template <int N> DEVICE void registers_settle(u32 *d)
 #define WGMMA_REGISTERS_96                                                                         \
     WGMMA_THIRTY WGMMA_TEN(3) "%40,%41,%42,%43,%44,%45,%46,%47"
 #define WGMMA_REGISTERS_128 WGMMA_SIXTY "%60,%61,%62,%63"
+#define WGMMA_REGISTERS_160                                                                        \
+    WGMMA_SIXTY WGMMA_TEN(6) "%70,%71,%72,%73,%74,%75,%76,%77,%78,%79"
 #define WGMMA_REGISTERS_192 WGMMA_NINETY "%90,%91,%92,%93,%94,%95"
 #define WGMMA_REGISTERS_256                                                                        \
     WGMMA_NINETY WGMMA_TEN(9) WGMMA_TEN(10) WGMMA_TEN(11) "%120,%121,%122,%123,%124,%125,%126,%127"
@@ -174,12 +185,14 @@ template <int N> DEVICE void registers_settle(u32 *d)
 #define WGMMA_SUMS_64(k, d) WGMMA_32(k, d, 0)
 #define WGMMA_SUMS_96(k, d) WGMMA_32(k, d, 0), WGMMA_8(k, d, 32), WGMMA_8(k, d, 40)
 #define WGMMA_SUMS_128(k, d) WGMMA_32(k, d, 0), WGMMA_32(k, d, 32)
+#define WGMMA_SUMS_160(k, d) WGMMA_SUMS_128(k, d), WGMMA_8(k, d, 64), WGMMA_8(k, d, 72)
 #define WGMMA_SUMS_192(k, d) WGMMA_SUMS_128(k, d), WGMMA_32(k, d, 64)
 #define WGMMA_SUMS_256(k, d) WGMMA_SUMS_192(k, d), WGMMA_32(k, d, 96)
 
 #define WGMMA_INPUTS_64 "%32", "%33", "%34", "%35", "%36", "%37"
 #define WGMMA_INPUTS_96 "%48", "%49", "%50", "%51", "%52", "%53"
 #define WGMMA_INPUTS_128 "%64", "%65", "%66", "%67", "%68", "%69"
+#define WGMMA_INPUTS_160 "%80", "%81", "%82", "%83", "%84", "%85"
 #define WGMMA_INPUTS_192 "%96", "%97", "%98", "%99", "%100", "%101"
 #define WGMMA_INPUTS_256 "%128", "%129", "%130", "%131", "%132", "%133"
 #define WGMMA_PICK_0(a, b, c, d, e, f) a

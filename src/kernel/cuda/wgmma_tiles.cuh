@@ -36,6 +36,8 @@
 #ifndef ASSAY_WGMMA_TILES_CUH
 #define ASSAY_WGMMA_TILES_CUH
 
+#include "wgmma.cuh"
+
 #ifndef GROUP
 #define GROUP 8 // tiles along m that are worked on together
 #endif
@@ -45,11 +47,10 @@
 
 enum {
     STEP = 128, // bytes of k: one swizzle atom
-    GROUP_THREADS = 128,
     CONSUMERS = 2,
     THREADS = GROUP_THREADS * (CONSUMERS + 1),
-    GROUP_ROWS = 64 * WAVES,
-    BLOCK_M = CONSUMERS * GROUP_ROWS,
+    OWN_ROWS = GROUP_ROWS * WAVES, // of a warpgroup
+    BLOCK_M = CONSUMERS * OWN_ROWS,
     X_BYTES = BLOCK_M * STEP,
     W_BYTES = BLOCK_N * STEP,
     STAGE_BYTES = X_BYTES + W_BYTES,
@@ -57,11 +58,6 @@ enum {
     OWN_N = BLOCK_N / SPLIT,   // columns this block finishes
     OWN_SUMS = SUMS / SPLIT,
     ELEMENT_K = INPUT == 16 || INPUT == 17 ? STEP / 2 : STEP, // elements of a step
-};
-
-// Made by the driver (cuTensorMapEncode…); the copy engine reads it where the parameters lie.
-struct __align__(64) tensor_map {
-    u64 opaque[16];
 };
 
 #if INPUT == 8
@@ -72,49 +68,7 @@ typedef float sum_t;
 #define SUM_OPERAND "+f"
 #endif
 
-// ---- barriers and the copy engine ---------------------------------------------------------------
-
-DEVICE void barrier_init(u32 barrier, u32 arrivals)
-{
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals)
-                 : "memory");
-}
-
-// Waits for the end of the phase of this parity; of a new barrier, parity 1 counts as ended.
-DEVICE void barrier_wait(u32 barrier, u32 parity)
-{
-    u32 done;
-    do {
-        asm volatile("{\n"
-                     ".reg .pred p;\n"
-                     "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
-                     "selp.u32 %0, 1, 0, p;\n"
-                     "}"
-                     : "=r"(done)
-                     : "r"(barrier), "r"(parity)
-                     : "memory");
-    } while (!done);
-}
-
-DEVICE void barrier_expect(u32 barrier, u32 bytes)
-{
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier),
-                 "r"(bytes)
-                 : "memory");
-}
-
-// A map on its way to where the copy engine looks for it.
-DEVICE void prefetch_map(const struct tensor_map *map)
-{
-    asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
-}
-
-// One arrival for this warp.
-DEVICE void barrier_release(u32 barrier, u32 lane)
-{
-    if (lane == 0)
-        asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
-}
+// ---- clusters -----------------------------------------------------------------------------------
 
 DEVICE u32 cluster_rank(void)
 {
@@ -139,73 +93,6 @@ DEVICE void cluster_sync(void)
 
 // ---- the product --------------------------------------------------------------------------------
 
-// Where a matrix lies in shared memory, for wgmma. Rows are 128 bytes along k, 8 rows are one
-// swizzle atom of 1024 bytes, aligned to 1024 (so "base offset", bits 49 to 51, is 0):
-//   bits  0..13  address / 16
-//   bits 16..29  leading dimension offset / 16: not used where rows along k are one atom wide
-//   bits 32..45  stride dimension offset / 16: 1024 bytes from 8 rows to the next 8
-//   bits 62..63  1: 128-byte swizzle
-// The 16-byte unit at address a is found at a ^ (a / 128 % 8 * 16): the hardware applies this to
-// the sum of start and offset, as the copy engine does, so the next 32 bytes of k are 32 bytes on.
-DEVICE u64 matrix_at(u32 address)
-{
-    return (u64)((address & 0x3ffff) >> 4) | (u64)1 << 16 | (u64)(1024 >> 4) << 32 | (u64)1 << 62;
-}
-
-enum { DESCRIPTOR_32_BYTES = 32 >> 4 };
-
-#define TEXT_(x) #x
-#define TEXT(x) TEXT_(x)
-#define TEN(t)                                                                                     \
-    "%" #t "0,%" #t "1,%" #t "2,%" #t "3,%" #t "4,%" #t "5,%" #t "6,%" #t "7,%" #t "8,%" #t "9,"
-#define REGISTERS_30 "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9," TEN(1) TEN(2)
-#define REGISTERS_60 REGISTERS_30 TEN(3) TEN(4) TEN(5)
-#define REGISTERS_90 REGISTERS_60 TEN(6) TEN(7) TEN(8)
-#define REGISTERS_120 REGISTERS_90 TEN(9) TEN(10) TEN(11)
-
-#define D1(i) SUM_OPERAND(d[i])
-#define D8(i)                                                                                      \
-    D1(i), D1(i + 1), D1(i + 2), D1(i + 3), D1(i + 4), D1(i + 5), D1(i + 6), D1(i + 7)
-#define D32(i) D8(i), D8(i + 8), D8(i + 16), D8(i + 24)
-
-#if BLOCK_N == 64
-#define REGISTERS REGISTERS_30 "%30,%31"
-#define OPERANDS D32(0)
-#define MATRIX_X "%32"
-#define MATRIX_W "%33"
-#define KEEP "%34"
-#elif BLOCK_N == 96
-#define REGISTERS REGISTERS_30 TEN(3) "%40,%41,%42,%43,%44,%45,%46,%47"
-#define OPERANDS D32(0), D8(32), D8(40)
-#define MATRIX_X "%48"
-#define MATRIX_W "%49"
-#define KEEP "%50"
-#elif BLOCK_N == 128
-#define REGISTERS REGISTERS_60 "%60,%61,%62,%63"
-#define OPERANDS D32(0), D32(32)
-#define MATRIX_X "%64"
-#define MATRIX_W "%65"
-#define KEEP "%66"
-#elif BLOCK_N == 160
-#define REGISTERS REGISTERS_60 TEN(6) "%70,%71,%72,%73,%74,%75,%76,%77,%78,%79"
-#define OPERANDS D32(0), D32(32), D8(64), D8(72)
-#define MATRIX_X "%80"
-#define MATRIX_W "%81"
-#define KEEP "%82"
-#elif BLOCK_N == 192
-#define REGISTERS REGISTERS_90 "%90,%91,%92,%93,%94,%95"
-#define OPERANDS D32(0), D32(32), D32(64)
-#define MATRIX_X "%96"
-#define MATRIX_W "%97"
-#define KEEP "%98"
-#else
-#define REGISTERS REGISTERS_120 "%120,%121,%122,%123,%124,%125,%126,%127"
-#define OPERANDS D32(0), D32(32), D32(64), D32(96)
-#define MATRIX_X "%128"
-#define MATRIX_W "%129"
-#define KEEP "%130"
-#endif
-
 // 32 bytes of k. After the predicate come signs of both (floats) and "stored along k" (16 bits).
 #if INPUT == 17
 #define KIND "k16.f32.bf16.bf16"
@@ -227,28 +114,13 @@ DEVICE void multiply(sum_t *d, u64 x, u64 w, u32 keep)
 {
     asm volatile("{\n"
                  ".reg .pred p;\n"
-                 "setp.ne.u32 p, " KEEP ", 0;\n"
-                 "wgmma.mma_async.sync.aligned.m64n" TEXT(BLOCK_N) KIND " {" REGISTERS "}, "
-                 MATRIX_X ", " MATRIX_W ", p" MODIFIERS ";\n"
+                 "setp.ne.u32 p, " WGMMA_INPUT(BLOCK_N, 2) ", 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n" WGMMA_TEXT(BLOCK_N) KIND
+                 " {" WGMMA_REGISTERS(BLOCK_N) "}, " WGMMA_INPUT(BLOCK_N, 0) ", "
+                 WGMMA_INPUT(BLOCK_N, 1) ", p" MODIFIERS ";\n"
                  "}"
-                 : OPERANDS
+                 : WGMMA_SUMS(BLOCK_N, SUM_OPERAND, d)
                  : "l"(x), "l"(w), "r"(keep));
-}
-
-DEVICE void multiply_begin(void) { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
-DEVICE void multiply_commit(void) { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-
-template <int PENDING> DEVICE void multiply_wait(void)
-{
-    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
-}
-
-// Sums are read only after this: without it the compiler could read them before the wait.
-DEVICE void multiply_done(sum_t *d)
-{
-#pragma unroll
-    for (int i = 0; i < SUMS; i++)
-        asm volatile("" : SUM_OPERAND(d[i])::"memory");
 }
 
 // One step of a wave: 128 bytes of k.
@@ -256,7 +128,7 @@ DEVICE void multiply_step(sum_t *d, u64 x, u64 w, u32 keep)
 {
 #pragma unroll
     for (int i = 0; i < STEP / 32; i++)
-        multiply(d, x + i * DESCRIPTOR_32_BYTES, w + i * DESCRIPTOR_32_BYTES, i > 0 ? 1 : keep);
+        multiply(d, x + matrix_further(32 * i), w + matrix_further(32 * i), i > 0 ? 1 : keep);
 }
 
 // ---- where things are ---------------------------------------------------------------------------
@@ -267,17 +139,10 @@ DEVICE u32 w_of(u32 base, u32 stage) { return base + stage * STAGE_BYTES + X_BYT
 DEVICE u32 full_of(u32 base, u32 stage) { return base + STAGES * STAGE_BYTES + stage * 8; }
 DEVICE u32 empty_of(u32 base, u32 stage) { return full_of(base, stage) + STAGES * 8; }
 
-// Walks around the ring; the parity changes each time around.
-struct ring {
-    u32 stage, parity;
-};
-
-DEVICE void ring_next(struct ring *ring)
+// The rows of x that a wave of a warpgroup multiplies, which has those from `rows` on.
+DEVICE u32 wave_of(u32 base, u32 stage, u32 rows, u32 wave)
 {
-    if (++ring->stage == STAGES) {
-        ring->stage = 0;
-        ring->parity ^= 1;
-    }
+    return x_of(base, stage) + (rows + GROUP_ROWS * wave) * STEP;
 }
 
 // Tiles go down GROUP of them along m, then on along n: what runs at the same time is about as high
@@ -352,24 +217,6 @@ DEVICE u32 pack(float low, float high)
 #endif
 }
 
-// Four threads side by side hold four words each; thread t gets word t of all four.
-DEVICE void transpose(u32 *word, u32 lane)
-{
-    bool odd = lane & 1, upper = lane & 2;
-#pragma unroll
-    for (int i = 0; i < 4; i += 2) {
-        u32 got = __shfl_xor_sync(~0u, odd ? word[i] : word[i + 1], 1);
-        word[i] = odd ? got : word[i];
-        word[i + 1] = odd ? word[i + 1] : got;
-    }
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
-        u32 got = __shfl_xor_sync(~0u, upper ? word[i] : word[i + 2], 2);
-        word[i] = upper ? got : word[i];
-        word[i + 2] = upper ? word[i + 2] : got;
-    }
-}
-
 // word[b]: columns column + 8 b + 2 q and the next, of the thread q of a quad. 16 bytes of each row
 // go out at once where rows of y are a multiple of that.
 DEVICE void store_row(const struct epilogue *e, u32 row, u32 column, u32 *word, u32 lane)
@@ -377,7 +224,7 @@ DEVICE void store_row(const struct epilogue *e, u32 row, u32 column, u32 *word, 
     u32 quad = lane & 3;
     element *y = e->y + (s64)row * e->n;
     if (e->n % 8 == 0) {
-        transpose(word, lane);
+        quad_transpose(word, lane);
         u32 first = column + 8 * quad;
         if (row < e->m && first < e->n)
             asm volatile("st.global.cs.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(y + first),
@@ -471,8 +318,8 @@ DEVICE void residual_ask(const struct epilogue *e, u32 row, u32 column, u32 lane
 DEVICE void residual_sort(const struct epilogue *e, u32 lane, struct residual *r)
 {
     if (e->n % 8 == 0) {
-        transpose(r->word[0], lane);
-        transpose(r->word[1], lane);
+        quad_transpose(r->word[0], lane);
+        quad_transpose(r->word[1], lane);
     }
 }
 
@@ -731,7 +578,7 @@ DEVICE void produce(const struct tiles *tiles, const LOADS &loads, u32 base)
             barrier_wait(empty_of(base, ring.stage), ring.parity ^ 1);
             barrier_expect(full, STAGE_BYTES);
             loads.step(&place, x_of(base, ring.stage), w_of(base, ring.stage), full);
-            ring_next(&ring);
+            ring_next(&ring, STAGES);
         }
     }
 }
@@ -765,19 +612,19 @@ DEVICE void multiply_tile(sum_t (*sum)[SUMS], struct ring *ring, u32 steps, u32 
         for (int wave = 0; wave < WAVES; wave++) {
             turn_take(warpgroup);
             multiply_begin();
-            multiply_step(part, matrix_at(x_of(base, ring->stage) + (rows + 64 * wave) * STEP),
+            multiply_step(part, matrix_at(wave_of(base, ring->stage, rows, wave)),
                           matrix_at(w_of(base, ring->stage)), 0);
             multiply_commit();
             turn_pass(warpgroup);
             multiply_wait<0>();
-            multiply_done(part);
+            registers_settle<SUMS>(part);
             if (wave == WAVES - 1)
                 barrier_release(empty_of(base, ring->stage), lane);
 #pragma unroll
             for (int i = 0; i < SUMS; i++)
                 sum[wave][i] += part[i];
         }
-        ring_next(ring);
+        ring_next(ring, STAGES);
     }
 }
 #else
@@ -792,19 +639,19 @@ DEVICE void multiply_tile(sum_t (*sum)[SUMS], struct ring *ring, u32 steps, u32 
         multiply_begin();
 #pragma unroll
         for (int wave = 0; wave < WAVES; wave++)
-            multiply_step(sum[wave], matrix_at(x_of(base, ring->stage) + (rows + 64 * wave) * STEP),
+            multiply_step(sum[wave], matrix_at(wave_of(base, ring->stage, rows, wave)),
                           matrix_at(w_of(base, ring->stage)), step > 0);
         multiply_commit();
         multiply_wait<1>();
         if (step > 0)
             barrier_release(empty_of(base, before), lane);
         before = ring->stage;
-        ring_next(ring);
+        ring_next(ring, STAGES);
     }
     multiply_wait<0>();
 #pragma unroll
     for (int wave = 0; wave < WAVES; wave++)
-        multiply_done(sum[wave]);
+        registers_settle<SUMS>(sum[wave]);
     barrier_release(empty_of(base, before), lane);
 }
 #endif
@@ -812,7 +659,7 @@ DEVICE void multiply_tile(sum_t (*sum)[SUMS], struct ring *ring, u32 steps, u32 
 DEVICE void consume(const struct tiles *tiles, const struct epilogue *e, u32 base)
 {
     const u32 warpgroup = threadIdx.x / GROUP_THREADS - 1;
-    const u32 rows = warpgroup * GROUP_ROWS; // of the block's tile
+    const u32 rows = warpgroup * OWN_ROWS; // of the block's tile
     struct ring ring = {0, 0};
     sum_t sum[WAVES][SUMS];
 #if PROMOTE
@@ -843,8 +690,8 @@ DEVICE void consume(const struct tiles *tiles, const struct epilogue *e, u32 bas
             const sum_t *own = sum[wave];
 #endif
             if (PROMOTE || wave > 0)
-                ahead_ask(e, row + rows + 64 * wave, own_column, &ahead);
-            finish(e, own, row + rows + 64 * wave, own_column, &ahead);
+                ahead_ask(e, row + rows + GROUP_ROWS * wave, own_column, &ahead);
+            finish(e, own, row + rows + GROUP_ROWS * wave, own_column, &ahead);
         }
     }
 #if PROMOTE
@@ -868,14 +715,13 @@ DEVICE void multiply_tiles(const LOADS &loads, u32 steps, const struct epilogue 
         rank * steps / SPLIT, (rank + 1) * steps / SPLIT,
     };
     if (threadIdx.x == 0) {
-        prefetch_map(loads.x);
-        prefetch_map(loads.w);
+        map_prefetch(loads.x);
+        map_prefetch(loads.w);
         for (u32 stage = 0; stage < STAGES; stage++) {
             barrier_init(full_of(base, stage), 1);
             barrier_init(empty_of(base, stage), CONSUMERS * GROUP_THREADS / 32);
         }
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+        barriers_ready();
     }
     __syncthreads();
     if (threadIdx.x < GROUP_THREADS) {
