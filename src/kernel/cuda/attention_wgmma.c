@@ -68,7 +68,7 @@ static enum assay_status is_long(const struct assay_problem *p, struct assay_err
 
 static enum assay_status can_run(const struct assay_problem *p, struct assay_error *why)
 {
-    enum assay_status status = cuda_can_wgmma(why);
+    enum assay_status status = assay_cuda_can_wgmma(why);
     if (status != ASSAY_OK || !p)
         return status;
     status = cuda_attention_fits(p, why);
@@ -140,7 +140,7 @@ static enum assay_status make_map(struct state *s, int which, const void *operan
         .strides = {head, position, position * (uint64_t)a->seq},
         .box = {SLAB_COLUMNS, 1, (uint32_t)(which == Q ? queries_of(&s->cut) : s->cut.keys), 1},
     };
-    enum assay_status status = cuda_tensor_map_make(&tensor, &s->maps[which], NULL);
+    enum assay_status status = assay_cuda_tensor_map(&tensor, &s->maps[which], NULL);
     s->mapped[which] = status == ASSAY_OK ? operand : NULL;
     return status;
 }

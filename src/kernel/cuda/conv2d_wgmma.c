@@ -3,14 +3,15 @@
  * filters are used as they are. The copy engine wants channels that are a multiple of 16 bytes. */
 #include "base/alloc.h"
 #include "kernel/cuda/cuda_op.h"
+#include "kernel/cuda/tensor_map.h"
 #include "kernel/cuda/wgmma_tiles.h"
 #include "op/conv.h"
 
-#include <stdalign.h>
 #include <string.h>
 
 enum {
-    STEP_CHANNELS = WGMMA_STEP_BYTES / 2,
+    ELEMENT_BYTES = 2,
+    STEP_CHANNELS = WGMMA_STEP_BYTES / ELEMENT_BYTES,
     LEAST_IN = STEP_CHANNELS / 2, /* of fewer channels most of a step would be zeros */
     MOST_KERNEL = 128,            /* what the copy engine's corners and offsets reach */
     MOST_STRIDE = 8,
@@ -25,7 +26,7 @@ struct images {
 /* Of the operands of one set. */
 struct set_maps {
     const void *x_of, *w_of; /* what the maps are of; NULL: there are none yet */
-    struct wgmma_map x, w;
+    struct cuda_tensor_map x, w;
 };
 
 struct state {
@@ -68,67 +69,49 @@ static enum assay_status can_take(const struct assay_conv *c, struct assay_error
 
 static enum assay_status can_run(const struct assay_problem *problem, struct assay_error *why)
 {
-    enum assay_status status = assay_cuda_can_compile(why);
+    enum assay_status status = assay_cuda_can_wgmma(why);
     if (status != ASSAY_OK || !problem)
         return status;
-    const struct assay_cuda_properties *gpu = assay_cuda_properties();
-    if (gpu && gpu->major != 9)
-        return assay_error_set(why, ASSAY_UNSUPPORTED, NULL,
-                               "for GPUs of compute capability 9.0 (Hopper), not %d.%d", gpu->major,
-                               gpu->minor);
-    const struct cuda_driver_api *driver = assay_cuda_driver();
-    if (!driver || !driver->cuTensorMapEncodeTiled || !driver->cuTensorMapEncodeIm2col)
-        return assay_error_set(why, ASSAY_UNSUPPORTED, NULL,
-                               "this driver has no cuTensorMapEncodeIm2col; 525 and newer have");
     struct assay_conv c = assay_conv_of(problem);
     return can_take(&c, why);
 }
 
 /* ---- maps ------------------------------------------------------------------------------------ */
 
-/* Images for im2col mode. A window begins at -pad and ends where the last one fits into the image
- * and its padding. */
-static enum assay_status map_x(const struct state *s, const void *x, struct wgmma_map *out,
+static enum assay_status map_x(const struct state *s, const void *x, struct cuda_tensor_map *out,
                                struct assay_error *err)
 {
-    alignas(WGMMA_MAP_ALIGN) struct wgmma_map map;
     const struct assay_conv *c = &s->conv;
-    const uint64_t sizes[4] = {(uint64_t)c->in, (uint64_t)c->width, (uint64_t)c->height,
-                               (uint64_t)c->batch};
-    const uint64_t pixel = 2 * sizes[0], line = pixel * sizes[1];
-    const uint64_t strides[3] = {pixel, line, line * sizes[2]};
-    const int lower = -(int)c->pad, upper = (int)(c->pad - (c->kernel - 1));
-    const int lowest[2] = {lower, lower}, highest[2] = {upper, upper};
-    const uint32_t steps[4] = {1, (uint32_t)c->stride, (uint32_t)c->stride, 1};
-    enum assay_status status =
-        assay_cuda_check(assay_cuda_driver()->cuTensorMapEncodeIm2col(
-                             &map, WGMMA_MAP_UINT16, 4, (void *)(uintptr_t)x, sizes, strides,
-                             lowest, highest, STEP_CHANNELS, (uint32_t)assay_wgmma_rows(&s->tile),
-                             steps, 0, WGMMA_MAP_SWIZZLE_128B, WGMMA_MAP_PROMOTE_256B, 0),
-                         "cuTensorMapEncodeIm2col", err);
-    if (status == ASSAY_OK)
-        *out = map;
-    return status;
+    const struct cuda_windows windows = {
+        .address = x,
+        .element = ELEMENT_BYTES,
+        .batch = c->batch,
+        .height = c->height,
+        .width = c->width,
+        .channels = c->in,
+        .kernel = c->kernel,
+        .stride = c->stride,
+        .pad = c->pad,
+        .box_windows = assay_wgmma_rows(&s->tile),
+        .box_channels = STEP_CHANNELS,
+    };
+    return assay_cuda_windows_map(&windows, out, err);
 }
 
-static enum assay_status map_w(const struct state *s, const void *w, struct wgmma_map *out,
+static enum assay_status map_w(const struct state *s, const void *w, struct cuda_tensor_map *out,
                                struct assay_error *err)
 {
-    alignas(WGMMA_MAP_ALIGN) struct wgmma_map map;
     const struct assay_conv *c = &s->conv;
-    const uint64_t sizes[3] = {(uint64_t)c->in, (uint64_t)(c->kernel * c->kernel),
-                               (uint64_t)c->out};
-    const uint64_t strides[2] = {2 * sizes[0], 2 * sizes[0] * sizes[1]};
-    const uint32_t box[3] = {STEP_CHANNELS, 1, (uint32_t)s->tile.columns};
-    const uint32_t ones[3] = {1, 1, 1};
-    enum assay_status status =
-        assay_cuda_check(assay_cuda_driver()->cuTensorMapEncodeTiled(
-                             &map, WGMMA_MAP_UINT16, 3, (void *)(uintptr_t)w, sizes, strides, box,
-                             ones, 0, WGMMA_MAP_SWIZZLE_128B, WGMMA_MAP_PROMOTE_256B, 0),
-                         "cuTensorMapEncodeTiled", err);
-    if (status == ASSAY_OK)
-        *out = map;
-    return status;
+    uint64_t in = (uint64_t)c->in, taps = (uint64_t)(c->kernel * c->kernel);
+    const struct cuda_tensor tensor = {
+        .address = w,
+        .element = ELEMENT_BYTES,
+        .rank = 3,
+        .sizes = {in, taps, (uint64_t)c->out},
+        .strides = {ELEMENT_BYTES * in, ELEMENT_BYTES * in * taps},
+        .box = {STEP_CHANNELS, 1, (uint32_t)s->tile.columns},
+    };
+    return assay_cuda_tensor_map(&tensor, out, err);
 }
 
 /* Room for the maps of so many sets. */
@@ -290,7 +273,7 @@ static enum assay_status prepare(void *state, int64_t set, const struct assay_ar
 static size_t prepared_bytes(void *state)
 {
     const struct assay_conv *c = &((const struct state *)state)->conv;
-    return (size_t)(c->out * c->kernel * c->kernel * c->in) * 2;
+    return (size_t)(c->out * c->kernel * c->kernel * c->in) * ELEMENT_BYTES;
 }
 
 static void note(const struct assay_problem *problem, char *text, size_t size)

@@ -17,11 +17,11 @@
 #include "kernel/cuda/autotune.h"
 #include "kernel/cuda/linear_norm.h"
 #include "kernel/cuda/linear_weights.h"
+#include "kernel/cuda/tensor_map.h"
 #include "kernel/cuda/wgmma_tiles.h"
 #include "kernel/kernel.h"
 #include "op/linear.h"
 
-#include <stdalign.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -30,7 +30,7 @@ enum { LEAST_M = 64 };
 /* Maps of one set: of its W and, where x is multiplied as it comes, of its x. */
 struct set_maps {
     const void *x_of; /* the x its map is of */
-    struct wgmma_map x, w;
+    struct cuda_tensor_map x, w;
 };
 
 struct state {
@@ -49,7 +49,7 @@ struct state {
     cu_function function;
     struct assay_cuda_launch launch;
     struct cuda_activations activations; /* where x is quantised */
-    struct wgmma_map codes;              /* of those */
+    struct cuda_tensor_map codes;        /* of those */
     struct cuda_linear_norm folded;      /* where x is not, and has a norm */
     cu_function decode; /* weights to x's type; NULL where they are multiplied as stored */
     struct assay_cuda_launch decode_launch;
@@ -104,18 +104,9 @@ static enum assay_status can_take(const struct assay_problem *p, const struct as
 
 static enum assay_status can_run(const struct assay_problem *problem, struct assay_error *why)
 {
-    enum assay_status status = assay_cuda_can_compile(why);
+    enum assay_status status = assay_cuda_can_wgmma(why);
     if (status != ASSAY_OK || !problem)
         return status;
-    const struct assay_cuda_properties *gpu = assay_cuda_properties();
-    if (gpu && gpu->major != 9)
-        return assay_error_set(why, ASSAY_UNSUPPORTED, NULL,
-                               "for GPUs of compute capability 9.0 (Hopper), not %d.%d", gpu->major,
-                               gpu->minor);
-    const struct cuda_driver_api *driver = assay_cuda_driver();
-    if (!driver || !driver->cuTensorMapEncodeTiled)
-        return assay_error_set(why, ASSAY_UNSUPPORTED, NULL,
-                               "this driver has no cuTensorMapEncodeTiled; 525 and newer have");
     struct assay_recipe recipe;
     if (assay_recipe_parse(problem->recipe, &recipe, why) != ASSAY_OK)
         return ASSAY_UNSUPPORTED;
@@ -166,28 +157,24 @@ static enum assay_status compile(struct state *s, struct assay_error *err)
                                &s->function, err);
 }
 
-/* The copy engine's view of `matrix`, rows of k: boxes of 128 bytes of k, swizzled as wgmma wants
- * them, zeros beyond the edges. */
+/* The copy engine's view of `matrix`, rows of k: boxes of 128 bytes of k. */
 static enum assay_status make_map(const struct state *s, const void *matrix, int64_t rows,
-                                  int32_t box_rows, struct wgmma_map *out, struct assay_error *err)
+                                  int32_t box_rows, struct cuda_tensor_map *out,
+                                  struct assay_error *err)
 {
-    alignas(WGMMA_MAP_ALIGN) struct wgmma_map map;
     size_t bytes = assay_dtype_bytes(s->input);
-    const uint64_t sizes[2] = {(uint64_t)s->k, (uint64_t)rows};
-    const uint64_t strides[1] = {(uint64_t)s->k * bytes};
-    const uint32_t box[2] = {(uint32_t)(WGMMA_STEP_BYTES / bytes), (uint32_t)box_rows};
-    const uint32_t ones[2] = {1, 1};
-    enum assay_status status = assay_cuda_check(
-        assay_cuda_driver()->cuTensorMapEncodeTiled(
-            &map, bytes == 1 ? WGMMA_MAP_UINT8 : WGMMA_MAP_UINT16, 2, (void *)(uintptr_t)matrix,
-            sizes, strides, box, ones, 0, WGMMA_MAP_SWIZZLE_128B, WGMMA_MAP_PROMOTE_256B, 0),
-        "cuTensorMapEncodeTiled", err);
-    if (status == ASSAY_OK)
-        *out = map;
-    return status;
+    const struct cuda_tensor tensor = {
+        .address = matrix,
+        .element = bytes,
+        .rank = 2,
+        .sizes = {(uint64_t)s->k, (uint64_t)rows},
+        .strides = {(uint64_t)s->k * bytes},
+        .box = {(uint32_t)(WGMMA_STEP_BYTES / bytes), (uint32_t)box_rows},
+    };
+    return assay_cuda_tensor_map(&tensor, out, err);
 }
 
-static enum assay_status map_x(const struct state *s, const void *x, struct wgmma_map *out,
+static enum assay_status map_x(const struct state *s, const void *x, struct cuda_tensor_map *out,
                                struct assay_error *err)
 {
     return make_map(s, x, s->m, assay_wgmma_rows(&s->tile), out, err);

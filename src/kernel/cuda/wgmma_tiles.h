@@ -1,22 +1,10 @@
-/* wgmma_tiles.h: how the products of wgmma_tiles.cuh are cut: which tiles there are, which are
- * likely the fastest, and the maps the copy engine reads operands by. */
+/* wgmma_tiles.h: how the products of wgmma_tiles.cuh are cut: which tiles there are, and
+ * which are likely the fastest. */
 #ifndef ASSAY_KERNEL_CUDA_WGMMA_TILES_H
 #define ASSAY_KERNEL_CUDA_WGMMA_TILES_H
 
 #include "device/cuda/cuda.h"
 #include "kernel/cuda/autotune.h"
-
-/* What cuTensorMapEncode… write, and their arguments as CUtensorMap* enumerates them. */
-struct wgmma_map {
-    uint64_t opaque[16];
-};
-enum {
-    WGMMA_MAP_ALIGN = 64,
-    WGMMA_MAP_UINT8 = 0,
-    WGMMA_MAP_UINT16 = 1,
-    WGMMA_MAP_SWIZZLE_128B = 3,
-    WGMMA_MAP_PROMOTE_256B = 3
-};
 
 enum { WGMMA_STEP_BYTES = 128, WGMMA_GROUP_ROWS = 64 };
 
