@@ -10,17 +10,20 @@
  * of degree 3 (exp2_short). The sum of exponentials is of those before they are rounded.
  *
  * Scores that are NaN, infinite or not there do what they do in attention_body.h. */
-#include "device/cpu/cpu_tiles_amx.h"
-#include "kernel/cpu/attention_native.h"
-#include "kernel/cpu/vec_avx512.h"
+#include "kernel/cpu/attention_amx.h"
 
-/* Keys of a block: the more, the less often tiles of answers pass through memory. */
-enum { ROWS = 32, KEYS = 128, TILE = 1024, TILE_ROWS = 16, PAIR = 32 };
+#include <string.h>
+
+/* Keys of a block: the more, the less often tiles of answers pass through memory. Rows of a call:
+ * passes that are bounded follow each other without a gap. */
+enum { ROWS = PASS_ROWS, KEYS = 128, CALL_ROWS = 128 };
 
 struct scratch {
     unsigned char *k; /* [16 keys][32 elements] tiles */
     unsigned char *v; /* [32 keys][32 elements][2] tiles */
     uint16_t *q;      /* [row][padded dim], where rows cannot be used where they are */
+    float *k_square;  /* the greatest sum of squares of a key */
+    void *bounded;
     float *scores[2]; /* [row][KEYS], of two blocks of keys in turn */
     uint16_t *p[2];   /* their exponentials in bf16 */
     float *sums;      /* [row][padded dim], in the order of the tiles */
@@ -30,19 +33,17 @@ struct scratch {
     size_t bytes;
 };
 
-static int64_t padded_dim(const struct attention_job *job)
-{
-    return attention_round_up(job->dim, PAIR);
-}
-
 /* What is behind the last key in tiles of keys and values is never written: it stays 0. */
 static struct scratch lay_out(const struct attention_job *job, void *from)
 {
-    int64_t padded = padded_dim(job), all = attention_round_up(job->seq, PAIR) * padded * 2;
+    int64_t padded = attention_padded_dim(job),
+            all = attention_round_up(job->seq, BOUNDED_KEYS) * padded * 2;
     struct scratch s = {0};
     s.k = attention_take(from, &s.bytes, all);
     s.v = attention_take(from, &s.bytes, all);
-    s.q = attention_take(from, &s.bytes, ROWS * padded * 2);
+    s.q = attention_take(from, &s.bytes, CALL_ROWS * padded * 2);
+    s.k_square = attention_take(from, &s.bytes, sizeof *s.k_square);
+    s.bounded = attention_take(from, &s.bytes, (int64_t)attention_bounded_bytes(job));
     for (int i = 0; i < 2; i++) {
         s.scores[i] = attention_take(from, &s.bytes, ROWS * KEYS * 4);
         s.p[i] = attention_take(from, &s.bytes, ROWS * KEYS * 2);
@@ -65,11 +66,23 @@ static inline __m512i load_row(const void *data, int64_t at, int64_t count)
     return _mm512_maskz_loadu_epi16(mask, (const uint16_t *)data + at);
 }
 
+/* The greatest of sums of squares, which are not negative: as integers NaN is above infinity. */
+static float greatest_square(__m512i squares)
+{
+    uint32_t bits = _mm512_reduce_max_epu32(squares);
+    float square;
+    memcpy(&square, &bits, sizeof square);
+    return square;
+}
+
 /* A tile of keys: 16 of them, 16 pairs of elements each, transposed. */
 static void pack_keys(const struct attention_job *job, const struct attention_head *head,
-                      unsigned char *to)
+                      const struct scratch *s)
 {
-    for (int64_t key = 0; key < job->seq; key += TILE_ROWS)
+    unsigned char *to = s->k;
+    __m512i most = _mm512_setzero_si512();
+    for (int64_t key = 0; key < job->seq; key += TILE_ROWS) {
+        vec squares = vec_set(0);
         for (int64_t d = 0; d < job->dim; d += PAIR, to += TILE) {
             vec square[TILE_ROWS];
             for (int i = 0; i < TILE_ROWS; i++) {
@@ -78,22 +91,29 @@ static void pack_keys(const struct attention_job *job, const struct attention_he
                 square[i] = _mm512_castsi512_ps(load_row(head->k, at, is_there ? job->dim - d : 0));
             }
             vec_transpose(square);
-            for (int i = 0; i < TILE_ROWS; i++)
+            for (int i = 0; i < TILE_ROWS; i++) {
                 _mm512_store_ps((float *)(void *)to + i * 16, square[i]);
+                squares = _mm512_dpbf16_ps(squares, (__m512bh)square[i], (__m512bh)square[i]);
+            }
         }
+        most = _mm512_max_epu32(most, _mm512_castps_si512(squares));
+    }
+    *s->k_square = greatest_square(most);
 }
 
+/* Tiles of 32 values: pairs are 16 values apart, as exponentials come. */
 static void pack_values(const struct attention_job *job, const struct attention_head *head,
                         unsigned char *to)
 {
-    size_t tiles = (size_t)padded_dim(job) / PAIR * 2;
-    for (int64_t key = 0; key < job->seq; key += 2) {
-        unsigned char *line = to + (size_t)(key / PAIR) * tiles * TILE + (size_t)(key % PAIR) * 32;
-        int64_t at = head->v_at + key * job->step;
-        for (int64_t d = 0; d < job->dim; d += PAIR, line += 2 * TILE) {
+    size_t tiles = (size_t)attention_padded_dim(job) / PAIR * 2;
+    for (int64_t i = 0; i < attention_round_up(job->seq, PAIR) / 2; i++) {
+        int64_t key = i / TILE_ROWS * PAIR + i % TILE_ROWS;
+        unsigned char *line = to + (size_t)(key / PAIR) * tiles * TILE + (size_t)(key % PAIR) * 64;
+        int64_t at = head->v_at + key * job->step, below = at + TILE_ROWS * job->step;
+        for (int64_t d = 0; d < job->dim && key < job->seq; d += PAIR, line += 2 * TILE) {
             __m512i even = load_row(head->v, at + d, job->dim - d), odd = _mm512_setzero_si512();
-            if (key + 1 < job->seq)
-                odd = load_row(head->v, at + job->step + d, job->dim - d);
+            if (key + TILE_ROWS < job->seq)
+                odd = load_row(head->v, below + d, job->dim - d);
             _mm512_store_si512((void *)line, _mm512_unpacklo_epi16(even, odd));
             _mm512_store_si512((void *)(line + TILE), _mm512_unpackhi_epi16(even, odd));
         }
@@ -103,36 +123,46 @@ static void pack_values(const struct attention_job *job, const struct attention_
 static void pack(const struct attention_job *job, const struct attention_head *head, void *scratch)
 {
     struct scratch s = lay_out(job, scratch);
-    pack_keys(job, head, s.k);
+    pack_keys(job, head, &s);
     pack_values(job, head, s.v);
 }
 
-/* Rows of q as tiles take them. */
-struct rows {
-    const uint16_t *first;
-    size_t stride; /* bytes */
-};
+/* Copies rows of q, and rows of 0 up to a whole pass; returns the greatest sum of squares. */
+static float pack_rows(const struct attention_job *job, const struct attention_head *head,
+                       int64_t row, int64_t rows, uint16_t *to)
+{
+    __m512i most = _mm512_setzero_si512();
+    for (int64_t r = 0; r < attention_round_up(rows, PASS_ROWS); r++) {
+        int64_t at = head->q_at + (row + r) * job->step;
+        vec squares = vec_set(0);
+        for (int64_t d = 0; d < job->dim; d += PAIR, to += PAIR) {
+            __m512i x = load_row(head->q, at + d, r < rows ? job->dim - d : 0);
+            _mm512_store_si512(to, x);
+            squares = _mm512_dpbf16_ps(squares, (__m512bh)x, (__m512bh)x);
+        }
+        most = _mm512_max_epu32(most, _mm512_castps_si512(vec_set(vec_sum(squares))));
+    }
+    return greatest_square(most);
+}
 
 /* Where they are used once they can stay where they are. Used again and again they are copied: rows
  * that lie a power of two apart compete for the same places of the L1 cache. */
-static struct rows rows_of_q(const struct attention_job *job, const struct attention_head *head,
-                             int64_t row, int64_t rows, const struct scratch *s)
+static struct attention_rows rows_of_q(const struct attention_job *job,
+                                       const struct attention_head *head, int64_t row, int64_t rows,
+                                       const struct scratch *s)
 {
-    int64_t padded = padded_dim(job), at = head->q_at + row * job->step;
+    int64_t padded = attention_padded_dim(job), at = head->q_at + row * job->step;
     if (rows % TILE_ROWS == 0 && job->dim == padded && job->seq <= KEYS)
-        return (struct rows){(const uint16_t *)head->q + at, (size_t)job->step * 2};
-    for (int64_t r = 0; r < rows; r++)
-        for (int64_t d = 0; d < job->dim; d += PAIR)
-            _mm512_store_si512(s->q + r * padded + d,
-                               load_row(head->q, at + r * job->step + d, job->dim - d));
-    return (struct rows){s->q, (size_t)padded * 2};
+        return (struct attention_rows){(const uint16_t *)head->q + at, (size_t)job->step * 2};
+    pack_rows(job, head, row, rows, s->q);
+    return (struct attention_rows){s->q, (size_t)padded * 2};
 }
 
 /* ---- products -------------------------------------------------------------------------------- */
 
 /* R tiles of rows times N tiles of columns: tiles of sums 0 … 3, of a 4 and 5, of b 6 and 7. */
 struct product {
-    struct rows a;
+    struct attention_rows a;
     const unsigned char *b;
     size_t b_step, b_column; /* bytes to the next tile along the sum; of the next columns */
     int64_t steps;
@@ -292,7 +322,8 @@ VEC_INLINE void exponentials(const struct line *line, float factor, const struct
             y[j] = exp2_short(_mm512_fmsub_ps(x, times, minus));
             total[j] = vec_add(total[j], y[j]);
         }
-        _mm512_store_si512(line->p + i, (__m512i)_mm512_cvtne2ps_pbh(y[1], y[0]));
+        _mm512_store_si512(line->p + i,
+                           vec_to_half_pair(NATIVE_BF16_INSN, (struct vec_pair){y[0], y[1]}));
     }
     vec_store(NATIVE_F32, s->totals, r * VEC_LANES, vec_add(total[0], total[1]));
 }
@@ -303,7 +334,7 @@ VEC_INLINE void exponentials(const struct line *line, float factor, const struct
 struct pass {
     const struct attention_job *job;
     const struct scratch *s;
-    struct rows q;
+    struct attention_rows q;
     int64_t row, rows, keys; /* the first row; how many; the keys they see */
 };
 
@@ -314,7 +345,7 @@ static int64_t keys_at(const struct pass *pass, int64_t key)
 
 static struct work scores_at(const struct pass *pass, int64_t key)
 {
-    int64_t padded = padded_dim(pass->job);
+    int64_t padded = attention_padded_dim(pass->job);
     if (key >= pass->keys)
         return (struct work){.columns = 0};
     return (struct work){
@@ -331,7 +362,7 @@ static struct work scores_at(const struct pass *pass, int64_t key)
 
 static struct work answers_at(const struct pass *pass, int64_t key)
 {
-    int64_t padded = padded_dim(pass->job);
+    int64_t padded = attention_padded_dim(pass->job);
     if (key < 0)
         return (struct work){.columns = 0};
     return (struct work){
@@ -350,7 +381,7 @@ static struct work answers_at(const struct pass *pass, int64_t key)
 static void row_of_keys(const struct pass *pass, int64_t r, int64_t key)
 {
     const struct scratch *s = pass->s;
-    float factor = pass->job->scale * 0x1.715476p0f; /* 1 / ln 2 */
+    float factor = attention_factor(pass->job);
     int64_t sees = attention_keys(pass->job, pass->row + r + 1) - key, keys = keys_at(pass, key);
     struct line line = {
         .scores = s->scores[key / KEYS % 2] + r * KEYS,
@@ -371,7 +402,7 @@ static void row_of_keys(const struct pass *pass, int64_t r, int64_t key)
 static void rescale(const struct pass *pass)
 {
     const struct scratch *s = pass->s;
-    int64_t padded = padded_dim(pass->job);
+    int64_t padded = attention_padded_dim(pass->job);
     for (int64_t r = 0; r < pass->rows; r++) {
         if (s->factors[r] == 1)
             continue;
@@ -399,16 +430,16 @@ static void block_of_keys(const struct pass *pass, int64_t key)
 }
 
 /* Of two tiles' columns, four come from the first, then four from the second. */
-static void finish(const struct attention_job *job, const struct attention_head *head, int64_t row,
-                   int64_t rows, const struct scratch *s)
+void attention_amx_finish(const struct attention_job *job, const struct attention_head *head,
+                          int64_t row, int64_t rows, const float *sums, const float *totals)
 {
     const __m512i order = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
-    int64_t padded = padded_dim(job);
+    int64_t padded = attention_padded_dim(job);
     for (int64_t r = 0; r < rows; r++) {
-        vec by = vec_set(1 / vec_sum(vec_load(NATIVE_F32, s->totals, r * VEC_LANES)));
+        vec by = vec_set(1 / vec_sum(vec_load(NATIVE_F32, totals, r * VEC_LANES)));
         uint16_t *to = (uint16_t *)head->out + head->out_at + (row + r) * job->heads * job->dim;
         for (int64_t d = 0; d < job->dim; d += PAIR) {
-            const float *from = s->sums + r * padded + d;
+            const float *from = sums + r * padded + d;
             vec a = vec_mul(_mm512_load_ps(from), by), b = vec_mul(_mm512_load_ps(from + 16), by);
             __m512i y = _mm512_permutexvar_epi64(order, (__m512i)_mm512_cvtne2ps_pbh(b, a));
             int64_t left = job->dim - d;
@@ -426,32 +457,49 @@ static void do_all(struct work work, int64_t rows)
     put_away(&held);
 }
 
-static void block(const struct attention_job *job, const struct attention_head *head, int64_t row,
-                  void *scratch)
+/* Rows whose scores may be of any size, up to ROWS of them. */
+static void any_rows(const struct attention_job *job, const struct attention_head *head,
+                     int64_t row, int64_t rows, const struct scratch *s)
 {
-    struct scratch s = lay_out(job, scratch);
-    int64_t rows = attention_least(job->seq - row, ROWS);
     struct pass pass = {
         .job = job,
-        .s = &s,
-        .q = rows_of_q(job, head, row, rows, &s),
+        .s = s,
+        .q = rows_of_q(job, head, row, rows, s),
         .row = row,
         .rows = rows,
         .keys = attention_keys(job, row + rows),
     };
     for (int64_t r = 0; r < rows; r++) {
-        s.most[r] = -INFINITY;
-        vec_store(NATIVE_F32, s.totals, r * VEC_LANES, vec_set(0));
+        s->most[r] = -INFINITY;
+        vec_store(NATIVE_F32, s->totals, r * VEC_LANES, vec_set(0));
     }
     do_all(scores_at(&pass, 0), rows);
     for (int64_t key = 0; key < pass.keys; key += KEYS)
         block_of_keys(&pass, key);
     do_all(answers_at(&pass, (pass.keys - 1) / KEYS * KEYS), rows);
-    finish(job, head, row, rows, &s);
+    attention_amx_finish(job, head, row, rows, s->sums, s->totals);
+}
+
+/* A short sequence is one block of keys for a few rows: then looking for a bound costs more than it
+ * gains. */
+static void block(const struct attention_job *job, const struct attention_head *head, int64_t row,
+                  void *scratch)
+{
+    struct scratch s = lay_out(job, scratch);
+    int64_t rows = attention_least(job->seq - row, CALL_ROWS);
+    if (job->seq > PASS_ROWS) {
+        float q_square = pack_rows(job, head, row, rows, s.q);
+        if (attention_is_bounded(job, q_square, *s.k_square)) {
+            attention_bounded(job, head, row, rows, s.q, s.k, s.v, s.bounded);
+            return;
+        }
+    }
+    for (int64_t r = 0; r < rows; r += ROWS)
+        any_rows(job, head, row + r, attention_least(rows - r, ROWS), &s);
 }
 
 static const struct attention_body body = {
-    .block_rows = ROWS,
+    .block_rows = CALL_ROWS,
     .scratch_bytes = scratch_bytes,
     .pack = pack,
     .block = block,

@@ -1,0 +1,57 @@
+/* attention_amx.h: what the two ways of attention on the matrix unit share.
+ *
+ * attention_amx.c packs keys and values into tiles and decides: scores that are known to be small
+ * go through attention_bounded_amx.c, which needs no greatest score; the others stay. */
+#ifndef ASSAY_KERNEL_CPU_ATTENTION_AMX_H
+#define ASSAY_KERNEL_CPU_ATTENTION_AMX_H
+
+#include "device/cpu/cpu_tiles_amx.h"
+#include "kernel/cpu/attention_native.h"
+#include "kernel/cpu/vec_avx512.h"
+
+/* Bytes and rows of a tile; elements of bf16 in one of its rows. */
+enum { TILE = 1024, TILE_ROWS = 16, PAIR = 32 };
+
+/* Rows that a pass over the keys works on at once: two tiles. */
+enum { PASS_ROWS = 2 * TILE_ROWS };
+
+/* Rows of q, or of exponentials, as tiles take them. */
+struct attention_rows {
+    const uint16_t *first;
+    size_t stride; /* bytes */
+};
+
+static inline int64_t attention_padded_dim(const struct attention_job *job)
+{
+    return attention_round_up(job->dim, PAIR);
+}
+
+/* What the exponent of 2 is, of a score: its scale over ln 2. */
+static inline float attention_factor(const struct attention_job *job)
+{
+    return job->scale * 0x1.715476p0f;
+}
+
+/* Writes `rows` answers from row `row` on: sums [row][padded dim] in the order of the tiles, over
+ * the sum of the 16 totals of each row. */
+void attention_amx_finish(const struct attention_job *job, const struct attention_head *head,
+                          int64_t row, int64_t rows, const float *sums, const float *totals);
+
+/* ---- scores that are bounded ----------------------------------------------------------------- */
+
+/* Keys are dealt with so many at a time: tiles of keys and values behind the last one are read up
+ * to a multiple of it. */
+enum { BOUNDED_KEYS = 64 };
+
+size_t attention_bounded_bytes(const struct attention_job *job);
+
+/* Whether no score, times its factor, is beyond what the powers of 2 can take, given the greatest
+ * sums of squares of a row of q and of a key. Not where one of them is NaN or infinite. */
+bool attention_is_bounded(const struct attention_job *job, float q_square, float k_square);
+
+/* Computes rows [row, row + rows) from q [row][padded dim], of which whole passes can be read. */
+void attention_bounded(const struct attention_job *job, const struct attention_head *head,
+                       int64_t row, int64_t rows, const uint16_t *q, const unsigned char *k,
+                       const unsigned char *v, void *scratch);
+
+#endif

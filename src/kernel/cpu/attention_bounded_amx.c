@@ -1,0 +1,468 @@
+/* attention_bounded_amx.c: attention in bf16 on the matrix unit, where the scores are known to be
+ * small: |q| |k| bounds them. Then 2^score can neither overflow nor vanish, so there is no greatest
+ * score to look for, nothing to rescale, and no NaN or infinity but in v, which the products treat
+ * as they should.
+ *
+ * While tiles are multiplied only one of the two vector units can multiply, so exponentials are
+ * made of few multiplications, 32 at a time in 16 bits. One FMA turns a score into fixed point with
+ * 9 bits of fraction, which is the power's exponent and a first approximation of its mantissa: 1 +
+ * f for 2^f. A table of 64 entries holds what that is too much, 8.6 % at most. The result is
+ * rounded to the 7 bits of bf16. Together this is off by some 0.2 % (the root of the mean square),
+ * where exact exponentials rounded to bf16 are off by 0.16 %. Totals are sums of the rounded ones,
+ * so what is common to them cancels.
+ *
+ * The two kinds of work take turns in small steps, a row of exponentials behind each product of
+ * tiles, because the CPU looks only some hundred instructions ahead. Sums leave their tiles when
+ * the next product needs these: four stores in a row would have it wait. Keys and values pass by
+ * with the load that does not claim the L1 cache, which scores and exponentials fill. */
+#include "kernel/cpu/attention_amx.h"
+
+/* Keys between two visits to the sums of answers. */
+enum { JOB_KEYS = 2 * BOUNDED_KEYS };
+
+struct scratch {
+    float *scores[2]; /* [row][BOUNDED_KEYS], in turn */
+    uint16_t *p[2];   /* of two jobs: [32 keys' worth][row][32], key 16 + i behind key i */
+    float *totals[2]; /* [row][16], of two passes */
+    float *sums;      /* [row][padded dim], in the order of the tiles */
+    size_t bytes;
+};
+
+static struct scratch lay_out(const struct attention_job *job, void *from)
+{
+    struct scratch s = {0};
+    for (int i = 0; i < 2; i++) {
+        s.scores[i] = attention_take(from, &s.bytes, PASS_ROWS * BOUNDED_KEYS * 4);
+        s.p[i] = attention_take(from, &s.bytes, PASS_ROWS * JOB_KEYS * 2);
+        s.totals[i] = attention_take(from, &s.bytes, PASS_ROWS * 64);
+    }
+    s.sums = attention_take(from, &s.bytes, PASS_ROWS * attention_padded_dim(job) * 4);
+    return s;
+}
+
+size_t attention_bounded_bytes(const struct attention_job *job) { return lay_out(job, NULL).bytes; }
+
+/* ---- powers of 2 ----------------------------------------------------------------------------- */
+
+/* Exponents of 2 from -MOST to MOST become powers from 2^-2MOST to 1: they never overflow, and
+ * leave room below for small values. In fixed point they are 0 … 2^16 - 1. */
+enum { MOST = 44, FRACTION = 512, BIAS = 127 - MOST, ENTRIES = 64 };
+
+bool attention_is_bounded(const struct attention_job *job, float q_square, float k_square)
+{
+    float most = MOST * 0.99f / attention_factor(job);
+    return q_square * k_square <= most * most;
+}
+
+struct powers {
+    vec times, plus; /* score to fixed point, in the lower half of a float's bits */
+    __m512i table[2], ones;
+    __mmask32 odd;
+};
+
+/* By how much 1 + f is greater than 2^f, in units of 1/512: the mean over each of 64 parts of [0,
+ * 1), less the 2 that have the cut of the last two bits round to the nearest. */
+/* clang-format off */
+static const int16_t TOO_MUCH[ENTRIES] __attribute__((aligned(64))) = {
+    -1, 1, 4, 6, 8, 10, 13, 15, 17, 18, 20, 22, 24, 25, 27, 28,
+    30, 31, 32, 34, 35, 36, 37, 38, 38, 39, 40, 40, 41, 41, 42, 42,
+    42, 42, 42, 42, 42, 41, 41, 41, 40, 39, 39, 38, 37, 36, 35, 34,
+    32, 31, 29, 28, 26, 24, 22, 20, 18, 16, 13, 11, 8, 6, 3, 0,
+};
+/* clang-format on */
+
+/* The compiler is not told what is constant: it would load it again for every row. */
+VEC_INLINE struct powers powers_of(const struct attention_job *job)
+{
+    struct powers c = {
+        .times = vec_set(attention_factor(job) * FRACTION),
+        .plus = vec_set(0x1.8p23f + BIAS * FRACTION),
+        .table = {_mm512_load_si512(TOO_MUCH), _mm512_load_si512(TOO_MUCH + ENTRIES / 2)},
+        .ones = _mm512_set1_epi16(0x3f80),
+        .odd = 0xaaaaaaaau,
+    };
+    __asm__("" : "+v"(c.plus), "+v"(c.table[0]), "+v"(c.table[1]), "+v"(c.ones), "+Yk"(c.odd));
+    return c;
+}
+
+/* 32 powers in bf16, those of b behind those of a. */
+VEC_INLINE __m512i exp2_pairs(const struct powers *c, const float *scores)
+{
+    __m512i a = _mm512_castps_si512(vec_fma(_mm512_load_ps(scores), c->times, c->plus));
+    __m512i b = _mm512_castps_si512(vec_fma(_mm512_load_ps(scores + 16), c->times, c->plus));
+    __m512i x = _mm512_mask_blend_epi16(c->odd, a, _mm512_slli_epi32(b, 16));
+    __m512i part = _mm512_srli_epi16(x, 3);
+    __m512i less = _mm512_permutex2var_epi16(c->table[0], part, c->table[1]);
+    return _mm512_srli_epi16(_mm512_sub_epi16(x, less), 2);
+}
+
+/* Rows of scores of 64 keys that await their exponentials. */
+struct softmax {
+    const float *scores;
+    uint16_t *p;
+    float *totals;
+    int64_t row, rows;  /* the next; how many there are */
+    int64_t sees, more; /* keys of these that row 0 sees; how many more each one behind it */
+};
+
+static bool sees_all(const struct softmax *s) { return s->sees >= BOUNDED_KEYS; }
+
+/* Of 32 keys a row sees the first n. */
+VEC_INLINE __m512i seen(__m512i p, int64_t n)
+{
+    n = n < 0 ? 0 : attention_least(n, PAIR);
+    int64_t even = attention_least(n, 16), odd = n - even;
+    uint64_t mask = (((UINT64_C(1) << 2 * even) - 1) & 0x55555555u) |
+                    (((UINT64_C(1) << 2 * odd) - 1) & 0xaaaaaaaau);
+    return _mm512_maskz_mov_epi16((__mmask32)mask, p);
+}
+
+VEC_INLINE void softmax_row(struct softmax *s, const struct powers *c, const bool all)
+{
+    const float *scores = s->scores + s->row * BOUNDED_KEYS;
+    uint16_t *p = s->p + s->row * PAIR;
+    float *totals = s->totals + s->row * VEC_LANES;
+    __m512i first = exp2_pairs(c, scores), second = exp2_pairs(c, scores + PAIR);
+    if (!all) {
+        int64_t sees = s->sees + s->row * s->more;
+        first = seen(first, sees);
+        second = seen(second, sees - PAIR);
+    }
+    _mm512_store_si512(p, first);
+    _mm512_store_si512(p + PASS_ROWS * PAIR, second);
+    vec total = _mm512_dpbf16_ps(_mm512_load_ps(totals), (__m512bh)first, (__m512bh)c->ones);
+    _mm512_store_ps(totals, _mm512_dpbf16_ps(total, (__m512bh)second, (__m512bh)c->ones));
+    s->row++;
+}
+
+/* ---- products -------------------------------------------------------------------------------- */
+
+/* Two tiles of rows times two of columns: sums in tiles 0 … 3, a in 4 and 5, b in 6 and 7. */
+struct product {
+    struct attention_rows a;
+    const unsigned char *b;
+    size_t a_step, b_step, b_column; /* bytes along the sum; to the next tile of columns */
+    int64_t steps;
+    float *c;
+    size_t c_stride; /* bytes */
+    bool add;
+};
+
+/* Where the sums that are still in the tiles belong. */
+struct held {
+    float *c;
+    size_t stride;
+};
+
+VEC_INLINE float *corner(float *c, size_t stride, const int tile)
+{
+    return c + (tile & 1) * 16 + (tile >> 1) * (TILE_ROWS * stride / 4);
+}
+
+/* The number of a tile is part of its instructions. */
+#define PUT_AWAY(held, tile)                                                                       \
+    do {                                                                                           \
+        if ((held)->c)                                                                             \
+            _tile_stored(tile, corner((held)->c, (held)->stride, tile), (held)->stride);           \
+    } while (0)
+
+#define BEGIN(held, p, tile)                                                                       \
+    do {                                                                                           \
+        PUT_AWAY(held, tile);                                                                      \
+        if ((p)->add)                                                                              \
+            _tile_loadd(tile, corner((p)->c, (p)->c_stride, tile), (p)->c_stride);                 \
+        else                                                                                       \
+            _tile_zero(tile);                                                                      \
+    } while (0)
+
+static void put_away(struct held *held)
+{
+    PUT_AWAY(held, 0);
+    PUT_AWAY(held, 1);
+    PUT_AWAY(held, 2);
+    PUT_AWAY(held, 3);
+    held->c = NULL;
+}
+
+/* What goes on between products: so many rows of exponentials after each four of them. */
+struct between {
+    struct softmax *s;
+    const struct powers *c;
+    int64_t rows;
+    bool all;
+};
+
+VEC_INLINE void meanwhile(const struct between *w, const int64_t rows)
+{
+    for (int64_t i = 0; i < rows && w->s->row < w->s->rows; i++)
+        softmax_row(w->s, w->c, w->all);
+}
+
+VEC_INLINE void multiply_step(const struct product *p, const int64_t step, const struct held *held,
+                              const struct between *w)
+{
+    const unsigned char *a = (const unsigned char *)p->a.first + step * p->a_step;
+    const unsigned char *b = p->b + step * p->b_step;
+    if (step == 0)
+        BEGIN(held, p, 0);
+    _tile_loadd(4, a, p->a.stride);
+    _tile_stream_loadd(6, b, 64);
+    _tile_dpbf16ps(0, 4, 6);
+    meanwhile(w, w->rows / 4);
+    if (step == 0)
+        BEGIN(held, p, 1);
+    _tile_stream_loadd(7, b + p->b_column, 64);
+    _tile_dpbf16ps(1, 4, 7);
+    meanwhile(w, w->rows / 2 - w->rows / 4);
+    if (step == 0)
+        BEGIN(held, p, 2);
+    _tile_loadd(5, a + TILE_ROWS * p->a.stride, p->a.stride);
+    _tile_dpbf16ps(2, 5, 6);
+    meanwhile(w, w->rows * 3 / 4 - w->rows / 2);
+    if (step == 0)
+        BEGIN(held, p, 3);
+    _tile_dpbf16ps(3, 5, 7);
+    meanwhile(w, w->rows - w->rows * 3 / 4);
+}
+
+VEC_INLINE void multiply(const struct product p, struct held *held, const struct between *w)
+{
+    for (int64_t step = 0; step < p.steps; step++)
+        multiply_step(&p, step, held, w);
+    *held = (struct held){p.c, p.c_stride};
+}
+
+/* The same written out in full: all that depends on the step or the row becomes a constant. */
+VEC_INLINE void multiply_unrolled(const struct product p, const int64_t steps, struct held *held,
+                                  const struct between *w)
+{
+    NATIVE_UNROLL
+    for (int64_t step = 0; step < steps; step++)
+        multiply_step(&p, step, held, w);
+    *held = (struct held){p.c, p.c_stride};
+}
+
+/* ---- passes ---------------------------------------------------------------------------------- */
+
+/* All that one call computes, and where it stands. */
+struct run {
+    const struct attention_job *job;
+    const struct attention_head *head;
+    int64_t row, rows;
+    const uint16_t *q; /* [row][padded dim] */
+    const unsigned char *k, *v;
+    struct scratch s;
+    struct held held;
+    int flip; /* which scores the exponentials are made of; the tiles fill the others */
+};
+
+/* Up to JOB_KEYS keys of the pass of PASS_ROWS rows; `blocks` of BOUNDED_KEYS keys, 0: nothing. */
+struct task {
+    int64_t pass, key, blocks;
+    int turn;
+};
+
+static int64_t keys_of(const struct run *run, int64_t pass)
+{
+    int64_t end = attention_least((pass + 1) * PASS_ROWS, run->rows);
+    return attention_keys(run->job, run->row + end);
+}
+
+static struct task task_at(const struct run *run, int64_t pass, int64_t key, int turn)
+{
+    if (pass * PASS_ROWS >= run->rows)
+        return (struct task){.blocks = 0};
+    int64_t keys = attention_least(keys_of(run, pass) - key, JOB_KEYS);
+    return (struct task){pass, key, (keys + BOUNDED_KEYS - 1) / BOUNDED_KEYS, turn};
+}
+
+static struct task task_behind(const struct run *run, const struct task *t)
+{
+    int64_t key = t->key + JOB_KEYS;
+    if (key < keys_of(run, t->pass))
+        return task_at(run, t->pass, key, !t->turn);
+    return task_at(run, t->pass + 1, 0, !t->turn);
+}
+
+/* Half a block of keys: 32 of them. */
+VEC_INLINE struct product scores_of(const struct run *run, const struct task *t, int64_t block,
+                                    int64_t half, const int64_t padded)
+{
+    int64_t key = t->key + block * BOUNDED_KEYS + half * PAIR;
+    return (struct product){
+        .a = {run->q + t->pass * PASS_ROWS * padded, (size_t)padded * 2},
+        .b = run->k + (size_t)(key * padded * 2),
+        .a_step = PAIR * 2,
+        .b_step = TILE,
+        .b_column = (size_t)(TILE_ROWS * padded * 2),
+        .steps = padded / PAIR,
+        .c = run->s.scores[!run->flip] + half * PAIR,
+        .c_stride = BOUNDED_KEYS * sizeof(float),
+    };
+}
+
+/* 32 columns of the answers, from the exponentials of the whole task. */
+VEC_INLINE struct product answers_of(const struct run *run, const struct task *t, int64_t column,
+                                     const int64_t padded)
+{
+    return (struct product){
+        .a = {run->s.p[t->turn], PAIR * 2},
+        .b = run->v + (size_t)(t->key * padded * 2 + column * 2 * TILE),
+        .a_step = PASS_ROWS * PAIR * 2,
+        .b_step = (size_t)(PAIR * padded * 2),
+        .b_column = TILE,
+        .steps = t->blocks * (BOUNDED_KEYS / PAIR),
+        .c = run->s.sums + column * PAIR,
+        .c_stride = (size_t)padded * sizeof(float),
+        .add = t->key > 0,
+    };
+}
+
+static struct softmax softmax_of(const struct run *run, const struct task *t, int64_t block)
+{
+    int64_t key = t->key + block * BOUNDED_KEYS;
+    bool causal = run->job->causal;
+    return (struct softmax){
+        .scores = run->s.scores[run->flip],
+        .p = run->s.p[t->turn] + block * BOUNDED_KEYS * PASS_ROWS,
+        .totals = run->s.totals[t->pass % 2],
+        .rows = PASS_ROWS,
+        .sees = (causal ? run->row + t->pass * PASS_ROWS + 1 : run->job->seq) - key,
+        .more = causal,
+    };
+}
+
+/* What the tiles do in one turn: the scores of one block of a task, and some columns of the answers
+ * of another. */
+struct tiles {
+    struct task scores, answers;
+    int64_t block, column, column_end;
+};
+
+static void end_turn(struct run *run, struct held held, bool is_stored)
+{
+    if (!is_stored)
+        put_away(&held);
+    run->held = held;
+    run->flip = !run->flip;
+}
+
+/* One turn: the exponentials of 32 rows and 64 keys, while the tiles work on others. About padded /
+ * 2 products come to 32 rows. */
+static void turn(struct run *run, const struct tiles *tiles, struct softmax s)
+{
+    const struct powers powers = powers_of(run->job);
+    int64_t padded = attention_padded_dim(run->job);
+    struct between w = {&s, &powers, (256 + padded - 1) / padded, false};
+    struct held held = run->held;
+    for (int64_t half = 0; half < 2 && tiles->scores.blocks > 0; half++)
+        multiply(scores_of(run, &tiles->scores, tiles->block, half, padded), &held, &w);
+    for (int64_t column = tiles->column; column < tiles->column_end; column++)
+        multiply(answers_of(run, &tiles->answers, column, padded), &held, &w);
+    while (s.row < s.rows)
+        softmax_row(&s, &powers, false);
+    end_turn(run, held, tiles->column < tiles->column_end);
+}
+
+/* A turn with all that belongs to it: two blocks of keys in the answers, half of their columns, and
+ * rows that see all 64 keys. */
+static bool is_full(const struct tiles *tiles, const struct softmax *s, int64_t padded)
+{
+    return sees_all(s) && tiles->scores.blocks > 0 && tiles->answers.blocks == 2 &&
+           tiles->column_end - tiles->column == padded / PAIR / 2;
+}
+
+VEC_INLINE void full_turn(struct run *run, const struct tiles *tiles, struct softmax s,
+                          const int64_t padded)
+{
+    const struct powers powers = powers_of(run->job);
+    struct between w = {&s, &powers, 256 / padded, true};
+    struct held held = run->held;
+    s.row = 0;
+    s.rows = PASS_ROWS;
+    multiply_unrolled(scores_of(run, &tiles->scores, tiles->block, 0, padded), padded / PAIR, &held,
+                      &w);
+    multiply_unrolled(scores_of(run, &tiles->scores, tiles->block, 1, padded), padded / PAIR, &held,
+                      &w);
+    NATIVE_UNROLL
+    for (int64_t i = 0; i < padded / PAIR / 2; i++)
+        multiply_unrolled(answers_of(run, &tiles->answers, tiles->column + i, padded),
+                          JOB_KEYS / PAIR, &held, &w);
+    end_turn(run, held, true);
+}
+
+static void full_turn_64(struct run *run, const struct tiles *tiles, struct softmax s)
+{
+    full_turn(run, tiles, s, 64);
+}
+
+static void full_turn_128(struct run *run, const struct tiles *tiles, struct softmax s)
+{
+    full_turn(run, tiles, s, 128);
+}
+
+static void any_turn(struct run *run, const struct tiles *tiles, struct softmax s)
+{
+    int64_t padded = attention_padded_dim(run->job);
+    if (padded == 64 && is_full(tiles, &s, padded))
+        full_turn_64(run, tiles, s);
+    else if (padded == 128 && is_full(tiles, &s, padded))
+        full_turn_128(run, tiles, s);
+    else
+        turn(run, tiles, s);
+}
+
+static void begin_pass(const struct run *run, int64_t pass)
+{
+    for (int64_t i = 0; i < PASS_ROWS; i++)
+        _mm512_store_ps(run->s.totals[pass % 2] + i * VEC_LANES, vec_set(0));
+}
+
+static void end_pass(struct run *run, int64_t pass)
+{
+    int64_t row = pass * PASS_ROWS, rows = attention_least(run->rows - row, PASS_ROWS);
+    put_away(&run->held);
+    attention_amx_finish(run->job, run->head, run->row + row, rows, run->s.sums,
+                         run->s.totals[pass % 2]);
+}
+
+/* The exponentials of task `now`, a block at a time. Meanwhile the tiles work on the answers of the
+ * one before and on the scores of the block behind. */
+static void do_task(struct run *run, const struct task *before, const struct task *now,
+                    const struct task *behind)
+{
+    int64_t columns = before->blocks ? attention_padded_dim(run->job) / PAIR : 0;
+    if (now->key == 0)
+        begin_pass(run, now->pass);
+    for (int64_t block = 0; block < now->blocks; block++) {
+        bool last = block + 1 == now->blocks;
+        struct tiles tiles = {
+            .scores = last ? *behind : *now,
+            .answers = *before,
+            .block = last ? 0 : block + 1,
+            .column = columns * block / now->blocks,
+            .column_end = columns * (block + 1) / now->blocks,
+        };
+        any_turn(run, &tiles, softmax_of(run, now, block));
+    }
+    if (before->blocks && now->key == 0)
+        end_pass(run, before->pass);
+}
+
+void attention_bounded(const struct attention_job *job, const struct attention_head *head,
+                       int64_t row, int64_t rows, const uint16_t *q, const unsigned char *k,
+                       const unsigned char *v, void *scratch)
+{
+    struct run run = {job, head, row, rows, q, k, v, lay_out(job, scratch), {NULL, 0}, 0};
+    struct task before = {.blocks = 0}, now = task_at(&run, 0, 0, 0);
+    turn(&run, &(struct tiles){.scores = now}, (struct softmax){0});
+    while (now.blocks) {
+        struct task behind = task_behind(&run, &now);
+        do_task(&run, &before, &now, &behind);
+        before = now;
+        now = behind;
+    }
+    int64_t columns = attention_padded_dim(job) / PAIR;
+    turn(&run, &(struct tiles){.answers = before, .column_end = columns}, (struct softmax){0});
+    end_pass(&run, before.pass);
+}
