@@ -66,6 +66,19 @@ static inline __m512i load_row(const void *data, int64_t at, int64_t count)
     return _mm512_maskz_loadu_epi16(mask, (const uint16_t *)data + at);
 }
 
+/* The sums of 16 rows of 16 numbers each: transposed, nothing is added across lanes. */
+static vec sums_of_rows(const float *rows)
+{
+    vec square[TILE_ROWS];
+    for (int i = 0; i < TILE_ROWS; i++)
+        square[i] = _mm512_load_ps(rows + i * VEC_LANES);
+    vec_transpose(square);
+    for (int n = TILE_ROWS / 2; n > 0; n /= 2)
+        for (int i = 0; i < n; i++)
+            square[i] = vec_add(square[i], square[i + n]);
+    return square[0];
+}
+
 /* The greatest of sums of squares, which are not negative: as integers NaN is above infinity. */
 static float greatest_square(__m512i squares)
 {
@@ -131,16 +144,19 @@ static void pack(const struct attention_job *job, const struct attention_head *h
 static float pack_rows(const struct attention_job *job, const struct attention_head *head,
                        int64_t row, int64_t rows, uint16_t *to)
 {
+    float squares[TILE_ROWS * VEC_LANES] __attribute__((aligned(64)));
     __m512i most = _mm512_setzero_si512();
     for (int64_t r = 0; r < attention_round_up(rows, PASS_ROWS); r++) {
         int64_t at = head->q_at + (row + r) * job->step;
-        vec squares = vec_set(0);
+        vec square = vec_set(0);
         for (int64_t d = 0; d < job->dim; d += PAIR, to += PAIR) {
             __m512i x = load_row(head->q, at + d, r < rows ? job->dim - d : 0);
             _mm512_store_si512(to, x);
-            squares = _mm512_dpbf16_ps(squares, (__m512bh)x, (__m512bh)x);
+            square = _mm512_dpbf16_ps(square, (__m512bh)x, (__m512bh)x);
         }
-        most = _mm512_max_epu32(most, _mm512_castps_si512(vec_set(vec_sum(squares))));
+        _mm512_store_ps(squares + r % TILE_ROWS * VEC_LANES, square);
+        if (r % TILE_ROWS == TILE_ROWS - 1)
+            most = _mm512_max_epu32(most, _mm512_castps_si512(sums_of_rows(squares)));
     }
     return greatest_square(most);
 }
@@ -430,22 +446,29 @@ static void block_of_keys(const struct pass *pass, int64_t key)
 }
 
 /* Of two tiles' columns, four come from the first, then four from the second. */
+static void write_row(const struct attention_job *job, const float *sums, vec by, uint16_t *to)
+{
+    const __m512i order = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
+    for (int64_t d = 0; d < job->dim; d += PAIR) {
+        vec a = vec_mul(_mm512_load_ps(sums + d), by);
+        vec b = vec_mul(_mm512_load_ps(sums + d + 16), by);
+        __m512i y = _mm512_permutexvar_epi64(order, (__m512i)_mm512_cvtne2ps_pbh(b, a));
+        int64_t left = job->dim - d;
+        __mmask32 mask = left >= PAIR ? ~UINT32_C(0) : (UINT32_C(1) << left) - 1;
+        _mm512_mask_storeu_epi16(to + d, mask, y);
+    }
+}
+
 void attention_amx_finish(const struct attention_job *job, const struct attention_head *head,
                           int64_t row, int64_t rows, const float *sums, const float *totals)
 {
-    const __m512i order = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
     int64_t padded = attention_padded_dim(job);
+    float by[TILE_ROWS] __attribute__((aligned(64)));
     for (int64_t r = 0; r < rows; r++) {
-        vec by = vec_set(1 / vec_sum(vec_load(NATIVE_F32, totals, r * VEC_LANES)));
-        uint16_t *to = (uint16_t *)head->out + head->out_at + (row + r) * job->heads * job->dim;
-        for (int64_t d = 0; d < job->dim; d += PAIR) {
-            const float *from = sums + r * padded + d;
-            vec a = vec_mul(_mm512_load_ps(from), by), b = vec_mul(_mm512_load_ps(from + 16), by);
-            __m512i y = _mm512_permutexvar_epi64(order, (__m512i)_mm512_cvtne2ps_pbh(b, a));
-            int64_t left = job->dim - d;
-            __mmask32 mask = left >= PAIR ? ~UINT32_C(0) : (UINT32_C(1) << left) - 1;
-            _mm512_mask_storeu_epi16(to + d, mask, y);
-        }
+        if (r % TILE_ROWS == 0)
+            _mm512_store_ps(by, vec_div(vec_set(1), sums_of_rows(totals + r * VEC_LANES)));
+        write_row(job, sums + r * padded, vec_set(by[r % TILE_ROWS]),
+                  (uint16_t *)head->out + head->out_at + (row + r) * job->heads * job->dim);
     }
 }
 
@@ -457,7 +480,8 @@ static void do_all(struct work work, int64_t rows)
     put_away(&held);
 }
 
-/* Rows whose scores may be of any size, up to ROWS of them. */
+/* Rows whose scores may be of any size, up to ROWS of them. Exponentials that are too small are 0
+ * at once (MXCSR's flush to zero): the CPU takes hundreds of cycles for a subnormal number. */
 static void any_rows(const struct attention_job *job, const struct attention_head *head,
                      int64_t row, int64_t rows, const struct scratch *s)
 {
@@ -473,10 +497,14 @@ static void any_rows(const struct attention_job *job, const struct attention_hea
         s->most[r] = -INFINITY;
         vec_store(NATIVE_F32, s->totals, r * VEC_LANES, vec_set(0));
     }
+    attention_prefetch(job, head, row, row + rows);
+    unsigned before = _mm_getcsr();
+    _mm_setcsr(before | _MM_FLUSH_ZERO_ON);
     do_all(scores_at(&pass, 0), rows);
     for (int64_t key = 0; key < pass.keys; key += KEYS)
         block_of_keys(&pass, key);
     do_all(answers_at(&pass, (pass.keys - 1) / KEYS * KEYS), rows);
+    _mm_setcsr(before);
     attention_amx_finish(job, head, row, rows, s->sums, s->totals);
 }
 

@@ -315,6 +315,7 @@ static void attention_block(const struct attention_job *job, const struct attent
     struct attention_scratch s = attention_lay_out(job, scratch);
     int64_t rows = attention_least(job->seq - row, ATTENTION_ROWS);
     int64_t keys = attention_keys(job, row + rows);
+    attention_prefetch(job, head, row, row + rows);
     attention_pack_block(job, head, row, rows, &s);
     for (int64_t r = 0; r < rows; r++) {
         s.most[r] = -INFINITY;

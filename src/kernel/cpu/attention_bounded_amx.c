@@ -426,6 +426,16 @@ static void end_pass(struct run *run, int64_t pass)
                          run->s.totals[pass % 2]);
 }
 
+/* Asks for as many rows of the next head as this block of keys is of the pass's. */
+static void prefetch(const struct run *run, const struct task *t, int64_t block)
+{
+    int64_t first = run->row + t->pass * PASS_ROWS, keys = keys_of(run, t->pass);
+    int64_t rows = attention_least(run->row + run->rows - first, PASS_ROWS);
+    int64_t key = t->key + block * BOUNDED_KEYS;
+    int64_t end = attention_least(key + BOUNDED_KEYS, keys);
+    attention_prefetch(run->job, run->head, first + rows * key / keys, first + rows * end / keys);
+}
+
 /* The exponentials of task `now`, a block at a time. Meanwhile the tiles work on the answers of the
  * one before and on the scores of the block behind. */
 static void do_task(struct run *run, const struct task *before, const struct task *now,
@@ -436,6 +446,7 @@ static void do_task(struct run *run, const struct task *before, const struct tas
         begin_pass(run, now->pass);
     for (int64_t block = 0; block < now->blocks; block++) {
         bool last = block + 1 == now->blocks;
+        prefetch(run, now, block);
         struct tiles tiles = {
             .scores = last ? *behind : *now,
             .answers = *before,

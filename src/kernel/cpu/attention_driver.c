@@ -126,23 +126,6 @@ static int64_t share_begin(const struct state *s, int32_t index)
     return head * s->blocks + block;
 }
 
-/* Asks for `rows` rows of the head that comes next. They are short and lie far apart, often in
- * pages of their own, so nothing else would fetch them before they are needed. */
-static void prefetch(const struct state *s, const struct attention_head *head, int64_t row,
-                     int64_t rows)
-{
-    const struct attention_job *job = &s->job;
-    int64_t bytes = job->kind == NATIVE_F32 ? 4 : 2;
-    uintptr_t from[] = {(uintptr_t)head->k + (uintptr_t)(head->k_at * bytes),
-                        (uintptr_t)head->v + (uintptr_t)(head->v_at * bytes),
-                        (uintptr_t)head->q + (uintptr_t)(head->q_at * bytes)};
-    for (int64_t r = row; r < row + rows; r++)
-        for (int i = 0; i < 3; i++)
-            for (int64_t at = 0; at < job->dim * bytes; at += LINE)
-                __builtin_prefetch(
-                    (const void *)(from[i] + (uintptr_t)(r * job->step * bytes + at)), 0, 2);
-}
-
 /* Blocks [begin, end), of which the first may be in the middle of a head. */
 static void run_blocks(const struct state *s, const struct assay_args *args, int64_t begin,
                        int64_t end, void *scratch)
@@ -150,14 +133,14 @@ static void run_blocks(const struct state *s, const struct assay_args *args, int
     const struct attention_body *body = s->body;
     for (int64_t b = begin; b < end;) {
         int64_t number = b / s->blocks, stop = attention_least(end, (number + 1) * s->blocks);
-        struct attention_head head = head_of(&s->job, args, number), next = head;
-        if (stop < end)
+        struct attention_head head = head_of(&s->job, args, number), next;
+        if (stop < end) {
             next = head_of(&s->job, args, number + 1);
+            head.next = &next;
+        }
         body->pack(&s->job, &head, scratch);
         for (; b < stop; b++) {
             int64_t row = (b - number * s->blocks) * body->block_rows;
-            if (stop < end)
-                prefetch(s, &next, row, attention_least(s->job.seq - row, body->block_rows));
             body->block(&s->job, &head, row, scratch);
         }
     }

@@ -6,7 +6,7 @@
  * cache; then, for each block of rows, it goes over the keys once, a block of them at a time, with
  * the greatest score so far (online softmax). The matrix of scores exists only as that block. The
  * driver (attention_driver.c) is compiled once, for any CPU: it deals the blocks of all heads out
- * to the threads, and asks for the rows of the next head while it works on one. */
+ * to the threads. While a body works on one head it asks for the rows of the next. */
 #ifndef ASSAY_KERNEL_CPU_ATTENTION_NATIVE_H
 #define ASSAY_KERNEL_CPU_ATTENTION_NATIVE_H
 
@@ -25,7 +25,8 @@ struct attention_job {
 struct attention_head {
     const void *q, *k, *v;
     void *out;
-    int64_t q_at, k_at, v_at, out_at; /* elements */
+    int64_t q_at, k_at, v_at, out_at;  /* elements */
+    const struct attention_head *next; /* the one that comes next; NULL: none */
 };
 
 /* Blocks of rows are counted through all heads of all batches. The scratch memory is one thread's,
@@ -35,7 +36,8 @@ struct attention_body {
     size_t (*scratch_bytes)(const struct attention_job *job);
     /* Brings the keys and values of a head into order, for all blocks of it. */
     void (*pack)(const struct attention_job *job, const struct attention_head *head, void *scratch);
-    /* Computes the rows from `row` on, block_rows of them or what is left. */
+    /* Computes the rows from `row` on, block_rows of them or what is left; meanwhile it asks for
+     * the same rows of the next head (attention_prefetch). */
     void (*block)(const struct attention_job *job, const struct attention_head *head, int64_t row,
                   void *scratch);
     void (*open)(void), (*close)(void); /* optional: around all that a thread does in a call */
@@ -50,6 +52,25 @@ static inline void *attention_take(void *from, size_t *at, int64_t bytes)
     uintptr_t taken = (uintptr_t)from + *at;
     *at += (size_t)attention_round_up(bytes, 64);
     return (void *)taken;
+}
+
+/* Asks for rows [row, end) of the head that comes next. They are short and lie far apart, often in
+ * pages of their own, so nothing else would fetch them before they are needed. */
+static inline void attention_prefetch(const struct attention_job *job,
+                                      const struct attention_head *head, int64_t row, int64_t end)
+{
+    if (!head->next)
+        return;
+    int64_t bytes = job->kind == NATIVE_F32 ? 4 : 2;
+    const struct attention_head *next = head->next;
+    uintptr_t from[] = {(uintptr_t)next->k + (uintptr_t)(next->k_at * bytes),
+                        (uintptr_t)next->v + (uintptr_t)(next->v_at * bytes),
+                        (uintptr_t)next->q + (uintptr_t)(next->q_at * bytes)};
+    for (int64_t r = row; r < end; r++)
+        for (int i = 0; i < 3; i++)
+            for (int64_t at = 0; at < job->dim * bytes; at += 64)
+                __builtin_prefetch(
+                    (const void *)(from[i] + (uintptr_t)(r * job->step * bytes + at)), 0, 2);
 }
 
 /* How many keys the rows before `row_end` see. */
