@@ -14,9 +14,8 @@
 
 #include <string.h>
 
-/* Keys of a block: the more, the less often tiles of answers pass through memory. Rows of a call:
- * passes that are bounded follow each other without a gap. */
-enum { ROWS = PASS_ROWS, KEYS = 128, CALL_ROWS = 128 };
+/* Keys of a block: the more, the less often tiles of answers pass through memory. */
+enum { ROWS = PASS_ROWS, KEYS = 128 };
 
 struct scratch {
     unsigned char *k; /* [16 keys][32 elements] tiles */
@@ -88,56 +87,57 @@ static float greatest_square(__m512i squares)
     return square;
 }
 
-/* A tile of keys: 16 of them, 16 pairs of elements each, transposed. */
-static void pack_keys(const struct attention_job *job, const struct attention_head *head,
-                      const struct scratch *s)
+/* A tile of keys: 16 of them, 16 pairs of elements each, transposed. Returns their sums of squares.
+ */
+static __m512i pack_keys(const struct attention_job *job, const struct attention_head *head,
+                         int64_t key, unsigned char *to)
 {
-    unsigned char *to = s->k;
-    __m512i most = _mm512_setzero_si512();
-    for (int64_t key = 0; key < job->seq; key += TILE_ROWS) {
-        vec squares = vec_set(0);
-        for (int64_t d = 0; d < job->dim; d += PAIR, to += TILE) {
-            vec square[TILE_ROWS];
-            for (int i = 0; i < TILE_ROWS; i++) {
-                int64_t at = head->k_at + (key + i) * job->step + d;
-                bool is_there = key + i < job->seq;
-                square[i] = _mm512_castsi512_ps(load_row(head->k, at, is_there ? job->dim - d : 0));
-            }
-            vec_transpose(square);
-            for (int i = 0; i < TILE_ROWS; i++) {
-                _mm512_store_ps((float *)(void *)to + i * 16, square[i]);
-                squares = _mm512_dpbf16_ps(squares, (__m512bh)square[i], (__m512bh)square[i]);
-            }
+    vec squares = vec_set(0);
+    for (int64_t d = 0; d < job->dim; d += PAIR, to += TILE) {
+        vec square[TILE_ROWS];
+        for (int i = 0; i < TILE_ROWS; i++) {
+            int64_t at = head->k_at + (key + i) * job->step + d;
+            bool is_there = key + i < job->seq;
+            square[i] = _mm512_castsi512_ps(load_row(head->k, at, is_there ? job->dim - d : 0));
         }
-        most = _mm512_max_epu32(most, _mm512_castps_si512(squares));
+        vec_transpose(square);
+        for (int i = 0; i < TILE_ROWS; i++) {
+            _mm512_store_ps((float *)(void *)to + i * 16, square[i]);
+            squares = _mm512_dpbf16_ps(squares, (__m512bh)square[i], (__m512bh)square[i]);
+        }
     }
-    *s->k_square = greatest_square(most);
+    return _mm512_castps_si512(squares);
 }
 
-/* Tiles of 32 values: pairs are 16 values apart, as exponentials come. */
+/* One line of each tile of 32 values: the pairs of value `key` and the one 16 further, because
+ * exponentials come so. */
 static void pack_values(const struct attention_job *job, const struct attention_head *head,
-                        unsigned char *to)
+                        int64_t key, unsigned char *line)
 {
-    size_t tiles = (size_t)attention_padded_dim(job) / PAIR * 2;
-    for (int64_t i = 0; i < attention_round_up(job->seq, PAIR) / 2; i++) {
-        int64_t key = i / TILE_ROWS * PAIR + i % TILE_ROWS;
-        unsigned char *line = to + (size_t)(key / PAIR) * tiles * TILE + (size_t)(key % PAIR) * 64;
-        int64_t at = head->v_at + key * job->step, below = at + TILE_ROWS * job->step;
-        for (int64_t d = 0; d < job->dim && key < job->seq; d += PAIR, line += 2 * TILE) {
-            __m512i even = load_row(head->v, at + d, job->dim - d), odd = _mm512_setzero_si512();
-            if (key + TILE_ROWS < job->seq)
-                odd = load_row(head->v, below + d, job->dim - d);
-            _mm512_store_si512((void *)line, _mm512_unpacklo_epi16(even, odd));
-            _mm512_store_si512((void *)(line + TILE), _mm512_unpackhi_epi16(even, odd));
-        }
+    int64_t at = head->v_at + key * job->step, below = at + TILE_ROWS * job->step;
+    for (int64_t d = 0; d < job->dim; d += PAIR, line += 2 * TILE) {
+        __m512i even = load_row(head->v, at + d, job->dim - d), odd = _mm512_setzero_si512();
+        if (key + TILE_ROWS < job->seq)
+            odd = load_row(head->v, below + d, job->dim - d);
+        _mm512_store_si512((void *)line, _mm512_unpacklo_epi16(even, odd));
+        _mm512_store_si512((void *)(line + TILE), _mm512_unpackhi_epi16(even, odd));
     }
 }
 
 static void pack(const struct attention_job *job, const struct attention_head *head, void *scratch)
 {
     struct scratch s = lay_out(job, scratch);
-    pack_keys(job, head, &s);
-    pack_values(job, head, s.v);
+    int64_t row_bytes = attention_padded_dim(job) * 2;
+    __m512i most = _mm512_setzero_si512();
+    for (int64_t key = 0; key < job->seq; key += PAIR) {
+        attention_prefetch_ahead(job, head->k, head->k_at, key, PAIR);
+        attention_prefetch_ahead(job, head->v, head->v_at, key, PAIR);
+        for (int64_t i = key; i < attention_least(key + PAIR, job->seq); i += TILE_ROWS)
+            most = _mm512_max_epu32(most, pack_keys(job, head, i, s.k + i * row_bytes));
+        for (int64_t i = 0; i < attention_least(job->seq - key, TILE_ROWS); i++)
+            pack_values(job, head, key + i, s.v + key * row_bytes + i * 64);
+    }
+    *s.k_square = greatest_square(most);
 }
 
 /* Copies rows of q, and rows of 0 up to a whole pass; returns the greatest sum of squares. */
@@ -497,7 +497,7 @@ static void any_rows(const struct attention_job *job, const struct attention_hea
         s->most[r] = -INFINITY;
         vec_store(NATIVE_F32, s->totals, r * VEC_LANES, vec_set(0));
     }
-    attention_prefetch(job, head, row, row + rows);
+    attention_prefetch(job, head, row, row + rows, CALL_ROWS);
     unsigned before = _mm_getcsr();
     _mm_setcsr(before | _MM_FLUSH_ZERO_ON);
     do_all(scores_at(&pass, 0), rows);

@@ -71,7 +71,8 @@ VEC_INLINE void attention_pack_keys(enum native_kind kind, const struct attentio
                                     const struct attention_head *head, float *to)
 {
     int64_t dim = job->dim;
-    for (int64_t key = 0; key < job->seq; key += VEC_LANES)
+    for (int64_t key = 0; key < job->seq; key += VEC_LANES) {
+        attention_prefetch_ahead(job, head->k, head->k_at, key, VEC_LANES);
         for (int64_t d = 0; d < dim; d += VEC_LANES) {
             vec square[VEC_LANES];
             LANES
@@ -87,17 +88,20 @@ VEC_INLINE void attention_pack_keys(enum native_kind kind, const struct attentio
                     vec_store(NATIVE_F32, to, key * dim + (d + i) * VEC_LANES, square[i]);
             }
         }
+    }
 }
 
 VEC_INLINE void attention_pack_values(enum native_kind kind, const struct attention_job *job,
                                       const struct attention_head *head, float *to)
 {
     int64_t padded = attention_padded(job->dim);
-    for (int64_t key = 0; key < job->seq; key++)
+    for (int64_t key = 0; key < job->seq; key++) {
+        attention_prefetch_ahead(job, head->v, head->v_at, key, 1);
         for (int64_t d = 0; d < job->dim; d += VEC_LANES)
             vec_store(
                 NATIVE_F32, to, key * padded + d,
                 attention_load(kind, head->v, head->v_at + key * job->step + d, job->dim - d));
+    }
 }
 
 /* Rows behind the last are 0, as many as fill up the tallest product. */
@@ -315,7 +319,7 @@ static void attention_block(const struct attention_job *job, const struct attent
     struct attention_scratch s = attention_lay_out(job, scratch);
     int64_t rows = attention_least(job->seq - row, ATTENTION_ROWS);
     int64_t keys = attention_keys(job, row + rows);
-    attention_prefetch(job, head, row, row + rows);
+    attention_prefetch(job, head, row, row + rows, ATTENTION_ROWS);
     attention_pack_block(job, head, row, rows, &s);
     for (int64_t r = 0; r < rows; r++) {
         s.most[r] = -INFINITY;

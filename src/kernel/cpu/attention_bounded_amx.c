@@ -433,7 +433,8 @@ static void prefetch(const struct run *run, const struct task *t, int64_t block)
     int64_t rows = attention_least(run->row + run->rows - first, PASS_ROWS);
     int64_t key = t->key + block * BOUNDED_KEYS;
     int64_t end = attention_least(key + BOUNDED_KEYS, keys);
-    attention_prefetch(run->job, run->head, first + rows * key / keys, first + rows * end / keys);
+    attention_prefetch(run->job, run->head, first + rows * key / keys, first + rows * end / keys,
+                       CALL_ROWS);
 }
 
 /* The exponentials of task `now`, a block at a time. Meanwhile the tiles work on the answers of the

@@ -54,23 +54,50 @@ static inline void *attention_take(void *from, size_t *at, int64_t bytes)
     return (void *)taken;
 }
 
-/* Asks for rows [row, end) of the head that comes next. They are short and lie far apart, often in
- * pages of their own, so nothing else would fetch them before they are needed. */
-static inline void attention_prefetch(const struct attention_job *job,
-                                      const struct attention_head *head, int64_t row, int64_t end)
+/* Asks for rows [row, end) that are `step` elements apart. The empty instruction is an effect: gcc
+ * leaves out calls of functions that have none, and does not take a prefetch for one. */
+static inline void attention_prefetch_rows(const struct attention_job *job, const void *data,
+                                           int64_t at, int64_t step, int64_t row, int64_t end)
 {
-    if (!head->next)
-        return;
     int64_t bytes = job->kind == NATIVE_F32 ? 4 : 2;
-    const struct attention_head *next = head->next;
-    uintptr_t from[] = {(uintptr_t)next->k + (uintptr_t)(next->k_at * bytes),
-                        (uintptr_t)next->v + (uintptr_t)(next->v_at * bytes),
-                        (uintptr_t)next->q + (uintptr_t)(next->q_at * bytes)};
+    uintptr_t from = (uintptr_t)data + (uintptr_t)(at * bytes);
+    __asm__ volatile("");
     for (int64_t r = row; r < end; r++)
-        for (int i = 0; i < 3; i++)
-            for (int64_t at = 0; at < job->dim * bytes; at += 64)
-                __builtin_prefetch(
-                    (const void *)(from[i] + (uintptr_t)(r * job->step * bytes + at)), 0, 2);
+        for (int64_t i = 0; i < job->dim * bytes; i += 64)
+            __builtin_prefetch((const void *)(from + (uintptr_t)(r * step * bytes + i)), 0, 2);
+}
+
+/* While `n` keys or values from `key` on are packed: those that follow in a while. */
+static inline void attention_prefetch_ahead(const struct attention_job *job, const void *data,
+                                            int64_t at, int64_t key, int64_t n)
+{
+    enum { AHEAD = 64 };
+    attention_prefetch_rows(job, data, at, job->step, key + AHEAD,
+                            attention_least(key + AHEAD + n, job->seq));
+}
+
+/* Asks for what is needed soon, while rows [row, end) are computed: the places of their answers,
+ * and the rows of q of the block behind this one, `ahead` rows further. Rows are short and lie far
+ * apart, often in pages of their own, so nothing else would fetch them before they are needed.
+ * Being a power of two apart they also compete for the same places of the L2 cache, so of the next
+ * head only few keys and values stay there: only those of a short sequence are asked for here. */
+static inline void attention_prefetch(const struct attention_job *job,
+                                      const struct attention_head *head, int64_t row, int64_t end,
+                                      int64_t ahead)
+{
+    enum { SHORT = 128 };
+    const struct attention_head *next = head->next;
+    attention_prefetch_rows(job, head->out, head->out_at, job->heads * job->dim, row, end);
+    if (row + ahead < job->seq)
+        attention_prefetch_rows(job, head->q, head->q_at, job->step, row + ahead,
+                                attention_least(end + ahead, job->seq));
+    else if (next)
+        attention_prefetch_rows(job, next->q, next->q_at, job->step, row % ahead,
+                                row % ahead + end - row);
+    if (next && job->seq <= SHORT) {
+        attention_prefetch_rows(job, next->k, next->k_at, job->step, row, end);
+        attention_prefetch_rows(job, next->v, next->v_at, job->step, row, end);
+    }
 }
 
 /* How many keys the rows before `row_end` see. */
