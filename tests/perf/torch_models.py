@@ -2,7 +2,8 @@
 """How long PyTorch takes for assay's models: one line "MODEL M K N EXECUTOR ms", the median.
 
 usage: torch_models.py MODEL M K N [cpu|cuda] [eager|compiled] [SECONDS]
-MODEL is ln_linear_gelu or transformer_block, in bf16 without gradients. On a GPU the calls are
+MODEL is ln_linear_gelu, transformer_block or attention (batch M, sequence K, N heads of 64 elements,
+which lie as PyTorch likes them best), in bf16 without gradients. On a GPU the calls are
 captured in a CUDA graph and timed by events, so that launches do not count. "compiled" needs a
 PyTorch with torch.compile and uses max-autotune."""
 import statistics
@@ -58,6 +59,20 @@ class Block(torch.nn.Module):
         return x + self.fc2(F.gelu(self.fc1(self.norm2(x))))
 
 
+class Attention(torch.nn.Module):
+    def forward(self, q, k, v):
+        return F.softmax((q @ k.transpose(-2, -1)) * q.shape[-1] ** -0.5, dim=-1) @ v
+
+
+def model_of(name, m, k, n):
+    """The model, and the shapes of its inputs."""
+    if name == "transformer_block":
+        return Block(k), [(m, 16, k)]
+    if name == "attention":
+        return Attention(), [(m, n, k, 64)] * 3
+    return LnLinearGelu(k, n), [(m, k)]
+
+
 def cpu_samples(call, seconds):
     samples, until = [], time.perf_counter() + seconds
     while len(samples) < 5 or time.perf_counter() < until:
@@ -93,13 +108,12 @@ def main():
     device = sys.argv[5] if len(sys.argv) > 5 else "cpu"
     executor = sys.argv[6] if len(sys.argv) > 6 else "eager"
     seconds = float(sys.argv[7]) if len(sys.argv) > 7 else 3
-    model = Block(k) if name == "transformer_block" else LnLinearGelu(k, n)
+    model, shapes = model_of(name, m, k, n)
     model = model.to(device=device, dtype=torch.bfloat16).eval()
-    shape = (m, 16, k) if name == "transformer_block" else (m, k)
-    x = torch.randn(shape, device=device).to(torch.bfloat16)
+    x = [torch.randn(shape, device=device).to(torch.bfloat16) for shape in shapes]
     run = torch.compile(model, mode="max-autotune-no-cudagraphs") if executor == "compiled" else model
     with torch.no_grad():
-        samples = (cuda_samples if device == "cuda" else cpu_samples)(lambda: run(x), seconds)
+        samples = (cuda_samples if device == "cuda" else cpu_samples)(lambda: run(*x), seconds)
     print(name, m, k, n, executor, f"{statistics.median(samples) * 1e3:.4f}")
 
 

@@ -344,6 +344,9 @@ static void kernels_agree_on_awkward_shapes(void **state)
     shape(1, 200, 1, 256, 2);
     shape(1, 300, 1, 33, 3);
     shape(1, 513, 1, 17, 2);
+    shape(1, 600, 1, 64, 2);
+    shape(1, 430, 1, 128, 2);
+    shape(1, 300, 1, 8, 2);
     shape(5, 2, 3, 96, 3);
 }
 
@@ -369,6 +372,34 @@ static void large_scores_do_not_overflow(void **state)
             every_kernel(&p, &o, 2, "large scores");
             free_operands(&o);
         }
+}
+
+/* Kernels of bf16 may treat scores differently that they know to be small. Here |q| |k| / 8 / ln 2
+ * is close to 44, which is where one of them ends, and scores take all values up to it; on both
+ * sides of it. Then one row is far greater, or NaN: its neighbours must stay right. */
+static void scores_near_a_bound_stay_right(void **state)
+{
+    (void)state;
+    enum { SEQ = 300, DIM = 64, GREAT = 150 * DIM + 3 };
+    const double sizes[] = {1.8, 1.93, 1.96, 2.1}, great[] = {1000, (double)NAN};
+    for (int size = 0; size < 4; size++) {
+        const char *mode = size % 2 ? "causal" : "";
+        struct assay_problem p = problem_of(ASSAY_DTYPE_BF16, mode, 1, SEQ, 1, DIM);
+        struct operands o;
+        make_operands(op, &p, 5, &o);
+        for (int64_t i = 0; i < SEQ * DIM; i++) {
+            double slope = (double)((i / DIM * 37) % SEQ) * 2 / SEQ - 1;
+            double q = sizes[size], k = sizes[size] * slope;
+            assay_dtype_store(p.dtype, &q, (void *)(uintptr_t)o.in[0], i, 1);
+            assay_dtype_store(p.dtype, &k, (void *)(uintptr_t)o.in[1], i, 1);
+        }
+        every_kernel(&p, &o, 2, "scores near the bound");
+        for (int i = 0; i < 2; i++) {
+            assay_dtype_store(p.dtype, &great[i], (void *)(uintptr_t)o.in[0], GREAT, 1);
+            every_kernel(&p, &o, 2, "one great element of q");
+        }
+        free_operands(&o);
+    }
 }
 
 static void put(const struct assay_problem *p, const struct operands *o, int32_t input, int64_t at,
@@ -481,6 +512,7 @@ int main(void)
         cmocka_unit_test(long_sequences_can_be_told_from_zeros),
         cmocka_unit_test(kernels_agree_on_awkward_shapes),
         cmocka_unit_test(large_scores_do_not_overflow),
+        cmocka_unit_test(scores_near_a_bound_stay_right),
         cmocka_unit_test(unusual_values_do_what_the_op_says),
         cmocka_unit_test(sets_rotate),
         cmocka_unit_test(setup_without_memory_is_an_error),
