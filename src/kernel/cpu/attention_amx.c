@@ -17,6 +17,9 @@
 /* Keys of a block: the more, the less often tiles of answers pass through memory. */
 enum { ROWS = PASS_ROWS, KEYS = 128 };
 
+/* The most keys of a short sequence: looking for a bound of its scores costs more than it gains. */
+enum { SHORT = 112 };
+
 struct scratch {
     unsigned char *k; /* [16 keys][32 elements] tiles */
     unsigned char *v; /* [32 keys][32 elements][2] tiles */
@@ -87,8 +90,8 @@ static float greatest_square(__m512i squares)
     return square;
 }
 
-/* A tile of keys: 16 of them, 16 pairs of elements each, transposed. Returns their sums of squares.
- */
+/* A tile of keys: 16 of them, 16 pairs of elements each, transposed. Returns their sums of squares,
+ * where these are of use. */
 static __m512i pack_keys(const struct attention_job *job, const struct attention_head *head,
                          int64_t key, unsigned char *to)
 {
@@ -101,10 +104,10 @@ static __m512i pack_keys(const struct attention_job *job, const struct attention
             square[i] = _mm512_castsi512_ps(load_row(head->k, at, is_there ? job->dim - d : 0));
         }
         vec_transpose(square);
-        for (int i = 0; i < TILE_ROWS; i++) {
+        for (int i = 0; i < TILE_ROWS; i++)
             _mm512_store_ps((float *)(void *)to + i * 16, square[i]);
+        for (int i = 0; i < TILE_ROWS && job->seq > SHORT; i++)
             squares = _mm512_dpbf16_ps(squares, (__m512bh)square[i], (__m512bh)square[i]);
-        }
     }
     return _mm512_castps_si512(squares);
 }
@@ -508,14 +511,12 @@ static void any_rows(const struct attention_job *job, const struct attention_hea
     attention_amx_finish(job, head, row, rows, s->sums, s->totals);
 }
 
-/* A short sequence is one block of keys for a few rows: then looking for a bound costs more than it
- * gains. */
 static void block(const struct attention_job *job, const struct attention_head *head, int64_t row,
                   void *scratch)
 {
     struct scratch s = lay_out(job, scratch);
     int64_t rows = attention_least(job->seq - row, CALL_ROWS);
-    if (job->seq > PASS_ROWS) {
+    if (job->seq > SHORT) {
         float q_square = pack_rows(job, head, row, rows, s.q);
         if (attention_is_bounded(job, q_square, *s.k_square)) {
             attention_bounded(job, head, row, rows, s.q, s.k, s.v, s.bounded);

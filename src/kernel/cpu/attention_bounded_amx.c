@@ -205,23 +205,23 @@ VEC_INLINE void multiply_step(const struct product *p, const int64_t step, const
     const unsigned char *b = p->b + step * p->b_step;
     if (step == 0)
         BEGIN(held, p, 0);
-    _tile_loadd(4, a, p->a.stride);
     _tile_stream_loadd(6, b, 64);
+    _tile_loadd(4, a, p->a.stride);
     _tile_dpbf16ps(0, 4, 6);
     meanwhile(w, w->rows / 4);
-    if (step == 0)
-        BEGIN(held, p, 1);
-    _tile_stream_loadd(7, b + p->b_column, 64);
-    _tile_dpbf16ps(1, 4, 7);
-    meanwhile(w, w->rows / 2 - w->rows / 4);
     if (step == 0)
         BEGIN(held, p, 2);
     _tile_loadd(5, a + TILE_ROWS * p->a.stride, p->a.stride);
     _tile_dpbf16ps(2, 5, 6);
-    meanwhile(w, w->rows * 3 / 4 - w->rows / 2);
+    meanwhile(w, w->rows / 2 - w->rows / 4);
     if (step == 0)
         BEGIN(held, p, 3);
+    _tile_stream_loadd(7, b + p->b_column, 64);
     _tile_dpbf16ps(3, 5, 7);
+    meanwhile(w, w->rows * 3 / 4 - w->rows / 2);
+    if (step == 0)
+        BEGIN(held, p, 1);
+    _tile_dpbf16ps(1, 4, 7);
     meanwhile(w, w->rows - w->rows * 3 / 4);
 }
 
