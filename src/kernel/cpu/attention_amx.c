@@ -518,8 +518,9 @@ static void block(const struct attention_job *job, const struct attention_head *
     int64_t rows = attention_least(job->seq - row, CALL_ROWS);
     if (job->seq > SHORT) {
         float q_square = pack_rows(job, head, row, rows, s.q);
-        if (attention_is_bounded(job, q_square, *s.k_square)) {
-            attention_bounded(job, head, row, rows, s.q, s.k, s.v, s.bounded);
+        float bound = attention_bound(job, q_square, *s.k_square);
+        if (bound <= MOST_BOUND) {
+            attention_bounded(job, head, row, rows, bound, s.q, s.k, s.v, s.bounded);
             return;
         }
     }

@@ -46,13 +46,14 @@ enum { BOUNDED_KEYS = 64 };
 
 size_t attention_bounded_bytes(const struct attention_job *job);
 
-/* Whether no score, times its factor, is beyond what the powers of 2 can take, given the greatest
- * sums of squares of a row of q and of a key. Not where one of them is NaN or infinite. */
-bool attention_is_bounded(const struct attention_job *job, float q_square, float k_square);
+/* What no score, times its factor, is beyond, given the greatest sums of squares of a row of q and
+ * of a key; NaN or infinite where one of them is. Up to MOST_BOUND it is small enough. */
+enum { MOST_BOUND = 44 };
+float attention_bound(const struct attention_job *job, float q_square, float k_square);
 
 /* Computes rows [row, row + rows) from q [row][padded dim], of which whole passes can be read. */
 void attention_bounded(const struct attention_job *job, const struct attention_head *head,
-                       int64_t row, int64_t rows, const uint16_t *q, const unsigned char *k,
-                       const unsigned char *v, void *scratch);
+                       int64_t row, int64_t rows, float bound, const uint16_t *q,
+                       const unsigned char *k, const unsigned char *v, void *scratch);
 
 #endif

@@ -17,6 +17,8 @@
  * with the load that does not claim the L1 cache, which scores and exponentials fill. */
 #include "kernel/cpu/attention_amx.h"
 
+#include <math.h>
+
 /* Keys between two visits to the sums of answers. */
 enum { JOB_KEYS = 2 * BOUNDED_KEYS };
 
@@ -44,15 +46,17 @@ size_t attention_bounded_bytes(const struct attention_job *job) { return lay_out
 
 /* ---- powers of 2 ----------------------------------------------------------------------------- */
 
-/* Exponents of 2 from -MOST to MOST become powers from 2^-2MOST to 1: they never overflow, and
- * leave room below for small values. In fixed point they are 0 … 2^16 - 1. */
-enum { MOST = 44, FRACTION = 512, BIAS = 127 - MOST, ENTRIES = 64 };
+/* In fixed point, so many to 1; entries of the table. */
+enum { FRACTION = 512, ENTRIES = 64 };
 
-bool attention_is_bounded(const struct attention_job *job, float q_square, float k_square)
+float attention_bound(const struct attention_job *job, float q_square, float k_square)
 {
-    float most = MOST * 0.99f / attention_factor(job);
-    return q_square * k_square <= most * most;
+    return sqrtf(q_square * k_square) * attention_factor(job) * 1.01f;
 }
+
+/* Exponents of 2 from -bound to bound become powers from 2^-2bound to 1: they do not overflow, and
+ * small values do not vanish. In fixed point they are 0 … 2^16 - 1. */
+static float bias_of(float bound) { return 127 - ceilf(bound); }
 
 struct powers {
     vec times, plus; /* score to fixed point, in the lower half of a float's bits */
@@ -72,11 +76,11 @@ static const int16_t TOO_MUCH[ENTRIES] __attribute__((aligned(64))) = {
 /* clang-format on */
 
 /* The compiler is not told what is constant: it would load it again for every row. */
-VEC_INLINE struct powers powers_of(const struct attention_job *job)
+VEC_INLINE struct powers powers_of(const struct attention_job *job, float bias)
 {
     struct powers c = {
         .times = vec_set(attention_factor(job) * FRACTION),
-        .plus = vec_set(0x1.8p23f + BIAS * FRACTION),
+        .plus = vec_set(0x1.8p23f + bias * FRACTION),
         .table = {_mm512_load_si512(TOO_MUCH), _mm512_load_si512(TOO_MUCH + ENTRIES / 2)},
         .ones = _mm512_set1_epi16(0x3f80),
         .odd = 0xaaaaaaaau,
@@ -249,6 +253,7 @@ struct run {
     const struct attention_job *job;
     const struct attention_head *head;
     int64_t row, rows;
+    float bias;        /* of the powers' exponents */
     const uint16_t *q; /* [row][padded dim] */
     const unsigned char *k, *v;
     struct scratch s;
@@ -351,7 +356,7 @@ static void end_turn(struct run *run, struct held held, bool is_stored)
  * 2 products come to 32 rows. */
 static void turn(struct run *run, const struct tiles *tiles, struct softmax s)
 {
-    const struct powers powers = powers_of(run->job);
+    const struct powers powers = powers_of(run->job, run->bias);
     int64_t padded = attention_padded_dim(run->job);
     struct between w = {&s, &powers, (256 + padded - 1) / padded, false};
     struct held held = run->held;
@@ -375,7 +380,7 @@ static bool is_full(const struct tiles *tiles, const struct softmax *s, int64_t 
 VEC_INLINE void full_turn(struct run *run, const struct tiles *tiles, struct softmax s,
                           const int64_t padded)
 {
-    const struct powers powers = powers_of(run->job);
+    const struct powers powers = powers_of(run->job, run->bias);
     struct between w = {&s, &powers, 256 / padded, true};
     struct held held = run->held;
     s.row = 0;
@@ -462,10 +467,20 @@ static void do_task(struct run *run, const struct task *before, const struct tas
 }
 
 void attention_bounded(const struct attention_job *job, const struct attention_head *head,
-                       int64_t row, int64_t rows, const uint16_t *q, const unsigned char *k,
-                       const unsigned char *v, void *scratch)
+                       int64_t row, int64_t rows, float bound, const uint16_t *q,
+                       const unsigned char *k, const unsigned char *v, void *scratch)
 {
-    struct run run = {job, head, row, rows, q, k, v, lay_out(job, scratch), {NULL, 0}, 0};
+    struct run run = {
+        .job = job,
+        .head = head,
+        .row = row,
+        .rows = rows,
+        .bias = bias_of(bound),
+        .q = q,
+        .k = k,
+        .v = v,
+        .s = lay_out(job, scratch),
+    };
     struct task before = {.blocks = 0}, now = task_at(&run, 0, 0, 0);
     turn(&run, &(struct tiles){.scores = now}, (struct softmax){0});
     while (now.blocks) {
