@@ -207,6 +207,7 @@ static unsigned char *x_tiles_of(const struct plan *p, int64_t square)
     return p->x_tiles + (p->keeps ? (size_t)(square * p->steps) * p->x_step : 0);
 }
 
+/* From a row of x to the next, where it is no image. */
 static size_t x_stride(const struct linear_job *job)
 {
     return (size_t)job->k * assay_dtype_bytes(job->dtype);
@@ -237,8 +238,8 @@ static bool can_stay(const struct linear_call *call, const struct plan *p)
     const struct linear_job *job = call->job;
     size_t stride = x_stride(job);
     return !p->x_split && p->squares >= 4 && job->norm == ASSAY_LINEAR_NO_NORM &&
-           job->recipe.activation == ASSAY_DTYPE_NONE && stride % 64 == 0 &&
-           (uintptr_t)call->x % 64 == 0 && lies_well(stride);
+           job->windows.kernel == 0 && job->recipe.activation == ASSAY_DTYPE_NONE &&
+           stride % 64 == 0 && (uintptr_t)call->x % 64 == 0 && lies_well(stride);
 }
 
 static bool in_place(const struct plan *p, int64_t square)
@@ -246,10 +247,10 @@ static bool in_place(const struct plan *p, int64_t square)
     return p->stays && p->part->row_end - p->part->row - square * BLOCK_ROWS > 16;
 }
 
-/* A row of f16 as lines of two tiles each. */
-static void pack_split(const struct plan *p, const unsigned char *row, unsigned char *line)
+/* k elements of f16 as lines of two tiles each. */
+static void pack_split(const struct plan *p, const unsigned char *row, int64_t k,
+                       unsigned char *line)
 {
-    int64_t k = p->call->job->k;
     struct tile_way way = {.rest = 2 * TILE_BYTES, .careful = p->careful};
     bool odd = false;
     for (int64_t first = 0; first < k; first += 32, line += SPLIT_BYTES) {
@@ -269,28 +270,52 @@ static void pack_zeros(const struct plan *p, unsigned char *line)
     }
 }
 
+/* k elements as lines of tiles. */
+static void pack_lines(const struct plan *p, const unsigned char *from, int64_t k, float inverse,
+                       unsigned char *line)
+{
+    int64_t per_step = p->integer ? 64 : 32;
+    if (p->x_split)
+        pack_split(p, from, k, line);
+    else
+        for (int64_t first = 0; first < k; first += per_step, line += STEP_BYTES)
+            _mm512_store_si512((void *)line,
+                               x_line(p->call, from, first, least(k - first, per_step), inverse));
+}
+
+/* Row `row` of x, if it is a window whose lines can be packed from where they are. */
+static bool pack_window(const struct plan *p, int64_t row, unsigned char *line)
+{
+    const struct linear_job *job = p->call->job;
+    const unsigned char *from = linear_window_lines(p->call, row, 32);
+    int64_t k = linear_window_line(job);
+    for (int64_t y = 0; from && y < job->windows.kernel; y++) {
+        pack_lines(p, from, k, 1, line);
+        from += linear_window_stride(job);
+        line += (size_t)(k / 32) * p->x_step;
+    }
+    return from;
+}
+
 /* Packs (and normalises, and quantises) row `r` of 32 as lines of their tiles: [step][tile][row][64
  * bytes]. Of rows behind the last one only what fills up a tile is there, zeros. */
 static void pack_row(const struct plan *p, int64_t square, int64_t r)
 {
     const struct linear_job *job = p->call->job;
-    int64_t per_step = p->integer ? 64 : 32, row = p->part->row + square * BLOCK_ROWS + r;
+    int64_t row = p->part->row + square * BLOCK_ROWS + r;
     unsigned char *line =
         x_tiles_of(p, square) + (size_t)(r / 16) * TILE_BYTES + (size_t)(r % 16) * 64;
     if (row >= p->part->row_end) {
         pack_zeros(p, line);
         return;
     }
-    const unsigned char *from = linear_x_row(tile_kind(job->dtype), p->call, row, p->room);
-    float scale = x_scale(p->call, from), inverse = 1.0f / scale;
-    p->x_scales[square * BLOCK_ROWS + r] = scale;
-    if (p->x_split) {
-        pack_split(p, from, line);
+    p->x_scales[square * BLOCK_ROWS + r] = 1;
+    if (pack_window(p, row, line))
         return;
-    }
-    for (int64_t s = 0; s < p->steps; s++, line += STEP_BYTES)
-        _mm512_store_si512((void *)line, x_line(p->call, from, s * per_step,
-                                                least(job->k - s * per_step, per_step), inverse));
+    const unsigned char *from = linear_x_row(tile_kind(job->dtype), p->call, row, p->room);
+    float scale = x_scale(p->call, from);
+    p->x_scales[square * BLOCK_ROWS + r] = scale;
+    pack_lines(p, from, job->k, 1.0f / scale, line);
 }
 
 static void pack_rows(const struct plan *p, int64_t square)
@@ -599,8 +624,12 @@ static const unsigned char *next_x(const struct plan *p, int64_t square, bool pa
     int64_t next = square + 1 < p->squares ? square + 1 : square;
     if (packed)
         return x_tiles_of(p, next);
-    return (const unsigned char *)p->call->x + (size_t)(p->part->row + next * BLOCK_ROWS) *
-                                                   (size_t)job->k * assay_dtype_bytes(job->dtype);
+    if (job->windows.kernel) { /* the last row of the image that the next windows take */
+        struct linear_window w = linear_window_at(&job->windows, p->part->row + next * BLOCK_ROWS);
+        int64_t y = least(w.top + job->windows.kernel, job->windows.height) - 1;
+        return linear_window_pixel(p->call, w.image, y, most(w.left, 0));
+    }
+    return x_row(p, next * BLOCK_ROWS);
 }
 
 /* A block of weights: panels and k-steps. */

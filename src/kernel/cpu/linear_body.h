@@ -177,25 +177,40 @@ static void pack_sums(const struct linear_cut *cut, const float *x, int64_t rows
 }
 #endif
 
+/* Packs one row of x and answers its scale; what it does not fill of its last block becomes 0. */
+static float pack_x(const struct linear_call *call, const struct linear_cut *cut, int64_t row,
+                    int64_t tile_rows, void *room, float *to)
+{
+    const struct linear_job *job = call->job;
+    const unsigned char *lines = linear_window_lines(call, row, 16 * LINEAR_PER);
+    if (lines) {
+        struct linear_job part = *job;
+        part.k = linear_window_line(job);
+        for (int64_t y = 0; y < job->windows.kernel; y++, lines += linear_window_stride(job))
+            linear_pack_row(&part, lines, 1, tile_rows, to + y * (part.k / LINEAR_PER) * tile_rows);
+        return 1;
+    }
+    const void *from = linear_x_row(linear_kind_of(job->dtype), call, row, room);
+    float scale = pack_scale(call, from);
+    memset(to + (cut->blocks - 1) * tile_rows * 16, 0, 64);
+    linear_pack_row(job, from, scale, tile_rows, to);
+    return scale;
+}
+
 static void linear_pack(const struct linear_call *call, const struct linear_cut *cut, int64_t row,
                         int64_t rows, void *scratch)
 {
-    enum native_kind kind = linear_kind_of(call->job->dtype);
     float *x = (float *)(void *)((char *)scratch + cut->x_at);
     float *x_scales = (float *)((char *)scratch + cut->x_scales_at);
     for (int64_t i = 0; i < tile_count(cut, rows); i++) {
         int64_t start = tile_start(cut, rows, i), end = tile_start(cut, rows, i + 1);
         int64_t tile_rows = cut->stream ? cut->tile_rows : end - start;
         float *to = x + start * cut->blocks * 16;
-        /* What a row does not fill: rows that are not there, the last block. */
+        /* Rows that are not there. */
         if (tile_rows > end - start)
             memset(to, 0, (size_t)(tile_rows * cut->blocks) * 64);
-        for (int64_t r = 0; r < end - start; r++, to += 16) {
-            const void *from = linear_x_row(kind, call, row + start + r, scratch);
-            x_scales[start + r] = pack_scale(call, from);
-            memset(to + (cut->blocks - 1) * tile_rows * 16, 0, 64);
-            linear_pack_row(call->job, from, x_scales[start + r], tile_rows, to);
-        }
+        for (int64_t r = 0; r < end - start; r++, to += 16)
+            x_scales[start + r] = pack_x(call, cut, row + start + r, tile_rows, scratch, to);
     }
 #ifdef LINEAR_STREAM
     if (cut->stream && cut->groups)
