@@ -10,6 +10,9 @@
  * Products of 8-bit integers are summed in f32 too, which is exact as long as a sum of 2^14 * count
  * stays within 2^24: the sums of each slice, of less than 1024, are then added up in s32.
  *
+ * Windows of a convolution in f32 need no packing where they lie side by side inside the image:
+ * then a tile takes them from there.
+ *
  * Include a vec_*.h and a linear_line_*.h first. Define LINEAR_STREAM for the bodies that compute
  * in f32. The others define LINEAR_DOT (linear_inner.h), and:
  * - LINEAR_PER: elements of x in a dword;
@@ -177,6 +180,25 @@ static void pack_sums(const struct linear_cut *cut, const float *x, int64_t rows
 }
 #endif
 
+/* Can a tile of rows [row, row + rows) of x be multiplied from where it lies? Windows of one row of
+ * the image, all inside it. Answers where the first one begins, or NULL. */
+static const unsigned char *tile_in_place(const struct linear_call *call,
+                                          const struct linear_cut *cut, int64_t row, int64_t rows)
+{
+#ifdef LINEAR_STREAM
+    const struct linear_job *job = call->job;
+    if (job->windows.kernel == 0 || job->dtype != ASSAY_DTYPE_F32 || !window_inner[rows][1] ||
+        !window_inner[rows][cut->panels] ||
+        row / job->windows.out_width != (row + rows - 1) / job->windows.out_width ||
+        !linear_window_lines(call, row + rows - 1, 16))
+        return NULL;
+    return linear_window_lines(call, row, 16);
+#else
+    (void)call, (void)cut, (void)row, (void)rows;
+    return NULL;
+#endif
+}
+
 /* Packs one row of x and answers its scale; what it does not fill of its last block becomes 0. */
 static float pack_x(const struct linear_call *call, const struct linear_cut *cut, int64_t row,
                     int64_t tile_rows, void *room, float *to)
@@ -206,6 +228,8 @@ static void linear_pack(const struct linear_call *call, const struct linear_cut 
         int64_t start = tile_start(cut, rows, i), end = tile_start(cut, rows, i + 1);
         int64_t tile_rows = cut->stream ? cut->tile_rows : end - start;
         float *to = x + start * cut->blocks * 16;
+        if (tile_in_place(call, cut, row + start, end - start))
+            continue;
         /* Rows that are not there. */
         if (tile_rows > end - start)
             memset(to, 0, (size_t)(tile_rows * cut->blocks) * 64);
@@ -307,6 +331,42 @@ static linear_inner_fn *plain(int64_t rows, int64_t panels, bool next)
     return fn ? fn : plain_inner[rows][panels];
 }
 
+#ifdef LINEAR_STREAM
+/* Multiplies windows where they lie, from block `block` of them on. */
+static void tile_windows(const struct linear_job *job, const unsigned char *first, int64_t block,
+                         int64_t rows, int64_t panels, struct linear_inner *t)
+{
+    int64_t line_blocks = linear_window_line(job) / 16, at = block % line_blocks;
+    size_t stride = linear_window_stride(job);
+    t->x = (const float *)(const void *)(first + (size_t)(block / line_blocks) * stride + at * 64);
+    t->window_step = (size_t)(job->windows.stride * job->windows.in) * sizeof(float);
+    t->line_left = line_blocks - at;
+    t->line_blocks = line_blocks;
+    t->line_jump = stride - (size_t)line_blocks * 64;
+    window_inner[rows][panels](t);
+}
+#endif
+
+/* The products of one tile, of the packed rows from `start` on, with the weights and for the sums
+ * of t. */
+static void tile_multiply(const struct linear_run *run, const struct linear_slice *s, int64_t start,
+                          int64_t rows, struct linear_inner *t)
+{
+    const struct linear_cut *cut = &run->cut;
+    int64_t tile_rows = cut->stream ? cut->tile_rows : rows;
+    t->x = (const float *)(run->scratch + cut->x_at) +
+           (start * cut->blocks + s->block * tile_rows) * 16;
+#ifdef LINEAR_STREAM
+    const unsigned char *windows = tile_in_place(run->call, cut, run->row + start, rows);
+    if (windows)
+        tile_windows(run->call->job, windows, s->block, rows, s->panels, t);
+    else if (cut->stream)
+        stream_inner[cut->code][tile_rows][s->panels](t);
+    else
+#endif
+        plain(tile_rows, s->panels, t->next)(t);
+}
+
 /* All rows that are packed times a slice of weights. */
 static void linear_tiles(const struct linear_run *run, const struct linear_slice *s)
 {
@@ -318,19 +378,11 @@ static void linear_tiles(const struct linear_run *run, const struct linear_slice
     for (int64_t i = 0; i < tile_count(cut, run->rows); i++) {
         int64_t start = tile_start(cut, run->rows, i),
                 rows = tile_start(cut, run->rows, i + 1) - start;
-        int64_t tile_rows = cut->stream ? cut->tile_rows : rows;
         t.next = next ? next + (size_t)(i * s->blocks * 16) * t.next_step : NULL;
         float *kept = s->sums + start * s->panels * 16;
-        t.x = (const float *)(run->scratch + cut->x_at) +
-              (start * cut->blocks + s->block * tile_rows) * 16;
         t.sums = cut->fold || (first && last) ? own : kept;
         t.add = !first && !cut->fold;
-#ifdef LINEAR_STREAM
-        if (cut->stream)
-            stream_inner[cut->code][tile_rows][s->panels](&t);
-        else
-#endif
-            plain(tile_rows, s->panels, t.next)(&t);
+        tile_multiply(run, s, start, rows, &t);
         if (cut->fold)
             fold_sums((int32_t *)(void *)kept, own, rows * s->panels * 16, first);
         if (!last)
