@@ -287,14 +287,16 @@ static void pack_lines(const struct plan *p, const unsigned char *from, int64_t 
 static bool pack_window(const struct plan *p, int64_t row, unsigned char *line)
 {
     const struct linear_job *job = p->call->job;
-    const unsigned char *from = linear_window_lines(p->call, row, 32);
+    struct linear_lines from = linear_window_lines(p->call, row, 32);
+    if (!from.first || from.lines < job->windows.kernel)
+        return false;
     int64_t k = linear_window_line(job);
-    for (int64_t y = 0; from && y < job->windows.kernel; y++) {
-        pack_lines(p, from, k, 1, line);
-        from += linear_window_stride(job);
+    for (int64_t y = 0; y < from.lines; y++) {
+        pack_lines(p, from.first, k, 1, line);
+        from.first += linear_window_stride(job);
         line += (size_t)(k / 32) * p->x_step;
     }
-    return from;
+    return true;
 }
 
 /* Packs (and normalises, and quantises) row `r` of 32 as lines of their tiles: [step][tile][row][64

@@ -52,6 +52,7 @@ struct linear_cut {
     bool stream;       /* tiles decode */
     bool slices;       /* slices are decoded before the tiles */
     bool next;         /* tiles ask for the next slice's weights, which fit the L2 cache */
+    bool stays;        /* all weights fit it */
     bool fold;         /* f32 sums of integers: added up as s32 slice by slice */
     int64_t times;     /* how often rows are packed */
     int64_t rows;      /* packed at once, at most */
@@ -126,6 +127,7 @@ static struct linear_cut linear_cut(const struct linear_job *job, const struct l
         cut.slice_blocks = cut.blocks;
     bool passes = cut.slices || cut.rows > LINE_PLAIN_ROWS;
     cut.next = passes && cut.panels * cut.slice_blocks * 1024 <= l2 / 4;
+    cut.stays = panels * cut.blocks * 1024 <= l2 / 4 * 3;
     cut.panels_at_once = panels;
     if (cut.stream)
         cut.panels_at_once = cut.panels;
@@ -181,22 +183,20 @@ static void pack_sums(const struct linear_cut *cut, const float *x, int64_t rows
 #endif
 
 /* Can a tile of rows [row, row + rows) of x be multiplied from where it lies? Windows of one row of
- * the image, all inside it. Answers where the first one begins, or NULL. */
-static const unsigned char *tile_in_place(const struct linear_call *call,
-                                          const struct linear_cut *cut, int64_t row, int64_t rows)
+ * places, none of which reaches over the left or right edge. Answers the first one's lines. */
+static struct linear_lines tile_in_place(const struct linear_call *call,
+                                         const struct linear_cut *cut, int64_t row, int64_t rows)
 {
 #ifdef LINEAR_STREAM
     const struct linear_job *job = call->job;
-    if (job->windows.kernel == 0 || job->dtype != ASSAY_DTYPE_F32 || !window_inner[rows][1] ||
-        !window_inner[rows][cut->panels] ||
-        row / job->windows.out_width != (row + rows - 1) / job->windows.out_width ||
-        !linear_window_lines(call, row + rows - 1, 16))
-        return NULL;
-    return linear_window_lines(call, row, 16);
-#else
-    (void)call, (void)cut, (void)row, (void)rows;
-    return NULL;
+    int64_t width = job->windows.out_width, last = row + rows - 1;
+    if (job->windows.kernel && job->dtype == ASSAY_DTYPE_F32 && window_inner[rows][1][0] &&
+        window_inner[rows][cut->panels][0] && row / width == last / width &&
+        linear_window_lines(call, last, 16).first)
+        return linear_window_lines(call, row, 16);
 #endif
+    (void)call, (void)cut, (void)row, (void)rows;
+    return (struct linear_lines){0};
 }
 
 /* Packs one row of x and answers its scale; what it does not fill of its last block becomes 0. */
@@ -204,12 +204,13 @@ static float pack_x(const struct linear_call *call, const struct linear_cut *cut
                     int64_t tile_rows, void *room, float *to)
 {
     const struct linear_job *job = call->job;
-    const unsigned char *lines = linear_window_lines(call, row, 16 * LINEAR_PER);
-    if (lines) {
+    struct linear_lines lines = linear_window_lines(call, row, 16 * LINEAR_PER);
+    if (lines.first && lines.lines == job->windows.kernel) {
         struct linear_job part = *job;
         part.k = linear_window_line(job);
-        for (int64_t y = 0; y < job->windows.kernel; y++, lines += linear_window_stride(job))
-            linear_pack_row(&part, lines, 1, tile_rows, to + y * (part.k / LINEAR_PER) * tile_rows);
+        for (int64_t y = 0; y < lines.lines; y++, lines.first += linear_window_stride(job))
+            linear_pack_row(&part, lines.first, 1, tile_rows,
+                            to + y * (part.k / LINEAR_PER) * tile_rows);
         return 1;
     }
     const void *from = linear_x_row(linear_kind_of(job->dtype), call, row, room);
@@ -228,7 +229,7 @@ static void linear_pack(const struct linear_call *call, const struct linear_cut 
         int64_t start = tile_start(cut, rows, i), end = tile_start(cut, rows, i + 1);
         int64_t tile_rows = cut->stream ? cut->tile_rows : end - start;
         float *to = x + start * cut->blocks * 16;
-        if (tile_in_place(call, cut, row + start, end - start))
+        if (tile_in_place(call, cut, row + start, end - start).first)
             continue;
         /* Rows that are not there. */
         if (tile_rows > end - start)
@@ -332,18 +333,29 @@ static linear_inner_fn *plain(int64_t rows, int64_t panels, bool next)
 }
 
 #ifdef LINEAR_STREAM
-/* Multiplies windows where they lie, from block `block` of them on. */
-static void tile_windows(const struct linear_job *job, const unsigned char *first, int64_t block,
-                         int64_t rows, int64_t panels, struct linear_inner *t)
+/* Multiplies windows where they lie: those of the slice's blocks that are in the image. */
+static void tile_windows(const struct linear_run *run, const struct linear_lines *lines,
+                         const struct linear_slice *s, int64_t rows, struct linear_inner t)
 {
-    int64_t line_blocks = linear_window_line(job) / 16, at = block % line_blocks;
+    const struct linear_job *job = run->call->job;
+    int64_t per_line = linear_window_line(job) / 16, first = lines->line * per_line;
+    int64_t begin = s->block > first ? s->block : first, end = first + lines->lines * per_line;
+    end = s->block + s->blocks < end ? s->block + s->blocks : end;
+    if (begin >= end) {
+        if (!t.add)
+            memset(t.sums, 0, (size_t)(rows * s->panels) * 64);
+        return;
+    }
+    int64_t down = (begin - first) / per_line, across = (begin - first) % per_line;
     size_t stride = linear_window_stride(job);
-    t->x = (const float *)(const void *)(first + (size_t)(block / line_blocks) * stride + at * 64);
-    t->window_step = (size_t)(job->windows.stride * job->windows.in) * sizeof(float);
-    t->line_left = line_blocks - at;
-    t->line_blocks = line_blocks;
-    t->line_jump = stride - (size_t)line_blocks * 64;
-    window_inner[rows][panels](t);
+    t.x = (const float *)(const void *)(lines->first + (size_t)down * stride + across * 64);
+    t.w += (size_t)(begin - s->block) * 1024;
+    t.blocks = end - begin;
+    t.window_step = (size_t)(job->windows.stride * job->windows.in) * sizeof(float);
+    t.line_left = per_line - across;
+    t.line_blocks = per_line;
+    t.line_jump = stride - (size_t)per_line * 64;
+    window_inner[rows][s->panels][t.next && !run->cut.stays](&t);
 }
 #endif
 
@@ -357,14 +369,30 @@ static void tile_multiply(const struct linear_run *run, const struct linear_slic
     t->x = (const float *)(run->scratch + cut->x_at) +
            (start * cut->blocks + s->block * tile_rows) * 16;
 #ifdef LINEAR_STREAM
-    const unsigned char *windows = tile_in_place(run->call, cut, run->row + start, rows);
-    if (windows)
-        tile_windows(run->call->job, windows, s->block, rows, s->panels, t);
+    struct linear_lines windows = tile_in_place(run->call, cut, run->row + start, rows);
+    if (windows.first)
+        tile_windows(run, &windows, s, rows, *t);
     else if (cut->stream)
         stream_inner[cut->code][tile_rows][s->panels](t);
     else
 #endif
         plain(tile_rows, s->panels, t->next)(t);
+}
+
+/* Asks for the y that a tile will write, and the residual it adds, while it multiplies. */
+static void ask_for_y(const struct linear_run *run, const struct linear_slice *s, int64_t start,
+                      int64_t rows)
+{
+    const struct linear_job *job = run->call->job;
+    size_t bytes = job->dtype == ASSAY_DTYPE_S8 ? 4 : assay_dtype_bytes(job->dtype);
+    size_t width = (size_t)s->panels * 16 * bytes, stride = (size_t)job->n * bytes;
+    size_t at = (size_t)(run->row + start) * stride + (size_t)s->panel * 16 * bytes;
+    for (int64_t r = 0; r < rows; r++, at += stride)
+        for (size_t i = 0; i < width; i += 64) {
+            __builtin_prefetch((const char *)run->call->y + at + i, 1, 3);
+            if (run->call->residual)
+                __builtin_prefetch((const char *)run->call->residual + at + i, 0, 3);
+        }
 }
 
 /* All rows that are packed times a slice of weights. */
@@ -382,6 +410,8 @@ static void linear_tiles(const struct linear_run *run, const struct linear_slice
         float *kept = s->sums + start * s->panels * 16;
         t.sums = cut->fold || (first && last) ? own : kept;
         t.add = !first && !cut->fold;
+        if (last && !cut->stream)
+            ask_for_y(run, s, start, rows);
         tile_multiply(run, s, start, rows, &t);
         if (cut->fold)
             fold_sums((int32_t *)(void *)kept, own, rows * s->panels * 16, first);

@@ -144,9 +144,13 @@ VEC_INLINE void inner_plain(const struct linear_inner *t, const int R, const int
 #define INNER_WINDOW(R, P)                                                                         \
     static void window_##R##x##P(const struct linear_inner *t)                                     \
     {                                                                                              \
+        inner_plain(t, R, P, false, false, true);                                                  \
+    }                                                                                              \
+    static void window_next_##R##x##P(const struct linear_inner *t)                                \
+    {                                                                                              \
         inner_plain(t, R, P, false, true, true);                                                   \
     }
-#define INNER_WINDOW_ENTRY(R, P) [R][P] = window_##R##x##P,
+#define INNER_WINDOW_ENTRY(R, P) [R][P] = {window_##R##x##P, window_next_##R##x##P},
 #define INNER_PLAIN_ENTRY(R, P) [R][P] = plain_##R##x##P,
 #define INNER_NEXT_ENTRY(R, P) [R][P] = next_##R##x##P,
 
@@ -160,8 +164,10 @@ static linear_inner_fn *const next_inner[LINE_TALL_ROWS + 1][INNER_MAX_PANELS + 
 
 #ifdef LINEAR_STREAM
 
+/* [R][P][asks for what comes next]: not asking is 3 % faster where all weights stay in the L2
+ * cache, and 8 % slower where they do not. */
 LINE_WINDOW_SIZES(INNER_WINDOW)
-static linear_inner_fn *const window_inner[LINE_TALL_ROWS + 1][INNER_MAX_PANELS + 1] = {
+static linear_inner_fn *const window_inner[LINE_TALL_ROWS + 1][INNER_MAX_PANELS + 1][2] = {
     LINE_WINDOW_SIZES(INNER_WINDOW_ENTRY)};
 
 typedef line inner_sums[LINE_STREAM_ROWS][INNER_MAX_PANELS];

@@ -1,10 +1,10 @@
 /* linear_window.h: a convolution's windows as rows of x, for the kernels of `linear`.
  *
  * Channels are last, so the part of a window that lies in one row of the image is one run of
- * kernel * in elements: a line of the window. A window inside the image is `kernel` such lines,
- * which lie a row of the image apart; one that reaches over its edge is gathered first, with zeros
- * for the padding. An infinite weight times such a zero is NaN, which the op's reference, for which
- * padding is nothing at all, does not have. */
+ * kernel * in elements: a line of the window. Lines lie a row of the image apart; those above and
+ * below the image are left out. A window that reaches over the left or right edge is gathered
+ * first, with zeros for the padding. An infinite weight times such a zero is NaN, which the op's
+ * reference, for which padding is nothing at all, does not have. */
 #ifndef ASSAY_KERNEL_CPU_LINEAR_WINDOW_H
 #define ASSAY_KERNEL_CPU_LINEAR_WINDOW_H
 
@@ -46,18 +46,27 @@ static inline const unsigned char *linear_window_pixel(const struct linear_call 
                assay_dtype_bytes(call->job->dtype);
 }
 
-/* The first line of the window that is row `row` of x, where all of it lies inside the image and
- * lines are whole multiples of `unit` elements; else NULL. */
-static inline const unsigned char *linear_window_lines(const struct linear_call *call, int64_t row,
-                                                       int64_t unit)
+/* The lines of a window that lie in the image: `lines` of them from line `line` on, which begins at
+ * `first`. NULL where a part of them lies left or right of it, or where lines are no whole
+ * multiples of the unit asked for. */
+struct linear_lines {
+    const unsigned char *first;
+    int64_t line, lines;
+};
+
+static inline struct linear_lines linear_window_lines(const struct linear_call *call, int64_t row,
+                                                      int64_t unit)
 {
     const struct assay_conv *c = &call->job->windows;
     if (c->kernel == 0 || linear_window_line(call->job) % unit)
-        return NULL;
+        return (struct linear_lines){0};
     struct linear_window w = linear_window_at(c, row);
-    bool inside = w.top >= 0 && w.left >= 0 && w.top + c->kernel <= c->height &&
-                  w.left + c->kernel <= c->width;
-    return inside ? linear_window_pixel(call, w.image, w.top, w.left) : NULL;
+    if (w.left < 0 || w.left + c->kernel > c->width)
+        return (struct linear_lines){0};
+    int64_t begin = w.top < 0 ? -w.top : 0;
+    int64_t end = c->height - w.top < c->kernel ? c->height - w.top : c->kernel;
+    return (struct linear_lines){linear_window_pixel(call, w.image, w.top + begin, w.left), begin,
+                                 end - begin};
 }
 
 /* The same row in one piece: where it lies, for windows of one pixel, or copied into `room`. */
