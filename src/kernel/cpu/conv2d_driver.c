@@ -6,6 +6,15 @@ static int64_t rows_of(const struct assay_conv *c)
     return c->batch * c->out_height * c->out_width;
 }
 
+/* Windows of one pixel need not know where a row of the image ends. */
+static struct assay_conv one_row(const struct assay_conv *c, int64_t pixels)
+{
+    struct assay_conv row = *c;
+    row.batch = row.height = row.out_height = 1;
+    row.width = row.out_width = pixels;
+    return row;
+}
+
 enum assay_status assay_conv2d_can_run(const struct assay_problem *problem, uint32_t isa,
                                        int64_t least_rows, struct assay_error *why)
 {
@@ -34,6 +43,8 @@ enum assay_status assay_conv2d_setup(const struct assay_problem *problem,
     };
     if (c.kernel > 1 || c.stride > 1)
         job.windows = c;
+    else if (problem->dtype == ASSAY_DTYPE_F32) /* tiles take such windows where they lie */
+        job.windows = one_row(&c, job.m);
     struct linear_inputs inputs = {.bias = c.bias, .norm = -1, .residual = c.residual};
     enum assay_status status = assay_recipe_parse(NULL, &job.recipe, err);
     return status == ASSAY_OK

@@ -287,7 +287,7 @@ static void pack_lines(const struct plan *p, const unsigned char *from, int64_t 
 static bool pack_window(const struct plan *p, int64_t row, unsigned char *line)
 {
     const struct linear_job *job = p->call->job;
-    struct linear_lines from = linear_window_lines(p->call, row, 32);
+    struct linear_lines from = linear_window_lines(p->call, row, 1, 32);
     if (!from.first || from.lines < job->windows.kernel)
         return false;
     int64_t k = linear_window_line(job);

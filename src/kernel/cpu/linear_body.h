@@ -182,18 +182,15 @@ static void pack_sums(const struct linear_cut *cut, const float *x, int64_t rows
 }
 #endif
 
-/* Can a tile of rows [row, row + rows) of x be multiplied from where it lies? Windows of one row of
- * places, none of which reaches over the left or right edge. Answers the first one's lines. */
+/* Can a tile of rows [row, row + rows) of x be multiplied from where it lies? Answers the
+ * lines of the first. */
 static struct linear_lines tile_in_place(const struct linear_call *call,
                                          const struct linear_cut *cut, int64_t row, int64_t rows)
 {
 #ifdef LINEAR_STREAM
-    const struct linear_job *job = call->job;
-    int64_t width = job->windows.out_width, last = row + rows - 1;
-    if (job->windows.kernel && job->dtype == ASSAY_DTYPE_F32 && window_inner[rows][1][0] &&
-        window_inner[rows][cut->panels][0] && row / width == last / width &&
-        linear_window_lines(call, last, 16).first)
-        return linear_window_lines(call, row, 16);
+    if (call->job->dtype == ASSAY_DTYPE_F32 && window_inner[rows][1][0] &&
+        window_inner[rows][cut->panels][0])
+        return linear_window_lines(call, row, rows, 16);
 #endif
     (void)call, (void)cut, (void)row, (void)rows;
     return (struct linear_lines){0};
@@ -204,7 +201,7 @@ static float pack_x(const struct linear_call *call, const struct linear_cut *cut
                     int64_t tile_rows, void *room, float *to)
 {
     const struct linear_job *job = call->job;
-    struct linear_lines lines = linear_window_lines(call, row, 16 * LINEAR_PER);
+    struct linear_lines lines = linear_window_lines(call, row, 1, 16 * LINEAR_PER);
     if (lines.first && lines.lines == job->windows.kernel) {
         struct linear_job part = *job;
         part.k = linear_window_line(job);

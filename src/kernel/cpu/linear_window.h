@@ -47,21 +47,25 @@ static inline const unsigned char *linear_window_pixel(const struct linear_call 
 }
 
 /* The lines of a window that lie in the image: `lines` of them from line `line` on, which begins at
- * `first`. NULL where a part of them lies left or right of it, or where lines are no whole
- * multiples of the unit asked for. */
+ * `first`. */
 struct linear_lines {
-    const unsigned char *first;
+    const unsigned char *first; /* NULL: they are not to be used where they lie */
     int64_t line, lines;
 };
 
+/* Those of row `row` of x and of the rows - 1 after it, whose lines lie stride * in elements apart,
+ * if they can be used where they lie: if all are windows of one row of places, none reaches over
+ * the left or right edge, and lines are whole multiples of `unit` elements. */
 static inline struct linear_lines linear_window_lines(const struct linear_call *call, int64_t row,
-                                                      int64_t unit)
+                                                      int64_t rows, int64_t unit)
 {
     const struct assay_conv *c = &call->job->windows;
     if (c->kernel == 0 || linear_window_line(call->job) % unit)
         return (struct linear_lines){0};
     struct linear_window w = linear_window_at(c, row);
-    if (w.left < 0 || w.left + c->kernel > c->width)
+    int64_t span = (rows - 1) * c->stride; /* from the first to the last */
+    if (w.left < 0 || w.left + span + c->kernel > c->width ||
+        w.left + span > (c->out_width - 1) * c->stride - c->pad)
         return (struct linear_lines){0};
     int64_t begin = w.top < 0 ? -w.top : 0;
     int64_t end = c->height - w.top < c->kernel ? c->height - w.top : c->kernel;
@@ -85,10 +89,12 @@ static inline const void *linear_window_row(const struct linear_call *call, int6
             memset(to, 0, (size_t)c->kernel * pixel);
             continue;
         }
-        memset(to, 0, (size_t)begin * pixel);
+        if (begin > 0)
+            memset(to, 0, (size_t)begin * pixel);
         memcpy(to + (size_t)begin * pixel, linear_window_pixel(call, w.image, y, w.left + begin),
                (size_t)(end - begin) * pixel);
-        memset(to + (size_t)end * pixel, 0, (size_t)(c->kernel - end) * pixel);
+        if (end < c->kernel)
+            memset(to + (size_t)end * pixel, 0, (size_t)(c->kernel - end) * pixel);
     }
     return room;
 }
