@@ -400,9 +400,9 @@ static void linear_tiles(const struct linear_run *run, const struct linear_slice
     struct linear_inner t = slice_weights(run, s);
     float *own = (float *)(run->scratch + cut->tile_at);
     const unsigned char *next = t.next;
-    for (int64_t i = 0; i < tile_count(cut, run->rows); i++) {
-        int64_t start = tile_start(cut, run->rows, i),
-                rows = tile_start(cut, run->rows, i + 1) - start;
+    int64_t tiles = tile_count(cut, run->rows);
+    for (int64_t i = 0, start = 0, rows; i < tiles; i++, start += rows) {
+        rows = run->rows * (i + 1) / tiles - start; /* as tile_start has it */
         t.next = next ? next + (size_t)(i * s->blocks * 16) * t.next_step : NULL;
         float *kept = s->sums + start * s->panels * 16;
         t.sums = cut->fold || (first && last) ? own : kept;
