@@ -21,7 +21,7 @@ struct bed {
 static struct bed make_bed(const struct assay_op *op, int64_t a, int64_t b, int64_t c, int64_t most)
 {
     struct bed bed = {.op = op};
-    int64_t axes[ASSAY_MAX_AXES] = {a, b, c, 1};
+    int64_t axes[ASSAY_MAX_AXES] = {a, b, c, 1, 1, 1, 1, 1};
     assert_int_equal(assay_op_problem(op, ASSAY_DTYPE_F32, NULL, axes, 1, &bed.problem, NULL),
                      ASSAY_OK);
     for (int32_t i = 0; i < bed.problem.n_inputs; i++) {
