@@ -15,7 +15,7 @@ static void help(struct assay_text *out)
         "1x4096x4096 where not given; --recipe has its weights stored in fewer bits. quantize and\n"
         "dequantize take --shape MxK, 1024x4096 where not given. attention takes --shape\n"
         "BATCHxSEQxHEADSxDIM, 4x1024x16x64 where not given. conv2d takes --shape\n"
-        "BATCHxHEIGHTxWIDTHxINxOUTxKERNELxSTRIDE, 4x64x64x128x256x3x1 where not given; its padding\n"
+        "BATCHxHEIGHTxWIDTHxINxOUTxKERNELxSTRIDE, 4x64x64x128x256x3x1 where not given; padding\n"
         "is half the kernel, or what --mode padN says.\n\n");
     assay_options_help(&assay_bench_options, out);
     assay_text_add(out, "\nExamples:\n"
