@@ -15,8 +15,10 @@ static void help(struct assay_text *out)
         "1x4096x4096 where not given; --recipe has its weights stored in fewer bits. quantize and\n"
         "dequantize take --shape MxK, 1024x4096 where not given. attention takes --shape\n"
         "BATCHxSEQxHEADSxDIM, 4x1024x16x64 where not given.\n\n"
-        "Images have their channels last. depthwise_conv2d takes --shape\n"
-        "BATCHxHEIGHTxWIDTHxCHANNELSxKERNELxSTRIDE, 4x64x64x256x3x1 where not given; groupnorm\n"
+        "Images have their channels last. conv2d takes --shape\n"
+        "BATCHxHEIGHTxWIDTHxINxOUTxKERNELxSTRIDE, 4x64x64x128x256x3x1 where not given,\n"
+        "depthwise_conv2d BATCHxHEIGHTxWIDTHxCHANNELSxKERNELxSTRIDE, 4x64x64x256x3x1; padding is\n"
+        "half the kernel, or what --mode padN says. groupnorm takes\n"
         "BATCHxHEIGHTxWIDTHxCHANNELSxGROUPS, 4x64x64x256x32 where not given.\n\n");
     assay_options_help(&assay_bench_options, out);
     assay_text_add(out, "\nExamples:\n"

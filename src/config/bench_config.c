@@ -13,8 +13,8 @@ static const struct assay_option bench_option_rows[] = {
     {"seq", 0, ASSAY_OPTION_TEXT, AT(seq), "LIST", "sizes of the second axis", 0, 0},
     {"dim", 0, ASSAY_OPTION_TEXT, AT(dim), "LIST", "sizes of the last axis", 0, 0},
     {"shape", 0, ASSAY_OPTION_LIST, AT(shapes), "LIST",
-     "whole shapes: MxKxN for linear, MxK for quantize, BATCHxSEQxHEADSxDIM for attention, else "
-     "BATCHxSEQxDIM",
+     "whole shapes: MxKxN for linear, MxK for quantize, BATCHxSEQxHEADSxDIM for attention, "
+     "BATCHxHEIGHTxWIDTHxINxOUTxKERNELxSTRIDE for conv2d, else BATCHxSEQxDIM",
      0, 0},
     {"shapes", 0, ASSAY_OPTION_LIST, AT(shape_sets), "LIST",
      "sets of shapes for linear: llama, pow2, pow2:10:12 (`assay list shapes`)", 0, 0},

@@ -176,13 +176,16 @@ bool assay_conv_can_be_exact(const struct assay_problem *p)
     return depth(&c, p) <= 1 << 18;
 }
 
-/* As of `linear` with as many products. */
+/* As of `linear` with as many products, and what those cost who sum them one after the other, as
+ * oneDNN's direct convolution does: each of n steps rounds a part of the answer, which adds up to
+ * √n units of it. */
 struct assay_tolerance assay_conv_tolerance(const struct assay_problem *p)
 {
     struct assay_conv c = assay_conv_of(p);
     const struct assay_dtype_info *info = assay_dtype_info(p->dtype);
     double absolute = 16 * 0x1p-24 * (1 + log2((double)depth(&c, p)));
-    return (struct assay_tolerance){info->unit + 4 * 0x1p-24, absolute + info->tiny};
+    double relative = info->unit + (4 + sqrt((double)depth(&c, p))) * 0x1p-24;
+    return (struct assay_tolerance){relative, absolute + info->tiny};
 }
 
 struct assay_cost assay_conv_cost(const struct assay_problem *p)

@@ -98,7 +98,7 @@ struct operands {
     struct linear_call call;
     struct assay_packed w;
     void *x, *weights, *bias, *norm_weight, *residual;
-    bool add;
+    bool has_bias, add;
     double *want, *size; /* of each output: the answer before rounding, the sum of magnitudes */
 };
 
@@ -182,7 +182,7 @@ static void answers(struct operands *o)
     for (size_t i = 0; i < xs; i++)
         x[i] = (float)xd[i];
     assay_quant_activations(&job->recipe, x, job->m, job->k, x);
-    if (job->bias)
+    if (o->has_bias)
         assay_dtype_load(job->dtype, o->bias, 0, job->n, bias);
     for (int64_t col = 0; col < job->n; col++) {
         assay_packed_decode(&o->w, col, 0, job->k, w);
@@ -317,7 +317,7 @@ static void check_part(const struct operands *o, const struct body *body, enum v
             fail_msg("%s %s %s (%lld, %lld, %lld) act %d bias %d norm %d add %d: [%lld, %lld] is "
                      "%.9g, not %.9g within %g",
                      body->name, job->recipe.name, assay_dtype_name(job->dtype), (long long)job->m,
-                     (long long)job->k, (long long)job->n, (int)job->activation, job->bias,
+                     (long long)job->k, (long long)job->n, (int)job->activation, o->has_bias,
                      (int)job->norm, o->add, (long long)row, (long long)col, got, want,
                      allowed(o, body, values, i));
         }
@@ -331,7 +331,7 @@ static void run_part(struct operands *o, const struct body *body, enum values va
     struct fenced y = fenced_create((size_t)(job->m * job->n) * bytes, bytes);
     struct fenced scratch = fenced_create(body->body->scratch_bytes(job, &part), 64);
     struct linear_call call = {
-        .job = job, .x = o->x, .bias = job->bias ? o->bias : NULL, .w = &o->w, .y = y.data};
+        .job = job, .x = o->x, .bias = o->has_bias ? o->bias : NULL, .w = &o->w, .y = y.data};
     call.norm_weight = job->norm == ASSAY_LINEAR_RMS ? o->norm_weight : NULL;
     call.residual = o->add ? o->residual : NULL;
     if (job->recipe.activation_scope == ASSAY_SCOPE_TENSOR)
@@ -376,7 +376,7 @@ static void run_shape(const char *recipe, enum assay_dtype dtype, const int64_t 
     struct operands o;
     if (operands_create(&o, recipe, dtype, shape[0], shape[1], shape[2], values)) {
         uint64_t turn = assay_rng_at(7, (uint64_t)(shape[0] * 131 + shape[1] * 17 + shape[2]));
-        o.job.bias = dtype != ASSAY_DTYPE_S8 && turn & 1;
+        o.has_bias = dtype != ASSAY_DTYPE_S8 && turn & 1;
         o.job.activation = values == REAL && dtype != ASSAY_DTYPE_S8
                                ? (enum assay_linear_activation)(turn / 2 % ASSAY_LINEAR_ACTIVATIONS)
                                : ASSAY_LINEAR_NONE;

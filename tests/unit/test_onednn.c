@@ -44,6 +44,8 @@ static void declared_numbers_are_the_headers(void **state)
     assert_int_equal(ASSAY_DNNL_ELTWISE_GELU_ERF, dnnl_eltwise_gelu_erf);
     assert_int_equal(ASSAY_DNNL_ELTWISE_HARDSWISH, dnnl_eltwise_hardswish);
     assert_int_equal(ASSAY_DNNL_BINARY_ADD, dnnl_binary_add);
+    assert_int_equal(ASSAY_DNNL_CONVOLUTION_DIRECT, dnnl_convolution_direct);
+    assert_int_equal(ASSAY_DNNL_ARG_FIRST_POST_OP, DNNL_ARG_ATTR_MULTIPLE_POST_OP(0));
     assert_int_equal(ASSAY_DNNL_USE_SCALE, dnnl_use_scale);
     assert_int_equal(ASSAY_DNNL_USE_SHIFT, dnnl_use_shift);
     assert_int_equal(ASSAY_DNNL_ARG_SRC_0, DNNL_ARG_SRC_0);
@@ -65,6 +67,7 @@ static void declared_structs_fit_the_headers(void **state)
     assert_true(room >= sizeof(dnnl_layer_normalization_desc_t));
     assert_true(room >= sizeof(dnnl_binary_desc_t));
     assert_true(room >= sizeof(dnnl_matmul_desc_t));
+    assert_true(room >= sizeof(dnnl_convolution_desc_t));
     assert_true(_Alignof(struct assay_dnnl_op_desc) >= _Alignof(dnnl_layer_normalization_desc_t));
     assert_int_equal(sizeof(struct assay_dnnl_exec_arg), sizeof(dnnl_exec_arg_t));
     assert_int_equal(offsetof(struct assay_dnnl_exec_arg, memory),
@@ -328,6 +331,36 @@ static void linear_without_amx_only_where_there_is_some(void **state)
     assert_true(full->preference > without_amx->preference);
 }
 
+/* The same two kernels of conv2d; test_conv.c has their answers. */
+static void conv2d_without_amx_only_where_there_is_some(void **state)
+{
+    (void)state;
+    skip_without_library();
+    extern const struct assay_kernel assay_kernel_conv2d_onednn, assay_kernel_conv2d_onednn_avx512;
+    const struct assay_kernel *conv = &assay_kernel_conv2d_onednn;
+    const struct assay_kernel *without = &assay_kernel_conv2d_onednn_avx512;
+    static const int64_t axes[] = {1, 4, 4, 8, 8, 3, 1};
+    struct assay_error why = {0};
+    for (int d = 0; d < 2; d++) {
+        struct assay_problem problem;
+        enum assay_dtype dtype = d ? ASSAY_DTYPE_BF16 : ASSAY_DTYPE_F32;
+        assert_int_equal(
+            assay_op_problem(assay_op_find("conv2d"), dtype, NULL, axes, 1, &problem, NULL),
+            ASSAY_OK);
+        bool dies = d && assay_cpu_info()->amx_leaf_hidden && !assay_onednn_users_limit();
+        bool can = !d || assay_cpu_has(ASSAY_CPU_AVX512);
+        assert_true((assay_kernel_can_run(conv, &problem, NULL) == ASSAY_OK) == (can && !dies));
+        if (d && can && !assay_cpu_has(ASSAY_CPU_AMX_TILE)) {
+            assert_int_equal(assay_kernel_can_run(without, &problem, &why), ASSAY_UNSUPPORTED);
+            assert_string_equal(why.message,
+                                "no AMX here to be left out: conv2d_onednn is the same");
+        } else if (dies) {
+            assert_int_equal(assay_kernel_can_run(without, &problem, NULL), ASSAY_OK);
+        }
+    }
+    assert_true(conv->preference > without->preference);
+}
+
 static void linear_takes_no_recipes(void **state)
 {
     (void)state;
@@ -402,6 +435,7 @@ int main(void)
         cmocka_unit_test(a_failed_setup_says_why),
         cmocka_unit_test(linear_is_right),
         cmocka_unit_test(linear_without_amx_only_where_there_is_some),
+        cmocka_unit_test(conv2d_without_amx_only_where_there_is_some),
         cmocka_unit_test(linear_takes_no_recipes),
         cmocka_unit_test(linear_runs_only_what_is_prepared),
         cmocka_unit_test(linear_out_of_memory),

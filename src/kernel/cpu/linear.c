@@ -13,8 +13,9 @@ enum { MAX_THREADS = 1024, LINE = 64, HUGE_PAGE = 2 << 20 };
 struct state {
     const struct linear_body *body;
     struct linear_job job;
-    int32_t norm_input, residual_input; /* -1: there is none */
+    struct linear_inputs inputs;
     int32_t threads;
+    int64_t band;                          /* rows of a part computed at once */
     struct linear_part parts[MAX_THREADS]; /* one for each thread; empty ones have row == row_end */
     unsigned char *scratch;                /* each thread's part of it is scratch_bytes long */
     void *scratch_block;
@@ -82,12 +83,37 @@ static bool empty(const struct linear_part *part)
     return part->row >= part->row_end || part->panel >= part->panel_end;
 }
 
+/* Rows of x as they lie are only read; windows are gathered first, some of them once for all
+ * weights. So that they take no more memory than this at a time, a part is cut into bands. */
+static int64_t band_of(const struct linear_job *job)
+{
+    enum { BAND_BYTES = 4 << 20, ROW_BLOCK = 64 };
+    int64_t bytes = job->k * (int64_t)assay_dtype_bytes(job->dtype);
+    int64_t rows = BAND_BYTES / bytes / ROW_BLOCK * ROW_BLOCK;
+    return job->windows.kernel == 0 ? job->m : rows > ROW_BLOCK ? rows : ROW_BLOCK;
+}
+
+/* The rows of `part` from `row` on that are computed at once. */
+static struct linear_part band_at(const struct state *s, const struct linear_part *part,
+                                  int64_t row)
+{
+    struct linear_part band = *part;
+    band.row = row;
+    if (band.row_end > row + s->band)
+        band.row_end = row + s->band;
+    return band;
+}
+
 static enum assay_status make_scratch(struct state *s, struct assay_error *err)
 {
     for (int32_t t = 0; t < s->threads; t++) {
-        size_t bytes = empty(&s->parts[t]) ? 0 : s->body->scratch_bytes(&s->job, &s->parts[t]);
-        if (bytes > s->scratch_bytes)
-            s->scratch_bytes = bytes;
+        const struct linear_part *part = &s->parts[t];
+        for (int64_t row = part->row; row < part->row_end && !empty(part); row += s->band) {
+            struct linear_part band = band_at(s, part, row);
+            size_t bytes = s->body->scratch_bytes(&s->job, &band);
+            if (bytes > s->scratch_bytes)
+                s->scratch_bytes = bytes;
+        }
     }
     /* Whole pages and a bit, so that threads do not use the same places in their caches. */
     s->scratch_bytes = (s->scratch_bytes + 4095) / 4096 * 4096 + LINE * 5;
@@ -102,37 +128,49 @@ static enum assay_status make_scratch(struct state *s, struct assay_error *err)
     return ASSAY_OK;
 }
 
-enum assay_status assay_linear_setup(const struct assay_problem *problem,
-                                     const struct linear_body *body, void **state,
-                                     struct assay_error *err)
+enum assay_status assay_linear_create(const struct linear_job *job,
+                                      const struct linear_inputs *inputs, int32_t threads,
+                                      const struct linear_body *body, void **state,
+                                      struct assay_error *err)
 {
     struct state *s = assay_calloc(1, sizeof *s);
     if (!s)
         return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
     s->body = body;
-    s->job = (struct linear_job){
+    s->job = *job;
+    s->inputs = *inputs;
+    s->threads = threads < MAX_THREADS ? threads : MAX_THREADS;
+    s->band = band_of(job);
+    cut(s);
+    enum assay_status status = make_scratch(s, err);
+    if (status == ASSAY_OK)
+        *state = s;
+    else
+        assay_linear_teardown(s);
+    return status;
+}
+
+enum assay_status assay_linear_setup(const struct assay_problem *problem,
+                                     const struct linear_body *body, void **state,
+                                     struct assay_error *err)
+{
+    struct linear_job job = {
         .m = problem->axes[ASSAY_LINEAR_M],
         .k = problem->axes[ASSAY_LINEAR_K],
         .n = problem->axes[ASSAY_LINEAR_N],
         .dtype = problem->dtype,
-        .bias = problem->params[ASSAY_LINEAR_BIAS] != 0,
         .activation = (enum assay_linear_activation)problem->params[ASSAY_LINEAR_ACTIVATION],
         .norm = (enum assay_linear_norm)problem->params[ASSAY_LINEAR_NORM],
     };
-    s->norm_input = assay_linear_norm_input(problem);
-    s->residual_input = assay_linear_residual_input(problem);
-    s->threads = problem->threads < MAX_THREADS ? problem->threads : MAX_THREADS;
-    enum assay_status status = assay_recipe_parse(problem->recipe, &s->job.recipe, err);
-    if (status == ASSAY_OK) {
-        cut(s);
-        status = make_scratch(s, err);
-    }
-    if (status != ASSAY_OK) {
-        assay_linear_teardown(s);
-        return status;
-    }
-    *state = s;
-    return ASSAY_OK;
+    struct linear_inputs inputs = {
+        .bias = problem->params[ASSAY_LINEAR_BIAS] != 0 ? ASSAY_LINEAR_BIAS_INPUT : -1,
+        .norm = assay_linear_norm_input(problem),
+        .residual = assay_linear_residual_input(problem),
+    };
+    enum assay_status status = assay_recipe_parse(problem->recipe, &job.recipe, err);
+    return status == ASSAY_OK
+               ? assay_linear_create(&job, &inputs, problem->threads, body, state, err)
+               : status;
 }
 
 static void forget(struct state *s)
@@ -195,19 +233,26 @@ static float tensor_scale(const struct state *s, const struct linear_call *call)
     return assay_quant_scale(s->job.recipe.activation, assay_f32_from_bits(most));
 }
 
+static void call_part(const struct state *s, const struct linear_call *call, int64_t t, bool whole)
+{
+    const struct linear_part *part = &s->parts[t];
+    for (int64_t row = part->row; row < part->row_end; row += s->band) {
+        struct linear_part band = band_at(s, part, row);
+        (whole ? s->body->compute : s->body->activations)(call, &band, scratch_of(s, t));
+    }
+}
+
 static void call_body(const struct state *s, const struct linear_call *call, bool whole)
 {
-    void (*compute)(const struct linear_call *, const struct linear_part *, void *) =
-        whole ? s->body->compute : s->body->activations;
     if (s->threads == 1) {
-        compute(call, &s->parts[0], s->scratch);
+        call_part(s, call, 0, whole);
         return;
     }
 #pragma omp parallel num_threads(s->threads)
     {
         int t = omp_get_thread_num();
         if (!empty(&s->parts[t]))
-            compute(call, &s->parts[t], scratch_of(s, t));
+            call_part(s, call, t, whole);
     }
 }
 
@@ -219,9 +264,9 @@ static enum assay_status run(const struct state *s, const struct assay_work *wor
         struct linear_call call = {
             .job = &s->job,
             .x = args->in[ASSAY_LINEAR_X],
-            .bias = s->job.bias ? args->in[ASSAY_LINEAR_BIAS_INPUT] : NULL,
-            .norm_weight = optional(args, s->norm_input),
-            .residual = optional(args, s->residual_input),
+            .bias = optional(args, s->inputs.bias),
+            .norm_weight = optional(args, s->inputs.norm),
+            .residual = optional(args, s->inputs.residual),
             .w = &s->packed[set],
             .y = args->out[0],
         };

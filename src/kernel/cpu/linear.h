@@ -9,6 +9,7 @@
 
 #include "device/cpu/cpu_info.h"
 #include "kernel/kernel.h"
+#include "op/conv.h"
 #include "op/linear.h"
 #include "quant/quant.h"
 
@@ -17,9 +18,11 @@ struct linear_job {
     int64_t m, k, n;
     enum assay_dtype dtype; /* of x and y; S8: y is s32, no scales, no epilogue */
     struct assay_recipe recipe;
-    bool bias;
     enum assay_linear_activation activation;
     enum assay_linear_norm norm;
+    /* kernel > 0: x is an image, and its rows here, m of k elements, are the windows of this
+     * convolution (linear_window.h). Then dtype is no S8 and there is no norm and no recipe. */
+    struct assay_conv windows;
 };
 
 /* One call. */
@@ -62,6 +65,15 @@ struct linear_takes {
 enum assay_status assay_linear_can_run(const struct assay_problem *problem, uint32_t isa,
                                        const struct linear_takes *takes, struct assay_error *why);
 
+/* The inputs that not every problem has; -1: there is none. x is 0 and W is 1. */
+struct linear_inputs {
+    int32_t bias, norm, residual;
+};
+/* The state of a kernel that runs `body` on this job: assay_linear_setup for any op. */
+enum assay_status assay_linear_create(const struct linear_job *job,
+                                      const struct linear_inputs *inputs, int32_t threads,
+                                      const struct linear_body *body, void **state,
+                                      struct assay_error *err);
 enum assay_status assay_linear_setup(const struct assay_problem *problem,
                                      const struct linear_body *body, void **state,
                                      struct assay_error *err);

@@ -15,7 +15,8 @@
  * from L2: a chunk is longer than what L1 would hold of both tiles.
  *
  * Where plain rows of x lie well for L1, the first 16 of 32 are used from where they are; from L2
- * rows load slower than tiles, so the other 16 are copied.
+ * rows load slower than tiles, so the other 16 are copied. Windows of a convolution share their
+ * pixels and stay in L1, where they can be used from where they are: all 32.
  *
  * Tiles of x lie a line more than a power of two apart, so that the lines of one row do not fall on
  * the same few places of the L1 cache while it is packed. docs/performance.md tells what else was
@@ -63,6 +64,7 @@ struct plan {
     int64_t block_steps;    /* k-steps of a block of weights */
     int64_t block_panels;   /* its panels */
     bool stays;             /* the first 16 of 32 rows are used as they came */
+    bool windows_stay;      /* so are windows, 16 side by side */
     bool keeps;             /* all tiles of x are kept, else those of 32 rows */
     void *room;             /* for a normalised row; it comes first, see amax */
     unsigned char *x_tiles; /* [32 rows][step] */
@@ -207,6 +209,7 @@ static unsigned char *x_tiles_of(const struct plan *p, int64_t square)
     return p->x_tiles + (p->keeps ? (size_t)(square * p->steps) * p->x_step : 0);
 }
 
+/* From a row of x to the next, where it is no image. */
 static size_t x_stride(const struct linear_job *job)
 {
     return (size_t)job->k * assay_dtype_bytes(job->dtype);
@@ -237,8 +240,8 @@ static bool can_stay(const struct linear_call *call, const struct plan *p)
     const struct linear_job *job = call->job;
     size_t stride = x_stride(job);
     return !p->x_split && p->squares >= 4 && job->norm == ASSAY_LINEAR_NO_NORM &&
-           job->recipe.activation == ASSAY_DTYPE_NONE && stride % 64 == 0 &&
-           (uintptr_t)call->x % 64 == 0 && lies_well(stride);
+           job->windows.kernel == 0 && job->recipe.activation == ASSAY_DTYPE_NONE &&
+           stride % 64 == 0 && (uintptr_t)call->x % 64 == 0 && lies_well(stride);
 }
 
 static bool in_place(const struct plan *p, int64_t square)
@@ -246,10 +249,30 @@ static bool in_place(const struct plan *p, int64_t square)
     return p->stays && p->part->row_end - p->part->row - square * BLOCK_ROWS > 16;
 }
 
-/* A row of f16 as lines of two tiles each. */
-static void pack_split(const struct plan *p, const unsigned char *row, unsigned char *line)
+/* Can windows be multiplied from where they are? The pixels of 32 must leave room in L1. */
+static bool windows_can_stay(const struct linear_call *call, const struct plan *p)
 {
-    int64_t k = p->call->job->k;
+    enum { NEAR_BYTES = 32 << 10 };
+    const struct assay_conv *c = &call->job->windows;
+    int64_t pixels = (BLOCK_ROWS * c->stride + c->kernel) * c->kernel;
+    return c->kernel && !p->x_split && p->squares > 1 && c->in % 32 == 0 &&
+           (uintptr_t)call->x % 64 == 0 && pixels * c->in * 2 <= NEAR_BYTES;
+}
+
+/* The first of the 16 windows that are half `half` of 32 rows; NULL where they are to be packed. */
+static const unsigned char *windows_in_place(const struct plan *p, int64_t square, int64_t half)
+{
+    int64_t row = p->part->row + square * BLOCK_ROWS + half * 16;
+    if (!p->windows_stay || row + 16 > p->part->row_end)
+        return NULL;
+    struct linear_lines lines = linear_window_lines(p->call, row, 16, 32);
+    return lines.lines == p->call->job->windows.kernel ? lines.first : NULL;
+}
+
+/* k elements of f16 as lines of two tiles each. */
+static void pack_split(const struct plan *p, const unsigned char *row, int64_t k,
+                       unsigned char *line)
+{
     struct tile_way way = {.rest = 2 * TILE_BYTES, .careful = p->careful};
     bool odd = false;
     for (int64_t first = 0; first < k; first += 32, line += SPLIT_BYTES) {
@@ -269,37 +292,67 @@ static void pack_zeros(const struct plan *p, unsigned char *line)
     }
 }
 
+/* k elements as lines of tiles. */
+static void pack_lines(const struct plan *p, const unsigned char *from, int64_t k, float inverse,
+                       unsigned char *line)
+{
+    int64_t per_step = p->integer ? 64 : 32;
+    if (p->x_split)
+        pack_split(p, from, k, line);
+    else
+        for (int64_t first = 0; first < k; first += per_step, line += STEP_BYTES)
+            _mm512_store_si512((void *)line,
+                               x_line(p->call, from, first, least(k - first, per_step), inverse));
+}
+
+/* Row `row` of x, if it is a window whose lines can be packed from where they are. */
+static bool pack_window(const struct plan *p, int64_t row, unsigned char *line)
+{
+    const struct linear_job *job = p->call->job;
+    struct linear_lines from = linear_window_lines(p->call, row, 1, 32);
+    if (!from.first || from.lines < job->windows.kernel)
+        return false;
+    int64_t k = linear_window_line(job);
+    for (int64_t y = 0; y < from.lines; y++) {
+        pack_lines(p, from.first, k, 1, line);
+        from.first += linear_window_stride(job);
+        line += (size_t)(k / 32) * p->x_step;
+    }
+    return true;
+}
+
 /* Packs (and normalises, and quantises) row `r` of 32 as lines of their tiles: [step][tile][row][64
  * bytes]. Of rows behind the last one only what fills up a tile is there, zeros. */
 static void pack_row(const struct plan *p, int64_t square, int64_t r)
 {
     const struct linear_job *job = p->call->job;
-    int64_t per_step = p->integer ? 64 : 32, row = p->part->row + square * BLOCK_ROWS + r;
+    int64_t row = p->part->row + square * BLOCK_ROWS + r;
     unsigned char *line =
         x_tiles_of(p, square) + (size_t)(r / 16) * TILE_BYTES + (size_t)(r % 16) * 64;
     if (row >= p->part->row_end) {
         pack_zeros(p, line);
         return;
     }
-    const unsigned char *from = linear_x_row(tile_kind(job->dtype), p->call, row, p->room);
-    float scale = x_scale(p->call, from), inverse = 1.0f / scale;
-    p->x_scales[square * BLOCK_ROWS + r] = scale;
-    if (p->x_split) {
-        pack_split(p, from, line);
+    p->x_scales[square * BLOCK_ROWS + r] = 1;
+    if (pack_window(p, row, line))
         return;
-    }
-    for (int64_t s = 0; s < p->steps; s++, line += STEP_BYTES)
-        _mm512_store_si512((void *)line, x_line(p->call, from, s * per_step,
-                                                least(job->k - s * per_step, per_step), inverse));
+    const unsigned char *from = linear_x_row(tile_kind(job->dtype), p->call, row, p->room);
+    float scale = x_scale(p->call, from);
+    p->x_scales[square * BLOCK_ROWS + r] = scale;
+    pack_lines(p, from, job->k, 1.0f / scale, line);
 }
 
 static void pack_rows(const struct plan *p, int64_t square)
 {
-    int64_t rows = p->part->row_end - p->part->row - square * BLOCK_ROWS, r = 0;
-    for (; r < 16 && in_place(p, square); r++)
-        p->x_scales[square * BLOCK_ROWS + r] = 1;
-    for (; r < (rows > 16 ? BLOCK_ROWS : 16); r++)
-        pack_row(p, square, r);
+    int64_t rows = p->part->row_end - p->part->row - square * BLOCK_ROWS;
+    for (int64_t half = 0; half < (rows > 16 ? 2 : 1); half++) {
+        bool stays = windows_in_place(p, square, half) || (half == 0 && in_place(p, square));
+        for (int64_t r = half * 16; r < half * 16 + 16; r++)
+            if (stays)
+                p->x_scales[square * BLOCK_ROWS + r] = 1;
+            else
+                pack_row(p, square, r);
+    }
 }
 
 static void activations(const struct linear_call *call, const struct linear_part *part,
@@ -443,27 +496,38 @@ static inline void step_errands(struct errands *e, int64_t step)
         round_row(e);
 }
 
-/* Where 32 rows of x are: as tiles, and the first 16 of them perhaps as they came. */
+/* Where 16 rows of x are: as a tile, or as they came. */
+struct x_side {
+    const unsigned char *at;
+    size_t stride, step; /* from row to row, from k-step to k-step */
+    size_t jump;         /* more, behind the last step of a window's line */
+};
+
+/* 32 rows; windows are at the end of a line after `left` steps, and then after each `line`. */
 struct x_place {
-    const unsigned char *tiles;
-    const unsigned char *first;      /* of the first tile */
-    size_t first_stride, first_step; /* from row to row, from k-step to k-step */
+    struct x_side side[2];
+    int64_t left, line;
 };
 
 /* One k-step of 2 x 2 tiles. Of x, the first tile stays in L1, the second passes by. */
 #define SQUARE_STEP(multiply)                                                                      \
     do {                                                                                           \
         _tile_stream_loadd(6, b0, 64);                                                             \
-        _tile_loadd(4, first, x->first_stride);                                                    \
+        _tile_loadd(4, a, x->side[0].stride);                                                      \
         _tile_stream_loadd(7, b1, 64);                                                             \
         multiply(0, 4, 6);                                                                         \
-        _tile_stream_loadd(5, a + TILE_BYTES, 64);                                                 \
+        _tile_stream_loadd(5, second, x->side[1].stride);                                          \
         multiply(1, 4, 7);                                                                         \
         multiply(2, 5, 6);                                                                         \
         multiply(3, 5, 7);                                                                         \
         step_errands(errands, s);                                                                  \
-        first += x->first_step;                                                                    \
-        a += STEP_BYTES;                                                                           \
+        a += x->side[0].step;                                                                      \
+        second += x->side[1].step;                                                                 \
+        if (--left == 0) {                                                                         \
+            a += x->side[0].jump;                                                                  \
+            second += x->side[1].jump;                                                             \
+            left = x->line;                                                                        \
+        }                                                                                          \
         b0 += TILE_BYTES;                                                                          \
         b1 += TILE_BYTES;                                                                          \
     } while (0)
@@ -513,9 +577,9 @@ struct x_place {
     static void name(const struct x_place *x, const unsigned char *b0, const unsigned char *b1,    \
                      int64_t steps, unsigned char *sums, bool load, struct errands *errands)       \
     {                                                                                              \
-        const unsigned char *a = x->tiles, *first = x->first;                                      \
-        int64_t s = 0;                                                                             \
-        (void)first;                                                                               \
+        const unsigned char *a = x->side[0].at, *second = x->side[1].at;                           \
+        int64_t s = 0, left = x->left;                                                             \
+        (void)second, (void)left;                                                                  \
         if (load) {                                                                                \
             _tile_loadd(0, sums, 64);                                                              \
             _tile_loadd(1, sums + TILE_BYTES, 64);                                                 \
@@ -599,8 +663,12 @@ static const unsigned char *next_x(const struct plan *p, int64_t square, bool pa
     int64_t next = square + 1 < p->squares ? square + 1 : square;
     if (packed)
         return x_tiles_of(p, next);
-    return (const unsigned char *)p->call->x + (size_t)(p->part->row + next * BLOCK_ROWS) *
-                                                   (size_t)job->k * assay_dtype_bytes(job->dtype);
+    if (job->windows.kernel) { /* the last row of the image that the next windows take */
+        struct linear_window w = linear_window_at(&job->windows, p->part->row + next * BLOCK_ROWS);
+        int64_t y = least(w.top + job->windows.kernel, job->windows.height) - 1;
+        return linear_window_pixel(p->call, w.image, y, most(w.left, 0));
+    }
+    return x_row(p, next * BLOCK_ROWS);
 }
 
 /* A block of weights: panels and k-steps. */
@@ -634,13 +702,29 @@ static void ask_for_y(const struct plan *p, int64_t square, int64_t panel, struc
     ask_for_residual(p, errands->y, errands->y_stride, rows);
 }
 
+/* Half of 32 rows, from k-step `step` on. */
+static struct x_side side_of(const struct plan *p, int64_t square, int64_t half, int64_t step)
+{
+    const struct linear_job *job = p->call->job;
+    const unsigned char *windows = windows_in_place(p, square, half);
+    if (windows) {
+        int64_t line = linear_window_line(job) / 32;
+        size_t stride = linear_window_stride(job);
+        return (struct x_side){windows + (size_t)(step / line) * stride + step % line * 64,
+                               (size_t)(job->windows.stride * job->windows.in) * 2, 64,
+                               stride - (size_t)line * 64};
+    }
+    if (half == 0 && in_place(p, square))
+        return (struct x_side){x_row(p, square * BLOCK_ROWS) + step * 64, x_stride(job), 64, 0};
+    return (struct x_side){x_tiles_of(p, square) + (size_t)step * p->x_step + half * TILE_BYTES, 64,
+                           p->x_step, 0};
+}
+
 static struct x_place place_of(const struct plan *p, int64_t square, int64_t step)
 {
-    const unsigned char *tiles = x_tiles_of(p, square) + (size_t)step * p->x_step;
-    if (!in_place(p, square))
-        return (struct x_place){tiles, tiles, 64, STEP_BYTES};
-    return (struct x_place){tiles, x_row(p, square * BLOCK_ROWS) + step * 64,
-                            x_stride(p->call->job), 64};
+    int64_t line = p->windows_stay ? linear_window_line(p->call->job) / 32 : INT64_MAX;
+    return (struct x_place){
+        {side_of(p, square, 0, step), side_of(p, square, 1, step)}, line - step % line, line};
 }
 
 /* All pairs of panels of a block of weights with 32 rows. */
@@ -810,6 +894,7 @@ static void compute(const struct linear_call *call, const struct linear_part *pa
     struct plan plan = {.call = call, .part = part, .odd = &odd};
     lay_out(call->job, part, scratch, &plan);
     plan.stays = can_stay(call, &plan);
+    plan.windows_stay = windows_can_stay(call, &plan);
     assay_cpu_tiles_open();
     if (part->row_end - part->row <= 16 && !plan.w_split)
         multiply_strip(&plan);

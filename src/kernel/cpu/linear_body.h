@@ -10,6 +10,9 @@
  * Products of 8-bit integers are summed in f32 too, which is exact as long as a sum of 2^14 * count
  * stays within 2^24: the sums of each slice, of less than 1024, are then added up in s32.
  *
+ * Windows of a convolution in f32 need no packing where they lie side by side inside the image:
+ * then a tile takes them from there.
+ *
  * Include a vec_*.h and a linear_line_*.h first. Define LINEAR_STREAM for the bodies that compute
  * in f32. The others define LINEAR_DOT (linear_inner.h), and:
  * - LINEAR_PER: elements of x in a dword;
@@ -49,6 +52,7 @@ struct linear_cut {
     bool stream;       /* tiles decode */
     bool slices;       /* slices are decoded before the tiles */
     bool next;         /* tiles ask for the next slice's weights, which fit the L2 cache */
+    bool stays;        /* all weights fit it */
     bool fold;         /* f32 sums of integers: added up as s32 slice by slice */
     int64_t times;     /* how often rows are packed */
     int64_t rows;      /* packed at once, at most */
@@ -123,6 +127,7 @@ static struct linear_cut linear_cut(const struct linear_job *job, const struct l
         cut.slice_blocks = cut.blocks;
     bool passes = cut.slices || cut.rows > LINE_PLAIN_ROWS;
     cut.next = passes && cut.panels * cut.slice_blocks * 1024 <= l2 / 4;
+    cut.stays = panels * cut.blocks * 1024 <= l2 / 4 * 3;
     cut.panels_at_once = panels;
     if (cut.stream)
         cut.panels_at_once = cut.panels;
@@ -177,25 +182,57 @@ static void pack_sums(const struct linear_cut *cut, const float *x, int64_t rows
 }
 #endif
 
+/* Can a tile of rows [row, row + rows) of x be multiplied from where it lies? Answers the
+ * lines of the first. */
+static struct linear_lines tile_in_place(const struct linear_call *call,
+                                         const struct linear_cut *cut, int64_t row, int64_t rows)
+{
+#ifdef LINEAR_STREAM
+    if (call->job->dtype == ASSAY_DTYPE_F32 && window_inner[rows][1][0] &&
+        window_inner[rows][cut->panels][0])
+        return linear_window_lines(call, row, rows, 16);
+#endif
+    (void)call, (void)cut, (void)row, (void)rows;
+    return (struct linear_lines){0};
+}
+
+/* Packs one row of x and answers its scale; what it does not fill of its last block becomes 0. */
+static float pack_x(const struct linear_call *call, const struct linear_cut *cut, int64_t row,
+                    int64_t tile_rows, void *room, float *to)
+{
+    const struct linear_job *job = call->job;
+    struct linear_lines lines = linear_window_lines(call, row, 1, 16 * LINEAR_PER);
+    if (lines.first && lines.lines == job->windows.kernel) {
+        struct linear_job part = *job;
+        part.k = linear_window_line(job);
+        for (int64_t y = 0; y < lines.lines; y++, lines.first += linear_window_stride(job))
+            linear_pack_row(&part, lines.first, 1, tile_rows,
+                            to + y * (part.k / LINEAR_PER) * tile_rows);
+        return 1;
+    }
+    const void *from = linear_x_row(linear_kind_of(job->dtype), call, row, room);
+    float scale = pack_scale(call, from);
+    memset(to + (cut->blocks - 1) * tile_rows * 16, 0, 64);
+    linear_pack_row(job, from, scale, tile_rows, to);
+    return scale;
+}
+
 static void linear_pack(const struct linear_call *call, const struct linear_cut *cut, int64_t row,
                         int64_t rows, void *scratch)
 {
-    enum native_kind kind = linear_kind_of(call->job->dtype);
     float *x = (float *)(void *)((char *)scratch + cut->x_at);
     float *x_scales = (float *)((char *)scratch + cut->x_scales_at);
     for (int64_t i = 0; i < tile_count(cut, rows); i++) {
         int64_t start = tile_start(cut, rows, i), end = tile_start(cut, rows, i + 1);
         int64_t tile_rows = cut->stream ? cut->tile_rows : end - start;
         float *to = x + start * cut->blocks * 16;
-        /* What a row does not fill: rows that are not there, the last block. */
+        if (tile_in_place(call, cut, row + start, end - start).first)
+            continue;
+        /* Rows that are not there. */
         if (tile_rows > end - start)
             memset(to, 0, (size_t)(tile_rows * cut->blocks) * 64);
-        for (int64_t r = 0; r < end - start; r++, to += 16) {
-            const void *from = linear_x_row(kind, call, row + start + r, scratch);
-            x_scales[start + r] = pack_scale(call, from);
-            memset(to + (cut->blocks - 1) * tile_rows * 16, 0, 64);
-            linear_pack_row(call->job, from, x_scales[start + r], tile_rows, to);
-        }
+        for (int64_t r = 0; r < end - start; r++, to += 16)
+            x_scales[start + r] = pack_x(call, cut, row + start + r, tile_rows, scratch, to);
     }
 #ifdef LINEAR_STREAM
     if (cut->stream && cut->groups)
@@ -292,6 +329,69 @@ static linear_inner_fn *plain(int64_t rows, int64_t panels, bool next)
     return fn ? fn : plain_inner[rows][panels];
 }
 
+#ifdef LINEAR_STREAM
+/* Multiplies windows where they lie: those of the slice's blocks that are in the image. */
+static void tile_windows(const struct linear_run *run, const struct linear_lines *lines,
+                         const struct linear_slice *s, int64_t rows, struct linear_inner t)
+{
+    const struct linear_job *job = run->call->job;
+    int64_t per_line = linear_window_line(job) / 16, first = lines->line * per_line;
+    int64_t begin = s->block > first ? s->block : first, end = first + lines->lines * per_line;
+    end = s->block + s->blocks < end ? s->block + s->blocks : end;
+    if (begin >= end) {
+        if (!t.add)
+            memset(t.sums, 0, (size_t)(rows * s->panels) * 64);
+        return;
+    }
+    int64_t down = (begin - first) / per_line, across = (begin - first) % per_line;
+    size_t stride = linear_window_stride(job);
+    t.x = (const float *)(const void *)(lines->first + (size_t)down * stride + across * 64);
+    t.w += (size_t)(begin - s->block) * 1024;
+    t.blocks = end - begin;
+    t.window_step = (size_t)(job->windows.stride * job->windows.in) * sizeof(float);
+    t.line_left = per_line - across;
+    t.line_blocks = per_line;
+    t.line_jump = stride - (size_t)per_line * 64;
+    window_inner[rows][s->panels][t.next && !run->cut.stays](&t);
+}
+#endif
+
+/* The products of one tile, of the packed rows from `start` on, with the weights and for the sums
+ * of t. */
+static void tile_multiply(const struct linear_run *run, const struct linear_slice *s, int64_t start,
+                          int64_t rows, struct linear_inner *t)
+{
+    const struct linear_cut *cut = &run->cut;
+    int64_t tile_rows = cut->stream ? cut->tile_rows : rows;
+    t->x = (const float *)(run->scratch + cut->x_at) +
+           (start * cut->blocks + s->block * tile_rows) * 16;
+#ifdef LINEAR_STREAM
+    struct linear_lines windows = tile_in_place(run->call, cut, run->row + start, rows);
+    if (windows.first)
+        tile_windows(run, &windows, s, rows, *t);
+    else if (cut->stream)
+        stream_inner[cut->code][tile_rows][s->panels](t);
+    else
+#endif
+        plain(tile_rows, s->panels, t->next)(t);
+}
+
+/* Asks for the y that a tile will write, and the residual it adds, while it multiplies. */
+static void ask_for_y(const struct linear_run *run, const struct linear_slice *s, int64_t start,
+                      int64_t rows)
+{
+    const struct linear_job *job = run->call->job;
+    size_t bytes = job->dtype == ASSAY_DTYPE_S8 ? 4 : assay_dtype_bytes(job->dtype);
+    size_t width = (size_t)s->panels * 16 * bytes, stride = (size_t)job->n * bytes;
+    size_t at = (size_t)(run->row + start) * stride + (size_t)s->panel * 16 * bytes;
+    for (int64_t r = 0; r < rows; r++, at += stride)
+        for (size_t i = 0; i < width; i += 64) {
+            __builtin_prefetch((const char *)run->call->y + at + i, 1, 3);
+            if (run->call->residual)
+                __builtin_prefetch((const char *)run->call->residual + at + i, 0, 3);
+        }
+}
+
 /* All rows that are packed times a slice of weights. */
 static void linear_tiles(const struct linear_run *run, const struct linear_slice *s)
 {
@@ -300,22 +400,16 @@ static void linear_tiles(const struct linear_run *run, const struct linear_slice
     struct linear_inner t = slice_weights(run, s);
     float *own = (float *)(run->scratch + cut->tile_at);
     const unsigned char *next = t.next;
-    for (int64_t i = 0; i < tile_count(cut, run->rows); i++) {
-        int64_t start = tile_start(cut, run->rows, i),
-                rows = tile_start(cut, run->rows, i + 1) - start;
-        int64_t tile_rows = cut->stream ? cut->tile_rows : rows;
+    int64_t tiles = tile_count(cut, run->rows);
+    for (int64_t i = 0, start = 0, rows; i < tiles; i++, start += rows) {
+        rows = run->rows * (i + 1) / tiles - start; /* as tile_start has it */
         t.next = next ? next + (size_t)(i * s->blocks * 16) * t.next_step : NULL;
         float *kept = s->sums + start * s->panels * 16;
-        t.x = (const float *)(run->scratch + cut->x_at) +
-              (start * cut->blocks + s->block * tile_rows) * 16;
         t.sums = cut->fold || (first && last) ? own : kept;
         t.add = !first && !cut->fold;
-#ifdef LINEAR_STREAM
-        if (cut->stream)
-            stream_inner[cut->code][tile_rows][s->panels](&t);
-        else
-#endif
-            plain(tile_rows, s->panels, t.next)(&t);
+        if (last && !cut->stream)
+            ask_for_y(run, s, start, rows);
+        tile_multiply(run, s, start, rows, &t);
         if (cut->fold)
             fold_sums((int32_t *)(void *)kept, own, rows * s->panels * 16, first);
         if (!last)

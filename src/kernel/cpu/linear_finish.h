@@ -70,9 +70,40 @@ VEC_INLINE void finish_columns(enum native_kind kind, const struct linear_call *
     }
 }
 
+/* All columns of a tile, row by row, where nothing comes behind the sums but perhaps a bias and a
+ * residual: short sums are not to wait for long code. */
+VEC_INLINE void finish_sums(enum native_kind kind, const struct linear_call *call,
+                            const struct finish_tile *t)
+{
+    const float *sums = t->sums;
+    int64_t column = t->panel * 16, width = t->panels * 16;
+    for (int64_t r = 0; r < t->rows; r++, sums += width) {
+        int64_t to = (t->row + r) * call->job->n + column;
+        for (int64_t i = 0; i < width; i += VEC_LANES) {
+            vec a = vec_load(NATIVE_F32, sums, i);
+            if (call->bias)
+                a = vec_add(a, vec_load(kind, call->bias, column + i));
+            if (call->residual)
+                a = vec_add(a, vec_load(kind, call->residual, to + i));
+            vec_store(kind, call->y, to + i, a);
+        }
+    }
+}
+
+VEC_INLINE bool finish_is_plain(const struct linear_call *call, const struct finish_tile *t)
+{
+    return !t->integers && !t->x_scales && !call->w->row_scales &&
+           call->job->activation == ASSAY_LINEAR_NONE &&
+           (t->panel + t->panels) * 16 <= call->job->n;
+}
+
 VEC_INLINE void finish_kind(enum native_kind kind, const struct linear_call *call,
                             const struct finish_tile *t)
 {
+    if (finish_is_plain(call, t)) {
+        finish_sums(kind, call, t);
+        return;
+    }
     for (int64_t p = 0; p < t->panels; p++) {
         int64_t left = call->job->n - (t->panel + p) * 16, width = left < 16 ? left : 16;
         for (int lane = 0; lane < width; lane += VEC_LANES)

@@ -10,6 +10,7 @@
 #define LINE_PLAIN_SIZES(T)                                                                        \
     T(1, 1) T(2, 1) T(3, 1) T(4, 1) T(5, 1) T(6, 1) T(1, 4) T(2, 2) T(3, 2)
 #define LINE_NEXT_SIZES(T) T(3, 1) T(4, 1) T(5, 1) T(6, 1)
+#define LINE_WINDOW_SIZES(T) LINE_NEXT_SIZES(T)
 #define LINE_STREAM_SIZES(T) T(1, 1) T(2, 1) T(4, 1) T(1, 4) T(2, 2)
 /* clang-format on */
 enum {

@@ -17,6 +17,7 @@
     T(1, 4) T(2, 4) T(3, 4) T(4, 4) T(5, 4) T(6, 4)                                                \
     T(7, 2) T(8, 2) T(9, 2) T(10, 2) T(11, 2) T(12, 2) T(13, 2) T(14, 2)
 #define LINE_NEXT_SIZES(T) T(4, 4) T(5, 4) T(6, 4)
+#define LINE_WINDOW_SIZES(T) T(4, 4) T(5, 4) T(6, 4) T(4, 1) T(5, 1) T(6, 1)
 #define LINE_STREAM_SIZES(T) T(1, 1) T(2, 1) T(4, 1) T(8, 1) T(1, 4) T(2, 4) T(4, 2)
 /* clang-format on */
 enum {

@@ -12,10 +12,12 @@
 /* Tiles of outputs (linear_inner.h) whose sums stay in registers: T(rows, panels side by side) for
  * each. Of plain ones there is one for each number of rows up to LINE_TALL_ROWS, with one panel and
  * perhaps with more; up to LINE_PLAIN_ROWS they are used in numbers, and then asking for what comes
- * next (LINE_NEXT_SIZES) is worth while. Up to LINE_WIDE_ROWS, or LINE_TALL_ROWS where weights are
- * decoded, all rows are one tile. */
+ * next (LINE_NEXT_SIZES) is worth while; those of LINE_WINDOW_SIZES, which have one panel or as
+ * many as the plain ones, can take windows from where they lie. Up to LINE_WIDE_ROWS, or
+ * LINE_TALL_ROWS where weights are decoded, all rows are one tile. */
 #define LINE_PLAIN_SIZES(T) T(1, 1) T(1, 2) T(2, 1)
 #define LINE_NEXT_SIZES(T) T(2, 1)
+#define LINE_WINDOW_SIZES(T) LINE_NEXT_SIZES(T)
 #define LINE_STREAM_SIZES(T) T(1, 1) T(2, 1)
 enum {
     LINE_PLAIN_ROWS = 2,

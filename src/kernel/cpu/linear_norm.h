@@ -1,4 +1,5 @@
-/* linear_norm.h: rows of x as `linear` multiplies them: as they are, or normalised first.
+/* linear_norm.h: rows of x as `linear` multiplies them: as they are, or normalised first, or
+ * gathered from an image (linear_window.h).
  *
  * A row is normalised into room for one row, just before it is quantised and packed: it stays in
  * the L1 cache, and no normalised x is ever written to memory. Threads that share rows each
@@ -6,7 +7,7 @@
 #ifndef ASSAY_KERNEL_CPU_LINEAR_NORM_H
 #define ASSAY_KERNEL_CPU_LINEAR_NORM_H
 
-#include "kernel/cpu/linear.h"
+#include "kernel/cpu/linear_window.h"
 #include "kernel/cpu/norm_row.h"
 
 /* The second pass over row `at` / k of x. `shifted` is a constant, false where the shift is 0. */
@@ -72,18 +73,22 @@ linear_normalise(enum native_kind kind, const struct linear_call *call, int64_t 
     }
 }
 
-/* Bytes of the room for a normalised row, whole cache lines; 0 where there is no norm. */
+/* Bytes of the room for a normalised or gathered row, whole cache lines; 0 where rows are used from
+ * where they lie. */
 static inline size_t linear_room_bytes(const struct linear_job *job)
 {
     size_t bytes = (size_t)job->k * assay_dtype_bytes(job->dtype);
-    return job->norm == ASSAY_LINEAR_NO_NORM ? 0 : (bytes + 63) / 64 * 64;
+    bool needed = job->norm != ASSAY_LINEAR_NO_NORM || job->windows.kernel > 1;
+    return needed ? (bytes + 63) / 64 * 64 : 0;
 }
 
-/* Row `row` of x: where it lies, or normalised, in `room`. */
+/* Row `row` of x: where it lies, or normalised or gathered, in `room`. */
 static inline const void *linear_x_row(enum native_kind kind, const struct linear_call *call,
                                        int64_t row, void *room)
 {
     const struct linear_job *job = call->job;
+    if (job->windows.kernel)
+        return linear_window_row(call, row, room);
     if (job->norm == ASSAY_LINEAR_NO_NORM)
         return (const char *)call->x + (size_t)(row * job->k) * assay_dtype_bytes(job->dtype);
     linear_normalise(kind, call, row, room);
