@@ -19,6 +19,10 @@ void assay_group_record(const struct assay_job *job, int64_t variant, const char
         .accuracy_db = (double)NAN,
         .energy_j = (double)NAN,
         .activation_share = (double)NAN,
+        .idle_bytes = (double)NAN,
+        .peak_bytes = (double)NAN,
+        .workspace_bytes = (double)NAN,
+        .system_peak_bytes = (double)NAN,
     };
     snprintf(out->mode, sizeof out->mode, "%s", job->group.mode);
     snprintf(out->label, sizeof out->label, "%s", job->group.label);

@@ -91,6 +91,11 @@ struct assay_record {
 
     double bytes_read, bytes_written, flops; /* the least one call costs */
     double memory_bytes;                     /* operands of one call */
+    /* Counted while the variant was set up and run, see docs/measuring.md; NaN: not known. */
+    double idle_bytes;        /* inputs, and weights as the variant keeps them */
+    double peak_bytes;        /* idle, the outputs, and the most there was beside them */
+    double workspace_bytes;   /* scratch memory the variant reserved */
+    double system_peak_bytes; /* CUDA: what the driver says; CPU: the process's resident peak */
     double setup_ns;
     double weight_bytes; /* the weights as stored by the recipe; 0 for ops without weights */
     double prepare_ns;   /* quantising and packing the weights, once; 0: not done */

@@ -147,6 +147,10 @@ static const struct field record_fields[] = {
     {"bytes_written",   REAL,    ESSENTIAL, MEMBER(T, bytes_written)},
     {"flops",           REAL,    ESSENTIAL, MEMBER(T, flops)},
     {"memory_bytes",    REAL,    ESSENTIAL, MEMBER(T, memory_bytes)},
+    {"idle_bytes",        REAL,  OPTIONAL,  MEMBER(T, idle_bytes)},
+    {"peak_bytes",        REAL,  OPTIONAL,  MEMBER(T, peak_bytes)},
+    {"workspace_bytes",   REAL,  OPTIONAL,  MEMBER(T, workspace_bytes)},
+    {"system_peak_bytes", REAL,  OPTIONAL,  MEMBER(T, system_peak_bytes)},
     {"setup_ns",        REAL,    ESSENTIAL, MEMBER(T, setup_ns)},
     {"weight_bytes",     REAL,    OPTIONAL,  MEMBER(T, weight_bytes)},
     {"prepare_ns",       REAL,    OPTIONAL,  MEMBER(T, prepare_ns)},
@@ -505,6 +509,7 @@ enum assay_status assay_record_from_json(const assay_json *json, struct assay_re
         return assay_error_set(err, ASSAY_ERR_CORRUPT, "record", "not a JSON object");
     out->accuracy_db = out->activation_share = out->energy_j =
         (double)NAN; /* where the record does not say */
+    out->idle_bytes = out->peak_bytes = out->workspace_bytes = out->system_peak_bytes = (double)NAN;
     return fields_from_json(record_fields, json, out, &(struct place){.path = "", .err = err});
 }
 

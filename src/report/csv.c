@@ -17,7 +17,8 @@
  *   accuracy_db       "inf" where the answer is that of the unquantised product
  *   activation_share pareto slow_unit exact throttled host_ns energy_j
  *   entry compile     of a model
- *   eager_speedup eager_speedup_lo eager_speedup_hi eager_significant */
+ *   eager_speedup eager_speedup_lo eager_speedup_hi eager_significant
+ *   idle_bytes peak_bytes workspace_bytes system_peak_bytes */
 #include "report/report_sink.h"
 #include "tensor/dtype.h"
 
@@ -127,6 +128,10 @@ static const struct column column_table[] = {
     E("eager_speedup_lo", REAL, ci.lo),
     E("eager_speedup_hi", REAL, ci.hi),
     E("eager_significant", FLAG, significant),
+    R("idle_bytes", REAL, idle_bytes),
+    R("peak_bytes", REAL, peak_bytes),
+    R("workspace_bytes", REAL, workspace_bytes),
+    R("system_peak_bytes", REAL, system_peak_bytes),
 };
 /* clang-format on */
 

@@ -30,6 +30,10 @@ static inline struct assay_record plain_record(int64_t group, int64_t variant, c
         .bytes_written = 50331648,
         .flops = 8e7,
         .memory_bytes = 100669440,
+        .idle_bytes = 50337792,
+        .peak_bytes = 50337792 + 50331648 + 8388608,
+        .workspace_bytes = 8388608,
+        .system_peak_bytes = 167772160,
         .setup_ns = 1250,
         .floor_ns = 24,
         .accuracy_db = (double)NAN,
@@ -101,6 +105,7 @@ static inline struct assay_record failing(struct assay_record r, enum assay_outc
 {
     r.outcome = outcome;
     r.verification = (struct assay_verification){0};
+    r.idle_bytes = r.peak_bytes = r.workspace_bytes = r.system_peak_bytes = (double)NAN;
     snprintf(r.reason, sizeof r.reason, "%s", reason);
     return r;
 }
