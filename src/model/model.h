@@ -2,7 +2,7 @@
  *
  * A model is one file src/model/NAME.c that defines `const struct assay_model assay_model_NAME` and
  * the line ASSAY_MODEL(NAME) in model_list.h; or a description in a configuration (see
- * assay_model_add). Its sizes are [m, k, n] as those of `linear`.
+ * assay_model_add). Its sizes are [m, k, n] as those of `linear`, or axes of its own.
  *
  * For the harness a model is an op: assay_model_op gives its tensors, fills, reference, cost and
  * tolerance, under the name "model:NAME". Its kernels are two executors: `eager` runs the nodes one
@@ -22,9 +22,11 @@ struct assay_model {
     const char *title;   /* "LayerNorm + linear + GELU" */
     const char *summary; /* the formula in one line */
     void (*build)(struct assay_graph *graph, int64_t m, int64_t k, int64_t n);
-    /* Instead of `build`, for models that are data: axes are m, k, n. */
+    /* Instead of `build`, for models that are data or have axes of their own. */
     void (*build_from)(struct assay_graph *graph, const struct assay_model *model,
                        const int64_t *axes);
+    const char *axis_names[ASSAY_MAX_AXES]; /* none: m, k, n */
+    uint32_t zero_axes;                     /* bit i: axis i may be 0 */
 };
 
 /* Built-in models first, then added ones. */
@@ -43,8 +45,11 @@ enum assay_status assay_model_find(const char *name, const struct assay_model **
  *              {"op": "attention", "seq": 16, "heads": 8, "causal": true},
  *              {"op": "add", "inputs": ["h", "x"]}]}
  * A node's input is, where not given, the node before; its name, where not given, nobody needs. The
- * last node is the answer. Sizes are numbers, m, k, n, or a number times one of these. An error's
- * `where` is "nodes[3].features", so that a reader of another format can point at its own place.
+ * last node is the answer. Sizes are numbers, or expressions (base/expression.h) of the axes: m, k
+ * and n, or, where the description has "parameters": {"batch": 4, "seq_len": 1024}, these, in their
+ * order, each with a size to try the description with; an axis whose size is 0 there may be 0. An
+ * error's `where` is "nodes[3].features", so that a reader of another format can point at its own
+ * place.
  * The same name again with the same description is fine; with another one it is an error. */
 enum assay_status assay_model_add(const char *json, struct assay_error *err);
 

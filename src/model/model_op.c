@@ -9,8 +9,10 @@
 
 enum { M, K, N };
 
-/* Sizes beyond this are no sizes; products of two of them with a small factor still fit. */
+/* Sizes beyond this are no sizes; products of two of them with a small factor still fit. Of more
+ * than three sizes the product of all is bounded. */
 static const int64_t MOST_SIZE = INT64_C(1) << 28;
+static const double MOST_PRODUCT = 0x1p56;
 
 static void build(const struct assay_problem *p, struct assay_graph *g)
 {
@@ -54,12 +56,18 @@ static struct assay_graph *graph_of(const struct assay_problem *p)
 
 static enum assay_status check(const struct assay_problem *p, struct assay_error *err)
 {
-    static const char *const names[] = {"m", "k", "n"};
-    for (int i = 0; i < 3; i++)
+    const struct assay_op *op = assay_model_op(p->op);
+    double product = 1;
+    for (int32_t i = 0; i < p->n_axes; i++) {
+        product *= fmax((double)p->axes[i], 1);
         if (p->axes[i] > MOST_SIZE)
             return assay_error_set(err, ASSAY_ERR_INVALID, p->op,
-                                   "%s = %lld is too large: %lld at the most", names[i],
+                                   "%s = %lld is too large: %lld at the most", op->axis_names[i],
                                    (long long)p->axes[i], (long long)MOST_SIZE);
+    }
+    if (p->n_axes > 3 && product > MOST_PRODUCT)
+        return assay_error_set(err, ASSAY_ERR_INVALID, p->op,
+                               "these sizes make a model too large for any machine");
     struct assay_graph *g = graph_of(p);
     enum assay_status status =
         !g ? assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory")
@@ -182,11 +190,13 @@ static struct assay_tolerance tolerance(const struct assay_problem *p)
 
 void assay_model_op_fill(const struct assay_model *model, const char *name, struct assay_op *out)
 {
+    bool named = model->axis_names[0] != NULL;
     *out = (struct assay_op){
         .name = name,
         .title = model->title,
         .summary = model->summary,
         .axis_names = {"m", "k", "n"},
+        .zero_axes = model->zero_axes,
         .check = check,
         .shapes = shapes,
         .fill = fill,
@@ -197,4 +207,6 @@ void assay_model_op_fill(const struct assay_model *model, const char *name, stru
         .row_block = row_block,
         .reference_blocks = assay_model_reference,
     };
+    for (int32_t i = 0; named && i < ASSAY_MAX_AXES; i++)
+        out->axis_names[i] = model->axis_names[i];
 }

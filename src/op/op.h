@@ -62,6 +62,8 @@ struct assay_op {
     enum assay_status (*set_mode)(struct assay_problem *problem, const char *mode,
                                   struct assay_error *err);
 
+    uint32_t zero_axes; /* bit i: axis i may be 0, like the padding of an image */
+
     /* Sizes it cannot have: ASSAY_ERR_INVALID and a sentence. Asked before `shapes`. */
     enum assay_status (*check)(const struct assay_problem *problem, struct assay_error *err);
 

@@ -115,9 +115,10 @@ enum assay_status assay_op_problem(const struct assay_op *op, enum assay_dtype d
         return assay_error_set(err, ASSAY_ERR_INVALID, op->name, "does not compute in %s",
                                assay_dtype_name(dtype));
     for (int32_t i = 0; i < out->n_axes; i++) {
-        if (axes[i] < 1)
+        int least = op->zero_axes >> i & 1 ? 0 : 1;
+        if (axes[i] < least)
             return assay_error_set(err, ASSAY_ERR_INVALID, op->name,
-                                   "%s must be at least 1, not %lld", op->axis_names[i],
+                                   "%s must be at least %d, not %lld", op->axis_names[i], least,
                                    (long long)axes[i]);
         out->axes[i] = axes[i];
     }
