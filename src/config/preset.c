@@ -63,13 +63,18 @@ int64_t assay_preset_case_parameter(const struct assay_preset_case *c, const cha
     return -1;
 }
 
+int64_t assay_preset_case_least(const struct assay_preset_case *c, int64_t parameter)
+{
+    return c->zeros >> parameter & 1 ? 0 : 1;
+}
+
 /* ---- a case for given values ---------------------------------------------------------------- */
 
 static enum assay_status check_values(const struct assay_preset_case *c, const int64_t *values,
                                       struct assay_error *err)
 {
     for (int64_t i = 0; i < assay_preset_case_parameters(c); i++) {
-        int64_t least = c->parameters[i].may_be_zero ? 0 : 1;
+        int64_t least = assay_preset_case_least(c, i);
         if (values[i] < least)
             return assay_error_set(err, ASSAY_ERR_INVALID, c->name,
                                    "%s must be at least %lld, not %lld", c->parameters[i].name,

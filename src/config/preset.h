@@ -14,14 +14,14 @@ enum { ASSAY_PRESET_PARAMETERS = 12, ASSAY_PRESET_MULTIPLES = 2 };
 
 struct assay_preset_parameter {
     const char *name;
-    int64_t value;    /* where nobody says otherwise */
-    bool may_be_zero; /* else it is at least 1 */
+    int64_t value; /* where nobody says otherwise */
 };
 
 struct assay_preset_case {
     const char *name;  /* as it is printed */
     const char *model; /* of the models, without their prefix */
     struct assay_preset_parameter parameters[ASSAY_PRESET_PARAMETERS]; /* up to the first unnamed */
+    uint32_t zeros; /* bit i: parameter i may be 0; else it is at least 1 */
     /* What the model's axes are, each an expression of the parameters; NULL: the parameter that has
      * the axis's name. */
     const char *sizes[ASSAY_MAX_AXES];
@@ -48,6 +48,8 @@ enum assay_status assay_preset_find(const char *name, const struct assay_preset 
 int64_t assay_preset_case_parameters(const struct assay_preset_case *c);
 /* Which of its parameters has this name; -1: none. */
 int64_t assay_preset_case_parameter(const struct assay_preset_case *c, const char *name);
+/* The least value it may have, 0 or 1. */
+int64_t assay_preset_case_least(const struct assay_preset_case *c, int64_t parameter);
 
 /* What a case is for given values of its parameters. */
 struct assay_preset_problem {

@@ -166,8 +166,8 @@ static enum assay_status add_parameter(struct reader *r, struct draft *d,
         return assay_reading_fail(&r->reading, assay_place_of(d->node),
                                   "this case has more than %lld parameters", (long long)most);
     assay_yaml_int(node, &value);
-    d->c->parameters[n] = (struct assay_preset_parameter){
-        .name = keep(r, node->key), .value = value, .may_be_zero = value == 0};
+    d->c->parameters[n] = (struct assay_preset_parameter){keep(r, node->key), value};
+    d->c->zeros |= value == 0 ? 1u << n : 0;
     return d->c->parameters[n].name ? ASSAY_OK : assay_reading_no_memory(&r->reading);
 }
 

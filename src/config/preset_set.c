@@ -18,14 +18,15 @@ static bool in_scope(const char *scope, const struct assay_preset *preset,
 
 /* Calls for each parameter in scope. */
 static void each_parameter(const struct names *names,
-                           void (*visit)(const struct assay_preset_parameter *p, void *user),
+                           void (*visit)(const struct assay_preset_case *c, int64_t parameter,
+                                         void *user),
                            void *user)
 {
     for (int64_t i = 0; i < names->n; i++)
         for (const struct assay_preset_case *c = names->presets[i]->cases; c->name; c++)
             for (int64_t k = 0; k < assay_preset_case_parameters(c); k++)
                 if (in_scope(names->scope, names->presets[i], c))
-                    visit(&c->parameters[k], user);
+                    visit(c, k, user);
 }
 
 /* Parameters that have a name, and the least value that all of them may have. */
@@ -34,12 +35,12 @@ struct wanted {
     int64_t found, least;
 };
 
-static void count_wanted(const struct assay_preset_parameter *p, void *user)
+static void count_wanted(const struct assay_preset_case *c, int64_t parameter, void *user)
 {
     struct wanted *wanted = user;
-    if (strcmp(p->name, wanted->name) == 0) {
+    if (strcmp(c->parameters[parameter].name, wanted->name) == 0) {
         wanted->found++;
-        wanted->least = p->may_be_zero ? wanted->least : 1;
+        wanted->least |= assay_preset_case_least(c, parameter);
     }
 }
 
@@ -58,9 +59,9 @@ static void add_name(struct list *list, const char *name)
         list->items[list->n++] = name;
 }
 
-static void list_parameter(const struct assay_preset_parameter *p, void *user)
+static void list_parameter(const struct assay_preset_case *c, int64_t parameter, void *user)
 {
-    add_name(user, p->name);
+    add_name(user, c->parameters[parameter].name);
 }
 
 static enum assay_status unknown(const char *what, const char *word, const struct list *known,

@@ -104,7 +104,7 @@ static void parameters_are_axes(void **state)
             assert_int_equal(assay_op_axes(op), assay_preset_case_parameters(c));
             for (int32_t k = 0; k < assay_op_axes(op); k++) {
                 assert_string_equal(op->axis_names[k], c->parameters[k].name);
-                assert_int_equal(op->zero_axes >> k & 1, c->parameters[k].may_be_zero);
+                assert_int_equal(op->zero_axes >> k & 1, c->zeros >> k & 1);
             }
         }
 }

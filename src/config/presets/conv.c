@@ -12,7 +12,8 @@ static const struct assay_preset_case cases[] = {
                     {"height", 64},
                     {"width", 64},
                     {"kernel", 3},
-                    {"padding", 1, .may_be_zero = true}},
+                    {"padding", 1}},
+     .zeros = 1u << 6,
      .macs = "batch*out_channels*(height + 2*padding - kernel + 1)*(width + 2*padding - kernel + 1)"
              "*kernel*kernel*in_channels"},
     {.name = "depthwise_conv2d",
