@@ -21,6 +21,8 @@ enum { PIECE = 1024, LONG_ROW_PIECES = 4, PIECE_COSTLY = 16 };
 /* The reference computes some 1e9 operations a second and thread; a tenth of a second or so is what
  * checking may take. */
 static const double REFERENCE_FLOPS = 2.5e8;
+/* Of blocks of rows, whose products share what they load: some 2e10 a second and thread. */
+static const double BLOCKS_FLOPS = 4e9;
 
 /* How much of a row one piece takes. A row is computed as a whole for some ops, so a row too long
  * to be covered gets few large pieces, not many small ones. */
@@ -67,21 +69,22 @@ static void choose_pieces(assay_reference *r, int64_t length, int64_t per_row, i
 }
 
 /* Blocks of whole rows, for ops that are computed so: the first, the last, and random ones between
- * them, as many as the reference can do in its time. `blocks` has room for all of them. */
+ * them, as many as the reference can do in its time; where one alone takes that and more, it is any
+ * one. `blocks` has room for all of them. */
 static int64_t choose_blocks(assay_reference *r, const struct assay_op *op,
                              const struct assay_problem *problem, uint64_t seed, int64_t *blocks)
 {
     struct assay_rng rng = {seed ^ UINT64_C(0x7665726966790000)};
     int64_t rows = op->row_block(problem), all = r->total / r->row_length / rows;
-    double affordable = REFERENCE_FLOPS / fmax(op->cost(problem).flops / (double)all, 1);
+    double affordable = BLOCKS_FLOPS / fmax(op->cost(problem).flops / (double)all, 1);
     double roomy = (double)ASSAY_VERIFY_MOST / (double)(rows * r->row_length);
-    int64_t chosen = (int64_t)fmax(2, fmin(fmin(affordable, roomy), (double)all));
+    int64_t least = affordable < 1 ? 1 : 2;
+    int64_t chosen = (int64_t)fmax((double)least, fmin(fmin(affordable, roomy), (double)all));
     chosen = chosen < all ? chosen : all;
     for (int64_t i = 0; i < chosen; i++) {
         int64_t from = all * i / chosen, to = all * (i + 1) / chosen;
-        blocks[i] = i == 0            ? 0
-                    : i == chosen - 1 ? all - 1
-                                      : from + assay_rng_below(&rng, to - from);
+        bool any = chosen == 1 || (i > 0 && i < chosen - 1);
+        blocks[i] = any ? from + assay_rng_below(&rng, to - from) : i == 0 ? 0 : all - 1;
         for (int64_t row = 0; row < rows; row++)
             add_piece(r, blocks[i] * rows + row, 1, r->row_length);
     }

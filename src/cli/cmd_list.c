@@ -184,7 +184,9 @@ static int list_models(const struct list_config *config)
             printf("%-20s %s\n", model->name, model->summary);
     }
     if (!config->names)
-        puts("\nModels are measured by `assay run`. A configuration may describe one of its own.");
+        puts("\nThose of sizes m, k and n are measured by `assay run`, the others by `assay "
+             "preset`. "
+             "A\nconfiguration or a preset of your own may describe one.");
     return ASSAY_EXIT_FINE;
 }
 

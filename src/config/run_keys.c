@@ -185,7 +185,7 @@ static enum assay_status use_model(struct assay_reading *r, const struct assay_y
     const struct assay_model *model;
     struct assay_error why = {0};
     struct assay_text known = {0};
-    enum assay_status status = assay_model_find(name, &model, &why);
+    enum assay_status status = assay_model_find_mkn(name, &model, &why);
     if (status == ASSAY_OK && strlen(model->name) >= sizeof draft->entry.model)
         status = assay_error_set(&why, ASSAY_ERR_INVALID, NULL,
                                  "a model's name has at most %zu "
@@ -196,7 +196,8 @@ static enum assay_status use_model(struct assay_reading *r, const struct assay_y
         return ASSAY_OK;
     }
     for (int64_t i = 0; i < assay_model_count(); i++)
-        assay_text_format(&known, "%s%s", i ? ", " : "", assay_model_at(i)->name);
+        if (!assay_model_at(i)->axis_names[0])
+            assay_text_format(&known, "%s%s", i ? ", " : "", assay_model_at(i)->name);
     status = assay_reading_pass_on(r, node, status, &why, known.failed ? NULL : known.data);
     assay_text_fini(&known);
     return status;

@@ -173,7 +173,7 @@ static enum assay_status override_model(const char *name, struct assay_run_confi
     const struct assay_model *model;
     if (!name)
         return ASSAY_OK;
-    enum assay_status status = assay_model_find(name, &model, err);
+    enum assay_status status = assay_model_find_mkn(name, &model, err);
     for (int64_t i = 0; i < config->n_entries && status == ASSAY_OK; i++)
         snprintf(config->entries[i].model, sizeof config->entries[i].model, "%s", model->name);
     return status;

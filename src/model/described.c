@@ -13,18 +13,20 @@
 enum { MAX_WORD = 32, MAX_NAME = 58, MAX_SIZE = 64, MAX_DESCRIBED_INPUTS = 4 };
 
 /* Sizes a node can have, each under a key of its own. */
-enum size { FEATURES, SEQ, HEADS, SIZES };
-static const char *const size_keys[SIZES] = {"features", "seq", "heads"};
+enum size { FEATURES, SEQ, HEADS, BATCH, HEIGHT, WIDTH, KERNEL, STRIDE, GROUPS, SIZES };
+static const char *const size_keys[SIZES] = {"features", "seq",    "heads",  "batch", "height",
+                                             "width",    "kernel", "stride", "groups"};
 
 /* An op of a node: how many values it takes, and which sizes and other keys. */
 struct described_op {
     const char *name;
     int32_t inputs;
-    unsigned sizes; /* a bit for each that it needs */
+    unsigned sizes; /* a bit for each that it needs; a stride need not be given */
     bool mode, causal;
 };
 
 #define HAS(size) (1u << (size))
+#define IMAGE (HAS(BATCH) | HAS(HEIGHT) | HAS(WIDTH))
 static const struct described_op ops[] = {
     {"linear", 1, HAS(FEATURES), true, false},
     {"attention", 1, HAS(SEQ) | HAS(HEADS), false, true},
@@ -40,6 +42,10 @@ static const struct described_op ops[] = {
     {"silu", 1, 0, false, false},
     {"hardswish", 1, 0, false, false},
     {"softmax", 1, 0, false, false},
+    {"swiglu", 1, 0, false, false},
+    {"groupnorm", 1, IMAGE | HAS(GROUPS), true, false},
+    {"conv2d", 1, IMAGE | HAS(FEATURES) | HAS(KERNEL) | HAS(STRIDE), true, false},
+    {"depthwise_conv2d", 1, IMAGE | HAS(KERNEL) | HAS(STRIDE), true, false},
 };
 enum { OPS = sizeof ops / sizeof ops[0] };
 
@@ -99,7 +105,7 @@ static int32_t build_node(const struct building *b, const struct described_node 
     struct assay_graph *g = b->graph;
     const char *op = node->op->name;
     int32_t x = values[node->in[0]];
-    int64_t sizes[SIZES] = {0};
+    int64_t sizes[SIZES] = {[STRIDE] = 1};
     for (int i = 0; i < SIZES; i++)
         if (node->sizes[i][0])
             sizes[i] = size_of(b, size_keys[i], node->sizes[i]);
@@ -111,6 +117,16 @@ static int32_t build_node(const struct building *b, const struct described_node 
         return assay_graph_rmsnorm(g, x);
     if (strcmp(op, "attention") == 0)
         return assay_graph_attention(g, x, sizes[SEQ], sizes[HEADS], node->causal);
+    struct assay_image image = {sizes[BATCH], sizes[HEIGHT], sizes[WIDTH]};
+    if (strcmp(op, "groupnorm") == 0)
+        return assay_graph_groupnorm(g, x, image, sizes[GROUPS], node->mode);
+    if (strcmp(op, "conv2d") == 0)
+        return assay_graph_conv2d(g, x, image, sizes[FEATURES], sizes[KERNEL], sizes[STRIDE],
+                                  node->mode);
+    if (strcmp(op, "depthwise_conv2d") == 0)
+        return assay_graph_depthwise(g, x, image, sizes[KERNEL], sizes[STRIDE], node->mode);
+    if (strcmp(op, "swiglu") == 0)
+        return assay_graph_swiglu(g, x);
     return node->n_in == 2 ? assay_graph_binary(g, op, x, values[node->in[1]])
                            : assay_graph_unary(g, op, x);
 }
@@ -280,7 +296,7 @@ static enum assay_status read_node_sizes(struct reader *r, const assay_json *jso
 {
     enum assay_status status = ASSAY_OK;
     for (int i = 0; i < SIZES && status == ASSAY_OK; i++)
-        if (node->op->sizes & HAS(i))
+        if ((node->op->sizes & HAS(i)) && (i != STRIDE || assay_json_get(json, size_keys[i])))
             status = read_size(r, assay_json_get(json, size_keys[i]), size_keys[i], node->sizes[i]);
     if (status == ASSAY_OK && assay_json_get(json, "mode"))
         status = read_word(r, assay_json_get(json, "mode"), "mode", node->mode, sizeof node->mode);
@@ -408,7 +424,7 @@ static enum assay_status try_to_build(const struct described *d, struct assay_er
     struct assay_graph *g = assay_calloc(1, sizeof *g);
     if (!g)
         return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
-    *g = (struct assay_graph){.dtype = ASSAY_DTYPE_F32, .threads = 1, .output = -1, .block = 1};
+    *g = (struct assay_graph){.dtype = ASSAY_DTYPE_F32, .threads = 1, .output = -1};
     build_described(d, g, d->plain);
     enum assay_status status = g->error.code;
     if (status != ASSAY_OK)

@@ -1,5 +1,7 @@
 #include "model/fuse.h"
 
+#include "op/conv.h"
+#include "op/groupnorm.h"
 #include "op/linear.h"
 
 #include <stdio.h>
@@ -40,10 +42,11 @@ static void remove_node(struct assay_graph *g, int32_t index)
     g->n_nodes--;
 }
 
-/* The linear with another param; its optional inputs are found again by their functions. */
-static bool with_param(const struct assay_node *node, int param, int value, struct assay_node *out)
+/* The node of this op with another param; optional inputs are found again by their functions. */
+static bool with_param(const struct assay_node *node, const char *op, int param, int value,
+                       struct assay_node *out)
 {
-    if (!is(node, "linear") || node->problem.params[param] != 0)
+    if (!is(node, op) || node->problem.params[param] != 0)
         return false;
     *out = *node;
     out->problem.params[param] = value;
@@ -73,7 +76,7 @@ static bool fuse_activation(struct assay_graph *g, int32_t index, assay_fuse_can
     for (int a = 1; a < ASSAY_LINEAR_ACTIVATIONS && next >= 0; a++) {
         if (!is(&g->nodes[next], assay_linear_activation_name((enum assay_linear_activation)a)) ||
             g->nodes[index].problem.params[ASSAY_LINEAR_ADD] != 0 ||
-            !with_param(&g->nodes[index], ASSAY_LINEAR_ACTIVATION, a, &fused) ||
+            !with_param(&g->nodes[index], "linear", ASSAY_LINEAR_ACTIVATION, a, &fused) ||
             !can(user, &fused.problem))
             continue;
         fused.out = g->nodes[next].out;
@@ -96,8 +99,8 @@ static bool fuse_norm(struct assay_graph *g, int32_t index, assay_fuse_can can, 
     bool ln = is(norm, "layernorm") && g->values[norm->in[1]].kind == ASSAY_VALUE_ONES;
     if (!(ln || is(norm, "rmsnorm")) || norm->problem.params[0] != ASSAY_LINEAR_EPS)
         return false;
-    if (!with_param(&g->nodes[index], ASSAY_LINEAR_NORM, ln ? ASSAY_LINEAR_LN : ASSAY_LINEAR_RMS,
-                    &fused) ||
+    if (!with_param(&g->nodes[index], "linear", ASSAY_LINEAR_NORM,
+                    ln ? ASSAY_LINEAR_LN : ASSAY_LINEAR_RMS, &fused) ||
         !can(user, &fused.problem))
         return false;
     place_inputs(&g->nodes[index], &fused, norm->in[1], -1);
@@ -107,7 +110,7 @@ static bool fuse_norm(struct assay_graph *g, int32_t index, assay_fuse_can can, 
     return true;
 }
 
-/* The other value must be there when the linear runs, and not be what it gives. */
+/* The other value must be there when the product runs, and not be what it gives. */
 static bool fuse_residual(struct assay_graph *g, int32_t index, assay_fuse_can can, void *user)
 {
     int32_t next = only_user(g, g->nodes[index].out);
@@ -116,11 +119,30 @@ static bool fuse_residual(struct assay_graph *g, int32_t index, assay_fuse_can c
         return false;
     const struct assay_node *add = &g->nodes[next];
     int32_t other = add->in[0] == g->nodes[index].out ? add->in[1] : add->in[0];
-    if (maker(g, other) >= index || !with_param(&g->nodes[index], ASSAY_LINEAR_ADD, 1, &fused) ||
+    bool linear = with_param(&g->nodes[index], "linear", ASSAY_LINEAR_ADD, 1, &fused);
+    if (maker(g, other) >= index ||
+        !(linear || with_param(&g->nodes[index], "conv2d", ASSAY_CONV_ADD, 1, &fused)) ||
         !can(user, &fused.problem))
         return false;
-    place_inputs(&g->nodes[index], &fused, -1, other);
+    if (linear)
+        place_inputs(&g->nodes[index], &fused, -1, other);
+    else
+        fused.in[assay_conv_of(&fused.problem).residual] = other;
     fused.out = add->out;
+    g->nodes[index] = fused;
+    remove_node(g, next);
+    return true;
+}
+
+static bool fuse_silu(struct assay_graph *g, int32_t index, assay_fuse_can can, void *user)
+{
+    int32_t next = only_user(g, g->nodes[index].out);
+    struct assay_node fused;
+    if (next < 0 || !is(&g->nodes[next], "silu") ||
+        !with_param(&g->nodes[index], "groupnorm", ASSAY_GROUPNORM_SILU, 1, &fused) ||
+        !can(user, &fused.problem))
+        return false;
+    fused.out = g->nodes[next].out;
     g->nodes[index] = fused;
     remove_node(g, next);
     return true;
@@ -131,9 +153,8 @@ void assay_graph_fuse(struct assay_graph *g, assay_fuse_can can, void *user)
     for (bool changed = true; changed;) {
         changed = false;
         for (int32_t i = 0; i < g->n_nodes && !changed; i++)
-            changed = is(&g->nodes[i], "linear") &&
-                      (fuse_activation(g, i, can, user) || fuse_residual(g, i, can, user) ||
-                       fuse_norm(g, i, can, user));
+            changed = fuse_activation(g, i, can, user) || fuse_residual(g, i, can, user) ||
+                      fuse_norm(g, i, can, user) || fuse_silu(g, i, can, user);
     }
 }
 

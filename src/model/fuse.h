@@ -8,8 +8,9 @@
 typedef bool (*assay_fuse_can)(void *user, const struct assay_problem *problem);
 
 /* Fuses into linear layers what comes before and behind them, as far as `can` allows: an
- * activation behind, a norm before (layernorm, rmsnorm), the addition of a residual behind. A value
- * that someone else also needs is left alone. */
+ * activation behind, a norm before (layernorm, rmsnorm), the addition of a residual behind; into
+ * convolutions a residual, into norms of groups silu. A value that someone else also needs is left
+ * alone. */
 void assay_graph_fuse(struct assay_graph *graph, assay_fuse_can can, void *user);
 
 /* Where each inner value but the answer lies in one block of memory: offsets[value], -1 for values

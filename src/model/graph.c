@@ -1,8 +1,10 @@
 #include "model/graph.h"
 
 #include "op/attention.h"
+#include "op/conv.h"
 #include "op/linear.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -53,9 +55,18 @@ static int32_t add_vector(struct assay_graph *g, enum assay_value_kind kind, int
     return value;
 }
 
-/* A node of `op` with these inputs, which gives a matrix of so many columns. */
+/* The answer of an op as a matrix. */
+static struct assay_tensor answer(const struct assay_graph *g, const struct assay_problem *p)
+{
+    int64_t columns = assay_op_row_length(p);
+    if (strcmp(p->op, "attention") == 0) /* its heads stand side by side */
+        columns *= p->axes[ASSAY_ATTENTION_HEADS];
+    return matrix(g, assay_tensor_count(&p->outputs[0]) / columns, columns);
+}
+
+/* A node of `op` with these inputs. */
 static int32_t add_node(struct assay_graph *g, const char *op, const char *mode,
-                        const int64_t *axes, const int32_t *in, int32_t n_in, int64_t columns)
+                        const int64_t *axes, const int32_t *in, int32_t n_in)
 {
     if (failed(g))
         return -1;
@@ -71,7 +82,7 @@ static int32_t add_node(struct assay_graph *g, const char *op, const char *mode,
     if (node->problem.n_inputs != n_in)
         return fail(g, "an op with another number of inputs");
     memcpy(node->in, in, (size_t)n_in * sizeof *in);
-    struct assay_tensor out = matrix(g, rows_of(g, in[0]), columns);
+    struct assay_tensor out = answer(g, &node->problem);
     node->out = add_value(g, ASSAY_VALUE_INNER, &out);
     g->n_nodes++;
     return node->out;
@@ -102,7 +113,7 @@ int32_t assay_graph_linear(struct assay_graph *g, int32_t x, int64_t features, c
     bool bias = problem.params[ASSAY_LINEAR_BIAS] != 0;
     if (bias)
         in[2] = add_vector(g, ASSAY_VALUE_SCALE, features, false);
-    return add_node(g, "linear", mode, axes, in, 2 + bias, features);
+    return add_node(g, "linear", mode, axes, in, 2 + bias);
 }
 
 int32_t assay_graph_layernorm(struct assay_graph *g, int32_t x)
@@ -112,7 +123,7 @@ int32_t assay_graph_layernorm(struct assay_graph *g, int32_t x)
     int64_t axes[] = {1, rows_of(g, x), columns_of(g, x)};
     int32_t in[] = {x, add_vector(g, ASSAY_VALUE_ONES, axes[2], true),
                     add_vector(g, ASSAY_VALUE_ZEROS, axes[2], false)};
-    return add_node(g, "layernorm", NULL, axes, in, 3, axes[2]);
+    return add_node(g, "layernorm", NULL, axes, in, 3);
 }
 
 int32_t assay_graph_rmsnorm(struct assay_graph *g, int32_t x)
@@ -121,7 +132,35 @@ int32_t assay_graph_rmsnorm(struct assay_graph *g, int32_t x)
         return -1;
     int64_t axes[] = {1, rows_of(g, x), columns_of(g, x)};
     int32_t in[] = {x, add_vector(g, ASSAY_VALUE_SCALE, axes[2], true)};
-    return add_node(g, "rmsnorm", NULL, axes, in, 2, axes[2]);
+    return add_node(g, "rmsnorm", NULL, axes, in, 2);
+}
+
+int32_t assay_graph_layernorm_affine(struct assay_graph *g, int32_t x)
+{
+    if (failed(g) || x < 0)
+        return -1;
+    int64_t axes[] = {1, rows_of(g, x), columns_of(g, x)};
+    int32_t in[] = {x, add_vector(g, ASSAY_VALUE_SCALE, axes[2], true),
+                    add_vector(g, ASSAY_VALUE_SCALE, axes[2], false)};
+    return add_node(g, "layernorm", NULL, axes, in, 3);
+}
+
+int32_t assay_graph_rmsnorm_eps(struct assay_graph *g, int32_t x, double eps)
+{
+    int32_t out = assay_graph_rmsnorm(g, x);
+    if (out >= 0)
+        g->nodes[g->n_nodes - 1].problem.params[0] = eps;
+    return out;
+}
+
+int32_t assay_graph_swiglu(struct assay_graph *g, int32_t x)
+{
+    if (failed(g) || x < 0)
+        return -1;
+    if (columns_of(g, x) % 2)
+        return fail(g, "swiglu wants rows of two halves, not an odd number of columns");
+    int64_t axes[] = {1, rows_of(g, x), columns_of(g, x) / 2};
+    return add_node(g, "swiglu", NULL, axes, &x, 1);
 }
 
 int32_t assay_graph_unary(struct assay_graph *g, const char *op, int32_t x)
@@ -129,18 +168,30 @@ int32_t assay_graph_unary(struct assay_graph *g, const char *op, int32_t x)
     if (failed(g) || x < 0)
         return -1;
     int64_t axes[] = {1, rows_of(g, x), columns_of(g, x)};
-    return add_node(g, op, NULL, axes, &x, 1, axes[2]);
+    return add_node(g, op, NULL, axes, &x, 1);
 }
 
 int32_t assay_graph_binary(struct assay_graph *g, const char *op, int32_t x, int32_t y)
 {
     if (failed(g) || x < 0 || y < 0)
         return -1;
-    if (columns_of(g, x) != columns_of(g, y))
-        return fail(g, "two matrices of different widths");
+    if (columns_of(g, x) != columns_of(g, y) || rows_of(g, x) != rows_of(g, y))
+        return fail(g, "two matrices of different sizes");
     int64_t axes[] = {1, rows_of(g, x), columns_of(g, x)};
     int32_t in[] = {x, y};
-    return add_node(g, op, NULL, axes, in, 2, axes[2]);
+    return add_node(g, op, NULL, axes, in, 2);
+}
+
+/* From here on rows are looked at together that lie in one of so many parts. */
+static bool divide(struct assay_graph *g, int64_t parts)
+{
+    if (g->parts && g->parts != parts) {
+        fail(g, "all attention of a model is over as many sequences, and all convolutions and "
+                "norms of groups over as many images");
+        return false;
+    }
+    g->parts = parts;
+    return true;
 }
 
 int32_t assay_graph_attention(struct assay_graph *g, int32_t qkv, int64_t seq, int64_t heads,
@@ -157,11 +208,80 @@ int32_t assay_graph_attention(struct assay_graph *g, int32_t qkv, int64_t seq, i
                  (long long)seq, (long long)heads, (long long)rows, (long long)columns);
         return fail(g, text);
     }
-    if (g->block > 1 && g->block != seq)
-        return fail(g, "all attention of a model is over sequences of one length");
-    g->block = seq;
+    if (!divide(g, rows / seq))
+        return -1;
     int64_t axes[] = {rows / seq, seq, heads, columns / 3 / heads};
-    return add_node(g, "attention", causal ? "qkv+causal" : "qkv", axes, &qkv, 1, columns / 3);
+    return add_node(g, "attention", causal ? "qkv+causal" : "qkv", axes, &qkv, 1);
+}
+
+/* ---- images -----------------------------------------------------------------------------------
+ */
+
+/* Is x such an image? */
+static bool is_image(struct assay_graph *g, int32_t x, struct assay_image image)
+{
+    if (failed(g) || x < 0)
+        return false;
+    if (image.batch >= 1 && image.height >= 1 && image.width >= 1 &&
+        rows_of(g, x) % image.batch == 0 && rows_of(g, x) / image.batch % image.height == 0 &&
+        rows_of(g, x) / image.batch / image.height == image.width)
+        return divide(g, image.batch);
+    char text[128];
+    snprintf(text, sizeof text, "%lld images of %lld x %lld are not %lld rows",
+             (long long)image.batch, (long long)image.height, (long long)image.width,
+             (long long)rows_of(g, x));
+    fail(g, text);
+    return false;
+}
+
+/* A convolution of either op with a filter of its own, and a bias where the mode has one. */
+static int32_t add_conv(struct assay_graph *g, const char *op, int32_t x, const int64_t *axes,
+                        const char *mode)
+{
+    struct assay_problem problem;
+    if (assay_op_problem(assay_op_find(op), g->dtype, mode, axes, g->threads, &problem,
+                         &g->error) != ASSAY_OK)
+        return -1;
+    struct assay_conv c = assay_conv_of(&problem);
+    if (c.residual >= 0)
+        return fail(g, "a residual is a node of its own; `compiled` fuses it");
+    const struct assay_tensor *filter = &problem.inputs[ASSAY_CONV_W];
+    int32_t in[] = {x, add_value(g, ASSAY_VALUE_FILTER, filter), -1};
+    if (in[1] >= 0)
+        g->values[in[1]].deviation = 1 / sqrt((double)(assay_tensor_count(filter)) / (double)c.out);
+    if (c.bias >= 0)
+        in[2] = add_vector(g, ASSAY_VALUE_SCALE, c.out, false);
+    return add_node(g, op, mode, axes, in, problem.n_inputs);
+}
+
+int32_t assay_graph_conv2d(struct assay_graph *g, int32_t x, struct assay_image image, int64_t out,
+                           int64_t kernel, int64_t stride, const char *mode)
+{
+    if (!is_image(g, x, image))
+        return -1;
+    int64_t axes[] = {image.batch, image.height, image.width, columns_of(g, x),
+                      out,         kernel,       stride};
+    return add_conv(g, "conv2d", x, axes, mode);
+}
+
+int32_t assay_graph_depthwise(struct assay_graph *g, int32_t x, struct assay_image image,
+                              int64_t kernel, int64_t stride, const char *mode)
+{
+    if (!is_image(g, x, image))
+        return -1;
+    int64_t axes[] = {image.batch, image.height, image.width, columns_of(g, x), kernel, stride};
+    return add_conv(g, "depthwise_conv2d", x, axes, mode);
+}
+
+int32_t assay_graph_groupnorm(struct assay_graph *g, int32_t x, struct assay_image image,
+                              int64_t groups, const char *mode)
+{
+    if (!is_image(g, x, image))
+        return -1;
+    int64_t axes[] = {image.batch, image.height, image.width, columns_of(g, x), groups};
+    int32_t in[] = {x, add_vector(g, ASSAY_VALUE_SCALE, axes[3], true),
+                    add_vector(g, ASSAY_VALUE_SCALE, axes[3], false)};
+    return add_node(g, "groupnorm", mode, axes, in, 3);
 }
 
 void assay_graph_output(struct assay_graph *g, int32_t value)

@@ -2,7 +2,7 @@
  *
  * A model's build() makes one for given sizes with the functions below. The first mistake is kept
  * in `error`, and everything after it does nothing, so build() need not check. Every value is a
- * matrix [rows, columns]. */
+ * matrix [rows, columns]. Images have their channels last: batch * height * width rows of them. */
 #ifndef ASSAY_MODEL_GRAPH_H
 #define ASSAY_MODEL_GRAPH_H
 
@@ -13,6 +13,7 @@ enum { ASSAY_GRAPH_VALUES = 64, ASSAY_GRAPH_NODES = 40 };
 enum assay_value_kind {
     ASSAY_VALUE_INPUT,
     ASSAY_VALUE_WEIGHT, /* of a linear: stored as the recipe says */
+    ASSAY_VALUE_FILTER, /* of a convolution: constant, never quantised */
     ASSAY_VALUE_SCALE,  /* a norm's or bias's vector: constant, never quantised */
     ASSAY_VALUE_ONES,   /* vectors that are what they say */
     ASSAY_VALUE_ZEROS,
@@ -22,8 +23,9 @@ enum assay_value_kind {
 struct assay_value {
     enum assay_value_kind kind;
     struct assay_tensor tensor;
-    int32_t input;   /* which of the model's inputs; -1: none of them */
-    bool around_one; /* of a SCALE: values around 1, not 0 */
+    int32_t input;    /* which of the model's inputs; -1: none of them */
+    bool around_one;  /* of a SCALE: values around 1, not 0 */
+    double deviation; /* of a FILTER's values */
 };
 
 struct assay_node {
@@ -42,7 +44,8 @@ struct assay_graph {
     int32_t n_nodes;
     int32_t n_inputs; /* of the model: x and what is constant */
     int32_t output;   /* a value */
-    int64_t block;    /* rows of the answer that depend on one another; see attention */
+    int64_t parts;    /* equal parts of every value's rows that nothing but themselves depend on:
+                         sequences, images; 0: each row is one */
     struct assay_error error;
 };
 
@@ -53,12 +56,30 @@ int32_t assay_graph_linear(struct assay_graph *graph, int32_t x, int64_t feature
                            const char *mode);
 int32_t assay_graph_layernorm(struct assay_graph *graph, int32_t x); /* without weights */
 int32_t assay_graph_rmsnorm(struct assay_graph *graph, int32_t x);   /* with a weight */
+/* The same with gamma and beta, and with an eps of the model's own. */
+int32_t assay_graph_layernorm_affine(struct assay_graph *graph, int32_t x);
+int32_t assay_graph_rmsnorm_eps(struct assay_graph *graph, int32_t x, double eps);
 /* An op of one element in, one out: "gelu"; or of two: "add". */
 int32_t assay_graph_unary(struct assay_graph *graph, const char *op, int32_t x);
 int32_t assay_graph_binary(struct assay_graph *graph, const char *op, int32_t x, int32_t y);
 /* Of qkv [batch * seq, 3 * heads * dim]; gives [batch * seq, heads * dim]. */
 int32_t assay_graph_attention(struct assay_graph *graph, int32_t qkv, int64_t seq, int64_t heads,
                               bool causal);
+/* Each row's first half times silu of its second. */
+int32_t assay_graph_swiglu(struct assay_graph *graph, int32_t x);
+
+/* What x is an image of. */
+struct assay_image {
+    int64_t batch, height, width;
+};
+/* `mode` as of the op conv2d, without add: "", "bias", "pad0+bias". */
+int32_t assay_graph_conv2d(struct assay_graph *graph, int32_t x, struct assay_image image,
+                           int64_t out, int64_t kernel, int64_t stride, const char *mode);
+int32_t assay_graph_depthwise(struct assay_graph *graph, int32_t x, struct assay_image image,
+                              int64_t kernel, int64_t stride, const char *mode);
+/* With gamma and beta; `mode` as of the op: "", "silu". */
+int32_t assay_graph_groupnorm(struct assay_graph *graph, int32_t x, struct assay_image image,
+                              int64_t groups, const char *mode);
 void assay_graph_output(struct assay_graph *graph, int32_t value);
 
 #endif

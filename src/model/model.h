@@ -37,6 +37,10 @@ const struct assay_model *assay_model_at(int64_t index);
 enum assay_status assay_model_find(const char *name, const struct assay_model **out,
                                    struct assay_error *err);
 
+/* The same, but only those whose sizes are m, k and n; the error says what others are for. */
+enum assay_status assay_model_find_mkn(const char *name, const struct assay_model **out,
+                                       struct assay_error *err);
+
 /* Adds a model described as JSON:
  *   {"name": "mine", "inputs": {"x": ["m", "k"]},
  *    "nodes": [{"op": "linear", "input": "x", "name": "h", "features": "4*k", "mode": "bias"},

@@ -17,7 +17,7 @@ static const double MOST_PRODUCT = 0x1p56;
 static void build(const struct assay_problem *p, struct assay_graph *g)
 {
     const struct assay_model *model = NULL;
-    *g = (struct assay_graph){.dtype = p->dtype, .threads = p->threads, .output = -1, .block = 1};
+    *g = (struct assay_graph){.dtype = p->dtype, .threads = p->threads, .output = -1};
     if (assay_model_find(p->op, &model, &g->error) == ASSAY_OK) {
         if (model->build)
             model->build(g, p->axes[M], p->axes[K], p->axes[N]);
@@ -105,10 +105,11 @@ static void fill(const struct assay_problem *p, int32_t index, void *data, uint6
     struct assay_graph *g = graph_of(p);
     const struct assay_value *value = g ? input_value(g, index) : NULL;
     if (value) {
-        bool weight = value->kind == ASSAY_VALUE_WEIGHT;
-        double deviation = weight              ? 1 / sqrt((double)value->tensor.dims[1])
-                           : value->around_one ? 0.25
-                                               : 1;
+        double deviation = value->kind == ASSAY_VALUE_WEIGHT
+                               ? 1 / sqrt((double)value->tensor.dims[1])
+                           : value->kind == ASSAY_VALUE_FILTER ? value->deviation
+                           : value->around_one                 ? 0.25
+                                                               : 1;
         double first = 1.5 * deviation + value->around_one;
         assay_tensor_fill_scaled(&value->tensor, data, seed, deviation, value->around_one);
         assay_dtype_store(value->tensor.dtype, &first, data, 0, 1);
@@ -120,7 +121,7 @@ static bool is_weight(const struct assay_problem *p, int32_t input)
 {
     struct assay_graph *g = graph_of(p);
     const struct assay_value *value = g ? input_value(g, input) : NULL;
-    bool weight = value && value->kind == ASSAY_VALUE_WEIGHT;
+    bool weight = value && (value->kind == ASSAY_VALUE_WEIGHT || value->kind == ASSAY_VALUE_FILTER);
     assay_free(g);
     return weight;
 }
@@ -128,13 +129,13 @@ static bool is_weight(const struct assay_problem *p, int32_t input)
 static int64_t row_block(const struct assay_problem *p)
 {
     struct assay_graph *g = graph_of(p);
-    int64_t block = g ? g->block : 1;
+    int64_t rows = g && g->parts ? g->values[g->output].tensor.dims[0] / g->parts : 1;
     assay_free(g);
-    return block;
+    return rows;
 }
 
 /* The least: x and the weights once in, the answer once out. What lies between need not leave the
- * chip. The kind of arithmetic is that of the linear layers. */
+ * chip. The kind of arithmetic is that of the layers with weights. */
 static struct assay_cost cost(const struct assay_problem *p)
 {
     struct assay_cost sum = {0};
@@ -146,7 +147,7 @@ static struct assay_cost cost(const struct assay_problem *p)
         struct assay_cost one = g->nodes[i].op->cost(&node);
         sum.flops += one.flops;
         sum.weight_bytes += one.weight_bytes;
-        if (linear)
+        if (one.weight_bytes > 0)
             sum.math = one.math;
     }
     sum.bytes_read = sum.weight_bytes;

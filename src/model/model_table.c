@@ -74,6 +74,23 @@ enum assay_status assay_model_find(const char *name, const struct assay_model **
                            "unknown model \"%s\"; `assay list models` shows them all", name);
 }
 
+enum assay_status assay_model_find_mkn(const char *name, const struct assay_model **out,
+                                       struct assay_error *err)
+{
+    enum assay_status status = assay_model_find(name, out, err);
+    if (status != ASSAY_OK || !(*out)->axis_names[0])
+        return status;
+    char axes[160] = "";
+    size_t used = 0;
+    for (int i = 0; i < ASSAY_MAX_AXES && (*out)->axis_names[i] && used < sizeof axes; i++)
+        used += (size_t)snprintf(axes + used, sizeof axes - used, "%s%s", i ? ", " : "",
+                                 (*out)->axis_names[i]);
+    return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                           "the sizes of model \"%s\" are %s, not m, k and n; `assay preset` "
+                           "measures it",
+                           (*out)->name, axes);
+}
+
 enum assay_status assay_model_add_built(const struct assay_model *model, struct assay_error *err)
 {
     if (strlen(model->name) + strlen(ASSAY_MODEL_PREFIX) >= MAX_NAME)

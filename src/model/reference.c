@@ -1,12 +1,15 @@
 /* reference.c: what a model answers, node by node in double. What one node hands to the next is
- * rounded to the model's dtype, as between two ops. Only the blocks of rows asked for are computed.
+ * rounded to the model's dtype, as between two ops. Only the parts asked for are computed: rows,
+ * or where rows depend on one another sequences or images.
  *
  * A recipe with one scale for all rows needs the greatest value of all of them: before the first
  * linear layers that is a cheap pass over the rows; behind them all rows are computed. */
 #include "model/model_op.h"
 
 #include "base/alloc.h"
+#include "op/conv.h"
 #include "op/linear.h"
+#include "op/product.h"
 
 #include <math.h>
 #include <string.h>
@@ -16,8 +19,8 @@ struct evaluation {
     const struct assay_problem *problem;
     struct assay_recipe recipe;
     const void *const *in;
-    const int64_t *blocks; /* NULL: all of them */
-    int64_t rows;
+    const int64_t *parts; /* NULL: all of them */
+    int64_t n;            /* how many parts are at hand */
     float *values[ASSAY_GRAPH_VALUES];
     double *answer;                /* of the node that ran last */
     float amax[ASSAY_GRAPH_NODES]; /* of all rows of a linear's input; 0: those at hand are all */
@@ -25,6 +28,24 @@ struct evaluation {
 
 /* The operations that computing all rows may take: a minute or so. */
 static const double MOST_FLOPS = 2e11;
+
+/* A value's rows in one part, and in those at hand. */
+static int64_t part_rows(const struct evaluation *e, int32_t value)
+{
+    const struct assay_graph *g = e->graph;
+    return g->parts ? g->values[value].tensor.dims[0] / g->parts : 1;
+}
+
+static int64_t rows_here(const struct evaluation *e, int32_t value)
+{
+    return e->n * part_rows(e, value);
+}
+
+static int64_t columns_of(const struct evaluation *e, int32_t value)
+{
+    const struct assay_tensor *t = &e->graph->values[value].tensor;
+    return t->dims[t->rank - 1];
+}
 
 static void load_row(const struct assay_tensor *t, const void *data, int64_t row, float *out)
 {
@@ -39,35 +60,51 @@ static void load_row(const struct assay_tensor *t, const void *data, int64_t row
     }
 }
 
-/* Inputs and vectors in f32; weights come when their linear needs them. */
-static enum assay_status gather(struct evaluation *e, struct assay_error *err)
+/* A value as f32: the rows at hand, or all of what is constant. Weights come when their linear
+ * needs them. */
+static enum assay_status gather_value(struct evaluation *e, int32_t v, struct assay_error *err)
 {
-    const struct assay_graph *g = e->graph;
-    for (int32_t v = 0; v < g->n_values; v++) {
-        const struct assay_value *value = &g->values[v];
-        bool rows = value->kind == ASSAY_VALUE_INPUT || value->kind == ASSAY_VALUE_INNER;
-        int64_t columns = value->tensor.dims[value->tensor.rank - 1];
-        int64_t n = rows ? e->rows : 1;
-        if (value->kind == ASSAY_VALUE_WEIGHT)
-            continue;
-        e->values[v] = assay_calloc((size_t)(n * columns), sizeof(float));
-        if (!e->values[v])
-            return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
-        if (value->kind == ASSAY_VALUE_ONES)
-            for (int64_t i = 0; i < columns; i++)
-                e->values[v][i] = 1;
+    const struct assay_value *value = &e->graph->values[v];
+    bool divided = value->kind == ASSAY_VALUE_INPUT || value->kind == ASSAY_VALUE_INNER;
+    int64_t columns = columns_of(e, v), part = part_rows(e, v);
+    int64_t n = divided ? rows_here(e, v) : assay_tensor_count(&value->tensor) / columns;
+    if (value->kind == ASSAY_VALUE_WEIGHT)
+        return ASSAY_OK;
+    float *out = assay_calloc((size_t)(n * columns), sizeof *out);
+    e->values[v] = out;
+    if (!out)
+        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+    if (value->kind == ASSAY_VALUE_ONES)
+        for (int64_t i = 0; i < columns; i++)
+            out[i] = 1;
 #pragma omp parallel for schedule(static)
-        for (int64_t row = 0; row < (value->input >= 0 ? n : 0); row++) {
-            int64_t from =
-                rows && e->blocks ? e->blocks[row / g->block] * g->block + row % g->block : row;
-            load_row(&value->tensor, e->in[value->input], from, e->values[v] + row * columns);
-        }
+    for (int64_t row = 0; row < (value->input >= 0 ? n : 0); row++) {
+        int64_t from = divided && e->parts ? e->parts[row / part] * part + row % part : row;
+        load_row(&value->tensor, e->in[value->input], from, out + row * columns);
     }
     return ASSAY_OK;
 }
 
-/* The node's problem over the rows at hand, in f32. Its rows lie in the first axis that counts
- * them: m of linear, seq of [batch, seq, dim] ops, batch of attention. */
+static enum assay_status gather(struct evaluation *e, struct assay_error *err)
+{
+    enum assay_status status = ASSAY_OK;
+    for (int32_t v = 0; v < e->graph->n_values && status == ASSAY_OK; v++)
+        status = gather_value(e, v, err);
+    return status;
+}
+
+/* Does the op look at the rows of one part together? Its first axis counts the parts then. */
+static bool mixes_rows(const struct assay_op *op)
+{
+    static const char *const ops[] = {"attention", "conv2d", "depthwise_conv2d", "groupnorm"};
+    for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++)
+        if (strcmp(op->name, ops[i]) == 0)
+            return true;
+    return false;
+}
+
+/* The node's problem over the parts at hand, in f32. Its rows lie in the axis that counts them: m
+ * of linear, seq of [batch, seq, dim] ops. */
 static enum assay_status problem_here(const struct evaluation *e, const struct assay_node *node,
                                       struct assay_problem *out, struct assay_error *err)
 {
@@ -75,10 +112,10 @@ static enum assay_status problem_here(const struct evaluation *e, const struct a
     double params[ASSAY_MAX_PARAMS];
     memcpy(axes, node->problem.axes, sizeof axes);
     memcpy(params, node->problem.params, sizeof params);
-    if (strcmp(node->op->name, "attention") == 0)
-        axes[0] = e->rows / axes[1];
+    if (mixes_rows(node->op))
+        axes[0] = e->n;
     else
-        axes[node->op->takes_recipes ? ASSAY_LINEAR_M : 1] = e->rows;
+        axes[node->op->takes_recipes ? ASSAY_LINEAR_M : 1] = rows_here(e, node->in[0]);
     enum assay_status status =
         assay_op_problem(node->op, ASSAY_DTYPE_F32, NULL, axes, e->problem->threads, out, err);
     if (status != ASSAY_OK)
@@ -88,21 +125,14 @@ static enum assay_status problem_here(const struct evaluation *e, const struct a
     return ASSAY_OK;
 }
 
-/* The answer of a node, in double, rows times columns of it. */
+/* The answer of a node, in double, row by row. */
 static void compute(const struct assay_op *op, const struct assay_problem *p, const void *const *in,
                     double *out)
 {
-    enum { PIECE = 64 };
     int64_t rows = assay_op_rows(p), length = assay_op_row_length(p);
-    int64_t pieces = (length + PIECE - 1) / PIECE;
-    if (!op->takes_recipes) /* a norm looks at its whole row for every piece */
-        pieces = 1;
 #pragma omp parallel for schedule(dynamic, 16)
-    for (int64_t i = 0; i < rows * pieces; i++) {
-        int64_t row = i / pieces, first = i % pieces * PIECE;
-        int64_t n = pieces == 1 || length - first < PIECE ? length - first : PIECE;
-        op->reference(p, in, row, first, n, out + row * length + first);
-    }
+    for (int64_t row = 0; row < rows; row++)
+        op->reference(p, in, row, 0, length, out + row * length);
 }
 
 static void round_to(enum assay_dtype dtype, const double *from, float *to, int64_t n)
@@ -116,16 +146,17 @@ static void round_to(enum assay_dtype dtype, const double *from, float *to, int6
     }
 }
 
-/* x quantised as the recipe does it, and brought back. Where the rows at hand are not all, the
- * greatest value of all is put behind them for the while, so that the scale is theirs. */
-static float *quantised(const struct evaluation *e, const float *x, int64_t k, float amax)
+/* x [rows, k] quantised as the recipe does it, and brought back. Where the rows at hand are not
+ * all, the greatest value of all is put behind them for the while, so that the scale is theirs. */
+static float *quantised(const struct evaluation *e, const float *x, int64_t rows, int64_t k,
+                        float amax)
 {
-    float *out = assay_calloc((size_t)((e->rows + 1) * k), sizeof *out);
+    float *out = assay_calloc((size_t)((rows + 1) * k), sizeof *out);
     if (!out)
         return NULL;
-    memcpy(out, x, (size_t)(e->rows * k) * sizeof *out);
-    out[e->rows * k] = amax;
-    assay_quant_activations(&e->recipe, out, e->rows + (amax > 0), k, out);
+    memcpy(out, x, (size_t)(rows * k) * sizeof *out);
+    out[rows * k] = amax;
+    assay_quant_activations(&e->recipe, out, rows + (amax > 0), k, out);
     return out;
 }
 
@@ -134,22 +165,79 @@ static enum assay_status run_linear(struct evaluation *e, const struct assay_nod
                                     struct assay_error *err)
 {
     const struct assay_value *weight = &e->graph->values[node->in[ASSAY_LINEAR_W]];
+    int64_t m = p->axes[ASSAY_LINEAR_M], k = p->axes[ASSAY_LINEAR_K], n = p->axes[ASSAY_LINEAR_N];
     float *w = NULL, *x = NULL;
     enum assay_status status = assay_linear_stored_weights(
         &e->recipe, &weight->tensor, e->in[weight->input], e->problem->threads, &w, err);
     if (status == ASSAY_OK && e->recipe.activation != ASSAY_DTYPE_NONE) {
-        x = quantised(e, in[ASSAY_LINEAR_X], p->axes[ASSAY_LINEAR_K],
-                      e->amax[node - e->graph->nodes]);
+        x = quantised(e, in[ASSAY_LINEAR_X], m, k, e->amax[node - e->graph->nodes]);
         if (!x)
             status = assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
     }
     if (status == ASSAY_OK) {
-        in[ASSAY_LINEAR_W] = w;
-        in[ASSAY_LINEAR_X] = x ? x : in[ASSAY_LINEAR_X];
-        compute(node->op, p, in, e->answer);
+        assay_product(x ? x : in[ASSAY_LINEAR_X], w, m, n, k, e->answer);
+#pragma omp parallel for schedule(static)
+        for (int64_t row = 0; row < m; row++)
+            assay_linear_finish(p, in, row, 0, n, e->answer + row * n);
     }
     assay_free(x);
     assay_free(w);
+    return status;
+}
+
+/* What the filter sees at one place of the answer: kernel * kernel * in values, zeros outside. */
+static void patch_of(const struct assay_conv *c, const float *x, int64_t row, float *out)
+{
+    int64_t image = row / (c->out_height * c->out_width);
+    int64_t top = row / c->out_width % c->out_height * c->stride - c->pad;
+    int64_t left = row % c->out_width * c->stride - c->pad;
+    for (int64_t ky = 0; ky < c->kernel; ky++)
+        for (int64_t kx = 0; kx < c->kernel; kx++) {
+            int64_t y = top + ky, at = left + kx;
+            bool inside = y >= 0 && y < c->height && at >= 0 && at < c->width;
+            float *to = out + (ky * c->kernel + kx) * c->in;
+            if (inside)
+                memcpy(to, x + ((image * c->height + y) * c->width + at) * c->in,
+                       (size_t)c->in * sizeof *to);
+            else
+                memset(to, 0, (size_t)c->in * sizeof *to);
+        }
+}
+
+/* Some rows at a time as patches times filters. */
+static enum assay_status run_conv2d(struct evaluation *e, const struct assay_problem *p,
+                                    const void *const *in, struct assay_error *err)
+{
+    enum { AT_ONCE = 512 };
+    struct assay_conv c = assay_conv_of(p);
+    int64_t rows = assay_op_rows(p), depth = c.kernel * c.kernel * c.in;
+    float *patches = assay_calloc((size_t)(AT_ONCE * depth), sizeof *patches);
+    if (!patches)
+        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+    for (int64_t first = 0; first < rows; first += AT_ONCE) {
+        int64_t n = rows - first < AT_ONCE ? rows - first : AT_ONCE;
+        double *out = e->answer + first * c.out;
+#pragma omp parallel for schedule(static)
+        for (int64_t i = 0; i < n; i++)
+            patch_of(&c, in[ASSAY_CONV_X], first + i, patches + i * depth);
+        assay_product(patches, in[ASSAY_CONV_W], n, c.out, depth, out);
+        const float *bias = c.bias >= 0 ? in[c.bias] : NULL;
+        for (int64_t i = 0; i < n * c.out && bias; i++)
+            out[i] += (double)bias[i % c.out];
+    }
+    assay_free(patches);
+    return ASSAY_OK;
+}
+
+static enum assay_status run_blocks(struct evaluation *e, const struct assay_op *op,
+                                    const struct assay_problem *p, const void *const *in,
+                                    struct assay_error *err)
+{
+    int64_t length = op->row_block(p) * assay_op_row_length(p);
+    int64_t blocks = assay_tensor_count(&p->outputs[0]) / length;
+    enum assay_status status = ASSAY_OK;
+    for (int64_t i = 0; i < blocks && status == ASSAY_OK; i++)
+        status = op->reference_blocks(p, in, &i, 1, e->answer + i * length, err);
     return status;
 }
 
@@ -165,11 +253,15 @@ static enum assay_status run_node(struct evaluation *e, const struct assay_node 
         in[i] = e->values[node->in[i]];
     if (node->op->takes_recipes)
         status = run_linear(e, node, &p, in, err);
+    else if (strcmp(node->op->name, "conv2d") == 0)
+        status = run_conv2d(e, &p, in, err);
+    else if (node->op->reference_blocks)
+        status = run_blocks(e, node->op, &p, in, err);
     else
         compute(node->op, &p, in, e->answer);
     if (status == ASSAY_OK)
         round_to(e->graph->dtype, e->answer, e->values[node->out],
-                 e->rows * e->graph->values[node->out].tensor.dims[1]);
+                 rows_here(e, node->out) * columns_of(e, node->out));
     return status;
 }
 
@@ -189,12 +281,13 @@ static enum assay_status run_until(struct evaluation *e, int32_t target, struct 
     return status;
 }
 
-static int64_t widest(const struct assay_graph *g)
+static int64_t largest(const struct evaluation *e)
 {
     int64_t most = 1;
-    for (int32_t i = 0; i < g->n_nodes; i++) {
-        const struct assay_tensor *t = &g->values[g->nodes[i].out].tensor;
-        most = t->dims[1] > most ? t->dims[1] : most;
+    for (int32_t i = 0; i < e->graph->n_nodes; i++) {
+        int32_t value = e->graph->nodes[i].out;
+        int64_t elements = rows_here(e, value) * columns_of(e, value);
+        most = elements > most ? elements : most;
     }
     return most;
 }
@@ -206,13 +299,13 @@ static void finish(struct evaluation *e)
     assay_free(e->answer);
 }
 
-/* Evaluates `target` on these blocks (NULL: all, n of them). To be finished also where it fails. */
-static enum assay_status evaluate(struct evaluation *e, const int64_t *blocks, int64_t n,
+/* Evaluates `target` on these parts (NULL: all, n of them). To be finished also where it fails. */
+static enum assay_status evaluate(struct evaluation *e, const int64_t *parts, int64_t n,
                                   int32_t target, struct assay_error *err)
 {
-    e->blocks = blocks;
-    e->rows = n * e->graph->block;
-    e->answer = assay_calloc((size_t)(e->rows * widest(e->graph)), sizeof *e->answer);
+    e->parts = parts;
+    e->n = n;
+    e->answer = assay_calloc((size_t)largest(e), sizeof *e->answer);
     if (!e->answer)
         return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
     enum assay_status status = gather(e, err);
@@ -255,8 +348,7 @@ static enum assay_status amax_of(const struct evaluation *like, int32_t value, i
             list[i] = first + i;
         status = evaluate(&e, list, n, value, err);
         if (status == ASSAY_OK) {
-            int64_t columns = e.graph->values[value].tensor.dims[1];
-            float most = greatest(e.values[value], e.rows * columns);
+            float most = greatest(e.values[value], rows_here(&e, value) * columns_of(&e, value));
             *out = most > *out ? most : *out;
         }
         finish(&e);
@@ -284,12 +376,12 @@ static enum assay_status find_scales(struct evaluation *e, int64_t all, bool *al
     return status;
 }
 
-/* Copies the blocks asked for out of the answer. */
-static void pick(const struct evaluation *e, const int64_t *blocks, int64_t n, double *out)
+/* Copies the parts asked for out of the answer. */
+static void pick(const struct evaluation *e, const int64_t *parts, int64_t n, double *out)
 {
-    int64_t length = e->graph->block * e->graph->values[e->graph->output].tensor.dims[1];
+    int64_t length = part_rows(e, e->graph->output) * columns_of(e, e->graph->output);
     for (int64_t i = 0; i < n; i++)
-        memcpy(out + i * length, e->answer + (e->blocks ? i : blocks[i]) * length,
+        memcpy(out + i * length, e->answer + (e->parts ? i : parts[i]) * length,
                (size_t)length * sizeof *out);
 }
 
@@ -303,7 +395,7 @@ enum assay_status assay_model_reference(const struct assay_problem *problem, con
     struct evaluation e = {
         .graph = g, .problem = problem, .recipe = assay_model_recipe(problem), .in = in};
     enum assay_status status = assay_model_graph(problem, g, err);
-    int64_t all = problem->outputs[0].dims[0] / (g->block ? g->block : 1);
+    int64_t all = g->parts ? g->parts : problem->outputs[0].dims[0];
     bool all_rows = false;
     if (status == ASSAY_OK && e.recipe.activation_scope == ASSAY_SCOPE_TENSOR)
         status = find_scales(&e, all, &all_rows, err);

@@ -120,7 +120,7 @@ static bool can_fuse(void *user, const struct assay_problem *problem)
     const struct fusing *fusing = user;
     const struct assay_kernel *kernel;
     struct assay_problem whole = *problem;
-    whole.recipe = fusing->model->recipe;
+    whole.recipe = strcmp(whole.op, "linear") == 0 ? fusing->model->recipe : NULL;
     return best_kernel(&whole, fusing->device, &kernel, NULL) == ASSAY_OK &&
            strcmp(kernel->implementation, "ref") != 0;
 }

@@ -420,21 +420,28 @@ static double optional(const struct assay_problem *p, const void *const *in, int
 }
 
 /* Of plain inputs: a recipe's are brought back, and a norm applied, by dequantised() before. */
+void assay_linear_finish(const struct assay_problem *p, const void *const *in, int64_t row,
+                         int64_t first, int64_t n, double *sums)
+{
+    int32_t bias = has(p, ASSAY_LINEAR_BIAS) ? ASSAY_LINEAR_BIAS_INPUT : -1;
+    int32_t residual = assay_linear_residual_input(p);
+    for (int64_t i = 0; i < n; i++)
+        sums[i] = activate(sums[i] + optional(p, in, bias, first + i),
+                           (enum assay_linear_activation)p->params[ASSAY_LINEAR_ACTIVATION]) +
+                  optional(p, in, residual, row * axis(p, ASSAY_LINEAR_N) + first + i);
+}
+
 static void reference(const struct assay_problem *p, const void *const *in, int64_t row,
                       int64_t first, int64_t n, double *out)
 {
     int64_t k = axis(p, ASSAY_LINEAR_K);
     bool f32 = p->inputs[ASSAY_LINEAR_X].dtype == ASSAY_DTYPE_F32;
     const float *x = (const float *)in[ASSAY_LINEAR_X] + (f32 ? row * k : 0);
-    int32_t bias = has(p, ASSAY_LINEAR_BIAS) ? ASSAY_LINEAR_BIAS_INPUT : -1;
-    int32_t residual = assay_linear_residual_input(p);
     for (int64_t i = 0; i < n; i++) {
         const float *w = (const float *)in[ASSAY_LINEAR_W] + (f32 ? (first + i) * k : 0);
-        double sum = f32 ? dot_f32(x, w, k) : dot_any(p, in, row, first + i);
-        out[i] = activate(sum + optional(p, in, bias, first + i),
-                          (enum assay_linear_activation)p->params[ASSAY_LINEAR_ACTIVATION]) +
-                 optional(p, in, residual, row * axis(p, ASSAY_LINEAR_N) + first + i);
+        out[i] = f32 ? dot_f32(x, w, k) : dot_any(p, in, row, first + i);
     }
+    assay_linear_finish(p, in, row, first, n, out);
 }
 
 /* ---- cost and tolerance ---------------------------------------------------------------------- */

@@ -54,6 +54,11 @@ enum assay_status assay_linear_stored_weights(const struct assay_recipe *recipe,
                                               int32_t threads, float **out,
                                               struct assay_error *err);
 
+/* Of the reference: what becomes of the sums of row `row` from `first` on: bias, activation,
+ * residual. */
+void assay_linear_finish(const struct assay_problem *problem, const void *const *in, int64_t row,
+                         int64_t first, int64_t n, double *sums);
+
 /* How far y may be off because x, computed by other ops in another order, was quantised to other
  * codes here and there. */
 double assay_linear_flips(const struct assay_recipe *recipe, enum assay_dtype dtype, int64_t k);

@@ -200,9 +200,9 @@ enum assay_status assay_group_from_json(const assay_json *json, struct assay_gro
     if (n < 1 || n > ASSAY_MAX_AXES)
         return assay_error_set(err, ASSAY_ERR_CORRUPT, NULL, "\"axes\" is not a list of sizes");
     for (int64_t i = 0; i < n; i++) {
-        out->axes[i] = assay_json_int(assay_json_at(axes, i), 0);
-        if (out->axes[i] < 1)
-            return assay_error_set(err, ASSAY_ERR_CORRUPT, NULL, "\"axes\" holds a size below 1");
+        out->axes[i] = assay_json_int(assay_json_at(axes, i), -1);
+        if (out->axes[i] < 0) /* which may be 0 is for the op to say */
+            return assay_error_set(err, ASSAY_ERR_CORRUPT, NULL, "\"axes\" holds a size below 0");
     }
     out->n_axes = (int32_t)n;
     out->over_limit = assay_json_bool(assay_json_get(json, "over_limit"), false);

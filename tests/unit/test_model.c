@@ -4,9 +4,11 @@
 
 #include "base/alloc.h"
 #include "bench/group.h"
+#include "device/cpu/cpu_info.h"
 #include "model/fuse.h"
 #include "model/model.h"
 #include "op/linear.h"
+#include "op/product.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -17,7 +19,7 @@ static struct assay_graph graph_of(const char *model, int64_t m, int64_t k, int6
 {
     const struct assay_model *found = NULL;
     assert_int_equal(assay_model_find(model, &found, NULL), ASSAY_OK);
-    struct assay_graph g = {.dtype = ASSAY_DTYPE_F32, .threads = 1, .output = -1, .block = 1};
+    struct assay_graph g = {.dtype = ASSAY_DTYPE_F32, .threads = 1, .output = -1};
     if (found->build)
         found->build(&g, m, k, n);
     else
@@ -90,7 +92,7 @@ static void a_block_is_five_nodes(void **state)
     struct assay_graph g = graph_of("transformer_block", 2, 64, 1);
     assert_ops(&g, "rmsnorm linear(0,0,0) attention linear(0,0,0) add rmsnorm linear(0,0,0) gelu "
                    "linear(0,0,0) add");
-    assert_int_equal(g.block, 16);
+    assert_int_equal(g.parts, 2);
     assay_graph_fuse(&g, always, NULL);
     assert_ops(&g, "linear(2,0,0) attention linear(0,0,1) linear(2,5,0) linear(0,0,1)");
     const struct assay_node *qkv = &g.nodes[0], *proj = &g.nodes[2], *last = &g.nodes[4];
@@ -105,14 +107,14 @@ static void a_block_is_five_nodes(void **state)
 static void a_value_with_two_users_stays(void **state)
 {
     (void)state;
-    struct assay_graph g = {.dtype = ASSAY_DTYPE_F32, .threads = 1, .output = -1, .block = 1};
+    struct assay_graph g = {.dtype = ASSAY_DTYPE_F32, .threads = 1, .output = -1};
     int32_t x = assay_graph_input(&g, 4, 8), h = assay_graph_rmsnorm(&g, x);
     int32_t y = assay_graph_linear(&g, h, 8, "");
     assay_graph_output(&g, assay_graph_binary(&g, "add", assay_graph_unary(&g, "gelu", y), h));
     assert_string_equal(g.error.message, "");
     assay_graph_fuse(&g, always, NULL);
     assert_ops(&g, "rmsnorm linear(0,5,1)");
-    struct assay_graph again = {.dtype = ASSAY_DTYPE_F32, .threads = 1, .output = -1, .block = 1};
+    struct assay_graph again = {.dtype = ASSAY_DTYPE_F32, .threads = 1, .output = -1};
     x = assay_graph_input(&again, 4, 8);
     y = assay_graph_linear(&again, x, 8, "");
     assay_graph_output(&again,
@@ -414,6 +416,151 @@ static void a_block_is_right(void **state)
     assert_all_right("transformer_block", ASSAY_DTYPE_F16, 2, 128, 1);
 }
 
+/* The models of the presets, with sizes none of which is round. */
+static const struct {
+    const char *model;
+    int64_t axes[ASSAY_MAX_AXES];
+    int32_t n_axes;
+    const char *fused; /* what `compiled` makes of it where it can */
+} of_presets[] = {
+    {"multi_head_attention", {3, 10, 48, 3}, 4, "linear(0,0,0) attention linear(0,0,0)"},
+    {"mlp_gelu", {2, 7, 33, 65}, 4, "linear(0,5,0) linear(0,0,0)"},
+    {"mlp_swiglu", {2, 7, 33, 31}, 4, "linear(0,0,0) swiglu linear(0,0,0)"},
+    {"conv2d", {2, 5, 7, 9, 6, 3, 0}, 7, "conv2d"},
+    {"conv2d", {3, 17, 8, 5, 4, 5, 1}, 7, "conv2d"},
+    {"depthwise_separable", {3, 19, 6, 5, 3}, 5, "depthwise_conv2d linear(0,0,0)"},
+    {"layer_norm", {2, 5, 37}, 3, "layernorm"},
+    {"rms_norm", {2, 5, 37}, 3, "rmsnorm"},
+    {"group_norm", {3, 12, 5, 7, 4}, 5, "groupnorm"},
+    {"preset_transformer",
+     {2, 9, 32, 4, 3},
+     5,
+     "layernorm linear(0,0,0) attention linear(0,0,1) layernorm linear(0,5,0) linear(0,0,1)"},
+    {"sd_resblock", {2, 12, 5, 7, 4}, 5, "groupnorm conv2d groupnorm conv2d"},
+};
+enum { OF_PRESETS = sizeof of_presets / sizeof of_presets[0] };
+
+static void models_of_presets_are_fused(void **state)
+{
+    (void)state;
+    for (int i = 0; i < OF_PRESETS; i++) {
+        const struct assay_model *found = NULL;
+        assert_int_equal(assay_model_find(of_presets[i].model, &found, NULL), ASSAY_OK);
+        struct assay_graph g = {.dtype = ASSAY_DTYPE_F32, .threads = 1, .output = -1};
+        found->build_from(&g, found, of_presets[i].axes);
+        assert_string_equal(g.error.message, "");
+        assay_graph_fuse(&g, always, NULL);
+        assert_ops(&g, of_presets[i].fused);
+    }
+}
+
+static void models_of_presets_are_right(void **state)
+{
+    (void)state;
+    static const enum assay_dtype dtypes[] = {ASSAY_DTYPE_F32, ASSAY_DTYPE_BF16, ASSAY_DTYPE_F16};
+    for (int i = 0; i < OF_PRESETS * 3; i++) {
+        const char *model = of_presets[i / 3].model;
+        struct bed *bed = assay_calloc(1, sizeof *bed);
+        make_bed(bed, model, dtypes[i % 3], 1, 1, 1);
+        memcpy(bed->job.group.axes, of_presets[i / 3].axes, sizeof of_presets[0].axes);
+        bed->job.group.n_axes = of_presets[i / 3].n_axes;
+        measure(bed, "baseline");
+        assert_int_equal(bed->n, 2);
+        for (int64_t k = 0; k < bed->n; k++) {
+            const struct assay_record *r = &bed->records[k];
+            if (r->outcome != ASSAY_OUTCOME_OK)
+                fail_msg("%s %s %s: %s", model, r->implementation, assay_dtype_name(r->dtype),
+                         r->reason);
+            assert_true(r->verification.done);
+            if (getenv("ASSAY_SHOW_ERRORS"))
+                printf("%s %s %s: max %.4g of %.4g, %s\n", model, assay_dtype_name(r->dtype),
+                       r->implementation, r->verification.max_abs,
+                       r->verification.tolerance_absolute, r->note);
+        }
+        clear_bed(bed);
+        assay_free(bed);
+    }
+}
+
+static void models_of_presets_say_what_they_cannot(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *model;
+        int64_t axes[ASSAY_MAX_AXES];
+        const char *message;
+    } bad[] = {
+        {"multi_head_attention", {3, 10, 48, 5}, "attention over sequences of 10 with 5 heads"},
+        {"group_norm", {3, 12, 5, 7, 5}, "12 channels cannot be divided into 5 groups"},
+        {"sd_resblock", {3, 320, 5, 7, 33}, "320 channels cannot be divided into 33 groups"},
+        {"conv2d", {2, 5, 7, 2, 6, 4, 0}, "a kernel of 4 does not fit into an image of 2 x 6"},
+        {"conv2d", {2, 5, 7, 9, 6, 3, 3}, "padding of 3 around an image for a kernel of 3"},
+        {"mlp_gelu", {2, 0, 33, 65}, "seq_len must be at least 1, not 0"},
+        {"mlp_gelu", {1 << 20, 1 << 20, 1 << 20, 65}, "too large for any machine"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        char name[64];
+        struct assay_problem p;
+        struct assay_error err = {0};
+        snprintf(name, sizeof name, "model:%s", bad[i].model);
+        assert_int_equal(
+            assay_op_problem(assay_model_op(name), ASSAY_DTYPE_F32, NULL, bad[i].axes, 1, &p, &err),
+            ASSAY_ERR_INVALID);
+        if (!strstr(err.message, bad[i].message))
+            fail_msg("%s: %s", bad[i].model, err.message);
+    }
+    const struct assay_model *model;
+    struct assay_error err = {0};
+    assert_int_equal(assay_model_find_mkn("sd_resblock", &model, &err), ASSAY_ERR_INVALID);
+    assert_non_null(strstr(err.message, "batch, channels, height, width, groups, not m, k and n"));
+    assert_int_equal(assay_model_find_mkn("linear", &model, NULL), ASSAY_OK);
+}
+
+/* Products of integers are exact, whatever the order of the sums. */
+static void products_are_right(void **state)
+{
+    (void)state;
+    static const int64_t sizes[][3] = {{1, 1, 1}, {3, 7, 5}, {65, 17, 513}, {4, 8, 1024}};
+    static const assay_product_part parts[] = {assay_product_part_plain, assay_product_part_avx2,
+                                               assay_product_part_avx512};
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
+        int64_t m = sizes[s][0], n = sizes[s][1], k = sizes[s][2];
+        float *a = assay_calloc((size_t)(m * k + 1), sizeof *a);
+        float *b = assay_calloc((size_t)(n * k + 1), sizeof *b);
+        double *out = assay_calloc((size_t)(m * n), sizeof *out);
+        for (int64_t i = 0; i < m * k; i++)
+            a[i] = (float)(i * 7 % 31 - 15);
+        for (int64_t i = 0; i < n * k; i++)
+            b[i] = (float)(i * 5 % 23 - 11);
+        assay_product(a, b, m, n, k, out);
+        for (int64_t i = 0; i < m * n; i++) {
+            double sum = 0;
+            for (int64_t l = 0; l < k; l++)
+                sum += (double)a[i / n * k + l] * (double)b[i % n * k + l];
+            assert_true(sum == out[i]);
+        }
+        assay_free(a);
+        assay_free(b);
+        assay_free(out);
+    }
+    for (int p = 0; p < 3; p++) {
+        bool here = p == 0 || (p == 1 && assay_cpu_has(ASSAY_CPU_AVX2)) ||
+                    (p == 2 && assay_cpu_has(ASSAY_CPU_AVX512));
+        float a[10] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+        double b[2 * ASSAY_PRODUCT_COLUMNS] = {0}, out[5 * ASSAY_PRODUCT_COLUMNS] = {0};
+        b[0] = 1;
+        b[ASSAY_PRODUCT_COLUMNS] = 10;
+        b[ASSAY_PRODUCT_COLUMNS - 1] = 2;
+        if (!here)
+            continue;
+        parts[p](a, 5, 2, b, 2, out, ASSAY_PRODUCT_COLUMNS);
+        for (int r = 0; r < 5; r++) {
+            assert_true(out[r * ASSAY_PRODUCT_COLUMNS] == (double)(a[2 * r] + 10 * a[2 * r + 1]));
+            assert_true(out[(r + 1) * ASSAY_PRODUCT_COLUMNS - 1] == (double)(2 * a[2 * r]));
+        }
+    }
+}
+
 /* The answer of one executor on the op's own fills, in double. */
 static double *answer_of(const struct assay_problem *p, const struct assay_op *op,
                          const struct assay_kernel *kernel)
@@ -532,6 +679,10 @@ int main(void)
         cmocka_unit_test(memory_is_what_is_held),
         cmocka_unit_test(ln_linear_is_right),
         cmocka_unit_test(a_block_is_right),
+        cmocka_unit_test(products_are_right),
+        cmocka_unit_test(models_of_presets_are_fused),
+        cmocka_unit_test(models_of_presets_say_what_they_cannot),
+        cmocka_unit_test(models_of_presets_are_right),
         cmocka_unit_test(the_executors_agree),
         cmocka_unit_test(eager_alone_where_asked),
         cmocka_unit_test(tuning_is_remembered),

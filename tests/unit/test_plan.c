@@ -145,8 +145,8 @@ static void test_what_is_refused(void **state)
     assert_refused("[1,9223372036854775807,7]", "[1,2,3,4,5,6,7,8,9]",
                    "\"axes\" is not a list of sizes");
     assert_refused("[1,9223372036854775807,7]", "{}", "\"axes\" is not a list of sizes");
-    assert_refused("[1,9223372036854775807,7]", "[1,0,7]", "a size below 1");
-    assert_refused("[1,9223372036854775807,7]", "[1,1.5,7]", "a size below 1");
+    assert_refused("[1,9223372036854775807,7]", "[1,-1,7]", "a size below 0");
+    assert_refused("[1,9223372036854775807,7]", "[1,1.5,7]", "a size below 0");
     assert_refused("\"threads\":3", "\"threads\":0", "out of range");
     assert_refused("\"threads\":3", "\"threads\":4294967297", "out of range");
     assert_refused("\"hot\":true", "\"hot\":false", "out of range");

@@ -21,7 +21,7 @@ struct bed {
 static struct bed make_bed(const struct assay_op *op, int64_t a, int64_t b, int64_t c, int64_t most)
 {
     struct bed bed = {.op = op};
-    int64_t axes[ASSAY_MAX_AXES] = {a, b, c, 1};
+    int64_t axes[ASSAY_MAX_AXES] = {a, b, c, 1, 1, 1, 1, 1};
     assert_int_equal(assay_op_problem(op, ASSAY_DTYPE_F32, NULL, axes, 1, &bed.problem, NULL),
                      ASSAY_OK);
     for (int32_t i = 0; i < bed.problem.n_inputs; i++) {
@@ -29,11 +29,16 @@ static struct bed make_bed(const struct assay_op *op, int64_t a, int64_t b, int6
         assay_op_fill(op, &bed.problem, i, bed.in[i], 5);
     }
     int64_t rows = assay_op_rows(&bed.problem), length = assay_op_row_length(&bed.problem);
-    double *row = calloc((size_t)length, sizeof *row);
+    int64_t block = op->row_block ? op->row_block(&bed.problem) : 1;
+    double *row = calloc((size_t)(block * length), sizeof *row);
+    const void *const *in = (const void *const *)bed.in;
     bed.answer = calloc((size_t)(rows * length), sizeof *bed.answer);
-    for (int64_t r = 0; r < rows; r++) {
-        op->reference(&bed.problem, (const void *const *)bed.in, r, 0, length, row);
-        assay_dtype_store(ASSAY_DTYPE_F32, row, bed.answer, r * length, length);
+    for (int64_t r = 0; r < rows / block; r++) {
+        if (op->reference_blocks)
+            assert_int_equal(op->reference_blocks(&bed.problem, in, &r, 1, row, NULL), ASSAY_OK);
+        else
+            op->reference(&bed.problem, in, r, 0, length, row);
+        assay_dtype_store(ASSAY_DTYPE_F32, row, bed.answer, r * block * length, block * length);
     }
     free(row);
     struct assay_reference_how how = {.seed = 9, .most = most};
