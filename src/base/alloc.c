@@ -5,6 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef __GLIBC__ /* in two steps: other C libraries do not know the second */
+#if __GLIBC_PREREQ(2, 33)
+#define HAVE_MALLINFO2
+#endif
+#endif
+
 /* The fault injector of the tests. It and the counts below are the only mutable state of the
  * library outside its handles. */
 static int64_t fail_after;
@@ -48,7 +54,7 @@ void assay_alloc_reset_peak(void)
 
 size_t assay_alloc_malloc_held(void)
 {
-#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33)
+#ifdef HAVE_MALLINFO2
     struct mallinfo2 info = mallinfo2();
     return info.uordblks + info.hblkhd;
 #else

@@ -98,7 +98,7 @@ struct assay_device_driver {
 struct assay_device {
     const struct assay_device_driver *driver;
     int32_t index, threads;
-    size_t bytes_held, bytes_peak;
+    size_t bytes_held, bytes_peak; /* the latter since it was last set to the former */
 };
 
 enum assay_status assay_device_alloc(assay_device *device, size_t bytes, void **out,
