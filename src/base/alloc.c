@@ -1,10 +1,21 @@
 #include "base/alloc.h"
 
+#include <malloc.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The fault injector of the tests; the only mutable state of the library outside its handles. */
+#ifdef __GLIBC__ /* in two steps: other C libraries do not know the second */
+#if __GLIBC_PREREQ(2, 33)
+#define HAVE_MALLINFO2
+#endif
+#endif
+
+/* The fault injector of the tests. It and the counts below are the only mutable state of the
+ * library outside its handles. */
 static int64_t fail_after;
+
+static atomic_size_t held, peak;
 
 void assay_alloc_fail_after(int64_t nth) { fail_after = nth; }
 
@@ -19,19 +30,58 @@ static int injected_failure(void)
     return 1;
 }
 
+void assay_alloc_add(size_t bytes)
+{
+    size_t now = atomic_fetch_add_explicit(&held, bytes, memory_order_relaxed) + bytes;
+    size_t most = atomic_load_explicit(&peak, memory_order_relaxed);
+    while (now > most && !atomic_compare_exchange_weak_explicit(
+                             &peak, &most, now, memory_order_relaxed, memory_order_relaxed))
+        ;
+}
+
+void assay_alloc_subtract(size_t bytes)
+{
+    atomic_fetch_sub_explicit(&held, bytes, memory_order_relaxed);
+}
+
+size_t assay_alloc_held(void) { return atomic_load_explicit(&held, memory_order_relaxed); }
+size_t assay_alloc_peak(void) { return atomic_load_explicit(&peak, memory_order_relaxed); }
+
+void assay_alloc_reset_peak(void)
+{
+    atomic_store_explicit(&peak, assay_alloc_held(), memory_order_relaxed);
+}
+
+size_t assay_alloc_malloc_held(void)
+{
+#ifdef HAVE_MALLINFO2
+    struct mallinfo2 info = mallinfo2();
+    return info.uordblks + info.hblkhd;
+#else
+    return 0;
+#endif
+}
+
 void *assay_calloc(size_t count, size_t size)
 {
     if (injected_failure() || (size && count > SIZE_MAX / size))
         return NULL;
-    return calloc(count ? count : 1, size ? size : 1);
+    void *made = calloc(count ? count : 1, size ? size : 1);
+    assay_alloc_add(malloc_usable_size(made));
+    return made;
 }
 
 void *assay_realloc(void *ptr, size_t count, size_t size)
 {
     if (injected_failure() || (size && count > SIZE_MAX / size))
         return NULL;
-    size_t bytes = count * size;
-    return realloc(ptr, bytes ? bytes : 1);
+    size_t bytes = count * size, before = malloc_usable_size(ptr);
+    void *made = realloc(ptr, bytes ? bytes : 1);
+    if (!made)
+        return NULL;
+    assay_alloc_add(malloc_usable_size(made));
+    assay_alloc_subtract(before);
+    return made;
 }
 
 char *assay_strdup(const char *text)
@@ -43,4 +93,8 @@ char *assay_strdup(const char *text)
     return copy;
 }
 
-void assay_free(void *ptr) { free(ptr); }
+void assay_free(void *ptr)
+{
+    assay_alloc_subtract(malloc_usable_size(ptr));
+    free(ptr);
+}

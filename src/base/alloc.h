@@ -2,7 +2,10 @@
  *
  * Sizes are counted in elements and checked for overflow. Memory comes back zeroed (but for what
  * assay_realloc adds) and is released with assay_free. Large benchmark operands do not come from
- * here but from the device. */
+ * here but from the device.
+ *
+ * What is held is counted, with what malloc gave where that is more than was asked for: an atomic
+ * addition for each call, whoever makes it. */
 #ifndef ASSAY_BASE_ALLOC_H
 #define ASSAY_BASE_ALLOC_H
 
@@ -13,6 +16,19 @@ void *assay_calloc(size_t count, size_t size);
 void *assay_realloc(void *ptr, size_t count, size_t size);
 char *assay_strdup(const char *text);
 void assay_free(void *ptr);
+
+/* Bytes held now, and the most there were since the last reset. */
+size_t assay_alloc_held(void);
+size_t assay_alloc_peak(void);
+void assay_alloc_reset_peak(void);
+
+/* Counts memory of the host that came from elsewhere, and that it is gone. */
+void assay_alloc_add(size_t bytes);
+void assay_alloc_subtract(size_t bytes);
+
+/* Bytes all of this process holds of malloc, libraries and plug-ins included; 0 where the C library
+ * does not tell. Takes a while. */
+size_t assay_alloc_malloc_held(void);
 
 /* Tests only: the nth allocation from now (1 is the next) and all after it fail; 0 switches off. */
 void assay_alloc_fail_after(int64_t nth);

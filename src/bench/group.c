@@ -68,8 +68,7 @@ static void emit_records(struct group *g)
         r->bytes_written = cost.bytes_written;
         r->flops = cost.flops;
         r->memory_bytes = (double)assay_op_bytes(&g->problem);
-        if (group_is_model(g) && v->set_up) /* as it runs: weights as stored, what lies between */
-            r->memory_bytes = assay_group_working_set(g, v) + assay_model_held_bytes(v->state);
+        assay_group_note_memory(g, v);
         r->floor_ns = g->bench->ceilings.floor_ns;
         r->interrupted = g->interrupted;
     }

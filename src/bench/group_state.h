@@ -4,6 +4,7 @@
 #define ASSAY_BENCH_GROUP_STATE_H
 
 #include "bench/group.h"
+#include "bench/memory.h"
 #include "bench/operands.h"
 #include "bench/verify.h"
 
@@ -19,6 +20,7 @@ struct variant {
     bool ready;              /* set up and, so far, right */
     int64_t n_sets;          /* in a cold measurement */
     struct assay_args *sets; /* those, where they are not the operands' own */
+    struct assay_memory memory;
     struct assay_record record;
 };
 
@@ -90,10 +92,17 @@ void assay_group_run_and_judge(struct group *g, struct variant *v, int64_t iters
                                assay_reference *const *answers, const char *when);
 void assay_group_failed_run(struct variant *v, enum assay_status status, const char *what);
 
-/* ---- group_states.c: the timing of all variants in one cache state ---- */
+/* ---- group_memory.c: what a variant takes of memory ---- */
 
+/* The inputs it reads as they are: all but the weights it keeps its own way. */
+double assay_group_plain_bytes(const struct group *g, const struct variant *v);
 /* What a variant touches again and again: its own form of the weights in place of the original. */
 double assay_group_working_set(const struct group *g, const struct variant *v);
+/* Into the record of a variant that ran. */
+void assay_group_note_memory(const struct group *g, struct variant *v);
+
+/* ---- group_states.c: the timing of all variants in one cache state ---- */
+
 enum assay_status assay_group_measure_state(struct group *g, enum assay_cache_state state,
                                             struct assay_error *err);
 

@@ -9,17 +9,6 @@
 #include <math.h>
 #include <string.h>
 
-double assay_group_working_set(const struct group *g, const struct variant *v)
-{
-    double bytes = (double)assay_op_bytes(&g->problem);
-    if (v->kernel->prepare)
-        bytes += (double)v->kernel->prepared_bytes(v->state);
-    for (int32_t i = 0; i < g->problem.n_inputs && v->kernel->prepare && g->op->is_weight; i++)
-        if (g->op->is_weight(&g->problem, i))
-            bytes -= (double)assay_tensor_bytes(&g->problem.inputs[i]);
-    return bytes;
-}
-
 /* For a cold measurement: so many prepared copies that they, with x and y, outgrow the cache. */
 static enum assay_status prepare_cold(struct group *g, struct variant *v, struct assay_error *err)
 {

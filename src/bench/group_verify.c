@@ -137,11 +137,13 @@ static void failed_early(struct variant *v, enum assay_status status, const char
 static void set_up(struct group *g, struct variant *v)
 {
     struct assay_error err = {0};
-    int64_t start = assay_clock_ns();
     group_step(g, v - g->variants);
+    struct assay_memory_mark mark = assay_memory_begin(g->bench->device);
+    int64_t start = assay_clock_ns();
     enum assay_status status =
         v->kernel->setup ? v->kernel->setup(&v->problem, &v->state, &err) : ASSAY_OK;
     v->record.setup_ns = (double)(assay_clock_ns() - start);
+    assay_memory_end(g->bench->device, &mark, ASSAY_MEMORY_SETUP, &v->memory);
     v->set_up = status == ASSAY_OK;
     if (!v->set_up)
         failed_early(v, status, "setup", &err);
@@ -157,16 +159,21 @@ void assay_group_forget(const struct group *g, const struct variant *v)
 void assay_group_prepare(struct group *g, struct variant *v, int64_t set)
 {
     struct assay_error err = {0};
+    struct assay_memory_mark mark = {0};
     if (!v->kernel->prepare || !v->ready)
         return;
     const struct assay_args *args =
         &assay_operands_sets(g->operands)[set % assay_operands_n_sets(g->operands)];
-    int64_t start = assay_clock_ns();
     group_step(g, v - g->variants);
     assay_group_forget(g, v);
+    if (set == 0) /* what is told is of one set */
+        mark = assay_memory_begin(g->bench->device);
+    int64_t start = assay_clock_ns();
     enum assay_status status = v->kernel->prepare(v->state, set, args, &err);
-    if (set == 0)
+    if (set == 0) {
         v->record.prepare_ns = (double)(assay_clock_ns() - start);
+        assay_memory_end(g->bench->device, &mark, ASSAY_MEMORY_PREPARE, &v->memory);
+    }
     group_step(g, -1);
     if (status != ASSAY_OK)
         failed_early(v, status, "prepare", &err);
@@ -182,8 +189,11 @@ void assay_group_run_and_judge(struct group *g, struct variant *v, int64_t iters
     struct assay_timing timing;
     assay_operands_poison(g->operands, operand_set);
     group_step(g, v - g->variants);
+    struct assay_memory_mark mark = assay_memory_begin(g->bench->device);
     enum assay_status status =
         g->bench->device->driver->time(g->bench->device, v->kernel, v->state, &work, &timing);
+    if (status == ASSAY_OK && iters == 1 && n_sets == 1)
+        assay_memory_end(g->bench->device, &mark, ASSAY_MEMORY_RUN, &v->memory);
     group_step(g, -1);
     if (status != ASSAY_OK)
         assay_group_failed_run(v, status, "run");

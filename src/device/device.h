@@ -51,6 +51,13 @@ struct assay_device_driver {
                                struct assay_error *err);
     void (*free)(assay_device *device, void *ptr, size_t bytes);
 
+    /* What the system says of memory, in bytes; NaN where it cannot be read. A device with memory
+     * of its own: what is in use of it now, whoever uses it. Where it is the host's: the most this
+     * process had resident since the last reset, or, where that is not permitted, ever. Optional.
+     */
+    double (*system_bytes)(assay_device *device);
+    void (*system_reset)(assay_device *device);
+
     /* Copies between host and device memory, and within the latter, complete when they return.
      * NULL where device memory is the host's. */
     enum assay_status (*upload)(assay_device *device, void *to, const void *from, size_t bytes,
@@ -86,16 +93,19 @@ struct assay_device_driver {
                                    struct assay_error *err);
 };
 
-/* What every device starts with. Bytes are counted here, by the two functions below. */
+/* What every device starts with. Bytes are counted here, by the functions below; those of a device
+ * whose memory is the host's also in base/alloc. */
 struct assay_device {
     const struct assay_device_driver *driver;
     int32_t index, threads;
-    size_t bytes_held, bytes_peak;
+    size_t bytes_held, bytes_peak; /* the latter since it was last set to the former */
 };
 
 enum assay_status assay_device_alloc(assay_device *device, size_t bytes, void **out,
                                      struct assay_error *err);
 void assay_device_free(assay_device *device, void *ptr, size_t bytes);
+/* Does the device compute in the host's memory? */
+bool assay_device_shares_memory(const assay_device *device);
 
 int64_t assay_device_count(void);
 const struct assay_device_driver *assay_device_at(int64_t index);

@@ -1,6 +1,7 @@
 /* device_table.c: the list of devices, opening them, and counting their memory. */
 #include "device/device.h"
 
+#include "base/alloc.h"
 #include "base/text.h"
 
 #include <stdio.h>
@@ -92,6 +93,8 @@ void assay_device_close(assay_device *device)
         device->driver->close(device);
 }
 
+bool assay_device_shares_memory(const assay_device *device) { return !device->driver->upload; }
+
 enum assay_status assay_device_alloc(assay_device *device, size_t bytes, void **out,
                                      struct assay_error *err)
 {
@@ -101,6 +104,8 @@ enum assay_status assay_device_alloc(assay_device *device, size_t bytes, void **
     device->bytes_held += bytes;
     if (device->bytes_held > device->bytes_peak)
         device->bytes_peak = device->bytes_held;
+    if (assay_device_shares_memory(device))
+        assay_alloc_add(bytes);
     return ASSAY_OK;
 }
 
@@ -110,4 +115,6 @@ void assay_device_free(assay_device *device, void *ptr, size_t bytes)
         return;
     device->driver->free(device, ptr, bytes);
     device->bytes_held -= bytes;
+    if (assay_device_shares_memory(device))
+        assay_alloc_subtract(bytes);
 }

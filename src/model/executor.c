@@ -454,12 +454,21 @@ double assay_model_scratch_bytes(const struct assay_problem *problem)
     return bytes;
 }
 
-double assay_model_held_bytes(const void *state)
+static bool reads_plain(const struct executor *x, int32_t value)
+{
+    for (int32_t s = 0; s < x->graph.n_nodes; s++)
+        for (int32_t i = 0; i < x->steps[s].problem.n_inputs; i++)
+            if (!x->steps[s].kernel->prepare && x->steps[s].node->in[i] == value)
+                return true;
+    return false;
+}
+
+double assay_model_plain_weight_bytes(const void *state)
 {
     const struct executor *x = state;
-    double bytes = (double)x->block_bytes;
+    double bytes = 0;
     for (int32_t i = 0; i < x->graph.n_values; i++)
-        if (x->constants[i])
+        if (x->graph.values[i].kind == ASSAY_VALUE_WEIGHT && reads_plain(x, i))
             bytes += (double)assay_tensor_bytes(&x->graph.values[i].tensor);
     return bytes;
 }

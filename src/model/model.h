@@ -80,7 +80,7 @@ bool assay_model_is_executor(const char *implementation);
 
 /* Bytes an eager executor takes for what lies between its nodes. */
 double assay_model_scratch_bytes(const struct assay_problem *problem);
-/* Bytes this one, set up, takes for it. */
-double assay_model_held_bytes(const void *state);
+/* Bytes of the weights that this one's kernels read as they are, because they prepare none. */
+double assay_model_plain_weight_bytes(const void *state);
 
 #endif

@@ -38,7 +38,7 @@ static assay_json *to_json(const struct assay_record *record, const struct assay
     put_axis(object, "sequence_length", record, "seq");
     put_axis(object, "tensor_dimension", record, "dim");
     assay_json_put_double(object, "time_ms", time_ms);
-    assay_json_put_double(object, "memory_mb", record->memory_bytes / 1e6);
+    assay_json_put_double(object, "memory_mb", record->peak_bytes / 1e6);
     assay_json_put_double(object, "inference_speed", 1000 / time_ms);
     assay_json_put_double(object, "gpu_efficiency",
                           m->ceiling_ns > 0 ? 100 * m->efficiency : (double)NAN);

@@ -151,7 +151,7 @@ static void take_values(const struct assay_record *records, int64_t n,
     values[SPEEDUP_WRT_BF16] = values[SPEEDUP];
     values[BASELINE_TIME] = milliseconds(assay_pair_figures(baseline));
     values[QUANTIZED_TIME] = is_baseline ? (double)NAN : milliseconds(m);
-    values[MEMORY] = record->memory_bytes > 0 ? record->memory_bytes / 1e6 : (double)NAN;
+    values[MEMORY] = record->peak_bytes / 1e6;
 }
 
 /* NULL without memory. */

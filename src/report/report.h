@@ -17,11 +17,10 @@ struct assay_sink {
 /* How a report for people looks. */
 struct assay_report_style {
     bool colour;
-    bool ascii; /* no characters beyond ASCII */
-    bool
-        verbose; /* more lines under each row: kernel, samples, quartiles, disturbances, accuracy */
-    int width;   /* columns; 100 unless told */
-    int most;    /* columns that rows with more figures than fit may take; less than width: width */
+    bool ascii;   /* no characters beyond ASCII */
+    bool verbose; /* more lines under each row: kernel, samples, disturbances, memory, accuracy */
+    int width;    /* columns; 100 unless told */
+    int most; /* columns that rows with more figures than fit may take; less than width: width */
 };
 
 typedef struct assay_report assay_report; /* a format at work on one sink */

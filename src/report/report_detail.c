@@ -97,6 +97,27 @@ static void recipe_items(const struct assay_record *record, struct assay_flow *f
                         isfinite(record->accuracy_db) ? " dB" : "");
 }
 
+static void bytes_item(struct assay_flow *flow, const char *name, double bytes)
+{
+    char text[32];
+    if (!(bytes >= 0)) /* not known */
+        return;
+    assay_text_bytes(bytes, text, sizeof text);
+    assay_flow_item(flow, "%s %s", name, text);
+}
+
+static bool on_cpu(const struct assay_record *record) { return strcmp(record->device, "cpu") == 0; }
+
+static void memory_line(const struct assay_record *record, struct assay_flow flow)
+{
+    bytes_item(&flow, "idle", record->idle_bytes);
+    bytes_item(&flow, "peak", record->peak_bytes);
+    bytes_item(&flow, "workspace", record->workspace_bytes);
+    bytes_item(&flow, on_cpu(record) ? "resident peak" : "peak by the driver",
+               record->system_peak_bytes);
+    assay_line_flush(flow.line, flow.sink);
+}
+
 static void kernel_line(const struct assay_record *record, struct assay_flow flow)
 {
     assay_flow_item(&flow, "%s", record->kernel);
@@ -122,8 +143,10 @@ void assay_detail_write(const struct assay_record *record, struct assay_line *li
     for (int s = 0; s < ASSAY_CACHE_STATES; s++)
         if (record->states[s].measured)
             state_lines(
-                &record->states[s], strcmp(record->device, "cpu") != 0,
+                &record->states[s], !on_cpu(record),
                 begin_line(line, sink, width, assay_cache_state_name((enum assay_cache_state)s)));
+    if (record->peak_bytes > 0)
+        memory_line(record, begin_line(line, sink, width, "memory"));
     if (record->verification.done)
         check_lines(&record->verification, begin_line(line, sink, width, "check"));
 }

@@ -4,7 +4,8 @@
 
 #include "report/report_line.h"
 
-/* A few indented lines, none wider than `width`: the kernel, each measured state, the check. */
+/* A few indented lines, none wider than `width`: the kernel, each measured state, its memory,
+ * the check. */
 void assay_detail_write(const struct assay_record *record, struct assay_line *line,
                         const struct assay_sink *sink, int width);
 

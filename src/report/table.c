@@ -172,14 +172,13 @@ static void table_begin(void *state, const struct assay_sink *sink,
 
 /* ---- a group's header --------------------------------------------------------------------- */
 
-/* The operands alone: variants differ in scratch memory, the least of them is nearest. */
-static double least_memory(const struct assay_record *records, int64_t n)
+/* All variants have the same operands; one that was never begun does not know them. */
+static double operand_bytes(const struct assay_record *records, int64_t n)
 {
-    double least = 0;
-    for (int64_t i = 0; i < n; i++)
-        if (records[i].memory_bytes > 0 && (least == 0 || records[i].memory_bytes < least))
-            least = records[i].memory_bytes;
-    return least;
+    double bytes = 0;
+    for (int64_t i = 0; i < n && bytes == 0; i++)
+        bytes = records[i].memory_bytes;
+    return bytes;
 }
 
 static void add_info(struct assay_cell *info, const char *text)
@@ -194,8 +193,8 @@ static struct assay_cell group_info(const struct table *t, const struct assay_re
     char text[64];
     if (records[0].interrupted)
         add_info(&info, "interrupted");
-    if (least_memory(records, n) > 0) {
-        assay_text_bytes(least_memory(records, n), text, sizeof text);
+    if (operand_bytes(records, n) > 0) {
+        assay_text_bytes(operand_bytes(records, n), text, sizeof text);
         add_info(&info, text);
     }
     if (strcmp(records[0].device, t->device) != 0)

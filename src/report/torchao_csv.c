@@ -181,8 +181,8 @@ static void weight_mb(const struct row *r)
 }
 static void memory_mb(const struct row *r)
 {
-    if (r->shown->memory_bytes > 0)
-        real(r, r->shown->memory_bytes / 1e6);
+    if (r->shown->peak_bytes > 0)
+        real(r, r->shown->peak_bytes / 1e6);
 }
 static void prepare_ms(const struct row *r)
 {

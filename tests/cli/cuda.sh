@@ -71,6 +71,15 @@ done
 expect_file "$FAKE_CUDA_LOG" ' [1-9][0-9]* replays'
 nothing_left
 
+say "memory: what a variant's calls take of the GPU, and what the driver says of it"
+expect_exit 0 "$ASSAY" bench relu "${gpu[@]}" "${cold[@]}" --cache both --impl cuda --verbose -o "$rows"
+expect_file "$rows" '"idle_bytes":120\.0,"peak_bytes":240\.0,"workspace_bytes":0\.0,"system_peak_bytes":240\.0,'
+expect_out '^ +memory +idle 120 B.* peak 240 B.* workspace 0 B.* peak by the driver 240 B$'
+# It does not tell any more, once it has said that there is room.
+FAKE_CUDA_FAIL=cuMemGetInfo_v2:1:5 expect_exit 0 "$ASSAY" bench relu "${gpu[@]}" "${quick[@]}" -o "$rows"
+expect_file "$rows" '"idle_bytes":120\.0,"peak_bytes":240\.0,"workspace_bytes":0\.0,"system_peak_bytes":null,'
+nothing_left
+
 say "in this process too"
 expect_exit 0 "$ASSAY" bench relu "${gpu[@]}" "${quick[@]}" --in-process
 expect_out '1 ok'

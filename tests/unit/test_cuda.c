@@ -2,7 +2,9 @@
  * memory, how it times, what it remembers, what it says when something fails. */
 #include "unit.h"
 
+#include "base/alloc.h"
 #include "base/last_words.h"
+#include "bench/memory.h"
 #include "device/cuda/cuda_gpu.h"
 #include "device/device.h"
 #include "op/attention.h"
@@ -84,6 +86,42 @@ static void test_memory_is_counted_and_copied(void **state)
     assay_cuda_free(NULL, 5);
     assert_int_equal(device->bytes_held, 0);
     assert_int_equal(device->bytes_peak, 600);
+}
+
+/* A variant is charged for what its calls take of the GPU, not for the host's memory; the driver's
+ * count goes beside it. */
+static void test_a_variants_memory(void **state)
+{
+    assay_device *device = *state;
+    struct assay_memory memory = {0};
+    void *before = NULL, *kept = NULL, *passing = NULL;
+    assert_int_equal(assay_cuda_alloc(5000, &before, NULL), ASSAY_OK);
+    struct assay_memory_mark mark = assay_memory_begin(device);
+    assert_int_equal(assay_cuda_alloc(1000, &kept, NULL), ASSAY_OK);
+    assert_int_equal(assay_cuda_alloc(300, &passing, NULL), ASSAY_OK);
+    assay_cuda_free(passing, 300);
+    void *of_the_host = assay_calloc(1, 100000);
+    assay_memory_end(device, &mark, ASSAY_MEMORY_SETUP, &memory);
+    assay_cuda_free(before, 5000);
+    mark = assay_memory_begin(device);
+    assay_memory_end(device, &mark, ASSAY_MEMORY_RUN, &memory);
+    assert_near(memory.peak, 1300, 0);
+    assert_near(memory.running, 1000, 0);
+    assert_near(memory.used_peak, 1000, 0); /* as it stands when calls return */
+    assay_free(of_the_host);
+    assay_cuda_free(kept, 1000);
+}
+
+static void test_a_driver_that_does_not_tell(void **state)
+{
+    assay_device *device = *state;
+    struct assay_memory memory = {0};
+    setenv("FAKE_CUDA_FAIL", "cuMemGetInfo_v2:1", 1);
+    struct assay_memory_mark mark = assay_memory_begin(device);
+    assay_memory_end(device, &mark, ASSAY_MEMORY_RUN, &memory);
+    unsetenv("FAKE_CUDA_FAIL");
+    assert_true(isnan(memory.used_peak));
+    assert_near(memory.peak, 0, 0);
 }
 
 static void test_too_much_memory_says_how_much(void **state)
@@ -598,6 +636,8 @@ int main(void)
         WITH_GPU(test_gpu_is_described),
         WITH_GPU(test_one_gpu_at_a_time),
         WITH_GPU(test_memory_is_counted_and_copied),
+        WITH_GPU(test_a_variants_memory),
+        WITH_GPU(test_a_driver_that_does_not_tell),
         WITH_GPU(test_too_much_memory_says_how_much),
         WITH_GPU(test_time_is_the_kernels),
         WITH_GPU(test_same_work_is_replayed),

@@ -197,10 +197,23 @@ static void an_infinite_accuracy_comes_back(void **state)
 static void an_older_record_is_read(void **state)
 {
     (void)state;
-    static const char *const newer[] = {
-        "mode",    "label",        "recipe",     "note",        "entry",
-        "compile", "weight_bytes", "prepare_ns", "accuracy_db", "activation_share",
-        "pareto",  "slow_unit",    "exact"};
+    static const char *const newer[] = {"mode",
+                                        "label",
+                                        "recipe",
+                                        "note",
+                                        "entry",
+                                        "compile",
+                                        "weight_bytes",
+                                        "prepare_ns",
+                                        "accuracy_db",
+                                        "activation_share",
+                                        "pareto",
+                                        "slow_unit",
+                                        "exact",
+                                        "idle_bytes",
+                                        "peak_bytes",
+                                        "workspace_bytes",
+                                        "system_peak_bytes"};
     struct assay_record r = full_record(), back;
     struct assay_text text = json_text(&r);
     for (size_t i = 0; i < sizeof newer / sizeof newer[0]; i++) {
@@ -216,6 +229,8 @@ static void an_older_record_is_read(void **state)
     assert_string_equal(back.recipe, "");
     assert_false(back.pareto || back.verification.exact);
     assert_true(isnan(back.accuracy_db) && isnan(back.activation_share));
+    assert_true(isnan(back.idle_bytes) && isnan(back.peak_bytes));
+    assert_true(isnan(back.workspace_bytes) && isnan(back.system_peak_bytes));
 }
 
 static void seeds_of_any_size_come_back(void **state)

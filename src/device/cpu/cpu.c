@@ -5,6 +5,7 @@
 #include "device/cpu/cpu_calibrate.h"
 #include "device/cpu/cpu_info.h"
 #include "device/cpu/cpu_loops.h"
+#include "device/cpu/cpu_resident.h"
 #include "device/device.h"
 
 #include <omp.h>
@@ -200,6 +201,8 @@ const struct assay_device_driver assay_device_cpu = {
     .describe = describe,
     .alloc = alloc_cpu,
     .free = free_cpu,
+    .system_bytes = assay_cpu_resident_peak,
+    .system_reset = assay_cpu_resident_reset,
     .time = time_cpu,
     .now_ns = now_cpu,
     .clock_hz = clock_cpu,

@@ -6,6 +6,7 @@
 #include "base/last_words.h"
 #include "base/text.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -297,6 +298,14 @@ static void free_gpu(assay_device *device, void *ptr, size_t bytes)
     gpu->api->cuMemFree_v2(address(ptr));
 }
 
+static double system_bytes(assay_device *device)
+{
+    const struct cuda_gpu *gpu = (const struct cuda_gpu *)device;
+    size_t available = 0, total = 0;
+    return gpu->api->cuMemGetInfo_v2(&available, &total) == CU_SUCCESS ? (double)(total - available)
+                                                                       : (double)NAN;
+}
+
 static enum assay_status upload(assay_device *device, void *to, const void *from, size_t bytes,
                                 struct assay_error *err)
 {
@@ -336,6 +345,7 @@ const struct assay_device_driver assay_device_cuda = {
     .describe = describe,
     .alloc = alloc_gpu,
     .free = free_gpu,
+    .system_bytes = system_bytes,
     .upload = upload,
     .download = download,
     .copy = copy,
