@@ -49,7 +49,7 @@ static enum assay_status add_range(const char *name, const char *item, int64_t l
         assay_text_int64(to_text, &to) != ASSAY_OK ||
         assay_text_int64(step_text, &step) != ASSAY_OK || (kind != 'x' && kind != '+'))
         return malformed(name, item, err);
-    if (step < (kind == 'x' ? 2 : 1) || (kind == 'x' && from == 0))
+    if (step < (kind == 'x' ? 2 : 1) || (kind == 'x' && from == 0 && least == 0))
         return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
                                "--%s \"%s\" would never end: the step must grow", name, item);
     if (from > to)

@@ -270,6 +270,11 @@ static enum assay_status describe_model(struct reader *r, struct draft *d)
     struct assay_error why = {0};
     struct assay_text text = {0};
     char name[64];
+    const struct assay_yaml *own = assay_yaml_get(d->model, "name");
+    if (own)
+        return assay_reading_fail(
+            &r->reading, assay_place_of_key(own),
+            "a model of a preset has the name of its case, and none of its own");
     enum assay_status status = check_keys(r, d->model, "a model of a preset", keys);
     if (status != ASSAY_OK)
         return status;

@@ -160,6 +160,7 @@ struct reader {
     struct described *d;
     struct assay_error *err;
     int32_t node; /* -1: outside the nodes */
+    bool mkn;     /* its axes are m, k and n, not parameters of its own */
 };
 
 static enum assay_status bad(struct reader *r, const char *key, const char *message)
@@ -334,6 +335,7 @@ static enum assay_status read_parameters(struct reader *r, const assay_json *jso
 {
     struct described *d = r->d;
     int64_t n = assay_json_count_keys(json);
+    r->mkn = !json;
     if (!json) {
         static const int64_t plain[] = {16, 3072, 3072};
         for (; d->n_axes < 3; d->n_axes++) {
@@ -361,7 +363,7 @@ static enum assay_status read_inputs(struct reader *r, const assay_json *json)
 {
     struct described *d = r->d;
     enum assay_status status = ASSAY_OK;
-    if (!json && strcmp(d->axes[0], "m") != 0)
+    if (!json && !r->mkn)
         return bad(r, "inputs", "are missing: {x: [rows, columns]}");
     if (!json) { /* what every model of [m, k, n] starts from */
         d->inputs[d->n_inputs++] = (struct described_input){"x", "m", "k"};
@@ -469,7 +471,7 @@ enum assay_status assay_model_add(const char *json, struct assay_error *err)
                                     .title = d->name,
                                     .summary = "described in a configuration",
                                     .build_from = build};
-    for (int32_t i = 0; i < d->n_axes; i++) {
+    for (int32_t i = 0; i < d->n_axes && assay_json_get(tree, "parameters"); i++) {
         d->model.axis_names[i] = d->axes[i];
         d->model.zero_axes |= d->plain[i] == 0 ? 1u << i : 0;
     }

@@ -140,7 +140,7 @@ parameters: {batch: 2, dim: 8}
 cases:
   model: {inputs: {x: [batch, dim]}, nodes: [{op: linear, features: 4*dmi}]}
 END
-expect_usage 'wrong\.yml:4:67: nodes\[0\]\.features: column 3: unknown name "dmi"; did you mean "dim"\?' \
+expect_usage 'wrong\.yml:4:69: nodes\[0\]\.features: column 3: unknown name "dmi"; did you mean "dim"\?' \
     "$ASSAY" preset wrong.yml
 expect_usage 'nowhere\.yml: this preset cannot be read' "$ASSAY" preset nowhere.yml
 printf 'name: a\ncases: {model: linear}\n' >a.yml

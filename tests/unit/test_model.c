@@ -267,6 +267,8 @@ static void a_description_may_have_parameters(void **state)
     const struct assay_op *op = assay_model_op(ASSAY_MODEL_PREFIX "gated");
     assert_non_null(op);
     assert_int_equal(assay_op_axes(op), 4);
+    const struct assay_model *model;
+    assert_int_equal(assay_model_find_mkn("gated", &model, NULL), ASSAY_ERR_INVALID);
     assert_string_equal(op->axis_names[1], "seq_len");
     int64_t axes[] = {3, 4, 24, 0};
     assert_int_equal(assay_op_problem(op, ASSAY_DTYPE_F32, "", axes, 1, &problem, &err), ASSAY_OK);

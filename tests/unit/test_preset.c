@@ -433,7 +433,7 @@ static void bad_files_name_the_place(void **state)
          "      - {op: gelo}\n",
          "f.yml:7:14", "did you mean \"gelu\"?"},
         {"name: a\nparameters: {b: 2}\ncases:\n  model:\n    name: mine\n    nodes: []\n",
-         "f.yml:5:5", "a model of a preset has inputs or nodes"},
+         "f.yml:5:5", "none of its own"},
         {"name: a\nparameters: {m: 1, k: 1, n: 1}\ncases:\n  - {model: linear}\n  - {model: "
          "linear}\n",
          "f.yml:5:5", "two cases are named \"a\""},
