@@ -28,7 +28,8 @@ enum assay_status {
     ASSAY_ERR_DEVICE = -4,      /* the device failed */
     ASSAY_ERR_CORRUPT = -5,     /* data that was read is not what it should be */
     ASSAY_ERR_INTERRUPTED = -6, /* the user asked to stop */
-    ASSAY_ERR_INTERNAL = -7     /* a mistake of ours */
+    ASSAY_ERR_INTERNAL = -7,    /* a mistake of ours */
+    ASSAY_ERR_FAILED = -8       /* the caller's own function failed, crashed or hung */
 };
 
 /* What went wrong: a code, the place (a file:line:column, a flag, a kernel's name; may be empty)

@@ -1,5 +1,6 @@
-/* session.c: assay.h over the engine: a plan of one group after another, in this process. */
-#include <assay/assay.h>
+/* session.c: opening and closing sessions, and ops over the engine: a plan of one group after
+ * another, in this process. case.c has the cases. */
+#include "api/session.h"
 
 #include "base/alloc.h"
 #include "base/version.h"
@@ -8,24 +9,17 @@
 #include "report/report.h"
 #include "tensor/dtype.h"
 
+#include <omp.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
-/* One measured group. */
-struct batch {
-    struct assay_record *records;
-    struct assay_result *results;
-    int64_t n;
-};
-
-struct assay_session {
-    struct assay_settings settings;
-    enum assay_dtype dtype;
-    struct batch *batches;
-    int64_t n_batches, n_results;
-};
+/* Cases are measured as the seed of their interface does it, unless told. */
+enum { WARMUP = 8, ITERS = 32, TIMEOUT_S = 60 };
 
 const char *assay_version(void) { return ASSAY_VERSION; }
+
+uint32_t assay_abi_version(void) { return ASSAY_API_ABI; }
 
 static enum assay_status no_memory(struct assay_error *err)
 {
@@ -34,9 +28,39 @@ static enum assay_status no_memory(struct assay_error *err)
 
 static void ignore(const char *text) { (void)text; }
 
+struct assay_open_session *assay_session_find(const assay_session *handle, struct assay_error *err)
+{
+    struct assay_open_session *session = assay_handle_find(handle);
+    if (!session)
+        assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                        handle ? "the session is closed, or is none" : "the session is NULL");
+    return session;
+}
+
+enum assay_status assay_struct_read(void *to, size_t known, const void *from, const char *whose,
+                                    struct assay_error *err)
+{
+    enum { LEAST = 16, MOST = 4096 }; /* of a size that somebody set */
+    const unsigned char *bytes = from;
+    uint32_t size;
+    memcpy(&size, from, sizeof size);
+    if (size < LEAST || size > MOST)
+        return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                               "%s struct_size is %u: set it to the struct's sizeof", whose, size);
+    for (size_t i = known; i < size; i++)
+        if (bytes[i] != 0)
+            return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                                   "%s struct is of a newer assay than this library, %s, and asks "
+                                   "for what this one does not know",
+                                   whose, ASSAY_VERSION);
+    memset(to, 0, known);
+    memcpy(to, from, size < known ? size : known);
+    return ASSAY_OK;
+}
+
 /* The same checks and defaults as the command line's, by way of its own options. */
-static enum assay_status settle(const struct assay_session_options *o, assay_session *session,
-                                struct assay_error *err)
+static enum assay_status settle(const struct assay_session_options *o,
+                                struct assay_open_session *session, struct assay_error *err)
 {
     struct assay_bench_config config;
     struct assay_plan plan = {0};
@@ -59,8 +83,6 @@ static enum assay_status settle(const struct assay_session_options *o, assay_ses
     if (status != ASSAY_OK)
         assay_error_set(err, status, NULL, "the implementations are not a list of names");
     if (status == ASSAY_OK)
-        status = assay_dtype_parse(o->dtype ? o->dtype : "f32", &session->dtype, err);
-    if (status == ASSAY_OK)
         status = assay_bench_plan(&config, &plan, ignore, err);
     if (status == ASSAY_OK && assay_settings_copy(&plan.settings, &session->settings) != ASSAY_OK)
         status = no_memory(err);
@@ -69,27 +91,118 @@ static enum assay_status settle(const struct assay_session_options *o, assay_ses
     return status;
 }
 
+/* Where cases run, and their element type: float16 on a GPU, as the presets have it. */
+static enum assay_status settle_device(const struct assay_session_options *o,
+                                       struct assay_open_session *session, struct assay_error *err)
+{
+    enum assay_status status =
+        assay_device_parse(session->settings.device, &session->driver, &session->index, err);
+    if (status != ASSAY_OK)
+        return status;
+    bool numbered = session->driver->count;
+    snprintf(session->device_name, sizeof session->device_name, numbered ? "%s:%d" : "%s",
+             session->driver->name, session->index);
+    const char *usual = numbered ? "f16" : "f32";
+    return assay_dtype_parse(o->dtype ? o->dtype : usual, &session->dtype, err);
+}
+
+static enum assay_status settle_cases(const struct assay_session_options *o,
+                                      struct assay_open_session *session, struct assay_error *err)
+{
+    if (o->isolate && session->driver->upload)
+        return assay_error_set(err, ASSAY_ERR_INVALID, session->device_name,
+                               "isolate is for the cpu: a GPU does not survive a fork");
+    bool by_precision = o->iters == 0 && o->precision > 0;
+    session->how = (struct assay_case_settings){
+        .warmup = o->warmup ? o->warmup : WARMUP,
+        .iters = by_precision ? 0
+                 : o->iters   ? o->iters
+                              : ITERS,
+        .precision = o->precision,
+        .budget_ns = (o->budget_s > 0 ? o->budget_s : 2) * 1e9,
+        .seed = o->seed,
+        .isolate = o->isolate != 0,
+        .timeout_s = o->timeout_s > 0 ? o->timeout_s : TIMEOUT_S,
+    };
+    return ASSAY_OK;
+}
+
+static enum assay_status check_options(const struct assay_session_options *o,
+                                       struct assay_error *err)
+{
+    const struct {
+        const char *name;
+        double value;
+    } numbers[] = {
+        {"warmup", (double)o->warmup}, {"iters", (double)o->iters}, {"precision", o->precision},
+        {"budget_s", o->budget_s},     {"threads", o->threads},     {"timeout_s", o->timeout_s},
+    };
+    if (o->abi != 0 && o->abi != ASSAY_API_ABI)
+        return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                               "the program was built for ABI %u of assay.h and this library (%s) "
+                               "has ABI %u: build the program with the library's own header",
+                               o->abi, ASSAY_VERSION, ASSAY_API_ABI);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        if (!(numbers[i].value >= 0))
+            return assay_error_set(err, ASSAY_ERR_INVALID, numbers[i].name,
+                                   "must be > 0, or 0 for its default, and is %g",
+                                   numbers[i].value);
+    return ASSAY_OK;
+}
+
+static void destroy(struct assay_open_session *session)
+{
+    assay_session_memory_close(session);
+    for (int64_t i = 0; i < session->n_batches; i++) {
+        assay_free(session->batches[i].records);
+        assay_free(session->batches[i].results);
+    }
+    assay_free(session->batches);
+    for (int64_t i = 0; i < session->n_cases; i++)
+        assay_free(session->cases[i]);
+    assay_free(session->cases);
+    assay_settings_fini(&session->settings);
+    assay_free(session);
+}
+
 enum assay_status assay_session_open(const struct assay_session_options *options,
                                      assay_session **out, struct assay_error *err)
 {
     /* An older caller's struct is shorter: what it does not know keeps its default. */
     struct assay_session_options known = {0};
-    if (options && options->struct_size < sizeof options->struct_size)
-        return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "the options' struct_size is not set");
-    if (options)
-        memcpy(&known, options,
-               options->struct_size < sizeof known ? options->struct_size : sizeof known);
+    enum assay_status status = ASSAY_OK;
+    if (!out)
+        return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "nowhere to put the session: NULL");
     *out = NULL;
-    assay_session *session = assay_calloc(1, sizeof *session);
+    if (options)
+        status = assay_struct_read(&known, sizeof known, options, "the options'", err);
+    if (status == ASSAY_OK)
+        status = check_options(&known, err);
+    if (status != ASSAY_OK)
+        return status;
+    struct assay_open_session *session = assay_calloc(1, sizeof *session);
     if (!session)
         return no_memory(err);
-    enum assay_status status = settle(&known, session, err);
-    if (status != ASSAY_OK) {
-        assay_session_close(session);
-        return status;
-    }
-    *out = session;
-    return ASSAY_OK;
+    status = settle(&known, session, err);
+    if (status == ASSAY_OK)
+        status = settle_device(&known, session, err);
+    if (status == ASSAY_OK)
+        status = settle_cases(&known, session, err);
+    if (status == ASSAY_OK && !(*out = assay_handle_add(session)))
+        status =
+            assay_error_set(err, ASSAY_ERR_INVALID, NULL, "too many sessions are open: close some");
+    if (status != ASSAY_OK)
+        destroy(session);
+    return status;
+}
+
+void assay_session_close(assay_session *handle)
+{
+    struct assay_open_session *session = assay_handle_find(handle);
+    if (!session || session->running)
+        return;
+    assay_handle_remove(handle);
+    destroy(session);
 }
 
 static struct assay_timing_result timing_of(const struct assay_measurement *m)
@@ -137,9 +250,9 @@ static enum assay_status keep(void *user, int64_t group, const struct assay_reco
                               int64_t n, struct assay_error *err)
 {
     (void)group;
-    assay_session *session = user;
-    struct batch batch = {.n = n};
-    struct batch *batches =
+    struct assay_open_session *session = user;
+    struct assay_batch batch = {.n = n};
+    struct assay_batch *batches =
         assay_realloc(session->batches, (size_t)session->n_batches + 1, sizeof *batches);
     if (!batches)
         return no_memory(err);
@@ -163,12 +276,45 @@ static enum assay_status keep(void *user, int64_t group, const struct assay_reco
 
 static void note(void *user, const char *text) { (void)user, (void)text; }
 
-enum assay_status assay_session_measure(assay_session *session, const char *op, const int64_t *axes,
+/* Measuring on the cpu pins threads and says how many OpenMP shall use; both are the caller's. */
+struct threads {
+    cpu_set_t seats;
+    bool known;
+    int number, dynamic;
+};
+
+static struct threads threads_now(void)
+{
+    struct threads t = {.number = omp_get_max_threads(), .dynamic = omp_get_dynamic()};
+    t.known = sched_getaffinity(0, sizeof t.seats, &t.seats) == 0;
+    return t;
+}
+
+static void give_threads_back(const struct threads *t)
+{
+    if (t->known) {
+#pragma omp parallel num_threads(omp_get_max_threads()) /* as many as were pinned */
+        sched_setaffinity(0, sizeof t->seats, &t->seats);
+    }
+    omp_set_num_threads(t->number);
+    omp_set_dynamic(t->dynamic);
+}
+
+enum assay_status assay_session_measure(assay_session *handle, const char *op, const int64_t *axes,
                                         int32_t n_axes, struct assay_error *err)
 {
+    struct assay_open_session *session = assay_session_find(handle, err);
     const struct assay_op *found = NULL;
     int64_t n = 0;
+    if (!session)
+        return ASSAY_ERR_INVALID;
+    if (!op || !axes || session->running)
+        return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                               session->running ? "the session is measuring a case"
+                                                : "no op, or no axes: NULL");
     enum assay_status status = assay_op_resolve(op, &found, 1, &n, err);
+    if (status == ASSAY_OK)
+        status = assay_session_memory_rest(session, err);
     if (status != ASSAY_OK)
         return status;
     if (n_axes != assay_op_axes(found))
@@ -183,14 +329,22 @@ enum assay_status assay_session_measure(assay_session *session, const char *op, 
     memcpy(group.axes, axes, (size_t)n_axes * sizeof *axes);
     struct assay_plan plan = {.settings = session->settings, .groups = &group, .n_groups = 1};
     struct assay_supervisor_options options = {.user = session, .note = note, .group = keep};
-    return assay_supervise(&plan, &options, err);
+    struct threads before = threads_now();
+    status = assay_supervise(&plan, &options, err);
+    give_threads_back(&before);
+    return status;
 }
 
-int64_t assay_session_count(const assay_session *session) { return session->n_results; }
-
-const struct assay_result *assay_session_result(const assay_session *session, int64_t index)
+int64_t assay_session_count(const assay_session *handle)
 {
-    for (int64_t i = 0; i < session->n_batches; i++) {
+    const struct assay_open_session *session = assay_handle_find(handle);
+    return session ? session->n_results : 0;
+}
+
+const struct assay_result *assay_session_result(const assay_session *handle, int64_t index)
+{
+    const struct assay_open_session *session = assay_handle_find(handle);
+    for (int64_t i = 0; session && i < session->n_batches; i++) {
         if (index < session->batches[i].n)
             return index >= 0 ? &session->batches[i].results[index] : NULL;
         index -= session->batches[i].n;
@@ -198,10 +352,14 @@ const struct assay_result *assay_session_result(const assay_session *session, in
     return NULL;
 }
 
-enum assay_status assay_session_report(const assay_session *session, const char *format,
-                                       void (*write)(void *user, const char *bytes, size_t length),
-                                       void *user, struct assay_error *err)
+enum assay_status assay_session_report(const assay_session *handle, const char *format,
+                                       assay_write_fn write, void *user, struct assay_error *err)
 {
+    const struct assay_open_session *session = assay_session_find(handle, err);
+    if (!session)
+        return ASSAY_ERR_INVALID;
+    if (!format || !write)
+        return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "no format, or nowhere to write");
     const struct assay_report_format *found;
     struct assay_sink sink = {user, write};
     struct assay_report_style style = {.width = 100};
@@ -224,17 +382,4 @@ enum assay_status assay_session_report(const assay_session *session, const char 
     assay_report_end(report);
     assay_report_destroy(report);
     return ASSAY_OK;
-}
-
-void assay_session_close(assay_session *session)
-{
-    if (!session)
-        return;
-    for (int64_t i = 0; i < session->n_batches; i++) {
-        assay_free(session->batches[i].records);
-        assay_free(session->batches[i].results);
-    }
-    assay_free(session->batches);
-    assay_settings_fini(&session->settings);
-    assay_free(session);
 }

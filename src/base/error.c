@@ -43,6 +43,8 @@ const char *assay_status_name(enum assay_status status)
         return "interrupted";
     case ASSAY_ERR_INTERNAL:
         return "internal error";
+    case ASSAY_ERR_FAILED:
+        return "failed";
     }
     return "unknown status";
 }

@@ -176,8 +176,11 @@ static void settle(assay_engine *e, struct assay_lane *lane)
 
 static void warm_up(assay_engine *e, struct assay_lane *lane)
 {
-    choose_iters(e, lane);
-    if (e->options.warmup > 0) {
+    if (e->options.calls > 0)
+        lane->iters = e->options.calls;
+    else
+        choose_iters(e, lane);
+    if (e->options.warmup > 0 || e->options.calls > 0) {
         for (int64_t i = 0; i < e->options.warmup && lane->status == ASSAY_OK && !stopped(e); i++)
             run_lane(e, lane, 1);
     } else if (lane->call_ns < SETTLE_MOST_NS) {
@@ -190,6 +193,8 @@ static enum assay_status reserve_round(assay_engine *e, struct assay_error *err)
     if (e->rounds < e->capacity)
         return ASSAY_OK;
     int64_t capacity = e->capacity ? e->capacity * 2 : 256;
+    if (e->options.calls > 0) /* all at once: what is counted is not disturbed later */
+        capacity = e->options.rounds;
     bool ok = true;
     for (int64_t i = 0; i < e->n_lanes; i++) {
         double *samples = assay_realloc(e->lanes[i].samples, (size_t)capacity, sizeof *samples);
@@ -241,7 +246,7 @@ static bool rests(const assay_engine *e, const struct assay_lane *lane)
 
 static void prime(assay_engine *e, struct assay_lane *lane)
 {
-    if (lane->call_ns >= NO_PRIME_NS)
+    if (lane->call_ns >= NO_PRIME_NS || e->options.calls > 0)
         return;
     int64_t calls = calls_within(PRIME_NS, lane->call_ns);
     run_lane(e, lane, calls < lane->iters ? calls : lane->iters);

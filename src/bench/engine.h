@@ -18,6 +18,9 @@ struct assay_engine_options {
     double timer_ns;        /* cost of one clock reading */
     double floor_ns;        /* samples below three times this are counted */
     int64_t baseline;       /* a lane, or -1 */
+    /* Calls in a sample, where the caller counts them: then a lane is called `warmup` times and
+     * `rounds` times so many, and never else. 0: as many as a sample needs to be long enough. */
+    int64_t calls;
 };
 
 /* One contender. The caller sets the first block, the engine the second. */

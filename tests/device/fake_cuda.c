@@ -103,8 +103,9 @@ struct CUgraphExec_st {
     struct CUgraph_st graph;
 };
 
-static struct CUctx_st context;
-static bool is_current;
+static struct CUctx_st context, callers;
+static cu_context is_current; /* one of the two, or none */
+static struct CUstream_st default_stream;
 static cu_result dead; /* the error that every call answers once a kernel did something illegal */
 static size_t bytes_held;
 static long allocations, host_allocations, streams, events, modules, graphs, execs;
@@ -149,7 +150,7 @@ static cu_result scripted(const char *name, int *calls)
 #define SCRIPTED_IN_CONTEXT(name)                                                                  \
     do {                                                                                           \
         SCRIPTED(name);                                                                            \
-        if (!is_current)                                                                           \
+        if (!is_current || (is_current == &context && context.retained == 0))                      \
             return ERROR_INVALID_CONTEXT;                                                          \
         if (dead)                                                                                  \
             return dead;                                                                           \
@@ -295,19 +296,23 @@ cu_result cuDevicePrimaryCtxRelease_v2(cu_device device)
 {
     SCRIPTED(cuDevicePrimaryCtxRelease_v2);
     (void)device;
-    if (--context.retained == 0) {
-        is_current = false;
+    if (--context.retained == 0)
         write_log();
-    }
     return CU_SUCCESS;
 }
 
 cu_result cuCtxSetCurrent(cu_context c)
 {
     SCRIPTED(cuCtxSetCurrent);
-    is_current = c == &context && context.retained > 0;
-    return is_current ? CU_SUCCESS : ERROR_INVALID_CONTEXT;
+    is_current = c == &callers || (c == &context && context.retained > 0) ? c : NULL;
+    return is_current == c ? CU_SUCCESS : ERROR_INVALID_CONTEXT;
 }
+
+/* For tests: a context that a caller made by itself; and how often the primary one is held. */
+cu_context fake_cuda_callers_context(void);
+cu_context fake_cuda_callers_context(void) { return &callers; }
+int fake_cuda_retained(void);
+int fake_cuda_retained(void) { return context.retained; }
 
 cu_result cuCtxSynchronize(void)
 {
@@ -594,10 +599,16 @@ static void perform(const struct node *n)
     }
 }
 
+/* NULL and 1 both mean the default stream. */
+static struct CUstream_st *the_stream(cu_stream stream)
+{
+    return (uintptr_t)stream <= CU_STREAM_LEGACY_ ? &default_stream : stream;
+}
+
 /* Done now, or kept where the stream is being captured. */
 static cu_result enqueue(cu_stream stream, const struct node *n)
 {
-    struct CUgraph_st *graph = stream ? stream->capturing : NULL;
+    struct CUgraph_st *graph = the_stream(stream)->capturing;
     if (!graph) {
         perform(n);
         return CU_SUCCESS;
@@ -709,7 +720,7 @@ cu_result cuStreamDestroy_v2(cu_stream stream)
 cu_result cuStreamSynchronize(cu_stream stream)
 {
     SCRIPTED_IN_CONTEXT(cuStreamSynchronize);
-    return stream->capturing ? ERROR_CAPTURE_UNSUPPORTED : CU_SUCCESS;
+    return the_stream(stream)->capturing ? ERROR_CAPTURE_UNSUPPORTED : CU_SUCCESS;
 }
 
 cu_result cuEventCreate(cu_event *event, unsigned flags)
@@ -732,7 +743,7 @@ cu_result cuEventDestroy_v2(cu_event event)
 cu_result cuEventRecord(cu_event event, cu_stream stream)
 {
     SCRIPTED_IN_CONTEXT(cuEventRecord);
-    if (!stream->capturing)
+    if (!the_stream(stream)->capturing)
         event->ns = now_ns();
     return CU_SUCCESS;
 }
@@ -755,18 +766,18 @@ cu_result cuStreamBeginCapture_v2(cu_stream stream, int mode)
 {
     SCRIPTED_IN_CONTEXT(cuStreamBeginCapture_v2);
     (void)mode;
-    if (named("FAKE_CUDA_CAPTURE", "no") || stream->capturing)
+    if (named("FAKE_CUDA_CAPTURE", "no") || the_stream(stream)->capturing)
         return ERROR_CAPTURE_UNSUPPORTED;
-    stream->capturing = calloc(1, sizeof *stream->capturing);
+    the_stream(stream)->capturing = calloc(1, sizeof *the_stream(stream)->capturing);
     graphs++;
-    return stream->capturing ? CU_SUCCESS : CU_ERROR_OUT_OF_MEMORY;
+    return the_stream(stream)->capturing ? CU_SUCCESS : CU_ERROR_OUT_OF_MEMORY;
 }
 
 cu_result cuStreamEndCapture(cu_stream stream, cu_graph *graph)
 {
     SCRIPTED_IN_CONTEXT(cuStreamEndCapture);
-    *graph = stream->capturing;
-    stream->capturing = NULL;
+    *graph = the_stream(stream)->capturing;
+    the_stream(stream)->capturing = NULL;
     return *graph ? CU_SUCCESS : ERROR_INVALID_VALUE;
 }
 
@@ -818,6 +829,29 @@ cu_result cuGraphDestroy(cu_graph graph)
 /* ---- what need not be there ------------------------------------------------------------------ */
 
 #ifndef FAKE_LEAN
+cu_result cuCtxGetCurrent(cu_context *c)
+{
+    SCRIPTED(cuCtxGetCurrent);
+    *c = is_current;
+    return CU_SUCCESS;
+}
+
+cu_result cuDevicePrimaryCtxGetState(cu_device device, unsigned *flags, int *active)
+{
+    SCRIPTED(cuDevicePrimaryCtxGetState);
+    (void)device;
+    *flags = 0;
+    *active = context.retained > 0;
+    return CU_SUCCESS;
+}
+
+cu_result cuCtxGetDevice(cu_device *device)
+{
+    SCRIPTED_IN_CONTEXT(cuCtxGetDevice);
+    *device = 0;
+    return CU_SUCCESS;
+}
+
 cu_result cuEventRecordWithFlags(cu_event event, cu_stream stream, unsigned flags)
 {
     SCRIPTED_IN_CONTEXT(cuEventRecordWithFlags);

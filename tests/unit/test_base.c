@@ -54,7 +54,7 @@ static void a_long_message_is_cut_not_spilled(void **state)
 static void every_status_has_a_name_and_only_negative_ones_fail(void **state)
 {
     (void)state;
-    for (int i = ASSAY_ERR_INTERNAL; i <= ASSAY_UNSUPPORTED; i++) {
+    for (int i = ASSAY_ERR_FAILED; i <= ASSAY_UNSUPPORTED; i++) {
         assert_string_not_equal(assay_status_name((enum assay_status)i), "unknown status");
         assert_int_equal(assay_failed((enum assay_status)i), i < 0);
     }

@@ -234,6 +234,31 @@ static void test_fixed_counts_are_exact(void **state)
     assert_int_equal(assay_engine_rounds(s->engine), 29);
 }
 
+/* Where the caller counts calls, there is no other: none to learn the length, none to prime. */
+static void test_counted_calls_are_all_there_are(void **state)
+{
+    struct stage *s = *state;
+    s->actors[0].call_ns = 1;
+    s->actors[1].call_ns = 300 * US;
+    s->options.rounds = 300; /* more than are reserved at first otherwise */
+    s->options.calls = 3;
+    play_well(s, 2);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(s->actors[i].runs, 300);
+        assert_int_equal(s->lanes[i].iters, 3);
+        assert_int_equal(s->lanes[i].taken, 300);
+    }
+    assert_near(s->lanes[1].samples[299], 300 * US, 1e-6);
+    assay_engine_destroy(s->engine);
+    s->actors[0].runs = 0;
+    s->options.rounds = 5;
+    s->options.warmup = 4;
+    s->options.calls = 1;
+    s->steps = s->n_log;
+    play_well(s, 1);
+    assert_int_equal(s->actors[0].runs, 9);
+}
+
 static void test_fixed_rounds_ignore_the_budget(void **state)
 {
     struct stage *s = *state;
@@ -712,6 +737,7 @@ int main(void)
         TEST(test_a_slow_clock_makes_samples_longer),
         TEST(test_iters_of_every_length),
         TEST(test_fixed_counts_are_exact),
+        TEST(test_counted_calls_are_all_there_are),
         TEST(test_fixed_rounds_ignore_the_budget),
         TEST(test_constant_durations_stop_at_the_least_rounds),
         TEST(test_the_budget_ends_what_never_settles),

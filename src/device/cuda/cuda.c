@@ -75,6 +75,10 @@ static bool is_fatal(cu_result result)
            (result >= CU_ERROR_HARDWARE_STACK_ERROR && result <= CU_ERROR_LAUNCH_FAILED);
 }
 
+static bool outlive_errors;
+
+void assay_cuda_outlive_errors(bool outlive) { outlive_errors = outlive; }
+
 enum assay_status assay_cuda_check(cu_result result, const char *call, struct assay_error *err)
 {
     if (result == CU_SUCCESS)
@@ -83,7 +87,7 @@ enum assay_status assay_cuda_check(cu_result result, const char *call, struct as
     const char *text = NULL;
     if (!api || api->cuGetErrorString(result, &text) != CU_SUCCESS || !text)
         text = "unknown error";
-    if (is_fatal(result)) {
+    if (is_fatal(result) && !outlive_errors) {
         char words[160];
         snprintf(words, sizeof words, "CUDA error %d: %s", result, text);
         assay_last_words(words);
@@ -218,6 +222,43 @@ static void read_properties(struct cuda_gpu *gpu)
     p->shared_most = attribute(gpu, CU_ATTRIBUTE_SHARED_OPTIN);
 }
 
+/* A context of this GPU that is current already belongs to whoever called us, and so do streams and
+ * memory in it: we work there. Otherwise the primary one, which the CUDA runtime uses too. */
+static enum assay_status enter_context(struct cuda_gpu *gpu, struct assay_error *err)
+{
+    const struct cuda_driver_api *api = gpu->api;
+    cu_device of = -1;
+    if (api->cuCtxGetCurrent && api->cuCtxGetDevice &&
+        api->cuCtxGetCurrent(&gpu->context) == CU_SUCCESS && gpu->context &&
+        api->cuCtxGetDevice(&of) == CU_SUCCESS && of == gpu->ordinal) {
+        gpu->borrowed = true;
+        return ASSAY_OK;
+    }
+    gpu->context = NULL;
+    enum assay_status status =
+        assay_cuda_check(api->cuDevicePrimaryCtxRetain(&gpu->context, gpu->ordinal),
+                         "cuDevicePrimaryCtxRetain", err);
+    if (status == ASSAY_OK)
+        status = assay_cuda_check(api->cuCtxSetCurrent(gpu->context), "cuCtxSetCurrent", err);
+    return status;
+}
+
+/* A context that ended must not stay current: who opens the GPU next would borrow it. One that the
+ * CUDA runtime holds too goes on, and stays. */
+static void leave_context(struct cuda_gpu *gpu)
+{
+    const struct cuda_driver_api *api = gpu->api;
+    unsigned flags = 0;
+    int active = 0;
+    if (gpu->borrowed)
+        return;
+    api->cuDevicePrimaryCtxRelease_v2(gpu->ordinal);
+    if (api->cuDevicePrimaryCtxGetState)
+        api->cuDevicePrimaryCtxGetState(gpu->ordinal, &flags, &active);
+    if (!active)
+        api->cuCtxSetCurrent(NULL);
+}
+
 static void close_gpu(assay_device *device)
 {
     struct cuda_gpu *gpu = (struct cuda_gpu *)device;
@@ -226,7 +267,7 @@ static void close_gpu(assay_device *device)
         if (gpu->cublaslt)
             assay_cuda_cublaslt()->cublasLtDestroy(gpu->cublaslt);
         assay_cuda_programs_close();
-        gpu->api->cuDevicePrimaryCtxRelease_v2(gpu->ordinal);
+        leave_context(gpu);
     }
     the_gpu = NULL;
     assay_free(gpu);
@@ -249,10 +290,7 @@ static enum assay_status open_gpu(int32_t index, int32_t threads, assay_device *
     if (status == ASSAY_OK)
         status = find_device(gpu, index, err);
     if (status == ASSAY_OK)
-        status = assay_cuda_check(gpu->api->cuDevicePrimaryCtxRetain(&gpu->context, gpu->ordinal),
-                                  "cuDevicePrimaryCtxRetain", err);
-    if (status == ASSAY_OK)
-        status = assay_cuda_check(gpu->api->cuCtxSetCurrent(gpu->context), "cuCtxSetCurrent", err);
+        status = enter_context(gpu, err);
     if (status == ASSAY_OK) {
         the_gpu = gpu;
         read_properties(gpu);

@@ -71,6 +71,8 @@ enum assay_status assay_cuda_copy(void *to, const void *from, size_t bytes,
  * recover from (an illegal address, …) ends the process, after last words: the supervisor then
  * knows what happened to whom, and goes on with a fresh one. */
 enum assay_status assay_cuda_check(cu_result result, const char *call, struct assay_error *err);
+/* The same, but such an error is a status like others: for a process that is not ours to end. */
+void assay_cuda_outlive_errors(bool outlive);
 
 /* ---- embedded texts, from the build ---------------------------------------------------------- */
 

@@ -58,6 +58,7 @@ enum {
 
 enum {
     CU_STREAM_FLAG_NON_BLOCKING = 1,
+    CU_STREAM_LEGACY_ = 1, /* a handle: the default stream by name */
     CU_CAPTURE_RELAXED = 2,
     CU_RECORD_EXTERNAL = 1,
     CU_HOST_PORTABLE = 1,
@@ -120,6 +121,9 @@ enum {
     F(cu_result, cuGraphDestroy, (cu_graph graph))
 
 #define CUDA_DRIVER_OPTIONAL(F)                                                                    \
+    F(cu_result, cuCtxGetCurrent, (cu_context * context))                                          \
+    F(cu_result, cuCtxGetDevice, (cu_device * device))                                             \
+    F(cu_result, cuDevicePrimaryCtxGetState, (cu_device device, unsigned *flags, int *active))     \
     F(cu_result, cuEventRecordWithFlags, (cu_event event, cu_stream stream, unsigned flags))       \
     F(cu_result, cuEventElapsedTime, (float *ms, cu_event start, cu_event end))                    \
     F(cu_result, cuEventElapsedTime_v2, (float *ms, cu_event start, cu_event end))                 \

@@ -35,6 +35,7 @@ struct cuda_gpu {
     nvml_device nvml_device;
     cu_device ordinal;
     cu_context context;
+    bool borrowed; /* the context was current already: the caller's own */
     cu_stream stream;
     cu_event start, end;
     struct assay_cuda_properties properties;

@@ -114,7 +114,7 @@ void assay_cuda_forget(assay_device *device, void *state)
 /* ---- the gate -------------------------------------------------------------------------------- */
 
 static enum assay_status close_gate(struct cuda_gpu *gpu, const struct assay_kernel *kernel,
-                                    const void *state)
+                                    const void *state, cu_stream stream)
 {
     const struct cuda_odd_one *odd = odd_one(gpu, kernel, state);
     if (!gpu->block || (odd && odd->waits))
@@ -123,7 +123,7 @@ static enum assay_status close_gate(struct cuda_gpu *gpu, const struct assay_ker
     uint64_t patience = GATE_PATIENCE_NS;
     void *parameters[] = {&gpu->gate_seen, &gpu->ticket, &patience};
     struct assay_cuda_launch launch = {.threads = 1};
-    return assay_cuda_launch(gpu->block, &launch, gpu->stream, parameters);
+    return assay_cuda_launch(gpu->block, &launch, stream, parameters);
 }
 
 static void open_gate(struct cuda_gpu *gpu)
@@ -143,13 +143,12 @@ static enum assay_status make_flush(struct cuda_gpu *gpu)
     return ASSAY_OK;
 }
 
-static enum assay_status flush(struct cuda_gpu *gpu)
+static enum assay_status flush(struct cuda_gpu *gpu, cu_stream stream)
 {
     if (gpu->api->cuCtxResetPersistingL2Cache)
         gpu->api->cuCtxResetPersistingL2Cache();
-    return assay_cuda_check(
-        gpu->api->cuMemsetD8Async(gpu->flush, 0x5a, gpu->flush_bytes, gpu->stream),
-        "cuMemsetD8Async", NULL);
+    return assay_cuda_check(gpu->api->cuMemsetD8Async(gpu->flush, 0x5a, gpu->flush_bytes, stream),
+                            "cuMemsetD8Async", NULL);
 }
 
 /* The launches before the timed ones, on the sets before theirs. */
@@ -192,15 +191,15 @@ static enum assay_status enqueue(struct cuda_gpu *gpu, const struct assay_kernel
     }
     if (status == ASSAY_OK)
         status = assay_cuda_check(
-            capturing ? api->cuEventRecordWithFlags(gpu->start, gpu->stream, CU_RECORD_EXTERNAL)
-                      : api->cuEventRecord(gpu->start, gpu->stream),
+            capturing ? api->cuEventRecordWithFlags(gpu->start, work->stream, CU_RECORD_EXTERNAL)
+                      : api->cuEventRecord(gpu->start, work->stream),
             "cuEventRecord", NULL);
     if (status == ASSAY_OK)
         status = kernel->run(state, work);
     if (status == ASSAY_OK)
         status = assay_cuda_check(
-            capturing ? api->cuEventRecordWithFlags(gpu->end, gpu->stream, CU_RECORD_EXTERNAL)
-                      : api->cuEventRecord(gpu->end, gpu->stream),
+            capturing ? api->cuEventRecordWithFlags(gpu->end, work->stream, CU_RECORD_EXTERNAL)
+                      : api->cuEventRecord(gpu->end, work->stream),
             "cuEventRecord", NULL);
     return status;
 }
@@ -215,8 +214,8 @@ static enum assay_status time_host(struct cuda_gpu *gpu, const struct assay_kern
     enum assay_status status = kernel->run(state, &few);
     *ns = (double)(assay_clock_ns() - start) / (double)few.iters;
     if (status == ASSAY_OK)
-        status = assay_cuda_check(gpu->api->cuStreamSynchronize(gpu->stream), "cuStreamSynchronize",
-                                  NULL);
+        status = assay_cuda_check(gpu->api->cuStreamSynchronize(work->stream),
+                                  "cuStreamSynchronize", NULL);
     return status;
 }
 
@@ -227,17 +226,17 @@ static cu_graph_exec capture(struct cuda_gpu *gpu, const struct assay_kernel *ke
     const struct cuda_driver_api *api = gpu->api;
     cu_graph graph = NULL;
     cu_graph_exec exec = NULL;
-    if (api->cuStreamBeginCapture_v2(gpu->stream, CU_CAPTURE_RELAXED) != CU_SUCCESS)
+    if (api->cuStreamBeginCapture_v2(work->stream, CU_CAPTURE_RELAXED) != CU_SUCCESS)
         return NULL;
     enum assay_status status = enqueue(gpu, kernel, state, work, true);
-    cu_result ended = api->cuStreamEndCapture(gpu->stream, &graph);
+    cu_result ended = api->cuStreamEndCapture(work->stream, &graph);
     if (status == ASSAY_OK && ended == CU_SUCCESS && graph &&
         api->cuGraphInstantiateWithFlags(&exec, graph, 0) != CU_SUCCESS)
         exec = NULL;
     if (graph)
         api->cuGraphDestroy(graph);
     if (exec && api->cuGraphUpload)
-        api->cuGraphUpload(exec, gpu->stream);
+        api->cuGraphUpload(exec, work->stream);
     return exec;
 }
 
@@ -299,25 +298,26 @@ enum assay_status assay_cuda_time(assay_device *device, const struct assay_kerne
 {
     struct cuda_gpu *gpu = (struct cuda_gpu *)device;
     struct assay_work work = *given;
-    work.stream = gpu->stream;
+    if (!work.stream) /* who brings a stream is timed on it */
+        work.stream = gpu->stream;
     enum assay_status status = ASSAY_OK;
     struct cuda_replay *replay = replay_of(gpu, kernel, state, &work, &status);
     if (status == ASSAY_OK && work.n_sets > 1)
         status = make_flush(gpu);
     if (status == ASSAY_OK)
-        status = close_gate(gpu, kernel, state);
+        status = close_gate(gpu, kernel, state, work.stream);
     if (status == ASSAY_OK && work.n_sets > 1)
-        status = flush(gpu);
+        status = flush(gpu, work.stream);
     int64_t start = assay_clock_ns();
     if (status == ASSAY_OK)
-        status = replay ? assay_cuda_check(gpu->api->cuGraphLaunch(replay->exec, gpu->stream),
+        status = replay ? assay_cuda_check(gpu->api->cuGraphLaunch(replay->exec, work.stream),
                                            "cuGraphLaunch", NULL)
                         : enqueue(gpu, kernel, state, &work, false);
     out->host_ns =
         replay ? replay->host_ns * (double)work.iters : (double)(assay_clock_ns() - start);
     open_gate(gpu);
     enum assay_status ended =
-        assay_cuda_check(gpu->api->cuStreamSynchronize(gpu->stream), "cuStreamSynchronize", NULL);
+        assay_cuda_check(gpu->api->cuStreamSynchronize(work.stream), "cuStreamSynchronize", NULL);
     if (status == ASSAY_OK)
         status = ended;
     if (gpu->gate[1] == gpu->ticket && gpu->ticket)

@@ -1,0 +1,246 @@
+/* case_measure.c: cases from setup to figures, in this process. */
+#include "api/case.h"
+
+#include "api/case_memory.h"
+#include "base/alloc.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* Two readings of the clock, for the length of a sample where precision decides. */
+static const double TIMER_NS = 25;
+
+struct measuring {
+    struct assay_open_session *session;
+    const struct assay_case_watch *watch;
+    struct assay_guard guard;
+    struct assay_case_timer timer;
+    assay_device *memory;
+    struct assay_case_lane *cases;
+    int64_t n;
+    struct assay_lane *lanes; /* the engine's: one for each case that is still well */
+    int64_t *case_of;
+    int64_t n_lanes;
+};
+
+static void step(const struct measuring *m, int64_t index)
+{
+    if (m->watch && m->watch->step)
+        m->watch->step(m->watch->user, index);
+}
+
+static void lane_step(void *user, int64_t lane)
+{
+    const struct measuring *m = user;
+    step(m, m->case_of[lane]);
+}
+
+static bool is_well(const struct assay_case_lane *c)
+{
+    return c->answer->outcome == ASSAY_OUTCOME_OK;
+}
+
+static void fail(struct assay_case_lane *c, const char *who, double answer)
+{
+    if (!is_well(c))
+        return;
+    c->answer->outcome = ASSAY_OUTCOME_FAILED;
+    snprintf(c->answer->reason, sizeof c->answer->reason, "%s answered %g", who, answer);
+}
+
+/* ---- before and after ------------------------------------------------------------------------ */
+
+static void set_up(void *user)
+{
+    struct assay_case_lane *c = user;
+    int answer = c->self.setup ? c->self.setup(c->self.argument) : 0;
+    c->is_set_up = answer == 0;
+    if (answer != 0)
+        fail(c, "setup", answer);
+}
+
+static void count_operations(void *user)
+{
+    struct assay_case_lane *c = user;
+    struct assay_case_answer *a = c->answer;
+    a->macs = c->self.macs ? c->self.macs(&c->self) : (double)NAN;
+    a->flops = c->self.flops ? c->self.flops(&c->self) : (double)NAN;
+    if (c->self.macs && !(a->macs >= 0 && isfinite(a->macs)))
+        fail(c, "the MAC counter", a->macs);
+    else if (c->self.flops && !(a->flops >= 0 && isfinite(a->flops)))
+        fail(c, "the FLOP counter", a->flops);
+}
+
+static void tear_down(void *user)
+{
+    struct assay_case_lane *c = user;
+    c->self.teardown(c->self.argument);
+}
+
+static void guarded(struct assay_case_lane *c, void (*f)(void *), const char *what)
+{
+    if (!assay_guard_call(c->guard, f, c))
+        assay_case_crashed(c, what);
+}
+
+static void prepare_all(struct measuring *m)
+{
+    for (int64_t i = 0; i < m->n; i++) {
+        struct assay_case_lane *c = &m->cases[i];
+        if (!is_well(c))
+            continue;
+        step(m, i);
+        guarded(c, set_up, "setup");
+        if (is_well(c))
+            guarded(c, count_operations, "a counter");
+    }
+}
+
+static void finish_all(struct measuring *m)
+{
+    for (int64_t i = 0; i < m->n; i++) {
+        struct assay_case_lane *c = &m->cases[i];
+        if (m->timer.gpu && m->timer.gpu->driver->forget)
+            m->timer.gpu->driver->forget(m->timer.gpu, c);
+        if (!c->is_set_up || !c->self.teardown)
+            continue;
+        step(m, i);
+        guarded(c, tear_down, "teardown");
+    }
+    step(m, -1);
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+/* The first calls of warming up. The last of them is the one whose memory is looked at: pages of
+ * the case's own data, touched for the first time by the one before, are not that call's. */
+static int64_t look_at_memory(struct measuring *m, struct assay_case_lane *c, int64_t warmup)
+{
+    struct assay_case_memory memory;
+    int64_t calls = warmup > 1 ? 2 : 1;
+    c->answer->idle_bytes = assay_case_memory_idle(m->session, m->memory);
+    for (int64_t i = 1; i < calls && is_well(c); i++)
+        assay_case_timer_call(&m->timer, c);
+    if (!is_well(c))
+        return calls;
+    assay_case_memory_begin(&memory, m->session, m->memory);
+    assay_case_timer_call(&m->timer, c);
+    c->answer->workspace_bytes = assay_case_memory_end(&memory);
+    return calls;
+}
+
+/* ---- sampling -------------------------------------------------------------------------------- */
+
+static enum assay_status make_lanes(struct measuring *m, struct assay_error *err)
+{
+    static const struct assay_args no_operands;
+    m->lanes = assay_calloc((size_t)m->n, sizeof *m->lanes);
+    m->case_of = assay_calloc((size_t)m->n, sizeof *m->case_of);
+    if (!m->lanes || !m->case_of)
+        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+    for (int64_t i = 0; i < m->n; i++)
+        if (is_well(&m->cases[i])) {
+            m->case_of[m->n_lanes] = i;
+            m->lanes[m->n_lanes++] = (struct assay_lane){.kernel = &m->cases[i].kernel,
+                                                         .state = &m->cases[i],
+                                                         .sets = &no_operands,
+                                                         .n_sets = 1};
+        }
+    return ASSAY_OK;
+}
+
+static void take_down(const struct measuring *m, const struct assay_lane *lane,
+                      struct assay_case_lane *c, int64_t rounds, double *scratch)
+{
+    struct assay_case_answer *a = c->answer;
+    assay_stats_summarise(lane->samples, rounds, scratch, &a->time);
+    a->samples = a->time.n;
+    a->calls = lane->iters;
+    a->warmup = c->calls - a->samples * a->calls;
+    if (c->most > a->workspace_bytes)
+        a->workspace_bytes = c->most;
+    const struct assay_lane *first = &m->lanes[0];
+    a->has_ratio = lane != first && is_well(&m->cases[0]); /* then it is the first lane */
+    if (a->has_ratio)
+        assay_stats_ratio(first->samples, lane->samples, rounds, scratch, &a->ratio);
+}
+
+static enum assay_status sample(struct measuring *m, int64_t warmup, struct assay_error *err)
+{
+    const struct assay_case_settings *how = &m->session->how;
+    struct assay_engine_options options = {
+        .precision = how->precision,
+        .budget_ns = how->budget_ns,
+        .warmup = how->iters ? warmup : 0,
+        .rounds = how->iters,
+        .calls = how->iters ? 1 : 0,
+        .seed = how->seed,
+        .timer_ns = TIMER_NS,
+        .baseline = m->n_lanes > 1 ? 0 : -1,
+    };
+    struct assay_engine_hooks hooks = {.user = m, .step = m->watch ? lane_step : NULL};
+    assay_engine *engine = NULL;
+    enum assay_status status =
+        assay_engine_create(&m->timer.device, &options, &hooks, m->lanes, m->n_lanes, &engine, err);
+    if (status == ASSAY_OK)
+        status = assay_engine_run(engine, err);
+    int64_t rounds = status == ASSAY_OK ? assay_engine_rounds(engine) : 0;
+    double *scratch = assay_calloc((size_t)rounds + 1, sizeof *scratch);
+    if (status == ASSAY_OK && !scratch)
+        status = assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+    for (int64_t i = 0; i < m->n_lanes && status == ASSAY_OK; i++)
+        if (is_well(&m->cases[m->case_of[i]]))
+            take_down(m, &m->lanes[i], &m->cases[m->case_of[i]], rounds, scratch);
+    assay_free(scratch);
+    assay_engine_destroy(engine);
+    return status;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+static enum assay_status measure(struct measuring *m, struct assay_error *err)
+{
+    int64_t warmup = m->session->how.warmup, used = 0;
+    for (int64_t i = 0; i < m->n; i++) {
+        m->cases[i].guard = &m->guard;
+        m->cases[i].memory = m->memory;
+        m->cases[i].gpu = m->timer.gpu;
+        assay_case_lane_init(&m->cases[i]);
+    }
+    prepare_all(m);
+    for (int64_t i = 0; i < m->n; i++)
+        if (is_well(&m->cases[i])) {
+            step(m, i);
+            used = look_at_memory(m, &m->cases[i], warmup);
+        }
+    enum assay_status status = make_lanes(m, err);
+    if (status == ASSAY_OK && m->n_lanes > 0)
+        status = sample(m, warmup - used, err);
+    finish_all(m);
+    return status;
+}
+
+enum assay_status assay_cases_measure(struct assay_open_session *session,
+                                      const struct assay_case *cases, int64_t n,
+                                      const struct assay_case_watch *watch,
+                                      struct assay_case_answer *answers, struct assay_error *err)
+{
+    struct measuring m = {.session = session, .watch = watch, .n = n};
+    m.cases = assay_calloc((size_t)n, sizeof *m.cases);
+    if (!m.cases)
+        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+    for (int64_t i = 0; i < n; i++)
+        m.cases[i] = (struct assay_case_lane){.self = cases[i], .answer = &answers[i]};
+    enum assay_status status = assay_session_device(session, &m.memory, err);
+    if (status == ASSAY_OK)
+        status = assay_guard_begin(&m.guard, err);
+    if (status == ASSAY_OK) {
+        assay_case_timer_init(&m.timer, session->gpu, session->how.iters == 0);
+        status = measure(&m, err);
+        assay_guard_end(&m.guard);
+    }
+    assay_free(m.lanes);
+    assay_free(m.case_of);
+    assay_free(m.cases);
+    return status;
+}

@@ -1,0 +1,208 @@
+/* case_report.c: cases as JSON and as a table. */
+#include "api/session.h"
+
+#include "report/report_line.h"
+#include "report/report_sink.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { COLUMNS = 10, GAP = 2 };
+
+static const char *const headings[COLUMNS] = {"name",      "mean_ms",   "std_ms", "idle_vram",
+                                              "peak_vram", "workspace", "MACs",   "MACS",
+                                              "FLOPs",     "FLOPS"};
+
+void assay_write_file(void *file, const char *bytes, size_t length)
+{
+    if (file)
+        (void)fwrite(bytes, 1, length, file);
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+/* A whole number is written as one: counts of operations are. */
+static assay_json *number(double value)
+{
+    bool whole = fabs(value) < 0x1p53 && value == floor(value);
+    return whole ? assay_json_from_int((int64_t)value) : assay_json_from_double(value);
+}
+
+static assay_json *metadata_of(const struct assay_case_result *r)
+{
+    assay_json *object = assay_json_object();
+    for (int32_t i = 0; i < r->n_metadata; i++)
+        assay_json_put(object, r->metadata[i].key,
+                       r->metadata[i].text ? assay_json_from_string(r->metadata[i].text)
+                                           : number(r->metadata[i].number));
+    return object;
+}
+
+static assay_json *case_json(const struct assay_case_result *r)
+{
+    assay_json *o = assay_json_object();
+    assay_json_put_string(o, "name", r->name);
+    assay_json_put_int(o, "iters", r->iters);
+    assay_json_put_int(o, "warmup", r->warmup);
+    assay_json_put_double(o, "latency_ms", r->latency_ms);
+    assay_json_put_double(o, "latency_std_ms", r->latency_std_ms);
+    assay_json_put_string(o, "device", r->device);
+    assay_json_put_string(o, "dtype", r->dtype);
+    assay_json_put_double(o, "idle_vram_mb", r->idle_vram_mb);
+    assay_json_put_double(o, "peak_vram_mb", r->peak_vram_mb);
+    assay_json_put_double(o, "workspace_vram_mb", r->workspace_vram_mb);
+    assay_json_put(o, "macs", number(r->macs));
+    assay_json_put_double(o, "macs_rate", r->macs_rate);
+    assay_json_put(o, "flops", number(r->flops));
+    assay_json_put_double(o, "flops_rate", r->flops_rate);
+    assay_json_put(o, "metadata", metadata_of(r));
+    assay_json_put_string(o, "status", r->status);
+    assay_json_put_string(o, "reason", r->reason);
+    assay_json_put_int(o, "samples", r->samples);
+    assay_json_put_double(o, "median_ms", r->median_ms);
+    assay_json_put_double(o, "median_lo_ms", r->median_lo_ms);
+    assay_json_put_double(o, "median_hi_ms", r->median_hi_ms);
+    assay_json_put_double(o, "q1_ms", r->q1_ms);
+    assay_json_put_double(o, "q3_ms", r->q3_ms);
+    assay_json_put_double(o, "min_ms", r->min_ms);
+    assay_json_put_double(o, "max_ms", r->max_ms);
+    if (r->speedup > 0) {
+        assay_json_put_double(o, "speedup", r->speedup);
+        assay_json_put_double(o, "speedup_lo", r->speedup_lo);
+        assay_json_put_double(o, "speedup_hi", r->speedup_hi);
+        assay_json_put_bool(o, "significant", r->significant != 0);
+    }
+    return o;
+}
+
+enum assay_status assay_case_result_json(const struct assay_case_result *result,
+                                         assay_write_fn write, void *user, struct assay_error *err)
+{
+    if (!result || !write)
+        return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "no result, or nowhere to write");
+    struct assay_sink sink = {user, write};
+    assay_sink_json(&sink, case_json(result), 0);
+    assay_sink_put(&sink, "\n");
+    return ASSAY_OK;
+}
+
+/* The session, where there is also somewhere to write. */
+static const struct assay_open_session *writable(const assay_session *handle, assay_write_fn write,
+                                                 struct assay_error *err)
+{
+    if (!write) {
+        assay_error_set(err, ASSAY_ERR_INVALID, NULL, "nowhere to write: NULL");
+        return NULL;
+    }
+    return assay_session_find(handle, err);
+}
+
+enum assay_status assay_session_cases_json(const assay_session *handle, assay_write_fn write,
+                                           void *user, struct assay_error *err)
+{
+    const struct assay_open_session *session = writable(handle, write, err);
+    if (!session)
+        return ASSAY_ERR_INVALID;
+    struct assay_sink sink = {user, write};
+    for (int64_t i = 0; i < session->n_cases; i++) {
+        assay_sink_put(&sink, i == 0 ? "[\n  " : ",\n  ");
+        assay_sink_json(&sink, case_json(session->cases[i]), 2);
+    }
+    assay_sink_put(&sink, session->n_cases ? "\n]\n" : "[]\n");
+    return ASSAY_OK;
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+struct row {
+    char cells[COLUMNS][32]; /* the name is not copied */
+};
+
+static void cell_plain(char *out, size_t size, double value, int digits, const char *unit)
+{
+    if (isnan(value))
+        snprintf(out, size, "n/a");
+    else
+        snprintf(out, size, "%.*f%s", digits, value, unit);
+}
+
+/* "25.77 G", with `unit` behind the prefix. */
+static void cell_scaled(char *out, size_t size, double value, const char *unit)
+{
+    static const char *const prefixes[] = {"", "K", "M", "G", "T", "P"};
+    int p = 0;
+    if (isnan(value)) {
+        snprintf(out, size, "n/a");
+        return;
+    }
+    for (; value >= 999.995 && p < 5; p++)
+        value /= 1000;
+    snprintf(out, size, "%.2f%s%s%s", value, prefixes[p][0] || unit[0] ? " " : "", prefixes[p],
+             unit);
+}
+
+static void fill_row(const struct assay_case_result *r, struct row *row)
+{
+    enum { CELL = sizeof row->cells[0] };
+    cell_plain(row->cells[1], CELL, r->latency_ms, 4, "");
+    cell_plain(row->cells[2], CELL, r->latency_std_ms, 4, "");
+    cell_plain(row->cells[3], CELL, r->idle_vram_mb, 2, " MB");
+    cell_plain(row->cells[4], CELL, r->peak_vram_mb, 2, " MB");
+    cell_plain(row->cells[5], CELL, r->workspace_vram_mb, 2, " MB");
+    cell_scaled(row->cells[6], CELL, r->macs, "");
+    cell_scaled(row->cells[7], CELL, r->macs_rate, "/s");
+    cell_scaled(row->cells[8], CELL, r->flops, "");
+    cell_scaled(row->cells[9], CELL, r->flops_rate, "/s");
+}
+
+static void measure_widths(const struct assay_open_session *session, int *widths)
+{
+    struct row row;
+    for (int c = 0; c < COLUMNS; c++)
+        widths[c] = assay_line_columns_of(headings[c], false);
+    for (int64_t i = 0; i < session->n_cases; i++) {
+        fill_row(session->cases[i], &row);
+        for (int c = 0; c < COLUMNS; c++) {
+            int wide = assay_line_columns_of(c ? row.cells[c] : session->cases[i]->name, false);
+            widths[c] = wide > widths[c] ? wide : widths[c];
+        }
+    }
+}
+
+static void put_row(struct assay_line *line, const struct assay_sink *sink, const int *widths,
+                    const char *name, const struct row *row)
+{
+    assay_line_left(line, name, widths[0], ASSAY_INK_PLAIN);
+    for (int c = 1; c < COLUMNS; c++)
+        assay_line_right(line, row ? row->cells[c] : headings[c], GAP + widths[c], ASSAY_INK_PLAIN);
+    assay_line_flush(line, sink);
+}
+
+enum assay_status assay_session_cases_table(const assay_session *handle, assay_write_fn write,
+                                            void *user, struct assay_error *err)
+{
+    const struct assay_open_session *session = writable(handle, write, err);
+    if (!session)
+        return ASSAY_ERR_INVALID;
+    struct assay_sink sink = {user, write};
+    struct assay_report_style style = {.width = 100};
+    struct assay_line line;
+    struct row row;
+    int widths[COLUMNS];
+    assay_line_init(&line, &style);
+    measure_widths(session, widths);
+    put_row(&line, &sink, widths, headings[0], NULL);
+    for (int64_t i = 0; i < session->n_cases; i++) {
+        const struct assay_case_result *r = session->cases[i];
+        fill_row(r, &row);
+        put_row(&line, &sink, widths, r->name, &row);
+        if (r->reason && r->reason[0]) {
+            assay_line_to(&line, GAP);
+            assay_line_put(&line, r->status, 200, ASSAY_INK_PLAIN);
+            assay_line_put(&line, ": ", GAP, ASSAY_INK_PLAIN);
+            assay_line_put(&line, r->reason, 200, ASSAY_INK_PLAIN);
+            assay_line_flush(&line, &sink);
+        }
+    }
+    return ASSAY_OK;
+}

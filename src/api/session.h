@@ -1,0 +1,78 @@
+/* session.h: an open session, as the files of this folder see it. */
+#ifndef ASSAY_API_SESSION_H
+#define ASSAY_API_SESSION_H
+
+#include "api/handles.h"
+#include "device/device.h"
+#include "record/plan.h"
+#include "record/record.h"
+
+/* The records of one measured op. */
+struct assay_batch {
+    struct assay_record *records;
+    struct assay_result *results;
+    int64_t n;
+};
+
+/* A block that assay_session_alloc gave. */
+struct assay_block {
+    void *pointer;
+    size_t bytes;
+};
+
+/* How cases are measured. */
+struct assay_case_settings {
+    int64_t warmup, iters; /* fixed numbers of calls; iters 0: by precision */
+    double precision, budget_ns;
+    uint64_t seed;
+    bool isolate;
+    double timeout_s;
+};
+
+struct assay_open_session {
+    struct assay_settings settings;
+    enum assay_dtype dtype;
+    struct assay_batch *batches;
+    int64_t n_batches, n_results;
+
+    struct assay_case_settings how;
+    struct assay_case_result **cases; /* each an allocation of its own: callers keep pointers */
+    int64_t n_cases;
+    bool running; /* inside a case */
+
+    /* Where cases run and their memory is counted. The cpu is not opened: that would pin the
+     * caller's threads. */
+    const struct assay_device_driver *driver;
+    int32_t index;
+    char device_name[32];
+    struct assay_device host;
+    assay_device *gpu;  /* NULL until it is needed */
+    size_t gpu_at_open; /* bytes that were available then */
+    struct assay_block *blocks;
+    int64_t n_blocks;
+};
+
+/* The session of a handle; NULL, with the error set, where it is not open. */
+struct assay_open_session *assay_session_find(const assay_session *handle, struct assay_error *err);
+
+/* Copies a caller's struct, which begins with its size, into one of `known` bytes, zeroed before. A
+ * longer one is fine as long as what is not known here is zero; `whose` names it in the error. */
+enum assay_status assay_struct_read(void *to, size_t known, const void *from, const char *whose,
+                                    struct assay_error *err);
+
+/* session_memory.c: the device that holds the cases' memory, opened where it must be. */
+enum assay_status assay_session_device(struct assay_open_session *session, assay_device **out,
+                                       struct assay_error *err);
+/* Frees every block and closes the device. */
+void assay_session_memory_close(struct assay_open_session *session);
+/* Before an op is measured, which opens the GPU by itself. ASSAY_ERR_INVALID while blocks on it are
+ * held. */
+enum assay_status assay_session_memory_rest(struct assay_open_session *session,
+                                            struct assay_error *err);
+
+/* case_result.c: a result of the session, from an allocation made for it; takes `result` over. */
+enum assay_status assay_session_keep_case(struct assay_open_session *session,
+                                          struct assay_case_result *result,
+                                          struct assay_error *err);
+
+#endif
