@@ -283,12 +283,11 @@ static enum assay_status describe_model(struct reader *r, struct draft *d)
     assay_json *json = d->c->model ? description(d) : NULL;
     assay_json_write(json, 0, &text);
     assay_json_free(json);
-    if (!json || text.failed)
-        status = assay_reading_no_memory(&r->reading);
-    else if ((status = assay_model_add(text.data, &why)) != ASSAY_OK)
+    status = !json || text.failed ? ASSAY_ERR_NOMEM : assay_model_add(text.data, &why);
+    if (status == ASSAY_OK)
+        status = assay_strings_add(&r->out->models, text.data);
+    if (status != ASSAY_OK)
         status = bad_description(r, d, status, &why);
-    else if (assay_strings_add(&r->out->models, text.data) != ASSAY_OK)
-        status = assay_reading_no_memory(&r->reading);
     assay_text_fini(&text);
     return status;
 }
@@ -364,10 +363,11 @@ static enum assay_status read_case(struct reader *r, const struct assay_yaml *no
         .c = &r->out->cases[r->n_cases],
     };
     enum assay_status status = check_keys(r, node, "a case", keys);
-    if (status == ASSAY_OK && !d.model)
-        status = assay_reading_fail(&r->reading, assay_place_of(node), "this case has no model");
-    if (status == ASSAY_OK)
-        status = settle_case_name(r, &d);
+    if (status != ASSAY_OK)
+        return status;
+    if (!d.model)
+        return assay_reading_fail(&r->reading, assay_place_of(node), "this case has no model");
+    status = settle_case_name(r, &d);
     if (status == ASSAY_OK)
         status = find_model(r, &d);
     if (status == ASSAY_OK)
@@ -415,11 +415,12 @@ static enum assay_status read_root(struct reader *r, const struct assay_yaml *ro
     const struct assay_yaml *summary = assay_yaml_get(root, "summary");
     const struct assay_yaml *cases = assay_yaml_get(root, "cases");
     enum assay_status status = check_keys(r, root, "a preset", keys);
-    if (status == ASSAY_OK && (!name || !cases))
-        status = assay_reading_fail(&r->reading, assay_place_of(root), "this preset has no %s",
-                                    name ? "cases" : "name");
-    if (status == ASSAY_OK)
-        status = read_name(r, name, &r->out->preset.name);
+    if (status != ASSAY_OK)
+        return status;
+    if (!name || !cases)
+        return assay_reading_fail(&r->reading, assay_place_of(root), "this preset has no %s",
+                                  name ? "cases" : "name");
+    status = read_name(r, name, &r->out->preset.name);
     if (status == ASSAY_OK && summary && summary->kind != ASSAY_YAML_SCALAR)
         status = assay_reading_wrong_type(&r->reading, "summary", summary, "a text");
     if (status == ASSAY_OK && summary && !(r->out->preset.summary = keep(r, summary->text)))

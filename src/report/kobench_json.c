@@ -39,9 +39,9 @@ static assay_json *to_json(const struct state *s, const struct assay_record *rec
     assay_json_put_double(o, "idle_vram_mb", record->idle_bytes / mb);
     assay_json_put_double(o, "peak_vram_mb", record->peak_bytes / mb);
     assay_json_put_double(o, "workspace_vram_mb", record->workspace_bytes / mb);
-    assay_json_put_double(o, "macs", record->macs);
+    assay_json_put(o, "macs", assay_json_from_number(record->macs));
     assay_json_put_double(o, "macs_rate", assay_kobench_rate(record->macs, m));
-    assay_json_put_double(o, "flops", record->counted_flops);
+    assay_json_put(o, "flops", assay_json_from_number(record->counted_flops));
     assay_json_put_double(o, "flops_rate", assay_kobench_rate(record->counted_flops, m));
     assay_json_put(o, "metadata", metadata(record));
     return o;

@@ -474,10 +474,11 @@ static void lists_describe(void **state)
     struct assay_text text = {0};
     for (int64_t i = 0; i < assay_preset_count(); i++)
         assay_preset_describe(assay_preset_at(i), &text);
-    assert_non_null(strstr(text.data, "batch=4 seq_len=1024 embed_dim=1024 num_heads=16"));
-    assert_non_null(strstr(text.data, "25.77 GMACs, 402.65 MFLOPs"));
-    assert_non_null(strstr(text.data, "4.83 GMACs\n"));
-    assert_non_null(strstr(text.data, " 16.78 MFLOPs\n"));
+    const char *list = text.data ? text.data : "";
+    assert_non_null(strstr(list, "batch=4 seq_len=1024 embed_dim=1024 num_heads=16"));
+    assert_non_null(strstr(list, "25.77 GMACs, 402.65 MFLOPs"));
+    assert_non_null(strstr(list, "4.83 GMACs\n"));
+    assert_non_null(strstr(list, " 16.78 MFLOPs\n"));
     assay_text_fini(&text);
 }
 
