@@ -2,6 +2,7 @@
  * same under the name kobench. */
 #include "cli/command.h"
 #include "cli/measure.h"
+#include "cli/preset_plugin.h"
 #include "config/preset_plan.h"
 
 #include <stdio.h>
@@ -14,12 +15,13 @@ static void help(struct assay_text *out)
         "Measures the cases of presets: attention, MLPs, convolutions, norms, whole blocks, each\n"
         "verified, with its time, memory, and the multiply-adds (MACs) and other operations "
         "(FLOPs)\n"
-        "it counts. PRESET is attn, mlp, conv, norm, transformer, sdres, all, or a YAML file of "
-        "your own\n"
-        "(docs/presets.md). Measured to 1 % within half a second for each case; with --warmup or "
-        "--iters\n"
-        "exactly so often (8 and 32 where only the other is given). Also installed as "
-        "`kobench`.\n\n");
+        "it counts. PRESET is attn, mlp, conv, norm, transformer, sdres, all, or your own: a YAML "
+        "file\n"
+        "or a shared object (docs/presets.md). Measured to 1 % within half a second for each case; "
+        "with\n"
+        "--warmup or --iters exactly so often (8 and 32 where only the other is given). Also "
+        "installed\n"
+        "as `kobench`.\n\n");
     assay_options_help(&assay_preset_options_table, out);
     assay_text_add(out, "\nExamples:\n"
                         "  assay preset --list\n"
@@ -74,12 +76,15 @@ static int run(int argc, char **argv)
     assay_preset_options_init(&options);
     enum assay_status status =
         assay_options_parse(&assay_preset_options_table, argc - 1, argv + 1, &options, &err);
-    if (status == ASSAY_OK && !options.measure.help)
+    bool plugin = status == ASSAY_OK && assay_preset_plugin_named(&options);
+    if (status == ASSAY_OK && !options.measure.help && !plugin)
         status = assay_preset_choose(&options, &choice, &err);
     if (status != ASSAY_OK)
         code = assay_complain(&err);
     else if (options.measure.help)
         code = assay_print_help(assay_command_find("preset"));
+    else if (plugin)
+        code = assay_preset_plugin_run(&options);
     else if (options.list)
         code = print_list(&choice);
     else

@@ -145,3 +145,30 @@ expect_usage 'wrong\.yml:4:69: nodes\[0\]\.features: column 3: unknown name "dmi
 expect_usage 'nowhere\.yml: this preset cannot be read' "$ASSAY" preset nowhere.yml
 printf 'name: a\ncases: {model: linear}\n' >a.yml
 expect_usage 'a\.yml:2:16: model linear needs a size m' "$ASSAY" preset ./a.yml
+
+say "a preset that is a shared object"
+dot=$ASSAY_PLUGINS/example_dot.so
+expect_exit 0 "$ASSAY" preset "$dot" --list
+expect_out '^dot +two ways to a dot product'
+expect_out '^  many_sums +length=100000'
+expect_exit 0 "$ASSAY" preset "$dot" "${short[@]}" --set length=100,200
+expect_out '^one_sum .*n/a'
+expect_out '^many_sums '
+expect_exit 0 "$ASSAY" preset "$dot" "${short[@]}" --set length=1000 -f kobench-json
+valid_json "$work/out"
+expect_count 2 '"macs": ?1000[,.]' "$work/out"
+expect_out '"length": ?1000'
+expect_usage 'did you mean "length"\?' "$ASSAY" preset "$dot" --set lenght=3
+expect_usage '--set length must be at least 1' "$ASSAY" preset "$dot" --set length=0
+expect_usage 'measured without --compile' "$ASSAY" preset "$dot" --compile
+expect_usage 'measured without other presets' "$ASSAY" preset "$dot" attn
+expect_usage 'measured without formats but' "$ASSAY" preset "$dot" -f csv
+expect_usage 'cannot be opened' "$ASSAY" preset ./nowhere.so
+expect_usage 'has no assay_preset_plugin' "$ASSAY" preset "$ASSAY_PLUGINS/good.so"
+
+say "its cases fail, crash and hang by themselves"
+expect_exit 1 "$ASSAY" preset "$ASSAY_PLUGINS/preset_wrong.so" "${short[@]}" --timeout 1s --set size=2,5 -f kobench-json
+expect_out '"status": ?"ok"'
+expect_out '"status": ?"failed"'
+expect_out '"status": ?"crashed"'
+expect_out '"status": ?"timeout"'
