@@ -37,7 +37,8 @@ static enum assay_status prepare_cold(struct group *g, struct variant *v, struct
 static int64_t choose_baseline(const struct group *g)
 {
     const char *ours = g->n_recipes > 1 ? "native" : "onednn";
-    const char *preferred[] = {g->job->settings.baseline, "eager", ours, "cublaslt", "ref"};
+    const char *preferred[] = {
+        g->job->settings.baseline, "eager", ours, "cublaslt", "cudnn", "ref"};
     for (size_t p = 0; p < sizeof preferred / sizeof preferred[0]; p++)
         for (int64_t i = 0; i < g->n_variants && preferred[p][0]; i++)
             if (g->variants[i].ready && g->variants[i].recipe == 0 &&

@@ -33,7 +33,7 @@ const struct assay_option assay_measure_rows[] = {
     {"strict-device", 0, ASSAY_OPTION_FLAG, AT(strict_device), NULL,
      "fail if the device is not here, instead of falling back to the cpu", 0, 0},
     {"autotune", 0, ASSAY_OPTION_FLAG, AT(autotune), NULL,
-     "have libraries that offer several algorithms (cuBLASLt) time them all first", 0, 0},
+     "have libraries that offer several algorithms (cuBLASLt, cuDNN) time them all first", 0, 0},
     {"energy", 0, ASSAY_OPTION_FLAG, AT(energy), NULL,
      "also measure the energy of a call, where the device has a counter (half a second each)", 0,
      0},

@@ -6,6 +6,7 @@
 : "${ASSAY_FAKES:?the folder of the stand-ins}"
 export ASSAY_CUDA_DRIVER=$ASSAY_FAKES/fake_cuda.so ASSAY_NVRTC=$ASSAY_FAKES/fake_nvrtc.so
 export ASSAY_NVML=$ASSAY_FAKES/fake_nvml.so ASSAY_CUBLASLT=$work/no_cublaslt.so
+export ASSAY_CUDNN=$work/no_cudnn.so
 export FAKE_NVRTC_COUNT=$work/compiled FAKE_CUDA_LOG=$work/log
 gpu=(--device cuda --strict-device)
 cold=(--batch 2 --seq 3 --dim 5 --iters 10 --warmup 1)
@@ -36,6 +37,9 @@ expect_exit 0 "$ASSAY" info
 expect_out '^cuda +driver 999\.01, CUDA 13\.0, .*/fake_cuda\.so$'
 expect_out '^nvrtc +13\.0, .*/fake_nvrtc\.so$'
 expect_out '^cublaslt +not here: .*no_cublaslt\.so'
+expect_out '^cudnn +not here: .*no_cudnn\.so'
+ASSAY_CUDNN=$ASSAY_FAKES/fake_cudnn.so expect_exit 0 "$ASSAY" info
+expect_out '^cudnn +9\.19\.0, .*/fake_cudnn\.so$'
 expect_out '^cuda:0 +Fake GPU, compute capability 9\.0, 4 SMs, 1\.1 GB of memory, L2 65\.5 kB'
 expect_out '^ +SM 1500 MHz of 1980, memory 2600 MHz, 123 W of 700, 41 C, not held down$'
 FAKE_NVML_THROTTLE=0x24 expect_exit 0 "$ASSAY" info
@@ -59,6 +63,7 @@ expect_out '^cuda +an NVIDIA GPU$'
 expect_exit 0 "$ASSAY" list kernels
 expect_out '^relu_cuda +cuda +cuda +.*runs here'
 expect_out '^linear_cublaslt +cublaslt +cuda .*no_cublaslt\.so'
+expect_out '^conv2d_cudnn +cudnn +cuda .*no_cudnn\.so'
 
 say "hot and cold, verified, in each type; what was taken is given back"
 for dtype in f32 bf16 f16; do
@@ -217,6 +222,34 @@ for n in $(seq 2 3 50); do
     nothing_left
 done
 ! grep -v ': 0 handles, 0 descriptions, 0 layouts, 0 preferences' "$FAKE_CUBLASLT_LOG" || fail "left by cuBLASLt's users"
+
+say "conv2d and attention, with a cuDNN that computes nothing: wrong, and all is given back"
+export FAKE_CUDNN_LOG=$work/dnn
+conv=(--dtype "bf16,f32" --cache hot --iters 2 --warmup 1)
+ASSAY_CUDNN=$ASSAY_FAKES/fake_cudnn.so expect_exit 1 "$ASSAY" bench conv2d "${gpu[@]}" "${conv[@]}" --kernel all \
+    --mode "none,bias+add" --shape 1x9x9x64x32x3x1 --shape 1x9x9x3x5x2x2 --autotune -o "$rows"
+expect_no_out 'crashed|timeout|failed|out of memory'
+expect_file "$rows" '"kernel":"conv2d_cudnn".*cuDNN 9\.19\.0, autotuned: the fastest of up to 8'
+expect_file "$rows" '"kernel":"conv2d_wgmma_cuda".*autotuned: the fastest of up to 8 tiles'
+expect_file "$rows" '"kernel":"conv2d_wgmma_cuda".*"status":"unsupported".*3 channels are not a multiple of 16 bytes'
+expect_file "$rows" '"kernel":"conv2d_cuda"'
+nothing_left
+ASSAY_CUDNN=$ASSAY_FAKES/fake_cudnn_lean.so expect_exit 1 "$ASSAY" bench attention "${gpu[@]}" "${conv[@]}" --impl cudnn \
+    --mode none,qkv+causal --shape 2x7x3x16 -o "$rows"
+expect_count 2 '"kernel":"attention_cudnn".*"status":"mismatch"' "$rows"
+nothing_left
+FAKE_CUDNN_NONE=1 ASSAY_CUDNN=$ASSAY_FAKES/fake_cudnn_lean.so expect_exit 0 "$ASSAY" bench attention "${gpu[@]}" "${conv[@]}" \
+    --dtype bf16 --impl cudnn --shape 2x7x3x16 -o "$rows"
+expect_file "$rows" '"status":"unsupported".*no engine for this graph: CUDNN_STATUS_NOT_SUPPORTED"'
+nothing_left
+for n in $(seq 1 9); do
+    FAKE_CUDA_FAIL=cuMemAlloc_v2:2:$n ASSAY_CUDNN=$ASSAY_FAKES/fake_cudnn.so \
+        "$ASSAY" bench conv2d "${gpu[@]}" "${conv[@]}" --shape 1x9x9x64x32x3x1 -o "$rows" >"$work/out" 2>"$work/err"
+    [ $? -le 3 ] || fail "allocation $n"
+    ! grep -q '"status":"crashed"' "$rows" || fail "a crash after allocation $n failed"
+    nothing_left
+done
+! grep -v '^closed: 0 handles, 0 descriptors left$' "$FAKE_CUDNN_LOG" || fail "left by cuDNN's users"
 
 say "held clocks are counted"
 FAKE_NVML_THROTTLE=0x4 expect_exit 0 "$ASSAY" bench relu "${gpu[@]}" "${quick[@]}" -o "$rows"

@@ -16,6 +16,10 @@
 #include <cublasLt.h>
 #define WITH_CUBLASLT
 #endif
+#if __has_include(<cudnn.h>)
+#include <cudnn.h>
+#define WITH_CUDNN
+#endif
 #if __has_include(<nvml.h>)
 #include <nvml.h>
 #define WITH_NVML
@@ -156,6 +160,15 @@ SAME(NVML_THROTTLE_HARDWARE, nvmlClocksThrottleReasonHwSlowdown)
 SAME(NVML_THROTTLE_THERMAL_SOFTWARE, nvmlClocksThrottleReasonSwThermalSlowdown)
 SAME(NVML_THROTTLE_THERMAL_HARDWARE, nvmlClocksThrottleReasonHwThermalSlowdown)
 SAME(NVML_THROTTLE_POWER_BRAKE, nvmlClocksThrottleReasonHwPowerBrakeSlowdown)
+#endif
+
+#ifdef WITH_CUDNN
+CUDA_CUDNN_REQUIRED(SAME_FUNCTION)
+#if CUDNN_MAJOR >= 9
+CUDA_CUDNN_OPTIONAL(SAME_FUNCTION)
+#endif
+#define SAME_NUMBER(mine, real, value) SAME(mine, ::real)
+CUDA_CUDNN_NUMBERS(SAME_NUMBER)
 #endif
 
 #ifdef WITH_CUBLASLT

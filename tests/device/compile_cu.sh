@@ -16,6 +16,7 @@ tmp=$(mktemp -d) && trap 'rm -rf "$tmp"' EXIT
 export HOME=$tmp XDG_CACHE_HOME=$tmp/cache XDG_DATA_HOME=$tmp/data LC_ALL=C
 export ASSAY_CUDA_DRIVER=$ASSAY_FAKES/fake_cuda.so ASSAY_NVRTC=$ASSAY_FAKES/fake_nvrtc.so
 export ASSAY_NVML=$ASSAY_FAKES/fake_nvml.so ASSAY_CUBLASLT=$ASSAY_FAKES/fake_cublaslt.so
+export ASSAY_CUDNN=$ASSAY_FAKES/fake_cudnn.so
 export FAKE_NVRTC_COUNT=$tmp/asked
 
 # Kernels that do nothing are wrong, so exit 1 is right; a plan that is refused is not.
@@ -27,9 +28,11 @@ bench() {
 # DTYPES FLOATS: what assay compiles for these types, and for quantising to formats of 8-bit floats
 ask() {
     # shellcheck disable=SC2046
-    bench $("$ASSAY" list ops --names | grep -vE 'linear|quantize|attention') --dtype "$1" --batch 1 --seq 2 --dim 100,1001,3000,40000
-    bench attention --dtype "$1" --shape 2x16x2x128 --shape 1x32x2x40 --shape 1x40x1x3 --shape 1x300x4x64 \
-        --shape 1x300x4x128 --shape 1x40x1x256
+    bench $("$ASSAY" list ops --names | grep -vE 'linear|quantize|attention|conv2d|groupnorm') --dtype "$1" --batch 1 --seq 2 --dim 100,1001,3000,40000
+    bench attention --dtype "$1" --shape 2x16x2x128 --shape 1x32x2x40 --shape 1x40x1x3 --shape 1x90x4x64 \
+        --shape 1x300x1x64 --shape 1x512x2x64 --shape 1x300x1x128 --shape 1x40x1x256
+    bench conv2d --dtype "$1" --kernel all --mode none,bias+add --shape 1x9x9x3x17x3x1 --shape 2x16x16x64x256x3x1 --shape 1x7x7x72x64x1x2
+    bench conv2d --dtype "$1" --kernel all --shape 8x64x64x32x128x3x1 --shape 8x64x64x6x128x3x1 # larger tiles
     bench gelu add --dtype "$1" --batch 1 --seq 1 --dim 4000000
     bench quantize dequantize --mode "s8-row,s8-tensor,u4-64$2" --dtype "$1" --shape 4x512 --shape 2x40000
     bench quantize dequantize --mode s8-row --dtype "$1" --shape 3x33

@@ -623,13 +623,15 @@ static cu_result enqueue(cu_stream stream, const struct node *n)
     return CU_SUCCESS;
 }
 
-/* p: a pointer, w: a word, m: a tensor map as cuTensorMapEncodeTiled below writes it. */
+/* p: a pointer, w: a word, m: a tensor map as cuTensorMapEncodeTiled below writes it, i: one as
+ * cuTensorMapEncodeIm2col does. */
 static const struct {
     const char *name, *kinds;
 } signatures[] = {
-    {"linear_wgmma", "mmpppppppwww"}, {"epilogue", "ppppppww"},    {"quantise_rows", "ppppwww"},
-    {"quantise_tensor", "ppppwwww"},  {"measure_rows", "pppppww"}, {"encode_rows", "pppppwww"},
-    {"normalise_rows", "pppww"},      {"row_scales", "pppww"},     {"fold_weights", "ppppww"},
+    {"linear_wgmma", "mmpppppppwww"}, {"conv2d_wgmma", "impppwww"},    {"epilogue", "ppppppww"},
+    {"quantise_rows", "ppppwww"},     {"quantise_tensor", "ppppwwww"}, {"measure_rows", "pppppww"},
+    {"encode_rows", "pppppwww"},      {"normalise_rows", "pppww"},     {"row_scales", "pppww"},
+    {"fold_weights", "ppppww"},
 };
 
 static void note_argument(FILE *file, char kind, const void *argument)
@@ -637,7 +639,12 @@ static void note_argument(FILE *file, char kind, const void *argument)
     uint64_t map[2];
     void *pointer;
     uint32_t word;
-    if (kind == 'm') {
+    if (kind == 'i') {
+        uint64_t places[6];
+        memcpy(places, argument, sizeof places);
+        fprintf(file, " %p/%d/%d/%d/%d/%d", at(places[0]), (int)places[1], (int)places[2],
+                (int)places[3], (int)places[4], (int)places[5]);
+    } else if (kind == 'm') {
         memcpy(map, argument, sizeof map);
         fprintf(file, " %p/%d", at(map[0]), (int)map[1]);
     } else if (kind == 'p') {
@@ -895,6 +902,28 @@ cu_result cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, void *addre
     (void)type, (void)rank, (void)sizes, (void)strides;
     (void)element_strides, (void)interleave, (void)swizzle, (void)promotion, (void)fill;
     const uint64_t shown[2] = {(uint64_t)(uintptr_t)address, box[1]};
+    memset(map, 0, 128);
+    memcpy(map, shown, sizeof shown);
+    return CU_SUCCESS;
+}
+
+cu_result cuTensorMapEncodeIm2col(void *map, int type, uint32_t rank, void *address,
+                                  const uint64_t *sizes, const uint64_t *strides, const int *lowest,
+                                  const int *highest, uint32_t channels, uint32_t places,
+                                  const uint32_t *element_strides, int interleave, int swizzle,
+                                  int promotion, int fill)
+{
+    SCRIPTED_IN_CONTEXT(cuTensorMapEncodeIm2col);
+    (void)type, (void)rank, (void)strides, (void)channels;
+    (void)interleave, (void)swizzle, (void)promotion, (void)fill;
+    /* A box that leaves no places is refused, as the real one does. */
+    if (lowest[0] < -128 || highest[0] < -128 || (int64_t)sizes[1] + highest[0] <= lowest[0])
+        return ERROR_INVALID_VALUE;
+    if (lowest[0] != lowest[1] || highest[0] != highest[1])
+        return ERROR_INVALID_VALUE; /* nobody asks for it here */
+    const uint64_t shown[6] = {(uint64_t)(uintptr_t)address, places,
+                               (uint64_t)lowest[0],          (uint64_t)highest[0],
+                               element_strides[1],           sizes[1]};
     memset(map, 0, 128);
     memcpy(map, shown, sizeof shown);
     return CU_SUCCESS;

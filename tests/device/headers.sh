@@ -14,7 +14,7 @@ compiler=$(command -v c++ || command -v g++ || command -v clang++) || {
     echo "skipped: no C++ compiler"
     exit 77
 }
-for header in nvrtc cublasLt nvml; do
+for header in nvrtc cublasLt cudnn nvml; do
     [ -e "$folder/$header.h" ] || echo "$folder has no $header.h: that part is not compared"
 done
 tmp=$(mktemp -d) && trap 'rm -rf "$tmp"' EXIT
@@ -23,8 +23,10 @@ check "$source/src" || exit 1
 
 # It can fail: with a wrong number, a wrong parameter and a parameter too few.
 copy=$tmp/device/cuda/cuda_api.h
+more=()
+[ ! -e "$folder/cudnn.h" ] || more=('s/CUDNN_POINTWISE_EXP, 13/CUDNN_POINTWISE_EXP, 14/' 's/cudnn_descriptor plan, cudnn_descriptor pack/cudnn_descriptor plan/')
 for edit in 's/CU_ATTRIBUTE_SMS = 16/CU_ATTRIBUTE_SMS = 17/' 's/int \*value, int attribute/int *value, long attribute/' \
-    's/(cu_graph_exec exec, cu_stream stream)/(cu_graph_exec exec)/'; do
+    's/(cu_graph_exec exec, cu_stream stream)/(cu_graph_exec exec)/' "${more[@]}"; do
     mkdir -p "$tmp/device/cuda"
     sed "$edit" "$source/src/device/cuda/cuda_api.h" >"$copy"
     if cmp -s "$copy" "$source/src/device/cuda/cuda_api.h" || check "$tmp" 2>/dev/null; then

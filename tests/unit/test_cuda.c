@@ -366,7 +366,7 @@ static void test_functions_that_cannot_be_had(void **state)
 
 /* ---- attention ------------------------------------------------------------------------------- */
 
-extern const struct assay_kernel assay_kernel_attention_cuda;
+extern const struct assay_kernel assay_kernel_attention_cuda, assay_kernel_attention_wgmma_cuda;
 
 static struct assay_problem attention(enum assay_dtype dtype, int64_t batch, int64_t seq,
                                       int64_t heads, int64_t dim)
@@ -381,9 +381,9 @@ static struct assay_problem attention(enum assay_dtype dtype, int64_t batch, int
 }
 
 /* What was compiled and launched for it must be in the stand-ins' notes. */
-static void check_attention(struct assay_problem p, const char *options, const char *launch)
+static void check_launch(const struct assay_kernel *kernel, struct assay_problem p,
+                         const char *options, const char *launch)
 {
-    const struct assay_kernel *kernel = &assay_kernel_attention_cuda;
     char path[512], notes[1024] = "";
     const void *in[1] = {notes};
     void *out[1] = {notes}, *s = NULL;
@@ -405,6 +405,16 @@ static void check_attention(struct assay_problem p, const char *options, const c
     fclose(file);
     if (!strstr(notes, options) || !strstr(notes, launch))
         fail_msg("wanted\n%s\n%s\ngot\n%s", options, launch, notes);
+}
+
+static void check_attention(struct assay_problem p, const char *options, const char *launch)
+{
+    check_launch(&assay_kernel_attention_cuda, p, options, launch);
+}
+
+static void check_wgmma(struct assay_problem p, const char *options, const char *launch)
+{
+    check_launch(&assay_kernel_attention_wgmma_cuda, p, options, launch);
 }
 
 /* The stand-in has 4 SMs. */
@@ -434,12 +444,40 @@ static void test_attention_is_cut_to_fit(void **state)
                     "attention_f32 64 256 76800\n");
 }
 
-static void check_refused(struct assay_problem p, const char *reason)
+/* Blocks stay, so there are as many as SMs, or fewer. */
+static void test_attention_on_hopper_is_cut_to_fit(void **state)
+{
+    (void)state;
+    struct assay_problem causal = attention(ASSAY_DTYPE_BF16, 1, 768, 5, 64);
+    check_wgmma(attention(ASSAY_DTYPE_BF16, 2, 300, 3, 128),
+                "-DELEMENT=17 -DVECTOR=1 -DDIM=128 -DKEYS=128 -DCONSUMERS=2 -DSTAGES=6 ",
+                "attention_wgmma 4 384 230512\n");
+    check_wgmma(attention(ASSAY_DTYPE_F16, 1, 257, 1, 64), /* three blocks in one go */
+                "-DELEMENT=16 -DVECTOR=1 -DDIM=64 -DKEYS=128 -DCONSUMERS=2 -DSTAGES=8 ",
+                "attention_wgmma 3 384 148624\n");
+    check_wgmma(attention(ASSAY_DTYPE_BF16, 1, 1024, 16, 64), /* 16 times 1.75, or 32 times 1 */
+                "-DELEMENT=17 -DVECTOR=1 -DDIM=64 -DKEYS=64 -DCONSUMERS=4 -DSTAGES=8 ",
+                "attention_wgmma 4 640 99472\n");
+    check_wgmma(causal, /* 4 times 1.75 * 768 keys, or 8 times 768 */
+                "-DELEMENT=17 -DVECTOR=1 -DDIM=64 -DKEYS=64 -DCONSUMERS=4 -DSTAGES=8 ",
+                "attention_wgmma 4 640 99472\n");
+    causal.params[ASSAY_ATTENTION_CAUSAL] = 1; /* 3 * 1.75 * 1024, or 4 * 896 */
+    check_wgmma(causal, "-DELEMENT=17 -DVECTOR=1 -DDIM=64 -DKEYS=128 -DCONSUMERS=2 -DSTAGES=8 ",
+                "attention_wgmma 4 384 148624\n");
+}
+
+static void check_refused_by(const struct assay_kernel *kernel, struct assay_problem p,
+                             const char *reason)
 {
     struct assay_error why = {0};
-    assert_int_equal(assay_kernel_attention_cuda.can_run(&p, &why), ASSAY_UNSUPPORTED);
+    assert_int_equal(kernel->can_run(&p, &why), ASSAY_UNSUPPORTED);
     if (!strstr(why.message, reason))
         fail_msg("%s", why.message);
+}
+
+static void check_refused(struct assay_problem p, const char *reason)
+{
+    check_refused_by(&assay_kernel_attention_cuda, p, reason);
 }
 
 static void test_attention_says_what_it_cannot(void **state)
@@ -448,6 +486,11 @@ static void test_attention_says_what_it_cannot(void **state)
     check_refused(attention(ASSAY_DTYPE_F32, 1, 7, 3, 257), "at most 256 elements, not 257");
     check_refused(attention(ASSAY_DTYPE_BF16, 1, ((int64_t)1 << 30) + 1, 1, 1), "2^30");
     check_refused(attention(ASSAY_DTYPE_BF16, (int64_t)1 << 16, 17, 1 << 14, 1), "one launch");
+    const struct assay_kernel *wgmma = &assay_kernel_attention_wgmma_cuda;
+    check_refused_by(wgmma, attention(ASSAY_DTYPE_BF16, 1, 300, 2, 80), "64 or 128 elements");
+    check_refused_by(wgmma, attention(ASSAY_DTYPE_BF16, 1, 95, 4, 64), "positions and more");
+    check_refused_by(wgmma, attention(ASSAY_DTYPE_BF16, 1, 100, 3, 64), "96 where there are");
+    check_refused_by(wgmma, attention(ASSAY_DTYPE_BF16, 1, ((int64_t)1 << 30) + 1, 1, 64), "2^30");
 }
 
 static void test_attention_needs_matrix_instructions(void **state)
@@ -457,6 +500,8 @@ static void test_attention_needs_matrix_instructions(void **state)
     assay_device *device = open_gpu();
     unsetenv("FAKE_CUDA_CAPABILITY");
     check_refused(attention(ASSAY_DTYPE_BF16, 1, 7, 3, 16), "8.0 or more, not 7.5");
+    check_refused_by(&assay_kernel_attention_wgmma_cuda, attention(ASSAY_DTYPE_BF16, 1, 300, 3, 64),
+                     "(Hopper), not 7.5");
     assay_device_close(device);
 }
 
@@ -568,6 +613,9 @@ static void test_nothing_without_a_gpu(void **state)
     err = (struct assay_error){0};
     assert_int_equal(assay_cuda_can_cublaslt(&err), ASSAY_UNSUPPORTED);
     assert_non_null(strstr(err.message, "no_cublaslt"));
+    err = (struct assay_error){0};
+    assert_int_equal(assay_cuda_can_cudnn(&err), ASSAY_UNSUPPORTED);
+    assert_non_null(strstr(err.message, "no_cudnn"));
 }
 
 /* Every step of opening may fail; nothing is left behind, and the next time works. */
@@ -631,6 +679,7 @@ int main(void)
     setenv("ASSAY_NVRTC", FAKES "fake_nvrtc.so", 1);
     setenv("ASSAY_NVML", FAKES "fake_nvml.so", 1);
     setenv("ASSAY_CUBLASLT", "/no_cublaslt.so", 1);
+    setenv("ASSAY_CUDNN", "/no_cudnn.so", 1);
 #define WITH_GPU(name) cmocka_unit_test_setup_teardown(name, open_each, close_each)
     const struct CMUnitTest tests[] = {
         WITH_GPU(test_gpu_is_described),
@@ -649,6 +698,7 @@ int main(void)
         WITH_GPU(test_a_gate_that_gave_up_is_not_used_again),
         WITH_GPU(test_functions_that_cannot_be_had),
         WITH_GPU(test_attention_is_cut_to_fit),
+        WITH_GPU(test_attention_on_hopper_is_cut_to_fit),
         WITH_GPU(test_attention_says_what_it_cannot),
         cmocka_unit_test(test_attention_needs_matrix_instructions),
         cmocka_unit_test(test_texts_are_the_files),

@@ -35,6 +35,13 @@ const struct cuda_cublaslt_api *assay_cuda_cublaslt(void)
     return api;
 }
 
+const struct cuda_cudnn_api *assay_cuda_cudnn(void)
+{
+    const struct cuda_cudnn_api *api;
+    assay_cuda_open_cudnn(&api, NULL, NULL);
+    return api;
+}
+
 enum assay_status assay_cuda_can_compile(struct assay_error *why)
 {
     const struct cuda_driver_api *driver;
@@ -51,6 +58,14 @@ enum assay_status assay_cuda_can_cublaslt(struct assay_error *why)
     return status == ASSAY_OK ? assay_cuda_open_cublaslt(&cublaslt, NULL, why) : status;
 }
 
+enum assay_status assay_cuda_can_cudnn(struct assay_error *why)
+{
+    const struct cuda_driver_api *driver;
+    const struct cuda_cudnn_api *cudnn;
+    enum assay_status status = assay_cuda_open_driver(&driver, NULL, why);
+    return status == ASSAY_OK ? assay_cuda_open_cudnn(&cudnn, NULL, why) : status;
+}
+
 enum assay_status assay_cuda_cublaslt_handle(cublaslt_handle *out, struct assay_error *err)
 {
     const struct cuda_cublaslt_api *api = assay_cuda_cublaslt();
@@ -62,6 +77,21 @@ enum assay_status assay_cuda_cublaslt_handle(cublaslt_handle *out, struct assay_
             return assay_error_set(err, ASSAY_ERR_DEVICE, "cublasLtCreate", "status %d", status);
     }
     *out = the_gpu->cublaslt;
+    return ASSAY_OK;
+}
+
+enum assay_status assay_cuda_cudnn_handle(cudnn_handle *out, struct assay_error *err)
+{
+    const struct cuda_cudnn_api *api = assay_cuda_cudnn();
+    if (!api || !the_gpu)
+        return assay_error_set(err, ASSAY_UNSUPPORTED, NULL, "cuDNN is not here");
+    if (!the_gpu->cudnn) {
+        cudnn_status status = api->cudnnCreate(&the_gpu->cudnn);
+        if (status != 0)
+            return assay_error_set(err, ASSAY_ERR_DEVICE, "cudnnCreate", "%s",
+                                   api->cudnnGetErrorString(status));
+    }
+    *out = the_gpu->cudnn;
     return ASSAY_OK;
 }
 
@@ -266,6 +296,8 @@ static void close_gpu(assay_device *device)
         assay_cuda_time_close(gpu);
         if (gpu->cublaslt)
             assay_cuda_cublaslt()->cublasLtDestroy(gpu->cublaslt);
+        if (gpu->cudnn)
+            assay_cuda_cudnn()->cudnnDestroy(gpu->cudnn);
         assay_cuda_programs_close();
         leave_context(gpu);
     }

@@ -25,14 +25,19 @@ enum assay_status assay_cuda_can_compile(struct assay_error *why);
 /* The same for cuBLASLt; afterwards assay_cuda_cublaslt gives its functions. */
 enum assay_status assay_cuda_can_cublaslt(struct assay_error *why);
 
+/* The same for cuDNN. */
+enum assay_status assay_cuda_can_cudnn(struct assay_error *why);
+
 /* NULL while no GPU is open. */
 const struct assay_cuda_properties *assay_cuda_properties(void);
 
 /* The libraries' functions; NULL where the library is not here. */
 const struct cuda_driver_api *assay_cuda_driver(void);
 const struct cuda_cublaslt_api *assay_cuda_cublaslt(void);
-/* One handle for all kernels of the open GPU, made at the first call. */
+const struct cuda_cudnn_api *assay_cuda_cudnn(void);
+/* One handle of each for all kernels of the open GPU, made at the first call. */
 enum assay_status assay_cuda_cublaslt_handle(cublaslt_handle *out, struct assay_error *err);
+enum assay_status assay_cuda_cudnn_handle(cudnn_handle *out, struct assay_error *err);
 
 /* Function `name` (extern "C") of the embedded text `text` ("gelu.cu"), compiled with `options`:
  * words like "-DT=2 -DROWS=4" separated by single blanks, "" for none. Compiled once per process,

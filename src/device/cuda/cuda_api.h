@@ -133,7 +133,12 @@ enum {
     F(cu_result, cuTensorMapEncodeTiled,                                                           \
       (void *map, int type, uint32_t rank, void *address, const uint64_t *sizes,                   \
        const uint64_t *strides, const uint32_t *box, const uint32_t *element_strides,              \
-       int interleave, int swizzle, int promotion, int fill))
+       int interleave, int swizzle, int promotion, int fill))                                      \
+    F(cu_result, cuTensorMapEncodeIm2col,                                                          \
+      (void *map, int type, uint32_t rank, void *address, const uint64_t *sizes,                   \
+       const uint64_t *strides, const int *lowest, const int *highest, uint32_t channels,          \
+       uint32_t places, const uint32_t *element_strides, int interleave, int swizzle,              \
+       int promotion, int fill))
 
 /* ---- NVRTC: libnvrtc.so ---------------------------------------------------------------------- */
 
@@ -273,6 +278,146 @@ enum { CUBLASLT_SCALE_TENSOR = 0, CUBLASLT_SCALE_OUTER_VECTOR = 3 };
 
 #define CUDA_CUBLASLT_OPTIONAL(F)
 
+/* ---- cuDNN: libcudnn.so ---------------------------------------------------------------------- */
+
+typedef int cudnn_status;
+typedef struct cudnnContext *cudnn_handle;
+typedef void *cudnn_descriptor; /* cudnnBackendDescriptor_t: of a tensor, an operation, a plan, … */
+
+/* N(ours, theirs, value): data types, types of attributes, kinds of descriptors,
+ * attributes, and what some of these can be. */
+/* clang-format off */
+#define CUDA_CUDNN_NUMBERS(N) \
+    N(DNN_FLOAT, CUDNN_DATA_FLOAT, 0) \
+    N(DNN_HALF, CUDNN_DATA_HALF, 2) \
+    N(DNN_INT32, CUDNN_DATA_INT32, 4) \
+    N(DNN_BFLOAT16, CUDNN_DATA_BFLOAT16, 9) \
+    N(DNN_BOOLEAN, CUDNN_DATA_BOOLEAN, 11) \
+    N(DNN_TYPE_HANDLE, CUDNN_TYPE_HANDLE, 0) \
+    N(DNN_TYPE_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1) \
+    N(DNN_TYPE_BOOLEAN, CUDNN_TYPE_BOOLEAN, 2) \
+    N(DNN_TYPE_INT64, CUDNN_TYPE_INT64, 3) \
+    N(DNN_TYPE_FLOAT, CUDNN_TYPE_FLOAT, 4) \
+    N(DNN_TYPE_VOID_PTR, CUDNN_TYPE_VOID_PTR, 6) \
+    N(DNN_TYPE_CONVOLUTION_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 7) \
+    N(DNN_TYPE_HEUR_MODE, CUDNN_TYPE_HEUR_MODE, 8) \
+    N(DNN_TYPE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE, 11) \
+    N(DNN_TYPE_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 14) \
+    N(DNN_TYPE_DESCRIPTOR, CUDNN_TYPE_BACKEND_DESCRIPTOR, 15) \
+    N(DNN_TYPE_REDUCTION, CUDNN_TYPE_REDUCTION_OPERATOR_TYPE, 18) \
+    N(DNN_POINTWISE, CUDNN_BACKEND_POINTWISE_DESCRIPTOR, 0) \
+    N(DNN_CONVOLUTION, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR, 1) \
+    N(DNN_ENGINE, CUDNN_BACKEND_ENGINE_DESCRIPTOR, 2) \
+    N(DNN_ENGINECFG, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, 3) \
+    N(DNN_ENGINEHEUR, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR, 4) \
+    N(DNN_PLAN, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, 5) \
+    N(DNN_OP_CONVOLUTION, CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR, 10) \
+    N(DNN_OP_POINTWISE, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR, 13) \
+    N(DNN_GRAPH, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, 15) \
+    N(DNN_PACK, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, 16) \
+    N(DNN_TENSOR, CUDNN_BACKEND_TENSOR_DESCRIPTOR, 17) \
+    N(DNN_MATMUL, CUDNN_BACKEND_MATMUL_DESCRIPTOR, 18) \
+    N(DNN_OP_MATMUL, CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR, 19) \
+    N(DNN_REDUCTION, CUDNN_BACKEND_REDUCTION_DESCRIPTOR, 21) \
+    N(DNN_OP_REDUCTION, CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR, 22) \
+    N(DNN_POINTWISE_MODE, CUDNN_ATTR_POINTWISE_MODE, 0) \
+    N(DNN_POINTWISE_MATH, CUDNN_ATTR_POINTWISE_MATH_PREC, 1) \
+    N(DNN_POINTWISE_AXIS, CUDNN_ATTR_POINTWISE_AXIS, 9) \
+    N(DNN_CONVOLUTION_MATH, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, 100) \
+    N(DNN_CONVOLUTION_MODE, CUDNN_ATTR_CONVOLUTION_CONV_MODE, 101) \
+    N(DNN_CONVOLUTION_DILATIONS, CUDNN_ATTR_CONVOLUTION_DILATIONS, 102) \
+    N(DNN_CONVOLUTION_STRIDES, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, 103) \
+    N(DNN_CONVOLUTION_PAD_AFTER, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, 104) \
+    N(DNN_CONVOLUTION_PAD_BEFORE, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, 105) \
+    N(DNN_CONVOLUTION_RANK, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, 106) \
+    N(DNN_HEUR_MODE, CUDNN_ATTR_ENGINEHEUR_MODE, 200) \
+    N(DNN_HEUR_GRAPH, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, 201) \
+    N(DNN_HEUR_RESULTS, CUDNN_ATTR_ENGINEHEUR_RESULTS, 202) \
+    N(DNN_CFG_ENGINE, CUDNN_ATTR_ENGINECFG_ENGINE, 300) \
+    N(DNN_PLAN_HANDLE, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, 400) \
+    N(DNN_PLAN_CFG, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, 401) \
+    N(DNN_PLAN_WORKSPACE, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, 402) \
+    N(DNN_OP_CONVOLUTION_ALPHA, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA, 700) \
+    N(DNN_OP_CONVOLUTION_BETA, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA, 701) \
+    N(DNN_OP_CONVOLUTION_DESC, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC, 702) \
+    N(DNN_OP_CONVOLUTION_W, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, 703) \
+    N(DNN_OP_CONVOLUTION_X, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, 704) \
+    N(DNN_OP_CONVOLUTION_Y, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, 705) \
+    N(DNN_OP_POINTWISE_DESC, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, 750) \
+    N(DNN_OP_POINTWISE_X, CUDNN_ATTR_OPERATION_POINTWISE_XDESC, 751) \
+    N(DNN_OP_POINTWISE_B, CUDNN_ATTR_OPERATION_POINTWISE_BDESC, 752) \
+    N(DNN_OP_POINTWISE_Y, CUDNN_ATTR_OPERATION_POINTWISE_YDESC, 753) \
+    N(DNN_OP_POINTWISE_T, CUDNN_ATTR_OPERATION_POINTWISE_TDESC, 758) \
+    N(DNN_GRAPH_HANDLE, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, 800) \
+    N(DNN_GRAPH_OPS, CUDNN_ATTR_OPERATIONGRAPH_OPS, 801) \
+    N(DNN_TENSOR_ALIGNMENT, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, 900) \
+    N(DNN_TENSOR_TYPE, CUDNN_ATTR_TENSOR_DATA_TYPE, 901) \
+    N(DNN_TENSOR_SIZES, CUDNN_ATTR_TENSOR_DIMENSIONS, 902) \
+    N(DNN_TENSOR_STRIDES, CUDNN_ATTR_TENSOR_STRIDES, 903) \
+    N(DNN_TENSOR_ID, CUDNN_ATTR_TENSOR_UNIQUE_ID, 906) \
+    N(DNN_TENSOR_VIRTUAL, CUDNN_ATTR_TENSOR_IS_VIRTUAL, 907) \
+    N(DNN_TENSOR_BY_VALUE, CUDNN_ATTR_TENSOR_IS_BY_VALUE, 908) \
+    N(DNN_PACK_IDS, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, 1000) \
+    N(DNN_PACK_POINTERS, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, 1001) \
+    N(DNN_PACK_WORKSPACE, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, 1003) \
+    N(DNN_ENGINE_NOTES, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, 1303) \
+    N(DNN_MATMUL_MATH, CUDNN_ATTR_MATMUL_COMP_TYPE, 1500) \
+    N(DNN_OP_MATMUL_A, CUDNN_ATTR_OPERATION_MATMUL_ADESC, 1520) \
+    N(DNN_OP_MATMUL_B, CUDNN_ATTR_OPERATION_MATMUL_BDESC, 1521) \
+    N(DNN_OP_MATMUL_C, CUDNN_ATTR_OPERATION_MATMUL_CDESC, 1522) \
+    N(DNN_OP_MATMUL_DESC, CUDNN_ATTR_OPERATION_MATMUL_DESC, 1523) \
+    N(DNN_REDUCTION_OPERATOR, CUDNN_ATTR_REDUCTION_OPERATOR, 1600) \
+    N(DNN_REDUCTION_MATH, CUDNN_ATTR_REDUCTION_COMP_TYPE, 1601) \
+    N(DNN_OP_REDUCTION_X, CUDNN_ATTR_OPERATION_REDUCTION_XDESC, 1610) \
+    N(DNN_OP_REDUCTION_Y, CUDNN_ATTR_OPERATION_REDUCTION_YDESC, 1611) \
+    N(DNN_OP_REDUCTION_DESC, CUDNN_ATTR_OPERATION_REDUCTION_DESC, 1612) \
+    N(DNN_CROSS_CORRELATION, CUDNN_CROSS_CORRELATION, 1) \
+    N(DNN_ADD, CUDNN_POINTWISE_ADD, 0) \
+    N(DNN_MUL, CUDNN_POINTWISE_MUL, 1) \
+    N(DNN_DIV, CUDNN_POINTWISE_DIV, 6) \
+    N(DNN_SUB, CUDNN_POINTWISE_SUB, 9) \
+    N(DNN_EXP, CUDNN_POINTWISE_EXP, 13) \
+    N(DNN_LOG, CUDNN_POINTWISE_LOG, 15) \
+    N(DNN_CMP_GE, CUDNN_POINTWISE_CMP_GE, 303) \
+    N(DNN_GEN_INDEX, CUDNN_POINTWISE_GEN_INDEX, 501) \
+    N(DNN_BINARY_SELECT, CUDNN_POINTWISE_BINARY_SELECT, 601) \
+    N(DNN_REDUCE_ADD, CUDNN_REDUCE_TENSOR_ADD, 0) \
+    N(DNN_REDUCE_MAX, CUDNN_REDUCE_TENSOR_MAX, 3) \
+    N(DNN_NOTE_TENSOR_CORE, CUDNN_NUMERICAL_NOTE_TENSOR_CORE, 0) \
+    N(DNN_NOTE_DOWN_CONVERT, CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS, 1) \
+    N(DNN_NOTE_REDUCED_SUMS, CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION, 2) \
+    N(DNN_NOTE_FFT, CUDNN_NUMERICAL_NOTE_FFT, 3) \
+    N(DNN_NOTE_WINOGRAD, CUDNN_NUMERICAL_NOTE_WINOGRAD, 5) \
+    N(DNN_NOTE_WINOGRAD_4, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4, 6) \
+    N(DNN_NOTE_WINOGRAD_6, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6, 7) \
+    N(DNN_NOTE_WINOGRAD_13, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13, 8) \
+    N(DNN_HEUR_FALLBACK, CUDNN_HEUR_MODE_FALLBACK, 2) \
+    N(DNN_HEUR_A, CUDNN_HEUR_MODE_A, 3)
+/* clang-format on */
+
+#define CUDA_CUDNN_NUMBER(ours, theirs, value) ours = value,
+enum { CUDA_CUDNN_NUMBERS(CUDA_CUDNN_NUMBER) };
+
+#define CUDA_CUDNN_REQUIRED(F)                                                                     \
+    F(size_t, cudnnGetVersion, (void))                                                             \
+    F(const char *, cudnnGetErrorString, (cudnn_status status))                                    \
+    F(cudnn_status, cudnnCreate, (cudnn_handle * handle))                                          \
+    F(cudnn_status, cudnnDestroy, (cudnn_handle handle))                                           \
+    F(cudnn_status, cudnnSetStream, (cudnn_handle handle, cu_stream stream))                       \
+    F(cudnn_status, cudnnBackendCreateDescriptor, (int kind, cudnn_descriptor *descriptor))        \
+    F(cudnn_status, cudnnBackendDestroyDescriptor, (cudnn_descriptor descriptor))                  \
+    F(cudnn_status, cudnnBackendFinalize, (cudnn_descriptor descriptor))                           \
+    F(cudnn_status, cudnnBackendSetAttribute,                                                      \
+      (cudnn_descriptor descriptor, int attribute, int type, int64_t count, const void *values))   \
+    F(cudnn_status, cudnnBackendGetAttribute,                                                      \
+      (cudnn_descriptor descriptor, int attribute, int type, int64_t room, int64_t *count,         \
+       void *values))                                                                              \
+    F(cudnn_status, cudnnBackendExecute,                                                           \
+      (cudnn_handle handle, cudnn_descriptor plan, cudnn_descriptor pack))
+
+/* From version 9 on: what went wrong last, in words. */
+#define CUDA_CUDNN_OPTIONAL(F) F(void, cudnnGetLastErrorString, (char *text, size_t size))
+
 /* ---- the tables ------------------------------------------------------------------------------ */
 
 #define CUDA_API_FIELD(result, name, arguments) result(*name) arguments;
@@ -293,6 +438,11 @@ struct cuda_nvml_api {
 
 struct cuda_cublaslt_api {
     CUDA_CUBLASLT_REQUIRED(CUDA_API_FIELD)
+};
+
+struct cuda_cudnn_api {
+    CUDA_CUDNN_REQUIRED(CUDA_API_FIELD)
+    CUDA_CUDNN_OPTIONAL(CUDA_API_FIELD)
 };
 
 #endif

@@ -40,6 +40,7 @@ struct cuda_gpu {
     cu_event start, end;
     struct assay_cuda_properties properties;
     cublaslt_handle cublaslt;
+    cudnn_handle cudnn;
 
     /* Timing. */
     cu_function block; /* holds the stream until told; NULL where kernels cannot be compiled */

@@ -29,6 +29,7 @@ static void add_libraries(struct assay_text *out)
 {
     const struct cuda_nvrtc_api *nvrtc;
     const struct cuda_cublaslt_api *cublaslt;
+    const struct cuda_cudnn_api *cudnn;
     struct cuda_library_place place;
     char version[48] = "";
     int major = 0, minor = 0;
@@ -45,6 +46,13 @@ static void add_libraries(struct assay_text *out)
                  number % 100);
     }
     add_library(out, "cublaslt", version, &place, &why);
+    why = (struct assay_error){0};
+    if (assay_cuda_open_cudnn(&cudnn, &place, &why) == ASSAY_OK) {
+        size_t number = cudnn->cudnnGetVersion();
+        snprintf(version, sizeof version, "%zu.%zu.%zu", number / 10000, number / 100 % 100,
+                 number % 100);
+    }
+    add_library(out, "cudnn", version, &place, &why);
 }
 
 /* What holds the clocks down, in words. */

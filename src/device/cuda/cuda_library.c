@@ -68,6 +68,16 @@ static const struct function cublaslt_functions[] = {
 #undef ROW
 };
 
+static struct cuda_cudnn_api cudnn_table;
+static const struct function cudnn_functions[] = {
+#define ROW(result, name, arguments) REQUIRED_ROW(cuda_cudnn_api, name)
+    CUDA_CUDNN_REQUIRED(ROW)
+#undef ROW
+#define ROW(result, name, arguments) OPTIONAL_ROW(cuda_cudnn_api, name)
+        CUDA_CUDNN_OPTIONAL(ROW)
+#undef ROW
+};
+
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 static const char *const driver_names[] = {"libcuda.so.1", "libcuda.so", NULL};
@@ -75,9 +85,11 @@ static const char *const nvml_names[] = {"libnvidia-ml.so.1", "libnvidia-ml.so",
 static const char *const nvrtc_names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so", NULL};
 static const char *const cublaslt_names[] = {"libcublasLt.so.13", "libcublasLt.so.12",
                                              "libcublasLt.so", NULL};
+static const char *const cudnn_names[] = {"libcudnn.so.9", NULL};
 static const char *const no_wheels[] = {NULL};
 static const char *const nvrtc_wheels[] = {"nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib", NULL};
 static const char *const cublaslt_wheels[] = {"nvidia/cu13/lib", "nvidia/cublas/lib", NULL};
+static const char *const cudnn_wheels[] = {"nvidia/cudnn/lib", NULL};
 
 static struct library driver_library = {
     .title = "the NVIDIA driver",
@@ -114,6 +126,16 @@ static struct library cublaslt_library = {
     .functions = cublaslt_functions,
     .n_functions = COUNT(cublaslt_functions),
     .table = &cublaslt_table,
+};
+
+static struct library cudnn_library = {
+    .title = "cuDNN",
+    .variable = "ASSAY_CUDNN",
+    .names = cudnn_names,
+    .wheels = cudnn_wheels,
+    .functions = cudnn_functions,
+    .n_functions = COUNT(cudnn_functions),
+    .table = &cudnn_table,
 };
 
 /* Below these, folders named by `wheels` are looked into. A virtual environment that is active
@@ -270,6 +292,7 @@ static void load_driver(void)
 
 static void load_nvrtc(void) { load(&nvrtc_library); }
 static void load_cublaslt(void) { load(&cublaslt_library); }
+static void load_cudnn(void) { load(&cudnn_library); }
 
 static void load_nvml(void)
 {
@@ -305,3 +328,4 @@ DEFINE_OPEN(driver)
 DEFINE_OPEN(nvrtc)
 DEFINE_OPEN(nvml)
 DEFINE_OPEN(cublaslt)
+DEFINE_OPEN(cudnn)

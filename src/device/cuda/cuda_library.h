@@ -22,5 +22,7 @@ enum assay_status assay_cuda_open_nvml(const struct cuda_nvml_api **api,
 enum assay_status assay_cuda_open_cublaslt(const struct cuda_cublaslt_api **api,
                                            struct cuda_library_place *place,
                                            struct assay_error *why);
+enum assay_status assay_cuda_open_cudnn(const struct cuda_cudnn_api **api,
+                                        struct cuda_library_place *place, struct assay_error *why);
 
 #endif

@@ -1,52 +1,33 @@
 /* attention_cuda.c: attention on the GPU, in one pass: attention.cu for f16 and bf16, with matrix
  * instructions, attention_f32.cu for f32. Heads of up to 256 elements. */
-#include "kernel/cuda/cuda_op.h"
-#include "op/attention.h"
-
-#include <math.h>
+#include "kernel/cuda/attention_cuda.h"
 
 /* attention.cu: FORM. */
 enum { TILES = 1, WARP };
 
 enum {
     MOST_DIM = 256,
-    MOST_SEQ = 1 << 30,
-    SHORT_SEQ = 32, /* the longest sequence of the form WARP */
-    BAND = 16,      /* queries of a matrix instruction, and of a row of threads in f32 */
+    SHORT_SEQ = CUDA_ATTENTION_SHORT_SEQ,
+    BAND = CUDA_ATTENTION_BAND, /* of a matrix instruction, and of a row of threads in f32 */
     TILE_WARPS = 4,
     F32_THREADS = 256,
 };
 
-/* attention.cuh: struct attention_args. */
-struct args {
-    const void *q, *k, *v;
-    void *out;
-    int64_t pitch, out_pitch;
-    int32_t seq, heads, dim, causal, batch_heads, blocks;
-    float scale;
-};
-
 struct state {
     size_t bytes; /* of an element */
-    bool packed;
-    struct args args;
+    struct cuda_attention_args args;
     cu_function function;
     struct assay_cuda_launch launch;
 };
 
 static int64_t axis(const struct assay_problem *p, int i) { return p->axes[i]; }
 
-static int64_t count_heads(const struct assay_problem *p)
-{
-    return axis(p, ASSAY_ATTENTION_BATCH) * axis(p, ASSAY_ATTENTION_HEADS);
-}
-
 static enum assay_status can_run(const struct assay_problem *p, struct assay_error *why)
 {
     enum assay_status status = assay_cuda_can_compile(why);
     if (status != ASSAY_OK || !p)
         return status;
-    int64_t seq = axis(p, ASSAY_ATTENTION_SEQ), dim = axis(p, ASSAY_ATTENTION_DIM);
+    int64_t dim = axis(p, ASSAY_ATTENTION_DIM);
     const struct assay_cuda_properties *gpu = assay_cuda_properties();
     if (gpu && gpu->major < 8)
         return assay_error_set(why, ASSAY_UNSUPPORTED, NULL,
@@ -55,12 +36,7 @@ static enum assay_status can_run(const struct assay_problem *p, struct assay_err
     if (dim > MOST_DIM)
         return assay_error_set(why, ASSAY_UNSUPPORTED, NULL,
                                "heads of at most %d elements, not %lld", MOST_DIM, (long long)dim);
-    if (seq > MOST_SEQ)
-        return assay_error_set(why, ASSAY_UNSUPPORTED, NULL, "a sequence beyond 2^30");
-    if (count_heads(p) > INT32_MAX / cuda_op_ceil(seq, BAND))
-        return assay_error_set(why, ASSAY_UNSUPPORTED, NULL,
-                               "more queries than one launch takes: 2^31 times %d", BAND);
-    return ASSAY_OK;
+    return cuda_attention_fits(p, why);
 }
 
 /* ---- forms ----------------------------------------------------------------------------------- */
@@ -89,7 +65,7 @@ static size_t rows_bytes(int64_t rows, int64_t dim, size_t element)
 static struct form form_warp(const struct assay_problem *p, int32_t sms)
 {
     int64_t seq = axis(p, ASSAY_ATTENTION_SEQ), of_head = cuda_op_ceil(seq, BAND);
-    int64_t all = count_heads(p) * of_head, warps = TILE_WARPS;
+    int64_t all = cuda_attention_heads(p) * of_head, warps = TILE_WARPS;
     struct form f = {.text = "attention.cu",
                      .name = "attention_warp",
                      .dim = round_up(axis(p, ASSAY_ATTENTION_DIM), 32),
@@ -116,7 +92,7 @@ static struct form form_tiles(const struct assay_problem *p, int32_t sms, int32_
     for (;; bands--) {
         f.queries = bands * BAND * TILE_WARPS;
         f.shared_bytes = rows_bytes(f.queries + 4 * keys, f.dim, assay_dtype_bytes(p->dtype));
-        bool enough = count_heads(p) * cuda_op_ceil(seq, f.queries) >= sms;
+        bool enough = cuda_attention_heads(p) * cuda_op_ceil(seq, f.queries) >= sms;
         if (bands == 1 || (f.dim <= 128 && enough && f.shared_bytes <= (size_t)shared_most))
             break;
     }
@@ -136,8 +112,8 @@ static struct form form_f32(const struct assay_problem *p, int32_t sms)
                      .at_once = 1,
                      .threads = F32_THREADS};
     int64_t bands = f.dim <= 128 ? 4 : 2, groups = f.dim <= 64 ? 4 : f.dim <= 128 ? 2 : 1;
-    while (bands > 1 &&
-           (bands / 2 * BAND >= seq || count_heads(p) * cuda_op_ceil(seq, bands * BAND) < sms))
+    while (bands > 1 && (bands / 2 * BAND >= seq ||
+                         cuda_attention_heads(p) * cuda_op_ceil(seq, bands * BAND) < sms))
         bands /= 2;
     while (groups > 1 && groups / 2 * BAND >= seq)
         groups /= 2;
@@ -160,24 +136,6 @@ static struct form form_of(const struct assay_problem *p, const struct assay_cud
 
 /* ---- setup and run --------------------------------------------------------------------------- */
 
-static void fill_args(const struct assay_problem *p, const struct form *form, struct state *s)
-{
-    int64_t row = axis(p, ASSAY_ATTENTION_HEADS) * axis(p, ASSAY_ATTENTION_DIM);
-    s->bytes = assay_dtype_bytes(p->dtype);
-    s->packed = p->params[ASSAY_ATTENTION_PACKED] != 0;
-    s->args = (struct args){
-        .pitch = s->packed ? 3 * row : row,
-        .out_pitch = row,
-        .seq = (int32_t)axis(p, ASSAY_ATTENTION_SEQ),
-        .heads = (int32_t)axis(p, ASSAY_ATTENTION_HEADS),
-        .dim = (int32_t)axis(p, ASSAY_ATTENTION_DIM),
-        .causal = p->params[ASSAY_ATTENTION_CAUSAL] != 0,
-        .batch_heads = (int32_t)count_heads(p),
-        .blocks = (int32_t)cuda_op_ceil(axis(p, ASSAY_ATTENTION_SEQ), form->queries),
-        .scale = (float)(1.4426950408889634 / sqrt((double)axis(p, ASSAY_ATTENTION_DIM))),
-    };
-}
-
 static enum assay_status compile(const struct assay_problem *p, const struct form *form,
                                  struct state *s, struct assay_error *err)
 {
@@ -199,7 +157,8 @@ static enum assay_status setup(const struct assay_problem *problem, void **state
     if (!s)
         return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
     struct form form = form_of(problem, gpu);
-    fill_args(problem, &form, s);
+    s->bytes = assay_dtype_bytes(problem->dtype);
+    s->args = cuda_attention_args_of(problem, form.queries);
     int64_t blocks = (int64_t)s->args.batch_heads * s->args.blocks;
     s->launch = (struct assay_cuda_launch){.grid_x = (unsigned)cuda_op_ceil(blocks, form.at_once),
                                            .threads = form.threads,
@@ -213,23 +172,12 @@ static enum assay_status setup(const struct assay_problem *problem, void **state
     return ASSAY_OK;
 }
 
-/* One input has, for each position, q of all heads, then k, then v. */
-static void set_operands(struct state *s, const struct assay_args *operands)
-{
-    const char *first = operands->in[0];
-    size_t row = (size_t)s->args.out_pitch * s->bytes;
-    s->args.q = first;
-    s->args.k = s->packed ? first + row : operands->in[1];
-    s->args.v = s->packed ? first + 2 * row : operands->in[2];
-    s->args.out = operands->out[0];
-}
-
 static enum assay_status run(void *state, const struct assay_work *work)
 {
     struct state *s = state;
     enum assay_status status = ASSAY_OK;
     for (int64_t i = 0; i < work->iters && status == ASSAY_OK; i++) {
-        set_operands(s, assay_work_args(work, i));
+        cuda_attention_take(&s->args, s->bytes, assay_work_args(work, i));
         void *parameters[] = {&s->args};
         status = assay_cuda_launch(s->function, &s->launch, work->stream, parameters);
     }

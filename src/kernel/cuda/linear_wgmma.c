@@ -17,6 +17,7 @@
 #include "kernel/cuda/autotune.h"
 #include "kernel/cuda/linear_norm.h"
 #include "kernel/cuda/linear_weights.h"
+#include "kernel/cuda/wgmma_tiles.h"
 #include "kernel/kernel.h"
 #include "op/linear.h"
 
@@ -24,36 +25,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What cuTensorMapEncodeTiled writes, and its arguments as CUtensorMap* enumerates them. */
-struct tensor_map {
-    uint64_t opaque[16];
-};
-enum { MAP_ALIGN = 64, MAP_UINT8 = 0, MAP_UINT16 = 1, MAP_SWIZZLE_128B = 3, MAP_PROMOTE_256B = 3 };
-
-enum { STEP_BYTES = 128, THREADS = 384, GROUP_ROWS = 64, CONSUMERS = 2, LEAST_M = 64 };
-
-/* How y is cut. */
-struct tile {
-    int32_t waves, columns; /* 128 * waves rows */
-    int32_t stages;
-    int32_t order; /* with PROMOTE: do warpgroups take turns? */
-    double cost;   /* of one answer, relative to the best tile: smaller ones reread more */
-    int32_t split; /* blocks that share a tile, each with a part of k */
-};
-
-/* The largest first. The sums of 8-bit floats are kept twice (PROMOTE), so a warpgroup has room for
- * 64 x 128 of them at a time. Measured but for the tiles of 96 columns: a block's loads arrive at
- * some 64 bytes a cycle, which explains what the other tiles cost and gives theirs. */
-static const struct tile plain_tiles[] = {
-    {1, 256, 4, 0, 1, 1}, {1, 128, 6, 0, 1.03, 1}, {1, 96, 7, 0, 1.2, 1}, {1, 64, 8, 0, 1.6, 1}};
-static const struct tile promoted_tiles[] = {
-    {2, 128, 4, 0, 1, 1}, {1, 128, 6, 0, 1.12, 1}, {1, 96, 7, 0, 1.2, 1}, {1, 64, 8, 0, 1.33, 1}};
-enum { N_TILES = sizeof plain_tiles / sizeof plain_tiles[0] };
+enum { LEAST_M = 64 };
 
 /* Maps of one set: of its W and, where x is multiplied as it comes, of its x. */
 struct set_maps {
     const void *x_of; /* the x its map is of */
-    struct tensor_map x, w;
+    struct wgmma_map x, w;
 };
 
 struct state {
@@ -62,16 +39,17 @@ struct state {
     bool bias, quantises;
     int activation, norm;
     int32_t norm_input, residual_input; /* -1: none */
-    int32_t threads, sms;
+    int32_t threads;
     struct assay_recipe recipe;
-    struct tile tiles[CUDA_CANDIDATES]; /* the best first, by count */
+    struct wgmma_product product;
+    struct wgmma_tile tiles[CUDA_CANDIDATES]; /* the best first, by count */
     int n_tiles;
-    struct tile tile; /* the one in use */
+    struct wgmma_tile tile; /* the one in use */
     bool tuned;
     cu_function function;
     struct assay_cuda_launch launch;
     struct cuda_activations activations; /* where x is quantised */
-    struct tensor_map codes;             /* of those */
+    struct wgmma_map codes;              /* of those */
     struct cuda_linear_norm folded;      /* where x is not, and has a norm */
     cu_function decode; /* weights to x's type; NULL where they are multiplied as stored */
     struct assay_cuda_launch decode_launch;
@@ -147,78 +125,6 @@ static enum assay_status can_run(const struct assay_problem *problem, struct ass
 
 /* ---- setup ----------------------------------------------------------------------------------- */
 
-static int32_t rows_of(const struct tile *t) { return CONSUMERS * GROUP_ROWS * t->waves; }
-
-static size_t shared_bytes(const struct tile *t)
-{
-    enum { BARRIERS = 16, ALIGNMENT = 1024 };
-    size_t stage = (size_t)(rows_of(t) + t->columns) * STEP_BYTES + BARRIERS;
-    return ALIGNMENT + (size_t)t->stages * stage;
-}
-
-static int64_t parts(int64_t size, int64_t part) { return (size + part - 1) / part; }
-
-static int64_t count_tiles(const struct tile *t, int64_t m, int64_t n)
-{
-    return parts(m, rows_of(t)) * parts(n, t->columns);
-}
-
-static int64_t count_steps(const struct state *s)
-{
-    return parts(s->k * (int64_t)assay_dtype_bytes(s->input), STEP_BYTES);
-}
-
-/* Sharing pays only where all blocks fit the GPU at once, and not for few rows: then weights are
- * all there is to load, once with any tile. A block finishes 32 columns at a time; tiles of 256
- * would run out of registers. */
-static bool can_split(const struct state *s, const struct tile *t)
-{
-    if (t->split == 1)
-        return true;
-    return s->m > GROUP_ROWS && t->columns <= 128 && t->columns % (32 * t->split) == 0 &&
-           count_tiles(t, s->m, s->n) * t->split <= s->sms && count_steps(s) >= t->split;
-}
-
-/* In steps of the best tile's answers: how often the GPU is filled, times a tile's work. A shared
- * tile's sums are written, waited for and read from the neighbours: some 1500 cycles, and 32 bytes
- * a cycle, of which a step of 128 x 256 has 982. */
-static double time_of(const struct state *s, const struct tile *t)
-{
-    const double cycle = 128 * 256 / 982.0, meeting = 1500;
-    double answers = (double)rows_of(t) * t->columns;
-    double others = 4 * answers * (t->split - 1) / t->split;
-    double sharing = t->split == 1 ? 0 : (meeting + others / 32) * cycle;
-    int64_t rounds = parts(count_tiles(t, s->m, s->n) * t->split, s->sms);
-    return (double)rounds * ((double)parts(count_steps(s), t->split) * answers * t->cost + sharing);
-}
-
-/* Adds a tile where it belongs, the fastest first; the slowest falls off a full list. */
-static void add_tile(struct state *s, const struct tile *t)
-{
-    int at = s->n_tiles;
-    while (at > 0 && time_of(s, t) < time_of(s, &s->tiles[at - 1]))
-        at--;
-    if (at == CUDA_CANDIDATES)
-        return;
-    if (s->n_tiles < CUDA_CANDIDATES)
-        s->n_tiles++;
-    memmove(&s->tiles[at + 1], &s->tiles[at], (size_t)(s->n_tiles - 1 - at) * sizeof *s->tiles);
-    s->tiles[at] = *t;
-}
-
-static void list_tiles(struct state *s)
-{
-    enum { MOST_BLOCKS = 4 }; /* of a cluster */
-    const struct tile *tiles = s->input == ASSAY_DTYPE_E4M3 ? promoted_tiles : plain_tiles;
-    for (int i = 0; i < N_TILES; i++)
-        for (int32_t split = 1; split <= MOST_BLOCKS; split *= 2) {
-            struct tile t = tiles[i];
-            t.split = split;
-            if (can_split(s, &t))
-                add_tile(s, &t);
-        }
-}
-
 /* INPUT and ELEMENT as linear_wgmma.cu and types.cuh number them. */
 static int number_of(enum assay_dtype dtype)
 {
@@ -248,44 +154,43 @@ static int scales_of(const struct state *s)
 
 static enum assay_status compile(struct state *s, struct assay_error *err)
 {
-    char element[24] = "", options[256];
+    char element[24] = "", tile[96], options[288];
     if (s->dtype != ASSAY_DTYPE_S8)
         snprintf(element, sizeof element, "-DELEMENT=%d ", number_of(s->dtype));
+    assay_wgmma_options(&s->product, &s->tile, tile, sizeof tile);
     snprintf(options, sizeof options,
-             "%s-DINPUT=%d -DWAVES=%d -DBLOCK_N=%d -DSTAGES=%d -DSPLIT=%d -DPROMOTE=%d "
-             "-DORDER=%d -DSCALES=%d -DCENTRE=%d -DBIAS=%d -DACTIVATION=%d -DRESIDUAL=%d",
-             element, number_of(s->input), s->tile.waves, s->tile.columns, s->tile.stages,
-             s->tile.split, s->input == ASSAY_DTYPE_E4M3, s->tile.order, scales_of(s),
-             s->folded.means != NULL, s->bias, s->activation, s->residual_input >= 0);
-    return assay_cuda_function("linear_wgmma.cu", options, "linear_wgmma", shared_bytes(&s->tile),
+             "%s-DINPUT=%d %s -DSCALES=%d -DCENTRE=%d -DBIAS=%d -DACTIVATION=%d -DRESIDUAL=%d",
+             element, number_of(s->input), tile, scales_of(s), s->folded.means != NULL, s->bias,
+             s->activation, s->residual_input >= 0);
+    return assay_cuda_function("linear_wgmma.cu", options, "linear_wgmma", s->launch.shared_bytes,
                                &s->function, err);
 }
 
 /* The copy engine's view of `matrix`, rows of k: boxes of 128 bytes of k, swizzled as wgmma wants
  * them, zeros beyond the edges. */
 static enum assay_status make_map(const struct state *s, const void *matrix, int64_t rows,
-                                  int32_t box_rows, struct tensor_map *out, struct assay_error *err)
+                                  int32_t box_rows, struct wgmma_map *out, struct assay_error *err)
 {
-    alignas(MAP_ALIGN) struct tensor_map map;
+    alignas(WGMMA_MAP_ALIGN) struct wgmma_map map;
     size_t bytes = assay_dtype_bytes(s->input);
     const uint64_t sizes[2] = {(uint64_t)s->k, (uint64_t)rows};
     const uint64_t strides[1] = {(uint64_t)s->k * bytes};
-    const uint32_t box[2] = {(uint32_t)(STEP_BYTES / bytes), (uint32_t)box_rows};
+    const uint32_t box[2] = {(uint32_t)(WGMMA_STEP_BYTES / bytes), (uint32_t)box_rows};
     const uint32_t ones[2] = {1, 1};
     enum assay_status status = assay_cuda_check(
-        assay_cuda_driver()->cuTensorMapEncodeTiled(&map, bytes == 1 ? MAP_UINT8 : MAP_UINT16, 2,
-                                                    (void *)(uintptr_t)matrix, sizes, strides, box,
-                                                    ones, 0, MAP_SWIZZLE_128B, MAP_PROMOTE_256B, 0),
+        assay_cuda_driver()->cuTensorMapEncodeTiled(
+            &map, bytes == 1 ? WGMMA_MAP_UINT8 : WGMMA_MAP_UINT16, 2, (void *)(uintptr_t)matrix,
+            sizes, strides, box, ones, 0, WGMMA_MAP_SWIZZLE_128B, WGMMA_MAP_PROMOTE_256B, 0),
         "cuTensorMapEncodeTiled", err);
     if (status == ASSAY_OK)
         *out = map;
     return status;
 }
 
-static enum assay_status map_x(const struct state *s, const void *x, struct tensor_map *out,
+static enum assay_status map_x(const struct state *s, const void *x, struct wgmma_map *out,
                                struct assay_error *err)
 {
-    return make_map(s, x, s->m, rows_of(&s->tile), out, err);
+    return make_map(s, x, s->m, assay_wgmma_rows(&s->tile), out, err);
 }
 
 static enum assay_status map_w(struct state *s, int64_t set, struct assay_error *err)
@@ -294,17 +199,11 @@ static enum assay_status map_w(struct state *s, int64_t set, struct assay_error 
     return make_map(s, w, s->n, s->tile.columns, &s->maps[set].w, err);
 }
 
-/* One block for each SM, or for each tile where there are fewer; of shared tiles all their blocks.
- */
-static enum assay_status use_tile(struct state *s, const struct tile *tile, struct assay_error *err)
+static enum assay_status use_tile(struct state *s, const struct wgmma_tile *tile,
+                                  struct assay_error *err)
 {
-    int64_t tiles = count_tiles(tile, s->m, s->n);
     s->tile = *tile;
-    s->launch = (struct assay_cuda_launch){
-        .grid_x = (unsigned)(tile->split > 1 || tiles < s->sms ? tiles * tile->split : s->sms),
-        .threads = THREADS,
-        .shared_bytes = (unsigned)shared_bytes(tile),
-    };
+    s->launch = assay_wgmma_launch(&s->product, tile);
     enum assay_status status = compile(s, err);
     if (status == ASSAY_OK && s->quantises)
         status = map_x(s, s->activations.codes, &s->codes, err);
@@ -357,8 +256,14 @@ static enum assay_status set_up(struct state *s, struct assay_error *err)
     const struct assay_cuda_properties *gpu = assay_cuda_properties();
     if (!gpu || gpu->major != 9)
         return assay_error_set(err, ASSAY_UNSUPPORTED, NULL, "no Hopper GPU is open");
-    s->sms = gpu->sms;
-    list_tiles(s);
+    int64_t k_bytes = s->k * (int64_t)assay_dtype_bytes(s->input);
+    s->product =
+        (struct wgmma_product){.m = s->m,
+                               .n = s->n,
+                               .steps = (k_bytes + WGMMA_STEP_BYTES - 1) / WGMMA_STEP_BYTES,
+                               .sms = gpu->sms,
+                               .promoted = s->input == ASSAY_DTYPE_E4M3};
+    s->n_tiles = assay_wgmma_tiles(&s->product, s->tiles);
     enum assay_status status = decodes(&s->recipe) ? set_up_decoding(s, gpu->sms, err) : ASSAY_OK;
     if (status == ASSAY_OK && s->quantises)
         status = assay_cuda_activations_create(&s->recipe, s->dtype, s->norm, s->m, s->k, 1, 1,

@@ -1,0 +1,163 @@
+/* conv2d_cudnn.c: conv2d by NVIDIA's cuDNN, bias and residual fused behind it. In f32 without TF32;
+ * engines that go by Winograd's or Fourier's way are passed over: they answer with more error than
+ * the op allows. */
+#include "base/alloc.h"
+#include "kernel/cuda/cudnn_graph.h"
+#include "kernel/kernel.h"
+#include "op/conv.h"
+
+enum { RANK = 4 };
+
+struct state {
+    struct cudnn_graph graph; /* first */
+    struct assay_conv conv;
+    size_t element_bytes;
+};
+
+static enum assay_status can_run(const struct assay_problem *problem, struct assay_error *why)
+{
+    (void)problem;
+    return assay_cudnn_can_run(why);
+}
+
+static void note(const struct assay_problem *problem, char *text, size_t size)
+{
+    (void)problem;
+    assay_cudnn_note(text, size);
+}
+
+/* The library speaks of [batch, channels, height, width]; channels lie last. */
+struct image {
+    int64_t sizes[RANK], strides[RANK];
+};
+
+static struct image image_of(int64_t batch, int64_t channels, int64_t height, int64_t width)
+{
+    return (struct image){{batch, channels, height, width},
+                          {height * width * channels, 1, width * channels, channels}};
+}
+
+static cudnn_tensor operand(struct cudnn_graph *g, int type, struct image image)
+{
+    return assay_cudnn_operand(g, type, image.sizes, image.strides);
+}
+
+/* y, or what comes before it. */
+static cudnn_tensor answer(struct cudnn_graph *g, int type, const struct assay_conv *c, bool last)
+{
+    struct image y = image_of(c->batch, c->out, c->out_height, c->out_width);
+    return last ? operand(g, type, y) : assay_cudnn_between(g, DNN_FLOAT, y.sizes, y.strides);
+}
+
+/* Adds `more`, of which there may be one for each channel or for each element. */
+static cudnn_tensor added(struct cudnn_graph *g, int type, const struct assay_conv *c,
+                          cudnn_tensor x, cudnn_tensor more, bool last)
+{
+    const struct cudnn_pointwise add = {.mode = DNN_ADD, .math = DNN_FLOAT, .x = x, .b = more};
+    cudnn_tensor y = answer(g, type, c, last);
+    assay_cudnn_pointwise(g, &add, y);
+    return y;
+}
+
+/* Operands in this order: x, W, bias, residual, y. */
+static void describe(struct state *s, int type)
+{
+    struct cudnn_graph *g = &s->graph;
+    const struct assay_conv *c = &s->conv;
+    bool bias = c->bias >= 0, residual = c->residual >= 0;
+    cudnn_tensor x = operand(g, type, image_of(c->batch, c->in, c->height, c->width));
+    cudnn_tensor w = operand(g, type, image_of(c->out, c->in, c->kernel, c->kernel));
+    cudnn_tensor b = bias ? operand(g, type, image_of(1, c->out, 1, 1)) : NULL;
+    cudnn_tensor r =
+        residual ? operand(g, type, image_of(c->batch, c->out, c->out_height, c->out_width)) : NULL;
+    cudnn_tensor y = answer(g, type, c, !bias && !residual);
+    assay_cudnn_convolution(g, x, w, y, c->stride, c->pad);
+    if (bias)
+        y = added(g, type, c, y, b, !residual);
+    if (residual)
+        added(g, type, c, y, r, true);
+}
+
+static void teardown(void *state)
+{
+    struct state *s = state;
+    assay_cudnn_end(&s->graph);
+    assay_free(s);
+}
+
+static enum assay_status setup(const struct assay_problem *problem, void **state,
+                               struct assay_error *err)
+{
+    struct state *s = assay_calloc(1, sizeof *s);
+    if (!s)
+        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+    s->conv = assay_conv_of(problem);
+    s->element_bytes = assay_dtype_bytes(problem->dtype);
+    enum assay_status status = assay_cudnn_begin(&s->graph, err);
+    if (status == ASSAY_OK) {
+        describe(s, assay_cudnn_type(problem->dtype));
+        status = assay_cudnn_compile(&s->graph, problem->dtype != ASSAY_DTYPE_F32, err);
+    }
+    if (status == ASSAY_OK)
+        *state = s;
+    else
+        teardown(s);
+    return status;
+}
+
+static enum assay_status call(void *state, const struct assay_args *args, void *stream)
+{
+    struct state *s = state;
+    const void *operands[ASSAY_MAX_INPUTS + 1];
+    int n = 0;
+    operands[n++] = args->in[ASSAY_CONV_X];
+    operands[n++] = args->in[ASSAY_CONV_W];
+    if (s->conv.bias >= 0)
+        operands[n++] = args->in[s->conv.bias];
+    if (s->conv.residual >= 0)
+        operands[n++] = args->in[s->conv.residual];
+    operands[n] = args->out[0];
+    return assay_cudnn_run(&s->graph, operands, stream);
+}
+
+static enum assay_status run(void *state, const struct assay_work *work)
+{
+    enum assay_status status = ASSAY_OK;
+    for (int64_t i = 0; i < work->iters && status == ASSAY_OK; i++)
+        status = call(state, assay_work_args(work, i), work->stream);
+    return status;
+}
+
+static enum assay_status prepare(void *state, int64_t set, const struct assay_args *args,
+                                 struct assay_error *err)
+{
+    return assay_cudnn_tune(state, call, set, args, err);
+}
+
+/* A set is multiplied by its own filters, as they are. */
+static size_t prepared_bytes(void *state)
+{
+    const struct state *s = state;
+    const struct assay_conv *c = &s->conv;
+    return (size_t)(c->out * c->kernel * c->kernel * c->in) * s->element_bytes;
+}
+
+extern const struct assay_kernel assay_kernel_conv2d_cudnn;
+const struct assay_kernel assay_kernel_conv2d_cudnn = {
+    .struct_size = sizeof(struct assay_kernel),
+    .abi = ASSAY_KERNEL_ABI,
+    .name = "conv2d_cudnn",
+    .op = "conv2d",
+    .implementation = "cudnn",
+    .device = "cuda",
+    .dtypes = ASSAY_DTYPE_BIT(ASSAY_DTYPE_F32) | ASSAY_DTYPE_BIT(ASSAY_DTYPE_F16) |
+              ASSAY_DTYPE_BIT(ASSAY_DTYPE_BF16),
+    .preference = 1,
+    .can_run = can_run,
+    .setup = setup,
+    .run = run,
+    .teardown = teardown,
+    .prepare = prepare,
+    .prepared_bytes = prepared_bytes,
+    .note = note,
+};

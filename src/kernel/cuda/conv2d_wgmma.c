@@ -1,0 +1,320 @@
+/* conv2d_wgmma.c: conv2d in bf16 and f16 with Hopper's warpgroup products (conv2d_wgmma.cu), a
+ * product of the images' windows, which the copy engine gathers, and the filters. Images and
+ * filters are used as they are. The copy engine wants channels that are a multiple of 16 bytes. */
+#include "base/alloc.h"
+#include "kernel/cuda/cuda_op.h"
+#include "kernel/cuda/wgmma_tiles.h"
+#include "op/conv.h"
+
+#include <stdalign.h>
+#include <string.h>
+
+enum {
+    STEP_CHANNELS = WGMMA_STEP_BYTES / 2,
+    LEAST_IN = STEP_CHANNELS / 2, /* of fewer channels most of a step would be zeros */
+    MOST_KERNEL = 128,            /* what the copy engine's corners and offsets reach */
+    MOST_STRIDE = 8,
+    MOST_SIZE = 1 << 30,
+};
+
+/* conv2d_wgmma.cu: struct images. */
+struct images {
+    uint32_t out_height, out_width, in, kernel, stride, pad;
+};
+
+/* Of the operands of one set. */
+struct set_maps {
+    const void *x_of, *w_of; /* what the maps are of; NULL: there are none yet */
+    struct wgmma_map x, w;
+};
+
+struct state {
+    struct assay_conv conv;
+    enum assay_dtype dtype;
+    struct images images;
+    struct wgmma_product product;
+    struct wgmma_tile tiles[CUDA_CANDIDATES]; /* the best first, by count */
+    int n_tiles;
+    struct wgmma_tile tile; /* the one in use */
+    bool tuned;
+    cu_function function;
+    struct assay_cuda_launch launch;
+    struct set_maps *maps;
+    int64_t n_maps;
+};
+
+/* ---- can it run ------------------------------------------------------------------------------ */
+
+static int64_t rows_of(const struct assay_conv *c)
+{
+    return c->batch * c->out_height * c->out_width;
+}
+
+static enum assay_status can_take(const struct assay_conv *c, struct assay_error *why)
+{
+    if (c->in % 8 != 0)
+        return assay_error_set(why, ASSAY_UNSUPPORTED, NULL,
+                               "%lld channels are not a multiple of 16 bytes", (long long)c->in);
+    if (c->in < LEAST_IN)
+        return assay_error_set(why, ASSAY_UNSUPPORTED, NULL, "for %d channels and more", LEAST_IN);
+    if (c->kernel > MOST_KERNEL || c->stride > MOST_STRIDE)
+        return assay_error_set(why, ASSAY_UNSUPPORTED, NULL,
+                               "for kernels of at most %d and strides of at most %d", MOST_KERNEL,
+                               MOST_STRIDE);
+    if (rows_of(c) > MOST_SIZE || c->out > MOST_SIZE || c->in > MOST_SIZE)
+        return assay_error_set(why, ASSAY_UNSUPPORTED, NULL, "more than 2^30 places or channels");
+    return ASSAY_OK;
+}
+
+static enum assay_status can_run(const struct assay_problem *problem, struct assay_error *why)
+{
+    enum assay_status status = assay_cuda_can_compile(why);
+    if (status != ASSAY_OK || !problem)
+        return status;
+    const struct assay_cuda_properties *gpu = assay_cuda_properties();
+    if (gpu && gpu->major != 9)
+        return assay_error_set(why, ASSAY_UNSUPPORTED, NULL,
+                               "for GPUs of compute capability 9.0 (Hopper), not %d.%d", gpu->major,
+                               gpu->minor);
+    const struct cuda_driver_api *driver = assay_cuda_driver();
+    if (!driver || !driver->cuTensorMapEncodeTiled || !driver->cuTensorMapEncodeIm2col)
+        return assay_error_set(why, ASSAY_UNSUPPORTED, NULL,
+                               "this driver has no cuTensorMapEncodeIm2col; 525 and newer have");
+    struct assay_conv c = assay_conv_of(problem);
+    return can_take(&c, why);
+}
+
+/* ---- maps ------------------------------------------------------------------------------------ */
+
+/* Images for im2col mode. A window begins at -pad and ends where the last one fits into the image
+ * and its padding. */
+static enum assay_status map_x(const struct state *s, const void *x, struct wgmma_map *out,
+                               struct assay_error *err)
+{
+    alignas(WGMMA_MAP_ALIGN) struct wgmma_map map;
+    const struct assay_conv *c = &s->conv;
+    const uint64_t sizes[4] = {(uint64_t)c->in, (uint64_t)c->width, (uint64_t)c->height,
+                               (uint64_t)c->batch};
+    const uint64_t pixel = 2 * sizes[0], line = pixel * sizes[1];
+    const uint64_t strides[3] = {pixel, line, line * sizes[2]};
+    const int lower = -(int)c->pad, upper = (int)(c->pad - (c->kernel - 1));
+    const int lowest[2] = {lower, lower}, highest[2] = {upper, upper};
+    const uint32_t steps[4] = {1, (uint32_t)c->stride, (uint32_t)c->stride, 1};
+    enum assay_status status =
+        assay_cuda_check(assay_cuda_driver()->cuTensorMapEncodeIm2col(
+                             &map, WGMMA_MAP_UINT16, 4, (void *)(uintptr_t)x, sizes, strides,
+                             lowest, highest, STEP_CHANNELS, (uint32_t)assay_wgmma_rows(&s->tile),
+                             steps, 0, WGMMA_MAP_SWIZZLE_128B, WGMMA_MAP_PROMOTE_256B, 0),
+                         "cuTensorMapEncodeIm2col", err);
+    if (status == ASSAY_OK)
+        *out = map;
+    return status;
+}
+
+static enum assay_status map_w(const struct state *s, const void *w, struct wgmma_map *out,
+                               struct assay_error *err)
+{
+    alignas(WGMMA_MAP_ALIGN) struct wgmma_map map;
+    const struct assay_conv *c = &s->conv;
+    const uint64_t sizes[3] = {(uint64_t)c->in, (uint64_t)(c->kernel * c->kernel),
+                               (uint64_t)c->out};
+    const uint64_t strides[2] = {2 * sizes[0], 2 * sizes[0] * sizes[1]};
+    const uint32_t box[3] = {STEP_CHANNELS, 1, (uint32_t)s->tile.columns};
+    const uint32_t ones[3] = {1, 1, 1};
+    enum assay_status status =
+        assay_cuda_check(assay_cuda_driver()->cuTensorMapEncodeTiled(
+                             &map, WGMMA_MAP_UINT16, 3, (void *)(uintptr_t)w, sizes, strides, box,
+                             ones, 0, WGMMA_MAP_SWIZZLE_128B, WGMMA_MAP_PROMOTE_256B, 0),
+                         "cuTensorMapEncodeTiled", err);
+    if (status == ASSAY_OK)
+        *out = map;
+    return status;
+}
+
+/* Room for the maps of so many sets. */
+static enum assay_status make_room(struct state *s, int64_t sets, struct assay_error *err)
+{
+    if (sets <= s->n_maps)
+        return ASSAY_OK;
+    int64_t count = sets > 2 * s->n_maps ? sets : 2 * s->n_maps;
+    struct set_maps *grown = assay_realloc(s->maps, (size_t)count, sizeof *grown);
+    if (!grown)
+        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+    memset(grown + s->n_maps, 0, (size_t)(count - s->n_maps) * sizeof *grown);
+    s->maps = grown;
+    s->n_maps = count;
+    return ASSAY_OK;
+}
+
+/* The maps of a set's operands, made when these are first seen: about a microsecond on the host. */
+static enum assay_status map_operands(struct state *s, int64_t set, const struct assay_args *args,
+                                      struct assay_error *err)
+{
+    const void *x = args->in[ASSAY_CONV_X], *w = args->in[ASSAY_CONV_W];
+    enum assay_status status = make_room(s, set + 1, err);
+    if (status != ASSAY_OK)
+        return status;
+    struct set_maps *maps = &s->maps[set];
+    if (maps->x_of == x && maps->w_of == w)
+        return ASSAY_OK;
+    status = map_x(s, x, &maps->x, err);
+    if (status == ASSAY_OK)
+        status = map_w(s, w, &maps->w, err);
+    maps->x_of = status == ASSAY_OK ? x : NULL;
+    maps->w_of = status == ASSAY_OK ? w : NULL;
+    return status;
+}
+
+/* ---- setup ----------------------------------------------------------------------------------- */
+
+static enum assay_status use_tile(struct state *s, const struct wgmma_tile *tile,
+                                  struct assay_error *err)
+{
+    char options[224], cut[96];
+    int element = cuda_op_element(s->dtype);
+    s->tile = *tile;
+    s->launch = assay_wgmma_launch(&s->product, tile);
+    assay_wgmma_options(&s->product, tile, cut, sizeof cut);
+    snprintf(options, sizeof options,
+             "-DELEMENT=%d -DINPUT=%d %s -DSCALES=0 -DCENTRE=0 -DBIAS=%d -DACTIVATION=0 "
+             "-DRESIDUAL=%d",
+             element, element, cut, s->conv.bias >= 0, s->conv.residual >= 0);
+    return assay_cuda_function("conv2d_wgmma.cu", options, "conv2d_wgmma", s->launch.shared_bytes,
+                               &s->function, err);
+}
+
+static void teardown(void *state)
+{
+    struct state *s = state;
+    assay_free(s->maps);
+    assay_free(s);
+}
+
+static void describe(struct state *s, const struct assay_problem *problem, int32_t sms)
+{
+    struct assay_conv c = assay_conv_of(problem);
+    s->conv = c;
+    s->dtype = problem->dtype;
+    s->images = (struct images){.out_height = (uint32_t)c.out_height,
+                                .out_width = (uint32_t)c.out_width,
+                                .in = (uint32_t)c.in,
+                                .kernel = (uint32_t)c.kernel,
+                                .stride = (uint32_t)c.stride,
+                                .pad = (uint32_t)c.pad};
+    s->product = (struct wgmma_product){
+        .m = rows_of(&c),
+        .n = c.out,
+        .steps = c.kernel * c.kernel * cuda_op_ceil(c.in, STEP_CHANNELS),
+        .sms = sms,
+    };
+    s->n_tiles = assay_wgmma_tiles(&s->product, s->tiles);
+}
+
+static enum assay_status setup(const struct assay_problem *problem, void **state,
+                               struct assay_error *err)
+{
+    const struct assay_cuda_properties *gpu = assay_cuda_properties();
+    if (!gpu || gpu->major != 9)
+        return assay_error_set(err, ASSAY_UNSUPPORTED, NULL, "no Hopper GPU is open");
+    struct state *s = assay_calloc(1, sizeof *s);
+    if (!s)
+        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+    describe(s, problem, gpu->sms);
+    enum assay_status status = use_tile(s, &s->tiles[0], err);
+    if (status == ASSAY_OK)
+        *state = s;
+    else
+        teardown(s);
+    return status;
+}
+
+/* ---- run ------------------------------------------------------------------------------------- */
+
+static const void *optional(const struct assay_args *args, int32_t input)
+{
+    return input >= 0 ? args->in[input] : NULL;
+}
+
+static enum assay_status call(struct state *s, int64_t set, const struct assay_args *args,
+                              void *stream)
+{
+    enum assay_status status = map_operands(s, set, args, NULL);
+    if (status != ASSAY_OK)
+        return status;
+    void *y = args->out[0];
+    const void *bias = optional(args, s->conv.bias), *residual = optional(args, s->conv.residual);
+    uint32_t m = (uint32_t)s->product.m, n = (uint32_t)s->product.n;
+    void *parameters[] = {&s->maps[set].x, &s->maps[set].w, &y, &bias,
+                          &residual,       &s->images,      &m, &n};
+    return assay_cuda_launch(s->function, &s->launch, stream, parameters);
+}
+
+static enum assay_status run(void *state, const struct assay_work *work)
+{
+    enum assay_status status = ASSAY_OK;
+    for (int64_t i = 0; i < work->iters && status == ASSAY_OK; i++)
+        status = call(state, assay_work_set(work, i), assay_work_args(work, i), work->stream);
+    return status;
+}
+
+/* ---- before it is measured ------------------------------------------------------------------- */
+
+/* Only while there are no other sets than the first: maps go with the tile. */
+static enum assay_status tune_choose(void *state, int i, struct assay_error *err)
+{
+    struct state *s = state;
+    s->maps[0].x_of = NULL;
+    return use_tile(s, &s->tiles[i], err);
+}
+
+static enum assay_status tune_run(void *state, const struct assay_args *args, void *stream)
+{
+    return call(state, 0, args, stream);
+}
+
+/* Nothing is stored but the maps; tiles are tried on the operands of set 0, whose y they write. */
+static enum assay_status prepare(void *state, int64_t set, const struct assay_args *args,
+                                 struct assay_error *err)
+{
+    struct state *s = state;
+    const struct cuda_tuning tuning = {s->n_tiles, tune_choose, tune_run};
+    enum assay_status status = map_operands(s, set, args, err);
+    if (status == ASSAY_OK && set == 0 && !s->tuned && assay_cuda_wants_tuning()) {
+        status = assay_cuda_tune(&tuning, s, args, err);
+        s->tuned = status == ASSAY_OK;
+    }
+    return status;
+}
+
+/* A set is multiplied by its own filters, as they are. */
+static size_t prepared_bytes(void *state)
+{
+    const struct assay_conv *c = &((const struct state *)state)->conv;
+    return (size_t)(c->out * c->kernel * c->kernel * c->in) * 2;
+}
+
+static void note(const struct assay_problem *problem, char *text, size_t size)
+{
+    (void)problem;
+    if (assay_cuda_wants_tuning())
+        snprintf(text, size, "autotuned: the fastest of up to %d tiles", CUDA_CANDIDATES);
+}
+
+extern const struct assay_kernel assay_kernel_conv2d_wgmma_cuda;
+const struct assay_kernel assay_kernel_conv2d_wgmma_cuda = {
+    .struct_size = sizeof(struct assay_kernel),
+    .abi = ASSAY_KERNEL_ABI,
+    .name = "conv2d_wgmma_cuda",
+    .op = "conv2d",
+    .implementation = "cuda",
+    .device = "cuda",
+    .dtypes = ASSAY_DTYPE_BIT(ASSAY_DTYPE_F16) | ASSAY_DTYPE_BIT(ASSAY_DTYPE_BF16),
+    .preference = 20,
+    .can_run = can_run,
+    .setup = setup,
+    .run = run,
+    .teardown = teardown,
+    .prepare = prepare,
+    .prepared_bytes = prepared_bytes,
+    .note = note,
+};
