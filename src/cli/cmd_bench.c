@@ -14,7 +14,10 @@ static void help(struct assay_text *out)
         "linear is y = x W^T, x [m, k], W [n, k]: its sizes are --shape MxKxN, 1024x1024x1024 and\n"
         "1x4096x4096 where not given; --recipe has its weights stored in fewer bits. quantize and\n"
         "dequantize take --shape MxK, 1024x4096 where not given. attention takes --shape\n"
-        "BATCHxSEQxHEADSxDIM, 4x1024x16x64 where not given.\n\n");
+        "BATCHxSEQxHEADSxDIM, 4x1024x16x64 where not given.\n\n"
+        "Images have their channels last. depthwise_conv2d takes --shape\n"
+        "BATCHxHEIGHTxWIDTHxCHANNELSxKERNELxSTRIDE, 4x64x64x256x3x1 where not given; groupnorm\n"
+        "BATCHxHEIGHTxWIDTHxCHANNELSxGROUPS, 4x64x64x256x32 where not given.\n\n");
     assay_options_help(&assay_bench_options, out);
     assay_text_add(out, "\nExamples:\n"
                         "  assay bench softmax --batch 8 --seq 512 --dim 1000,1024 --cache cold\n"

@@ -8,6 +8,8 @@
 #include "device/cuda/cuda_gpu.h"
 #include "device/device.h"
 #include "op/attention.h"
+#include "op/conv.h"
+#include "op/groupnorm.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -366,7 +368,8 @@ static void test_functions_that_cannot_be_had(void **state)
 
 /* ---- attention ------------------------------------------------------------------------------- */
 
-extern const struct assay_kernel assay_kernel_attention_cuda, assay_kernel_attention_wgmma_cuda;
+extern const struct assay_kernel assay_kernel_attention_cuda, assay_kernel_attention_wgmma_cuda,
+    assay_kernel_swiglu_cuda, assay_kernel_groupnorm_cuda, assay_kernel_depthwise_conv2d_cuda;
 
 static struct assay_problem attention(enum assay_dtype dtype, int64_t batch, int64_t seq,
                                       int64_t heads, int64_t dim)
@@ -385,7 +388,7 @@ static void check_launch(const struct assay_kernel *kernel, struct assay_problem
                          const char *options, const char *launch)
 {
     char path[512], notes[1024] = "";
-    const void *in[1] = {notes};
+    const void *in[4] = {notes, notes, notes, notes};
     void *out[1] = {notes}, *s = NULL;
     const struct assay_args args = {.in = in, .out = out};
     const struct assay_work work = {.iters = 1, .n_sets = 1, .sets = &args};
@@ -503,6 +506,75 @@ static void test_attention_needs_matrix_instructions(void **state)
     check_refused_by(&assay_kernel_attention_wgmma_cuda, attention(ASSAY_DTYPE_BF16, 1, 300, 3, 64),
                      "(Hopper), not 7.5");
     assay_device_close(device);
+}
+
+/* ---- ops on images --------------------------------------------------------------------------- */
+
+static struct assay_problem problem_of(const char *op, enum assay_dtype dtype, const char *mode,
+                                       const int64_t *axes)
+{
+    struct assay_problem p;
+    assert_int_equal(assay_op_problem(assay_op_find(op), dtype, mode, axes, 1, &p, NULL), ASSAY_OK);
+    return p;
+}
+
+#define AXES(...)                                                                                  \
+    (const int64_t[ASSAY_MAX_AXES]) { __VA_ARGS__ }
+
+static void test_swiglu_counts_items(void **state)
+{
+    (void)state;
+    const struct assay_kernel *kernel = &assay_kernel_swiglu_cuda;
+    check_launch(kernel, problem_of("swiglu", ASSAY_DTYPE_BF16, "", AXES(4, 512, 8192)),
+                 "-DELEMENT=17 -DVECTOR=1 -DWIDE=0\n", "swiglu 8192 256 0\n");
+    check_launch(kernel, problem_of("swiglu", ASSAY_DTYPE_F32, "", AXES(1, 3, 7)),
+                 "-DELEMENT=32 -DVECTOR=0 -DWIDE=0\n", "swiglu 1 32 0\n");
+    check_launch(kernel, problem_of("swiglu", ASSAY_DTYPE_F16, "", AXES(1 << 20, 1 << 10, 24)),
+                 "-DELEMENT=16 -DVECTOR=1 -DWIDE=1\n", "swiglu 12582912 256 0\n");
+}
+
+/* 16 threads of 4 channels, 8 of 4 columns (of f32 2), 2 of 4 lines. */
+static void test_depthwise_is_cut_into_tiles(void **state)
+{
+    (void)state;
+    const struct assay_kernel *kernel = &assay_kernel_depthwise_conv2d_cuda;
+    const char *op = "depthwise_conv2d";
+    check_launch(kernel, problem_of(op, ASSAY_DTYPE_BF16, "bias", AXES(4, 64, 64, 256, 3, 1)),
+                 "-DELEMENT=17 -DUNIT=4 -DKERNEL=3 -DSTRIDE=1\n", "depthwise 256 256 0\n");
+    check_launch(kernel, problem_of(op, ASSAY_DTYPE_F32, "", AXES(1, 1, 1, 1, 3, 2)),
+                 "-DELEMENT=32 -DUNIT=1 -DKERNEL=3 -DSTRIDE=2\n", "depthwise 1 1 0\n");
+    check_launch(kernel, problem_of(op, ASSAY_DTYPE_F16, "pad0", AXES(1, 16, 74, 6, 9, 1)),
+                 "-DELEMENT=16 -DUNIT=1 -DKERNEL=0 -DSTRIDE=0\n", "depthwise 2 256 0\n");
+    struct assay_error why = {0};
+    struct assay_problem many = problem_of(op, ASSAY_DTYPE_F32, "", AXES(65536, 1, 1, 4, 1, 1));
+    assert_int_equal(kernel->can_run(&many, &why), ASSAY_UNSUPPORTED);
+    assert_non_null(strstr(why.message, "one launch"));
+}
+
+/* Held in registers where a cluster's are enough, else read twice. */
+static void test_groupnorm_is_held_or_read_twice(void **state)
+{
+    (void)state;
+    const struct assay_kernel *kernel = &assay_kernel_groupnorm_cuda;
+    check_launch(
+        kernel, problem_of("groupnorm", ASSAY_DTYPE_BF16, "silu", AXES(1, 8, 8, 64, 8)),
+        "-DELEMENT=17 -DVECTOR=1 -DTHREADS=128 -DHOLD=1 -DSUB=1 -DSILU=1 -DPASS=1 -DCLUSTER=1\n",
+        "groupnorm_held 4 128 0\n");
+    check_launch(
+        kernel, problem_of("groupnorm", ASSAY_DTYPE_F32, "", AXES(1, 5, 3, 15, 3)),
+        "-DELEMENT=32 -DVECTOR=0 -DTHREADS=128 -DHOLD=1 -DSUB=1 -DSILU=0 -DPASS=1 -DCLUSTER=1\n",
+        "groupnorm_held 3 96 0\n");
+    check_launch(
+        kernel, problem_of("groupnorm", ASSAY_DTYPE_F16, "", AXES(1, 256, 256, 32, 2)),
+        "-DELEMENT=16 -DVECTOR=1 -DTHREADS=256 -DHOLD=8 -DSUB=1 -DSILU=0 -DPASS=3 -DCLUSTER=1\n",
+        "groupnorm_apply 128 256 0\n");
+    check_launch(kernel, problem_of("groupnorm", ASSAY_DTYPE_F16, "", AXES(1, 256, 256, 32, 2)),
+                 "-DPASS=2 -DCLUSTER=1 | groupnorm_sums", "groupnorm_sums 16 256 0\n");
+    struct assay_error why = {0};
+    struct assay_problem wide =
+        problem_of("groupnorm", ASSAY_DTYPE_F32, "", AXES(1, 2, 2, 1001, 1));
+    assert_int_equal(kernel->can_run(&wide, &why), ASSAY_UNSUPPORTED);
+    assert_non_null(strstr(why.message, "1001 channels are too wide"));
 }
 
 static void test_texts_are_the_files(void **state)
@@ -701,6 +773,9 @@ int main(void)
         WITH_GPU(test_attention_on_hopper_is_cut_to_fit),
         WITH_GPU(test_attention_says_what_it_cannot),
         cmocka_unit_test(test_attention_needs_matrix_instructions),
+        WITH_GPU(test_swiglu_counts_items),
+        WITH_GPU(test_depthwise_is_cut_into_tiles),
+        WITH_GPU(test_groupnorm_is_held_or_read_twice),
         cmocka_unit_test(test_texts_are_the_files),
         cmocka_unit_test(test_errors_are_told_apart),
         cmocka_unit_test(test_fatal_errors_end_the_process),

@@ -198,7 +198,7 @@ static struct assay_problem problem_of(const struct assay_op *op, enum assay_dty
                                        int64_t batch, int64_t seq, int64_t dim)
 {
     struct assay_problem p;
-    int64_t axes[ASSAY_MAX_AXES] = {batch, seq, dim, 1};
+    int64_t axes[ASSAY_MAX_AXES] = {batch, seq, dim, 1, 1, 1, 1, 1};
     assert_int_equal(assay_op_problem(op, dtype, NULL, axes, 1, &p, NULL), ASSAY_OK);
     return p;
 }

@@ -431,8 +431,9 @@ static void an_axis_of_zero_is_an_error_that_names_it(void **state)
 static void sizes_that_overflow_are_an_error(void **state)
 {
     (void)state;
-    static const int64_t wraps[] = {INT64_C(1) << 40, INT64_C(1) << 40, 1, 1};
-    static const int64_t fits[] = {INT64_C(1) << 59, 1, 1, 1};
+    static const int64_t wraps[ASSAY_MAX_AXES] = {
+        INT64_C(1) << 40, INT64_C(1) << 40, 1, 1, 1, 1, 1, 1};
+    static const int64_t fits[ASSAY_MAX_AXES] = {INT64_C(1) << 59, 1, 1, 1, 1, 1, 1, 1};
     for (int64_t i = 0; i < assay_op_count(); i++) {
         const struct assay_op *op = assay_op_at(i);
         struct assay_problem p;

@@ -23,15 +23,13 @@ struct state {
 
 enum { PARTIAL_STRIDE = 64 / sizeof(double) };
 
-static enum native_kind kind_of(enum assay_dtype dtype, const struct native_body *body)
+enum native_kind assay_native_kind(enum assay_dtype dtype, bool has_insn)
 {
     if (dtype == ASSAY_DTYPE_F32)
         return NATIVE_F32;
     if (dtype == ASSAY_DTYPE_F16)
         return NATIVE_F16;
-    return body->share[NATIVE_BF16_INSN][0] && assay_cpu_has(ASSAY_CPU_AVX512_BF16)
-               ? NATIVE_BF16_INSN
-               : NATIVE_BF16;
+    return has_insn && assay_cpu_has(ASSAY_CPU_AVX512_BF16) ? NATIVE_BF16_INSN : NATIVE_BF16;
 }
 
 /* Rows in a share are a multiple of this where there are enough of them, so that two threads do not
@@ -46,10 +44,7 @@ static int64_t row_quantum(int64_t rows, size_t row_bytes, int32_t threads)
     return rows / threads >= 8 * quantum ? quantum : 1;
 }
 
-/* An ordinary store first reads the line it writes, a streaming one does not: beyond the L2 cache
- * that saves a third of the traffic. Within it, streaming would push out what the next reader
- * wants. */
-static bool wants_stream(size_t share_bytes)
+bool assay_native_wants_stream(size_t share_bytes)
 {
     size_t l2 = assay_cpu_info()->l2_bytes;
     return share_bytes > (l2 ? l2 : (size_t)1 << 20);
@@ -59,7 +54,9 @@ enum assay_status assay_native_setup(const struct assay_problem *problem,
                                      const struct native_body *body, void **state,
                                      struct assay_error *err)
 {
-    int64_t count = assay_tensor_count(&problem->inputs[0]), dim = problem->axes[2];
+    /* swiglu has two elements of x for one of the answer, a mean many. */
+    const struct assay_tensor *counted = body->mean ? &problem->inputs[0] : &problem->outputs[0];
+    int64_t count = assay_tensor_count(counted), dim = counted->dims[counted->rank - 1];
     int64_t busy = count / SHARE_MIN < 1 ? 1 : count / SHARE_MIN;
     int32_t threads = problem->threads < busy ? problem->threads : (int32_t)busy;
     struct state *s = assay_calloc(1, sizeof *s);
@@ -69,10 +66,13 @@ enum assay_status assay_native_setup(const struct assay_problem *problem,
         assay_free(partial);
         return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
     }
-    bool stream = wants_stream(assay_tensor_bytes(&problem->outputs[0]) / (size_t)threads);
+    enum native_kind kind =
+        assay_native_kind(problem->dtype, body->share[NATIVE_BF16_INSN][0] != NULL);
+    bool stream =
+        assay_native_wants_stream(assay_tensor_bytes(&problem->outputs[0]) / (size_t)threads);
     *s = (struct state){
-        .job = {.rows = count / dim, .dim = dim, .param = problem->params[0]},
-        .share = body->share[kind_of(problem->dtype, body)][stream],
+        .job = {.problem = problem, .rows = count / dim, .dim = dim, .param = problem->params[0]},
+        .share = body->share[kind][stream],
         .mean = body->mean,
         .units = body->split == NATIVE_ROWS ? count / dim : count,
         .quantum = ELEMENT_QUANTUM,

@@ -28,8 +28,9 @@ enum native_split {
 
 /* What a share needs to know about the whole problem. */
 struct native_job {
-    int64_t rows, dim;
-    double param; /* the op's constant: eps, slope; 0 where it has none */
+    const struct assay_problem *problem;
+    int64_t rows, dim; /* a row is what the last axis counts */
+    double param;      /* the op's constant: eps, slope; 0 where it has none */
 };
 
 /* Computes units (elements or rows) [begin, end). What it returns is added up over the shares, for
@@ -59,6 +60,14 @@ static inline int64_t native_head(enum native_kind kind, int64_t at, int64_t n)
     int64_t line = kind == NATIVE_F32 ? 16 : 32, head = -at & (line - 1);
     return head < n ? head : n;
 }
+
+/* The kind of a dtype here; `has_insn`: the body has one that rounds by instruction. */
+enum native_kind assay_native_kind(enum assay_dtype dtype, bool has_insn);
+
+/* An ordinary store first reads the line it writes, a streaming one does not: beyond the L2 cache
+ * that saves a third of the traffic. Within it, streaming would push out what the next reader
+ * wants. `share_bytes` is what one thread writes. */
+bool assay_native_wants_stream(size_t share_bytes);
 
 enum assay_status assay_native_setup(const struct assay_problem *problem,
                                      const struct native_body *body, void **state,
@@ -97,28 +106,12 @@ void assay_native_teardown(void *state);
 #define NATIVE_ENTRY_INSN
 #endif
 
-#define NATIVE_KERNEL(body, split_, mean_)                                                         \
-    NATIVE_VARIANT(body, NATIVE_F32, f32)                                                          \
-    NATIVE_VARIANT(body, NATIVE_F16, f16)                                                          \
-    NATIVE_VARIANT(body, NATIVE_BF16, bf16)                                                        \
-    NATIVE_VARIANT_INSN(body)                                                                      \
-    static const struct native_body native_body = {                                                \
-        .split = split_,                                                                           \
-        .mean = mean_,                                                                             \
-        .share = {[NATIVE_F32] = {share_f32, share_stream_f32},                                    \
-                  [NATIVE_F16] = {share_f16, share_stream_f16},                                    \
-                  [NATIVE_BF16] = {share_bf16, share_stream_bf16},                                 \
-                  NATIVE_ENTRY_INSN},                                                              \
-    };                                                                                             \
+/* The kernel's struct, for these three functions; it runs where the instruction set is. */
+#define NATIVE_KERNEL_STRUCT(setup_, run_, teardown_)                                              \
     static enum assay_status can_run(const struct assay_problem *problem, struct assay_error *why) \
     {                                                                                              \
         (void)problem;                                                                             \
         return assay_cpu_need(VEC_NEED, why);                                                      \
-    }                                                                                              \
-    static enum assay_status setup(const struct assay_problem *problem, void **state,              \
-                                   struct assay_error *err)                                        \
-    {                                                                                              \
-        return assay_native_setup(problem, &native_body, state, err);                              \
     }                                                                                              \
     extern const struct assay_kernel NATIVE_PASTE(assay_kernel, NATIVE_NAME);                      \
     const struct assay_kernel NATIVE_PASTE(assay_kernel, NATIVE_NAME) = {                          \
@@ -132,9 +125,29 @@ void assay_native_teardown(void *state);
                   ASSAY_DTYPE_BIT(ASSAY_DTYPE_BF16),                                               \
         .preference = VEC_PREFERENCE,                                                              \
         .can_run = can_run,                                                                        \
-        .setup = setup,                                                                            \
-        .run = assay_native_run,                                                                   \
-        .teardown = assay_native_teardown,                                                         \
+        .setup = setup_,                                                                           \
+        .run = run_,                                                                               \
+        .teardown = teardown_,                                                                     \
     }
+
+#define NATIVE_KERNEL(body, split_, mean_)                                                         \
+    NATIVE_VARIANT(body, NATIVE_F32, f32)                                                          \
+    NATIVE_VARIANT(body, NATIVE_F16, f16)                                                          \
+    NATIVE_VARIANT(body, NATIVE_BF16, bf16)                                                        \
+    NATIVE_VARIANT_INSN(body)                                                                      \
+    static const struct native_body native_body = {                                                \
+        .split = split_,                                                                           \
+        .mean = mean_,                                                                             \
+        .share = {[NATIVE_F32] = {share_f32, share_stream_f32},                                    \
+                  [NATIVE_F16] = {share_f16, share_stream_f16},                                    \
+                  [NATIVE_BF16] = {share_bf16, share_stream_bf16},                                 \
+                  NATIVE_ENTRY_INSN},                                                              \
+    };                                                                                             \
+    static enum assay_status setup(const struct assay_problem *problem, void **state,              \
+                                   struct assay_error *err)                                        \
+    {                                                                                              \
+        return assay_native_setup(problem, &native_body, state, err);                              \
+    }                                                                                              \
+    NATIVE_KERNEL_STRUCT(setup, assay_native_run, assay_native_teardown)
 
 #endif

@@ -43,6 +43,7 @@ enum { /* algorithms */
        ASSAY_DNNL_ELTWISE_GELU_ERF = 0x30,
        ASSAY_DNNL_ELTWISE_HARDSWISH = 0x70,
        ASSAY_DNNL_BINARY_ADD = 0x1fff0,
+       ASSAY_DNNL_CONVOLUTION_DIRECT = 0x1,
 };
 
 enum { /* of a normalisation: gamma and beta are operands of their own; since 2.3 */
@@ -58,6 +59,7 @@ enum { /* what an operand is to the primitive */
        ASSAY_DNNL_ARG_BIAS = 41,
        ASSAY_DNNL_ARG_SCALE = 51,
        ASSAY_DNNL_ARG_SHIFT = 52,
+       ASSAY_DNNL_ARG_FIRST_POST_OP = 0x4000, /* its operands: with one of the above */
 };
 
 /* The library writes these two and reads them back; assay never looks inside. In 2.6 a memory
@@ -131,9 +133,19 @@ struct assay_dnnl_post_ops;
                               const struct assay_dnnl_memory_desc *weights,                        \
                               const struct assay_dnnl_memory_desc *bias,                           \
                               const struct assay_dnnl_memory_desc *dst))                           \
+    X(convolution_forward_desc_init, int, (struct assay_dnnl_op_desc *desc, int prop,              \
+                                           int algorithm,                                          \
+                                           const struct assay_dnnl_memory_desc *src,               \
+                                           const struct assay_dnnl_memory_desc *weights,           \
+                                           const struct assay_dnnl_memory_desc *bias,              \
+                                           const struct assay_dnnl_memory_desc *dst,               \
+                                           const int64_t *strides, const int64_t *padding_before,  \
+                                           const int64_t *padding_behind))                         \
     X(post_ops_create, int, (struct assay_dnnl_post_ops **post_ops))                               \
     X(post_ops_append_eltwise, int, (struct assay_dnnl_post_ops *post_ops, float scale,            \
                                      int algorithm, float alpha, float beta))                      \
+    X(post_ops_append_binary, int, (struct assay_dnnl_post_ops *post_ops, int algorithm,           \
+                                    const struct assay_dnnl_memory_desc *second))                  \
     X(post_ops_destroy, int, (struct assay_dnnl_post_ops *post_ops))                               \
     X(primitive_attr_create, int, (struct assay_dnnl_primitive_attr **attributes))                 \
     X(primitive_attr_set_post_ops, int, (struct assay_dnnl_primitive_attr *attributes,             \

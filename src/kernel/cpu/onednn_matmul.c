@@ -1,21 +1,13 @@
-/* onednn_matmul.c: x [m, k] times W^T [k, n], which is W [n, k] seen the other way round. The
- * primitive is free to choose the layout of its weights; prepare brings them into it, once for each
- * set of operands. Bias and activation are part of the primitive. */
+/* onednn_matmul.c: x [m, k] times W^T [k, n], which is W [n, k] seen the other way round. Bias and
+ * activation are part of the primitive. */
 #include "kernel/cpu/onednn_matmul.h"
 
-#include "base/alloc.h"
-#include "device/cpu/cpu_info.h"
-#include "kernel/cpu/onednn.h"
 #include "op/linear.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
-/* ---- who can run ----------------------------------------------------------------------------- */
-
-static enum assay_status can_multiply(const struct assay_problem *problem, struct assay_error *why)
+enum assay_status assay_onednn_matmul_accepts(const struct assay_problem *problem,
+                                              struct assay_error *why)
 {
     enum assay_status status = assay_onednn_can_run(problem, why);
     if (status == ASSAY_OK)
@@ -25,141 +17,6 @@ static enum assay_status can_multiply(const struct assay_problem *problem, struc
         return assay_error_set(why, ASSAY_UNSUPPORTED, NULL, "only the baseline, no %s",
                                problem->recipe);
     return status;
-}
-
-/* The types for which the library has AMX. */
-static bool wants_amx(const struct assay_problem *problem)
-{
-    return problem && problem->dtype != ASSAY_DTYPE_F32 && assay_cpu_has(ASSAY_CPU_AMX_TILE);
-}
-
-enum assay_status assay_onednn_matmul_can_run(const struct assay_problem *problem,
-                                              struct assay_error *why)
-{
-    enum assay_status status = can_multiply(problem, why);
-    if (status != ASSAY_OK || !wants_amx(problem))
-        return status;
-    bool hidden = assay_cpu_info()->amx_leaf_hidden;
-    if (hidden && (assay_onednn_amx_left_out() || !assay_onednn_users_limit()))
-        return assay_error_set(why, ASSAY_UNSUPPORTED, NULL,
-                               "its AMX path dies here (SIGILL): CPUID leaf 0x1D is hidden");
-    if (assay_onednn_amx_left_out())
-        return assay_error_set(why, ASSAY_UNSUPPORTED, NULL,
-                               "oneDNN was used without AMX in this process before");
-    return ASSAY_OK;
-}
-
-enum assay_status assay_onednn_matmul_can_run_avx512(const struct assay_problem *problem,
-                                                     struct assay_error *why)
-{
-    enum assay_status status = can_multiply(problem, why);
-    if (status == ASSAY_OK && !assay_cpu_has(ASSAY_CPU_AMX_TILE))
-        return assay_error_set(why, ASSAY_UNSUPPORTED, NULL,
-                               "no AMX here to be left out: linear_onednn is the same");
-    return status;
-}
-
-/* ---- what a reader should know ----------------------------------------------------------------
- */
-
-static const char *best_isa(const struct assay_problem *problem)
-{
-    static const struct {
-        uint32_t isa;
-        const char *name;
-    } names[] = {
-        {ASSAY_CPU_AMX_TILE, "AMX"},
-        {ASSAY_CPU_AVX512_BF16, "AVX-512 BF16"},
-        {ASSAY_CPU_AVX512_VNNI, "AVX-512 VNNI"},
-        {ASSAY_CPU_AVX512, "AVX-512"},
-        {ASSAY_CPU_AVX2, "AVX2"},
-    };
-    size_t i = problem->dtype == ASSAY_DTYPE_F32 ? 3 : 0;
-    for (; i < sizeof names / sizeof names[0]; i++)
-        if (assay_cpu_has(names[i].isa))
-            return names[i].name;
-    return "SSE";
-}
-
-/* Called before setup, so it must not ask the library, which would settle its instruction sets. */
-void assay_onednn_matmul_note(const struct assay_problem *problem, char *text, size_t size)
-{
-    const struct assay_dnnl_api *dnnl;
-    if (assay_onednn_api(&dnnl, NULL) != ASSAY_OK)
-        return;
-    const struct assay_dnnl_version *v = dnnl->version();
-    const char *limit = assay_onednn_users_limit();
-    if (limit)
-        snprintf(text, size, "oneDNN %d.%d.%d, %s=%s", v->major, v->minor, v->patch, limit,
-                 getenv(limit));
-    else
-        snprintf(text, size, "oneDNN %d.%d.%d, %s", v->major, v->minor, v->patch,
-                 best_isa(problem));
-}
-
-void assay_onednn_matmul_note_avx512(const struct assay_problem *problem, char *text, size_t size)
-{
-    (void)problem;
-    const struct assay_dnnl_api *dnnl;
-    if (assay_onednn_api(&dnnl, NULL) != ASSAY_OK)
-        return;
-    const struct assay_dnnl_version *v = dnnl->version();
-    snprintf(text, size, "oneDNN %d.%d.%d, AVX-512 BF16 (AMX left out%s)", v->major, v->minor,
-             v->patch, assay_cpu_info()->amx_leaf_hidden ? ": CPUID leaf 0x1D is hidden here" : "");
-}
-
-/* ---- setup ----------------------------------------------------------------------------------- */
-
-enum { MOST_ARGS = 4 };
-
-/* The weights of one set of operands in the primitive's layout. */
-struct prepared {
-    struct assay_dnnl_memory *memory;
-    void *room, *data; /* what to free, and where the data begin in it */
-};
-
-struct state {
-    const struct assay_dnnl_api *dnnl;
-    const struct assay_problem *problem;
-    struct assay_dnnl_engine *engine;
-    struct assay_dnnl_stream *stream;
-    struct assay_dnnl_primitive_desc *choice;
-    struct assay_dnnl_primitive *primitive, *reorder;
-    const struct assay_dnnl_memory_desc *weights; /* the chosen layout; lives in `choice` */
-    struct assay_dnnl_memory *stored;             /* W as the op has it */
-    struct prepared *sets;
-    int64_t n_sets, n_ready;                    /* those with room, and those of them in use */
-    struct assay_dnnl_exec_arg args[MOST_ARGS]; /* W, x, y and, where there is one, the bias */
-    int32_t inputs[MOST_ARGS];                  /* of each, or ASSAY_ONEDNN_OUTPUT */
-    const void *bound[MOST_ARGS];
-    int32_t n_args;
-};
-
-struct descriptions {
-    struct assay_dnnl_memory_desc x, stored, any, bias, y;
-    struct assay_dnnl_op_desc matmul;
-};
-
-static int describe(const struct assay_dnnl_api *dnnl, const struct assay_problem *p,
-                    struct descriptions *d)
-{
-    int64_t m = p->axes[ASSAY_LINEAR_M], k = p->axes[ASSAY_LINEAR_K], n = p->axes[ASSAY_LINEAR_N];
-    int64_t x[2] = {m, k}, w[2] = {k, n}, w_strides[2] = {1, k}, bias[2] = {1, n}, y[2] = {m, n};
-    bool has_bias = p->params[ASSAY_LINEAR_BIAS] != 0;
-    int type = assay_onednn_dtype(p->dtype);
-    int code = assay_onednn_describe(dnnl, p->dtype, 2, x, &d->x);
-    if (code == ASSAY_DNNL_SUCCESS)
-        code = dnnl->memory_desc_init_by_strides(&d->stored, 2, w, type, w_strides);
-    if (code == ASSAY_DNNL_SUCCESS)
-        code = dnnl->memory_desc_init_by_tag(&d->any, 2, w, type, ASSAY_DNNL_FORMAT_ANY);
-    if (code == ASSAY_DNNL_SUCCESS)
-        code = assay_onednn_describe(dnnl, p->dtype, 2, bias, &d->bias);
-    if (code == ASSAY_DNNL_SUCCESS)
-        code = assay_onednn_describe(dnnl, p->outputs[0].dtype, 2, y, &d->y);
-    if (code == ASSAY_DNNL_SUCCESS)
-        code =
-            dnnl->matmul_desc_init(&d->matmul, &d->x, &d->any, has_bias ? &d->bias : NULL, &d->y);
-    return code;
 }
 
 struct eltwise {
@@ -177,275 +34,29 @@ static const struct eltwise eltwise_of[ASSAY_LINEAR_ACTIVATIONS] = {
     [ASSAY_LINEAR_HARDSWISH] = {ASSAY_DNNL_ELTWISE_HARDSWISH, 0},
 };
 
-/* The activation as the primitive's attributes; *out stays NULL where there is none. */
-static int make_attributes(const struct assay_dnnl_api *dnnl, const struct assay_problem *p,
-                           struct assay_dnnl_primitive_attr **out)
+int assay_onednn_matmul_describe(const struct assay_dnnl_api *dnnl, const struct assay_problem *p,
+                                 struct assay_onednn_layout *d)
 {
-    int activation = (int)p->params[ASSAY_LINEAR_ACTIVATION];
-    if (activation == ASSAY_LINEAR_NONE)
-        return ASSAY_DNNL_SUCCESS;
-    const struct eltwise *eltwise = &eltwise_of[activation];
-    struct assay_dnnl_post_ops *post_ops = NULL;
-    int code = dnnl->post_ops_create(&post_ops);
+    int64_t m = p->axes[ASSAY_LINEAR_M], k = p->axes[ASSAY_LINEAR_K], n = p->axes[ASSAY_LINEAR_N];
+    int64_t x[2] = {m, k}, w[2] = {k, n}, w_strides[2] = {1, k}, bias[2] = {1, n}, y[2] = {m, n};
+    int type = assay_onednn_dtype(p->dtype);
+    const struct eltwise *eltwise = &eltwise_of[(int)p->params[ASSAY_LINEAR_ACTIVATION]];
+    struct assay_dnnl_memory_desc any;
+    d->eltwise = eltwise->algorithm;
+    d->alpha = eltwise->alpha;
+    if (p->params[ASSAY_LINEAR_BIAS] != 0)
+        d->bias = ASSAY_LINEAR_BIAS_INPUT;
+    int code = assay_onednn_describe(dnnl, p->dtype, 2, x, &d->x);
     if (code == ASSAY_DNNL_SUCCESS)
-        code = dnnl->post_ops_append_eltwise(post_ops, 1, eltwise->algorithm, eltwise->alpha, 0);
+        code = dnnl->memory_desc_init_by_strides(&d->stored, 2, w, type, w_strides);
     if (code == ASSAY_DNNL_SUCCESS)
-        code = dnnl->primitive_attr_create(out);
+        code = dnnl->memory_desc_init_by_tag(&any, 2, w, type, ASSAY_DNNL_FORMAT_ANY);
     if (code == ASSAY_DNNL_SUCCESS)
-        code = dnnl->primitive_attr_set_post_ops(*out, post_ops);
-    dnnl->post_ops_destroy(post_ops);
+        code = assay_onednn_describe(dnnl, p->dtype, 2, bias, &d->bias_desc);
+    if (code == ASSAY_DNNL_SUCCESS)
+        code = assay_onednn_describe(dnnl, p->outputs[0].dtype, 2, y, &d->y);
+    if (code == ASSAY_DNNL_SUCCESS)
+        code = dnnl->matmul_desc_init(&d->operation, &d->x, &any,
+                                      d->bias >= 0 ? &d->bias_desc : NULL, &d->y);
     return code;
-}
-
-static int make_primitive(struct state *s, const struct descriptions *d)
-{
-    const struct assay_dnnl_api *dnnl = s->dnnl;
-    struct assay_dnnl_primitive_attr *attributes = NULL;
-    int code = make_attributes(dnnl, s->problem, &attributes);
-    if (code == ASSAY_DNNL_SUCCESS)
-        code = dnnl->primitive_desc_create(&s->choice, &d->matmul, attributes, s->engine, NULL);
-    if (code == ASSAY_DNNL_SUCCESS)
-        code = dnnl->primitive_create(&s->primitive, s->choice);
-    dnnl->primitive_attr_destroy(attributes);
-    return code;
-}
-
-static int make_reorder(struct state *s, const struct descriptions *d)
-{
-    const struct assay_dnnl_api *dnnl = s->dnnl;
-    struct assay_dnnl_primitive_desc *choice = NULL;
-    s->weights = dnnl->primitive_desc_query_md(s->choice, ASSAY_DNNL_QUERY_WEIGHTS, 0);
-    int code = dnnl->reorder_primitive_desc_create(&choice, &d->stored, s->engine, s->weights,
-                                                   s->engine, NULL);
-    if (code == ASSAY_DNNL_SUCCESS)
-        code = dnnl->primitive_create(&s->reorder, choice);
-    dnnl->primitive_desc_destroy(choice);
-    if (code == ASSAY_DNNL_SUCCESS)
-        code = dnnl->memory_create(&s->stored, &d->stored, s->engine, NULL);
-    return code;
-}
-
-/* Weights have a memory object for each set; `desc` is NULL for them. */
-static int add_arg(struct state *s, int arg, int32_t input,
-                   const struct assay_dnnl_memory_desc *desc)
-{
-    s->inputs[s->n_args] = input;
-    struct assay_dnnl_exec_arg *slot = &s->args[s->n_args++];
-    slot->arg = arg;
-    return desc ? s->dnnl->memory_create(&slot->memory, desc, s->engine, NULL) : ASSAY_DNNL_SUCCESS;
-}
-
-static int make_args(struct state *s, const struct descriptions *d)
-{
-    int code = add_arg(s, ASSAY_DNNL_ARG_WEIGHTS, ASSAY_LINEAR_W, NULL); /* the first: see run */
-    if (code == ASSAY_DNNL_SUCCESS)
-        code = add_arg(s, ASSAY_DNNL_ARG_SRC_0, ASSAY_LINEAR_X, &d->x);
-    if (code == ASSAY_DNNL_SUCCESS)
-        code = add_arg(s, ASSAY_DNNL_ARG_DST, ASSAY_ONEDNN_OUTPUT, &d->y);
-    if (code == ASSAY_DNNL_SUCCESS && s->problem->params[ASSAY_LINEAR_BIAS] != 0)
-        code = add_arg(s, ASSAY_DNNL_ARG_BIAS, ASSAY_LINEAR_BIAS_INPUT, &d->bias);
-    return code;
-}
-
-static enum assay_status create_all(struct state *s, struct assay_error *err)
-{
-    const struct assay_dnnl_api *dnnl = s->dnnl;
-    struct descriptions d;
-    const char *what = "making an engine";
-    int code = dnnl->engine_create(&s->engine, ASSAY_DNNL_ENGINE_CPU, 0);
-    if (code == ASSAY_DNNL_SUCCESS) {
-        what = "making a stream";
-        code = dnnl->stream_create(&s->stream, s->engine, ASSAY_DNNL_STREAM_DEFAULT);
-    }
-    if (code == ASSAY_DNNL_SUCCESS) {
-        what = "describing the operation";
-        code = describe(dnnl, s->problem, &d);
-    }
-    int before = dnnl->omp_get_max_threads(); /* the library plans for as many threads as it sees */
-    dnnl->omp_set_num_threads(s->problem->threads);
-    if (code == ASSAY_DNNL_SUCCESS) {
-        what = "making the primitive";
-        code = make_primitive(s, &d);
-    }
-    if (code == ASSAY_DNNL_SUCCESS) {
-        what = "making the weights' layout";
-        code = make_reorder(s, &d);
-    }
-    dnnl->omp_set_num_threads(before);
-    if (code == ASSAY_DNNL_SUCCESS) {
-        what = "making an operand";
-        code = make_args(s, &d);
-    }
-    return code == ASSAY_DNNL_SUCCESS ? ASSAY_OK : assay_onednn_failed(s->problem, what, code, err);
-}
-
-enum assay_status assay_onednn_matmul_setup(const struct assay_problem *problem, void **state,
-                                            struct assay_error *err)
-{
-    const struct assay_dnnl_api *dnnl;
-    enum assay_status status = assay_onednn_api(&dnnl, err);
-    if (status != ASSAY_OK)
-        return status;
-    struct state *s = assay_calloc(1, sizeof *s);
-    if (!s)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
-    s->dnnl = dnnl;
-    s->problem = problem;
-    status = create_all(s, err);
-    if (status == ASSAY_OK)
-        *state = s;
-    else
-        assay_onednn_matmul_teardown(s);
-    return status;
-}
-
-enum assay_status assay_onednn_matmul_setup_avx512(const struct assay_problem *problem,
-                                                   void **state, struct assay_error *err)
-{
-    enum assay_status status = assay_onednn_leave_out_amx(err);
-    return status == ASSAY_OK ? assay_onednn_matmul_setup(problem, state, err) : status;
-}
-
-void assay_onednn_matmul_teardown(void *state)
-{
-    struct state *s = state;
-    const struct assay_dnnl_api *dnnl = s->dnnl;
-    for (int64_t i = 0; i < s->n_sets; i++) {
-        dnnl->memory_destroy(s->sets[i].memory); /* NULL is fine, here and below */
-        assay_free(s->sets[i].room);
-    }
-    assay_free(s->sets);
-    for (int32_t i = 1; i < s->n_args; i++) /* 0 is one of the sets' */
-        dnnl->memory_destroy(s->args[i].memory);
-    dnnl->memory_destroy(s->stored);
-    dnnl->primitive_destroy(s->reorder);
-    dnnl->primitive_destroy(s->primitive);
-    dnnl->primitive_desc_destroy(s->choice);
-    dnnl->stream_destroy(s->stream);
-    dnnl->engine_destroy(s->engine);
-    assay_free(s);
-}
-
-/* ---- weights --------------------------------------------------------------------------------- */
-
-size_t assay_onednn_matmul_prepared_bytes(void *state)
-{
-    struct state *s = state;
-    return s->dnnl->memory_desc_get_size(s->weights);
-}
-
-/* Aligned to a cache line, and large ones to huge pages, as operands and the weights of assay's own
- * kernels are. */
-static bool make_room(struct prepared *set, size_t bytes)
-{
-    const size_t line = 64, huge_page = (size_t)2 << 20;
-    size_t align = bytes >= 2 * huge_page ? huge_page : line;
-    set->room = assay_calloc(bytes + align, 1);
-    if (!set->room)
-        return false;
-    char *start = set->room;
-    set->data = start + (align - (uintptr_t)start % align) % align;
-    if (align == huge_page)
-        madvise(set->data, bytes / huge_page * huge_page, MADV_HUGEPAGE); /* slower without */
-    return true;
-}
-
-static enum assay_status add_set(struct state *s, struct assay_error *err)
-{
-    struct prepared *sets = assay_realloc(s->sets, (size_t)s->n_sets + 1, sizeof *sets);
-    if (!sets)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
-    s->sets = sets;
-    struct prepared *set = &sets[s->n_sets];
-    *set = (struct prepared){0};
-    if (!make_room(set, assay_onednn_matmul_prepared_bytes(s)))
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
-    int code = s->dnnl->memory_create(&set->memory, s->weights, s->engine, set->data);
-    if (code != ASSAY_DNNL_SUCCESS) {
-        assay_free(set->room);
-        return assay_onednn_failed(s->problem, "making an operand", code, err);
-    }
-    s->n_sets++;
-    return ASSAY_OK;
-}
-
-/* Through an integer because the library takes a pointer to data it may write. It does not write
- * its inputs. */
-static void *writable(const void *data) { return (void *)(uintptr_t)data; }
-
-static enum assay_status reorder(struct state *s, const void *weights, struct assay_error *err)
-{
-    const struct assay_dnnl_api *dnnl = s->dnnl;
-    struct assay_dnnl_exec_arg args[2] = {{ASSAY_DNNL_ARG_SRC_0, s->stored},
-                                          {ASSAY_DNNL_ARG_DST, s->sets[0].memory}};
-    int before = dnnl->omp_get_max_threads();
-    int code = dnnl->memory_set_data_handle(s->stored, writable(weights));
-    dnnl->omp_set_num_threads(s->problem->threads);
-    if (code == ASSAY_DNNL_SUCCESS)
-        code = dnnl->primitive_execute(s->reorder, s->stream, 2, args);
-    if (code == ASSAY_DNNL_SUCCESS)
-        code = dnnl->stream_wait(s->stream);
-    dnnl->omp_set_num_threads(before);
-    return code == ASSAY_DNNL_SUCCESS
-               ? ASSAY_OK
-               : assay_onednn_failed(s->problem, "reordering the weights", code, err);
-}
-
-enum assay_status assay_onednn_matmul_prepare(void *state, int64_t set,
-                                              const struct assay_args *args,
-                                              struct assay_error *err)
-{
-    struct state *s = state;
-    if (set == 0)
-        s->n_ready = 0; /* other values: the other sets hold the old ones */
-    if (set > s->n_ready)
-        return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "sets are prepared in order");
-    enum assay_status status = set < s->n_sets ? ASSAY_OK : add_set(s, err);
-    if (status == ASSAY_OK && set == 0)
-        status = reorder(s, args->in[ASSAY_LINEAR_W], err);
-    else if (status == ASSAY_OK)
-        memcpy(s->sets[set].data, s->sets[0].data, assay_onednn_matmul_prepared_bytes(s));
-    if (status == ASSAY_OK && set == s->n_ready)
-        s->n_ready++;
-    return status;
-}
-
-/* ---- run ------------------------------------------------------------------------------------- */
-
-/* Points the primitive at this iteration's data; a hot measurement pays only the comparison. The
- * weights are switched by memory object: giving one object other data would make the library zero
- * the padding of its layout each time. */
-static int bind(struct state *s, const struct assay_args *args, int64_t set)
-{
-    s->args[0].memory = s->sets[set].memory;
-    for (int32_t i = 1; i < s->n_args; i++) {
-        const void *data =
-            s->inputs[i] == ASSAY_ONEDNN_OUTPUT ? args->out[0] : args->in[s->inputs[i]];
-        if (data == s->bound[i])
-            continue;
-        int code = s->dnnl->memory_set_data_handle(s->args[i].memory, writable(data));
-        if (code != ASSAY_DNNL_SUCCESS)
-            return code;
-        s->bound[i] = data;
-    }
-    return ASSAY_DNNL_SUCCESS;
-}
-
-enum assay_status assay_onednn_matmul_run(void *state, const struct assay_work *work)
-{
-    struct state *s = state;
-    const struct assay_dnnl_api *dnnl = s->dnnl;
-    if (work->n_sets > s->n_ready)
-        return ASSAY_ERR_INVALID; /* not prepared */
-    int before = dnnl->omp_get_max_threads(), code = ASSAY_DNNL_SUCCESS;
-    dnnl->omp_set_num_threads(s->problem->threads); /* a thread's own variable: costs nothing */
-    for (int64_t i = 0; i < work->iters && code == ASSAY_DNNL_SUCCESS; i++) {
-        code = bind(s, assay_work_args(work, i), assay_work_set(work, i));
-        if (code == ASSAY_DNNL_SUCCESS)
-            code = dnnl->primitive_execute(s->primitive, s->stream, s->n_args, s->args);
-        if (code == ASSAY_DNNL_SUCCESS)
-            code = dnnl->stream_wait(s->stream);
-    }
-    dnnl->omp_set_num_threads(before);
-    return code == ASSAY_DNNL_SUCCESS ? ASSAY_OK : ASSAY_ERR_DEVICE;
 }

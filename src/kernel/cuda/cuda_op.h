@@ -141,6 +141,8 @@ static inline enum assay_status cuda_op_can_run(const struct assay_problem *prob
 
 /* `name` is the op's, without quotes. */
 #define CUDA_OP_KERNEL(name_, setup_, run_, teardown_)                                             \
+    CUDA_OP_KERNEL_WHERE(name_, cuda_op_can_run, setup_, run_, teardown_)
+#define CUDA_OP_KERNEL_WHERE(name_, can_run_, setup_, run_, teardown_)                             \
     extern const struct assay_kernel assay_kernel_##name_##_cuda;                                  \
     const struct assay_kernel assay_kernel_##name_##_cuda = {                                      \
         .struct_size = sizeof(struct assay_kernel),                                                \
@@ -152,7 +154,7 @@ static inline enum assay_status cuda_op_can_run(const struct assay_problem *prob
         .dtypes = ASSAY_DTYPE_BIT(ASSAY_DTYPE_F32) | ASSAY_DTYPE_BIT(ASSAY_DTYPE_F16) |            \
                   ASSAY_DTYPE_BIT(ASSAY_DTYPE_BF16),                                               \
         .preference = 1,                                                                           \
-        .can_run = cuda_op_can_run,                                                                \
+        .can_run = can_run_,                                                                       \
         .setup = setup_,                                                                           \
         .run = run_,                                                                               \
         .teardown = teardown_,                                                                     \
