@@ -2,6 +2,9 @@
 
 if(TARGET assay)
   install(TARGETS assay)
+  # The same program under KoBench's name: a link beside it.
+  install(CODE "execute_process(COMMAND ${CMAKE_COMMAND} -E create_symlink assay
+    \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}/kobench\")")
 endif()
 install(TARGETS assay_shared assay_static)
 install(DIRECTORY include/assay TYPE INCLUDE FILES_MATCHING PATTERN "*.h")

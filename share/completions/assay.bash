@@ -26,7 +26,7 @@ _assay() {
     fi
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        COMPREPLY=($(compgen -W "bench run ci list info help --help --version" -- "$cur"))
+        COMPREPLY=($(compgen -W "bench run ci preset list info help --help --version" -- "$cur"))
         return
     fi
     case $prev in
@@ -41,10 +41,15 @@ _assay() {
     --cache) COMPREPLY=($(compgen -W "hot cold both" -- "$cur")); return ;;
     --resume) COMPREPLY=($(compgen -W last -- "$cur")); compopt -o default; return ;;
     --model) COMPREPLY=($(compgen -W "$(_assay_names models)" -- "$cur")); return ;;
-    --compile) COMPREPLY=($(compgen -W "default max-autotune false" -- "$cur")); return ;;
+    --compile)
+        if [[ $command != preset ]]; then
+            COMPREPLY=($(compgen -W "default max-autotune false" -- "$cur"))
+            return
+        fi ;;
+    --preset) _assay_list "attn mlp conv norm transformer sdres all"; return ;;
     -o | --output | --plugin | --config | --output-dir | --github-summary) compopt -o default; return ;;
     -t | --batch | --seq | --dim | --shape | --mode | --threads | --warmup | --iters | --precision | --budget | --seed | \
-        --timeout | --max-elements | --memory-limit | --limit | --repeat) return ;;
+        --timeout | --max-elements | --memory-limit | --limit | --repeat | --set) return ;;
     esac
     case $command in
     bench)
@@ -69,9 +74,19 @@ _assay() {
                 --model --compile --limit --dry-run --cache --format --threads --precision --budget
                 --warmup --iters --seed --timeout --memory-limit --resume --plugin --strict-device
                 --autotune --energy --in-process --wait --quiet --verbose --ascii --help" -- "$cur")) ;;
+    preset)
+        if [[ $cur == -* ]]; then
+            COMPREPLY=($(compgen -W "--preset --list --set --device --dtype --compile --cache --output --format
+                --threads --precision --budget --warmup --iters --seed --timeout --memory-limit --resume
+                --plugin --strict-device --autotune --energy --in-process --wait --quiet --verbose
+                --ascii --help" -- "$cur"))
+        else
+            compopt -o default
+            COMPREPLY=($(compgen -W "attn mlp conv norm transformer sdres all" -- "$cur"))
+        fi ;;
     list) COMPREPLY=($(compgen -W "ops kernels models recipes shapes devices dtypes formats --names --plugin --help" -- "$cur")) ;;
     info) COMPREPLY=($(compgen -W "--calibrate --device --threads --help" -- "$cur")) ;;
-    help) COMPREPLY=($(compgen -W "bench run ci list info config" -- "$cur")) ;;
+    help) COMPREPLY=($(compgen -W "bench run ci preset list info config" -- "$cur")) ;;
     esac
 }
 complete -F _assay assay

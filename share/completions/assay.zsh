@@ -134,11 +134,45 @@ _assay_ci() {
         '--help[all options]'
 }
 
+_assay_preset() {
+    _arguments -s \
+        '*--preset=[presets]:preset:(attn mlp conv norm transformer sdres all)' \
+        '--list[the presets and their parameters]' \
+        '*--set=[a parameter]:parameter=values' \
+        '--device=[where to run]:device:{_assay_one devices device}' \
+        '*--dtype=[element types]:dtype:{_assay_some dtypes dtype}' \
+        '--compile[also measure compiled]' \
+        '--cache=[cache states]:state:(hot cold both)' \
+        '*--output=[where results go]:file:_files' \
+        '--format=[of the results]:format:{_assay_one formats format}' \
+        '--threads=[how many threads]:number' \
+        '--precision=[the goal]:percent' \
+        '--budget=[time for each group]:seconds' \
+        '--warmup=[how often to warm up]:number' \
+        '--iters=[how many samples]:number' \
+        '--seed=[of the inputs]:number' \
+        '--timeout=[time for each kernel]:seconds' \
+        '--memory-limit=[memory to use]:size' \
+        '--resume=[finish an earlier run]:run:{compadd last; _files}' \
+        '*--plugin=[kernels of your own]:file:_files -g "*.so"' \
+        '--strict-device[fail where the device is missing]' \
+        '--autotune[have libraries choose by timing]' \
+        '--energy[measure the energy of a call]' \
+        '--in-process[no worker process]' \
+        '--wait[for another run to end]' \
+        '--quiet[results only]' \
+        '--verbose[more detail]' \
+        '--ascii[no other characters in the table]' \
+        '--help[all options]' \
+        '*:preset:{compadd attn mlp conv norm transformer sdres all; _files -g "*.(yml|yaml)"}'
+}
+
 _assay() {
     local assay_program=${(Q)words[1]}
     if (( CURRENT == 2 )); then
         _values command 'bench[measure kernels]' 'run[what a configuration says]' \
-            'ci[the same, as records]' 'list[what there is]' 'info[this machine]' \
+            'ci[the same, as records]' 'preset[named cases]' 'list[what there is]' \
+            'info[this machine]' \
             'help[of a command]' '--help[how to use assay]' '--version[which assay this is]'
         return
     fi
@@ -149,9 +183,10 @@ _assay() {
     bench) _assay_bench ;;
     run) _assay_run ;;
     ci) _assay_ci ;;
+    preset) _assay_preset ;;
     list) _values what ops kernels models recipes shapes devices dtypes formats --names --plugin --help ;;
     info) _values option --calibrate --device --threads --help ;;
-    help) _values command bench run ci list info config ;;
+    help) _values command bench run ci preset list info config ;;
     esac
 }
 

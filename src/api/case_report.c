@@ -21,20 +21,13 @@ void assay_write_file(void *file, const char *bytes, size_t length)
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-/* A whole number is written as one: counts of operations are. */
-static assay_json *number(double value)
-{
-    bool whole = fabs(value) < 0x1p53 && value == floor(value);
-    return whole ? assay_json_from_int((int64_t)value) : assay_json_from_double(value);
-}
-
 static assay_json *metadata_of(const struct assay_case_result *r)
 {
     assay_json *object = assay_json_object();
     for (int32_t i = 0; i < r->n_metadata; i++)
         assay_json_put(object, r->metadata[i].key,
                        r->metadata[i].text ? assay_json_from_string(r->metadata[i].text)
-                                           : number(r->metadata[i].number));
+                                           : assay_json_from_number(r->metadata[i].number));
     return object;
 }
 
@@ -51,9 +44,9 @@ static assay_json *case_json(const struct assay_case_result *r)
     assay_json_put_double(o, "idle_vram_mb", r->idle_vram_mb);
     assay_json_put_double(o, "peak_vram_mb", r->peak_vram_mb);
     assay_json_put_double(o, "workspace_vram_mb", r->workspace_vram_mb);
-    assay_json_put(o, "macs", number(r->macs));
+    assay_json_put(o, "macs", assay_json_from_number(r->macs));
     assay_json_put_double(o, "macs_rate", r->macs_rate);
-    assay_json_put(o, "flops", number(r->flops));
+    assay_json_put(o, "flops", assay_json_from_number(r->flops));
     assay_json_put_double(o, "flops_rate", r->flops_rate);
     assay_json_put(o, "metadata", metadata_of(r));
     assay_json_put_string(o, "status", r->status);

@@ -300,6 +300,17 @@ static void give_threads_back(const struct threads *t)
     omp_set_dynamic(t->dynamic);
 }
 
+enum assay_status assay_session_supervise(const struct assay_plan *plan,
+                                          assay_keep_records *keep_them, void *user,
+                                          struct assay_error *err)
+{
+    struct assay_supervisor_options options = {.user = user, .note = note, .group = keep_them};
+    struct threads before = threads_now();
+    enum assay_status status = assay_supervise(plan, &options, err);
+    give_threads_back(&before);
+    return status;
+}
+
 enum assay_status assay_session_measure(assay_session *handle, const char *op, const int64_t *axes,
                                         int32_t n_axes, struct assay_error *err)
 {
@@ -328,11 +339,7 @@ enum assay_status assay_session_measure(assay_session *handle, const char *op, c
     snprintf(group.op, sizeof group.op, "%s", found->name);
     memcpy(group.axes, axes, (size_t)n_axes * sizeof *axes);
     struct assay_plan plan = {.settings = session->settings, .groups = &group, .n_groups = 1};
-    struct assay_supervisor_options options = {.user = session, .note = note, .group = keep};
-    struct threads before = threads_now();
-    status = assay_supervise(&plan, &options, err);
-    give_threads_back(&before);
-    return status;
+    return assay_session_supervise(&plan, keep, session, err);
 }
 
 int64_t assay_session_count(const assay_session *handle)

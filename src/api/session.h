@@ -60,6 +60,14 @@ struct assay_open_session *assay_session_find(const assay_session *handle, struc
 enum assay_status assay_struct_read(void *to, size_t known, const void *from, const char *whose,
                                     struct assay_error *err);
 
+/* Has a plan measured in this process; each group's records go to `keep`. The caller's threads are
+ * as before. */
+typedef enum assay_status assay_keep_records(void *user, int64_t group,
+                                             const struct assay_record *records, int64_t n,
+                                             struct assay_error *err);
+enum assay_status assay_session_supervise(const struct assay_plan *plan, assay_keep_records *keep,
+                                          void *user, struct assay_error *err);
+
 /* session_memory.c: the device that holds the cases' memory, opened where it must be. */
 enum assay_status assay_session_device(struct assay_open_session *session, assay_device **out,
                                        struct assay_error *err);

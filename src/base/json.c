@@ -38,6 +38,12 @@ void assay_json_write(const assay_json *value, int indent, struct assay_text *ou
 assay_json *assay_json_object(void) { return json_object(); }
 assay_json *assay_json_array(void) { return json_array(); }
 assay_json *assay_json_from_int(int64_t value) { return json_integer(value); }
+assay_json *assay_json_from_number(double value)
+{
+    bool whole = fabs(value) < 0x1p53 && value == floor(value);
+    return whole ? assay_json_from_int((int64_t)value) : assay_json_from_double(value);
+}
+
 assay_json *assay_json_from_bool(bool value) { return json_boolean(value); }
 
 assay_json *assay_json_from_double(double value)

@@ -23,6 +23,7 @@ assay_json *assay_json_array(void);
 assay_json *assay_json_from_string(const char *text); /* bytes that are not UTF-8 become '?' */
 assay_json *assay_json_from_int(int64_t value);
 assay_json *assay_json_from_double(double value);
+assay_json *assay_json_from_number(double value); /* a whole number as one: 4, not 4.0 */
 assay_json *assay_json_from_bool(bool value);
 
 /* Each takes `value` over, also when it fails. A NULL container or value (no memory) is passed

@@ -153,6 +153,17 @@ void assay_text_bytes(double bytes, char *buf, size_t size)
     snprintf(buf, size, "%.*f %s", i ? 1 : 0, bytes, units[i]);
 }
 
+void assay_text_count(double count, char *buf, size_t size)
+{
+    static const char *const prefixes[] = {"", "k", "M", "G", "T", "P", "E"};
+    int i = 0;
+    while (i < 6 && count >= (i ? 999.995 : 999.5)) {
+        count /= 1000;
+        i++;
+    }
+    snprintf(buf, size, "%.*f %s", i || count != (double)(int)count ? 2 : 0, count, prefixes[i]);
+}
+
 enum assay_status assay_text_int64(const char *text, int64_t *out)
 {
     char *end = NULL;

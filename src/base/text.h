@@ -31,6 +31,8 @@ const char *assay_text_nearest(const char *word, const char *const *candidates, 
 void assay_text_time(double ns, char *buf, size_t size);
 /* "100.7 MB" (10^6), "1.2 GB". */
 void assay_text_bytes(double bytes, char *buf, size_t size);
+/* "25.77 G", "402.65 M": two decimals and a prefix, which a unit can follow. */
+void assay_text_count(double count, char *buf, size_t size);
 
 /* Numbers with nothing after them. Sizes take k, M, G (powers of 1000) and Ki, Mi, Gi; durations
  * ns, us, ms, s, m, h (a bare number is seconds); fractions "1%" or "0.01". */

@@ -19,6 +19,8 @@ void assay_group_record(const struct assay_job *job, int64_t variant, const char
         .accuracy_db = (double)NAN,
         .energy_j = (double)NAN,
         .activation_share = (double)NAN,
+        .macs = job->group.macs > 0 ? job->group.macs : (double)NAN,
+        .counted_flops = job->group.counted_flops > 0 ? job->group.counted_flops : (double)NAN,
         .idle_bytes = (double)NAN,
         .peak_bytes = (double)NAN,
         .workspace_bytes = (double)NAN,

@@ -18,14 +18,31 @@ static void fill_closed_streams(void)
             return;
 }
 
+/* KoBench's users find its program under the name it has. */
+static bool is_kobench(const char *program)
+{
+    const char *slash = strrchr(program, '/');
+    return strcmp(slash ? slash + 1 : program, "kobench") == 0;
+}
+
+static int run_kobench(int argc, char **argv)
+{
+    static char command[] = "preset"; /* what stands in records is what one types to assay */
+    argv[0] = command;
+    return assay_command_find(command)->run(argc, argv);
+}
+
 static int run(int argc, char **argv)
 {
-    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+    bool kobench = argc > 0 && is_kobench(argv[0]);
+    if (!kobench && (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0))
         return assay_print_help(assay_command_find("help"));
-    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
+    if (argc > 1 && (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0)) {
         puts("assay " ASSAY_VERSION);
         return ASSAY_EXIT_FINE;
     }
+    if (kobench)
+        return run_kobench(argc, argv);
     const struct assay_command *command = assay_command_find(argv[1]);
     if (command)
         return command->run(argc - 1, argv + 1);

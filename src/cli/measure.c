@@ -123,6 +123,8 @@ static void make_run_info(struct run *run)
     info->hot = s->hot;
     info->cold = s->cold;
     info->precision = s->precision;
+    info->warmup = s->warmup;
+    info->rounds = s->rounds;
     info->groups = run->plan.n_groups;
     describe_machine(run, info);
     describe_origin(run, info);

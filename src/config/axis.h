@@ -16,6 +16,9 @@ struct assay_axis {
  * value that comes twice counts once. */
 enum assay_status assay_axis_parse(const char *name, const char *text, struct assay_axis *out,
                                    struct assay_error *err);
+/* The same for sizes of at least `least`, 0 or 1. */
+enum assay_status assay_axis_parse_from(const char *name, const char *text, int64_t least,
+                                        struct assay_axis *out, struct assay_error *err);
 void assay_axis_fini(struct assay_axis *axis);
 
 #endif

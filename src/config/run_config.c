@@ -3,10 +3,8 @@
 
 #include "base/alloc.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum {
     MODEL_SCOPES = 1u << ASSAY_KEY_MODEL | 1u << ASSAY_KEY_TRAINING,
@@ -197,46 +195,26 @@ static enum assay_status read_root(struct assay_reading *r, const struct assay_y
     return status;
 }
 
+void assay_run_config_name(struct assay_run_config *config, const char *file)
+{
+    size_t name = strlen(file), room = sizeof config->file - 1;
+    if (name > room)
+        snprintf(config->file, sizeof config->file, "...%s", file + name - (room - 3));
+    else
+        snprintf(config->file, sizeof config->file, "%s", file);
+}
+
 enum assay_status assay_run_config_parse(const char *bytes, size_t length, const char *file,
                                          struct assay_run_config *out, struct assay_error *err)
 {
     struct assay_reading reading = {.config = out, .err = err};
     struct assay_yaml *root;
     *out = (struct assay_run_config){0};
-    size_t name = strlen(file), room = sizeof out->file - 1;
-    if (name > room)
-        snprintf(out->file, sizeof out->file, "...%s", file + name - (room - 3));
-    else
-        snprintf(out->file, sizeof out->file, "%s", file);
+    assay_run_config_name(out, file);
     enum assay_status status = assay_yaml_parse(bytes, length, out->file, &root, err);
     if (status == ASSAY_OK)
         status = read_root(&reading, root);
     assay_yaml_destroy(root);
-    return status;
-}
-
-/* The file's bytes, one more than a configuration may have at the most. */
-static enum assay_status read_file(const char *path, char **bytes, size_t *length,
-                                   struct assay_error *err)
-{
-    struct stat info;
-    FILE *file = fopen(path, "re");
-    *bytes = NULL;
-    if (!file)
-        return assay_error_set(err, ASSAY_ERR_INVALID, path,
-                               "this configuration cannot be read: %s", strerror(errno));
-    enum assay_status status = ASSAY_OK;
-    if (fstat(fileno(file), &info) == 0 && S_ISDIR(info.st_mode))
-        status = assay_error_set(err, ASSAY_ERR_INVALID, path,
-                                 "this is a folder; name a configuration in it");
-    else if (!(*bytes = assay_calloc(ASSAY_YAML_BYTES + 1, 1)))
-        status = assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
-    else
-        *length = fread(*bytes, 1, ASSAY_YAML_BYTES + 1, file);
-    if (status == ASSAY_OK && ferror(file))
-        status = assay_error_set(err, ASSAY_ERR_INVALID, path,
-                                 "this configuration cannot be read: %s", strerror(errno));
-    fclose(file);
     return status;
 }
 
@@ -246,7 +224,7 @@ enum assay_status assay_run_config_read(const char *path, struct assay_run_confi
     char *bytes;
     size_t length = 0;
     *out = (struct assay_run_config){0};
-    enum assay_status status = read_file(path, &bytes, &length, err);
+    enum assay_status status = assay_yaml_read_file(path, "configuration", &bytes, &length, err);
     if (status == ASSAY_OK)
         status = assay_run_config_parse(bytes, length, path, out, err);
     assay_free(bytes);

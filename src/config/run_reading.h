@@ -1,10 +1,13 @@
 /* run_reading.h: reading a configuration: what its parts (run_reading.c, run_shapes.c, run_keys.c,
- * run_config.c) share. Nobody else includes this. */
+ * run_config.c) share. A preset's file has its errors from here (preset_file.c). */
 #ifndef ASSAY_CONFIG_RUN_READING_H
 #define ASSAY_CONFIG_RUN_READING_H
 
 #include "config/run_config.h"
 #include "config/yaml_tree.h"
+
+/* Remembers the file's name, cut at the front where it is long. */
+void assay_run_config_name(struct assay_run_config *config, const char *file);
 
 /* A configuration on its way in. */
 struct assay_reading {

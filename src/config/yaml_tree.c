@@ -4,9 +4,11 @@
 
 #include "base/alloc.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <yaml.h>
 
 /* Anchors of a document and keys of a mapping: more than a configuration needs, and few enough to
@@ -516,4 +518,28 @@ const struct assay_yaml *assay_yaml_at(const struct assay_yaml *node, const char
         node = next;
     }
     return node;
+}
+
+enum assay_status assay_yaml_read_file(const char *path, const char *what, char **bytes,
+                                       size_t *length, struct assay_error *err)
+{
+    struct stat info;
+    FILE *file = fopen(path, "re");
+    *bytes = NULL;
+    if (!file)
+        return assay_error_set(err, ASSAY_ERR_INVALID, path, "this %s cannot be read: %s", what,
+                               strerror(errno));
+    enum assay_status status = ASSAY_OK;
+    if (fstat(fileno(file), &info) == 0 && S_ISDIR(info.st_mode))
+        status = assay_error_set(err, ASSAY_ERR_INVALID, path, "this is a folder; name a %s in it",
+                                 what);
+    else if (!(*bytes = assay_calloc(ASSAY_YAML_BYTES + 1, 1)))
+        status = assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+    else
+        *length = fread(*bytes, 1, ASSAY_YAML_BYTES + 1, file);
+    if (status == ASSAY_OK && ferror(file))
+        status = assay_error_set(err, ASSAY_ERR_INVALID, path, "this %s cannot be read: %s", what,
+                                 strerror(errno));
+    fclose(file);
+    return status;
 }

@@ -32,6 +32,10 @@ struct assay_yaml {
 /* Reads a document. The error's place is NAME:LINE:COLUMN. *out is NULL for an empty document. */
 enum assay_status assay_yaml_parse(const char *bytes, size_t length, const char *name,
                                    struct assay_yaml **out, struct assay_error *err);
+/* A file's bytes, the caller's to free; of one that is too large one more than may be. `what` it is,
+ * for the errors. */
+enum assay_status assay_yaml_read_file(const char *path, const char *what, char **bytes,
+                                       size_t *length, struct assay_error *err);
 void assay_yaml_destroy(struct assay_yaml *node);
 
 /* The value of a mapping's key; NULL where there is none, and where `map` is no mapping. */

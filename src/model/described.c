@@ -2,6 +2,7 @@
 #include "model/model_op.h"
 
 #include "base/alloc.h"
+#include "base/expression.h"
 #include "base/json.h"
 #include "op/linear.h"
 
@@ -9,32 +10,66 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_WORD = 32, MAX_DESCRIBED_INPUTS = 4 };
+enum { MAX_WORD = 32, MAX_NAME = 58, MAX_SIZE = 64, MAX_DESCRIBED_INPUTS = 4 };
 
-/* A number, an axis, or a number times an axis. */
-struct size {
-    int64_t factor;
-    char axis; /* 'm', 'k', 'n'; 0: none */
+/* Sizes a node can have, each under a key of its own. */
+enum size { FEATURES, SEQ, HEADS, BATCH, HEIGHT, WIDTH, KERNEL, STRIDE, GROUPS, SIZES };
+static const char *const size_keys[SIZES] = {"features", "seq",    "heads",  "batch", "height",
+                                             "width",    "kernel", "stride", "groups"};
+
+/* An op of a node: how many values it takes, and which sizes and other keys. */
+struct described_op {
+    const char *name;
+    int32_t inputs;
+    unsigned sizes; /* a bit for each that it needs; a stride need not be given */
+    bool mode, causal;
 };
+
+#define HAS(size) (1u << (size))
+#define IMAGE (HAS(BATCH) | HAS(HEIGHT) | HAS(WIDTH))
+static const struct described_op ops[] = {
+    {"linear", 1, HAS(FEATURES), true, false},
+    {"attention", 1, HAS(SEQ) | HAS(HEADS), false, true},
+    {"layernorm", 1, 0, false, false},
+    {"rmsnorm", 1, 0, false, false},
+    {"add", 2, 0, false, false},
+    {"sigmoid", 1, 0, false, false},
+    {"relu", 1, 0, false, false},
+    {"leakyrelu", 1, 0, false, false},
+    {"relu6", 1, 0, false, false},
+    {"gelu", 1, 0, false, false},
+    {"gelu_tanh", 1, 0, false, false},
+    {"silu", 1, 0, false, false},
+    {"hardswish", 1, 0, false, false},
+    {"softmax", 1, 0, false, false},
+    {"swiglu", 1, 0, false, false},
+    {"groupnorm", 1, IMAGE | HAS(GROUPS), true, false},
+    {"conv2d", 1, IMAGE | HAS(FEATURES) | HAS(KERNEL) | HAS(STRIDE), true, false},
+    {"depthwise_conv2d", 1, IMAGE | HAS(KERNEL) | HAS(STRIDE), true, false},
+};
+enum { OPS = sizeof ops / sizeof ops[0] };
 
 struct described_input {
     char name[MAX_WORD];
-    struct size rows, columns;
+    char rows[MAX_SIZE], columns[MAX_SIZE]; /* expressions of the axes */
 };
 
 struct described_node {
-    char op[MAX_WORD], mode[MAX_WORD], name[MAX_WORD];
+    const struct described_op *op;
+    char mode[MAX_WORD], name[MAX_WORD];
     int32_t in[2]; /* inputs count from 0, nodes behind them */
     int32_t n_in;
-    struct size features;
-    int64_t seq, heads;
+    char sizes[SIZES][MAX_SIZE]; /* expressions */
     bool causal;
 };
 
 struct described {
     struct assay_model model; /* first: a model found is one of these */
-    char name[MAX_WORD];
+    char name[MAX_NAME];
     char *text; /* the description, to know it again */
+    char axes[ASSAY_MAX_AXES][16];
+    int64_t plain[ASSAY_MAX_AXES]; /* sizes to try it with */
+    int32_t n_axes;
     struct described_input inputs[MAX_DESCRIBED_INPUTS];
     struct described_node nodes[ASSAY_GRAPH_NODES];
     int32_t n_inputs, n_nodes;
@@ -43,37 +78,75 @@ struct described {
 /* ---- building ---------------------------------------------------------------------------------
  */
 
-static int64_t size_of(const struct size *size, const int64_t *axes)
+/* A description for given sizes. */
+struct building {
+    const struct described *d;
+    struct assay_graph *graph;
+    struct assay_variable axes[ASSAY_MAX_AXES];
+};
+
+/* What an expression says; the graph keeps the first mistake, with the key it stands under. */
+static int64_t size_of(const struct building *b, const char *key, const char *text)
 {
-    static const char names[] = "mkn";
-    return size->axis ? size->factor * axes[strchr(names, size->axis) - names] : size->factor;
+    static const int64_t most = INT64_C(1) << 40; /* products of axes; checked again as tensors */
+    struct assay_error why = {0};
+    int64_t size = 1;
+    if (b->graph->error.code == ASSAY_OK &&
+        (assay_expression_size(text, b->axes, b->d->n_axes, 1, &size, &why) != ASSAY_OK ||
+         size > most))
+        assay_error_set(&b->graph->error, ASSAY_ERR_INVALID, NULL, "%s: %s", key,
+                        why.message[0] ? why.message : "is too large");
+    return size;
 }
 
-static int32_t build_node(struct assay_graph *g, const struct described_node *node,
-                          const int32_t *values, const int64_t *axes)
+static int32_t build_node(const struct building *b, const struct described_node *node,
+                          const int32_t *values)
 {
+    struct assay_graph *g = b->graph;
+    const char *op = node->op->name;
     int32_t x = values[node->in[0]];
-    if (strcmp(node->op, "linear") == 0)
-        return assay_graph_linear(g, x, size_of(&node->features, axes), node->mode);
-    if (strcmp(node->op, "layernorm") == 0)
+    int64_t sizes[SIZES] = {[STRIDE] = 1};
+    for (int i = 0; i < SIZES; i++)
+        if (node->sizes[i][0])
+            sizes[i] = size_of(b, size_keys[i], node->sizes[i]);
+    if (strcmp(op, "linear") == 0)
+        return assay_graph_linear(g, x, sizes[FEATURES], node->mode);
+    if (strcmp(op, "layernorm") == 0)
         return assay_graph_layernorm(g, x);
-    if (strcmp(node->op, "rmsnorm") == 0)
+    if (strcmp(op, "rmsnorm") == 0)
         return assay_graph_rmsnorm(g, x);
-    if (strcmp(node->op, "attention") == 0)
-        return assay_graph_attention(g, x, node->seq, node->heads, node->causal);
-    return node->n_in == 2 ? assay_graph_binary(g, node->op, x, values[node->in[1]])
-                           : assay_graph_unary(g, node->op, x);
+    if (strcmp(op, "attention") == 0)
+        return assay_graph_attention(g, x, sizes[SEQ], sizes[HEADS], node->causal);
+    struct assay_image image = {sizes[BATCH], sizes[HEIGHT], sizes[WIDTH]};
+    if (strcmp(op, "groupnorm") == 0)
+        return assay_graph_groupnorm(g, x, image, sizes[GROUPS], node->mode);
+    if (strcmp(op, "conv2d") == 0)
+        return assay_graph_conv2d(g, x, image, sizes[FEATURES], sizes[KERNEL], sizes[STRIDE],
+                                  node->mode);
+    if (strcmp(op, "depthwise_conv2d") == 0)
+        return assay_graph_depthwise(g, x, image, sizes[KERNEL], sizes[STRIDE], node->mode);
+    if (strcmp(op, "swiglu") == 0)
+        return assay_graph_swiglu(g, x);
+    return node->n_in == 2 ? assay_graph_binary(g, op, x, values[node->in[1]])
+                           : assay_graph_unary(g, op, x);
 }
 
 static void build_described(const struct described *d, struct assay_graph *g, const int64_t *axes)
 {
+    struct building b = {.d = d, .graph = g};
     int32_t values[MAX_DESCRIBED_INPUTS + ASSAY_GRAPH_NODES];
-    for (int32_t i = 0; i < d->n_inputs; i++)
-        values[i] = assay_graph_input(g, size_of(&d->inputs[i].rows, axes),
-                                      size_of(&d->inputs[i].columns, axes));
+    for (int32_t i = 0; i < d->n_axes; i++)
+        b.axes[i] = (struct assay_variable){d->axes[i], (double)axes[i]};
+    for (int32_t i = 0; i < d->n_inputs; i++) {
+        int64_t rows = size_of(&b, d->inputs[i].name, d->inputs[i].rows);
+        values[i] =
+            assay_graph_input(g, rows, size_of(&b, d->inputs[i].name, d->inputs[i].columns));
+    }
+    if (g->error.code != ASSAY_OK)
+        snprintf(g->error.where, sizeof g->error.where, "inputs");
     for (int32_t i = 0; i < d->n_nodes; i++) {
         bool fine = g->error.code == ASSAY_OK;
-        values[d->n_inputs + i] = build_node(g, &d->nodes[i], values, axes);
+        values[d->n_inputs + i] = build_node(&b, &d->nodes[i], values);
         if (fine && g->error.code != ASSAY_OK)
             snprintf(g->error.where, sizeof g->error.where, "nodes[%d]", (int)i);
     }
@@ -87,6 +160,7 @@ struct reader {
     struct described *d;
     struct assay_error *err;
     int32_t node; /* -1: outside the nodes */
+    bool mkn;     /* its axes are m, k and n, not parameters of its own */
 };
 
 static enum assay_status bad(struct reader *r, const char *key, const char *message)
@@ -100,37 +174,39 @@ static enum assay_status bad(struct reader *r, const char *key, const char *mess
 }
 
 static enum assay_status read_word(struct reader *r, const assay_json *json, const char *key,
-                                   char *out)
+                                   char *out, size_t size)
 {
     const char *text = assay_json_string(json, NULL);
     if (!text || !text[0])
         return bad(r, key, "must be a word");
-    if (strlen(text) >= MAX_WORD)
+    if (strlen(text) >= size)
         return bad(r, key, "is too long a word");
-    snprintf(out, MAX_WORD, "%s", text);
+    snprintf(out, size, "%s", text);
     return ASSAY_OK;
 }
 
-/* 512, "512", "k", "4*k". */
+/* 512, "512", "k", "4*k", "batch*seq_len". Names that are none, and values that are no sizes, are
+ * found when it is tried. */
 static enum assay_status read_size(struct reader *r, const assay_json *json, const char *key,
-                                   struct size *out)
+                                   char *out)
 {
-    static const char help[] = "must be a number, m, k, n, or a number times one of these (4*k)";
-    static const int64_t most = INT64_C(1) << 28;
+    struct assay_variable axes[ASSAY_MAX_AXES];
+    struct assay_error why = {0};
     const char *text = assay_json_string(json, NULL);
-    *out = (struct size){.factor = assay_json_int(json, 0)};
-    if (text) {
-        char *end;
-        out->factor = strtoll(text, &end, 10);
-        if (end == text)
-            out->factor = 1;
-        while (*end == '*' || *end == ' ')
-            end++;
-        out->axis = *end && strchr("mkn", *end) ? *end++ : 0;
-        if (*end || !text[0])
-            return bad(r, key, help);
-    }
-    return out->factor >= 1 && out->factor <= most ? ASSAY_OK : bad(r, key, help);
+    char number[32];
+    int64_t value;
+    snprintf(number, sizeof number, "%lld", (long long)assay_json_int(json, 0));
+    for (int32_t i = 0; i < r->d->n_axes; i++)
+        axes[i] = (struct assay_variable){r->d->axes[i], (double)r->d->plain[i]};
+    if (!json)
+        return bad(r, key, "is missing: a number, or an expression such as 4*k");
+    text = text ? text : number;
+    if (strlen(text) >= MAX_SIZE)
+        return bad(r, key, "is too long an expression");
+    if (assay_expression_size(text, axes, r->d->n_axes, 1, &value, &why) != ASSAY_OK)
+        return bad(r, key, why.message);
+    snprintf(out, MAX_SIZE, "%s", text);
+    return ASSAY_OK;
 }
 
 /* A value by name: an input or a node before this one. */
@@ -149,7 +225,7 @@ static enum assay_status read_value(struct reader *r, const assay_json *json, co
                                     struct described_node *node)
 {
     char name[MAX_WORD], message[96];
-    enum assay_status status = read_word(r, json, key, name);
+    enum assay_status status = read_word(r, json, key, name, sizeof name);
     if (status != ASSAY_OK)
         return status;
     int32_t value = value_named(r->d, name);
@@ -180,79 +256,117 @@ static enum assay_status read_node_inputs(struct reader *r, const assay_json *js
 static enum assay_status read_op(struct reader *r, const assay_json *json,
                                  struct described_node *node)
 {
-    static const char *const names[] = {"linear",  "layernorm", "rmsnorm",   "attention", "add",
-                                        "sigmoid", "relu",      "leakyrelu", "relu6",     "gelu",
-                                        "silu",    "hardswish", "gelu_tanh", "softmax"};
-    enum assay_status status = read_word(r, assay_json_get(json, "op"), "op", node->op);
-    for (size_t i = 0; i < sizeof names / sizeof names[0] && status == ASSAY_OK; i++)
-        if (strcmp(node->op, names[i]) == 0)
-            return ASSAY_OK;
+    char word[MAX_WORD];
+    const char *names[OPS];
+    enum assay_status status = read_word(r, assay_json_get(json, "op"), "op", word, sizeof word);
     if (status != ASSAY_OK)
         return status;
-    char message[192];
-    const char *nearest = assay_text_nearest(node->op, names, sizeof names / sizeof names[0]);
-    snprintf(message, sizeof message,
-             "\"%s\" is no op a model can have; did you mean \"%s\"? There are linear, layernorm, "
-             "rmsnorm, attention, add and the activations",
-             node->op, nearest ? nearest : "linear");
+    for (int i = 0; i < OPS; i++) {
+        names[i] = ops[i].name;
+        if (strcmp(word, ops[i].name) == 0)
+            node->op = &ops[i];
+    }
+    if (node->op)
+        return ASSAY_OK;
+    char message[400];
+    const char *nearest = assay_text_nearest(word, names, OPS);
+    int used = snprintf(message, sizeof message,
+                        "\"%s\" is no op a model can have; did you mean \"%s\"? There are", word,
+                        nearest ? nearest : "linear");
+    for (int i = 0; i < OPS && used < (int)sizeof message; i++)
+        used += snprintf(message + used, sizeof message - (size_t)used, "%s %s", i ? "," : "",
+                         names[i]);
     return bad(r, "op", message);
 }
 
-/* Which keys an op has: all have the first four. */
-static bool has_key(const struct described_node *node, const char *key)
+/* Which keys an op has. */
+static bool has_key(const struct described_op *op, const char *key)
 {
-    static const struct {
-        const char *key, *op;
-    } keys[] = {{"op", NULL},         {"name", NULL},         {"input", NULL},
-                {"inputs", NULL},     {"features", "linear"}, {"mode", "linear"},
-                {"seq", "attention"}, {"heads", "attention"}, {"causal", "attention"}};
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
-        if (strcmp(key, keys[i].key) == 0 && (!keys[i].op || strcmp(node->op, keys[i].op) == 0))
+    static const char *const common[] = {"op", "name", "input", "inputs"};
+    for (size_t i = 0; i < sizeof common / sizeof common[0]; i++)
+        if (strcmp(key, common[i]) == 0)
             return true;
-    return false;
+    for (int i = 0; i < SIZES; i++)
+        if ((op->sizes & HAS(i)) && strcmp(key, size_keys[i]) == 0)
+            return true;
+    return (op->mode && strcmp(key, "mode") == 0) || (op->causal && strcmp(key, "causal") == 0);
+}
+
+static enum assay_status read_node_sizes(struct reader *r, const assay_json *json,
+                                         struct described_node *node)
+{
+    enum assay_status status = ASSAY_OK;
+    for (int i = 0; i < SIZES && status == ASSAY_OK; i++)
+        if ((node->op->sizes & HAS(i)) && (i != STRIDE || assay_json_get(json, size_keys[i])))
+            status = read_size(r, assay_json_get(json, size_keys[i]), size_keys[i], node->sizes[i]);
+    if (status == ASSAY_OK && assay_json_get(json, "mode"))
+        status = read_word(r, assay_json_get(json, "mode"), "mode", node->mode, sizeof node->mode);
+    node->causal = assay_json_bool(assay_json_get(json, "causal"), false);
+    return status;
 }
 
 static enum assay_status read_node(struct reader *r, const assay_json *json)
 {
     struct described *d = r->d;
     struct described_node *node = &d->nodes[d->n_nodes];
-    *node = (struct described_node){.seq = 1, .heads = 1};
+    *node = (struct described_node){0};
     if (!assay_json_is_object(json))
         return bad(r, "", "must be a mapping with an op");
     enum assay_status status = read_op(r, json, node);
     for (int64_t i = 0; i < assay_json_count_keys(json) && status == ASSAY_OK; i++)
-        if (!has_key(node, assay_json_key_at(json, i)))
+        if (!has_key(node->op, assay_json_key_at(json, i)))
             status = bad(r, assay_json_key_at(json, i), "is no key of this op");
     if (status == ASSAY_OK)
         status = read_node_inputs(r, json, node);
-    int32_t wanted = strcmp(node->op, "add") == 0 ? 2 : 1;
-    if (status == ASSAY_OK && node->n_in != wanted)
-        status = bad(r, "inputs", wanted == 2 ? "must be two names" : "must be one name");
+    if (status == ASSAY_OK && node->n_in != node->op->inputs)
+        status = bad(r, "inputs", node->op->inputs == 2 ? "must be two names" : "must be one name");
     if (status == ASSAY_OK && assay_json_get(json, "name"))
-        status = read_word(r, assay_json_get(json, "name"), "name", node->name);
+        status = read_word(r, assay_json_get(json, "name"), "name", node->name, sizeof node->name);
     if (status == ASSAY_OK && node->name[0] && value_named(d, node->name) >= 0)
         status = bad(r, "name", "is taken already");
-    if (status == ASSAY_OK && strcmp(node->op, "linear") == 0)
-        status = read_size(r, assay_json_get(json, "features"), "features", &node->features);
-    if (status == ASSAY_OK && assay_json_get(json, "mode"))
-        status = read_word(r, assay_json_get(json, "mode"), "mode", node->mode);
-    if (status == ASSAY_OK && strcmp(node->op, "attention") == 0) {
-        node->seq = assay_json_int(assay_json_get(json, "seq"), 0);
-        node->heads = assay_json_int(assay_json_get(json, "heads"), 0);
-        node->causal = assay_json_bool(assay_json_get(json, "causal"), false);
-        if (node->seq < 1 || node->heads < 1)
-            status = bad(r, node->seq < 1 ? "seq" : "heads", "must be a number of at least 1");
-    }
+    if (status == ASSAY_OK)
+        status = read_node_sizes(r, json, node);
     d->n_nodes += status == ASSAY_OK;
     return status;
+}
+
+/* The names of its sizes: m, k and n, or parameters of its own. */
+static enum assay_status read_parameters(struct reader *r, const assay_json *json)
+{
+    struct described *d = r->d;
+    int64_t n = assay_json_count_keys(json);
+    r->mkn = !json;
+    if (!json) {
+        static const int64_t plain[] = {16, 3072, 3072};
+        for (; d->n_axes < 3; d->n_axes++) {
+            snprintf(d->axes[d->n_axes], sizeof d->axes[0], "%c", "mkn"[d->n_axes]);
+            d->plain[d->n_axes] = plain[d->n_axes];
+        }
+        return ASSAY_OK;
+    }
+    if (!assay_json_is_object(json) || n < 1 || n > ASSAY_MAX_AXES)
+        return bad(r, "parameters", "must be a mapping of one to eight names to usual sizes");
+    for (int64_t i = 0; i < n; i++) {
+        const char *name = assay_json_key_at(json, i);
+        int64_t size = assay_json_int(assay_json_get(json, name), -1);
+        if (!assay_expression_is_name(name) || strlen(name) >= sizeof d->axes[0])
+            return bad(r, "parameters", "has something that is no short name");
+        if (size < 0)
+            return bad(r, "parameters", "has something that is no size");
+        snprintf(d->axes[d->n_axes], sizeof d->axes[0], "%s", name);
+        d->plain[d->n_axes++] = size;
+    }
+    return ASSAY_OK;
 }
 
 static enum assay_status read_inputs(struct reader *r, const assay_json *json)
 {
     struct described *d = r->d;
     enum assay_status status = ASSAY_OK;
+    if (!json && !r->mkn)
+        return bad(r, "inputs", "are missing: {x: [rows, columns]}");
     if (!json) { /* what every model of [m, k, n] starts from */
-        d->inputs[d->n_inputs++] = (struct described_input){"x", {1, 'm'}, {1, 'k'}};
+        d->inputs[d->n_inputs++] = (struct described_input){"x", "m", "k"};
         return ASSAY_OK;
     }
     int64_t n = assay_json_count_keys(json);
@@ -269,25 +383,31 @@ static enum assay_status read_inputs(struct reader *r, const assay_json *json)
         snprintf(input->name, sizeof input->name, "%s", name);
         if (!assay_json_is_array(sizes) || assay_json_count(sizes) != 2)
             return bad(r, key, "must be [rows, columns]");
-        status = read_size(r, assay_json_at(sizes, 0), key, &input->rows);
+        status = read_size(r, assay_json_at(sizes, 0), key, input->rows);
         if (status == ASSAY_OK)
-            status = read_size(r, assay_json_at(sizes, 1), key, &input->columns);
+            status = read_size(r, assay_json_at(sizes, 1), key, input->columns);
     }
     return status;
 }
 
 static enum assay_status read_description(struct reader *r, const assay_json *json)
 {
-    static const char *const keys[] = {"name", "inputs", "nodes"};
+    static const char *const keys[] = {"name", "parameters", "inputs", "nodes"};
     const assay_json *nodes = assay_json_get(json, "nodes");
     if (!assay_json_is_object(json))
         return bad(r, "", "a model must be a mapping with nodes");
     for (int64_t i = 0; i < assay_json_count_keys(json); i++) {
         const char *key = assay_json_key_at(json, i);
-        if (strcmp(key, keys[0]) != 0 && strcmp(key, keys[1]) != 0 && strcmp(key, keys[2]) != 0)
+        bool known = false;
+        for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++)
+            known = known || strcmp(key, keys[k]) == 0;
+        if (!known)
             return bad(r, key, "is no key of a model: there are name, inputs and nodes");
     }
-    enum assay_status status = read_word(r, assay_json_get(json, "name"), "name", r->d->name);
+    enum assay_status status =
+        read_word(r, assay_json_get(json, "name"), "name", r->d->name, sizeof r->d->name);
+    if (status == ASSAY_OK)
+        status = read_parameters(r, assay_json_get(json, "parameters"));
     if (status == ASSAY_OK)
         status = read_inputs(r, assay_json_get(json, "inputs"));
     if (status == ASSAY_OK && (!assay_json_is_array(nodes) || assay_json_count(nodes) < 1 ||
@@ -300,15 +420,14 @@ static enum assay_status read_description(struct reader *r, const assay_json *js
     return status;
 }
 
-/* A description that cannot be built for plain sizes is told now, not when it is measured. */
+/* A description that cannot be built for usual sizes is told now, not when it is measured. */
 static enum assay_status try_to_build(const struct described *d, struct assay_error *err)
 {
-    static const int64_t plain[] = {16, 3072, 3072};
     struct assay_graph *g = assay_calloc(1, sizeof *g);
     if (!g)
         return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
     *g = (struct assay_graph){.dtype = ASSAY_DTYPE_F32, .threads = 1, .output = -1};
-    build_described(d, g, plain);
+    build_described(d, g, d->plain);
     enum assay_status status = g->error.code;
     if (status != ASSAY_OK)
         assay_error_set(err, status, g->error.where[0] ? g->error.where : "nodes", "%s",
@@ -352,6 +471,10 @@ enum assay_status assay_model_add(const char *json, struct assay_error *err)
                                     .title = d->name,
                                     .summary = "described in a configuration",
                                     .build_from = build};
+    for (int32_t i = 0; i < d->n_axes && assay_json_get(tree, "parameters"); i++) {
+        d->model.axis_names[i] = d->axes[i];
+        d->model.zero_axes |= d->plain[i] == 0 ? 1u << i : 0;
+    }
     status = d->text ? assay_model_add_built(&d->model, err)
                      : assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
     if (status == ASSAY_OK)

@@ -49,8 +49,11 @@ struct assay_group {
     int32_t n_axes;
     int64_t axes[ASSAY_MAX_AXES];
     char mode[32];   /* of an op that has modes; empty: its usual one */
-    char label[32];  /* the name of the shape in its set: "llama_attn.wqkv"; may be empty */
+    char label[64];  /* the name of the shape in its set: "llama_attn.wqkv"; may be empty */
     bool over_limit; /* more elements than the plan allows: listed, and skipped */
+    /* What a preset counts of one call: multiply-adds, and operations that are none. NaN or 0: no
+     * counter. */
+    double macs, counted_flops;
 };
 
 struct assay_plan {

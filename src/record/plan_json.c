@@ -178,6 +178,10 @@ assay_json *assay_group_to_json(const struct assay_group *group)
     }
     if (group->over_limit)
         assay_json_put_bool(o, "over_limit", true);
+    if (group->macs > 0)
+        assay_json_put_double(o, "macs", group->macs);
+    if (group->counted_flops > 0)
+        assay_json_put_double(o, "counted_flops", group->counted_flops);
     return o;
 }
 
@@ -202,6 +206,8 @@ enum assay_status assay_group_from_json(const assay_json *json, struct assay_gro
     }
     out->n_axes = (int32_t)n;
     out->over_limit = assay_json_bool(assay_json_get(json, "over_limit"), false);
+    out->macs = assay_json_double(assay_json_get(json, "macs"), 0);
+    out->counted_flops = assay_json_double(assay_json_get(json, "counted_flops"), 0);
     return assay_dtype_parse(assay_json_string(assay_json_get(json, "dtype"), ""), &out->dtype,
                              err);
 }

@@ -76,7 +76,7 @@ struct assay_record {
     int32_t n_axes;
     char axis_names[ASSAY_MAX_AXES][16];
     int64_t axes[ASSAY_MAX_AXES];
-    char mode[32], label[32]; /* of the group; empty where there is none */
+    char mode[32], label[64]; /* of the group; empty where there is none */
     char recipe[32];          /* empty for ops without recipes */
     char note[128];           /* what the kernel wants known about itself; may be empty */
     int32_t threads;
@@ -90,7 +90,8 @@ struct assay_record {
     char baseline[32]; /* the implementation the ratios refer to; empty if none */
 
     double bytes_read, bytes_written, flops; /* the least one call costs */
-    double memory_bytes;                     /* operands of one call */
+    double macs, counted_flops; /* what a preset counts of it, as of the group; NaN: no counter */
+    double memory_bytes;        /* operands of one call */
     /* Counted while the variant was set up and run, see docs/measuring.md; NaN: not known. */
     double idle_bytes;        /* inputs, and weights as the variant keeps them */
     double peak_bytes;        /* idle, the outputs, and the most there was beside them */
@@ -126,6 +127,7 @@ struct assay_run_info {
     int32_t threads;
     bool hot, cold;                  /* which states the plan measures */
     double precision;                /* the goal, as a fraction */
+    int64_t warmup, rounds;          /* fixed numbers of calls and samples; 0: not fixed */
     double copy_bytes_per_s;         /* the memory ceiling, 0 if unknown */
     int64_t groups;                  /* in the plan */
     char cpu_name[64], gpu_name[64]; /* of this machine, whichever the run uses; may be empty */

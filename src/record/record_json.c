@@ -146,6 +146,8 @@ static const struct field record_fields[] = {
     {"bytes_read",      REAL,    ESSENTIAL, MEMBER(T, bytes_read)},
     {"bytes_written",   REAL,    ESSENTIAL, MEMBER(T, bytes_written)},
     {"flops",           REAL,    ESSENTIAL, MEMBER(T, flops)},
+    {"macs",             REAL,    OPTIONAL,  MEMBER(T, macs)},
+    {"counted_flops",    REAL,    OPTIONAL,  MEMBER(T, counted_flops)},
     {"memory_bytes",    REAL,    ESSENTIAL, MEMBER(T, memory_bytes)},
     {"idle_bytes",        REAL,  OPTIONAL,  MEMBER(T, idle_bytes)},
     {"peak_bytes",        REAL,  OPTIONAL,  MEMBER(T, peak_bytes)},
@@ -182,6 +184,8 @@ static const struct field run_info_fields[] = {
     {"hot",              FLAG,  OPTIONAL, MEMBER(T, hot)},
     {"cold",             FLAG,  OPTIONAL, MEMBER(T, cold)},
     {"precision",        REAL,  OPTIONAL, MEMBER(T, precision)},
+    {"warmup",           INT64, OPTIONAL, MEMBER(T, warmup)},
+    {"rounds",           INT64, OPTIONAL, MEMBER(T, rounds)},
     {"copy_bytes_per_s", REAL,  OPTIONAL, MEMBER(T, copy_bytes_per_s)},
     {"groups",           INT64, OPTIONAL, MEMBER(T, groups)},
     {"cpu_name",         TEXT,  OPTIONAL, MEMBER(T, cpu_name)},
@@ -509,6 +513,7 @@ enum assay_status assay_record_from_json(const assay_json *json, struct assay_re
         return assay_error_set(err, ASSAY_ERR_CORRUPT, "record", "not a JSON object");
     out->accuracy_db = out->activation_share = out->energy_j =
         (double)NAN; /* where the record does not say */
+    out->macs = out->counted_flops = (double)NAN;
     out->idle_bytes = out->peak_bytes = out->workspace_bytes = out->system_peak_bytes = (double)NAN;
     return fields_from_json(record_fields, json, out, &(struct place){.path = "", .err = err});
 }

@@ -18,7 +18,8 @@
  *   activation_share pareto slow_unit exact throttled host_ns energy_j
  *   entry compile     of a model
  *   eager_speedup eager_speedup_lo eager_speedup_hi eager_significant
- *   idle_bytes peak_bytes workspace_bytes system_peak_bytes */
+ *   idle_bytes peak_bytes workspace_bytes system_peak_bytes
+ *   macs counted_flops  of a preset */
 #include "report/report_sink.h"
 #include "tensor/dtype.h"
 
@@ -132,6 +133,8 @@ static const struct column column_table[] = {
     R("peak_bytes", REAL, peak_bytes),
     R("workspace_bytes", REAL, workspace_bytes),
     R("system_peak_bytes", REAL, system_peak_bytes),
+    R("macs", REAL, macs),
+    R("counted_flops", REAL, counted_flops),
 };
 /* clang-format on */
 

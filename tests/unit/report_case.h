@@ -29,6 +29,8 @@ static inline struct assay_record plain_record(int64_t group, int64_t variant, c
         .bytes_read = 50337792,
         .bytes_written = 50331648,
         .flops = 8e7,
+        .macs = (double)NAN,
+        .counted_flops = (double)NAN,
         .memory_bytes = 100669440,
         .idle_bytes = 50337792,
         .peak_bytes = 50337792 + 50331648 + 8388608,

@@ -102,6 +102,23 @@ static void test_what_is_refused(void **state)
     assert_refused("1:9223372036854775807:+1", "more than 4096 values");
 }
 
+static void test_zero_where_it_may_be(void **state)
+{
+    (void)state;
+    struct assay_axis axis;
+    struct assay_error err = {0};
+    assert_int_equal(assay_axis_parse_from("set padding", "0,1,0:4:+2", 0, &axis, &err), ASSAY_OK);
+    assert_int_equal(axis.n, 4);
+    assert_int_equal(axis.values[0], 0);
+    assay_axis_fini(&axis);
+    assert_int_equal(assay_axis_parse_from("set padding", "0:8:x2", 0, &axis, &err),
+                     ASSAY_ERR_INVALID);
+    assert_non_null(strstr(err.message, "would never end"));
+    err = (struct assay_error){0};
+    assert_int_equal(assay_axis_parse_from("set padding", "-1", 0, &axis, &err), ASSAY_ERR_INVALID);
+    assert_string_equal(err.message, "--set padding must be at least 0, not -1");
+}
+
 static void test_a_very_long_item(void **state)
 {
     (void)state;
@@ -136,8 +153,11 @@ static void test_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_is_read),     cmocka_unit_test(test_what_is_refused),
-        cmocka_unit_test(test_a_very_long_item), cmocka_unit_test(test_as_many_as_there_may_be),
+        cmocka_unit_test(test_what_is_read),
+        cmocka_unit_test(test_what_is_refused),
+        cmocka_unit_test(test_a_very_long_item),
+        cmocka_unit_test(test_zero_where_it_may_be),
+        cmocka_unit_test(test_as_many_as_there_may_be),
         cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -197,6 +197,31 @@ static void bytes_have_one_decimal_in_powers_of_1000(void **state)
     }
 }
 
+static void counts_have_two_decimals_and_a_prefix(void **state)
+{
+    (void)state;
+    static const struct {
+        double count;
+        const char *want;
+    } table[] = {
+        {0, "0 "},
+        {7, "7 "},
+        {0.5, "0.50 "},
+        {999, "999 "},
+        {1000, "1.00 k"},
+        {999995, "1.00 M"},
+        {402653184, "402.65 M"},
+        {25769803776.0, "25.77 G"},
+        {1.2e15, "1.20 P"},
+        {4e21, "4000.00 E"},
+    };
+    char buf[32];
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        assay_text_count(table[i].count, buf, sizeof buf);
+        assert_string_equal(buf, table[i].want);
+    }
+}
+
 /* ---- numbers -------------------------------------------------------------------------------- */
 
 static void integers_are_whole_words(void **state)
@@ -408,6 +433,7 @@ int main(void)
         cmocka_unit_test(nearest_name_takes_words_of_any_length),
         cmocka_unit_test(times_have_three_digits_in_the_fitting_unit),
         cmocka_unit_test(bytes_have_one_decimal_in_powers_of_1000),
+        cmocka_unit_test(counts_have_two_decimals_and_a_prefix),
         cmocka_unit_test(integers_are_whole_words),
         cmocka_unit_test(doubles_are_finite_whole_words),
         cmocka_unit_test(sizes_know_powers_of_1000_and_1024),

@@ -203,12 +203,24 @@ static void bad_descriptions_name_the_place(void **state)
         {"{\"name\": \"b\", \"nodes\": [{\"op\": \"geli\"}]}", "nodes[0].op", "\"gelu\""},
         {"{\"name\": \"b\", \"nodes\": [{\"op\": \"gelu\", \"seq\": 3}]}", "nodes[0].seq",
          "is no key of this op"},
-        {"{\"name\": \"b\", \"nodes\": [{\"op\": \"linear\"}]}", "nodes[0].features",
-         "must be a number"},
+        {"{\"name\": \"b\", \"nodes\": [{\"op\": \"linear\"}]}", "nodes[0].features", "is missing"},
         {"{\"name\": \"b\", \"nodes\": [{\"op\": \"linear\", \"features\": \"4*z\"}]}",
-         "nodes[0].features", "must be a number"},
+         "nodes[0].features", "column 3: unknown name \"z\""},
         {"{\"name\": \"b\", \"nodes\": [{\"op\": \"linear\", \"features\": 0}]}",
-         "nodes[0].features", "must be a number"},
+         "nodes[0].features", "at least 1"},
+        {"{\"name\": \"b\", \"nodes\": [{\"op\": \"linear\", \"features\": \"k/7\"}]}",
+         "nodes[0].features", "whole number"},
+        {"{\"name\": \"b\", \"parameters\": [\"a\"], \"nodes\": [{\"op\": \"gelu\"}]}",
+         "parameters", "a mapping"},
+        {"{\"name\": \"b\", \"parameters\": {\"a b\": 3}, \"nodes\": [{\"op\": \"gelu\"}]}",
+         "parameters", "no short name"},
+        {"{\"name\": \"b\", \"parameters\": {\"a\": \"x\"}, \"nodes\": [{\"op\": \"gelu\"}]}",
+         "parameters", "no size"},
+        {"{\"name\": \"b\", \"parameters\": {\"a\": 3}, \"nodes\": [{\"op\": \"gelu\"}]}", "inputs",
+         "are missing"},
+        {"{\"name\": \"b\", \"parameters\": {\"a\": 3}, \"inputs\": {\"x\": [\"a\", \"m\"]}, "
+         "\"nodes\": [{\"op\": \"gelu\"}]}",
+         "inputs.x", "unknown name \"m\""},
         {"{\"name\": \"b\", \"nodes\": [{\"op\": \"gelu\"}, {\"op\": \"add\"}]}", "nodes[1].inputs",
          "two names"},
         {"{\"name\": \"b\", \"nodes\": [{\"op\": \"gelu\", \"input\": \"q\"}]}", "nodes[0].input",
@@ -221,12 +233,12 @@ static void bad_descriptions_name_the_place(void **state)
         {"{\"name\": \"b\", \"nodes\": [{\"op\": \"linear\", \"features\": 7, \"mode\": \"ln\"}]}",
          "nodes[0]", "nodes of their own"},
         {"{\"name\": \"b\", \"nodes\": [{\"op\": \"attention\", \"heads\": 2}]}", "nodes[0].seq",
-         "at least 1"},
+         "is missing"},
         {"{\"name\": \"b\", \"inputs\": {\"x\": [\"m\"]}, \"nodes\": [{\"op\": \"gelu\"}]}",
          "inputs.x", "[rows, columns]"},
         {"{\"name\": \"b\", \"inputs\": {\"x\": [\"m\", \"k\"], \"y\": [\"m\", \"n\"], \"z\": "
          "[\"k\", \"n\"]}, \"nodes\": [{\"op\": \"gelu\"}]}",
-         "nodes", "the same number of rows"},
+         "inputs", "the same number of rows"},
         {"{\"name\": \"linear\", \"nodes\": [{\"op\": \"gelu\"}]}", "name", "already"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -237,6 +249,36 @@ static void bad_descriptions_name_the_place(void **state)
     }
     const struct assay_model *model;
     assert_int_not_equal(assay_model_find("b", &model, NULL), ASSAY_OK);
+}
+
+/* Parameters of its own are the axes, in their order; sizes are expressions of them. */
+static void a_description_may_have_parameters(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "{\"name\": \"gated\", \"parameters\": {\"batch\": 2, \"seq_len\": 8, \"dim\": 12, "
+        "\"spare\": 0}, \"inputs\": {\"x\": [\"batch*seq_len\", \"dim\"]}, \"nodes\": ["
+        "{\"op\": \"linear\", \"features\": \"3*dim + spare\"}, "
+        "{\"op\": \"attention\", \"seq\": \"seq_len\", \"heads\": \"max(1, dim/6)\"}]}";
+    struct assay_error err = {0};
+    struct assay_problem problem;
+    assert_int_equal(assay_model_add(text, &err), ASSAY_OK);
+    assert_int_equal(assay_model_add(text, &err), ASSAY_OK);
+    const struct assay_op *op = assay_model_op(ASSAY_MODEL_PREFIX "gated");
+    assert_non_null(op);
+    assert_int_equal(assay_op_axes(op), 4);
+    const struct assay_model *model;
+    assert_int_equal(assay_model_find_mkn("gated", &model, NULL), ASSAY_ERR_INVALID);
+    assert_string_equal(op->axis_names[1], "seq_len");
+    int64_t axes[] = {3, 4, 24, 0};
+    assert_int_equal(assay_op_problem(op, ASSAY_DTYPE_F32, "", axes, 1, &problem, &err), ASSAY_OK);
+    assert_int_equal(problem.inputs[0].dims[0], 12);
+    assert_int_equal(problem.inputs[0].dims[1], 24);
+    assert_int_equal(problem.inputs[1].dims[0], 72);
+    assert_int_equal(problem.outputs[0].dims[1], 24);
+    axes[2] = 25; /* 75 columns are not three of 25/6 heads */
+    assert_int_equal(assay_op_problem(op, ASSAY_DTYPE_F32, "", axes, 1, &problem, &err),
+                     ASSAY_ERR_INVALID);
 }
 
 /* ---- a whole group ----------------------------------------------------------------------------
@@ -641,6 +683,7 @@ int main(void)
         cmocka_unit_test(sizes_are_checked),
         cmocka_unit_test(a_model_can_be_described),
         cmocka_unit_test(bad_descriptions_name_the_place),
+        cmocka_unit_test(a_description_may_have_parameters),
         cmocka_unit_test(linear_is_right),
         cmocka_unit_test(memory_is_what_is_held),
         cmocka_unit_test(ln_linear_is_right),

@@ -18,6 +18,8 @@ static void assert_same_group(const struct assay_group *a, const struct assay_gr
     assert_string_equal(a->mode, b->mode);
     assert_string_equal(a->label, b->label);
     assert_int_equal(a->over_limit, b->over_limit);
+    assert_near(a->macs, b->macs, 0);
+    assert_near(a->counted_flops, b->counted_flops, 0);
 }
 
 static void fill_settings(struct assay_settings *s)
@@ -51,7 +53,9 @@ static struct assay_job full_job(void)
                   .axes = {1, INT64_MAX, 7},
                   .mode = "bias+gelu",
                   .label = "llama_attn.wqkv",
-                  .over_limit = true},
+                  .over_limit = true,
+                  .macs = 25769803776.0,
+                  .counted_flops = 0.1},
     };
     fill_settings(&job.settings);
     assert_int_equal(assay_strings_add(&job.exclude, "layernorm_avx512"), ASSAY_OK);
@@ -164,8 +168,10 @@ static void test_what_is_refused(void **state)
     assert_refused("\"ref\"]", "5]", "holds something that is not text");
     assert_refused("\"bias+gelu\"", "7", "\"mode\" is missing or not text");
     assert_refused("bias+gelu", "a_mode_that_is_far_too_long_for_any_op", "\"mode\" is too long");
-    assert_refused("llama_attn.wqkv", "a_label_that_is_far_too_long_to_keep",
-                   "\"label\" is too long");
+    assert_refused(
+        "llama_attn.wqkv",
+        "a_label_that_is_far_too_long_to_keep_even_where_there_is_room_for_more_than_half_of_it",
+        "\"label\" is too long");
     assert_refused("\"recipes\":[", "\"recipes\":{},\"x\":[", "\"recipes\" is not a list");
     assert_refused("\"int4wo-128-hqq\"", "4", "holds something that is not text");
     assert_refused("\"exclude\":[", "\"exclude\":\"\",\"x\":[", "\"exclude\" is not a list");

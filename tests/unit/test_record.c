@@ -18,11 +18,11 @@ static struct assay_record full_record(void)
     r.outcome = ASSAY_OUTCOME_OUT_OF_MEMORY;
     r.interrupted = r.is_baseline = r.pareto = true;
     r.verification.done = r.verification.exact = true;
-    char *strings[] = {r.implementation, r.device, r.baseline, r.mode, r.label, r.recipe};
-    for (int i = 0; i < 6; i++)
+    char *strings[] = {r.implementation, r.device, r.baseline, r.mode, r.recipe};
+    for (int i = 0; i < 5; i++)
         strings[i][31] = '\0';
-    r.op[63] = r.title[63] = r.entry[63] = r.compile[15] = r.kernel[63] = r.note[127] =
-        r.reason[255] = '\0';
+    r.op[63] = r.title[63] = r.entry[63] = r.label[63] = r.compile[15] = r.kernel[63] =
+        r.note[127] = r.reason[255] = '\0';
     for (int i = 0; i < ASSAY_MAX_AXES; i++) {
         r.axis_names[i][15] = '\0';
         r.axis_names[i][0] = (char)('a' + i);
@@ -210,6 +210,8 @@ static void an_older_record_is_read(void **state)
                                         "pareto",
                                         "slow_unit",
                                         "exact",
+                                        "macs",
+                                        "counted_flops",
                                         "idle_bytes",
                                         "peak_bytes",
                                         "workspace_bytes",
