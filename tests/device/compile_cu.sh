@@ -41,6 +41,7 @@ ask() {
     bench quantize dequantize --mode s8-row --dtype "$1" --shape 3x33
     bench linear --recipe all --dtype "$1" --shape 1x256x64 --shape 8x256x64 --shape 600x512x512 --shape 3x33x17
     bench linear --mode bias+gelu --recipe int8wo,int8dq --dtype "$1" --shape 1x256x64 --shape 600x512x512
+    bench linear --recipe int8wo,int4wo-64 --dtype "$1" --shape 16x4096x512 --shape 40x512x64 # sums stay, x stays
     bench linear --mode ln+gelu,rms+bias+add --recipe baseline,int8dq,float8dq-tensor --dtype "$1" --shape 33x96x48 --shape 3x33x17
     bench linear --mode ln+add --recipe baseline --dtype "$1" --shape 600x2048x512
     bench linear --mode rms+add --autotune --recipe baseline,float8dq-row --dtype "$1" --shape 100x512x128 # all tiles

@@ -341,6 +341,36 @@ static void test_few_tiles_are_shared_along_k(void **state)
     }
 }
 
+/* Of few rows and codes, either sums stay in registers or x: sums of as many bands of 16 rows of W
+ * as each of the 4 SMs has, unless that would give the last SM less than the others; of 8 bits from
+ * 8 rows on, of 16 never. */
+static void test_few_rows_hold_sums_or_x(void **state)
+{
+    static const struct {
+        int64_t m, n;
+        const char *recipe, *steps, *bands;
+    } rows[] = {
+        {1, 256, "int4wo-128", "-DSTEPS=0 ", "-DBANDS=4 "},
+        {1, 256, "int8wo", "-DSTEPS=2 ", "-DBANDS=1 "},
+        {8, 256, "int4wo-128", "-DSTEPS=0 ", "-DBANDS=4 "},
+        {8, 256, "int8wo", "-DSTEPS=0 ", "-DBANDS=4 "},
+        {8, 256, "baseline", "-DSTEPS=2 ", "-DBANDS=1 "},
+        {16, 256, "int4wo-128", "-DSTEPS=0 ", "-DBANDS=4 "},
+        {16, 512, "int4wo-128", "-DSTEPS=0 ", "-DBANDS=8 "},
+        {8, 448, "int4wo-128", "-DSTEPS=2 ", "-DBANDS=1 "}, /* 7 bands are not two times 4 */
+        {40, 256, "int4wo-128", "-DSTEPS=1 ", "-DBANDS=1 "},
+    };
+    struct bed *bed = *state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct case_ c = {"linear_wo_cuda", "none", rows[i].recipe, ASSAY_DTYPE_BF16,
+                                rows[i].m,        4096,   rows[i].n};
+        int first = 0;
+        run_case(bed, &c, &first);
+        assert_options(&bed->launches[first], rows[i].steps);
+        assert_options(&bed->launches[first], rows[i].bands);
+    }
+}
+
 static void test_autotuning_tries_all_tiles(void **state)
 {
     struct bed *bed = *state;
@@ -408,6 +438,7 @@ int main(void)
         WITH_GPU(test_quantising_gets_the_norms_weight),
         WITH_GPU(test_cublaslt_adds_the_residual_itself),
         WITH_GPU(test_few_tiles_are_shared_along_k),
+        WITH_GPU(test_few_rows_hold_sums_or_x),
         WITH_GPU(test_autotuning_tries_all_tiles),
         WITH_GPU(test_what_is_not_there_says_so),
     };

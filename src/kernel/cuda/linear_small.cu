@@ -3,27 +3,31 @@
 //
 // Weights lie in *records*, in the order in which they are read (linear_small_pack makes them): a
 // *band* is 16 rows of W, the m16 side of mma.m16n8k16; a *step* is STEP elements along k. A record
-// is one step of one band, bands one after the other, and holds
+// is one step of one band; BANDS bands lie together, in them steps one after the other, in those
+// bands. It holds
 //     [PIECES][2][32] pieces of 16 bytes: what lane 4 g + t multiplies of rows g and g + 8
 //     [FOLDS][16] scales (low half) and zeros (high half), for codes in groups
 // Unit q of a step (q < 4) has 8 elements for each t, number 32 q + 8 t and on. Codes of a unit are
 // stored so that decoding gives pairs in the order of k: x is used as it lies in memory.
 //
-// A warp keeps to its share of k, at most STEPS steps, and goes through the bands with it: its part
-// of x stays in registers. Records come by copies of up to CHUNK of them into a ring of DEPTH of
-// the warp's own, ahead of their use; nobody but the warp waits for them. The warps of a block
-// leave their sums of a round of bands in shared memory, where they are added; the SPLIT blocks of
-// a cluster share k, and send their sums to the one that finishes the band. All of this in a fixed
-// order. Where k is longer than the shares of all warps, it is gone through in STAGES.
+// A warp keeps to its share of k. Either its sums of BANDS bands stay in registers while x comes
+// step by step, one ahead of its use (STEPS is 0); or x stays, of up to STEPS steps, while the warp
+// goes through the bands one by one, and where k is longer than the shares of all warps, it is gone
+// through in STAGES. Records come by copies of up to CHUNK of them into a ring of DEPTH of the
+// warp's own, ahead of their use; nobody but the warp waits for them. The warps of a block leave
+// their sums of a round of bands in shared memory, where they are added; the SPLIT blocks of a
+// cluster share k, and send their sums to the one that finishes the band. All of this in a fixed
+// order.
 //
 // Codes in groups: sum(w x) = s sum(code x) + z sum(x) over each group, so scales meet sums, FOLDS
 // times in a step. Sums of x come from the matrix units too, as the product with ones.
 //
 // -DCODE, -DELEMENT: linear_decode.cuh. -DTOKENS rows of x in a block: 1, 2, 4, or a multiple of 8
-// up to 64. -DWARPS of a block. -DSTEPS, -DCHUNK, -DDEPTH, -DSTAGES: 1 and up. -DEVEN=1: every warp
-// has STEPS steps, and they are whole. -DFOLDS 1 (groups of 128 and more), 2 (64) or 4 (32).
-// -DSPLIT 1 (any GPU), 2, 4, 8 (from compute capability 9 on). -DBULK=1: bulk copies, from 9 on; 0:
-// copies of 16 bytes. k must make rows of whole pieces: CODE's bits * k % 128 == 0.
+// up to 64. -DWARPS of a block. -DSTEPS: 0 and up; -DBANDS: 1 with STEPS. -DCHUNK: with STEPS of 0
+// a divisor of BANDS. -DDEPTH, -DSTAGES: 1 and up. -DEVEN=1: steps are whole, and with STEPS every
+// warp has so many. -DFOLDS 1 (groups of 128 and more), 2 (64) or 4 (32). -DSPLIT 1 (any GPU), 2,
+// 4, 8 (from compute capability 9 on). -DBULK=1: bulk copies, from 9 on; 0: copies of 16 bytes. k
+// must make rows of whole pieces: CODE's bits * k % 128 == 0.
 #include "linear_decode.cuh"
 #include "mma.cuh"
 
@@ -36,12 +40,16 @@
 #define SLOT (CHUNK * RECORD)
 #define TILES ((TOKENS + 7) / 8)
 #define CHAINS (TILES == 1 ? 2 : 1) // mma's that do not wait for each other
+#define HELD (STEPS ? STEPS : 1)    // steps of x in registers
 #define BAND_SUMS (BAND * TOKENS)
 #define PITCH 20 // floats from a token's sums in a warp's part to the next's: no bank twice
 #define PART (TOKENS * PITCH)
 
 #if TOKENS > 8 && TOKENS % 8
 #error "TOKENS above 8 are whole tiles"
+#endif
+#if STEPS ? BANDS > 1 : (BANDS % CHUNK || STAGES > 1)
+#error "either sums stay or x, and copies are parts of BANDS"
 #endif
 
 // What stays the same in a launch.
@@ -52,7 +60,7 @@ struct small_args {
     element *y;
     int m, k, n, activation;
     int bands, steps;
-    int cluster_bands; // of a cluster
+    int cluster_bands; // of a cluster; all three are whole BANDS
     int round_bands;   // whose sums are added at a time
 };
 
@@ -151,6 +159,10 @@ DEVICE void copy_wait(u32 barrier, u32 parity)
 
 // ---- a warp's records, in order -----------------------------------------------------------------
 
+// The number of this warp, such that the compiler sees that all lanes have the same: the copy engine
+// takes addresses from registers of the whole warp only.
+DEVICE int warp_number() { return __shfl_sync(0xffffffffu, (int)threadIdx.x / 32, 0); }
+
 // A warp's steps [first, first + count) of a stage.
 struct steps {
     int first, count;
@@ -159,9 +171,9 @@ struct steps {
 DEVICE struct steps steps_of(const struct small_args *a, const struct small_share *s, int stage)
 {
     // Blocks begin at different places, so that they do not all ask for the same part of x at once.
-    const int own = ((int)threadIdx.x / 32 + (int)blockIdx.x / SPLIT) % WARPS;
+    const int own = (warp_number() + (int)blockIdx.x / SPLIT) % WARPS;
     const int warp = (stage * SPLIT + s->rank) * WARPS + own;
-#if EVEN
+#if EVEN && STEPS
     return {warp * STEPS, STEPS};
 #else
     const s64 warps = (s64)STAGES * SPLIT * WARPS;
@@ -170,11 +182,11 @@ DEVICE struct steps steps_of(const struct small_args *a, const struct small_shar
 #endif
 }
 
-// What is next to be copied, and where to: stage by stage, in each band by band, in each step by
-// step.
+// What is next to be copied, and where to: stage by stage, in each BANDS by BANDS, of each the
+// warp's steps, which are `count` records.
 struct feed {
     const u8 *from;
-    int stage, bands, steps, count; // bands and steps yet to come, the latter of `count`
+    int stage, bands, records, count; // bands and records yet to come
     int slot;
 };
 
@@ -184,8 +196,8 @@ DEVICE void feed_seek(struct feed *f, const struct small_args *a, const struct s
     f->bands = 0;
     for (f->stage = stage; f->stage < STAGES && f->bands == 0; f->stage++) {
         const struct steps steps = steps_of(a, s, f->stage);
-        f->from = a->records + ((s64)s->band * a->steps + steps.first) * RECORD;
-        f->steps = f->count = steps.count;
+        f->from = a->records + ((s64)s->band * a->steps + (s64)steps.first * BANDS) * RECORD;
+        f->records = f->count = steps.count * BANDS;
         f->bands = steps.count > 0 ? s->bands : 0;
     }
 }
@@ -194,15 +206,16 @@ DEVICE void feed_copy(struct feed *f, const struct small_args *a, const struct s
                       const struct small_room *room, int lane)
 {
     if (f->bands > 0) {
-        const int count = min(f->steps, CHUNK);
+        const int count = min(f->records, CHUNK);
         copy_start(room->ring + f->slot * SLOT, f->from, count * RECORD,
                    room->barriers + f->slot * 8, lane);
         f->from += count * RECORD;
-        f->steps -= count;
-        if (f->steps == 0) {
-            f->from += (s64)(a->steps - f->count) * RECORD;
-            f->steps = f->count;
-            if (--f->bands == 0)
+        f->records -= count;
+        if (f->records == 0) {
+            f->from += ((s64)a->steps * BANDS - f->count) * RECORD;
+            f->records = f->count;
+            f->bands -= BANDS;
+            if (f->bands == 0)
                 feed_seek(f, a, s, f->stage);
         }
     }
@@ -214,9 +227,9 @@ DEVICE void feed_copy(struct feed *f, const struct small_args *a, const struct s
 
 // A warp's part of x: of each step, unit and tile the 16 bytes its lane multiplies.
 struct part_of_x {
-    uint4 units[STEPS][4][TILES];
+    uint4 units[HELD][4][TILES];
 #if GROUPED
-    float sums[STEPS][FOLDS][TILES][2]; // of the lane's two columns of the product
+    float sums[HELD][FOLDS][TILES][2]; // of the lane's two columns of the product
 #endif
 };
 
@@ -238,7 +251,7 @@ DEVICE void load_part(const struct small_args *a, const struct small_share *s, s
     const int at = steps.first * STEP + lane % 4 * 8, token = s->token + lane / 4;
     const element *from = a->x + (s64)token * a->k + at;
 #pragma unroll
-    for (int i = 0; i < STEPS; i++)
+    for (int i = 0; i < HELD; i++)
 #pragma unroll
         for (int q = 0; q < 4; q++)
 #pragma unroll
@@ -255,7 +268,7 @@ DEVICE void sum_part(struct part_of_x *x)
 {
 #if GROUPED
 #pragma unroll
-    for (int i = 0; i < STEPS; i++)
+    for (int i = 0; i < HELD; i++)
 #pragma unroll
         for (int tile = 0; tile < TILES; tile++)
 #pragma unroll
@@ -480,7 +493,7 @@ DEVICE void finish_bands(const struct small_args *a, const struct small_share *s
 
 #endif
 
-// ---- the whole ----------------------------------------------------------------------------------
+// ---- a block's share and room -------------------------------------------------------------------
 
 DEVICE struct small_share share_of_block(const struct small_args *a)
 {
@@ -529,6 +542,79 @@ DEVICE void load_finish(const struct small_args *a, const struct small_share *s,
     }
 }
 
+// ---- the whole ----------------------------------------------------------------------------------
+
+// Where a warp is in its ring.
+struct ring {
+    struct feed feed;
+    u32 parity;
+};
+
+// Waits for the next slot, and says where it is.
+DEVICE const u8 *ring_wait(const struct ring *r, const struct small_room *room)
+{
+    copy_wait(room->barriers + r->feed.slot * 8, r->parity);
+    return room->ring + r->feed.slot * SLOT;
+}
+
+// The slot is done with.
+DEVICE void ring_next(struct ring *r, const struct small_args *a, const struct small_share *s,
+                      const struct small_room *room, int lane)
+{
+    __syncwarp(); // all have read what is now copied over
+    r->parity ^= r->feed.slot + 1 == DEPTH;
+    feed_copy(&r->feed, a, s, room, lane);
+}
+
+#if STEPS
+
+// Adds up a band, of which x is there.
+DEVICE void sum_bands(const struct small_args *a, const struct small_share *s,
+                      const struct small_room *room, struct ring *r, struct steps steps, int lane,
+                      bool more, struct part_of_x *x, float sums[BANDS][TILES][4])
+{
+    const u8 *slot = nullptr;
+    (void)more;
+#pragma unroll
+    for (int i = 0; i < STEPS; i++) {
+        if (i >= steps.count)
+            break;
+        if (i % CHUNK == 0)
+            slot = ring_wait(r, room);
+        use_record(slot + i % CHUNK * RECORD, x, i, sums[0]);
+        if (i % CHUNK == CHUNK - 1 || i + 1 == steps.count)
+            ring_next(r, a, s, room, lane);
+    }
+}
+
+#else
+
+// Adds up BANDS bands. The first step of x has been asked for, and is so again where there are
+// `more` to come: its loads return while the last step is worked on.
+DEVICE void sum_bands(const struct small_args *a, const struct small_share *s,
+                      const struct small_room *room, struct ring *r, struct steps steps, int lane,
+                      bool more, struct part_of_x *next, float sums[BANDS][TILES][4])
+{
+#pragma unroll 1
+    for (int i = 0; i < steps.count; i++) {
+        struct part_of_x x = *next;
+        const u8 *slot = nullptr;
+        if (i + 1 < steps.count || more)
+            load_part(a, s, {steps.first + (i + 1 < steps.count ? i + 1 : 0), 1}, lane, next);
+        sum_part(&x);
+#pragma unroll
+        for (int band = 0; band < BANDS; band++) {
+            if (band % CHUNK == 0)
+                slot = ring_wait(r, room);
+            use_record(slot + band % CHUNK * RECORD, &x, 0, sums[band]);
+            if (band % CHUNK == CHUNK - 1)
+                ring_next(r, a, s, room, lane);
+        }
+    }
+}
+
+#endif
+
 // Blocks of the grid: those of a cluster, then those of all tokens, then those of all bands.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
 #if SPLIT > 1
@@ -538,7 +624,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 {
     extern __shared__ uint4 memory[];
     const struct small_args *a = &args;
-    const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
+    const int warp = warp_number(), lane = (int)threadIdx.x % 32;
     const struct small_share s = share_of_block(a);
     const struct small_room room = room_of(a, (u8 *)memory, warp);
 
@@ -550,14 +636,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         barriers_ready();
     }
     __syncwarp();
-    struct feed f;
-    f.slot = 0;
-    feed_seek(&f, a, &s, 0);
+    struct ring r;
+    r.parity = 0;
+    r.feed.slot = 0;
+    feed_seek(&r.feed, a, &s, 0);
     if (TILES > 1)
         load_part(a, &s, steps_of(a, &s, 0), lane, &x); // ahead of copies it would queue behind
 #pragma unroll 1
     for (int d = 0; d < DEPTH; d++)
-        feed_copy(&f, a, &s, &room, lane);
+        feed_copy(&r.feed, a, &s, &room, lane);
 #if SPLIT > 1
     if (threadIdx.x == 0)
         expect_results(&s, &room);
@@ -565,35 +652,25 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     cluster_arrive();
     load_finish(a, &s, &room);
 
-    u32 parity = 0;
     int turn = 0;
 #pragma unroll 1
     for (int stage = 0; stage < STAGES; stage++) {
         const struct steps steps = steps_of(a, &s, stage);
         if (stage > 0)
             load_part(a, &s, steps, lane, &x);
-        sum_part(&x);
+        if (STEPS)
+            sum_part(&x);
 #pragma unroll 1
         for (int round = 0; round < s.bands; round += a->round_bands, turn ^= 1) {
             const int bands = min(a->round_bands, s.bands - round);
             float *parts = room.parts + turn * WARPS * a->round_bands * PART;
 #pragma unroll 1
-            for (int band = 0; band < bands; band++) {
-                float sums[TILES][4] = {};
+            for (int band = 0; band < bands; band += BANDS) {
+                float sums[BANDS][TILES][4] = {};
+                sum_bands(a, &s, &room, &r, steps, lane, round + band + BANDS < s.bands, &x, sums);
 #pragma unroll
-                for (int i = 0; i < STEPS; i++) {
-                    if (i >= steps.count)
-                        break;
-                    if (i % CHUNK == 0)
-                        copy_wait(room.barriers + f.slot * 8, parity);
-                    use_record(room.ring + f.slot * SLOT + i % CHUNK * RECORD, &x, i, sums);
-                    if (i % CHUNK == CHUNK - 1 || i + 1 == steps.count) {
-                        __syncwarp(); // all have read what is now copied over
-                        parity ^= f.slot + 1 == DEPTH;
-                        feed_copy(&f, a, &s, &room, lane);
-                    }
-                }
-                store_part(parts + (warp * a->round_bands + band) * PART, sums, lane);
+                for (int i = 0; i < BANDS; i++)
+                    store_part(parts + (warp * a->round_bands + band + i) * PART, sums[i], lane);
             }
             __syncthreads();
             if (stage + round == 0)
@@ -615,14 +692,26 @@ struct pack_args {
     int k, n, group_shift, bands, steps;
 };
 
+// The band and step of a record.
+struct place {
+    s64 band, step;
+};
+
+DEVICE struct place place_of(const struct pack_args *a, s64 record)
+{
+    const s64 step = record / BANDS; // counted on through all bands
+    return {step / a->steps * BANDS + record % BANDS, step % a->steps};
+}
+
 // Piece i of all records; zeros where W ends.
 DEVICE void pack_piece(const struct pack_args *a, s64 i)
 {
     const int pieces = CODES_BYTES / 16;
     const s64 record = i / pieces;
     const int p = (int)(i % pieces), lane = p % 32, unit = p / 64 * PIECE_UNITS;
-    const s64 row = record / a->steps * BAND + p / 32 % 2 * 8 + lane / 4;
-    const s64 at = record % a->steps * STEP + lane % 4 * 8;
+    const struct place place = place_of(a, record);
+    const s64 row = place.band * BAND + p / 32 % 2 * 8 + lane / 4;
+    const s64 at = place.step * STEP + lane % 4 * 8;
     u32 words[4] = {};
 #pragma unroll
     for (int q = 0; q < PIECE_UNITS; q++) {
@@ -644,8 +733,9 @@ DEVICE void pack_scale(const struct pack_args *a, s64 i)
     const int scales = FOLDS * BAND;
     const s64 record = i / scales;
     const int p = (int)(i % scales);
-    const s64 row = record / a->steps * BAND + p % 2 * 8 + p / 2 % 8; // g, then g + 8
-    const s64 at = record % a->steps * STEP + p / BAND * (STEP / FOLDS);
+    const struct place place = place_of(a, record);
+    const s64 row = place.band * BAND + p % 2 * 8 + p / 2 % 8; // g, then g + 8
+    const s64 at = place.step * STEP + p / BAND * (STEP / FOLDS);
     u32 both = 0;
     if (row < a->n && at < a->k) {
         const s64 from = row * (a->k >> a->group_shift) + (at >> a->group_shift);

@@ -51,8 +51,9 @@ struct pack_args {
 /* How the small form cuts the work; linear_small.cu has the words. */
 struct cut {
     int64_t tokens, warps, split, stages, warp_steps, chunk, depth, folds;
+    int64_t held_bands, held_steps; /* BANDS and STEPS there: one of them stays in registers */
     bool even;
-    int64_t bands, steps, record;                 /* record in bytes */
+    int64_t bands, steps, record;                 /* record in bytes; bands are whole held_bands */
     int64_t clusters, cluster_bands, round_bands; /* clusters for each block of tokens */
     int64_t shared;                               /* bytes */
     double us;
@@ -178,6 +179,9 @@ static int64_t quotient_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /* ---- the small form -------------------------------------------------------------------------- */
 
+/* From so many tokens on, up to two tiles of them, sums may stay in registers instead of x: what
+ * was measured as faster. Weights of 16 bits leave no time to hide x in. */
+static int64_t hold_sums_from(int64_t bits) { return bits == 4 ? 1 : bits == 8 ? 8 : INT64_MAX; }
 /* As in linear_small.cu. A block has an SM for itself. */
 enum { STEP = 128, BAND = 16, PITCH = 20, MOST_TOKENS = 64, MOST_SPLIT = 8 };
 /* Bytes of all rings: so many under way keep an SM's share of memory busy. More only makes each
@@ -206,10 +210,10 @@ static int64_t shared_of(const struct cut *c)
     return rings + parts + results + totals + c->cluster_bands * BAND * 6;
 }
 
-/* As many bands in a round as there is room for; false where there is none for one. */
-static bool give_room(struct cut *c)
+/* As many bands in a round as there is room for; false where there is none for held_bands. */
+static bool give_round_room(struct cut *c)
 {
-    for (c->round_bands = c->cluster_bands; c->round_bands > 0; c->round_bands--) {
+    for (c->round_bands = c->cluster_bands; c->round_bands > 0; c->round_bands -= c->held_bands) {
         c->shared = shared_of(c);
         if (c->shared <= assay_cuda_properties()->shared_most)
             return true;
@@ -217,8 +221,57 @@ static bool give_room(struct cut *c)
     return false;
 }
 
+/* The same, with fewer bands in a cluster where it must be. */
+static bool give_room(struct cut *c)
+{
+    while (!give_round_room(c)) {
+        if (c->cluster_bands == c->held_bands)
+            return false;
+        c->cluster_bands = quotient_up(c->cluster_bands, 2 * c->held_bands) * c->held_bands;
+    }
+    return true;
+}
+
+/* Bytes of a ring's slot: two of them, of all warps, are the rings. */
+static int64_t slot_most(const struct cut *c) { return RINGS_BYTES / (2 * c->warps); }
+
+/* Sums stay in registers, 4 of a band and tile, and x comes step by step. Copies are as large as
+ * rings of two slots can have them: each costs its warp some 120 cycles. */
+static bool hold_sums(struct cut *c, int64_t tiles)
+{
+    int64_t most_bands = tiles == 1 ? 4 : 8;
+    c->warps = tiles == 1 ? 16 : 8;
+    c->stages = 1;
+    c->held_steps = 0;
+    c->warp_steps = quotient_up(c->steps, c->split * c->warps);
+    c->held_bands = quotient_up(c->cluster_bands, quotient_up(c->cluster_bands, most_bands));
+    c->cluster_bands = quotient_up(c->cluster_bands, c->held_bands) * c->held_bands;
+    c->bands = quotient_up(c->bands, c->held_bands) * c->held_bands;
+    c->chunk = most(least(c->held_bands, slot_most(c) / c->record), 1);
+    while (c->held_bands % c->chunk)
+        c->chunk--;
+    c->depth = most(RINGS_BYTES / (c->warps * c->chunk * c->record), 2);
+    return give_room(c);
+}
+
+/* x stays in registers: 16 for a step of a tile, and its sums 2 for each fold. */
+static bool hold_x(struct cut *c, int64_t tiles)
+{
+    c->warps = tiles == 1 && c->folds == 1 ? 16 : 8;
+    int64_t held = most((c->warps > 8 || c->folds > 2 ? 4 : 8) / tiles, 1);
+    int64_t needed = quotient_up(c->steps, c->split * c->warps);
+    c->stages = quotient_up(needed, held);
+    c->held_steps = c->warp_steps = quotient_up(needed, c->stages);
+    c->held_bands = 1;
+    /* Warps that are few should find many records at once; else the last should come soon. */
+    c->chunk = c->warps > 8 ? 1 : least(c->warp_steps, most(slot_most(c) / c->record, 1));
+    c->depth = most(RINGS_BYTES / (c->warps * c->chunk * c->record), 2);
+    return give_room(c);
+}
+
 /* A rough guess, from an H200: codes at 36 KB/us for an SM, or its 112 instructions for a record of
- * 4-bit codes and 16 tokens, and before that x, which all blocks ask for at once. */
+ * 4-bit codes and 16 tokens, and before that x, which all blocks ask for at once. Where x comes
+ * step by step, a third of that time has other work. */
 static double us_of(const struct cut *c, int64_t token_blocks, double weights_of_record)
 {
     double tiles = (double)quotient_up(c->tokens, 8), rounds, records, stream, multiply, x;
@@ -227,6 +280,7 @@ static double us_of(const struct cut *c, int64_t token_blocks, double weights_of
     stream = records * (double)c->record / 36e3;
     multiply = records * (weights_of_record + 20 * tiles) / 4.4e3;
     x = (double)(c->tokens * c->warps * c->warp_steps * c->stages * STEP * 2) / 75e3;
+    x *= c->held_steps ? 1 : 0.65;
     double waves = (double)quotient_up(c->clusters * token_blocks, seats_of(c->split));
     double cluster = c->split > 2 ? 4 : c->split > 1 ? 0.8 : 0;
     double fixed = 2 + (double)(c->stages - 1) + 0.2 * (rounds - 1) + cluster;
@@ -234,40 +288,37 @@ static double us_of(const struct cut *c, int64_t token_blocks, double weights_of
 }
 
 /* Keeps in *best what is faster; it starts with 0 us, which stands for none. */
+static void keep_best(const struct state *s, struct cut *c, struct cut *best)
+{
+    int64_t token_blocks = quotient_up(s->m, c->tokens), bits = bits_of(&s->recipe, s->dtype);
+    c->even = c->steps * STEP == s->k &&
+              (!c->held_steps || c->stages * c->split * c->warps * c->warp_steps == c->steps);
+    c->clusters = quotient_up(c->bands, c->cluster_bands);
+    if (c->clusters * token_blocks * c->split > INT32_MAX)
+        return;
+    c->us = us_of(c, token_blocks, bits == 16 ? 20 : bits == 8 ? 120 : 70);
+    if (best->us == 0 || c->us < best->us)
+        *best = *c;
+}
+
 static void try_cut(const struct state *s, int64_t tokens, int64_t split, struct cut *best)
 {
-    int64_t group = s->recipe.group, token_blocks = quotient_up(s->m, tokens);
-    int64_t tiles = quotient_up(tokens, 8), bits = bits_of(&s->recipe, s->dtype);
+    int64_t group = s->recipe.group, tiles = quotient_up(tokens, 8);
     struct cut c = {.tokens = tokens, .split = split, .folds = 1};
     if (group && group < STEP)
         c.folds = STEP / group;
     c.bands = quotient_up(s->n, BAND);
     c.steps = quotient_up(s->k, STEP);
-    c.record = BAND * STEP * bits / 8 + (group ? c.folds * 64 : 0);
-    /* A warp's x has 16 registers for a step of a tile, its sums 2 for each fold. */
-    c.warps = tiles == 1 && c.folds == 1 ? 16 : 8;
-    int64_t held = most((c.warps > 8 || c.folds > 2 ? 4 : 8) / tiles, 1);
-    int64_t needed = quotient_up(c.steps, split * c.warps);
-    c.stages = quotient_up(needed, held);
-    c.warp_steps = quotient_up(needed, c.stages);
-    c.even = c.stages * split * c.warps * c.warp_steps * STEP == s->k;
-    /* Warps that are few should find many records at once; else the last should come soon. */
-    c.chunk = c.warps > 8 ? 1 : least(c.warp_steps, most(RINGS_BYTES / 16 / c.record, 1));
-    c.depth = most(RINGS_BYTES / (c.warps * c.chunk * c.record), 2);
+    c.record = BAND * STEP * bits_of(&s->recipe, s->dtype) / 8 + (group ? c.folds * 64 : 0);
     if (split > c.steps)
         return;
-    c.cluster_bands = quotient_up(c.bands, most(seats_of(split) / token_blocks, 1));
-    while (!give_room(&c)) {
-        if (c.cluster_bands == 1)
-            return;
-        c.cluster_bands = quotient_up(c.cluster_bands, 2);
-    }
-    c.clusters = quotient_up(c.bands, c.cluster_bands);
-    if (c.clusters * token_blocks * split > INT32_MAX)
-        return;
-    c.us = us_of(&c, token_blocks, bits == 16 ? 20 : bits == 8 ? 120 : 70);
-    if (best->us == 0 || c.us < best->us)
-        *best = c;
+    c.cluster_bands = quotient_up(c.bands, most(seats_of(split) / quotient_up(s->m, tokens), 1));
+    struct cut sums = c;
+    bool may_hold = tokens >= hold_sums_from(bits_of(&s->recipe, s->dtype)) && tiles <= 2;
+    if (may_hold && hold_sums(&sums, tiles))
+        keep_best(s, &sums, best);
+    if (hold_x(&c, tiles))
+        keep_best(s, &c, best);
 }
 
 /* False where nothing fits this GPU's shared memory. */
@@ -292,11 +343,11 @@ static enum assay_status setup_small(struct state *s, struct assay_error *err)
     const struct cut *c = &s->cut;
     char options[192];
     snprintf(options, sizeof options,
-             "-DELEMENT=%d -DCODE=%d -DTOKENS=%d -DWARPS=%d -DSTEPS=%d -DCHUNK=%d -DDEPTH=%d "
-             "-DFOLDS=%d -DSPLIT=%d -DSTAGES=%d -DEVEN=%d -DBULK=%d",
+             "-DELEMENT=%d -DCODE=%d -DTOKENS=%d -DWARPS=%d -DSTEPS=%d -DBANDS=%d -DCHUNK=%d "
+             "-DDEPTH=%d -DFOLDS=%d -DSPLIT=%d -DSTAGES=%d -DEVEN=%d -DBULK=%d",
              element_of(s->dtype), (int)s->recipe.code, (int)c->tokens, (int)c->warps,
-             (int)c->warp_steps, (int)c->chunk, (int)c->depth, (int)c->folds, (int)c->split,
-             (int)c->stages, c->even, assay_cuda_properties()->major >= 9);
+             (int)c->held_steps, (int)c->held_bands, (int)c->chunk, (int)c->depth, (int)c->folds,
+             (int)c->split, (int)c->stages, c->even, assay_cuda_properties()->major >= 9);
     s->launch = (struct assay_cuda_launch){
         .grid_x = (unsigned)(c->clusters * quotient_up(s->m, c->tokens) * c->split),
         .threads = (unsigned)(32 * c->warps),
