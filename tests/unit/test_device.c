@@ -82,6 +82,23 @@ static void test_the_cpu_describes_itself(void **state)
     assay_device_close(NULL);
 }
 
+/* Whatever was there before: what the cpu does not know is nothing. */
+static void test_the_cpu_is_never_throttled(void **state)
+{
+    (void)state;
+    const struct assay_device_driver *driver;
+    int32_t index;
+    assay_device *device;
+    struct assay_disturbance disturbance;
+    memset(&disturbance, 0xff, sizeof disturbance);
+    assert_int_equal(assay_device_parse("cpu", &driver, &index, NULL), ASSAY_OK);
+    assert_int_equal(assay_device_open(driver, index, 1, &device, NULL), ASSAY_OK);
+    driver->disturbance(device, &disturbance);
+    assert_int_equal(disturbance.throttle, 0);
+    assert_true(disturbance.context_switches >= 0);
+    assay_device_close(device);
+}
+
 static void test_memory_is_counted(void **state)
 {
     (void)state;
@@ -183,6 +200,7 @@ int main(void)
         cmocka_unit_test(test_names_are_read),
         cmocka_unit_test(test_every_listed_device_is_complete),
         cmocka_unit_test(test_the_cpu_describes_itself),
+        cmocka_unit_test(test_the_cpu_is_never_throttled),
         cmocka_unit_test(test_memory_is_counted),
         cmocka_unit_test(test_too_much_memory_is_refused),
         cmocka_unit_test(test_the_cpu_runs_the_kernel_once_and_passes_its_answer_on),

@@ -168,7 +168,7 @@ static void disturbance(assay_device *device, struct assay_disturbance *out)
     (void)device;
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
-    out->context_switches = usage.ru_nivcsw;
+    *out = (struct assay_disturbance){.context_switches = usage.ru_nivcsw};
 }
 
 /* All threads at once, as a kernel would use the units: the time of the slowest. */

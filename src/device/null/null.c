@@ -63,8 +63,9 @@ static double clock_null(assay_device *device)
 static void disturbance(assay_device *device, struct assay_disturbance *out)
 {
     struct null_device *null = null_of(device);
-    out->context_switches =
-        null->script.context_switches ? null->script.context_switches(null->script.user) : 0;
+    *out = (struct assay_disturbance){0};
+    if (null->script.context_switches)
+        out->context_switches = null->script.context_switches(null->script.user);
 }
 
 static double matrix_probe(assay_device *device)
