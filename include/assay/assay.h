@@ -190,12 +190,14 @@ ASSAY_API enum assay_status assay_session_run_many(assay_session *session,
                                                    const struct assay_case *cases, int32_t n,
                                                    struct assay_error *err);
 
-/* Cases that assay brings along: a preset ("attn"), one of its cases ("mlp_swiglu") of `assay preset
- * --list`, or a YAML file of docs/presets.md, with settings like "seq_len=1024" (a list or a range is
- * a sweep: a case for each). Verified, and measured as the command line does it, in this process;
- * the results are cases of this session, with the parameters as their metadata. ASSAY_ERR_INVALID:
- * a name or setting that makes no sense; ASSAY_ERR_FAILED: a case was wrong or crashed, and its
- * result says how. What this machine cannot run is a result with the status "unsupported". */
+/* Cases that assay brings along: a preset ("attn"), one of its cases ("mlp_swiglu") of `assay
+ * preset
+ * --list`, or a YAML file of docs/presets.md, with settings like "seq_len=1024" (a list or a range
+ * is a sweep: a case for each). Verified, and measured as the command line does it, in this
+ * process; the results are cases of this session, with the parameters as their metadata.
+ * ASSAY_ERR_INVALID: a name or setting that makes no sense; ASSAY_ERR_FAILED: a case was wrong or
+ * crashed, and its result says how. What this machine cannot run is a result with the status
+ * "unsupported". */
 ASSAY_API enum assay_status assay_session_run_preset(assay_session *session,
                                                      const char *preset_or_case,
                                                      const char *const *settings, int32_t n,

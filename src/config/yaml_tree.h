@@ -32,8 +32,8 @@ struct assay_yaml {
 /* Reads a document. The error's place is NAME:LINE:COLUMN. *out is NULL for an empty document. */
 enum assay_status assay_yaml_parse(const char *bytes, size_t length, const char *name,
                                    struct assay_yaml **out, struct assay_error *err);
-/* A file's bytes, the caller's to free; of one that is too large one more than may be. `what` it is,
- * for the errors. */
+/* A file's bytes, the caller's to free; of one that is too large one more than may be. `what` it
+ * is, for the errors. */
 enum assay_status assay_yaml_read_file(const char *path, const char *what, char **bytes,
                                        size_t *length, struct assay_error *err);
 void assay_yaml_destroy(struct assay_yaml *node);

@@ -86,14 +86,10 @@ static void test_the_cpu_describes_itself(void **state)
 static void test_the_cpu_is_never_throttled(void **state)
 {
     (void)state;
-    const struct assay_device_driver *driver;
-    int32_t index;
-    assay_device *device;
+    assay_device *device = open_cpu();
     struct assay_disturbance disturbance;
     memset(&disturbance, 0xff, sizeof disturbance);
-    assert_int_equal(assay_device_parse("cpu", &driver, &index, NULL), ASSAY_OK);
-    assert_int_equal(assay_device_open(driver, index, 1, &device, NULL), ASSAY_OK);
-    driver->disturbance(device, &disturbance);
+    device->driver->disturbance(device, &disturbance);
     assert_int_equal(disturbance.throttle, 0);
     assert_true(disturbance.context_switches >= 0);
     assay_device_close(device);

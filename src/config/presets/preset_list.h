@@ -1,4 +1,5 @@
-/* preset_list.h: one line for each preset, in the order `assay preset --list` has. No include guard.
+/* preset_list.h: one line for each preset, in the order `assay preset --list` has. No include
+ * guard.
  */
 ASSAY_PRESET(attn)
 ASSAY_PRESET(mlp)
