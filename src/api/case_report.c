@@ -1,6 +1,7 @@
 /* case_report.c: cases as JSON and as a table. */
 #include "api/session.h"
 
+#include "report/report_kobench.h"
 #include "report/report_line.h"
 #include "report/report_sink.h"
 
@@ -108,44 +109,29 @@ enum assay_status assay_session_cases_json(const assay_session *handle, assay_wr
 /* ---- the table ------------------------------------------------------------------------------- */
 
 struct row {
-    char cells[COLUMNS][32]; /* the name is not copied */
+    struct assay_cell cells[COLUMNS]; /* the name is not copied */
 };
 
-static void cell_plain(char *out, size_t size, double value, int digits, const char *unit)
+static struct assay_cell time_cell(double ms)
 {
-    if (isnan(value))
-        snprintf(out, size, "n/a");
-    else
-        snprintf(out, size, "%.*f%s", digits, value, unit);
-}
-
-/* "25.77 G", with `unit` behind the prefix. */
-static void cell_scaled(char *out, size_t size, double value, const char *unit)
-{
-    static const char *const prefixes[] = {"", "K", "M", "G", "T", "P"};
-    int p = 0;
-    if (isnan(value)) {
-        snprintf(out, size, "n/a");
-        return;
-    }
-    for (; value >= 999.995 && p < 5; p++)
-        value /= 1000;
-    snprintf(out, size, "%.2f%s%s%s", value, prefixes[p][0] || unit[0] ? " " : "", prefixes[p],
-             unit);
+    struct assay_cell cell = {"n/a"};
+    if (!isnan(ms))
+        snprintf(cell.text, sizeof cell.text, "%.4f", ms);
+    return cell;
 }
 
 static void fill_row(const struct assay_case_result *r, struct row *row)
 {
-    enum { CELL = sizeof row->cells[0] };
-    cell_plain(row->cells[1], CELL, r->latency_ms, 4, "");
-    cell_plain(row->cells[2], CELL, r->latency_std_ms, 4, "");
-    cell_plain(row->cells[3], CELL, r->idle_vram_mb, 2, " MB");
-    cell_plain(row->cells[4], CELL, r->peak_vram_mb, 2, " MB");
-    cell_plain(row->cells[5], CELL, r->workspace_vram_mb, 2, " MB");
-    cell_scaled(row->cells[6], CELL, r->macs, "");
-    cell_scaled(row->cells[7], CELL, r->macs_rate, "/s");
-    cell_scaled(row->cells[8], CELL, r->flops, "");
-    cell_scaled(row->cells[9], CELL, r->flops_rate, "/s");
+    static const double MB = 1 << 20;
+    row->cells[1] = time_cell(r->latency_ms);
+    row->cells[2] = time_cell(r->latency_std_ms);
+    row->cells[3] = assay_kobench_memory(r->idle_vram_mb * MB);
+    row->cells[4] = assay_kobench_memory(r->peak_vram_mb * MB);
+    row->cells[5] = assay_kobench_memory(r->workspace_vram_mb * MB);
+    row->cells[6] = assay_kobench_count(r->macs, "");
+    row->cells[7] = assay_kobench_count(r->macs_rate, "/s");
+    row->cells[8] = assay_kobench_count(r->flops, "");
+    row->cells[9] = assay_kobench_count(r->flops_rate, "/s");
 }
 
 static void measure_widths(const struct assay_open_session *session, int *widths)
@@ -156,7 +142,8 @@ static void measure_widths(const struct assay_open_session *session, int *widths
     for (int64_t i = 0; i < session->n_cases; i++) {
         fill_row(session->cases[i], &row);
         for (int c = 0; c < COLUMNS; c++) {
-            int wide = assay_line_columns_of(c ? row.cells[c] : session->cases[i]->name, false);
+            int wide =
+                assay_line_columns_of(c ? row.cells[c].text : session->cases[i]->name, false);
             widths[c] = wide > widths[c] ? wide : widths[c];
         }
     }
@@ -167,7 +154,8 @@ static void put_row(struct assay_line *line, const struct assay_sink *sink, cons
 {
     assay_line_left(line, name, widths[0], ASSAY_INK_PLAIN);
     for (int c = 1; c < COLUMNS; c++)
-        assay_line_right(line, row ? row->cells[c] : headings[c], GAP + widths[c], ASSAY_INK_PLAIN);
+        assay_line_right(line, row ? row->cells[c].text : headings[c], GAP + widths[c],
+                         ASSAY_INK_PLAIN);
     assay_line_flush(line, sink);
 }
 

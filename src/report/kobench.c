@@ -60,37 +60,6 @@ struct state {
 
 static void flush(struct state *s) { assay_line_flush(&s->line, &s->sink); }
 
-/* ---- cells ---------------------------------------------------------------------------------- */
-
-/* "40.0 MB", of 2^20 bytes. */
-static struct assay_cell memory_cell(double bytes)
-{
-    static const char *const units[] = {"B", "KB", "MB", "GB", "TB"};
-    struct assay_cell cell = {"n/a"};
-    int i = 0;
-    if (!(bytes >= 0) || isinf(bytes))
-        return cell;
-    for (; i < 4 && (bytes >= 999.5 || (i < 2 && bytes > 0)); i++)
-        bytes /= 1024; /* never in less than MB, but for nothing at all */
-    snprintf(cell.text, sizeof cell.text, "%.*f %s",
-             i == 0          ? 0
-             : bytes < 9.995 ? 2
-             : bytes < 99.95 ? 1
-                             : 0,
-             bytes, units[i]);
-    return cell;
-}
-
-static struct assay_cell count_cell(double count, const char *unit)
-{
-    struct assay_cell cell = {"n/a"};
-    if (!(count >= 0) || isinf(count))
-        return cell;
-    assay_text_count(count, cell.text, sizeof cell.text);
-    assay_cell_add(&cell, "%s", unit);
-    return cell;
-}
-
 /* ---- the beginning -------------------------------------------------------------------------- */
 
 static struct assay_columns choose_columns(const struct state *s)
@@ -188,13 +157,13 @@ static void write_figures(struct state *s, const struct assay_record *r,
     put(s, MEAN, assay_cell_milliseconds(m->time.mean).text);
     assay_line_left(&s->line, assay_row_mark(m, &s->legend), 1, ASSAY_INK_WARN);
     put(s, STD, assay_cell_milliseconds(m->time.std).text);
-    put(s, IDLE, memory_cell(r->idle_bytes).text);
-    put(s, PEAK, memory_cell(r->peak_bytes).text);
-    put(s, WORKSPACE, memory_cell(r->workspace_bytes).text);
-    put(s, MACS, count_cell(r->macs, "").text);
-    put(s, MACS_RATE, count_cell(assay_kobench_rate(r->macs, m), "/s").text);
-    put(s, FLOPS, count_cell(r->counted_flops, "").text);
-    put(s, FLOPS_RATE, count_cell(assay_kobench_rate(r->counted_flops, m), "/s").text);
+    put(s, IDLE, assay_kobench_memory(r->idle_bytes).text);
+    put(s, PEAK, assay_kobench_memory(r->peak_bytes).text);
+    put(s, WORKSPACE, assay_kobench_memory(r->workspace_bytes).text);
+    put(s, MACS, assay_kobench_count(r->macs, "").text);
+    put(s, MACS_RATE, assay_kobench_count(assay_kobench_rate(r->macs, m), "/s").text);
+    put(s, FLOPS, assay_kobench_count(r->counted_flops, "").text);
+    put(s, FLOPS_RATE, assay_kobench_count(assay_kobench_rate(r->counted_flops, m), "/s").text);
     put(s, SPREAD, assay_cell_spread(m).text);
     assay_line_to(&s->line, s->line.columns + 1);
     assay_line_left(&s->line, r->verification.done ? "✓" : "-", s->check, ASSAY_INK_GOOD);

@@ -1,8 +1,10 @@
 #include "report/report_kobench.h"
 
+#include "base/text.h"
 #include "tensor/dtype.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 struct assay_cell assay_kobench_name(const struct assay_record *record)
@@ -22,6 +24,34 @@ const char *assay_kobench_dtype(enum assay_dtype dtype)
 {
     const struct assay_dtype_info *info = assay_dtype_info(dtype);
     return !info ? "none" : info->aliases[1] ? info->aliases[1] : info->name;
+}
+
+struct assay_cell assay_kobench_memory(double bytes)
+{
+    static const char *const units[] = {"B", "KB", "MB", "GB", "TB"};
+    struct assay_cell cell = {"n/a"};
+    int i = 0;
+    if (!(bytes >= 0) || isinf(bytes))
+        return cell;
+    for (; i < 4 && (bytes >= 999.5 || (i < 2 && bytes > 0)); i++)
+        bytes /= 1024; /* never in less than MB, but for nothing at all */
+    snprintf(cell.text, sizeof cell.text, "%.*f %s",
+             i == 0          ? 0
+             : bytes < 9.995 ? 2
+             : bytes < 99.95 ? 1
+                             : 0,
+             bytes, units[i]);
+    return cell;
+}
+
+struct assay_cell assay_kobench_count(double count, const char *unit)
+{
+    struct assay_cell cell = {"n/a"};
+    if (!(count >= 0) || isinf(count))
+        return cell;
+    assay_text_count(count, cell.text, sizeof cell.text);
+    assay_cell_add(&cell, "%s", unit);
+    return cell;
 }
 
 double assay_kobench_rate(double count, const struct assay_measurement *m)
