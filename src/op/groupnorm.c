@@ -60,20 +60,21 @@ static void fill(const struct assay_problem *p, int32_t index, void *data, uint6
 
 static int64_t row_block(const struct assay_problem *p) { return pixels_of(p); }
 
-/* Channels [first, first + n) of an image, held in double behind one another: normalised. */
+/* Channels [first, first + n) of an image, held in double: normalised. */
 static void normalise(const struct assay_problem *p, double *image, int64_t first, int64_t n)
 {
     int64_t pixels = pixels_of(p), channels = axis(p, ASSAY_GROUPNORM_CHANNELS);
-    double mean = 0, square = 0, count = (double)(pixels * n);
+    double sum = 0, square = 0, count = (double)(pixels * n);
     for (int64_t i = 0; i < pixels; i++)
         for (int64_t c = first; c < first + n; c++)
-            mean += image[i * channels + c] / count;
+            sum += image[i * channels + c];
+    double mean = sum / count;
     for (int64_t i = 0; i < pixels; i++)
         for (int64_t c = first; c < first + n; c++) {
             double off = image[i * channels + c] - mean;
-            square += off * off / count;
+            square += off * off;
         }
-    double scale = 1 / sqrt(square + p->params[ASSAY_GROUPNORM_EPS]);
+    double scale = 1 / sqrt(square / count + p->params[ASSAY_GROUPNORM_EPS]);
     for (int64_t i = 0; i < pixels; i++)
         for (int64_t c = first; c < first + n; c++)
             image[i * channels + c] = (image[i * channels + c] - mean) * scale;
@@ -104,8 +105,10 @@ static enum assay_status reference_blocks(const struct assay_problem *p, const v
     for (int64_t i = 0; i < n * groups; i++)
         normalise(p, out + i / groups * size, i % groups * (channels / groups), channels / groups);
 #pragma omp parallel for schedule(static) num_threads(p->threads)
-    for (int64_t i = 0; i < n * size; i++)
-        out[i] = finish(p, out[i], vectors[i % channels], vectors[channels + i % channels]);
+    for (int64_t row = 0; row < n * pixels; row++)
+        for (int64_t c = 0; c < channels; c++)
+            out[row * channels + c] =
+                finish(p, out[row * channels + c], vectors[c], vectors[channels + c]);
     assay_free(vectors);
     return ASSAY_OK;
 }

@@ -679,7 +679,7 @@ static void test_linear_norms_and_residuals(void **state)
     for (int i = 0; i < 8; i++)
         for (int d = 0; d < N_DTYPES; d++)
             for (int r = 0; r < 8; r++)
-                for (int s = 0; s < 6; s++) {
+                for (int s = (i + d + r) % 2; s < 6; s += 2) { /* every other one, in turns */
                     struct assay_problem p = linear_of(
                         dtypes[d], modes[i], ms[s], ks[(s + i + r) % 6], ns[(s + 2 * i + d) % 6]);
                     if (recipe_fits(&p, all[r]))
