@@ -194,7 +194,7 @@ static void references_hold_across_blocks(void **state)
 static void a_nan_reaches_the_answer(void **state)
 {
     (void)state;
-    const double x[] = {(double)NAN, 1, 2, 3}, ones[] = {1, 1, 1, 1};
+    const double x[] = {(double)NAN, 1, 2, 3, 4, 5, 6, 7}, ones[] = {1, 1, 1, 1};
     static const int32_t classes[] = {1};
     for (int64_t i = 0; i < assay_op_count(); i++) {
         const struct assay_op *op = assay_op_at(i);
