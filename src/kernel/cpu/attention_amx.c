@@ -17,6 +17,9 @@
 /* Keys of a block: the more, the less often tiles of answers pass through memory. */
 enum { ROWS = PASS_ROWS, KEYS = 128 };
 
+/* Rows that are not split among threads. */
+enum { SHARE_ROWS = 128 };
+
 /* The most keys of a short sequence: looking for a bound of its scores costs more than it gains. */
 enum { SHORT = 112 };
 
@@ -91,25 +94,38 @@ static float greatest_square(__m512i squares)
 }
 
 /* A tile of keys: 16 of them, 16 pairs of elements each, transposed. Returns their sums of squares,
- * where these are of use. */
-static __m512i pack_keys(const struct attention_job *job, const struct attention_head *head,
-                         int64_t key, unsigned char *to)
+ * where these are of use: four sums, as each addition waits for the one before. With `whole` all
+ * keys and elements are there. */
+VEC_INLINE __m512i pack_tiles(const struct attention_job *job, const struct attention_head *head,
+                              int64_t key, unsigned char *to, const bool whole)
 {
-    vec squares = vec_set(0);
+    vec squares[4] = {vec_set(0), vec_set(0), vec_set(0), vec_set(0)};
     for (int64_t d = 0; d < job->dim; d += PAIR, to += TILE) {
         vec square[TILE_ROWS];
+        NATIVE_UNROLL
         for (int i = 0; i < TILE_ROWS; i++) {
             int64_t at = head->k_at + (key + i) * job->step + d;
-            bool is_there = key + i < job->seq;
-            square[i] = _mm512_castsi512_ps(load_row(head->k, at, is_there ? job->dim - d : 0));
+            int64_t count = key + i < job->seq ? job->dim - d : 0;
+            square[i] = whole ? _mm512_loadu_ps((const uint16_t *)head->k + at)
+                              : _mm512_castsi512_ps(load_row(head->k, at, count));
         }
         vec_transpose(square);
         for (int i = 0; i < TILE_ROWS; i++)
             _mm512_store_ps((float *)(void *)to + i * 16, square[i]);
         for (int i = 0; i < TILE_ROWS && job->seq > SHORT; i++)
-            squares = _mm512_dpbf16_ps(squares, (__m512bh)square[i], (__m512bh)square[i]);
+            squares[i % 4] =
+                _mm512_dpbf16_ps(squares[i % 4], (__m512bh)square[i], (__m512bh)square[i]);
     }
-    return _mm512_castps_si512(squares);
+    vec sums = vec_add(vec_add(squares[0], squares[1]), vec_add(squares[2], squares[3]));
+    return _mm512_castps_si512(sums);
+}
+
+static __m512i pack_keys(const struct attention_job *job, const struct attention_head *head,
+                         int64_t key, unsigned char *to)
+{
+    if (key + TILE_ROWS <= job->seq && job->dim % PAIR == 0)
+        return pack_tiles(job, head, key, to, true);
+    return pack_tiles(job, head, key, to, false);
 }
 
 /* One line of each tile of 32 values: the pairs of value `key` and the one 16 further, because
@@ -449,7 +465,8 @@ static void block_of_keys(const struct pass *pass, int64_t key)
 }
 
 /* Of two tiles' columns, four come from the first, then four from the second. */
-static void write_row(const struct attention_job *job, const float *sums, vec by, uint16_t *to)
+VEC_INLINE void write_row(const struct attention_job *job, const float *sums, vec by, uint16_t *to,
+                          const bool stream)
 {
     const __m512i order = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
     for (int64_t d = 0; d < job->dim; d += PAIR) {
@@ -458,21 +475,34 @@ static void write_row(const struct attention_job *job, const float *sums, vec by
         __m512i y = _mm512_permutexvar_epi64(order, (__m512i)_mm512_cvtne2ps_pbh(b, a));
         int64_t left = job->dim - d;
         __mmask32 mask = left >= PAIR ? ~UINT32_C(0) : (UINT32_C(1) << left) - 1;
-        _mm512_mask_storeu_epi16(to + d, mask, y);
+        if (stream)
+            _mm512_stream_si512((void *)(to + d), y);
+        else
+            _mm512_mask_storeu_epi16(to + d, mask, y);
     }
 }
 
-void attention_amx_finish(const struct attention_job *job, const struct attention_head *head,
-                          int64_t row, int64_t rows, const float *sums, const float *totals)
+VEC_INLINE void write_rows(const struct attention_job *job, const float *sums, const float *totals,
+                           int64_t rows, uint16_t *to, const bool stream)
 {
     int64_t padded = attention_padded_dim(job);
     float by[TILE_ROWS] __attribute__((aligned(64)));
     for (int64_t r = 0; r < rows; r++) {
         if (r % TILE_ROWS == 0)
             _mm512_store_ps(by, vec_div(vec_set(1), sums_of_rows(totals + r * VEC_LANES)));
-        write_row(job, sums + r * padded, vec_set(by[r % TILE_ROWS]),
-                  (uint16_t *)head->out + head->out_at + (row + r) * job->heads * job->dim);
+        write_row(job, sums + r * padded, vec_set(by[r % TILE_ROWS]), to, stream);
+        to += job->heads * job->dim;
     }
+}
+
+void attention_amx_finish(const struct attention_job *job, const struct attention_head *head,
+                          int64_t row, int64_t rows, const float *sums, const float *totals)
+{
+    uint16_t *to = (uint16_t *)head->out + head->out_at + row * job->heads * job->dim;
+    if (job->stream)
+        write_rows(job, sums, totals, rows, to, true);
+    else
+        write_rows(job, sums, totals, rows, to, false);
 }
 
 static void do_all(struct work work, int64_t rows)
@@ -511,11 +541,10 @@ static void any_rows(const struct attention_job *job, const struct attention_hea
     attention_amx_finish(job, head, row, rows, s->sums, s->totals);
 }
 
-static void block(const struct attention_job *job, const struct attention_head *head, int64_t row,
-                  void *scratch)
+static void call(const struct attention_job *job, const struct attention_head *head, int64_t row,
+                 int64_t rows, void *scratch)
 {
     struct scratch s = lay_out(job, scratch);
-    int64_t rows = attention_least(job->seq - row, CALL_ROWS);
     if (job->seq > SHORT) {
         float q_square = pack_rows(job, head, row, rows, s.q);
         float bound = attention_bound(job, q_square, *s.k_square);
@@ -528,13 +557,27 @@ static void block(const struct attention_job *job, const struct attention_head *
         any_rows(job, head, row + r, attention_least(rows - r, ROWS), &s);
 }
 
+static void all_rows(const struct attention_job *job, const struct attention_head *head,
+                     int64_t row, int64_t end, void *scratch)
+{
+    for (; row < end; row += CALL_ROWS)
+        call(job, head, row, attention_least(end - row, CALL_ROWS), scratch);
+}
+
+static void finish(void)
+{
+    vec_stream_end();
+    assay_cpu_tiles_close();
+}
+
 static const struct attention_body body = {
-    .block_rows = CALL_ROWS,
+    .block_rows = SHARE_ROWS,
     .scratch_bytes = scratch_bytes,
     .pack = pack,
-    .block = block,
+    .rows = all_rows,
     .open = assay_cpu_tiles_open,
-    .close = assay_cpu_tiles_close,
+    .close = finish,
+    .can_stream = true,
 };
 
 static enum assay_status can_run(const struct assay_problem *problem, struct assay_error *why)

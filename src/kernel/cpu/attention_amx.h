@@ -12,9 +12,9 @@
 /* Bytes and rows of a tile; elements of bf16 in one of its rows. */
 enum { TILE = 1024, TILE_ROWS = 16, PAIR = 32 };
 
-/* Rows that a pass over the keys works on at once: two tiles. Rows of a call: passes whose scores
- * are bounded follow each other without a gap. */
-enum { PASS_ROWS = 2 * TILE_ROWS, CALL_ROWS = 128 };
+/* Rows that a pass over the keys works on at once: two tiles. Rows of a call, at most: passes whose
+ * scores are bounded follow each other without a gap. */
+enum { PASS_ROWS = 2 * TILE_ROWS, CALL_ROWS = 512 };
 
 /* Rows of q, or of exponentials, as tiles take them. */
 struct attention_rows {

@@ -314,10 +314,9 @@ static void attention_keys_of_rows(const struct attention_job *job, int64_t row,
 }
 
 static void attention_block(const struct attention_job *job, const struct attention_head *head,
-                            int64_t row, void *scratch)
+                            int64_t row, int64_t rows, void *scratch)
 {
     struct attention_scratch s = attention_lay_out(job, scratch);
-    int64_t rows = attention_least(job->seq - row, ATTENTION_ROWS);
     int64_t keys = attention_keys(job, row + rows);
     attention_prefetch(job, head, row, row + rows, ATTENTION_ROWS);
     attention_pack_block(job, head, row, rows, &s);
@@ -331,11 +330,18 @@ static void attention_block(const struct attention_job *job, const struct attent
     attention_finish(job, head, row, rows, &s);
 }
 
+static void attention_rows(const struct attention_job *job, const struct attention_head *head,
+                           int64_t row, int64_t end, void *scratch)
+{
+    for (; row < end; row += ATTENTION_ROWS)
+        attention_block(job, head, row, attention_least(end - row, ATTENTION_ROWS), scratch);
+}
+
 static const struct attention_body attention_body = {
     .block_rows = ATTENTION_ROWS,
     .scratch_bytes = attention_scratch_bytes,
     .pack = attention_pack,
-    .block = attention_block,
+    .rows = attention_rows,
 };
 
 static enum assay_status can_run(const struct assay_problem *problem, struct assay_error *why)

@@ -258,7 +258,8 @@ struct run {
     const unsigned char *k, *v;
     struct scratch s;
     struct held held;
-    int flip; /* which scores the exponentials are made of; the tiles fill the others */
+    bool waits; /* answers of the pass before this one are complete, but not written */
+    int flip;   /* which scores the exponentials are made of; the tiles fill the others */
 };
 
 /* Up to JOB_KEYS keys of the pass of PASS_ROWS rows; `blocks` of BOUNDED_KEYS keys, 0: nothing. */
@@ -423,12 +424,26 @@ static void begin_pass(const struct run *run, int64_t pass)
         _mm512_store_ps(run->s.totals[pass % 2] + i * VEC_LANES, vec_set(0));
 }
 
-static void end_pass(struct run *run, int64_t pass)
+static void write_pass(const struct run *run, int64_t pass)
 {
     int64_t row = pass * PASS_ROWS, rows = attention_least(run->rows - row, PASS_ROWS);
-    put_away(&run->held);
     attention_amx_finish(run->job, run->head, run->row + row, rows, run->s.sums,
                          run->s.totals[pass % 2]);
+}
+
+static void end_pass(struct run *run, int64_t pass)
+{
+    put_away(&run->held);
+    write_pass(run, pass);
+}
+
+/* Whether answers of the pass before, the last of which are still in the tiles, can be written
+ * after the first turn of the task behind: its products put them away, and leave those of half the
+ * columns in the tiles. Where these are all in one product nothing is written over. */
+static bool can_wait(const struct run *run, const struct task *now, const struct task *behind)
+{
+    return behind->blocks == 2 && behind->pass == now->pass &&
+           attention_padded_dim(run->job) <= 2 * PAIR;
 }
 
 /* Asks for as many rows of the next head as this block of keys is of the pass's. */
@@ -461,9 +476,15 @@ static void do_task(struct run *run, const struct task *before, const struct tas
             .column_end = columns * (block + 1) / now->blocks,
         };
         any_turn(run, &tiles, softmax_of(run, now, block));
+        if (run->waits)
+            write_pass(run, now->pass - 1);
+        run->waits = false;
     }
-    if (before->blocks && now->key == 0)
-        end_pass(run, before->pass);
+    if (before->blocks && now->key == 0) {
+        run->waits = can_wait(run, now, behind);
+        if (!run->waits)
+            end_pass(run, before->pass);
+    }
 }
 
 void attention_bounded(const struct attention_job *job, const struct attention_head *head,

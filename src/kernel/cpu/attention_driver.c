@@ -53,6 +53,13 @@ static int32_t threads_of(const struct assay_problem *p, const struct attention_
     return (int32_t)attention_least(p->threads, busy);
 }
 
+static bool wants_stream(const struct attention_job *job, int32_t threads)
+{
+    int64_t row = job->dim * (job->kind == NATIVE_F32 ? 4 : 2);
+    int64_t all = job->batch * job->seq * job->heads * row;
+    return row % LINE == 0 && assay_native_wants_stream((size_t)(all / threads));
+}
+
 enum assay_status attention_setup(const struct assay_problem *problem,
                                   const struct attention_body *body, void **state,
                                   struct assay_error *err)
@@ -60,6 +67,7 @@ enum assay_status attention_setup(const struct assay_problem *problem,
     struct attention_job job = job_of(problem);
     int64_t blocks = (job.seq + body->block_rows - 1) / body->block_rows;
     int32_t threads = threads_of(problem, &job, blocks);
+    job.stream = body->can_stream && wants_stream(&job, threads);
     size_t bytes = (body->scratch_bytes(&job) + LINE - 1) / LINE * LINE;
     struct state *s = assay_calloc(1, sizeof *s);
     void *allocated = assay_calloc((size_t)threads * (bytes / LINE) + 1, LINE);
@@ -139,10 +147,10 @@ static void run_blocks(const struct state *s, const struct assay_args *args, int
             head.next = &next;
         }
         body->pack(&s->job, &head, scratch);
-        for (; b < stop; b++) {
-            int64_t row = (b - number * s->blocks) * body->block_rows;
-            body->block(&s->job, &head, row, scratch);
-        }
+        int64_t row = (b - number * s->blocks) * body->block_rows;
+        int64_t row_end = (stop - number * s->blocks) * body->block_rows;
+        body->rows(&s->job, &head, row, attention_least(row_end, s->job.seq), scratch);
+        b = stop;
     }
 }
 

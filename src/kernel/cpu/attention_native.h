@@ -19,6 +19,7 @@ struct attention_job {
     int64_t step; /* elements of an input from one place of the sequence to the next */
     enum native_kind kind;
     float scale; /* of scores: 1 / sqrt(dim) */
+    bool stream; /* answers, whole cache lines, are to pass by the caches */
 };
 
 /* One head of one batch: where its first rows are. */
@@ -36,11 +37,12 @@ struct attention_body {
     size_t (*scratch_bytes)(const struct attention_job *job);
     /* Brings the keys and values of a head into order, for all blocks of it. */
     void (*pack)(const struct attention_job *job, const struct attention_head *head, void *scratch);
-    /* Computes the rows from `row` on, block_rows of them or what is left; meanwhile it asks for
-     * the same rows of the next head (attention_prefetch). */
-    void (*block)(const struct attention_job *job, const struct attention_head *head, int64_t row,
-                  void *scratch);
+    /* Computes rows [row, end), whole blocks but for what is left at the end of the head;
+     * meanwhile it asks for what comes next (attention_prefetch). */
+    void (*rows)(const struct attention_job *job, const struct attention_head *head, int64_t row,
+                 int64_t end, void *scratch);
     void (*open)(void), (*close)(void); /* optional: around all that a thread does in a call */
+    bool can_stream;                    /* knows what to do with attention_job's `stream` */
 };
 
 static inline int64_t attention_least(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -87,7 +89,8 @@ static inline void attention_prefetch(const struct attention_job *job,
 {
     enum { SHORT = 128 };
     const struct attention_head *next = head->next;
-    attention_prefetch_rows(job, head->out, head->out_at, job->heads * job->dim, row, end);
+    if (!job->stream)
+        attention_prefetch_rows(job, head->out, head->out_at, job->heads * job->dim, row, end);
     if (row + ahead < job->seq)
         attention_prefetch_rows(job, head->q, head->q_at, job->step, row + ahead,
                                 attention_least(end + ahead, job->seq));
