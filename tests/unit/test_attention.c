@@ -4,6 +4,7 @@
 #include "contender.h"
 
 #include "bench/verify.h"
+#include "device/cpu/cpu_info.h"
 #include "op/attention.h"
 
 #include <math.h>
@@ -350,6 +351,20 @@ static void kernels_agree_on_awkward_shapes(void **state)
     shape(5, 2, 3, 96, 3);
 }
 
+/* Answers that one thread's L2 cache does not hold may be written past the caches. */
+static void answers_larger_than_the_cache_are_right(void **state)
+{
+    (void)state;
+    enum { SEQ = 130, HEADS = 4, DIM = 64 };
+    size_t l2 = assay_cpu_info()->l2_bytes;
+    int64_t batch = (int64_t)(l2 ? l2 : (size_t)1 << 20) / (SEQ * HEADS * DIM * 2) + 1;
+    struct assay_problem p = problem_of(ASSAY_DTYPE_BF16, "causal", batch, SEQ, HEADS, DIM);
+    struct operands o;
+    make_operands(op, &p, 7, &o);
+    every_kernel(&p, &o, 1, "larger than L2");
+    free_operands(&o);
+}
+
 /* q times 60 makes scores of some hundreds: without their greatest taken off they overflow, and the
  * softmax is nearly one-hot. Later keys have the greater scores, so that sums are rescaled on the
  * way; then earlier ones. */
@@ -511,6 +526,7 @@ int main(void)
         cmocka_unit_test(mistakes_are_refused),
         cmocka_unit_test(long_sequences_can_be_told_from_zeros),
         cmocka_unit_test(kernels_agree_on_awkward_shapes),
+        cmocka_unit_test(answers_larger_than_the_cache_are_right),
         cmocka_unit_test(large_scores_do_not_overflow),
         cmocka_unit_test(scores_near_a_bound_stay_right),
         cmocka_unit_test(unusual_values_do_what_the_op_says),
