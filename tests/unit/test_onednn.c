@@ -37,6 +37,7 @@ static void declared_numbers_are_the_headers(void **state)
     assert_int_equal(ASSAY_DNNL_FORMAT_ANY, dnnl_format_tag_any);
     assert_int_equal(ASSAY_DNNL_QUERY_WEIGHTS, dnnl_query_weights_md);
     assert_int_equal(ASSAY_DNNL_ELTWISE_RELU, dnnl_eltwise_relu);
+    assert_int_equal(ASSAY_DNNL_ELTWISE_LINEAR, dnnl_eltwise_linear);
     assert_int_equal(ASSAY_DNNL_ELTWISE_BOUNDED_RELU, dnnl_eltwise_bounded_relu);
     assert_int_equal(ASSAY_DNNL_ELTWISE_LOGISTIC, dnnl_eltwise_logistic);
     assert_int_equal(ASSAY_DNNL_ELTWISE_GELU_TANH, dnnl_eltwise_gelu_tanh);
@@ -45,6 +46,9 @@ static void declared_numbers_are_the_headers(void **state)
     assert_int_equal(ASSAY_DNNL_ELTWISE_HARDSWISH, dnnl_eltwise_hardswish);
     assert_int_equal(ASSAY_DNNL_BINARY_ADD, dnnl_binary_add);
     assert_int_equal(ASSAY_DNNL_CONVOLUTION_DIRECT, dnnl_convolution_direct);
+#if DNNL_VERSION_MINOR >= 6
+    assert_int_equal(ASSAY_DNNL_SOFTMAX_ACCURATE, dnnl_softmax_accurate);
+#endif
     assert_int_equal(ASSAY_DNNL_ARG_FIRST_POST_OP, DNNL_ARG_ATTR_MULTIPLE_POST_OP(0));
     assert_int_equal(ASSAY_DNNL_USE_SCALE, dnnl_use_scale);
     assert_int_equal(ASSAY_DNNL_USE_SHIFT, dnnl_use_shift);
@@ -64,6 +68,9 @@ static void declared_structs_fit_the_headers(void **state)
     assert_true(sizeof(struct assay_dnnl_memory_desc) >= sizeof(dnnl_memory_desc_t));
     assert_true(room >= sizeof(dnnl_eltwise_desc_t));
     assert_true(room >= sizeof(dnnl_softmax_desc_t));
+#if DNNL_VERSION_MINOR >= 6
+    assert_true(room >= sizeof(dnnl_softmax_v2_desc_t));
+#endif
     assert_true(room >= sizeof(dnnl_layer_normalization_desc_t));
     assert_true(room >= sizeof(dnnl_binary_desc_t));
     assert_true(room >= sizeof(dnnl_matmul_desc_t));
@@ -124,14 +131,14 @@ static void check_answer(const struct assay_kernel *kernel, const struct assay_p
 
 /* Three sets of operands and five iterations, so that operands are bound anew and bound again. */
 static void check_kernel(const struct assay_kernel *kernel, enum assay_dtype dtype,
-                         const int64_t *axes)
+                         const char *mode, const int64_t *axes)
 {
     enum { SETS = 3, ITERS = 5 };
     const struct assay_op *op = assay_op_find(kernel->op);
     struct assay_problem problem;
-    assert_int_equal(assay_op_problem(op, dtype, NULL, axes, 2, &problem, NULL), ASSAY_OK);
+    assert_int_equal(assay_op_problem(op, dtype, mode, axes, 2, &problem, NULL), ASSAY_OK);
     if (assay_kernel_can_run(kernel, &problem, NULL) != ASSAY_OK)
-        return; /* bf16 on a CPU without avx512 */
+        return; /* bf16 on a CPU without avx512, or with an AMX the library dies of */
     struct operands operands[SETS];
     struct assay_args sets[SETS];
     for (int i = 0; i < SETS; i++) {
@@ -171,12 +178,13 @@ static void kernels_agree_with_the_reference(void **state)
     int64_t checked = 0;
     for (int64_t i = 0; i < assay_kernel_count(registry); i++) {
         const struct assay_kernel *kernel = assay_kernel_at(registry, i);
-        if (strcmp(kernel->implementation, "onednn") != 0 || kernel->prepare)
-            continue; /* those with weights: see below, and test_conv.c */
+        if (strcmp(kernel->implementation, "onednn") != 0 || kernel->prepare ||
+            strcmp(kernel->op, "attention") == 0)
+            continue; /* attention and those with weights: see below, and test_conv.c */
         checked++;
         for (size_t d = 0; d < sizeof dtypes / sizeof dtypes[0]; d++)
             for (size_t k = 0; k < sizeof shapes / sizeof shapes[0]; k++)
-                check_kernel(kernel, dtypes[d], shapes[k]);
+                check_kernel(kernel, dtypes[d], NULL, shapes[k]);
     }
     assay_kernel_registry_destroy(registry);
     assert_int_equal(checked, 11);
@@ -425,6 +433,85 @@ static void linear_out_of_memory(void **state)
     free_operands(&operands);
 }
 
+/* ---- attention ------------------------------------------------------------------------------- */
+
+extern const struct assay_kernel assay_kernel_attention_onednn,
+    assay_kernel_attention_onednn_avx512;
+static const struct assay_kernel *const attention[] = {&assay_kernel_attention_onednn,
+                                                       &assay_kernel_attention_onednn_avx512};
+
+static struct assay_problem attention_problem(enum assay_dtype dtype, const int64_t *axes)
+{
+    struct assay_problem problem;
+    assert_int_equal(
+        assay_op_problem(assay_op_find("attention"), dtype, NULL, axes, 1, &problem, NULL),
+        ASSAY_OK);
+    return problem;
+}
+
+/* In every mode; test_attention.c has more shapes and unusual values. */
+static void attention_is_right(void **state)
+{
+    (void)state;
+    skip_without_library();
+    static const char *const modes[] = {"", "qkv", "causal", "qkv+causal"};
+    static const int64_t seqs[] = {1, 17, 128}, dims[] = {8, 64, 80};
+    for (int i = 0; i < 9; i++) {
+        const int64_t axes[] = {2, seqs[i / 3], 3, dims[i % 3]};
+        for (int m = 0; m < 4; m++) {
+            check_kernel(attention[0], ASSAY_DTYPE_F32, modes[m], axes);
+            check_kernel(attention[0], ASSAY_DTYPE_BF16, modes[m], axes);
+            check_kernel(attention[1], ASSAY_DTYPE_BF16, modes[m], axes);
+        }
+    }
+}
+
+/* More scores than are made at once: some heads of a batch at a time, then some batches. */
+static void attention_goes_in_rounds(void **state)
+{
+    (void)state;
+    skip_without_library();
+    static const int64_t shapes[][4] = {{1, 2100, 4, 1}, {4, 1030, 4, 1}};
+    for (int i = 0; i < 2; i++)
+        check_kernel(attention[0], ASSAY_DTYPE_F32, i ? "" : "qkv", shapes[i]);
+}
+
+static void attention_refuses_what_does_not_fit(void **state)
+{
+    (void)state;
+    skip_without_library();
+    struct assay_error why = {0};
+    struct assay_problem fits = attention_problem(ASSAY_DTYPE_F32, (int64_t[]){1, 4096, 2, 8});
+    struct assay_problem larger = attention_problem(ASSAY_DTYPE_F32, (int64_t[]){1, 4097, 2, 8});
+    assert_int_equal(assay_kernel_can_run(attention[0], &fits, NULL), ASSAY_OK);
+    assert_int_equal(assay_kernel_can_run(attention[0], &larger, &why), ASSAY_UNSUPPORTED);
+    assert_string_equal(why.message,
+                        "the scores of one head, seq * seq, do not fit in 64 MiB of scratch");
+}
+
+static void attention_without_amx_only_where_there_is_some(void **state)
+{
+    (void)state;
+    skip_without_library();
+    static const int64_t axes[] = {1, 4, 2, 8};
+    struct assay_error why = {0};
+    char text[128] = "";
+    struct assay_problem f32 = attention_problem(ASSAY_DTYPE_F32, axes);
+    struct assay_problem bf16 = attention_problem(ASSAY_DTYPE_BF16, axes);
+    assert_int_equal(assay_kernel_can_run(attention[0], &f32, NULL), ASSAY_OK);
+    assert_int_equal(assay_kernel_can_run(attention[1], &f32, NULL), ASSAY_UNSUPPORTED);
+    assert_true(attention[0]->preference > attention[1]->preference);
+    attention[0]->note(&f32, text, sizeof text);
+    assert_memory_equal(text, "oneDNN 2.", 9);
+    if (!assay_cpu_info()->amx_leaf_hidden || assay_onednn_users_limit() ||
+        assay_kernel_can_run(attention[1], &bf16, NULL) != ASSAY_OK)
+        return;
+    assert_int_equal(assay_kernel_can_run(attention[0], &bf16, &why), ASSAY_UNSUPPORTED);
+    assert_string_equal(why.message, "its AMX path dies here (SIGILL): CPUID leaf 0x1D is hidden");
+    attention[1]->note(&bf16, text, sizeof text);
+    assert_non_null(strstr(text, "AMX left out"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -439,6 +526,10 @@ int main(void)
         cmocka_unit_test(linear_takes_no_recipes),
         cmocka_unit_test(linear_runs_only_what_is_prepared),
         cmocka_unit_test(linear_out_of_memory),
+        cmocka_unit_test(attention_is_right),
+        cmocka_unit_test(attention_goes_in_rounds),
+        cmocka_unit_test(attention_refuses_what_does_not_fit),
+        cmocka_unit_test(attention_without_amx_only_where_there_is_some),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

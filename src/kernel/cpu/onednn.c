@@ -5,11 +5,13 @@
 #include "device/cpu/cpu_info.h"
 #include "tensor/tensor.h"
 
+#include <sys/mman.h>
+
 struct operand {
     int32_t index;
-    void *bound;   /* the data the memory object has now */
-    int64_t widen; /* see assay_onednn_operand; the f32 copy is in `bound` */
-    void *room;    /* what holds that copy */
+    void *bound;                   /* the data the memory object has now */
+    int64_t widen;                 /* see assay_onednn_operand; the f32 copy is in `bound` */
+    struct assay_onednn_room room; /* what holds that copy */
 };
 
 struct state {
@@ -101,24 +103,36 @@ static int create_primitive(struct state *s, const struct assay_dnnl_op_desc *de
     return code;
 }
 
-/* The copy is aligned to a cache line, like the operands a kernel gets: every row loads it. */
-static bool make_room(struct operand *operand)
+/* Aligned to a cache line, and large ones to huge pages, as operands and the weights of assay's own
+ * kernels are. */
+bool assay_onednn_make_room(struct assay_onednn_room *room, size_t bytes)
 {
-    enum { LINE = 64 };
-    operand->room = assay_calloc((size_t)operand->widen * sizeof(float) + LINE, 1);
-    if (!operand->room)
+    const size_t line = 64, huge_page = (size_t)2 << 20;
+    size_t align = bytes >= 2 * huge_page ? huge_page : line;
+    room->allocated = assay_calloc(bytes + align, 1);
+    if (!room->allocated)
         return false;
-    char *start = operand->room;
-    operand->bound = start + (LINE - (uintptr_t)start % LINE);
+    char *start = room->allocated;
+    room->data = start + (align - (uintptr_t)start % align) % align;
+    if (align == huge_page)
+        madvise(room->data, bytes / huge_page * huge_page, MADV_HUGEPAGE); /* slower without */
     return true;
+}
+
+void assay_onednn_free_room(struct assay_onednn_room *room)
+{
+    assay_free(room->allocated);
+    *room = (struct assay_onednn_room){0};
 }
 
 static int create_operand(struct state *s, const struct assay_onednn_operand *from, bool is_bf16)
 {
     struct operand *operand = &s->operands[s->n];
     *operand = (struct operand){.index = from->index, .widen = is_bf16 ? from->widen : 0};
-    if (operand->widen && !make_room(operand))
+    if (operand->widen &&
+        !assay_onednn_make_room(&operand->room, (size_t)operand->widen * sizeof(float)))
         return ASSAY_DNNL_OUT_OF_MEMORY;
+    operand->bound = operand->room.data;
     struct assay_dnnl_exec_arg *arg = &s->args[s->n++];
     arg->arg = from->arg;
     return s->dnnl->memory_create(&arg->memory, from->desc, s->engine, operand->bound);
@@ -178,7 +192,7 @@ void assay_onednn_teardown(void *state)
     struct state *s = state;
     for (int32_t i = 0; i < s->n; i++) {
         s->dnnl->memory_destroy(s->args[i].memory); /* NULL is fine, here and below */
-        assay_free(s->operands[i].room);
+        assay_onednn_free_room(&s->operands[i].room);
     }
     s->dnnl->primitive_destroy(s->primitive);
     s->dnnl->stream_destroy(s->stream);
@@ -209,11 +223,9 @@ static int bind(struct state *s, const struct assay_args *args)
             widen(args->in[operand->index], operand->bound, operand->widen);
             continue;
         }
-        /* Through an integer because the library takes a pointer to data it may write. It does not
-         * write its inputs. */
         void *data = operand->index == ASSAY_ONEDNN_OUTPUT
                          ? args->out[0]
-                         : (void *)(uintptr_t)args->in[operand->index];
+                         : assay_onednn_writable(args->in[operand->index]);
         if (data == operand->bound)
             continue;
         int code = s->dnnl->memory_set_data_handle(s->args[i].memory, data);

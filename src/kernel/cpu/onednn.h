@@ -63,6 +63,17 @@ enum assay_status assay_onednn_setup_eltwise(const struct assay_problem *problem
                                              float alpha, float beta, void **state,
                                              struct assay_error *err);
 
+/* Memory for the library's own layouts and scratch, all zeros. */
+struct assay_onednn_room {
+    void *allocated, *data; /* what to free, and where the data begin in it */
+};
+bool assay_onednn_make_room(struct assay_onednn_room *room,
+                            size_t bytes); /* false: out of memory */
+void assay_onednn_free_room(struct assay_onednn_room *room);
+
+/* The library takes a pointer to data it may write. It does not write its inputs. */
+static inline void *assay_onednn_writable(const void *data) { return (void *)(uintptr_t)data; }
+
 enum assay_status assay_onednn_can_run(const struct assay_problem *problem,
                                        struct assay_error *why);
 enum assay_status assay_onednn_run(void *state, const struct assay_work *work);

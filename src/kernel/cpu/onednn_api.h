@@ -36,6 +36,7 @@ enum {
 
 enum { /* algorithms */
        ASSAY_DNNL_ELTWISE_RELU = 0x1f,
+       ASSAY_DNNL_ELTWISE_LINEAR = 0x7f,
        ASSAY_DNNL_ELTWISE_BOUNDED_RELU = 0x8f,
        ASSAY_DNNL_ELTWISE_LOGISTIC = 0xaf,
        ASSAY_DNNL_ELTWISE_GELU_TANH = 0xcf,
@@ -44,6 +45,7 @@ enum { /* algorithms */
        ASSAY_DNNL_ELTWISE_HARDSWISH = 0x70,
        ASSAY_DNNL_BINARY_ADD = 0x1fff0,
        ASSAY_DNNL_CONVOLUTION_DIRECT = 0x1,
+       ASSAY_DNNL_SOFTMAX_ACCURATE = 0x30000,
 };
 
 enum { /* of a normalisation: gamma and beta are operands of their own; since 2.3 */
@@ -93,8 +95,8 @@ struct assay_dnnl_primitive;
 struct assay_dnnl_primitive_attr;
 struct assay_dnnl_post_ops;
 
-/* Every function, once: X(name without dnnl_, result, arguments). All are required. The library's
- * enums are passed as int: they have its size and values that fit. */
+/* Every function, once: X(name without dnnl_, result, arguments). All of the first list are
+ * required. The library's enums are passed as int: they have its size and values that fit. */
 /* clang-format off */
 #define ASSAY_DNNL_FUNCTIONS(X)                                                                    \
     X(version, const struct assay_dnnl_version *, (void))                                          \
@@ -169,11 +171,18 @@ struct assay_dnnl_post_ops;
                                struct assay_dnnl_stream *stream, int n,                            \
                                const struct assay_dnnl_exec_arg *args))                            \
     X(primitive_destroy, int, (struct assay_dnnl_primitive *primitive))
+
+/* Since 2.6, and NULL before: a softmax whose answer has another type. */
+#define ASSAY_DNNL_LATER_FUNCTIONS(X)                                                              \
+    X(softmax_v2_forward_desc_init, int, (struct assay_dnnl_op_desc *desc, int prop,               \
+                                          int algorithm, const struct assay_dnnl_memory_desc *src, \
+                                          const struct assay_dnnl_memory_desc *dst, int axis))
 /* clang-format on */
 
 struct assay_dnnl_api {
 #define ASSAY_DNNL_FIELD(name, result, args) result(*name) args;
     ASSAY_DNNL_FUNCTIONS(ASSAY_DNNL_FIELD)
+    ASSAY_DNNL_LATER_FUNCTIONS(ASSAY_DNNL_FIELD)
 #undef ASSAY_DNNL_FIELD
     /* Of the OpenMP library that oneDNN itself uses, which need not be the one assay was linked
      * with: the portable binary has its own inside. */

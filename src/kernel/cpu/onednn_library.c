@@ -41,11 +41,16 @@ static void *open_library(void)
 
 /* Writes the function's address to *out, a pointer to function of any type: ISO C has no conversion
  * from the void * that dlsym returns, but POSIX says they look the same. */
-static void find(void *library, const char *name, void *out)
+static bool look_up(void *library, const char *name, void *out)
 {
     void *symbol = dlsym(library, name);
     memcpy(out, &symbol, sizeof symbol);
-    if (!symbol && status == ASSAY_OK)
+    return symbol;
+}
+
+static void find(void *library, const char *name, void *out)
+{
+    if (!look_up(library, name, out) && status == ASSAY_OK)
         status =
             assay_error_set(&reason, ASSAY_UNSUPPORTED, NULL,
                             "libdnnl has no function %s; 2.3 or a later 2.x, built for OpenMP, "
@@ -106,6 +111,9 @@ static void load(void)
 #define FIND(name, result, args) find(library, "dnnl_" #name, &api.name);
     ASSAY_DNNL_FUNCTIONS(FIND)
 #undef FIND
+#define LOOK_UP(name, result, args) look_up(library, "dnnl_" #name, &api.name);
+    ASSAY_DNNL_LATER_FUNCTIONS(LOOK_UP)
+#undef LOOK_UP
     /* A handle's symbols include those of the libraries it depends on. */
     find(library, "omp_set_num_threads", &api.omp_set_num_threads);
     find(library, "omp_get_max_threads", &api.omp_get_max_threads);

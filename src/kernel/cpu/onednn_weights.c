@@ -3,96 +3,8 @@
 #include "kernel/cpu/onednn_weights.h"
 
 #include "base/alloc.h"
-#include "device/cpu/cpu_info.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-
-/* ---- who can run ----------------------------------------------------------------------------- */
-
-/* The types for which the library has AMX. */
-static bool wants_amx(const struct assay_problem *problem)
-{
-    return problem && problem->dtype != ASSAY_DTYPE_F32 && assay_cpu_has(ASSAY_CPU_AMX_TILE);
-}
-
-enum assay_status assay_onednn_weights_can_run(const struct assay_problem *problem,
-                                               struct assay_error *why)
-{
-    enum assay_status status = assay_onednn_can_run(problem, why);
-    if (status != ASSAY_OK || !wants_amx(problem))
-        return status;
-    bool hidden = assay_cpu_info()->amx_leaf_hidden;
-    if (hidden && (assay_onednn_amx_left_out() || !assay_onednn_users_limit()))
-        return assay_error_set(why, ASSAY_UNSUPPORTED, NULL,
-                               "its AMX path dies here (SIGILL): CPUID leaf 0x1D is hidden");
-    if (assay_onednn_amx_left_out())
-        return assay_error_set(why, ASSAY_UNSUPPORTED, NULL,
-                               "oneDNN was used without AMX in this process before");
-    return ASSAY_OK;
-}
-
-enum assay_status assay_onednn_weights_can_run_avx512(const struct assay_problem *problem,
-                                                      struct assay_error *why)
-{
-    enum assay_status status = assay_onednn_can_run(problem, why);
-    if (status == ASSAY_OK && !assay_cpu_has(ASSAY_CPU_AMX_TILE))
-        return assay_error_set(why, ASSAY_UNSUPPORTED, NULL,
-                               "no AMX here to be left out: %s_onednn is the same",
-                               problem ? problem->op : "OP");
-    return status;
-}
-
-/* ---- what a reader should know ----------------------------------------------------------------
- */
-
-static const char *best_isa(const struct assay_problem *problem)
-{
-    static const struct {
-        uint32_t isa;
-        const char *name;
-    } names[] = {
-        {ASSAY_CPU_AMX_TILE, "AMX"},
-        {ASSAY_CPU_AVX512_BF16, "AVX-512 BF16"},
-        {ASSAY_CPU_AVX512_VNNI, "AVX-512 VNNI"},
-        {ASSAY_CPU_AVX512, "AVX-512"},
-        {ASSAY_CPU_AVX2, "AVX2"},
-    };
-    size_t i = problem->dtype == ASSAY_DTYPE_F32 ? 3 : 0;
-    for (; i < sizeof names / sizeof names[0]; i++)
-        if (assay_cpu_has(names[i].isa))
-            return names[i].name;
-    return "SSE";
-}
-
-/* Called before setup, so it must not ask the library, which would settle its instruction sets. */
-void assay_onednn_weights_note(const struct assay_problem *problem, char *text, size_t size)
-{
-    const struct assay_dnnl_api *dnnl;
-    if (assay_onednn_api(&dnnl, NULL) != ASSAY_OK)
-        return;
-    const struct assay_dnnl_version *v = dnnl->version();
-    const char *limit = assay_onednn_users_limit();
-    if (limit)
-        snprintf(text, size, "oneDNN %d.%d.%d, %s=%s", v->major, v->minor, v->patch, limit,
-                 getenv(limit));
-    else
-        snprintf(text, size, "oneDNN %d.%d.%d, %s", v->major, v->minor, v->patch,
-                 best_isa(problem));
-}
-
-void assay_onednn_weights_note_avx512(const struct assay_problem *problem, char *text, size_t size)
-{
-    (void)problem;
-    const struct assay_dnnl_api *dnnl;
-    if (assay_onednn_api(&dnnl, NULL) != ASSAY_OK)
-        return;
-    const struct assay_dnnl_version *v = dnnl->version();
-    snprintf(text, size, "oneDNN %d.%d.%d, AVX-512 BF16 (AMX left out%s)", v->major, v->minor,
-             v->patch, assay_cpu_info()->amx_leaf_hidden ? ": CPUID leaf 0x1D is hidden here" : "");
-}
 
 /* ---- setup ----------------------------------------------------------------------------------- */
 
@@ -102,7 +14,7 @@ enum { X, W }; /* inputs of every problem here */
 /* The weights of one set of operands in the primitive's layout. */
 struct prepared {
     struct assay_dnnl_memory *memory;
-    void *room, *data; /* what to free, and where the data begin in it */
+    struct assay_onednn_room room;
 };
 
 struct state {
@@ -264,7 +176,7 @@ void assay_onednn_weights_teardown(void *state)
     const struct assay_dnnl_api *dnnl = s->dnnl;
     for (int64_t i = 0; i < s->n_sets; i++) {
         dnnl->memory_destroy(s->sets[i].memory); /* NULL is fine, here and below */
-        assay_free(s->sets[i].room);
+        assay_onednn_free_room(&s->sets[i].room);
     }
     assay_free(s->sets);
     for (int32_t i = 1; i < s->n_args; i++) /* 0 is one of the sets' */
@@ -286,22 +198,6 @@ size_t assay_onednn_weights_prepared_bytes(void *state)
     return s->dnnl->memory_desc_get_size(s->weights);
 }
 
-/* Aligned to a cache line, and large ones to huge pages, as operands and the weights of assay's own
- * kernels are. */
-static bool make_room(struct prepared *set, size_t bytes)
-{
-    const size_t line = 64, huge_page = (size_t)2 << 20;
-    size_t align = bytes >= 2 * huge_page ? huge_page : line;
-    set->room = assay_calloc(bytes + align, 1);
-    if (!set->room)
-        return false;
-    char *start = set->room;
-    set->data = start + (align - (uintptr_t)start % align) % align;
-    if (align == huge_page)
-        madvise(set->data, bytes / huge_page * huge_page, MADV_HUGEPAGE); /* slower without */
-    return true;
-}
-
 static enum assay_status add_set(struct state *s, struct assay_error *err)
 {
     struct prepared *sets = assay_realloc(s->sets, (size_t)s->n_sets + 1, sizeof *sets);
@@ -310,20 +206,16 @@ static enum assay_status add_set(struct state *s, struct assay_error *err)
     s->sets = sets;
     struct prepared *set = &sets[s->n_sets];
     *set = (struct prepared){0};
-    if (!make_room(set, assay_onednn_weights_prepared_bytes(s)))
+    if (!assay_onednn_make_room(&set->room, assay_onednn_weights_prepared_bytes(s)))
         return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
-    int code = s->dnnl->memory_create(&set->memory, s->weights, s->engine, set->data);
+    int code = s->dnnl->memory_create(&set->memory, s->weights, s->engine, set->room.data);
     if (code != ASSAY_DNNL_SUCCESS) {
-        assay_free(set->room);
+        assay_onednn_free_room(&set->room);
         return assay_onednn_failed(s->problem, "making an operand", code, err);
     }
     s->n_sets++;
     return ASSAY_OK;
 }
-
-/* Through an integer because the library takes a pointer to data it may write. It does not write
- * its inputs. */
-static void *writable(const void *data) { return (void *)(uintptr_t)data; }
 
 static enum assay_status reorder(struct state *s, const void *weights, struct assay_error *err)
 {
@@ -331,7 +223,7 @@ static enum assay_status reorder(struct state *s, const void *weights, struct as
     struct assay_dnnl_exec_arg args[2] = {{ASSAY_DNNL_ARG_SRC_0, s->stored},
                                           {ASSAY_DNNL_ARG_DST, s->sets[0].memory}};
     int before = dnnl->omp_get_max_threads();
-    int code = dnnl->memory_set_data_handle(s->stored, writable(weights));
+    int code = dnnl->memory_set_data_handle(s->stored, assay_onednn_writable(weights));
     dnnl->omp_set_num_threads(s->problem->threads);
     if (code == ASSAY_DNNL_SUCCESS)
         code = dnnl->primitive_execute(s->reorder, s->stream, 2, args);
@@ -356,7 +248,8 @@ enum assay_status assay_onednn_weights_prepare(void *state, int64_t set,
     if (status == ASSAY_OK && set == 0)
         status = reorder(s, args->in[W], err);
     else if (status == ASSAY_OK)
-        memcpy(s->sets[set].data, s->sets[0].data, assay_onednn_weights_prepared_bytes(s));
+        memcpy(s->sets[set].room.data, s->sets[0].room.data,
+               assay_onednn_weights_prepared_bytes(s));
     if (status == ASSAY_OK && set == s->n_ready)
         s->n_ready++;
     return status;
@@ -375,7 +268,7 @@ static int bind(struct state *s, const struct assay_args *args, int64_t set)
             s->inputs[i] == ASSAY_ONEDNN_OUTPUT ? args->out[0] : args->in[s->inputs[i]];
         if (data == s->bound[i])
             continue;
-        int code = s->dnnl->memory_set_data_handle(s->args[i].memory, writable(data));
+        int code = s->dnnl->memory_set_data_handle(s->args[i].memory, assay_onednn_writable(data));
         if (code != ASSAY_DNNL_SUCCESS)
             return code;
         s->bound[i] = data;

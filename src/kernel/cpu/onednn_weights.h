@@ -7,7 +7,7 @@
 #ifndef ASSAY_KERNEL_CPU_ONEDNN_WEIGHTS_H
 #define ASSAY_KERNEL_CPU_ONEDNN_WEIGHTS_H
 
-#include "kernel/cpu/onednn.h"
+#include "kernel/cpu/onednn_isa.h"
 
 /* The operation. x is input 0, W input 1. */
 struct assay_onednn_layout {
@@ -22,20 +22,13 @@ typedef int assay_onednn_describe_fn(const struct assay_dnnl_api *dnnl,
                                      const struct assay_problem *problem,
                                      struct assay_onednn_layout *out);
 
-enum assay_status assay_onednn_weights_can_run(const struct assay_problem *problem,
-                                               struct assay_error *why);
 enum assay_status assay_onednn_weights_setup(const struct assay_problem *problem,
                                              assay_onednn_describe_fn *describe, void **state,
                                              struct assay_error *err);
-void assay_onednn_weights_note(const struct assay_problem *problem, char *text, size_t size);
-
 /* The same without AMX. */
-enum assay_status assay_onednn_weights_can_run_avx512(const struct assay_problem *problem,
-                                                      struct assay_error *why);
 enum assay_status assay_onednn_weights_setup_avx512(const struct assay_problem *problem,
                                                     assay_onednn_describe_fn *describe,
                                                     void **state, struct assay_error *err);
-void assay_onednn_weights_note_avx512(const struct assay_problem *problem, char *text, size_t size);
 
 enum assay_status assay_onednn_weights_prepare(void *state, int64_t set,
                                                const struct assay_args *args,
@@ -51,7 +44,7 @@ void assay_onednn_weights_teardown(void *state);
     static enum assay_status can_run(const struct assay_problem *problem, struct assay_error *why) \
     {                                                                                              \
         enum assay_status status = accepts(problem, why);                                          \
-        return status == ASSAY_OK ? assay_onednn_weights_can_run##suffix(problem, why) : status;   \
+        return status == ASSAY_OK ? assay_onednn_isa_can_run##suffix(problem, why) : status;       \
     }                                                                                              \
     static enum assay_status setup(const struct assay_problem *problem, void **state,              \
                                    struct assay_error *err)                                        \
@@ -74,7 +67,7 @@ void assay_onednn_weights_teardown(void *state);
         .teardown = assay_onednn_weights_teardown,                                                 \
         .prepare = assay_onednn_weights_prepare,                                                   \
         .prepared_bytes = assay_onednn_weights_prepared_bytes,                                     \
-        .note = assay_onednn_weights_note##suffix,                                                 \
+        .note = assay_onednn_isa_note##suffix,                                                     \
     }
 
 #endif
