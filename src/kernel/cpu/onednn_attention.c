@@ -7,8 +7,7 @@
  * large ones would be off by more than 1. In bf16 the softmax rounds the probabilities, which the
  * second product wants in the type of v.
  *
- * The scores of as many heads as fit in SCORES are made at once. By measurement more heads at once
- * are faster as long as the scores do not have to be paged in. */
+ * The scores of as many heads as fit in SCORES are made at once. */
 #include "kernel/cpu/onednn_attention.h"
 
 #include "base/alloc.h"
@@ -56,7 +55,8 @@ enum assay_status assay_onednn_attention_can_run_avx512(const struct assay_probl
 /* ---- what is described ----------------------------------------------------------------------- */
 
 /* What one round computes: so many batches, all heads of each; or so many heads of one batch. Both
- * divide their axis, so that one set of primitives does for all rounds. */
+ * divide their axis, so that one set of primitives does for all rounds. With a mask it is one
+ * batch: for one mask over several, 2.6 has only its reference code, some hundred times as slow. */
 struct round {
     int64_t batches, heads;
 };
@@ -69,12 +69,17 @@ static int64_t greatest_divisor(int64_t n, int64_t limit)
     return divisor > 1 ? divisor : 1;
 }
 
+static bool is_causal(const struct assay_problem *p)
+{
+    return p->params[ASSAY_ATTENTION_CAUSAL] != 0;
+}
+
 static struct round round_of(const struct assay_problem *p)
 {
     int64_t seq = p->axes[ASSAY_ATTENTION_SEQ], fit = SCORES / (seq * seq);
     int64_t heads = greatest_divisor(p->axes[ASSAY_ATTENTION_HEADS], fit);
-    bool all = heads == p->axes[ASSAY_ATTENTION_HEADS];
-    return (struct round){all ? greatest_divisor(p->axes[ASSAY_ATTENTION_BATCH], fit / heads) : 1,
+    bool one = heads < p->axes[ASSAY_ATTENTION_HEADS] || is_causal(p);
+    return (struct round){one ? 1 : greatest_divisor(p->axes[ASSAY_ATTENTION_BATCH], fit / heads),
                           heads};
 }
 
@@ -311,7 +316,7 @@ enum assay_status assay_onednn_attention_setup(const struct assay_problem *probl
     s->dnnl = dnnl;
     s->problem = problem;
     s->round = round_of(problem);
-    s->causal = problem->params[ASSAY_ATTENTION_CAUSAL] != 0;
+    s->causal = is_causal(problem);
     s->in_place = problem->dtype == ASSAY_DTYPE_F32;
     status = create_all(s, err);
     if (status == ASSAY_OK)
