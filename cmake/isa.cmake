@@ -29,7 +29,7 @@ function(assay_set_isa)
     if(file MATCHES "/src/kernel/")
       list(APPEND options -Wno-conversion)
       if(ASSAY_FUZZ) # nothing a fuzz target reads gets here, and clang takes minutes over them
-        list(APPEND options -fno-sanitize=all)
+        list(APPEND options -fno-sanitize=all -O0)
       endif()
     endif()
     set_property(SOURCE ${file} APPEND PROPERTY COMPILE_OPTIONS ${options})

@@ -25,6 +25,14 @@ for kernel in ref portable; do
     expect_count 24 "\"kernel\":\"attention_$kernel\".*\"status\":\"ok\"" rows.jsonl
 done
 
+say "beside oneDNN, where it is installed"
+expect_exit 0 "$ASSAY" bench attention --shape 1x128x4x64 --impl native,onednn --dtype f32 "${short[@]}" -o rows.jsonl
+if ! grep -q 'libdnnl' rows.jsonl; then
+    expect_file rows.jsonl '"kernel":"attention_onednn".*"note":"oneDNN 2\.[0-9.]+, .*"status":"ok"'
+fi
+expect_exit 0 "$ASSAY" bench attention --shape 1x4097x1x1 --impl native,onednn --dtype f32 "${short[@]}" -o rows.jsonl
+grep -q 'libdnnl' rows.jsonl || expect_file rows.jsonl 'do not fit in 64 MiB of scratch'
+
 say "hot and cold, two threads"
 expect_exit 0 "$ASSAY" bench attention --shape 32x16x8x128 --mode qkv --dtype bf16 --threads 2 --iters 8 --warmup 1
 expect_no_out "$bad"
