@@ -1,3 +1,5 @@
+/* product.c: sums of products in double, a panel of columns at a time, and the choice of the inner
+ * part for this CPU. */
 #define PRODUCT_PART assay_product_part_plain
 #include "op/product_body.h"
 
