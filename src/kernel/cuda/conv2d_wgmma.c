@@ -23,12 +23,6 @@ struct images {
     uint32_t out_height, out_width, in, kernel, stride, pad;
 };
 
-/* Of the operands of one set. */
-struct set_maps {
-    const void *x_of, *w_of; /* what the maps are of; NULL: there are none yet */
-    struct cuda_tensor_map x, w;
-};
-
 struct state {
     struct assay_conv conv;
     enum assay_dtype dtype;
@@ -40,7 +34,7 @@ struct state {
     bool tuned;
     cu_function function;
     struct assay_cuda_launch launch;
-    struct set_maps *maps;
+    struct cuda_set_maps *maps;
     int64_t n_maps;
 };
 
@@ -114,30 +108,15 @@ static enum assay_status map_w(const struct state *s, const void *w, struct cuda
     return assay_cuda_tensor_map(&tensor, out, err);
 }
 
-/* Room for the maps of so many sets. */
-static enum assay_status make_room(struct state *s, int64_t sets, struct assay_error *err)
-{
-    if (sets <= s->n_maps)
-        return ASSAY_OK;
-    int64_t count = sets > 2 * s->n_maps ? sets : 2 * s->n_maps;
-    struct set_maps *grown = assay_realloc(s->maps, (size_t)count, sizeof *grown);
-    if (!grown)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
-    memset(grown + s->n_maps, 0, (size_t)(count - s->n_maps) * sizeof *grown);
-    s->maps = grown;
-    s->n_maps = count;
-    return ASSAY_OK;
-}
-
 /* The maps of a set's operands, made when these are first seen: about a microsecond on the host. */
 static enum assay_status map_operands(struct state *s, int64_t set, const struct assay_args *args,
                                       struct assay_error *err)
 {
     const void *x = args->in[ASSAY_CONV_X], *w = args->in[ASSAY_CONV_W];
-    enum assay_status status = make_room(s, set + 1, err);
+    enum assay_status status = assay_cuda_maps_room(&s->maps, &s->n_maps, set + 1, err);
     if (status != ASSAY_OK)
         return status;
-    struct set_maps *maps = &s->maps[set];
+    struct cuda_set_maps *maps = &s->maps[set];
     if (maps->x_of == x && maps->w_of == w)
         return ASSAY_OK;
     status = map_x(s, x, &maps->x, err);

@@ -27,12 +27,6 @@
 
 enum { LEAST_M = 64 };
 
-/* Maps of one set: of its W and, where x is multiplied as it comes, of its x. */
-struct set_maps {
-    const void *x_of; /* the x its map is of */
-    struct cuda_tensor_map x, w;
-};
-
 struct state {
     int64_t m, k, n;
     enum assay_dtype dtype, input; /* of x as it comes and as it is multiplied */
@@ -56,7 +50,7 @@ struct state {
     void *decoded; /* [n][k] */
     float *one;    /* on the GPU: the scale of x where only W has any */
     struct cuda_weight_sets weights;
-    struct set_maps *maps;
+    struct cuda_set_maps *maps;
     int64_t n_maps;
 };
 
@@ -294,7 +288,7 @@ static enum assay_status setup(const struct assay_problem *problem, void **state
 /* ---- run ------------------------------------------------------------------------------------- */
 
 /* The map of x as it comes, made when a set's x is first seen: about a microsecond on the host. */
-static enum assay_status map_of_x(const struct state *s, struct set_maps *maps, const void *x)
+static enum assay_status map_of_x(const struct state *s, struct cuda_set_maps *maps, const void *x)
 {
     if (maps->x_of == x)
         return ASSAY_OK;
@@ -317,7 +311,7 @@ static enum assay_status decode(struct state *s, const struct cuda_weights *w, v
 static enum assay_status multiply(struct state *s, int64_t set, const struct assay_args *args,
                                   void *stream)
 {
-    struct set_maps *maps = &s->maps[set];
+    struct cuda_set_maps *maps = &s->maps[set];
     enum assay_status status = ASSAY_OK;
     if (!s->quantises)
         status = map_of_x(s, maps, args->in[ASSAY_LINEAR_X]);
@@ -382,21 +376,6 @@ static enum assay_status run_activations(void *state, const struct assay_work *w
 
 /* ---- weights --------------------------------------------------------------------------------- */
 
-/* Maps for so many sets. */
-static enum assay_status make_room(struct state *s, int64_t sets, struct assay_error *err)
-{
-    if (sets <= s->n_maps)
-        return ASSAY_OK;
-    int64_t count = sets > 2 * s->n_maps ? sets : 2 * s->n_maps;
-    struct set_maps *grown = assay_realloc(s->maps, (size_t)count, sizeof *grown);
-    if (!grown)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
-    memset(grown + s->n_maps, 0, (size_t)(count - s->n_maps) * sizeof *grown);
-    s->maps = grown;
-    s->n_maps = count;
-    return ASSAY_OK;
-}
-
 /* Only while there are no other sets than the first: maps go with the tile. */
 static enum assay_status tune_choose(void *state, int i, struct assay_error *err)
 {
@@ -434,7 +413,7 @@ static enum assay_status prepare(void *state, int64_t set, const struct assay_ar
         status = assay_cuda_linear_norm_fold(&s->folded, w, cuda_linear_input(args, s->norm_input),
                                              s->n, s->weights.sets[0].block, err);
     if (status == ASSAY_OK)
-        status = make_room(s, set + 1, err);
+        status = assay_cuda_maps_room(&s->maps, &s->n_maps, set + 1, err);
     if (status == ASSAY_OK)
         status = map_w(s, set, err);
     if (status == ASSAY_OK && set == 0 && !s->tuned && assay_cuda_wants_tuning())

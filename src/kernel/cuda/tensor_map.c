@@ -1,7 +1,10 @@
 /* tensor_map.c: maps for the copy engine of Hopper GPUs, made by the driver. */
 #include "kernel/cuda/tensor_map.h"
 
+#include "base/alloc.h"
+
 #include <stdalign.h>
+#include <string.h>
 
 /* Arguments as CUtensorMap* enumerates them. */
 enum {
@@ -11,6 +14,21 @@ enum {
     MAP_SWIZZLE_128B = 3,
     MAP_PROMOTE_256B = 3,
 };
+
+enum assay_status assay_cuda_maps_room(struct cuda_set_maps **maps, int64_t *n, int64_t sets,
+                                       struct assay_error *err)
+{
+    if (sets <= *n)
+        return ASSAY_OK;
+    int64_t count = sets > 2 * *n ? sets : 2 * *n;
+    struct cuda_set_maps *grown = assay_realloc(*maps, (size_t)count, sizeof *grown);
+    if (!grown)
+        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+    memset(grown + *n, 0, (size_t)(count - *n) * sizeof *grown);
+    *maps = grown;
+    *n = count;
+    return ASSAY_OK;
+}
 
 enum assay_status assay_cuda_can_wgmma(struct assay_error *why)
 {

@@ -10,6 +10,16 @@ struct cuda_tensor_map {
     uint64_t opaque[16];
 };
 
+/* Maps of one set of operands, and the addresses they were made for (NULL: not made); weights that
+ * a kernel keeps itself need no w_of. */
+struct cuda_set_maps {
+    const void *x_of, *w_of;
+    struct cuda_tensor_map x, w;
+};
+/* Room for the maps of so many sets; new ones are not made. */
+enum assay_status assay_cuda_maps_room(struct cuda_set_maps **maps, int64_t *n, int64_t sets,
+                                       struct assay_error *err);
+
 /* For can_run: a GPU with warpgroup products and a copy engine, and a driver that makes maps. */
 enum assay_status assay_cuda_can_wgmma(struct assay_error *why);
 
