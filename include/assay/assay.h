@@ -19,6 +19,9 @@
 #ifndef ASSAY_H
 #define ASSAY_H
 
+#ifndef ASSAY_KERNEL_ONLY
+#define ASSAY_KERNEL_ONLY /* a program that measures exports no benchmarks */
+#endif
 #include <assay/assay_kernel.h>
 #include <string.h>
 

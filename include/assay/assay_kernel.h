@@ -139,4 +139,8 @@ typedef const struct assay_kernel *const *(*assay_plugin_fn)(uint32_t abi, int32
 }
 #endif
 
+#ifndef ASSAY_KERNEL_ONLY
+#include <assay/assay_benchmark.h> /* benchmarks with workloads of their own */
+#endif
+
 #endif

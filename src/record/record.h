@@ -137,6 +137,12 @@ struct assay_run_info {
     /* The project whose checks this run is part of, from GitHub's environment; empty elsewhere. */
     char project[96], project_branch[64], project_sha[48];
     char output_dir[256]; /* of a configuration */
+    /* Of `assay kernel`; empty elsewhere. */
+    char repository[128];     /* as shown: "owner/name@v1", a path */
+    char kernel_commit[48];   /* of the repository; empty: under no git */
+    char benchmark_path[256]; /* the files that were run, from its root, separated by ", " */
+    char benchmark_sha[72];   /* SHA-256 of them */
+    int32_t gpu_cores;        /* multiprocessors; 0: no GPU, or not known */
 };
 
 assay_json *assay_run_info_to_json(const struct assay_run_info *info);

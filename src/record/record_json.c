@@ -197,6 +197,11 @@ static const struct field run_info_fields[] = {
     {"project_branch",   TEXT,  OPTIONAL, MEMBER(T, project_branch)},
     {"project_sha",      TEXT,  OPTIONAL, MEMBER(T, project_sha)},
     {"output_dir",       TEXT,  OPTIONAL, MEMBER(T, output_dir)},
+    {"repository",       TEXT,  OPTIONAL, MEMBER(T, repository)},
+    {"kernel_commit",    TEXT,  OPTIONAL, MEMBER(T, kernel_commit)},
+    {"benchmark_path",   TEXT,  OPTIONAL, MEMBER(T, benchmark_path)},
+    {"benchmark_sha",    TEXT,  OPTIONAL, MEMBER(T, benchmark_sha)},
+    {"gpu_cores",        INT32, OPTIONAL, MEMBER(T, gpu_cores)},
     {0},
 };
 #undef T

@@ -1,0 +1,41 @@
+/* repository.h: where a kernel repository lies: a folder or file here, or a remote one that is
+ * cloned with git into the cache folder.
+ *
+ * Clones are kept by commit: CACHE/repositories/<commit>/, with a file beside them that remembers
+ * which commit a revision was when it was last asked for, for --offline. */
+#ifndef ASSAY_REPO_REPOSITORY_H
+#define ASSAY_REPO_REPOSITORY_H
+
+#include "base/error.h"
+#include "base/text.h"
+
+/* What a user asked for. */
+struct assay_repository_wanted {
+    const char *name;    /* a path, or OWNER/NAME, OWNER/NAME@v1, OWNER/NAME@branch */
+    const char *version; /* of --version: "1" or "v1"; NULL: not given */
+    const char *branch;  /* of --branch; NULL: not given */
+    const char *hub; /* base address of remote ones: "https://huggingface.co", "file:///srv/git" */
+    bool offline;    /* only what the cache holds */
+    void (*say)(const char *text); /* hears "Downloading owner/name@v1..."; NULL: nobody */
+};
+
+#define ASSAY_REPOSITORY_HUB "https://huggingface.co"
+
+/* Fill with assay_repository_find, free with assay_repository_fini. Start from {0}. */
+struct assay_repository {
+    struct assay_text root; /* the folder, absolute; of a single file the folder it lies in */
+    struct assay_text file; /* absolute, where a single file was named; else empty */
+    char name[128];         /* as shown: "owner/name@v1", or the path as typed */
+    char commit[48];        /* of the clone or of the folder's own git; empty: under no git */
+    bool dirty;             /* the folder has changes that are not in the commit */
+};
+
+/* A path is anything that exists, or starts with '/', './', '../' or '~'. Errors: no such path; a
+ * remote repository without a revision; a revision that is only digits ("write v1"); more than one
+ * of @, --version, --branch; git not installed (ASSAY_UNSUPPORTED); no such repository or revision;
+ * not in the cache though offline. */
+enum assay_status assay_repository_find(const struct assay_repository_wanted *wanted,
+                                        struct assay_repository *out, struct assay_error *err);
+void assay_repository_fini(struct assay_repository *repository);
+
+#endif
