@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include <assay/assay_kernel.h>
 
-/* A list of strings that owns them. Start from {0}. */
+/* A list of strings that owns them, with a NULL after the last. Start from {0}. */
 struct assay_strings {
     char **items;
     int64_t n;
