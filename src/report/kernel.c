@@ -85,18 +85,18 @@ static void write_machine(struct state *s, const char *label, const char *text)
     flush(s);
 }
 
-/* "  Running owner/name@v1 on cpu, 2 threads" */
+/* "  Running owner/name@v1 on cpu, 2 threads"; the name gives way where there is no room. */
 static void write_subject(struct state *s, const struct assay_run_info *run)
 {
-    char text[256];
-    snprintf(text, sizeof text, "Running %s%son %s", run->repository, run->repository[0] ? " " : "",
-             run->device);
-    assay_line_to(&s->line, 2);
-    assay_line_put(&s->line, text, assay_columns_width(&s->style) - 16, ASSAY_INK_BOLD);
-    if (run->threads > 0 && strcmp(run->device, "cpu") == 0) {
-        snprintf(text, sizeof text, ", %d thread%s", run->threads, run->threads == 1 ? "" : "s");
-        assay_line_put(&s->line, text, 14, ASSAY_INK_BOLD);
-    }
+    struct assay_cell where = {""};
+    assay_cell_add(&where, "on %s", run->device);
+    if (run->threads > 0 && strcmp(run->device, "cpu") == 0)
+        assay_cell_add(&where, ", %d thread%s", run->threads, run->threads == 1 ? "" : "s");
+    int room = assay_columns_width(&s->style) - assay_line_columns_of(where.text, s->style.ascii);
+    assay_line_put(&s->line, "  Running ", room, ASSAY_INK_BOLD);
+    assay_line_put(&s->line, run->repository, room - s->line.columns - 1, ASSAY_INK_BOLD);
+    assay_line_to(&s->line, s->line.columns + (run->repository[0] ? 1 : 0));
+    assay_line_put(&s->line, where.text, room, ASSAY_INK_BOLD);
     flush(s);
     flush(s);
 }

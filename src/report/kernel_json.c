@@ -114,7 +114,8 @@ static void put_comparison(assay_json *o, const struct assay_bouts *bouts,
     }
     assay_json_put(o, "speedup", speedup(bout, reference));
     put_ceiling(o, bout->m);
-    assay_json_put(o, "rivals", rivals(bouts, bout));
+    if (!reference || !assay_bout_is_workload(bout->kernel)) /* else the reference is all of them */
+        assay_json_put(o, "rivals", rivals(bouts, bout));
 }
 
 static void put_workload(assay_json *o, const struct assay_bout *bout)

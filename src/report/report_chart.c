@@ -2,6 +2,7 @@
 
 #include "report/report_line.h"
 #include "report/report_sink.h"
+#include "stats/stats.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -35,7 +36,9 @@ struct drawing {
     double label, left,
         right;   /* width of the labels; where bars begin, and where the longest ends */
     double most; /* the ratio at `right` */
-    int bars;
+    double ratios[ASSAY_CHART_MOST_BARS]; /* of the bars */
+    double most_ratio;                    /* the far end of the longest */
+    int n_ratios, bars;
     int64_t left_out;
     bool on; /* false: only measure */
 };
@@ -110,6 +113,15 @@ static void put_bar(struct drawing *d, double end, double y, const char *fill)
                       d->left, y, end - d->left, BAR, fill);
 }
 
+/* Two cuts near the end: it goes on. */
+static void put_break(struct drawing *d, double middle)
+{
+    for (int i = 0; i < 2; i++) {
+        double x = d->right - 18 + 7 * i;
+        put_line(d, x - 3, middle + BAR, x + 3, middle - BAR, d->theme->background, 3);
+    }
+}
+
 static void put_whisker(struct drawing *d, const struct assay_interval *ci, double y)
 {
     double lo = at_ratio(d, ci->lo), hi = at_ratio(d, ci->hi);
@@ -145,7 +157,7 @@ static struct assay_cell label_of(const struct bar *bar)
     struct assay_cell cell = {"this kernel"};
     if (assay_bout_is_workload(bar->bout->kernel))
         return assay_bout_workload(bar->bout);
-    if (bar->rival)
+    if (bar->rival && bar->trouble != bar->bout->kernel)
         snprintf(cell.text, sizeof cell.text, "%s", assay_bout_rival_name(bar->bout, bar->rival));
     return cell;
 }
@@ -182,17 +194,30 @@ static struct assay_cell times_of(const struct bar *bar)
     return cell;
 }
 
+/* The two lines behind a bar; the first has the middle to itself where there is no second. */
+static void put_figures(struct drawing *d, double middle, const char *colour, const char *first,
+                        const char *second)
+{
+    put_text(d, d->right + GAP, middle + (second[0] ? -3 : 5), TEXT_SIZE, BOLD, colour, FIGURES,
+             first);
+    if (second[0])
+        put_text(d, d->right + GAP, middle + 12, SMALL_SIZE, PLAIN, d->theme->muted, FIGURES,
+                 second);
+}
+
 static void put_compared(struct drawing *d, const struct bar *bar, double middle)
 {
     const char *ink = colour_of(d, bar, true);
     double at = d->right + GAP;
     struct assay_cell times = assay_bout_times(bar->ratio.ratio);
     put_bar(d, at_ratio(d, bar->ratio.ratio), middle - BAR / 2.0, colour_of(d, bar, false));
-    put_whisker(d, &bar->ratio.ci, middle);
-    put_text(d, at, middle - 3, TEXT_SIZE, BOLD, ink, FIGURES, times.text);
-    put_text(d, at + width_of(times.text, TEXT_SIZE) + 8, middle - 3, SMALL_SIZE, PLAIN,
+    if (bar->ratio.ratio > d->most * (1 + 1e-9))
+        put_break(d, middle);
+    else
+        put_whisker(d, &bar->ratio.ci, middle);
+    put_figures(d, middle, ink, times.text, times_of(bar).text);
+    put_text(d, at + 1.1 * width_of(times.text, TEXT_SIZE) + 8, middle - 3, SMALL_SIZE, PLAIN,
              d->theme->muted, FIGURES - 60, word_of(bar));
-    put_text(d, at, middle + 12, SMALL_SIZE, PLAIN, d->theme->muted, FIGURES, times_of(bar).text);
 }
 
 static void put_trouble(struct drawing *d, const struct bar *bar, double middle)
@@ -203,18 +228,15 @@ static void put_trouble(struct drawing *d, const struct bar *bar, double middle)
     snprintf(text, sizeof text, "%s%s", its ? "reference " : "",
              assay_cell_outcome(bar->trouble->outcome).text);
     put_bar(d, at_ratio(d, 1), middle - BAR / 2.0, "url(#hatch)");
-    put_text(d, d->right + GAP, middle + 5, TEXT_SIZE, BOLD,
-             fine ? d->theme->muted : d->theme->failed, FIGURES, text);
+    put_figures(d, middle, fine ? d->theme->muted : d->theme->failed, text,
+                bar->bout->m ? times_of(bar).text : "");
 }
 
 /* A time, and nobody it was compared with. */
 static void put_alone(struct drawing *d, const struct bar *bar, double middle)
 {
-    const char *why = bar->rival ? "not compared" : "no reference";
-    put_text(d, d->left + 8, middle + 4, SMALL_SIZE, PLAIN, d->theme->muted, d->right - d->left,
-             why);
-    put_text(d, d->right + GAP, middle + 4, SMALL_SIZE, PLAIN, d->theme->muted, FIGURES,
-             bar->bout->m ? times_of(bar).text : "not timed");
+    put_figures(d, middle, d->theme->muted, bar->bout->m ? times_of(bar).text : "not timed",
+                bar->rival ? "not compared" : "no reference");
 }
 
 /* What is too long for the image is in the bar's title, which browsers show. */
@@ -235,9 +257,9 @@ static void note_extent(struct drawing *d, const struct bar *bar)
     d->label = label > d->label ? label : d->label;
     if (!bar->compared)
         return;
+    d->ratios[d->n_ratios++] = bar->ratio.ratio;
     /* An interval that is all too wide does not make the bars small. */
-    double most = fmin(bar->ratio.ci.hi, 1.5 * bar->ratio.ratio);
-    d->most = most > d->most ? most : d->most;
+    d->most_ratio = fmax(d->most_ratio, fmin(bar->ratio.ci.hi, 1.5 * bar->ratio.ratio));
 }
 
 static void put_row(struct drawing *d, const struct bar *bar)
@@ -284,6 +306,9 @@ static void put_heading(struct drawing *d, const char *text)
 {
     if (!d->on || d->bars >= ASSAY_CHART_MOST_BARS)
         return;
+    assay_text_format(&d->text, /* no lines behind the words */
+                      "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"%s\"/>\n", MARGIN,
+                      d->y, WIDTH - 2 * MARGIN, HEADING, d->theme->background);
     put_text(d, MARGIN, d->y + HEADING - 9, TEXT_SIZE, BOLD, d->theme->text, WIDTH - 2 * MARGIN,
              text);
     d->y += HEADING;
@@ -405,12 +430,23 @@ static void put_head(struct drawing *d, const struct assay_run_info *run)
     put_text(d, MARGIN, 62, SMALL_SIZE + 1, PLAIN, d->theme->muted, WIDTH - 2 * MARGIN, text);
 }
 
+/* A naive reference may take a hundred times as long. Its bar is broken off, so that the others can
+ * still be told apart. */
+static double choose_most(struct drawing *d)
+{
+    if (!d->n_ratios)
+        return 2;
+    assay_stats_sort(d->ratios, d->n_ratios);
+    double usual = fmax(4, 2 * assay_stats_quantile(d->ratios, d->n_ratios, 0.5));
+    return fmax(1.2, fmin(d->most_ratio, usual));
+}
+
 /* Labels get what they need, within reason; bars the rest. */
 static void choose_extents(struct drawing *d)
 {
     d->on = false;
-    d->most = 1.2;
     put_rows(d);
+    d->most = choose_most(d);
     d->label = d->label < LEAST_LABEL ? LEAST_LABEL : d->label > MOST_LABEL ? MOST_LABEL : d->label;
     d->left = MARGIN + d->label + GAP;
     d->right = WIDTH - MARGIN - FIGURES - GAP;

@@ -186,7 +186,7 @@ static void make_model(struct group *g)
         g[i] = compared(i, "SiluWorkloads", rows[i].name, MS, MS, true);
         struct assay_measurement *m = &g[i].records[0].states[HOT];
         m->time.n = 100;
-        m->time.mean = rows[i].mean * MS;
+        m->time.mean = m->time.median = rows[i].mean * MS;
         m->time.std = rows[i].std * MS;
         m->time.min = rows[i].min * MS;
         m->time.max = rows[i].max * MS;
