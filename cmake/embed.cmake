@@ -1,5 +1,6 @@
-# Turns texts into C: cmake -DOUT=file.c -DTEXTS="a.cu;b.cuh" -P embed.cmake
-set(body "#include \"device/cuda/cuda.h\"\n\n")
+# Turns texts into C: cmake -DOUT=file.c -DTEXTS="a.cu;b.cuh" -DHEADER=device/cuda/cuda.h -DPREFIX=assay_cuda
+# -P embed.cmake defines assay_cuda_texts and assay_cuda_n_texts, which that header declares.
+set(body "#include \"${HEADER}\"\n\n")
 set(rows "")
 set(count 0)
 foreach(text ${TEXTS})
@@ -12,6 +13,6 @@ foreach(text ${TEXTS})
   string(APPEND rows "    {\"${name}\", (const char *)text_${count}},\n")
   math(EXPR count "${count} + 1")
 endforeach()
-string(APPEND body "const struct assay_cuda_text assay_cuda_texts[] = {\n${rows}};\n"
-                   "const int assay_cuda_n_texts = ${count};\n")
+string(APPEND body "const struct ${PREFIX}_text ${PREFIX}_texts[] = {\n${rows}};\n"
+                   "const int ${PREFIX}_n_texts = ${count};\n")
 file(WRITE ${OUT} "${body}")
