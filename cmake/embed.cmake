@@ -1,5 +1,6 @@
-# Turns texts into C: cmake -DOUT=file.c -DTEXTS="a.cu;b.cuh" -DHEADER=device/cuda/cuda.h -DPREFIX=assay_cuda
-# -P embed.cmake defines assay_cuda_texts and assay_cuda_n_texts, which that header declares.
+# Turns texts into C: an array NAMES of struct ONE {name, text}, declared in HEADER, and their number N.
+# cmake -DOUT=file.c -DTEXTS="a.cu;b.cuh" -DHEADER=device/cuda/cuda.h -DONE=assay_cuda_text
+#       -DNAMES=assay_cuda_texts -DN=assay_cuda_n_texts -P embed.cmake
 set(body "#include \"${HEADER}\"\n\n")
 set(rows "")
 set(count 0)
@@ -13,6 +14,5 @@ foreach(text ${TEXTS})
   string(APPEND rows "    {\"${name}\", (const char *)text_${count}},\n")
   math(EXPR count "${count} + 1")
 endforeach()
-string(APPEND body "const struct ${PREFIX}_text ${PREFIX}_texts[] = {\n${rows}};\n"
-                   "const int ${PREFIX}_n_texts = ${count};\n")
+string(APPEND body "const struct ${ONE} ${NAMES}[] = {\n${rows}};\nconst int ${N} = ${count};\n")
 file(WRITE ${OUT} "${body}")

@@ -53,9 +53,9 @@ enum { SKELETONS = sizeof skeletons / sizeof skeletons[0] };
 
 static const char *template_text(const char *name)
 {
-    for (int i = 0; i < assay_template_n_texts; i++)
-        if (strcmp(assay_template_texts[i].name, name) == 0)
-            return assay_template_texts[i].text;
+    for (int i = 0; i < assay_n_templates; i++)
+        if (strcmp(assay_templates[i].name, name) == 0)
+            return assay_templates[i].text;
     return NULL;
 }
 

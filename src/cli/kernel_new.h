@@ -14,11 +14,11 @@ enum assay_status assay_kernel_new(const char *name, const char *op, const char 
 
 /* ---- share/templates, from the build --------------------------------------------------------- */
 
-struct assay_template_text {
+struct assay_template {
     const char *name; /* "softmax.c.in" */
     const char *text;
 };
-extern const struct assay_template_text assay_template_texts[];
-extern const int assay_template_n_texts;
+extern const struct assay_template assay_templates[];
+extern const int assay_n_templates;
 
 #endif
