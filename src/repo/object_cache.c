@@ -152,10 +152,13 @@ static void write_files(const char *path, const struct files *files)
  * backslash before them, '$' is doubled. False: it is something else. */
 static bool parse_rule(const char *text, struct assay_arguments *out)
 {
-    static const char target[] = "object:";
+    static const char target[] = "object";
     struct assay_text word = {0};
     bool good = text && strncmp(text, target, strlen(target)) == 0;
     const char *c = good ? text + strlen(target) : "";
+    c += strspn(c, " "); /* nvcc's way */
+    good = good && *c == ':';
+    c += good;
     for (;; c++) {
         bool escaped = c[0] == '\\' && (c[1] == ' ' || c[1] == '#' || c[1] == '\\');
         bool folded = c[0] == '\\' && c[1] == '\n';

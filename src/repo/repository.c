@@ -25,7 +25,7 @@ static bool is_folder(const char *path)
 
 /* A name that a user or a file system gave, fit for a message. */
 struct shown {
-    char text[160];
+    char text[128];
 };
 
 static struct shown show(const char *name)
@@ -541,7 +541,8 @@ static enum assay_status find_remote(const struct assay_repository_wanted *wante
     char commit[ASSAY_COMMIT_TEXT];
     enum assay_status status = read_wanted(wanted, &r, err);
     if (status == ASSAY_OK)
-        snprintf(out->name, sizeof out->name, "%s@%s", r.name.data, show(r.revision.data).text);
+        snprintf(out->name, sizeof out->name, "%.60s@%.60s", r.name.data,
+                 show(r.revision.data).text);
     if (status == ASSAY_OK)
         status = assay_folder_cache(&folder, err);
     assay_text_add(&folder, "/repositories");
