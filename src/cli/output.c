@@ -31,7 +31,8 @@ static void write_bytes(void *user, const char *bytes, size_t length)
 
 static bool on_terminal(FILE *file) { return isatty(fileno(file)) == 1; }
 
-static struct assay_report_style style_for(const struct assay_measure_config *config, FILE *file)
+static struct assay_report_style style_for(const struct assay_report_format *format,
+                                           const struct assay_measure_config *config, FILE *file)
 {
     const char *no_colour = getenv("NO_COLOR"), *term = getenv("TERM");
     bool dumb = term && strcmp(term, "dumb") == 0;
@@ -40,7 +41,7 @@ static struct assay_report_style style_for(const struct assay_measure_config *co
         .ascii = config->ascii,
         .verbose = config->verbose,
         .width = 100,
-        .most = 130,
+        .most = format->most ? format->most : 130,
     };
 }
 
@@ -48,7 +49,7 @@ static enum assay_status bind(struct output *output, const struct assay_report_f
                               const struct assay_measure_config *config, struct assay_error *err)
 {
     struct assay_sink sink = {output, write_bytes};
-    struct assay_report_style style = style_for(config, output->file);
+    struct assay_report_style style = style_for(format, config, output->file);
     output->report = assay_report_create(format, &sink, &style);
     if (!output->report)
         return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
