@@ -72,7 +72,7 @@ static void flush(struct state *s) { assay_line_flush(&s->line, &s->sink); }
 /* "·": in ASCII that is spelt "|", which in a box is none. */
 static const char *dot(const struct state *s) { return s->style.ascii ? "-" : "·"; }
 
-/* ---- the beginning -------------------------------------------------------------------------- */
+/* ---- the beginning ------------------------------------------------------------------------- */
 
 static void write_machine(struct state *s, const char *label, const char *text)
 {
@@ -125,13 +125,11 @@ static void kernel_group(void *state, const struct assay_record *records, int64_
     assay_bouts_add(&((struct state *)state)->bouts, records, n);
 }
 
-/* ---- the cells of a row -----------------------------------------------------------------------
- */
+/* ---- the cells of a row -------------------------------------------------------------------- */
 
 struct row {
     struct assay_cell cells[COLUMNS];
     enum assay_ink speedup_ink, match_ink;
-    bool failed;
 };
 
 /* A time with the point under the others'. */
@@ -146,9 +144,9 @@ static struct assay_cell aligned(const struct state *s, double ns, int decimals)
 static void fill_match(const struct state *s, const struct assay_record *r, struct row *row)
 {
     bool right = r->outcome == ASSAY_OUTCOME_OK && r->verification.done;
-    row->failed = !assay_outcome_is_fine(r->outcome);
-    row->match_ink = row->failed ? ASSAY_INK_BAD : right ? ASSAY_INK_GOOD : ASSAY_INK_DIM;
-    assay_cell_add(&row->cells[MATCH], "%s", row->failed ? "✗" : right ? "✓" : dot(s));
+    bool failed = !assay_outcome_is_fine(r->outcome);
+    row->match_ink = failed ? ASSAY_INK_BAD : right ? ASSAY_INK_GOOD : ASSAY_INK_DIM;
+    assay_cell_add(&row->cells[MATCH], "%s", failed ? "✗" : right ? "✓" : dot(s));
 }
 
 static enum assay_ink ratio_ink(const struct assay_ratio *ratio)
@@ -192,8 +190,7 @@ static struct row make_row(const struct state *s, const struct assay_bout *bout)
     return row;
 }
 
-/* ---- the table --------------------------------------------------------------------------------
- */
+/* ---- the table ----------------------------------------------------------------------------- */
 
 /* What depends on all rows and must be known before the first is made. */
 static void look_ahead(struct state *s)
@@ -307,8 +304,7 @@ static void write_table(struct state *s)
     flush(s);
 }
 
-/* ---- the lines under it -----------------------------------------------------------------------
- */
+/* ---- the lines under it -------------------------------------------------------------------- */
 
 /* What belongs together, on the next line where this one has no room for it. */
 static void put_phrase(struct state *s, const char *text, enum assay_ink ink)
@@ -515,8 +511,7 @@ static void write_lines(struct state *s, const struct assay_bout *bout)
     }
 }
 
-/* ---- the end ----------------------------------------------------------------------------------
- */
+/* ---- the end ------------------------------------------------------------------------------- */
 
 static void write_legend(struct state *s)
 {
