@@ -344,7 +344,10 @@ static void put_ceiling(struct state *s, const struct assay_measurement *m)
     if (!(m->ceiling_ns > 0) || !(m->efficiency >= 0) || isinf(m->efficiency))
         return;
     struct assay_cell cell = {""};
-    assay_cell_add(&cell, "%.0f %% of ceiling", 100 * m->efficiency);
+    if (m->efficiency < 0.005)
+        assay_cell_add(&cell, "<1 %% of ceiling");
+    else
+        assay_cell_add(&cell, "%.0f %% of ceiling", 100 * m->efficiency);
     if (m->bound[0])
         assay_cell_add(&cell, " (%s)", m->bound);
     assay_line_put(&s->line, ",", 1, ASSAY_INK_PLAIN);
@@ -382,7 +385,7 @@ static void put_verdict(struct state *s, const struct assay_ratio *ratio)
     put_phrase(s, s->style.ascii ? "- not significant" : "· not significant", ASSAY_INK_DIM);
     char text[64];
     double seen = 1 + ratio->smallest_visible;
-    int decimals = seen < 1.01 ? 3 : 2;
+    int decimals = seen < 1.01 ? 3 : seen < 10 ? 2 : seen < 100 ? 1 : 0;
     double unit = pow(10, -decimals);
     if (seen >= 1 && seen < 1000)
         snprintf(text, sizeof text, "(could have seen %.*fx)", decimals,

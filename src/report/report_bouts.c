@@ -201,7 +201,8 @@ const struct assay_record *assay_bout_reference(const struct assay_bouts *bouts,
     return bout->m && figures(rival, bout->state) ? rival : NULL;
 }
 
-/* Medians and order statistics turn round with the ratio. */
+/* Medians and order statistics turn round with the ratio. What could have been seen stays as it is:
+ * of small differences, which it is about, it is the same from either side. */
 static struct assay_ratio inverse(const struct assay_ratio *r)
 {
     struct assay_ratio out = *r;
