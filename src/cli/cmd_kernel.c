@@ -70,7 +70,7 @@ static int measure(const struct assay_kernel_options *options, struct assay_kern
     char files[256], commit[56], light[4096], dark[4096];
     struct assay_measuring measuring = {
         .config = &options->measure,
-        .outputs = {.table = "kernel", .most = 150, .file_format = "kernel-json"},
+        .outputs = {.table = "kernel", .file_format = "kernel-json"},
         .argc = argc,
         .argv = argv,
         .again = "assay kernel",

@@ -20,7 +20,6 @@ struct output {
 struct assay_outputs {
     struct output *items;
     int64_t n;
-    int most; /* columns of a wide table; 0: the usual */
 };
 
 static void write_bytes(void *user, const char *bytes, size_t length)
@@ -32,8 +31,8 @@ static void write_bytes(void *user, const char *bytes, size_t length)
 
 static bool on_terminal(FILE *file) { return isatty(fileno(file)) == 1; }
 
-static struct assay_report_style style_for(const struct assay_measure_config *config, FILE *file,
-                                           int most)
+static struct assay_report_style style_for(const struct assay_report_format *format,
+                                           const struct assay_measure_config *config, FILE *file)
 {
     const char *no_colour = getenv("NO_COLOR"), *term = getenv("TERM");
     bool dumb = term && strcmp(term, "dumb") == 0;
@@ -42,16 +41,15 @@ static struct assay_report_style style_for(const struct assay_measure_config *co
         .ascii = config->ascii,
         .verbose = config->verbose,
         .width = 100,
-        .most = most ? most : 130,
+        .most = format->most ? format->most : 130,
     };
 }
 
 static enum assay_status bind(struct output *output, const struct assay_report_format *format,
-                              const struct assay_measure_config *config, int most,
-                              struct assay_error *err)
+                              const struct assay_measure_config *config, struct assay_error *err)
 {
     struct assay_sink sink = {output, write_bytes};
-    struct assay_report_style style = style_for(config, output->file, most);
+    struct assay_report_style style = style_for(format, config, output->file);
     output->report = assay_report_create(format, &sink, &style);
     if (!output->report)
         return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
@@ -128,7 +126,7 @@ static enum assay_status add(assay_outputs *outputs, const struct assay_report_f
         return assay_error_set(err, ASSAY_ERR_INVALID, path, "is named twice as an output");
     outputs->n++;
     enum assay_status status = open_file(output, path, append, err);
-    return status == ASSAY_OK ? bind(output, format, config, outputs->most, err) : status;
+    return status == ASSAY_OK ? bind(output, format, config, err) : status;
 }
 
 /* A file of --output. */
@@ -180,7 +178,7 @@ static enum assay_status add_stdout(assay_outputs *outputs,
     if (status != ASSAY_OK)
         return status;
     outputs->items[outputs->n].file = stdout;
-    return bind(&outputs->items[outputs->n++], format, config, outputs->most, err);
+    return bind(&outputs->items[outputs->n++], format, config, err);
 }
 
 enum assay_status assay_outputs_open(const struct assay_measure_config *config,
@@ -197,7 +195,6 @@ enum assay_status assay_outputs_open(const struct assay_measure_config *config,
         assay_free(outputs);
         return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
     }
-    outputs->most = wanted->most;
     for (int64_t i = 0; i < config->outputs.n && status == ASSAY_OK; i++)
         status = add_named(outputs, config->outputs.items[i], config, wanted->file_format, err);
     for (int64_t i = 0; i < wanted->n_files && status == ASSAY_OK; i++)

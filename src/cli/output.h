@@ -20,7 +20,6 @@ struct assay_output_file {
 /* What a command does where the options leave it the choice. */
 struct assay_outputs_wanted {
     const char *table;       /* the format of standard output */
-    int most;                /* columns a wide table may take; 0: 130 */
     const char *file_format; /* of files of --output; NULL: by their extension */
     struct assay_output_file files[2];
     int64_t n_files;
