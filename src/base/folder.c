@@ -3,13 +3,16 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* ---- which folder ---------------------------------------------------------------------------- */
@@ -144,13 +147,18 @@ static enum assay_status write_in_place(const char *path, const void *bytes, siz
     return problem ? write_failed(path, problem, err) : ASSAY_OK;
 }
 
+void assay_folder_name_beside(const char *path, struct assay_text *out)
+{
+    assay_text_format(out, "%s.%ld-%llx.tmp", path, (long)getpid(),
+                      (unsigned long long)assay_clock_ns());
+}
+
 /* Creates a file of its own beside `path`. Not mkstemp, whose mode 0600 would ignore the umask. */
 static int create_beside(const char *path, struct assay_text *name)
 {
     for (int attempt = 0; attempt < 16; attempt++) {
         assay_text_clear(name);
-        assay_text_format(name, "%s.%ld-%llx.tmp", path, (long)getpid(),
-                          (unsigned long long)assay_clock_ns());
+        assay_folder_name_beside(path, name);
         if (name->failed) {
             errno = ENOMEM;
             return -1;
@@ -190,4 +198,85 @@ enum assay_status assay_folder_write_atomic(const char *path, const void *bytes,
 cleanup:
     assay_text_fini(&name);
     return status;
+}
+
+/* ---- reading and removing -------------------------------------------------------------------- */
+
+/* Opened first and looked at then, so that what is looked at is what is read; without waiting for a
+ * pipe's other end. 0, or the errno of what went wrong. */
+static int read_bytes(int fd, size_t most, struct assay_text *out)
+{
+    struct stat found;
+    char bytes[16384];
+    size_t total = 0;
+    if (fd < 0 || fstat(fd, &found) != 0)
+        return errno;
+    if (!S_ISREG(found.st_mode))
+        return S_ISDIR(found.st_mode) ? EISDIR : EINVAL;
+    for (;;) {
+        ssize_t got = read(fd, bytes, sizeof bytes);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return got < 0 ? errno : 0;
+        total += (size_t)got;
+        if (total > most)
+            return EFBIG;
+        assay_text_append(out, bytes, (size_t)got);
+    }
+}
+
+enum assay_status assay_folder_read_file(const char *path, size_t most, struct assay_text *out,
+                                         struct assay_error *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int problem = read_bytes(fd, most, out);
+    if (fd >= 0)
+        close(fd);
+    if (out->failed)
+        return assay_error_set(err, ASSAY_ERR_NOMEM, path, "no memory for this file");
+    if (problem)
+        return assay_error_set(err, ASSAY_ERR_IO, path, "cannot be read: %s",
+                               problem == EINVAL ? "it is not a regular file" : strerror(problem));
+    return ASSAY_OK;
+}
+
+static int remove_entry(const char *path, const struct stat *found, int kind, struct FTW *depth)
+{
+    (void)found;
+    (void)depth;
+    (void)(kind == FTW_DP || kind == FTW_DNR ? rmdir(path) : unlink(path));
+    return 0; /* whatever it was, go on with the rest */
+}
+
+void assay_folder_remove(const char *path)
+{
+    enum { OPEN_FOLDERS = 16 };
+    nftw(path, remove_entry, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS);
+}
+
+static bool is_litter(int folder, const char *name, time_t now)
+{
+    enum { A_DAY = 24 * 60 * 60 };
+    size_t length = strlen(name);
+    struct stat found;
+    return length > 4 && strcmp(name + length - 4, ".tmp") == 0 &&
+           fstatat(folder, name, &found, AT_SYMLINK_NOFOLLOW) == 0 && now - found.st_mtime > A_DAY;
+}
+
+void assay_folder_sweep(const char *folder)
+{
+    DIR *entries = opendir(folder);
+    time_t now = time(NULL);
+    for (const struct dirent *entry; entries && (entry = readdir(entries));) {
+        struct assay_text path = {0};
+        if (!is_litter(dirfd(entries), entry->d_name, now))
+            continue;
+        assay_text_format(&path, "%s/%s", folder, entry->d_name);
+        if (!path.failed)
+            assay_folder_remove(path.data);
+        assay_text_fini(&path);
+    }
+    if (entries)
+        closedir(entries);
 }

@@ -28,4 +28,20 @@ enum assay_status assay_folder_make_open(const char *path, struct assay_error *e
 enum assay_status assay_folder_write_atomic(const char *path, const void *bytes, size_t length,
                                             struct assay_error *err);
 
+/* Appends a regular file's bytes to `out`. ASSAY_ERR_IO where it cannot be read or is larger than
+ * `most` bytes. */
+enum assay_status assay_folder_read_file(const char *path, size_t most, struct assay_text *out,
+                                         struct assay_error *err);
+
+/* Removes a file or a folder with all in it, following no links. Says nothing of what fails: what
+ * stays is only litter. */
+void assay_folder_remove(const char *path);
+
+/* A name beside `path` that nobody else uses, appended to `out`: PATH.PID-TIME.tmp. */
+void assay_folder_name_beside(const char *path, struct assay_text *out);
+
+/* Removes from a folder what such names have been left on for more than a day: whoever was at work
+ * there was killed. */
+void assay_folder_sweep(const char *folder);
+
 #endif

@@ -70,6 +70,36 @@ void assay_text_format(struct assay_text *text, const char *fmt, ...)
     va_end(again);
 }
 
+/* How many bytes the UTF-8 character here has; 0: it is none. Overlong and surrogate ones are left
+ * to the terminal: they do no harm. */
+static size_t utf8_length(const unsigned char *c)
+{
+    size_t n = c[0] < 0x80 ? 1 : c[0] < 0xc2 ? 0 : c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : 4;
+    if (c[0] > 0xf4)
+        return 0;
+    for (size_t i = 1; i < n; i++)
+        if ((c[i] & 0xc0) != 0x80)
+            return 0;
+    return n;
+}
+
+void assay_text_add_shown(struct assay_text *text, const char *string)
+{
+    const unsigned char *c = (const unsigned char *)string;
+    while (*c) {
+        size_t n = utf8_length(c);
+        bool control = *c < ' ' || *c == 0x7f || (*c == 0xc2 && c[1] < 0xa0); /* C0, DEL, C1 */
+        if (*c == '\n' || *c == '\t')
+            assay_text_add(text, *c == '\n' ? "\\n" : "\\t");
+        else if (n == 0 || control)
+            for (size_t i = 0; i < (n ? n : 1); i++)
+                assay_text_format(text, "\\x%02x", c[i]);
+        else
+            assay_text_append(text, (const char *)c, n);
+        c += n ? n : 1;
+    }
+}
+
 bool assay_text_same(const char *a, const char *b)
 {
     for (; *a && *b; a++, b++)

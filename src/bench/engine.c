@@ -181,8 +181,10 @@ static void warm_up(assay_engine *e, struct assay_lane *lane)
     else
         choose_iters(e, lane);
     if (e->options.warmup > 0 || e->options.calls > 0) {
+        double spent = 0, most = e->options.budget_ns / (double)(2 * e->n_lanes);
         for (int64_t i = 0; i < e->options.warmup && lane->status == ASSAY_OK && !stopped(e); i++)
-            run_lane(e, lane, 1);
+            if (!e->options.within_budget || spent < most)
+                spent += run_lane(e, lane, 1);
     } else if (lane->call_ns < SETTLE_MOST_NS) {
         settle(e, lane);
     }
@@ -238,7 +240,7 @@ static bool rests(const assay_engine *e, const struct assay_lane *lane)
 {
     if (lane->status != ASSAY_OK)
         return true;
-    if (e->options.rounds > 0)
+    if (e->options.rounds > 0 && !e->options.within_budget)
         return false;
     double share = e->options.budget_ns / (double)e->n_lanes;
     return lane->spent_ns >= share && lane->taken >= least_samples(e, lane);

@@ -14,6 +14,7 @@ struct assay_engine_options {
     double precision;       /* goal: half of the 95 % interval over the median */
     double budget_ns;       /* for all lanes together */
     int64_t warmup, rounds; /* fixed numbers; 0: settle, and stop by precision or budget */
+    bool within_budget;     /* the fixed numbers are the most: the budget ends a lane too */
     uint64_t seed;          /* of the order within the rounds */
     double timer_ns;        /* cost of one clock reading */
     double floor_ns;        /* samples below three times this are counted */

@@ -4,11 +4,18 @@
 #include "bench/energy.h"
 #include "bench/pareto.h"
 #include "model/model.h"
+#include "workload/workload.h"
+
+/* A model's, a workload's, or one of the list. */
+static const struct assay_op *find_op(const char *name)
+{
+    return assay_workload_is(name) ? assay_workload_op(name) : assay_model_op(name);
+}
 
 void assay_group_record(const struct assay_job *job, int64_t variant, const char *kernel,
                         const char *implementation, const char *recipe, struct assay_record *out)
 {
-    const struct assay_op *op = assay_model_op(job->group.op);
+    const struct assay_op *op = find_op(job->group.op);
     *out = (struct assay_record){
         .group = job->group_index,
         .variant = variant,
@@ -149,13 +156,18 @@ enum assay_status assay_group_run(struct assay_bench *bench, const struct assay_
 {
     struct group g = {.bench = bench, .job = job, .hooks = hooks};
     char reason[128];
-    g.op = assay_model_op(job->group.op);
+    g.op = find_op(job->group.op);
     if (!g.op)
         return assay_error_set(err, ASSAY_ERR_INVALID, job->group.op, "no such op");
     group_step(&g, -1);
     enum assay_status status =
         assay_op_problem(g.op, job->group.dtype, job->group.mode, job->group.axes,
                          job->settings.threads, &g.problem, err);
+    if (status != ASSAY_OK && assay_workload_is(job->group.op)) { /* costs this workload alone */
+        record_whole_group(&g, ASSAY_OUTCOME_FAILED, err->message);
+        *err = (struct assay_error){0};
+        return ASSAY_OK;
+    }
     if (status == ASSAY_OK)
         status = assay_group_choose(&g, err);
     if (status != ASSAY_OK)
@@ -173,6 +185,9 @@ enum assay_status assay_group_run(struct assay_bench *bench, const struct assay_
             status = measure(&g, err);
         else if (status == ASSAY_ERR_NOMEM) { /* costs this group, not the run */
             record_whole_group(&g, ASSAY_OUTCOME_OUT_OF_MEMORY, why.message);
+            status = ASSAY_OK;
+        } else if (assay_workload_is(job->group.op)) {
+            record_whole_group(&g, ASSAY_OUTCOME_FAILED, why.message);
             status = ASSAY_OK;
         } else {
             assay_error_set(err, status, why.where[0] ? why.where : NULL, "%s", why.message);

@@ -38,6 +38,7 @@ static void add_variant(struct group *g, int64_t recipe, const struct assay_cont
     v->ready = found->status == ASSAY_OK;
     assay_group_record(g->job, g->n_variants, v->kernel->name, v->kernel->implementation,
                        name ? name : "", &v->record);
+    v->record.dtype = g->problem.dtype; /* a workload's is known only here */
     if (v->ready && v->kernel->note)
         v->kernel->note(&v->problem, v->record.note, sizeof v->record.note);
     if (!v->ready)

@@ -37,8 +37,12 @@ static enum assay_status prepare_cold(struct group *g, struct variant *v, struct
 static int64_t choose_baseline(const struct group *g)
 {
     const char *ours = g->n_recipes > 1 ? "native" : "onednn";
+    for (int64_t i = 0; i < g->n_variants && g->job->group.baseline[0]; i++)
+        if (g->variants[i].ready &&
+            assay_text_same(g->variants[i].kernel->implementation, g->job->group.baseline))
+            return i;
     const char *preferred[] = {
-        g->job->settings.baseline, "eager", ours, "cublaslt", "cudnn", "ref"};
+        g->job->settings.baseline, "reference", "eager", ours, "cublaslt", "cudnn", "ref"};
     for (size_t p = 0; p < sizeof preferred / sizeof preferred[0]; p++)
         for (int64_t i = 0; i < g->n_variants && preferred[p][0]; i++)
             if (g->variants[i].ready && g->variants[i].recipe == 0 &&
@@ -226,6 +230,7 @@ enum assay_status assay_group_measure_state(struct group *g, enum assay_cache_st
         .budget_ns = s->budget_s * 1e9,
         .warmup = s->warmup,
         .rounds = s->rounds,
+        .within_budget = s->within_budget,
         .seed = s->seed ^ (uint64_t)state,
         .timer_ns = g->bench->ceilings.timer_ns,
         .floor_ns = g->bench->ceilings.floor_ns,

@@ -3,6 +3,8 @@
 #include "base/alloc.h"
 #include "base/rng.h"
 
+#include <string.h>
+
 /* A piece of a row that the reference covers; its values start at `at`. */
 struct piece {
     int64_t row, first, n, at;
@@ -206,6 +208,49 @@ static enum assay_status reference_of_pieces(assay_reference *r, const struct as
     return fill_in_values(r, op, problem, in, how, err);
 }
 
+/* The whole output, of which a part is kept where it is large. */
+static enum assay_status reference_of_whole(assay_reference *r, const struct assay_op *op,
+                                            const struct assay_problem *problem,
+                                            const void *const *in,
+                                            const struct assay_reference_how *how,
+                                            struct assay_error *err)
+{
+    int64_t length = piece_length(r->row_length, ASSAY_VERIFY_MOST);
+    int64_t per_row = (r->row_length + length - 1) / length;
+    int64_t in_all = per_row * (r->total / r->row_length);
+    int64_t chosen = r->total <= ASSAY_VERIFY_MOST ? in_all : ASSAY_VERIFY_MOST / length;
+    chosen = chosen < in_all ? chosen : in_all;
+    r->pieces = assay_calloc((size_t)chosen, sizeof *r->pieces);
+    r->values = assay_calloc((size_t)(chosen * length), sizeof *r->values);
+    double *whole = assay_calloc((size_t)r->total, sizeof *whole);
+    enum assay_status status = ASSAY_OK;
+    if (!r->pieces || !r->values || !whole)
+        status = assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+    if (status == ASSAY_OK)
+        status = op->reference_whole(problem, in, how->output, whole, err);
+    if (status == ASSAY_OK)
+        choose_pieces(r, length, per_row, in_all, chosen, how->seed);
+    for (int64_t i = 0; i < r->n_pieces; i++) {
+        const struct piece *p = &r->pieces[i];
+        memcpy(r->values + p->at, whole + p->row * r->row_length + p->first,
+               (size_t)p->n * sizeof *whole);
+    }
+    assay_free(whole);
+    return status;
+}
+
+static void scale_by_rms(assay_reference *r)
+{
+    double sum = 0;
+    int64_t n = 0;
+    for (int64_t i = 0; i < r->n_values; i++)
+        if (isfinite(r->values[i])) {
+            sum += r->values[i] * r->values[i];
+            n++;
+        }
+    r->tolerance.absolute *= n ? sqrt(sum / (double)n) : 1;
+}
+
 enum assay_status assay_reference_create(const struct assay_op *op,
                                          const struct assay_problem *problem, const void *const *in,
                                          const struct assay_reference_how *how,
@@ -219,9 +264,10 @@ enum assay_status assay_reference_create(const struct assay_op *op,
     r->dtype = output->dtype;
     r->row_length = output->rank ? output->dims[output->rank - 1] : 1;
     r->total = assay_tensor_count(output);
-    enum assay_status status = op->reference_blocks
-                                   ? reference_of_blocks(r, op, problem, in, how->seed, err)
-                                   : reference_of_pieces(r, op, problem, in, how, err);
+    enum assay_status status =
+        op->reference_whole    ? reference_of_whole(r, op, problem, in, how, err)
+        : op->reference_blocks ? reference_of_blocks(r, op, problem, in, how->seed, err)
+                               : reference_of_pieces(r, op, problem, in, how, err);
     if (status != ASSAY_OK) {
         assay_reference_destroy(r);
         return status;
@@ -230,6 +276,8 @@ enum assay_status assay_reference_create(const struct assay_op *op,
         make_exact(r);
     else if (how->integers)
         scale_tolerance(r);
+    else if (op->absolute_of_rms)
+        scale_by_rms(r);
     *out = r;
     return ASSAY_OK;
 }

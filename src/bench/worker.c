@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/last_words.h"
 #include "model/model.h"
+#include "workload/workload.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,7 +56,11 @@ static enum assay_status load_plugins(assay_worker *worker, const struct assay_s
     for (int64_t i = 0; i < plugins->n && status == ASSAY_OK; i++) {
         if (assay_strings_have(&worker->plugins, plugins->items[i]))
             continue;
-        status = assay_kernel_add_plugin(worker->bench.registry, plugins->items[i], err);
+        bool has_kernels;
+        int64_t before = assay_workload_count();
+        status = assay_workload_add(worker->bench.registry, plugins->items[i], &has_kernels, err);
+        if (status == ASSAY_OK && (has_kernels || assay_workload_count() == before))
+            status = assay_kernel_add_plugin(worker->bench.registry, plugins->items[i], err);
         if (status == ASSAY_OK &&
             assay_strings_add(&worker->plugins, plugins->items[i]) != ASSAY_OK)
             status = assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
@@ -132,6 +137,7 @@ static enum assay_status use_models(assay_worker *worker, const struct assay_set
         .autotune = s->autotune,
     };
     assay_model_use(&context);
+    assay_workload_use(worker->bench.device);
     for (int64_t i = 0; i < s->models.n && status == ASSAY_OK; i++)
         status = assay_model_add(s->models.items[i], err);
     return status;

@@ -74,6 +74,7 @@ static void describe_machine(const struct run *run, struct assay_run_info *info)
         return;
     info->gpu_count = driver->count();
     driver->name_of(0, info->gpu_name, sizeof info->gpu_name);
+    info->gpu_cores = driver->cores_of ? driver->cores_of(0) : 0;
     info->gpu_memory_bytes = driver->memory_of ? (double)driver->memory_of(0) : 0;
 }
 
@@ -92,6 +93,13 @@ static void describe_origin(const struct run *run, struct assay_run_info *info)
     copy_environment("GITHUB_REPOSITORY", info->project, sizeof info->project);
     copy_environment("GITHUB_REF_NAME", info->project_branch, sizeof info->project_branch);
     copy_environment("GITHUB_SHA", info->project_sha, sizeof info->project_sha);
+    const struct assay_measuring_origin *origin = &run->measuring->origin;
+    if (origin->repository) {
+        snprintf(info->repository, sizeof info->repository, "%s", origin->repository);
+        snprintf(info->kernel_commit, sizeof info->kernel_commit, "%s", origin->commit);
+        snprintf(info->benchmark_path, sizeof info->benchmark_path, "%s", origin->files);
+        snprintf(info->benchmark_sha, sizeof info->benchmark_sha, "%s", origin->sha256);
+    }
     if (run->measuring->output_dir)
         snprintf(info->output_dir, sizeof info->output_dir, "%s", run->measuring->output_dir);
 }

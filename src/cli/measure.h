@@ -6,11 +6,17 @@
 #include "cli/output.h"
 #include "record/plan.h"
 
+/* Of `assay kernel`: what was measured, as struct assay_run_info has it. NULLs elsewhere. */
+struct assay_measuring_origin {
+    const char *repository, *commit, *files, *sha256;
+};
+
 struct assay_measuring {
     const struct assay_measure_config *config;
     struct assay_outputs_wanted outputs;
     int argc; /* as typed, without the program's name */
     char **argv;
+    struct assay_measuring_origin origin;
     const char *again; /* what goes on with this run when --resume ID is added: "assay bench" */
     bool models;       /* a resumed run must be one of models */
     const char *output_dir; /* of a configuration; NULL elsewhere */

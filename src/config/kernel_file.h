@@ -2,7 +2,7 @@
  *
  *   name: activation          # optional, shown instead of the path
  *   cflags: [-O3, -ffast-math]
- *   cxxflags: -O3 -std=c++20  # a list or one text with blanks
+ *   cxxflags: -O3 -std=c++20  # a list, whose items are words as they are, or one text with blanks
  *   cudaflags: [-arch=sm_90a]
  *   ldflags: [-lm]
  *   include: [src]
@@ -14,6 +14,7 @@
 #define ASSAY_CONFIG_KERNEL_FILE_H
 
 #include "record/plan.h"
+#include "repo/compile.h"
 
 /* Start from {0}. */
 struct assay_kernel_file {
@@ -22,9 +23,15 @@ struct assay_kernel_file {
 };
 
 /* Reads ROOT/assay.yml where there is one; without it all lists stay empty. Errors name file, line
- * and column, unknown keys with the nearest known one. */
+ * and column, unknown keys with the nearest known one. Release with fini, also after an error. */
 enum assay_status assay_kernel_file_read(const char *root, struct assay_kernel_file *out,
                                          struct assay_error *err);
+/* The same from memory; `file` is for the errors. */
+enum assay_status assay_kernel_file_parse(const char *bytes, size_t length, const char *file,
+                                          struct assay_kernel_file *out, struct assay_error *err);
 void assay_kernel_file_fini(struct assay_kernel_file *file);
+
+/* What of it the compiler wants; valid as long as the file is. */
+struct assay_compile_flags assay_kernel_file_flags(const struct assay_kernel_file *file);
 
 #endif

@@ -41,32 +41,6 @@ static const char *keep(struct reader *r, const char *text)
     return assay_strings_add(texts, text) == ASSAY_OK ? texts->items[texts->n - 1] : NULL;
 }
 
-static enum assay_status check_keys(struct reader *r, const struct assay_yaml *map,
-                                    const char *what, const char *const *known)
-{
-    char words[200];
-    int64_t n = 0;
-    while (known[n])
-        n++;
-    assay_reading_words(known, words, sizeof words);
-    for (const struct assay_yaml *at = map->first; at; at = at->next) {
-        bool found = false;
-        for (int64_t i = 0; i < n; i++)
-            found = found || strcmp(at->key, known[i]) == 0;
-        const char *nearest = found ? NULL : assay_text_nearest(at->key, known, n);
-        if (nearest)
-            return assay_reading_fail(&r->reading, assay_place_of_key(at),
-                                      "unknown key \"%.60s\"; did you mean \"%s\"?", at->key,
-                                      nearest);
-        if (!found)
-            return assay_reading_fail(&r->reading, assay_place_of_key(at),
-                                      "unknown key \"%.60s\"; %s has %s", at->key, what, words);
-        if (assay_yaml_is_null(at))
-            return assay_reading_fail(&r->reading, assay_place_of(at), "%s has no value", at->key);
-    }
-    return ASSAY_OK;
-}
-
 /* A name of a preset or of a case, kept. */
 static enum assay_status read_name(struct reader *r, const struct assay_yaml *node,
                                    const char **out)
@@ -227,7 +201,8 @@ static enum assay_status read_sizes(struct reader *r, struct draft *d)
                                         "a mapping of the model's sizes to expressions");
     for (int32_t i = 0; i < n; i++)
         axes[i] = d->op->axis_names[i];
-    enum assay_status status = d->sizes ? check_keys(r, d->sizes, "this model", axes) : ASSAY_OK;
+    enum assay_status status =
+        d->sizes ? assay_reading_keys(&r->reading, d->sizes, "this model", axes) : ASSAY_OK;
     for (int32_t i = 0; i < n && status == ASSAY_OK; i++) {
         const struct assay_yaml *size = assay_yaml_get(d->sizes, axes[i]);
         if (!size && assay_preset_case_parameter(d->c, axes[i]) < 0)
@@ -275,7 +250,8 @@ static enum assay_status describe_model(struct reader *r, struct draft *d)
         return assay_reading_fail(
             &r->reading, assay_place_of_key(own),
             "a model of a preset has the name of its case, and none of its own");
-    enum assay_status status = check_keys(r, d->model, "a model of a preset", keys);
+    enum assay_status status =
+        assay_reading_keys(&r->reading, d->model, "a model of a preset", keys);
     if (status != ASSAY_OK)
         return status;
     snprintf(name, sizeof name, "%s.%s", r->out->preset.name, d->c->name);
@@ -362,7 +338,7 @@ static enum assay_status read_case(struct reader *r, const struct assay_yaml *no
         .flops = assay_yaml_get(node, "flops"),
         .c = &r->out->cases[r->n_cases],
     };
-    enum assay_status status = check_keys(r, node, "a case", keys);
+    enum assay_status status = assay_reading_keys(&r->reading, node, "a case", keys);
     if (status != ASSAY_OK)
         return status;
     if (!d.model)
@@ -414,7 +390,7 @@ static enum assay_status read_root(struct reader *r, const struct assay_yaml *ro
     const struct assay_yaml *name = assay_yaml_get(root, "name");
     const struct assay_yaml *summary = assay_yaml_get(root, "summary");
     const struct assay_yaml *cases = assay_yaml_get(root, "cases");
-    enum assay_status status = check_keys(r, root, "a preset", keys);
+    enum assay_status status = assay_reading_keys(&r->reading, root, "a preset", keys);
     if (status != ASSAY_OK)
         return status;
     if (!name || !cases)

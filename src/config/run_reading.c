@@ -90,6 +90,30 @@ enum assay_status assay_reading_unknown(struct assay_reading *r, const struct as
                               node->text, words);
 }
 
+enum assay_status assay_reading_keys(struct assay_reading *r, const struct assay_yaml *map,
+                                     const char *what, const char *const *known)
+{
+    char words[200];
+    int64_t n = count_words(known);
+    assay_reading_words(known, words, sizeof words);
+    for (const struct assay_yaml *at = map->first; at; at = at->next) {
+        bool found = false;
+        for (int64_t i = 0; i < n; i++)
+            found = found || strcmp(at->key, known[i]) == 0;
+        const char *nearest = found ? NULL : assay_text_nearest(at->key, known, n);
+        if (nearest)
+            return assay_reading_fail(r, assay_place_of_key(at),
+                                      "unknown key \"%.60s\"; did you mean \"%s\"?", at->key,
+                                      nearest);
+        if (!found)
+            return assay_reading_fail(r, assay_place_of_key(at), "unknown key \"%.60s\"; %s has %s",
+                                      at->key, what, words);
+        if (assay_yaml_is_null(at))
+            return assay_reading_fail(r, assay_place_of(at), "%s has no value", at->key);
+    }
+    return ASSAY_OK;
+}
+
 enum assay_status assay_reading_pass_on(struct assay_reading *r, const struct assay_yaml *node,
                                         enum assay_status status, const struct assay_error *why,
                                         const char *known)

@@ -1,5 +1,6 @@
 /* run_reading.h: reading a configuration: what its parts (run_reading.c, run_shapes.c, run_keys.c,
- * run_config.c) share. A preset's file has its errors from here (preset_file.c). */
+ * run_config.c) share. A preset's file and a kernel repository's have their errors from here
+ * (preset_file.c, kernel_file.c). */
 #ifndef ASSAY_CONFIG_RUN_READING_H
 #define ASSAY_CONFIG_RUN_READING_H
 
@@ -83,6 +84,9 @@ enum assay_status assay_reading_warn(struct assay_reading *r, struct assay_place
 /* What a user wrote that nobody knows, and what they may have meant. */
 enum assay_status assay_reading_unknown(struct assay_reading *r, const struct assay_yaml *node,
                                         const char *what, const char *const *known);
+/* Has this mapping only keys that `what` has, each with a value? */
+enum assay_status assay_reading_keys(struct assay_reading *r, const struct assay_yaml *map,
+                                     const char *what, const char *const *known);
 enum assay_status assay_reading_wrong_type(struct assay_reading *r, const char *name,
                                            const struct assay_yaml *node, const char *wanted);
 /* Another room's error; where it knows no name that is near, what names there are. */

@@ -40,6 +40,7 @@ struct assay_device_driver {
     int32_t (*count)(void);
     void (*name_of)(int32_t index, char *out, size_t size);
     size_t (*memory_of)(int32_t index); /* in all; optional */
+    int32_t (*cores_of)(int32_t index); /* multiprocessors of a GPU; optional */
     enum assay_status (*open)(int32_t index, int32_t threads, assay_device **out,
                               struct assay_error *err);
     void (*close)(assay_device *device);

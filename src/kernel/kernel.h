@@ -23,6 +23,12 @@ const struct assay_kernel *assay_kernel_find(const assay_kernel_registry *regist
 enum assay_status assay_kernel_add_plugin(assay_kernel_registry *registry, const char *path,
                                           struct assay_error *err);
 
+/* Adds one kernel, whatever its op, after the same checks; `path` says in errors where it is from.
+ */
+enum assay_status assay_kernel_add(assay_kernel_registry *registry,
+                                   const struct assay_kernel *kernel, const char *path,
+                                   struct assay_error *err);
+
 /* Does this kernel take this problem here? Checks device, op and dtype, then asks can_run. With
  * problem == NULL, whether it can run on this machine at all. */
 enum assay_status assay_kernel_can_run(const struct assay_kernel *kernel,

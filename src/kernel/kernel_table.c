@@ -95,6 +95,13 @@ static enum assay_status check_plugin_kernel(const assay_kernel_registry *regist
     if (strlen(kernel->name) >= MAX_NAME || strlen(kernel->implementation) >= MAX_NAME / 2)
         return assay_error_set(err, ASSAY_ERR_INVALID, path,
                                "kernel \"%.80s\": the name is too long", kernel->name);
+    return ASSAY_OK;
+}
+
+/* A plug-in's op must be one of the list. */
+static enum assay_status check_op(const struct assay_kernel *kernel, const char *path,
+                                  struct assay_error *err)
+{
     const struct assay_op *op;
     int64_t n;
     struct assay_error why = {0};
@@ -107,9 +114,9 @@ static enum assay_status check_plugin_kernel(const assay_kernel_registry *regist
     return ASSAY_OK;
 }
 
-static enum assay_status add_kernel(assay_kernel_registry *registry,
-                                    const struct assay_kernel *kernel, const char *path,
-                                    struct assay_error *err)
+enum assay_status assay_kernel_add(assay_kernel_registry *registry,
+                                   const struct assay_kernel *kernel, const char *path,
+                                   struct assay_error *err)
 {
     enum assay_status status = check_plugin_kernel(registry, kernel, path, err);
     if (status != ASSAY_OK)
@@ -153,8 +160,11 @@ enum assay_status assay_kernel_add_plugin(assay_kernel_registry *registry, const
         return assay_error_set(err, ASSAY_ERR_INVALID, path, "offers no kernels for abi %u",
                                ASSAY_KERNEL_ABI);
     enum assay_status status = ASSAY_OK;
-    for (int32_t i = 0; i < n && status == ASSAY_OK; i++)
-        status = add_kernel(registry, kernels[i], path, err);
+    for (int32_t i = 0; i < n && status == ASSAY_OK; i++) {
+        status = assay_kernel_add(registry, kernels[i], path, err);
+        if (status == ASSAY_OK)
+            status = check_op(kernels[i], path, err);
+    }
     return status;
 }
 

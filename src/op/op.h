@@ -98,6 +98,15 @@ struct assay_op {
     void (*reference_second)(const struct assay_problem *problem, const void *const *in,
                              int64_t row, int64_t first, int64_t n, double *out);
     struct assay_tolerance (*tolerance_second)(const struct assay_problem *problem);
+
+    /* Instead of all other references, for ops that can only compute all of it: every element of
+     * output `output`. */
+    enum assay_status (*reference_whole)(const struct assay_problem *problem, const void *const *in,
+                                         int32_t output, double *out, struct assay_error *err);
+    /* The tolerance's absolute part is for answers whose root of the mean square is 1, and scales
+     * with it. */
+    bool absolute_of_rms;
+    bool unverified; /* it has no reference at all */
 };
 
 int64_t assay_op_count(void);

@@ -6,10 +6,11 @@
 
 enum assay_status assay_strings_add(struct assay_strings *strings, const char *text)
 {
-    char **items = assay_realloc(strings->items, (size_t)strings->n + 1, sizeof *items);
+    char **items = assay_realloc(strings->items, (size_t)strings->n + 2, sizeof *items);
     if (!items)
         return ASSAY_ERR_NOMEM;
     strings->items = items;
+    items[strings->n + 1] = NULL;
     items[strings->n] = assay_strdup(text);
     if (!items[strings->n])
         return ASSAY_ERR_NOMEM;

@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include <assay/assay_kernel.h>
 
-/* A list of strings that owns them. Start from {0}. */
+/* A list of strings that owns them, with a NULL after the last. Start from {0}. */
 struct assay_strings {
     char **items;
     int64_t n;
@@ -27,6 +27,7 @@ struct assay_settings {
     double budget_s;        /* for one group in one cache state */
     double timeout_s;       /* a single call that takes longer is given up */
     int64_t warmup, rounds; /* fixed numbers instead of precision and budget; 0: not fixed */
+    bool within_budget;     /* the fixed numbers are the most; who is slow takes fewer */
     uint64_t seed;
     int64_t memory_limit; /* bytes the worker may use; 0: what the machine has */
     bool energy;          /* also measure what a call costs in energy */
@@ -41,16 +42,17 @@ void assay_settings_fini(struct assay_settings *settings);
 
 /* One problem: all variants of it are measured together. */
 struct assay_group {
-    char op[64];      /* "layernorm", "model:ln_linear_gelu" */
-    char device[32];  /* empty: the settings' */
-    char entry[64];   /* of a configuration's list of models: its name; may be empty */
-    char compile[16]; /* of a model: "false", "default", "max-autotune"; empty: not a model */
-    enum assay_dtype dtype;
+    char op[64];            /* "layernorm", "model:ln_linear_gelu" */
+    char device[32];        /* empty: the settings' */
+    char entry[64];         /* of a configuration's list of models: its name; may be empty */
+    char compile[16];       /* of a model: "false", "default", "max-autotune"; empty: not a model */
+    enum assay_dtype dtype; /* none: a workload's, which says itself */
     int32_t n_axes;
     int64_t axes[ASSAY_MAX_AXES];
-    char mode[32];   /* of an op that has modes; empty: its usual one */
-    char label[64];  /* the name of the shape in its set: "llama_attn.wqkv"; may be empty */
-    bool over_limit; /* more elements than the plan allows: listed, and skipped */
+    char mode[32];     /* of an op that has modes; empty: its usual one */
+    char label[64];    /* the name of the shape in its set: "llama_attn.wqkv"; may be empty */
+    char baseline[32]; /* the implementation to compare with; empty: the settings' */
+    bool over_limit;   /* more elements than the plan allows: listed, and skipped */
     /* What a preset counts of one call: multiply-adds, and operations that are none. NaN or 0: no
      * counter. */
     double macs, counted_flops;

@@ -75,6 +75,8 @@ assay_json *assay_settings_to_json(const struct assay_settings *s)
     assay_json_put_double(o, "timeout_s", s->timeout_s);
     assay_json_put_int(o, "warmup", s->warmup);
     assay_json_put_int(o, "rounds", s->rounds);
+    if (s->within_budget)
+        assay_json_put_bool(o, "within_budget", true);
     assay_json_put_string(o, "seed", seed); /* text: 64 bits do not fit every reader's numbers */
     assay_json_put_int(o, "memory_limit", s->memory_limit);
     assay_json_put_bool(o, "energy", s->energy);
@@ -125,6 +127,7 @@ enum assay_status assay_settings_from_json(const assay_json *json, struct assay_
         .timeout_s = assay_json_double(assay_json_get(json, "timeout_s"), 0),
         .warmup = assay_json_int(assay_json_get(json, "warmup"), 0),
         .rounds = assay_json_int(assay_json_get(json, "rounds"), 0),
+        .within_budget = assay_json_bool(assay_json_get(json, "within_budget"), false),
         .memory_limit = assay_json_int(assay_json_get(json, "memory_limit"), 0),
         .energy = assay_json_bool(assay_json_get(json, "energy"), false),
         .autotune = assay_json_bool(assay_json_get(json, "autotune"), false),
@@ -161,6 +164,7 @@ static const struct {
     size_t offset, size;
 } group_texts[] = {
     GROUP_TEXT(mode), GROUP_TEXT(label), GROUP_TEXT(device), GROUP_TEXT(entry), GROUP_TEXT(compile),
+    GROUP_TEXT(baseline),
 };
 
 assay_json *assay_group_to_json(const struct assay_group *group)
@@ -197,7 +201,7 @@ enum assay_status assay_group_from_json(const assay_json *json, struct assay_gro
         return status;
     const assay_json *axes = assay_json_get(json, "axes");
     int64_t n = assay_json_count(axes);
-    if (n < 1 || n > ASSAY_MAX_AXES)
+    if (!assay_json_is_array(axes) || n > ASSAY_MAX_AXES)
         return assay_error_set(err, ASSAY_ERR_CORRUPT, NULL, "\"axes\" is not a list of sizes");
     for (int64_t i = 0; i < n; i++) {
         out->axes[i] = assay_json_int(assay_json_at(axes, i), -1);
@@ -208,8 +212,10 @@ enum assay_status assay_group_from_json(const assay_json *json, struct assay_gro
     out->over_limit = assay_json_bool(assay_json_get(json, "over_limit"), false);
     out->macs = assay_json_double(assay_json_get(json, "macs"), 0);
     out->counted_flops = assay_json_double(assay_json_get(json, "counted_flops"), 0);
-    return assay_dtype_parse(assay_json_string(assay_json_get(json, "dtype"), ""), &out->dtype,
-                             err);
+    const char *dtype = assay_json_string(assay_json_get(json, "dtype"), "");
+    if (strcmp(dtype, assay_dtype_name(ASSAY_DTYPE_NONE)) == 0)
+        return ASSAY_OK;
+    return assay_dtype_parse(dtype, &out->dtype, err);
 }
 
 assay_json *assay_plan_to_json(const struct assay_plan *plan)

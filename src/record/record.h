@@ -143,6 +143,9 @@ struct assay_run_info {
     char benchmark_path[256]; /* the files that were run, from its root, separated by ", " */
     char benchmark_sha[72];   /* SHA-256 of them */
     int32_t gpu_cores;        /* multiprocessors; 0: no GPU, or not known */
+    /* Of the repository's own kernels of known ops, separated by ", ". A kernel that fails is not
+     * the baseline of its group: this still tells whose it is. */
+    char implementations[160];
 };
 
 assay_json *assay_run_info_to_json(const struct assay_run_info *info);

@@ -202,6 +202,7 @@ static const struct field run_info_fields[] = {
     {"benchmark_path",   TEXT,  OPTIONAL, MEMBER(T, benchmark_path)},
     {"benchmark_sha",    TEXT,  OPTIONAL, MEMBER(T, benchmark_sha)},
     {"gpu_cores",        INT32, OPTIONAL, MEMBER(T, gpu_cores)},
+    {"implementations",  TEXT,  OPTIONAL, MEMBER(T, implementations)},
     {0},
 };
 #undef T

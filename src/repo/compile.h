@@ -1,6 +1,17 @@
 /* compile.h: a source file to a shared object, compiled once: kept in CACHE/objects/ by what went
  * into it: the source, every header it included (from the compiler's own list), the flags, the
- * compiler and its version, assay's headers. */
+ * compiler (its file, not its word), this CPU, assay's headers (object_cache.h).
+ *
+ * The usual flags, before a user's own, which therefore win:
+ *   C       -std=gnu17 -O3 -march=native -fPIC -fopenmp
+ *   C++     -std=c++17, and the same
+ *   CUDA    -std=c++17 -O3 -Xcompiler -fPIC,-fopenmp, and -arch=native, or where no GPU is visible
+ *           code for sm_80, sm_90 and later ones; none of the latter where a user's flags name one
+ *   a .cu file that NVRTC compiles later (run_time_cuda): as C, with ASSAY_BENCHMARK_DEVICE "cuda"
+ * Each with -I of the user's folders, of the root and of assay's headers, run in the root. -fopenmp
+ * because assay's own threads are OpenMP's: a kernel that brought another pool would fight with it
+ * over the cores. Linked with -shared and -Wl,--no-undefined, so that a function nobody defines is
+ * found now and not by a crash, then a user's flags, then -lm. */
 #ifndef ASSAY_REPO_COMPILE_H
 #define ASSAY_REPO_COMPILE_H
 
@@ -8,22 +19,25 @@
 
 /* Flags are words; NULL-terminated lists or NULL. */
 struct assay_compile_flags {
-    const char *const *c, *const *cxx, *const *cuda; /* beside the usual ones (-O3 -march=native) */
+    const char *const *c, *const *cxx, *const *cuda; /* beside the usual ones */
     const char *const *link;                         /* "-lm", "-lcudart" */
     const char *const *include;                      /* folders from the root */
     const char *const *sources; /* more files from the root, compiled into every object */
 };
 
 struct assay_object {
-    struct assay_text path;   /* the shared object */
-    struct assay_text output; /* what the compiler said: warnings, or why it failed */
-    bool cached;              /* nothing was compiled */
+    struct assay_text path;    /* the shared object */
+    struct assay_text output;  /* what the compiler said: warnings, or why it failed */
+    struct assay_text command; /* of one that failed, whole, as for a shell */
+    bool cached;               /* nothing was compiled */
 };
 
-/* Compilers are $CC, $CXX, $NVCC, else cc, c++, nvcc (also /usr/local/cuda/bin/nvcc). The command
- * is said through `say` when it is run. ASSAY_UNSUPPORTED: the compiler is not here, with which and
- * what to install or set. ASSAY_ERR_FAILED: it said no: the message has the command, `output` what
- * it printed, as it is. Interrupted by Ctrl-C: ASSAY_ERR_INTERRUPTED, nothing half-made stays. */
+/* Compilers are $CC, $CXX, $NVCC, else cc, c++, nvcc (also below $CUDA_HOME, $CUDA_PATH and
+ * /usr/local/cuda); words behind the first are flags. Each command is said through `say` (NULL:
+ * nobody) when it is run. ASSAY_UNSUPPORTED: the compiler is not here, with which and what to
+ * install or set. ASSAY_ERR_FAILED: it said no: `command` is what was run and `output` what it
+ * printed, as it is. Interrupted by Ctrl-C: ASSAY_ERR_INTERRUPTED, nothing half-made stays.
+ * Release `out` with assay_object_fini, also after an error. */
 enum assay_status assay_compile(const struct assay_repository *repository,
                                 const struct assay_source *source,
                                 const struct assay_compile_flags *flags,

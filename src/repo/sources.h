@@ -2,28 +2,42 @@
  * files that define kernels of known ops.
  *
  *   ROOT/benchmarks/benchmark*.{c,cc,cpp,cxx,cu}     benchmarks with workloads of their own
- *   ROOT/kernels/*.{c,cc,cpp,cxx,cu}, ROOT/*.{…}     where there is no benchmarks/ at all
- *   a single file that was named                     that one, whatever it holds */
+ *   ROOT/kernels/X.{c,cc,cpp,cxx,cu}, ROOT/X.{…}     where there is no benchmarks/ at all: those
+ * that speak of ASSAY_KERNELS, ASSAY_BENCHMARK or assay_plugin a single file that was named that
+ * one, whatever it holds
+ *
+ * Links are followed, also out of the repository. */
 #ifndef ASSAY_REPO_SOURCES_H
 #define ASSAY_REPO_SOURCES_H
 
+#include "base/sha256.h"
 #include "repo/repository.h"
 
 enum assay_language { ASSAY_LANGUAGE_C, ASSAY_LANGUAGE_CXX, ASSAY_LANGUAGE_CUDA };
 
 struct assay_source {
     char *path;  /* absolute */
-    char *shown; /* from the repository's root: "benchmarks/benchmark_silu.c" */
+    char *shown; /* from the repository's root, odd characters escaped:
+                    "benchmarks/benchmark_silu.c" */
     enum assay_language language;
-    bool run_time_cuda; /* of CUDA: __CUDACC_RTC__ occurs in it; its host part is C */
+    bool run_time_cuda;            /* of CUDA: __CUDACC_RTC__ occurs in it; its host part is C */
+    char sha256[ASSAY_SHA256_HEX]; /* of its contents */
 };
 
 /* Fill with assay_sources_find, free with assay_sources_fini. Start from {0}. */
 struct assay_sources {
     struct assay_source *items; /* in order of `shown` */
     int64_t n;
-    char
-        sha256[65]; /* of the files' names and contents, in this order; what SPEC calls Benchmark */
+    /* What SPEC calls Benchmark: of lines "HASH  SHOWN", one for each file, in this order, as
+     * `cd ROOT && sha256sum FILES | sha256sum` has it. */
+    char sha256[ASSAY_SHA256_HEX];
+};
+
+/* Limits: of one file's bytes, of files that match, of a folder's entries. */
+enum {
+    ASSAY_SOURCE_BYTES = 16 << 20,
+    ASSAY_SOURCES_MOST = 256,
+    ASSAY_SOURCES_ENTRIES = 100000,
 };
 
 /* Errors: no benchmarks/ and no source file; benchmarks/ without a file that matches. Each says
@@ -31,5 +45,11 @@ struct assay_sources {
 enum assay_status assay_sources_find(const struct assay_repository *repository,
                                      struct assay_sources *out, struct assay_error *err);
 void assay_sources_fini(struct assay_sources *sources);
+
+/* One file, known by its path (from the root, or absolute), as assay.yml names them. Free with
+ * assay_source_fini, also after an error. Start from {0}. */
+enum assay_status assay_source_at(const char *root, const char *path, struct assay_source *out,
+                                  struct assay_error *err);
+void assay_source_fini(struct assay_source *source);
 
 #endif

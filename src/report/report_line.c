@@ -24,7 +24,8 @@ static int32_t decode(const char **text)
             code = code << 6 | (s[i] & 0x3f);
     }
     bool valid = length && s[0] < 0xf5 && code >= least[length] && code <= 0x10ffff &&
-                 (code < 0xd800 || code > 0xdfff);
+                 (code < 0xd800 || code > 0xdfff) &&
+                 (code & 0xfffe) != 0xfffe; /* no characters, and XML allows some of them nowhere */
     *text += valid ? length : 1;
     return valid ? code : -1;
 }
@@ -70,6 +71,16 @@ static struct glyph spelt_out(int32_t code)
         {0x2013, "-"},   /* – */
         {0x2026, "..."}, /* … */
         {0x2500, "-"},   /* ─ */
+        {0x2502, "|"},   /* │ */
+        {0x250c, "+"},   /* ┌ */
+        {0x2510, "+"},   /* ┐ */
+        {0x2514, "+"},   /* └ */
+        {0x2518, "+"},   /* ┘ */
+        {0x251c, "+"},   /* ├ */
+        {0x2524, "+"},   /* ┤ */
+        {0x252c, "+"},   /* ┬ */
+        {0x2534, "+"},   /* ┴ */
+        {0x253c, "+"},   /* ┼ */
         {0x25b8, ">"},   /* ▸ */
         {0x2713, "ok"},  /* ✓ */
         {0x2717, "x"},   /* ✗ */

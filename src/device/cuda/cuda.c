@@ -229,6 +229,16 @@ static size_t memory_of(int32_t index)
     return bytes;
 }
 
+static int32_t cores_of(int32_t index)
+{
+    const struct cuda_driver_api *api = assay_cuda_driver();
+    cu_device device;
+    int cores = 0;
+    if (api && api->cuDeviceGet(&device, index) == CU_SUCCESS)
+        api->cuDeviceGetAttribute(&cores, CU_ATTRIBUTE_SMS, device);
+    return cores;
+}
+
 static int32_t attribute(const struct cuda_gpu *gpu, int which)
 {
     int value = 0;
@@ -410,6 +420,7 @@ const struct assay_device_driver assay_device_cuda = {
     .count = count,
     .name_of = name_of,
     .memory_of = memory_of,
+    .cores_of = cores_of,
     .open = open_gpu,
     .close = close_gpu,
     .describe = describe,

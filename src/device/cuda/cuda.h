@@ -47,6 +47,12 @@ enum assay_status assay_cuda_function(const char *text, const char *options, con
                                       size_t shared_bytes, cu_function *out,
                                       struct assay_error *err);
 
+/* The same of a file on this machine, which may include what lies beside it and what the toolkit
+ * has, where there is one. It is remembered in the cache folder unless it includes files of its
+ * own. */
+enum assay_status assay_cuda_function_of_file(const char *file, const char *name, cu_function *out,
+                                              struct assay_error *err);
+
 struct assay_cuda_launch {
     unsigned grid_x, grid_y, grid_z; /* 0 counts as 1 */
     unsigned threads;                /* of a block, in x */

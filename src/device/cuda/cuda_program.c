@@ -8,7 +8,9 @@
 #include "base/alloc.h"
 #include "base/folder.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct program {
@@ -50,6 +52,13 @@ static const char *text_of(const char *name)
     return NULL;
 }
 
+/* What is compiled: an embedded text, or a file of the user's. */
+struct source {
+    const char *name, *body;
+    const char *const *folders; /* to look for headers in; NULL-terminated; NULL: none */
+    bool keep;                  /* all it depends on is known, so that it can be remembered */
+};
+
 static bool is_header(const char *name)
 {
     size_t length = strlen(name);
@@ -64,7 +73,7 @@ static void architecture(char *out, size_t size)
              p->major == 9 || p->major == 10 ? "a" : "");
 }
 
-static void make_key(const char *text, const char *options, char *key, size_t size)
+static void make_key(const struct source *source, const char *options, char *key, size_t size)
 {
     const struct cuda_nvrtc_api *nvrtc;
     int version[2] = {0, 0};
@@ -74,8 +83,8 @@ static void make_key(const char *text, const char *options, char *key, size_t si
     if (nvrtc)
         nvrtc->nvrtcVersion(&version[0], &version[1]);
     architecture(arch, sizeof arch);
-    hash_text(&h, text);
-    hash_text(&h, text_of(text));
+    hash_text(&h, source->name);
+    hash_text(&h, source->body);
     for (int i = 0; i < assay_cuda_n_texts; i++)
         if (is_header(assay_cuda_texts[i].name))
             hash_text(&h, assay_cuda_texts[i].text);
@@ -179,7 +188,7 @@ static enum assay_status compile_error(const struct cuda_nvrtc_api *nvrtc, nvrtc
 }
 
 /* The image; the caller frees it. */
-static enum assay_status compile(const char *text, const char *options, void **image,
+static enum assay_status compile(const struct source *source, const char *options, void **image,
                                  size_t *length, struct assay_error *err)
 {
     const struct cuda_nvrtc_api *nvrtc;
@@ -200,9 +209,11 @@ static enum assay_status compile(const char *text, const char *options, void **i
     words[0] = arch_option;
     words[1] = "--std=c++17";
     int n_words = split_options(option_words, words, 2);
+    for (int i = 0; source->folders && source->folders[i] && n_words < MAX_OPTIONS; i++)
+        words[n_words++] = source->folders[i];
     nvrtc_program program = NULL;
-    nvrtc_result result =
-        nvrtc->nvrtcCreateProgram(&program, text_of(text), text, n_headers, headers, header_names);
+    nvrtc_result result = nvrtc->nvrtcCreateProgram(&program, source->body, source->name, n_headers,
+                                                    headers, header_names);
     if (result == 0)
         result = nvrtc->nvrtcCompileProgram(program, n_words, words);
     if (result == 0)
@@ -212,17 +223,17 @@ static enum assay_status compile(const char *text, const char *options, void **i
         result = *image ? nvrtc->nvrtcGetCUBIN(program, *image) : 1;
     }
     if (result != 0)
-        status = compile_error(nvrtc, program, text, result, err);
+        status = compile_error(nvrtc, program, source->name, result, err);
     if (program)
         nvrtc->nvrtcDestroyProgram(&program);
     return status;
 }
 
-static enum assay_status load(const char *key, const char *text, const char *options,
+static enum assay_status load(const char *key, const struct source *source, const char *options,
                               cu_module *out, struct assay_error *err)
 {
     const struct cuda_driver_api *api = assay_cuda_driver();
-    void *image = cache_read(key);
+    void *image = source->keep ? cache_read(key) : NULL;
     if (image && api->cuModuleLoadData(out, image) == CU_SUCCESS) {
         assay_free(image);
         return ASSAY_OK;
@@ -230,22 +241,20 @@ static enum assay_status load(const char *key, const char *text, const char *opt
     assay_free(image);
     image = NULL;
     size_t length = 0;
-    enum assay_status status = compile(text, options, &image, &length, err);
+    enum assay_status status = compile(source, options, &image, &length, err);
     if (status == ASSAY_OK)
         status = assay_cuda_check(api->cuModuleLoadData(out, image), "cuModuleLoadData", err);
-    if (status == ASSAY_OK)
+    if (status == ASSAY_OK && source->keep)
         cache_write(key, image, length);
     assay_free(image);
     return status;
 }
 
-static enum assay_status program_of(const char *text, const char *options, cu_module *out,
-                                    struct assay_error *err)
+static enum assay_status program_of(const struct source *source, const char *options,
+                                    cu_module *out, struct assay_error *err)
 {
     char key[40];
-    if (!text_of(text))
-        return assay_error_set(err, ASSAY_ERR_INTERNAL, text, "no such text is in the program");
-    make_key(text, options, key, sizeof key);
+    make_key(source, options, key, sizeof key);
     for (int64_t i = 0; i < n_programs; i++)
         if (strcmp(programs[i].key, key) == 0) {
             *out = programs[i].module;
@@ -258,7 +267,7 @@ static enum assay_status program_of(const char *text, const char *options, cu_mo
     struct program *p = &programs[n_programs];
     *p = (struct program){0};
     snprintf(p->key, sizeof p->key, "%s", key);
-    enum assay_status status = load(key, text, options, &p->module, err);
+    enum assay_status status = load(key, source, options, &p->module, err);
     if (status != ASSAY_OK)
         return status;
     n_programs++;
@@ -266,21 +275,103 @@ static enum assay_status program_of(const char *text, const char *options, cu_mo
     return ASSAY_OK;
 }
 
+static enum assay_status function_of(const struct source *source, const char *options,
+                                     const char *name, cu_function *out, struct assay_error *err)
+{
+    cu_module module = NULL;
+    enum assay_status status = program_of(source, options, &module, err);
+    if (status != ASSAY_OK)
+        return status;
+    return assay_cuda_check(assay_cuda_driver()->cuModuleGetFunction(out, module, name), name, err);
+}
+
+static enum assay_status need_gpu(struct assay_error *err)
+{
+    if (!assay_cuda_driver() || !assay_cuda_properties())
+        return assay_error_set(err, ASSAY_UNSUPPORTED, NULL, "no GPU is open");
+    return ASSAY_OK;
+}
+
 enum assay_status assay_cuda_function(const char *text, const char *options, const char *name,
                                       size_t shared_bytes, cu_function *out,
                                       struct assay_error *err)
 {
-    const struct cuda_driver_api *api = assay_cuda_driver();
-    cu_module module = NULL;
-    if (!api || !assay_cuda_properties())
-        return assay_error_set(err, ASSAY_UNSUPPORTED, NULL, "no GPU is open");
-    enum assay_status status = program_of(text, options, &module, err);
+    struct source source = {.name = text, .body = text_of(text), .keep = true};
+    enum assay_status status = need_gpu(err);
+    if (status == ASSAY_OK && !source.body)
+        status = assay_error_set(err, ASSAY_ERR_INTERNAL, text, "no such text is in the program");
     if (status == ASSAY_OK)
-        status = assay_cuda_check(api->cuModuleGetFunction(out, module, name), name, err);
+        status = function_of(&source, options, name, out, err);
     if (status == ASSAY_OK && shared_bytes > 48 * 1024)
-        status = assay_cuda_check(
-            api->cuFuncSetAttribute(*out, CU_FUNCTION_MAX_DYNAMIC_SHARED, (int)shared_bytes), name,
-            err);
+        status = assay_cuda_check(assay_cuda_driver()->cuFuncSetAttribute(
+                                      *out, CU_FUNCTION_MAX_DYNAMIC_SHARED, (int)shared_bytes),
+                                  name, err);
+    return status;
+}
+
+/* ---- files of the user's --------------------------------------------------------------------- */
+
+enum { MOST_FOLDERS = 6, MOST_FILE = 16 << 20 };
+
+static enum assay_status read_file(const char *path, struct assay_text *out,
+                                   struct assay_error *err)
+{
+    char piece[4096];
+    size_t n;
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        return assay_error_set(err, ASSAY_ERR_IO, path, "cannot be read: %s", strerror(errno));
+    while ((n = fread(piece, 1, sizeof piece, file)) > 0 && out->length < MOST_FILE)
+        assay_text_append(out, piece, n);
+    bool failed = ferror(file) || out->failed || !out->data;
+    fclose(file);
+    return failed ? assay_error_set(err, ASSAY_ERR_IO, path, "cannot be read") : ASSAY_OK;
+}
+
+/* "--include-path=FOLDER" for the file's own folder and where a toolkit keeps its headers: named by
+ * the environment, usual, or beside NVRTC's library. */
+static void name_folders(const char *file, struct assay_text *texts, const char **out)
+{
+    const struct cuda_nvrtc_api *nvrtc;
+    struct cuda_library_place place = {0};
+    const char *slash = strrchr(file, '/'), *home = getenv("CUDA_HOME");
+    int n = 0;
+    assay_cuda_open_nvrtc(&nvrtc, &place, NULL);
+    const char *library = strrchr(place.path, '/');
+    int beside = library ? (int)(library - place.path) : 0;
+    assay_text_format(&texts[n++], "--include-path=%.*s", slash ? (int)(slash - file) : 1,
+                      slash ? file : ".");
+    if (home && home[0])
+        assay_text_format(&texts[n++], "--include-path=%s/include", home);
+    assay_text_add(&texts[n++], "--include-path=/usr/local/cuda/include");
+    if (beside) {
+        assay_text_format(&texts[n++], "--include-path=%.*s/../include", beside, place.path);
+        assay_text_format(&texts[n++], "--include-path=%.*s/../../cuda_runtime/include", beside,
+                          place.path);
+    }
+    for (int i = 0; i < n; i++)
+        out[i] = texts[i].failed ? NULL : texts[i].data;
+}
+
+enum assay_status assay_cuda_function_of_file(const char *file, const char *name, cu_function *out,
+                                              struct assay_error *err)
+{
+    struct assay_text body = {0}, texts[MOST_FOLDERS] = {0};
+    const char *folders[MOST_FOLDERS + 1] = {0};
+    enum assay_status status = need_gpu(err);
+    if (status == ASSAY_OK)
+        status = read_file(file, &body, err);
+    if (status == ASSAY_OK) {
+        name_folders(file, texts, folders);
+        struct source source = {.name = file,
+                                .body = body.data,
+                                .folders = folders,
+                                .keep = !strstr(body.data, "#include \"")};
+        status = function_of(&source, "", name, out, err);
+    }
+    for (int i = 0; i < MOST_FOLDERS; i++)
+        assay_text_fini(&texts[i]);
+    assay_text_fini(&body);
     return status;
 }
 

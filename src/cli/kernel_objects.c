@@ -1,0 +1,169 @@
+#include "cli/kernel_objects.h"
+
+#include "base/alloc.h"
+#include "cli/command.h"
+#include "device/device.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static bool quiet;
+
+static void say(const char *text)
+{
+    if (!quiet)
+        fprintf(stderr, "%s\n", text);
+}
+
+static enum assay_status no_memory(struct assay_error *err)
+{
+    return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+}
+
+static enum assay_status find_repository(const struct assay_kernel_options *o,
+                                         struct assay_repository *out, struct assay_error *err)
+{
+    const char *environment = getenv("ASSAY_HUB");
+    const char *hub = o->hub                          ? o->hub
+                      : environment && environment[0] ? environment
+                                                      : ASSAY_REPOSITORY_HUB;
+    struct assay_repository_wanted wanted = {
+        .name = o->words.n ? o->words.items[0] : NULL,
+        .version = o->version,
+        .branch = o->branch,
+        .hub = hub,
+        .offline = o->offline,
+        .say = say,
+    };
+    if (!wanted.name)
+        return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                               "which repository? a path, or OWNER/NAME@REVISION; `assay kernel "
+                               "--help`");
+    if (o->words.n > 1)
+        return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                               "one repository at a time: \"%s\" or \"%s\"?", o->words.items[0],
+                               o->words.items[1]);
+    return assay_repository_find(&wanted, out, err);
+}
+
+/* A list as compilers' arguments are passed: NULL behind the last. The caller frees it. */
+static const char **words_of(const struct assay_strings *strings)
+{
+    const char **words = assay_calloc((size_t)strings->n + 1, sizeof *words);
+    for (int64_t i = 0; words && i < strings->n; i++)
+        words[i] = strings->items[i];
+    return words;
+}
+
+enum { N_LISTS = 6 };
+
+static enum assay_status read_flags(const struct assay_kernel_file *file,
+                                    const char **lists[N_LISTS], struct assay_compile_flags *out,
+                                    struct assay_error *err)
+{
+    const struct assay_strings *from[N_LISTS] = {&file->cflags,  &file->cxxflags, &file->cudaflags,
+                                                 &file->ldflags, &file->include,  &file->sources};
+    for (int i = 0; i < N_LISTS; i++) {
+        lists[i] = words_of(from[i]);
+        if (!lists[i])
+            return no_memory(err);
+    }
+    *out = (struct assay_compile_flags){.c = lists[0],
+                                        .cxx = lists[1],
+                                        .cuda = lists[2],
+                                        .link = lists[3],
+                                        .include = lists[4],
+                                        .sources = lists[5]};
+    return ASSAY_OK;
+}
+
+/* What cannot run here need not be compiled, unless that is all that is wanted. */
+static bool is_for_here(const struct assay_kernel_options *o, const struct assay_source *source)
+{
+    struct assay_error why = {0};
+    char device[32], text[700];
+    const char *kind = source->language == ASSAY_LANGUAGE_CUDA ? "cuda" : "cpu";
+    bool other_may_run = source->language == ASSAY_LANGUAGE_CXX; /* may use CUDA's library */
+    if (o->build || o->list || other_may_run ||
+        assay_kernel_device(o, kind, device, sizeof device, &why) == ASSAY_OK)
+        return true;
+    snprintf(text, sizeof text, "%s: skipped: %s", source->shown, why.message);
+    assay_warn(text);
+    return false;
+}
+
+static void note_failure(struct assay_kernel_objects *k, const struct assay_error *err)
+{
+    int code = assay_complain(err);
+    k->worst = code > k->worst ? code : k->worst;
+}
+
+static enum assay_status compile_one(struct assay_kernel_objects *k, int64_t index,
+                                     const struct assay_compile_flags *flags)
+{
+    struct assay_error err = {0};
+    const struct assay_source *source = &k->sources.items[index];
+    struct assay_object *object = &k->compiled[index];
+    enum assay_status status = assay_compile(&k->repository, source, flags, say, object, &err);
+    if (object->output.length && !(object->cached && status == ASSAY_OK))
+        fprintf(stderr, "%s%s", object->output.data,
+                object->output.data[object->output.length - 1] == '\n' ? "" : "\n");
+    if (status == ASSAY_OK)
+        status = assay_contents_read(object->path.data, &k->contents[index], &err);
+    if (status == ASSAY_OK)
+        k->objects[k->n_objects++] =
+            (struct assay_kernel_object){source->shown, object->path.data, &k->contents[index]};
+    else if (status != ASSAY_ERR_INTERRUPTED) {
+        snprintf(err.where, sizeof err.where, "%.127s", source->shown);
+        note_failure(k, &err);
+    }
+    return status;
+}
+
+static enum assay_status compile_all(const struct assay_kernel_options *o,
+                                     struct assay_kernel_objects *k, struct assay_error *err)
+{
+    const char **lists[N_LISTS] = {0};
+    struct assay_compile_flags flags;
+    size_t n = (size_t)k->sources.n;
+    enum assay_status status = read_flags(&k->file, lists, &flags, err);
+    k->compiled = assay_calloc(n, sizeof *k->compiled);
+    k->contents = assay_calloc(n, sizeof *k->contents);
+    k->objects = assay_calloc(n, sizeof *k->objects);
+    if (!k->compiled || !k->contents || !k->objects)
+        status = no_memory(err);
+    for (int64_t i = 0; i < k->sources.n && status == ASSAY_OK; i++)
+        if (is_for_here(o, &k->sources.items[i]) &&
+            compile_one(k, i, &flags) == ASSAY_ERR_INTERRUPTED)
+            status = assay_error_set(err, ASSAY_ERR_INTERRUPTED, NULL, "interrupted");
+    for (int i = 0; i < N_LISTS; i++)
+        assay_free(lists[i]);
+    return status;
+}
+
+enum assay_status assay_kernel_objects_make(const struct assay_kernel_options *options,
+                                            struct assay_kernel_objects *out,
+                                            struct assay_error *err)
+{
+    quiet = options->measure.quiet;
+    enum assay_status status = find_repository(options, &out->repository, err);
+    if (status == ASSAY_OK)
+        status = assay_kernel_file_read(out->repository.root.data, &out->file, err);
+    if (status == ASSAY_OK)
+        status = assay_sources_find(&out->repository, &out->sources, err);
+    if (status == ASSAY_OK)
+        status = compile_all(options, out, err);
+    return status;
+}
+
+void assay_kernel_objects_fini(struct assay_kernel_objects *k)
+{
+    for (int64_t i = 0; k->compiled && i < k->sources.n; i++)
+        assay_object_fini(&k->compiled[i]);
+    assay_free(k->compiled);
+    assay_free(k->contents);
+    assay_free(k->objects);
+    assay_sources_fini(&k->sources);
+    assay_kernel_file_fini(&k->file);
+    assay_repository_fini(&k->repository);
+}

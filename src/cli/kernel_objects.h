@@ -1,0 +1,27 @@
+/* kernel_objects.h: a kernel repository on its way from a name to opened shared objects. */
+#ifndef ASSAY_CLI_KERNEL_OBJECTS_H
+#define ASSAY_CLI_KERNEL_OBJECTS_H
+
+#include "config/kernel_config.h"
+#include "repo/compile.h"
+
+/* Start from {0}; free with fini, also after a failure. */
+struct assay_kernel_objects {
+    struct assay_repository repository;
+    struct assay_kernel_file file;
+    struct assay_sources sources;
+    struct assay_object *compiled;       /* one for each source, empty where it failed */
+    struct assay_contents *contents;     /* the same */
+    struct assay_kernel_object *objects; /* those that can be used, n_objects of them */
+    int64_t n_objects;
+    int worst; /* the exit code of the files that could not be used; 0: none */
+};
+
+/* Finds the repository, reads its assay.yml, finds its sources, compiles and opens each. A file
+ * that does not compile or cannot be opened is told on standard error and left out. */
+enum assay_status assay_kernel_objects_make(const struct assay_kernel_options *options,
+                                            struct assay_kernel_objects *out,
+                                            struct assay_error *err);
+void assay_kernel_objects_fini(struct assay_kernel_objects *objects);
+
+#endif

@@ -1,0 +1,29 @@
+/* git.h: what is asked of git. It never asks back: no terminal, no password program, no pager. */
+#ifndef ASSAY_REPO_GIT_H
+#define ASSAY_REPO_GIT_H
+
+#include "repo/process.h"
+
+enum { ASSAY_COMMIT_TEXT = 48 }; /* 40 hexadecimal digits, with room */
+
+/* Is it a commit written in full? */
+bool assay_git_is_commit(const char *text);
+
+/* Is git here? ASSAY_UNSUPPORTED, with what to do, where it is not. */
+enum assay_status assay_git_here(struct assay_error *err);
+
+/* One line for each branch and tag of a remote repository: "COMMIT\trefs/heads/main". */
+enum assay_status assay_git_list(const char *address, struct assay_text *out,
+                                 struct assay_error *err);
+
+/* Fetches one revision (a full name such as refs/heads/v1, or a commit), without history, into the
+ * folder, which is made; its commit goes to `commit`. */
+enum assay_status assay_git_fetch(const char *address, const char *revision, const char *folder,
+                                  char commit[ASSAY_COMMIT_TEXT], struct assay_error *err);
+
+/* The commit that is checked out in a folder, and whether there are changes beside it, in this
+ * folder. "" where the folder is under no git, or git is not here. ASSAY_ERR_INTERRUPTED. */
+enum assay_status assay_git_describe(const char *folder, char commit[ASSAY_COMMIT_TEXT],
+                                     bool *dirty, struct assay_error *err);
+
+#endif

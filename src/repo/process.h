@@ -1,0 +1,63 @@
+/* process.h: running another program (git, a compiler) and hearing what it says.
+ *
+ * Arguments are handed over as they are, never through a shell: blanks, quotes and newlines in a
+ * path are part of the path. The program has no terminal and nothing to read, so that it cannot ask
+ * questions, and a session of its own, so that ending it ends whatever it started. */
+#ifndef ASSAY_REPO_PROCESS_H
+#define ASSAY_REPO_PROCESS_H
+
+#include "base/text.h"
+#include <signal.h>
+
+/* Words of a command line, with a NULL after the last. Start from {0}; after a failed allocation
+ * `failed` is set, so one check at the end is enough. */
+struct assay_arguments {
+    char **items;
+    int64_t n;
+    bool failed;
+};
+void assay_arguments_add(struct assay_arguments *arguments, const char *word);
+void assay_arguments_add_all(struct assay_arguments *arguments, const char *const *words);
+void assay_arguments_format(struct assay_arguments *arguments, const char *fmt, ...)
+    ASSAY_PRINTF(2, 3);
+/* The words of a text, which blanks part. */
+void assay_arguments_split(struct assay_arguments *arguments, const char *text);
+void assay_arguments_fini(struct assay_arguments *arguments);
+/* As one would type it into a shell. */
+void assay_arguments_shown(const struct assay_arguments *arguments, struct assay_text *out);
+
+/* A program by its name, in $PATH, or by its path: its path, appended to `out`. False: not here. */
+bool assay_process_find(const char *name, struct assay_text *out);
+
+struct assay_process {
+    const struct assay_arguments *arguments; /* the first is the program's path */
+    const char *folder;                      /* where it runs; NULL: here */
+    const char *const
+        *environment; /* "NAME=value" adds, "NAME" takes away; NULL-terminated or NULL */
+    double limit_s;   /* it is ended after so long */
+    struct assay_text *out, *err; /* what it prints; the same one for both is fine, NULL: lost */
+};
+
+/* Of what a program prints so many bytes are kept; the rest is read and lost. */
+enum { ASSAY_PROCESS_OUTPUT = 1 << 20 };
+
+struct assay_process_end {
+    int exit_code, signal; /* one of them is 0; both: it went well */
+    bool timed_out;
+};
+
+/* Runs it to its end. ASSAY_OK: it ran, however it ended. ASSAY_ERR_IO: it cannot be started.
+ * ASSAY_ERR_INTERRUPTED: SIGINT, SIGTERM or SIGHUP came for us; it has been ended, and the signal
+ * is used up. Wants SIGCHLD not to be ignored. */
+enum assay_status assay_process_run(const struct assay_process *process,
+                                    struct assay_process_end *end, struct assay_error *err);
+
+/* Between these two a signal that asks us to stop waits until the next program runs, which then is
+ * not waited for: what is half-made can be removed in peace. */
+struct assay_process_hold {
+    sigset_t before;
+};
+void assay_process_hold(struct assay_process_hold *hold);
+void assay_process_release(const struct assay_process_hold *hold);
+
+#endif

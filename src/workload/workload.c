@@ -1,0 +1,507 @@
+#include "workload/workload.h"
+
+#include "base/alloc.h"
+#include "base/rng.h"
+#include "base/text.h"
+#include "tensor/tensor.h"
+#include "workload/benchmarks.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* One workload, its op and its kernels. They stay until the process ends, as the code does. */
+struct workload {
+    char name[64]; /* "workload:Silu.large" */
+    char reference_name[80];
+    const struct assay_benchmark *benchmark;
+    struct assay_workload own;
+    struct assay_setup declared; /* what setup last asked for */
+    struct assay_op op;
+    struct assay_kernel kernel, reference;
+};
+
+static struct workload **workloads;
+static int64_t n_workloads;
+static assay_device *the_device;
+static char failure[64];
+
+bool assay_workload_is(const char *op)
+{
+    return strncmp(op, ASSAY_WORKLOAD_PREFIX, strlen(ASSAY_WORKLOAD_PREFIX)) == 0;
+}
+
+void assay_workload_use(assay_device *device) { the_device = device; }
+
+const char *assay_workload_failure(void) { return failure; }
+
+static struct workload *find(const char *name)
+{
+    for (int64_t i = 0; i < n_workloads; i++)
+        if (strcmp(workloads[i]->name, name) == 0)
+            return workloads[i];
+    return NULL;
+}
+
+const struct assay_op *assay_workload_op(const char *name)
+{
+    struct workload *w = find(name);
+    return w ? &w->op : NULL;
+}
+
+/* ---- setup: what the user's functions are called with ---- */
+
+static void take_down(const struct workload *w, void *state)
+{
+    if (w->own.teardown)
+        w->own.teardown(state);
+}
+
+static enum assay_status check_tensor(const struct workload *w, const struct assay_operand *o,
+                                      struct assay_error *err)
+{
+    const char *name = w->name + strlen(ASSAY_WORKLOAD_PREFIX);
+    if (!assay_dtype_info(o->tensor.dtype))
+        return assay_error_set(err, ASSAY_ERR_INVALID, name, "setup gives \"%s\" an unknown dtype",
+                               o->name);
+    for (int32_t i = 0; i < o->tensor.rank; i++)
+        if (o->tensor.dims[i] < 1)
+            return assay_error_set(err, ASSAY_ERR_INVALID, name,
+                                   "setup gives \"%s\" a size of %lld", o->name,
+                                   (long long)o->tensor.dims[i]);
+    return ASSAY_OK;
+}
+
+static enum assay_status check_setup(const struct workload *w, const struct assay_setup *s,
+                                     struct assay_error *err)
+{
+    const char *name = w->name + strlen(ASSAY_WORKLOAD_PREFIX);
+    enum assay_status status = ASSAY_OK;
+    if (s->error[0])
+        return assay_error_set(err, ASSAY_ERR_FAILED, name, "setup: %.200s", s->error);
+    if (s->n_outputs < 1)
+        return assay_error_set(err, ASSAY_ERR_INVALID, name,
+                               "setup declares no output, so nothing could be checked");
+    for (int32_t i = 0; i < s->n_inputs && status == ASSAY_OK; i++)
+        status = check_tensor(w, &s->inputs[i], err);
+    for (int32_t i = 0; i < s->n_outputs && status == ASSAY_OK; i++)
+        status = check_tensor(w, &s->outputs[i], err);
+    return status;
+}
+
+/* Calls the user's setup. Where it works the caller has its state to take down. */
+static enum assay_status set_up(const struct workload *w, int32_t threads, struct assay_setup *out,
+                                struct assay_error *err)
+{
+    *out = (struct assay_setup){
+        .struct_size = sizeof *out,
+        .seed = w->benchmark->seed,
+        .threads = threads,
+        .device = w->benchmark->device,
+    };
+    (w->own.setup ? w->own.setup : w->benchmark->setup)(out);
+    enum assay_status status = check_setup(w, out, err);
+    if (status != ASSAY_OK)
+        take_down(w, out->state);
+    return status;
+}
+
+static enum assay_status call(const struct workload *w, const struct assay_setup *s,
+                              assay_run_fn function, const struct assay_args *args, void *stream)
+{
+    struct assay_call one = {
+        .in = args->in,
+        .out = args->out,
+        .inputs = s->inputs,
+        .outputs = s->outputs,
+        .state = s->state,
+        .stream = stream,
+        .threads = s->threads,
+    };
+    int answer = function(&one);
+    if (answer == 0)
+        return ASSAY_OK;
+    snprintf(failure, sizeof failure, "%s returned %d", function == w->own.run ? "run" : "verify",
+             answer);
+    return ASSAY_ERR_FAILED;
+}
+
+/* ---- the op ---- */
+
+static enum assay_status check(const struct assay_problem *p, struct assay_error *err)
+{
+    struct workload *w = find(p->op);
+    struct assay_setup s;
+    enum assay_status status = set_up(w, p->threads, &s, err);
+    if (status != ASSAY_OK)
+        return status;
+    take_down(w, s.state);
+    s.state = NULL;
+    w->declared = s;
+    w->op.absolute_of_rms = !(s.relative > 0 || s.absolute > 0); /* the author's is as it is */
+    return ASSAY_OK;
+}
+
+static void shapes(struct assay_problem *p)
+{
+    const struct assay_setup *s = &find(p->op)->declared;
+    p->n_inputs = s->n_inputs;
+    p->n_outputs = s->n_outputs;
+    for (int32_t i = 0; i < s->n_inputs; i++)
+        p->inputs[i] = s->inputs[i].tensor;
+    for (int32_t i = 0; i < s->n_outputs; i++)
+        p->outputs[i] = s->outputs[i].tensor;
+    p->dtype = p->outputs[0].dtype;
+}
+
+static void fill(const struct assay_problem *p, int32_t index, void *data, uint64_t seed)
+{
+    const struct workload *w = find(p->op);
+    const struct assay_operand *input = &w->declared.inputs[index];
+    uint64_t own_seed = assay_rng_at(seed, w->benchmark->seed);
+    if (input->fill)
+        input->fill(&input->tensor, data, assay_tensor_count(&input->tensor), own_seed);
+    else if (assay_dtype_info(input->tensor.dtype)->is_float)
+        assay_tensor_fill_normal(&input->tensor, data, own_seed);
+    else
+        assay_tensor_fill_index(&input->tensor, data, own_seed,
+                                (int64_t)assay_dtype_info(input->tensor.dtype)->max);
+}
+
+static enum assay_math math_of(enum assay_dtype dtype)
+{
+    switch (dtype) {
+    case ASSAY_DTYPE_F16:
+        return ASSAY_MATH_F16;
+    case ASSAY_DTYPE_BF16:
+        return ASSAY_MATH_BF16;
+    case ASSAY_DTYPE_S8:
+    case ASSAY_DTYPE_U8:
+    case ASSAY_DTYPE_U4:
+        return ASSAY_MATH_S8;
+    case ASSAY_DTYPE_E4M3:
+    case ASSAY_DTYPE_E5M2:
+        return ASSAY_MATH_F8;
+    default:
+        return ASSAY_MATH_F32;
+    }
+}
+
+/* What the author counted; where that is nothing, each tensor once. */
+static struct assay_cost cost(const struct assay_problem *p)
+{
+    const struct assay_setup *s = &find(p->op)->declared;
+    const struct assay_tensor *main_one = p->n_inputs ? &p->inputs[0] : &p->outputs[0];
+    struct assay_cost sum = {.flops = s->flops, .math = math_of(main_one->dtype)};
+    for (int32_t i = 0; i < p->n_inputs; i++)
+        sum.bytes_read += (double)assay_tensor_bytes(&p->inputs[i]);
+    for (int32_t i = 0; i < p->n_outputs; i++)
+        sum.bytes_written += (double)assay_tensor_bytes(&p->outputs[i]);
+    if (s->bytes > 0) {
+        double tensors = sum.bytes_read + sum.bytes_written;
+        sum.bytes_read *= s->bytes / tensors;
+        sum.bytes_written *= s->bytes / tensors;
+    }
+    return sum;
+}
+
+/* How many elements may have been summed for one of an output: a row of the first input, or as many
+ * as there are inputs for each. */
+static double summed(const struct assay_problem *p, const struct assay_tensor *output)
+{
+    double most = 1;
+    for (int32_t i = 0; i < p->n_inputs; i++) {
+        const struct assay_tensor *t = &p->inputs[i];
+        most = fmax(most, t->rank ? (double)t->dims[t->rank - 1] : 1);
+        most = fmax(most, (double)assay_tensor_count(t) / (double)assay_tensor_count(output));
+    }
+    return most;
+}
+
+/* The reference is rounded too: two roundings of the output's type, a few of f32 for functions like
+ * exp, and what sums in another order may differ by, of values as large as the output's usual ones
+ * (see absolute_of_rms). Integers must be equal. */
+static struct assay_tolerance tolerance_of(const struct assay_problem *p, int32_t output)
+{
+    const struct assay_setup *s = &find(p->op)->declared;
+    const struct assay_dtype_info *info = assay_dtype_info(p->outputs[output].dtype);
+    if (s->relative > 0 || s->absolute > 0)
+        return (struct assay_tolerance){s->relative, s->absolute};
+    if (!info->is_float)
+        return (struct assay_tolerance){0, 0};
+    double unit = fmax(info->unit, p->n_inputs ? assay_dtype_info(p->inputs[0].dtype)->unit : 0);
+    return (struct assay_tolerance){
+        2 * unit + 0x1p-21, (2 * unit + 0x1p-22) + 0x1p-23 * sqrt(summed(p, &p->outputs[output]))};
+}
+
+static struct assay_tolerance tolerance(const struct assay_problem *p)
+{
+    return tolerance_of(p, 0);
+}
+
+static struct assay_tolerance tolerance_second(const struct assay_problem *p)
+{
+    return tolerance_of(p, 1);
+}
+
+/* ---- the reference: verify, once, on tensors of its own ---- */
+
+struct buffers {
+    assay_device *device; /* NULL: the host's memory */
+    void *all[ASSAY_MAX_INPUTS + ASSAY_MAX_OUTPUTS];
+    size_t bytes[ASSAY_MAX_INPUTS + ASSAY_MAX_OUTPUTS];
+    int32_t n;
+};
+
+static void *reserve(struct buffers *b, size_t bytes, struct assay_error *err)
+{
+    void *made = NULL;
+    if (b->device)
+        assay_device_alloc(b->device, bytes, &made, err);
+    else
+        made = assay_calloc(1, bytes);
+    if (!made) {
+        assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return NULL;
+    }
+    b->bytes[b->n] = bytes;
+    b->all[b->n++] = made;
+    return made;
+}
+
+static void release(struct buffers *b)
+{
+    for (int32_t i = 0; i < b->n; i++) {
+        if (b->device)
+            assay_device_free(b->device, b->all[i], b->bytes[i]);
+        else
+            assay_free(b->all[i]);
+    }
+}
+
+/* The inputs where verify can read them. */
+static enum assay_status bring_inputs(struct buffers *b, const struct assay_problem *p,
+                                      const void *const *in, const void **out,
+                                      struct assay_error *err)
+{
+    enum assay_status status = ASSAY_OK;
+    for (int32_t i = 0; i < p->n_inputs && status == ASSAY_OK; i++) {
+        out[i] = in[i];
+        if (!b->device)
+            continue;
+        size_t bytes = assay_tensor_bytes(&p->inputs[i]);
+        void *there = reserve(b, bytes, err);
+        out[i] = there;
+        status = there ? b->device->driver->upload(b->device, there, in[i], bytes, err)
+                       : ASSAY_ERR_NOMEM;
+    }
+    return status;
+}
+
+/* An output as doubles. */
+static enum assay_status take_output(const struct buffers *b, const struct assay_tensor *tensor,
+                                     const void *from, double *out, struct assay_error *err)
+{
+    int64_t n = assay_tensor_count(tensor);
+    size_t bytes = assay_tensor_bytes(tensor);
+    if (!b->device) {
+        assay_dtype_load(tensor->dtype, from, 0, n, out);
+        return ASSAY_OK;
+    }
+    void *here = assay_calloc(1, bytes);
+    if (!here)
+        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+    enum assay_status status = b->device->driver->download(b->device, here, from, bytes, err);
+    if (status == ASSAY_OK)
+        assay_dtype_load(tensor->dtype, here, 0, n, out);
+    assay_free(here);
+    return status;
+}
+
+static bool verifies_on_device(const struct workload *w)
+{
+    return w->own.verify && !(w->own.flags & ASSAY_WORKLOAD_VERIFY_ON_HOST);
+}
+
+static enum assay_status run_verify(const struct workload *w, const struct assay_problem *p,
+                                    const struct assay_args *args, struct assay_error *err)
+{
+    struct assay_setup s;
+    enum assay_status status = set_up(w, p->threads, &s, err);
+    if (status != ASSAY_OK)
+        return status;
+    status = call(w, &s, w->own.verify, args, NULL);
+    if (status != ASSAY_OK)
+        assay_error_set(err, status, w->name + strlen(ASSAY_WORKLOAD_PREFIX), "%s", failure);
+    take_down(w, s.state);
+    return status;
+}
+
+static enum assay_status reference_whole(const struct assay_problem *p, const void *const *in,
+                                         int32_t output, double *out, struct assay_error *err)
+{
+    const struct workload *w = find(p->op);
+    bool apart = verifies_on_device(w) && the_device && !assay_device_shares_memory(the_device);
+    struct buffers b = {.device = apart ? the_device : NULL};
+    const void *inputs[ASSAY_MAX_INPUTS];
+    void *outputs[ASSAY_MAX_OUTPUTS];
+    struct assay_args args = {inputs, outputs};
+    enum assay_status status = bring_inputs(&b, p, in, inputs, err);
+    for (int32_t i = 0; i < p->n_outputs && status == ASSAY_OK; i++) {
+        outputs[i] = reserve(&b, assay_tensor_bytes(&p->outputs[i]), err);
+        status = outputs[i] ? ASSAY_OK : ASSAY_ERR_NOMEM;
+    }
+    if (status == ASSAY_OK)
+        status = run_verify(w, p, &args, err);
+    if (status == ASSAY_OK)
+        status = take_output(&b, &p->outputs[output], outputs[output], out, err);
+    release(&b);
+    return status;
+}
+
+/* ---- the kernels ---- */
+
+struct state {
+    const struct workload *workload;
+    assay_run_fn function;
+    struct assay_setup setup;
+};
+
+static enum assay_status setup_for(const struct assay_problem *p, bool reference, void **state,
+                                   struct assay_error *err)
+{
+    const struct workload *w = find(p->op);
+    struct state *s = assay_calloc(1, sizeof *s);
+    if (!s)
+        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+    s->workload = w;
+    s->function = reference ? w->own.verify : w->own.run;
+    enum assay_status status = set_up(w, p->threads, &s->setup, err);
+    if (status != ASSAY_OK)
+        assay_free(s);
+    else
+        *state = s;
+    return status;
+}
+
+static enum assay_status setup_kernel(const struct assay_problem *p, void **state,
+                                      struct assay_error *err)
+{
+    return setup_for(p, false, state, err);
+}
+
+static enum assay_status setup_reference(const struct assay_problem *p, void **state,
+                                         struct assay_error *err)
+{
+    return setup_for(p, true, state, err);
+}
+
+static enum assay_status run(void *state, const struct assay_work *work)
+{
+    struct state *s = state;
+    enum assay_status status = ASSAY_OK;
+    for (int64_t i = 0; i < work->iters && status == ASSAY_OK; i++)
+        status = call(s->workload, &s->setup, s->function, assay_work_args(work, i), work->stream);
+    return status;
+}
+
+static void teardown(void *state)
+{
+    struct state *s = state;
+    take_down(s->workload, s->setup.state);
+    assay_free(s);
+}
+
+/* ---- adding them ---- */
+
+static void make_op(struct workload *w)
+{
+    w->op = (struct assay_op){
+        .name = w->name,
+        .title = w->name + strlen(ASSAY_WORKLOAD_PREFIX),
+        .summary = "a workload of a benchmark",
+        .dtypes = ~UINT64_C(0),
+        .check = check,
+        .shapes = shapes,
+        .fill = fill,
+        .cost = cost,
+        .tolerance = tolerance,
+        .tolerance_second = tolerance_second,
+        .reference_whole = w->own.verify ? reference_whole : NULL,
+        .unverified = !w->own.verify,
+    };
+}
+
+static void make_kernels(struct workload *w)
+{
+    w->kernel = (struct assay_kernel){
+        .struct_size = sizeof w->kernel,
+        .abi = ASSAY_KERNEL_ABI,
+        .name = w->op.title,
+        .op = w->name,
+        .implementation = ASSAY_WORKLOAD_KERNEL,
+        .device = w->benchmark->device,
+        .dtypes = ~UINT64_C(0),
+        .setup = setup_kernel,
+        .run = run,
+        .teardown = teardown,
+    };
+    snprintf(w->reference_name, sizeof w->reference_name, "%s:verify", w->op.title);
+    w->reference = w->kernel;
+    w->reference.name = w->reference_name;
+    w->reference.implementation = ASSAY_WORKLOAD_REFERENCE;
+    w->reference.setup = setup_reference;
+}
+
+static enum assay_status add(assay_kernel_registry *registry, const struct assay_benchmark *b,
+                             int32_t index, const char *path, struct assay_error *err)
+{
+    struct workload **grown = assay_realloc(workloads, (size_t)n_workloads + 1, sizeof *grown);
+    struct workload *w = grown ? assay_calloc(1, sizeof *w) : NULL;
+    if (grown)
+        workloads = grown;
+    if (!w)
+        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+    w->benchmark = b;
+    assay_benchmarks_workload(b, index, &w->own);
+    snprintf(w->name, sizeof w->name, "%s%s.%s", ASSAY_WORKLOAD_PREFIX, b->name, w->own.name);
+    if (find(w->name)) {
+        assay_error_set(err, ASSAY_ERR_INVALID, path, "there is a workload %s.%s already", b->name,
+                        w->own.name);
+        assay_free(w);
+        return ASSAY_ERR_INVALID;
+    }
+    make_op(w);
+    make_kernels(w);
+    workloads[n_workloads++] = w;
+    enum assay_status status = assay_kernel_add(registry, &w->kernel, path, err);
+    if (status == ASSAY_OK && verifies_on_device(w))
+        status = assay_kernel_add(registry, &w->reference, path, err);
+    return status;
+}
+
+enum assay_status assay_workload_add(assay_kernel_registry *registry, const char *path,
+                                     bool *has_kernels, struct assay_error *err)
+{
+    struct assay_benchmarks object;
+    enum assay_status status = assay_benchmarks_open(path, &object, err);
+    for (const struct assay_benchmark *b = object.first; b && status == ASSAY_OK; b = b->next)
+        for (int32_t i = 0; i < b->n_workloads && status == ASSAY_OK; i++)
+            status = add(registry, b, i, path, err);
+    *has_kernels = object.plugin != NULL;
+    return status;
+}
+
+int64_t assay_workload_count(void) { return n_workloads; }
+
+struct assay_workload_info assay_workload_at(int64_t index)
+{
+    const struct workload *w = workloads[index];
+    return (struct assay_workload_info){
+        .op = w->name,
+        .benchmark = w->benchmark->name,
+        .workload = w->own.name,
+        .device = w->benchmark->device,
+        .verified = w->own.verify != NULL,
+    };
+}
