@@ -240,7 +240,8 @@ static enum assay_status make_folder(const char *path, struct assay_error *err)
 {
     if (mkdir(path, 0777) == 0)
         return ASSAY_OK;
-    return assay_error_set(err, errno == EEXIST ? ASSAY_ERR_INVALID : ASSAY_ERR_IO, path, "%s",
+    bool name = errno == EEXIST || errno == ENOENT;
+    return assay_error_set(err, name ? ASSAY_ERR_INVALID : ASSAY_ERR_IO, path, "%s",
                            errno == EEXIST   ? "exists already; nothing was written"
                            : errno == ENOENT ? "the folder it would lie in is not there"
                                              : strerror(errno));

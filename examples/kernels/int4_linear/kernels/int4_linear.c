@@ -4,8 +4,8 @@
  *     w = (code - 8) * scale + zero = code * scale + low
  *
  * so that for each group y gains scale * sum(code * x) + low * sum(x); the sums of x serve all rows
- * of W. Codes are streamed once and widened in registers. In a group, byte i has code i in its low
- * half and code i + 64 in its high half: both halves then meet neighbours of x. */
+ * of W. The 128 codes of a group are 16 words, and code i is in word i % 16 at bit i / 16 * 4: a
+ * shift and a mask give 16 codes that meet 16 neighbours of x. */
 #include <assay/assay_kernel.h>
 
 #include <math.h>
@@ -13,11 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GROUP = 128, HALF = GROUP / 2 };
+enum { GROUP = 128, LANES = 16, CODES = GROUP / LANES /* in a word */ };
 
 /* The weights of one set of operands. */
 struct packed {
-    uint8_t *codes; /* [n][k / 2] */
+    int32_t *codes; /* [n][k / GROUP][LANES] */
     float *scales;  /* [n][k / GROUP][2]: scale and low */
 };
 
@@ -89,7 +89,7 @@ static float stored(enum assay_dtype dtype, float value)
 /* ---- never timed: packing ---- */
 
 /* The formulas are the recipe's (docs/recipes.md): another rounding would be another product. */
-static void pack_group(enum assay_dtype dtype, const float *w, uint8_t *codes, float *scales)
+static void pack_group(enum assay_dtype dtype, const float *w, int32_t *codes, float *scales)
 {
     float least = w[0], most = w[0];
     for (int i = 1; i < GROUP; i++) {
@@ -105,13 +105,13 @@ static void pack_group(enum assay_dtype dtype, const float *w, uint8_t *codes, f
     scale = stored(dtype, scale);
     zero = stored(dtype, zero);
     float low = zero - 8 * scale;
-    for (int i = 0; i < GROUP; i++) {
-        float code = rintf((w[i] - low) / scale);
-        unsigned bits = code < 0 ? 0 : code > 15 ? 15 : (unsigned)code;
-        if (i < HALF)
-            codes[i] = (uint8_t)bits;
-        else
-            codes[i - HALF] |= (uint8_t)(bits << 4);
+    for (int lane = 0; lane < LANES; lane++) {
+        uint32_t word = 0;
+        for (int i = 0; i < CODES; i++) {
+            float code = rintf((w[i * LANES + lane] - low) / scale);
+            word |= (code < 0 ? 0 : code > 15 ? 15 : (uint32_t)code) << 4 * i;
+        }
+        codes[lane] = (int32_t)word;
     }
     scales[0] = scale;
     scales[1] = low;
@@ -124,7 +124,7 @@ static void pack(const struct state *s, const void *weights, const struct packed
     for (int64_t i = 0; i < s->n * groups; i++) {
         float w[GROUP];
         widen(s->dtype, weights, i * GROUP, GROUP, w);
-        pack_group(s->dtype, w, to->codes + i * HALF, to->scales + 2 * i);
+        pack_group(s->dtype, w, to->codes + i * LANES, to->scales + 2 * i);
     }
 }
 
@@ -216,41 +216,77 @@ static void widen_x(const struct state *s, const void *x)
     }
 }
 
-/* One row of x times one row of W. */
-static float dot(const uint8_t *codes, const float *scales, const float *x, const float *sums,
-                 int64_t groups)
+enum { ROWS = 4 };
+typedef int32_t ints __attribute__((vector_size(LANES * sizeof(int32_t))));
+typedef float floats __attribute__((vector_size(LANES * sizeof(float))));
+
+/* `rows` rows of x from `row` on, times one row of W: codes are widened once for all of them. */
+static inline __attribute__((always_inline)) void products(const struct state *s,
+                                                           const struct packed *w, int64_t column,
+                                                           int64_t row, const int rows, float *y)
 {
-    float y = 0;
-    for (int64_t g = 0; g < groups; g++, codes += HALF, x += GROUP) {
-        float sum = 0;
-#pragma omp simd reduction(+ : sum)
-        for (int i = 0; i < HALF; i++)
-            sum += (float)(codes[i] & 15) * x[i] + (float)(codes[i] >> 4) * x[i + HALF];
-        y += scales[2 * g] * sum + scales[2 * g + 1] * sums[g];
+    int64_t groups = s->k / GROUP;
+    const int32_t *codes = w->codes + column * groups * LANES;
+    const float *scales = w->scales + column * groups * 2, *x = s->x + row * s->k;
+    floats total[ROWS] = {0};
+    float rest[ROWS] = {0};
+    for (int64_t g = 0; g < groups; g++, codes += LANES, scales += 2, x += GROUP) {
+        floats part[ROWS] = {0};
+        ints words;
+        memcpy(&words, codes, sizeof words);
+        for (int i = 0; i < CODES; i++) {
+            floats code = __builtin_convertvector(words >> 4 * i & 15, floats);
+            for (int r = 0; r < rows; r++) {
+                floats values;
+                memcpy(&values, x + r * s->k + i * LANES, sizeof values);
+                part[r] += code * values;
+            }
+        }
+        for (int r = 0; r < rows; r++) {
+            total[r] += scales[0] * part[r];
+            rest[r] += scales[1] * s->sums[(row + r) * groups + g];
+        }
     }
-    return y;
+    for (int r = 0; r < rows; r++) {
+        y[r] = rest[r];
+        for (int lane = 0; lane < LANES; lane++)
+            y[r] += total[r][lane];
+    }
+}
+
+static void store(const struct state *s, void *y, int64_t at, float value)
+{
+    if (s->dtype == ASSAY_DTYPE_F32)
+        ((float *)y)[at] = value;
+    else
+        ((uint16_t *)y)[at] = to_bf16(value);
+}
+
+static void one_column(const struct state *s, const struct packed *w, int64_t column, void *y)
+{
+    float values[ROWS];
+    int64_t row = 0;
+    for (; row + ROWS <= s->m; row += ROWS) {
+        products(s, w, column, row, ROWS, values);
+        for (int r = 0; r < ROWS; r++)
+            store(s, y, (row + r) * s->n + column, values[r]);
+    }
+    for (; row < s->m; row++) {
+        products(s, w, column, row, 1, values);
+        store(s, y, row * s->n + column, values[0]);
+    }
 }
 
 static enum assay_status run(void *state, const struct assay_work *work)
 {
     const struct state *s = state;
-    int64_t groups = s->k / GROUP;
     for (int64_t call = 0; call < work->iters; call++) {
         const struct assay_args *args = assay_work_args(work, call);
         const struct packed *w = &s->sets[assay_work_set(work, call)];
-        float *y = args->out[0];
-        uint16_t *halves = args->out[0];
         widen_x(s, args->in[0]);
 #pragma omp parallel for schedule(static) num_threads(s->threads)
         for (int64_t column = 0; column < s->n; column++)
-            for (int64_t row = 0; row < s->m; row++) {
-                float value = dot(w->codes + column * (s->k / 2), w->scales + column * groups * 2,
-                                  s->x + row * s->k, s->sums + row * groups, groups);
-                if (s->dtype == ASSAY_DTYPE_F32)
-                    y[row * s->n + column] = value;
-                else
-                    halves[row * s->n + column] = to_bf16(value);
-            }
+            one_column(s, w, column, args->out[0]);
     }
     return ASSAY_OK;
 }

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# The example repositories: they run here and are right, and their CUDA compiles.
+# shellcheck source-path=SCRIPTDIR source=lib.sh disable=SC2154
+. "$(dirname "$0")/lib.sh"
+command -v "${CC:-cc}" >/dev/null || skip "no C compiler"
+examples=$ASSAY_SOURCE_DIR/examples/kernels
+few=(--iterations 5 --warmup 1 --cache hot --device cpu)
+nvcc=$(command -v nvcc || ls "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc" 2>/dev/null)
+
+say "activation: workloads of its own"
+expect_exit 0 "$ASSAY" kernel "$examples/activation" --list
+expect_out 'ActivationCuda'
+expect_exit 0 "$ASSAY" kernel "$examples/activation" "${few[@]}" --output activation.json
+for workload in silu_and_mul silu_and_mul_large gelu gelu_large; do
+    expect_out "^│ Activation +│ $workload +│ +5 │.*│ ✓ +│\$"
+done
+expect_out 'Benchmark: [0-9a-f]{7}'
+valid_json activation.json
+expect_file activation.json '"verified": ?true'
+
+say "layernorm: a kernel of a known op"
+expect_exit 0 "$ASSAY" kernel "$examples/layernorm" "${few[@]}"
+expect_out 'layernorm.*✓'
+
+say "int4_linear: with a recipe"
+expect_exit 0 "$ASSAY" kernel "$examples/int4_linear" "${few[@]}"
+expect_out 'int4wo-128.*✓'
+
+say "every file compiles, without a warning"
+for example in activation layernorm int4_linear; do
+    expect_exit 0 "$ASSAY" kernel "$examples/$example" --build
+    expect_no_err 'warning'
+done
+if [ -z "$nvcc" ]; then
+    expect_exit 0 "$ASSAY" kernel "$examples/layernorm" --build
+    expect_out 'layernorm_cuda.cu.*skipped'
+fi
+
+say "the GPU's part of what needs no nvcc"
+if [ -n "$nvcc" ]; then # its own headers cannot do with -D__CUDACC_RTC__, so another word stands for it
+    sed 's/__CUDACC_RTC__/__CUDACC__/' "$examples/activation/benchmarks/benchmark_activation.cu" >device.cu
+    expect_exit 0 "$nvcc" -arch=sm_80 -Werror all-warnings -cubin -o device.cubin device.cu
+fi
