@@ -98,6 +98,22 @@ static void root_of_file(const char *file, struct assay_text *out)
     assay_text_append(out, file, length > 0 ? length : 1);
 }
 
+/* The whole path of a file: with its folder's links followed but not its own, because assay.yml
+ * lies beside the link. False, with errno, where there is no such file. */
+static bool whole_file(const char *path, char *out, size_t size)
+{
+    const char *slash = strrchr(path, '/');
+    char folder[PATH_MAX], above[PATH_MAX];
+    struct stat found;
+    snprintf(above, sizeof above, "%.*s", slash ? (int)(slash - path + 1) : 1, slash ? path : ".");
+    if (stat(path, &found) != 0 || !realpath(above, folder))
+        return false;
+    size_t used = (size_t)snprintf(out, size, "%s%s%s", folder, folder[1] ? "/" : "",
+                                   slash ? slash + 1 : path);
+    errno = ENAMETOOLONG;
+    return used < size;
+}
+
 static enum assay_status find_path(const struct assay_repository_wanted *wanted,
                                    struct assay_repository *out, struct assay_error *err)
 {
@@ -111,7 +127,8 @@ static enum assay_status find_path(const struct assay_repository_wanted *wanted,
     expand_home(wanted->name, &path);
     if (path.failed)
         return no_memory(err);
-    bool found = realpath(path.data, whole) != NULL;
+    bool found = is_folder(path.data) ? realpath(path.data, whole) != NULL
+                                      : whole_file(path.data, whole, sizeof whole);
     int problem = errno;
     assay_text_fini(&path);
     if (!found)

@@ -56,6 +56,20 @@ static void how_a_program_ends_is_told(void **state)
     assay_text_fini(&text);
 }
 
+/* As some parents leave it to their children. */
+static void ignored_children_are_heard_of_all_the_same(void **state)
+{
+    (void)state;
+    struct assay_process_end end;
+    struct sigaction after;
+    signal(SIGCHLD, SIG_IGN);
+    assert_int_equal(run_script("exit 7", 20, NULL, &end, NULL), ASSAY_OK);
+    assert_int_equal(end.exit_code, 7);
+    sigaction(SIGCHLD, NULL, &after);
+    assert_true(after.sa_handler == SIG_IGN);
+    signal(SIGCHLD, SIG_DFL);
+}
+
 /* Each argument on a line of its own, in brackets, with the bytes it has. */
 static void arguments_arrive_as_they_are(void **state)
 {
@@ -243,6 +257,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_command_is_shown_as_one_would_type_it),
         cmocka_unit_test(how_a_program_ends_is_told),
+        cmocka_unit_test(ignored_children_are_heard_of_all_the_same),
         WITH_FOLDER(arguments_arrive_as_they_are),
         WITH_FOLDER(folder_and_environment_are_the_wanted_ones),
         WITH_FOLDER(what_cannot_be_started_is_an_error),

@@ -2,6 +2,7 @@
  * own, by its file:// address. */
 #include "repo/repository.h"
 
+#include "base/alloc.h"
 #include "repo/git.h"
 #include "temporary.h"
 
@@ -342,7 +343,16 @@ static void a_folder_or_file_here_is_taken_as_it_is(void **state)
     assert_int_equal(FIND(&repository, &err, .name = "~/my kernel"), ASSAY_OK); /* $HOME is ours */
     assert_string_equal(repository.root.data, folder);
     assay_repository_fini(&repository);
+    put_file("elsewhere.c", "");
+    assert_int_equal(symlink("../elsewhere.c", in_temporary("my kernel/link.c")), 0);
+    assert_int_equal(FIND(&repository, &err, .name = in_temporary("my kernel/link.c")), ASSAY_OK);
+    assert_string_equal(repository.root.data, folder);
+    assert_string_equal(repository.file.data, in_temporary("my kernel/link.c"));
+    assay_repository_fini(&repository);
     assert_int_equal(chdir(temporary), 0);
+    assert_int_equal(FIND(&repository, &err, .name = "elsewhere.c"), ASSAY_OK);
+    assert_string_equal(repository.root.data, temporary);
+    assay_repository_fini(&repository);
     assert_int_equal(FIND(&repository, &err, .name = "my kernel"), ASSAY_OK); /* for it exists */
     assert_string_equal(repository.root.data, folder);
     assay_repository_fini(&repository);
@@ -390,6 +400,26 @@ static void paths_that_make_no_sense_are_told(void **state)
     assert_error(ASSAY_ERR_INVALID, "no such file or folder: Not a directory", "", .name = name);
 }
 
+/* Whichever allocation fails: an error, and nothing is lost (the sanitizer looks). */
+static void without_memory_there_is_an_error(void **state)
+{
+    (void)state;
+    NEED_GIT();
+    static const char *const names[] = {"owner/act@v1", "owner/act@v9"};
+    assert_found("one\n", .name = names[0]);
+    for (int i = 0; i < 2; i++)
+        for (int64_t nth = 1; nth < 400; nth += 1 + nth / 4) {
+            struct assay_repository repository;
+            struct assay_error err;
+            assay_alloc_fail_after(nth);
+            enum assay_status status = FIND(&repository, &err, .name = names[i], .offline = i == 0);
+            assay_alloc_fail_after(0);
+            assert_true(status != ASSAY_OK || i == 0);
+            assert_true(status == ASSAY_OK || err.message[0]);
+            assay_repository_fini(&repository);
+        }
+}
+
 #define WITH_HUB(test) cmocka_unit_test_setup_teardown(test, make_hub, temporary_remove)
 
 int main(void)
@@ -411,6 +441,7 @@ int main(void)
         WITH_HUB(a_folder_or_file_here_is_taken_as_it_is),
         WITH_HUB(its_commit_and_changes_are_known),
         WITH_HUB(paths_that_make_no_sense_are_told),
+        WITH_HUB(without_memory_there_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
