@@ -165,8 +165,8 @@ enum assay_status assay_kernel_objects_make(const struct assay_kernel_options *o
     quiet = options->measure.quiet;
     verbose = options->measure.verbose;
     enum assay_status status = find_repository(options, &out->repository, err);
-    if (status == ASSAY_ERR_FAILED) /* git said no: to what it was asked for */
-        status = err->code = ASSAY_ERR_INVALID;
+    if (status == ASSAY_ERR_IO) /* no network, no disk */
+        status = err->code = ASSAY_UNSUPPORTED;
     if (status == ASSAY_OK)
         status = assay_kernel_file_read(out->repository.root.data, &out->file, err);
     if (status == ASSAY_OK)

@@ -511,8 +511,8 @@ static void offer_copy(const char *folder, struct remote *r, struct assay_reposi
                        struct assay_error *err)
 {
     char message[sizeof err->message];
-    if (!err || err->code != ASSAY_ERR_IO || strstr(err->message, "--offline") ||
-        !recall(folder, r) || !use_clone(folder, r, out))
+    if (!err || (err->code != ASSAY_ERR_IO && err->code != ASSAY_ERR_INVALID) ||
+        strstr(err->message, "--offline") || !recall(folder, r) || !use_clone(folder, r, out))
         return;
     snprintf(message, sizeof message, "%.400s; --offline takes the copy from before", err->message);
     memcpy(err->message, message, sizeof message);

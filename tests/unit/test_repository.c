@@ -170,7 +170,8 @@ static void offline_takes_what_was_downloaded(void **state)
     assert_found("one\n", .name = "owner/act@v1");
     assert_found("two\n", .name = "owner/act", .branch = "main");
     sh("mv hub gone");
-    assert_error(ASSAY_ERR_IO, "owner/act", "--offline takes the copy", .name = "owner/act@v1");
+    assert_error(ASSAY_ERR_INVALID, "owner/act", "--offline takes the copy",
+                 .name = "owner/act@v1");
     setenv("PATH", "/nowhere", 1); /* nor is git needed */
     assert_found("one\n", .name = "owner/act@v1", .offline = true);
     assert_found("one\n", .name = "owner/act", .version = "1", .offline = true);
@@ -225,8 +226,8 @@ static void what_the_hub_does_not_have_is_told(void **state)
     assert_error(ASSAY_ERR_INVALID, "no branch \"v1\"", "it is a tag: owner/act@v1",
                  .name = "owner/act", .branch = "v1");
     assert_error(ASSAY_ERR_INVALID, "all its 40 digits", "", .name = "owner/act@abcdef0");
-    assert_error(ASSAY_ERR_IO, "no such repository", "git says", .name = "owner/none@v1");
-    assert_error(ASSAY_ERR_IO, "git says", "",
+    assert_error(ASSAY_ERR_INVALID, "no such repository", "git says", .name = "owner/none@v1");
+    assert_error(ASSAY_ERR_INVALID, "git says", "",
                  .name = "owner/act@0123456789012345678901234567890123456789");
     assert_int_equal(count_entries("cache/assay/repositories"), 0);
     assert_error(ASSAY_ERR_IO, "git says", "", .name = "owner/act@v1", .hub = "http://127.0.0.1:1");
