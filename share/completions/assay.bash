@@ -26,7 +26,7 @@ _assay() {
     fi
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        COMPREPLY=($(compgen -W "bench run ci preset list info help --help --version" -- "$cur"))
+        COMPREPLY=($(compgen -W "bench run ci preset kernel list info help --help --version" -- "$cur"))
         return
     fi
     case $prev in
@@ -46,10 +46,13 @@ _assay() {
             COMPREPLY=($(compgen -W "default max-autotune false" -- "$cur"))
             return
         fi ;;
+    --op) COMPREPLY=($(compgen -W "$(_assay_names ops)" -- "$cur")); return ;;
+    --lang) COMPREPLY=($(compgen -W "c cu" -- "$cur")); return ;;
     --preset) _assay_list "attn mlp conv norm transformer sdres all"; return ;;
-    -o | --output | --plugin | --config | --output-dir | --github-summary) compopt -o default; return ;;
+    -o | --output | --plugin | --config | --output-dir | --github-summary | --visual | --new) compopt -o default; return ;;
     -t | --batch | --seq | --dim | --shape | --mode | --threads | --warmup | --iters | --precision | --budget | --seed | \
-        --timeout | --max-elements | --memory-limit | --limit | --repeat | --set) return ;;
+        --timeout | --max-elements | --memory-limit | --limit | --repeat | --set | --version | --branch | --hub | \
+        --workload | --iterations) return ;;
     esac
     case $command in
     bench)
@@ -84,9 +87,18 @@ _assay() {
             compopt -o default
             COMPREPLY=($(compgen -W "attn mlp conv norm transformer sdres all" -- "$cur"))
         fi ;;
+    kernel)
+        compopt -o default
+        if [[ $cur == -* ]]; then
+            COMPREPLY=($(compgen -W "--version --branch --hub --offline --list --build --workload --iterations --shape
+                --dtype --mode --recipe --device --cache --output --format --visual --new --op
+                --lang --threads --precision --budget --warmup --iters --seed --timeout
+                --memory-limit --resume --plugin --strict-device --autotune --energy --in-process
+                --wait --quiet --verbose --ascii --help" -- "$cur"))
+        fi ;;
     list) COMPREPLY=($(compgen -W "ops kernels models recipes shapes devices dtypes formats --names --plugin --help" -- "$cur")) ;;
     info) COMPREPLY=($(compgen -W "--calibrate --device --threads --help" -- "$cur")) ;;
-    help) COMPREPLY=($(compgen -W "bench run ci preset list info config" -- "$cur")) ;;
+    help) COMPREPLY=($(compgen -W "bench run ci preset kernel list info config" -- "$cur")) ;;
     esac
 }
 complete -F _assay assay

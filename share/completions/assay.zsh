@@ -167,12 +167,56 @@ _assay_preset() {
         '*:preset:{compadd attn mlp conv norm transformer sdres all; _files -g "*.(yml|yaml)"}'
 }
 
+_assay_kernel() {
+    _arguments -s \
+        '--version=[of a remote repository]:number' \
+        '--branch=[of a remote repository]:branch' \
+        '--hub=[where remote repositories are]:address:_urls' \
+        '--offline[only what was downloaded before]' \
+        '--list[what would run]' \
+        '--build[only compile]' \
+        '*--workload=[only these]:names or patterns' \
+        '--iterations=[how many samples]:number' \
+        '*--shape=[whole shapes]:shapes' \
+        '*--dtype=[element types]:dtype:{_assay_some dtypes dtype}' \
+        '*--mode=[modes of the op]:mode' \
+        '*--recipe=[how weights are stored]:recipe:{_assay_some recipes recipe}' \
+        '--device=[only what is for this one]:device:{_assay_one devices device}' \
+        '--cache=[cache states]:state:(hot cold both)' \
+        '*--output=[where results go]:file:_files' \
+        '--format=[of the results]:format:{_assay_one formats format}' \
+        '--visual=[charts, light and dark]:name:_files' \
+        '--new=[write a new repository]:folder:_files -/' \
+        '--op=[what its kernel computes]:op:{_assay_one ops op}' \
+        '--lang=[what it is written in]:language:(c cu)' \
+        '--threads=[how many threads]:number' \
+        '--precision=[the goal]:percent' \
+        '--budget=[time for each group]:seconds' \
+        '--warmup=[how often to warm up]:number' \
+        '--iters=[how many samples]:number' \
+        '--seed=[of the inputs]:number' \
+        '--timeout=[time for each kernel]:seconds' \
+        '--memory-limit=[memory to use]:size' \
+        '--resume=[finish an earlier run]:run:{compadd last; _files}' \
+        '*--plugin=[kernels of your own]:file:_files -g "*.so"' \
+        '--strict-device[fail where the device is missing]' \
+        '--autotune[have libraries choose by timing]' \
+        '--energy[measure the energy of a call]' \
+        '--in-process[no worker process]' \
+        '--wait[for another run to end]' \
+        '--quiet[results only]' \
+        '--verbose[more detail]' \
+        '--ascii[no other characters in the table]' \
+        '--help[all options]' \
+        '*:repository:_files'
+}
+
 _assay() {
     local assay_program=${(Q)words[1]}
     if (( CURRENT == 2 )); then
         _values command 'bench[measure kernels]' 'run[what a configuration says]' \
-            'ci[the same, as records]' 'preset[named cases]' 'list[what there is]' \
-            'info[this machine]' \
+            'ci[the same, as records]' 'preset[named cases]' \
+            'kernel[the benchmarks of a repository]' 'list[what there is]' 'info[this machine]' \
             'help[of a command]' '--help[how to use assay]' '--version[which assay this is]'
         return
     fi
@@ -184,9 +228,10 @@ _assay() {
     run) _assay_run ;;
     ci) _assay_ci ;;
     preset) _assay_preset ;;
+    kernel) _assay_kernel ;;
     list) _values what ops kernels models recipes shapes devices dtypes formats --names --plugin --help ;;
     info) _values option --calibrate --device --threads --help ;;
-    help) _values command bench run ci preset list info config ;;
+    help) _values command bench run ci preset kernel list info config ;;
     esac
 }
 

@@ -8,7 +8,7 @@ tmp=$(mktemp -d) && trap 'rm -rf "$tmp"' EXIT
 options() { grep -oE -- '(^|[^[:alnum:]-])--[a-z][a-z-]*' | grep -oE -- '--[a-z-]+' | LC_ALL=C sort -u; }
 {
     "$ASSAY" help
-    for command in bench run ci preset list info; do
+    for command in bench run ci preset kernel list info; do
         "$ASSAY" $command --help
     done
 } | options >"$tmp/help"
