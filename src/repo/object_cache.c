@@ -125,7 +125,7 @@ static bool read_files(const char *path, struct files *out)
     bool good = assay_folder_read_file(path, MOST_BYTES, &text, NULL) == ASSAY_OK && text.length;
     for (char *line = text.data; good && *line;) {
         char *end = strchr(line, '\n');
-        struct stamp stamp;
+        struct stamp stamp = {0};
         if (end)
             *end = '\0';
         const char *file =
@@ -320,7 +320,7 @@ static bool stamp_inputs(const struct assay_making *making, const char *folder, 
                parse_rule(rule.data, &paths);
     }
     for (int64_t i = 0; i < paths.n && good; i++) {
-        struct stamp stamp;
+        struct stamp stamp = {0};
         struct assay_text whole = {0};
         if (paths.items[i][0] != '/') /* relative to where the command ran */
             assay_text_format(&whole, "%s/", making->folder);
@@ -340,7 +340,7 @@ static bool stamp_inputs(const struct assay_making *making, const char *folder, 
 static enum assay_status settle(const char *folder, struct place *place, struct assay_error *err)
 {
     struct assay_text made = {0}, line = {0};
-    struct stamp stamp;
+    struct stamp stamp = {0};
     enum assay_status status = ASSAY_OK;
     assay_text_format(&made, "%s/object", folder);
     if (made.failed || place->object.failed || place->stamp.failed)

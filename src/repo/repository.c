@@ -425,7 +425,8 @@ static enum assay_status remember(const char *folder, const struct remote *r,
 static bool recall(const char *folder, struct remote *r)
 {
     bool found = r->commit[0] != '\0'; /* a commit is what it always was */
-    for (int64_t i = 0; i < n_kinds(r) && !found; i++) {
+    const int64_t n = n_kinds(r);
+    for (int64_t i = 0; i < n && !found; i++) {
         struct assay_text ref = {0}, path = {0}, line = {0};
         assay_text_format(&ref, "%s%s", kinds[i], r->revision.data);
         if (!ref.failed)

@@ -45,8 +45,10 @@ static int answer(const struct assay_compile_flags *flags, bool *cached)
     if (compile("repo", "x.c", flags, &object, &err) != ASSAY_OK)
         fail_msg("%s: %s\n%s", err.where, err.message, object.output.data);
     void *library = dlopen(object.path.data, RTLD_NOW | RTLD_LOCAL);
-    if (!library)
+    if (!library) {
         fail_msg("%s", dlerror());
+        return -1;
+    }
     int (*function)(void);
     *(void **)&function = dlsym(library, "answer");
     assert_non_null(function);

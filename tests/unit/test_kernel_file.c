@@ -13,12 +13,11 @@ static enum assay_status parse(const char *text, struct assay_kernel_file *out,
 
 static void assert_words(const struct assay_strings *got, const char *want)
 {
-    char text[400] = "";
-    for (int64_t i = 0; i < got->n; i++) {
-        strcat(text, i ? "|" : "");
-        strcat(text, got->items[i]);
-    }
-    assert_string_equal(text, want);
+    struct assay_text text = {0};
+    for (int64_t i = 0; i < got->n; i++)
+        assay_text_format(&text, "%s%s", i ? "|" : "", got->items[i]);
+    assert_string_equal(text.data ? text.data : "", want);
+    assay_text_fini(&text);
 }
 
 static void every_key_is_read(void **state)
@@ -105,9 +104,9 @@ static void limits_end_in_an_error(void **state)
     (void)state;
     struct assay_kernel_file file;
     struct assay_error err;
-    static char text[6000] = "cflags:", name[200] = "name: ";
+    static char text[8 + 3 * 1001] = "cflags:", name[200] = "name: ";
     for (int i = 0; i < 1001; i++)
-        strcat(text, " -x");
+        memcpy(text + 7 + 3 * i, " -x", 3);
     assert_int_equal(parse(text, &file, &err), ASSAY_ERR_INVALID);
     assert_non_null(strstr(err.message, "more than 1000"));
     assay_kernel_file_fini(&file);
