@@ -85,7 +85,7 @@ static int measure(const struct assay_kernel_options *options, struct assay_kern
     char files[256], own[160], commit[56], light[4096], dark[4096];
     struct assay_measuring measuring = {
         .config = &options->measure,
-        .outputs = {.table = "kernel", .file_format = "kernel-json"},
+        .outputs = {.table = "kernel", .json_format = "kernel-json"},
         .argc = argc,
         .argv = argv,
         .again = "assay kernel",
