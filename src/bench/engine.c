@@ -88,7 +88,8 @@ void assay_engine_destroy(assay_engine *engine)
         return;
     for (int64_t i = 0; i < engine->n_lanes; i++) {
         assay_free(engine->lanes[i].samples);
-        engine->lanes[i].samples = NULL;
+        assay_free(engine->lanes[i].fast);
+        engine->lanes[i].samples = engine->lanes[i].fast = NULL;
     }
     assay_free(engine->order);
     assay_free(engine->clocks);
@@ -200,9 +201,12 @@ static enum assay_status reserve_round(assay_engine *e, struct assay_error *err)
     bool ok = true;
     for (int64_t i = 0; i < e->n_lanes; i++) {
         double *samples = assay_realloc(e->lanes[i].samples, (size_t)capacity, sizeof *samples);
-        ok = ok && samples;
+        double *fast = assay_realloc(e->lanes[i].fast, (size_t)capacity, sizeof *fast);
+        ok = ok && samples && fast;
         if (samples)
             e->lanes[i].samples = samples;
+        if (fast)
+            e->lanes[i].fast = fast;
     }
     double *clocks = assay_realloc(e->clocks, (size_t)capacity, sizeof *clocks);
     if (clocks)
@@ -278,6 +282,7 @@ static double run_between_probes(assay_engine *e, struct assay_lane *lane)
         slow = unit_is_slow(e) || slow;
         lane->slow_unit += slow;
     }
+    lane->unit_fast = !slow;
     return ns;
 }
 
@@ -319,13 +324,15 @@ static enum assay_status run_round(assay_engine *e, struct assay_error *err)
     if (status != ASSAY_OK)
         return status;
     for (int64_t i = 0; i < e->n_lanes; i++)
-        e->lanes[i].samples[e->rounds] = (double)NAN;
+        e->lanes[i].samples[e->rounds] = e->lanes[i].fast[e->rounds] = (double)NAN;
     e->clocks[e->rounds] = read_clock(e);
     shuffle(e);
     for (int64_t i = 0; i < e->n_lanes; i++) {
         struct assay_lane *lane = &e->lanes[e->order[i]];
         if (!rests(e, lane))
             lane->samples[e->rounds] = take_sample(e, lane);
+        if (lane->unit_fast)
+            lane->fast[e->rounds] = lane->samples[e->rounds];
         if (stopped(e))
             break;
     }
