@@ -289,7 +289,9 @@ static enum assay_status read_wanted(const struct assay_repository_wanted *wante
 /* The full names a revision may have, in the order they are tried. */
 static const char *const kinds[] = {"refs/heads/", "refs/tags/"};
 
-static int64_t n_kinds(const struct remote *r) { return r->branch ? 1 : 2; }
+enum { N_KINDS = sizeof kinds / sizeof kinds[0] };
+
+static bool may_be(const struct remote *r, int kind) { return kind == 0 || !r->branch; }
 
 /* One line of `git ls-remote`: the commit, and the name behind a tab. False at the end. */
 struct line {
@@ -383,7 +385,7 @@ static enum assay_status resolve(struct remote *r, struct assay_error *err)
     struct assay_text list = {0};
     enum assay_status status = assay_git_list(r->address.data, &list, err);
     bool found = false;
-    for (int64_t i = 0; i < n_kinds(r) && status == ASSAY_OK && !found; i++)
+    for (int i = 0; i < N_KINDS && may_be(r, i) && status == ASSAY_OK && !found; i++)
         found = look_up(list.data, kinds[i], r);
     if (status == ASSAY_OK && !found)
         status = no_such_revision(list.data, r, err);
@@ -425,8 +427,7 @@ static enum assay_status remember(const char *folder, const struct remote *r,
 static bool recall(const char *folder, struct remote *r)
 {
     bool found = r->commit[0] != '\0'; /* a commit is what it always was */
-    const int64_t n = n_kinds(r);
-    for (int64_t i = 0; i < n && !found; i++) {
+    for (int i = 0; i < N_KINDS && may_be(r, i) && !found; i++) {
         struct assay_text ref = {0}, path = {0}, line = {0};
         assay_text_format(&ref, "%s%s", kinds[i], r->revision.data);
         if (!ref.failed)
