@@ -43,6 +43,8 @@ void assay_group_record(const struct assay_job *job, int64_t variant, const char
     snprintf(out->kernel, sizeof out->kernel, "%s", kernel);
     snprintf(out->implementation, sizeof out->implementation, "%s", implementation);
     snprintf(out->device, sizeof out->device, "%s", job->settings.device);
+    snprintf(out->baseline, sizeof out->baseline, "%s", job->group.baseline);
+    out->is_baseline = out->baseline[0] && assay_text_same(out->baseline, implementation);
     for (int32_t i = 0; i < out->n_axes; i++) {
         out->axes[i] = job->group.axes[i];
         snprintf(out->axis_names[i], sizeof out->axis_names[i], "%s",

@@ -37,10 +37,12 @@ static enum assay_status prepare_cold(struct group *g, struct variant *v, struct
 static int64_t choose_baseline(const struct group *g)
 {
     const char *ours = g->n_recipes > 1 ? "native" : "onednn";
-    for (int64_t i = 0; i < g->n_variants && g->job->group.baseline[0]; i++)
-        if (g->variants[i].ready &&
-            assay_text_same(g->variants[i].kernel->implementation, g->job->group.baseline))
+    const char *named = g->job->group.baseline; /* without it there is nothing to compare with */
+    for (int64_t i = 0; i < g->n_variants && named[0]; i++)
+        if (g->variants[i].ready && assay_text_same(g->variants[i].kernel->implementation, named))
             return i;
+    if (named[0])
+        return -1;
     const char *preferred[] = {
         g->job->settings.baseline, "reference", "eager", ours, "cublaslt", "cudnn", "ref"};
     for (size_t p = 0; p < sizeof preferred / sizeof preferred[0]; p++)

@@ -62,25 +62,45 @@ static void name_files(const struct assay_sources *sources, char *out, size_t si
                                  sources->items[i].shown);
 }
 
+/* The repository's own implementations of known ops, each once. */
+static void name_implementations(const struct assay_plan *plan, char *out, size_t size)
+{
+    size_t used = 0;
+    out[0] = '\0';
+    for (int64_t i = 0; i < plan->n_groups && used < size; i++) {
+        const char *name = plan->groups[i].baseline;
+        bool seen = !name[0];
+        for (int64_t k = 0; k < i && !seen; k++)
+            seen = strcmp(plan->groups[k].baseline, name) == 0;
+        if (!seen)
+            used += (size_t)snprintf(out + used, size - used, "%s%s", used ? ", " : "", name);
+    }
+}
+
 static int measure(const struct assay_kernel_options *options, struct assay_kernel_objects *k,
                    int argc, char **argv)
 {
     struct assay_plan plan = {0};
     struct assay_error err = {0};
-    char files[256], commit[56], light[4096], dark[4096];
+    char files[256], own[160], commit[56], light[4096], dark[4096];
     struct assay_measuring measuring = {
         .config = &options->measure,
-        .outputs = {.table = "kernel", .file_format = "kernel-json"},
+        .outputs = {.table = "kernel", .json_format = "kernel-json"},
         .argc = argc,
         .argv = argv,
         .again = "assay kernel",
     };
     if (!options->measure.resume) {
+        if (assay_kernel_plan(options, &k->file, k->objects, k->n_objects, &plan, assay_warn,
+                              &err) != ASSAY_OK)
+            return assay_complain(&err);
         snprintf(commit, sizeof commit, "%s%s", k->repository.commit,
                  k->repository.dirty ? "+" : "");
         name_files(&k->sources, files, sizeof files);
-        measuring.origin = (struct assay_measuring_origin){
-            k->file.name[0] ? k->file.name : k->repository.name, commit, files, k->sources.sha256};
+        name_implementations(&plan, own, sizeof own);
+        measuring.origin =
+            (struct assay_measuring_origin){k->file.name[0] ? k->file.name : k->repository.name,
+                                            commit, files, k->sources.sha256, own};
     }
     if (options->visual) {
         snprintf(light, sizeof light, "%s_light.svg", options->visual);
@@ -91,9 +111,6 @@ static int measure(const struct assay_kernel_options *options, struct assay_kern
             (struct assay_output_file){"kernel-svg-dark", dark, false, false};
         measuring.outputs.n_files = 2;
     }
-    if (!options->measure.resume && assay_kernel_plan(options, &k->file, k->objects, k->n_objects,
-                                                      &plan, assay_warn, &err) != ASSAY_OK)
-        return assay_complain(&err);
     return assay_measure(&measuring, &plan);
 }
 

@@ -7,12 +7,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static bool quiet;
+/* How much is told, and of which file: for the functions that only get a text. */
+static bool quiet, verbose;
+static const char *compiling; /* not told yet */
 
 static void say(const char *text)
 {
     if (!quiet)
         fprintf(stderr, "%s\n", text);
+}
+
+/* The command itself only where it is asked for, or fails. */
+static void say_command(const char *command)
+{
+    if (compiling && !quiet)
+        fprintf(stderr, "Compiling %s...\n", compiling);
+    compiling = NULL;
+    if (verbose)
+        say(command);
 }
 
 static enum assay_status no_memory(struct assay_error *err)
@@ -92,9 +104,10 @@ static bool is_for_here(const struct assay_kernel_options *o, const struct assay
     return false;
 }
 
+/* A file that cannot be used is the repository's mistake, unless this machine lacks something. */
 static void note_failure(struct assay_kernel_objects *k, const struct assay_error *err)
 {
-    int code = assay_complain(err);
+    int code = assay_complain(err) == ASSAY_EXIT_MACHINE ? ASSAY_EXIT_MACHINE : ASSAY_EXIT_USAGE;
     k->worst = code > k->worst ? code : k->worst;
 }
 
@@ -104,10 +117,14 @@ static enum assay_status compile_one(struct assay_kernel_objects *k, int64_t ind
     struct assay_error err = {0};
     const struct assay_source *source = &k->sources.items[index];
     struct assay_object *object = &k->compiled[index];
-    enum assay_status status = assay_compile(&k->repository, source, flags, say, object, &err);
+    compiling = source->shown;
+    enum assay_status status =
+        assay_compile(&k->repository, source, flags, say_command, object, &err);
     if (object->output.length && !(object->cached && status == ASSAY_OK))
         fprintf(stderr, "%s%s", object->output.data,
                 object->output.data[object->output.length - 1] == '\n' ? "" : "\n");
+    if (status == ASSAY_ERR_FAILED && object->command.length && !verbose)
+        fprintf(stderr, "The command was: %s\n", object->command.data);
     if (status == ASSAY_OK)
         status = assay_contents_read(object->path.data, &k->contents[index], &err);
     if (status == ASSAY_OK)
@@ -146,7 +163,10 @@ enum assay_status assay_kernel_objects_make(const struct assay_kernel_options *o
                                             struct assay_error *err)
 {
     quiet = options->measure.quiet;
+    verbose = options->measure.verbose;
     enum assay_status status = find_repository(options, &out->repository, err);
+    if (status == ASSAY_ERR_IO) /* no network, no disk */
+        status = err->code = ASSAY_UNSUPPORTED;
     if (status == ASSAY_OK)
         status = assay_kernel_file_read(out->repository.root.data, &out->file, err);
     if (status == ASSAY_OK)

@@ -99,6 +99,8 @@ static void describe_origin(const struct run *run, struct assay_run_info *info)
         snprintf(info->kernel_commit, sizeof info->kernel_commit, "%s", origin->commit);
         snprintf(info->benchmark_path, sizeof info->benchmark_path, "%s", origin->files);
         snprintf(info->benchmark_sha, sizeof info->benchmark_sha, "%s", origin->sha256);
+        snprintf(info->implementations, sizeof info->implementations, "%s",
+                 origin->implementations);
     }
     if (run->measuring->output_dir)
         snprintf(info->output_dir, sizeof info->output_dir, "%s", run->measuring->output_dir);

@@ -8,7 +8,7 @@
 
 /* Of `assay kernel`: what was measured, as struct assay_run_info has it. NULLs elsewhere. */
 struct assay_measuring_origin {
-    const char *repository, *commit, *files, *sha256;
+    const char *repository, *commit, *files, *sha256, *implementations;
 };
 
 struct assay_measuring {

@@ -31,7 +31,8 @@ static void write_bytes(void *user, const char *bytes, size_t length)
 
 static bool on_terminal(FILE *file) { return isatty(fileno(file)) == 1; }
 
-static struct assay_report_style style_for(const struct assay_measure_config *config, FILE *file)
+static struct assay_report_style style_for(const struct assay_report_format *format,
+                                           const struct assay_measure_config *config, FILE *file)
 {
     const char *no_colour = getenv("NO_COLOR"), *term = getenv("TERM");
     bool dumb = term && strcmp(term, "dumb") == 0;
@@ -40,7 +41,7 @@ static struct assay_report_style style_for(const struct assay_measure_config *co
         .ascii = config->ascii,
         .verbose = config->verbose,
         .width = 100,
-        .most = 130,
+        .most = format->most ? format->most : 130,
     };
 }
 
@@ -48,7 +49,7 @@ static enum assay_status bind(struct output *output, const struct assay_report_f
                               const struct assay_measure_config *config, struct assay_error *err)
 {
     struct assay_sink sink = {output, write_bytes};
-    struct assay_report_style style = style_for(config, output->file);
+    struct assay_report_style style = style_for(format, config, output->file);
     output->report = assay_report_create(format, &sink, &style);
     if (!output->report)
         return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
@@ -131,10 +132,15 @@ static enum assay_status add(assay_outputs *outputs, const struct assay_report_f
 /* A file of --output. */
 static enum assay_status add_named(assay_outputs *outputs, const char *path,
                                    const struct assay_measure_config *config,
-                                   const char *file_format, struct assay_error *err)
+                                   const struct assay_outputs_wanted *wanted,
+                                   struct assay_error *err)
 {
     const struct assay_report_format *format;
-    const char *asked = config->format ? config->format : file_format;
+    const char *end = strrchr(path, '.');
+    const char *asked = config->format ? config->format
+                        : wanted->json_format && end && strcmp(end, ".json") == 0
+                            ? wanted->json_format
+                            : wanted->file_format;
     enum assay_status status = choose_format(&path, asked, &format, err);
     return status == ASSAY_OK ? add(outputs, format, path, false, config, err) : status;
 }
@@ -195,7 +201,7 @@ enum assay_status assay_outputs_open(const struct assay_measure_config *config,
         return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
     }
     for (int64_t i = 0; i < config->outputs.n && status == ASSAY_OK; i++)
-        status = add_named(outputs, config->outputs.items[i], config, wanted->file_format, err);
+        status = add_named(outputs, config->outputs.items[i], config, wanted, err);
     for (int64_t i = 0; i < wanted->n_files && status == ASSAY_OK; i++)
         status = add_own(outputs, &wanted->files[i], config, err);
     for (int64_t i = 0; i < outputs->n; i++)

@@ -21,6 +21,7 @@ struct assay_output_file {
 struct assay_outputs_wanted {
     const char *table;       /* the format of standard output */
     const char *file_format; /* of files of --output; NULL: by their extension */
+    const char *json_format; /* of those that end in .json, by their extension; NULL: json */
     struct assay_output_file files[2];
     int64_t n_files;
 };

@@ -27,7 +27,7 @@ static const struct assay_option rows[] = {
     {"recipe", 0, ASSAY_OPTION_LIST, AT(recipes), "LIST", "of kernels of linear: recipes (default: all the kernel takes)", 0, 0},
     {"device", 0, ASSAY_OPTION_TEXT, AT(measure.device), "NAME", "only what is for cpu, cuda or cuda:N (default: everything this machine can run)", 0, 0},
     {"cache", 0, ASSAY_OPTION_TEXT, AT(measure.cache), "STATE", "hot (default), cold or both", 0, 0},
-    {"output", 'o', ASSAY_OPTION_REPEAT, AT(measure.outputs), "FILE", "also write FILE, as JSON (kernel-json) or as FORMAT:FILE; repeatable", 0, 0},
+    {"output", 'o', ASSAY_OPTION_REPEAT, AT(measure.outputs), "FILE", "also write FILE, in the format of its extension (.json: kernel-json) or as FORMAT:FILE; repeatable", 0, 0},
     {"format", 'f', ASSAY_OPTION_TEXT, AT(measure.format), "FORMAT", "of --output, or of standard output where there is none: kernel, kernel-json, … (`assay list formats`)", 0, 0},
     {"visual", 0, ASSAY_OPTION_TEXT, AT(visual), "NAME", "also draw the speedups: NAME_light.svg and NAME_dark.svg", 0, 0},
     {"new", 0, ASSAY_OPTION_TEXT, AT(new_name), "FOLDER", "write a new repository with a kernel that works, for --op in --lang", 0, 0},

@@ -110,20 +110,19 @@ static enum assay_status command_failed(const struct job *job, struct assay_made
     job->out->command = made->command;
     made->command = (struct assay_text){0};
     if (made->end.timed_out)
-        return assay_error_set(err, ASSAY_ERR_FAILED, file, "the compiler took too long: %s",
-                               job->out->command.data);
+        return assay_error_set(err, ASSAY_ERR_FAILED, file, "the compiler took too long");
     if (made->end.signal)
         return assay_error_set(err, ASSAY_ERR_FAILED, file,
-                               "the compiler was ended by signal %d (%s): %s", made->end.signal,
-                               strsignal(made->end.signal), job->out->command.data);
+                               "the compiler was ended by signal %d (%s)", made->end.signal,
+                               strsignal(made->end.signal));
     if (missing_symbol(job->out->output.data, symbol, sizeof symbol))
         return assay_error_set(err, ASSAY_ERR_FAILED, file,
                                "no file defines %s; name the one that does under \"sources\" in "
-                               "assay.yml, or its library under \"ldflags\". The command: %s",
-                               symbol, job->out->command.data);
+                               "assay.yml, or its library under \"ldflags\"",
+                               symbol);
     return assay_error_set(err, ASSAY_ERR_FAILED, file,
-                           "cannot be compiled (exit code %d); the command: %s",
-                           made->end.exit_code, job->out->command.data);
+                           "cannot be compiled: the compiler ended with exit code %d",
+                           made->end.exit_code);
 }
 
 /* ---- commands -------------------------------------------------------------------------------- */

@@ -122,31 +122,45 @@ static void short_reason(const char *text, char *out, size_t size)
     assay_text_fini(&shown);
 }
 
-/* What to try, from words that git has said for many years. */
-static const char *advice(const char *text)
+/* What to try, from words that git has said for many years, and whether it is the name that is
+ * wrong (ASSAY_ERR_INVALID) or this machine's lot (ASSAY_ERR_IO). */
+static const char *advice(const char *text, enum assay_status *status)
 {
     static const struct {
         const char *words, *advice;
+        enum assay_status status;
     } known[] = {
-        {"could not read Username", "there is no such repository, or it asks for a login"},
-        {"terminal prompts disabled", "there is no such repository, or it asks for a login"},
-        {"Authentication failed", "there is no such repository, or it asks for a login"},
-        {"Permission denied (", "there is no such repository, or it asks for a login"},
-        {"not found", "there is no such repository; check its name and --hub"},
-        {"does not exist", "there is no such repository; check its name and --hub"},
+        {"could not read Username", "there is no such repository, or it asks for a login",
+         ASSAY_ERR_INVALID},
+        {"terminal prompts disabled", "there is no such repository, or it asks for a login",
+         ASSAY_ERR_INVALID},
+        {"Authentication failed", "there is no such repository, or it asks for a login",
+         ASSAY_ERR_INVALID},
+        {"Permission denied (", "there is no such repository, or it asks for a login",
+         ASSAY_ERR_INVALID},
+        {"not found", "there is no such repository; check its name and --hub", ASSAY_ERR_INVALID},
+        {"does not exist", "there is no such repository; check its name and --hub",
+         ASSAY_ERR_INVALID},
         {"does not appear to be a git repository",
-         "there is no such repository; check its name and --hub"},
-        {"No space left", "the disk of the cache folder is full"},
-        {"unsafe repository", "git does not trust the folder's owner"},
-        {"dubious ownership", "git does not trust the folder's owner"},
-        {"not our ref", "it has no such commit, or does not give out single ones: name a branch or "
-                        "a tag"},
-        {"unadvertised object", "it has no such commit, or does not give out single ones: name a "
-                                "branch or a tag"},
+         "there is no such repository; check its name and --hub", ASSAY_ERR_INVALID},
+        {"No space left", "the disk of the cache folder is full", ASSAY_ERR_IO},
+        {"unsafe repository", "git does not trust the folder's owner", ASSAY_ERR_IO},
+        {"dubious ownership", "git does not trust the folder's owner", ASSAY_ERR_IO},
+        {"not our ref",
+         "it has no such commit, or does not give out single ones: name a branch or "
+         "a tag",
+         ASSAY_ERR_INVALID},
+        {"unadvertised object",
+         "it has no such commit, or does not give out single ones: name a "
+         "branch or a tag",
+         ASSAY_ERR_INVALID},
     };
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (text && strstr(text, known[i].words))
+        if (text && strstr(text, known[i].words)) {
+            *status = known[i].status;
             return known[i].advice;
+        }
+    *status = ASSAY_ERR_IO;
     return "is the network there? --offline takes what was downloaded before";
 }
 
@@ -159,9 +173,9 @@ static enum assay_status git_failed(const char *address, const struct said *said
     short_reason(said->err.data, reason, sizeof reason);
     if (said->end.timed_out)
         snprintf(reason, sizeof reason, "it took too long");
-    enum assay_status status =
-        assay_error_set(err, ASSAY_ERR_IO, shown.data, "git says: %s; %s", reason,
-                        said->end.timed_out ? advice(NULL) : advice(said->err.data));
+    enum assay_status status;
+    const char *what_to_do = advice(said->end.timed_out ? NULL : said->err.data, &status);
+    assay_error_set(err, status, shown.data, "git says: %s; %s", reason, what_to_do);
     assay_text_fini(&shown);
     return status;
 }

@@ -60,8 +60,8 @@ static bool take_stamp(const char *path, struct stamp *out)
     return true;
 }
 
-/* The stamp as it is now; *read tells whether the file had to be read for that. */
-static bool renew_stamp(const char *path, struct stamp *stamp, bool *read)
+/* The stamp as it is now; *better is set where remembering it spares reading the file again. */
+static bool renew_stamp(const char *path, struct stamp *stamp, bool *better)
 {
     struct stat found;
     if (stat(path, &found) != 0)
@@ -69,8 +69,9 @@ static bool renew_stamp(const char *path, struct stamp *stamp, bool *read)
     if (stamp->changed_ns && found.st_size == stamp->size && found.st_ino == stamp->inode &&
         changed_ns(&found) == stamp->changed_ns)
         return true;
-    *read = true;
-    return take_stamp(path, stamp);
+    bool good = take_stamp(path, stamp);
+    *better = *better || (good && stamp->changed_ns);
+    return good;
 }
 
 static void write_stamp(const struct stamp *stamp, const char *path, struct assay_text *out)
@@ -124,7 +125,7 @@ static bool read_files(const char *path, struct files *out)
     bool good = assay_folder_read_file(path, MOST_BYTES, &text, NULL) == ASSAY_OK && text.length;
     for (char *line = text.data; good && *line;) {
         char *end = strchr(line, '\n');
-        struct stamp stamp;
+        struct stamp stamp = {0};
         if (end)
             *end = '\0';
         const char *file =
@@ -152,10 +153,13 @@ static void write_files(const char *path, const struct files *files)
  * backslash before them, '$' is doubled. False: it is something else. */
 static bool parse_rule(const char *text, struct assay_arguments *out)
 {
-    static const char target[] = "object:";
+    static const char target[] = "object";
     struct assay_text word = {0};
     bool good = text && strncmp(text, target, strlen(target)) == 0;
     const char *c = good ? text + strlen(target) : "";
+    c += strspn(c, " "); /* nvcc's way */
+    good = good && *c == ':';
+    c += good;
     for (;; c++) {
         bool escaped = c[0] == '\\' && (c[1] == ' ' || c[1] == '#' || c[1] == '\\');
         bool folded = c[0] == '\\' && c[1] == '\n';
@@ -229,12 +233,13 @@ static bool is_whole(const struct place *place)
 {
     struct assay_text line = {0};
     struct stamp made = {0}, now;
-    bool read = false;
+    bool better = false;
     bool good = assay_folder_read_file(place->stamp.data, 8192, &line, NULL) == ASSAY_OK &&
                 line.length && read_stamp(line.data, &made);
     now = made;
-    good = good && renew_stamp(place->object.data, &now, &read) && strcmp(now.hash, made.hash) == 0;
-    if (good && read) {
+    good =
+        good && renew_stamp(place->object.data, &now, &better) && strcmp(now.hash, made.hash) == 0;
+    if (good && better) {
         assay_text_clear(&line);
         write_stamp(&now, place->object.data, &line);
         if (!line.failed)
@@ -248,16 +253,16 @@ static bool find_object(const struct assay_making *making, struct place *place)
 {
     struct files files = {0};
     char key[ASSAY_SHA256_HEX];
-    bool read = false;
+    bool better = false;
     bool good = read_files(place->list.data, &files);
     for (int64_t i = 0; i < files.paths.n && good; i++)
-        good = renew_stamp(files.paths.items[i], &files.stamps[i], &read);
+        good = renew_stamp(files.paths.items[i], &files.stamps[i], &better);
     if (good) {
         object_key(place->key, &files, key);
         place_object(place, key, making->ending);
         good = !place->object.failed && !place->stamp.failed && is_whole(place);
     }
-    if (good && read)
+    if (good && better)
         write_files(place->list.data, &files);
     files_fini(&files);
     return good;
@@ -315,7 +320,7 @@ static bool stamp_inputs(const struct assay_making *making, const char *folder, 
                parse_rule(rule.data, &paths);
     }
     for (int64_t i = 0; i < paths.n && good; i++) {
-        struct stamp stamp;
+        struct stamp stamp = {0};
         struct assay_text whole = {0};
         if (paths.items[i][0] != '/') /* relative to where the command ran */
             assay_text_format(&whole, "%s/", making->folder);
@@ -335,7 +340,7 @@ static bool stamp_inputs(const struct assay_making *making, const char *folder, 
 static enum assay_status settle(const char *folder, struct place *place, struct assay_error *err)
 {
     struct assay_text made = {0}, line = {0};
-    struct stamp stamp;
+    struct stamp stamp = {0};
     enum assay_status status = ASSAY_OK;
     assay_text_format(&made, "%s/object", folder);
     if (made.failed || place->object.failed || place->stamp.failed)
@@ -360,15 +365,14 @@ static enum assay_status make_object(const struct assay_making *making, struct p
 {
     struct files files = {0};
     char key[ASSAY_SHA256_HEX];
-    struct timespec coarse; /* the clock that files are stamped with */
-    clock_gettime(CLOCK_REALTIME_COARSE, &coarse);
-    long long start = (long long)coarse.tv_sec * 1000000000 + coarse.tv_nsec;
+    struct stat begun = {0}; /* by the clock that files are stamped with, which is not ours */
     enum assay_status status = assay_folder_make(folder, err);
+    bool known = status == ASSAY_OK && stat(folder, &begun) == 0;
     if (status == ASSAY_OK)
         status = run_command(making, folder, out, err);
     if (status != ASSAY_OK)
         return status;
-    bool known = stamp_inputs(making, folder, start, &files);
+    known = known && stamp_inputs(making, folder, changed_ns(&begun), &files);
     object_key(known ? place->key : folder, &files, key); /* a name nobody will ask for again */
     place_object(place, key, making->ending);
     status = settle(folder, place, err);

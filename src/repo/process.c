@@ -359,6 +359,7 @@ enum assay_status assay_process_run(const struct assay_process *process,
     struct running r = {.signals = -1, .pipes = {-1, -1}};
     struct assay_arguments environment = {0};
     struct assay_process_hold hold;
+    struct sigaction children, usual = {.sa_handler = SIG_DFL};
     sigset_t signals;
     enum assay_status status = ASSAY_OK;
     *end = (struct assay_process_end){0};
@@ -369,11 +370,15 @@ enum assay_status assay_process_run(const struct assay_process *process,
     }
     stop_signals(&signals);
     assay_process_hold(&hold);
+    sigaction(SIGCHLD, NULL, &children);
+    if (children.sa_handler == SIG_IGN) /* inherited: nobody would tell us how the program ended */
+        sigaction(SIGCHLD, &usual, NULL);
     status = start(process, environment.items, &signals, &r, err);
     if (status == ASSAY_OK)
         status = listen_to(&r, process->limit_s, end, err);
     close_all(r.pipes, 2);
     close_all(&r.signals, 1);
+    sigaction(SIGCHLD, &children, NULL);
     assay_process_release(&hold);
     if (status == ASSAY_OK &&
         ((process->out && process->out->failed) || (process->err && process->err->failed)))

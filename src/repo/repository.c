@@ -25,7 +25,7 @@ static bool is_folder(const char *path)
 
 /* A name that a user or a file system gave, fit for a message. */
 struct shown {
-    char text[160];
+    char text[128];
 };
 
 static struct shown show(const char *name)
@@ -98,6 +98,22 @@ static void root_of_file(const char *file, struct assay_text *out)
     assay_text_append(out, file, length > 0 ? length : 1);
 }
 
+/* The whole path of a file: with its folder's links followed but not its own, because assay.yml
+ * lies beside the link. False, with errno, where there is no such file. */
+static bool whole_file(const char *path, char *out, size_t size)
+{
+    const char *slash = strrchr(path, '/');
+    char folder[PATH_MAX], above[PATH_MAX];
+    struct stat found;
+    snprintf(above, sizeof above, "%.*s", slash ? (int)(slash - path + 1) : 1, slash ? path : ".");
+    if (stat(path, &found) != 0 || !realpath(above, folder))
+        return false;
+    size_t used = (size_t)snprintf(out, size, "%s%s%s", folder, folder[1] ? "/" : "",
+                                   slash ? slash + 1 : path);
+    errno = ENAMETOOLONG;
+    return used < size;
+}
+
 static enum assay_status find_path(const struct assay_repository_wanted *wanted,
                                    struct assay_repository *out, struct assay_error *err)
 {
@@ -111,7 +127,8 @@ static enum assay_status find_path(const struct assay_repository_wanted *wanted,
     expand_home(wanted->name, &path);
     if (path.failed)
         return no_memory(err);
-    bool found = realpath(path.data, whole) != NULL;
+    bool found = is_folder(path.data) ? realpath(path.data, whole) != NULL
+                                      : whole_file(path.data, whole, sizeof whole);
     int problem = errno;
     assay_text_fini(&path);
     if (!found)
@@ -408,7 +425,8 @@ static enum assay_status remember(const char *folder, const struct remote *r,
 static bool recall(const char *folder, struct remote *r)
 {
     bool found = r->commit[0] != '\0'; /* a commit is what it always was */
-    for (int64_t i = 0; i < n_kinds(r) && !found; i++) {
+    const int64_t n = n_kinds(r);
+    for (int64_t i = 0; i < n && !found; i++) {
         struct assay_text ref = {0}, path = {0}, line = {0};
         assay_text_format(&ref, "%s%s", kinds[i], r->revision.data);
         if (!ref.failed)
@@ -494,8 +512,8 @@ static void offer_copy(const char *folder, struct remote *r, struct assay_reposi
                        struct assay_error *err)
 {
     char message[sizeof err->message];
-    if (!err || err->code != ASSAY_ERR_IO || strstr(err->message, "--offline") ||
-        !recall(folder, r) || !use_clone(folder, r, out))
+    if (!err || (err->code != ASSAY_ERR_IO && err->code != ASSAY_ERR_INVALID) ||
+        strstr(err->message, "--offline") || !recall(folder, r) || !use_clone(folder, r, out))
         return;
     snprintf(message, sizeof message, "%.400s; --offline takes the copy from before", err->message);
     memcpy(err->message, message, sizeof message);
@@ -541,7 +559,8 @@ static enum assay_status find_remote(const struct assay_repository_wanted *wante
     char commit[ASSAY_COMMIT_TEXT];
     enum assay_status status = read_wanted(wanted, &r, err);
     if (status == ASSAY_OK)
-        snprintf(out->name, sizeof out->name, "%s@%s", r.name.data, show(r.revision.data).text);
+        snprintf(out->name, sizeof out->name, "%.60s@%.60s", r.name.data,
+                 show(r.revision.data).text);
     if (status == ASSAY_OK)
         status = assay_folder_cache(&folder, err);
     assay_text_add(&folder, "/repositories");

@@ -14,8 +14,9 @@ struct assay_repository_wanted {
     const char *name;    /* a path, or OWNER/NAME, OWNER/NAME@v1, OWNER/NAME@branch */
     const char *version; /* of --version: "1" or "v1"; NULL: not given */
     const char *branch;  /* of --branch; NULL: not given */
-    const char *hub; /* base address of remote ones: "https://huggingface.co", "file:///srv/git" */
-    bool offline;    /* only what the cache holds */
+    /* Base address of remote ones: "file:///srv/git"; NULL: ASSAY_REPOSITORY_HUB. */
+    const char *hub;
+    bool offline;                  /* only what the cache holds */
     void (*say)(const char *text); /* hears "Downloading owner/name@v1..."; NULL: nobody */
 };
 
@@ -23,19 +24,26 @@ struct assay_repository_wanted {
 
 /* Fill with assay_repository_find, free with assay_repository_fini. Start from {0}. */
 struct assay_repository {
-    struct assay_text root; /* the folder, absolute; of a single file the folder it lies in */
+    /* The folder, absolute. Of a single file the folder it lies in, or the one above where that is
+     * benchmarks/ or kernels/: where assay.yml lies. */
+    struct assay_text root;
     struct assay_text file; /* absolute, where a single file was named; else empty */
     char name[128];         /* as shown: "owner/name@v1", or the path as typed */
     char commit[48];        /* of the clone or of the folder's own git; empty: under no git */
     bool dirty;             /* the folder has changes that are not in the commit */
 };
 
-/* A path is anything that exists, or starts with '/', './', '../' or '~'. Errors: no such path; a
- * remote repository without a revision; a revision that is only digits ("write v1"); more than one
- * of @, --version, --branch; git not installed (ASSAY_UNSUPPORTED); no such repository or revision;
- * not in the cache though offline. */
+/* A path is what starts with '/', './', '../' or '~', and, where neither version nor branch is
+ * asked for, anything that exists. A version is a branch or else a tag of that name, and so is what
+ * stands behind an '@', which may also be a commit in full. Large files that git keeps elsewhere
+ * (LFS) and submodules are left out.
+ *
+ * Errors: no such path; a remote repository without a revision; a revision that is only digits
+ * ("write v1"); more than one of @, --version, --branch; git not installed (ASSAY_UNSUPPORTED); no
+ * such repository or revision; not in the cache though offline. */
 enum assay_status assay_repository_find(const struct assay_repository_wanted *wanted,
                                         struct assay_repository *out, struct assay_error *err);
+/* Also after an error. */
 void assay_repository_fini(struct assay_repository *repository);
 
 #endif

@@ -219,7 +219,7 @@ static enum assay_status no_source(const struct assay_repository *r, struct assa
 static enum assay_status find_files(struct finding *f, const struct assay_repository *r,
                                     struct assay_error *err)
 {
-    bool there;
+    bool there = false;
     enum assay_status status = look_through(f, "benchmarks", "benchmark", &there, err);
     if (status != ASSAY_OK)
         return status;
@@ -269,10 +269,10 @@ enum assay_status assay_sources_find(const struct assay_repository *repository,
     struct finding f = {.root = repository->root.data, .out = out};
     *out = (struct assay_sources){0};
     out->items = assay_calloc(ASSAY_SOURCES_MOST, sizeof *out->items);
-    enum assay_status status = out->items ? ASSAY_OK : no_memory(err);
-    if (status == ASSAY_OK)
-        status = repository->file.length ? find_one(&f, repository, err)
-                                         : find_files(&f, repository, err);
+    if (!out->items)
+        return no_memory(err);
+    enum assay_status status =
+        repository->file.length ? find_one(&f, repository, err) : find_files(&f, repository, err);
     if (status == ASSAY_OK)
         sort_and_hash(out);
     return status;

@@ -33,7 +33,7 @@ enum column {
 enum {
     HEADING_ROOM = 2,  /* beside the longest heading, where the table fits all the same */
     PADDING = 2,       /* a blank on either side */
-    USUAL_NAME = 18,   /* names longer than this are cut before figures go */
+    USUAL_NAME = 24,   /* names longer than this are cut before figures go */
     LEAST_NAME = 8,    /* … and down to this after */
     CONTINUED_AT = 6,  /* lines that did not fit into one */
     MACHINE_LABEL = 9, /* "GPU      " */
@@ -72,7 +72,7 @@ static void flush(struct state *s) { assay_line_flush(&s->line, &s->sink); }
 /* "·": in ASCII that is spelt "|", which in a box is none. */
 static const char *dot(const struct state *s) { return s->style.ascii ? "-" : "·"; }
 
-/* ---- the beginning -------------------------------------------------------------------------- */
+/* ---- the beginning ------------------------------------------------------------------------- */
 
 static void write_machine(struct state *s, const char *label, const char *text)
 {
@@ -125,13 +125,11 @@ static void kernel_group(void *state, const struct assay_record *records, int64_
     assay_bouts_add(&((struct state *)state)->bouts, records, n);
 }
 
-/* ---- the cells of a row -----------------------------------------------------------------------
- */
+/* ---- the cells of a row -------------------------------------------------------------------- */
 
 struct row {
     struct assay_cell cells[COLUMNS];
     enum assay_ink speedup_ink, match_ink;
-    bool failed;
 };
 
 /* A time with the point under the others'. */
@@ -146,9 +144,15 @@ static struct assay_cell aligned(const struct state *s, double ns, int decimals)
 static void fill_match(const struct state *s, const struct assay_record *r, struct row *row)
 {
     bool right = r->outcome == ASSAY_OUTCOME_OK && r->verification.done;
-    row->failed = !assay_outcome_is_fine(r->outcome);
-    row->match_ink = row->failed ? ASSAY_INK_BAD : right ? ASSAY_INK_GOOD : ASSAY_INK_DIM;
-    assay_cell_add(&row->cells[MATCH], "%s", row->failed ? "✗" : right ? "✓" : dot(s));
+    bool failed = !assay_outcome_is_fine(r->outcome);
+    row->match_ink = failed ? ASSAY_INK_BAD : right ? ASSAY_INK_GOOD : ASSAY_INK_DIM;
+    assay_cell_add(&row->cells[MATCH], "%s", failed ? "✗" : right ? "✓" : dot(s));
+}
+
+static enum assay_ink ratio_ink(const struct assay_ratio *ratio)
+{
+    int direction = assay_cell_ratio_direction(ratio);
+    return direction > 0 ? ASSAY_INK_GOOD : direction < 0 ? ASSAY_INK_WARN : ASSAY_INK_DIM;
 }
 
 static void fill_reference(const struct state *s, const struct assay_bout *bout, struct row *row)
@@ -161,11 +165,8 @@ static void fill_reference(const struct state *s, const struct assay_bout *bout,
     row->cells[REF] = aligned(s, assay_bout_figures(bout, reference)->time.mean, decimals);
     if (!assay_bout_ratio(bout, reference, &ratio))
         return;
-    int direction = assay_cell_ratio_direction(&ratio);
     row->cells[SPEEDUP] = assay_bout_times(ratio.ratio);
-    row->speedup_ink = direction > 0   ? ASSAY_INK_GOOD
-                       : direction < 0 ? ASSAY_INK_WARN
-                                       : ASSAY_INK_DIM;
+    row->speedup_ink = ratio_ink(&ratio);
 }
 
 static struct row make_row(const struct state *s, const struct assay_bout *bout)
@@ -189,8 +190,7 @@ static struct row make_row(const struct state *s, const struct assay_bout *bout)
     return row;
 }
 
-/* ---- the table --------------------------------------------------------------------------------
- */
+/* ---- the table ----------------------------------------------------------------------------- */
 
 /* What depends on all rows and must be known before the first is made. */
 static void look_ahead(struct state *s)
@@ -304,14 +304,11 @@ static void write_table(struct state *s)
     flush(s);
 }
 
-/* ---- the lines under it -----------------------------------------------------------------------
- */
+/* ---- the lines under it -------------------------------------------------------------------- */
 
-/* One word, on the next line where this one has no room for it. */
-static void put_word(struct state *s, const char *word, size_t length, enum assay_ink ink)
+/* What belongs together, on the next line where this one has no room for it. */
+static void put_phrase(struct state *s, const char *text, enum assay_ink ink)
 {
-    char text[512];
-    snprintf(text, sizeof text, "%.*s", (int)length, word);
     /* A comma may follow. */
     if (s->line.columns + 2 + assay_line_columns_of(text, s->style.ascii) > s->width) {
         flush(s);
@@ -321,11 +318,14 @@ static void put_word(struct state *s, const char *word, size_t length, enum assa
     assay_line_put(&s->line, text, s->width - 1 - s->line.columns, ink);
 }
 
+/* A sentence from elsewhere, word by word. */
 static void put_words(struct state *s, const char *text, enum assay_ink ink)
 {
+    char word[256];
     for (text += strspn(text, " "); *text; text += strspn(text, " ")) {
         size_t length = strcspn(text, " ");
-        put_word(s, text, length, ink);
+        snprintf(word, sizeof word, "%.*s", (int)length, text);
+        put_phrase(s, word, ink);
         text += length;
     }
 }
@@ -344,11 +344,14 @@ static void put_ceiling(struct state *s, const struct assay_measurement *m)
     if (!(m->ceiling_ns > 0) || !(m->efficiency >= 0) || isinf(m->efficiency))
         return;
     struct assay_cell cell = {""};
-    assay_cell_add(&cell, "%.0f %% of ceiling", 100 * m->efficiency);
+    if (m->efficiency < 0.005)
+        assay_cell_add(&cell, "<1 %% of ceiling");
+    else
+        assay_cell_add(&cell, "%.0f %% of ceiling", 100 * m->efficiency);
     if (m->bound[0])
         assay_cell_add(&cell, " (%s)", m->bound);
     assay_line_put(&s->line, ",", 1, ASSAY_INK_PLAIN);
-    put_words(s, cell.text, ASSAY_INK_PLAIN);
+    put_phrase(s, cell.text, ASSAY_INK_PLAIN);
 }
 
 /* What may be said of the time alone. */
@@ -358,7 +361,7 @@ static void put_remarks(struct state *s, const struct assay_bout *bout)
     if (!bout->kernel->interrupted)
         return;
     assay_line_put(&s->line, ",", 1, ASSAY_INK_PLAIN);
-    put_words(s, "interrupted: fewer samples than planned", ASSAY_INK_WARN);
+    put_phrase(s, "interrupted: fewer samples than planned", ASSAY_INK_WARN);
 }
 
 /* "crashed: SIGSEGV" */
@@ -368,7 +371,7 @@ static void put_trouble(struct state *s, const struct assay_record *record)
     char outcome[sizeof(struct assay_cell) + 1];
     snprintf(outcome, sizeof outcome, "%s%s", assay_cell_outcome(record->outcome).text,
              record->reason[0] ? ":" : "");
-    put_words(s, outcome, ink);
+    put_phrase(s, outcome, ink);
     put_words(s, record->reason, ink);
 }
 
@@ -376,37 +379,38 @@ static void put_trouble(struct state *s, const struct assay_record *record)
 static void put_verdict(struct state *s, const struct assay_ratio *ratio)
 {
     if (ratio->significant) {
-        put_words(s, "✓ significant", ASSAY_INK_GOOD);
+        put_phrase(s, "✓ significant", ASSAY_INK_GOOD);
         return;
     }
-    char text[96] = "";
+    put_phrase(s, s->style.ascii ? "- not significant" : "· not significant", ASSAY_INK_DIM);
+    char text[64];
     double seen = 1 + ratio->smallest_visible;
-    double unit = seen < 1.01 ? 1e-3 : 1e-2;
+    int decimals = seen < 1.01 ? 3 : seen < 10 ? 2 : seen < 100 ? 1 : 0;
+    double unit = pow(10, -decimals);
     if (seen >= 1 && seen < 1000)
-        snprintf(text, sizeof text, "%s not significant (could have seen %.*fx)", dot(s),
-                 seen < 1.01 ? 3 : 2, ceil(seen / unit - 1e-9) * unit);
+        snprintf(text, sizeof text, "(could have seen %.*fx)", decimals,
+                 ceil(seen / unit - 1e-9) * unit);
     else
-        snprintf(text, sizeof text, "%s not significant (too few samples to tell)", dot(s));
-    put_words(s, text, ASSAY_INK_DIM);
+        snprintf(text, sizeof text, "(too few samples to tell)");
+    put_phrase(s, text, ASSAY_INK_DIM);
 }
 
 /* "1.72x faster", "1.31x slower"; of a rival "1.31x slower than native". */
 static void put_saying(struct state *s, const struct assay_bout *bout,
                        const struct assay_record *rival, const struct assay_ratio *ratio)
 {
-    bool workload = assay_bout_is_workload(bout->kernel), faster = ratio->ratio > 1;
-    int direction = assay_cell_ratio_direction(ratio);
-    enum assay_ink ink = direction > 0   ? ASSAY_INK_GOOD
-                         : direction < 0 ? ASSAY_INK_WARN
-                                         : ASSAY_INK_DIM;
-    bool same = direction == 0 && fabs(ratio->ratio - 1) < 0.005;
-    struct assay_cell saying = assay_bout_times(faster ? ratio->ratio : 1 / ratio->ratio);
-    assay_cell_add(&saying, faster ? " faster" : " slower");
-    put_words(s, same ? "same speed" : saying.text, ink);
-    if (!workload) {
-        put_words(s, same ? "as" : "than", ink);
-        put_words(s, assay_bout_rival_name(bout, rival), ink);
-    }
+    bool faster = ratio->ratio > 1;
+    bool same = !ratio->significant && fabs(ratio->ratio - 1) < 0.005;
+    struct assay_cell text = assay_bout_times(faster ? ratio->ratio : 1 / ratio->ratio);
+    assay_cell_add(&text, faster ? " faster" : " slower");
+    if (same)
+        text = (struct assay_cell){"same speed"};
+    put_phrase(s, text.text, ratio_ink(ratio));
+    if (assay_bout_is_workload(bout->kernel))
+        return;
+    text = (struct assay_cell){""};
+    assay_cell_add(&text, "%s %s", same ? "as" : "than", assay_bout_rival_name(bout, rival));
+    put_phrase(s, text.text, ratio_ink(ratio));
 }
 
 /* "(95% CI: 6.4302-6.6004ms vs ref 11.2048ms)", as medians; without `rival` only the interval. */
@@ -417,14 +421,15 @@ static void put_interval(struct state *s, const struct assay_bout *bout,
     int decimals = assay_bout_decimals(mine->mean);
     struct assay_cell lo = assay_bout_ms(mine->median_ci.lo, decimals);
     struct assay_cell hi = assay_bout_ms(mine->median_ci.hi, decimals);
-    char text[512];
-    if (rival)
-        snprintf(text, sizeof text, "(95%% CI: %s-%sms vs %s%s%sms)", lo.text, hi.text, name,
-                 name[0] ? " " : "",
-                 assay_bout_ms(assay_bout_figures(bout, rival)->time.median, decimals).text);
-    else
-        snprintf(text, sizeof text, "95%% CI: %s-%sms", lo.text, hi.text);
-    put_words(s, text, ASSAY_INK_PLAIN);
+    struct assay_cell text = {""};
+    assay_cell_add(&text, "%s95%% CI: %s-%sms", rival ? "(" : "", lo.text, hi.text);
+    put_phrase(s, text.text, ASSAY_INK_PLAIN);
+    if (!rival)
+        return;
+    struct assay_cell its = assay_bout_ms(assay_bout_figures(bout, rival)->time.median, decimals);
+    text = (struct assay_cell){""};
+    assay_cell_add(&text, "vs %s%s%sms)", name, name[0] ? " " : "", its.text);
+    put_phrase(s, text.text, ASSAY_INK_PLAIN);
 }
 
 static void write_rival(struct state *s, const struct assay_bout *bout,
@@ -434,7 +439,7 @@ static void write_rival(struct state *s, const struct assay_bout *bout,
     const char *name = short_name[0] ? short_name : assay_bout_rival_name(bout, rival);
     struct assay_ratio ratio;
     if (rival->outcome != ASSAY_OUTCOME_OK) {
-        put_words(s, assay_bout_rival_name(bout, rival), ASSAY_INK_PLAIN);
+        put_phrase(s, assay_bout_rival_name(bout, rival), ASSAY_INK_PLAIN);
         put_trouble(s, rival);
     } else if (assay_bout_ratio(bout, rival, &ratio)) {
         put_saying(s, bout, rival, &ratio);
@@ -443,10 +448,10 @@ static void write_rival(struct state *s, const struct assay_bout *bout,
         s->saw_ratio = true;
     } else if (assay_bout_figures(bout, rival)) {
         put_interval(s, bout, rival, name);
-        put_words(s, "not compared", ASSAY_INK_DIM);
+        put_phrase(s, "not compared", ASSAY_INK_DIM);
     } else {
-        put_words(s, name, ASSAY_INK_PLAIN);
-        put_words(s, "not timed", ASSAY_INK_DIM);
+        put_phrase(s, name, ASSAY_INK_PLAIN);
+        put_phrase(s, "not timed", ASSAY_INK_DIM);
     }
 }
 
@@ -467,19 +472,22 @@ static void write_alone(struct state *s, const struct assay_bout *bout)
         put_remarks(s, bout);
     } else if (bout->kernel->outcome != ASSAY_OUTCOME_OK) {
         if (!assay_outcome_is_fine(bout->kernel->outcome))
-            put_words(s, "✗", ASSAY_INK_BAD);
+            put_phrase(s, "✗", ASSAY_INK_BAD);
         put_trouble(s, bout->kernel);
     } else {
-        put_words(s, bout->kernel->verification.done ? "✓ right, not timed" : "not timed",
-                  ASSAY_INK_DIM);
+        put_phrase(s, bout->kernel->verification.done ? "✓ right, not timed" : "not timed",
+                   ASSAY_INK_DIM);
     }
     flush(s);
 }
 
-/* Of a kernel without figures only those rivals are told that may be why. */
+/* A rival's trouble is told once, and of a kernel without figures only what may be why. */
 static bool is_told(const struct assay_bout *bout, const struct assay_record *rival)
 {
-    return bout->m || !assay_outcome_is_fine(rival->outcome);
+    bool again = bout->state == ASSAY_CACHE_COLD && bout->kernel->states[ASSAY_CACHE_HOT].measured;
+    if (rival->outcome == ASSAY_OUTCOME_OK)
+        return bout->m != NULL;
+    return bout->m ? !again : !assay_outcome_is_fine(rival->outcome);
 }
 
 /* The share of the ceiling stands in the first line only. */
@@ -506,8 +514,7 @@ static void write_lines(struct state *s, const struct assay_bout *bout)
     }
 }
 
-/* ---- the end ----------------------------------------------------------------------------------
- */
+/* ---- the end ------------------------------------------------------------------------------- */
 
 static void write_legend(struct state *s)
 {
@@ -561,6 +568,7 @@ const struct assay_report_format assay_report_kernel = {
     .extension = NULL,
     .summary = "workloads of a kernel's repository with times, speedup and verdict",
     .state_bytes = sizeof(struct state),
+    .most = 150,
     .begin = kernel_begin,
     .group = kernel_group,
     .end = kernel_end,

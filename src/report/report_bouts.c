@@ -11,7 +11,7 @@
 
 static bool is(const char *text, const char *other) { return strcmp(text, other) == 0; }
 
-/* ---- keeping -------------------------------------------------------------------------------- */
+/* ---- keeping ------------------------------------------------------------------------------- */
 
 void assay_bouts_begin(struct assay_bouts *bouts, const struct assay_run_info *run)
 {
@@ -52,7 +52,7 @@ void assay_bouts_fini(struct assay_bouts *bouts)
     *bouts = (struct assay_bouts){0};
 }
 
-/* ---- whose kernel it is ---------------------------------------------------------------------- */
+/* ---- whose kernel it is -------------------------------------------------------------------- */
 
 bool assay_bout_is_workload(const struct assay_record *record)
 {
@@ -105,7 +105,7 @@ static bool has_speaker(const struct assay_bouts *bouts, const struct assay_bout
     return false;
 }
 
-/* ---- walking -------------------------------------------------------------------------------- */
+/* ---- walking ------------------------------------------------------------------------------- */
 
 static const struct assay_measurement *figures(const struct assay_record *record,
                                                enum assay_cache_state state)
@@ -158,7 +158,7 @@ bool assay_bouts_next(const struct assay_bouts *bouts, struct assay_bout *bout)
     return false;
 }
 
-/* ---- rivals --------------------------------------------------------------------------------- */
+/* ---- rivals -------------------------------------------------------------------------------- */
 
 const struct assay_measurement *assay_bout_figures(const struct assay_bout *bout,
                                                    const struct assay_record *rival)
@@ -201,7 +201,8 @@ const struct assay_record *assay_bout_reference(const struct assay_bouts *bouts,
     return bout->m && figures(rival, bout->state) ? rival : NULL;
 }
 
-/* Medians and order statistics turn round with the ratio. */
+/* Medians and order statistics turn round with the ratio. What could have been seen stays as it is:
+ * of small differences, which it is about, it is the same from either side. */
 static struct assay_ratio inverse(const struct assay_ratio *r)
 {
     struct assay_ratio out = *r;
@@ -226,7 +227,7 @@ bool assay_bout_ratio(const struct assay_bout *bout, const struct assay_record *
     return out->ratio > 0 && isfinite(out->ratio);
 }
 
-/* ---- names and figures ----------------------------------------------------------------------- */
+/* ---- names and figures --------------------------------------------------------------------- */
 
 struct assay_cell assay_bout_benchmark(const struct assay_record *record)
 {

@@ -43,7 +43,7 @@ struct drawing {
     bool on; /* false: only measure */
 };
 
-/* ---- text ----------------------------------------------------------------------------------- */
+/* ---- text ---------------------------------------------------------------------------------- */
 
 static void add_escaped(struct assay_text *out, const char *bytes, size_t length)
 {
@@ -87,7 +87,7 @@ static double width_of(const char *text, int size)
     return assay_line_columns_of(text, false) * size * LETTER;
 }
 
-/* ---- bars ----------------------------------------------------------------------------------- */
+/* ---- bars ---------------------------------------------------------------------------------- */
 
 static double at_ratio(const struct drawing *d, double ratio)
 {
@@ -287,8 +287,7 @@ static void put_row(struct drawing *d, const struct bar *bar)
     d->y += ROW;
 }
 
-/* ---- the rows of a run -------------------------------------------------------------------------
- */
+/* ---- the rows of a run --------------------------------------------------------------------- */
 
 /* "SiluWorkloads"; of an op each group has its own: "layernorm f32 4x512, this kernel 1.23 ms". */
 static struct assay_cell heading_of(const struct assay_bout *bout)
@@ -342,8 +341,7 @@ static void put_rows(struct drawing *d)
     }
 }
 
-/* ---- around them -------------------------------------------------------------------------------
- */
+/* ---- around them --------------------------------------------------------------------------- */
 
 /* 1, 2 or 5 times a power of ten, at most seven of which fit. */
 static double tick_step(double most)
@@ -472,8 +470,7 @@ static void draw(struct drawing *d, const struct assay_run_info *run)
     put_left_out(d);
 }
 
-/* ---- the image --------------------------------------------------------------------------------
- */
+/* ---- the image ----------------------------------------------------------------------------- */
 
 static void put_opening(const struct drawing *d, const struct assay_sink *sink,
                         const struct assay_run_info *run)

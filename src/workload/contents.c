@@ -167,10 +167,13 @@ enum assay_status assay_contents_read(const char *path, struct assay_contents *o
         page->status = look(path, &page->contents, &page->error);
         _exit(0);
     }
-    enum assay_status status =
-        child < 0 ? assay_error_set(err, ASSAY_ERR_IO, path, "no process to open it in: %s",
-                                    strerror(errno))
-                  : tell(path, page, await(child, &how), how, err);
+    if (child < 0) {
+        munmap(page, sizeof *page);
+        return assay_error_set(err, ASSAY_ERR_IO, path, "no process to open it in: %s",
+                               strerror(errno));
+    }
+    bool came_back = await(child, &how);
+    enum assay_status status = tell(path, page, came_back, how, err);
     *out = page->contents;
     munmap(page, sizeof *page);
     return status;

@@ -668,6 +668,7 @@ static void files_choose_their_format(void **state)
     assert_ptr_equal(assay_report_for_file("a.b/RUN.CSV"), format_named("csv"));
     assert_ptr_equal(assay_report_for_file("notes.md"), format_named("md"));
     assert_ptr_equal(assay_report_for_file("run.txt"), format_named("table"));
+    assert_ptr_equal(assay_report_for_file("run.svg"), format_named("kernel-svg-light"));
     assert_null(assay_report_for_file("run"));
     assert_null(assay_report_for_file("run.d/file"));
     assert_null(assay_report_for_file("run."));

@@ -281,7 +281,7 @@ static void the_table_looks_as_known(void **state)
                "6.2883 │    8.4699 │    0.1701 │          8 │   11.2048 │ ✓       │\n");
     assert_has(&text, "\n  large: 1.72x faster (95% CI: 6.4302-6.6004ms vs ref 11.2048ms) ✓ "
                       "significant\n");
-    assert_has(&text, "\n  GPU      NVIDIA H200 (132 cores)\n" + 1);
+    assert_has(&text, "  GPU      NVIDIA H200 (132 cores)\n");
     assert_has(&text, "\nKernel: 2385e44+  Benchmark: 5b53516\n");
     assay_text_fini(&text);
     text = report_model("kernel", 1, wide_style);
@@ -460,7 +460,7 @@ static void the_json_knows_the_gpu(void **state)
     assay_json_free(j);
 }
 
-/* ---- the charts ------------------------------------------------------------------------------ */
+/* ---- the charts ---------------------------------------------------------------------------- */
 
 /* A small reader of XML as the charts write it: elements nest, attributes are quoted, no character
  * that XML forbids, only the five entities, one root. Returns the number of elements. */
