@@ -95,18 +95,16 @@ static void gated_f32_large(assay_setup *s) { gated(s, ASSAY_DTYPE_F32, 1024, 20
 static void plain_f32(assay_setup *s) { plain(s, ASSAY_DTYPE_F32, 128, 1024); }
 static void plain_f32_large(assay_setup *s) { plain(s, ASSAY_DTYPE_F32, 1024, 2048); }
 
-ASSAY_BENCHMARK(Activation, 0, gated_f32,
-                {"silu_and_mul", run_silu_and_mul, verify_silu_and_mul, NULL, NULL, 0},
-                {"silu_and_mul_large", run_silu_and_mul, verify_silu_and_mul, gated_f32_large, NULL,
-                 0},
-                {"gelu", run_gelu, verify_gelu, plain_f32, NULL, 0},
-                {"gelu_large", run_gelu, verify_gelu, plain_f32_large, NULL, 0})
+ASSAY_BENCHMARK(Activation, 0, gated_f32, {"silu_and_mul", run_silu_and_mul, verify_silu_and_mul},
+                {"silu_and_mul_large", run_silu_and_mul, verify_silu_and_mul, gated_f32_large},
+                {"gelu", run_gelu, verify_gelu, plain_f32},
+                {"gelu_large", run_gelu, verify_gelu, plain_f32_large})
 
 #if ACTIVATION_F16
 static void gated_f16(assay_setup *s) { gated(s, ASSAY_DTYPE_F16, 128, 512); }
 static void plain_f16(assay_setup *s) { plain(s, ASSAY_DTYPE_F16, 128, 1024); }
 
 ASSAY_BENCHMARK(ActivationF16, 0, gated_f16,
-                {"silu_and_mul", run_silu_and_mul, verify_silu_and_mul, NULL, NULL, 0},
-                {"gelu", run_gelu, verify_gelu, plain_f16, NULL, 0})
+                {"silu_and_mul", run_silu_and_mul, verify_silu_and_mul},
+                {"gelu", run_gelu, verify_gelu, plain_f16})
 #endif
