@@ -27,14 +27,15 @@ expect_exit 0 "$ASSAY" kernel "$examples/int4_linear" "${few[@]}"
 expect_out 'int4wo-128.*✓'
 
 say "every file compiles, without a warning"
-for example in activation layernorm int4_linear; do
+for example in activation int4_linear ${nvcc:+layernorm}; do
     expect_exit 0 "$ASSAY" kernel "$examples/$example" --build
     expect_no_err 'warning'
 done
-if [ -z "$nvcc" ]; then
-    expect_exit 0 "$ASSAY" kernel "$examples/layernorm" --build
-    expect_out 'layernorm_cuda.cu.*skipped'
-fi
+
+say "without nvcc the file that needs it is named, and the other is there"
+expect_exit 3 env NVCC="$work/none" "$ASSAY" kernel "$examples/layernorm" --build
+expect_err 'layernorm_cuda.cu.*NVCC'
+expect_out 'kernel layernorm_example of layernorm on cpu'
 
 say "the GPU's part of what needs no nvcc"
 if [ -n "$nvcc" ]; then # its own headers cannot do with -D__CUDACC_RTC__, so another word stands for it
