@@ -64,3 +64,10 @@ for op in $ops; do
 done
 [ $made -ge 15 ] || fail "only $made skeletons in CUDA"
 [ -z "$nvcc" ] || expect_exit 0 "$nvcc" -arch=sm_80 -Werror all-warnings -cubin -o all.cubin all.cu
+
+say "its host's part finds and launches the GPU's: on a stand-in, whose kernels write nothing"
+export ASSAY_CUDA_DRIVER=$ASSAY_FAKES/fake_cuda.so ASSAY_NVRTC=$ASSAY_FAKES/fake_nvrtc.so ASSAY_NVML=$ASSAY_FAKES/fake_nvml.so
+for op in softmax linear; do
+    expect_exit 1 "$ASSAY" kernel "cu_$op" --device cuda "${few[@]}" --quiet --output "$op.jsonl"
+    expect_count 2 "\"implementation\":\"cu_$op\".*\"status\":\"mismatch\".*unwritten" "$op.jsonl"
+done

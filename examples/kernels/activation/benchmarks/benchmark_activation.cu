@@ -139,9 +139,9 @@ static int verify(const assay_call *call)
 }
 
 ASSAY_BENCHMARK(ActivationCuda, 0, gated_small,
-                {"silu_and_mul", run, verify, NULL, forget, 0},
-                {"silu_and_mul_large", run, verify, gated_large, forget, 0},
-                {"gelu", run, verify, plain_small, forget, 0},
-                {"gelu_large", run, verify, plain_large, forget, 0})
+                {"silu_and_mul", run, verify, NULL, forget},
+                {"silu_and_mul_large", run, verify, gated_large, forget},
+                {"gelu", run, verify, plain_small, forget},
+                {"gelu_large", run, verify, plain_large, forget})
 
 #endif

@@ -1,10 +1,11 @@
-/* activation.h: activations over dense tensors. f16 is there where the compiler has _Float16. */
+/* activation.h: activations over dense tensors. f16, as bits, is there where the CPU that is
+ * compiled for can convert it. */
 #ifndef ACTIVATION_H
 #define ACTIVATION_H
 
 #include <stdint.h>
 
-#ifdef __FLT16_MAX__
+#ifdef __F16C__
 #define ACTIVATION_F16 1
 #else
 #define ACTIVATION_F16 0
@@ -17,8 +18,8 @@ void silu_and_mul_f32(float *out, const float *x, int64_t rows, int64_t d, int t
 void gelu_f32(float *out, const float *x, int64_t count, int threads);
 
 #if ACTIVATION_F16
-void silu_and_mul_f16(_Float16 *out, const _Float16 *x, int64_t rows, int64_t d, int threads);
-void gelu_f16(_Float16 *out, const _Float16 *x, int64_t count, int threads);
+void silu_and_mul_f16(uint16_t *out, const uint16_t *x, int64_t rows, int64_t d, int threads);
+void gelu_f16(uint16_t *out, const uint16_t *x, int64_t count, int threads);
 #endif
 
 #endif
