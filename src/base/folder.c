@@ -170,8 +170,8 @@ static int create_beside(const char *path, struct assay_text *name)
     return -1;
 }
 
-enum assay_status assay_folder_write_atomic(const char *path, const void *bytes, size_t length,
-                                            struct assay_error *err)
+static enum assay_status write_file(const char *path, const void *bytes, size_t length,
+                                    bool durable, struct assay_error *err)
 {
     struct stat found;
     if (stat(path, &found) == 0 && !S_ISREG(found.st_mode))
@@ -185,7 +185,8 @@ enum assay_status assay_folder_write_atomic(const char *path, const void *bytes,
         goto cleanup;
     }
     int problem = write_all(fd, bytes, length);
-    if (!problem && fsync(fd) != 0) /* or a crash could leave the new name on empty contents */
+    if (!problem && durable &&
+        fsync(fd) != 0) /* or a crash could leave the new name on empty contents */
         problem = errno;
     if (close(fd) != 0 && !problem) /* a network file system may only now say that it is full */
         problem = errno;
@@ -198,6 +199,18 @@ enum assay_status assay_folder_write_atomic(const char *path, const void *bytes,
 cleanup:
     assay_text_fini(&name);
     return status;
+}
+
+enum assay_status assay_folder_write_atomic(const char *path, const void *bytes, size_t length,
+                                            struct assay_error *err)
+{
+    return write_file(path, bytes, length, true, err);
+}
+
+enum assay_status assay_folder_write_quickly(const char *path, const void *bytes, size_t length,
+                                             struct assay_error *err)
+{
+    return write_file(path, bytes, length, false, err);
 }
 
 /* ---- reading and removing -------------------------------------------------------------------- */

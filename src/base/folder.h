@@ -27,6 +27,10 @@ enum assay_status assay_folder_make_open(const char *path, struct assay_error *e
  * written as it is. */
 enum assay_status assay_folder_write_atomic(const char *path, const void *bytes, size_t length,
                                             struct assay_error *err);
+/* The same without waiting for the disk: after a crash of the machine the file may be empty. For
+ * what is checked when it is read, and can be made again. */
+enum assay_status assay_folder_write_quickly(const char *path, const void *bytes, size_t length,
+                                             struct assay_error *err);
 
 /* Appends a regular file's bytes to `out`. ASSAY_ERR_IO where it cannot be read or is larger than
  * `most` bytes. */

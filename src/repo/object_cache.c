@@ -145,7 +145,7 @@ static void write_files(const char *path, const struct files *files)
     for (int64_t i = 0; i < files->paths.n; i++)
         write_stamp(&files->stamps[i], files->paths.items[i], &text);
     if (!text.failed && text.length)
-        assay_folder_write_atomic(path, text.data, text.length, NULL);
+        assay_folder_write_quickly(path, text.data, text.length, NULL);
     assay_text_fini(&text);
 }
 
@@ -243,7 +243,7 @@ static bool is_whole(const struct place *place)
         assay_text_clear(&line);
         write_stamp(&now, place->object.data, &line);
         if (!line.failed)
-            assay_folder_write_atomic(place->stamp.data, line.data, line.length, NULL);
+            assay_folder_write_quickly(place->stamp.data, line.data, line.length, NULL);
     }
     assay_text_fini(&line);
     return good;
@@ -353,7 +353,7 @@ static enum assay_status settle(const char *folder, struct place *place, struct 
     if (status == ASSAY_OK)
         write_stamp(&stamp, place->object.data, &line);
     if (status == ASSAY_OK && !line.failed)
-        status = assay_folder_write_atomic(place->stamp.data, line.data, line.length, err);
+        status = assay_folder_write_quickly(place->stamp.data, line.data, line.length, err);
     assay_text_fini(&made);
     assay_text_fini(&line);
     return status;
