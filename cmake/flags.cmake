@@ -15,9 +15,6 @@ endif()
 add_library(assay_flags INTERFACE)
 target_compile_options(assay_flags INTERFACE -fvisibility=hidden
   -fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=)
-if(ASSAY_PORTABLE) # the same bytes wherever it is built
-  target_compile_options(assay_flags INTERFACE -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=)
-endif()
 if(ASSAY_SANITIZE)
   set(sanitize -fsanitize=${ASSAY_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   if(ASSAY_FUZZ)

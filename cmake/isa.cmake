@@ -28,6 +28,9 @@ function(assay_set_isa)
     endif()
     if(file MATCHES "/src/kernel/")
       list(APPEND options -Wno-conversion)
+      if(ASSAY_SANITIZE) # native.h says why
+        list(APPEND options "-DVEC_INLINE=static inline")
+      endif()
       if(ASSAY_FUZZ) # nothing a fuzz target reads gets here, and clang takes minutes over them
         list(APPEND options -fno-sanitize=all -O0)
       endif()

@@ -88,7 +88,8 @@ void assay_engine_destroy(assay_engine *engine)
         return;
     for (int64_t i = 0; i < engine->n_lanes; i++) {
         assay_free(engine->lanes[i].samples);
-        engine->lanes[i].samples = NULL;
+        assay_free(engine->lanes[i].fast);
+        engine->lanes[i].samples = engine->lanes[i].fast = NULL;
     }
     assay_free(engine->order);
     assay_free(engine->clocks);
@@ -190,6 +191,12 @@ static void warm_up(assay_engine *e, struct assay_lane *lane)
     }
 }
 
+/* On shared hosts samples of such a lane stand between probes of the matrix unit. */
+static bool is_probed(const assay_engine *e, const struct assay_lane *lane)
+{
+    return (lane->kernel->units & ASSAY_UNIT_MATRIX) && e->device->driver->matrix_probe;
+}
+
 static enum assay_status reserve_round(assay_engine *e, struct assay_error *err)
 {
     if (e->rounds < e->capacity)
@@ -203,6 +210,12 @@ static enum assay_status reserve_round(assay_engine *e, struct assay_error *err)
         ok = ok && samples;
         if (samples)
             e->lanes[i].samples = samples;
+        if (!is_probed(e, &e->lanes[i]))
+            continue;
+        double *fast = assay_realloc(e->lanes[i].fast, (size_t)capacity, sizeof *fast);
+        ok = ok && fast;
+        if (fast)
+            e->lanes[i].fast = fast;
     }
     double *clocks = assay_realloc(e->clocks, (size_t)capacity, sizeof *clocks);
     if (clocks)
@@ -278,6 +291,7 @@ static double run_between_probes(assay_engine *e, struct assay_lane *lane)
         slow = unit_is_slow(e) || slow;
         lane->slow_unit += slow;
     }
+    lane->unit_fast = !slow;
     return ns;
 }
 
@@ -285,7 +299,7 @@ static double take_sample(assay_engine *e, struct assay_lane *lane)
 {
     struct assay_disturbance before, after;
     double start = now(e);
-    bool probed = (lane->kernel->units & ASSAY_UNIT_MATRIX) && e->device->driver->matrix_probe;
+    bool probed = is_probed(e, lane);
     prime(e, lane);
     if (lane->status != ASSAY_OK)
         return (double)NAN;
@@ -318,14 +332,19 @@ static enum assay_status run_round(assay_engine *e, struct assay_error *err)
     enum assay_status status = reserve_round(e, err);
     if (status != ASSAY_OK)
         return status;
-    for (int64_t i = 0; i < e->n_lanes; i++)
+    for (int64_t i = 0; i < e->n_lanes; i++) {
         e->lanes[i].samples[e->rounds] = (double)NAN;
+        if (e->lanes[i].fast)
+            e->lanes[i].fast[e->rounds] = (double)NAN;
+    }
     e->clocks[e->rounds] = read_clock(e);
     shuffle(e);
     for (int64_t i = 0; i < e->n_lanes; i++) {
         struct assay_lane *lane = &e->lanes[e->order[i]];
         if (!rests(e, lane))
             lane->samples[e->rounds] = take_sample(e, lane);
+        if (lane->fast && lane->unit_fast)
+            lane->fast[e->rounds] = lane->samples[e->rounds];
         if (stopped(e))
             break;
     }

@@ -40,6 +40,8 @@ struct assay_lane {
     int64_t taken;   /* samples that are numbers */
     double spent_ns;
     int64_t context_switches, near_floor;
+    double *fast;      /* the samples between fast probes of the matrix unit, NaN for others */
+    bool unit_fast;    /* the last sample was such a one */
     int64_t slow_unit; /* samples beside a slow probe of the matrix unit, taken again or kept */
     int64_t throttled; /* samples while something held the device's clock down */
     double host_ns;    /* the host's side of one call, in the last sample */

@@ -85,9 +85,24 @@ static bool at_the_clock(const struct assay_verdict_input *in, const struct assa
     return true;
 }
 
+/* The ceiling of the matrix unit is that of its fast state: what it is held against are the samples
+ * that met that state, where there are enough of them. */
+static void note_fast_unit(const struct assay_verdict_input *in, int64_t lane, double *scratch,
+                           struct assay_measurement *out)
+{
+    enum { FEWEST = 8 };
+    const struct assay_lane *l = &in->lanes[lane];
+    int64_t n = l->fast ? gather(l->fast, in->rounds, scratch) : 0;
+    if (n < FEWEST)
+        return;
+    assay_stats_sort(scratch, n);
+    out->fast_unit_ns = assay_stats_quantile(scratch, n, 0.5);
+}
+
 static void apply_ceiling(const struct assay_verdict_input *in, int64_t lane,
                           struct assay_measurement *out)
 {
+    double ns = out->fast_unit_ns > 0 ? out->fast_unit_ns : out->time.median;
     if (in->bench->ceilings.n_levels == 0)
         return;
     struct assay_ceiling_time ceiling =
@@ -96,7 +111,7 @@ static void apply_ceiling(const struct assay_verdict_input *in, int64_t lane,
     if (strcmp(ceiling.bound, "compute") == 0 && at_the_clock(in, out, &scaled))
         ceiling = ceiling_of(in, &scaled, lane, in->working_sets[lane]);
     out->ceiling_ns = ceiling.ns;
-    out->efficiency = out->time.median > 0 ? ceiling.ns / out->time.median : 0;
+    out->efficiency = ns > 0 ? ceiling.ns / ns : 0;
     snprintf(out->bound, sizeof out->bound, "%s", ceiling.bound);
 }
 
@@ -139,6 +154,7 @@ void assay_verdict_measurement(const struct assay_verdict_input *in, int64_t lan
             in->eager && compare(in, in->eager[lane_index], lane_index, scratch, &out->eager_ratio);
         out->fastest = is_fastest(in, lane_index, scratch);
         note_clock(in, scratch, out);
+        note_fast_unit(in, lane_index, scratch, out);
         apply_ceiling(in, lane_index, out);
     }
     assay_free(scratch);

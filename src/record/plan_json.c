@@ -163,8 +163,8 @@ static const struct {
     const char *key;
     size_t offset, size;
 } group_texts[] = {
-    GROUP_TEXT(mode), GROUP_TEXT(label), GROUP_TEXT(device), GROUP_TEXT(entry), GROUP_TEXT(compile),
-    GROUP_TEXT(baseline),
+    GROUP_TEXT(mode),  GROUP_TEXT(label),   GROUP_TEXT(device),
+    GROUP_TEXT(entry), GROUP_TEXT(compile), GROUP_TEXT(baseline),
 };
 
 assay_json *assay_group_to_json(const struct assay_group *group)
@@ -201,7 +201,9 @@ enum assay_status assay_group_from_json(const assay_json *json, struct assay_gro
         return status;
     const assay_json *axes = assay_json_get(json, "axes");
     int64_t n = assay_json_count(axes);
-    if (!assay_json_is_array(axes) || n > ASSAY_MAX_AXES)
+    const char *dtype = assay_json_string(assay_json_get(json, "dtype"), "");
+    bool own = strcmp(dtype, assay_dtype_name(ASSAY_DTYPE_NONE)) == 0; /* a workload's */
+    if (n < (own ? 0 : 1) || n > ASSAY_MAX_AXES)
         return assay_error_set(err, ASSAY_ERR_CORRUPT, NULL, "\"axes\" is not a list of sizes");
     for (int64_t i = 0; i < n; i++) {
         out->axes[i] = assay_json_int(assay_json_at(axes, i), -1);
@@ -212,10 +214,7 @@ enum assay_status assay_group_from_json(const assay_json *json, struct assay_gro
     out->over_limit = assay_json_bool(assay_json_get(json, "over_limit"), false);
     out->macs = assay_json_double(assay_json_get(json, "macs"), 0);
     out->counted_flops = assay_json_double(assay_json_get(json, "counted_flops"), 0);
-    const char *dtype = assay_json_string(assay_json_get(json, "dtype"), "");
-    if (strcmp(dtype, assay_dtype_name(ASSAY_DTYPE_NONE)) == 0)
-        return ASSAY_OK;
-    return assay_dtype_parse(dtype, &out->dtype, err);
+    return own ? ASSAY_OK : assay_dtype_parse(dtype, &out->dtype, err);
 }
 
 assay_json *assay_plan_to_json(const struct assay_plan *plan)

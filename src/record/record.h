@@ -47,12 +47,13 @@ struct assay_measurement {
     double bytes_per_s, flops_per_s;
     double ceiling_ns; /* 0 where no ceiling is known */
     char bound[16];    /* what binds: "memory", "L2", "compute" */
-    double efficiency; /* ceiling_ns / median */
+    double efficiency; /* ceiling_ns / median, or, where there is one, / fast_unit_ns */
 
     int64_t context_switches; /* samples disturbed by an involuntary one */
     int64_t clock_changes;    /* rounds at a clock more than 2 % off the median */
     int64_t near_floor;       /* samples shorter than three times the floor */
     double clock_hz;          /* median over the rounds; 0 where it cannot be read */
+    double fast_unit_ns;      /* median of the samples that met a fast matrix unit; 0: too few */
     int64_t slow_unit;        /* samples, those taken again included, beside a slow matrix unit */
     int64_t throttled;        /* samples while power, heat or hardware held a GPU's clock down */
     double host_ns;           /* the host's side of one call; on a CPU the call itself */

@@ -95,6 +95,7 @@ static const struct field measurement_fields[] = {
     {"near_floor",       INT64, ESSENTIAL, MEMBER(T, near_floor)},
     {"clock_hz",         REAL,  ESSENTIAL, MEMBER(T, clock_hz)},
     {"slow_unit",        INT64, OPTIONAL,  MEMBER(T, slow_unit)},
+    {"fast_unit_ns",     REAL,  OPTIONAL,  MEMBER(T, fast_unit_ns)},
     {"throttled",        INT64, OPTIONAL,  MEMBER(T, throttled)},
     {"host_ns",          REAL,  OPTIONAL,  MEMBER(T, host_ns)},
     {0},

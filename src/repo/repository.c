@@ -289,7 +289,9 @@ static enum assay_status read_wanted(const struct assay_repository_wanted *wante
 /* The full names a revision may have, in the order they are tried. */
 static const char *const kinds[] = {"refs/heads/", "refs/tags/"};
 
-static int64_t n_kinds(const struct remote *r) { return r->branch ? 1 : 2; }
+enum { N_KINDS = sizeof kinds / sizeof kinds[0] };
+
+static bool may_be(const struct remote *r, int kind) { return kind == 0 || !r->branch; }
 
 /* One line of `git ls-remote`: the commit, and the name behind a tab. False at the end. */
 struct line {
@@ -334,47 +336,65 @@ static bool look_up(const char *list, const char *kind, struct remote *r)
     return found;
 }
 
-/* What there is instead: "main, v1, v2 and 3 more", and the one that is nearest. */
+/* The names a repository has instead of the one that was asked for. */
+struct offer {
+    char *names[256];
+    int64_t n;
+    bool more; /* than there is room for */
+    bool tag;  /* a branch was asked for, and there is a tag of that name */
+};
+
+static void collect_offer(const char *list, const struct remote *r, struct offer *out)
+{
+    enum { MOST = sizeof out->names / sizeof out->names[0] };
+    struct line line;
+    while (next_line(&list, &line)) {
+        int kind = strncmp(line.name, kinds[1], strlen(kinds[1])) == 0 ? 1 : 0;
+        const char *name = line.name + strlen(kinds[kind]);
+        if (strstr(name, "^{}"))
+            continue;
+        if (!may_be(r, kind))
+            out->tag = out->tag || strcmp(name, r->revision.data) == 0;
+        else if (out->n == MOST || !(out->names[out->n] = assay_strdup(show(name).text)))
+            out->more = true;
+        else
+            out->n++;
+    }
+}
+
+/* What the user may have meant; "" where that cannot be guessed. */
+static void guess(const struct offer *offer, const struct remote *r, char *out, size_t size)
+{
+    const char *revision = r->revision.data;
+    const char *nearest = assay_text_nearest(revision, (const char *const *)offer->names, offer->n);
+    bool digits = strlen(revision) >= 7 && !revision[strspn(revision, "0123456789abcdef")];
+    out[0] = '\0';
+    if (offer->tag)
+        snprintf(out, size, "; it is a tag: %.60s@%.60s", r->name.data, revision);
+    else if (nearest)
+        snprintf(out, size, "; did you mean \"%.100s\"?", nearest);
+    else if (digits)
+        snprintf(out, size, "; a commit is written with all its 40 digits");
+}
+
 static enum assay_status no_such_revision(const char *list, const struct remote *r,
                                           struct assay_error *err)
 {
-    enum { LISTED = 8, COMPARED = 256 };
-    struct line line;
-    char words[320] = "", hint[200] = "";
-    char *names[COMPARED];
-    int64_t n = 0, more = 0;
+    enum { LISTED = 8 };
+    struct offer offer = {0};
+    char words[320] = "", hint[160];
     size_t used = 0;
-    bool tag_instead = false;
-    while (next_line(&list, &line)) {
-        bool tag = strncmp(line.name, kinds[1], strlen(kinds[1])) == 0;
-        const char *name = line.name + strlen(kinds[tag ? 1 : 0]);
-        if (strstr(name, "^{}"))
-            continue;
-        tag_instead = tag_instead || (tag && strcmp(name, r->revision.data) == 0);
-        if (n == COMPARED || (tag && r->branch) || !(names[n] = assay_strdup(show(name).text))) {
-            more++;
-            continue;
-        }
-        if (n < LISTED && used < sizeof words)
-            used += (size_t)snprintf(words + used, sizeof words - used, "%s%.32s", n ? ", " : "",
-                                     names[n]);
-        n++;
-    }
-    const char *nearest = assay_text_nearest(r->revision.data, (const char *const *)names, n);
-    if (tag_instead)
-        snprintf(hint, sizeof hint, "; it is a tag: %.60s@%.60s", r->name.data, r->revision.data);
-    else if (nearest)
-        snprintf(hint, sizeof hint, "; did you mean \"%.100s\"?", nearest);
-    else if (strlen(r->revision.data) >= 7 &&
-             !r->revision.data[strspn(r->revision.data, "0123456789abcdef")])
-        snprintf(hint, sizeof hint, "; a commit is written with all its 40 digits");
-    more += n > LISTED ? n - LISTED : 0;
+    collect_offer(list, r, &offer);
+    guess(&offer, r, hint, sizeof hint);
+    for (int64_t i = 0; i < offer.n && i < LISTED; i++)
+        used += (size_t)snprintf(words + used, sizeof words - used, "%s%.32s", i ? ", " : "",
+                                 offer.names[i]);
     enum assay_status status = assay_error_set(
         err, ASSAY_ERR_INVALID, show(r->address.data).text, "there is no %s \"%.80s\" here%s%s%s%s",
         r->branch ? "branch" : "branch or tag", show(r->revision.data).text, hint,
-        n ? "; there is " : "", words, more ? ", …" : "");
-    for (int64_t i = 0; i < n; i++)
-        assay_free(names[i]);
+        offer.n ? "; there is " : "", words, offer.more || offer.n > LISTED ? ", …" : "");
+    for (int64_t i = 0; i < offer.n; i++)
+        assay_free(offer.names[i]);
     return status;
 }
 
@@ -383,7 +403,7 @@ static enum assay_status resolve(struct remote *r, struct assay_error *err)
     struct assay_text list = {0};
     enum assay_status status = assay_git_list(r->address.data, &list, err);
     bool found = false;
-    for (int64_t i = 0; i < n_kinds(r) && status == ASSAY_OK && !found; i++)
+    for (int i = 0; i < N_KINDS && may_be(r, i) && status == ASSAY_OK && !found; i++)
         found = look_up(list.data, kinds[i], r);
     if (status == ASSAY_OK && !found)
         status = no_such_revision(list.data, r, err);
@@ -425,8 +445,7 @@ static enum assay_status remember(const char *folder, const struct remote *r,
 static bool recall(const char *folder, struct remote *r)
 {
     bool found = r->commit[0] != '\0'; /* a commit is what it always was */
-    const int64_t n = n_kinds(r);
-    for (int64_t i = 0; i < n && !found; i++) {
+    for (int i = 0; i < N_KINDS && may_be(r, i) && !found; i++) {
         struct assay_text ref = {0}, path = {0}, line = {0};
         assay_text_format(&ref, "%s%s", kinds[i], r->revision.data);
         if (!ref.failed)

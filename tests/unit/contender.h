@@ -14,14 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define HAVE_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define HAVE_ASAN 1
-#endif
-#endif
-#ifdef HAVE_ASAN
+#if HAVE_ASAN
 /* The leak checker of gcc 12 and clang 14 crashes at exit on the thread-local variables of a
  * library that was opened at run time, unless it does not follow them. */
 ASSAY_API const char *__asan_default_options(void);

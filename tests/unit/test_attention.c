@@ -325,6 +325,8 @@ static void shape(int64_t batch, int64_t seq, int64_t heads, int64_t dim, int32_
     static const char *const modes[] = {"", "qkv", "causal", "qkv+causal"};
     for (int d = 0; d < 3; d++)
         for (int m = (int)((seq + dim) % 2); m < 4; m += 2) {
+            if (left_out(threads))
+                continue;
             struct assay_problem p = problem_of(dtypes[d], modes[m], batch, seq, heads, dim);
             struct operands o;
             make_operands(op, &p, (uint64_t)(seq * 1000 + dim), &o);

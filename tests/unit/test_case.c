@@ -16,12 +16,8 @@
 #include <unistd.h>
 
 /* Sanitizers have stacks and a malloc of their own. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if HAVE_ASAN || HAVE_TSAN
 #define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
 #endif
 
 static struct assay_error err;

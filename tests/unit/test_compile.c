@@ -66,7 +66,7 @@ static const struct assay_compile_flags none;
 static void a_file_is_compiled_once(void **state)
 {
     (void)state;
-    bool cached;
+    bool cached = false;
     put_file("repo/x.c", "int answer(void) { return 42; }\n");
     assert_int_equal(answer(&none, &cached), 42);
     assert_false(cached);
@@ -105,7 +105,7 @@ static void a_changed_header_compiles_again(void **state)
     (void)state;
     static const char *const folders[] = {"inc", NULL};
     const struct assay_compile_flags flags = {.include = folders};
-    bool cached;
+    bool cached = false;
     put_file("repo/inc/a b#$.h", "#include \"value.h\"\n");
     put_file("repo/inc/value.h", "#define VALUE 1\n");
     put_file("repo/x.c", "#include <a b#$.h>\nint answer(void) { return VALUE; }\n");
@@ -135,7 +135,7 @@ static void a_change_meanwhile_is_not_missed(void **state)
 {
     (void)state;
     char script[1000];
-    bool cached;
+    bool cached = false;
     snprintf(script, sizeof script,
              "#!/bin/sh\ncc \"$@\" || exit 1\ntest -e '%s' || echo '#define VALUE 2' > '%s'\n"
              "touch '%s'\n",
@@ -156,7 +156,7 @@ static void changed_flags_compile_again(void **state)
     (void)state;
     static const char *const one[] = {"-DV=1", NULL}, *const two[] = {"-DV=2", NULL};
     const struct assay_compile_flags flags[2] = {{.c = one}, {.c = two}};
-    bool cached;
+    bool cached = false;
     put_file("repo/x.c", "int answer(void) { return V; }\n");
     for (int round = 0; round < 2; round++)
         for (int i = 0; i < 2; i++) {
@@ -168,7 +168,7 @@ static void changed_flags_compile_again(void **state)
 static void another_compiler_compiles_again(void **state)
 {
     (void)state;
-    bool cached;
+    bool cached = false;
     put_file("repo/x.c", "int answer(void) { return V; }\n");
     put_script("my cc",
                "#!/bin/sh\nexec cc -DV=5 \"$@\"\n"); /* a path with a blank: not $CC's to say */
@@ -189,7 +189,7 @@ static void more_sources_in_any_language_join_in(void **state)
     static const char *const sources[] = {"src/part.c", "src/plus.cpp", "x.c", NULL};
     static const char *const cflags[] = {"-DPART=20", NULL}, *const cxxflags[] = {"-DPLUS=3", NULL};
     const struct assay_compile_flags flags = {.sources = sources, .c = cflags, .cxx = cxxflags};
-    bool cached;
+    bool cached = false;
     put_file("repo/x.c",
              "int part(void), plus(void);\nint answer(void) { return part() + plus(); }\n");
     put_file("repo/src/part.c", "int part(void) { int class = PART; return class; }\n");
@@ -377,7 +377,7 @@ static void a_damaged_cache_is_made_again(void **state)
     put_file("repo/x.c", "int answer(void) { return 9; }\n");
     assert_int_equal(answer(&none, NULL), 9);
     for (size_t i = 0; i < sizeof damages / sizeof damages[0]; i++) {
-        bool cached;
+        bool cached = false;
         harm(damages[i]);
         assert_int_equal(answer(&none, &cached), 9);
         if (cached)
@@ -423,7 +423,7 @@ static void two_at_once_both_succeed(void **state)
         assert_int_equal(waitpid(children[i], &how, 0), children[i]);
         assert_int_equal(how, 0);
     }
-    bool cached;
+    bool cached = false;
     assert_int_equal(answer(&none, &cached), 9);
     assert_true(cached);
 }

@@ -556,8 +556,11 @@ static void test_a_sample_at_the_slow_speed_is_taken_again_and_then_kept(void **
     assert_int_equal(s->lanes[0].slow_unit, 3 * (ROUNDS - 1));
     assert_int_equal(s->n_log, 2 + 1 + 3 * (ROUNDS - 1));
     assert_near(s->lanes[0].samples[0], 32 * MS, 0);
-    for (int i = 1; i < ROUNDS; i++) /* the last of its three */
+    assert_near(s->lanes[0].fast[0], 32 * MS, 0);
+    for (int i = 1; i < ROUNDS; i++) { /* the last of its three, and none of the fast ones */
         assert_near(s->lanes[0].samples[i], (32 + 3 * i) * MS, 0);
+        assert_true(isnan(s->lanes[0].fast[i]));
+    }
 }
 
 /* Slow before, slow behind, or slow at both ends: once more, and the sample is the second one. */

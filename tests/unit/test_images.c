@@ -33,11 +33,7 @@ static struct assay_problem problem_of(const char *op, enum assay_dtype dtype, c
 
 /* ---- running and comparing ------------------------------------------------------------------- */
 
-#ifdef HAVE_ASAN
-enum { LIBRARIES = 0 }; /* see test_kernels.c */
-#else
-enum { LIBRARIES = 1 };
-#endif
+enum { LIBRARIES = !HAVE_ASAN }; /* see test_kernels.c */
 
 static bool is_native(const struct assay_kernel *kernel)
 {
@@ -128,6 +124,8 @@ static void every_kernel(struct assay_problem *p, struct operands *o, int32_t th
 static void filled(struct assay_problem p, int32_t threads)
 {
     struct operands o;
+    if (left_out(threads))
+        return;
     make_operands(assay_op_find(p.op), &p, (uint64_t)(p.axes[1] * 100 + p.axes[3]), &o);
     every_kernel(&p, &o, threads, false, true, "filled");
     free_operands(&o);

@@ -104,10 +104,13 @@ static void limits_end_in_an_error(void **state)
     (void)state;
     struct assay_kernel_file file;
     struct assay_error err;
-    static char text[8 + 3 * 1001] = "cflags:", name[200] = "name: ";
+    char name[200] = "name: ";
+    struct assay_text text = {0};
+    assay_text_add(&text, "cflags:");
     for (int i = 0; i < 1001; i++)
-        memcpy(text + 7 + 3 * i, " -x", 3);
-    assert_int_equal(parse(text, &file, &err), ASSAY_ERR_INVALID);
+        assay_text_add(&text, " -x");
+    assert_int_equal(parse(text.data, &file, &err), ASSAY_ERR_INVALID);
+    assay_text_fini(&text);
     assert_non_null(strstr(err.message, "more than 1000"));
     assay_kernel_file_fini(&file);
     memset(name + 6, 'n', 150);

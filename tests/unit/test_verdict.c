@@ -282,6 +282,27 @@ static void test_disturbances_are_passed_on(void **state)
     assert_false(m.precise);
 }
 
+/* The ceiling is that of the fast unit, so the efficiency is that of the samples that met it. */
+static void test_efficiency_is_of_samples_beside_a_fast_unit(void **state)
+{
+    (void)state;
+    struct bed bed;
+    double fast[ROUNDS];
+    make_bed(&bed);
+    fill(fast, (double)NAN);
+    bed.lanes[0].fast = fast;
+    for (int i = 0; i < 7; i++)
+        fast[i] = 250e3;
+    struct assay_measurement m = measure(&bed, 0);
+    assert_near(m.fast_unit_ns, 0, 0); /* too few to tell */
+    assert_near(m.efficiency, 0.5, 1e-12);
+    fast[7] = 250e3;
+    m = measure(&bed, 0);
+    assert_near(m.fast_unit_ns, 250e3, 0);
+    assert_near(m.efficiency, 0.8, 1e-12);
+    assert_near(m.time.median, 400e3, 0);
+}
+
 /* ---- impossible ------------------------------------------------------------------------------ */
 
 static void test_a_little_over_the_ceiling_is_its_uncertainty(void **state)
@@ -413,6 +434,7 @@ int main(void)
         cmocka_unit_test(test_a_lane_without_samples_is_not_measured),
         cmocka_unit_test(test_clock_changes_are_counted),
         cmocka_unit_test(test_disturbances_are_passed_on),
+        cmocka_unit_test(test_efficiency_is_of_samples_beside_a_fast_unit),
         cmocka_unit_test(test_a_little_over_the_ceiling_is_its_uncertainty),
         cmocka_unit_test(test_faster_than_the_ceiling_is_impossible),
         cmocka_unit_test(test_an_interval_that_reaches_the_possible_is_possible),

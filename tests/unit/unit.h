@@ -1,4 +1,6 @@
-/* unit.h: cmocka with the headers it needs before it, and comparing doubles. */
+/* unit.h: cmocka with the headers it needs before it, comparing doubles, and what sanitizers
+ * change.
+ */
 #ifndef ASSAY_TESTS_UNIT_H
 #define ASSAY_TESTS_UNIT_H
 
@@ -10,6 +12,37 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <stdbool.h>
+
+/* HAVE_ASAN, HAVE_TSAN: 1 where the address or the thread sanitizer looks on, else 0. */
+#if defined(__SANITIZE_ADDRESS__)
+#define HAVE_ASAN 1
+#elif defined(__SANITIZE_THREAD__)
+#define HAVE_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HAVE_ASAN 1
+#elif __has_feature(thread_sanitizer)
+#define HAVE_TSAN 1
+#endif
+#endif
+#ifndef HAVE_ASAN
+#define HAVE_ASAN 0
+#endif
+#ifndef HAVE_TSAN
+#define HAVE_TSAN 0
+#endif
+
+/* Walks over many shapes ask this before each: sanitized programs are several times slower. Under
+ * the address sanitizer a quarter of the shapes is tried, spread so that no length of a list falls
+ * in step with it; under that of threads, those with several. Elsewhere nothing is left out. */
+static inline bool left_out(int threads)
+{
+    static uint32_t asked;
+    if (HAVE_TSAN)
+        return threads == 1;
+    return HAVE_ASAN && asked++ * 0x9e3779b9u >> 30 != 0; /* multiples of the golden ratio */
+}
 
 /* |got - want| <= tolerance; a NaN fails. Tolerance 0 asks for equality, also of infinities. */
 #define assert_near(got, want, tolerance) assert_near_at(got, want, tolerance, __FILE__, __LINE__)

@@ -10,8 +10,6 @@
 #include "kernel/cpu/native.h"
 #include <immintrin.h>
 
-#define VEC_INLINE static inline __attribute__((always_inline))
-
 enum { VEC_LANES = 8 };
 
 typedef __m256 vec;

@@ -11,8 +11,6 @@
 #include "kernel/cpu/native.h"
 #include <immintrin.h>
 
-#define VEC_INLINE static inline __attribute__((always_inline))
-
 enum { VEC_LANES = 16 };
 
 typedef __m512 vec;

@@ -12,8 +12,6 @@
 
 #include "kernel/cpu/native.h"
 
-#define VEC_INLINE static inline __attribute__((always_inline))
-
 enum { VEC_LANES = 1 };
 
 typedef float vec;
