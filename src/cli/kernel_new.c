@@ -216,7 +216,7 @@ static void expand(const struct wanted *wanted, const char *text, struct assay_t
 {
     char key[32];
     for (const char *at = strchr(text, '@'); at; at = strchr(text, '@')) {
-        size_t length = strspn(at + 1, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_");
+        size_t length = strspn(at + 1, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
         bool closed = length > 0 && length < sizeof key && at[1 + length] == '@';
         assay_text_append(out, text, (size_t)(at - text));
         text = at;

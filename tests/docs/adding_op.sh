@@ -10,3 +10,9 @@ build_and_run 'op commands'
 grep -E 'softsign|rows? in' "$tmp/out"
 grep -qE '^softsign +x / \(1 \+ \|x\|\)$' "$tmp/out"
 grep -qE '^1 row in 1 group: 1 ok$' "$tmp/out"
+
+# It has no skeleton yet, and assay says so.
+code=0
+build/assay kernel --new "$tmp/mine" --op softsign --lang c 2>"$tmp/err" || code=$?
+[ "$code" = 2 ] && [ ! -e "$tmp/mine" ]
+grep -q 'no skeleton of softsign in c yet; there are those of layernorm' "$tmp/err"
