@@ -58,37 +58,6 @@ static enum assay_status find_repository(const struct assay_kernel_options *o,
     return assay_repository_find(&wanted, out, err);
 }
 
-/* A list as compilers' arguments are passed: NULL behind the last. The caller frees it. */
-static const char **words_of(const struct assay_strings *strings)
-{
-    const char **words = assay_calloc((size_t)strings->n + 1, sizeof *words);
-    for (int64_t i = 0; words && i < strings->n; i++)
-        words[i] = strings->items[i];
-    return words;
-}
-
-enum { N_LISTS = 6 };
-
-static enum assay_status read_flags(const struct assay_kernel_file *file,
-                                    const char **lists[N_LISTS], struct assay_compile_flags *out,
-                                    struct assay_error *err)
-{
-    const struct assay_strings *from[N_LISTS] = {&file->cflags,  &file->cxxflags, &file->cudaflags,
-                                                 &file->ldflags, &file->include,  &file->sources};
-    for (int i = 0; i < N_LISTS; i++) {
-        lists[i] = words_of(from[i]);
-        if (!lists[i])
-            return no_memory(err);
-    }
-    *out = (struct assay_compile_flags){.c = lists[0],
-                                        .cxx = lists[1],
-                                        .cuda = lists[2],
-                                        .link = lists[3],
-                                        .include = lists[4],
-                                        .sources = lists[5]};
-    return ASSAY_OK;
-}
-
 /* What cannot run here need not be compiled, unless that is all that is wanted. */
 static bool is_for_here(const struct assay_kernel_options *o, const struct assay_source *source)
 {
@@ -140,10 +109,9 @@ static enum assay_status compile_one(struct assay_kernel_objects *k, int64_t ind
 static enum assay_status compile_all(const struct assay_kernel_options *o,
                                      struct assay_kernel_objects *k, struct assay_error *err)
 {
-    const char **lists[N_LISTS] = {0};
-    struct assay_compile_flags flags;
+    struct assay_compile_flags flags = assay_kernel_file_flags(&k->file);
     size_t n = (size_t)k->sources.n;
-    enum assay_status status = read_flags(&k->file, lists, &flags, err);
+    enum assay_status status = ASSAY_OK;
     k->compiled = assay_calloc(n, sizeof *k->compiled);
     k->contents = assay_calloc(n, sizeof *k->contents);
     k->objects = assay_calloc(n, sizeof *k->objects);
@@ -153,8 +121,6 @@ static enum assay_status compile_all(const struct assay_kernel_options *o,
         if (is_for_here(o, &k->sources.items[i]) &&
             compile_one(k, i, &flags) == ASSAY_ERR_INTERRUPTED)
             status = assay_error_set(err, ASSAY_ERR_INTERRUPTED, NULL, "interrupted");
-    for (int i = 0; i < N_LISTS; i++)
-        assay_free(lists[i]);
     return status;
 }
 
