@@ -836,6 +836,17 @@ cu_result cuGraphDestroy(cu_graph graph)
 /* ---- what need not be there ------------------------------------------------------------------ */
 
 #ifndef FAKE_LEAN
+cu_result cuLaunchKernelEx(const cu_launch_config *c, cu_function function, void **parameters,
+                           void **extra)
+{
+    SCRIPTED_IN_CONTEXT(cuLaunchKernelEx);
+    if (c->n_attributes != 1 || c->attributes[0].id != CU_LAUNCH_PROGRAMMATIC ||
+        c->attributes[0].value.programmatic != 1)
+        return ERROR_INVALID_VALUE;
+    return cuLaunchKernel(function, c->grid_x, c->grid_y, c->grid_z, c->block_x, c->block_y,
+                          c->block_z, c->shared_bytes, c->stream, parameters, extra);
+}
+
 cu_result cuCtxGetCurrent(cu_context *c)
 {
     SCRIPTED(cuCtxGetCurrent);
