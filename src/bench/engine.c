@@ -123,11 +123,11 @@ static int64_t calls_within(double ns, double call_ns)
     return calls < 1 ? 1 : calls > 1e9 ? (int64_t)1e9 : (int64_t)calls;
 }
 
-/* A sample should also be 1000 times the clock's own cost, two readings, as far as twice the usual
- * length gives that: a GPU's two events take 2 us. */
+/* A sample must also be 1000 times the clock's own cost: two readings. */
 static double sample_length(const assay_engine *e)
 {
-    return fmin(fmax(2000 * e->options.timer_ns, SAMPLE_NS), 2 * SAMPLE_NS);
+    double least = 2000 * e->options.timer_ns;
+    return least > SAMPLE_NS ? least : SAMPLE_NS;
 }
 
 /* Doubles the number of calls until they are long enough to time, and sets `iters` from it. The
