@@ -41,7 +41,7 @@ static double measure(assay_device *device, struct state *s, int64_t iters, doub
     struct assay_timing timing = {0};
     for (int i = -2; i < SAMPLES; i++) { /* the first two warm up */
         if (device->driver->time(device, &kernel, s, &work, &timing) != ASSAY_OK)
-            return NAN;
+            return (double)NAN;
         double ns = timing.device_ns / (double)iters;
         int at = i;
         for (; at > 0 && sorted[at - 1] > ns; at--)
@@ -76,12 +76,12 @@ static bool check_noted(assay_device *device, cu_function function, uint64_t ns,
     static uint64_t times[2 * MOST_NOTED];
     struct assay_error err = {0};
     void *noted = NULL;
-    double host = 0, got = NAN, inside = 0, between = 0;
+    double host = 0, got = (double)NAN, inside = 0, between = 0;
     if (assay_cuda_alloc(sizeof times, &noted, &err) == ASSAY_OK) {
         struct state spin = {function, ns, noted};
         got = measure(device, &spin, iters, &host) * (double)iters;
         if (assay_cuda_download(times, noted, sizeof times, &err) != ASSAY_OK)
-            got = NAN;
+            got = (double)NAN;
     }
     assay_cuda_free(noted, sizeof times);
     for (int64_t i = 0; i < iters; i++) {
