@@ -62,6 +62,20 @@ struct stand_for<ours::cublaslt_heuristic, cublasLtMatmulHeuristicResult_t> : st
 };
 #endif
 
+template <> struct stand_for<ours::cu_launch_config, CUlaunchConfig> : std::true_type {
+    typedef ours::cu_launch_config mine;
+    typedef CUlaunchConfig real;
+    static_assert(sizeof(mine) == sizeof(real), "");
+    static_assert(offsetof(mine, grid_x) == offsetof(real, gridDimX), "");
+    static_assert(offsetof(mine, block_x) == offsetof(real, blockDimX), "");
+    static_assert(offsetof(mine, shared_bytes) == offsetof(real, sharedMemBytes), "");
+    static_assert(offsetof(mine, stream) == offsetof(real, hStream), "");
+    static_assert(offsetof(mine, attributes) == offsetof(real, attrs), "");
+    static_assert(offsetof(mine, n_attributes) == offsetof(real, numAttrs), "");
+    static_assert(sizeof(ours::cu_launch_attribute) == sizeof(CUlaunchAttribute), "");
+    static_assert(offsetof(ours::cu_launch_attribute, value) == offsetof(CUlaunchAttribute, value), "");
+};
+
 template <class T> constexpr bool is_number = std::is_integral<T>::value || std::is_enum<T>::value;
 
 template <class A, class B> constexpr bool alike()
@@ -139,6 +153,7 @@ SAME(CU_ATTRIBUTE_MAX_PERSISTING_L2, CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE
 SAME(CU_STREAM_FLAG_NON_BLOCKING, CU_STREAM_NON_BLOCKING)
 SAME(CU_CAPTURE_RELAXED, CU_STREAM_CAPTURE_MODE_RELAXED)
 SAME(CU_RECORD_EXTERNAL, CU_EVENT_RECORD_EXTERNAL)
+SAME(CU_LAUNCH_PROGRAMMATIC, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
 SAME(CU_HOST_PORTABLE, CU_MEMHOSTALLOC_PORTABLE)
 SAME(CU_HOST_DEVICEMAP, CU_MEMHOSTALLOC_DEVICEMAP)
 SAME(CU_FUNCTION_MAX_DYNAMIC_SHARED, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)

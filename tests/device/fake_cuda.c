@@ -15,7 +15,8 @@
  *   FAKE_CUDA_LOG=FILE            a line at the end: how much was used, and what was not given back
  *   FAKE_CUDA_LAUNCHES=FILE       a line for each launch: options of its text, name, blocks,
  *                                 threads, and arguments where this file knows their kinds (a
- *                                 tensor map as address/box), else the shared bytes
+ *                                 tensor map as address/box), else the shared bytes; "early"
+ *                                 where it may begin before those before it have ended
  * KERNEL is a function's name ("gate") or an op's ("relu").
  *
  * Built three times: as it is; FAKE_OLD, which lacks a function that is required; FAKE_LEAN, which
@@ -656,6 +657,8 @@ static void note_argument(FILE *file, char kind, const void *argument)
     }
 }
 
+static bool early; /* the launch that is noted */
+
 static void note_launch(cu_function function, unsigned blocks, unsigned threads,
                         unsigned shared_bytes, void **parameters)
 {
@@ -671,7 +674,7 @@ static void note_launch(cu_function function, unsigned blocks, unsigned threads,
         fprintf(file, " %u", shared_bytes);
     for (int i = 0; kinds[i]; i++)
         note_argument(file, kinds[i], parameters[i]);
-    fputc('\n', file);
+    fputs(early ? " early\n" : "\n", file);
     fclose(file);
 }
 
@@ -836,6 +839,21 @@ cu_result cuGraphDestroy(cu_graph graph)
 /* ---- what need not be there ------------------------------------------------------------------ */
 
 #ifndef FAKE_LEAN
+cu_result cuLaunchKernelEx(const cu_launch_config *c, cu_function function, void **parameters,
+                           void **extra)
+{
+    SCRIPTED_IN_CONTEXT(cuLaunchKernelEx);
+    if (c->n_attributes != 1 || c->attributes[0].id != CU_LAUNCH_PROGRAMMATIC ||
+        c->attributes[0].value.programmatic != 1)
+        return ERROR_INVALID_VALUE;
+    early = true;
+    cu_result result =
+        cuLaunchKernel(function, c->grid_x, c->grid_y, c->grid_z, c->block_x, c->block_y,
+                       c->block_z, c->shared_bytes, c->stream, parameters, extra);
+    early = false;
+    return result;
+}
+
 cu_result cuCtxGetCurrent(cu_context *c)
 {
     SCRIPTED(cuCtxGetCurrent);

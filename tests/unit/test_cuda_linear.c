@@ -393,6 +393,44 @@ static void test_autotuning_tries_all_tiles(void **state)
 
 /* ---- what is refused ------------------------------------------------------------------------- */
 
+/* Those of few rows may begin while the launch before ends, and then have an SM for themselves. */
+static void test_few_rows_begin_early(void **state)
+{
+    const struct case_ c = {"linear_wo_cuda", "none", "int4wo-128", ASSAY_DTYPE_BF16, 1, 256, 128};
+    const struct case_ many = {
+        "linear_wo_cuda", "none", "int4wo-128", ASSAY_DTYPE_BF16, 128, 256, 128};
+    struct bed *bed = *state;
+    int first;
+    run_case(bed, &c, &first);
+    assert_int_equal(bed->n, first + 1);
+    const struct launch *l = &bed->launches[first];
+    assert_string_equal(word(l, 0), "linear_small");
+    assert_true(atoi(word(l, 3)) > 227 * 1024 / 2);
+    assert_string_equal(word(l, 4), "early");
+    for (int i = 0; i < first; i++) /* packing */
+        assert_null(strstr(word(&bed->launches[i], bed->launches[i].n - 1), "early"));
+    run_case(bed, &many, &first);
+    for (int i = 0; i < bed->n; i++)
+        assert_null(strstr(word(&bed->launches[i], bed->launches[i].n - 1), "early"));
+}
+
+/* Before compute capability 9.0 there is no such thing, and no room is wasted for it. */
+static void test_an_old_gpu_has_no_early_launches(void **state)
+{
+    const struct case_ c = {"linear_wo_cuda", "none", "int4wo-128", ASSAY_DTYPE_BF16, 1, 256, 128};
+    int first;
+    setenv("FAKE_CUDA_CAPABILITY", "80", 1);
+    open_all(state);
+    struct bed *bed = *state;
+    run_case(bed, &c, &first);
+    const struct launch *l = &bed->launches[first];
+    assert_string_equal(word(l, 0), "linear_small");
+    assert_true(atoi(word(l, 3)) < 227 * 1024 / 2);
+    assert_string_equal(word(l, 4), "none");
+    close_all(state);
+    unsetenv("FAKE_CUDA_CAPABILITY");
+}
+
 static void test_what_is_not_there_says_so(void **state)
 {
     static const struct {
@@ -439,6 +477,8 @@ int main(void)
         WITH_GPU(test_cublaslt_adds_the_residual_itself),
         WITH_GPU(test_few_tiles_are_shared_along_k),
         WITH_GPU(test_few_rows_hold_sums_or_x),
+        WITH_GPU(test_few_rows_begin_early),
+        cmocka_unit_test(test_an_old_gpu_has_no_early_launches),
         WITH_GPU(test_autotuning_tries_all_tiles),
         WITH_GPU(test_what_is_not_there_says_so),
     };

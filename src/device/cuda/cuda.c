@@ -129,13 +129,35 @@ enum assay_status assay_cuda_check(cu_result result, const char *call, struct as
 
 /* ---- for kernels ----------------------------------------------------------------------------- */
 
+/* Programmatic dependent launch. */
+static cu_result launch_early(cu_function function, const cu_launch_config *config,
+                              void **parameters)
+{
+    cu_launch_attribute early = {.id = CU_LAUNCH_PROGRAMMATIC, .value.programmatic = 1};
+    cu_launch_config with = *config;
+    with.attributes = &early;
+    with.n_attributes = 1;
+    return the_gpu->api->cuLaunchKernelEx(&with, function, parameters, NULL);
+}
+
 enum assay_status assay_cuda_launch(cu_function function, const struct assay_cuda_launch *launch,
                                     void *stream, void **parameters)
 {
-    cu_result result = the_gpu->api->cuLaunchKernel(
-        function, launch->grid_x ? launch->grid_x : 1, launch->grid_y ? launch->grid_y : 1,
-        launch->grid_z ? launch->grid_z : 1, launch->threads, 1, 1, launch->shared_bytes, stream,
-        parameters, NULL);
+    cu_launch_config c = {
+        .grid_x = launch->grid_x ? launch->grid_x : 1,
+        .grid_y = launch->grid_y ? launch->grid_y : 1,
+        .grid_z = launch->grid_z ? launch->grid_z : 1,
+        .block_x = launch->threads,
+        .block_y = 1,
+        .block_z = 1,
+        .shared_bytes = launch->shared_bytes,
+        .stream = stream,
+    };
+    if (launch->early && the_gpu->properties.overlaps)
+        return assay_cuda_check(launch_early(function, &c, parameters), "cuLaunchKernelEx", NULL);
+    cu_result result =
+        the_gpu->api->cuLaunchKernel(function, c.grid_x, c.grid_y, c.grid_z, c.block_x, 1, 1,
+                                     c.shared_bytes, stream, parameters, NULL);
     return assay_cuda_check(result, "cuLaunchKernel", NULL);
 }
 
@@ -253,13 +275,17 @@ static enum assay_status find_device(struct cuda_gpu *gpu, int32_t index, struct
 
 static void read_properties(struct cuda_gpu *gpu)
 {
+    enum { CAPTURES_EARLY = 12030 }; /* from this driver on graphs know of early launches */
     struct assay_cuda_properties *p = &gpu->properties;
+    int version = 0;
     gpu->api->cuDeviceGetName(p->name, sizeof p->name, gpu->ordinal);
     p->major = attribute(gpu, CU_ATTRIBUTE_MAJOR);
     p->minor = attribute(gpu, CU_ATTRIBUTE_MINOR);
     p->sms = attribute(gpu, CU_ATTRIBUTE_SMS);
     p->l2_bytes = (size_t)attribute(gpu, CU_ATTRIBUTE_L2_BYTES);
     p->shared_most = attribute(gpu, CU_ATTRIBUTE_SHARED_OPTIN);
+    gpu->api->cuDriverGetVersion(&version);
+    p->overlaps = p->major >= 9 && gpu->api->cuLaunchKernelEx && version >= CAPTURES_EARLY;
 }
 
 /* A context of this GPU that is current already belongs to whoever called us, and so do streams and

@@ -17,6 +17,7 @@ struct assay_cuda_properties {
     int32_t sms;
     size_t l2_bytes;
     int32_t shared_most; /* bytes of shared memory a block may ask for */
+    bool overlaps;       /* `early` below is heard */
 };
 
 /* For can_run, before any device is open: is there a driver, and NVRTC to compile kernels with?
@@ -57,6 +58,7 @@ struct assay_cuda_launch {
     unsigned grid_x, grid_y, grid_z; /* 0 counts as 1 */
     unsigned threads;                /* of a block, in x */
     unsigned shared_bytes;
+    bool early; /* may begin while the launch before it ends; the kernel waits where it must */
 };
 
 /* Enqueues one launch. `parameters` point at the arguments, in order, as cuLaunchKernel wants. */

@@ -23,6 +23,24 @@ typedef struct CUevent_st *cu_event;
 typedef struct CUgraph_st *cu_graph;
 typedef struct CUgraphExec_st *cu_graph_exec;
 
+/* CUlaunchAttribute; of its values assay uses one. */
+typedef struct {
+    int32_t id;
+    char pad[4];
+    union {
+        char all[64];
+        int32_t programmatic; /* of CU_LAUNCH_PROGRAMMATIC: 1 */
+    } value;
+} cu_launch_attribute;
+
+/* CUlaunchConfig */
+typedef struct {
+    unsigned grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes;
+    cu_stream stream;
+    cu_launch_attribute *attributes;
+    unsigned n_attributes;
+} cu_launch_config;
+
 enum {
     CU_SUCCESS = 0,
     CU_ERROR_OUT_OF_MEMORY = 2,
@@ -65,6 +83,7 @@ enum {
     CU_HOST_DEVICEMAP = 2,
     CU_FUNCTION_MAX_DYNAMIC_SHARED = 8,
     CU_FUNCTION_CARVEOUT = 9,
+    CU_LAUNCH_PROGRAMMATIC = 6, /* a launch attribute: begins before what comes before has ended */
 };
 
 /* F(result, name, arguments) */
@@ -128,6 +147,8 @@ enum {
     F(cu_result, cuEventElapsedTime, (float *ms, cu_event start, cu_event end))                    \
     F(cu_result, cuEventElapsedTime_v2, (float *ms, cu_event start, cu_event end))                 \
     F(cu_result, cuGraphUpload, (cu_graph_exec exec, cu_stream stream))                            \
+    F(cu_result, cuLaunchKernelEx,                                                                 \
+      (const cu_launch_config *config, cu_function function, void **parameters, void **extra))     \
     F(cu_result, cuDeviceGetPCIBusId, (char *text, int size, cu_device device))                    \
     F(cu_result, cuCtxResetPersistingL2Cache, (void))                                              \
     F(cu_result, cuTensorMapEncodeTiled,                                                           \

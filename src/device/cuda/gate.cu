@@ -30,3 +30,14 @@ extern "C" __global__ void spin(unsigned long long ns)
     while (now_ns() - start < ns)
         ;
 }
+
+// The same, and says when it began and when it ended.
+extern "C" __global__ void spin_noted(unsigned long long ns, unsigned long long *times)
+{
+    unsigned long long start = now_ns(), end;
+    do
+        end = now_ns();
+    while (end - start < ns);
+    times[0] = start;
+    times[1] = end;
+}

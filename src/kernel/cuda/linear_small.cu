@@ -19,6 +19,10 @@
 // cluster share k, and send their sums to the one that finishes the band. All of this in a fixed
 // order.
 //
+// A launch may begin while the one before it in the stream ends (linear_wo.c asks for that). Copies
+// of records start at once: weights are there since they were prepared. What the kernel before may
+// have written or may still read (x, bias, y) waits for its end.
+//
 // Codes in groups: sum(w x) = s sum(code x) + z sum(x) over each group, so scales meet sums, FOLDS
 // times in a step. Sums of x come from the matrix units too, as the product with ones.
 //
@@ -44,6 +48,7 @@
 #define BAND_SUMS (BAND * TOKENS)
 #define PITCH 20 // floats from a token's sums in a warp's part to the next's: no bank twice
 #define PART (TOKENS * PITCH)
+#define AHEAD ((DEPTH + 1) / 2) // copies started before x is asked for: x queues behind them
 
 #if TOKENS > 8 && TOKENS % 8
 #error "TOKENS above 8 are whole tiles"
@@ -81,6 +86,24 @@ struct small_room {
     float *row_scales; // [cluster_bands][BAND]
     element *bias;     // the same
 };
+
+// ---- the launches before and after --------------------------------------------------------------
+
+// The next in the stream may begin as soon as all blocks of this one have.
+DEVICE void next_may_begin()
+{
+#if BULK
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+// Until the one before has ended, and what it wrote can be seen.
+DEVICE void await_previous()
+{
+#if BULK
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
 
 // ---- copies -------------------------------------------------------------------------------------
 
@@ -233,13 +256,14 @@ struct part_of_x {
 #endif
 };
 
-// 8 elements of x, or zeros.
+// 8 elements of x, or zeros. Not by way of the read-only cache: x may have been written after this
+// launch began.
 DEVICE uint4 load_x(const element *p, bool wanted)
 {
     uint4 v;
     asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.u32 p, %5, 0;\n\t"
                  "mov.b32 %0, 0;\n\tmov.b32 %1, 0;\n\tmov.b32 %2, 0;\n\tmov.b32 %3, 0;\n\t"
-                 "@p ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];\n\t}"
+                 "@p ld.global.v4.u32 {%0, %1, %2, %3}, [%4];\n\t}"
                  : "=&r"(v.x), "=&r"(v.y), "=&r"(v.z), "=&r"(v.w)
                  : "l"(p), "r"((u32)wanted));
     return v;
@@ -628,9 +652,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     const struct small_share s = share_of_block(a);
     const struct small_room room = room_of(a, (u8 *)memory, warp);
 
-    struct part_of_x x;
-    if (TILES == 1) // as early as can be; where there is more of it, copies must not wait so long
-        load_part(a, &s, steps_of(a, &s, 0), lane, &x);
+    next_may_begin();
     if (lane < DEPTH) {
         barrier_init(room.barriers + lane * 8);
         barriers_ready();
@@ -640,16 +662,20 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     r.parity = 0;
     r.feed.slot = 0;
     feed_seek(&r.feed, a, &s, 0);
-    if (TILES > 1)
-        load_part(a, &s, steps_of(a, &s, 0), lane, &x); // ahead of copies it would queue behind
 #pragma unroll 1
-    for (int d = 0; d < DEPTH; d++)
+    for (int d = 0; d < AHEAD; d++)
         feed_copy(&r.feed, a, &s, &room, lane);
 #if SPLIT > 1
     if (threadIdx.x == 0)
         expect_results(&s, &room);
 #endif
     cluster_arrive();
+    await_previous();
+    struct part_of_x x;
+    load_part(a, &s, steps_of(a, &s, 0), lane, &x);
+#pragma unroll 1
+    for (int d = AHEAD; d < DEPTH; d++)
+        feed_copy(&r.feed, a, &s, &room, lane);
     load_finish(a, &s, &room);
 
     int turn = 0;

@@ -4,7 +4,8 @@
  * Three forms, chosen in setup:
  *   small    up to 64 tokens in f16 and bf16: linear_small.cu, on the matrix units, the codes
  *            brought back in registers. Memory-bound: what counts is that every SM asks for codes
- *            at once and all of the time, so the weights are kept in the order they are read in.
+ *            at once and all of the time, so the weights are kept in the order they are read in,
+ *            and a launch asks for its first while the one before it ends.
  *   gemv     up to 8 tokens of the rest (f32, rows of an odd length): linear_gemv.cu.
  *   library  more: weights brought back by a pass of their own (linear_dequant.cu), multiplied by
  *            cuBLASLt. Where that is missing, the other two take any number of tokens, in blocks.
@@ -160,8 +161,11 @@ static void note(const struct assay_problem *problem, char *text, size_t size)
     struct assay_recipe recipe;
     if (assay_recipe_parse(problem->recipe, &recipe, NULL) != ASSAY_OK)
         return;
-    bool library = assay_cuda_can_cublaslt(NULL) == ASSAY_OK;
-    if (form_of(problem, &recipe, library) != FORM_LIBRARY)
+    const struct assay_cuda_properties *gpu = assay_cuda_properties();
+    enum form form = form_of(problem, &recipe, assay_cuda_can_cublaslt(NULL) == ASSAY_OK);
+    if (form == FORM_SMALL && gpu && gpu->overlaps)
+        snprintf(text, size, "asks for weights while the launch before it ends");
+    if (form != FORM_LIBRARY)
         return;
     if (recipe.code == ASSAY_DTYPE_NONE)
         snprintf(text, size, "product by cuBLASLt");
@@ -352,7 +356,13 @@ static enum assay_status setup_small(struct state *s, struct assay_error *err)
         .grid_x = (unsigned)(c->clusters * quotient_up(s->m, c->tokens) * c->split),
         .threads = (unsigned)(32 * c->warps),
         .shared_bytes = (unsigned)c->shared,
+        .early = true,
     };
+    /* More than half of an SM: else it might get two blocks of the launch that begins early, and
+     * another SM none. */
+    unsigned half = (unsigned)assay_cuda_properties()->shared_most / 2 + 1;
+    if (assay_cuda_properties()->overlaps && s->launch.shared_bytes < half)
+        s->launch.shared_bytes = half;
     enum assay_status status = assay_cuda_function("linear_small.cu", options, "linear_small",
                                                    s->launch.shared_bytes, &s->function, err);
     if (status == ASSAY_OK)
