@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # linear beside the libraries that are opened at run time: openblas and onednn.
+# Not under sanitizers: the libraries' code is not theirs to see, and unit tests call what is ours.
 # shellcheck source-path=SCRIPTDIR source=lib.sh disable=SC2154
 . "$(dirname "$0")/lib.sh"
 unset ASSAY_DNNL ASSAY_OPENBLAS ONEDNN_MAX_CPU_ISA DNNL_MAX_CPU_ISA OPENBLAS_CORETYPE

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # shellcheck disable=SC2054 # commas in arrays are lists of assay
 # conv2d: seven axes, modes, dtypes, kernels.
+# Not under sanitizers: unit tests run the same kernels there.
 # shellcheck source-path=SCRIPTDIR source=lib.sh disable=SC2154
 . "$(dirname "$0")/lib.sh"
 short=(--cache hot --iters 8 --warmup 1)

@@ -43,7 +43,7 @@ static bool is_native(const struct assay_kernel *kernel)
 static bool takes(const struct assay_kernel *kernel, const struct assay_problem *p, bool libraries)
 {
     return strcmp(kernel->op, p->op) == 0 && strcmp(kernel->device, "cpu") == 0 &&
-           (is_native(kernel) || (libraries && LIBRARIES)) &&
+           (is_native(kernel) || (libraries && LIBRARIES)) && !is_large_ref(kernel, p) &&
            assay_kernel_can_run(kernel, p, NULL) == ASSAY_OK;
 }
 
