@@ -87,7 +87,7 @@ struct wanted {
     const struct assay_op *op;
     const struct skeleton *skeleton;
     const char *body;
-    char id[64], file[80]; /* "my_relu", "my-relu.c" */
+    char id[32], file[48]; /* "my_relu", "my-relu.c"; records hold no longer implementations */
 };
 
 static enum assay_status find_op(const char *name, struct wanted *out, struct assay_error *err)

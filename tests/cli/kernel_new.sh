@@ -11,6 +11,7 @@ expect_usage 'unknown op "softmx"; did you mean "softmax"\?' "$ASSAY" kernel --n
 expect_usage '"loss" is mse and cross_entropy' "$ASSAY" kernel --new a --op loss --lang c
 expect_usage 'unknown language "rust"; there are c and cu' "$ASSAY" kernel --new a --op relu --lang rust
 expect_usage 'cannot name a kernel' "$ASSAY" kernel --new 'a b' --op relu --lang c
+expect_usage 'cannot name a kernel.* at the most 30 of them' "$ASSAY" kernel --new a234567890123456789012345678901 --op relu --lang c
 expect_usage 'the name of kernels that are built in' "$ASSAY" kernel --new native --op relu --lang c
 expect_usage 'the folder it would lie in is not there' "$ASSAY" kernel --new none/a --op relu --lang c
 for left in a 'a b' native none; do
