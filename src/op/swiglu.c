@@ -35,14 +35,11 @@ static struct assay_tolerance tolerance(const struct assay_problem *p)
     return assay_op_tolerance_elementwise(p, 1);
 }
 
-static const char *const aliases[] = {"silu_and_mul", NULL};
-
 const struct assay_op assay_op_swiglu = {
     .name = "swiglu",
     .title = "SwiGLU",
     .summary = "x * silu(gate), where each row [2 dim] is x and gate; silu(gate) = gate * "
                "sigmoid(gate)",
-    .aliases = aliases,
     .axis_names = ASSAY_BSD_AXES,
     .shapes = shapes,
     .reference = reference,
