@@ -128,6 +128,7 @@ enum {
     F(cu_result, cuEventElapsedTime, (float *ms, cu_event start, cu_event end))                    \
     F(cu_result, cuEventElapsedTime_v2, (float *ms, cu_event start, cu_event end))                 \
     F(cu_result, cuGraphUpload, (cu_graph_exec exec, cu_stream stream))                            \
+    F(cu_result, cuGraphGetNodes, (cu_graph graph, void *nodes, size_t *n))                        \
     F(cu_result, cuDeviceGetPCIBusId, (char *text, int size, cu_device device))                    \
     F(cu_result, cuCtxResetPersistingL2Cache, (void))                                              \
     F(cu_result, cuTensorMapEncodeTiled,                                                           \
