@@ -11,7 +11,6 @@
 
 #include "base/clock.h"
 
-#include <string.h>
 #include <time.h>
 
 enum { SPOTS_LEAST = 3, SPOTS_MOST = 8, FIRST_WITHIN = 8, FIRST_WITHIN_SLOW = 3 };
