@@ -104,17 +104,23 @@ static bool stopped(const assay_engine *e) { return e->hooks.stop && e->hooks.st
 
 static double now(const assay_engine *e) { return (double)e->device->driver->now_ns(e->device); }
 
+static struct assay_work next_work(const struct assay_lane *lane, int64_t iters)
+{
+    return (struct assay_work){
+        .iters = iters, .first = lane->next_set, .n_sets = lane->n_sets, .sets = lane->sets};
+}
+
 /* Runs `iters` calls of a lane, timed; the lane's status tells whether it worked. */
 static double run_lane(assay_engine *e, struct assay_lane *lane, int64_t iters)
 {
-    struct assay_work work = {
-        .iters = iters, .first = lane->next_set, .n_sets = lane->n_sets, .sets = lane->sets};
+    struct assay_work work = next_work(lane, iters);
     struct assay_timing timing = {0};
     if (e->hooks.step)
         e->hooks.step(e->hooks.user, lane - e->lanes);
     lane->status = e->device->driver->time(e->device, lane->kernel, lane->state, &work, &timing);
     lane->next_set = (lane->next_set + iters) % lane->n_sets;
     lane->host_ns = timing.host_ns / (double)iters;
+    lane->elsewhere = timing.elsewhere;
     return timing.device_ns;
 }
 
@@ -295,12 +301,32 @@ static double run_between_probes(assay_engine *e, struct assay_lane *lane)
     return ns;
 }
 
+/* To the kernel a sample like any other. It is not counted: its inputs may just have been written.
+ */
+static void look_at_sample(assay_engine *e, struct assay_lane *lane)
+{
+    int64_t index = lane - e->lanes;
+    if (!e->hooks.look || !e->hooks.look(e->hooks.user, index))
+        return;
+    prime(e, lane);
+    struct assay_work work = next_work(lane, lane->iters);
+    if (lane->status != ASSAY_OK)
+        return;
+    e->hooks.before(e->hooks.user, index, &work);
+    run_lane(e, lane, lane->iters);
+    bool right = e->hooks.after(e->hooks.user, index, &work);
+    if (lane->status == ASSAY_OK && !right)
+        lane->status = ASSAY_ERR_CORRUPT;
+}
+
 static double take_sample(assay_engine *e, struct assay_lane *lane)
 {
     struct assay_disturbance before, after;
     double start = now(e);
+    look_at_sample(e, lane);
     bool probed = is_probed(e, lane);
-    prime(e, lane);
+    if (lane->status == ASSAY_OK)
+        prime(e, lane);
     if (lane->status != ASSAY_OK)
         return (double)NAN;
     e->device->driver->disturbance(e->device, &before);

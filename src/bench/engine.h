@@ -45,14 +45,22 @@ struct assay_lane {
     int64_t slow_unit; /* samples beside a slow probe of the matrix unit, taken again or kept */
     int64_t throttled; /* samples while something held the device's clock down */
     double host_ns;    /* the host's side of one call, in the last sample */
+    bool elsewhere;    /* it was timed by the host's clock: see struct assay_timing */
     bool precise;
 };
 
-/* What the caller wants to hear of. Both optional. */
+/* What the caller wants to hear of. All optional. */
 struct assay_engine_hooks {
     void *user;
     void (*step)(void *user, int64_t lane); /* before every call into a kernel */
     bool (*stop)(void *user);               /* true: finish this sample and return */
+    /* Samples that the caller looks at: where `look` says so, a sample is taken like all others and
+     * not counted, with `before` right before it (after the priming) and `after` right behind it,
+     * both with the work that is timed. `after` is false where the lane is to be left out from then
+     * on; its status is then ASSAY_ERR_CORRUPT. All three or none. */
+    bool (*look)(void *user, int64_t lane);
+    void (*before)(void *user, int64_t lane, const struct assay_work *work);
+    bool (*after)(void *user, int64_t lane, const struct assay_work *work);
 };
 
 typedef struct assay_engine assay_engine;

@@ -1,6 +1,7 @@
 #include "bench/group_state.h"
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "bench/energy.h"
 #include "bench/pareto.h"
 #include "model/model.h"
@@ -11,6 +12,8 @@ static const struct assay_op *find_op(const char *name)
 {
     return assay_workload_is(name) ? assay_workload_op(name) : assay_model_op(name);
 }
+
+#include <sys/random.h>
 
 void assay_group_record(const struct assay_job *job, int64_t variant, const char *kernel,
                         const char *implementation, const char *recipe, struct assay_record *out)
@@ -103,8 +106,12 @@ static void tear_down(struct group *g)
     }
     group_step(g, -1);
     for (int64_t r = 0; r < g->n_recipes; r++)
-        for (int32_t i = 0; i < ASSAY_MAX_OUTPUTS; i++)
+        for (int32_t i = 0; i < ASSAY_MAX_OUTPUTS; i++) {
             assay_reference_destroy(g->recipes[r].outputs[i]);
+            assay_reference_destroy(g->recipes[r].others[i]);
+        }
+    for (int32_t i = 0; i < ASSAY_MAX_OUTPUTS; i++)
+        assay_free(g->snapshots[i]);
     assay_operands_destroy(g->operands);
     assay_free(g->variants);
 }
@@ -145,6 +152,8 @@ static enum assay_status measure(struct group *g, struct assay_error *err)
         measure_energy(g);
     if (s->cold && status == ASSAY_OK && !group_stopped(g))
         status = assay_group_measure_state(g, ASSAY_CACHE_COLD, err);
+    if (status == ASSAY_OK)
+        assay_group_check_recall(g);
     if (status == ASSAY_OK && group_stopped(g))
         status = assay_error_set(err, ASSAY_ERR_INTERRUPTED, NULL, "interrupted");
     g->interrupted = status == ASSAY_ERR_INTERRUPTED;
@@ -153,10 +162,19 @@ static enum assay_status measure(struct group *g, struct assay_error *err)
     return status;
 }
 
+/* What kernels cannot know before: they know the job's seed, or can find it out. */
+static uint64_t make_secret(void)
+{
+    uint64_t secret = 0;
+    if (getrandom(&secret, sizeof secret, GRND_NONBLOCK) != sizeof secret)
+        secret = (uint64_t)assay_clock_ns();
+    return secret;
+}
+
 enum assay_status assay_group_run(struct assay_bench *bench, const struct assay_job *job,
                                   const struct assay_group_hooks *hooks, struct assay_error *err)
 {
-    struct group g = {.bench = bench, .job = job, .hooks = hooks};
+    struct group g = {.bench = bench, .job = job, .hooks = hooks, .secret = {make_secret()}};
     char reason[128];
     g.op = find_op(job->group.op);
     if (!g.op)
@@ -174,7 +192,7 @@ enum assay_status assay_group_run(struct assay_bench *bench, const struct assay_
         status = assay_group_choose(&g, err);
     if (status != ASSAY_OK)
         goto cleanup;
-    int64_t n_sets = assay_group_sets_needed(&g);
+    int64_t n_sets = assay_group_sets_liked(&g);
     if (g.n_variants == 0 && job->exclude.n == 0) {
         record_whole_group(&g, ASSAY_OUTCOME_UNSUPPORTED,
                            "no kernel was asked for that has this op");

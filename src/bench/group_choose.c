@@ -110,19 +110,41 @@ static double prepared_estimate(const struct group *g, const struct assay_device
     return bytes;
 }
 
-bool assay_group_fits(const struct group *g, int64_t n_sets, char *reason, size_t size)
+/* Bytes that a group takes, and those it may take. */
+static void memory_of(const struct group *g, int64_t n_sets, double *need, double *room)
 {
     struct assay_device_info info;
     g->bench->device->driver->describe(g->bench->device, &info);
-    size_t room = info.memory_available / 10 * 9;
-    if (g->job->settings.memory_limit > 0 && (size_t)g->job->settings.memory_limit < room)
-        room = (size_t)g->job->settings.memory_limit;
-    double need = (double)assay_operands_bytes(&g->problem, n_sets) + prepared_estimate(g, &info);
+    *room = (double)(info.memory_available / 10 * 9);
+    if (g->job->settings.memory_limit > 0 && (double)g->job->settings.memory_limit < *room)
+        *room = (double)g->job->settings.memory_limit;
+    *need = (double)assay_operands_bytes(&g->problem, n_sets) + prepared_estimate(g, &info);
+}
+
+bool assay_group_fits(const struct group *g, int64_t n_sets, char *reason, size_t size)
+{
     char need_text[32], room_text[32];
+    double need, room;
+    memory_of(g, n_sets, &need, &room);
     assay_text_bytes(need, need_text, sizeof need_text);
-    assay_text_bytes((double)room, room_text, sizeof room_text);
+    assay_text_bytes(room, room_text, sizeof room_text);
     snprintf(reason, size, "needs %s of memory, %s can be had", need_text, room_text);
-    return need <= (double)room;
+    return need <= room;
+}
+
+/* What checks take besides stays far from the limit: a group is not to fail for them. */
+static bool fits_easily(const struct group *g, int64_t n_sets, double more)
+{
+    double need, room;
+    memory_of(g, n_sets, &need, &room);
+    return need + more <= room / 2;
+}
+
+bool assay_group_fits_others(const struct group *g, int64_t n_sets)
+{
+    double snapshots = (double)assay_op_bytes(&g->problem); /* of the outputs, and so less */
+    double bytes = (double)assay_operands_others_bytes(g->op, &g->problem) + snapshots;
+    return fits_easily(g, n_sets, bytes);
 }
 
 int64_t assay_group_sets_needed(const struct group *g)
@@ -130,4 +152,19 @@ int64_t assay_group_sets_needed(const struct group *g)
     struct assay_device_info info;
     g->bench->device->driver->describe(g->bench->device, &info);
     return g->job->settings.cold ? assay_operands_cold_sets(&g->problem, info.llc_bytes) : 1;
+}
+
+bool assay_group_has_users(const struct group *g)
+{
+    for (int64_t i = 0; i < g->n_variants; i++)
+        if (g->variants[i].ready && group_is_users(g, &g->variants[i]))
+            return true;
+    return false;
+}
+
+int64_t assay_group_sets_liked(const struct group *g)
+{
+    int64_t needed = assay_group_sets_needed(g);
+    bool more = needed < CHECK_SETS && assay_group_has_users(g) && fits_easily(g, CHECK_SETS, 0);
+    return more ? CHECK_SETS : needed;
 }

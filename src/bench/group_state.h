@@ -3,9 +3,12 @@
 #ifndef ASSAY_BENCH_GROUP_STATE_H
 #define ASSAY_BENCH_GROUP_STATE_H
 
+#include "base/rng.h"
+#include "bench/engine.h"
 #include "bench/group.h"
 #include "bench/memory.h"
 #include "bench/operands.h"
+#include "bench/traces.h"
 #include "bench/verify.h"
 
 #include <stdio.h>
@@ -16,6 +19,8 @@ struct variant {
     struct assay_problem problem; /* the group's, with this variant's recipe */
     int64_t recipe;               /* which of the group's */
     void *state;
+    int64_t others_threads;  /* of this process, before it was set up */
+    bool moved;              /* its thread to other cores, once */
     bool set_up;             /* and so to be taken down */
     bool ready;              /* set up and, so far, right */
     int64_t n_sets;          /* in a cold measurement */
@@ -28,6 +33,8 @@ struct variant {
 struct recipe_answers {
     const char *name; /* NULL for ops without recipes */
     assay_reference *outputs[ASSAY_MAX_OUTPUTS];
+    assay_reference *others[ASSAY_MAX_OUTPUTS]; /* on the operands' other values; NULL: too dear */
+    double took_ns;                             /* to compute the former */
 };
 
 enum { MAX_RECIPES = 32 };
@@ -43,7 +50,12 @@ struct group {
     struct recipe_answers recipes[MAX_RECIPES]; /* the first is what accuracy refers to */
     int64_t n_recipes;
     assay_operands *operands;
-    struct assay_error mistrust; /* why the check cannot be trusted; code 0 where it can */
+    uint64_t others_seed;    /* of their other values */
+    struct assay_rng secret; /* nothing that a kernel could foresee: not from the job's seed */
+    void *snapshots[ASSAY_MAX_OUTPUTS]; /* of outputs, where the device's memory is the host's */
+    struct assay_traces home;           /* the process as it should be */
+    double busy_threads;                /* that variants left behind */
+    struct assay_error mistrust;        /* why the check cannot be trusted; code 0 where it can */
     bool interrupted;
 };
 
@@ -70,12 +82,23 @@ static inline bool group_is_model(const struct group *g)
     return g->job->group.compile[0] != '\0';
 }
 
+/* Not assay's own code. */
+static inline bool group_is_users(const struct group *g, const struct variant *v)
+{
+    return !group_is_model(g) && !assay_kernel_is_builtin(v->kernel);
+}
+
 /* ---- group_choose.c: who takes part, and is there room? ---- */
 
 enum assay_status assay_group_choose(struct group *g, struct assay_error *err);
+bool assay_group_has_users(const struct group *g);
 int64_t assay_group_sets_needed(const struct group *g);
+/* The same, or as many as the checks of users' kernels would like where there is room for them. */
+int64_t assay_group_sets_liked(const struct group *g);
 /* Would the operands fit, with a tenth of the memory left for everything else? */
 bool assay_group_fits(const struct group *g, int64_t n_sets, char *reason, size_t size);
+/* And the other values of their inputs? */
+bool assay_group_fits_others(const struct group *g, int64_t n_sets);
 
 /* ---- group_verify.c: operands, references, and whether answers are right ---- */
 
@@ -85,12 +108,65 @@ enum assay_status assay_group_verify(struct group *g, struct assay_error *err);
 void assay_group_prepare(struct group *g, struct variant *v, int64_t set);
 /* What the device keeps of a variant is void once its state changes. */
 void assay_group_forget(const struct group *g, const struct variant *v);
+/* A run of the variant outside the engine, to completion. Leaves the process as it was before any
+ * variant ran; one that had changed it is given up. */
+enum assay_status assay_group_call(struct group *g, struct variant *v,
+                                   const struct assay_work *work, struct assay_timing *timing);
 /* Runs `iters` calls that end in set `last` of `sets`, with that set's output poisoned before, and
  * judges it. */
 void assay_group_run_and_judge(struct group *g, struct variant *v, int64_t iters,
                                const struct assay_args *sets, int64_t n_sets, int64_t last,
                                assay_reference *const *answers, const char *when);
 void assay_group_failed_run(struct variant *v, enum assay_status status, const char *what);
+
+/* ---- group_checks.c: users' kernels: is every call computed, is anything read that should not be,
+ * is anything left behind? ---- */
+
+enum { CHECK_SETS = 4 }; /* of operands, for the first of these */
+void assay_group_check_user(struct group *g, struct variant *v);
+/* Ends the process, where another one goes on with the rest, if the variant's threads go on. */
+void assay_group_check_idle(struct group *g, struct variant *v);
+
+/* ---- group_spot.c: samples of the timing that are looked at ---- */
+
+/* Of one lane. */
+struct spot {
+    bool planned;
+    int64_t next; /* after so many counted samples the next one is looked at */
+    int64_t done;
+    int64_t set;      /* of the operands: the one that is looked at now */
+    int64_t began_ns; /* reading the clock */
+    double spent_ns;  /* on all of them */
+};
+
+/* The engine speaks of lanes; everybody else of variants. */
+struct lane_map {
+    struct group *group;
+    int64_t variant[ASSAY_MAX_VARIANTS];
+    struct assay_lane *lanes;
+    int64_t n_lanes; /* those behind time only a part of a kernel */
+    struct spot spots[ASSAY_MAX_VARIANTS];
+};
+
+/* The engine's hooks; `user` is a lane_map. */
+bool assay_group_look(void *user, int64_t lane);
+void assay_group_before_sample(void *user, int64_t lane, const struct assay_work *work);
+bool assay_group_after_sample(void *user, int64_t lane, const struct assay_work *work);
+
+/* Is the answer in `set`, which was not right, right a little later? It is not waited for where the
+ * variant has started no thread that could bring it. */
+bool assay_group_comes_late(const struct group *g, const struct variant *v, int64_t set,
+                            assay_reference *const *answers);
+/* Why the outputs that a call left in `set` are not what they should be: too late, those of the
+ * values that the set does not hold, or just wrong. `others`: what the set holds.
+ */
+void assay_group_name_mistake(struct group *g, struct variant *v, int64_t set, bool others,
+                              const struct assay_comparison *seen, const char *when);
+
+/* ---- group_recall.c: is a call much faster on values that the kernel knows,
+ * and many no longer than one? ---- */
+
+void assay_group_check_recall(struct group *g);
 
 /* ---- group_memory.c: what a variant takes of memory ---- */
 

@@ -2,7 +2,6 @@
 #include "bench/group_state.h"
 
 #include "base/alloc.h"
-#include "bench/engine.h"
 #include "bench/verdict.h"
 #include "quant/quant.h"
 
@@ -65,12 +64,6 @@ static double timer_ns(const struct group *g)
     return g->bench->device->driver->upload ? fmin(ns, 150) : ns;
 }
 
-/* The engine speaks of lanes; the supervisor wants to hear of variants. */
-struct lane_map {
-    struct group *group;
-    int64_t variant[ASSAY_MAX_VARIANTS];
-};
-
 static void lane_step(void *user, int64_t lane)
 {
     struct lane_map *map = user;
@@ -88,7 +81,9 @@ static void verify_again(struct group *g, const struct lane_map *map,
     for (int64_t i = 0; i < n_lanes; i++) {
         struct variant *v = &g->variants[map->variant[i]];
         const struct assay_lane *lane = &lanes[i];
-        if (lane->status != ASSAY_OK) {
+        if (!v->ready) {
+            continue; /* found out in a sample that was looked at */
+        } else if (lane->status != ASSAY_OK) {
             assay_group_failed_run(v, lane->status, "run");
         } else if (damage != ASSAY_OK) {
             snprintf(
@@ -101,6 +96,25 @@ static void verify_again(struct group *g, const struct lane_map *map,
                                       g->recipes[v->recipe].outputs, " after timing");
         }
     }
+}
+
+/* Threads that a user's kernel started while it was timed. */
+static void check_idle_again(struct group *g, const struct lane_map *map)
+{
+    struct variant *users[ASSAY_MAX_VARIANTS];
+    int64_t n = 0;
+    for (int64_t i = 0; i < map->n_lanes; i++) {
+        struct variant *v = &g->variants[map->variant[i]];
+        if (v->ready && group_is_users(g, v))
+            users[n++] = v;
+    }
+    if (n == 1)
+        assay_group_check_idle(g, users[0]);
+    else if (n > 1 && assay_traces_busy_threads() - g->busy_threads > ASSAY_BUSY_THREADS)
+        for (int64_t i = 0; i < n; i++)
+            group_give_up(users[i], ASSAY_OUTCOME_MISMATCH,
+                          "while timing, one of this group left threads computing; measure them "
+                          "one at a time to see which");
 }
 
 /* The lane of an implementation with a recipe; -1: there is none. */
@@ -148,6 +162,9 @@ static void take_down_results(struct group *g, const struct lane_map *map, assay
         struct variant *v = &g->variants[map->variant[i]];
         struct assay_record *r = &v->record;
         assay_verdict_measurement(&input, i, &r->states[state]);
+        if (lanes[i].elsewhere && !r->note[0])
+            snprintf(r->note, sizeof r->note,
+                     "works on streams of its own: timed until the whole device was at rest");
         char reason[256];
         if (v->ready &&
             !assay_verdict_possible(&input, i, &r->states[state], reason, sizeof reason))
@@ -212,7 +229,7 @@ enum assay_status assay_group_measure_state(struct group *g, enum assay_cache_st
     const struct assay_settings *s = &g->job->settings;
     struct assay_lane lanes[ASSAY_MAX_VARIANTS] = {0};
     struct shadows shadows = {0};
-    struct lane_map map = {.group = g};
+    struct lane_map map = {.group = g, .lanes = lanes};
     bool cold = state == ASSAY_CACHE_COLD;
     for (int64_t i = 0; i < g->n_variants && cold && !group_stopped(g); i++)
         if (g->variants[i].ready && prepare_cold(g, &g->variants[i], err) != ASSAY_OK)
@@ -234,6 +251,7 @@ enum assay_status assay_group_measure_state(struct group *g, enum assay_cache_st
     }
     if (!cold)
         add_shadows(g, &map, lanes, n_lanes, &shadows);
+    map.n_lanes = n_lanes;
     if (n_lanes == 0)
         return ASSAY_OK;
     struct assay_engine_options options = {
@@ -247,7 +265,12 @@ enum assay_status assay_group_measure_state(struct group *g, enum assay_cache_st
         .floor_ns = g->bench->ceilings.floor_ns,
         .baseline = baseline_lane,
     };
-    struct assay_engine_hooks hooks = {.user = &map, .step = lane_step, .stop = lane_stop};
+    struct assay_engine_hooks hooks = {.user = &map,
+                                       .step = lane_step,
+                                       .stop = lane_stop,
+                                       .look = assay_group_look,
+                                       .before = assay_group_before_sample,
+                                       .after = assay_group_after_sample};
     assay_engine *engine = NULL;
     enum assay_status status = assay_engine_create(g->bench->device, &options, &hooks, lanes,
                                                    n_lanes + shadows.n, &engine, err);
@@ -256,6 +279,7 @@ enum assay_status assay_group_measure_state(struct group *g, enum assay_cache_st
     if (status == ASSAY_OK || status == ASSAY_ERR_INTERRUPTED) {
         group_step(g, -1);
         verify_again(g, &map, lanes, n_lanes);
+        check_idle_again(g, &map);
         take_down_results(g, &map, engine, lanes, n_lanes, baseline_lane, state);
         note_shares(g, &map, engine, lanes, n_lanes, &shadows);
     }

@@ -2,15 +2,29 @@
  */
 #include "bench/group_state.h"
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "workload/workload.h"
 
 #include <math.h>
+#include <string.h>
 
-/* The references of a recipe's outputs, from what set 0 holds now. */
-static enum assay_status make_references(struct group *g, int64_t recipe, bool integers,
+/* On which inputs: those that set 0 holds now, usual or integers, or the operands' others. */
+enum inputs { USUAL, INTEGERS, OTHERS };
+
+/* Of the others a part is enough: they are looked at often. */
+enum { OTHERS_SHARE = 8 };
+/* What their references may take; the usual ones tell how long that is. And how large they may be:
+ * filling them is most of the cost, and worth it where the code is not assay's own. */
+static const double OTHERS_MOST_NS = 3e8, OTHERS_MOST_BYTES = 32e6, USERS_MOST_BYTES = 1e9;
+
+/* The references of a recipe's outputs. */
+static enum assay_status make_references(struct group *g, int64_t recipe, enum inputs inputs,
                                          assay_reference **out, struct assay_error *err)
 {
+    bool integers = inputs == INTEGERS;
+    const void *const *in = inputs == OTHERS ? assay_operands_other_inputs(g->operands)
+                                             : assay_operands_inputs(g->operands);
     struct assay_problem problem = g->problem;
     problem.recipe = g->recipes[recipe].name;
     struct assay_reference_how how = {
@@ -18,12 +32,14 @@ static enum assay_status make_references(struct group *g, int64_t recipe, bool i
         .most = assay_reference_most(g->op, &problem),
         .integers = integers,
         .exact = integers && g->op->can_be_exact(&problem),
+        .share = inputs == OTHERS ? OTHERS_SHARE : 1,
     };
+    if (inputs == OTHERS) /* and nobody knows which part */
+        how.seed = assay_rng_next(&g->secret);
     enum assay_status status = ASSAY_OK;
     for (int32_t i = 0; i < problem.n_outputs && status == ASSAY_OK && !g->op->unverified; i++) {
         how.output = i;
-        status = assay_reference_create(g->op, &problem, assay_operands_inputs(g->operands), &how,
-                                        &out[i], err);
+        status = assay_reference_create(g->op, &problem, in, &how, &out[i], err);
         group_step(g, -1);
     }
     return status;
@@ -41,13 +57,56 @@ static bool has_variants(const struct group *g, int64_t recipe)
 static enum assay_status answers_of(struct group *g, int64_t recipe, struct assay_error *err)
 {
     struct assay_error why = {0};
-    enum assay_status status = make_references(g, recipe, false, g->recipes[recipe].outputs, &why);
+    int64_t start = assay_clock_ns();
+    enum assay_status status = make_references(g, recipe, USUAL, g->recipes[recipe].outputs, &why);
+    g->recipes[recipe].took_ns = (double)(assay_clock_ns() - start);
     if (status != ASSAY_UNSUPPORTED)
         return status == ASSAY_OK ? status : assay_error_set(err, status, NULL, "%s", why.message);
     for (int64_t i = 0; i < g->n_variants; i++)
         if (g->variants[i].ready && g->variants[i].recipe == recipe)
             group_give_up(&g->variants[i], ASSAY_OUTCOME_UNSUPPORTED, why.message);
     return ASSAY_OK;
+}
+
+static void drop_references(assay_reference **references)
+{
+    for (int32_t i = 0; i < ASSAY_MAX_OUTPUTS; i++) {
+        assay_reference_destroy(references[i]);
+        references[i] = NULL;
+    }
+}
+
+static enum assay_status make_snapshots(struct group *g)
+{
+    bool on_host = assay_device_shares_memory(g->bench->device);
+    for (int32_t i = 0; i < g->problem.n_outputs && on_host; i++) {
+        g->snapshots[i] = assay_calloc(1, assay_tensor_bytes(&g->problem.outputs[i]));
+        if (!g->snapshots[i])
+            return ASSAY_ERR_NOMEM;
+    }
+    return ASSAY_OK;
+}
+
+/* Other values, the answers to them, and room for snapshots: for samples that are looked at. A
+ * group that has no room or no time for them is measured without. */
+static void make_others(struct group *g)
+{
+    double most = assay_group_has_users(g) ? USERS_MOST_BYTES : OTHERS_MOST_BYTES;
+    bool wanted = (double)assay_operands_others_bytes(g->op, &g->problem) <= most &&
+                  assay_group_fits_others(g, assay_operands_n_sets(g->operands));
+    if (!wanted || make_snapshots(g) != ASSAY_OK ||
+        assay_operands_make_others(g->operands, NULL) != ASSAY_OK)
+        return;
+    g->others_seed = assay_rng_next(&g->secret);
+    assay_operands_fill_others(g->operands, g->others_seed);
+    group_step(g, -1);
+    for (int64_t r = 0; r < g->n_recipes; r++) {
+        struct recipe_answers *answers = &g->recipes[r];
+        bool made = has_variants(g, r) && answers->took_ns <= OTHERS_MOST_NS &&
+                    make_references(g, r, OTHERS, answers->others, NULL) == ASSAY_OK;
+        if (!made)
+            drop_references(answers->others);
+    }
 }
 
 enum assay_status assay_group_build(struct group *g, int64_t n_sets, struct assay_error *err)
@@ -60,6 +119,8 @@ enum assay_status assay_group_build(struct group *g, int64_t n_sets, struct assa
             status = answers_of(g, r, err);
     for (int32_t i = 0; i < g->problem.n_outputs && status == ASSAY_OK && !g->op->unverified; i++)
         assay_reference_controls(g->recipes[0].outputs[i], &g->mistrust);
+    if (status == ASSAY_OK)
+        make_others(g);
     return status;
 }
 
@@ -91,8 +152,8 @@ static void note_accuracy(struct group *g, struct variant *v, const void *got)
 }
 
 /* Judges what a variant left in `set` against `answers`; `when` is "" or " after timing". */
-static void judge(struct group *g, struct variant *v, int64_t set, assay_reference *const *answers,
-                  const char *when)
+static void judge_now(struct group *g, struct variant *v, int64_t set,
+                      assay_reference *const *answers, const char *when)
 {
     struct assay_error why = {0};
     struct assay_comparison c;
@@ -119,6 +180,19 @@ static void judge(struct group *g, struct variant *v, int64_t set, assay_referen
     }
 }
 
+static void judge(struct group *g, struct variant *v, int64_t set, assay_reference *const *answers,
+                  const char *when)
+{
+    judge_now(g, v, set, answers, when);
+    const char *said = v->record.reason;
+    bool answer_missing = !v->ready && (strstr(said, "unwritten") || strstr(said, " wrong"));
+    if (!answer_missing || !group_is_users(g, v) || !assay_group_comes_late(g, v, set, answers))
+        return;
+    char reason[64];
+    snprintf(reason, sizeof reason, "had not finished when it returned%s", when);
+    group_give_up(v, ASSAY_OUTCOME_MISMATCH, reason);
+}
+
 void assay_group_failed_run(struct variant *v, enum assay_status status, const char *what)
 {
     char reason[128];
@@ -140,9 +214,35 @@ static void failed_early(struct variant *v, enum assay_status status, const char
         v->record.outcome = ASSAY_OUTCOME_UNSUPPORTED;
 }
 
+/* Undoes what a call changed in this process; of a user's kernel it is told. A library that starts
+ * may pin the thread it starts in, once: that is forgiven. */
+static void check_traces(struct group *g, struct variant *v)
+{
+    struct assay_error why = {0};
+    if (assay_traces_undo(&g->home, &why) == ASSAY_OK || !group_is_users(g, v))
+        return;
+    bool forgiven = strstr(why.message, "cores") && !v->moved;
+    v->moved = true;
+    if (!forgiven)
+        group_give_up(v, ASSAY_OUTCOME_MISMATCH, why.message);
+}
+
+enum assay_status assay_group_call(struct group *g, struct variant *v,
+                                   const struct assay_work *work, struct assay_timing *timing)
+{
+    assay_device *device = g->bench->device;
+    assay_traces_undo(&g->home, NULL); /* what was left in a sample nobody looked at */
+    group_step(g, v - g->variants);
+    enum assay_status status = device->driver->time(device, v->kernel, v->state, work, timing);
+    group_step(g, -1);
+    check_traces(g, v);
+    return status;
+}
+
 static void set_up(struct group *g, struct variant *v)
 {
     struct assay_error err = {0};
+    v->others_threads = assay_traces_threads();
     group_step(g, v - g->variants);
     struct assay_memory_mark mark = assay_memory_begin(g->bench->device);
     int64_t start = assay_clock_ns();
@@ -150,9 +250,12 @@ static void set_up(struct group *g, struct variant *v)
         v->kernel->setup ? v->kernel->setup(&v->problem, &v->state, &err) : ASSAY_OK;
     v->record.setup_ns = (double)(assay_clock_ns() - start);
     assay_memory_end(g->bench->device, &mark, ASSAY_MEMORY_SETUP, &v->memory);
+    check_traces(g, v);
     v->set_up = status == ASSAY_OK;
     if (!v->set_up)
         failed_early(v, status, "setup", &err);
+    else if (v->kernel->setup && group_is_users(g, v))
+        assay_group_check_idle(g, v);
 }
 
 void assay_group_forget(const struct group *g, const struct variant *v)
@@ -194,16 +297,13 @@ void assay_group_run_and_judge(struct group *g, struct variant *v, int64_t iters
     struct assay_work work = {.iters = iters, .first = first, .n_sets = n_sets, .sets = sets};
     struct assay_timing timing;
     assay_operands_poison(g->operands, operand_set);
-    group_step(g, v - g->variants);
     struct assay_memory_mark mark = assay_memory_begin(g->bench->device);
-    enum assay_status status =
-        g->bench->device->driver->time(g->bench->device, v->kernel, v->state, &work, &timing);
+    enum assay_status status = assay_group_call(g, v, &work, &timing);
     if (status == ASSAY_OK && iters == 1 && n_sets == 1)
         assay_memory_end(g->bench->device, &mark, ASSAY_MEMORY_RUN, &v->memory);
-    group_step(g, -1);
     if (status != ASSAY_OK)
         assay_group_failed_run(v, status, "run");
-    else
+    else if (v->ready)
         judge(g, v, operand_set, answers, when);
 }
 
@@ -213,6 +313,8 @@ static void verify_once(struct group *g, struct variant *v, assay_reference *con
     assay_group_prepare(g, v, 0);
     if (v->ready)
         assay_group_run_and_judge(g, v, 1, assay_operands_sets(g->operands), 1, 0, answers, when);
+    if (v->ready && group_is_users(g, v))
+        assay_group_check_idle(g, v);
 }
 
 /* On integer-valued inputs, made for each recipe: bit for bit where all of it is exact, else within
@@ -224,7 +326,7 @@ static enum assay_status verify_on_integers(struct group *g, int64_t recipe,
     struct assay_problem problem = g->problem;
     problem.recipe = g->recipes[recipe].name;
     assay_operands_refill(g->operands, &problem, true);
-    enum assay_status status = make_references(g, recipe, true, answers, err);
+    enum assay_status status = make_references(g, recipe, INTEGERS, answers, err);
     for (int64_t i = 0; i < g->n_variants && status == ASSAY_OK && !group_stopped(g); i++) {
         struct variant *v = &g->variants[i];
         if (!v->ready || v->recipe != recipe)
@@ -234,14 +336,14 @@ static enum assay_status verify_on_integers(struct group *g, int64_t recipe,
             v->record.verification.max_abs = v->record.verification.max_rel = 0;
         v->record.verification.exact = v->ready && g->op->can_be_exact(&problem);
     }
-    for (int32_t i = 0; i < ASSAY_MAX_OUTPUTS; i++)
-        assay_reference_destroy(answers[i]);
+    drop_references(answers);
     return status;
 }
 
 enum assay_status assay_group_verify(struct group *g, struct assay_error *err)
 {
     enum assay_status status = ASSAY_OK;
+    g->home = assay_traces_now();
     for (int64_t i = 0; i < g->n_variants && !group_stopped(g); i++)
         if (g->variants[i].ready)
             set_up(g, &g->variants[i]);
@@ -257,6 +359,8 @@ enum assay_status assay_group_verify(struct group *g, struct assay_error *err)
         verify_once(g, v, g->recipes[v->recipe].outputs, "");
         if (v->ready)
             note_accuracy(g, v, assay_operands_output(g->operands, 0, 0));
+        if (v->ready && group_is_users(g, v))
+            assay_group_check_user(g, v);
     }
     return status;
 }

@@ -22,6 +22,17 @@ struct layout {
     size_t stride; /* from one set to the next */
 };
 
+/* The inputs that are no weights, one behind the other, with the usual and with other values. */
+struct others {
+    char *usual, *other; /* the device's; NULL: not made */
+    char *image;         /* the host's, of `other`; the same where it can use the device's memory */
+    size_t offset[ASSAY_MAX_INPUTS], bytes;
+    bool changes[ASSAY_MAX_INPUTS];
+    const void *inputs[ASSAY_MAX_INPUTS];
+    uint64_t checksums[ASSAY_MAX_INPUTS];
+    bool *in_set; /* for each set: does it hold the other values now? */
+};
+
 struct assay_operands {
     assay_device *device;
     const struct assay_op *op;
@@ -38,6 +49,7 @@ struct assay_operands {
     bool exact; /* set 0 holds the integer-valued inputs of `problem` */
     struct assay_args *sets;
     void **pointers; /* n_sets times the tensors, that `sets` points into */
+    struct others others;
 };
 
 static size_t round_up(size_t value, size_t to) { return (value + to - 1) / to * to; }
@@ -256,10 +268,24 @@ cleanup:
     return status;
 }
 
+static void destroy_others(assay_operands *o)
+{
+    struct others *x = &o->others;
+    if (x->usual)
+        assay_device_free(o->device, x->usual, x->bytes);
+    if (x->other)
+        assay_device_free(o->device, x->other, x->bytes);
+    if (o->image)
+        assay_free(x->image);
+    assay_free(x->in_set);
+    *x = (struct others){0};
+}
+
 void assay_operands_destroy(assay_operands *operands)
 {
     if (!operands)
         return;
+    destroy_others(operands);
     assay_device_free(operands->device, operands->base, operands->total_bytes);
     assay_free(operands->image);
     assay_free(operands->sets);
@@ -289,6 +315,91 @@ void assay_operands_repair(assay_operands *o, int64_t set)
     fill_inputs(o, set);
     write_guards(o, set);
     push(o, set, -1);
+    if (o->others.in_set)
+        o->others.in_set[set] = false;
+}
+
+/* ---- other values ---------------------------------------------------------------------------- */
+
+static size_t lay_out_others(const struct assay_op *op, const struct assay_problem *problem,
+                             struct others *x)
+{
+    size_t at = 0;
+    for (int32_t i = 0; i < problem->n_inputs; i++) {
+        x->changes[i] = !op->is_weight || !op->is_weight(problem, i);
+        x->offset[i] = at;
+        if (x->changes[i])
+            at = round_up(at + assay_tensor_bytes(&problem->inputs[i]), 64);
+    }
+    return x->bytes = at;
+}
+
+size_t assay_operands_others_bytes(const struct assay_op *op, const struct assay_problem *problem)
+{
+    struct others layout;
+    return 2 * lay_out_others(op, problem, &layout);
+}
+
+/* Within the device's memory. */
+static void copy_there(assay_operands *o, void *to, const void *from, size_t bytes)
+{
+    if (!o->device->driver->copy)
+        memcpy(to, from, bytes);
+    else if (o->pushed == ASSAY_OK)
+        o->pushed = o->device->driver->copy(o->device, to, from, bytes, NULL);
+}
+
+enum assay_status assay_operands_make_others(assay_operands *o, struct assay_error *err)
+{
+    struct others *x = &o->others;
+    void *usual = NULL, *other = NULL;
+    if (lay_out_others(o->op, &o->problem, x) == 0)
+        return assay_error_set(err, ASSAY_UNSUPPORTED, NULL, "all inputs are weights");
+    x->in_set = assay_calloc((size_t)o->n_sets, sizeof *x->in_set);
+    enum assay_status status = assay_device_alloc(o->device, x->bytes, &usual, err);
+    x->usual = usual;
+    if (status == ASSAY_OK)
+        status = assay_device_alloc(o->device, x->bytes, &other, err);
+    x->other = other;
+    x->image = o->image ? assay_calloc(1, x->bytes) : x->other;
+    if (status != ASSAY_OK || !x->in_set || !x->image) {
+        destroy_others(o);
+        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+    }
+    for (int32_t i = 0; i < o->problem.n_inputs; i++) {
+        x->inputs[i] = x->changes[i] ? x->image + x->offset[i] : o->inputs[i];
+        if (x->changes[i])
+            copy_there(o, x->usual + x->offset[i], tensor_at(o, 0, i), o->layout.bytes[i]);
+    }
+    return ASSAY_OK;
+}
+
+bool assay_operands_have_others(const assay_operands *o) { return o->others.other; }
+
+void assay_operands_fill_others(assay_operands *o, uint64_t seed)
+{
+    struct others *x = &o->others;
+    for (int32_t i = 0; i < o->problem.n_inputs; i++) {
+        char *data = x->image + x->offset[i];
+        if (!x->changes[i])
+            continue;
+        assay_op_fill(o->op, &o->problem, i, data, seed);
+        x->checksums[i] = assay_tensor_checksum(data, o->layout.bytes[i]);
+    }
+    if (o->image && o->pushed == ASSAY_OK)
+        o->pushed = o->device->driver->upload(o->device, x->other, x->image, x->bytes, NULL);
+}
+
+const void *const *assay_operands_other_inputs(const assay_operands *o) { return o->others.inputs; }
+
+void assay_operands_put(assay_operands *o, int64_t set, bool others)
+{
+    struct others *x = &o->others;
+    const char *from = others ? x->other : x->usual;
+    for (int32_t i = 0; i < o->problem.n_inputs; i++)
+        if (x->changes[i])
+            copy_there(o, tensor_at(o, set, i), from + x->offset[i], o->layout.bytes[i]);
+    x->in_set[set] = others;
 }
 
 static bool intact(const char *guard) { return (unsigned char)*guard == GUARD_BYTE; }
@@ -329,10 +440,19 @@ static enum assay_status check_guards(const assay_operands *o, int64_t set, stru
     return status;
 }
 
-static enum assay_status check_inputs(const assay_operands *o, int64_t set, struct assay_error *why)
+static uint64_t checksum_in(const assay_operands *o, int64_t set, int32_t input)
+{
+    bool other = o->others.in_set && o->others.in_set[set] && o->others.changes[input];
+    return other ? o->others.checksums[input] : o->checksums[input];
+}
+
+/* All inputs, or all that are no weights. */
+static enum assay_status check_inputs(const assay_operands *o, int64_t set, bool weights,
+                                      struct assay_error *why)
 {
     for (int32_t i = 0; i < o->problem.n_inputs; i++)
-        if (assay_tensor_checksum(host_at(o, set, i), o->layout.bytes[i]) != o->checksums[i])
+        if ((weights || o->others.changes[i]) &&
+            assay_tensor_checksum(host_at(o, set, i), o->layout.bytes[i]) != checksum_in(o, set, i))
             return assay_error_set(why, ASSAY_ERR_CORRUPT, NULL, "changed input %d", i);
     return ASSAY_OK;
 }
@@ -376,7 +496,7 @@ static enum assay_status check_written(const assay_operands *o, int64_t set,
     return ASSAY_OK;
 }
 
-static enum assay_status pull_to_check(const assay_operands *o, int64_t set,
+enum assay_status assay_operands_fetch(const assay_operands *o, int64_t set,
                                        struct assay_error *why)
 {
     if (o->pushed != ASSAY_OK)
@@ -390,11 +510,11 @@ static enum assay_status pull_to_check(const assay_operands *o, int64_t set,
 enum assay_status assay_operands_check(const assay_operands *o, int64_t set,
                                        struct assay_error *why)
 {
-    enum assay_status status = pull_to_check(o, set, why);
+    enum assay_status status = assay_operands_fetch(o, set, why);
     if (status == ASSAY_OK)
         status = check_guards(o, set, why);
     if (status == ASSAY_OK)
-        status = check_inputs(o, set, why);
+        status = check_inputs(o, set, true, why);
     if (status == ASSAY_OK)
         status = check_written(o, set, why);
     return status;
@@ -404,11 +524,18 @@ enum assay_status assay_operands_check_all(const assay_operands *o, struct assay
 {
     enum assay_status status = ASSAY_OK;
     for (int64_t set = 0; set < o->n_sets && status == ASSAY_OK; set++) {
-        status = pull_to_check(o, set, why);
+        status = assay_operands_fetch(o, set, why);
         if (status == ASSAY_OK)
             status = check_guards(o, set, why);
         if (status == ASSAY_OK)
-            status = check_inputs(o, set, why);
+            status = check_inputs(o, set, true, why);
     }
     return status;
+}
+
+enum assay_status assay_operands_check_put(const assay_operands *o, int64_t set,
+                                           struct assay_error *why)
+{
+    enum assay_status status = assay_operands_fetch(o, set, why);
+    return status == ASSAY_OK ? check_inputs(o, set, false, why) : status;
 }

@@ -34,18 +34,39 @@ const struct assay_args *assay_operands_sets(const assay_operands *operands);
 int64_t assay_operands_n_sets(const assay_operands *operands);
 
 /* The inputs of set 0 and an output of a set as the host sees them. Inputs until another set is
- * checked; outputs of the set that was checked last. */
+ * fetched; outputs of the set that was fetched last. */
 const void *const *assay_operands_inputs(const assay_operands *operands);
 const void *assay_operands_output(const assay_operands *operands, int64_t set, int32_t output);
+
+/* Brings a set to where the host sees it, as every check does. */
+enum assay_status assay_operands_fetch(const assay_operands *operands, int64_t set,
+                                       struct assay_error *why);
 
 /* Fills the outputs of a set with a pattern that is NaN in every float type. */
 void assay_operands_poison(assay_operands *operands, int64_t set);
 
-/* What a kernel must not have done to a set: changed an input, written outside an output, left an
- * output unwritten (only checked after a poison). ASSAY_OK, or ASSAY_ERR_CORRUPT with a sentence.
+/* What a kernel must not have done to a set: changed an input (from what was last put there),
+ * written outside an output, left an output unwritten (only checked after a poison). ASSAY_OK, or
+ * ASSAY_ERR_CORRUPT with a sentence.
  */
 enum assay_status assay_operands_check(const assay_operands *operands, int64_t set,
                                        struct assay_error *why);
+
+/* Another set of values for every input that is no weight, so that a kernel can be asked something
+ * else: filled from `seed` when they are made, and again whenever they are filled. Takes twice the
+ * memory of those inputs; NOMEM where it cannot be had. */
+enum assay_status assay_operands_make_others(assay_operands *operands, struct assay_error *err);
+bool assay_operands_have_others(const assay_operands *operands);
+size_t assay_operands_others_bytes(const struct assay_op *op, const struct assay_problem *problem);
+void assay_operands_fill_others(assay_operands *operands, uint64_t seed);
+/* All inputs as the host sees them, with the other values; as long as those of set 0 are. */
+const void *const *assay_operands_other_inputs(const assay_operands *operands);
+/* Puts the others, or the usual ones, into a set. Its outputs stay as they are. */
+void assay_operands_put(assay_operands *operands, int64_t set, bool others);
+
+/* Is what was put there still there? Like assay_operands_check, of nothing else. */
+enum assay_status assay_operands_check_put(const assay_operands *operands, int64_t set,
+                                           struct assay_error *why);
 
 /* Puts a set's inputs and guards back as they were, so that the next kernel is not blamed for the
  * last one's damage. */

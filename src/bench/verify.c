@@ -70,16 +70,24 @@ static void choose_pieces(assay_reference *r, int64_t length, int64_t per_row, i
                   per_row, length);
 }
 
+static int64_t share_of(const struct assay_reference_how *how)
+{
+    return how->share > 1 ? how->share : 1;
+}
+
 /* Blocks of whole rows, for ops that are computed so: the first, the last, and random ones between
  * them, as many as the reference can do in its time; where one alone takes that and more, it is any
  * one. `blocks` has room for all of them. */
 static int64_t choose_blocks(assay_reference *r, const struct assay_op *op,
-                             const struct assay_problem *problem, uint64_t seed, int64_t *blocks)
+                             const struct assay_problem *problem,
+                             const struct assay_reference_how *how, int64_t *blocks)
 {
-    struct assay_rng rng = {seed ^ UINT64_C(0x7665726966790000)};
+    struct assay_rng rng = {how->seed ^ UINT64_C(0x7665726966790000)};
     int64_t rows = op->row_block(problem), all = r->total / r->row_length / rows;
     double affordable = BLOCKS_FLOPS / fmax(op->cost(problem).flops / (double)all, 1);
     double roomy = (double)ASSAY_VERIFY_MOST / (double)(rows * r->row_length);
+    affordable /= (double)share_of(how);
+    roomy /= (double)share_of(how);
     int64_t least = affordable < 1 ? 1 : 2;
     int64_t chosen = (int64_t)fmax((double)least, fmin(fmin(affordable, roomy), (double)all));
     chosen = chosen < all ? chosen : all;
@@ -95,7 +103,8 @@ static int64_t choose_blocks(assay_reference *r, const struct assay_op *op,
 
 static enum assay_status reference_of_blocks(assay_reference *r, const struct assay_op *op,
                                              const struct assay_problem *problem,
-                                             const void *const *in, uint64_t seed,
+                                             const void *const *in,
+                                             const struct assay_reference_how *how,
                                              struct assay_error *err)
 {
     int64_t rows = r->total / r->row_length, room = rows * r->row_length;
@@ -107,7 +116,7 @@ static enum assay_status reference_of_blocks(assay_reference *r, const struct as
     if (!blocks || !r->pieces || !r->values)
         status = assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
     if (status == ASSAY_OK) {
-        int64_t chosen = choose_blocks(r, op, problem, seed, blocks);
+        int64_t chosen = choose_blocks(r, op, problem, how, blocks);
         status = op->reference_blocks(problem, in, blocks, chosen, r->values, err);
     }
     assay_free(blocks);
@@ -194,7 +203,7 @@ static enum assay_status reference_of_pieces(assay_reference *r, const struct as
                                              const struct assay_reference_how *how,
                                              struct assay_error *err)
 {
-    int64_t most = how->most, length = piece_length(r->row_length, most);
+    int64_t most = how->most / share_of(how), length = piece_length(r->row_length, most);
     int64_t per_row = (r->row_length + length - 1) / length;
     int64_t in_all = per_row * (r->total / r->row_length);
     int64_t chosen = r->total <= most ? in_all : most / length;
@@ -266,7 +275,7 @@ enum assay_status assay_reference_create(const struct assay_op *op,
     r->total = assay_tensor_count(output);
     enum assay_status status =
         op->reference_whole    ? reference_of_whole(r, op, problem, in, how, err)
-        : op->reference_blocks ? reference_of_blocks(r, op, problem, in, how->seed, err)
+        : op->reference_blocks ? reference_of_blocks(r, op, problem, in, how, err)
                                : reference_of_pieces(r, op, problem, in, how, err);
     if (status != ASSAY_OK) {
         assay_reference_destroy(r);
@@ -302,6 +311,17 @@ void assay_reference_compare(const assay_reference *r, const void *got,
         const struct piece *p = &r->pieces[i];
         assay_comparison_add(out, r->dtype, got, p->row * r->row_length + p->first,
                              r->values + p->at, p->n);
+    }
+}
+
+void assay_reference_copy(const assay_reference *r, const void *from, void *to)
+{
+    size_t bits = (size_t)assay_dtype_info(r->dtype)->bits;
+    for (int64_t i = 0; i < r->n_pieces; i++) {
+        const struct piece *p = &r->pieces[i];
+        size_t first = (size_t)(p->row * r->row_length + p->first);
+        size_t at = first * bits / 8, end = ((first + (size_t)p->n) * bits + 7) / 8;
+        memcpy((char *)to + at, (const char *)from + at, end - at);
     }
 }
 

@@ -20,6 +20,7 @@ struct assay_reference_how {
     bool integers; /* the inputs are the op's integer-valued ones */
     bool exact;    /* and then everything is exact: bit for bit */
     int32_t output;
+    int64_t share; /* one part in so many of what would be worth comparing; 0 is 1 */
 };
 
 enum assay_status assay_reference_create(const struct assay_op *op,
@@ -38,6 +39,10 @@ int64_t assay_reference_most(const struct assay_op *op, const struct assay_probl
 /* Compares the output with the reference. */
 void assay_reference_compare(const assay_reference *reference, const void *got,
                              struct assay_comparison *out);
+
+/* Copies the elements of an output that are compared, and no others, to the same places of another.
+ */
+void assay_reference_copy(const assay_reference *reference, const void *from, void *to);
 
 /* Do the known-wrong answers fail? ASSAY_OK, or ASSAY_UNSUPPORTED with a sentence that says which
  * wrong answer would have passed. */

@@ -15,6 +15,8 @@ typedef struct assay_device assay_device;
 struct assay_timing {
     double device_ns; /* the work itself: what is reported */
     double host_ns;   /* the host's side of it; the same on a CPU */
+    bool elsewhere;   /* a GPU's work on other streams than it was given: timed by the host's clock,
+                         until the whole device is at rest */
 };
 
 struct assay_device_info {

@@ -18,6 +18,9 @@ const struct assay_kernel *assay_kernel_at(const assay_kernel_registry *registry
 const struct assay_kernel *assay_kernel_find(const assay_kernel_registry *registry,
                                              const char *name);
 
+/* Is it one of assay's own, and not a user's? */
+bool assay_kernel_is_builtin(const struct assay_kernel *kernel);
+
 /* Opens a shared object and adds its kernels, after checking ABI, sizes and names. It stays open
  * until the process ends: its kernels may have left threads behind. */
 enum assay_status assay_kernel_add_plugin(assay_kernel_registry *registry, const char *path,

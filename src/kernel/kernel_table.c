@@ -71,6 +71,14 @@ const struct assay_kernel *assay_kernel_find(const assay_kernel_registry *regist
     return NULL;
 }
 
+bool assay_kernel_is_builtin(const struct assay_kernel *kernel)
+{
+    for (int64_t i = 0; i < BUILTIN; i++)
+        if (builtin[i] == kernel)
+            return true;
+    return false;
+}
+
 static enum assay_status check_plugin_kernel(const assay_kernel_registry *registry,
                                              const struct assay_kernel *kernel, const char *path,
                                              struct assay_error *err)

@@ -15,7 +15,7 @@ check_rows() {
     expect_out '^ *nan_answer .*mismatch: 30 of 30 wrong, first at 0: got -?nan'
     expect_out '^ *off_by_one .*mismatch: [0-9]+ of 30 wrong'
     expect_out '^ *first_call_only .*mismatch: left 30 of 30 elements of output 0 unwritten'
-    expect_out '^ *late_wrong .*mismatch: 1 of 30 wrong after timing, first at 0: got -1'
+    expect_out '^ *late_wrong .*mismatch: 1 of 30 wrong, first at 0: got -1'
     expect_out '^ *setup_nomem .*out of memory: no room for the packed weights'
     expect_out '^ *setup_silently_fails .*failed: setup said: device error'
     expect_out '^ *run_error .*failed: run said: device error'

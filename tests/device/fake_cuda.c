@@ -12,6 +12,7 @@
  *   FAKE_CUDA_DEVICES=N           (default 1)
  *   FAKE_CUDA_CAPABILITY=N        80 is 8.0 (default 90)
  *   FAKE_CUDA_CAPTURE=no          capturing fails
+ *   FAKE_CUDA_BUSY_NS=NS          so long the device takes to come to rest, streams done or not
  *   FAKE_CUDA_LOG=FILE            a line at the end: how much was used, and what was not given back
  *   FAKE_CUDA_LAUNCHES=FILE       a line for each launch: options of its text, name, blocks,
  *                                 threads, and arguments where this file knows their kinds (a
@@ -318,6 +319,9 @@ int fake_cuda_retained(void) { return context.retained; }
 cu_result cuCtxSynchronize(void)
 {
     SCRIPTED_IN_CONTEXT(cuCtxSynchronize);
+    const char *busy = getenv("FAKE_CUDA_BUSY_NS");
+    if (busy)
+        usleep((useconds_t)(atol(busy) / 1000));
     return CU_SUCCESS;
 }
 
@@ -896,6 +900,13 @@ cu_result cuGraphUpload(cu_graph_exec exec, cu_stream stream)
     SCRIPTED_IN_CONTEXT(cuGraphUpload);
     (void)exec, (void)stream;
     return CU_SUCCESS;
+}
+
+cu_result cuGraphGetNodes(cu_graph graph, void *nodes, size_t *n)
+{
+    SCRIPTED_IN_CONTEXT(cuGraphGetNodes);
+    *n = (size_t)graph->n;
+    return nodes ? ERROR_INVALID_VALUE : CU_SUCCESS;
 }
 
 cu_result cuDeviceGetPCIBusId(char *text, int size, cu_device device)

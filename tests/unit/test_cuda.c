@@ -146,6 +146,7 @@ struct noted {
     cu_function spin;
     uint64_t ns;
     enum assay_status answer;
+    cu_stream own; /* where it works instead of on the stream it is given; or NULL */
     int n;
     struct assay_work calls[MOST_CALLS];
 };
@@ -159,7 +160,7 @@ static enum assay_status run_noted(void *state, const struct assay_work *work)
     assert_true(s->n < MOST_CALLS);
     s->calls[s->n++] = *work;
     for (int64_t i = 0; i < work->iters && status == ASSAY_OK; i++)
-        status = assay_cuda_launch(s->spin, &launch, work->stream, parameters);
+        status = assay_cuda_launch(s->spin, &launch, s->own ? s->own : work->stream, parameters);
     return status;
 }
 
@@ -176,7 +177,7 @@ static struct noted *make_noted(uint64_t ns)
 
 static struct assay_timing timed(assay_device *device, struct noted *s, struct assay_work work)
 {
-    struct assay_timing timing = {-1, -1};
+    struct assay_timing timing = {-1, -1, false};
     assert_int_equal(device->driver->time(device, &noted_kernel, s, &work, &timing), ASSAY_OK);
     return timing;
 }
@@ -339,6 +340,55 @@ static void test_a_gate_that_gave_up_is_not_used_again(void **state)
     assert_true(gpu->odd_ones[0].state == s && gpu->odd_ones[0].waits);
     timed(device, s, work);
     assert_int_equal(gpu->ticket, ticket + 1);
+    free(s);
+}
+
+/* What it enqueues on a stream of its own is in no graph and between no two events. */
+static void test_work_on_another_stream_is_counted(void **state)
+{
+    assay_device *device = *state;
+    const struct cuda_driver_api *api = assay_cuda_gpu()->api;
+    struct assay_args args[4] = {0};
+    struct noted *s = make_noted(200000), *usual = make_noted(10);
+    assert_int_equal(api->cuStreamCreate(&s->own, CU_STREAM_FLAG_NON_BLOCKING), CU_SUCCESS);
+    for (int64_t n_sets = 1; n_sets <= 4; n_sets += 3) {
+        struct assay_work work = {.iters = 5, .n_sets = n_sets, .sets = args};
+        for (int i = 0; i < 2; i++) {
+            struct assay_timing timing = timed(device, s, work);
+            assert_true(timing.elsewhere);
+            assert_true(timing.device_ns >= 0.999 * 5 * 200000);
+            assert_true(timing.host_ns > 0 && timing.host_ns <= timing.device_ns);
+        }
+        assert_false(timed(device, usual, work).elsewhere); /* and nobody else is timed so */
+    }
+    s->answer = ASSAY_ERR_NOMEM;
+    struct assay_work work = {.iters = 5, .n_sets = 1, .sets = args};
+    struct assay_timing timing;
+    assert_int_equal(device->driver->time(device, &noted_kernel, s, &work, &timing),
+                     ASSAY_ERR_NOMEM);
+    device->driver->forget(device, s);
+    device->driver->forget(device, usual);
+    api->cuStreamDestroy_v2(s->own);
+    free(s);
+    free(usual);
+}
+
+/* The device is still busy when the stream is done, one time after the other. */
+static void test_a_device_that_stays_busy_is_noticed(void **state)
+{
+    assay_device *device = *state;
+    struct assay_args args = {0};
+    struct noted *s = make_noted(10);
+    struct assay_work work = {.iters = 1, .n_sets = 1, .sets = &args};
+    setenv("FAKE_CUDA_BUSY_NS", "200000", 1);
+    for (int i = 0; i < 5; i++)
+        assert_false(timed(device, s, work).elsewhere);
+    struct assay_timing timing = timed(device, s, work);
+    unsetenv("FAKE_CUDA_BUSY_NS");
+    assert_true(timing.elsewhere);
+    assert_true(timing.device_ns >= 200000);
+    device->driver->forget(device, s);
+    assert_false(timed(device, s, work).elsewhere);
     free(s);
 }
 
@@ -766,6 +816,8 @@ int main(void)
         WITH_GPU(test_cold_work_has_a_lead_in),
         WITH_GPU(test_lead_in_is_not_timed),
         WITH_GPU(test_replays_are_limited),
+        WITH_GPU(test_work_on_another_stream_is_counted),
+        WITH_GPU(test_a_device_that_stays_busy_is_noticed),
         WITH_GPU(test_a_run_that_fails_says_so),
         WITH_GPU(test_a_gate_that_gave_up_is_not_used_again),
         WITH_GPU(test_functions_that_cannot_be_had),

@@ -512,6 +512,88 @@ static void test_a_lane_starts_afresh(void **state)
     assert_false(lane->precise);
 }
 
+/* ---- samples that are looked at -------------------------------------------------------------- */
+
+/* Every third sample of lane 0 is; the work told before and after is the one that was run. */
+struct looker {
+    struct stage *stage;
+    int64_t asked, before, after, wrong_at;
+    struct assay_work work;
+    int64_t log_before;
+};
+
+static bool look(void *user, int64_t lane)
+{
+    struct looker *l = user;
+    return lane == 0 && l->asked++ % 3 == 0;
+}
+
+static void look_before(void *user, int64_t lane, const struct assay_work *work)
+{
+    struct looker *l = user;
+    assert_int_equal(lane, 0);
+    assert_int_equal(l->before++, l->after);
+    l->work = *work;
+    l->log_before = l->stage->n_log;
+}
+
+static bool look_after(void *user, int64_t lane, const struct assay_work *work)
+{
+    struct looker *l = user;
+    assert_int_equal(lane, 0);
+    assert_memory_equal(work, &l->work, sizeof *work);
+    assert_int_equal(l->stage->n_log, l->log_before + 1); /* that sample and nothing else */
+    const struct run *run = &l->stage->log[l->log_before];
+    assert_int_equal(run->iters, work->iters);
+    assert_int_equal(run->first, work->first);
+    assert_int_equal(work->iters, l->stage->lanes[0].iters);
+    return ++l->after != l->wrong_at;
+}
+
+static void play_looked_at(struct looker *l, int64_t n_lanes)
+{
+    struct stage *s = l->stage;
+    struct assay_engine_hooks hooks = {
+        .user = l, .look = look, .before = look_before, .after = look_after};
+    for (int64_t i = 0; i < n_lanes; i++) {
+        s->actors[i].call_ns = 50 * US;
+        s->lanes[i] = (struct assay_lane){.kernel = &s->kernels[i],
+                                          .state = &s->actors[i],
+                                          .sets = s->sets[i],
+                                          .n_sets = s->n_sets[i]};
+    }
+    s->options.warmup = 1;
+    s->options.rounds = 9;
+    assert_int_equal(
+        assay_engine_create(s->device, &s->options, &hooks, s->lanes, n_lanes, &s->engine, NULL),
+        ASSAY_OK);
+    assert_int_equal(assay_engine_run(s->engine, NULL), ASSAY_OK);
+}
+
+static void test_samples_that_are_looked_at_do_not_count(void **state)
+{
+    struct looker l = {.stage = *state};
+    l.stage->n_sets[0] = 3;
+    play_looked_at(&l, 2);
+    assert_int_equal(l.asked, 9);
+    assert_int_equal(l.before, 3);
+    assert_int_equal(l.after, 3);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(l.stage->lanes[i].taken, 9);
+        assert_int_equal(l.stage->lanes[i].status, ASSAY_OK);
+    }
+}
+
+static void test_a_lane_found_out_is_left_out(void **state)
+{
+    struct looker l = {.stage = *state, .wrong_at = 2};
+    play_looked_at(&l, 2);
+    assert_int_equal(l.after, 2);
+    assert_int_equal(l.stage->lanes[0].status, ASSAY_ERR_CORRUPT);
+    assert_int_equal(l.stage->lanes[0].taken, 3);
+    assert_int_equal(l.stage->lanes[1].taken, 9);
+}
+
 /* ---- the matrix unit ------------------------------------------------------------------------- */
 
 /* One lane of long calls, `rounds` samples of it, and the probes there are. */
@@ -755,6 +837,8 @@ int main(void)
         TEST(test_stop_ends_within_the_sample),
         TEST(test_every_lane_rotates_through_its_own_sets),
         TEST(test_a_lane_starts_afresh),
+        TEST(test_samples_that_are_looked_at_do_not_count),
+        TEST(test_a_lane_found_out_is_left_out),
         TEST(test_at_full_speed_a_sample_stands_between_two_probes),
         TEST(test_a_sample_at_the_slow_speed_is_taken_again_and_then_kept),
         TEST(test_one_slow_probe_is_enough_to_take_a_sample_again),

@@ -374,6 +374,57 @@ static void test_no_allocation_is_taken_for_granted(void **state)
     assay_device_close(device);
 }
 
+/* ---- other values ---- */
+
+static void test_others_take_the_place_of_the_usual(void **state)
+{
+    (void)state;
+    struct bed bed = make_bed("linear", ASSAY_DTYPE_F32, 4, 6, 5, 2);
+    const struct assay_args *sets = assay_operands_sets(bed.operands);
+    size_t bytes = assay_tensor_bytes(&bed.problem.inputs[0]);
+    float usual[24], others[24];
+    assert_int_equal(bytes, sizeof usual);
+    memcpy(usual, sets[0].in[0], bytes);
+    assert_false(assay_operands_have_others(bed.operands));
+    assert_int_equal(assay_operands_make_others(bed.operands, NULL), ASSAY_OK);
+    assert_true(assay_operands_have_others(bed.operands));
+    assay_operands_fill_others(bed.operands, 77);
+    memcpy(others, assay_operands_other_inputs(bed.operands)[0], bytes);
+    assert_memory_not_equal(usual, others, bytes);
+    assert_ptr_equal(assay_operands_other_inputs(bed.operands)[1], sets[0].in[1]); /* a weight */
+    assay_operands_put(bed.operands, 1, true);
+    assert_memory_equal(sets[1].in[0], others, bytes);
+    assert_memory_equal(sets[0].in[0], usual, bytes);
+    assert_int_equal(assay_operands_check_all(bed.operands, NULL), ASSAY_OK);
+    struct assay_error why = {0};
+    float *changed = (float *)(uintptr_t)sets[1].in[0];
+    changed[3] += 1;
+    assert_int_equal(assay_operands_check_put(bed.operands, 1, &why), ASSAY_ERR_CORRUPT);
+    assert_string_equal(why.message, "changed input 0");
+    assay_operands_put(bed.operands, 1, false);
+    assert_memory_equal(sets[1].in[0], usual, bytes);
+    assert_int_equal(assay_operands_check_put(bed.operands, 1, NULL), ASSAY_OK);
+    assay_operands_put(bed.operands, 1, true);
+    assay_operands_repair(bed.operands, 1);
+    assert_memory_equal(sets[1].in[0], usual, bytes);
+    assert_int_equal(assay_operands_check_all(bed.operands, NULL), ASSAY_OK);
+    strip_bed(&bed);
+}
+
+static void test_others_may_not_be_had(void **state)
+{
+    (void)state;
+    for (int64_t nth = 1; nth <= 3; nth++) {
+        struct bed bed = make_bed("add", ASSAY_DTYPE_F32, 4, 6, 5, 2);
+        assay_alloc_fail_after(nth);
+        enum assay_status status = assay_operands_make_others(bed.operands, NULL);
+        assay_alloc_fail_after(0);
+        assert_int_equal(status == ASSAY_OK, assay_operands_have_others(bed.operands));
+        assert_true(nth > 1 || status == ASSAY_ERR_NOMEM);
+        strip_bed(&bed);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -392,6 +443,8 @@ int main(void)
         cmocka_unit_test(test_cold_sets_exceed_twice_the_cache),
         cmocka_unit_test(test_sizes_saturate),
         cmocka_unit_test(test_no_allocation_is_taken_for_granted),
+        cmocka_unit_test(test_others_take_the_place_of_the_usual),
+        cmocka_unit_test(test_others_may_not_be_had),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

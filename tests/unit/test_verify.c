@@ -464,6 +464,36 @@ static void test_no_allocation_is_taken_for_granted(void **state)
     strip_bed(&linear);
 }
 
+/* What is copied is what is compared, in its place, and nothing else. */
+static void test_what_is_compared_can_be_copied(void **state)
+{
+    (void)state;
+    struct bed bed = make_named("softmax", 4, 64, 100, 6400);
+    struct assay_reference_how how = {.seed = 9, .most = 6400, .share = 8};
+    assay_reference *part = NULL;
+    assert_int_equal(assay_reference_create(bed.op, &bed.problem, (const void *const *)bed.in, &how,
+                                            &part, NULL),
+                     ASSAY_OK);
+    assert_true(assay_reference_compared(part) <= 800);
+    assert_true(assay_reference_compared(part) >= 400);
+    enum { COUNT = 4 * 64 * 100 };
+    float *copy = calloc(COUNT, sizeof *copy);
+    assert_non_null(copy);
+    struct assay_comparison c;
+    assay_reference_compare(part, copy, &c);
+    assert_int_equal(c.mismatches, c.compared);
+    assay_reference_copy(part, bed.answer, copy);
+    assay_reference_compare(part, copy, &c);
+    assert_int_equal(c.mismatches, 0);
+    int64_t copied = 0;
+    for (int64_t i = 0; i < COUNT; i++)
+        copied += copy[i] != 0;
+    assert_int_equal(copied, assay_reference_compared(part));
+    free(copy);
+    assay_reference_destroy(part);
+    strip_bed(&bed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -480,6 +510,7 @@ int main(void)
         cmocka_unit_test(test_a_second_output_is_compared_too),
         cmocka_unit_test(test_a_costly_answer_is_compared_in_part),
         cmocka_unit_test(test_a_small_part_still_meets_rows_and_columns),
+        cmocka_unit_test(test_what_is_compared_can_be_copied),
         cmocka_unit_test(test_no_allocation_is_taken_for_granted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -149,6 +149,7 @@ enum {
     F(cu_result, cuGraphUpload, (cu_graph_exec exec, cu_stream stream))                            \
     F(cu_result, cuLaunchKernelEx,                                                                 \
       (const cu_launch_config *config, cu_function function, void **parameters, void **extra))     \
+    F(cu_result, cuGraphGetNodes, (cu_graph graph, void *nodes, size_t *n))                        \
     F(cu_result, cuDeviceGetPCIBusId, (char *text, int size, cu_device device))                    \
     F(cu_result, cuCtxResetPersistingL2Cache, (void))                                              \
     F(cu_result, cuTensorMapEncodeTiled,                                                           \

@@ -26,6 +26,7 @@ struct cuda_odd_one {
     void *state;
     bool waits;      /* for the GPU, inside run: behind the gate it would wait for itself */
     bool no_capture; /* it does what cannot be captured */
+    bool elsewhere;  /* it works on streams of its own: the whole device is timed */
 };
 
 struct cuda_gpu {
@@ -53,6 +54,10 @@ struct cuda_gpu {
     int64_t replays_used;
     struct cuda_odd_one odd_ones[CUDA_ODD_ONES];
     int32_t n_odd_ones; /* the oldest make room */
+    struct {            /* the last one after whose runs the device was still busy */
+        const void *state;
+        int32_t in_a_row;
+    } lingers;
 
     /* Health. */
     int64_t health_at; /* when NVML was last asked, ns */

@@ -12,7 +12,11 @@
  *
  * A kernel that cannot be captured (it waits, it allocates) is enqueued directly; one that waits
  * for the GPU inside run finds the gate closed, which gives up after a while. Both are remembered
- * of that kernel, and done no more. */
+ * of that kernel, and done no more.
+ *
+ * A kernel that works on streams of its own escapes gate, events and capture. It shows: nothing of
+ * it is in the graph, or the device is still busy when the stream is done. It is timed by the
+ * host's clock, from before its launches until the whole device is at rest, and others are not. */
 #include "device/cuda/cuda_gpu.h"
 
 #include "base/clock.h"
@@ -20,11 +24,15 @@
 #include <string.h>
 
 static const uint64_t GATE_PATIENCE_NS = 400 * 1000 * 1000;
+/* Waiting for a device that is at rest takes a few microseconds; the host may be held up, but not
+ * so often one time after the other. */
+static const int64_t LINGER_NS = 50 * 1000;
 
 enum {
     CAPTURE_MOST = 4096, /* launches that a graph may hold; more are enqueued directly */
     LEAD_MOST = 32,      /* launches that lead in */
     HOST_COUNTED = 16,   /* launches whose enqueueing is timed */
+    LINGER_TIMES = 5,
 };
 
 enum assay_status assay_cuda_time_open(struct cuda_gpu *gpu, struct assay_error *err)
@@ -103,6 +111,8 @@ static struct cuda_odd_one *note_odd_one(struct cuda_gpu *gpu, const struct assa
 void assay_cuda_forget(assay_device *device, void *state)
 {
     struct cuda_gpu *gpu = (struct cuda_gpu *)device;
+    if (gpu->lingers.state == state)
+        gpu->lingers.in_a_row = 0;
     for (int i = 0; i < CUDA_ODD_ONES && state; i++) /* without a state there is none to change */
         if (gpu->odd_ones[i].state == state)
             gpu->odd_ones[i] = (struct cuda_odd_one){0};
@@ -219,6 +229,14 @@ static enum assay_status time_host(struct cuda_gpu *gpu, const struct assay_kern
     return status;
 }
 
+/* Nothing but the two events: the launches went elsewhere. */
+static bool is_empty(const struct cuda_driver_api *api, cu_graph graph)
+{
+    size_t nodes = 0;
+    return api->cuGraphGetNodes && api->cuGraphGetNodes(graph, NULL, &nodes) == CU_SUCCESS &&
+           nodes <= 2;
+}
+
 /* A graph of the work, or NULL where it cannot be captured: then the stream is as before. */
 static cu_graph_exec capture(struct cuda_gpu *gpu, const struct assay_kernel *kernel, void *state,
                              const struct assay_work *work)
@@ -230,8 +248,10 @@ static cu_graph_exec capture(struct cuda_gpu *gpu, const struct assay_kernel *ke
         return NULL;
     enum assay_status status = enqueue(gpu, kernel, state, work, true);
     cu_result ended = api->cuStreamEndCapture(work->stream, &graph);
-    if (status == ASSAY_OK && ended == CU_SUCCESS && graph &&
-        api->cuGraphInstantiateWithFlags(&exec, graph, 0) != CU_SUCCESS)
+    bool captured = status == ASSAY_OK && ended == CU_SUCCESS && graph;
+    if (captured && is_empty(api, graph))
+        note_odd_one(gpu, kernel, state)->elsewhere = true;
+    else if (captured && api->cuGraphInstantiateWithFlags(&exec, graph, 0) != CU_SUCCESS)
         exec = NULL;
     if (graph)
         api->cuGraphDestroy(graph);
@@ -246,8 +266,8 @@ static struct cuda_replay *replay_of(struct cuda_gpu *gpu, const struct assay_ke
                                      enum assay_status *status)
 {
     const struct cuda_odd_one *odd = odd_one(gpu, kernel, state);
-    if ((odd && odd->no_capture) || (kernel->flags & ASSAY_KERNEL_DIRECT) || work->iters < 2 ||
-        work->iters > CAPTURE_MOST || !gpu->api->cuEventRecordWithFlags)
+    if ((odd && (odd->no_capture || odd->elsewhere)) || (kernel->flags & ASSAY_KERNEL_DIRECT) ||
+        work->iters < 2 || work->iters > CAPTURE_MOST || !gpu->api->cuEventRecordWithFlags)
         return NULL;
     for (int i = 0; i < CUDA_REPLAYS; i++)
         if (matches(&gpu->replays[i], kernel, state, work)) {
@@ -292,6 +312,56 @@ static enum assay_status elapsed(struct cuda_gpu *gpu, double *ns)
     return assay_cuda_check(result, "cuEventElapsedTime", NULL);
 }
 
+/* Work left on other streams is part of the answer: the whole device comes to rest. */
+static enum assay_status rest(struct cuda_gpu *gpu)
+{
+    return assay_cuda_check(gpu->api->cuCtxSynchronize(), "cuCtxSynchronize", NULL);
+}
+
+/* The same after a stream is done: is there still something, time after time? */
+static enum assay_status rest_and_look(struct cuda_gpu *gpu, const struct assay_kernel *kernel,
+                                       void *state)
+{
+    int64_t start = assay_clock_ns();
+    enum assay_status status = rest(gpu);
+    bool lingers = assay_clock_ns() - start > LINGER_NS;
+    if (lingers && gpu->lingers.state != state)
+        gpu->lingers.in_a_row = 0;
+    if (lingers)
+        gpu->lingers.state = state;
+    if (gpu->lingers.state == state)
+        gpu->lingers.in_a_row = lingers ? gpu->lingers.in_a_row + 1 : 0;
+    if (lingers && gpu->lingers.in_a_row >= LINGER_TIMES)
+        note_odd_one(gpu, kernel, state)->elsewhere = true;
+    return status;
+}
+
+/* By the host's clock, whatever streams are used. */
+static enum assay_status time_whole_device(struct cuda_gpu *gpu, const struct assay_kernel *kernel,
+                                           void *state, const struct assay_work *work,
+                                           struct assay_timing *out)
+{
+    enum assay_status status = ASSAY_OK;
+    if (work->n_sets > 1) {
+        struct assay_work lead = lead_in(work);
+        status = make_flush(gpu);
+        if (status == ASSAY_OK)
+            status = flush(gpu, work->stream);
+        if (status == ASSAY_OK)
+            status = kernel->run(state, &lead);
+    }
+    if (status == ASSAY_OK)
+        status = rest(gpu);
+    int64_t start = assay_clock_ns();
+    if (status == ASSAY_OK)
+        status = kernel->run(state, work);
+    out->host_ns = (double)(assay_clock_ns() - start);
+    enum assay_status ended = rest(gpu);
+    out->device_ns = (double)(assay_clock_ns() - start);
+    out->elsewhere = true;
+    return status == ASSAY_OK ? ended : status;
+}
+
 enum assay_status assay_cuda_time(assay_device *device, const struct assay_kernel *kernel,
                                   void *state, const struct assay_work *given,
                                   struct assay_timing *out)
@@ -302,6 +372,10 @@ enum assay_status assay_cuda_time(assay_device *device, const struct assay_kerne
         work.stream = gpu->stream;
     enum assay_status status = ASSAY_OK;
     struct cuda_replay *replay = replay_of(gpu, kernel, state, &work, &status);
+    const struct cuda_odd_one *odd = odd_one(gpu, kernel, state);
+    out->elsewhere = false;
+    if (status == ASSAY_OK && odd && odd->elsewhere)
+        return time_whole_device(gpu, kernel, state, &work, out);
     if (status == ASSAY_OK && work.n_sets > 1)
         status = make_flush(gpu);
     if (status == ASSAY_OK)
@@ -322,8 +396,7 @@ enum assay_status assay_cuda_time(assay_device *device, const struct assay_kerne
         status = ended;
     if (gpu->gate[1] == gpu->ticket && gpu->ticket)
         note_odd_one(gpu, kernel, state)->waits = true;
-    /* Work left on other streams is part of the answer: the whole device comes to rest. */
     if (status == ASSAY_OK)
-        status = assay_cuda_check(gpu->api->cuCtxSynchronize(), "cuCtxSynchronize", NULL);
+        status = rest_and_look(gpu, kernel, state);
     return status == ASSAY_OK ? elapsed(gpu, &out->device_ns) : status;
 }

@@ -1,0 +1,207 @@
+/* group_checks.c: what users' kernels are asked beyond a right answer: does every call compute, is
+ * nothing touched beyond the tensors, is nothing left behind? */
+#include "bench/group_state.h"
+
+#include "base/last_words.h"
+#include "bench/fence.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { PASSES = 3 };
+
+/* What a call left in its set. */
+enum answer { RIGHT, SKIPPED /* nothing, or what was there before */, WRONG };
+
+struct pass {
+    int number;      /* the first one finds poison, the others the answers of the one before */
+    bool can_change; /* there are answers to other values; else all find poison */
+    bool others[CHECK_SETS], changed[CHECK_SETS];
+    enum answer answers[CHECK_SETS];
+    struct assay_error why; /* what is wrong with the operands, if anything */
+};
+
+/* Each set gets the usual or the other values, at random; half of the sets change at the least. */
+static void set_pass(struct group *g, struct pass *p)
+{
+    int64_t surely = assay_rng_below(&g->secret, CHECK_SETS);
+    for (int64_t set = 0; set < CHECK_SETS; set++) {
+        bool sure = (set - surely + CHECK_SETS) % CHECK_SETS < CHECK_SETS / 2;
+        p->changed[set] =
+            p->can_change && p->number > 0 && (sure || assay_rng_below(&g->secret, 2) == 0);
+        if (p->changed[set]) {
+            p->others[set] = !p->others[set];
+            assay_operands_put(g->operands, set, p->others[set]);
+        }
+        if (p->number == 0 || !p->can_change)
+            assay_operands_poison(g->operands, set);
+    }
+}
+
+/* All sets once: in one run, and in the later passes in runs that are split at random. What was
+ * prepared is of set 0 alone: a kernel that prepares is given each of them as that. */
+static enum assay_status run_pass(struct group *g, struct variant *v, const struct pass *p)
+{
+    const struct assay_args *sets = assay_operands_sets(g->operands);
+    int64_t start = assay_rng_below(&g->secret, CHECK_SETS), done = 0;
+    enum assay_status status = ASSAY_OK;
+    while (done < CHECK_SETS && status == ASSAY_OK) {
+        int64_t first = (start + done) % CHECK_SETS;
+        struct assay_work work = {.iters = 1, .n_sets = 1, .sets = sets + first};
+        struct assay_timing timing;
+        int64_t left = CHECK_SETS - done;
+        int64_t iters = p->number == 0 ? left : 1 + assay_rng_below(&g->secret, left);
+        if (!v->kernel->prepare)
+            work = (struct assay_work){
+                .iters = iters, .first = first, .n_sets = CHECK_SETS, .sets = sets};
+        status = assay_group_call(g, v, &work, &timing);
+        done += work.iters;
+    }
+    return status;
+}
+
+static bool is_answer(const struct group *g, int64_t set, assay_reference *const *expected,
+                      struct assay_comparison *c)
+{
+    for (int32_t i = 0; i < g->problem.n_outputs; i++) {
+        assay_reference_compare(expected[i], assay_operands_output(g->operands, set, i), c);
+        if (c->mismatches)
+            return false;
+    }
+    return true;
+}
+
+static bool nothing_written(const struct assay_error *why)
+{
+    long long unwritten = 0, of = 1;
+    return sscanf(why->message, "left %lld of %lld elements", &unwritten, &of) == 2 &&
+           unwritten == of;
+}
+
+static enum answer judge_set(struct group *g, const struct variant *v, int64_t set, struct pass *p)
+{
+    const struct recipe_answers *r = &g->recipes[v->recipe];
+    struct assay_comparison c;
+    bool others = p->others[set];
+    if (assay_operands_check(g->operands, set, &p->why) != ASSAY_OK)
+        return nothing_written(&p->why) ? SKIPPED : WRONG;
+    if (is_answer(g, set, others ? r->others : r->outputs, &c))
+        return RIGHT;
+    bool stale = p->changed[set] && is_answer(g, set, others ? r->outputs : r->others, &c);
+    return stale ? SKIPPED : WRONG;
+}
+
+/* A wrong answer is told as such. Where all that had to change stayed as it was, the kernel answers
+ * from memory, or not at all; where only some did, it leaves calls out. */
+static void blame(struct group *g, struct variant *v, const struct pass *p)
+{
+    int64_t count[3] = {0}, first[3] = {-1, -1, -1}, had_to = 0;
+    char reason[256];
+    for (int64_t set = CHECK_SETS - 1; set >= 0; set--) {
+        count[p->answers[set]]++;
+        first[p->answers[set]] = set;
+        had_to += p->changed[set] || p->number == 0 || !p->can_change;
+    }
+    int64_t set = first[WRONG] >= 0 ? first[WRONG] : first[SKIPPED];
+    struct assay_comparison c = {0};
+    const struct recipe_answers *r = &g->recipes[v->recipe];
+    assay_operands_fetch(g->operands, set, NULL);
+    is_answer(g, set, p->others[set] ? r->others : r->outputs, &c);
+    assay_group_name_mistake(g, v, set, p->others[set], &c, "");
+    bool late = strstr(v->record.reason, "finished"), unwritten = p->why.code != ASSAY_OK;
+    if (late || (count[WRONG] && !unwritten))
+        return;
+    if (!count[WRONG] && count[SKIPPED] < had_to)
+        snprintf(reason, sizeof reason, "did not compute every call: %lld of %d answers are right",
+                 (long long)count[RIGHT], CHECK_SETS);
+    else if (unwritten)
+        snprintf(reason, sizeof reason, "%.200s", p->why.message);
+    else
+        return;
+    group_give_up(v, ASSAY_OUTCOME_MISMATCH, reason);
+}
+
+static void check_pass(struct group *g, struct variant *v, struct pass *p)
+{
+    bool all = true;
+    set_pass(g, p);
+    enum assay_status status = run_pass(g, v, p);
+    if (status != ASSAY_OK)
+        assay_group_failed_run(v, status, "run");
+    if (!v->ready)
+        return;
+    for (int64_t set = 0; set < CHECK_SETS; set++) {
+        p->answers[set] = judge_set(g, v, set, p);
+        all = all && p->answers[set] == RIGHT;
+    }
+    if (p->why.code != ASSAY_OK && !strstr(p->why.message, "unwritten"))
+        group_give_up(v, ASSAY_OUTCOME_MISMATCH, p->why.message);
+    else if (!all)
+        blame(g, v, p);
+}
+
+/* Every call has an output of its own, so that one that is left out shows. */
+static void check_every_call(struct group *g, struct variant *v)
+{
+    struct pass pass = {.can_change = g->recipes[v->recipe].others[0]};
+    if (assay_operands_n_sets(g->operands) < CHECK_SETS)
+        return;
+    for (pass.number = 0; pass.number < PASSES && v->ready && !group_stopped(g); pass.number++)
+        check_pass(g, v, &pass);
+    for (int64_t set = 0; set < CHECK_SETS; set++)
+        if (!v->ready)
+            assay_operands_repair(g->operands, set);
+        else if (pass.can_change)
+            assay_operands_put(g->operands, set, false);
+}
+
+static void run_at_fence(struct group *g, struct variant *v, enum assay_fence_side side)
+{
+    assay_fence *fence = NULL;
+    struct assay_timing timing;
+    if (assay_fence_create(&g->problem, assay_operands_inputs(g->operands), side, &fence, NULL) !=
+        ASSAY_OK)
+        return;
+    struct assay_work work = {.iters = 1, .n_sets = 1, .sets = assay_fence_args(fence)};
+    assay_fence_arm(fence);
+    enum assay_status status = assay_group_call(g, v, &work, &timing);
+    assay_fence_disarm(fence);
+    if (status != ASSAY_OK)
+        assay_group_failed_run(v, status, "run");
+    assay_fence_destroy(fence);
+}
+
+/* A fence that is touched ends the process: only where another one goes on. */
+static void check_fences(struct group *g, struct variant *v)
+{
+    if (!assay_device_shares_memory(g->bench->device) || !assay_last_words_are_heard())
+        return;
+    run_at_fence(g, v, ASSAY_FENCE_END);
+    if (v->ready)
+        run_at_fence(g, v, ASSAY_FENCE_START);
+}
+
+void assay_group_check_idle(struct group *g, struct variant *v)
+{
+    char words[128];
+    double busy = assay_traces_busy_threads() - g->busy_threads;
+    if (busy < ASSAY_BUSY_THREADS)
+        return;
+    snprintf(words, sizeof words, "left threads computing after it had returned: %.0f of them",
+             ceil(busy - 0.1));
+    if (assay_last_words_are_heard()) { /* nobody can be measured beside them: a new worker can */
+        group_step(g, v - g->variants);
+        assay_last_words(words);
+    }
+    g->busy_threads += busy;
+    group_give_up(v, ASSAY_OUTCOME_MISMATCH, words);
+}
+
+void assay_group_check_user(struct group *g, struct variant *v)
+{
+    check_every_call(g, v);
+    if (v->ready)
+        check_fences(g, v);
+    if (v->ready)
+        assay_group_check_idle(g, v);
+}

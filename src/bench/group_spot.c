@@ -1,0 +1,207 @@
+/* group_spot.c: samples of the timing that are looked at.
+ *
+ * At moments nobody can foresee a variant is sampled on inputs it has not been timed on, in the
+ * same place, while the output still holds the answer to the usual ones. The kernel sees a call
+ * like any other. Right behind the second clock reading the answer is copied away and held against
+ * the reference: work that is done later, or was done earlier, does not count.
+ *
+ * Such a sample is not one of the statistics: its inputs were just written, so that they lie in the
+ * cache of another core, or in this one's although the measurement is a cold one. */
+#include "bench/group_state.h"
+
+#include "base/clock.h"
+
+#include <time.h>
+
+enum { SPOTS_LEAST = 3, SPOTS_MOST = 8, FIRST_WITHIN = 8, FIRST_WITHIN_SLOW = 3 };
+/* What looking may take of a lane's time; of the first few, where one is not longer than this, any.
+ */
+static const double SPOT_SHARE = 0.03, SPOT_CHEAP_NS = 20e6, COPY_MOST_BYTES = 128e6;
+/* How long, and how often, an answer that is not there is waited for, to be able to say that it
+ * came late. */
+static const int64_t LATE_NS = 20000000;
+enum { LATE_LOOKS = 5 };
+
+/* The first one early, so that even the slowest lane has one; then at ever greater distances. */
+static int64_t first_spot(const struct lane_map *map, const struct assay_lane *lane)
+{
+    const struct assay_settings *s = &map->group->job->settings;
+    bool slow = lane->call_ns * FIRST_WITHIN > s->budget_s * 1e9;
+    int64_t within = slow ? FIRST_WITHIN_SLOW : FIRST_WITHIN;
+    if (s->rounds > 0 && s->rounds < within)
+        within = s->rounds;
+    return assay_rng_below(&map->group->secret, within);
+}
+
+/* To and from a device with memory of its own a set is copied as a whole. */
+static bool too_dear(const struct group *g)
+{
+    return !assay_device_shares_memory(g->bench->device) &&
+           (double)assay_operands_bytes(&g->problem, 1) > COPY_MOST_BYTES;
+}
+
+static bool worth_it(const struct spot *spot, const struct assay_lane *lane)
+{
+    if (spot->done == 0)
+        return true;
+    bool cheap = spot->spent_ns < SPOT_CHEAP_NS * (double)spot->done;
+    if (spot->done < SPOTS_LEAST && cheap)
+        return true;
+    return spot->done < SPOTS_MOST && spot->spent_ns < SPOT_SHARE * lane->spent_ns;
+}
+
+bool assay_group_look(void *user, int64_t index)
+{
+    struct lane_map *map = user;
+    struct spot *spot = &map->spots[index];
+    const struct assay_lane *lane = &map->lanes[index];
+    if (index >= map->n_lanes || too_dear(map->group))
+        return false;
+    if (!spot->planned)
+        spot->next = first_spot(map, lane);
+    spot->planned = true;
+    if (lane->taken < spot->next)
+        return false;
+    spot->next = lane->taken + 1 + assay_rng_below(&map->group->secret, INT64_C(4) << spot->done);
+    return worth_it(spot, lane);
+}
+
+static struct variant *variant_of(const struct lane_map *map, int64_t lane)
+{
+    return &map->group->variants[map->variant[lane]];
+}
+
+static bool has_others(const struct group *g, const struct variant *v)
+{
+    return g->recipes[v->recipe].others[0];
+}
+
+static assay_reference *const *answers_to(const struct group *g, const struct variant *v,
+                                          bool others)
+{
+    return others ? g->recipes[v->recipe].others : g->recipes[v->recipe].outputs;
+}
+
+void assay_group_before_sample(void *user, int64_t index, const struct assay_work *work)
+{
+    struct lane_map *map = user;
+    struct group *g = map->group;
+    struct spot *spot = &map->spots[index];
+    group_step(g, -1);
+    spot->began_ns = assay_clock_ns();
+    /* Any of the calls whose outputs are still there at the end. */
+    int64_t last = work->iters < work->n_sets ? work->iters : work->n_sets;
+    int64_t call = work->iters - 1 - assay_rng_below(&g->secret, last);
+    spot->set = assay_work_set(work, call) % assay_operands_n_sets(g->operands);
+    if (has_others(g, variant_of(map, index)))
+        assay_operands_put(g->operands, spot->set, true);
+    else
+        assay_operands_poison(g->operands, spot->set);
+    assay_traces_undo(&g->home, NULL);
+}
+
+/* As the host sees it: on a GPU once the set was fetched. */
+static const void *output_now(const struct group *g, int64_t set, int32_t output)
+{
+    return assay_operands_output(g->operands, set, output);
+}
+
+static bool is_right(const struct group *g, int64_t set, assay_reference *const *answers)
+{
+    struct assay_comparison c;
+    for (int32_t i = 0; i < g->problem.n_outputs; i++) {
+        assay_reference_compare(answers[i], output_now(g, set, i), &c);
+        if (c.mismatches)
+            return false;
+    }
+    return true;
+}
+
+bool assay_group_comes_late(const struct group *g, const struct variant *v, int64_t set,
+                            assay_reference *const *answers)
+{
+    struct timespec late = {.tv_nsec = LATE_NS};
+    bool right = false;
+    if (!assay_device_shares_memory(g->bench->device) || /* a GPU was at rest before */
+        assay_traces_threads() <= v->others_threads)
+        return false;
+    for (int i = 0; i < LATE_LOOKS && !right; i++) {
+        nanosleep(&late, NULL);
+        right = is_right(g, set, answers);
+    }
+    return right;
+}
+
+void assay_group_name_mistake(struct group *g, struct variant *v, int64_t set, bool others,
+                              const struct assay_comparison *seen, const char *when)
+{
+    char reason[256];
+    if (assay_group_comes_late(g, v, set, answers_to(g, v, others)))
+        snprintf(reason, sizeof reason, "had not finished when it returned%s", when);
+    else if (has_others(g, v) && is_right(g, set, answers_to(g, v, !others)))
+        snprintf(reason, sizeof reason, "answered with a result kept from other inputs%s", when);
+    else
+        snprintf(reason, sizeof reason,
+                 "%lld of %lld wrong%s, first at %lld: got %.6g, expected %.6g",
+                 (long long)seen->mismatches, (long long)seen->compared, when,
+                 (long long)seen->first_mismatch, seen->first_got, seen->first_ref);
+    group_give_up(v, ASSAY_OUTCOME_MISMATCH, reason);
+}
+
+/* Copies away what there is now, before anything else. */
+static void take_snapshots(const struct group *g, int64_t set, assay_reference *const *answers)
+{
+    for (int32_t i = 0; i < g->problem.n_outputs && g->snapshots[i]; i++)
+        assay_reference_copy(answers[i], output_now(g, set, i), g->snapshots[i]);
+}
+
+/* Fetches the set that is looked at. Assay's own kernels are not suspected of doing harm in every
+ * sample: all inputs are checked after the timing. */
+static void fetch_and_check(struct group *g, struct variant *v, const struct spot *spot)
+{
+    struct assay_error why = {0};
+    char reason[256];
+    enum assay_status status = assay_traces_undo(&g->home, &why);
+    if (!group_is_users(g, v))
+        status = assay_operands_fetch(g->operands, spot->set, &why);
+    else if (status == ASSAY_OK)
+        status = assay_operands_check_put(g->operands, spot->set, &why);
+    if (status == ASSAY_OK)
+        return;
+    snprintf(reason, sizeof reason, "%.200s in a timed sample", why.message);
+    group_give_up(v, ASSAY_OUTCOME_MISMATCH, reason);
+    assay_operands_repair(g->operands, spot->set);
+}
+
+static void judge(struct group *g, struct variant *v, const struct spot *spot)
+{
+    bool others = has_others(g, v);
+    assay_reference *const *answers = answers_to(g, v, others);
+    struct assay_comparison c;
+    fetch_and_check(g, v, spot);
+    for (int32_t i = g->problem.n_outputs - 1; i >= 0 && v->ready; i--) {
+        const void *got = g->snapshots[i] ? g->snapshots[i] : output_now(g, spot->set, i);
+        assay_reference_compare(answers[i], got, &c);
+        if (c.mismatches)
+            assay_group_name_mistake(g, v, spot->set, others, &c, " in a timed sample");
+    }
+}
+
+bool assay_group_after_sample(void *user, int64_t index, const struct assay_work *work)
+{
+    struct lane_map *map = user;
+    struct group *g = map->group;
+    struct variant *v = variant_of(map, index);
+    struct spot *spot = &map->spots[index];
+    bool others = has_others(g, v);
+    (void)work;
+    take_snapshots(g, spot->set, answers_to(g, v, others));
+    group_step(g, -1);
+    if (map->lanes[index].status == ASSAY_OK)
+        judge(g, v, spot);
+    if (others)
+        assay_operands_put(g->operands, spot->set, false);
+    spot->done++;
+    spot->spent_ns += (double)(assay_clock_ns() - spot->began_ns);
+    return v->ready;
+}
