@@ -63,7 +63,7 @@ static enum assay_status run_pass(struct group *g, struct variant *v, const stru
 static bool is_answer(const struct group *g, int64_t set, assay_reference *const *expected,
                       struct assay_comparison *c)
 {
-    for (int32_t i = 0; i < g->problem.n_outputs; i++) {
+    for (int32_t i = 0; i < g->problem.n_outputs && !g->op->unverified; i++) {
         assay_reference_compare(expected[i], assay_operands_output(g->operands, set, i), c);
         if (c->mismatches)
             return false;

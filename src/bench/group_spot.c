@@ -109,7 +109,7 @@ static const void *output_now(const struct group *g, int64_t set, int32_t output
 static bool is_right(const struct group *g, int64_t set, assay_reference *const *answers)
 {
     struct assay_comparison c;
-    for (int32_t i = 0; i < g->problem.n_outputs; i++) {
+    for (int32_t i = 0; i < g->problem.n_outputs && !g->op->unverified; i++) {
         assay_reference_compare(answers[i], output_now(g, set, i), &c);
         if (c.mismatches)
             return false;
@@ -151,7 +151,7 @@ void assay_group_name_mistake(struct group *g, struct variant *v, int64_t set, b
 /* Copies away what there is now, before anything else. */
 static void take_snapshots(const struct group *g, int64_t set, assay_reference *const *answers)
 {
-    for (int32_t i = 0; i < g->problem.n_outputs && g->snapshots[i]; i++)
+    for (int32_t i = 0; i < g->problem.n_outputs && g->snapshots[i] && !g->op->unverified; i++)
         assay_reference_copy(answers[i], output_now(g, set, i), g->snapshots[i]);
 }
 
@@ -179,6 +179,8 @@ static void judge(struct group *g, struct variant *v, const struct spot *spot)
     assay_reference *const *answers = answers_to(g, v, others);
     struct assay_comparison c;
     fetch_and_check(g, v, spot);
+    if (g->op->unverified) /* but that something was written, and where */
+        return;
     for (int32_t i = g->problem.n_outputs - 1; i >= 0 && v->ready; i--) {
         const void *got = g->snapshots[i] ? g->snapshots[i] : output_now(g, spot->set, i);
         assay_reference_compare(answers[i], got, &c);
