@@ -80,7 +80,8 @@ static void note_failure(struct assay_kernel_objects *k, const struct assay_erro
     k->worst = code > k->worst ? code : k->worst;
 }
 
-static enum assay_status compile_one(struct assay_kernel_objects *k, int64_t index,
+static enum assay_status compile_one(const struct assay_kernel_options *o,
+                                     struct assay_kernel_objects *k, int64_t index,
                                      const struct assay_compile_flags *flags)
 {
     struct assay_error err = {0};
@@ -94,7 +95,7 @@ static enum assay_status compile_one(struct assay_kernel_objects *k, int64_t ind
                 object->output.data[object->output.length - 1] == '\n' ? "" : "\n");
     if (status == ASSAY_ERR_FAILED && object->command.length && !verbose)
         fprintf(stderr, "The command was: %s\n", object->command.data);
-    if (status == ASSAY_OK)
+    if (status == ASSAY_OK && !o->build) /* opening it runs code of its own */
         status = assay_contents_read(object->path.data, &k->contents[index], &err);
     if (status == ASSAY_OK)
         k->objects[k->n_objects++] =
@@ -119,7 +120,7 @@ static enum assay_status compile_all(const struct assay_kernel_options *o,
         status = no_memory(err);
     for (int64_t i = 0; i < k->sources.n && status == ASSAY_OK; i++)
         if (is_for_here(o, &k->sources.items[i]) &&
-            compile_one(k, i, &flags) == ASSAY_ERR_INTERRUPTED)
+            compile_one(o, k, i, &flags) == ASSAY_ERR_INTERRUPTED)
             status = assay_error_set(err, ASSAY_ERR_INTERRUPTED, NULL, "interrupted");
     return status;
 }

@@ -18,7 +18,8 @@ struct assay_kernel_objects {
 };
 
 /* Finds the repository, reads its assay.yml, finds its sources, compiles and opens each. A file
- * that does not compile or cannot be opened is told on standard error and left out. */
+ * that does not compile or cannot be opened is told on standard error and left out. With --build
+ * nothing is opened, and the contents stay empty. */
 enum assay_status assay_kernel_objects_make(const struct assay_kernel_options *options,
                                             struct assay_kernel_objects *out,
                                             struct assay_error *err);
