@@ -67,6 +67,6 @@ static void no_dtype(assay_setup *s) { assay_output(s, "out", (enum assay_dtype)
 ASSAY_BENCHMARK(Scaled, 11, setup, {"both", scale, scale, NULL, teardown},
                 {"alone", scale, NULL, NULL, teardown},
                 {"host", scale, scale, NULL, teardown, ASSAY_WORKLOAD_VERIFY_ON_HOST},
-                {"fails", says_41, says_41}, {"counted", says_41, NULL, counted})
+                {"fails", says_41, says_41, NULL, teardown}, {"counted", says_41, NULL, counted})
 ASSAY_BENCHMARK(Refused, 0, too_many, {"too_many", scale}, {"no_size", scale, NULL, no_size},
                 {"no_dtype", scale, NULL, no_dtype})
