@@ -16,7 +16,9 @@
 enum { SPOTS_LEAST = 3, SPOTS_MOST = 8, FIRST_WITHIN = 8, FIRST_WITHIN_SLOW = 3 };
 /* What looking may take of a lane's time; of the first few, where one is not longer than this, any.
  */
-static const double SPOT_SHARE = 0.03, SPOT_CHEAP_NS = 20e6, COPY_MOST_BYTES = 128e6;
+static const double SPOT_SHARE = 0.03, SPOT_CHEAP_NS = 20e6;
+/* On a GPU; more where the code is not assay's own. */
+static const double COPY_MOST_BYTES = 4e6, USERS_COPY_MOST_BYTES = 128e6;
 /* How long, and how often, an answer that is not there is waited for, to be able to say that it
  * came late. */
 static const int64_t LATE_NS = 20000000;
@@ -36,8 +38,9 @@ static int64_t first_spot(const struct lane_map *map, const struct assay_lane *l
 /* To and from a device with memory of its own a set is copied as a whole. */
 static bool too_dear(const struct group *g)
 {
+    double most = assay_group_has_users(g) ? USERS_COPY_MOST_BYTES : COPY_MOST_BYTES;
     return !assay_device_shares_memory(g->bench->device) &&
-           (double)assay_operands_bytes(&g->problem, 1) > COPY_MOST_BYTES;
+           (double)assay_operands_bytes(&g->problem, 1) > most;
 }
 
 static bool worth_it(const struct spot *spot, const struct assay_lane *lane)

@@ -155,14 +155,9 @@ expect_count 1 '"status":"skipped".*needs 8.* of memory' "$rows"
 expect_count 1 '"status":"ok"' "$rows"
 
 say "an allocation that fails all the same (of what is to flush the cache)"
-FAKE_CUDA_FAIL=cuMemAlloc_v2:2:4:4 expect_exit 1 "$ASSAY" bench relu add "${gpu[@]}" "${cold[@]}" --cache cold -o "$rows"
+FAKE_CUDA_FAIL=cuMemAlloc_v2:2:2:2 expect_exit 1 "$ASSAY" bench relu add "${gpu[@]}" "${cold[@]}" --cache cold -o "$rows"
 expect_count 1 '"kernel":"relu_cuda".*"status":"out_of_memory"' "$rows"
 expect_count 1 '"kernel":"add_cuda".*"status":"ok"' "$rows"
-nothing_left
-
-say "without room for other inputs there are fewer checks, and no failure"
-FAKE_CUDA_FAIL=cuMemAlloc_v2:2:2:2 expect_exit 0 "$ASSAY" bench relu add "${gpu[@]}" "${cold[@]}" --cache cold -o "$rows"
-expect_count 2 '"status":"ok"' "$rows"
 nothing_left
 
 say "an illegal address costs its own row; the rest of the plan goes on"
