@@ -36,11 +36,11 @@ static int64_t first_spot(const struct lane_map *map, const struct assay_lane *l
 }
 
 /* To and from a device with memory of its own a set is copied as a whole. */
-static bool too_dear(const struct group *g)
+bool assay_group_may_look(const struct group *g)
 {
     double most = assay_group_has_users(g) ? USERS_COPY_MOST_BYTES : COPY_MOST_BYTES;
-    return !assay_device_shares_memory(g->bench->device) &&
-           (double)assay_operands_bytes(&g->problem, 1) > most;
+    return assay_device_shares_memory(g->bench->device) ||
+           (double)assay_operands_bytes(&g->problem, 1) <= most;
 }
 
 static bool worth_it(const struct spot *spot, const struct assay_lane *lane)
@@ -58,7 +58,7 @@ bool assay_group_look(void *user, int64_t index)
     struct lane_map *map = user;
     struct spot *spot = &map->spots[index];
     const struct assay_lane *lane = &map->lanes[index];
-    if (index >= map->n_lanes || too_dear(map->group))
+    if (index >= map->n_lanes || !assay_group_may_look(map->group))
         return false;
     if (!spot->planned)
         spot->next = first_spot(map, lane);

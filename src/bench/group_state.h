@@ -149,6 +149,8 @@ struct lane_map {
 };
 
 /* The engine's hooks; `user` is a lane_map. */
+/* Are samples of this group looked at at all? */
+bool assay_group_may_look(const struct group *g);
 bool assay_group_look(void *user, int64_t lane);
 void assay_group_before_sample(void *user, int64_t lane, const struct assay_work *work);
 bool assay_group_after_sample(void *user, int64_t lane, const struct assay_work *work);

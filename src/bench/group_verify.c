@@ -92,7 +92,8 @@ static enum assay_status make_snapshots(struct group *g)
 static void make_others(struct group *g)
 {
     double most = assay_group_has_users(g) ? USERS_MOST_BYTES : OTHERS_MOST_BYTES;
-    bool wanted = (double)assay_operands_others_bytes(g->op, &g->problem) <= most &&
+    bool wanted = assay_group_may_look(g) &&
+                  (double)assay_operands_others_bytes(g->op, &g->problem) <= most &&
                   assay_group_fits_others(g, assay_operands_n_sets(g->operands));
     if (!wanted || make_snapshots(g) != ASSAY_OK ||
         assay_operands_make_others(g->operands, NULL) != ASSAY_OK)
