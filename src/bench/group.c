@@ -5,7 +5,6 @@
 #include "bench/energy.h"
 #include "bench/pareto.h"
 #include "model/model.h"
-#include "workload/workload.h"
 
 /* A model's, a workload's, or one of the list. */
 static const struct assay_op *find_op(const char *name)

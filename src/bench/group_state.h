@@ -10,8 +10,10 @@
 #include "bench/operands.h"
 #include "bench/traces.h"
 #include "bench/verify.h"
+#include "workload/workload.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* One contender on its way through the group. */
 struct variant {
@@ -82,10 +84,13 @@ static inline bool group_is_model(const struct group *g)
     return g->job->group.compile[0] != '\0';
 }
 
-/* Not assay's own code. */
+/* Not assay's own code, nor what an author holds that against: nobody gains by a reference that
+ * cheats, and it is the slowest of all. */
 static inline bool group_is_users(const struct group *g, const struct variant *v)
 {
-    return !group_is_model(g) && !assay_kernel_is_builtin(v->kernel);
+    bool reference = assay_workload_is(v->kernel->op) &&
+                     strcmp(v->kernel->implementation, ASSAY_WORKLOAD_REFERENCE) == 0;
+    return !group_is_model(g) && !assay_kernel_is_builtin(v->kernel) && !reference;
 }
 
 /* ---- group_choose.c: who takes part, and is there room? ---- */

@@ -4,7 +4,6 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "workload/workload.h"
 
 #include <math.h>
 #include <string.h>

@@ -20,7 +20,7 @@ static const struct assay_option rows[] = {
     {"list", 0, ASSAY_OPTION_FLAG, AT(list), NULL, "compile, show what would run, and end", 0, 0},
     {"build", 0, ASSAY_OPTION_FLAG, AT(build), NULL, "compile everything, whatever device it is for, and end", 0, 0},
     {"workload", 0, ASSAY_OPTION_LIST, AT(workloads), "LIST", "only these: names or patterns such as large, Silu.*", 0, 0},
-    {"iterations", 0, ASSAY_OPTION_INT, AT(measure.rounds), "N", "samples of each workload and of its reference (default 100, within 2 s); --iters is the same; --precision or --budget: until it is precise", 1, 1e6},
+    {"iterations", 0, ASSAY_OPTION_INT, AT(measure.rounds), "N", "samples of each workload and of its reference (default 100, within 0.7 s); --iters is the same; --precision or --budget: until it is precise", 1, 1e6},
     {"shape", 0, ASSAY_OPTION_LIST, AT(shapes), "LIST", "of kernels of known ops: shapes as `assay bench OP --shape` takes them", 0, 0},
     {"dtype", 0, ASSAY_OPTION_LIST, AT(dtypes), "LIST", "of kernels of known ops: f32, f16, bf16 (default: all the kernel takes)", 0, 0},
     {"mode", 0, ASSAY_OPTION_LIST, AT(modes), "LIST", "of kernels of known ops: modes, as of `assay bench`", 0, 0},
@@ -45,7 +45,7 @@ const struct assay_option_table assay_kernel_options_table = {.options = rows,
 
 /* The numbers `kernels benchmark` has; a slow one takes as many as fit into the budget. */
 enum { USUAL_WARMUP = 10, USUAL_ITERATIONS = 100 };
-static const double BUDGET_S = 2, SWEEP_BUDGET_S = 0.5;
+static const double BUDGET_S = 0.7, SWEEP_BUDGET_S = 0.5;
 
 void assay_kernel_options_init(struct assay_kernel_options *options)
 {
