@@ -39,7 +39,8 @@ typedef void (*assay_fill_fn)(const struct assay_tensor *tensor, void *data, int
 struct assay_operand {
     char name[ASSAY_MAX_NAME];
     struct assay_tensor tensor;
-    assay_fill_fn fill; /* of an input; NULL: nearly normal values, mean 0 and deviation 1 */
+    assay_fill_fn fill; /* of an input; NULL: nearly normal values, mean 0 and deviation 1, and of
+                           an integer type any from 0 to its greatest: indices need one */
 };
 
 /* What setup fills in, through the functions below. */

@@ -3,6 +3,7 @@
 #include "cli/kernel_new.h"
 #include "cli/kernel_objects.h"
 #include "cli/measure.h"
+#include "device/device.h"
 #include "tensor/dtype.h"
 
 #include <stdio.h>
@@ -158,6 +159,12 @@ static int make_new(const struct assay_kernel_options *options)
 
 static enum assay_status check(const struct assay_kernel_options *o, struct assay_error *err)
 {
+    const struct assay_device_driver *driver;
+    int32_t index;
+    struct assay_error why = {0};
+    if (o->measure.device &&
+        assay_device_parse(o->measure.device, &driver, &index, &why) == ASSAY_ERR_INVALID)
+        return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "%s", why.message);
     if (!o->new_name && (o->op || o->language))
         return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "--op and --lang are for --new");
     if (o->measure.resume && o->words.n)

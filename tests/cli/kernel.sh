@@ -191,6 +191,9 @@ expect_exit 2 "$ASSAY" kernel owner/name@1
 expect_err 'v1'
 expect_exit 2 "$ASSAY" kernel good --workload no_such
 expect_err 'no workload is called "no_such"'
+expect_usage 'device' "$ASSAY" kernel good --device foo
+expect_exit 3 "$ASSAY" kernel good --device cuda
+expect_err 'benchmark_twice.c: skipped: is for cpu, and --device is cuda'
 expect_usage 'for --new' "$ASSAY" kernel good --op gelu
 expect_usage '\-\-new needs --op' "$ASSAY" kernel --new x
 
