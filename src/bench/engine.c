@@ -20,8 +20,9 @@ static const double SETTLE_LEAST_NS = 2e6, SETTLE_MOST_NS = 60e6;
 /* The figure has settled when two medians of three samples agree to this. */
 static const double SETTLED = 0.02;
 
-/* A probe this much longer than the best one is one at the slow speed. */
-static const double UNIT_SLOW = 1.35;
+/* A probe this much longer than the best one is one at the slow speed; one at full speed differs
+ * from it by 1 % at the most, and is known from those between by this. */
+static const double UNIT_SLOW = 1.35, UNIT_FULL = 1.05;
 
 enum {
     UNIT_TRIES = 3,
@@ -275,29 +276,29 @@ static void prime(assay_engine *e, struct assay_lane *lane)
 
 /* On shared hosts the matrix unit has two speeds, a factor of three or four apart, and stays at one
  * of them for anything from milliseconds to seconds. */
-static bool unit_is_slow(assay_engine *e)
+static double unit_slowness(assay_engine *e)
 {
     double ns = e->device->driver->matrix_probe(e->device);
     if (ns <= 0)
-        return false;
+        return 1;
     if (e->unit_best_ns <= 0 || ns < e->unit_best_ns)
         e->unit_best_ns = ns;
-    return ns > UNIT_SLOW * e->unit_best_ns;
+    return ns / e->unit_best_ns;
 }
 
 /* A sample of a kernel that uses the matrix unit stands between two probes of it. One that met the
  * slow speed is counted and taken again, a few times; then it is kept as it is. */
 static double run_between_probes(assay_engine *e, struct assay_lane *lane)
 {
-    double ns = 0;
-    bool slow = true;
-    for (int tries = 0; tries < UNIT_TRIES && slow && lane->status == ASSAY_OK; tries++) {
-        slow = unit_is_slow(e);
+    double ns = 0, slowness = (double)INFINITY;
+    for (int tries = 0; tries < UNIT_TRIES && slowness > UNIT_SLOW && lane->status == ASSAY_OK;
+         tries++) {
+        slowness = unit_slowness(e);
         ns = run_lane(e, lane, lane->iters);
-        slow = unit_is_slow(e) || slow;
-        lane->slow_unit += slow;
+        slowness = fmax(slowness, unit_slowness(e));
+        lane->slow_unit += slowness > UNIT_SLOW;
     }
-    lane->unit_fast = !slow;
+    lane->unit_fast = slowness <= UNIT_FULL;
     return ns;
 }
 
