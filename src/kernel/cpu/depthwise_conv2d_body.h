@@ -34,7 +34,7 @@ struct depthwise_line {
 
 /* Channels [c, c + n); `whole`, a constant: n is DEPTHWISE_BLOCK. Otherwise the lanes beyond n are
  * 0. */
-struct depthwise_block {
+struct depthwise_channels {
     int64_t c, n;
 };
 
@@ -71,7 +71,7 @@ VEC_INLINE struct vec_pair depthwise_fma(struct vec_pair x, struct vec_pair w, s
 }
 
 VEC_INLINE struct vec_pair depthwise_bias(enum native_kind kind, bool whole,
-                                          const struct depthwise *d, struct depthwise_block ch)
+                                          const struct depthwise *d, struct depthwise_channels ch)
 {
     if (d->bias)
         return depthwise_load(kind, whole, d->bias, ch.c, ch.n);
@@ -83,7 +83,7 @@ VEC_INLINE struct vec_pair depthwise_bias(enum native_kind kind, bool whole,
 VEC_INLINE void depthwise_taps(enum native_kind kind, bool whole, int places,
                                const struct depthwise *d, const struct depthwise_line *line,
                                int64_t place, int64_t kx_begin, int64_t kx_end,
-                               struct depthwise_block ch)
+                               struct depthwise_channels ch)
 {
     const struct assay_conv *conv = &d->conv;
     int64_t step = conv->stride * conv->in;
@@ -109,7 +109,7 @@ VEC_INLINE void depthwise_taps(enum native_kind kind, bool whole, int places,
  * are constants. `w` are the taps of this block, one behind the other. */
 VEC_INLINE void depthwise_columns(enum native_kind kind, bool stream, int kernel, int stride,
                                   const struct depthwise *d, const struct depthwise_line *line,
-                                  int64_t place, const float *w, struct depthwise_block ch)
+                                  int64_t place, const float *w, struct depthwise_channels ch)
 {
     const struct assay_conv *conv = &d->conv;
     struct vec_pair sum[DEPTHWISE_PLACES];
@@ -135,10 +135,10 @@ VEC_INLINE void depthwise_columns(enum native_kind kind, bool stream, int kernel
         vec_store_pair(kind, stream, d->out, line->out + (place + o) * conv->in + ch.c, sum[o]);
 }
 
-/* All channels [begin, end) of `places` (a constant) places from column `place` on, tap by tap. */
-VEC_INLINE void depthwise_channels(enum native_kind kind, int places, const struct depthwise *d,
-                                   const struct depthwise_line *line, int64_t place, int64_t begin,
-                                   int64_t end)
+/* All channels [begin, end) of some places, tap by tap. */
+VEC_INLINE void depthwise_some(enum native_kind kind, int places, const struct depthwise *d,
+                               const struct depthwise_line *line, int64_t place, int64_t begin,
+                               int64_t end)
 {
     const struct assay_conv *conv = &d->conv;
     int64_t left = place * conv->stride - conv->pad, c = begin;
@@ -146,46 +146,10 @@ VEC_INLINE void depthwise_channels(enum native_kind kind, int places, const stru
     int64_t kx_end = depthwise_least(conv->kernel, conv->width - left);
     for (; c + DEPTHWISE_BLOCK <= end; c += DEPTHWISE_BLOCK)
         depthwise_taps(kind, true, places, d, line, place, kx_begin, kx_end,
-                       (struct depthwise_block){c, DEPTHWISE_BLOCK});
+                       (struct depthwise_channels){c, DEPTHWISE_BLOCK});
     if (c < end)
         depthwise_taps(kind, false, places, d, line, place, kx_begin, kx_end,
-                       (struct depthwise_block){c, end - c});
-}
-
-/* The same as a function of its own for each kind: written into every kernel size, stride and way
- * of storing, of which it knows nothing, it would be most of the code. */
-#define DEPTHWISE_SOME(kind, suffix)                                                               \
-    static __attribute__((noinline)) void NATIVE_PASTE(depthwise_some, suffix)(                    \
-        int places, const struct depthwise *d, const struct depthwise_line *line, int64_t place,   \
-        int64_t begin, int64_t end)                                                                \
-    {                                                                                              \
-        if (places == 1)                                                                           \
-            depthwise_channels(kind, 1, d, line, place, begin, end);                               \
-        else                                                                                       \
-            depthwise_channels(kind, DEPTHWISE_PLACES, d, line, place, begin, end);                \
-    }
-DEPTHWISE_SOME(NATIVE_F32, f32)
-DEPTHWISE_SOME(NATIVE_F16, f16)
-DEPTHWISE_SOME(NATIVE_BF16, bf16)
-#ifdef VEC_HAS_BF16_INSN
-DEPTHWISE_SOME(NATIVE_BF16_INSN, bf16_insn)
-#else
-#define depthwise_some_bf16_insn depthwise_some_bf16
-#endif
-
-/* 1 or DEPTHWISE_PLACES places. */
-VEC_INLINE void depthwise_some(enum native_kind kind, int places, const struct depthwise *d,
-                               const struct depthwise_line *line, int64_t place, int64_t begin,
-                               int64_t end)
-{
-    if (kind == NATIVE_F32)
-        depthwise_some_f32(places, d, line, place, begin, end);
-    else if (kind == NATIVE_F16)
-        depthwise_some_f16(places, d, line, place, begin, end);
-    else if (kind == NATIVE_BF16)
-        depthwise_some_bf16(places, d, line, place, begin, end);
-    else
-        depthwise_some_bf16_insn(places, d, line, place, begin, end);
+                       (struct depthwise_channels){c, end - c});
 }
 
 /* DEPTHWISE_PLACES places in the middle; kernel == 0 (a constant): any. */
@@ -198,7 +162,7 @@ VEC_INLINE void depthwise_middle(enum native_kind kind, bool stream, int kernel,
         for (; c + DEPTHWISE_BLOCK <= end; c += DEPTHWISE_BLOCK)
             depthwise_columns(kind, stream, kernel, stride, d, line, place,
                               w + (c - begin) * kernel * kernel,
-                              (struct depthwise_block){c, DEPTHWISE_BLOCK});
+                              (struct depthwise_channels){c, DEPTHWISE_BLOCK});
     if (c < end)
         depthwise_some(kind, DEPTHWISE_PLACES, d, line, place, c, end);
 }
