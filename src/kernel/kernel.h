@@ -21,6 +21,9 @@ const struct assay_kernel *assay_kernel_find(const assay_kernel_registry *regist
 /* Is it one of assay's own, and not a user's? */
 bool assay_kernel_is_builtin(const struct assay_kernel *kernel);
 
+/* Opens a shared object, by a path or by a bare name in this folder. NULL with the reason. */
+void *assay_kernel_open_object(const char *path, struct assay_error *err);
+
 /* Opens a shared object and adds its kernels, after checking ABI, sizes and names. It stays open
  * until the process ends: its kernels may have left threads behind. */
 enum assay_status assay_kernel_add_plugin(assay_kernel_registry *registry, const char *path,

@@ -144,8 +144,7 @@ enum assay_status assay_kernel_add(assay_kernel_registry *registry,
     return ASSAY_OK;
 }
 
-enum assay_status assay_kernel_add_plugin(assay_kernel_registry *registry, const char *path,
-                                          struct assay_error *err)
+void *assay_kernel_open_object(const char *path, struct assay_error *err)
 {
     /* A bare file name would be looked for in the library path; say that it is a file. */
     struct assay_text full = {0};
@@ -155,7 +154,16 @@ enum assay_status assay_kernel_add_plugin(assay_kernel_registry *registry, const
     void *object = full.failed ? NULL : dlopen(full.data, RTLD_NOW | RTLD_LOCAL);
     assay_text_fini(&full);
     if (!object)
-        return assay_error_set(err, ASSAY_ERR_INVALID, path, "cannot be opened: %s", dlerror());
+        assay_error_set(err, ASSAY_ERR_INVALID, path, "cannot be opened: %s", dlerror());
+    return object;
+}
+
+enum assay_status assay_kernel_add_plugin(assay_kernel_registry *registry, const char *path,
+                                          struct assay_error *err)
+{
+    void *object = assay_kernel_open_object(path, err);
+    if (!object)
+        return ASSAY_ERR_INVALID;
     assay_plugin_fn plugin;
     void *symbol = dlsym(object, ASSAY_PLUGIN_SYMBOL);
     memcpy(&plugin, &symbol, sizeof plugin);

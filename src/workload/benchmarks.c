@@ -1,6 +1,6 @@
 #include "workload/benchmarks.h"
 
-#include "base/text.h"
+#include "kernel/kernel.h"
 
 #include <dlfcn.h>
 #include <string.h>
@@ -11,19 +11,6 @@ enum {
     MOST_BENCHMARKS = 1024,
     LEAST_WORKLOAD = offsetof(struct assay_workload, setup)
 };
-
-static void *open_object(const char *path, struct assay_error *err)
-{
-    struct assay_text full = {0};
-    if (!strchr(path, '/')) /* a bare name would be looked for in the library path */
-        assay_text_add(&full, "./");
-    assay_text_add(&full, path);
-    void *object = full.failed ? NULL : dlopen(full.data, RTLD_NOW | RTLD_LOCAL);
-    assay_text_fini(&full);
-    if (!object)
-        assay_error_set(err, ASSAY_ERR_INVALID, path, "cannot be opened: %s", dlerror());
-    return object;
-}
 
 void assay_benchmarks_workload(const struct assay_benchmark *benchmark, int32_t index,
                                struct assay_workload *out)
@@ -93,7 +80,7 @@ enum assay_status assay_benchmarks_open(const char *path, struct assay_benchmark
                                         struct assay_error *err)
 {
     *out = (struct assay_benchmarks){0};
-    void *object = open_object(path, err);
+    void *object = assay_kernel_open_object(path, err);
     if (!object)
         return ASSAY_ERR_INVALID;
     const struct assay_services **services = dlsym(object, ASSAY_SERVICES_SYMBOL);
