@@ -6,13 +6,13 @@
 #include "bench/pareto.h"
 #include "model/model.h"
 
+#include <sys/random.h>
+
 /* A model's, a workload's, or one of the list. */
 static const struct assay_op *find_op(const char *name)
 {
     return assay_workload_is(name) ? assay_workload_op(name) : assay_model_op(name);
 }
-
-#include <sys/random.h>
 
 void assay_group_record(const struct assay_job *job, int64_t variant, const char *kernel,
                         const char *implementation, const char *recipe, struct assay_record *out)

@@ -2,7 +2,6 @@
 
 #include "base/alloc.h"
 #include "cli/command.h"
-#include "device/device.h"
 
 #include <stdio.h>
 #include <stdlib.h>
