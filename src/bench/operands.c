@@ -22,7 +22,7 @@ struct layout {
     size_t stride; /* from one set to the next */
 };
 
-/* The inputs that are no weights, one behind the other, with the usual and with other values. */
+/* The inputs that are not constant, one behind the other, with the usual and with other values. */
 struct others {
     /* The host's; NULL: not made. On a GPU they are uploaded into their place, as the usual ones
      * were: after a copy on the GPU itself kernels that read them took 0.2 us longer (H200). */
@@ -323,7 +323,7 @@ static size_t lay_out_others(const struct assay_op *op, const struct assay_probl
 {
     size_t at = 0;
     for (int32_t i = 0; i < problem->n_inputs; i++) {
-        x->changes[i] = !op->is_weight || !op->is_weight(problem, i);
+        x->changes[i] = !assay_op_is_constant(op, problem, i);
         x->offset[i] = at;
         if (x->changes[i])
             at = round_up(at + assay_tensor_bytes(&problem->inputs[i]), 64);
@@ -350,7 +350,7 @@ enum assay_status assay_operands_make_others(assay_operands *o, struct assay_err
 {
     struct others *x = &o->others;
     if (lay_out_others(o->op, &o->problem, x) == 0)
-        return assay_error_set(err, ASSAY_UNSUPPORTED, NULL, "all inputs are weights");
+        return assay_error_set(err, ASSAY_UNSUPPORTED, NULL, "all inputs are constant");
     x->in_set = assay_calloc((size_t)o->n_sets, sizeof *x->in_set);
     x->usual = assay_calloc(1, x->bytes);
     x->other = assay_calloc(1, x->bytes);

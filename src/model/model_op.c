@@ -126,6 +126,15 @@ static bool is_weight(const struct assay_problem *p, int32_t input)
     return weight;
 }
 
+static bool is_constant(const struct assay_problem *p, int32_t input)
+{
+    struct assay_graph *g = graph_of(p);
+    const struct assay_value *value = g ? input_value(g, input) : NULL;
+    bool constant = value && value->kind != ASSAY_VALUE_INPUT;
+    assay_free(g);
+    return constant;
+}
+
 static int64_t row_block(const struct assay_problem *p)
 {
     struct assay_graph *g = graph_of(p);
@@ -205,6 +214,7 @@ void assay_model_op_fill(const struct assay_model *model, const char *name, stru
         .tolerance = tolerance,
         .takes_recipes = true,
         .is_weight = is_weight,
+        .is_constant = is_constant,
         .row_block = row_block,
         .reference_blocks = assay_model_reference,
     };

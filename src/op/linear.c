@@ -128,6 +128,11 @@ static bool is_weight(const struct assay_problem *p, int32_t input)
     return input == ASSAY_LINEAR_W;
 }
 
+static bool is_constant(const struct assay_problem *p, int32_t input)
+{
+    return is_weight(p, input) || input == assay_linear_norm_input(p);
+}
+
 /* s8: integers over the whole range but -128. Others: x around 0 with deviation 1, weights as
  * trained ones, with a deviation of 1 / sqrt(k), so that y is of the order of x. */
 static void fill(const struct assay_problem *p, int32_t index, void *data, uint64_t seed)
@@ -537,6 +542,7 @@ const struct assay_op assay_op_linear = {
     .set_mode = set_mode,
     .takes_recipes = true,
     .is_weight = is_weight,
+    .is_constant = is_constant,
     .fill_exact = fill_exact,
     .can_be_exact = can_be_exact,
     .dequantised = dequantised,

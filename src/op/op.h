@@ -72,6 +72,9 @@ struct assay_op {
     bool takes_recipes;
     /* Is this input such a weight? Required with takes_recipes. */
     bool (*is_weight)(const struct assay_problem *problem, int32_t input);
+    /* Does this input stay the same from call to call, so that a kernel's `prepare` may take it in?
+     * NULL: weights do. */
+    bool (*is_constant)(const struct assay_problem *problem, int32_t input);
 
     /* Integer-valued inputs for which this problem, recipe included, comes out exact in every
      * accumulator, so that answers can be compared bit for bit. */
@@ -129,6 +132,10 @@ enum assay_status assay_op_problem(const struct assay_op *op, enum assay_dtype d
 
 /* Does this op compute in this dtype? */
 bool assay_op_has_dtype(const struct assay_op *op, enum assay_dtype dtype);
+
+/* May a kernel's `prepare` take this input in? */
+bool assay_op_is_constant(const struct assay_op *op, const struct assay_problem *problem,
+                          int32_t input);
 
 /* Fills input `index`; each input gets a seed of its own derived from `seed`. */
 void assay_op_fill(const struct assay_op *op, const struct assay_problem *problem, int32_t index,

@@ -139,6 +139,14 @@ enum assay_status assay_op_problem(const struct assay_op *op, enum assay_dtype d
     return status;
 }
 
+bool assay_op_is_constant(const struct assay_op *op, const struct assay_problem *problem,
+                          int32_t input)
+{
+    if (op->is_constant)
+        return op->is_constant(problem, input);
+    return op->is_weight && op->is_weight(problem, input);
+}
+
 void assay_op_fill(const struct assay_op *op, const struct assay_problem *problem, int32_t index,
                    void *data, uint64_t seed)
 {

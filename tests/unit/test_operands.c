@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "bench/operands.h"
 #include "device/null/null.h"
+#include "op/linear.h"
 #include "tensor/tensor.h"
 
 #include <stdlib.h>
@@ -411,6 +412,21 @@ static void test_others_take_the_place_of_the_usual(void **state)
     strip_bed(&bed);
 }
 
+/* A kernel may take a norm's weights into those of the product. */
+static void test_weights_of_a_norm_are_constant(void **state)
+{
+    (void)state;
+    const struct assay_op *op = assay_op_find("linear");
+    const int64_t axes[] = {4, 8, 5};
+    struct assay_problem problem;
+    assert_int_equal(
+        assay_op_problem(op, ASSAY_DTYPE_F32, "rms+bias+add", axes, 1, &problem, NULL), ASSAY_OK);
+    for (int32_t i = 0; i < problem.n_inputs; i++) {
+        bool constant = i == ASSAY_LINEAR_W || i == assay_linear_norm_input(&problem);
+        assert_int_equal(assay_op_is_constant(op, &problem, i), constant);
+    }
+}
+
 static void test_others_may_not_be_had(void **state)
 {
     (void)state;
@@ -444,6 +460,7 @@ int main(void)
         cmocka_unit_test(test_sizes_saturate),
         cmocka_unit_test(test_no_allocation_is_taken_for_granted),
         cmocka_unit_test(test_others_take_the_place_of_the_usual),
+        cmocka_unit_test(test_weights_of_a_norm_are_constant),
         cmocka_unit_test(test_others_may_not_be_had),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
