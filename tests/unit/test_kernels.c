@@ -647,6 +647,21 @@ static void test_linear_shapes(void **state)
             }
 }
 
+/* Wide weights, of which threads take a part each, and all rows of x. */
+static void test_linear_threads_cut_weights(void **state)
+{
+    (void)state;
+    static const int64_t shapes[][3] = {{260, 64, 1024}, {129, 96, 1000}, {70, 64, 830}};
+    static const char *const some[] = {"baseline", "int8wo", "int4wo-32"};
+    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++)
+        for (int r = 0; r < 3; r++) {
+            struct assay_problem p =
+                linear_of(ASSAY_DTYPE_BF16, NULL, shapes[s][0], shapes[s][1], shapes[s][2]);
+            assert_true(recipe_fits(&p, some[r]));
+            linear_every_kernel(&p, MAX_THREADS, "filled");
+        }
+}
+
 static void test_linear_modes(void **state)
 {
     (void)state;
@@ -957,6 +972,7 @@ int main(void)
         cmocka_unit_test(test_softmax_sums_to_one),
         cmocka_unit_test(test_layernorm_of_constant_is_beta),
         cmocka_unit_test(test_linear_shapes),
+        cmocka_unit_test(test_linear_threads_cut_weights),
         cmocka_unit_test(test_linear_modes),
         cmocka_unit_test(test_linear_norms_and_residuals),
         cmocka_unit_test(test_linear_integers),

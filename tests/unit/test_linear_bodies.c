@@ -461,6 +461,22 @@ static void test_rows_in_place(void **state)
     }
 }
 
+/* Answers that do not stay in L2 go past the caches, in whole lines. */
+static void test_large_answers(void **state)
+{
+    (void)state;
+    static const int64_t shapes[][3] = {{1057, 64, 1024}, {1090, 96, 992}, {1030, 64, 1000}};
+    for (int s = 0; s < COUNT(shapes); s++) {
+        if (left_out(s > 0 ? 4 : 1))
+            continue;
+        run_shape("baseline", ASSAY_DTYPE_BF16, shapes[s], WHOLE);
+        run_shape("int8dq", ASSAY_DTYPE_BF16, shapes[s], WHOLE);
+        run_shape("float8dq-row", ASSAY_DTYPE_BF16, shapes[s], REAL);
+        run_shape("int8dq", ASSAY_DTYPE_F32, shapes[s], WHOLE);
+        run_shape("baseline", ASSAY_DTYPE_S8, shapes[s], WHOLE);
+    }
+}
+
 /* ---- f16 ---------------------------------------------------------------------------------------
  */
 
@@ -611,11 +627,17 @@ static void test_every_e4m3(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_whole_numbers),         cmocka_unit_test(test_real_numbers),
-        cmocka_unit_test(test_nan_and_infinity),      cmocka_unit_test(test_long_and_tall),
-        cmocka_unit_test(test_rows_in_place),         cmocka_unit_test(test_every_f16),
-        cmocka_unit_test(test_f16_of_all_magnitudes), cmocka_unit_test(test_f16_infinite_weights),
-        cmocka_unit_test(test_s8_extremes),           cmocka_unit_test(test_every_e4m3),
+        cmocka_unit_test(test_whole_numbers),
+        cmocka_unit_test(test_real_numbers),
+        cmocka_unit_test(test_nan_and_infinity),
+        cmocka_unit_test(test_long_and_tall),
+        cmocka_unit_test(test_rows_in_place),
+        cmocka_unit_test(test_large_answers),
+        cmocka_unit_test(test_every_f16),
+        cmocka_unit_test(test_f16_of_all_magnitudes),
+        cmocka_unit_test(test_f16_infinite_weights),
+        cmocka_unit_test(test_s8_extremes),
+        cmocka_unit_test(test_every_e4m3),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

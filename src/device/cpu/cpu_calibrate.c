@@ -9,6 +9,10 @@
  * matter. A block's ceiling is its best candidate's 95th percentile: the quiet machine, without
  * believing the one freak in a hundred.
  *
+ * A matrix unit of a shared host is slow for seconds at a time, and seldom are those of all threads
+ * fast together. Each is its core's own, so its ceiling is the sum of what each thread did at best
+ * while the others ran too.
+ *
  * Caches are warmed by an untimed run of the same loop before each sample. Memory is never warm:
  * every sample takes the next piece of a pool of twice the last-level cache, which is how the cold
  * measurements that are held against this ceiling treat their operands. */
@@ -72,6 +76,7 @@ struct block {
     enum assay_cpu_loop_kind kind;
     enum place place;
     double *result; /* where in the ceilings the answer goes */
+    double *own;    /* of the narrow types' units: the best of each thread */
     int32_t n_candidates;
     struct candidate candidates[MAX_CANDIDATES];
 };
@@ -86,6 +91,7 @@ struct calibration {
     size_t hot_bytes, cursor;     /* where the cold part begins; the next cold piece in it */
     int32_t n_blocks, n_clocks;
     struct block blocks[MAX_BLOCKS];
+    double *own; /* of all blocks, for each thread */
     double clocks[CLOCK_READINGS];
 };
 
@@ -189,7 +195,7 @@ static char *piece_of(struct calibration *c, const struct block *block,
 }
 
 /* The time from the first thread's start to the last one's end, in ns. */
-static double run_once(struct calibration *c, const struct block *block,
+static double run_once(struct calibration *c, struct block *block,
                        const struct candidate *candidate, int32_t *threads)
 {
     char *piece = piece_of(c, block, candidate);
@@ -207,6 +213,11 @@ static double run_once(struct calibration *c, const struct block *block,
         for (int64_t i = 0; i < candidate->turns; i++)
             turn(candidate, mem);
         last = assay_clock_ns();
+        if (block->own && last > first) {
+            double *own = &block->own[omp_get_thread_num()];
+            double work = (double)candidate->amount * (double)candidate->turns;
+            *own = fmax(*own, work / (double)(last - first) * 1e9);
+        }
     }
     *threads = team;
     return (double)(last - first);
@@ -230,7 +241,7 @@ static void choose_turns(struct calibration *c, const struct block *block,
     candidate->alone = (double)candidate->amount / quickest * 1e9;
 }
 
-static void sample(struct calibration *c, const struct block *block, struct candidate *candidate)
+static void sample(struct calibration *c, struct block *block, struct candidate *candidate)
 {
     if (candidate->turns == 0)
         choose_turns(c, block, candidate);
@@ -317,6 +328,45 @@ static void run_passes(struct calibration *c, double deadline_ns)
  * longer than a calibration lasts: what was seen of it has to do. */
 static bool is_optional(const struct block *block) { return block->kind > ASSAY_CPU_LOOP_FMA; }
 
+/* One unit multiplies both, s8 twice as fast as bf16, and all threads have the same. Where a
+ * thread's best say otherwise, its unit was slow whenever it had its turn. */
+static bool matrix_unit_was_slow(const struct calibration *c, const struct block *bf16,
+                                 const struct block *s8)
+{
+    if (!c->own || !(c->cpu->isa & ASSAY_CPU_AMX_BF16) || !(c->cpu->isa & ASSAY_CPU_AMX_INT8))
+        return false;
+    double best = 0;
+    for (int32_t t = 0; t < c->threads; t++)
+        best = fmax(best, fmax(bf16->own[t], s8->own[t] / 2));
+    for (int32_t t = 0; t < c->threads; t++)
+        if (bf16->own[t] < 0.8 * best || s8->own[t] < 0.8 * 2 * best)
+            return true;
+    return false;
+}
+
+static void run_all_once(struct calibration *c, struct block *block)
+{
+    int32_t threads;
+    for (int32_t i = 0; i < block->n_candidates; i++)
+        if (!block->candidates[i].out && block->candidates[i].turns > 0)
+            run_once(c, block, &block->candidates[i], &threads);
+}
+
+/* Both again, as long as there is patience. */
+static void wait_for_matrix_unit(struct calibration *c)
+{
+    struct block *bf16 = NULL, *s8 = NULL;
+    for (int32_t b = 0; b < c->n_blocks; b++) {
+        bf16 = c->blocks[b].kind == ASSAY_CPU_LOOP_BF16 ? &c->blocks[b] : bf16;
+        s8 = c->blocks[b].kind == ASSAY_CPU_LOOP_S8 ? &c->blocks[b] : s8;
+    }
+    while (bf16 && s8 && matrix_unit_was_slow(c, bf16, s8) &&
+           (double)assay_clock_ns() < c->give_up_ns) {
+        run_all_once(c, bf16);
+        run_all_once(c, s8);
+    }
+}
+
 /* On a busy machine most samples wait for a core: blocks with too few that ran go on. */
 static enum assay_status run_more(struct calibration *c, struct assay_error *err)
 {
@@ -356,7 +406,10 @@ static double ceiling_of(const struct calibration *c, struct block *block)
     for (int32_t i = 0; i < block->n_candidates; i++)
         if (!block->candidates[i].out)
             best = fmax(best, percentile_of(c, block, &block->candidates[i]));
-    return best;
+    double together = 0;
+    for (int32_t t = 0; block->own && t < c->threads; t++)
+        together += block->own[t];
+    return fmax(best, together);
 }
 
 /* ---- what there is to measure ---------------------------------------------------------------- */
@@ -553,6 +606,16 @@ static void conclude(struct calibration *c, struct assay_ceilings *out)
     out->measured_at = (int64_t)time(NULL);
 }
 
+/* Without room for it the percentiles have to do. */
+static void give_own_rates(struct calibration *c)
+{
+    size_t threads = (size_t)c->threads;
+    c->own = assay_calloc((size_t)c->n_blocks * threads, sizeof *c->own);
+    for (int32_t b = 0; b < c->n_blocks && c->own; b++)
+        if (is_optional(&c->blocks[b]))
+            c->blocks[b].own = c->own + (size_t)b * threads;
+}
+
 enum assay_status assay_cpu_calibrate(assay_device *device, struct assay_ceilings *out,
                                       struct assay_error *err)
 {
@@ -568,14 +631,17 @@ enum assay_status assay_cpu_calibrate(assay_device *device, struct assay_ceiling
     name_device(device, c->cpu, out);
     out->threads = device->threads;
     plan(c, out);
+    give_own_rates(c);
     enum assay_status status = pool_open(c, err);
     if (status == ASSAY_OK) {
         run_passes(c, start_ns + budget_ns);
         status = run_more(c, err);
+        wait_for_matrix_unit(c);
     }
     if (status == ASSAY_OK)
         conclude(c, out);
     pool_close(c);
+    assay_free(c->own);
     assay_free(c);
     return status;
 }

@@ -52,25 +52,42 @@ enum assay_status assay_linear_can_run(const struct assay_problem *problem, uint
     return ASSAY_OK;
 }
 
+enum { ROW_BLOCK = 64 };
+
+/* How many threads are side by side over the rows: the largest divisor that fits. */
+static int64_t threads_across(const struct state *s)
+{
+    int64_t blocks = (s->job.m + ROW_BLOCK - 1) / ROW_BLOCK, across = 1;
+    if (s->body->cuts_weights && s->body->cuts_weights(&s->job, s->threads))
+        return 1;
+    for (int64_t d = 1; d <= s->threads; d++)
+        if (s->threads % d == 0 && blocks >= 2 * d)
+            across = d;
+    return across;
+}
+
+/* Where part j of `along` begins: at a pair of panels, where there are enough. */
+static int64_t panel_of(int64_t panels, int64_t j, int64_t along)
+{
+    if (panels < 4 * along || j == along)
+        return panels * j / along;
+    return panels / 2 * j / along * 2;
+}
+
 /* Rows are cut first, in blocks that keep a matrix unit busy: a thread then quantises and packs
  * only its own rows. What is left of the threads cuts the panels: at small m all of them do. */
 static void cut(struct state *s)
 {
-    enum { ROW_BLOCK = 64 };
     int64_t panels = (s->job.n + ASSAY_PANEL_ROWS - 1) / ASSAY_PANEL_ROWS;
     int64_t blocks = (s->job.m + ROW_BLOCK - 1) / ROW_BLOCK;
-    int64_t across = 1; /* threads side by side over the rows: the largest divisor that fits */
-    for (int64_t d = 1; d <= s->threads; d++)
-        if (s->threads % d == 0 && blocks >= 2 * d)
-            across = d;
-    int64_t along = s->threads / across;
+    int64_t across = threads_across(s), along = s->threads / across;
     for (int64_t t = 0; t < s->threads; t++) {
         int64_t i = t / along, j = t % along;
         struct linear_part part = {
             .row = blocks * i / across * ROW_BLOCK,
             .row_end = blocks * (i + 1) / across * ROW_BLOCK,
-            .panel = panels * j / along,
-            .panel_end = panels * (j + 1) / along,
+            .panel = panel_of(panels, j, along),
+            .panel_end = panel_of(panels, j + 1, along),
         };
         if (part.row_end > s->job.m)
             part.row_end = s->job.m;
@@ -87,7 +104,7 @@ static bool empty(const struct linear_part *part)
  * weights. So that they take no more memory than this at a time, a part is cut into bands. */
 static int64_t band_of(const struct linear_job *job)
 {
-    enum { BAND_BYTES = 4 << 20, ROW_BLOCK = 64 };
+    enum { BAND_BYTES = 4 << 20 };
     int64_t bytes = job->k * (int64_t)assay_dtype_bytes(job->dtype);
     int64_t rows = BAND_BYTES / bytes / ROW_BLOCK * ROW_BLOCK;
     return job->windows.kernel == 0 ? job->m : rows > ROW_BLOCK ? rows : ROW_BLOCK;

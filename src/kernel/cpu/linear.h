@@ -52,6 +52,8 @@ struct linear_body {
     /* The greatest magnitude in rows [row, row_end) of x, normalised where the job says so. The
      * scratch memory is that of any part. */
     float (*amax)(const struct linear_call *call, int64_t row, int64_t row_end, void *scratch);
+    /* Are threads better off with all rows of x and a part of the weights? NULL: rows are cut. */
+    bool (*cuts_weights)(const struct linear_job *job, int32_t threads);
 };
 
 /* For a kernel's can_run: is this a problem of linear whose recipe is known and fits, with dtype

@@ -47,6 +47,7 @@ enum {
     CHUNK_STEPS = 32,                   /* of x */
     SPLIT_NEAR_STEPS = 9,               /* of a chunk of x in two parts: 37 KiB of the 48 of L1 */
     L2_LEAST = 1 << 18,                 /* of the L2 cache, where it is small or unknown */
+    STREAM_PART = 4,                    /* of an L2 share: a smaller y is not worth it */
     LEAST_PANELS = 16,                  /* of a block: else x passes by too often */
 };
 
@@ -66,6 +67,7 @@ struct plan {
     bool stays;             /* the first 16 of 32 rows are used as they came */
     bool windows_stay;      /* so are windows, 16 side by side */
     bool keeps;             /* all tiles of x are kept, else those of 32 rows */
+    bool streams;           /* y goes past the caches */
     void *room;             /* for a normalised row; it comes first, see amax */
     unsigned char *x_tiles; /* [32 rows][step] */
     float *x_scales;        /* of each row */
@@ -115,6 +117,19 @@ static size_t y_bytes(const struct linear_job *job)
 /* Bytes of a block of weights: half of L2, the rest is for what passes by. */
 static int64_t l2_share(void) { return most((int64_t)assay_cpu_info()->l2_bytes / 2, L2_LEAST); }
 
+/* Where x is only to be packed, threads cut the weights if that brings fewer bytes to each: all
+ * weights of its part once, and its rows of x for each block of them. */
+static bool cuts_weights(const struct linear_job *job, int32_t threads)
+{
+    int64_t w = job->k * job->n * (is_integer(job) ? 1 : 2), part = w / threads;
+    int64_t x = job->m * job->k * (int64_t)assay_dtype_bytes(job->dtype), share = l2_share();
+    if (is_split(job) || job->norm != ASSAY_LINEAR_NO_NORM || job->windows.kernel ||
+        job->recipe.activation != ASSAY_DTYPE_NONE ||
+        job->n < (int64_t)threads * LEAST_PANELS * ASSAY_PANEL_ROWS)
+        return false;
+    return part + (part + share - 1) / share * x < w + (w + share - 1) / share * (x / threads);
+}
+
 /* Sizes: how weights are cut, and where things lie in the scratch memory. Returns its size. */
 static size_t lay_out(const struct linear_job *job, const struct linear_part *part,
                       unsigned char *scratch, struct plan *p)
@@ -163,18 +178,12 @@ static size_t scratch_bytes(const struct linear_job *job, const struct linear_pa
 
 /* ---- x ------------------------------------------------------------------------------------- */
 
-/* 64 bytes of a row of x as the product takes it: elements [first, first + count), count up to 32
- * or 64, the rest 0. */
+/* 64 bytes of a quantised row of x: elements [first, first + count), count up to 32 or 64, the rest
+ * 0. */
 static inline __m512i x_line(const struct linear_call *call, const unsigned char *row,
                              int64_t first, int64_t count, float inverse)
 {
     enum assay_dtype dtype = call->job->dtype;
-    if (dtype == ASSAY_DTYPE_S8)
-        return _mm512_maskz_loadu_epi8(count >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << count) - 1,
-                                       row + first);
-    if (call->job->recipe.activation == ASSAY_DTYPE_NONE)
-        return _mm512_maskz_loadu_epi16(count >= 32 ? ~UINT32_C(0) : (UINT32_C(1) << count) - 1,
-                                        row + first * 2);
     if (call->job->recipe.activation == ASSAY_DTYPE_S8)
         return tile_quantise_s8(dtype, row, first, count, inverse);
     return tile_quantise_e4m3(dtype, row, first, count, inverse);
@@ -244,6 +253,21 @@ static bool can_stay(const struct linear_call *call, const struct plan *p)
            stride % 64 == 0 && (uintptr_t)call->x % 64 == 0 && lies_well(stride);
 }
 
+/* Should y go past the caches? An ordinary store reads its line first. Where x, the weights and y
+ * do not fit L2 together, that pushes out what is multiplied, and y is not found there later
+ * either. Lines are written whole, by one panel or by two. */
+static bool wants_stream(const struct linear_call *call, const struct linear_part *part)
+{
+    const struct linear_job *job = call->job;
+    int64_t rows = part->row_end - part->row, share = l2_share();
+    int64_t columns = (part->panel_end - part->panel) * ASSAY_PANEL_ROWS;
+    int64_t y = rows * columns * (int64_t)y_bytes(job);
+    int64_t operands = (rows + columns) * job->k * (is_integer(job) ? 1 : 2);
+    bool whole = job->dtype == ASSAY_DTYPE_BF16 ? part->panel % 2 == 0 : y_bytes(job) == 4;
+    return whole && (size_t)job->n * y_bytes(job) % 64 == 0 && (uintptr_t)call->y % 64 == 0 &&
+           y >= share / STREAM_PART && y + operands > 2 * share;
+}
+
 static bool in_place(const struct plan *p, int64_t square)
 {
     return p->stays && p->part->row_end - p->part->row - square * BLOCK_ROWS > 16;
@@ -292,6 +316,15 @@ static void pack_zeros(const struct plan *p, unsigned char *line)
     }
 }
 
+/* The same of bytes that are multiplied as they are. */
+static void copy_lines(const unsigned char *from, int64_t bytes, unsigned char *line)
+{
+    for (; bytes >= 64; bytes -= 64, from += 64, line += STEP_BYTES)
+        _mm512_store_si512((void *)line, _mm512_loadu_si512(from));
+    if (bytes > 0)
+        _mm512_store_si512((void *)line, _mm512_maskz_loadu_epi8((UINT64_C(1) << bytes) - 1, from));
+}
+
 /* k elements as lines of tiles. */
 static void pack_lines(const struct plan *p, const unsigned char *from, int64_t k, float inverse,
                        unsigned char *line)
@@ -299,6 +332,8 @@ static void pack_lines(const struct plan *p, const unsigned char *from, int64_t 
     int64_t per_step = p->integer ? 64 : 32;
     if (p->x_split)
         pack_split(p, from, k, line);
+    else if (p->call->job->recipe.activation == ASSAY_DTYPE_NONE)
+        copy_lines(from, k * 64 / per_step, line);
     else
         for (int64_t first = 0; first < k; first += per_step, line += STEP_BYTES)
             _mm512_store_si512((void *)line,
@@ -450,11 +485,15 @@ struct errands {
     unsigned char *y;       /* that this square will write, to be asked for: two rows a step */
     int64_t y_pairs;        /* such steps, 0 where y is not due yet */
     size_t y_stride;
-    /* The last square, whose sums are to be finished: one row a step. */
+    /* The last square: where its sums go, which are still in the tiles (NULL: nowhere), and how
+     * many of its rows are then to be finished. */
+    unsigned char *held;
+    int64_t held_rows;
+    /* Those rows: one in a step, or two. */
     const unsigned char *sums;
     unsigned char *to;
-    int64_t row, rows;
-    enum { ROUND_BF16, ROUND_F16, FINISH } how; /* rounding: 32 columns that need nothing else */
+    int64_t row, rows, pace;
+    enum { ROUND_BF16, SCALE_BF16, ROUND_F16, FINISH } how; /* all but FINISH: 32 columns */
     const struct plan *plan;
     int64_t first, n; /* its first row in the part, its panels */
     struct tile_finish finish[2];
@@ -466,12 +505,23 @@ static __attribute__((noinline)) void finish_row(const struct errands *e, const 
     finish_tiles(e->plan, e->first + e->row, 1, e->finish, e->n, sums);
 }
 
+/* 16 sums with the scales of their row and columns, and the bias. */
+VEC_INLINE vec scaled(const struct errands *e, const unsigned char *sums, int64_t panel)
+{
+    const struct tile_finish *f = &e->finish[panel];
+    vec y = f->integer ? _mm512_cvtepi32_ps(_mm512_load_si512(sums)) : _mm512_load_ps(sums);
+    return vec_fma(vec_mul(y, vec_set(e->plan->x_scales[e->first + e->row])), f->scale, f->bias);
+}
+
 static inline void round_row(struct errands *e)
 {
     const unsigned char *sums = e->sums + e->row / 16 * 2 * TILE_BYTES + e->row % 16 * 64;
     if (e->how == ROUND_BF16) {
         __m512 low = _mm512_load_ps(sums), high = _mm512_load_ps(sums + TILE_BYTES);
-        _mm512_storeu_si512(e->to, (__m512i)_mm512_cvtne2ps_pbh(high, low));
+        tile_put_line(e->plan->streams, e->to, (__m512i)_mm512_cvtne2ps_pbh(high, low));
+    } else if (e->how == SCALE_BF16) {
+        vec low = scaled(e, sums, 0), high = scaled(e, sums + TILE_BYTES, 1);
+        tile_put_line(e->plan->streams, e->to, (__m512i)_mm512_cvtne2ps_pbh(high, low));
     } else if (e->how == ROUND_F16) {
         vec_store(NATIVE_F16, e->to, 0, _mm512_load_ps(sums));
         vec_store(NATIVE_F16, e->to, VEC_LANES, _mm512_load_ps(sums + TILE_BYTES));
@@ -492,8 +542,18 @@ static inline void step_errands(struct errands *e, int64_t step)
         __builtin_prefetch(y, 1, 3);
         __builtin_prefetch(y + e->y_stride, 1, 3);
     }
-    if (e->row < e->rows)
+    for (int64_t i = 0; i < e->pace && e->row < e->rows; i++)
         round_row(e);
+}
+
+/* The last square's sums have been stored: its rows are next. */
+static inline void begin_rounding(struct errands *e, int64_t steps)
+{
+    e->sums = e->held;
+    e->held = NULL;
+    e->row = 0;
+    e->rows = e->held_rows;
+    e->pace = e->rows > steps ? 2 : 1;
 }
 
 /* Where 16 rows of x are: as a tile, or as they came. */
@@ -509,16 +569,40 @@ struct x_place {
     int64_t left, line;
 };
 
-/* One k-step of 2 x 2 tiles. Of x, the first tile stays in L1, the second passes by. */
-#define SQUARE_STEP(multiply)                                                                      \
+/* Puts away what tile `i` held, and gives it what it starts with. */
+#define BEGIN_TILE(i)                                                                              \
+    do {                                                                                           \
+        if (errands->held)                                                                         \
+            _tile_stored(i, errands->held + (i)*TILE_BYTES, 64);                                   \
+        if (load)                                                                                  \
+            _tile_loadd(i, sums + (i)*TILE_BYTES, 64);                                             \
+        else                                                                                       \
+            _tile_zero(i);                                                                         \
+    } while (0)
+
+#define BEGIN_TILES                                                                                \
+    do {                                                                                           \
+        BEGIN_TILE(0);                                                                             \
+        BEGIN_TILE(1);                                                                             \
+        BEGIN_TILE(2);                                                                             \
+        BEGIN_TILE(3);                                                                             \
+    } while (0)
+
+/* One k-step of 2 x 2 tiles. Of x, the first tile stays in L1, the second passes by. The first step
+ * of a square begins a tile where its product is next: one is stored while another multiplies. */
+#define SQUARE_STEP(multiply, begin)                                                               \
     do {                                                                                           \
         _tile_stream_loadd(6, b0, 64);                                                             \
         _tile_loadd(4, a, x->side[0].stride);                                                      \
+        begin(0);                                                                                  \
         _tile_stream_loadd(7, b1, 64);                                                             \
         multiply(0, 4, 6);                                                                         \
+        begin(1);                                                                                  \
         _tile_stream_loadd(5, second, x->side[1].stride);                                          \
         multiply(1, 4, 7);                                                                         \
+        begin(2);                                                                                  \
         multiply(2, 5, 6);                                                                         \
+        begin(3);                                                                                  \
         multiply(3, 5, 7);                                                                         \
         step_errands(errands, s);                                                                  \
         a += x->side[0].step;                                                                      \
@@ -570,45 +654,56 @@ struct x_place {
         b1 += w_split ? 2 * TILE_BYTES : TILE_BYTES;                                               \
     } while (0)
 
-/* 2 x 2 tiles: weights from b0 and b1 (1 KiB a step). `sums` are the four tiles,
- * one by one; the last square's rows may still be there, and are rounded before they are replaced.
- */
-#define DEFINE_SQUARE(name, near_steps, near_step, far_step)                                       \
+#define NOTHING_TO_BEGIN(i)
+
+/* 2 x 2 tiles: weights from b0 and b1 (1 KiB a step). The sums stay in the tiles until the next
+ * square begins. Where `load` is set they go on from `sums`, four tiles one by one. */
+#define DEFINE_SQUARE(name, first_step, near_steps, near_step, far_step)                           \
     static void name(const struct x_place *x, const unsigned char *b0, const unsigned char *b1,    \
                      int64_t steps, unsigned char *sums, bool load, struct errands *errands)       \
     {                                                                                              \
         const unsigned char *a = x->side[0].at, *second = x->side[1].at;                           \
         int64_t s = 0, left = x->left;                                                             \
         (void)second, (void)left;                                                                  \
-        if (load) {                                                                                \
-            _tile_loadd(0, sums, 64);                                                              \
-            _tile_loadd(1, sums + TILE_BYTES, 64);                                                 \
-            _tile_loadd(2, sums + 2 * TILE_BYTES, 64);                                             \
-            _tile_loadd(3, sums + 3 * TILE_BYTES, 64);                                             \
-        } else {                                                                                   \
-            _tile_zero(0);                                                                         \
-            _tile_zero(1);                                                                         \
-            _tile_zero(2);                                                                         \
-            _tile_zero(3);                                                                         \
-        }                                                                                          \
+        first_step;                                                                                \
+        if (errands->held)                                                                         \
+            begin_rounding(errands, steps - s);                                                    \
         for (; s < (near_steps) && s < steps; s++)                                                 \
             near_step;                                                                             \
         for (; s < steps; s++)                                                                     \
             far_step;                                                                              \
         while (errands->row < errands->rows)                                                       \
             round_row(errands);                                                                    \
-        _tile_stored(0, sums, 64);                                                                 \
-        _tile_stored(1, sums + TILE_BYTES, 64);                                                    \
-        _tile_stored(2, sums + 2 * TILE_BYTES, 64);                                                \
-        _tile_stored(3, sums + 3 * TILE_BYTES, 64);                                                \
+        errands->held = sums;                                                                      \
+        errands->held_rows = 0;                                                                    \
     }
 
-DEFINE_SQUARE(square_bf16, 0, SQUARE_STEP(MULTIPLY_BF16), SQUARE_STEP(MULTIPLY_BF16))
-DEFINE_SQUARE(square_s8, 0, SQUARE_STEP(MULTIPLY_S8), SQUARE_STEP(MULTIPLY_S8))
-DEFINE_SQUARE(square_split, SPLIT_NEAR_STEPS, SPLIT_STEP(true, _tile_loadd),
+#define FIRST_STEP(multiply)                                                                       \
+    do {                                                                                           \
+        SQUARE_STEP(multiply, BEGIN_TILE);                                                         \
+        s++;                                                                                       \
+    } while (0)
+
+DEFINE_SQUARE(square_bf16, FIRST_STEP(MULTIPLY_BF16), 0, (void)0,
+              SQUARE_STEP(MULTIPLY_BF16, NOTHING_TO_BEGIN))
+DEFINE_SQUARE(square_s8, FIRST_STEP(MULTIPLY_S8), 0, (void)0,
+              SQUARE_STEP(MULTIPLY_S8, NOTHING_TO_BEGIN))
+DEFINE_SQUARE(square_split, BEGIN_TILES, SPLIT_NEAR_STEPS, SPLIT_STEP(true, _tile_loadd),
               SPLIT_STEP(true, _tile_stream_loadd))
-DEFINE_SQUARE(square_split_x, SPLIT_NEAR_STEPS, SPLIT_STEP(false, _tile_loadd),
+DEFINE_SQUARE(square_split_x, BEGIN_TILES, SPLIT_NEAR_STEPS, SPLIT_STEP(false, _tile_loadd),
               SPLIT_STEP(false, _tile_stream_loadd))
+
+/* Stores the sums that are still in the tiles. */
+static void put_away(struct errands *e)
+{
+    if (!e->held)
+        return;
+    _tile_stored(0, e->held, 64);
+    _tile_stored(1, e->held + TILE_BYTES, 64);
+    _tile_stored(2, e->held + 2 * TILE_BYTES, 64);
+    _tile_stored(3, e->held + 3 * TILE_BYTES, 64);
+    begin_rounding(e, 1);
+}
 
 static void (*square_of(const struct plan *p))(const struct x_place *, const unsigned char *,
                                                const unsigned char *, int64_t, unsigned char *,
@@ -620,16 +715,19 @@ static void (*square_of(const struct plan *p))(const struct x_place *, const uns
 }
 
 /* How a square is left to the next one's errands; false where it is better finished at once. An
- * activation does not show behind the products, if there are as many k-steps as rows; what is done
- * in a few instructions a row costs more there (int8dq at 1024^2: 1.3 times). */
+ * activation does not show behind the products, if there are as many k-steps as rows; a residual
+ * would cost more there than it does. */
 static bool leaves(const struct linear_job *job, const struct tile_finish *f, int64_t n,
                    int64_t steps, struct errands *errands)
 {
-    bool halves = job->dtype == ASSAY_DTYPE_BF16 || job->dtype == ASSAY_DTYPE_F16;
+    bool bf16 = job->dtype == ASSAY_DTYPE_BF16, f16 = job->dtype == ASSAY_DTYPE_F16;
     bool whole = n == 2 && f[1].columns == ASSAY_PANEL_ROWS;
-    errands->how = !f[0].plain || !halves || !whole ? FINISH
-                   : job->dtype == ASSAY_DTYPE_BF16 ? ROUND_BF16
-                                                    : ROUND_F16;
+    bool scales = job->activation == ASSAY_LINEAR_NONE && !f[0].call->residual;
+    errands->how = FINISH;
+    if (whole && f[0].plain && (bf16 || f16))
+        errands->how = bf16 ? ROUND_BF16 : ROUND_F16;
+    else if (whole && scales && bf16)
+        errands->how = SCALE_BF16;
     return errands->how != FINISH || (job->activation != ASSAY_LINEAR_NONE && steps >= BLOCK_ROWS);
 }
 
@@ -640,17 +738,16 @@ static void finish_square(const struct plan *p, int64_t square, int64_t panel, i
     struct tile_finish f[2];
     int64_t row = square * BLOCK_ROWS, rows = p->part->row_end - p->part->row - row;
     for (int64_t i = 0; i < n; i++)
-        f[i] = tile_finish_of(p->call, panel + i, p->integer);
+        f[i] = tile_finish_of(p->call, panel + i, p->integer, p->streams);
     if (leaves(p->call->job, f, n, steps, errands)) {
         errands->first = row;
         errands->n = n;
         memcpy(errands->finish, f, sizeof f[0] * (size_t)n);
-        errands->sums = sums;
         errands->to = errands->y;
-        errands->row = 0;
-        errands->rows = least(rows, BLOCK_ROWS);
+        errands->held_rows = least(rows, BLOCK_ROWS);
         return;
     }
+    put_away(errands);
     finish_tiles(p, row, least(rows, 16), f, n, sums);
     if (rows > 16)
         finish_tiles(p, row + 16, least(rows - 16, 16), f, n, sums + 2 * TILE_BYTES);
@@ -698,7 +795,7 @@ static void ask_for_y(const struct plan *p, int64_t square, int64_t panel, struc
     errands->y = (unsigned char *)p->call->y + (size_t)row * errands->y_stride +
                  (size_t)(panel * ASSAY_PANEL_ROWS) * y_bytes(job);
     int64_t rows = least(p->part->row_end - row, BLOCK_ROWS);
-    errands->y_pairs = rows / 2;
+    errands->y_pairs = p->streams ? 0 : rows / 2;
     ask_for_residual(p, errands->y, errands->y_stride, rows);
 }
 
@@ -782,6 +879,7 @@ static void multiply(const struct plan *p)
             block.last = step + block.steps == p->steps;
             multiply_block(p, &block, &errands);
         }
+    put_away(&errands);
     while (errands.row < errands.rows)
         round_row(&errands);
 }
@@ -881,7 +979,7 @@ static void multiply_strip(const struct plan *p)
         _tile_stored(2, p->sums + 2 * TILE_BYTES, 64);
         _tile_stored(3, p->sums + 3 * TILE_BYTES, 64);
         for (int64_t i = 0; i < panels; i++) {
-            struct tile_finish f = tile_finish_of(p->call, panel + i, p->integer);
+            struct tile_finish f = tile_finish_of(p->call, panel + i, p->integer, p->streams);
             finish_tiles(p, 0, rows, &f, 1, p->sums + i * TILE_BYTES);
         }
     }
@@ -894,6 +992,7 @@ static void compute(const struct linear_call *call, const struct linear_part *pa
     struct plan plan = {.call = call, .part = part, .odd = &odd};
     lay_out(call->job, part, scratch, &plan);
     plan.stays = can_stay(call, &plan);
+    plan.streams = wants_stream(call, part);
     plan.windows_stay = windows_can_stay(call, &plan);
     assay_cpu_tiles_open();
     if (part->row_end - part->row <= 16 && !plan.w_split)
@@ -905,9 +1004,12 @@ static void compute(const struct linear_call *call, const struct linear_part *pa
         multiply(&plan);
     }
     assay_cpu_tiles_close();
+    if (plan.streams)
+        vec_stream_end();
 }
 
-const struct linear_body assay_linear_amx = {scratch_bytes, compute, activations, amax};
+const struct linear_body assay_linear_amx = {scratch_bytes, compute, activations, amax,
+                                             cuts_weights};
 
 #define FLOATS                                                                                     \
     (ASSAY_DTYPE_BIT(ASSAY_DTYPE_F32) | ASSAY_DTYPE_BIT(ASSAY_DTYPE_F16) |                         \

@@ -347,14 +347,16 @@ struct tile_finish {
     const struct linear_call *call;
     int64_t column, columns; /* the first, and how many of the 16 there are */
     bool integer, plain;     /* sums are s32; nothing to do but to round */
+    bool stream;             /* whole lines of y go past the caches */
     vec scale, bias;
 };
 
 static inline struct tile_finish tile_finish_of(const struct linear_call *call, int64_t panel,
-                                                bool integer)
+                                                bool integer, bool stream)
 {
     const struct linear_job *job = call->job;
-    struct tile_finish f = {.call = call, .column = panel * ASSAY_PANEL_ROWS, .integer = integer};
+    struct tile_finish f = {
+        .call = call, .column = panel * ASSAY_PANEL_ROWS, .integer = integer, .stream = stream};
     int64_t left = job->n - f.column;
     f.columns = left < ASSAY_PANEL_ROWS ? left : ASSAY_PANEL_ROWS;
     f.scale = call->w->row_scales ? _mm512_loadu_ps(call->w->row_scales + f.column) : vec_set(1);
@@ -364,6 +366,14 @@ static inline struct tile_finish tile_finish_of(const struct linear_call *call, 
     f.plain =
         !integer && !call->w->row_scales && !call->bias && !job->activation && !call->residual;
     return f;
+}
+
+VEC_INLINE void tile_put_line(bool stream, void *y, __m512i line)
+{
+    if (stream)
+        _mm512_stream_si512(y, line);
+    else
+        _mm512_storeu_si512(y, line);
 }
 
 VEC_INLINE void tile_store(enum native_kind kind, void *y, int64_t at, vec value, int64_t columns)
@@ -393,7 +403,10 @@ VEC_INLINE void tile_finish_kind(enum native_kind kind, const struct tile_finish
             if (residual)
                 y = vec_add(y, tile_residual(kind, residual + at, f->columns));
         }
-        tile_store(kind, to + at, 0, y, f->columns);
+        if (kind == NATIVE_F32 && f->columns == VEC_LANES)
+            tile_put_line(f->stream, to + at, _mm512_castps_si512(y));
+        else
+            tile_store(kind, to + at, 0, y, f->columns);
     }
 }
 
@@ -403,9 +416,13 @@ static inline void tile_finish(const struct tile_finish *f, int64_t rows, const 
 {
     enum assay_dtype dtype = f->call->job->dtype;
     if (dtype == ASSAY_DTYPE_S8)
-        for (int64_t r = 0; r < rows; r++, sums += 64, at += stride)
-            _mm512_mask_storeu_epi32((unsigned char *)f->call->y + at, vec_tail(f->columns),
-                                     _mm512_loadu_si512(sums));
+        for (int64_t r = 0; r < rows; r++, sums += 64, at += stride) {
+            unsigned char *y = (unsigned char *)f->call->y + at;
+            if (f->columns == VEC_LANES)
+                tile_put_line(f->stream, y, _mm512_loadu_si512(sums));
+            else
+                _mm512_mask_storeu_epi32(y, vec_tail(f->columns), _mm512_loadu_si512(sums));
+        }
     else if (dtype == ASSAY_DTYPE_BF16)
         tile_finish_kind(NATIVE_BF16_INSN, f, rows, x_scales, sums, at, stride);
     else if (dtype == ASSAY_DTYPE_F16)
@@ -442,7 +459,7 @@ static inline void tile_finish_pair(const struct tile_finish *a, const struct ti
                 second = vec_add(second, vec_load(NATIVE_BF16, residual + at, VEC_LANES));
             }
         }
-        _mm512_storeu_si512(to + at, (__m512i)_mm512_cvtne2ps_pbh(second, first));
+        tile_put_line(a->stream, to + at, (__m512i)_mm512_cvtne2ps_pbh(second, first));
     }
 }
 
