@@ -130,6 +130,37 @@ static bool cuts_weights(const struct linear_job *job, int32_t threads)
     return part + (part + share - 1) / share * x < w + (w + share - 1) / share * (x / threads);
 }
 
+/* From a row of x to the next, where it is no image. */
+static size_t x_stride(const struct linear_job *job)
+{
+    return (size_t)job->k * assay_dtype_bytes(job->dtype);
+}
+
+/* Do the lines of a chunk of 16 rows fall on different places of the L1 cache (64 sets of 8 or 12
+ * ways), with some left for what passes by? */
+static bool lies_well(size_t stride)
+{
+    unsigned char lines[64] = {0};
+    for (size_t row = 0; row < 16; row++)
+        for (size_t line = 0; line < CHUNK_STEPS; line++)
+            if (++lines[(row * stride / 64 + line) % 64] > 9)
+                return false;
+    return true;
+}
+
+/* Are x's tiles kept for the blocks of weights behind the first? Normalising, quantising or
+ * splitting it again costs more than that. Copying rows again does only where there are many
+ * blocks, and none of the rows can be used where they are: kept tiles push the weights out of L2.
+ */
+static bool keeps_tiles(const struct linear_job *job, int64_t blocks)
+{
+    enum { MANY = 3 };
+    if (is_split(job) || job->norm != ASSAY_LINEAR_NO_NORM ||
+        job->recipe.activation != ASSAY_DTYPE_NONE)
+        return blocks > 1;
+    return blocks >= MANY && job->windows.kernel == 0 && !lies_well(x_stride(job));
+}
+
 /* Sizes: how weights are cut, and where things lie in the scratch memory. Returns its size. */
 static size_t lay_out(const struct linear_job *job, const struct linear_part *part,
                       unsigned char *scratch, struct plan *p)
@@ -154,11 +185,7 @@ static size_t lay_out(const struct linear_job *job, const struct linear_part *pa
     size_t at = linear_room_bytes(job);
     p->room = scratch;
     p->x_tiles = scratch + at;
-    /* Packing plain x again for each block of weights is cheaper than keeping it: kept tiles push
-     * the weights out of L2. Normalising, quantising or splitting it again is not. */
-    bool costly = p->x_split || job->norm != ASSAY_LINEAR_NO_NORM ||
-                  job->recipe.activation != ASSAY_DTYPE_NONE;
-    p->keeps = cut || (costly && p->block_panels < panels);
+    p->keeps = cut || keeps_tiles(job, (panels + p->block_panels - 1) / most(p->block_panels, 1));
     at += (size_t)((p->keeps ? p->squares : 1) * p->steps) * p->x_step;
     p->sums = scratch + at;
     at += (size_t)((cut ? p->squares : 1) * most(p->block_panels / 2, 1)) * SQUARE_BYTES;
@@ -218,28 +245,10 @@ static unsigned char *x_tiles_of(const struct plan *p, int64_t square)
     return p->x_tiles + (p->keeps ? (size_t)(square * p->steps) * p->x_step : 0);
 }
 
-/* From a row of x to the next, where it is no image. */
-static size_t x_stride(const struct linear_job *job)
-{
-    return (size_t)job->k * assay_dtype_bytes(job->dtype);
-}
-
 static const unsigned char *x_row(const struct plan *p, int64_t row)
 {
     return (const unsigned char *)p->call->x +
            (size_t)(p->part->row + row) * x_stride(p->call->job);
-}
-
-/* Do the lines of a chunk of 16 rows fall on different places of the L1 cache (64 sets of 8 or 12
- * ways), with some left for what passes by? */
-static bool lies_well(size_t stride)
-{
-    unsigned char lines[64] = {0};
-    for (size_t row = 0; row < 16; row++)
-        for (size_t line = 0; line < CHUNK_STEPS; line++)
-            if (++lines[(row * stride / 64 + line) % 64] > 9)
-                return false;
-    return true;
 }
 
 /* Can the first 16 rows be multiplied from where they are? Copying half of x less is worth 4 %; for
@@ -493,7 +502,13 @@ struct errands {
     const unsigned char *sums;
     unsigned char *to;
     int64_t row, rows, pace;
-    enum { ROUND_BF16, SCALE_BF16, ROUND_F16, FINISH } how; /* all but FINISH: 32 columns */
+    enum {
+        ROUND_BF16,
+        SCALE_BF16,
+        ROUND_F16,
+        PUT_S32,
+        FINISH
+    } how; /* all but FINISH: 32 columns */
     const struct plan *plan;
     int64_t first, n; /* its first row in the part, its panels */
     struct tile_finish finish[2];
@@ -522,6 +537,9 @@ static inline void round_row(struct errands *e)
     } else if (e->how == SCALE_BF16) {
         vec low = scaled(e, sums, 0), high = scaled(e, sums + TILE_BYTES, 1);
         tile_put_line(e->plan->streams, e->to, (__m512i)_mm512_cvtne2ps_pbh(high, low));
+    } else if (e->how == PUT_S32) {
+        tile_put_line(e->plan->streams, e->to, _mm512_load_si512(sums));
+        tile_put_line(e->plan->streams, e->to + 64, _mm512_load_si512(sums + TILE_BYTES));
     } else if (e->how == ROUND_F16) {
         vec_store(NATIVE_F16, e->to, 0, _mm512_load_ps(sums));
         vec_store(NATIVE_F16, e->to, VEC_LANES, _mm512_load_ps(sums + TILE_BYTES));
@@ -728,6 +746,8 @@ static bool leaves(const struct linear_job *job, const struct tile_finish *f, in
         errands->how = bf16 ? ROUND_BF16 : ROUND_F16;
     else if (whole && scales && bf16)
         errands->how = SCALE_BF16;
+    else if (whole && job->dtype == ASSAY_DTYPE_S8)
+        errands->how = PUT_S32;
     return errands->how != FINISH || (job->activation != ASSAY_LINEAR_NONE && steps >= BLOCK_ROWS);
 }
 
