@@ -178,13 +178,13 @@ extern "C" __global__ void __launch_bounds__(128)
 }
 #endif
 
-#if FORM == FORM_BLOCK
+#if FORM == FORM_BLOCK || FORM == FORM_SPREAD
 extern "C" __global__ void __launch_bounds__(1024)
     norm_block(const element *x, const element *gamma, const element *beta, element *out, s64 rows,
                s64 dim, u32 lanes, float inverse, double eps)
 {
     s64 at = blockIdx.x * dim;
-    norm_row<ITEMS_MANY, true>(x + at, gamma, beta, out + at, dim / UNIT, team_of_block(),
+    norm_row<ITEMS_BLOCK, true>(x + at, gamma, beta, out + at, dim / UNIT, team_of_block(),
                                {dim, inverse, eps});
 }
 #endif

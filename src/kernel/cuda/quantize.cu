@@ -245,11 +245,11 @@ extern "C" __global__ void __launch_bounds__(128)
 }
 #endif
 
-#if FORM == FORM_BLOCK
+#if FORM == FORM_BLOCK || FORM == FORM_SPREAD
 extern "C" __global__ void __launch_bounds__(1024)
     quantize_block(const element *x, u8 *codes, float *scales, s64 runs, s64 length, u32 lanes)
 {
-    quantize_run<ITEMS_MANY, true>(x, codes, scales, blockIdx.x, length, true, team_of_block());
+    quantize_run<ITEMS_BLOCK, true>(x, codes, scales, blockIdx.x, length, true, team_of_block());
 }
 #endif
 

@@ -86,8 +86,8 @@ static enum assay_status setup_quantize(const struct assay_problem *problem, voi
     struct encoder *e = assay_calloc(1, sizeof *e);
     if (!e)
         return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
-    e->runs = cuda_rows_of(problem->dtype, assay_quantize_runs(problem),
-                           assay_quantize_run(problem), WARPS);
+    e->runs = cuda_few_rows_of(problem->dtype, assay_quantize_runs(problem),
+                               assay_quantize_run(problem), WARPS);
     snprintf(option, sizeof option, "-DFORMAT=%d", format_number(problem));
     bool whole = e->runs.rows == 1 && e->runs.dim > CUDA_ROW_MANY_MOST;
     enum assay_status status = (whole ? plan_whole : plan_runs)(problem, option, e, err);

@@ -24,10 +24,13 @@
 #define FORM_LONG 4
 #define FORM_WHOLE 5
 #define FORM_DECODE 6
+#define FORM_SPREAD 7
 
 // Elements of a row that one thread holds: 32, or 8 in rows too short for that.
 #define ITEMS_MANY (32 / UNIT)
 #define ITEMS_FEW (8 / UNIT)
+// Where a block has a row: where rows are few, more threads with less each are done sooner.
+#define ITEMS_BLOCK (FORM == FORM_SPREAD ? ITEMS_FEW : ITEMS_MANY)
 
 // Bits of -infinity, as often as fits in a word.
 #if ELEMENT == 32

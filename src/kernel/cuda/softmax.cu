@@ -59,12 +59,12 @@ extern "C" __global__ void __launch_bounds__(128)
 }
 #endif
 
-#if FORM == FORM_BLOCK
+#if FORM == FORM_BLOCK || FORM == FORM_SPREAD
 extern "C" __global__ void __launch_bounds__(1024)
     softmax_block(const element *x, element *out, s64 rows, s64 dim, u32 lanes)
 {
     s64 at = blockIdx.x * dim;
-    softmax_row<ITEMS_MANY, true>(x + at, out + at, dim / UNIT, team_of_block());
+    softmax_row<ITEMS_BLOCK, true>(x + at, out + at, dim / UNIT, team_of_block());
 }
 #endif
 

@@ -15,8 +15,8 @@ static enum assay_status setup(const struct assay_problem *problem, void **state
     struct state *s = assay_calloc(1, sizeof *s);
     if (!s)
         return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
-    s->rows =
-        cuda_rows_of(problem->dtype, problem->axes[0] * problem->axes[1], problem->axes[2], WARPS);
+    s->rows = cuda_few_rows_of(problem->dtype, problem->axes[0] * problem->axes[1],
+                               problem->axes[2], WARPS);
     s->launch.threads = s->rows.threads;
     s->launch.grid_x = (unsigned)cuda_op_ceil(s->rows.rows, s->rows.at_once);
     enum assay_status status = cuda_rows_function(&s->rows, "softmax.cu", "softmax", problem->dtype,
