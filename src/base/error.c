@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#undef assay_error_set
 enum assay_status assay_error_set(struct assay_error *err, enum assay_status code,
                                   const char *where, const char *fmt, ...)
 {

@@ -17,6 +17,11 @@
 enum assay_status assay_error_set(struct assay_error *err, enum assay_status code,
                                   const char *where, const char *fmt, ...) ASSAY_PRINTF(4, 5);
 
+/* So that an analyser, which does not see that function, knows what it gives back. */
+#ifdef __clang_analyzer__
+#define assay_error_set(err, code, ...) ((void)assay_error_set(err, code, __VA_ARGS__), (code))
+#endif
+
 /* "place: message", or the message alone when there is no place. */
 void assay_error_format(const struct assay_error *err, char *buf, size_t size);
 

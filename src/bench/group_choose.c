@@ -115,7 +115,7 @@ static void memory_of(const struct group *g, int64_t n_sets, double *need, doubl
 {
     struct assay_device_info info;
     g->bench->device->driver->describe(g->bench->device, &info);
-    *room = (double)(info.memory_available / 10 * 9);
+    *room = 0.9 * (double)info.memory_available;
     if (g->job->settings.memory_limit > 0 && (double)g->job->settings.memory_limit < *room)
         *room = (double)g->job->settings.memory_limit;
     *need = (double)assay_operands_bytes(&g->problem, n_sets) + prepared_estimate(g, &info);

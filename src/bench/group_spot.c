@@ -135,11 +135,12 @@ bool assay_group_comes_late(const struct group *g, const struct variant *v, int6
     return right;
 }
 
-void assay_group_name_mistake(struct group *g, struct variant *v, int64_t set, bool others,
+bool assay_group_name_mistake(struct group *g, struct variant *v, int64_t set, bool others,
                               const struct assay_comparison *seen, const char *when)
 {
     char reason[256];
-    if (assay_group_comes_late(g, v, set, answers_to(g, v, others)))
+    bool late = assay_group_comes_late(g, v, set, answers_to(g, v, others));
+    if (late)
         snprintf(reason, sizeof reason, "had not finished when it returned%s", when);
     else if (has_others(g, v) && is_right(g, set, answers_to(g, v, !others)))
         snprintf(reason, sizeof reason, "answered with a result kept from other inputs%s", when);
@@ -149,6 +150,7 @@ void assay_group_name_mistake(struct group *g, struct variant *v, int64_t set, b
                  (long long)seen->mismatches, (long long)seen->compared, when,
                  (long long)seen->first_mismatch, seen->first_got, seen->first_ref);
     group_give_up(v, ASSAY_OUTCOME_MISMATCH, reason);
+    return late;
 }
 
 /* Copies away what there is now, before anything else. */
@@ -164,12 +166,12 @@ static void fetch_and_check(struct group *g, struct variant *v, const struct spo
 {
     struct assay_error why = {0};
     char reason[256];
-    enum assay_status status = assay_traces_undo(&g->home, &why);
+    bool clean = assay_traces_undo(&g->home, &why) == ASSAY_TRACE_NONE;
     if (!group_is_users(g, v))
-        status = assay_operands_fetch(g->operands, spot->set, &why);
-    else if (status == ASSAY_OK)
-        status = assay_operands_check_put(g->operands, spot->set, &why);
-    if (status == ASSAY_OK)
+        clean = assay_operands_fetch(g->operands, spot->set, &why) == ASSAY_OK;
+    else if (clean)
+        clean = assay_operands_check_put(g->operands, spot->set, &why) == ASSAY_OK;
+    if (clean)
         return;
     snprintf(reason, sizeof reason, "%.200s in a timed sample", why.message);
     group_give_up(v, ASSAY_OUTCOME_MISMATCH, reason);

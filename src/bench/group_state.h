@@ -165,9 +165,9 @@ bool assay_group_after_sample(void *user, int64_t lane, const struct assay_work 
 bool assay_group_comes_late(const struct group *g, const struct variant *v, int64_t set,
                             assay_reference *const *answers);
 /* Why the outputs that a call left in `set` are not what they should be: too late, those of the
- * values that the set does not hold, or just wrong. `others`: what the set holds.
- */
-void assay_group_name_mistake(struct group *g, struct variant *v, int64_t set, bool others,
+ * values that the set does not hold, or just wrong. `others`: what the set holds. True where they
+ * came too late. */
+bool assay_group_name_mistake(struct group *g, struct variant *v, int64_t set, bool others,
                               const struct assay_comparison *seen, const char *when);
 
 /* ---- group_recall.c: is a call much faster on values that the kernel knows,

@@ -151,21 +151,23 @@ static void note_accuracy(struct group *g, struct variant *v, const void *got)
     v->record.accuracy_db = assay_comparison_sqnr_db(&c);
 }
 
-/* Judges what a variant left in `set` against `answers`; `when` is "" or " after timing". */
-static void judge_now(struct group *g, struct variant *v, int64_t set,
+/* Judges what a variant left in `set` against `answers`; `when` is "" or " after timing". True
+ * where the answer is not there, or not the right one. */
+static bool judge_now(struct group *g, struct variant *v, int64_t set,
                       assay_reference *const *answers, const char *when)
 {
     struct assay_error why = {0};
     struct assay_comparison c;
     char reason[256];
     if (assay_operands_check(g->operands, set, &why) != ASSAY_OK) {
+        bool unwritten = assay_operands_unwritten(g->operands, set).elements > 0;
         snprintf(reason, sizeof reason, "%.200s%s", why.message, when);
         group_give_up(v, ASSAY_OUTCOME_MISMATCH, reason);
         assay_operands_repair(g->operands, set);
-        return;
+        return unwritten;
     }
     if (g->op->unverified)
-        return;
+        return false;
     for (int32_t i = g->problem.n_outputs - 1; i >= 0; i--) { /* output 0 last: it is the figure */
         assay_reference_compare(answers[i], assay_operands_output(g->operands, set, i), &c);
         note_comparison(v, answers[i], &c);
@@ -176,17 +178,16 @@ static void judge_now(struct group *g, struct variant *v, int64_t set,
                  (long long)c.mismatches, (long long)c.compared, i ? " in output 1" : "", when,
                  (long long)c.first_mismatch, c.first_got, c.first_ref);
         group_give_up(v, ASSAY_OUTCOME_MISMATCH, reason);
-        return;
+        return true;
     }
+    return false;
 }
 
 static void judge(struct group *g, struct variant *v, int64_t set, assay_reference *const *answers,
                   const char *when)
 {
-    judge_now(g, v, set, answers, when);
-    const char *said = v->record.reason;
-    bool answer_missing = !v->ready && (strstr(said, "unwritten") || strstr(said, " wrong"));
-    if (!answer_missing || !group_is_users(g, v) || !assay_group_comes_late(g, v, set, answers))
+    if (!judge_now(g, v, set, answers, when) || !group_is_users(g, v) ||
+        !assay_group_comes_late(g, v, set, answers))
         return;
     char reason[64];
     snprintf(reason, sizeof reason, "had not finished when it returned%s", when);
@@ -219,9 +220,10 @@ static void failed_early(struct variant *v, enum assay_status status, const char
 static void check_traces(struct group *g, struct variant *v)
 {
     struct assay_error why = {0};
-    if (assay_traces_undo(&g->home, &why) == ASSAY_OK || !group_is_users(g, v))
+    enum assay_trace left = assay_traces_undo(&g->home, &why);
+    if (left == ASSAY_TRACE_NONE || !group_is_users(g, v))
         return;
-    bool forgiven = strstr(why.message, "cores") && !v->moved;
+    bool forgiven = left == ASSAY_TRACE_CORES && !v->moved;
     v->moved = true;
     if (!forgiven)
         group_give_up(v, ASSAY_OUTCOME_MISMATCH, why.message);

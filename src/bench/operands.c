@@ -486,6 +486,21 @@ static enum assay_status check_written(const assay_operands *o, int64_t set,
     return ASSAY_OK;
 }
 
+struct assay_unwritten assay_operands_unwritten(const assay_operands *o, int64_t set)
+{
+    struct assay_unwritten all = {0};
+    for (int32_t i = 0; i < o->problem.n_outputs; i++) {
+        const struct assay_tensor *t = &o->problem.outputs[i];
+        int64_t count = assay_tensor_count(t), first;
+        if (!poison_shows(t->dtype))
+            continue;
+        all.elements +=
+            count_unwritten(host_at(o, set, o->problem.n_inputs + i), count, t->dtype, &first);
+        all.of += count;
+    }
+    return all;
+}
+
 enum assay_status assay_operands_fetch(const assay_operands *o, int64_t set,
                                        struct assay_error *why)
 {

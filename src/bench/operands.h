@@ -52,6 +52,13 @@ void assay_operands_poison(assay_operands *operands, int64_t set);
 enum assay_status assay_operands_check(const assay_operands *operands, int64_t set,
                                        struct assay_error *why);
 
+/* Elements of a set's outputs that still hold the poison, as the last check saw them, and of how
+ * many. */
+struct assay_unwritten {
+    int64_t elements, of;
+};
+struct assay_unwritten assay_operands_unwritten(const assay_operands *operands, int64_t set);
+
 /* Another set of values for every input that is no weight, so that a kernel can be asked something
  * else: filled from `seed` when they are made, and again whenever they are filled. Takes twice the
  * memory of those inputs; NOMEM where it cannot be had. */

@@ -49,23 +49,25 @@ struct assay_traces assay_traces_now(void)
     return now;
 }
 
-enum assay_status assay_traces_undo(const struct assay_traces *before, struct assay_error *why)
+enum assay_trace assay_traces_undo(const struct assay_traces *before, struct assay_error *why)
 {
     struct assay_traces now = assay_traces_now();
-    enum assay_status status = ASSAY_OK;
+    enum assay_trace found = ASSAY_TRACE_NONE;
     if (now.threads != before->threads) /* a matter of its own loops: no harm once it is undone */
         omp_set_num_threads(before->threads);
     if (now.has_cores && before->has_cores && !CPU_EQUAL(&now.cores, &before->cores)) {
         sched_setaffinity(0, sizeof before->cores, &before->cores);
-        status = assay_error_set(why, ASSAY_ERR_CORRUPT, NULL,
-                                 "left its thread on other cores than it was called on");
+        assay_error_set(why, ASSAY_ERR_CORRUPT, NULL,
+                        "left its thread on other cores than it was called on");
+        found = ASSAY_TRACE_CORES;
     }
     if (now.floating != before->floating) {
         set_floating(before->floating);
-        status = assay_error_set(why, ASSAY_ERR_CORRUPT, NULL,
-                                 "left the floating-point unit changed (flush to zero, rounding)");
+        assay_error_set(why, ASSAY_ERR_CORRUPT, NULL,
+                        "left the floating-point unit changed (flush to zero, rounding)");
+        found = ASSAY_TRACE_FLOATING;
     }
-    return status;
+    return found;
 }
 
 static void sleep_ns(int64_t ns)

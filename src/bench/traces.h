@@ -19,9 +19,11 @@ struct assay_traces {
 
 struct assay_traces assay_traces_now(void);
 
-/* Puts everything back as it was `before`. ASSAY_OK, or ASSAY_ERR_CORRUPT with a sentence where
- * something was changed that others would have been measured with. */
-enum assay_status assay_traces_undo(const struct assay_traces *before, struct assay_error *why);
+/* What others would have been measured with. */
+enum assay_trace { ASSAY_TRACE_NONE, ASSAY_TRACE_CORES, ASSAY_TRACE_FLOATING };
+
+/* Puts everything back as it was `before`, and says in a sentence what was changed. */
+enum assay_trace assay_traces_undo(const struct assay_traces *before, struct assay_error *why);
 
 /* Threads of this process besides the caller's; 0 where the system does not tell. */
 int64_t assay_traces_threads(void);

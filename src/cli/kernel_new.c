@@ -219,7 +219,6 @@ static void expand(const struct wanted *wanted, const char *text, struct assay_t
         size_t length = strspn(at + 1, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
         bool closed = length > 0 && length < sizeof key && at[1 + length] == '@';
         assay_text_append(out, text, (size_t)(at - text));
-        text = at;
         if (closed) {
             memcpy(key, at + 1, length);
             key[length] = '\0';
@@ -268,7 +267,7 @@ static void remove_below(const char *folder, const char *name)
     struct assay_text path = {0};
     assay_text_format(&path, "%s/%s", folder, name);
     if (!path.failed)
-        remove(path.data);
+        (void)remove(path.data);
     assay_text_fini(&path);
 }
 

@@ -314,8 +314,9 @@ struct assay_cell assay_bout_times(double ratio)
 
 int assay_bout_decimals(double ns)
 {
+    static const double least_ns[] = {1e5, 1e4, 1e3, 1e2};
     int decimals = 4;
-    for (double least = 0.1e6; ns < least && decimals < 8; least /= 10)
+    while (decimals < 8 && ns < least_ns[decimals - 4])
         decimals++;
     return decimals;
 }

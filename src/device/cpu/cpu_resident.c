@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -12,10 +14,10 @@ static double high_water_bytes(void)
     char line[256];
     double kib = (double)NAN;
     FILE *file = fopen("/proc/self/status", "re");
-    unsigned long long value;
+    static const char key[] = "VmHWM:";
     while (file && isnan(kib) && fgets(line, sizeof line, file))
-        if (sscanf(line, "VmHWM: %llu kB", &value) == 1)
-            kib = (double)value;
+        if (strncmp(line, key, sizeof key - 1) == 0)
+            kib = strtod(line + sizeof key - 1, NULL);
     if (file)
         fclose(file);
     return kib * 1024;

@@ -165,7 +165,8 @@ static struct groupnorm_sums total(const struct state *s, int which, int64_t num
 
 static double count_of(const struct state *s)
 {
-    return (double)(s->job.pixels * (s->job.width / s->job.groups));
+    int64_t channels = s->job.width / s->job.groups;
+    return (double)(s->job.pixels * channels);
 }
 
 /* Where the sums of a group must be taken of x - shift, this shift, else 0. Does any need it?

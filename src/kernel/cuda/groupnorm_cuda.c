@@ -96,11 +96,11 @@ static bool cut_into(const struct assay_problem *p, int64_t slices, int64_t chun
  * the sums take meanwhile, more in a cluster. Narrow slices use memory badly. */
 static double cost_of(const struct assay_problem *p, const struct cut *c, int64_t sms)
 {
-    enum { BLOCK_BYTES = 12000, CLUSTER_BYTES = 1000, LINE = 128 };
+    enum { BLOCK_BYTES = 12000, CLUSTER_BYTES = 1000, LINE = 128, SECTOR = LINE / 4 };
     int64_t width = p->axes[ASSAY_GROUPNORM_CHANNELS] / c->shape.slices;
     double row = (double)width * (double)assay_dtype_bytes(p->dtype);
     double bytes = (double)c->shape.chunk * row;
-    double narrow = row >= LINE || c->shape.slices == 1 ? 1 : row >= LINE / 4 ? 1.2 : 2;
+    double narrow = row >= LINE || c->shape.slices == 1 ? 1 : row >= SECTOR ? 1.2 : 2;
     return (double)cuda_op_ceil(c->blocks, sms) *
            (bytes * narrow + BLOCK_BYTES + CLUSTER_BYTES * (double)c->shape.chunks);
 }
