@@ -99,10 +99,10 @@ struct assay_kernel {
 
     /* Weights stay the same from call to call, so a kernel may keep them its own way. Called after
      * setup, never timed: store what run needs of the constant inputs of set number `set` (an input
-     * the op calls a weight, see `assay list ops`, and a norm's weights). Sets come in order from 0 and all hold the same
-     * values, so from set 1 on a copy will do. Set 0 may come again with other values: what was
-     * stored for other sets is then void. run must use what was prepared for the set it is given,
-     * not one copy for all: that is what makes a cold measurement cold. */
+     * the op calls a weight, see `assay list ops`, and a norm's weights). Sets come in order from 0
+     * and all hold the same values, so from set 1 on a copy will do. Set 0 may come again with
+     * other values: what was stored for other sets is then void. run must use what was prepared for
+     * the set it is given, not one copy for all: that is what makes a cold measurement cold. */
     enum assay_status (*prepare)(void *state, int64_t set, const struct assay_args *args,
                                  struct assay_error *err);
     /* Bytes one prepared set takes. Required with prepare; asked after set 0 was prepared. */

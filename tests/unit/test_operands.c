@@ -419,8 +419,8 @@ static void test_weights_of_a_norm_are_constant(void **state)
     const struct assay_op *op = assay_op_find("linear");
     const int64_t axes[] = {4, 8, 5};
     struct assay_problem problem;
-    assert_int_equal(
-        assay_op_problem(op, ASSAY_DTYPE_F32, "rms+bias+add", axes, 1, &problem, NULL), ASSAY_OK);
+    assert_int_equal(assay_op_problem(op, ASSAY_DTYPE_F32, "rms+bias+add", axes, 1, &problem, NULL),
+                     ASSAY_OK);
     for (int32_t i = 0; i < problem.n_inputs; i++) {
         bool constant = i == ASSAY_LINEAR_W || i == assay_linear_norm_input(&problem);
         assert_int_equal(assay_op_is_constant(op, &problem, i), constant);

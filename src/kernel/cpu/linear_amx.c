@@ -488,6 +488,9 @@ VEC_INLINE void finish_tiles(const struct plan *p, int64_t row, int64_t rows,
                     at + (size_t)(i * ASSAY_PANEL_ROWS) * element, stride);
 }
 
+/* How a row of sums becomes one of y. All but FINISH are for 32 columns. */
+enum how { ROUND_BF16, SCALE_BF16, ROUND_F16, PUT_S32, FINISH };
+
 /* What is done on the way through a square, a little at each k-step, while the tiles multiply. */
 struct errands {
     const unsigned char *x; /* of the next rows, to be asked for: two lines a step */
@@ -502,13 +505,7 @@ struct errands {
     const unsigned char *sums;
     unsigned char *to;
     int64_t row, rows, pace;
-    enum {
-        ROUND_BF16,
-        SCALE_BF16,
-        ROUND_F16,
-        PUT_S32,
-        FINISH
-    } how; /* all but FINISH: 32 columns */
+    enum how how;
     const struct plan *plan;
     int64_t first, n; /* its first row in the part, its panels */
     struct tile_finish finish[2];
