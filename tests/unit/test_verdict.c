@@ -387,6 +387,25 @@ static void test_a_ceiling_taken_on_a_busy_machine_is_raised(void **state)
     assert_near(remembered.levels[1].copy, 60e9, 0);
 }
 
+/* What is above the ceiling of arithmetic, though not by enough to be accused, has it measured
+ * again: a matrix unit may have been slow the first time. */
+static void test_arithmetic_beyond_its_ceiling_is_measured_again(void **state)
+{
+    (void)state;
+    struct bed bed;
+    char reason[128];
+    make_bed(&bed);
+    bed.costs[0].flops = 400e6; /* 400 us */
+    fill(bed.samples[0], 360e3);
+    found.flops[0] = 2e12;
+    struct assay_measurement m = measure(&bed, 0);
+    assert_string_equal(m.bound, "compute");
+    assert_near(m.efficiency, 400.0 / 360, 1e-9);
+    assert_true(assay_verdict_possible(&bed.input, 0, &m, reason, sizeof reason));
+    assert_int_equal(calibrations, 1);
+    assert_near(m.efficiency, 200.0 / 360, 1e-9);
+}
+
 static void test_a_calibration_that_fails_changes_nothing(void **state)
 {
     (void)state;
@@ -440,6 +459,7 @@ int main(void)
         cmocka_unit_test(test_an_interval_that_reaches_the_possible_is_possible),
         cmocka_unit_test(test_part_of_the_work_may_be_in_the_cache),
         cmocka_unit_test(test_a_ceiling_taken_on_a_busy_machine_is_raised),
+        cmocka_unit_test(test_arithmetic_beyond_its_ceiling_is_measured_again),
         cmocka_unit_test(test_a_calibration_that_fails_changes_nothing),
         cmocka_unit_test(test_no_allocation_is_taken_for_granted),
     };
