@@ -19,7 +19,7 @@ struct pass {
     bool others[CHECK_SETS], changed[CHECK_SETS];
     enum answer answers[CHECK_SETS];
     struct assay_error why; /* what is wrong with the operands, if anything */
-    bool harmed;            /* and it is not that something was left unwritten */
+    bool harmed;            /* it is not that something was left unwritten */
 };
 
 /* Each set gets the usual or the other values, at random; half of the sets change at the least. */
@@ -77,11 +77,14 @@ static enum answer judge_set(struct group *g, const struct variant *v, int64_t s
     const struct recipe_answers *r = &g->recipes[v->recipe];
     struct assay_comparison c;
     bool others = p->others[set];
-    if (assay_operands_check(g->operands, set, &p->why) != ASSAY_OK) {
-        struct assay_unwritten left = assay_operands_unwritten(g->operands, set);
-        p->harmed = left.elements == 0;
-        return left.elements > 0 && left.elements == left.of ? SKIPPED : WRONG;
+    bool first = p->why.code == ASSAY_OK; /* which is what is told */
+    if (assay_operands_check_harm(g->operands, set, &p->why) != ASSAY_OK) {
+        p->harmed |= first;
+        return WRONG;
     }
+    struct assay_unwritten left = assay_operands_unwritten(g->operands, set, &p->why);
+    if (left.elements > 0)
+        return left.elements == left.of ? SKIPPED : WRONG;
     if (is_answer(g, set, others ? r->others : r->outputs, &c))
         return RIGHT;
     bool stale = p->changed[set] && is_answer(g, set, others ? r->outputs : r->others, &c);

@@ -160,7 +160,7 @@ static bool judge_now(struct group *g, struct variant *v, int64_t set,
     struct assay_comparison c;
     char reason[256];
     if (assay_operands_check(g->operands, set, &why) != ASSAY_OK) {
-        bool unwritten = assay_operands_unwritten(g->operands, set).elements > 0;
+        bool unwritten = assay_operands_check_harm(g->operands, set, NULL) == ASSAY_OK;
         snprintf(reason, sizeof reason, "%.200s%s", why.message, when);
         group_give_up(v, ASSAY_OUTCOME_MISMATCH, reason);
         assay_operands_repair(g->operands, set);

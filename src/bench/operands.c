@@ -467,38 +467,24 @@ static int64_t count_unwritten(const unsigned char *data, int64_t count, enum as
 /* In types where the poison is an ordinary value (codes of 8 bits and less) it proves nothing. */
 static bool poison_shows(enum assay_dtype dtype) { return assay_dtype_bytes(dtype) > 1; }
 
-static enum assay_status check_written(const assay_operands *o, int64_t set,
-                                       struct assay_error *why)
+struct assay_unwritten assay_operands_unwritten(const assay_operands *o, int64_t set,
+                                                struct assay_error *why)
 {
     for (int32_t i = 0; i < o->problem.n_outputs; i++) {
         const struct assay_tensor *t = &o->problem.outputs[i];
-        if (!poison_shows(t->dtype))
+        struct assay_unwritten left = {.of = assay_tensor_count(t)};
+        int64_t first = -1;
+        if (poison_shows(t->dtype))
+            left.elements = count_unwritten(host_at(o, set, o->problem.n_inputs + i), left.of,
+                                            t->dtype, &first);
+        if (left.elements == 0)
             continue;
-        int64_t count = assay_tensor_count(t), first = -1;
-        int64_t unwritten =
-            count_unwritten(host_at(o, set, o->problem.n_inputs + i), count, t->dtype, &first);
-        if (unwritten)
-            return assay_error_set(
-                why, ASSAY_ERR_CORRUPT, NULL,
-                "left %lld of %lld elements of output %d unwritten, first at %lld",
-                (long long)unwritten, (long long)count, i, (long long)first);
+        assay_error_set(why, ASSAY_ERR_CORRUPT, NULL,
+                        "left %lld of %lld elements of output %d unwritten, first at %lld",
+                        (long long)left.elements, (long long)left.of, i, (long long)first);
+        return left;
     }
-    return ASSAY_OK;
-}
-
-struct assay_unwritten assay_operands_unwritten(const assay_operands *o, int64_t set)
-{
-    struct assay_unwritten all = {0};
-    for (int32_t i = 0; i < o->problem.n_outputs; i++) {
-        const struct assay_tensor *t = &o->problem.outputs[i];
-        int64_t count = assay_tensor_count(t), first;
-        if (!poison_shows(t->dtype))
-            continue;
-        all.elements +=
-            count_unwritten(host_at(o, set, o->problem.n_inputs + i), count, t->dtype, &first);
-        all.of += count;
-    }
-    return all;
+    return (struct assay_unwritten){0};
 }
 
 enum assay_status assay_operands_fetch(const assay_operands *o, int64_t set,
@@ -512,29 +498,29 @@ enum assay_status assay_operands_fetch(const assay_operands *o, int64_t set,
                : assay_error_set(why, status, NULL, "could not be copied from the device");
 }
 
-enum assay_status assay_operands_check(const assay_operands *o, int64_t set,
-                                       struct assay_error *why)
+enum assay_status assay_operands_check_harm(const assay_operands *o, int64_t set,
+                                            struct assay_error *why)
 {
     enum assay_status status = assay_operands_fetch(o, set, why);
     if (status == ASSAY_OK)
         status = check_guards(o, set, why);
-    if (status == ASSAY_OK)
-        status = check_inputs(o, set, true, why);
-    if (status == ASSAY_OK)
-        status = check_written(o, set, why);
+    return status == ASSAY_OK ? check_inputs(o, set, true, why) : status;
+}
+
+enum assay_status assay_operands_check(const assay_operands *o, int64_t set,
+                                       struct assay_error *why)
+{
+    enum assay_status status = assay_operands_check_harm(o, set, why);
+    if (status == ASSAY_OK && assay_operands_unwritten(o, set, why).elements > 0)
+        status = ASSAY_ERR_CORRUPT;
     return status;
 }
 
 enum assay_status assay_operands_check_all(const assay_operands *o, struct assay_error *why)
 {
     enum assay_status status = ASSAY_OK;
-    for (int64_t set = 0; set < o->n_sets && status == ASSAY_OK; set++) {
-        status = assay_operands_fetch(o, set, why);
-        if (status == ASSAY_OK)
-            status = check_guards(o, set, why);
-        if (status == ASSAY_OK)
-            status = check_inputs(o, set, true, why);
-    }
+    for (int64_t set = 0; set < o->n_sets && status == ASSAY_OK; set++)
+        status = assay_operands_check_harm(o, set, why);
     return status;
 }
 

@@ -52,12 +52,15 @@ void assay_operands_poison(assay_operands *operands, int64_t set);
 enum assay_status assay_operands_check(const assay_operands *operands, int64_t set,
                                        struct assay_error *why);
 
-/* Elements of a set's outputs that still hold the poison, as the last check saw them, and of how
- * many. */
+/* Its two halves: what it did to what is not its own; and then, of the first output of the fetched
+ * set that still holds poison, so many elements of so many (0: there is none). */
 struct assay_unwritten {
     int64_t elements, of;
 };
-struct assay_unwritten assay_operands_unwritten(const assay_operands *operands, int64_t set);
+enum assay_status assay_operands_check_harm(const assay_operands *operands, int64_t set,
+                                            struct assay_error *why);
+struct assay_unwritten assay_operands_unwritten(const assay_operands *operands, int64_t set,
+                                                struct assay_error *why);
 
 /* Another set of values for every input that is no weight, so that a kernel can be asked something
  * else: filled from `seed` when they are made, and again whenever they are filled. Takes twice the

@@ -375,6 +375,25 @@ static void test_no_allocation_is_taken_for_granted(void **state)
     assay_device_close(device);
 }
 
+/* One that writes past the end and nothing else is told the worse of the two. */
+static void test_harm_comes_before_what_is_unwritten(void **state)
+{
+    (void)state;
+    struct bed bed = make_bed("add", ASSAY_DTYPE_F32, 4, 6, 5, 1);
+    struct assay_error why = {0};
+    assay_operands_poison(bed.operands, 0);
+    assert_int_equal(assay_operands_check_harm(bed.operands, 0, NULL), ASSAY_OK);
+    struct assay_unwritten left = assay_operands_unwritten(bed.operands, 0, NULL);
+    assert_int_equal(left.elements, 4 * 6 * 5);
+    assert_int_equal(left.of, left.elements);
+    float *out = assay_operands_sets(bed.operands)[0].out[0];
+    out[4 * 6 * 5] = 1;
+    assert_int_equal(assay_operands_check_harm(bed.operands, 0, NULL), ASSAY_ERR_CORRUPT);
+    assert_int_equal(assay_operands_check(bed.operands, 0, &why), ASSAY_ERR_CORRUPT);
+    assert_null(strstr(why.message, "unwritten"));
+    strip_bed(&bed);
+}
+
 /* ---- other values ---- */
 
 static void test_others_take_the_place_of_the_usual(void **state)
@@ -460,6 +479,7 @@ int main(void)
         cmocka_unit_test(test_sizes_saturate),
         cmocka_unit_test(test_no_allocation_is_taken_for_granted),
         cmocka_unit_test(test_others_take_the_place_of_the_usual),
+        cmocka_unit_test(test_harm_comes_before_what_is_unwritten),
         cmocka_unit_test(test_weights_of_a_norm_are_constant),
         cmocka_unit_test(test_others_may_not_be_had),
     };
