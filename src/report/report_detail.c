@@ -42,9 +42,13 @@ static void disturbances(struct assay_flow *flow, const struct assay_measurement
         assay_flow_item(flow, "precision not reached");
 }
 
-static void state_lines(const struct assay_measurement *m, bool on_gpu, struct assay_flow flow)
+static bool on_cpu(const struct assay_record *record) { return strcmp(record->device, "cpu") == 0; }
+
+static void state_lines(const struct assay_record *record, const struct assay_measurement *m,
+                        struct assay_flow flow)
 {
     const struct assay_summary *t = &m->time;
+    bool launched = !on_cpu(record); /* every call is, and the floor is part of it */
     assay_flow_item(&flow, "%lld samples × %lld call%s", (long long)t->n, (long long)m->iters,
                     m->iters == 1 ? "" : "s");
     range_item(&flow, "quartiles", t->q1, t->q3);
@@ -52,8 +56,11 @@ static void state_lines(const struct assay_measurement *m, bool on_gpu, struct a
     disturbances(&flow, m);
     if (m->clock_hz > 0)
         assay_flow_item(&flow, "%.2f GHz", m->clock_hz / 1e9);
-    if (m->host_ns > 0 && on_gpu)
+    if (m->host_ns > 0 && launched)
         assay_flow_item(&flow, "the host needs %s a call", assay_cell_time(m->host_ns).text);
+    if (launched && record->floor_ns > 0 && t->median > record->floor_ns)
+        assay_flow_item(&flow, "%s beyond the floor",
+                        assay_cell_time(t->median - record->floor_ns).text);
     if (m->ceiling_ns > 0)
         assay_flow_item(&flow, "ceiling %s (%s)", assay_cell_time(m->ceiling_ns).text, m->bound);
     if (m->has_ratio)
@@ -106,8 +113,6 @@ static void bytes_item(struct assay_flow *flow, const char *name, double bytes)
     assay_flow_item(flow, "%s %s", name, text);
 }
 
-static bool on_cpu(const struct assay_record *record) { return strcmp(record->device, "cpu") == 0; }
-
 static void memory_line(const struct assay_record *record, struct assay_flow flow)
 {
     bytes_item(&flow, "idle", record->idle_bytes);
@@ -143,7 +148,7 @@ void assay_detail_write(const struct assay_record *record, struct assay_line *li
     for (int s = 0; s < ASSAY_CACHE_STATES; s++)
         if (record->states[s].measured)
             state_lines(
-                &record->states[s], !on_cpu(record),
+                record, &record->states[s],
                 begin_line(line, sink, width, assay_cache_state_name((enum assay_cache_state)s)));
     if (record->peak_bytes > 0)
         memory_line(record, begin_line(line, sink, width, "memory"));

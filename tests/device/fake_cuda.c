@@ -13,8 +13,9 @@
  *   FAKE_CUDA_CAPABILITY=N        80 is 8.0 (default 90)
  *   FAKE_CUDA_CAPTURE=no          capturing fails
  *   FAKE_CUDA_BUSY_NS=NS          so long the device takes to come to rest, streams done or not
- *   FAKE_CUDA_LOG=FILE            a line at the end: how much was used, and what was not given back
- *   FAKE_CUDA_LAUNCHES=FILE       a line for each launch: options of its text, name, blocks,
+ *   FAKE_CUDA_EVENT_NS=NS         so much more lies between two events than between what they stand
+ * for FAKE_CUDA_LOG=FILE            a line at the end: how much was used, and what was not given
+ * back FAKE_CUDA_LAUNCHES=FILE       a line for each launch: options of its text, name, blocks,
  *                                 threads, and arguments where this file knows their kinds (a
  *                                 tensor map as address/box), else the shared bytes; "early"
  *                                 where it may begin before those before it have ended
@@ -764,7 +765,7 @@ cu_result cuEventRecord(cu_event event, cu_stream stream)
 
 static cu_result between(float *ms, cu_event start, cu_event end)
 {
-    *ms = (float)((double)(end->ns - start->ns) * 1e-6);
+    *ms = (float)((double)(end->ns - start->ns + number("FAKE_CUDA_EVENT_NS", 0)) * 1e-6);
     return CU_SUCCESS;
 }
 
@@ -913,6 +914,23 @@ cu_result cuDeviceGetPCIBusId(char *text, int size, cu_device device)
 {
     SCRIPTED(cuDeviceGetPCIBusId);
     snprintf(text, (size_t)size, "0000:%02X:00.0", 0x1b + device);
+    return CU_SUCCESS;
+}
+
+static size_t persisting = 11 * 1024; /* of the L2 cache, set aside for lines that persist */
+
+cu_result cuCtxGetLimit(size_t *value, int limit)
+{
+    SCRIPTED_IN_CONTEXT(cuCtxGetLimit);
+    *value = limit == CU_LIMIT_PERSISTING_L2 ? persisting : 0;
+    return CU_SUCCESS;
+}
+
+cu_result cuCtxSetLimit(int limit, size_t value)
+{
+    SCRIPTED_IN_CONTEXT(cuCtxSetLimit);
+    if (limit == CU_LIMIT_PERSISTING_L2)
+        persisting = value;
     return CU_SUCCESS;
 }
 

@@ -200,6 +200,48 @@ static void test_time_is_the_kernels(void **state)
     }
 }
 
+/* The least of some samples, for this machine has other things to do. */
+static double least_time(assay_device *device, struct noted *s, int64_t iters)
+{
+    struct assay_args args = {0};
+    double least = INFINITY;
+    for (int i = 0; i < 20; i++)
+        least = fmin(
+            least, timed(device, s, (struct assay_work){.iters = iters, .n_sets = 1, .sets = &args})
+                       .device_ns);
+    return least;
+}
+
+static void test_events_are_taken_off(void **state)
+{
+    assay_device *device = *state;
+    struct noted *s = make_noted(20000);
+    setenv("FAKE_CUDA_EVENT_NS", "8000", 1);
+    assay_cuda_gpu()->events.known = false; /* as of a device just opened */
+    static const int64_t iters[] = {1, 2, 5};
+    for (size_t i = 0; i < sizeof iters / sizeof iters[0]; i++) {
+        double spins = 20000.0 * (double)iters[i], ns = least_time(device, s, iters[i]);
+        assert_true(ns >= spins - 1500 && ns < spins + 4000);
+    }
+    assert_near(assay_cuda_gpu()->events.replayed, 8000, 1500);
+    unsetenv("FAKE_CUDA_EVENT_NS");
+    device->driver->forget(device, s);
+    free(s);
+}
+
+/* What cannot be an event's is left where it is. */
+static void test_events_that_take_too_long_are_not_taken_off(void **state)
+{
+    assay_device *device = *state;
+    struct noted *s = make_noted(20000);
+    setenv("FAKE_CUDA_EVENT_NS", "50000", 1);
+    assay_cuda_gpu()->events.known = false;
+    assert_true(least_time(device, s, 2) >= 90000 * 0.999);
+    unsetenv("FAKE_CUDA_EVENT_NS");
+    device->driver->forget(device, s);
+    free(s);
+}
+
 static void test_same_work_is_replayed(void **state)
 {
     assay_device *device = *state;
@@ -269,6 +311,40 @@ static void test_cold_work_has_a_lead_in(void **state)
         free(s);
     }
     assert_int_equal(assay_cuda_gpu()->flush_bytes, 2 * 65536);
+}
+
+static int resets;
+
+static cu_result count_reset(void)
+{
+    resets++;
+    return CU_SUCCESS;
+}
+
+/* Without need it would slow every launch that follows. */
+static void test_persisting_lines_are_reset_where_there_are_any(void **state)
+{
+    assay_device *device = *state;
+    struct cuda_gpu *gpu = assay_cuda_gpu();
+    const struct cuda_driver_api *usual = gpu->api;
+    struct cuda_driver_api counted = *usual;
+    struct assay_args args[4] = {0};
+    struct noted *s = make_noted(1);
+    struct assay_work work = {.iters = 6, .n_sets = 4, .sets = args};
+    counted.cuCtxResetPersistingL2Cache = count_reset;
+    gpu->api = &counted;
+    timed(device, s, work);
+    assert_int_equal(resets, 0);
+    assert_int_equal(usual->cuCtxSetLimit(CU_LIMIT_PERSISTING_L2, 4096), CU_SUCCESS);
+    timed(device, s, work); /* a kernel asked for some */
+    assert_int_equal(resets, 1);
+    assert_int_equal(usual->cuCtxSetLimit(CU_LIMIT_PERSISTING_L2, 0), CU_SUCCESS);
+    counted.cuCtxGetLimit = NULL; /* who cannot tell has to */
+    timed(device, s, work);
+    assert_int_equal(resets, 2);
+    gpu->api = usual;
+    device->driver->forget(device, s);
+    free(s);
 }
 
 static void test_lead_in_is_not_timed(void **state)
@@ -811,9 +887,12 @@ int main(void)
         WITH_GPU(test_a_driver_that_does_not_tell),
         WITH_GPU(test_too_much_memory_says_how_much),
         WITH_GPU(test_time_is_the_kernels),
+        WITH_GPU(test_events_are_taken_off),
+        WITH_GPU(test_events_that_take_too_long_are_not_taken_off),
         WITH_GPU(test_same_work_is_replayed),
         WITH_GPU(test_short_and_long_work_is_enqueued_directly),
         WITH_GPU(test_cold_work_has_a_lead_in),
+        WITH_GPU(test_persisting_lines_are_reset_where_there_are_any),
         WITH_GPU(test_lead_in_is_not_timed),
         WITH_GPU(test_replays_are_limited),
         WITH_GPU(test_work_on_another_stream_is_counted),

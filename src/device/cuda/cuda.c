@@ -288,8 +288,19 @@ static void read_properties(struct cuda_gpu *gpu)
     p->overlaps = p->major >= 9 && gpu->api->cuLaunchKernelEx && version >= CAPTURES_EARLY;
 }
 
+static bool is_active(const struct cuda_gpu *gpu)
+{
+    unsigned flags = 0;
+    int active = 0;
+    if (gpu->api->cuDevicePrimaryCtxGetState)
+        gpu->api->cuDevicePrimaryCtxGetState(gpu->ordinal, &flags, &active);
+    return active;
+}
+
 /* A context of this GPU that is current already belongs to whoever called us, and so do streams and
- * memory in it: we work there. Otherwise the primary one, which the CUDA runtime uses too. */
+ * memory in it: we work there. Otherwise the primary one, which the CUDA runtime uses too. In one
+ * of our own no part of the L2 cache is set aside for lines that persist, unless a kernel asks for
+ * it: see `flush` in cuda_time.c. */
 static enum assay_status enter_context(struct cuda_gpu *gpu, struct assay_error *err)
 {
     const struct cuda_driver_api *api = gpu->api;
@@ -301,11 +312,14 @@ static enum assay_status enter_context(struct cuda_gpu *gpu, struct assay_error 
         return ASSAY_OK;
     }
     gpu->context = NULL;
+    bool ours = !is_active(gpu);
     enum assay_status status =
         assay_cuda_check(api->cuDevicePrimaryCtxRetain(&gpu->context, gpu->ordinal),
                          "cuDevicePrimaryCtxRetain", err);
     if (status == ASSAY_OK)
         status = assay_cuda_check(api->cuCtxSetCurrent(gpu->context), "cuCtxSetCurrent", err);
+    if (status == ASSAY_OK && ours && api->cuCtxSetLimit)
+        api->cuCtxSetLimit(CU_LIMIT_PERSISTING_L2, 0);
     return status;
 }
 
@@ -313,16 +327,11 @@ static enum assay_status enter_context(struct cuda_gpu *gpu, struct assay_error 
  * CUDA runtime holds too goes on, and stays. */
 static void leave_context(struct cuda_gpu *gpu)
 {
-    const struct cuda_driver_api *api = gpu->api;
-    unsigned flags = 0;
-    int active = 0;
     if (gpu->borrowed)
         return;
-    api->cuDevicePrimaryCtxRelease_v2(gpu->ordinal);
-    if (api->cuDevicePrimaryCtxGetState)
-        api->cuDevicePrimaryCtxGetState(gpu->ordinal, &flags, &active);
-    if (!active)
-        api->cuCtxSetCurrent(NULL);
+    gpu->api->cuDevicePrimaryCtxRelease_v2(gpu->ordinal);
+    if (!is_active(gpu))
+        gpu->api->cuCtxSetCurrent(NULL);
 }
 
 static void close_gpu(assay_device *device)

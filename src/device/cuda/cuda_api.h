@@ -83,6 +83,7 @@ enum {
     CU_HOST_DEVICEMAP = 2,
     CU_FUNCTION_MAX_DYNAMIC_SHARED = 8,
     CU_FUNCTION_CARVEOUT = 9,
+    CU_LIMIT_PERSISTING_L2 = 6, /* bytes of it that are set aside for lines that persist */
     CU_LAUNCH_PROGRAMMATIC = 6, /* a launch attribute: begins before what comes before has ended */
 };
 
@@ -151,6 +152,8 @@ enum {
       (const cu_launch_config *config, cu_function function, void **parameters, void **extra))     \
     F(cu_result, cuGraphGetNodes, (cu_graph graph, void *nodes, size_t *n))                        \
     F(cu_result, cuDeviceGetPCIBusId, (char *text, int size, cu_device device))                    \
+    F(cu_result, cuCtxGetLimit, (size_t * value, int limit))                                       \
+    F(cu_result, cuCtxSetLimit, (int limit, size_t value))                                         \
     F(cu_result, cuCtxResetPersistingL2Cache, (void))                                              \
     F(cu_result, cuTensorMapEncodeTiled,                                                           \
       (void *map, int type, uint32_t rank, void *address, const uint64_t *sizes,                   \

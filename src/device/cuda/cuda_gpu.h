@@ -48,6 +48,10 @@ struct cuda_gpu {
     volatile uint32_t *gate; /* host memory the GPU sees: [0] tickets let through, [1] gave up */
     cu_deviceptr gate_seen;
     uint32_t ticket;
+    struct { /* what the two events of a sample add to it, ns */
+        bool known;
+        double replayed, direct;
+    } events;
     cu_deviceptr flush;
     size_t flush_bytes;
     struct cuda_replay replays[CUDA_REPLAYS];
