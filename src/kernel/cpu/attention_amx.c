@@ -23,11 +23,17 @@ enum { SHARE_ROWS = 128 };
 /* The most keys of a short sequence: looking for a bound of its scores costs more than it gains. */
 enum { SHORT = 112 };
 
+/* The greatest sums of squares of a key and of a row of q. */
+struct squares {
+    float k, q;
+};
+
 struct scratch {
     unsigned char *k; /* [16 keys][32 elements] tiles */
     unsigned char *v; /* [32 keys][32 elements][2] tiles */
-    uint16_t *q;      /* [row][padded dim], where rows cannot be used where they are */
-    float *k_square;  /* the greatest sum of squares of a key */
+    uint16_t *q;      /* [row][padded dim], of a call */
+    uint16_t *few;    /* the same of a pass, where rows cannot be used where they are */
+    struct squares *squares;
     void *bounded;
     float *scores[2]; /* [row][KEYS], of two blocks of keys in turn */
     uint16_t *p[2];   /* their exponentials in bf16 */
@@ -46,8 +52,9 @@ static struct scratch lay_out(const struct attention_job *job, void *from)
     struct scratch s = {0};
     s.k = attention_take(from, &s.bytes, all);
     s.v = attention_take(from, &s.bytes, all);
-    s.q = attention_take(from, &s.bytes, CALL_ROWS * padded * 2);
-    s.k_square = attention_take(from, &s.bytes, sizeof *s.k_square);
+    s.q = attention_take(from, &s.bytes, attention_least(all, CALL_ROWS * padded * 2));
+    s.few = attention_take(from, &s.bytes, ROWS * padded * 2);
+    s.squares = attention_take(from, &s.bytes, sizeof *s.squares);
     s.bounded = attention_take(from, &s.bytes, (int64_t)attention_bounded_bytes(job));
     for (int i = 0; i < 2; i++) {
         s.scores[i] = attention_take(from, &s.bytes, ROWS * KEYS * 4);
@@ -143,22 +150,6 @@ static void pack_values(const struct attention_job *job, const struct attention_
     }
 }
 
-static void pack(const struct attention_job *job, const struct attention_head *head, void *scratch)
-{
-    struct scratch s = lay_out(job, scratch);
-    int64_t row_bytes = attention_padded_dim(job) * 2;
-    __m512i most = _mm512_setzero_si512();
-    for (int64_t key = 0; key < job->seq; key += PAIR) {
-        attention_prefetch_ahead(job, head->k, head->k_at, key, PAIR);
-        attention_prefetch_ahead(job, head->v, head->v_at, key, PAIR);
-        for (int64_t i = key; i < attention_least(key + PAIR, job->seq); i += TILE_ROWS)
-            most = _mm512_max_epu32(most, pack_keys(job, head, i, s.k + i * row_bytes));
-        for (int64_t i = 0; i < attention_least(job->seq - key, TILE_ROWS); i++)
-            pack_values(job, head, key + i, s.v + key * row_bytes + i * 64);
-    }
-    *s.k_square = greatest_square(most);
-}
-
 /* Copies rows of q, and rows of 0 up to a whole pass; returns the greatest sum of squares. */
 static float pack_rows(const struct attention_job *job, const struct attention_head *head,
                        int64_t row, int64_t rows, uint16_t *to)
@@ -168,6 +159,7 @@ static float pack_rows(const struct attention_job *job, const struct attention_h
     for (int64_t r = 0; r < attention_round_up(rows, PASS_ROWS); r++) {
         int64_t at = head->q_at + (row + r) * job->step;
         vec square = vec_set(0);
+        attention_prefetch_input(job, head->q, head->q_at, row + r + PAIR, 1);
         for (int64_t d = 0; d < job->dim; d += PAIR, to += PAIR) {
             __m512i x = load_row(head->q, at + d, r < rows ? job->dim - d : 0);
             _mm512_store_si512(to, x);
@@ -180,6 +172,30 @@ static float pack_rows(const struct attention_job *job, const struct attention_h
     return greatest_square(most);
 }
 
+/* Rows of q before keys and values: they all compete for the same places of the L2 cache, and some
+ * of q's may still be there. Rows are asked for shortly before they are used, because of those that
+ * are a power of two apart few find room. */
+static void pack(const struct attention_job *job, const struct attention_head *head, int64_t row,
+                 int64_t end, void *scratch)
+{
+    struct scratch s = lay_out(job, scratch);
+    int64_t row_bytes = attention_padded_dim(job) * 2;
+    __m512i most = _mm512_setzero_si512();
+    if (job->seq > SHORT)
+        s.squares->q = pack_rows(job, head, row, attention_least(end - row, CALL_ROWS), s.q);
+    for (int64_t key = 0; key < job->seq; key += PAIR) {
+        for (int64_t i = key; i < attention_least(key + PAIR, job->seq); i += TILE_ROWS) {
+            attention_prefetch_input(job, head->k, head->k_at, i + TILE_ROWS, TILE_ROWS);
+            most = _mm512_max_epu32(most, pack_keys(job, head, i, s.k + i * row_bytes));
+        }
+        for (int64_t i = 0; i < attention_least(job->seq - key, TILE_ROWS); i++) {
+            attention_prefetch_input(job, head->v, head->v_at, key + PAIR + 2 * i, 2);
+            pack_values(job, head, key + i, s.v + key * row_bytes + i * 64);
+        }
+    }
+    s.squares->k = greatest_square(most);
+}
+
 /* Where they are used once they can stay where they are. Used again and again they are copied: rows
  * that lie a power of two apart compete for the same places of the L1 cache. */
 static struct attention_rows rows_of_q(const struct attention_job *job,
@@ -189,8 +205,8 @@ static struct attention_rows rows_of_q(const struct attention_job *job,
     int64_t padded = attention_padded_dim(job), at = head->q_at + row * job->step;
     if (rows % TILE_ROWS == 0 && job->dim == padded && job->seq <= KEYS)
         return (struct attention_rows){(const uint16_t *)head->q + at, (size_t)job->step * 2};
-    pack_rows(job, head, row, rows, s->q);
-    return (struct attention_rows){s->q, (size_t)padded * 2};
+    pack_rows(job, head, row, rows, s->few);
+    return (struct attention_rows){s->few, (size_t)padded * 2};
 }
 
 /* ---- products -------------------------------------------------------------------------------- */
@@ -464,45 +480,20 @@ static void block_of_keys(const struct pass *pass, int64_t key)
         rescale(pass);
 }
 
-/* Of two tiles' columns, four come from the first, then four from the second. */
-VEC_INLINE void write_row(const struct attention_job *job, const float *sums, vec by, uint16_t *to,
-                          const bool stream)
+struct attention_writer attention_writer_of(const struct attention_job *job,
+                                            const struct attention_head *head, int64_t row,
+                                            int64_t rows, const float *sums, const float *totals,
+                                            float *by)
 {
-    const __m512i order = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
-    for (int64_t d = 0; d < job->dim; d += PAIR) {
-        vec a = vec_mul(_mm512_load_ps(sums + d), by);
-        vec b = vec_mul(_mm512_load_ps(sums + d + 16), by);
-        __m512i y = _mm512_permutexvar_epi64(order, (__m512i)_mm512_cvtne2ps_pbh(b, a));
-        int64_t left = job->dim - d;
-        __mmask32 mask = left >= PAIR ? ~UINT32_C(0) : (UINT32_C(1) << left) - 1;
-        if (stream)
-            _mm512_stream_si512((void *)(to + d), y);
-        else
-            _mm512_mask_storeu_epi16(to + d, mask, y);
-    }
-}
-
-VEC_INLINE void write_rows(const struct attention_job *job, const float *sums, const float *totals,
-                           int64_t rows, uint16_t *to, const bool stream)
-{
-    int64_t padded = attention_padded_dim(job);
-    float by[TILE_ROWS] __attribute__((aligned(64)));
-    for (int64_t r = 0; r < rows; r++) {
-        if (r % TILE_ROWS == 0)
-            _mm512_store_ps(by, vec_div(vec_set(1), sums_of_rows(totals + r * VEC_LANES)));
-        write_row(job, sums + r * padded, vec_set(by[r % TILE_ROWS]), to, stream);
-        to += job->heads * job->dim;
-    }
-}
-
-void attention_amx_finish(const struct attention_job *job, const struct attention_head *head,
-                          int64_t row, int64_t rows, const float *sums, const float *totals)
-{
-    uint16_t *to = (uint16_t *)head->out + head->out_at + row * job->heads * job->dim;
-    if (job->stream)
-        write_rows(job, sums, totals, rows, to, true);
-    else
-        write_rows(job, sums, totals, rows, to, false);
+    for (int64_t r = 0; r < rows; r += TILE_ROWS)
+        _mm512_store_ps(by + r, vec_div(vec_set(1), sums_of_rows(totals + r * VEC_LANES)));
+    return (struct attention_writer){
+        .job = job,
+        .sums = sums,
+        .by = by,
+        .to = (uint16_t *)head->out + head->out_at + row * job->heads * job->dim,
+        .rows = rows,
+    };
 }
 
 static void do_all(struct work work, int64_t rows)
@@ -538,30 +529,36 @@ static void any_rows(const struct attention_job *job, const struct attention_hea
         block_of_keys(&pass, key);
     do_all(answers_at(&pass, (pass.keys - 1) / KEYS * KEYS), rows);
     _mm_setcsr(before);
-    attention_amx_finish(job, head, row, rows, s->sums, s->totals);
+    struct attention_writer writer =
+        attention_writer_of(job, head, row, rows, s->sums, s->totals, s->factors);
+    while (writer.row < rows)
+        attention_write_row(&writer);
 }
 
+/* Rows of a call, whose q is packed where it is not short. */
 static void call(const struct attention_job *job, const struct attention_head *head, int64_t row,
-                 int64_t rows, void *scratch)
+                 int64_t rows, const struct scratch *s)
 {
-    struct scratch s = lay_out(job, scratch);
-    if (job->seq > SHORT) {
-        float q_square = pack_rows(job, head, row, rows, s.q);
-        float bound = attention_bound(job, q_square, *s.k_square);
-        if (bound <= MOST_BOUND) {
-            attention_bounded(job, head, row, rows, bound, s.q, s.k, s.v, s.bounded);
-            return;
-        }
+    float bound = attention_bound(job, s->squares->q, s->squares->k);
+    if (job->seq > SHORT && bound <= MOST_BOUND) {
+        attention_bounded(job, head, row, rows, bound, s->q, s->k, s->v, s->bounded);
+        return;
     }
     for (int64_t r = 0; r < rows; r += ROWS)
-        any_rows(job, head, row + r, attention_least(rows - r, ROWS), &s);
+        any_rows(job, head, row + r, attention_least(rows - r, ROWS), s);
 }
 
 static void all_rows(const struct attention_job *job, const struct attention_head *head,
                      int64_t row, int64_t end, void *scratch)
 {
-    for (; row < end; row += CALL_ROWS)
-        call(job, head, row, attention_least(end - row, CALL_ROWS), scratch);
+    struct scratch s = lay_out(job, scratch);
+    call(job, head, row, attention_least(end - row, CALL_ROWS), &s);
+    while ((row += CALL_ROWS) < end) {
+        int64_t rows = attention_least(end - row, CALL_ROWS);
+        if (job->seq > SHORT)
+            s.squares->q = pack_rows(job, head, row, rows, s.q);
+        call(job, head, row, rows, &s);
+    }
 }
 
 static void finish(void)

@@ -14,7 +14,7 @@ enum { TILE = 1024, TILE_ROWS = 16, PAIR = 32 };
 
 /* Rows that a pass over the keys works on at once: two tiles. Rows of a call, at most: passes whose
  * scores are bounded follow each other without a gap. */
-enum { PASS_ROWS = 2 * TILE_ROWS, CALL_ROWS = 512 };
+enum { PASS_ROWS = 2 * TILE_ROWS, CALL_ROWS = 1024 };
 
 /* Rows of q, or of exponentials, as tiles take them. */
 struct attention_rows {
@@ -33,10 +33,43 @@ static inline float attention_factor(const struct attention_job *job)
     return job->scale * 0x1.715476p0f;
 }
 
-/* Writes `rows` answers from row `row` on: sums [row][padded dim] in the order of the tiles, over
- * the sum of the 16 totals of each row. */
-void attention_amx_finish(const struct attention_job *job, const struct attention_head *head,
-                          int64_t row, int64_t rows, const float *sums, const float *totals);
+/* ---- answers --------------------------------------------------------------------------------- */
+
+/* Answers that are complete, on their way to where they belong. */
+struct attention_writer {
+    const struct attention_job *job;
+    const float *sums; /* [row][padded dim], in the order of the tiles */
+    const float *by;   /* [row]: 1 over the sum of the exponentials */
+    uint16_t *to;
+    int64_t row, rows; /* the next; how many there are */
+};
+
+/* `by` has room for PASS_ROWS; its values are made of `totals`, 16 for each row. */
+struct attention_writer attention_writer_of(const struct attention_job *job,
+                                            const struct attention_head *head, int64_t row,
+                                            int64_t rows, const float *sums, const float *totals,
+                                            float *by);
+
+/* Of two tiles' columns, four come from the first, then four from the second. */
+VEC_INLINE void attention_write_row(struct attention_writer *w)
+{
+    const struct attention_job *job = w->job;
+    const __m512i order = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
+    const float *sums = w->sums + w->row * attention_padded_dim(job);
+    uint16_t *to = w->to + w->row * job->heads * job->dim;
+    vec by = vec_set(w->by[w->row++]);
+    for (int64_t d = 0; d < job->dim; d += PAIR) {
+        vec a = vec_mul(_mm512_load_ps(sums + d), by);
+        vec b = vec_mul(_mm512_load_ps(sums + d + 16), by);
+        __m512i y = _mm512_permutexvar_epi64(order, (__m512i)_mm512_cvtne2ps_pbh(b, a));
+        int64_t left = job->dim - d;
+        __mmask32 mask = left >= PAIR ? ~UINT32_C(0) : (UINT32_C(1) << left) - 1;
+        if (job->stream)
+            _mm512_stream_si512((void *)(to + d), y);
+        else
+            _mm512_mask_storeu_epi16(to + d, mask, y);
+    }
+}
 
 /* ---- scores that are bounded ----------------------------------------------------------------- */
 

@@ -65,6 +65,9 @@ VEC_INLINE vec attention_load(enum native_kind kind, const void *data, int64_t a
     return n >= VEC_LANES ? vec_load(kind, data, at) : vec_load_part(kind, data, at, n);
 }
 
+/* Rows that are asked for while one is packed are so much further on. */
+enum { AHEAD = 64 };
+
 #define LANES NATIVE_UNROLL for (int i = 0; i < VEC_LANES; i++)
 
 VEC_INLINE void attention_pack_keys(enum native_kind kind, const struct attention_job *job,
@@ -72,7 +75,7 @@ VEC_INLINE void attention_pack_keys(enum native_kind kind, const struct attentio
 {
     int64_t dim = job->dim;
     for (int64_t key = 0; key < job->seq; key += VEC_LANES) {
-        attention_prefetch_ahead(job, head->k, head->k_at, key, VEC_LANES);
+        attention_prefetch_input(job, head->k, head->k_at, key + AHEAD, VEC_LANES);
         for (int64_t d = 0; d < dim; d += VEC_LANES) {
             vec square[VEC_LANES];
             LANES
@@ -96,7 +99,7 @@ VEC_INLINE void attention_pack_values(enum native_kind kind, const struct attent
 {
     int64_t padded = attention_padded(job->dim);
     for (int64_t key = 0; key < job->seq; key++) {
-        attention_prefetch_ahead(job, head->v, head->v_at, key, 1);
+        attention_prefetch_input(job, head->v, head->v_at, key + AHEAD, 1);
         for (int64_t d = 0; d < job->dim; d += VEC_LANES)
             vec_store(
                 NATIVE_F32, to, key * padded + d,
@@ -164,9 +167,10 @@ VEC_INLINE void attention_finish_rows(enum native_kind kind, const struct attent
     }
 
 static void attention_pack(const struct attention_job *job, const struct attention_head *head,
-                           void *scratch)
+                           int64_t row, int64_t end, void *scratch)
 {
     struct attention_scratch s = attention_lay_out(job, scratch);
+    (void)row, (void)end;
     ATTENTION_EACH_KIND(job->kind, attention_pack_keys, job, head, s.k)
     ATTENTION_EACH_KIND(job->kind, attention_pack_values, job, head, s.v)
 }

@@ -27,6 +27,7 @@ struct scratch {
     uint16_t *p[2];   /* of two jobs: [32 keys' worth][row][32], key 16 + i behind key i */
     float *totals[2]; /* [row][16], of two passes */
     float *sums;      /* [row][padded dim], in the order of the tiles */
+    float *by;        /* [row], of answers that are being written */
     size_t bytes;
 };
 
@@ -39,6 +40,7 @@ static struct scratch lay_out(const struct attention_job *job, void *from)
         s.totals[i] = attention_take(from, &s.bytes, PASS_ROWS * 64);
     }
     s.sums = attention_take(from, &s.bytes, PASS_ROWS * attention_padded_dim(job) * 4);
+    s.by = attention_take(from, &s.bytes, PASS_ROWS * 4);
     return s;
 }
 
@@ -188,18 +190,26 @@ static void put_away(struct held *held)
     held->c = NULL;
 }
 
-/* What goes on between products: so many rows of exponentials after each four of them. */
+/* What goes on between products: so many rows of exponentials after each four of them, and so many
+ * of answers of the pass before. */
 struct between {
     struct softmax *s;
     const struct powers *c;
     int64_t rows;
     bool all;
+    struct attention_writer *writer;
+    int64_t writes;
 };
 
-VEC_INLINE void meanwhile(const struct between *w, const int64_t rows)
+/* After the product `i` of four. */
+VEC_INLINE void meanwhile(const struct between *w, const int i)
 {
-    for (int64_t i = 0; i < rows && w->s->row < w->s->rows; i++)
+    int64_t rows = w->rows * (i + 1) / 4 - w->rows * i / 4;
+    int64_t writes = w->writes * (i + 1) / 4 - w->writes * i / 4;
+    for (int64_t r = 0; r < rows && w->s->row < w->s->rows; r++)
         softmax_row(w->s, w->c, w->all);
+    for (int64_t r = 0; r < writes && w->writer->row < w->writer->rows; r++)
+        attention_write_row(w->writer);
 }
 
 VEC_INLINE void multiply_step(const struct product *p, const int64_t step, const struct held *held,
@@ -212,21 +222,21 @@ VEC_INLINE void multiply_step(const struct product *p, const int64_t step, const
     _tile_stream_loadd(6, b, 64);
     _tile_loadd(4, a, p->a.stride);
     _tile_dpbf16ps(0, 4, 6);
-    meanwhile(w, w->rows / 4);
+    meanwhile(w, 0);
     if (step == 0)
         BEGIN(held, p, 2);
     _tile_loadd(5, a + TILE_ROWS * p->a.stride, p->a.stride);
     _tile_dpbf16ps(2, 5, 6);
-    meanwhile(w, w->rows / 2 - w->rows / 4);
+    meanwhile(w, 1);
     if (step == 0)
         BEGIN(held, p, 3);
     _tile_stream_loadd(7, b + p->b_column, 64);
     _tile_dpbf16ps(3, 5, 7);
-    meanwhile(w, w->rows * 3 / 4 - w->rows / 2);
+    meanwhile(w, 2);
     if (step == 0)
         BEGIN(held, p, 1);
     _tile_dpbf16ps(1, 4, 7);
-    meanwhile(w, w->rows - w->rows * 3 / 4);
+    meanwhile(w, 3);
 }
 
 VEC_INLINE void multiply(const struct product p, struct held *held, const struct between *w)
@@ -258,8 +268,10 @@ struct run {
     const unsigned char *k, *v;
     struct scratch s;
     struct held held;
-    bool waits; /* answers of the pass before this one are complete, but not written */
-    int flip;   /* which scores the exponentials are made of; the tiles fill the others */
+    /* Answers of the pass before this one that are complete but not written; the last of them are
+     * in tiles until the next turn. No rows: there are none. */
+    struct attention_writer writer;
+    int flip; /* which scores the exponentials are made of; the tiles fill the others */
 };
 
 /* Up to JOB_KEYS keys of the pass of PASS_ROWS rows; `blocks` of BOUNDED_KEYS keys, 0: nothing. */
@@ -359,7 +371,7 @@ static void turn(struct run *run, const struct tiles *tiles, struct softmax s)
 {
     const struct powers powers = powers_of(run->job, run->bias);
     int64_t padded = attention_padded_dim(run->job);
-    struct between w = {&s, &powers, (256 + padded - 1) / padded, false};
+    struct between w = {&s, &powers, (256 + padded - 1) / padded, false, NULL, 0};
     struct held held = run->held;
     for (int64_t half = 0; half < 2 && tiles->scores.blocks > 0; half++)
         multiply(scores_of(run, &tiles->scores, tiles->block, half, padded), &held, &w);
@@ -378,39 +390,53 @@ static bool is_full(const struct tiles *tiles, const struct softmax *s, int64_t 
            tiles->column_end - tiles->column == padded / PAIR / 2;
 }
 
+/* With `writes`, so many answers that wait are written after each four products; not behind the
+ * first product, which puts the last of them away. */
 VEC_INLINE void full_turn(struct run *run, const struct tiles *tiles, struct softmax s,
-                          const int64_t padded)
+                          const int64_t padded, const int64_t writes)
 {
     const struct powers powers = powers_of(run->job, run->bias);
-    struct between w = {&s, &powers, 256 / padded, true};
+    struct attention_writer writer = run->writer;
+    struct between w = {&s, &powers, 256 / padded, true, &writer, 0};
     struct held held = run->held;
     s.row = 0;
     s.rows = PASS_ROWS;
     multiply_unrolled(scores_of(run, &tiles->scores, tiles->block, 0, padded), padded / PAIR, &held,
                       &w);
+    w.writes = writes;
     multiply_unrolled(scores_of(run, &tiles->scores, tiles->block, 1, padded), padded / PAIR, &held,
                       &w);
     NATIVE_UNROLL
     for (int64_t i = 0; i < padded / PAIR / 2; i++)
         multiply_unrolled(answers_of(run, &tiles->answers, tiles->column + i, padded),
                           JOB_KEYS / PAIR, &held, &w);
+    if (writes)
+        run->writer = writer;
     end_turn(run, held, true);
 }
 
 static void full_turn_64(struct run *run, const struct tiles *tiles, struct softmax s)
 {
-    full_turn(run, tiles, s, 64);
+    full_turn(run, tiles, s, 64, 0);
+}
+
+static void full_turn_64_writes(struct run *run, const struct tiles *tiles, struct softmax s)
+{
+    full_turn(run, tiles, s, 64, 6); /* 24 products come to 32 rows */
 }
 
 static void full_turn_128(struct run *run, const struct tiles *tiles, struct softmax s)
 {
-    full_turn(run, tiles, s, 128);
+    full_turn(run, tiles, s, 128, 0);
 }
 
 static void any_turn(struct run *run, const struct tiles *tiles, struct softmax s)
 {
     int64_t padded = attention_padded_dim(run->job);
-    if (padded == 64 && is_full(tiles, &s, padded))
+    bool waits = run->writer.row < run->writer.rows;
+    if (padded == 64 && is_full(tiles, &s, padded) && waits)
+        full_turn_64_writes(run, tiles, s);
+    else if (padded == 64 && is_full(tiles, &s, padded))
         full_turn_64(run, tiles, s);
     else if (padded == 128 && is_full(tiles, &s, padded))
         full_turn_128(run, tiles, s);
@@ -424,17 +450,17 @@ static void begin_pass(const struct run *run, int64_t pass)
         _mm512_store_ps(run->s.totals[pass % 2] + i * VEC_LANES, vec_set(0));
 }
 
-static void write_pass(const struct run *run, int64_t pass)
+static void begin_writing(struct run *run, int64_t pass)
 {
     int64_t row = pass * PASS_ROWS, rows = attention_least(run->rows - row, PASS_ROWS);
-    attention_amx_finish(run->job, run->head, run->row + row, rows, run->s.sums,
-                         run->s.totals[pass % 2]);
+    run->writer = attention_writer_of(run->job, run->head, run->row + row, rows, run->s.sums,
+                                      run->s.totals[pass % 2], run->s.by);
 }
 
-static void end_pass(struct run *run, int64_t pass)
+static void write_all(struct run *run)
 {
-    put_away(&run->held);
-    write_pass(run, pass);
+    while (run->writer.row < run->writer.rows)
+        attention_write_row(&run->writer);
 }
 
 /* Whether answers of the pass before, the last of which are still in the tiles, can be written
@@ -446,15 +472,19 @@ static bool can_wait(const struct run *run, const struct task *now, const struct
            attention_padded_dim(run->job) <= 2 * PAIR;
 }
 
-/* Asks for as many rows of the next head as this block of keys is of the pass's. */
+/* Asks for the places of as many answers as this block of keys is of the pass's, where they do not
+ * pass by the caches. Nothing else: what comes from afar keeps the tiles waiting, whose loads need
+ * the same few buffers. */
 static void prefetch(const struct run *run, const struct task *t, int64_t block)
 {
+    const struct attention_job *job = run->job;
     int64_t first = run->row + t->pass * PASS_ROWS, keys = keys_of(run, t->pass);
     int64_t rows = attention_least(run->row + run->rows - first, PASS_ROWS);
     int64_t key = t->key + block * BOUNDED_KEYS;
     int64_t end = attention_least(key + BOUNDED_KEYS, keys);
-    attention_prefetch(run->job, run->head, first + rows * key / keys, first + rows * end / keys,
-                       CALL_ROWS);
+    if (!job->stream)
+        attention_prefetch_rows(job, run->head->out, run->head->out_at, job->heads * job->dim,
+                                first + rows * key / keys, first + rows * end / keys);
 }
 
 /* The exponentials of task `now`, a block at a time. Meanwhile the tiles work on the answers of the
@@ -476,14 +506,14 @@ static void do_task(struct run *run, const struct task *before, const struct tas
             .column_end = columns * (block + 1) / now->blocks,
         };
         any_turn(run, &tiles, softmax_of(run, now, block));
-        if (run->waits)
-            write_pass(run, now->pass - 1);
-        run->waits = false;
+        write_all(run);
     }
     if (before->blocks && now->key == 0) {
-        run->waits = can_wait(run, now, behind);
-        if (!run->waits)
-            end_pass(run, before->pass);
+        begin_writing(run, before->pass);
+        if (!can_wait(run, now, behind)) {
+            put_away(&run->held);
+            write_all(run);
+        }
     }
 }
 
@@ -512,5 +542,7 @@ void attention_bounded(const struct attention_job *job, const struct attention_h
     }
     int64_t columns = attention_padded_dim(job) / PAIR;
     turn(&run, &(struct tiles){.answers = before, .column_end = columns}, (struct softmax){0});
-    end_pass(&run, before.pass);
+    put_away(&run.held);
+    begin_writing(&run, before.pass);
+    write_all(&run);
 }

@@ -146,10 +146,11 @@ static void run_blocks(const struct state *s, const struct assay_args *args, int
             next = head_of(&s->job, args, number + 1);
             head.next = &next;
         }
-        body->pack(&s->job, &head, scratch);
         int64_t row = (b - number * s->blocks) * body->block_rows;
-        int64_t row_end = (stop - number * s->blocks) * body->block_rows;
-        body->rows(&s->job, &head, row, attention_least(row_end, s->job.seq), scratch);
+        int64_t row_end =
+            attention_least((stop - number * s->blocks) * body->block_rows, s->job.seq);
+        body->pack(&s->job, &head, row, row_end, scratch);
+        body->rows(&s->job, &head, row, row_end, scratch);
         b = stop;
     }
 }

@@ -35,8 +35,9 @@ struct attention_head {
 struct attention_body {
     int64_t block_rows;
     size_t (*scratch_bytes)(const struct attention_job *job);
-    /* Brings the keys and values of a head into order, for all blocks of it. */
-    void (*pack)(const struct attention_job *job, const struct attention_head *head, void *scratch);
+    /* Brings the keys and values of a head into order, of which rows [row, end) come next. */
+    void (*pack)(const struct attention_job *job, const struct attention_head *head, int64_t row,
+                 int64_t end, void *scratch);
     /* Computes rows [row, end), whole blocks but for what is left at the end of the head;
      * meanwhile it asks for what comes next (attention_prefetch). */
     void (*rows)(const struct attention_job *job, const struct attention_head *head, int64_t row,
@@ -69,13 +70,11 @@ static inline void attention_prefetch_rows(const struct attention_job *job, cons
             __builtin_prefetch((const void *)(from + (uintptr_t)(r * step * bytes + i)), 0, 2);
 }
 
-/* While `n` keys or values from `key` on are packed: those that follow in a while. */
-static inline void attention_prefetch_ahead(const struct attention_job *job, const void *data,
-                                            int64_t at, int64_t key, int64_t n)
+/* Asks for `n` rows of an input from `row` on, as far as there are any. */
+static inline void attention_prefetch_input(const struct attention_job *job, const void *data,
+                                            int64_t at, int64_t row, int64_t n)
 {
-    enum { AHEAD = 64 };
-    attention_prefetch_rows(job, data, at, job->step, key + AHEAD,
-                            attention_least(key + AHEAD + n, job->seq));
+    attention_prefetch_rows(job, data, at, job->step, row, attention_least(row + n, job->seq));
 }
 
 /* Asks for what is needed soon, while rows [row, end) are computed: the places of their answers,
