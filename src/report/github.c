@@ -135,7 +135,8 @@ static void put_shape(struct assay_md *md, const struct assay_record *record)
     for (int32_t i = 0; i < record->n_axes && i < ASSAY_MAX_AXES; i++)
         assay_cell_add(&cell, "%s%lld", i ? ", " : "", (long long)record->axes[i]);
     assay_md_text(md, record->label);
-    assay_sink_format(&md->sink, "%s(%s)", record->label[0] ? " " : "", cell.text);
+    if (record->n_axes > 0)
+        assay_sink_format(&md->sink, "%s(%s)", record->label[0] ? " " : "", cell.text);
 }
 
 static void put_row(struct state *s, const struct assay_pair *pair)

@@ -406,7 +406,7 @@ static void put_saying(struct state *s, const struct assay_bout *bout,
     if (same)
         text = (struct assay_cell){"same speed"};
     put_phrase(s, text.text, ratio_ink(ratio));
-    if (assay_bout_is_workload(bout->kernel))
+    if (assay_cell_is_workload(bout->kernel))
         return;
     text = (struct assay_cell){""};
     assay_cell_add(&text, "%s %s", same ? "as" : "than", assay_bout_rival_name(bout, rival));
@@ -435,7 +435,7 @@ static void put_interval(struct state *s, const struct assay_bout *bout,
 static void write_rival(struct state *s, const struct assay_bout *bout,
                         const struct assay_record *rival)
 {
-    const char *short_name = assay_bout_is_workload(bout->kernel) ? "ref" : "";
+    const char *short_name = assay_cell_is_workload(bout->kernel) ? "ref" : "";
     const char *name = short_name[0] ? short_name : assay_bout_rival_name(bout, rival);
     struct assay_ratio ratio;
     if (rival->outcome != ASSAY_OUTCOME_OK) {

@@ -114,7 +114,7 @@ static void put_comparison(assay_json *o, const struct assay_bouts *bouts,
     }
     assay_json_put(o, "speedup", speedup(bout, reference));
     put_ceiling(o, bout->m);
-    if (!reference || !assay_bout_is_workload(bout->kernel)) /* else the reference is all of them */
+    if (!reference || !assay_cell_is_workload(bout->kernel)) /* else the reference is all of them */
         assay_json_put(o, "rivals", rivals(bouts, bout));
 }
 
@@ -137,7 +137,7 @@ static assay_json *result(const struct assay_bouts *bouts, const struct assay_bo
     assay_json_put_string(o, "implementation", kernel->implementation);
     assay_json_put_string(o, "kernel", kernel->kernel);
     assay_json_put_string(o, "device", kernel->device);
-    if (!assay_bout_is_workload(kernel)) /* a workload's tensors have each their own */
+    if (!assay_cell_is_workload(kernel)) /* a workload's tensors have each their own */
         assay_json_put_string(o, "dtype", assay_dtype_name(kernel->dtype));
     assay_json_put(o, "cache",
                    bout->m ? assay_json_from_string(assay_cache_state_name(bout->state)) : null());

@@ -198,7 +198,8 @@ static void md_group(void *state, const struct assay_record *records, int64_t n)
         open_table(s, &records[0]);
     for (int64_t i = 0; i < n; i++) {
         const struct assay_record *record = &records[i];
-        assay_sink_format(&s->md.sink, "| %s | %s | ", assay_cell_shape(record).text,
+        assay_sink_format(&s->md.sink, "| %s | %s | ",
+                          record->n_axes > 0 ? assay_cell_shape(record).text : "-",
                           assay_dtype_name(record->dtype));
         assay_md_text(&s->md, record->implementation);
         assay_sink_put(&s->md.sink, " |");

@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define WORKLOAD_PREFIX "workload:"
-
 static bool is(const char *text, const char *other) { return strcmp(text, other) == 0; }
 
 /* ---- keeping ------------------------------------------------------------------------------- */
@@ -54,11 +52,6 @@ void assay_bouts_fini(struct assay_bouts *bouts)
 
 /* ---- whose kernel it is -------------------------------------------------------------------- */
 
-bool assay_bout_is_workload(const struct assay_record *record)
-{
-    return strncmp(record->op, WORKLOAD_PREFIX, sizeof WORKLOAD_PREFIX - 1) == 0;
-}
-
 /* Is `name` one of a list with ", " between them? */
 static bool is_listed(const char *list, const char *name)
 {
@@ -76,7 +69,7 @@ static bool is_listed(const char *list, const char *name)
 /* A kernel of the repository's. Where the run does not say which those are it is the baseline. */
 static bool is_own(const struct assay_bouts *bouts, const struct assay_record *record)
 {
-    if (assay_bout_is_workload(record))
+    if (assay_cell_is_workload(record))
         return !is(record->implementation, "reference");
     const char *listed = bouts->run.implementations;
     return listed[0] ? is_listed(listed, record->implementation) : record->is_baseline;
@@ -247,7 +240,7 @@ struct assay_cell assay_bout_benchmark(const struct assay_record *record)
 static struct assay_cell workload(const struct assay_record *record)
 {
     struct assay_cell cell = {""};
-    if (assay_bout_is_workload(record)) {
+    if (assay_cell_is_workload(record)) {
         assay_cell_add(&cell, "%s", record->label);
         return cell;
     }
@@ -285,7 +278,7 @@ struct assay_cell assay_bout_name(const struct assay_bouts *bouts, const struct 
     if (!is_ambiguous(bouts, bout->kernel))
         return cell;
     struct assay_cell longer = assay_bout_benchmark(bout->kernel);
-    assay_cell_add(&longer, "%s%s", assay_bout_is_workload(bout->kernel) ? "." : " ", cell.text);
+    assay_cell_add(&longer, "%s%s", assay_cell_is_workload(bout->kernel) ? "." : " ", cell.text);
     return longer;
 }
 

@@ -54,7 +54,6 @@ const struct assay_measurement *assay_bout_figures(const struct assay_bout *bout
 bool assay_bout_ratio(const struct assay_bout *bout, const struct assay_record *rival,
                       struct assay_ratio *out);
 
-bool assay_bout_is_workload(const struct assay_record *record);
 /* "SiluWorkloads"; of an op with its mode and recipe: "linear training int8wo". */
 struct assay_cell assay_bout_benchmark(const struct assay_record *record);
 /* "large"; of an op "f32 4x512x1024". Of a cold bout that was also hot with " (cold)". */

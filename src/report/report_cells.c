@@ -2,6 +2,7 @@
 
 #include "model/model.h"
 #include "report/report_line.h"
+#include "workload/workload.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -172,9 +173,16 @@ bool assay_cell_is_model(const struct assay_record *record)
     return strncmp(record->op, ASSAY_MODEL_PREFIX, sizeof ASSAY_MODEL_PREFIX - 1) == 0;
 }
 
+bool assay_cell_is_workload(const struct assay_record *record)
+{
+    return strncmp(record->op, ASSAY_WORKLOAD_PREFIX, sizeof ASSAY_WORKLOAD_PREFIX - 1) == 0;
+}
+
 const char *assay_cell_subject(const struct assay_record *record)
 {
-    return record->op + (assay_cell_is_model(record) ? sizeof ASSAY_MODEL_PREFIX - 1 : 0);
+    return record->op + (assay_cell_is_model(record)      ? sizeof ASSAY_MODEL_PREFIX - 1
+                         : assay_cell_is_workload(record) ? sizeof ASSAY_WORKLOAD_PREFIX - 1
+                                                          : 0);
 }
 
 bool assay_cell_is_baseline(const struct assay_record *record)
@@ -273,10 +281,10 @@ struct assay_cell assay_cell_speedup(const struct assay_record *record,
 
 struct assay_cell assay_cell_shape(const struct assay_record *record)
 {
-    struct assay_cell cell = {"["};
+    struct assay_cell cell = {""};
     for (int32_t i = 0; i < record->n_axes && i < ASSAY_MAX_AXES; i++)
-        assay_cell_add(&cell, "%s%lld", i ? ", " : "", (long long)record->axes[i]);
-    assay_cell_add(&cell, "]");
+        assay_cell_add(&cell, "%s%lld", i ? ", " : "[", (long long)record->axes[i]);
+    assay_cell_add(&cell, "%s", cell.text[0] ? "]" : "");
     return cell;
 }
 

@@ -35,10 +35,11 @@ struct assay_cell assay_cell_speedup(const struct assay_record *record,
  * 0.7%". Rounded outwards; where it has no room, as above. */
 struct assay_cell assay_cell_interval(const struct assay_ratio *ratio, int room, bool ascii);
 
-/* What is measured: "linear"; of a model its name, "ln_linear_gelu". */
+/* What is measured: "linear"; of a model or a workload its name, "ln_linear_gelu", "Silu.large". */
 const char *assay_cell_subject(const struct assay_record *record);
 bool assay_cell_is_model(const struct assay_record *record);
-struct assay_cell assay_cell_shape(const struct assay_record *record); /* "[32, 512, 768]" */
+bool assay_cell_is_workload(const struct assay_record *record);
+struct assay_cell assay_cell_shape(const struct assay_record *record); /* "[32, 512, 768]", or "" */
 struct assay_cell assay_cell_axes(const struct assay_record *record);  /* "m=1 k=4096 n=4096" */
 struct assay_cell assay_cell_outcome(enum assay_outcome outcome);      /* "out of memory" */
 

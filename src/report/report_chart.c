@@ -155,7 +155,7 @@ static struct bar bar_of(const struct assay_bout *bout, const struct assay_recor
 static struct assay_cell label_of(const struct bar *bar)
 {
     struct assay_cell cell = {"this kernel"};
-    if (assay_bout_is_workload(bar->bout->kernel))
+    if (assay_cell_is_workload(bar->bout->kernel))
         return assay_bout_workload(bar->bout);
     if (bar->rival && bar->trouble != bar->bout->kernel)
         snprintf(cell.text, sizeof cell.text, "%s", assay_bout_rival_name(bar->bout, bar->rival));
@@ -176,7 +176,7 @@ static const char *word_of(const struct bar *bar)
 {
     if (!bar->ratio.significant)
         return "not significant";
-    if (!assay_bout_is_workload(bar->bout->kernel))
+    if (!assay_cell_is_workload(bar->bout->kernel))
         return "the time";
     return bar->ratio.ratio > 1 ? "faster" : "slower";
 }
@@ -186,7 +186,7 @@ static struct assay_cell times_of(const struct bar *bar)
 {
     const struct assay_measurement *its = assay_bout_figures(bar->bout, bar->rival);
     struct assay_cell cell = {""};
-    if (bar->bout->m && assay_bout_is_workload(bar->bout->kernel))
+    if (bar->bout->m && assay_cell_is_workload(bar->bout->kernel))
         assay_cell_add(&cell, "%s", assay_cell_time(bar->bout->m->time.median).text);
     if (its)
         assay_cell_add(&cell, "%s%s", cell.text[0] ? " vs " : "",
@@ -223,7 +223,7 @@ static void put_compared(struct drawing *d, const struct bar *bar, double middle
 static void put_trouble(struct drawing *d, const struct bar *bar, double middle)
 {
     bool fine = assay_outcome_is_fine(bar->trouble->outcome);
-    bool its = bar->trouble == bar->rival && assay_bout_is_workload(bar->bout->kernel);
+    bool its = bar->trouble == bar->rival && assay_cell_is_workload(bar->bout->kernel);
     char text[160];
     snprintf(text, sizeof text, "%s%s", its ? "reference " : "",
              assay_cell_outcome(bar->trouble->outcome).text);
@@ -293,7 +293,7 @@ static void put_row(struct drawing *d, const struct bar *bar)
 static struct assay_cell heading_of(const struct assay_bout *bout)
 {
     struct assay_cell cell = assay_bout_benchmark(bout->kernel);
-    if (assay_bout_is_workload(bout->kernel))
+    if (assay_cell_is_workload(bout->kernel))
         return cell;
     assay_cell_add(&cell, " %s", assay_bout_workload(bout).text);
     if (bout->m)
@@ -318,7 +318,7 @@ static void put_bout(struct drawing *d, const struct assay_bout *bout)
 {
     const struct assay_record *rival = assay_bout_rival(d->bouts, bout, NULL);
     bool one =
-        !rival || bout->kernel->outcome != ASSAY_OUTCOME_OK || assay_bout_is_workload(bout->kernel);
+        !rival || bout->kernel->outcome != ASSAY_OUTCOME_OK || assay_cell_is_workload(bout->kernel);
     do {
         struct bar bar = bar_of(bout, rival);
         put_row(d, &bar);

@@ -218,8 +218,11 @@ static void write_group_header(struct table *t, const struct assay_record *recor
         assay_line_put(line, records[0].mode, width - line->columns, ASSAY_INK_BOLD);
         assay_line_put(line, " ", 1, ASSAY_INK_PLAIN);
     }
-    assay_line_put(line, assay_cell_shape(&records[0]).text, width - line->columns, ASSAY_INK_BOLD);
-    assay_line_put(line, " ", 1, ASSAY_INK_PLAIN);
+    if (records[0].n_axes > 0) {
+        assay_line_put(line, assay_cell_shape(&records[0]).text, width - line->columns,
+                       ASSAY_INK_BOLD);
+        assay_line_put(line, " ", 1, ASSAY_INK_PLAIN);
+    }
     assay_line_put(line, assay_dtype_name(records[0].dtype), width - line->columns, ASSAY_INK_BOLD);
     if (line->columns + 2 + assay_line_columns_of(info.text, line->ascii) > width)
         flush(t);

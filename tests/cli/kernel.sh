@@ -59,6 +59,13 @@ expect_exit 0 "$ASSAY" kernel good "${fast[@]}" --workload sm*
 expect_no_err 'Compiling'
 expect_no_out 'alone'
 
+say "other formats name workloads as the table does"
+expect_exit 0 "$ASSAY" kernel good "${fast[@]}" --workload small -o table:out.txt -o out.md -o github:out.github
+expect_file out.txt '^Twice\.small f32 '
+expect_file out.md '^\| - \| f32 \| kernel \|'
+expect_file out.github '^\| small \| kernel \|'
+for file in out.txt out.md out.github; do expect_count 0 'workload:|\[\]|\(\)' $file; done
+
 say "what would run is listed, and --build compiles only"
 expect_exit 0 "$ASSAY" kernel good --list
 expect_out '^benchmarks/benchmark_twice.c$'
