@@ -3,7 +3,9 @@
 #include "base/alloc.h"
 #include "base/folder.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +17,8 @@ enum {
     MOST_FILES = 20000,     /* that one command read */
     MOST_BYTES = 16 << 20,  /* of a list of them */
     COMPILE_LIMIT_S = 3600, /* templates can take long, but not for ever */
+    DAY_S = 24 * 3600,
+    UNUSED_S = 90 * DAY_S, /* what nobody asked for in so long is removed */
 };
 
 static enum assay_status no_memory(struct assay_error *err)
@@ -205,6 +209,48 @@ static void object_key(const char *command, const struct files *files, char out[
     assay_sha256_hex(&hash, out);
 }
 
+/* ---- what nobody asks for any more ----------------------------------------------------------- */
+
+/* Lists and stamps are as old as their last use, to the day. */
+static void note_use(const char *path)
+{
+    struct stat found;
+    if (stat(path, &found) == 0 && found.st_mtime + DAY_S < time(NULL))
+        utimensat(AT_FDCWD, path, NULL, 0);
+}
+
+static bool ends_in(const char *name, const char *ending)
+{
+    size_t length = strlen(name), tail = strlen(ending);
+    return length > tail && strcmp(name + length - tail, ending) == 0;
+}
+
+/* A list, or a stamp and its object. */
+static void forget(const char *folder, const char *name)
+{
+    struct assay_text path = {0};
+    struct stat found;
+    assay_text_format(&path, "%s/%s", folder, name);
+    if (!path.failed && stat(path.data, &found) == 0 && found.st_mtime + UNUSED_S < time(NULL)) {
+        unlink(path.data);
+        if (ends_in(path.data, ".stamp")) {
+            path.data[path.length - strlen(".stamp")] = '\0';
+            unlink(path.data);
+        }
+    }
+    assay_text_fini(&path);
+}
+
+static void forget_unused(const char *folder)
+{
+    DIR *entries = opendir(folder);
+    for (const struct dirent *entry; entries && (entry = readdir(entries));)
+        if (ends_in(entry->d_name, ".stamp") || ends_in(entry->d_name, ".files"))
+            forget(folder, entry->d_name);
+    if (entries)
+        closedir(entries);
+}
+
 /* ---- finding --------------------------------------------------------------------------------- */
 
 struct place {
@@ -264,6 +310,10 @@ static bool find_object(const struct assay_making *making, struct place *place)
     }
     if (good && better)
         write_files(place->list.data, &files);
+    if (good) {
+        note_use(place->list.data);
+        note_use(place->stamp.data);
+    }
     files_fini(&files);
     return good;
 }
@@ -399,6 +449,7 @@ enum assay_status assay_object_cache_make(const struct assay_making *making, str
         status = no_memory(err);
     if (status == ASSAY_OK && !find_object(making, &place)) {
         assay_folder_sweep(place.folder.data);
+        forget_unused(place.folder.data);
         assay_folder_name_beside(place.list.data, &part);
         assay_process_hold(&hold);
         status = part.failed ? no_memory(err) : make_object(making, &place, part.data, out, err);

@@ -4,6 +4,8 @@
  *   KEY.o, KEY.so   what came out; KEY is of the command and the hashes of those files
  *   KEY.o.stamp     its own hash, so that a damaged one is made again
  *
+ * What nobody has asked for in 90 days goes when something new is made.
+ *
  * A file whose size, inode and time of change are as they were is not read again, so that a run
  * that finds everything costs some calls of stat. A header that would be found before another, and
  * was not there when the command ran, is not noticed. */

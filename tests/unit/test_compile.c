@@ -9,9 +9,12 @@
 #include "repo/object_cache.h"
 #include "temporary.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
+#include <time.h>
 
 static int said; /* commands that were run */
 static void count(const char *text)
@@ -451,6 +454,40 @@ static void ctrl_c_leaves_nothing_behind(void **state)
     assert_int_equal(count_entries("cache/assay/objects"), 0);
 }
 
+/* As if everything that is kept had last been used 100 days ago. */
+static void age_cache(void)
+{
+    const char *folder = in_temporary("cache/assay/objects");
+    struct timespec then[2] = {{.tv_sec = time(NULL) - (time_t)100 * 24 * 3600}};
+    then[1] = then[0];
+    DIR *entries = opendir(folder);
+    assert_non_null(entries);
+    for (const struct dirent *entry; (entry = readdir(entries));)
+        if (entry->d_name[0] != '.')
+            assert_int_equal(utimensat(dirfd(entries), entry->d_name, then, 0), 0);
+    closedir(entries);
+}
+
+static void what_is_not_used_goes_by_itself(void **state)
+{
+    (void)state;
+    enum { KEPT = 6 }; /* a list, an object and its stamp, for compiling and for linking */
+    bool cached = false;
+    put_file("repo/x.c", "int answer(void) { return 1; }\n");
+    answer(&none, NULL);
+    assert_int_equal(count_entries("cache/assay/objects"), KEPT);
+    age_cache();
+    answer(&none, &cached); /* is a use */
+    assert_true(cached);
+    put_file("repo/x.c", "int answer(void) { return 2; }\n");
+    answer(&none, NULL);
+    assert_int_equal(count_entries("cache/assay/objects"), 2 * KEPT);
+    age_cache();
+    put_file("repo/x.c", "int answer(void) { return 3; }\n");
+    assert_int_equal(answer(&none, NULL), 3);
+    assert_int_equal(count_entries("cache/assay/objects"), KEPT);
+}
+
 /* Whichever allocation fails: an error or a new attempt, and nothing is lost. */
 static void without_memory_there_is_an_error(void **state)
 {
@@ -532,6 +569,7 @@ int main(void)
         WITH_FOLDER(a_cache_that_cannot_be_written_is_told),
         WITH_FOLDER(two_at_once_both_succeed),
         WITH_FOLDER(ctrl_c_leaves_nothing_behind),
+        WITH_FOLDER(what_is_not_used_goes_by_itself),
         WITH_FOLDER(without_memory_there_is_an_error),
         WITH_FOLDER(nvcc_compiles_cuda),
     };
