@@ -44,7 +44,7 @@ struct assay_engine {
     int64_t *order;
     int64_t rounds, capacity;
     double *clocks, *scratch;
-    double unit_best_ns; /* the fastest probe of the matrix unit so far */
+    double unit_best_ns; /* the fastest probe of the matrix unit so far, or what is known of it */
     double clock_hz;     /* the last one read */
     int64_t clock_read_at;
 };
@@ -65,6 +65,7 @@ enum assay_status assay_engine_create(assay_device *device,
         .lanes = lanes,
         .n_lanes = n_lanes,
         .rng = {options->seed},
+        .unit_best_ns = options->unit_full_ns,
     };
     e->order = assay_calloc((size_t)n_lanes, sizeof *e->order);
     if (!e->order) {

@@ -18,6 +18,7 @@ struct assay_engine_options {
     uint64_t seed;          /* of the order within the rounds */
     double timer_ns;        /* cost of one clock reading */
     double floor_ns;        /* samples below three times this are counted */
+    double unit_full_ns;    /* of a probe of the matrix unit at full speed; 0: not known */
     int64_t baseline;       /* a lane, or -1 */
     /* Calls in a sample, where the caller counts them: then a lane is called `warmup` times and
      * `rounds` times so many, and never else. 0: as many as a sample needs to be long enough. */

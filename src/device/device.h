@@ -90,6 +90,7 @@ struct assay_device_driver {
     /* How long a fixed piece of work on the matrix unit takes now, in ns; 0 where there is none.
      * Takes some 20 us. Optional. */
     double (*matrix_probe)(assay_device *device);
+    double probe_flops; /* what each thread does in it, in bf16 */
 
     /* Measures the ceilings for this device and thread count: seconds. Optional. */
     enum assay_status (*calibrate)(assay_device *device, struct assay_ceilings *out,

@@ -666,7 +666,20 @@ static void test_one_slow_probe_is_enough_to_take_a_sample_again(void **state)
     }
 }
 
-/* A run that begins at the slow speed cannot know it until it has met the other one. */
+/* Slow from the first probe to the last: that it is slow is known from elsewhere. */
+static void test_a_unit_that_is_always_slow_is_noticed(void **state)
+{
+    static const double probes[] = {70e3, 70e3};
+    struct stage *s = *state;
+    s->options.unit_full_ns = 20e3;
+    play_probed(s, probes, 2, 4);
+    assert_int_equal(s->lanes[0].slow_unit, 3 * 4);
+    for (int i = 0; i < 4; i++)
+        assert_true(isnan(s->lanes[0].fast[i]));
+}
+
+/* Where it is not, a run that begins at the slow speed cannot know it until it has met the other.
+ */
 static void test_the_best_probe_is_what_slow_means(void **state)
 {
     static const double probes[] = {70e3, 70e3, 20e3, 20e3, 70e3, 20e3, 20e3, 20e3};
@@ -842,6 +855,7 @@ int main(void)
         TEST(test_at_full_speed_a_sample_stands_between_two_probes),
         TEST(test_a_sample_at_the_slow_speed_is_taken_again_and_then_kept),
         TEST(test_one_slow_probe_is_enough_to_take_a_sample_again),
+        TEST(test_a_unit_that_is_always_slow_is_noticed),
         TEST(test_the_best_probe_is_what_slow_means),
         TEST(test_a_retry_spends_the_budget),
         TEST(test_a_failure_between_probes_ends_the_lane),

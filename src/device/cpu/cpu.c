@@ -208,5 +208,6 @@ const struct assay_device_driver assay_device_cpu = {
     .clock_hz = clock_cpu,
     .disturbance = disturbance,
     .matrix_probe = matrix_probe,
+    .probe_flops = ASSAY_CPU_MATRIX_WORK,
     .calibrate = assay_cpu_calibrate,
 };

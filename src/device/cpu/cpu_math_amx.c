@@ -87,5 +87,5 @@ const struct assay_cpu_loop assay_cpu_loops_math[] = {
 };
 
 /* 400 products of tiles: 2.7 us where the unit is free. */
-void assay_cpu_matrix_work(void) { tile_bf16(NULL, NULL, (size_t)400 * 16384); }
+void assay_cpu_matrix_work(void) { tile_bf16(NULL, NULL, ASSAY_CPU_MATRIX_WORK); }
 #endif
