@@ -452,7 +452,7 @@ int main(void)
         cmocka_unit_test(what_is_no_file_is_written_as_it_is),
         cmocka_unit_test(folders_follow_xdg),
         cmocka_unit_test(the_clock_is_a_clock),
-        cmocka_unit_test(calibration_makes_sense),
+        cmocka_unit_test_setup_teardown(calibration_makes_sense, make_folder, remove_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
