@@ -13,9 +13,9 @@
  *   FAKE_CUDA_CAPABILITY=N        80 is 8.0 (default 90)
  *   FAKE_CUDA_CAPTURE=no          capturing fails
  *   FAKE_CUDA_BUSY_NS=NS          so long the device takes to come to rest, streams done or not
- *   FAKE_CUDA_EVENT_NS=NS         so much more lies between two events than between what they stand
- * for FAKE_CUDA_LOG=FILE            a line at the end: how much was used, and what was not given
- * back FAKE_CUDA_LAUNCHES=FILE       a line for each launch: options of its text, name, blocks,
+ *   FAKE_CUDA_EVENT_NS=NS         so much two events add to what is between them
+ *   FAKE_CUDA_LOG=FILE            a line at the end: how much was used, and what was not given back
+ *   FAKE_CUDA_LAUNCHES=FILE       a line for each launch: options of its text, name, blocks,
  *                                 threads, and arguments where this file knows their kinds (a
  *                                 tensor map as address/box), else the shared bytes; "early"
  *                                 where it may begin before those before it have ended

@@ -40,11 +40,13 @@ struct assay_cpu_loops {
 };
 struct assay_cpu_loops assay_cpu_loops(uint32_t isa);
 
+/* Multiplications and additions of bf16 in assay_cpu_matrix_work: 400 products of tiles. */
+enum { ASSAY_CPU_MATRIX_WORK = 400 * 16384 };
+
 #if defined(__x86_64__)
 extern const struct assay_cpu_loop assay_cpu_loops_avx2[], assay_cpu_loops_avx512[];
 extern const struct assay_cpu_loop assay_cpu_loops_math[];
-enum { ASSAY_CPU_MATRIX_WORK = 400 * 16384 }; /* multiplications and additions in bf16 */
-void assay_cpu_matrix_work(void);             /* a few microseconds of the matrix unit; needs AMX */
+void assay_cpu_matrix_work(void); /* a few microseconds of the matrix unit; needs AMX */
 #endif
 
 #endif

@@ -86,6 +86,6 @@ const struct assay_cpu_loop assay_cpu_loops_math[] = {
     {NULL, ASSAY_CPU_LOOP_READ, false, NULL, 0},
 };
 
-/* 400 products of tiles: 2.7 us where the unit is free. */
+/* 2.7 us where the unit is free. */
 void assay_cpu_matrix_work(void) { tile_bf16(NULL, NULL, ASSAY_CPU_MATRIX_WORK); }
 #endif

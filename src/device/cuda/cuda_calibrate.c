@@ -47,18 +47,9 @@ static enum assay_status run_math(void *state, const struct assay_work *work)
     return status;
 }
 
-static enum assay_status run_nothing(void *state, const struct assay_work *work)
-{
-    struct piece *p = state;
-    enum assay_status status = ASSAY_OK;
-    for (int64_t i = 0; i < work->iters && status == ASSAY_OK; i++)
-        status = assay_cuda_launch(p->function, &p->launch, work->stream, NULL);
-    return status;
-}
-
-/* The least time one launch of the piece took, in ns; 0 where it does not run. */
+/* The least time one launch took, in ns; 0 where it does not run. */
 static double least_ns(assay_device *device,
-                       enum assay_status (*run)(void *, const struct assay_work *), struct piece *p,
+                       enum assay_status (*run)(void *, const struct assay_work *), void *state,
                        int64_t iters)
 {
     struct assay_kernel kernel = {.run = run};
@@ -67,13 +58,13 @@ static double least_ns(assay_device *device,
     double least = 0;
     for (int i = 0; i < SAMPLES; i++) {
         struct assay_timing timing;
-        if (assay_cuda_time(device, &kernel, p, &work, &timing) != ASSAY_OK)
+        if (assay_cuda_time(device, &kernel, state, &work, &timing) != ASSAY_OK)
             break;
         double ns = timing.device_ns / (double)iters;
         if (i > 1 && (least <= 0 || ns < least)) /* the first ones warm up */
             least = ns;
     }
-    assay_cuda_forget(device, p);
+    assay_cuda_forget(device, state);
     return least;
 }
 
@@ -222,10 +213,10 @@ enum assay_status assay_cuda_calibrate(assay_device *device, struct assay_ceilin
         status = measure_math(device, out, err);
     if (status != ASSAY_OK)
         return status;
-    struct piece nothing = {.launch = {.threads = 1}};
-    status = assay_cuda_function("gate.cu", "", "nothing", 0, &nothing.function, err);
+    cu_function nothing = NULL;
+    status = assay_cuda_function("gate.cu", "", "nothing", 0, &nothing, err);
     if (status == ASSAY_OK) {
-        out->floor_ns = least_ns(device, run_nothing, &nothing, 200);
+        out->floor_ns = least_ns(device, assay_cuda_run_nothing, nothing, 200);
         out->timer_ns = gpu->events.replayed / 2;
     }
     out->clock_hz = assay_cuda_clock_hz(device);

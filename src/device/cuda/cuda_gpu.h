@@ -81,6 +81,8 @@ void assay_cuda_time_close(struct cuda_gpu *gpu);
 enum assay_status assay_cuda_time(assay_device *device, const struct assay_kernel *kernel,
                                   void *state, const struct assay_work *work,
                                   struct assay_timing *out);
+/* A kernel's run whose state is the function `nothing` of gate.cu. */
+enum assay_status assay_cuda_run_nothing(void *nothing, const struct assay_work *work);
 /* Forgets replays of a state that is about to end. */
 void assay_cuda_forget(assay_device *device, void *state);
 

@@ -415,12 +415,12 @@ static enum assay_status time_stream(struct cuda_gpu *gpu, const struct assay_ke
 
 /* ---- what the events add --------------------------------------------------------------------- */
 
-static enum assay_status launch_nothing(void *state, const struct assay_work *work)
+enum assay_status assay_cuda_run_nothing(void *nothing, const struct assay_work *work)
 {
     struct assay_cuda_launch launch = {.threads = 1};
     enum assay_status status = ASSAY_OK;
     for (int64_t i = 0; i < work->iters && status == ASSAY_OK; i++)
-        status = assay_cuda_launch(state, &launch, work->stream, NULL);
+        status = assay_cuda_launch(nothing, &launch, work->stream, NULL);
     return status;
 }
 
@@ -428,7 +428,7 @@ static enum assay_status launch_nothing(void *state, const struct assay_work *wo
 static double time_nothing(struct cuda_gpu *gpu, cu_function nothing, int64_t iters)
 {
     enum { WARM = 2, COUNTED = 8 };
-    struct assay_kernel kernel = {.run = launch_nothing};
+    struct assay_kernel kernel = {.run = assay_cuda_run_nothing};
     struct assay_args args = {0};
     struct assay_work work = {.iters = iters, .n_sets = 1, .sets = &args, .stream = gpu->stream};
     struct assay_timing timing = {0};

@@ -464,8 +464,8 @@ static void write_all(struct run *run)
 }
 
 /* Whether answers of the pass before, the last of which are still in the tiles, can be written
- * after the first turn of the task behind: its products put them away, and leave those of half the
- * columns in the tiles. Where these are all in one product nothing is written over. */
+ * in the first turn of the task behind, or after it: its products put them away, and leave those of
+ * half the columns in the tiles. Where these are all in one product nothing is written over. */
 static bool can_wait(const struct run *run, const struct task *now, const struct task *behind)
 {
     return behind->blocks == 2 && behind->pass == now->pass &&

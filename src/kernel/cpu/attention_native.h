@@ -6,7 +6,7 @@
  * cache; then, for each block of rows, it goes over the keys once, a block of them at a time, with
  * the greatest score so far (online softmax). The matrix of scores exists only as that block. The
  * driver (attention_driver.c) is compiled once, for any CPU: it deals the blocks of all heads out
- * to the threads. While a body works on one head it asks for the rows of the next. */
+ * to the threads. While a body works on one head it may ask for rows of the next. */
 #ifndef ASSAY_KERNEL_CPU_ATTENTION_NATIVE_H
 #define ASSAY_KERNEL_CPU_ATTENTION_NATIVE_H
 
@@ -39,7 +39,7 @@ struct attention_body {
     void (*pack)(const struct attention_job *job, const struct attention_head *head, int64_t row,
                  int64_t end, void *scratch);
     /* Computes rows [row, end), whole blocks but for what is left at the end of the head;
-     * meanwhile it asks for what comes next (attention_prefetch). */
+     * meanwhile it may ask for what comes next (attention_prefetch). */
     void (*rows)(const struct attention_job *job, const struct attention_head *head, int64_t row,
                  int64_t end, void *scratch);
     void (*open)(void), (*close)(void); /* optional: around all that a thread does in a call */
