@@ -123,6 +123,9 @@ struct assay_kernel {
 /* On a GPU: its launches are enqueued one by one, as a program that knows no graphs does it, and
  * never captured and replayed. */
 #define ASSAY_KERNEL_DIRECT 1u
+/* It multiplies by dot products of bf16 (AVX512_BF16), which some CPUs do at twice the rate of FMAs
+ * in f32 and others at half of it: only on the former its preference counts for 10 more. */
+#define ASSAY_KERNEL_BF16_DOT 2u
 
 /* The CPU's matrix unit (AMX). On shared hosts it runs at two speeds, so samples of kernels that
  * use it are taken between two probes of it, and the slow ones are counted. */

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
+#include "device/cpu/cpu_info.h"
 
 #include <dlfcn.h>
 #include <stddef.h>
@@ -201,18 +202,40 @@ static bool listed(const char *name, const char *const *list, int64_t n)
     return false;
 }
 
-/* Keeps one contender for each implementation: the most preferred that can run, else the most
- * preferred at all. */
+/* Not the machine or the type is in the way of it, but the problem: that reason is worth telling.
+ */
+static bool refuses_problem(const struct assay_contender *one, enum assay_dtype dtype)
+{
+    return (one->kernel->dtypes & ASSAY_DTYPE_BIT(dtype)) != 0 &&
+           assay_kernel_can_run(one->kernel, NULL, NULL) == ASSAY_OK;
+}
+
+static int32_t preference_here(const struct assay_kernel *kernel)
+{
+    bool dot = (kernel->flags & ASSAY_KERNEL_BF16_DOT) && assay_cpu_info()->fast_bf16_dot;
+    return kernel->preference + (dot ? 10 : 0);
+}
+
+static bool is_better(const struct assay_contender *a, const struct assay_contender *b,
+                      enum assay_dtype dtype)
+{
+    bool runs_a = a->status == ASSAY_OK, runs_b = b->status == ASSAY_OK;
+    if (runs_a != runs_b)
+        return runs_a;
+    if (!runs_a && refuses_problem(a, dtype) != refuses_problem(b, dtype))
+        return refuses_problem(a, dtype);
+    return preference_here(a->kernel) > preference_here(b->kernel);
+}
+
+/* Keeps one contender for each implementation: the most preferred that can run, else the one with
+ * the most telling reason. */
 static int64_t offer(struct assay_contender *out, int64_t n, int64_t max,
-                     const struct assay_contender *candidate, bool by_name)
+                     const struct assay_contender *candidate, enum assay_dtype dtype, bool by_name)
 {
     for (int64_t i = 0; i < n && !by_name; i++) {
-        const struct assay_kernel *held = out[i].kernel, *new_one = candidate->kernel;
-        if (strcmp(held->implementation, new_one->implementation) != 0)
+        if (strcmp(out[i].kernel->implementation, candidate->kernel->implementation) != 0)
             continue;
-        bool runs_held = out[i].status == ASSAY_OK, runs_new = candidate->status == ASSAY_OK;
-        bool better = runs_new != runs_held ? runs_new : new_one->preference > held->preference;
-        if (better)
+        if (is_better(candidate, &out[i], dtype))
             out[i] = *candidate;
         return n;
     }
@@ -275,7 +298,7 @@ int64_t assay_kernel_choose(const assay_kernel_registry *registry,
             continue;
         struct assay_contender candidate = {.kernel = kernel, .recipe = problem->recipe};
         candidate.status = assay_kernel_can_run(kernel, problem, &candidate.why);
-        n = offer(out, n, max, &candidate, named);
+        n = offer(out, n, max, &candidate, problem->dtype, named);
     }
     return n;
 }

@@ -83,8 +83,10 @@ static bool takes(const struct body *body, const struct linear_job *job)
                            (job->dtype == ASSAY_DTYPE_BF16 && !job->recipe.group)
                      : true;
     }
-    if (body->takes == TAKES_BF16)
-        return job->dtype == ASSAY_DTYPE_BF16 && job->recipe.code == ASSAY_DTYPE_NONE;
+    if (body->takes == TAKES_BF16) /* the same, and nothing that becomes s8 */
+        return job->recipe.activation == ASSAY_DTYPE_E4M3 ||
+               (job->recipe.activation == ASSAY_DTYPE_NONE && job->dtype == ASSAY_DTYPE_BF16 &&
+                !job->recipe.group);
     return true;
 }
 

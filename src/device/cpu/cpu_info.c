@@ -173,6 +173,10 @@ void assay_cpu_detect(const struct assay_cpu_source *source, struct assay_cpu_in
         source->cpuid(source->user, 0, 0, &r);
         detect_names(source, out);
         detect_isa(source, r.eax, out);
+        /* AMD's do so many a cycle as FMAs, of twice the operations; Intel's, measured, a quarter.
+         */
+        out->fast_bf16_dot =
+            (out->isa & ASSAY_CPU_AVX512_BF16) && strcmp(out->vendor, "AuthenticAMD") == 0;
     }
     detect_caches(source, out);
     out->memory_bytes = meminfo(source, "MemTotal");

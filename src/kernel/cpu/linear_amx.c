@@ -414,30 +414,8 @@ static void activations(const struct linear_call *call, const struct linear_part
 /* k-step `step` of a panel, brought back to bf16: 16 lines, or two times as many. */
 static inline void decode_step(const struct plan *p, int64_t panel, int64_t step, unsigned char *to)
 {
-    const struct assay_packed *w = p->call->w;
-    const unsigned char *codes = w->codes + (size_t)panel * assay_packed_panel_bytes(w);
     struct tile_way way = {.rest = p->w_split ? TILE_BYTES : 0, .careful = p->careful};
-    bool odd = false;
-    switch (w->code) {
-    case ASSAY_DTYPE_NONE:
-        odd = tile_decode_f16(codes + (size_t)step * 16 * 64, way, to);
-        break;
-    case ASSAY_DTYPE_S8:
-        tile_decode_s8(codes + (size_t)step * 8 * 64, to);
-        break;
-    case ASSAY_DTYPE_E4M3:
-        tile_decode_e4m3(codes + (size_t)step * 8 * 64, to);
-        break;
-    case ASSAY_DTYPE_U4:
-        odd = tile_decode_u4(codes + (size_t)step * 4 * 64, tile_group_of(w, panel, step * 32), way,
-                             to);
-        break;
-    default:
-        odd = tile_decode_u8(codes + (size_t)step * 8 * 64, tile_group_of(w, panel, step * 32), way,
-                             to);
-        break;
-    }
-    if (odd)
+    if (tile_decode(p->call->w, panel, step, way, to))
         *p->odd = true;
 }
 

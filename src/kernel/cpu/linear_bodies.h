@@ -10,7 +10,7 @@ extern const struct linear_body assay_linear_avx2;
 extern const struct linear_body assay_linear_avx512;
 extern const struct linear_body assay_linear_amx;            /* not x in f32 as it is */
 extern const struct linear_body assay_linear_vnni_avx512;    /* x in S8, or made S8 */
-extern const struct linear_body assay_linear_bf16dot_avx512; /* x and W in bf16 */
+extern const struct linear_body assay_linear_bf16dot_avx512; /* x in bf16, or made e4m3 */
 
 /* What the bodies take that compute in f32: everything. */
 #define LINEAR_TAKES_ALL                                                                           \

@@ -15,8 +15,11 @@
  *
  * Include a vec_*.h and a linear_line_*.h first. Define LINEAR_STREAM for the bodies that compute
  * in f32. The others define LINEAR_DOT (linear_inner.h), and:
+ * - LINEAR_OWN: the code that is multiplied as it lies;
  * - LINEAR_PER: elements of x in a dword;
  * - LINEAR_INTEGERS: 1 if the sums are s32;
+ * - linear_decode_panel(…), where there are weights in other codes: brings back blocks
+ *   [b, b + count) of a panel, a KiB each;
  * - linear_pack_row(…): what pack_f32_row does, for these dwords;
  * - linear_correct(…): what is missing from the sums of a tile. */
 #ifndef ASSAY_KERNEL_CPU_LINEAR_BODY_H
@@ -27,13 +30,28 @@
 #include "kernel/cpu/linear_inner.h"
 
 #ifdef LINEAR_STREAM
+#define LINEAR_OWN LINEAR_F32
 #define LINEAR_PER 1
-#define LINEAR_DECODES 1
 #define LINEAR_INTEGERS 0
+#define LINEAR_MOST_IN_ONE LINE_TALL_ROWS
 #define linear_pack_row pack_f32_row
 #define linear_correct(call, tile, sums) ((void)0)
+
+static void linear_decode_panel(const struct assay_packed *w, enum linear_code code, int64_t panel,
+                                int64_t b, int64_t count, float *to)
+{
+    struct linear_inner t = {.w = w->codes + (size_t)panel * assay_packed_panel_bytes(w)};
+    if (w->group) {
+        size_t groups = (size_t)(panel * (w->k / w->group)) * 16 * assay_dtype_bytes(w->dtype);
+        t.scale_kind = linear_kind_of(w->dtype);
+        t.scales = (const char *)w->scales + groups;
+        t.zeros = (const char *)w->zeros + groups;
+        t.group_blocks = w->group / 16;
+    }
+    slice_decode(code, &t, b, count, to);
+}
 #else
-#define LINEAR_DECODES 0
+#define LINEAR_MOST_IN_ONE LINE_WIDE_ROWS
 #endif
 
 /* Slices of k, in blocks of 16 dwords of x (1 KiB of a panel of lines); what is only a little
@@ -75,7 +93,7 @@ static size_t cut_take(struct linear_cut *cut, int64_t dwords)
 
 static int64_t tile_count(const struct linear_cut *cut, int64_t rows)
 {
-    if (cut->stream || rows <= (LINEAR_DECODES ? LINE_TALL_ROWS : LINE_WIDE_ROWS))
+    if (cut->stream || rows <= LINEAR_MOST_IN_ONE)
         return 1;
     return (rows + LINE_PLAIN_ROWS - 1) / LINE_PLAIN_ROWS;
 }
@@ -85,10 +103,8 @@ static void cut_tiles(struct linear_cut *cut, int64_t rows, bool stream)
     int64_t tiles = tile_count(cut, rows);
     cut->tile_rows = (rows + tiles - 1) / tiles;
     cut->panels = INNER_MAX_PANELS;
-    (void)stream;
 #ifdef LINEAR_STREAM
-    cut->stream = stream && cut->code != LINEAR_F32 && rows <= LINE_STREAM_ROWS;
-    cut->slices = cut->code != LINEAR_F32 && !cut->stream;
+    cut->stream = stream && cut->code != LINEAR_OWN && rows <= LINE_STREAM_ROWS;
     if (cut->stream) {
         while (!stream_inner[cut->code][cut->tile_rows][1])
             cut->tile_rows++;
@@ -97,6 +113,8 @@ static void cut_tiles(struct linear_cut *cut, int64_t rows, bool stream)
         return;
     }
 #endif
+    (void)stream;
+    cut->slices = cut->code != LINEAR_OWN;
     while (!plain_inner[cut->tile_rows][cut->panels])
         cut->panels--;
 }
@@ -113,7 +131,7 @@ static struct linear_cut linear_cut(const struct linear_job *job, const struct l
     cut.fold = !LINEAR_INTEGERS && cut.code == LINEAR_S8 &&
                (job->dtype == ASSAY_DTYPE_S8 || job->recipe.activation == ASSAY_DTYPE_S8);
     bool few = all * cut.blocks * 64 <= l2 / 4;
-    if (LINEAR_DECODES && cut.code != LINEAR_F32 && few)
+    if (cut.code != LINEAR_OWN && few)
         longest = LINEAR_SHORT_BLOCKS;
     else if (cut.fold || (!few && cut.blocks > LINEAR_WHOLE_BLOCKS))
         longest = LINEAR_SLICE_BLOCKS;
@@ -136,7 +154,7 @@ static struct linear_cut linear_cut(const struct linear_job *job, const struct l
     if (cut.panels_at_once < cut.panels)
         cut.panels_at_once = cut.panels;
     if (job->recipe.group) {
-        cut.group_blocks = job->recipe.group / 16;
+        cut.group_blocks = job->recipe.group / (16 * LINEAR_PER);
         cut.groups = job->k / job->recipe.group;
     }
     int64_t x_rows = cut.stream ? cut.tile_rows : cut.rows;
@@ -271,7 +289,7 @@ static void slice_next(const struct linear_run *run, const struct linear_slice *
 {
     const struct linear_cut *cut = &run->cut;
     size_t tiles = (size_t)tile_count(cut, run->rows);
-    size_t bytes = cut->slices ? 64 / (size_t)linear_code_per(cut->code) : 64;
+    size_t bytes = cut->slices ? 64 * LINEAR_PER / (size_t)linear_code_per(cut->code) : 64;
     t->next_stride = assay_packed_panel_bytes(run->call->w);
     t->next = run->call->w->codes + (size_t)s->next_panel * t->next_stride +
               (size_t)s->next_block * 16 * bytes;
@@ -300,22 +318,17 @@ static struct linear_inner slice_weights(const struct linear_run *run, const str
         t.scales = (const char *)w->scales + (size_t)s->panel * group_bytes;
         t.zeros = (const char *)w->zeros + (size_t)s->panel * group_bytes;
     }
+#endif
     if (cut->slices) {
         float *slice = (float *)(run->scratch + cut->slice_at);
-        for (int64_t p = 0; p < s->panels; p++) {
-            slice_decode(cut->code, &t, s->block, s->blocks, slice + p * s->blocks * 256);
-            t.w += panel_bytes;
-            if (cut->groups) {
-                t.scales = (const char *)t.scales + group_bytes;
-                t.zeros = (const char *)t.zeros + group_bytes;
-            }
-        }
+        for (int64_t p = 0; p < s->panels; p++)
+            linear_decode_panel(w, cut->code, s->panel + p, s->block, s->blocks,
+                                slice + p * s->blocks * 256);
         t.w = (const unsigned char *)slice;
         t.stride = (size_t)s->blocks * 1024;
         slice_next(run, s, &t);
         return t;
     }
-#endif
     t.w += (size_t)s->block * line_blocks;
     t.jump = (size_t)s->panels * panel_bytes - (size_t)s->blocks * line_blocks;
     if (!cut->stream && cut->next)

@@ -12,6 +12,7 @@
 #include "kernel/cpu/linear_finish.h"
 #include "kernel/cpu/linear_pack.h"
 
+#define LINEAR_OWN LINEAR_S8
 #define LINEAR_PER 4
 #define LINEAR_INTEGERS 1
 #define LINEAR_DOT(x, w, sum)                                                                      \
@@ -71,6 +72,8 @@ static void linear_correct(const struct linear_call *call, const struct finish_t
             _mm512_storeu_si512(sums, _mm512_sub_epi32(_mm512_loadu_si512(sums), extra));
         }
 }
+
+#define linear_decode_panel(w, code, panel, b, count, to) ((void)0)
 
 #include "kernel/cpu/linear_body.h"
 
