@@ -119,6 +119,15 @@ static void detect_names(const struct assay_cpu_source *source, struct assay_cpu
     }
 }
 
+/* What was measured on some of a vendor's CPUs, Zen 4 and Emerald Rapids. AMD's do as many
+ * vdpbf16ps a cycle as FMAs, each of twice the operations; Intel's a quarter as many. */
+static void detect_habits(struct assay_cpu_info *out)
+{
+    bool amd = strcmp(out->vendor, "AuthenticAMD") == 0;
+    out->fast_bf16_dot = amd && (out->isa & ASSAY_CPU_AVX512_BF16);
+    out->few_streams = amd;
+}
+
 static void detect_caches(const struct assay_cpu_source *source, struct assay_cpu_info *out)
 {
     for (int i = 0; i < 8; i++) {
@@ -173,10 +182,7 @@ void assay_cpu_detect(const struct assay_cpu_source *source, struct assay_cpu_in
         source->cpuid(source->user, 0, 0, &r);
         detect_names(source, out);
         detect_isa(source, r.eax, out);
-        /* AMD's do so many a cycle as FMAs, of twice the operations; Intel's, measured, a quarter.
-         */
-        out->fast_bf16_dot =
-            (out->isa & ASSAY_CPU_AVX512_BF16) && strcmp(out->vendor, "AuthenticAMD") == 0;
+        detect_habits(out);
     }
     detect_caches(source, out);
     out->memory_bytes = meminfo(source, "MemTotal");

@@ -5,6 +5,11 @@
  * answers it is some elements of one value. Rows of q, times the scale, and all sums are f32; keys
  * and values become f32 when they are packed, once for each head.
  *
+ * With ATTENTION_PER 2 a dword is not an f32 but a pair of bf16: two elements of q and of a key,
+ * exponentials of two keys and an element of both their values. Then the includer defines
+ * ATTENTION_NEED, ATTENTION_DOT, attention_put and the packing, attention_pack_keys, _values and
+ * _rows, and q stays as it is: scores are scaled.
+ *
  * The answer of a row is NaN where a score is NaN or +infinity, or where all are -infinity: then
  * the sum of exponentials is NaN or 0, as in softmax_body.h. */
 #ifndef ASSAY_KERNEL_CPU_ATTENTION_BODY_H
@@ -12,6 +17,12 @@
 
 #include "kernel/cpu/attention_native.h"
 #include "kernel/cpu/vec_math.h"
+
+#ifndef ATTENTION_PER
+#define ATTENTION_PER 1
+#define ATTENTION_NEED VEC_NEED
+#define ATTENTION_DOT(x, column, sum) vec_fma(x, column, sum)
+#endif
 
 /* A block of rows and a block of keys: what both need of q, keys, values, scores and answers is
  * about what the L1 cache holds, for 64 elements of a head. */
@@ -25,28 +36,36 @@ enum {
     ATTENTION_TALL_ROWS = 8,
 };
 
-struct attention_scratch {
-    float *k;      /* [VEC_LANES keys][dim][VEC_LANES] */
-    float *v;      /* [key][padded dim] */
-    float *q;      /* [row][dim] */
-    float *scores; /* [row][key of the block] */
-    float *sums;   /* [row][padded dim] */
-    float *totals; /* [row][VEC_LANES]: sums of exponentials */
-    float *most;   /* [row]: the greatest score */
+struct attention_scratch { /* dwords of ATTENTION_PER elements, or keys */
+    float *k;              /* [VEC_LANES keys][dim][VEC_LANES] */
+    float *v;              /* [key][padded dim] */
+    float *q;              /* [row][dim] */
+    float *scores;         /* [row][key of the block], f32 */
+    float *p;              /* their exponentials; with one to a dword they take the scores' place */
+    float *sums;           /* [row][padded dim] */
+    float *totals;         /* [row][VEC_LANES]: sums of exponentials */
+    float *most;           /* [row]: the greatest score */
     size_t bytes;
 };
 
 static int64_t attention_padded(int64_t dim) { return attention_round_up(dim, VEC_LANES); }
 
+/* The dwords of n elements. */
+static int64_t attention_dwords(int64_t n) { return (n + ATTENTION_PER - 1) / ATTENTION_PER; }
+
 static struct attention_scratch attention_lay_out(const struct attention_job *job, void *from)
 {
     int64_t seq = attention_round_up(job->seq, VEC_LANES), padded = attention_padded(job->dim);
-    int64_t size = sizeof(float);
+    int64_t size = sizeof(float), dim = attention_dwords(job->dim);
     struct attention_scratch s = {0};
-    s.k = attention_take(from, &s.bytes, seq * job->dim * size);
-    s.v = attention_take(from, &s.bytes, seq * padded * size);
-    s.q = attention_take(from, &s.bytes, ATTENTION_ROWS * job->dim * size);
+    s.k = attention_take(from, &s.bytes, seq * dim * size);
+    s.v = attention_take(from, &s.bytes, attention_dwords(seq) * padded * size);
+    s.q = attention_take(from, &s.bytes, ATTENTION_ROWS * dim * size);
     s.scores = attention_take(from, &s.bytes, ATTENTION_ROWS * ATTENTION_KEYS * size);
+    s.p = s.scores;
+    if (ATTENTION_PER > 1)
+        s.p = attention_take(from, &s.bytes,
+                             ATTENTION_ROWS * attention_dwords(ATTENTION_KEYS) * size);
     s.sums = attention_take(from, &s.bytes, ATTENTION_ROWS * padded * size);
     s.totals = attention_take(from, &s.bytes, ATTENTION_ROWS * VEC_LANES * size);
     s.most = attention_take(from, &s.bytes, ATTENTION_ROWS * size);
@@ -59,6 +78,12 @@ static size_t attention_scratch_bytes(const struct attention_job *job)
 }
 
 /* ---- packing --------------------------------------------------------------------------------- */
+
+#if ATTENTION_PER == 1
+VEC_INLINE void attention_put(float *p, int64_t at, const vec *y)
+{
+    vec_store(NATIVE_F32, p, at, *y);
+}
 
 VEC_INLINE vec attention_load(enum native_kind kind, const void *data, int64_t at, int64_t n)
 {
@@ -125,6 +150,7 @@ VEC_INLINE void attention_pack_rows(enum native_kind kind, const struct attentio
             vec_store_part(NATIVE_F32, to, r * dim + d, q, n);
         }
 }
+#endif
 
 /* The answers of a block: sums over totals. */
 VEC_INLINE void attention_finish_rows(enum native_kind kind, const struct attention_job *job,
@@ -145,7 +171,7 @@ VEC_INLINE void attention_finish_rows(enum native_kind kind, const struct attent
     }
 }
 
-/* The same for the kind at hand, as functions of their own. */
+/* A function for the kind at hand, which is a constant in it. */
 #ifdef VEC_HAS_BF16_INSN
 #define ATTENTION_INSN NATIVE_BF16_INSN
 #else
@@ -165,20 +191,25 @@ VEC_INLINE void attention_finish_rows(enum native_kind kind, const struct attent
     default:                                                                                       \
         function(NATIVE_BF16, __VA_ARGS__);                                                        \
     }
+#if ATTENTION_PER == 1
+#define ATTENTION_PACKED ATTENTION_EACH_KIND
+#else
+#define ATTENTION_PACKED(kind, function, ...) function(__VA_ARGS__);
+#endif
 
 static void attention_pack(const struct attention_job *job, const struct attention_head *head,
                            int64_t row, int64_t end, void *scratch)
 {
     struct attention_scratch s = attention_lay_out(job, scratch);
     (void)row, (void)end;
-    ATTENTION_EACH_KIND(job->kind, attention_pack_keys, job, head, s.k)
-    ATTENTION_EACH_KIND(job->kind, attention_pack_values, job, head, s.v)
+    ATTENTION_PACKED(job->kind, attention_pack_keys, job, head, s.k)
+    ATTENTION_PACKED(job->kind, attention_pack_values, job, head, s.v)
 }
 
 static void attention_pack_block(const struct attention_job *job, const struct attention_head *head,
                                  int64_t row, int64_t rows, const struct attention_scratch *s)
 {
-    ATTENTION_EACH_KIND(job->kind, attention_pack_rows, job, head, row, rows, s->q)
+    ATTENTION_PACKED(job->kind, attention_pack_rows, job, head, row, rows, s->q)
 }
 
 static void attention_finish(const struct attention_job *job, const struct attention_head *head,
@@ -217,7 +248,7 @@ VEC_INLINE void attention_tile(const struct attention_product *p, const int R, c
         TILE_ROWS
         {
             vec x = vec_set(a[r * p->a_row + i]);
-            TILE_VECS sum[r][j] = vec_fma(x, column[j], sum[r][j]);
+            TILE_VECS sum[r][j] = ATTENTION_DOT(x, column[j], sum[r][j]);
         }
     }
     TILE_ROWS TILE_VECS vec_store(NATIVE_F32, p->c, r * p->c_row + j * VEC_LANES, sum[r][j]);
@@ -246,15 +277,23 @@ static void attention_multiply(struct attention_product p, int64_t rows, int64_t
 
 /* ---- softmax --------------------------------------------------------------------------------- */
 
-/* Scores of one row to exponentials: of `all` keys, whole vectors, it sees the first n; the others
- * become 0. What the row has so far is brought to its new greatest score. */
-VEC_INLINE void attention_exponentials(const struct attention_scratch *s, int64_t r, int64_t n,
-                                       int64_t all, int64_t padded)
+/* Some scores of a row; with more than one element to a dword q was not scaled. */
+VEC_INLINE vec attention_score(const float *scores, int64_t i, vec scale)
 {
-    float *scores = s->scores + r * ATTENTION_KEYS;
+    vec x = vec_load(NATIVE_F32, scores, i);
+    return ATTENTION_PER == 1 ? x : vec_mul(x, scale);
+}
+
+/* Scores of one row to exponentials: of `all` keys, whole vectors of dwords, it sees the first n;
+ * the others become 0. What the row has so far is brought to its new greatest score. */
+VEC_INLINE void attention_exponentials(const struct attention_scratch *s, int64_t r, int64_t n,
+                                       int64_t all, int64_t padded, vec scale)
+{
+    const float *scores = s->scores + r * ATTENTION_KEYS;
+    float *p = s->p + r * attention_dwords(ATTENTION_KEYS);
     vec least = vec_set(-INFINITY), most = least;
     for (int64_t i = 0; i < n; i += VEC_LANES) {
-        vec x = vec_load(NATIVE_F32, scores, i);
+        vec x = attention_score(scores, i, scale);
         most = vec_max(n - i < VEC_LANES ? vec_first(x, n - i, least) : x, most);
     }
     float before = s->most[r], now = vec_greatest(most);
@@ -268,14 +307,19 @@ VEC_INLINE void attention_exponentials(const struct attention_scratch *s, int64_
     if (now > before)
         s->most[r] = before = now;
     vec minus = vec_set(before == -INFINITY ? 0 : before);
-    for (int64_t i = 0; i < all; i += VEC_LANES) {
-        vec y = vec_set(0);
-        if (i < n) {
-            y = vec_exp_nonpositive(vec_sub(vec_load(NATIVE_F32, scores, i), minus));
-            y = n - i < VEC_LANES ? vec_first(y, n - i, vec_set(0)) : y;
+    for (int64_t at = 0; at < all; at += ATTENTION_PER * VEC_LANES) {
+        vec y[ATTENTION_PER];
+        NATIVE_UNROLL for (int j = 0; j < ATTENTION_PER; j++)
+        {
+            int64_t i = at + j * VEC_LANES;
+            y[j] = vec_set(0);
+            if (i < n) {
+                y[j] = vec_exp_nonpositive(vec_sub(attention_score(scores, i, scale), minus));
+                y[j] = n - i < VEC_LANES ? vec_first(y[j], n - i, vec_set(0)) : y[j];
+            }
+            total = vec_add(total, y[j]);
         }
-        total = vec_add(total, y);
-        vec_store(NATIVE_F32, scores, i, y);
+        attention_put(p, at / ATTENTION_PER, y);
     }
     vec_store(NATIVE_F32, s->totals, r * VEC_LANES, total);
 }
@@ -285,8 +329,9 @@ VEC_INLINE void attention_exponentials(const struct attention_scratch *s, int64_
 static void attention_keys_of_rows(const struct attention_job *job, int64_t row, int64_t rows,
                                    int64_t key, int64_t keys, const struct attention_scratch *s)
 {
-    int64_t padded = attention_padded(job->dim), dim = job->dim;
-    int64_t all = attention_round_up(keys, VEC_LANES);
+    int64_t padded = attention_padded(job->dim), dim = attention_dwords(job->dim);
+    int64_t all = attention_round_up(keys, ATTENTION_PER * VEC_LANES);
+    vec scale = vec_set(job->scale);
     int64_t tall = attention_round_up(rows, ATTENTION_TALL_ROWS);
     struct attention_product scores = {
         .a = s->q,
@@ -298,20 +343,21 @@ static void attention_keys_of_rows(const struct attention_job *job, int64_t row,
         .c_row = ATTENTION_KEYS,
         .n = dim,
     };
-    attention_multiply(scores, tall, all / VEC_LANES);
+    attention_multiply(scores, tall, attention_round_up(keys, VEC_LANES) / VEC_LANES);
     for (int64_t r = 0; r < rows; r++) {
         int64_t sees = attention_keys(job, row + r + 1) - key;
-        attention_exponentials(s, r, sees < 0 ? 0 : attention_least(sees, keys), all, padded);
+        attention_exponentials(s, r, sees < 0 ? 0 : attention_least(sees, keys), all, padded,
+                               scale);
     }
     struct attention_product answers = {
-        .a = s->scores,
-        .a_row = ATTENTION_KEYS,
-        .b = s->v + key * padded,
+        .a = s->p,
+        .a_row = attention_dwords(ATTENTION_KEYS),
+        .b = s->v + key / ATTENTION_PER * padded,
         .b_step = padded,
         .b_vec = VEC_LANES,
         .c = s->sums,
         .c_row = padded,
-        .n = keys,
+        .n = attention_dwords(keys),
         .add = key > 0,
     };
     attention_multiply(answers, tall, padded / VEC_LANES);
@@ -351,7 +397,7 @@ static const struct attention_body attention_body = {
 static enum assay_status can_run(const struct assay_problem *problem, struct assay_error *why)
 {
     (void)problem;
-    return assay_cpu_need(VEC_NEED, why);
+    return assay_cpu_need(ATTENTION_NEED, why);
 }
 
 static enum assay_status setup(const struct assay_problem *problem, void **state,
@@ -360,6 +406,7 @@ static enum assay_status setup(const struct assay_problem *problem, void **state
     return attention_setup(problem, &attention_body, state, err);
 }
 
+#if ATTENTION_PER == 1
 #define NATIVE_OP attention
 extern const struct assay_kernel NATIVE_PASTE(assay_kernel, NATIVE_NAME);
 const struct assay_kernel NATIVE_PASTE(assay_kernel, NATIVE_NAME) = {
@@ -371,5 +418,6 @@ const struct assay_kernel NATIVE_PASTE(assay_kernel, NATIVE_NAME) = {
     .can_run = can_run,
     .setup = setup,
 };
+#endif
 
 #endif

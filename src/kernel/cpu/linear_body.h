@@ -115,6 +115,8 @@ static void cut_tiles(struct linear_cut *cut, int64_t rows, bool stream)
 #endif
     (void)stream;
     cut->slices = cut->code != LINEAR_OWN;
+    if (tiles == 1 && assay_cpu_info()->few_streams && plain_inner[cut->tile_rows][2])
+        cut->panels = 2;
     while (!plain_inner[cut->tile_rows][cut->panels])
         cut->panels--;
 }
@@ -128,6 +130,9 @@ static struct linear_cut linear_cut(const struct linear_job *job, const struct l
     cut.blocks = (job->k + 16 * LINEAR_PER - 1) / (16 * LINEAR_PER);
     int64_t l2 = (int64_t)assay_cpu_info()->l2_bytes, longest = cut.blocks;
     l2 = l2 ? l2 : 1024 * 1024;
+    /* So that tiles can ask for the next slice (`next`): m = 16, bf16, k = 4096 1.2 times as fast.
+     */
+    int64_t asked_for = at_least_1(l2 / 4 / (INNER_MAX_PANELS * 1024));
     cut.fold = !LINEAR_INTEGERS && cut.code == LINEAR_S8 &&
                (job->dtype == ASSAY_DTYPE_S8 || job->recipe.activation == ASSAY_DTYPE_S8);
     bool few = all * cut.blocks * 64 <= l2 / 4;
@@ -135,6 +140,8 @@ static struct linear_cut linear_cut(const struct linear_job *job, const struct l
         longest = LINEAR_SHORT_BLOCKS;
     else if (cut.fold || (!few && cut.blocks > LINEAR_WHOLE_BLOCKS))
         longest = LINEAR_SLICE_BLOCKS;
+    else if (few && all > LINEAR_MOST_IN_ONE && cut.blocks > asked_for)
+        longest = asked_for;
     int64_t slices = (cut.blocks + longest - 1) / longest;
     cut.slice_blocks = (cut.blocks + slices - 1) / slices;
     int64_t most = l2 / 4 / (cut.slice_blocks * 64);
