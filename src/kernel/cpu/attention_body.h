@@ -26,7 +26,7 @@
 
 /* A block of rows and a block of keys: what both need of q, keys, values, scores and answers is
  * about what the L1 cache holds, for 64 elements of a head. */
-enum { ATTENTION_ROWS = 32, ATTENTION_KEYS = 64 };
+enum { ATTENTION_ROWS = 32, ATTENTION_KEYS = 64 * ATTENTION_PER };
 
 /* Rows and vectors of columns whose sums stay in registers: wide where there are enough columns,
  * else tall. */
