@@ -125,7 +125,7 @@ static void detect_habits(struct assay_cpu_info *out)
 {
     bool amd = strcmp(out->vendor, "AuthenticAMD") == 0;
     out->fast_bf16_dot = amd && (out->isa & ASSAY_CPU_AVX512_BF16);
-    out->few_streams = amd;
+    out->reads_ahead = amd;
 }
 
 static void detect_caches(const struct assay_cpu_source *source, struct assay_cpu_info *out)

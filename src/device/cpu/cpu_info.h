@@ -31,7 +31,7 @@ struct assay_cpu_info {
     size_t memory_bytes;        /* physical */
     bool hypervisor;
     bool fast_bf16_dot;   /* vdpbf16ps does more in a cycle than FMAs in f32 */
-    bool few_streams;     /* memory is read faster as two streams side by side than as four */
+    bool reads_ahead;     /* of streams, so well that asking for their lines is in the way */
     bool amx_leaf_hidden; /* AMX is advertised but CPUID leaf 0x1D is not there */
     bool amx_refused;     /* AMX is there but the kernel did not let this process use it */
 };

@@ -115,8 +115,6 @@ static void cut_tiles(struct linear_cut *cut, int64_t rows, bool stream)
 #endif
     (void)stream;
     cut->slices = cut->code != LINEAR_OWN;
-    if (tiles == 1 && assay_cpu_info()->few_streams && plain_inner[cut->tile_rows][2])
-        cut->panels = 2;
     while (!plain_inner[cut->tile_rows][cut->panels])
         cut->panels--;
 }
@@ -314,6 +312,7 @@ static struct linear_inner slice_weights(const struct linear_run *run, const str
         .w = w->codes + (size_t)s->panel * panel_bytes,
         .stride = panel_bytes,
         .blocks = s->blocks,
+        .ask = !assay_cpu_info()->reads_ahead,
         .x_sums = (const float *)(run->scratch + cut->x_sums_at),
         .group_blocks = cut->group_blocks,
         .groups = cut->groups,

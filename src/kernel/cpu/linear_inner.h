@@ -27,6 +27,7 @@ struct linear_inner {
     int64_t blocks;         /* of 16 dwords of x along k */
     float *sums;            /* [R][P][16] */
     bool add;               /* to what is there, instead of setting it; plain ones only */
+    bool ask;               /* for lines before they are needed */
     /* What is needed next after these panels does not lie right behind each: in the last
      * LINE_AHEAD_LINES lines, what is asked for lies this many bytes further on. */
     size_t jump;
@@ -86,6 +87,7 @@ VEC_INLINE void inner_plain(const struct linear_inner *t, const int R, const int
     uintptr_t next = (uintptr_t)(t->next ? t->next : t->w);
     size_t stride = t->stride, next_stride = t->next_stride, next_step = t->next_step;
     bool add = t->add;
+    const bool ask = own && t->ask;
     for (int64_t b = 0, end = 0; b < t->blocks; add = true) {
         line sum[LINE_TALL_ROWS][INNER_MAX_PANELS];
         INNER_ROWS INNER_PANELS sum[r][p] = line_zero();
@@ -108,7 +110,7 @@ VEC_INLINE void inner_plain(const struct linear_inner *t, const int R, const int
                     {
                         const unsigned char *at = w + (size_t)p * stride + (size_t)l * 64;
                         v[p] = line_get(at);
-                        if (own)
+                        if (ask)
                             inner_prefetch(at, ahead);
                         if (own && others)
                             line_prefetch_far((const void *)(next + (size_t)p * next_stride));
@@ -181,6 +183,7 @@ VEC_INLINE void stream_blocks(const struct linear_inner *t, enum linear_code cod
     const float *x = t->x + b * R * 16;
     const unsigned char *w = t->w + b * lines * 64;
     size_t stride = t->stride;
+    const bool ask = t->ask;
     for (int64_t end = b + count; b < end; b++, x += R * 16, w += lines * 64) {
         size_t ahead = inner_ahead(t, b, lines);
         for (int u = 0; u < lines; u++) {
@@ -190,7 +193,8 @@ VEC_INLINE void stream_blocks(const struct linear_inner *t, enum linear_code cod
                 const unsigned char *at = w + (size_t)p * stride + (size_t)u * 64;
                 bits[p] = line_codes(code, at);
                 watch[p] = line_watch(code, watch[p], bits[p]);
-                inner_prefetch(at, ahead);
+                if (ask)
+                    inner_prefetch(at, ahead);
             }
             LINEAR_UNROLL for (int j = 0; j < per; j++)
             {
