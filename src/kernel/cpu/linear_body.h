@@ -128,9 +128,6 @@ static struct linear_cut linear_cut(const struct linear_job *job, const struct l
     cut.blocks = (job->k + 16 * LINEAR_PER - 1) / (16 * LINEAR_PER);
     int64_t l2 = (int64_t)assay_cpu_info()->l2_bytes, longest = cut.blocks;
     l2 = l2 ? l2 : 1024 * 1024;
-    /* So that tiles can ask for the next slice (`next`): m = 16, bf16, k = 4096 1.2 times as fast.
-     */
-    int64_t asked_for = at_least_1(l2 / 4 / (INNER_MAX_PANELS * 1024));
     cut.fold = !LINEAR_INTEGERS && cut.code == LINEAR_S8 &&
                (job->dtype == ASSAY_DTYPE_S8 || job->recipe.activation == ASSAY_DTYPE_S8);
     bool few = all * cut.blocks * 64 <= l2 / 4;
@@ -138,8 +135,6 @@ static struct linear_cut linear_cut(const struct linear_job *job, const struct l
         longest = LINEAR_SHORT_BLOCKS;
     else if (cut.fold || (!few && cut.blocks > LINEAR_WHOLE_BLOCKS))
         longest = LINEAR_SLICE_BLOCKS;
-    else if (few && all > LINEAR_MOST_IN_ONE && cut.blocks > asked_for)
-        longest = asked_for;
     int64_t slices = (cut.blocks + longest - 1) / longest;
     cut.slice_blocks = (cut.blocks + slices - 1) / slices;
     int64_t most = l2 / 4 / (cut.slice_blocks * 64);
@@ -149,6 +144,7 @@ static struct linear_cut linear_cut(const struct linear_job *job, const struct l
     if (cut.stream && !cut.fold)
         cut.slice_blocks = cut.blocks;
     bool passes = cut.slices || cut.rows > LINE_PLAIN_ROWS;
+    passes = passes && !(few && assay_cpu_info()->reads_ahead); /* which then is early enough */
     cut.next = passes && cut.panels * cut.slice_blocks * 1024 <= l2 / 4;
     cut.stays = panels * cut.blocks * 1024 <= l2 / 4 * 3;
     cut.panels_at_once = panels;
