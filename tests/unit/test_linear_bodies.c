@@ -83,10 +83,9 @@ static bool takes(const struct body *body, const struct linear_job *job)
                            (job->dtype == ASSAY_DTYPE_BF16 && !job->recipe.group)
                      : true;
     }
-    if (body->takes == TAKES_BF16) /* the same, and nothing that becomes s8 */
+    if (body->takes == TAKES_BF16) /* nothing that becomes s8 */
         return job->recipe.activation == ASSAY_DTYPE_E4M3 ||
-               (job->recipe.activation == ASSAY_DTYPE_NONE && job->dtype == ASSAY_DTYPE_BF16 &&
-                !job->recipe.group);
+               (job->recipe.activation == ASSAY_DTYPE_NONE && job->dtype == ASSAY_DTYPE_BF16);
     return true;
 }
 
@@ -292,8 +291,14 @@ static double allowed(const struct operands *o, const struct body *body, enum va
     double rounding = info->unit * want + info->tiny;
     if (values == WHOLE && o->job.recipe.code == ASSAY_DTYPE_NONE && !o->job.activation)
         return o->job.dtype == ASSAY_DTYPE_F32 ? 0 : rounding;
-    /* Tiles take 16 bits of such a weight, which has as many as an f32. */
-    double cut_off = body->takes == TAKES_TILES && o->job.recipe.group ? 0x1p-17 * o->size[i] : 0;
+    /* Tiles take 16 bits of such a weight, which has as many as an f32. Pairs take 8, but for few
+     * rows of numbers, which are multiplied by the codes themselves. */
+    int64_t streamed = o->job.recipe.code == ASSAY_DTYPE_U4 ? 8 : 4;
+    bool coded = values != ODD && o->job.m <= streamed;
+    double cut_off = !o->job.recipe.group                  ? 0
+                     : body->takes == TAKES_TILES          ? 0x1p-17 * o->size[i]
+                     : body->takes == TAKES_BF16 && !coded ? 0x1p-9 * o->size[i]
+                                                           : 0;
     return rounding * 1.001 + steps * 0x1p-23 * o->size[i] + cut_off + rounded_twice(o, i) + 1e-6;
 }
 

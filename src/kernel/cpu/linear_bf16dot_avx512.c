@@ -1,9 +1,9 @@
 /* linear_bf16dot_avx512.c: pairs of bf16 by vdpbf16ps (AVX512_BF16).
  *
- * The instruction takes subnormals for zeros and rounds each product's sum its own way. Weights in
- * codes are brought back to bf16 first, a slice at a time, which pays off from so many rows on that
- * the products are what takes the time. x that is rounded to e4m3 is exact in bf16, whatever it
- * was. */
+ * The instruction takes subnormals for zeros and rounds each product's sum its own way. Integer
+ * codes are decoded between the products for few rows; else weights are brought back to bf16 first,
+ * a slice at a time, which pays off from so many rows on that the products are what takes the time.
+ * x that is rounded to e4m3 is exact in bf16, whatever it was. */
 #include "kernel/cpu/linear_pairs_avx512.h"
 
 #include "kernel/cpu/linear_bodies.h"
@@ -57,6 +57,8 @@ static void linear_decode_panel(const struct assay_packed *w, enum linear_code c
         tile_decode(w, panel, b + i, (struct tile_way){0}, (unsigned char *)to);
 }
 
+#include "kernel/cpu/linear_pairs_stream.h"
+
 #include "kernel/cpu/linear_body.h"
 
 LINEAR_BODY(assay_linear_bf16dot_avx512);
@@ -70,9 +72,18 @@ static const struct linear_takes takes = {
     .activations = ASSAY_DTYPE_BIT(ASSAY_DTYPE_NONE) | ASSAY_DTYPE_BIT(ASSAY_DTYPE_E4M3),
 };
 
+/* For fewer rows bringing weights back takes longer than products in f32 do. */
+enum { LEAST_DECODED_ROWS = 9 };
+
+static bool worth_while(const struct assay_recipe *recipe, int64_t m)
+{
+    bool eight_bits = recipe->code == ASSAY_DTYPE_S8 || recipe->code == ASSAY_DTYPE_U8;
+    return recipe->code == ASSAY_DTYPE_NONE || recipe->code == ASSAY_DTYPE_U4 ||
+           m >= LEAST_DECODED_ROWS || (eight_bits && m <= PAIRS_ROWS_8);
+}
+
 static enum assay_status can_run(const struct assay_problem *problem, struct assay_error *why)
 {
-    enum { LEAST_CODED_ROWS = 12 };
     enum assay_status status =
         assay_linear_can_run(problem, ASSAY_CPU_AVX512 | ASSAY_CPU_AVX512_BF16, &takes, why);
     if (status != ASSAY_OK || !problem)
@@ -82,9 +93,9 @@ static enum assay_status can_run(const struct assay_problem *problem, struct ass
     if (problem->dtype != ASSAY_DTYPE_BF16 && recipe.activation == ASSAY_DTYPE_NONE)
         return assay_error_set(why, ASSAY_UNSUPPORTED, NULL, "x in %s has too many bits for bf16",
                                assay_dtype_name(problem->dtype));
-    if (recipe.code != ASSAY_DTYPE_NONE && problem->axes[ASSAY_LINEAR_M] < LEAST_CODED_ROWS)
-        return assay_error_set(why, ASSAY_UNSUPPORTED, NULL, "%s: for %d rows of x and more",
-                               recipe.name, LEAST_CODED_ROWS);
+    if (!worth_while(&recipe, problem->axes[ASSAY_LINEAR_M]))
+        return assay_error_set(why, ASSAY_UNSUPPORTED, NULL, "%s of %lld rows is faster in f32",
+                               recipe.name, (long long)problem->axes[ASSAY_LINEAR_M]);
     return ASSAY_OK;
 }
 

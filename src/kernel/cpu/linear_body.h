@@ -20,6 +20,8 @@
  * - LINEAR_INTEGERS: 1 if the sums are s32;
  * - linear_decode_panel(…), where there are weights in other codes: brings back blocks
  *   [b, b + count) of a panel, a KiB each;
+ * - LINEAR_STREAMS(code, rows): do tiles decode that code, with stream_inner and linear_pack_stream
+ * as linear_inner.h has them for f32;
  * - linear_pack_row(…): what pack_f32_row does, for these dwords;
  * - linear_correct(…): what is missing from the sums of a tile. */
 #ifndef ASSAY_KERNEL_CPU_LINEAR_BODY_H
@@ -34,6 +36,7 @@
 #define LINEAR_PER 1
 #define LINEAR_INTEGERS 0
 #define LINEAR_MOST_IN_ONE LINE_TALL_ROWS
+#define LINEAR_STREAMS(code, rows) ((code) != LINEAR_OWN && (rows) <= LINE_STREAM_ROWS)
 #define linear_pack_row pack_f32_row
 #define linear_correct(call, tile, sums) ((void)0)
 
@@ -103,8 +106,8 @@ static void cut_tiles(struct linear_cut *cut, int64_t rows, bool stream)
     int64_t tiles = tile_count(cut, rows);
     cut->tile_rows = (rows + tiles - 1) / tiles;
     cut->panels = INNER_MAX_PANELS;
-#ifdef LINEAR_STREAM
-    cut->stream = stream && cut->code != LINEAR_OWN && rows <= LINE_STREAM_ROWS;
+#ifdef LINEAR_STREAMS
+    cut->stream = stream && LINEAR_STREAMS(cut->code, rows);
     if (cut->stream) {
         while (!stream_inner[cut->code][cut->tile_rows][1])
             cut->tile_rows++;
@@ -154,10 +157,12 @@ static struct linear_cut linear_cut(const struct linear_job *job, const struct l
         cut.panels_at_once = LINEAR_SUMS_BYTES / 64 / cut.rows / cut.panels * cut.panels;
     if (cut.panels_at_once < cut.panels)
         cut.panels_at_once = cut.panels;
-    if (job->recipe.group) {
+    if (job->recipe.group)
         cut.group_blocks = job->recipe.group / (16 * LINEAR_PER);
-        cut.groups = job->k / job->recipe.group;
-    }
+    else if (cut.stream && LINEAR_PER == 2) /* their sums are taken off what a stream sums up */
+        cut.group_blocks = cut.blocks < LINEAR_SHORT_BLOCKS ? cut.blocks : LINEAR_SHORT_BLOCKS;
+    if (cut.group_blocks)
+        cut.groups = (cut.blocks + cut.group_blocks - 1) / cut.group_blocks;
     int64_t x_rows = cut.stream ? cut.tile_rows : cut.rows;
     cut_take(&cut, (int64_t)linear_room_bytes(job) / 4); /* first, as linear_amax has it */
     cut.x_at = cut_take(&cut, x_rows * cut.blocks * 16);
@@ -184,22 +189,6 @@ static int64_t tile_start(const struct linear_cut *cut, int64_t rows, int64_t i)
 {
     return rows * i / tile_count(cut, rows);
 }
-
-#ifdef LINEAR_STREAM
-/* [group][rows]: the sums of x over each group. */
-static void pack_sums(const struct linear_cut *cut, const float *x, int64_t rows, float *sums)
-{
-    for (int64_t g = 0; g < cut->groups; g++)
-        for (int64_t r = 0; r < rows; r++) {
-            vec sum = vec_set(0);
-            const float *from = x + (g * cut->group_blocks * rows + r) * 16;
-            for (int64_t b = 0; b < cut->group_blocks; b++, from += 16 * rows)
-                for (int j = 0; j < 16; j += VEC_LANES)
-                    sum = vec_add(sum, vec_load(NATIVE_F32, from, j));
-            sums[g * rows + r] = vec_sum(sum);
-        }
-}
-#endif
 
 /* Can a tile of rows [row, row + rows) of x be multiplied from where it lies? Answers the
  * lines of the first. */
@@ -253,9 +242,12 @@ static void linear_pack(const struct linear_call *call, const struct linear_cut 
         for (int64_t r = 0; r < end - start; r++, to += 16)
             x_scales[start + r] = pack_x(call, cut, row + start + r, tile_rows, scratch, to);
     }
-#ifdef LINEAR_STREAM
-    if (cut->stream && cut->groups)
-        pack_sums(cut, x, cut->tile_rows, (float *)((char *)scratch + cut->x_sums_at));
+#ifdef LINEAR_STREAMS
+    struct linear_inner t = {
+        .blocks = cut->blocks, .group_blocks = cut->group_blocks, .groups = cut->groups};
+    if (cut->stream)
+        linear_pack_stream(&t, cut->code, x, cut->tile_rows,
+                           (float *)((char *)scratch + cut->x_sums_at));
 #endif
 }
 
@@ -303,7 +295,8 @@ static struct linear_inner slice_weights(const struct linear_run *run, const str
     const struct linear_cut *cut = &run->cut;
     const struct assay_packed *w = run->call->w;
     size_t panel_bytes = assay_packed_panel_bytes(w);
-    size_t line_blocks = cut->stream ? 1024 / (size_t)linear_code_per(cut->code) : 1024;
+    size_t line_blocks =
+        cut->stream ? 1024 * LINEAR_PER / (size_t)linear_code_per(cut->code) : 1024;
     struct linear_inner t = {
         .w = w->codes + (size_t)s->panel * panel_bytes,
         .stride = panel_bytes,
@@ -313,10 +306,10 @@ static struct linear_inner slice_weights(const struct linear_run *run, const str
         .group_blocks = cut->group_blocks,
         .groups = cut->groups,
     };
-#ifdef LINEAR_STREAM
+#ifdef LINEAR_STREAMS
     size_t group_bytes = (size_t)(cut->groups * 16) * assay_dtype_bytes(w->dtype);
     t.scale_kind = linear_kind_of(w->dtype);
-    if (cut->groups) {
+    if (w->scales) {
         t.scales = (const char *)w->scales + (size_t)s->panel * group_bytes;
         t.zeros = (const char *)w->zeros + (size_t)s->panel * group_bytes;
     }
@@ -382,13 +375,18 @@ static void tile_multiply(const struct linear_run *run, const struct linear_slic
            (start * cut->blocks + s->block * tile_rows) * 16;
 #ifdef LINEAR_STREAM
     struct linear_lines windows = tile_in_place(run->call, cut, run->row + start, rows);
-    if (windows.first)
+    if (windows.first) {
         tile_windows(run, &windows, s, rows, *t);
-    else if (cut->stream)
-        stream_inner[cut->code][tile_rows][s->panels](t);
-    else
+        return;
+    }
 #endif
-        plain(tile_rows, s->panels, t->next)(t);
+#ifdef LINEAR_STREAMS
+    if (cut->stream) {
+        stream_inner[cut->code][tile_rows][s->panels](t);
+        return;
+    }
+#endif
+    plain(tile_rows, s->panels, t->next)(t);
 }
 
 /* Asks for the y that a tile will write, and the residual it adds, while it multiplies. */
@@ -475,7 +473,8 @@ static void linear_panels(const struct linear_run *run, int64_t panel, int64_t e
 }
 
 /* What a stream does with groups, scale * sum + zero * (sum of x), is not what infinite x give in
- * the sum of products: then weights are decoded first, and only then multiplied. */
+ * the sum of products: then weights are decoded first, and only then multiplied. So they are where
+ * linear_pack_stream left a NaN. */
 static bool sums_finite(const struct linear_cut *cut, const char *scratch)
 {
     const float *sums = (const float *)(scratch + cut->x_sums_at);

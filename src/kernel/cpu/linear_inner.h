@@ -290,6 +290,22 @@ static linear_inner_fn
     *const stream_inner[LINEAR_CODES][LINE_STREAM_ROWS + 1][INNER_MAX_PANELS + 1] = {
         LINE_STREAM_SIZES(INNER_STREAM_ENTRIES)};
 
+/* The sums of packed x over each group, [group][rows]. */
+static void linear_pack_stream(const struct linear_inner *t, enum linear_code code, float *x,
+                               int64_t rows, float *sums)
+{
+    (void)code;
+    for (int64_t g = 0; g < t->groups; g++)
+        for (int64_t r = 0; r < rows; r++) {
+            vec sum = vec_set(0);
+            const float *from = x + (g * t->group_blocks * rows + r) * 16;
+            for (int64_t b = 0; b < t->group_blocks; b++, from += 16 * rows)
+                for (int j = 0; j < 16; j += VEC_LANES)
+                    sum = vec_add(sum, vec_load(NATIVE_F32, from, j));
+            sums[g * rows + r] = vec_sum(sum);
+        }
+}
+
 /* ---- what plain blocks need of codes: a slice in f32 ------------------------------------------
  */
 
