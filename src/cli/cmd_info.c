@@ -55,6 +55,13 @@ static void print_machine(void)
                "AMX\n");
     printf("caches       L1 %zu KiB and L2 %zu KiB a core, last level %zu KiB\n",
            cpu->l1d_bytes / 1024, cpu->l2_bytes / 1024, cpu->llc_bytes / 1024);
+    if (cpu->llcs_hidden)
+        printf("             the hypervisor does not tell which cores share one: cold figures "
+               "allow for one each\n");
+    else if (cpu->llcs > 1)
+        printf("             there are %d last levels: cold figures allow for all that the threads "
+               "may use\n",
+               cpu->llcs);
     printf("memory       %s, %s available\n", memory, available);
 }
 

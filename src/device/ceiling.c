@@ -60,12 +60,12 @@ struct assay_ceiling_time assay_ceiling_time(const struct assay_ceilings *ceilin
 
 /* ---- the file they are remembered in --------------------------------------------------------- */
 
-/* Version 3: an object with format, version, device, threads, measured_at, flops_f32, flops_f16,
+/* Version 4: an object with format, version, device, threads, measured_at, flops_f32, flops_f16,
  * flops_bf16, flops_s8, flops_f8, clock_hz, timer_ns, floor_ns and levels, an array of {name,
  * bytes, read, write, copy}. Memory has no size of its own: its bytes are null. Raise the number
  * when the fields change, or when ceilings are measured so differently that old ones should not be
  * believed. */
-enum { FILE_VERSION = 3, FILE_MAX_BYTES = 64 * 1024 };
+enum { FILE_VERSION = 4, FILE_MAX_BYTES = 64 * 1024 };
 static const char file_format[] = "assay-ceilings";
 static const char *const flops_keys[ASSAY_CEILING_MATHS] = {"flops_f32", "flops_f16", "flops_bf16",
                                                             "flops_s8", "flops_f8"};

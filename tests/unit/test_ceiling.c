@@ -203,8 +203,8 @@ static void corrupt_files_are_measured_again(void **state)
     static const struct {
         const char *from, *to;
     } cases[] = {
-        {"\"version\": 3", "\"version\": 4"},
-        {"\"version\": 3", "\"version\": \"3\""},
+        {"\"version\": 4", "\"version\": 5"},
+        {"\"version\": 4", "\"version\": \"4\""},
         {"assay-ceilings", "assay-records"},
         {"\"threads\": 2", "\"threads\": 0"},
         {"\"levels\"", "\"storeys\""},

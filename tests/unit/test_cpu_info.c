@@ -58,6 +58,17 @@ static const struct machine zen4 = {
                {7, 1, {0x00000020, 0, 0, 0}}},
 };
 
+/* Recorded: two cores, of which it is said that they share one last-level cache. */
+static const struct machine genoa_vm = {
+    .root = FIXTURE("genoa_vm"),
+    .brand = "AMD EPYC",
+    .xcr0 = 0xe7,
+    .leaves = {{0, 0, {0x1c, AUTHENTIC_AMD}},
+               {1, 0, {0x00a10f11, 0x01020800, 0xfffa3203, 0x178bfbff}},
+               {7, 0, {0x00000001, 0xf1bf07ab, 0x00405fc6, 0x00000010}},
+               {7, 1, {0x00000020, 0, 0, 0}}},
+};
+
 /* Before AVX: no OSXSAVE, no leaf 7, and a name pushed to the right with blanks. */
 static const struct machine nehalem = {
     .root = FIXTURE("nehalem"),
@@ -135,6 +146,8 @@ static void emerald_rapids_vm_has_everything_and_hides_a_leaf(void **state)
     assert_int_equal(info.l1d_bytes, 48 * 1024);
     assert_int_equal(info.l2_bytes, 2048 * 1024);
     assert_int_equal(info.llc_bytes, 260 * 1024 * 1024);
+    assert_int_equal(info.llcs, 1);
+    assert_false(info.llcs_hidden || info.fast_bf16_dot || info.reads_ahead);
     assert_int_equal(info.memory_bytes, UINT64_C(24682416) * 1024);
 }
 
@@ -221,6 +234,20 @@ static void zen4_has_avx512_and_bf16_but_no_amx(void **state)
     assert_false(info.amx_leaf_hidden);
     assert_int_equal(info.l2_bytes, 1024 * 1024);
     assert_int_equal(info.llc_bytes, 32768 * 1024);
+    assert_int_equal(info.llcs, 2); /* of cores 0 to 7, and of 8 to 15 */
+    assert_false(info.llcs_hidden);
+    assert_true(info.fast_bf16_dot && info.reads_ahead);
+}
+
+/* Its cores may run anywhere on the host. */
+static void a_guest_is_not_believed_how_many_last_levels_there_are(void **state)
+{
+    (void)state;
+    struct assay_cpu_info info = detect(genoa_vm);
+    assert_isa(&info, "sse4.2 avx2 avx512 avx512_vnni avx512_bf16");
+    assert_true(info.hypervisor && info.llcs_hidden);
+    assert_int_equal(info.llc_bytes, 32768 * 1024);
+    assert_int_equal(info.llcs, 16);
 }
 
 /* Subleaf 1 of leaf 7 is only there when subleaf 0 says so. */
@@ -305,6 +332,9 @@ static void this_machine_is_consistent(void **state)
     assert_ptr_equal(info, assay_cpu_info());
     assert_true(info->cores >= 1);
     assert_true(info->l1d_bytes <= info->llc_bytes);
+    assert_true(info->llcs >= 1);
+    assert_int_equal(assay_cpu_llc_bytes(1), info->llc_bytes);
+    assert_true(assay_cpu_llc_bytes(64) <= info->llc_bytes * (size_t)info->llcs);
     assert_true(assay_cpu_has(0));
     assert_true(assay_cpu_has(info->isa));
     if (info->memory_bytes)
@@ -338,6 +368,7 @@ int main(void)
         cmocka_unit_test(avx2_counts_only_with_fma_and_f16c),
         cmocka_unit_test(avx512_counts_only_when_whole),
         cmocka_unit_test(zen4_has_avx512_and_bf16_but_no_amx),
+        cmocka_unit_test(a_guest_is_not_believed_how_many_last_levels_there_are),
         cmocka_unit_test(bf16_is_read_only_from_a_subleaf_that_exists),
         cmocka_unit_test(nehalem_has_sse_only),
         cmocka_unit_test(avx512_needs_the_operating_system),

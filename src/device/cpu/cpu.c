@@ -95,12 +95,11 @@ static void close_cpu(assay_device *device) { assay_free(device); }
 
 static void describe(assay_device *device, struct assay_device_info *out)
 {
-    (void)device;
     const struct assay_cpu_info *cpu = assay_cpu_info();
     *out = (struct assay_device_info){
         .memory_bytes = cpu->memory_bytes,
         .memory_available = assay_cpu_memory_available(),
-        .llc_bytes = cpu->llc_bytes,
+        .llc_bytes = assay_cpu_llc_bytes(device->threads),
         .cores = cpu->cores,
     };
     snprintf(out->name, sizeof out->name, "%s", cpu->model[0] ? cpu->model : "cpu");

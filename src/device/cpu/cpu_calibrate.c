@@ -145,7 +145,7 @@ static enum assay_status pool_open(struct calibration *c, struct assay_error *er
 {
     size_t hot, piece, available = assay_cpu_memory_available();
     pool_size(c, &hot, &piece);
-    size_t wanted = hot + 2 * c->cpu->llc_bytes + c->cpu->llc_bytes / 16;
+    size_t llc = assay_cpu_llc_bytes(c->threads), wanted = hot + 2 * llc + llc / 16;
     size_t needed = hot + 2 * piece + huge_page;
     wanted = least(wanted, available ? available / 3 : (size_t)256 << 20);
     for (size_t bytes = most(wanted, needed); bytes >= needed; bytes = bytes * 3 / 4) {
@@ -473,8 +473,8 @@ static void add_level(struct calibration *c, struct assay_ceilings *out, const c
  * second level is more than that, three quarters of the last. */
 static void add_last_level(struct calibration *c, struct assay_ceilings *out, size_t l2_total)
 {
-    size_t llc = c->cpu->llc_bytes, threads = (size_t)c->threads;
-    size_t lo = 2 * l2_total, hi = least(llc / 4, (size_t)64 << 20);
+    size_t llc = assay_cpu_llc_bytes(c->threads), threads = (size_t)c->threads;
+    size_t lo = 2 * l2_total, hi = least(c->cpu->llc_bytes / 4, (size_t)64 << 20);
     size_t sizes[MAX_SIZES] = {llc * 3 / 4 / threads};
     if (lo <= hi) {
         sizes[0] = lo / threads;

@@ -126,6 +126,32 @@ static void detect_habits(struct assay_cpu_info *out)
     bool amd = strcmp(out->vendor, "AuthenticAMD") == 0;
     out->fast_bf16_dot = amd && (out->isa & ASSAY_CPU_AVX512_BF16);
     out->reads_ahead = amd;
+    out->llcs_hidden = amd && out->hypervisor;
+}
+
+/* AMD's CPUs have a last level for every 8 cores or so, and a hypervisor that moves a guest's about
+ * may have them share one now and not later: two of Zen 4 read 64 MB at 44 or at 120 GB/s. */
+static void doubt_llcs(struct assay_cpu_info *out)
+{
+    enum { MOST_LLCS = 16 }; /* of a socket */
+    if (out->llcs_hidden && out->llcs < MOST_LLCS)
+        out->llcs = MOST_LLCS;
+}
+
+/* Last-level caches, of which `index` is one CPU's. A list of CPUs that share one begins with the
+ * first: "0-7", or "0-7,64-71" where each core is two CPUs. */
+static int32_t count_llcs(const struct assay_cpu_source *source, int index)
+{
+    int32_t n = 0;
+    for (long cpu = 0;;) {
+        char path[128], list[256], *end;
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%ld/cache/index%d/shared_cpu_list",
+                 cpu, index);
+        if (!read_line(source, path, list, sizeof list) || strtol(list, &end, 10) != cpu)
+            return n > 0 ? n : 1;
+        n++;
+        cpu = (*end == '-' ? strtol(end + 1, NULL, 10) : cpu) + 1;
+    }
 }
 
 static void detect_caches(const struct assay_cpu_source *source, struct assay_cpu_info *out)
@@ -148,8 +174,10 @@ static void detect_caches(const struct assay_cpu_source *source, struct assay_cp
             out->l1d_bytes = bytes;
         else if (strcmp(level, "2") == 0)
             out->l2_bytes = bytes;
-        if (bytes > out->llc_bytes)
+        if (bytes > out->llc_bytes) {
             out->llc_bytes = bytes;
+            out->llcs = count_llcs(source, i);
+        }
     }
     /* A machine that tells nothing: small enough to be true of any, so that "cold" stays cold. */
     if (!out->l1d_bytes)
@@ -176,7 +204,7 @@ static size_t meminfo(const struct assay_cpu_source *source, const char *key)
 
 void assay_cpu_detect(const struct assay_cpu_source *source, struct assay_cpu_info *out)
 {
-    *out = (struct assay_cpu_info){.cores = 1};
+    *out = (struct assay_cpu_info){.cores = 1, .llcs = 1};
     if (source->cpuid) {
         struct assay_cpuid_regs r;
         source->cpuid(source->user, 0, 0, &r);
@@ -185,6 +213,7 @@ void assay_cpu_detect(const struct assay_cpu_source *source, struct assay_cpu_in
         detect_habits(out);
     }
     detect_caches(source, out);
+    doubt_llcs(out);
     out->memory_bytes = meminfo(source, "MemTotal");
 }
 
@@ -241,6 +270,12 @@ const struct assay_cpu_info *assay_cpu_info(void)
 {
     pthread_once(&detect_once, detect_this_machine);
     return &this_cpu;
+}
+
+size_t assay_cpu_llc_bytes(int32_t threads)
+{
+    const struct assay_cpu_info *cpu = assay_cpu_info();
+    return cpu->llc_bytes * (size_t)(threads < cpu->llcs ? threads : cpu->llcs);
 }
 
 bool assay_cpu_has(uint32_t isa) { return (assay_cpu_info()->isa & isa) == isa; }

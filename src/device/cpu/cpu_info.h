@@ -27,11 +27,13 @@ struct assay_cpu_info {
     uint32_t isa;               /* of enum assay_cpu_isa */
     int32_t cores;              /* that this process may use */
     size_t l1d_bytes, l2_bytes; /* of one core */
-    size_t llc_bytes;           /* the last level, shared */
+    size_t llc_bytes;           /* the last level, shared by some cores or all */
+    int32_t llcs;               /* how many of them there are, or may be: see llcs_hidden */
     size_t memory_bytes;        /* physical */
     bool hypervisor;
     bool fast_bf16_dot;   /* vdpbf16ps does more in a cycle than FMAs in f32 */
     bool reads_ahead;     /* of streams, so well that asking for their lines is in the way */
+    bool llcs_hidden;     /* a hypervisor tells of one, but cores may have several between them */
     bool amx_leaf_hidden; /* AMX is advertised but CPUID leaf 0x1D is not there */
     bool amx_refused;     /* AMX is there but the kernel did not let this process use it */
 };
@@ -51,6 +53,9 @@ struct assay_cpu_source {
 /* This machine's, detected once. */
 const struct assay_cpu_info *assay_cpu_info(void);
 bool assay_cpu_has(uint32_t isa);
+
+/* What so many threads may find in last-level caches, if each runs where another one is. */
+size_t assay_cpu_llc_bytes(int32_t threads);
 
 void assay_cpu_detect(const struct assay_cpu_source *source, struct assay_cpu_info *out);
 
