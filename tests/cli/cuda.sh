@@ -15,7 +15,7 @@ rows=$work/rows.jsonl
 
 # Ceilings that nothing reaches, so that nothing is calibrated.
 cat >"$XDG_CACHE_HOME/assay/ceilings-fake-gpu-1t.json" <<'END'
-{"format": "assay-ceilings", "version": 3, "device": "Fake GPU", "threads": 1,
+{"format": "assay-ceilings", "version": 4, "device": "Fake GPU", "threads": 1,
  "measured_at": 1700000000, "flops_f32": 1e18, "flops_f16": 1e18, "flops_bf16": 1e18,
  "flops_s8": 1e18, "flops_f8": 1e18, "clock_hz": 1.5e9, "timer_ns": 20, "floor_ns": 20,
  "levels": [{"name": "L2", "bytes": 65536, "read": 1e15, "write": 1e15, "copy": 1e15},

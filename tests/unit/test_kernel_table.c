@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include "base/alloc.h"
+#include "device/cpu/cpu_info.h"
 #include "kernel/kernel.h"
 
 #include <stdlib.h>
@@ -142,6 +143,85 @@ static void test_an_excluded_kernel_is_represented_by_the_next(void **state)
     assay_kernel_registry_destroy(registry);
 }
 
+static enum assay_status no_such_cpu(const struct assay_problem *problem, struct assay_error *why)
+{
+    (void)problem;
+    return assay_error_set(why, ASSAY_UNSUPPORTED, NULL, "needs another CPU");
+}
+
+static enum assay_status no_such_k(const struct assay_problem *problem, struct assay_error *why)
+{
+    return problem ? assay_error_set(why, ASSAY_UNSUPPORTED, NULL, "k is odd") : ASSAY_OK;
+}
+
+static enum assay_status run_nothing(void *state, const struct assay_work *work)
+{
+    (void)state, (void)work;
+    return ASSAY_OK;
+}
+
+/* A kernel of implementation "own". */
+static struct assay_kernel own_kernel(const char *name, int32_t preference)
+{
+    return (struct assay_kernel){
+        .struct_size = sizeof(struct assay_kernel),
+        .abi = ASSAY_KERNEL_ABI,
+        .name = name,
+        .op = "linear",
+        .implementation = "own",
+        .device = "cpu",
+        .dtypes = ASSAY_DTYPE_BIT(ASSAY_DTYPE_F32),
+        .preference = preference,
+        .run = run_nothing,
+    };
+}
+
+/* Who of these is chosen, and why it cannot run. */
+struct choice {
+    const char *name;
+    struct assay_error why;
+};
+
+static struct choice choose_of(const struct assay_kernel *kernels, int n)
+{
+    static const char *const own[] = {"own"};
+    struct assay_kernel_choice choice = {
+        .device = "cpu", .implementations = own, .n_implementations = 1};
+    struct assay_contender found[4];
+    struct assay_problem p = linear_of(3, 63, 5, "baseline");
+    assay_kernel_registry *registry = with_plugin(NULL);
+    for (int i = 0; i < n; i++)
+        assert_int_equal(assay_kernel_add(registry, &kernels[i], "test", NULL), ASSAY_OK);
+    assert_int_equal(assay_kernel_choose(registry, &p, &choice, found, 4), 1);
+    struct choice one = {found[0].kernel->name, found[0].why};
+    assay_kernel_registry_destroy(registry);
+    return one;
+}
+
+/* Whatever CPU this is: the reason is one that another problem would not have. */
+static void test_what_is_wrong_with_the_problem_is_told(void **state)
+{
+    (void)state;
+    struct assay_kernel kernels[] = {own_kernel("low", 10), own_kernel("high", 50),
+                                     own_kernel("other_type", 60)};
+    kernels[0].can_run = no_such_k;
+    kernels[1].can_run = no_such_cpu;
+    kernels[2].dtypes = ASSAY_DTYPE_BIT(ASSAY_DTYPE_BF16);
+    assert_string_equal(choose_of(kernels, 3).why.message, "k is odd");
+    struct assay_kernel turned[] = {kernels[2], kernels[1], kernels[0]};
+    assert_string_equal(choose_of(turned, 3).why.message, "k is odd");
+    assert_string_equal(choose_of(kernels + 1, 1).why.message, "needs another CPU");
+}
+
+static void test_dot_products_go_first_where_they_are_fast(void **state)
+{
+    (void)state;
+    struct assay_kernel kernels[] = {own_kernel("fma", 30), own_kernel("dot", 25)};
+    kernels[1].flags = ASSAY_KERNEL_BF16_DOT;
+    bool fast = assay_cpu_info()->fast_bf16_dot;
+    assert_string_equal(choose_of(kernels, 2).name, fast ? "dot" : "fma");
+}
+
 static void test_labels(void **state)
 {
     (void)state;
@@ -217,6 +297,8 @@ int main(void)
         cmocka_unit_test(test_prepare_without_prepared_bytes_is_refused),
         cmocka_unit_test(test_no_allocation_is_taken_for_granted),
         cmocka_unit_test(test_an_excluded_kernel_is_represented_by_the_next),
+        cmocka_unit_test(test_what_is_wrong_with_the_problem_is_told),
+        cmocka_unit_test(test_dot_products_go_first_where_they_are_fast),
         cmocka_unit_test(test_labels),
         cmocka_unit_test(test_ref_is_left_out_of_large_products),
     };

@@ -147,7 +147,6 @@ static struct linear_cut linear_cut(const struct linear_job *job, const struct l
     if (cut.stream && !cut.fold)
         cut.slice_blocks = cut.blocks;
     bool passes = cut.slices || cut.rows > LINE_PLAIN_ROWS;
-    passes = passes && !(few && assay_cpu_info()->reads_ahead); /* which then is early enough */
     cut.next = passes && cut.panels * cut.slice_blocks * 1024 <= l2 / 4;
     cut.stays = panels * cut.blocks * 1024 <= l2 / 4 * 3;
     cut.panels_at_once = panels;

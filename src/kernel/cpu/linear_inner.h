@@ -101,6 +101,9 @@ VEC_INLINE void inner_plain(const struct linear_inner *t, const int R, const int
             for (int u = 0; u < 16; u += 4) {
                 if (others && !own) {
                     INNER_PANELS line_prefetch_far((const void *)(next + (size_t)p * next_stride));
+                    if (next_step > 16) /* few passes: a line and a part of one */
+                        INNER_PANELS line_prefetch_far(
+                            (const void *)(next + (size_t)p * next_stride + 64));
                     next += 4 * next_step;
                 }
                 LINEAR_UNROLL for (int l = u; l < u + 4; l++)
