@@ -150,7 +150,8 @@ static int32_t count_llcs(const struct assay_cpu_source *source, int index)
         if (!read_line(source, path, list, sizeof list) || strtol(list, &end, 10) != cpu)
             return n > 0 ? n : 1;
         n++;
-        cpu = (*end == '-' ? strtol(end + 1, NULL, 10) : cpu) + 1;
+        long last = *end == '-' ? strtol(end + 1, NULL, 10) : cpu;
+        cpu = (last > cpu ? last : cpu) + 1;
     }
 }
 

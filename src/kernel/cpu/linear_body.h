@@ -20,8 +20,8 @@
  * - LINEAR_INTEGERS: 1 if the sums are s32;
  * - linear_decode_panel(…), where there are weights in other codes: brings back blocks
  *   [b, b + count) of a panel, a KiB each;
- * - LINEAR_STREAMS(code, rows): do tiles decode that code, with stream_inner and linear_pack_stream
- * as linear_inner.h has them for f32;
+ * - LINEAR_STREAMS(code, rows): do tiles decode that code; then also stream_inner and
+ *   linear_pack_stream, as linear_inner.h has them for f32;
  * - linear_pack_row(…): what pack_f32_row does, for these dwords;
  * - linear_correct(…): what is missing from the sums of a tile. */
 #ifndef ASSAY_KERNEL_CPU_LINEAR_BODY_H

@@ -183,6 +183,73 @@ VEC_INLINE int64_t norm_groups(enum native_kind kind, bool stream, struct norm_t
     return r;
 }
 
+/* ---- rows of a few vectors: a batch of as many rows as a vector has lanes, whose sums across
+ * lanes are taken all at once
+ * ------------------------------------------------------------------------ */
+
+enum { NORM_BATCH_DIM = 8 * VEC_LANES };
+
+VEC_INLINE bool norm_fits_batch(int64_t dim)
+{
+    return dim <= NORM_BATCH_DIM && dim % (2 * VEC_LANES) == 0;
+}
+
+/* The sum of each row's lanes. */
+VEC_INLINE void norm_across(vec rows[VEC_LANES], float *totals)
+{
+    vec_transpose(rows);
+    for (int n = VEC_LANES / 2; n > 0; n /= 2)
+        for (int k = 0; k < n; k++)
+            rows[k] = vec_add(rows[k], rows[k + n]);
+    vec_store(NATIVE_F32, totals, 0, rows[0]);
+}
+
+/* Unshifted sums of the rows from element `at` on. */
+VEC_INLINE void norm_sums_batch(enum native_kind kind, const void *x, int64_t at, int64_t dim,
+                                struct norm_sums *sums)
+{
+    vec sum[VEC_LANES], sum_sq[VEC_LANES];
+    float totals[VEC_LANES] = {0}, totals_sq[VEC_LANES];
+    int64_t ahead = VEC_LANES * dim * (kind == NATIVE_F32 ? 4 : 2);
+    for (int r = 0; r < VEC_LANES; r++) {
+        vec own[2] = {vec_set(0.0f), vec_set(0.0f)}, own_sq[2] = {own[0], own[1]};
+        for (int64_t i = 0; i < dim; i += 2 * VEC_LANES, at += 2 * VEC_LANES) {
+            vec_prefetch_far(kind, x, at, ahead);
+            struct vec_pair p = vec_load_pair(kind, x, at);
+            norm_add(NORM_CENTRE, p.a, &own[0], &own_sq[0]);
+            norm_add(NORM_CENTRE, p.b, &own[1], &own_sq[1]);
+        }
+        sum[r] = vec_add(own[0], own[1]);
+        sum_sq[r] = vec_add(own_sq[0], own_sq[1]);
+    }
+    if (NORM_CENTRE)
+        norm_across(sum, totals);
+    norm_across(sum_sq, totals_sq);
+    for (int r = 0; r < VEC_LANES; r++)
+        sums[r] = (struct norm_sums){(double)totals[r], (double)totals_sq[r]};
+}
+
+/* Batches of rows from row r on, as many as there are; returns the row behind them. */
+VEC_INLINE int64_t norm_batches(enum native_kind kind, bool stream, struct norm_tensors t,
+                                int64_t r, int64_t end, int64_t dim, double eps)
+{
+    struct norm_sums sums[VEC_LANES];
+    for (; r + VEC_LANES <= end; r += VEC_LANES) {
+        norm_sums_batch(kind, t.x, r * dim, dim, sums);
+        for (int k = 0; k < VEC_LANES; k++) {
+            int64_t at = (r + k) * dim;
+            struct norm_row row = norm_row_of(kind, NORM_CENTRE, t.x, at, dim, sums[k], eps);
+            for (int64_t i = 0; i < dim; i += 2 * VEC_LANES) {
+                struct vec_pair x = vec_load_pair(kind, t.x, at + i);
+                x = norm_apply_pair(&row, true, x, vec_load_pair(kind, t.gamma, i),
+                                    vec_load_pair(kind, t.beta, i));
+                vec_store_pair(kind, stream, t.out, at + i, x);
+            }
+        }
+    }
+    return r;
+}
+
 VEC_INLINE double norm(enum native_kind kind, bool stream, const struct native_job *job,
                        const struct assay_args *args, int64_t begin, int64_t end)
 {
@@ -191,7 +258,10 @@ VEC_INLINE double norm(enum native_kind kind, bool stream, const struct native_j
                              .beta = args->in[NORM_CENTRE ? 2 : 1],
                              .out = args->out[0]};
     int64_t r = begin, dim = job->dim, bytes = dim * (kind == NATIVE_F32 ? 4 : 2);
-    if (bytes <= NORM_BYTES && (!stream || bytes % 64 == 0))
+    bool whole_lines = !stream || bytes % 64 == 0;
+    if (norm_fits_batch(dim) && whole_lines)
+        r = norm_batches(kind, stream, t, r, end, dim, job->param);
+    if (bytes <= NORM_BYTES && whole_lines)
         r = norm_groups(kind, stream, t, r, end, dim, job->param);
     for (; r < end; r++)
         norm_one(kind, stream, t, r * dim, dim, job->param);
