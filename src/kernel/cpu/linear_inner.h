@@ -56,6 +56,13 @@ VEC_INLINE size_t inner_ahead(const struct linear_inner *t, int64_t b, int lines
     return LINE_AHEAD_LINES * 64 + (b < t->blocks - LINE_AHEAD_LINES / lines ? 0 : t->jump);
 }
 
+/* A CPU that reads ahead does not know where the next panels begin: it is asked for what comes
+ * first of them, in the block from which on inner_ahead goes there. */
+VEC_INLINE bool inner_turns(const struct linear_inner *t, int64_t b, int lines)
+{
+    return b == t->blocks - LINE_AHEAD_LINES / lines;
+}
+
 VEC_INLINE void inner_prefetch(const unsigned char *p, size_t ahead)
 {
     line_prefetch((const void *)((uintptr_t)p + ahead));
@@ -87,7 +94,6 @@ VEC_INLINE void inner_plain(const struct linear_inner *t, const int R, const int
     uintptr_t next = (uintptr_t)(t->next ? t->next : t->w);
     size_t stride = t->stride, next_stride = t->next_stride, next_step = t->next_step;
     bool add = t->add;
-    const bool ask = own && t->ask;
     for (int64_t b = 0, end = 0; b < t->blocks; add = true) {
         line sum[LINE_TALL_ROWS][INNER_MAX_PANELS];
         INNER_ROWS INNER_PANELS sum[r][p] = line_zero();
@@ -98,6 +104,7 @@ VEC_INLINE void inner_plain(const struct linear_inner *t, const int R, const int
                 left = t->line_blocks - 1;
             }
             size_t ahead = inner_ahead(t, b, 16);
+            const bool ask = own && (t->ask || inner_turns(t, b, 16));
             for (int u = 0; u < 16; u += 4) {
                 if (others && !own) {
                     INNER_PANELS line_prefetch_far((const void *)(next + (size_t)p * next_stride));
