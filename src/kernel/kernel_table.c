@@ -202,14 +202,14 @@ static bool listed(const char *name, const char *const *list, int64_t n)
     return false;
 }
 
-/* Not the machine or the type is in the way of it, but the problem: that reason is worth telling.
- */
+/* Not the machine or the type is in its way, but the problem: that reason is worth telling. */
 static bool refuses_problem(const struct assay_contender *one, enum assay_dtype dtype)
 {
     return (one->kernel->dtypes & ASSAY_DTYPE_BIT(dtype)) != 0 &&
            assay_kernel_can_run(one->kernel, NULL, NULL) == ASSAY_OK;
 }
 
+/* A kernel's preference on this CPU; see ASSAY_KERNEL_BF16_DOT. */
 static int32_t preference_here(const struct assay_kernel *kernel)
 {
     bool dot = (kernel->flags & ASSAY_KERNEL_BF16_DOT) && assay_cpu_info()->fast_bf16_dot;
@@ -219,11 +219,12 @@ static int32_t preference_here(const struct assay_kernel *kernel)
 static bool is_better(const struct assay_contender *a, const struct assay_contender *b,
                       enum assay_dtype dtype)
 {
-    bool runs_a = a->status == ASSAY_OK, runs_b = b->status == ASSAY_OK;
-    if (runs_a != runs_b)
-        return runs_a;
-    if (!runs_a && refuses_problem(a, dtype) != refuses_problem(b, dtype))
-        return refuses_problem(a, dtype);
+    bool runs = a->status == ASSAY_OK;
+    if (runs != (b->status == ASSAY_OK))
+        return runs;
+    bool telling = !runs && refuses_problem(a, dtype);
+    if (!runs && telling != refuses_problem(b, dtype))
+        return telling;
     return preference_here(a->kernel) > preference_here(b->kernel);
 }
 

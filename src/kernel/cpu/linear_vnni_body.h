@@ -73,6 +73,7 @@ static void linear_correct(const struct linear_call *call, const struct finish_t
         }
 }
 
+/* Its codes are always its own. */
 #define linear_decode_panel(w, code, panel, b, count, to) ((void)0)
 
 #include "kernel/cpu/linear_body.h"
