@@ -49,6 +49,8 @@ enum {
     L2_LEAST = 1 << 18,                 /* of the L2 cache, where it is small or unknown */
     STREAM_PART = 4,                    /* of an L2 share: a smaller y is not worth it */
     LEAST_PANELS = 16,                  /* of a block: else x passes by too often */
+    GATHER_SQUARES = 8,                 /* from so many on copying a block of weights pays off */
+    FAST_PANELS = 24,                   /* with fewer, x is due before it is asked for by twos */
 };
 
 /* What a part needs to know all the way down. */
@@ -57,6 +59,7 @@ struct plan {
     const struct linear_part *part;
     bool integer;           /* s8 products */
     bool direct;            /* packed weights are tiles already */
+    bool gathers;           /* … but those of a block are copied, to lie together */
     bool x_split, w_split;  /* two tiles hold what one would: f16 */
     bool careful, *odd;     /* see tile_split; *odd: an infinity or NaN was met */
     size_t x_step, w_step;  /* bytes of a k-step: 32 rows of x, one panel of weights */
@@ -182,6 +185,7 @@ static size_t lay_out(const struct linear_job *job, const struct linear_part *pa
     }
     p->block_panels = least(p->block_panels, panels);
     bool cut = p->block_steps < p->steps;
+    p->gathers = p->direct && cut && p->squares >= GATHER_SQUARES;
     size_t at = linear_room_bytes(job);
     p->room = scratch;
     p->x_tiles = scratch + at;
@@ -190,7 +194,7 @@ static size_t lay_out(const struct linear_job *job, const struct linear_part *pa
     p->sums = scratch + at;
     at += (size_t)((cut ? p->squares : 1) * most(p->block_panels / 2, 1)) * SQUARE_BYTES;
     p->w_tiles = scratch + at;
-    if (!p->direct)
+    if (!p->direct || p->gathers)
         at += (size_t)most(p->block_panels * p->block_steps, STRIP * STRIP_DECODED) * p->w_step;
     p->x_scales = (float *)(void *)(scratch + at);
     at += (size_t)p->squares * BLOCK_ROWS * sizeof(float);
@@ -425,21 +429,25 @@ static const unsigned char *w_tile(const struct plan *p, int64_t panel, int64_t 
     return w->codes + (size_t)panel * assay_packed_panel_bytes(w) + (size_t)step * TILE_BYTES;
 }
 
-/* Brings a block of weights back into the scratch memory. */
-static void decode_block(const struct plan *p, int64_t panel, int64_t panels, int64_t step,
-                         int64_t steps)
+/* Brings a block of weights into the scratch memory, back to bf16 where it is not tiles already. A
+ * part of k of each panel, these a power of two apart, would compete for a part of the L2 cache. */
+static void bring_block(const struct plan *p, int64_t panel, int64_t panels, int64_t step,
+                        int64_t steps)
 {
-    for (int64_t i = 0; i < panels; i++)
-        for (int64_t s = 0; s < steps; s++)
-            decode_step(p, panel + i, step + s,
-                        p->w_tiles + (size_t)(i * p->block_steps + s) * p->w_step);
+    for (int64_t i = 0; i < panels; i++) {
+        unsigned char *to = p->w_tiles + (size_t)(i * p->block_steps) * p->w_step;
+        if (p->gathers)
+            memcpy(to, w_tile(p, panel + i, step), (size_t)steps * p->w_step);
+        for (int64_t s = 0; s < steps && !p->gathers; s++)
+            decode_step(p, panel + i, step + s, to + (size_t)s * p->w_step);
+    }
 }
 
 /* Panel `i` of the block from panel `panel` and step `step` on, `s` steps further. */
 static const unsigned char *w_at(const struct plan *p, int64_t panel, int64_t i, int64_t step,
                                  int64_t s)
 {
-    if (p->direct)
+    if (p->direct && !p->gathers)
         return w_tile(p, panel + i, step + s);
     return p->w_tiles + (size_t)(i * p->block_steps + s) * p->w_step;
 }
@@ -471,7 +479,8 @@ enum how { ROUND_BF16, SCALE_BF16, ROUND_F16, PUT_S32, FINISH };
 
 /* What is done on the way through a square, a little at each k-step, while the tiles multiply. */
 struct errands {
-    const unsigned char *x; /* of the next rows, to be asked for: two lines a step */
+    const unsigned char *x; /* of the next rows, to be asked for */
+    bool x_fast;            /* four lines of it a step, else two */
     unsigned char *y;       /* that this square will write, to be asked for: two rows a step */
     int64_t y_pairs;        /* such steps, 0 where y is not due yet */
     size_t y_stride;
@@ -530,6 +539,11 @@ static inline void step_errands(struct errands *e, int64_t step)
     _mm_prefetch(e->x, _MM_HINT_T1);
     _mm_prefetch(e->x + 64, _MM_HINT_T1);
     e->x += 128;
+    if (e->x_fast) {
+        _mm_prefetch(e->x, _MM_HINT_T1);
+        _mm_prefetch(e->x + 64, _MM_HINT_T1);
+        e->x += 128;
+    }
     if (step < e->y_pairs) {
         const unsigned char *y = e->y + 2 * (size_t)step * e->y_stride;
         __builtin_prefetch(y, 1, 3);
@@ -748,13 +762,20 @@ static void finish_square(const struct plan *p, int64_t square, int64_t panel, i
         finish_tiles(p, row + 16, least(rows - 16, 16), f, n, sums + 2 * TILE_BYTES);
 }
 
+/* A block of weights: panels and k-steps. */
+struct block {
+    int64_t panel, panels, step, steps;
+    bool packs; /* x is met for the first time */
+    bool last;  /* of k: y gets finished */
+};
+
 /* Where the x that the next 32 rows need lies: the rows when x is first met, tiles later. */
-static const unsigned char *next_x(const struct plan *p, int64_t square, bool packed)
+static const unsigned char *next_x(const struct plan *p, const struct block *b, int64_t square)
 {
     const struct linear_job *job = p->call->job;
     int64_t next = square + 1 < p->squares ? square + 1 : square;
-    if (packed)
-        return x_tiles_of(p, next);
+    if (!b->packs)
+        return x_tiles_of(p, next) + (size_t)b->step * p->x_step;
     if (job->windows.kernel) { /* the last row of the image that the next windows take */
         struct linear_window w = linear_window_at(&job->windows, p->part->row + next * BLOCK_ROWS);
         int64_t y = least(w.top + job->windows.kernel, job->windows.height) - 1;
@@ -762,13 +783,6 @@ static const unsigned char *next_x(const struct plan *p, int64_t square, bool pa
     }
     return x_row(p, next * BLOCK_ROWS);
 }
-
-/* A block of weights: panels and k-steps. */
-struct block {
-    int64_t panel, panels, step, steps;
-    bool packs; /* x is met for the first time */
-    bool last;  /* of k: y gets finished */
-};
 
 /* The residual of `rows` rows from `y` on, all at once: it is due behind the square. */
 static void ask_for_residual(const struct plan *p, const unsigned char *y, size_t stride,
@@ -828,7 +842,8 @@ static void multiply_rows(const struct plan *p, const struct block *b, int64_t s
     unsigned char *sums =
         p->sums + (cut ? (size_t)(square * (p->block_panels / 2)) * SQUARE_BYTES : 0);
     bool waits = cut || chunk < b->steps; /* else all squares share one place */
-    errands->x = next_x(p, square, !b->packs);
+    errands->x = next_x(p, b, square);
+    errands->x_fast = b->panels < FAST_PANELS && p->call->job->windows.kernel == 0;
     for (int64_t s = 0; s < b->steps; s += chunk) {
         int64_t count = least(chunk, b->steps - s);
         bool finishes = b->last && s + count == b->steps;
@@ -850,8 +865,8 @@ static void multiply_rows(const struct plan *p, const struct block *b, int64_t s
 
 static void multiply_block(const struct plan *p, const struct block *b, struct errands *errands)
 {
-    if (!p->direct)
-        decode_block(p, b->panel, b->panels, b->step, b->steps);
+    if (!p->direct || p->gathers)
+        bring_block(p, b->panel, b->panels, b->step, b->steps);
     for (int64_t square = 0; square < p->squares; square++) {
         if (b->packs)
             pack_rows(p, square);
