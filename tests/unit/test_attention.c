@@ -351,6 +351,8 @@ static void kernels_agree_on_awkward_shapes(void **state)
     shape(1, 430, 1, 128, 2);
     shape(1, 300, 1, 8, 2);
     shape(5, 2, 3, 96, 3);
+    shape(3, 40, 11, 64, 2); /* so many heads that threads take them as they become free, */
+    shape(50, 20, 4, 16, 2); /* and several at a time */
 }
 
 /* Answers that one thread's L2 cache does not hold may be written past the caches. */

@@ -139,8 +139,10 @@ static void emerald_rapids_vm_has_everything_and_hides_a_leaf(void **state)
     assert_int_equal(info.family, 6);
     assert_int_equal(info.model_number, 0xcf);
     assert_int_equal(info.stepping, 2);
-    assert_isa(&info, "sse4.2 avx2 avx512 avx512_vnni avx512_bf16 avx512_fp16 amx_tile amx_bf16 "
-                      "amx_int8");
+    assert_isa(
+        &info,
+        "sse4.2 avx2 avx512 avx512_vnni avx512_bf16 avx512_fp16 avx512_vbmi amx_tile amx_bf16 "
+        "amx_int8");
     assert_true(info.hypervisor);
     assert_true(info.amx_leaf_hidden);
     assert_int_equal(info.l1d_bytes, 48 * 1024);
@@ -175,7 +177,7 @@ static void amx_needs_the_operating_system(void **state)
         struct machine old_os = emerald_rapids_vm;
         old_os.xcr0 = xcr0[i];
         struct assay_cpu_info info = detect(old_os);
-        assert_isa(&info, "sse4.2 avx2 avx512 avx512_vnni avx512_bf16 avx512_fp16");
+        assert_isa(&info, "sse4.2 avx2 avx512 avx512_vnni avx512_bf16 avx512_fp16 avx512_vbmi");
         assert_false(info.amx_leaf_hidden);
     }
 }
@@ -230,7 +232,7 @@ static void zen4_has_avx512_and_bf16_but_no_amx(void **state)
     assert_int_equal(info.family, 0x19); /* 15 and the extended 10 */
     assert_int_equal(info.model_number, 0x61);
     assert_int_equal(info.stepping, 2);
-    assert_isa(&info, "sse4.2 avx2 avx512 avx512_vnni avx512_bf16");
+    assert_isa(&info, "sse4.2 avx2 avx512 avx512_vnni avx512_bf16 avx512_vbmi");
     assert_false(info.amx_leaf_hidden);
     assert_int_equal(info.l2_bytes, 1024 * 1024);
     assert_int_equal(info.llc_bytes, 32768 * 1024);
@@ -244,7 +246,7 @@ static void a_guest_is_not_believed_how_many_last_levels_there_are(void **state)
 {
     (void)state;
     struct assay_cpu_info info = detect(genoa_vm);
-    assert_isa(&info, "sse4.2 avx2 avx512 avx512_vnni avx512_bf16");
+    assert_isa(&info, "sse4.2 avx2 avx512 avx512_vnni avx512_bf16 avx512_vbmi");
     assert_true(info.hypervisor && info.llcs_hidden);
     assert_int_equal(info.llc_bytes, 32768 * 1024);
     assert_int_equal(info.llcs, 16);
@@ -257,7 +259,7 @@ static void bf16_is_read_only_from_a_subleaf_that_exists(void **state)
     struct machine without = zen4;
     without.leaves[2].regs.eax = 0;
     struct assay_cpu_info info = detect(without);
-    assert_isa(&info, "sse4.2 avx2 avx512 avx512_vnni");
+    assert_isa(&info, "sse4.2 avx2 avx512 avx512_vnni avx512_vbmi");
 }
 
 static void nehalem_has_sse_only(void **state)

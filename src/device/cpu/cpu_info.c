@@ -23,6 +23,7 @@ static const struct {
     {ASSAY_CPU_AVX512_VNNI, "avx512_vnni"},
     {ASSAY_CPU_AVX512_BF16, "avx512_bf16"},
     {ASSAY_CPU_AVX512_FP16, "avx512_fp16"},
+    {ASSAY_CPU_AVX512_VBMI, "avx512_vbmi"},
     {ASSAY_CPU_AMX_TILE, "amx_tile"},
     {ASSAY_CPU_AMX_BF16, "amx_bf16"},
     {ASSAY_CPU_AMX_INT8, "amx_int8"},
@@ -83,6 +84,7 @@ static void detect_isa(const struct assay_cpu_source *source, uint32_t max_leaf,
         out->isa |= bit(seven.ecx, 11) ? ASSAY_CPU_AVX512_VNNI : 0u;
         out->isa |= bit(seven_1.eax, 5) ? ASSAY_CPU_AVX512_BF16 : 0u;
         out->isa |= bit(seven.edx, 23) ? ASSAY_CPU_AVX512_FP16 : 0u;
+        out->isa |= bit(seven.ecx, 1) ? ASSAY_CPU_AVX512_VBMI : 0u;
     }
     if (os_amx && bit(seven.edx, 24)) {
         out->isa |= ASSAY_CPU_AMX_TILE;

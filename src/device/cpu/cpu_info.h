@@ -19,6 +19,7 @@ enum assay_cpu_isa {
     ASSAY_CPU_AMX_TILE = 1 << 6,
     ASSAY_CPU_AMX_BF16 = 1 << 7,
     ASSAY_CPU_AMX_INT8 = 1 << 8,
+    ASSAY_CPU_AVX512_VBMI = 1 << 9,
 };
 
 struct assay_cpu_info {

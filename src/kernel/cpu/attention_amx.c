@@ -580,8 +580,9 @@ static const struct attention_body body = {
 static enum assay_status can_run(const struct assay_problem *problem, struct assay_error *why)
 {
     (void)problem;
-    return assay_cpu_need(
-        ASSAY_CPU_AVX512 | ASSAY_CPU_AVX512_BF16 | ASSAY_CPU_AMX_TILE | ASSAY_CPU_AMX_BF16, why);
+    return assay_cpu_need(ASSAY_CPU_AVX512 | ASSAY_CPU_AVX512_BF16 | ASSAY_CPU_AVX512_VBMI |
+                              ASSAY_CPU_AMX_TILE | ASSAY_CPU_AMX_BF16,
+                          why);
 }
 
 static enum assay_status setup(const struct assay_problem *problem, void **state,

@@ -1,7 +1,7 @@
 /* attention_amx.h: what the two ways of attention on the matrix unit share.
  *
  * attention_amx.c packs keys and values into tiles and decides: scores that are known to be small
- * go through attention_bounded_amx.c, which needs no greatest score; the others stay. */
+ * go through attention_bounded_vbmi_amx.c, which needs no greatest score; the others stay. */
 #ifndef ASSAY_KERNEL_CPU_ATTENTION_AMX_H
 #define ASSAY_KERNEL_CPU_ATTENTION_AMX_H
 

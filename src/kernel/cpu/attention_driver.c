@@ -5,11 +5,14 @@
 #include "base/alloc.h"
 
 #include <math.h>
+#include <omp.h>
 
 /* Waking the team costs a few microseconds; a share of so many operations takes about as long. */
 static const double SHARE_FLOPS = 5e5;
 
-enum { LINE = 64 };
+/* From so many heads a thread on, heads are dealt out as threads become free: a core that is slower
+ * for a while does fewer. Of them so many times are some taken, by each thread. */
+enum { LINE = 64, MANY_HEADS = 8, DEALS = 32 };
 
 struct state {
     struct attention_job job;
@@ -167,6 +170,36 @@ static void run_share(const struct state *s, const struct assay_args *args, int3
         s->body->close();
 }
 
+/* What one thread takes of all heads. Each time a head begins its keys and values are packed, so
+ * none is cut. */
+static void run_dealt(const struct state *s, const struct assay_args *args, int64_t *taken)
+{
+    int64_t heads = s->job.batch * s->job.heads, some = heads / s->threads / DEALS;
+    void *scratch = s->scratch + (size_t)omp_get_thread_num() * s->scratch_bytes;
+    some = some > 0 ? some : 1;
+    if (s->body->open)
+        s->body->open();
+    for (;;) {
+        int64_t head;
+#pragma omp atomic capture
+        {
+            head = *taken;
+            *taken += some;
+        }
+        if (head >= heads)
+            break;
+        run_blocks(s, args, head * s->blocks, attention_least(head + some, heads) * s->blocks,
+                   scratch);
+    }
+    if (s->body->close)
+        s->body->close();
+}
+
+static bool deals(const struct state *s)
+{
+    return s->threads > 1 && s->job.batch * s->job.heads >= (int64_t)MANY_HEADS * s->threads;
+}
+
 enum assay_status attention_run(void *state, const struct assay_work *work)
 {
     const struct state *s = state;
@@ -174,6 +207,12 @@ enum assay_status attention_run(void *state, const struct assay_work *work)
         const struct assay_args *args = assay_work_args(work, i);
         if (s->threads == 1) {
             run_share(s, args, 0);
+            continue;
+        }
+        if (deals(s)) {
+            int64_t taken = 0;
+#pragma omp parallel num_threads(s->threads)
+            run_dealt(s, args, &taken);
             continue;
         }
         /* The runtime may give fewer threads than asked for; then some take several shares. */

@@ -1,15 +1,15 @@
-/* attention_bounded_amx.c: attention in bf16 on the matrix unit, where the scores are known to be
- * small: |q| |k| bounds them. Then 2^score can neither overflow nor vanish, so there is no greatest
- * score to look for, nothing to rescale, and no NaN or infinity but in v, which the products treat
- * as they should.
+/* attention_bounded_vbmi_amx.c: attention in bf16 on the matrix unit, where the scores are known to
+ * be small: |q| |k| bounds them. Then 2^score can neither overflow nor vanish, so there is no
+ * greatest score to look for, nothing to rescale, and no NaN or infinity but in v, which the
+ * products treat as they should.
  *
- * While tiles are multiplied only one of the two vector units can multiply, so exponentials are
- * made of few multiplications, 32 at a time in 16 bits. One FMA turns a score into fixed point with
- * 9 bits of fraction, which is the power's exponent and a first approximation of its mantissa: 1 +
- * f for 2^f. A table of 64 entries holds what that is too much, 8.6 % at most. The result is
- * rounded to the 7 bits of bf16. Together this is off by some 0.2 % (the root of the mean square),
- * where exact exponentials rounded to bf16 are off by 0.16 %. Totals are sums of the rounded ones,
- * so what is common to them cancels.
+ * While tiles are multiplied only one of the two vector units can multiply or shift, so
+ * exponentials are made of few of these, 32 at a time in 16 bits. One FMA turns a score into fixed
+ * point with 9 bits of fraction, which is the power's exponent and a first approximation of its
+ * mantissa: 1 + f for 2^f. A table of 64 bytes holds what that is too much, 8.6 % at most. The
+ * result is rounded to the 7 bits of bf16. Together this is off by some 0.2 % (the root of the mean
+ * square), where exact exponentials rounded to bf16 are off by 0.16 %. Totals are sums of the
+ * rounded ones, so what is common to them cancels.
  *
  * The two kinds of work take turns in small steps, a row of exponentials behind each product of
  * tiles, because the CPU looks only some hundred instructions ahead. Sums leave their tiles when
@@ -23,7 +23,8 @@
 enum { JOB_KEYS = 2 * BOUNDED_KEYS };
 
 struct scratch {
-    float *scores[2]; /* [row][BOUNDED_KEYS], in turn */
+    float *scores;    /* [row][BOUNDED_KEYS], save 32 keys of the rows behind 16 */
+    float *below;     /* those: [row - 16][2][32], of two blocks of keys in turn */
     uint16_t *p[2];   /* of two jobs: [32 keys' worth][row][32], key 16 + i behind key i */
     float *totals[2]; /* [row][16], of two passes */
     float *sums;      /* [row][padded dim], in the order of the tiles */
@@ -34,8 +35,9 @@ struct scratch {
 static struct scratch lay_out(const struct attention_job *job, void *from)
 {
     struct scratch s = {0};
+    s.scores = attention_take(from, &s.bytes, PASS_ROWS * BOUNDED_KEYS * 4);
+    s.below = attention_take(from, &s.bytes, TILE_ROWS * BOUNDED_KEYS * 4);
     for (int i = 0; i < 2; i++) {
-        s.scores[i] = attention_take(from, &s.bytes, PASS_ROWS * BOUNDED_KEYS * 4);
         s.p[i] = attention_take(from, &s.bytes, PASS_ROWS * JOB_KEYS * 2);
         s.totals[i] = attention_take(from, &s.bytes, PASS_ROWS * 64);
     }
@@ -62,15 +64,19 @@ static float bias_of(float bound) { return 127 - ceilf(bound); }
 
 struct powers {
     vec times, plus; /* score to fixed point, in the lower half of a float's bits */
-    __m512i table[2], ones;
-    __mmask32 odd;
+    __m512i ones;
+    /* Bytes: what 1 + f is too much; where the upper six bits of a fraction begin, of each pair of
+     * bytes; which byte comes to each when lower halves go up. */
+    __m512i table, begins, up;
+    __mmask64 upper, even; /* bytes of upper halves; the lower byte of each pair */
 };
 
 /* By how much 1 + f is greater than 2^f, in units of 1/512: the mean over each of 64 parts of [0,
- * 1), less the 2 that have the cut of the last two bits round to the nearest. */
+ * 1), less the 2 that have the cut of the last two bits round to the nearest; 0 where that would be
+ * negative. */
 /* clang-format off */
-static const int16_t TOO_MUCH[ENTRIES] __attribute__((aligned(64))) = {
-    -1, 1, 4, 6, 8, 10, 13, 15, 17, 18, 20, 22, 24, 25, 27, 28,
+static const uint8_t TOO_MUCH[ENTRIES] __attribute__((aligned(64))) = {
+    0, 1, 4, 6, 8, 10, 13, 15, 17, 18, 20, 22, 24, 25, 27, 28,
     30, 31, 32, 34, 35, 36, 37, 38, 38, 39, 40, 40, 41, 41, 42, 42,
     42, 42, 42, 42, 42, 41, 41, 41, 40, 39, 39, 38, 37, 36, 35, 34,
     32, 31, 29, 28, 26, 24, 22, 20, 18, 16, 13, 11, 8, 6, 3, 0,
@@ -83,11 +89,15 @@ VEC_INLINE struct powers powers_of(const struct attention_job *job, float bias)
     struct powers c = {
         .times = vec_set(attention_factor(job) * FRACTION),
         .plus = vec_set(0x1.8p23f + bias * FRACTION),
-        .table = {_mm512_load_si512(TOO_MUCH), _mm512_load_si512(TOO_MUCH + ENTRIES / 2)},
         .ones = _mm512_set1_epi16(0x3f80),
-        .odd = 0xaaaaaaaau,
+        .table = _mm512_load_si512(TOO_MUCH),
+        .begins = _mm512_set1_epi64(0x3333232313130303),
+        .up = _mm512_set4_epi32(0x0d0c0000, 0x09080000, 0x05040000, 0x01000000),
+        .upper = 0xccccccccccccccccu,
+        .even = 0x5555555555555555u,
     };
-    __asm__("" : "+v"(c.plus), "+v"(c.table[0]), "+v"(c.table[1]), "+v"(c.ones), "+Yk"(c.odd));
+    __asm__("" : "+v"(c.plus), "+v"(c.ones), "+v"(c.table), "+v"(c.begins), "+v"(c.up));
+    __asm__("" : "+Yk"(c.upper), "+Yk"(c.even));
     return c;
 }
 
@@ -96,15 +106,15 @@ VEC_INLINE __m512i exp2_pairs(const struct powers *c, const float *scores)
 {
     __m512i a = _mm512_castps_si512(vec_fma(_mm512_load_ps(scores), c->times, c->plus));
     __m512i b = _mm512_castps_si512(vec_fma(_mm512_load_ps(scores + 16), c->times, c->plus));
-    __m512i x = _mm512_mask_blend_epi16(c->odd, a, _mm512_slli_epi32(b, 16));
-    __m512i part = _mm512_srli_epi16(x, 3);
-    __m512i less = _mm512_permutex2var_epi16(c->table[0], part, c->table[1]);
+    __m512i x = _mm512_mask_shuffle_epi8(a, c->upper, b, c->up);
+    __m512i part = _mm512_multishift_epi64_epi8(c->begins, x);
+    __m512i less = _mm512_maskz_permutexvar_epi8(c->even, part, c->table);
     return _mm512_srli_epi16(_mm512_sub_epi16(x, less), 2);
 }
 
 /* Rows of scores of 64 keys that await their exponentials. */
 struct softmax {
-    const float *scores;
+    const float *scores, *below; /* see struct scratch; of `below` the 32 keys meant */
     uint16_t *p;
     float *totals;
     int64_t row, rows;  /* the next; how many there are */
@@ -126,9 +136,11 @@ VEC_INLINE __m512i seen(__m512i p, int64_t n)
 VEC_INLINE void softmax_row(struct softmax *s, const struct powers *c, const bool all)
 {
     const float *scores = s->scores + s->row * BOUNDED_KEYS;
+    const float *begin =
+        s->row < TILE_ROWS ? scores : s->below + (s->row - TILE_ROWS) * BOUNDED_KEYS;
     uint16_t *p = s->p + s->row * PAIR;
     float *totals = s->totals + s->row * VEC_LANES;
-    __m512i first = exp2_pairs(c, scores), second = exp2_pairs(c, scores + PAIR);
+    __m512i first = exp2_pairs(c, begin), second = exp2_pairs(c, scores + PAIR);
     if (!all) {
         int64_t sees = s->sees + s->row * s->more;
         first = seen(first, sees);
@@ -149,34 +161,34 @@ struct product {
     const unsigned char *b;
     size_t a_step, b_step, b_column; /* bytes along the sum; to the next tile of columns */
     int64_t steps;
-    float *c;
-    size_t c_stride; /* bytes */
+    float *c, *below; /* the first 16 rows, and those behind them */
+    size_t c_stride;  /* bytes */
     bool add;
 };
 
-/* Where the sums that are still in the tiles belong. */
+/* Where the sums that are still in the tiles belong; c is NULL: nowhere. */
 struct held {
-    float *c;
+    float *c, *below;
     size_t stride;
 };
 
-VEC_INLINE float *corner(float *c, size_t stride, const int tile)
+VEC_INLINE float *corner(float *c, float *below, const int tile)
 {
-    return c + (tile & 1) * 16 + (tile >> 1) * (TILE_ROWS * stride / 4);
+    return (tile & 2 ? below : c) + (tile & 1) * 16;
 }
 
 /* The number of a tile is part of its instructions. */
 #define PUT_AWAY(held, tile)                                                                       \
     do {                                                                                           \
         if ((held)->c)                                                                             \
-            _tile_stored(tile, corner((held)->c, (held)->stride, tile), (held)->stride);           \
+            _tile_stored(tile, corner((held)->c, (held)->below, tile), (held)->stride);            \
     } while (0)
 
 #define BEGIN(held, p, tile)                                                                       \
     do {                                                                                           \
         PUT_AWAY(held, tile);                                                                      \
         if ((p)->add)                                                                              \
-            _tile_loadd(tile, corner((p)->c, (p)->c_stride, tile), (p)->c_stride);                 \
+            _tile_loadd(tile, corner((p)->c, (p)->below, tile), (p)->c_stride);                    \
         else                                                                                       \
             _tile_zero(tile);                                                                      \
     } while (0)
@@ -190,30 +202,33 @@ static void put_away(struct held *held)
     held->c = NULL;
 }
 
-/* What goes on between products: so many rows of exponentials after each four of them, and so many
- * of answers of the pass before. */
+/* What goes on between products: rows of exponentials, evenly behind all but the first ones, and
+ * answers of the pass before, behind some. */
 struct between {
     struct softmax *s;
     const struct powers *c;
-    int64_t rows;
+    int64_t products, first, done;
     bool all;
     struct attention_writer *writer;
-    int64_t writes;
+    int64_t writing; /* products behind which all answers are to be written, 0: none are */
 };
 
-/* After the product `i` of four. */
-VEC_INLINE void meanwhile(const struct between *w, const int i)
+/* After each product. */
+VEC_INLINE void meanwhile(struct between *w)
 {
-    int64_t rows = w->rows * (i + 1) / 4 - w->rows * i / 4;
-    int64_t writes = w->writes * (i + 1) / 4 - w->writes * i / 4;
-    for (int64_t r = 0; r < rows && w->s->row < w->s->rows; r++)
+    w->done++;
+    int64_t rows =
+        w->done > w->first ? PASS_ROWS * (w->done - w->first) / (w->products - w->first) : 0;
+    while (w->s->row < attention_least(rows, w->s->rows))
         softmax_row(w->s, w->c, w->all);
-    for (int64_t r = 0; r < writes && w->writer->row < w->writer->rows; r++)
-        attention_write_row(w->writer);
+    if (w->writing)
+        for (int64_t due = PASS_ROWS * w->done / w->writing;
+             w->writer->row < attention_least(due, w->writer->rows);)
+            attention_write_row(w->writer);
 }
 
 VEC_INLINE void multiply_step(const struct product *p, const int64_t step, const struct held *held,
-                              const struct between *w)
+                              struct between *w)
 {
     const unsigned char *a = (const unsigned char *)p->a.first + step * p->a_step;
     const unsigned char *b = p->b + step * p->b_step;
@@ -222,38 +237,38 @@ VEC_INLINE void multiply_step(const struct product *p, const int64_t step, const
     _tile_stream_loadd(6, b, 64);
     _tile_loadd(4, a, p->a.stride);
     _tile_dpbf16ps(0, 4, 6);
-    meanwhile(w, 0);
+    meanwhile(w);
     if (step == 0)
         BEGIN(held, p, 2);
     _tile_loadd(5, a + TILE_ROWS * p->a.stride, p->a.stride);
     _tile_dpbf16ps(2, 5, 6);
-    meanwhile(w, 1);
+    meanwhile(w);
     if (step == 0)
         BEGIN(held, p, 3);
     _tile_stream_loadd(7, b + p->b_column, 64);
     _tile_dpbf16ps(3, 5, 7);
-    meanwhile(w, 2);
+    meanwhile(w);
     if (step == 0)
         BEGIN(held, p, 1);
     _tile_dpbf16ps(1, 4, 7);
-    meanwhile(w, 3);
+    meanwhile(w);
 }
 
-VEC_INLINE void multiply(const struct product p, struct held *held, const struct between *w)
+VEC_INLINE void multiply(const struct product p, struct held *held, struct between *w)
 {
     for (int64_t step = 0; step < p.steps; step++)
         multiply_step(&p, step, held, w);
-    *held = (struct held){p.c, p.c_stride};
+    *held = (struct held){p.c, p.below, p.c_stride};
 }
 
 /* The same written out in full: all that depends on the step or the row becomes a constant. */
 VEC_INLINE void multiply_unrolled(const struct product p, const int64_t steps, struct held *held,
-                                  const struct between *w)
+                                  struct between *w)
 {
     NATIVE_UNROLL
     for (int64_t step = 0; step < steps; step++)
         multiply_step(&p, step, held, w);
-    *held = (struct held){p.c, p.c_stride};
+    *held = (struct held){p.c, p.below, p.c_stride};
 }
 
 /* ---- passes ---------------------------------------------------------------------------------- */
@@ -271,7 +286,7 @@ struct run {
     /* Answers of the pass before this one that are complete but not written; the last of them are
      * in tiles until the next turn. No rows: there are none. */
     struct attention_writer writer;
-    int flip; /* which scores the exponentials are made of; the tiles fill the others */
+    int flip; /* which of `below` the exponentials are made of; the tiles fill the other */
 };
 
 /* Up to JOB_KEYS keys of the pass of PASS_ROWS rows; `blocks` of BOUNDED_KEYS keys, 0: nothing. */
@@ -307,6 +322,7 @@ VEC_INLINE struct product scores_of(const struct run *run, const struct task *t,
                                     int64_t half, const int64_t padded)
 {
     int64_t key = t->key + block * BOUNDED_KEYS + half * PAIR;
+    float *c = run->s.scores + half * PAIR;
     return (struct product){
         .a = {run->q + t->pass * PASS_ROWS * padded, (size_t)padded * 2},
         .b = run->k + (size_t)(key * padded * 2),
@@ -314,7 +330,8 @@ VEC_INLINE struct product scores_of(const struct run *run, const struct task *t,
         .b_step = TILE,
         .b_column = (size_t)(TILE_ROWS * padded * 2),
         .steps = padded / PAIR,
-        .c = run->s.scores[!run->flip] + half * PAIR,
+        .c = c,
+        .below = half ? c + TILE_ROWS * BOUNDED_KEYS : run->s.below + !run->flip * PAIR,
         .c_stride = BOUNDED_KEYS * sizeof(float),
     };
 }
@@ -331,6 +348,7 @@ VEC_INLINE struct product answers_of(const struct run *run, const struct task *t
         .b_column = TILE,
         .steps = t->blocks * (BOUNDED_KEYS / PAIR),
         .c = run->s.sums + column * PAIR,
+        .below = run->s.sums + TILE_ROWS * padded + column * PAIR,
         .c_stride = (size_t)padded * sizeof(float),
         .add = t->key > 0,
     };
@@ -341,7 +359,8 @@ static struct softmax softmax_of(const struct run *run, const struct task *t, in
     int64_t key = t->key + block * BOUNDED_KEYS;
     bool causal = run->job->causal;
     return (struct softmax){
-        .scores = run->s.scores[run->flip],
+        .scores = run->s.scores,
+        .below = run->s.below + run->flip * PAIR,
         .p = run->s.p[t->turn] + block * BOUNDED_KEYS * PASS_ROWS,
         .totals = run->s.totals[t->pass % 2],
         .rows = PASS_ROWS,
@@ -357,29 +376,43 @@ struct tiles {
     int64_t block, column, column_end;
 };
 
-static void end_turn(struct run *run, struct held held, bool is_stored)
+static void write_all(struct run *run)
 {
-    if (!is_stored)
-        put_away(&held);
+    while (run->writer.row < run->writer.rows)
+        attention_write_row(&run->writer);
+}
+
+static void end_turn(struct run *run, struct held held)
+{
     run->held = held;
     run->flip = !run->flip;
 }
 
-/* One turn: the exponentials of 32 rows and 64 keys, while the tiles work on others. About padded /
- * 2 products come to 32 rows. */
+/* One turn: the exponentials of 32 rows and 64 keys, while the tiles work on others. Half of the
+ * scores these are made of are still in the tiles when it begins. The scores of the block behind
+ * come last, where those they overwrite are no longer needed: the first 16 rows must be through
+ * before the second half of its keys begins, which puts the first half away. */
 static void turn(struct run *run, const struct tiles *tiles, struct softmax s)
 {
     const struct powers powers = powers_of(run->job, run->bias);
-    int64_t padded = attention_padded_dim(run->job);
-    struct between w = {&s, &powers, (256 + padded - 1) / padded, false, NULL, 0};
+    int64_t padded = attention_padded_dim(run->job), columns = tiles->column_end - tiles->column;
+    bool scores = tiles->scores.blocks > 0;
+    int64_t steps = columns * tiles->answers.blocks * (BOUNDED_KEYS / PAIR) +
+                    (scores ? 2 * (padded / PAIR) : 0);
+    struct between w = {.s = &s, .c = &powers, .products = 4 * steps};
     struct held held = run->held;
-    for (int64_t half = 0; half < 2 && tiles->scores.blocks > 0; half++)
-        multiply(scores_of(run, &tiles->scores, tiles->block, half, padded), &held, &w);
+    put_away(&held);
+    write_all(run);
     for (int64_t column = tiles->column; column < tiles->column_end; column++)
         multiply(answers_of(run, &tiles->answers, column, padded), &held, &w);
+    for (int64_t half = 0; half < 2 && scores; half++) {
+        while (half && s.row < attention_least(s.rows, TILE_ROWS))
+            softmax_row(&s, &powers, false);
+        multiply(scores_of(run, &tiles->scores, tiles->block, half, padded), &held, &w);
+    }
     while (s.row < s.rows)
         softmax_row(&s, &powers, false);
-    end_turn(run, held, tiles->column < tiles->column_end);
+    end_turn(run, held);
 }
 
 /* A turn with all that belongs to it: two blocks of keys in the answers, half of their columns, and
@@ -390,44 +423,46 @@ static bool is_full(const struct tiles *tiles, const struct softmax *s, int64_t 
            tiles->column_end - tiles->column == padded / PAIR / 2;
 }
 
-/* With `writes`, so many answers that wait are written after each four products; not behind the
- * first product, which puts the last of them away. */
+/* The same for such a turn. The first four products put away scores that are needed. Answers that
+ * wait are written, if at all, behind the first products for new ones: then these take their place.
+ */
 VEC_INLINE void full_turn(struct run *run, const struct tiles *tiles, struct softmax s,
-                          const int64_t padded, const int64_t writes)
+                          const int64_t padded, const bool writes)
 {
     const struct powers powers = powers_of(run->job, run->bias);
+    const int64_t steps = JOB_KEYS / PAIR;
     struct attention_writer writer = run->writer;
-    struct between w = {&s, &powers, 256 / padded, true, &writer, 0};
+    struct between w = {&s, &powers, padded / 2, 4, 0, true, &writer, writes ? 4 * steps : 0};
     struct held held = run->held;
     s.row = 0;
     s.rows = PASS_ROWS;
-    multiply_unrolled(scores_of(run, &tiles->scores, tiles->block, 0, padded), padded / PAIR, &held,
-                      &w);
-    w.writes = writes;
-    multiply_unrolled(scores_of(run, &tiles->scores, tiles->block, 1, padded), padded / PAIR, &held,
-                      &w);
     NATIVE_UNROLL
     for (int64_t i = 0; i < padded / PAIR / 2; i++)
-        multiply_unrolled(answers_of(run, &tiles->answers, tiles->column + i, padded),
-                          JOB_KEYS / PAIR, &held, &w);
+        multiply_unrolled(answers_of(run, &tiles->answers, tiles->column + i, padded), steps, &held,
+                          &w);
+    w.writing = 0;
+    multiply_unrolled(scores_of(run, &tiles->scores, tiles->block, 0, padded), padded / PAIR, &held,
+                      &w);
+    multiply_unrolled(scores_of(run, &tiles->scores, tiles->block, 1, padded), padded / PAIR, &held,
+                      &w);
     if (writes)
         run->writer = writer;
-    end_turn(run, held, true);
+    end_turn(run, held);
 }
 
 static void full_turn_64(struct run *run, const struct tiles *tiles, struct softmax s)
 {
-    full_turn(run, tiles, s, 64, 0);
+    full_turn(run, tiles, s, 64, false);
 }
 
 static void full_turn_64_writes(struct run *run, const struct tiles *tiles, struct softmax s)
 {
-    full_turn(run, tiles, s, 64, 6); /* 24 products come to 32 rows */
+    full_turn(run, tiles, s, 64, true);
 }
 
 static void full_turn_128(struct run *run, const struct tiles *tiles, struct softmax s)
 {
-    full_turn(run, tiles, s, 128, 0);
+    full_turn(run, tiles, s, 128, false);
 }
 
 static void any_turn(struct run *run, const struct tiles *tiles, struct softmax s)
@@ -457,15 +492,8 @@ static void begin_writing(struct run *run, int64_t pass)
                                       run->s.totals[pass % 2], run->s.by);
 }
 
-static void write_all(struct run *run)
-{
-    while (run->writer.row < run->writer.rows)
-        attention_write_row(&run->writer);
-}
-
-/* Whether answers of the pass before, the last of which are still in the tiles, can be written
- * in the first turn of the task behind, or after it: its products put them away, and leave those of
- * half the columns in the tiles. Where these are all in one product nothing is written over. */
+/* Whether answers of the pass before, which are all put away, can be written in the first turn of
+ * the task behind. */
 static bool can_wait(const struct run *run, const struct task *now, const struct task *behind)
 {
     return behind->blocks == 2 && behind->pass == now->pass &&
