@@ -137,16 +137,18 @@ static int64_t share_begin(const struct state *s, int32_t index)
     return head * s->blocks + block;
 }
 
-/* Blocks [begin, end), of which the first may be in the middle of a head. */
+/* Blocks [begin, end), of which the first may be in the middle of a head. Head `then` is likely to
+ * follow, if there is one. */
 static void run_blocks(const struct state *s, const struct assay_args *args, int64_t begin,
-                       int64_t end, void *scratch)
+                       int64_t end, int64_t then, void *scratch)
 {
     const struct attention_body *body = s->body;
     for (int64_t b = begin; b < end;) {
         int64_t number = b / s->blocks, stop = attention_least(end, (number + 1) * s->blocks);
+        int64_t behind = stop < end ? number + 1 : then;
         struct attention_head head = head_of(&s->job, args, number), next;
-        if (stop < end) {
-            next = head_of(&s->job, args, number + 1);
+        if (behind < s->job.batch * s->job.heads) {
+            next = head_of(&s->job, args, behind);
             head.next = &next;
         }
         int64_t row = (b - number * s->blocks) * body->block_rows;
@@ -165,7 +167,7 @@ static void run_share(const struct state *s, const struct assay_args *args, int3
         return;
     if (s->body->open)
         s->body->open();
-    run_blocks(s, args, begin, end, s->scratch + (size_t)index * s->scratch_bytes);
+    run_blocks(s, args, begin, end, INT64_MAX, s->scratch + (size_t)index * s->scratch_bytes);
     if (s->body->close)
         s->body->close();
 }
@@ -188,8 +190,8 @@ static void run_dealt(const struct state *s, const struct assay_args *args, int6
         }
         if (head >= heads)
             break;
-        run_blocks(s, args, head * s->blocks, attention_least(head + some, heads) * s->blocks,
-                   scratch);
+        int64_t end = attention_least(head + some, heads), then = head + some * s->threads;
+        run_blocks(s, args, head * s->blocks, end * s->blocks, then, scratch);
     }
     if (s->body->close)
         s->body->close();
