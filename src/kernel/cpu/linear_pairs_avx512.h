@@ -83,14 +83,23 @@ VEC_INLINE __m512i tile_pair_rounded(vec first, vec second)
     return _mm512_permutexvar_epi16(_mm512_loadu_si512(order), both);
 }
 
+/* The lowest byte of each dword, as a float: 2^23 + 128 + c is a float's bits with c, its sign
+ * turned round, for the last ones. */
+VEC_INLINE vec tile_float_s8(__m512i c)
+{
+    enum { AND_XOR = 0x6a }; /* of a ternary logic: (a & b) ^ c */
+    __m512i bits = _mm512_ternarylogic_epi32(c, _mm512_set1_epi32(0xff),
+                                             _mm512_set1_epi32(0x4b000080), AND_XOR);
+    return vec_sub(_mm512_castsi512_ps(bits), vec_set(0x1p23f + 128));
+}
+
 static inline void tile_decode_s8(const unsigned char *codes, unsigned char *to)
 {
     for (int line = 0; line < 8; line++) {
         __m512i c = _mm512_loadu_si512(codes + line * 64);
-        vec w0 = _mm512_cvtepi32_ps(_mm512_srai_epi32(_mm512_slli_epi32(c, 24), 24));
-        vec w1 = _mm512_cvtepi32_ps(_mm512_srai_epi32(_mm512_slli_epi32(c, 16), 24));
-        vec w2 = _mm512_cvtepi32_ps(_mm512_srai_epi32(_mm512_slli_epi32(c, 8), 24));
-        vec w3 = _mm512_cvtepi32_ps(_mm512_srai_epi32(c, 24));
+        vec w0 = tile_float_s8(c), w1 = tile_float_s8(_mm512_srli_epi32(c, 8));
+        vec w2 = tile_float_s8(_mm512_srli_epi32(c, 16)),
+            w3 = tile_float_s8(_mm512_srli_epi32(c, 24));
         _mm512_store_si512(to + line * 128, tile_pair_exact(w0, w1));
         _mm512_store_si512(to + line * 128 + 64, tile_pair_exact(w2, w3));
     }
