@@ -72,7 +72,7 @@ enum { BODIES = sizeof bodies / sizeof bodies[0] };
 
 static bool takes(const struct body *body, const struct linear_job *job)
 {
-    if (!assay_cpu_has(body->isa))
+    if (!is_looked_at(body->name) || !assay_cpu_has(body->isa))
         return false;
     if (body->takes == TAKES_S8)
         return job->dtype == ASSAY_DTYPE_S8 || job->recipe.activation == ASSAY_DTYPE_S8;

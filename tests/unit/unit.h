@@ -13,6 +13,7 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <string.h>
 
 /* HAVE_ASAN, HAVE_TSAN: 1 where the address or the thread sanitizer looks on, else 0. */
 #if defined(__SANITIZE_ADDRESS__)
@@ -42,6 +43,18 @@ static inline bool left_out(int threads)
     if (HAVE_TSAN)
         return threads == 1;
     return HAVE_ASAN && asked++ * 0x9e3779b9u >> 30 != 0; /* multiples of the golden ratio */
+}
+
+/* With emulated tiles (tiles_emulated.h) only kernels that use them are looked at: the others have
+ * been, by the same test without. */
+static inline bool is_looked_at(const char *kernel)
+{
+#if defined(ASSAY_TEST_TILES_EMULATED_H)
+    return strstr(kernel, "amx") != NULL;
+#else
+    (void)kernel;
+    return true;
+#endif
 }
 
 /* |got - want| <= tolerance; a NaN fails. Tolerance 0 asks for equality, also of infinities. */
