@@ -283,8 +283,8 @@ struct run {
     const unsigned char *k, *v;
     struct scratch s;
     struct held held;
-    /* Answers of the pass before this one that are complete but not written; the last of them are
-     * in tiles until the next turn. No rows: there are none. */
+    /* Answers of the pass before this one that are complete and put away but not written. No rows:
+     * there are none. */
     struct attention_writer writer;
     int flip; /* which of `below` the exponentials are made of; the tiles fill the other */
 };

@@ -10,9 +10,11 @@
 /* Waking the team costs a few microseconds; a share of so many operations takes about as long. */
 static const double SHARE_FLOPS = 5e5;
 
-/* From so many heads a thread on, heads are dealt out as threads become free: a core that is slower
- * for a while does fewer. Of them so many times are some taken, by each thread. */
-enum { LINE = 64, MANY_HEADS = 8, DEALS = 32 };
+enum { LINE = 64 };
+
+/* From MANY_HEADS a thread on, heads are dealt out as threads become free: a core that is slower
+ * for a while does fewer. Each thread comes for some about DEALS times. */
+enum { MANY_HEADS = 8, DEALS = 32 };
 
 struct state {
     struct attention_job job;

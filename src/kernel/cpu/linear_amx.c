@@ -7,12 +7,13 @@
  * with groups.
  *
  * The order of work, from the outside: blocks of panels whose weights fit the L2 cache (with all of
- * k, or, where k is long, a part of it at a time); 32 rows of x at a time, packed as tiles when
- * they are first come to; chunks of k; pairs of panels. The innermost loop makes 2 x 2 tiles of
- * sums from 4 tile loads; all four from L2 would be 64 bytes a cycle, which L2 does not give. So
- * the first of the two tiles of x is left in L1; the second and the weights pass by with the load
- * that does not claim L1. Sums of unfinished chunks wait in scratch memory, which costs more than x
- * from L2: a chunk is longer than what L1 would hold of both tiles.
+ * k, or, where k is long, a part of it at a time, whose tiles are then copied side by side); 32
+ * rows of x at a time, packed as tiles when they are first come to; chunks of k; pairs of panels.
+ * The innermost loop makes 2 x 2 tiles of sums from 4 tile loads; all four from L2 would be 64
+ * bytes a cycle, which L2 does not give. So the first of the two tiles of x is left in L1; the
+ * second and the weights pass by with the load that does not claim L1. Sums of unfinished chunks
+ * wait in scratch memory, which costs more than x from L2: a chunk is longer than what L1 would
+ * hold of both tiles.
  *
  * Where plain rows of x lie well for L1, the first 16 of 32 are used from where they are; from L2
  * rows load slower than tiles, so the other 16 are copied. Windows of a convolution share their
