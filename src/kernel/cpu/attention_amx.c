@@ -11,6 +11,7 @@
  *
  * Scores that are NaN, infinite or not there do what they do in attention_body.h. */
 #include "kernel/cpu/attention_amx.h"
+#include "kernel/cpu/vec_math.h"
 
 #include <string.h>
 
@@ -78,17 +79,13 @@ static inline __m512i load_row(const void *data, int64_t at, int64_t count)
     return _mm512_maskz_loadu_epi16(mask, (const uint16_t *)data + at);
 }
 
-/* The sums of 16 rows of 16 numbers each: transposed, nothing is added across lanes. */
+/* The sums of 16 rows of 16 numbers each. */
 static vec sums_of_rows(const float *rows)
 {
     vec square[TILE_ROWS];
     for (int i = 0; i < TILE_ROWS; i++)
         square[i] = _mm512_load_ps(rows + i * VEC_LANES);
-    vec_transpose(square);
-    for (int n = TILE_ROWS / 2; n > 0; n /= 2)
-        for (int i = 0; i < n; i++)
-            square[i] = vec_add(square[i], square[i + n]);
-    return square[0];
+    return vec_sum_rows(square);
 }
 
 /* The greatest of sums of squares, which are not negative: as integers NaN is above infinity. */

@@ -844,7 +844,8 @@ static void multiply_rows(const struct plan *p, const struct block *b, int64_t s
         p->sums + (cut ? (size_t)(square * (p->block_panels / 2)) * SQUARE_BYTES : 0);
     bool waits = cut || chunk < b->steps; /* else all squares share one place */
     errands->x = next_x(p, b, square);
-    errands->x_fast = b->panels < FAST_PANELS && p->call->job->windows.kernel == 0;
+    errands->x_fast =
+        p->squares > 1 && b->panels < FAST_PANELS && p->call->job->windows.kernel == 0;
     for (int64_t s = 0; s < b->steps; s += chunk) {
         int64_t count = least(chunk, b->steps - s);
         bool finishes = b->last && s + count == b->steps;

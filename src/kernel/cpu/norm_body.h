@@ -194,16 +194,6 @@ VEC_INLINE bool norm_fits_batch(int64_t dim)
     return dim <= NORM_BATCH_DIM && dim % (2 * VEC_LANES) == 0;
 }
 
-/* The sum of each row's lanes. */
-VEC_INLINE void norm_across(vec rows[VEC_LANES], float *totals)
-{
-    vec_transpose(rows);
-    for (int n = VEC_LANES / 2; n > 0; n /= 2)
-        for (int k = 0; k < n; k++)
-            rows[k] = vec_add(rows[k], rows[k + n]);
-    vec_store(NATIVE_F32, totals, 0, rows[0]);
-}
-
 /* Unshifted sums of the rows from element `at` on. */
 VEC_INLINE void norm_sums_batch(enum native_kind kind, const void *x, int64_t at, int64_t dim,
                                 struct norm_sums *sums)
@@ -223,8 +213,8 @@ VEC_INLINE void norm_sums_batch(enum native_kind kind, const void *x, int64_t at
         sum_sq[r] = vec_add(own_sq[0], own_sq[1]);
     }
     if (NORM_CENTRE)
-        norm_across(sum, totals);
-    norm_across(sum_sq, totals_sq);
+        vec_store(NATIVE_F32, totals, 0, vec_sum_rows(sum));
+    vec_store(NATIVE_F32, totals_sq, 0, vec_sum_rows(sum_sq));
     for (int r = 0; r < VEC_LANES; r++)
         sums[r] = (struct norm_sums){(double)totals[r], (double)totals_sq[r]};
 }

@@ -1,4 +1,4 @@
-/* vec_math.h: exp, gelu and the other element-wise ops, over any vector type.
+/* vec_math.h: exp, gelu and the other element-wise ops, and sums of rows, over any vector type.
  *
  * The polynomials are minimax fits (Remez, 40 digits), their coefficients then rounded to float.
  * Include a vec_*.h first. */
@@ -126,6 +126,17 @@ VEC_INLINE vec elt_add(vec x, vec y, vec param)
 {
     (void)param;
     return vec_add(x, y);
+}
+
+/* The sum of each row's lanes, in the lane of its number. Transposed, so that nothing is added
+ * across lanes; the rows are used up. */
+VEC_INLINE vec vec_sum_rows(vec rows[VEC_LANES])
+{
+    vec_transpose(rows);
+    for (int n = VEC_LANES / 2; n > 0; n /= 2)
+        for (int i = 0; i < n; i++)
+            rows[i] = vec_add(rows[i], rows[i + n]);
+    return rows[0];
 }
 
 #endif
