@@ -29,10 +29,17 @@ struct squares {
     float k, q;
 };
 
+/* Rows of q, or of exponentials, as tiles take them. */
+struct rows {
+    const uint16_t *first;
+    size_t stride; /* bytes */
+    int64_t step;  /* to the next 32 columns */
+};
+
 struct scratch {
     unsigned char *k; /* [16 keys][32 elements] tiles */
     unsigned char *v; /* [32 keys][32 elements][2] tiles */
-    uint16_t *q;      /* [row][padded dim], of a call */
+    uint16_t *q;      /* [pass][32 elements' worth][row][32], of a call */
     uint16_t *few;    /* the same of a pass, where rows cannot be used where they are */
     struct squares *squares;
     void *bounded;
@@ -147,19 +154,23 @@ static void pack_values(const struct attention_job *job, const struct attention_
     }
 }
 
-/* Copies rows of q, and rows of 0 up to a whole pass; returns the greatest sum of squares. */
+/* Copies rows of q into tiles, and rows of 0 up to a whole pass; returns the greatest sum of
+ * squares.
+ */
 static float pack_rows(const struct attention_job *job, const struct attention_head *head,
                        int64_t row, int64_t rows, uint16_t *to)
 {
+    const int64_t padded = attention_padded_dim(job);
     float squares[TILE_ROWS * VEC_LANES] __attribute__((aligned(64)));
     __m512i most = _mm512_setzero_si512();
     for (int64_t r = 0; r < attention_round_up(rows, PASS_ROWS); r++) {
         int64_t at = head->q_at + (row + r) * job->step;
+        uint16_t *line = to + r / PASS_ROWS * PASS_ROWS * padded + r % PASS_ROWS * PAIR;
         vec square = vec_set(0);
         attention_prefetch_input(job, head->q, head->q_at, row + r + PAIR, 1);
-        for (int64_t d = 0; d < job->dim; d += PAIR, to += PAIR) {
+        for (int64_t d = 0; d < job->dim; d += PAIR, line += PASS_ROWS * PAIR) {
             __m512i x = load_row(head->q, at + d, r < rows ? job->dim - d : 0);
-            _mm512_store_si512(to, x);
+            _mm512_store_si512(line, x);
             square = _mm512_dpbf16_ps(square, (__m512bh)x, (__m512bh)x);
         }
         _mm512_store_ps(squares + r % TILE_ROWS * VEC_LANES, square);
@@ -195,22 +206,21 @@ static void pack(const struct attention_job *job, const struct attention_head *h
 
 /* Where they are used once they can stay where they are. Used again and again they are copied: rows
  * that lie a power of two apart compete for the same places of the L1 cache. */
-static struct attention_rows rows_of_q(const struct attention_job *job,
-                                       const struct attention_head *head, int64_t row, int64_t rows,
-                                       const struct scratch *s)
+static struct rows rows_of_q(const struct attention_job *job, const struct attention_head *head,
+                             int64_t row, int64_t rows, const struct scratch *s)
 {
     int64_t padded = attention_padded_dim(job), at = head->q_at + row * job->step;
     if (rows % TILE_ROWS == 0 && job->dim == padded && job->seq <= KEYS)
-        return (struct attention_rows){(const uint16_t *)head->q + at, (size_t)job->step * 2};
+        return (struct rows){(const uint16_t *)head->q + at, (size_t)job->step * 2, PAIR};
     pack_rows(job, head, row, rows, s->few);
-    return (struct attention_rows){s->few, (size_t)padded * 2};
+    return (struct rows){s->few, PAIR * 2, PASS_ROWS * PAIR};
 }
 
 /* ---- products -------------------------------------------------------------------------------- */
 
 /* R tiles of rows times N tiles of columns: tiles of sums 0 … 3, of a 4 and 5, of b 6 and 7. */
 struct product {
-    struct attention_rows a;
+    struct rows a;
     const unsigned char *b;
     size_t b_step, b_column; /* bytes to the next tile along the sum; of the next columns */
     int64_t steps;
@@ -244,7 +254,7 @@ VEC_INLINE void product(const struct product *p, const int R, const int N)
     const uint16_t *a = p->a.first;
     const unsigned char *b = p->b;
     begin_sums(p, R, N);
-    for (int64_t step = 0; step < p->steps; step++, a += PAIR, b += p->b_step) {
+    for (int64_t step = 0; step < p->steps; step++, a += p->a.step, b += p->b_step) {
         _tile_loadd(4, a, p->a.stride);
         _tile_stream_loadd(6, b, 64);
         _tile_dpbf16ps(0, 4, 6);
@@ -382,7 +392,7 @@ VEC_INLINE void exponentials(const struct line *line, float factor, const struct
 struct pass {
     const struct attention_job *job;
     const struct scratch *s;
-    struct attention_rows q;
+    struct rows q;
     int64_t row, rows, keys; /* the first row; how many; the keys they see */
 };
 
@@ -414,7 +424,7 @@ static struct work answers_at(const struct pass *pass, int64_t key)
     if (key < 0)
         return (struct work){.columns = 0};
     return (struct work){
-        .product = {.a = {pass->s->p[key / KEYS % 2], KEYS * sizeof(uint16_t)},
+        .product = {.a = {pass->s->p[key / KEYS % 2], KEYS * sizeof(uint16_t), PAIR},
                     .b = pass->s->v + (size_t)(key * padded * 2),
                     .b_step = (size_t)(PAIR * padded * 2),
                     .b_column = TILE,
@@ -480,10 +490,10 @@ static void block_of_keys(const struct pass *pass, int64_t key)
 struct attention_writer attention_writer_of(const struct attention_job *job,
                                             const struct attention_head *head, int64_t row,
                                             int64_t rows, const float *sums, const float *totals,
-                                            float *by)
+                                            float one, float *by)
 {
     for (int64_t r = 0; r < rows; r += TILE_ROWS)
-        _mm512_store_ps(by + r, vec_div(vec_set(1), sums_of_rows(totals + r * VEC_LANES)));
+        _mm512_store_ps(by + r, vec_div(vec_set(one), sums_of_rows(totals + r * VEC_LANES)));
     return (struct attention_writer){
         .job = job,
         .sums = sums,
@@ -527,7 +537,7 @@ static void any_rows(const struct attention_job *job, const struct attention_hea
     do_all(answers_at(&pass, (pass.keys - 1) / KEYS * KEYS), rows);
     _mm_setcsr(before);
     struct attention_writer writer =
-        attention_writer_of(job, head, row, rows, s->sums, s->totals, s->factors);
+        attention_writer_of(job, head, row, rows, s->sums, s->totals, 1, s->factors);
     while (writer.row < rows)
         attention_write_row(&writer);
 }

@@ -16,12 +16,6 @@ enum { TILE = 1024, TILE_ROWS = 16, PAIR = 32 };
  * scores are bounded follow each other without a gap. */
 enum { PASS_ROWS = 2 * TILE_ROWS, CALL_ROWS = 1024 };
 
-/* Rows of q, or of exponentials, as tiles take them. */
-struct attention_rows {
-    const uint16_t *first;
-    size_t stride; /* bytes */
-};
-
 static inline int64_t attention_padded_dim(const struct attention_job *job)
 {
     return attention_round_up(job->dim, PAIR);
@@ -44,11 +38,12 @@ struct attention_writer {
     int64_t row, rows; /* the next; how many there are */
 };
 
-/* `by` has room for PASS_ROWS; its values are made of `totals`, 16 for each row. */
+/* `by` has room for PASS_ROWS; its values are `one` over `totals`, 16 for each row. `one` is 1, or
+ * as much more as the totals are too large. */
 struct attention_writer attention_writer_of(const struct attention_job *job,
                                             const struct attention_head *head, int64_t row,
                                             int64_t rows, const float *sums, const float *totals,
-                                            float *by);
+                                            float one, float *by);
 
 /* Of two tiles' columns, four come from the first, then four from the second. */
 VEC_INLINE void attention_write_row(struct attention_writer *w)
@@ -84,7 +79,8 @@ size_t attention_bounded_bytes(const struct attention_job *job);
 enum { MOST_BOUND = 44 };
 float attention_bound(const struct attention_job *job, float q_square, float k_square);
 
-/* Computes rows [row, row + rows) from q [row][padded dim], of which whole passes can be read. */
+/* Computes rows [row, row + rows) from q [pass][32 elements' worth][row][32], of which whole passes
+ * can be read. */
 void attention_bounded(const struct attention_job *job, const struct attention_head *head,
                        int64_t row, int64_t rows, float bound, const uint16_t *q,
                        const unsigned char *k, const unsigned char *v, void *scratch);

@@ -3,8 +3,8 @@
  * greatest score to look for, nothing to rescale, and no NaN or infinity but in v, which the
  * products treat as they should.
  *
- * While tiles are multiplied only one of the two vector units can multiply or shift, so
- * exponentials are made of few of these, 32 at a time in 16 bits. One FMA turns a score into fixed
+ * Every instruction of 512 bits makes the products slower, so exponentials are made of few of them,
+ * 32 at a time in 16 bits. One FMA turns a score into fixed
  * point with 9 bits of fraction, which is the power's exponent and a first approximation of its
  * mantissa: 1 + f for 2^f. A table of 64 bytes holds what that is too much, 8.6 % at most. The
  * result is rounded to the 7 bits of bf16. Together this is off by some 0.2 % (the root of the mean
@@ -64,10 +64,8 @@ static float bias_of(float bound) { return 127 - ceilf(bound); }
 
 struct powers {
     vec times, plus; /* score to fixed point, in the lower half of a float's bits */
-    __m512i ones;
-    /* Bytes: what 1 + f is too much; where the upper six bits of a fraction begin, of each pair of
-     * bytes; which byte comes to each when lower halves go up. */
-    __m512i table, begins, up;
+    /* Bytes: what 1 + f is too much; which byte comes to each when lower halves go up. */
+    __m512i table, up;
     __mmask64 upper, even; /* bytes of upper halves; the lower byte of each pair */
 };
 
@@ -89,25 +87,24 @@ VEC_INLINE struct powers powers_of(const struct attention_job *job, float bias)
     struct powers c = {
         .times = vec_set(attention_factor(job) * FRACTION),
         .plus = vec_set(0x1.8p23f + bias * FRACTION),
-        .ones = _mm512_set1_epi16(0x3f80),
         .table = _mm512_load_si512(TOO_MUCH),
-        .begins = _mm512_set1_epi64(0x3333232313130303),
         .up = _mm512_set4_epi32(0x0d0c0000, 0x09080000, 0x05040000, 0x01000000),
         .upper = 0xccccccccccccccccu,
         .even = 0x5555555555555555u,
     };
-    __asm__("" : "+v"(c.plus), "+v"(c.ones), "+v"(c.table), "+v"(c.begins), "+v"(c.up));
+    __asm__("" : "+v"(c.plus), "+v"(c.table), "+v"(c.up));
     __asm__("" : "+Yk"(c.upper), "+Yk"(c.even));
     return c;
 }
 
-/* 32 powers in bf16, those of b behind those of a. */
+/* 32 powers in bf16, those of b behind those of a. The table's index is the upper six bits of a
+ * fraction; of its byte the lower six count. */
 VEC_INLINE __m512i exp2_pairs(const struct powers *c, const float *scores)
 {
     __m512i a = _mm512_castps_si512(vec_fma(_mm512_load_ps(scores), c->times, c->plus));
     __m512i b = _mm512_castps_si512(vec_fma(_mm512_load_ps(scores + 16), c->times, c->plus));
     __m512i x = _mm512_mask_shuffle_epi8(a, c->upper, b, c->up);
-    __m512i part = _mm512_multishift_epi64_epi8(c->begins, x);
+    __m512i part = _mm512_srli_epi16(x, 3);
     __m512i less = _mm512_maskz_permutexvar_epi8(c->even, part, c->table);
     return _mm512_srli_epi16(_mm512_sub_epi16(x, less), 2);
 }
@@ -133,6 +130,20 @@ VEC_INLINE __m512i seen(__m512i p, int64_t n)
     return _mm512_maskz_mov_epi16((__mmask32)mask, p);
 }
 
+/* The sum of 32 powers, in 16 lanes. Those in upper halves are taken as they are, with those below
+ * as the end of their mantissa; excess() is what that makes too much. Masked out it would be one
+ * instruction more, by a dot product it would take as long as four. */
+VEC_INLINE vec sum_of_powers(__m512i p)
+{
+    return vec_add(_mm512_castsi512_ps(p), _mm512_castsi512_ps(_mm512_slli_epi32(p, 16)));
+}
+
+/* Relative to the total. The bits below are 128 times the biased exponent, which is about `bias`,
+ * in units of 2^-23 of the power of 2 above, whose mantissa is 1 / ln 2 on average; so half of the
+ * sum is too large. A total that is mostly one power may be off by 0.1 %, a quarter of what the
+ * answer's own rounding may take. */
+static float excess(float bias) { return bias * 128 * 0x1p-23f * 0.6931472f / 2; }
+
 VEC_INLINE void softmax_row(struct softmax *s, const struct powers *c, const bool all)
 {
     const float *scores = s->scores + s->row * BOUNDED_KEYS;
@@ -141,15 +152,20 @@ VEC_INLINE void softmax_row(struct softmax *s, const struct powers *c, const boo
     uint16_t *p = s->p + s->row * PAIR;
     float *totals = s->totals + s->row * VEC_LANES;
     __m512i first = exp2_pairs(c, begin), second = exp2_pairs(c, scores + PAIR);
-    if (!all) {
+    vec total = _mm512_load_ps(totals);
+    if (all) {
+        total = vec_add(total, vec_add(sum_of_powers(first), sum_of_powers(second)));
+    } else {
+        const __m512bh ones = (__m512bh)_mm512_set1_epi16(0x3f80);
         int64_t sees = s->sees + s->row * s->more;
         first = seen(first, sees);
         second = seen(second, sees - PAIR);
+        total = _mm512_dpbf16_ps(total, (__m512bh)first, ones);
+        total = _mm512_dpbf16_ps(total, (__m512bh)second, ones);
     }
     _mm512_store_si512(p, first);
     _mm512_store_si512(p + PASS_ROWS * PAIR, second);
-    vec total = _mm512_dpbf16_ps(_mm512_load_ps(totals), (__m512bh)first, (__m512bh)c->ones);
-    _mm512_store_ps(totals, _mm512_dpbf16_ps(total, (__m512bh)second, (__m512bh)c->ones));
+    _mm512_store_ps(totals, total);
     s->row++;
 }
 
@@ -157,9 +173,9 @@ VEC_INLINE void softmax_row(struct softmax *s, const struct powers *c, const boo
 
 /* Two tiles of rows times two of columns: sums in tiles 0 … 3, a in 4 and 5, b in 6 and 7. */
 struct product {
-    struct attention_rows a;
+    const uint16_t *a; /* [32 of the sum][row][32] */
     const unsigned char *b;
-    size_t a_step, b_step, b_column; /* bytes along the sum; to the next tile of columns */
+    size_t b_step, b_column; /* bytes along the sum; to the next tile of columns */
     int64_t steps;
     float *c, *below; /* the first 16 rows, and those behind them */
     size_t c_stride;  /* bytes */
@@ -230,17 +246,17 @@ VEC_INLINE void meanwhile(struct between *w)
 VEC_INLINE void multiply_step(const struct product *p, const int64_t step, const struct held *held,
                               struct between *w)
 {
-    const unsigned char *a = (const unsigned char *)p->a.first + step * p->a_step;
+    const uint16_t *a = p->a + step * PASS_ROWS * PAIR;
     const unsigned char *b = p->b + step * p->b_step;
     if (step == 0)
         BEGIN(held, p, 0);
     _tile_stream_loadd(6, b, 64);
-    _tile_loadd(4, a, p->a.stride);
+    _tile_loadd(4, a, 64);
     _tile_dpbf16ps(0, 4, 6);
     meanwhile(w);
     if (step == 0)
         BEGIN(held, p, 2);
-    _tile_loadd(5, a + TILE_ROWS * p->a.stride, p->a.stride);
+    _tile_loadd(5, a + TILE_ROWS * PAIR, 64);
     _tile_dpbf16ps(2, 5, 6);
     meanwhile(w);
     if (step == 0)
@@ -278,8 +294,8 @@ struct run {
     const struct attention_job *job;
     const struct attention_head *head;
     int64_t row, rows;
-    float bias;        /* of the powers' exponents */
-    const uint16_t *q; /* [row][padded dim] */
+    float bias; /* of the powers' exponents */
+    const uint16_t *q;
     const unsigned char *k, *v;
     struct scratch s;
     struct held held;
@@ -324,9 +340,8 @@ VEC_INLINE struct product scores_of(const struct run *run, const struct task *t,
     int64_t key = t->key + block * BOUNDED_KEYS + half * PAIR;
     float *c = run->s.scores + half * PAIR;
     return (struct product){
-        .a = {run->q + t->pass * PASS_ROWS * padded, (size_t)padded * 2},
+        .a = run->q + t->pass * PASS_ROWS * padded,
         .b = run->k + (size_t)(key * padded * 2),
-        .a_step = PAIR * 2,
         .b_step = TILE,
         .b_column = (size_t)(TILE_ROWS * padded * 2),
         .steps = padded / PAIR,
@@ -341,9 +356,8 @@ VEC_INLINE struct product answers_of(const struct run *run, const struct task *t
                                      const int64_t padded)
 {
     return (struct product){
-        .a = {run->s.p[t->turn], PAIR * 2},
+        .a = run->s.p[t->turn],
         .b = run->v + (size_t)(t->key * padded * 2 + column * 2 * TILE),
-        .a_step = PASS_ROWS * PAIR * 2,
         .b_step = (size_t)(PAIR * padded * 2),
         .b_column = TILE,
         .steps = t->blocks * (BOUNDED_KEYS / PAIR),
@@ -489,7 +503,7 @@ static void begin_writing(struct run *run, int64_t pass)
 {
     int64_t row = pass * PASS_ROWS, rows = attention_least(run->rows - row, PASS_ROWS);
     run->writer = attention_writer_of(run->job, run->head, run->row + row, rows, run->s.sums,
-                                      run->s.totals[pass % 2], run->s.by);
+                                      run->s.totals[pass % 2], 1 + excess(run->bias), run->s.by);
 }
 
 /* Whether answers of the pass before, which are all put away, can be written in the first turn of
