@@ -97,12 +97,20 @@ VEC_INLINE struct powers powers_of(const struct attention_job *job, float bias)
     return c;
 }
 
+/* Not as an operand of the FMA: that would have `times` copied first. */
+VEC_INLINE vec load_apart(const float *scores)
+{
+    vec x = _mm512_load_ps(scores);
+    __asm__("" : "+v"(x));
+    return x;
+}
+
 /* 32 powers in bf16, those of b behind those of a. The table's index is the upper six bits of a
  * fraction; of its byte the lower six count. */
 VEC_INLINE __m512i exp2_pairs(const struct powers *c, const float *scores)
 {
-    __m512i a = _mm512_castps_si512(vec_fma(_mm512_load_ps(scores), c->times, c->plus));
-    __m512i b = _mm512_castps_si512(vec_fma(_mm512_load_ps(scores + 16), c->times, c->plus));
+    __m512i a = _mm512_castps_si512(vec_fma(load_apart(scores), c->times, c->plus));
+    __m512i b = _mm512_castps_si512(vec_fma(load_apart(scores + 16), c->times, c->plus));
     __m512i x = _mm512_mask_shuffle_epi8(a, c->upper, b, c->up);
     __m512i part = _mm512_srli_epi16(x, 3);
     __m512i less = _mm512_maskz_permutexvar_epi8(c->even, part, c->table);
