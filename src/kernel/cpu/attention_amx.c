@@ -155,8 +155,7 @@ static void pack_values(const struct attention_job *job, const struct attention_
 }
 
 /* Copies rows of q into tiles, and rows of 0 up to a whole pass; returns the greatest sum of
- * squares.
- */
+ * squares. */
 static float pack_rows(const struct attention_job *job, const struct attention_head *head,
                        int64_t row, int64_t rows, uint16_t *to)
 {

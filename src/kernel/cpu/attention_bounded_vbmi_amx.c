@@ -4,12 +4,12 @@
  * products treat as they should.
  *
  * Every instruction of 512 bits makes the products slower, so exponentials are made of few of them,
- * 32 at a time in 16 bits. One FMA turns a score into fixed
- * point with 9 bits of fraction, which is the power's exponent and a first approximation of its
- * mantissa: 1 + f for 2^f. A table of 64 bytes holds what that is too much, 8.6 % at most. The
- * result is rounded to the 7 bits of bf16. Together this is off by some 0.2 % (the root of the mean
- * square), where exact exponentials rounded to bf16 are off by 0.16 %. Totals are sums of the
- * rounded ones, so what is common to them cancels.
+ * 32 at a time in 16 bits. One FMA turns a score into fixed point with 8 bits of fraction, which is
+ * the power's exponent and a first approximation of its mantissa: 1 + f for 2^f. A table of 64
+ * bytes holds what that is too much, 8.6 % at most. The average of both, rounded up, has the 7 bits
+ * of bf16. Together this is off by some 0.19 % (the root of the mean square), where exact
+ * exponentials rounded to bf16 are off by 0.17 %. Totals are sums of the rounded ones, so what is
+ * common to them cancels.
  *
  * The two kinds of work take turns in small steps, a row of exponentials behind each product of
  * tiles, because the CPU looks only some hundred instructions ahead. Sums leave their tiles when
@@ -50,8 +50,8 @@ size_t attention_bounded_bytes(const struct attention_job *job) { return lay_out
 
 /* ---- powers of 2 ----------------------------------------------------------------------------- */
 
-/* In fixed point, so many to 1; entries of the table. */
-enum { FRACTION = 512, ENTRIES = 64 };
+/* In fixed point, so many to 1; entries of the table; more than any of what they take off. */
+enum { FRACTION = 256, ENTRIES = 64, TAKEN = 24 };
 
 float attention_bound(const struct attention_job *job, float q_square, float k_square)
 {
@@ -59,25 +59,26 @@ float attention_bound(const struct attention_job *job, float q_square, float k_s
 }
 
 /* Exponents of 2 from -bound to bound become powers from 2^-2bound to 1: they do not overflow, and
- * small values do not vanish. In fixed point they are 0 … 2^16 - 1. */
+ * small values do not vanish. In fixed point they are 0 … 2^15 - 1. */
 static float bias_of(float bound) { return 127 - ceilf(bound); }
 
 struct powers {
     vec times, plus; /* score to fixed point, in the lower half of a float's bits */
-    /* Bytes: what 1 + f is too much; which byte comes to each when lower halves go up. */
+    /* Bytes: what is to be added to 1 + f; which byte comes to each when lower halves go up. */
     __m512i table, up;
     __mmask64 upper, even; /* bytes of upper halves; the lower byte of each pair */
 };
 
-/* By how much 1 + f is greater than 2^f, in units of 1/512: the mean over each of 64 parts of [0,
- * 1), less the 2 that have the cut of the last two bits round to the nearest; 0 where that would be
- * negative. */
+/* For each of 64 parts of [0, 1): TAKEN less what 1 + f is greater than 2^f, in units of 1/256. Of
+ * the numbers near that those that leave the least mean square of the relative error behind the
+ * average, up to a factor that all have in common. TAKEN is off the fixed point already, so the
+ * first entry is that of part TAKEN / 4. */
 /* clang-format off */
-static const uint8_t TOO_MUCH[ENTRIES] __attribute__((aligned(64))) = {
-    0, 1, 4, 6, 8, 10, 13, 15, 17, 18, 20, 22, 24, 25, 27, 28,
-    30, 31, 32, 34, 35, 36, 37, 38, 38, 39, 40, 40, 41, 41, 42, 42,
-    42, 42, 42, 42, 42, 41, 41, 41, 40, 39, 39, 38, 37, 36, 35, 34,
-    32, 31, 29, 28, 26, 24, 22, 20, 18, 16, 13, 11, 8, 6, 3, 0,
+static const uint8_t LEFT[ENTRIES] __attribute__((aligned(64))) = {
+    16, 15, 14, 13, 12, 11, 10, 9, 9, 8, 7, 7, 6, 5, 5, 4,
+    4, 3, 3, 3, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+    1, 2, 2, 2, 2, 3, 3, 4, 4, 5, 6, 6, 7, 8, 9, 10,
+    11, 12, 13, 14, 15, 16, 18, 19, 20, 22, 23, 21, 20, 19, 18, 17,
 };
 /* clang-format on */
 
@@ -86,8 +87,8 @@ VEC_INLINE struct powers powers_of(const struct attention_job *job, float bias)
 {
     struct powers c = {
         .times = vec_set(attention_factor(job) * FRACTION),
-        .plus = vec_set(0x1.8p23f + bias * FRACTION),
-        .table = _mm512_load_si512(TOO_MUCH),
+        .plus = vec_set(0x1.8p23f + bias * FRACTION - TAKEN),
+        .table = _mm512_load_si512(LEFT),
         .up = _mm512_set4_epi32(0x0d0c0000, 0x09080000, 0x05040000, 0x01000000),
         .upper = 0xccccccccccccccccu,
         .even = 0x5555555555555555u,
@@ -112,9 +113,9 @@ VEC_INLINE __m512i exp2_pairs(const struct powers *c, const float *scores)
     __m512i a = _mm512_castps_si512(vec_fma(load_apart(scores), c->times, c->plus));
     __m512i b = _mm512_castps_si512(vec_fma(load_apart(scores + 16), c->times, c->plus));
     __m512i x = _mm512_mask_shuffle_epi8(a, c->upper, b, c->up);
-    __m512i part = _mm512_srli_epi16(x, 3);
-    __m512i less = _mm512_maskz_permutexvar_epi8(c->even, part, c->table);
-    return _mm512_srli_epi16(_mm512_sub_epi16(x, less), 2);
+    __m512i part = _mm512_srli_epi16(x, 2);
+    __m512i left = _mm512_maskz_permutexvar_epi8(c->even, part, c->table);
+    return _mm512_avg_epu16(x, left);
 }
 
 /* Rows of scores of 64 keys that await their exponentials. */
@@ -148,8 +149,8 @@ VEC_INLINE vec sum_of_powers(__m512i p)
 
 /* Relative to the total. The bits below are 128 times the biased exponent, which is about `bias`,
  * in units of 2^-23 of the power of 2 above, whose mantissa is 1 / ln 2 on average; so half of the
- * sum is too large. A total that is mostly one power may be off by 0.1 %, a quarter of what the
- * answer's own rounding may take. */
+ * sum is too large. A total that is mostly one power, or of rows that do not see all keys, may be
+ * off by 0.1 %, a quarter of what the answer's own rounding may take. */
 static float excess(float bias) { return bias * 128 * 0x1p-23f * 0.6931472f / 2; }
 
 VEC_INLINE void softmax_row(struct softmax *s, const struct powers *c, const bool all)
