@@ -11,7 +11,7 @@
  *
  * A matrix unit of a shared host is slow for seconds at a time, and seldom are those of all threads
  * fast together. Each is its core's own, so its ceiling is the sum of what each thread did at best
- * while the others ran too.
+ * while the others ran too; one that stayed slow all the time counts as the fastest.
  *
  * Caches are warmed by an untimed run of the same loop before each sample. Memory is never warm:
  * every sample takes the next piece of a pool of twice the last-level cache, which is how the cold
@@ -333,18 +333,40 @@ static bool is_optional(const struct block *block) { return block->kind > ASSAY_
 
 /* One unit multiplies both, s8 twice as fast as bf16, and all threads have the same. Where a
  * thread's best say otherwise, its unit was slow whenever it had its turn. */
+static const double slow_frac = 0.8;
+
+/* In products of bf16; 0: there is none. */
+static double fastest_unit(const struct calibration *c, const struct block *bf16,
+                           const struct block *s8)
+{
+    double best = 0;
+    if (!c->own || !(c->cpu->isa & ASSAY_CPU_AMX_BF16) || !(c->cpu->isa & ASSAY_CPU_AMX_INT8))
+        return 0;
+    for (int32_t t = 0; t < c->threads; t++)
+        best = fmax(best, fmax(bf16->own[t], s8->own[t] / 2));
+    return best;
+}
+
 static bool matrix_unit_was_slow(const struct calibration *c, const struct block *bf16,
                                  const struct block *s8)
 {
-    if (!c->own || !(c->cpu->isa & ASSAY_CPU_AMX_BF16) || !(c->cpu->isa & ASSAY_CPU_AMX_INT8))
-        return false;
-    double best = 0;
-    for (int32_t t = 0; t < c->threads; t++)
-        best = fmax(best, fmax(bf16->own[t], s8->own[t] / 2));
-    for (int32_t t = 0; t < c->threads; t++)
-        if (bf16->own[t] < 0.8 * best || s8->own[t] < 0.8 * 2 * best)
+    double slow = slow_frac * fastest_unit(c, bf16, s8);
+    for (int32_t t = 0; t < c->threads && slow > 0; t++)
+        if (bf16->own[t] < slow || s8->own[t] < 2 * slow)
             return true;
     return false;
+}
+
+/* The ceiling is that of fast units: one that stayed slow counts as the fastest that was seen. */
+static void count_as_fast(const struct calibration *c, struct block *bf16, struct block *s8)
+{
+    double best = fastest_unit(c, bf16, s8);
+    for (int32_t t = 0; t < c->threads && best > 0; t++) {
+        if (bf16->own[t] < slow_frac * best)
+            bf16->own[t] = best;
+        if (s8->own[t] < slow_frac * 2 * best)
+            s8->own[t] = 2 * best;
+    }
 }
 
 /* All threads may be slow, for longer than a calibration lasts. */
@@ -365,7 +387,7 @@ static void run_all_once(struct calibration *c, struct block *block)
 }
 
 /* Both again, as long as there is patience. */
-static void wait_for_matrix_unit(struct calibration *c)
+static void wait_for_matrix_units(struct calibration *c)
 {
     struct block *bf16 = NULL, *s8 = NULL;
     for (int32_t b = 0; b < c->n_blocks; b++) {
@@ -380,6 +402,8 @@ static void wait_for_matrix_unit(struct calibration *c)
         run_all_once(c, bf16);
         run_all_once(c, s8);
     }
+    if (bf16 && s8)
+        count_as_fast(c, bf16, s8);
 }
 
 /* On a busy machine most samples wait for a core: blocks with too few that ran go on. */
@@ -654,7 +678,7 @@ enum assay_status assay_cpu_calibrate(assay_device *device, struct assay_ceiling
     if (status == ASSAY_OK) {
         run_passes(c, start_ns + budget_ns);
         status = run_more(c, err);
-        wait_for_matrix_unit(c);
+        wait_for_matrix_units(c);
     }
     if (status == ASSAY_OK)
         conclude(c, out);
