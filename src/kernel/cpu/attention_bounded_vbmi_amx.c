@@ -252,28 +252,31 @@ VEC_INLINE void meanwhile(struct between *w)
             attention_write_row(w->writer);
 }
 
-VEC_INLINE void multiply_step(const struct product *p, const int64_t step, const struct held *held,
-                              struct between *w)
+/* With `kept`, what this step needs of a is still in its tiles. */
+VEC_INLINE void multiply_step(const struct product *p, const int64_t step, const bool first,
+                              const bool kept, const struct held *held, struct between *w)
 {
     const uint16_t *a = p->a + step * PASS_ROWS * PAIR;
     const unsigned char *b = p->b + step * p->b_step;
-    if (step == 0)
+    if (first)
         BEGIN(held, p, 0);
     _tile_stream_loadd(6, b, 64);
-    _tile_loadd(4, a, 64);
+    if (!kept)
+        _tile_loadd(4, a, 64);
     _tile_dpbf16ps(0, 4, 6);
     meanwhile(w);
-    if (step == 0)
+    if (first)
         BEGIN(held, p, 2);
-    _tile_loadd(5, a + TILE_ROWS * PAIR, 64);
+    if (!kept)
+        _tile_loadd(5, a + TILE_ROWS * PAIR, 64);
     _tile_dpbf16ps(2, 5, 6);
     meanwhile(w);
-    if (step == 0)
+    if (first)
         BEGIN(held, p, 3);
     _tile_stream_loadd(7, b + p->b_column, 64);
     _tile_dpbf16ps(3, 5, 7);
     meanwhile(w);
-    if (step == 0)
+    if (first)
         BEGIN(held, p, 1);
     _tile_dpbf16ps(1, 4, 7);
     meanwhile(w);
@@ -282,17 +285,19 @@ VEC_INLINE void multiply_step(const struct product *p, const int64_t step, const
 VEC_INLINE void multiply(const struct product p, struct held *held, struct between *w)
 {
     for (int64_t step = 0; step < p.steps; step++)
-        multiply_step(&p, step, held, w);
+        multiply_step(&p, step, step == 0, false, held, w);
     *held = (struct held){p.c, p.below, p.c_stride};
 }
 
-/* The same written out in full: all that depends on the step or the row becomes a constant. */
-VEC_INLINE void multiply_unrolled(const struct product p, const int64_t steps, struct held *held,
-                                  struct between *w)
+/* The same written out in full: all that depends on the step or the row becomes a constant. One
+ * that goes back, behind one with the same a, begins with the tiles of it that the other ended
+ * with. */
+VEC_INLINE void multiply_unrolled(const struct product p, const int64_t steps, const bool back,
+                                  struct held *held, struct between *w)
 {
     NATIVE_UNROLL
-    for (int64_t step = 0; step < steps; step++)
-        multiply_step(&p, step, held, w);
+    for (int64_t i = 0; i < steps; i++)
+        multiply_step(&p, back ? steps - 1 - i : i, i == 0, back && i == 0, held, w);
     *held = (struct held){p.c, p.below, p.c_stride};
 }
 
@@ -461,13 +466,13 @@ VEC_INLINE void full_turn(struct run *run, const struct tiles *tiles, struct sof
     s.rows = PASS_ROWS;
     NATIVE_UNROLL
     for (int64_t i = 0; i < padded / PAIR / 2; i++)
-        multiply_unrolled(answers_of(run, &tiles->answers, tiles->column + i, padded), steps, &held,
-                          &w);
+        multiply_unrolled(answers_of(run, &tiles->answers, tiles->column + i, padded), steps, i % 2,
+                          &held, &w);
     w.writing = 0;
-    multiply_unrolled(scores_of(run, &tiles->scores, tiles->block, 0, padded), padded / PAIR, &held,
-                      &w);
-    multiply_unrolled(scores_of(run, &tiles->scores, tiles->block, 1, padded), padded / PAIR, &held,
-                      &w);
+    NATIVE_UNROLL
+    for (int64_t half = 0; half < 2; half++)
+        multiply_unrolled(scores_of(run, &tiles->scores, tiles->block, half, padded), padded / PAIR,
+                          half, &held, &w);
     if (writes)
         run->writer = writer;
     end_turn(run, held);
