@@ -494,11 +494,14 @@ struct attention_writer attention_writer_of(const struct attention_job *job,
     for (int64_t r = 0; r < rows; r += TILE_ROWS)
         _mm512_store_ps(by + r, vec_div(vec_set(one), sums_of_rows(totals + r * VEC_LANES)));
     return (struct attention_writer){
-        .job = job,
         .sums = sums,
         .by = by,
         .to = (uint16_t *)head->out + head->out_at + row * job->heads * job->dim,
         .rows = rows,
+        .step = job->heads * job->dim,
+        .padded = attention_padded_dim(job),
+        .last = UINT32_MAX >> (attention_padded_dim(job) - job->dim),
+        .stream = job->stream,
     };
 }
 

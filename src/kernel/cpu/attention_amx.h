@@ -31,11 +31,14 @@ static inline float attention_factor(const struct attention_job *job)
 
 /* Answers that are complete, on their way to where they belong. */
 struct attention_writer {
-    const struct attention_job *job;
     const float *sums; /* [row][padded dim], in the order of the tiles */
     const float *by;   /* [row]: 1 over the sum of the exponentials */
-    uint16_t *to;
+    uint16_t *to;      /* the next row */
     int64_t row, rows; /* the next; how many there are */
+    int64_t step;      /* elements from row to row */
+    int64_t padded;    /* dim */
+    __mmask32 last;    /* of the last 32 elements, those that are there */
+    bool stream;       /* past the caches: all are there */
 };
 
 /* `by` has room for PASS_ROWS; its values are `one` over `totals`, 16 for each row. `one` is 1, or
@@ -48,22 +51,22 @@ struct attention_writer attention_writer_of(const struct attention_job *job,
 /* Of two tiles' columns, four come from the first, then four from the second. */
 VEC_INLINE void attention_write_row(struct attention_writer *w)
 {
-    const struct attention_job *job = w->job;
     const __m512i order = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
-    const float *sums = w->sums + w->row * attention_padded_dim(job);
-    uint16_t *to = w->to + w->row * job->heads * job->dim;
-    vec by = vec_set(w->by[w->row++]);
-    for (int64_t d = 0; d < job->dim; d += PAIR) {
+    const float *sums = w->sums + w->row * w->padded;
+    vec by = vec_set(w->by[w->row]);
+    for (int64_t d = 0; d < w->padded; d += PAIR) {
         vec a = vec_mul(_mm512_load_ps(sums + d), by);
         vec b = vec_mul(_mm512_load_ps(sums + d + 16), by);
         __m512i y = _mm512_permutexvar_epi64(order, (__m512i)_mm512_cvtne2ps_pbh(b, a));
-        int64_t left = job->dim - d;
-        __mmask32 mask = left >= PAIR ? ~UINT32_C(0) : (UINT32_C(1) << left) - 1;
-        if (job->stream)
-            _mm512_stream_si512((void *)(to + d), y);
+        if (w->stream)
+            _mm512_stream_si512((void *)(w->to + d), y);
+        else if (d + PAIR < w->padded)
+            _mm512_storeu_si512(w->to + d, y);
         else
-            _mm512_mask_storeu_epi16(to + d, mask, y);
+            _mm512_mask_storeu_epi16(w->to + d, w->last, y);
     }
+    w->to += w->step;
+    w->row++;
 }
 
 /* ---- scores that are bounded ----------------------------------------------------------------- */

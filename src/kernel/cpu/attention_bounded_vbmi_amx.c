@@ -452,8 +452,8 @@ static bool is_full(const struct tiles *tiles, const struct softmax *s, int64_t 
 }
 
 /* The same for such a turn. The first four products put away scores that are needed. Answers that
- * wait are written, if at all, behind the first products for new ones: then these take their place.
- */
+ * wait are those of a whole pass; they are written behind the first products for new ones: then
+ * these take their place. */
 VEC_INLINE void full_turn(struct run *run, const struct tiles *tiles, struct softmax s,
                           const int64_t padded, const bool writes)
 {
@@ -462,8 +462,9 @@ VEC_INLINE void full_turn(struct run *run, const struct tiles *tiles, struct sof
     struct attention_writer writer = run->writer;
     struct between w = {&s, &powers, padded / 2, 4, 0, true, &writer, writes ? 4 * steps : 0};
     struct held held = run->held;
-    s.row = 0;
-    s.rows = PASS_ROWS;
+    s.row = writer.row = 0;
+    s.rows = writer.rows = PASS_ROWS;
+    writer.padded = padded;
     NATIVE_UNROLL
     for (int64_t i = 0; i < padded / PAIR / 2; i++)
         multiply_unrolled(answers_of(run, &tiles->answers, tiles->column + i, padded), steps, i % 2,
@@ -473,8 +474,7 @@ VEC_INLINE void full_turn(struct run *run, const struct tiles *tiles, struct sof
     for (int64_t half = 0; half < 2; half++)
         multiply_unrolled(scores_of(run, &tiles->scores, tiles->block, half, padded), padded / PAIR,
                           half, &held, &w);
-    if (writes)
-        run->writer = writer;
+    run->writer.row = run->writer.rows; /* nothing waits any more */
     end_turn(run, held);
 }
 
