@@ -138,6 +138,19 @@ static int64_t lane_of(const struct group *g, const struct lane_map *map, int64_
     return -1;
 }
 
+/* Ceilings that were measured once more count for all of the group, cold or hot. */
+static void apply_raised_ceilings(struct group *g, const struct lane_map *map,
+                                  struct assay_verdict_input input)
+{
+    for (int64_t i = 0; i < input.n_lanes; i++)
+        for (int state = 0; state < ASSAY_CACHE_STATES; state++) {
+            struct assay_measurement *m = &g->variants[map->variant[i]].record.states[state];
+            input.cold = state == ASSAY_CACHE_COLD;
+            if (m->measured)
+                assay_verdict_ceiling(&input, i, m);
+        }
+}
+
 static void take_down_results(struct group *g, const struct lane_map *map, assay_engine *engine,
                               const struct assay_lane *lanes, int64_t n_lanes, int64_t baseline,
                               enum assay_cache_state state)
@@ -167,6 +180,7 @@ static void take_down_results(struct group *g, const struct lane_map *map, assay
         .cold = state == ASSAY_CACHE_COLD,
         .bench = g->bench,
     };
+    bool recalibrated = g->bench->recalibrated;
     for (int64_t i = 0; i < n_lanes; i++) {
         struct variant *v = &g->variants[map->variant[i]];
         struct assay_record *r = &v->record;
@@ -179,6 +193,8 @@ static void take_down_results(struct group *g, const struct lane_map *map, assay
             !assay_verdict_possible(&input, i, &r->states[state], reason, sizeof reason))
             group_give_up(v, ASSAY_OUTCOME_IMPOSSIBLE, reason);
     }
+    if (g->bench->recalibrated && !recalibrated)
+        apply_raised_ceilings(g, map, input);
 }
 
 /* The lanes behind the variants' own that time only the quantising of activations. */

@@ -99,8 +99,8 @@ static void note_fast_unit(const struct assay_verdict_input *in, int64_t lane, d
     out->fast_unit_ns = assay_stats_quantile(scratch, n, 0.5);
 }
 
-static void apply_ceiling(const struct assay_verdict_input *in, int64_t lane,
-                          struct assay_measurement *out)
+void assay_verdict_ceiling(const struct assay_verdict_input *in, int64_t lane,
+                           struct assay_measurement *out)
 {
     double ns = out->fast_unit_ns > 0 ? out->fast_unit_ns : out->time.median;
     if (in->bench->ceilings.n_levels == 0)
@@ -155,7 +155,7 @@ void assay_verdict_measurement(const struct assay_verdict_input *in, int64_t lan
         out->fastest = is_fastest(in, lane_index, scratch);
         note_clock(in, scratch, out);
         note_fast_unit(in, lane_index, scratch, out);
-        apply_ceiling(in, lane_index, out);
+        assay_verdict_ceiling(in, lane_index, out);
     }
     assay_free(scratch);
 }
@@ -211,7 +211,7 @@ bool assay_verdict_possible(const struct assay_verdict_input *in, int64_t lane,
     if (!measurement->measured || plausible)
         return true;
     recalibrate(in->bench);
-    apply_ceiling(in, lane, measurement);
+    assay_verdict_ceiling(in, lane, measurement);
     double least = least_possible_ns(in, lane);
     if (slow_end >= least)
         return true;

@@ -24,6 +24,10 @@ struct assay_verdict_input {
 void assay_verdict_measurement(const struct assay_verdict_input *input, int64_t lane,
                                struct assay_measurement *out);
 
+/* The part of it that depends on the ceilings, for when these have been raised. */
+void assay_verdict_ceiling(const struct assay_verdict_input *input, int64_t lane,
+                           struct assay_measurement *out);
+
 /* False where even the slow end of the interval beats what the machine can do; `reason` says by how
  * much. A ceiling that is beaten is measured once more before anyone is accused: it may have been
  * taken on a busy machine. `measurement` is brought up to date when that raises the ceiling. */

@@ -1,5 +1,6 @@
 /* test_group.c: a group from job to records, in this process, on the null device and with the
  * plug-ins of tests/kernels: right ones, wrong ones, and every way to be interrupted. */
+#include "temporary.h"
 #include "unit.h"
 
 #include "base/alloc.h"
@@ -414,19 +415,56 @@ static void test_a_check_that_proves_nothing_is_mistrusted(void **state)
     strip_bed(&bed);
 }
 
+static struct assay_ceilings memory_at(double rate)
+{
+    return (struct assay_ceilings){.device = "null",
+                                   .threads = 1,
+                                   .n_levels = 1,
+                                   .levels = {{"memory", SIZE_MAX, rate, rate, rate}}};
+}
+
 static void test_faster_than_the_machine(void **state)
 {
     (void)state;
     struct bed bed;
     make_bed(&bed, "relu", 3, 5, 7);
     ask_for(&bed, "good");
-    bed.bench.ceilings = (struct assay_ceilings){.device = "null",
-                                                 .threads = 1,
-                                                 .n_levels = 1,
-                                                 .levels = {{"memory", SIZE_MAX, 1e6, 1e6, 1e6}}};
+    bed.bench.ceilings = memory_at(1e6);
     measure_well(&bed); /* 840 bytes at 1 MB/s are 840 us, and it took 30 */
     assert_int_equal(bed.records[0].outcome, ASSAY_OUTCOME_IMPOSSIBLE);
     assert_non_null(strstr(bed.records[0].reason, "is faster than this machine can be"));
+    strip_bed(&bed);
+}
+
+static enum assay_status calibrate(assay_device *device, struct assay_ceilings *out,
+                                   struct assay_error *err)
+{
+    (void)device, (void)err;
+    *out = memory_at(40e6);
+    return ASSAY_OK;
+}
+
+/* 840 bytes in 30 us, at 20 MB/s 42 us: hot they may be somewhere else, cold they may not. Both
+ * kernels, in both states, are then held against the 21 us that were found the second time. */
+static void test_ceilings_measured_again_count_for_all(void **state)
+{
+    (void)state;
+    struct bed bed;
+    make_bed(&bed, "relu", 3, 5, 7);
+    ask_for(&bed, "ref,good");
+    struct assay_device_driver driver = *bed.bench.device->driver;
+    driver.calibrate = calibrate;
+    bed.bench.device->driver = &driver;
+    bed.bench.ceilings = memory_at(20e6);
+    bed.job.settings.cold = true;
+    measure_well(&bed);
+    assert_int_equal(bed.n_records, 2);
+    for (int i = 0; i < 2; i++)
+        for (int cache = 0; cache < ASSAY_CACHE_STATES; cache++) {
+            assert_int_equal(bed.records[i].outcome, ASSAY_OUTCOME_OK);
+            assert_true(bed.records[i].states[cache].measured);
+            assert_near(bed.records[i].states[cache].efficiency, 0.7, 0.02);
+        }
     strip_bed(&bed);
 }
 
@@ -880,6 +918,8 @@ int main(void)
         cmocka_unit_test(test_a_job_that_makes_no_sense),
         cmocka_unit_test(test_a_check_that_proves_nothing_is_mistrusted),
         cmocka_unit_test(test_faster_than_the_machine),
+        cmocka_unit_test_setup_teardown(test_ceilings_measured_again_count_for_all, temporary_make,
+                                        temporary_remove),
         cmocka_unit_test(test_the_baseline_asked_for),
         cmocka_unit_test(test_no_allocation_is_taken_for_granted),
         cmocka_unit_test(test_an_older_plugin_works),
