@@ -149,8 +149,8 @@ VEC_INLINE vec sum_of_powers(__m512i p)
 
 /* Relative to the total. The bits below are 128 times the biased exponent, which is about `bias`,
  * in units of 2^-23 of the power of 2 above, whose mantissa is 1 / ln 2 on average; so half of the
- * sum is too large. A total that is mostly one power, or of rows that do not see all keys, may be
- * off by 0.1 %, a quarter of what the answer's own rounding may take. */
+ * sum is too large. A total that is mostly one power, or of a row that sees few keys, may be off by
+ * 0.1 %, a quarter of what the answer's own rounding may take. */
 static float excess(float bias) { return bias * 128 * 0x1p-23f * 0.6931472f / 2; }
 
 VEC_INLINE void softmax_row(struct softmax *s, const struct powers *c, const bool all)
@@ -162,11 +162,11 @@ VEC_INLINE void softmax_row(struct softmax *s, const struct powers *c, const boo
     float *totals = s->totals + s->row * VEC_LANES;
     __m512i first = exp2_pairs(c, begin), second = exp2_pairs(c, scores + PAIR);
     vec total = _mm512_load_ps(totals);
-    if (all) {
+    int64_t sees = all ? BOUNDED_KEYS : s->sees + s->row * s->more;
+    if (sees >= BOUNDED_KEYS) {
         total = vec_add(total, vec_add(sum_of_powers(first), sum_of_powers(second)));
-    } else {
+    } else { /* an upper half of 0 above one that is not is a subnormal number, which is slow */
         const __m512bh ones = (__m512bh)_mm512_set1_epi16(0x3f80);
-        int64_t sees = s->sees + s->row * s->more;
         first = seen(first, sees);
         second = seen(second, sees - PAIR);
         total = _mm512_dpbf16_ps(total, (__m512bh)first, ones);
