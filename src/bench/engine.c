@@ -23,15 +23,19 @@ static const double SETTLED = 0.02;
 /* A probe this much longer than the best one is one at the slow speed; one at full speed differs
  * from it by 1 % at the most, and is known from those between by this. */
 static const double UNIT_SLOW = 1.35, UNIT_FULL = 1.05;
+/* A sample whose threads waited for a core for more than this share of it was disturbed. */
+static const double WAITED_FRAC = 0.01;
+/* Lanes whose calls differ by less than this factor are as good as alike. */
+static const double ALIKE = 1.3;
 
 enum {
     UNIT_TRIES = 3,
-    ROUNDS_LEAST = 40,      /* before precision may end the run */
-    ROUNDS_SIGNIFICANT = 8, /* the fewest that can show a difference at 99 % */
-    ROUNDS_FEWEST = 3,      /* of a lane too slow for even that */
+    ROUNDS_LEAST = 40, /* before precision may end the run */
+    ROUNDS_FEWEST = 3, /* of a lane too slow to show a difference at all */
     ROUNDS_MOST = 20000,
-    CHECK_EVERY = 10,
+    CHECK_EVERY = 10, /* rounds at first; later every tenth more of those there are */
     CLOCK_EVERY_NS = 2000000,
+    STEAL_EVERY_NS = 10000000,
 };
 
 struct assay_engine {
@@ -47,6 +51,9 @@ struct assay_engine {
     double unit_best_ns; /* the fastest probe of the matrix unit so far, or what is known of it */
     double clock_hz;     /* the last one read */
     int64_t clock_read_at;
+    int64_t stolen_ns, steal_read_at, steal_read_round; /* as of the last reading */
+    int64_t next_check;
+    int64_t calls; /* of all lanes so far: where the rotation through the sets stands */
 };
 
 enum assay_status assay_engine_create(assay_device *device,
@@ -66,6 +73,7 @@ enum assay_status assay_engine_create(assay_device *device,
         .n_lanes = n_lanes,
         .rng = {options->seed},
         .unit_best_ns = options->unit_full_ns,
+        .next_check = ROUNDS_LEAST,
     };
     e->order = assay_calloc((size_t)n_lanes, sizeof *e->order);
     if (!e->order) {
@@ -91,7 +99,9 @@ void assay_engine_destroy(assay_engine *engine)
     for (int64_t i = 0; i < engine->n_lanes; i++) {
         assay_free(engine->lanes[i].samples);
         assay_free(engine->lanes[i].fast);
+        assay_free(engine->lanes[i].marks);
         engine->lanes[i].samples = engine->lanes[i].fast = NULL;
+        engine->lanes[i].marks = NULL;
     }
     assay_free(engine->order);
     assay_free(engine->clocks);
@@ -106,21 +116,27 @@ static bool stopped(const assay_engine *e) { return e->hooks.stop && e->hooks.st
 
 static double now(const assay_engine *e) { return (double)e->device->driver->now_ns(e->device); }
 
-static struct assay_work next_work(const struct assay_lane *lane, int64_t iters)
+/* One rotation for all lanes. With a position of its own a lane would trail through sets that
+ * another has just brought into the cache. */
+static struct assay_work next_work(const assay_engine *e, const struct assay_lane *lane,
+                                   int64_t iters)
 {
-    return (struct assay_work){
-        .iters = iters, .first = lane->next_set, .n_sets = lane->n_sets, .sets = lane->sets};
+    return (struct assay_work){.iters = iters,
+                               .first = e->calls % lane->n_sets,
+                               .n_sets = lane->n_sets,
+                               .sets = lane->sets};
 }
 
 /* Runs `iters` calls of a lane, timed; the lane's status tells whether it worked. */
 static double run_lane(assay_engine *e, struct assay_lane *lane, int64_t iters)
 {
-    struct assay_work work = next_work(lane, iters);
+    struct assay_work work = next_work(e, lane, iters);
     struct assay_timing timing = {0};
     if (e->hooks.step)
         e->hooks.step(e->hooks.user, lane - e->lanes);
     lane->status = e->device->driver->time(e->device, lane->kernel, lane->state, &work, &timing);
-    lane->next_set = (lane->next_set + iters) % lane->n_sets;
+    e->calls += iters;
+    lane->next_set = e->calls % lane->n_sets;
     lane->host_ns = timing.host_ns / (double)iters;
     lane->elsewhere = timing.elsewhere;
     return timing.device_ns;
@@ -199,10 +215,38 @@ static void warm_up(assay_engine *e, struct assay_lane *lane)
     }
 }
 
+/* Lanes about as fast as each other take as many calls in a sample. What a call costs depends on
+ * how many follow it: stores that are still on their way to memory when the clock stops are free,
+ * and weigh less in a longer sample. Two equal lanes with 8 and 9 calls differed by 0.5 %. */
+static void align_iters(assay_engine *e)
+{
+    for (int64_t i = 0; i < e->n_lanes; i++) {
+        struct assay_lane *lane = &e->lanes[i], *leader = lane;
+        for (int64_t k = 0; k < e->n_lanes; k++) {
+            struct assay_lane *other = &e->lanes[k];
+            bool alike = other->call_ns > 0 && other->call_ns <= lane->call_ns &&
+                         lane->call_ns <= ALIKE * other->call_ns;
+            if (alike && other->call_ns < leader->call_ns)
+                leader = other;
+        }
+        lane->pace_ns = leader->call_ns;
+    }
+    for (int64_t i = 0; i < e->n_lanes; i++)
+        e->lanes[i].iters = calls_within(sample_length(e), e->lanes[i].pace_ns);
+}
+
 /* On shared hosts samples of such a lane stand between probes of the matrix unit. */
 static bool is_probed(const assay_engine *e, const struct assay_lane *lane)
 {
     return (lane->kernel->units & ASSAY_UNIT_MATRIX) && e->device->driver->matrix_probe;
+}
+
+/* The array with room for so many; as it was, and `ok` false, where there is no memory for it. */
+static void *grown(void *array, int64_t capacity, size_t size, bool *ok)
+{
+    void *larger = assay_realloc(array, (size_t)capacity, size);
+    *ok = *ok && larger;
+    return larger ? larger : array;
 }
 
 static enum assay_status reserve_round(assay_engine *e, struct assay_error *err)
@@ -214,24 +258,15 @@ static enum assay_status reserve_round(assay_engine *e, struct assay_error *err)
         capacity = e->options.rounds;
     bool ok = true;
     for (int64_t i = 0; i < e->n_lanes; i++) {
-        double *samples = assay_realloc(e->lanes[i].samples, (size_t)capacity, sizeof *samples);
-        ok = ok && samples;
-        if (samples)
-            e->lanes[i].samples = samples;
-        if (!is_probed(e, &e->lanes[i]))
-            continue;
-        double *fast = assay_realloc(e->lanes[i].fast, (size_t)capacity, sizeof *fast);
-        ok = ok && fast;
-        if (fast)
-            e->lanes[i].fast = fast;
+        struct assay_lane *lane = &e->lanes[i];
+        lane->samples = grown(lane->samples, capacity, sizeof *lane->samples, &ok);
+        lane->marks = grown(lane->marks, capacity, sizeof *lane->marks, &ok);
+        if (is_probed(e, lane))
+            lane->fast = grown(lane->fast, capacity, sizeof *lane->fast, &ok);
     }
-    double *clocks = assay_realloc(e->clocks, (size_t)capacity, sizeof *clocks);
-    if (clocks)
-        e->clocks = clocks;
-    double *scratch = assay_realloc(e->scratch, (size_t)capacity * 2, sizeof *scratch);
-    if (scratch)
-        e->scratch = scratch;
-    if (!ok || !clocks || !scratch)
+    e->clocks = grown(e->clocks, capacity, sizeof *e->clocks, &ok);
+    e->scratch = grown(e->scratch, capacity * 2, sizeof *e->scratch, &ok);
+    if (!ok)
         return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
     e->capacity = capacity;
     return ASSAY_OK;
@@ -251,8 +286,8 @@ static void shuffle(assay_engine *e)
 /* How many samples a lane takes even when it has used up its share of the budget. */
 static int64_t least_samples(const assay_engine *e, const struct assay_lane *lane)
 {
-    bool hopeless = lane->call_ns * ROUNDS_SIGNIFICANT > 4 * e->options.budget_ns;
-    return hopeless ? ROUNDS_FEWEST : ROUNDS_SIGNIFICANT;
+    bool hopeless = lane->call_ns * ASSAY_STATS_FEWEST_ROUNDS > 4 * e->options.budget_ns;
+    return hopeless ? ROUNDS_FEWEST : ASSAY_STATS_FEWEST_ROUNDS;
 }
 
 /* A lane much slower than the others would eat the whole budget: once it has had its share, it
@@ -271,7 +306,7 @@ static void prime(assay_engine *e, struct assay_lane *lane)
 {
     if (lane->call_ns >= NO_PRIME_NS || e->options.calls > 0)
         return;
-    int64_t calls = calls_within(PRIME_NS, lane->call_ns);
+    int64_t calls = calls_within(PRIME_NS, lane->pace_ns);
     run_lane(e, lane, calls < lane->iters ? calls : lane->iters);
 }
 
@@ -311,7 +346,7 @@ static void look_at_sample(assay_engine *e, struct assay_lane *lane)
     if (!e->hooks.look || !e->hooks.look(e->hooks.user, index))
         return;
     prime(e, lane);
-    struct assay_work work = next_work(lane, lane->iters);
+    struct assay_work work = next_work(e, lane, lane->iters);
     if (lane->status != ASSAY_OK)
         return;
     e->hooks.before(e->hooks.user, index, &work);
@@ -319,6 +354,15 @@ static void look_at_sample(assay_engine *e, struct assay_lane *lane)
     bool right = e->hooks.after(e->hooks.user, index, &work);
     if (lane->status == ASSAY_OK && !right)
         lane->status = ASSAY_ERR_CORRUPT;
+}
+
+static uint8_t marks_of(const struct assay_disturbance *before,
+                        const struct assay_disturbance *after, double sample_ns)
+{
+    bool waited = (double)(after->waited_ns - before->waited_ns) > WAITED_FRAC * sample_ns;
+    bool switched = after->context_switches != before->context_switches;
+    return (uint8_t)((switched ? ASSAY_MARK_SWITCHED : 0) | (waited ? ASSAY_MARK_WAITED : 0) |
+                     (after->throttle ? ASSAY_MARK_THROTTLED : 0));
 }
 
 static double take_sample(assay_engine *e, struct assay_lane *lane)
@@ -338,6 +382,7 @@ static double take_sample(assay_engine *e, struct assay_lane *lane)
     if (lane->status != ASSAY_OK)
         return (double)NAN;
     lane->taken++;
+    lane->marks[e->rounds] = marks_of(&before, &after, ns);
     lane->context_switches += after.context_switches != before.context_switches;
     lane->throttled += after.throttle != 0;
     lane->near_floor += ns < 3 * e->options.floor_ns;
@@ -355,13 +400,32 @@ static double read_clock(assay_engine *e)
     return e->clock_hz;
 }
 
+/* The system tells of stolen time in steps of 10 ms only: where it went up, any sample since the
+ * last reading may be one that it was taken from. */
+static void read_steal(assay_engine *e)
+{
+    const struct assay_device_driver *driver = e->device->driver;
+    int64_t at = driver->now_ns(e->device);
+    if (!driver->stolen_ns || (e->rounds > 0 && at - e->steal_read_at < STEAL_EVERY_NS))
+        return;
+    int64_t stolen = driver->stolen_ns(e->device);
+    for (int64_t i = 0; i < e->n_lanes && e->rounds > 0 && stolen > e->stolen_ns; i++)
+        for (int64_t r = e->steal_read_round; r < e->rounds; r++)
+            e->lanes[i].marks[r] |= ASSAY_MARK_STOLEN;
+    e->stolen_ns = stolen;
+    e->steal_read_at = at;
+    e->steal_read_round = e->rounds;
+}
+
 static enum assay_status run_round(assay_engine *e, struct assay_error *err)
 {
     enum assay_status status = reserve_round(e, err);
     if (status != ASSAY_OK)
         return status;
+    read_steal(e);
     for (int64_t i = 0; i < e->n_lanes; i++) {
         e->lanes[i].samples[e->rounds] = (double)NAN;
+        e->lanes[i].marks[e->rounds] = 0;
         if (e->lanes[i].fast)
             e->lanes[i].fast[e->rounds] = (double)NAN;
     }
@@ -380,34 +444,36 @@ static enum assay_status run_round(assay_engine *e, struct assay_error *err)
     return ASSAY_OK;
 }
 
-static double ratio_precision(assay_engine *e, const struct assay_lane *lane)
+/* Two figures may be known well while it is still open which of them is the smaller. Clearly
+ * different or, within half of what was asked for, the same: that is an answer. */
+static bool is_decided(const assay_engine *e, const struct assay_ratio *ratio)
 {
-    struct assay_ratio ratio;
-    assay_stats_ratio(e->lanes[e->options.baseline].samples, lane->samples, e->rounds, e->scratch,
-                      &ratio);
-    return ratio.n < 6 ? (double)INFINITY : ratio.ci_frac;
+    double goal = e->options.precision;
+    return ratio->n >= ASSAY_STATS_FEWEST_ROUNDS && ratio->ci_frac <= goal &&
+           (ratio->clear || ratio->smallest_visible <= goal / 2);
 }
 
-/* Is this lane known well enough, alone and against the baseline? */
-static bool is_precise(assay_engine *e, int64_t index)
+/* Is this lane's ratio to the baseline known well enough? A resting baseline gives no more ratios:
+ * waiting for them would waste the budget. */
+static bool is_compared(assay_engine *e, int64_t index)
 {
-    struct assay_lane *lane = &e->lanes[index];
-    double goal = e->options.precision;
-    if (!(assay_stats_precision(lane->samples, e->rounds, e->scratch) <= goal))
-        return false;
     int64_t baseline = e->options.baseline;
-    if (baseline < 0 || baseline == index)
+    if (baseline < 0 || baseline == index || rests(e, &e->lanes[baseline]))
         return true;
-    /* A resting baseline gives no more ratios: waiting for them would waste the budget. */
-    return rests(e, &e->lanes[baseline]) || ratio_precision(e, lane) <= goal;
+    struct assay_ratio ratio;
+    assay_stats_ratio(e->lanes[baseline].samples, e->lanes[index].samples, e->rounds, e->scratch,
+                      &ratio);
+    return is_decided(e, &ratio);
 }
 
 static bool all_done(assay_engine *e)
 {
     bool done = true;
     for (int64_t i = 0; i < e->n_lanes; i++) {
-        e->lanes[i].precise = is_precise(e, i);
-        done = done && (e->lanes[i].precise || rests(e, &e->lanes[i]));
+        struct assay_lane *lane = &e->lanes[i];
+        lane->precise =
+            assay_stats_precision(lane->samples, e->rounds, e->scratch) <= e->options.precision;
+        done = done && (rests(e, lane) || (lane->precise && is_compared(e, i)));
     }
     return done;
 }
@@ -426,7 +492,10 @@ static bool finished(assay_engine *e)
         return e->rounds >= e->options.rounds || all_rest(e);
     if (e->rounds >= ROUNDS_MOST || all_rest(e))
         return true;
-    return e->rounds >= ROUNDS_LEAST && e->rounds % CHECK_EVERY == 0 && all_done(e);
+    if (e->rounds < e->next_check)
+        return false;
+    e->next_check += e->rounds / 10 > CHECK_EVERY ? e->rounds / 10 : CHECK_EVERY;
+    return all_done(e);
 }
 
 enum assay_status assay_engine_run(assay_engine *e, struct assay_error *err)
@@ -434,6 +503,8 @@ enum assay_status assay_engine_run(assay_engine *e, struct assay_error *err)
     enum assay_status status = ASSAY_OK;
     for (int64_t i = 0; i < e->n_lanes && !stopped(e); i++)
         warm_up(e, &e->lanes[i]);
+    if (e->options.calls == 0 && !stopped(e))
+        align_iters(e);
     while (status == ASSAY_OK && !stopped(e) && !finished(e))
         status = run_round(e, err);
     if (status == ASSAY_OK && e->rounds > 0)

@@ -3,8 +3,9 @@
  *
  * In each round every lane is sampled once, in a random order, so that drift of the clock and noise
  * from neighbours hit all lanes alike and the ratio within a round is fair. Rounds go on until the
- * interval of every lane's median, and of every ratio to the baseline, is within the goal, or the
- * budget is spent. docs/measuring.md gives the reasons for each number here. */
+ * interval of every lane's median, and of every ratio to the baseline, is within the goal and the
+ * ratio is decided (clearly not 1, or 1 within half the goal), or the budget is spent.
+ * docs/measuring.md gives the reasons for each number here. */
 #ifndef ASSAY_BENCH_ENGINE_H
 #define ASSAY_BENCH_ENGINE_H
 
@@ -25,6 +26,14 @@ struct assay_engine_options {
     int64_t calls;
 };
 
+/* What disturbed a sample, as bits. */
+enum {
+    ASSAY_MARK_SWITCHED = 1, /* the process lost its core */
+    ASSAY_MARK_WAITED = 2,   /* a thread waited for a core, for more than 1 % of the sample */
+    ASSAY_MARK_STOLEN = 4,   /* the host took a core away, within a few hundredths of a second */
+    ASSAY_MARK_THROTTLED = 8 /* something held the device's clock down */
+};
+
 /* One contender. The caller sets the first block, the engine the second. */
 struct assay_lane {
     const struct assay_kernel *kernel;
@@ -32,12 +41,14 @@ struct assay_lane {
     const struct assay_args *sets; /* as in struct assay_work; they outlive the engine */
     int64_t n_sets;
 
-    int64_t next_set; /* the set the next sample starts with */
+    int64_t next_set; /* the set behind the last one it ran on */
     enum assay_status
         status;      /* what run last returned; a lane that fails is left out from then on */
     int64_t iters;   /* calls in a sample */
     double call_ns;  /* the estimate from warming up */
+    double pace_ns;  /* of the fastest lane that is about as fast: it sets the calls in a sample */
     double *samples; /* one a round, ns per call; NaN where the lane sat out */
+    uint8_t *marks;  /* one a round: what disturbed it */
     int64_t taken;   /* samples that are numbers */
     double spent_ns;
     int64_t context_switches, near_floor;

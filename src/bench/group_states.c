@@ -8,17 +8,26 @@
 #include <math.h>
 #include <string.h>
 
-/* For a cold measurement: so many prepared copies that they, with x and y, outgrow the cache. */
-static enum assay_status prepare_cold(struct group *g, struct variant *v, struct assay_error *err)
+/* How many prepared copies a cold measurement needs so that they, with x and y, outgrow the cache.
+ * A multiple of the operands' sets, so that x and y stay in step with the other lanes' rotation; a
+ * tenth of a set too few is not worth another round of copies. */
+static int64_t cold_copies(const struct group *g, const struct variant *v)
 {
     struct assay_device_info info;
+    int64_t own = assay_operands_n_sets(g->operands);
+    g->bench->device->driver->describe(g->bench->device, &info);
+    double wanted = 2.0 * (double)info.llc_bytes / fmax(assay_group_working_set(g, v), 4096) + 2;
+    double turns = fmax(1, ceil(fmin(wanted, 1e6) / (double)own - 0.1));
+    return (int64_t)turns * own;
+}
+
+static enum assay_status prepare_cold(struct group *g, struct variant *v, struct assay_error *err)
+{
     int64_t own = assay_operands_n_sets(g->operands);
     v->n_sets = own;
     if (!v->kernel->prepare)
         return ASSAY_OK;
-    g->bench->device->driver->describe(g->bench->device, &info);
-    double wanted = 2.0 * (double)info.llc_bytes / fmax(assay_group_working_set(g, v), 4096) + 2;
-    v->n_sets = wanted > 1e6 ? 1000000 : (int64_t)wanted;
+    v->n_sets = cold_copies(g, v);
     v->sets = assay_calloc((size_t)v->n_sets, sizeof *v->sets);
     if (!v->sets)
         return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");

@@ -58,7 +58,7 @@ static bool is_fastest(const struct assay_verdict_input *in, int64_t lane, doubl
     struct assay_ratio ratio;
     assay_stats_ratio(in->lanes[best].samples, in->lanes[lane].samples, in->rounds, scratch,
                       &ratio);
-    return ratio.n >= 8 && !ratio.significant;
+    return ratio.n >= ASSAY_STATS_FEWEST_ROUNDS && !ratio.significant;
 }
 
 static struct assay_ceiling_time ceiling_of(const struct assay_verdict_input *in,

@@ -30,6 +30,7 @@ struct assay_device_info {
 /* Things that disturb a measurement, counted since the device was opened. */
 struct assay_disturbance {
     int64_t context_switches; /* involuntary ones of this process */
+    int64_t waited_ns;        /* its threads were ready to run and had no core */
     uint64_t throttle;        /* what holds a GPU's clock down now: NVML's bits; 0: nothing */
 };
 
@@ -82,6 +83,9 @@ struct assay_device_driver {
     /* The clock the device runs at now, in Hz; 0 where it cannot be read. Takes some 20 us. */
     double (*clock_hz)(assay_device *device);
     void (*disturbance)(assay_device *device, struct assay_disturbance *out);
+    /* Time that the host has taken from this machine's cores, in ns, in steps of 10 ms. Takes some
+     * 50 us. Optional. */
+    int64_t (*stolen_ns)(assay_device *device);
     /* What the device has used since some moment, in joules, from a counter that moves in steps;
      * NaN where it cannot be read. Optional. */
     double (*energy_j)(assay_device *device);

@@ -189,7 +189,7 @@ struct assay_interval assay_stats_median_interval(const double *sorted, int64_t 
 
 /* ---- What is asked -------------------------------------------------------------------------- */
 
-static const double CI_LEVEL = 0.95, SIGNIFICANCE_LEVEL = 0.99;
+static const double CI_LEVEL = 0.95, SIGNIFICANCE_LEVEL = 0.998, CLEAR_LEVEL = 0.9998;
 
 static int64_t copy_without_nan(const double *from, int64_t n, double *to)
 {
@@ -259,6 +259,11 @@ void assay_stats_summarise(const double *samples, int64_t n, double *scratch,
     out->median_ci_frac = half_width_frac(out->median_ci, out->median);
 }
 
+static bool leaves_out_one(struct assay_interval interval)
+{
+    return interval.lo > 1 || interval.hi < 1;
+}
+
 void assay_stats_ratio(const double *base, const double *mine, int64_t n, double *scratch,
                        struct assay_ratio *out)
 {
@@ -271,16 +276,18 @@ void assay_stats_ratio(const double *base, const double *mine, int64_t n, double
     n = out->n;
     if (n == 0)
         return;
-    int64_t k = enclosing_rank(n, SIGNIFICANCE_LEVEL); /* the wide interval holds the 95 % one */
-    order_window(scratch, n, k < 1 ? 0 : k - 1, k < 1 ? n - 1 : n - k);
+    int64_t k = enclosing_rank(n, SIGNIFICANCE_LEVEL);
+    int64_t widest = enclosing_rank(n, CLEAR_LEVEL); /* this interval holds the other two */
+    order_window(scratch, n, widest < 1 ? 0 : widest - 1, widest < 1 ? n - 1 : n - widest);
     out->ratio = assay_stats_quantile(scratch, n, 0.5);
     out->ci = assay_stats_median_interval(scratch, n, CI_LEVEL);
     out->ci_frac = half_width_frac(out->ci, out->ratio);
     out->smallest_visible = (double)INFINITY;
-    if (k < 1) /* n < 8: 1 - 2 / 2^n is below 99 %, so no difference could ever be shown */
+    if (k < 1) /* n < 10: 1 - 2 / 2^n is below 99.8 %, so no difference could ever be shown */
         return;
     struct assay_interval wide = between_ranks(scratch, n, k);
-    out->significant = wide.lo > 1 || wide.hi < 1;
+    out->significant = leaves_out_one(wide);
+    out->clear = widest >= 1 && leaves_out_one(between_ranks(scratch, n, widest));
     /* A true ratio r would have moved the interval to [r lo / ratio, r hi / ratio]; it leaves out 1
      * from r = ratio / lo upwards and from r = ratio / hi downwards. */
     out->smallest_visible = fmax(out->ratio / wide.lo - 1, 1 - out->ratio / wide.hi);

@@ -24,6 +24,9 @@ struct assay_summary {
     double median_ci_frac;           /* half of its width over the median: the ± of the tables */
 };
 
+/* Fewer rounds cannot be significant: 1 - 2 / 2^n reaches 99.8 % from n = 10 on. */
+enum { ASSAY_STATS_FEWEST_ROUNDS = 10 };
+
 /* How one variant compares with the baseline: both were sampled once in each round, so round i
  * gives the ratio base[i] / mine[i], which is > 1 where mine was faster. */
 struct assay_ratio {
@@ -31,8 +34,9 @@ struct assay_ratio {
     double ratio;             /* the median of the per-round ratios */
     struct assay_interval ci; /* 95 % */
     double ci_frac;           /* half of its width over the ratio */
-    bool significant; /* the 99 % interval leaves out 1: at most 1 in 100 equal pairs is called
-                         different */
+    bool significant;         /* the 99.8 % interval leaves out 1: of equal pairs 1 in 500 is called
+                                 different */
+    bool clear; /* so does the 99.98 % interval: true also for one who looks again and again */
     double smallest_visible; /* the least |ratio - 1| that this run would have called significant,
                                 as a fraction */
 };

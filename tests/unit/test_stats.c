@@ -420,44 +420,48 @@ static void summary_leaves_nan_out(void **state)
 
 /* ---- ratio ---------------------------------------------------------------------------------- */
 
-/* Ratios 1 … 9: median 5, 95 % is [2, 8], 99 % is [1, 9], which holds 1. The ends of the 99 %
- * interval are 4 away from 5: a difference under 80 % would not have shown. */
-static void ratio_of_nine_rounds(void **state)
+/* Ratios 1 … 11: median 6, 95 % is ranks 2 and 10, [2, 10]; 99.8 % is the whole range, [1, 11],
+ * which holds 1. The ends are 5 away from 6: 6 / 1 - 1 and 1 - 6 / 11. */
+static void ratio_of_eleven_rounds(void **state)
 {
     (void)state;
-    static const double base[] = {9, 2, 6, 4, 50, 12, 7, 16, 3};
-    static const double mine[] = {1, 1, 2, 1, 10, 2, 1, 2, 3};
-    double scratch[9];
+    static const double base[] = {9, 2, 6, 4, 50, 12, 7, 16, 3, 20, 11};
+    static const double mine[] = {1, 1, 2, 1, 10, 2, 1, 2, 3, 2, 1};
+    double scratch[11];
     struct assay_ratio r;
-    assay_stats_ratio(base, mine, 9, scratch, &r);
-    assert_int_equal(r.n, 9);
-    assert_near(r.ratio, 5, 0);
+    assay_stats_ratio(base, mine, 11, scratch, &r);
+    assert_int_equal(r.n, 11);
+    assert_near(r.ratio, 6, 0);
     assert_near(r.ci.lo, 2, 0);
-    assert_near(r.ci.hi, 8, 0);
-    assert_near(r.ci_frac, 0.6, 1e-15);
+    assert_near(r.ci.hi, 10, 0);
+    assert_near(r.ci_frac, 8.0 / 12, 1e-15);
     assert_false(r.significant);
-    assert_near(r.smallest_visible, 4, 1e-15);
+    assert_near(r.smallest_visible, 5, 1e-15);
 }
 
-/* Twice as fast in every round is sure from the eighth round on: 1 - 2 / 2^8 = 99.2 %, while seven
- * give 98.4 %. */
-static void seven_rounds_are_never_significant(void **state)
+/* Twice as fast in every round is sure from the tenth round on: 1 - 2 / 2^10 = 99.805 %, while nine
+ * give 99.6 %. It is clear from the fourteenth: 1 - 2 / 2^14 = 99.988 %. */
+static void nine_rounds_are_never_significant(void **state)
 {
     (void)state;
-    static const double base[] = {2, 4, 6, 8, 10, 12, 14, 16}, mine[] = {1, 2, 3, 4, 5, 6, 7, 8};
-    double scratch[8];
+    double base[14], mine[14], scratch[14];
     struct assay_ratio r;
-    assay_stats_ratio(base, mine, 7, scratch, &r);
+    for (int i = 0; i < 14; i++)
+        base[i] = 2 * (mine[i] = i + 1);
+    assay_stats_ratio(base, mine, 9, scratch, &r);
     assert_near(r.ratio, 2, 0);
     assert_near(r.ci.lo, 2, 0);
     assert_false(r.significant);
     assert_near(r.smallest_visible, (double)INFINITY, 0);
-    assay_stats_ratio(base, mine, 8, scratch, &r);
+    assay_stats_ratio(base, mine, ASSAY_STATS_FEWEST_ROUNDS, scratch, &r);
     assert_true(r.significant);
     assert_near(r.smallest_visible, 0, 0);
-    assay_stats_ratio(mine, base, 8, scratch, &r);
+    assay_stats_ratio(mine, base, 13, scratch, &r);
     assert_near(r.ratio, 0.5, 0);
     assert_true(r.significant);
+    assert_false(r.clear);
+    assay_stats_ratio(mine, base, 14, scratch, &r);
+    assert_true(r.clear);
 }
 
 static void ratio_leaves_out_rounds_that_one_sat_out(void **state)
@@ -664,8 +668,8 @@ int main(void)
         cmocka_unit_test(summary_of_one_and_two),
         cmocka_unit_test(identical_samples_have_no_spread),
         cmocka_unit_test(summary_leaves_nan_out),
-        cmocka_unit_test(ratio_of_nine_rounds),
-        cmocka_unit_test(seven_rounds_are_never_significant),
+        cmocka_unit_test(ratio_of_eleven_rounds),
+        cmocka_unit_test(nine_rounds_are_never_significant),
         cmocka_unit_test(ratio_leaves_out_rounds_that_one_sat_out),
         cmocka_unit_test(ratio_without_a_common_round_is_zero),
         cmocka_unit_test(equal_variants_are_not_significant),

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "device/cpu/cpu_calibrate.h"
+#include "device/cpu/cpu_device.h"
 #include "device/cpu/cpu_info.h"
 #include "device/cpu/cpu_loops.h"
 #include "device/cpu/cpu_resident.h"
@@ -58,10 +59,14 @@ static int32_t seats(int *cpus, int32_t most)
 
 /* Gives each OpenMP thread a seat of its own, out of those this process may use. Threads that
  * wander cost more than anything this program is out to measure. */
-static void pin_threads(int32_t threads)
+static void pin_threads(struct cpu_device *device)
 {
     int cpus[CPU_SETSIZE];
-    if (seats(cpus, CPU_SETSIZE) < threads)
+    int32_t threads = device->base.threads;
+    bool enough = seats(cpus, CPU_SETSIZE) >= threads;
+    for (int32_t i = 0; i < ASSAY_CPU_MAX_WATCHED; i++)
+        device->cores[i] = enough && i < threads ? cpus[i] : -1;
+    if (!enough)
         return;
 #pragma omp parallel num_threads(threads)
     {
@@ -79,19 +84,24 @@ static enum assay_status open_cpu(int32_t index, int32_t threads, assay_device *
         return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
                                "there is only one cpu: write \"cpu\"");
     int32_t cores = assay_cpu_info()->cores; /* asked before pinning narrows the answer */
-    struct assay_device *device = assay_calloc(1, sizeof *device);
+    struct cpu_device *device = assay_calloc(1, sizeof *device);
     if (!device)
         return assay_error_set(err, ASSAY_ERR_NOMEM, "cpu", "out of memory");
-    device->driver = &assay_device_cpu;
-    device->threads = threads < 1 ? cores : threads;
+    device->base.driver = &assay_device_cpu;
+    device->base.threads = threads < 1 ? cores : threads;
     omp_set_dynamic(0); /* as many threads as asked for, always */
-    omp_set_num_threads(device->threads);
-    pin_threads(device->threads);
-    *out = device;
+    omp_set_num_threads(device->base.threads);
+    pin_threads(device);
+    assay_cpu_watch(device);
+    *out = &device->base;
     return ASSAY_OK;
 }
 
-static void close_cpu(assay_device *device) { assay_free(device); }
+static void close_cpu(assay_device *device)
+{
+    assay_cpu_unwatch((struct cpu_device *)device);
+    assay_free(device);
+}
 
 static void describe(assay_device *device, struct assay_device_info *out)
 {
@@ -164,10 +174,12 @@ static double clock_cpu(assay_device *device)
 
 static void disturbance(assay_device *device, struct assay_disturbance *out)
 {
-    (void)device;
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
-    *out = (struct assay_disturbance){.context_switches = usage.ru_nivcsw};
+    *out = (struct assay_disturbance){
+        .context_switches = usage.ru_nivcsw,
+        .waited_ns = assay_cpu_waited_ns((const struct cpu_device *)device),
+    };
 }
 
 /* All threads at once, as a kernel would use the units: the time of the slowest. */
@@ -206,6 +218,7 @@ const struct assay_device_driver assay_device_cpu = {
     .now_ns = now_cpu,
     .clock_hz = clock_cpu,
     .disturbance = disturbance,
+    .stolen_ns = assay_cpu_stolen_ns,
     .matrix_probe = matrix_probe,
     .probe_flops = ASSAY_CPU_MATRIX_WORK,
     .calibrate = assay_cpu_calibrate,

@@ -1,0 +1,2 @@
+#define TWIN "a"
+#include "twins.h"

@@ -1,0 +1,2 @@
+#define TWIN "b"
+#include "twins.h"
