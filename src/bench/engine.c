@@ -25,6 +25,8 @@ static const double SETTLED = 0.02;
 static const double UNIT_SLOW = 1.35, UNIT_FULL = 1.05;
 /* A sample whose threads waited for a core for more than this share of it was disturbed. */
 static const double WAITED_FRAC = 0.01;
+/* Probes run while their time is at most this share of the contenders'. */
+static const double PROBE_SHARE = 0.25;
 /* Lanes whose calls differ by less than this factor are as good as alike. */
 static const double ALIKE = 1.3;
 
@@ -43,7 +45,7 @@ struct assay_engine {
     struct assay_engine_options options;
     struct assay_engine_hooks hooks;
     struct assay_lane *lanes;
-    int64_t n_lanes;
+    int64_t n_lanes, n_contenders;
     struct assay_rng rng;
     int64_t *order;
     int64_t rounds, capacity;
@@ -84,8 +86,10 @@ enum assay_status assay_engine_create(assay_device *device,
         struct assay_lane fresh = {.kernel = lanes[i].kernel,
                                    .state = lanes[i].state,
                                    .sets = lanes[i].sets,
-                                   .n_sets = lanes[i].n_sets};
+                                   .n_sets = lanes[i].n_sets,
+                                   .probe = lanes[i].probe};
         lanes[i] = fresh;
+        e->n_contenders += !fresh.probe;
         e->order[i] = i;
     }
     *out = e;
@@ -205,8 +209,10 @@ static void warm_up(assay_engine *e, struct assay_lane *lane)
         lane->iters = e->options.calls;
     else
         choose_iters(e, lane);
+    if (lane->probe) /* opening it has warmed it up */
+        return;
     if (e->options.warmup > 0 || e->options.calls > 0) {
-        double spent = 0, most = e->options.budget_ns / (double)(2 * e->n_lanes);
+        double spent = 0, most = e->options.budget_ns / (double)(2 * e->n_contenders);
         for (int64_t i = 0; i < e->options.warmup && lane->status == ASSAY_OK && !stopped(e); i++)
             if (!e->options.within_budget || spent < most)
                 spent += run_lane(e, lane, 1);
@@ -224,12 +230,12 @@ static void align_iters(assay_engine *e)
         struct assay_lane *lane = &e->lanes[i], *leader = lane;
         for (int64_t k = 0; k < e->n_lanes; k++) {
             struct assay_lane *other = &e->lanes[k];
-            bool alike = other->call_ns > 0 && other->call_ns <= lane->call_ns &&
+            bool alike = !other->probe && other->call_ns > 0 && other->call_ns <= lane->call_ns &&
                          lane->call_ns <= ALIKE * other->call_ns;
             if (alike && other->call_ns < leader->call_ns)
                 leader = other;
         }
-        lane->pace_ns = leader->call_ns;
+        lane->pace_ns = lane->probe ? lane->call_ns : leader->call_ns;
     }
     for (int64_t i = 0; i < e->n_lanes; i++)
         e->lanes[i].iters = calls_within(sample_length(e), e->lanes[i].pace_ns);
@@ -298,8 +304,16 @@ static bool rests(const assay_engine *e, const struct assay_lane *lane)
         return true;
     if (e->options.rounds > 0 && !e->options.within_budget)
         return false;
-    double share = e->options.budget_ns / (double)e->n_lanes;
+    double share = e->options.budget_ns / (double)e->n_contenders;
     return lane->spent_ns >= share && lane->taken >= least_samples(e, lane);
+}
+
+static double spent_by(const assay_engine *e, bool probes)
+{
+    double ns = 0;
+    for (int64_t i = 0; i < e->n_lanes; i++)
+        ns += e->lanes[i].probe == probes ? e->lanes[i].spent_ns : 0;
+    return ns;
 }
 
 static void prime(assay_engine *e, struct assay_lane *lane)
@@ -430,10 +444,12 @@ static enum assay_status run_round(assay_engine *e, struct assay_error *err)
             e->lanes[i].fast[e->rounds] = (double)NAN;
     }
     e->clocks[e->rounds] = read_clock(e);
+    /* All probes in one round or none: the ceiling of a round may need several. */
+    bool probing = spent_by(e, true) <= PROBE_SHARE * spent_by(e, false);
     shuffle(e);
     for (int64_t i = 0; i < e->n_lanes; i++) {
         struct assay_lane *lane = &e->lanes[e->order[i]];
-        if (!rests(e, lane))
+        if (lane->probe ? probing && lane->status == ASSAY_OK : !rests(e, lane))
             lane->samples[e->rounds] = take_sample(e, lane);
         if (lane->fast && lane->unit_fast)
             lane->fast[e->rounds] = lane->samples[e->rounds];
@@ -471,6 +487,8 @@ static bool all_done(assay_engine *e)
     bool done = true;
     for (int64_t i = 0; i < e->n_lanes; i++) {
         struct assay_lane *lane = &e->lanes[i];
+        if (lane->probe)
+            continue;
         lane->precise =
             assay_stats_precision(lane->samples, e->rounds, e->scratch) <= e->options.precision;
         done = done && (rests(e, lane) || (lane->precise && is_compared(e, i)));
@@ -481,7 +499,7 @@ static bool all_done(assay_engine *e)
 static bool all_rest(const assay_engine *e)
 {
     for (int64_t i = 0; i < e->n_lanes; i++)
-        if (!rests(e, &e->lanes[i]))
+        if (!e->lanes[i].probe && !rests(e, &e->lanes[i]))
             return false;
     return true;
 }

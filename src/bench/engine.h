@@ -40,6 +40,9 @@ struct assay_lane {
     void *state;
     const struct assay_args *sets; /* as in struct assay_work; they outlive the engine */
     int64_t n_sets;
+    /* Not a contender: what the machine can do. All probes together take at most a fifth of the
+     * time, in rounds spread over the run, and nobody waits for them to be precise. */
+    bool probe;
 
     int64_t next_set; /* the set behind the last one it ran on */
     enum assay_status

@@ -25,8 +25,8 @@ struct assay_group_hooks {
 struct assay_bench {
     assay_device *device;
     assay_kernel_registry *registry;
-    struct assay_ceilings ceilings; /* zero levels: not known, no percentages */
-    bool recalibrated;              /* ceilings were measured again because a record beat them */
+    struct assay_ceilings
+        ceilings; /* the best this machine was seen to do; zero levels: not known */
 };
 
 /* Calls hooks->record once for each contender, or once for the group where it cannot be measured at

@@ -56,10 +56,10 @@ static bool worth_it(const struct spot *spot, const struct assay_lane *lane)
 bool assay_group_look(void *user, int64_t index)
 {
     struct lane_map *map = user;
-    struct spot *spot = &map->spots[index];
-    const struct assay_lane *lane = &map->lanes[index];
     if (index >= map->n_lanes || !assay_group_may_look(map->group))
         return false;
+    struct spot *spot = &map->spots[index];
+    const struct assay_lane *lane = &map->lanes[index];
     if (!spot->planned)
         spot->next = first_spot(map, lane);
     spot->planned = true;

@@ -8,6 +8,7 @@
 #include "bench/group.h"
 #include "bench/memory.h"
 #include "bench/operands.h"
+#include "bench/probes.h"
 #include "bench/traces.h"
 #include "bench/verify.h"
 #include "workload/workload.h"
@@ -147,7 +148,7 @@ struct spot {
 /* The engine speaks of lanes; everybody else of variants. */
 struct lane_map {
     struct group *group;
-    int64_t variant[ASSAY_MAX_VARIANTS];
+    int64_t variant[ASSAY_MAX_VARIANTS + ASSAY_MAX_PROBES]; /* -1: a probe */
     struct assay_lane *lanes;
     int64_t n_lanes; /* those behind time only a part of a kernel */
     struct spot spots[ASSAY_MAX_VARIANTS];

@@ -147,21 +147,10 @@ static int64_t lane_of(const struct group *g, const struct lane_map *map, int64_
     return -1;
 }
 
-/* Ceilings that were measured once more count for all of the group, cold or hot. */
-static void apply_raised_ceilings(struct group *g, const struct lane_map *map,
-                                  struct assay_verdict_input input)
-{
-    for (int64_t i = 0; i < input.n_lanes; i++)
-        for (int state = 0; state < ASSAY_CACHE_STATES; state++) {
-            struct assay_measurement *m = &g->variants[map->variant[i]].record.states[state];
-            input.cold = state == ASSAY_CACHE_COLD;
-            if (m->measured)
-                assay_verdict_ceiling(&input, i, m);
-        }
-}
-
 static void take_down_results(struct group *g, const struct lane_map *map, assay_engine *engine,
-                              const struct assay_lane *lanes, int64_t n_lanes, int64_t baseline,
+                              const struct assay_lane *lanes, int64_t n_lanes,
+                              const struct assay_probes *probes,
+                              const struct assay_lane *probe_lanes, int64_t baseline,
                               enum assay_cache_state state)
 {
     struct assay_cost costs[ASSAY_MAX_VARIANTS];
@@ -187,9 +176,10 @@ static void take_down_results(struct group *g, const struct lane_map *map, assay
         .costs = costs,
         .working_sets = working_sets,
         .cold = state == ASSAY_CACHE_COLD,
-        .bench = g->bench,
+        .probes = probes,
+        .probe_lanes = probe_lanes,
+        .best = &g->bench->ceilings,
     };
-    bool recalibrated = g->bench->recalibrated;
     for (int64_t i = 0; i < n_lanes; i++) {
         struct variant *v = &g->variants[map->variant[i]];
         struct assay_record *r = &v->record;
@@ -198,12 +188,20 @@ static void take_down_results(struct group *g, const struct lane_map *map, assay
             snprintf(r->note, sizeof r->note,
                      "works on streams of its own: timed until the whole device was at rest");
         char reason[256];
-        if (v->ready &&
-            !assay_verdict_possible(&input, i, &r->states[state], reason, sizeof reason))
+        if (v->ready && !assay_verdict_possible(&r->states[state], reason, sizeof reason))
             group_give_up(v, ASSAY_OUTCOME_IMPOSSIBLE, reason);
     }
-    if (g->bench->recalibrated && !recalibrated)
-        apply_raised_ceilings(g, map, input);
+}
+
+/* What the machine did better than ever is remembered; not being able to costs nothing else. */
+static void remember_best(struct group *g, const struct assay_probes *probes,
+                          const struct assay_lane *lanes, int64_t rounds)
+{
+    double *scratch = assay_calloc((size_t)rounds + 1, sizeof *scratch);
+    struct assay_ceilings *best = &g->bench->ceilings;
+    if (scratch && best->n_points > 0 && assay_probes_raise(probes, lanes, rounds, scratch, best))
+        assay_ceilings_save(best, NULL);
+    assay_free(scratch);
 }
 
 /* The lanes behind the variants' own that time only the quantising of activations. */
@@ -257,11 +255,24 @@ static void note_shares(struct group *g, const struct lane_map *map, assay_engin
     assay_free(scratch);
 }
 
+static void open_probes(struct group *g, const struct lane_map *map, int64_t n_lanes,
+                        struct assay_probes *probes)
+{
+    if (g->job->settings.no_ceiling)
+        return;
+    group_step(g, -1);
+    for (int64_t i = 0; i < n_lanes && !group_stopped(g); i++) {
+        const struct variant *v = &g->variants[map->variant[i]];
+        struct assay_cost cost = g->op->cost(&v->problem);
+        assay_probes_add(probes, &g->bench->ceilings, &cost, assay_group_working_set(g, v));
+    }
+}
+
 enum assay_status assay_group_measure_state(struct group *g, enum assay_cache_state state,
                                             struct assay_error *err)
 {
     const struct assay_settings *s = &g->job->settings;
-    struct assay_lane lanes[ASSAY_MAX_VARIANTS] = {0};
+    struct assay_lane lanes[ASSAY_MAX_VARIANTS + ASSAY_MAX_PROBES] = {0};
     struct shadows shadows = {0};
     struct lane_map map = {.group = g, .lanes = lanes};
     bool cold = state == ASSAY_CACHE_COLD;
@@ -288,6 +299,12 @@ enum assay_status assay_group_measure_state(struct group *g, enum assay_cache_st
     map.n_lanes = n_lanes;
     if (n_lanes == 0)
         return ASSAY_OK;
+    struct assay_probes probes = {.device = g->bench->device, .cold = cold};
+    struct assay_lane *probe_lanes = &lanes[n_lanes + shadows.n];
+    open_probes(g, &map, n_lanes, &probes);
+    assay_probes_lanes(&probes, probe_lanes);
+    for (int64_t i = 0; i < probes.n; i++)
+        map.variant[n_lanes + shadows.n + i] = -1;
     struct assay_engine_options options = {
         .precision = s->precision,
         .budget_ns = s->budget_s * 1e9,
@@ -308,14 +325,16 @@ enum assay_status assay_group_measure_state(struct group *g, enum assay_cache_st
                                        .after = assay_group_after_sample};
     assay_engine *engine = NULL;
     enum assay_status status = assay_engine_create(g->bench->device, &options, &hooks, lanes,
-                                                   n_lanes + shadows.n, &engine, err);
+                                                   n_lanes + shadows.n + probes.n, &engine, err);
     if (status == ASSAY_OK)
         status = assay_engine_run(engine, err);
     if (status == ASSAY_OK || status == ASSAY_ERR_INTERRUPTED) {
         group_step(g, -1);
         verify_again(g, &map, lanes, n_lanes);
         check_idle_again(g, &map);
-        take_down_results(g, &map, engine, lanes, n_lanes, baseline_lane, state);
+        take_down_results(g, &map, engine, lanes, n_lanes, &probes, probe_lanes, baseline_lane,
+                          state);
+        remember_best(g, &probes, probe_lanes, assay_engine_rounds(engine));
         note_shares(g, &map, engine, lanes, n_lanes, &shadows);
     }
     if (baseline_variant >= 0)
@@ -330,5 +349,6 @@ enum assay_status assay_group_measure_state(struct group *g, enum assay_cache_st
             snprintf(r->baseline, sizeof r->baseline, "%s", implementation);
         }
     assay_engine_destroy(engine);
+    assay_probes_close(&probes);
     return status;
 }

@@ -8,13 +8,10 @@
 
 /* A clock this far off the median of the run counts as a change. */
 static const double CLOCK_CHANGE = 0.02;
-/* The ceiling's own uncertainty: a figure must beat it by this before it is called impossible. In
- * the caches the mix of loads and stores matters too (two loads and a store a cycle in L1 beat the
- * copy loop by a third), so there it is more. */
-static const double MEMORY_MARGIN = 1.25, CACHE_MARGIN = 1.6;
-/* Work a few times larger than a cache still finds part of itself there: for the question of what
- * is possible (not for the efficiency) it is treated as so many times smaller. */
-static const double CACHE_OVERLAP = 4;
+/* A figure must beat the probe of its own rounds by this before it is called impossible. */
+static const double IMPOSSIBLE = 1.5;
+/* Cold calls on less than this are too short to be held against a curve of whole passes. */
+static const double PASS_BYTES = 4e6;
 
 static int64_t gather(const double *samples, int64_t rounds, double *out)
 {
@@ -23,6 +20,11 @@ static int64_t gather(const double *samples, int64_t rounds, double *out)
         if (!isnan(samples[i]))
             out[n++] = samples[i];
     return n;
+}
+
+static bool clock_is_off(const struct assay_verdict_input *in, int64_t round, double usual_hz)
+{
+    return usual_hz > 0 && fabs(in->clocks[round] - usual_hz) > CLOCK_CHANGE * usual_hz;
 }
 
 static void note_clock(const struct assay_verdict_input *in, double *scratch,
@@ -34,7 +36,21 @@ static void note_clock(const struct assay_verdict_input *in, double *scratch,
     assay_stats_sort(scratch, n);
     out->clock_hz = assay_stats_quantile(scratch, n, 0.5);
     for (int64_t i = 0; i < in->rounds; i++)
-        out->clock_changes += fabs(in->clocks[i] - out->clock_hz) > CLOCK_CHANGE * out->clock_hz;
+        out->clock_changes += clock_is_off(in, i, out->clock_hz);
+}
+
+/* Every sample that something from outside took part in counts once. */
+static void note_marks(const struct assay_verdict_input *in, const struct assay_lane *lane,
+                       struct assay_measurement *out)
+{
+    for (int64_t i = 0; i < in->rounds && lane->marks; i++) {
+        uint8_t marks = lane->marks[i];
+        if (isnan(lane->samples[i]))
+            continue;
+        out->waited += (marks & ASSAY_MARK_WAITED) != 0;
+        out->stolen += (marks & ASSAY_MARK_STOLEN) != 0;
+        out->disturbed += marks != 0 || clock_is_off(in, i, out->clock_hz);
+    }
 }
 
 /* The lane with the least median; it and all that are not significantly slower are `fastest`. */
@@ -61,58 +77,95 @@ static bool is_fastest(const struct assay_verdict_input *in, int64_t lane, doubl
     return ratio.n >= ASSAY_STATS_FEWEST_ROUNDS && !ratio.significant;
 }
 
-static struct assay_ceiling_time ceiling_of(const struct assay_verdict_input *in,
-                                            const struct assay_ceilings *ceilings, int64_t lane,
-                                            double working_set)
+/* The samples that met a matrix unit at full speed, where there are enough of them. */
+static void note_fast_unit(const struct assay_verdict_input *in, const struct assay_lane *lane,
+                           double *scratch, struct assay_measurement *out)
 {
-    const struct assay_cost *cost = &in->costs[lane];
-    return assay_ceiling_time(ceilings, cost->bytes_read, cost->bytes_written, cost->flops,
-                              (int)cost->math, working_set, in->cold);
-}
-
-/* The ceilings at the clock this was measured at; false where that is not known or does not count.
- */
-static bool at_the_clock(const struct assay_verdict_input *in, const struct assay_measurement *m,
-                         struct assay_ceilings *out)
-{
-    const struct assay_ceilings *c = &in->bench->ceilings;
-    if (!in->bench->device || !in->bench->device->driver->clock_counts || !(c->clock_hz > 0) ||
-        !(m->clock_hz > 0))
-        return false;
-    *out = *c;
-    for (int i = 0; i < ASSAY_CEILING_MATHS; i++)
-        out->flops[i] *= m->clock_hz / c->clock_hz;
-    return true;
-}
-
-/* The ceiling of the matrix unit is that of its fast state: what it is held against are the samples
- * that met that state, where there are enough of them. */
-static void note_fast_unit(const struct assay_verdict_input *in, int64_t lane, double *scratch,
-                           struct assay_measurement *out)
-{
-    enum { FEWEST = 8 };
-    const struct assay_lane *l = &in->lanes[lane];
-    int64_t n = l->fast ? gather(l->fast, in->rounds, scratch) : 0;
-    if (n < FEWEST)
+    int64_t n = lane->fast ? gather(lane->fast, in->rounds, scratch) : 0;
+    if (n < ASSAY_STATS_FEWEST_ROUNDS)
         return;
     assay_stats_sort(scratch, n);
     out->fast_unit_ns = assay_stats_quantile(scratch, n, 0.5);
 }
 
-void assay_verdict_ceiling(const struct assay_verdict_input *in, int64_t lane,
-                           struct assay_measurement *out)
+static double median_of(const double *series, int64_t rounds, double *scratch)
 {
-    double ns = out->fast_unit_ns > 0 ? out->fast_unit_ns : out->time.median;
-    if (in->bench->ceilings.n_levels == 0)
+    int64_t n = gather(series, rounds, scratch);
+    assay_stats_sort(scratch, n);
+    return n ? assay_stats_quantile(scratch, n, 0.5) : 0;
+}
+
+/* What binds a lane, round by round: the larger of what its bytes and its operations take. */
+struct bound {
+    bool compute, known;
+    double ns; /* the median of the rounds */
+    double *series;
+};
+
+/* `room` holds three times the rounds. */
+static struct bound find_bound(const struct assay_verdict_input *in, int64_t lane, bool fast,
+                               double *room)
+{
+    const struct assay_cost *cost = &in->costs[lane];
+    double *transfer = room, *compute = room + in->rounds, *scratch = room + 2 * in->rounds;
+    struct bound none = {0}, bytes = {.series = transfer}, operations = {true, .series = compute};
+    bytes.known = assay_probes_transfer(in->probes, in->probe_lanes, in->rounds, cost,
+                                        in->working_sets[lane], transfer);
+    operations.known =
+        assay_probes_compute(in->probes, in->probe_lanes, in->rounds, cost, fast, compute);
+    bytes.ns = bytes.known ? median_of(transfer, in->rounds, scratch) : 0;
+    operations.ns = operations.known ? median_of(compute, in->rounds, scratch) : 0;
+    struct bound binding = operations.ns > bytes.ns ? operations : bytes;
+    return binding.ns > 0 ? binding : none;
+}
+
+/* How much of the best it was ever seen to do the machine did in these rounds; 0: not known. */
+static double machine_frac(const struct assay_verdict_input *in, int64_t lane,
+                           const struct bound *bound)
+{
+    const struct assay_cost *cost = &in->costs[lane];
+    struct assay_ceiling_time best =
+        assay_ceiling_time(in->best, cost->bytes_read, cost->bytes_written, cost->flops,
+                           (int)cost->math, in->working_sets[lane], in->cold);
+    bool too_short = in->cold && cost->bytes_read + cost->bytes_written < PASS_BYTES;
+    double ns = bound->compute ? best.compute_ns : too_short ? 0 : best.transfer_ns;
+    return ns > 0 ? ns / bound->ns : 0;
+}
+
+static void note_ceiling(const struct assay_verdict_input *in, int64_t lane, bool fast,
+                         double *room, struct assay_measurement *out)
+{
+    const struct assay_lane *l = &in->lanes[lane];
+    struct bound bound = find_bound(in, lane, fast, room);
+    const double *samples = fast ? l->fast : l->samples;
+    struct assay_ratio ratio;
+    if (!bound.known || !samples)
         return;
-    struct assay_ceiling_time ceiling =
-        ceiling_of(in, &in->bench->ceilings, lane, in->working_sets[lane]);
-    struct assay_ceilings scaled;
-    if (strcmp(ceiling.bound, "compute") == 0 && at_the_clock(in, out, &scaled))
-        ceiling = ceiling_of(in, &scaled, lane, in->working_sets[lane]);
-    out->ceiling_ns = ceiling.ns;
-    out->efficiency = ns > 0 ? ceiling.ns / ns : 0;
-    snprintf(out->bound, sizeof out->bound, "%s", ceiling.bound);
+    assay_stats_ratio(bound.series, samples, in->rounds, room + 2 * in->rounds, &ratio);
+    if (ratio.n == 0 || (fast && ratio.n < ASSAY_STATS_FEWEST_ROUNDS))
+        return;
+    out->ceiling_ns = bound.ns;
+    out->efficiency = ratio.ratio;
+    out->efficiency_ci = ratio.ci;
+    out->ceiling_rounds = ratio.n;
+    out->machine_frac = machine_frac(in, lane, &bound);
+    snprintf(out->bound, sizeof out->bound, "%s",
+             bound.compute ? "compute"
+                           : assay_ceiling_level(in->best, in->working_sets[lane], in->cold));
+}
+
+/* A shared matrix unit has two speeds: where a kernel and the probe both met the fast one often
+ * enough, they are compared there. */
+static void hold_against_ceiling(const struct assay_verdict_input *in, int64_t lane,
+                                 struct assay_measurement *out)
+{
+    double *room = in->probes ? assay_calloc((size_t)in->rounds * 3, sizeof *room) : NULL;
+    if (!room)
+        return;
+    note_ceiling(in, lane, false, room, out);
+    if (strcmp(out->bound, "compute") == 0 && in->lanes[lane].fast)
+        note_ceiling(in, lane, true, room, out);
+    assay_free(room);
 }
 
 /* The ratio of `lane` to another; false where there is none. */
@@ -154,71 +207,25 @@ void assay_verdict_measurement(const struct assay_verdict_input *in, int64_t lan
             in->eager && compare(in, in->eager[lane_index], lane_index, scratch, &out->eager_ratio);
         out->fastest = is_fastest(in, lane_index, scratch);
         note_clock(in, scratch, out);
-        note_fast_unit(in, lane_index, scratch, out);
-        assay_verdict_ceiling(in, lane_index, out);
+        note_marks(in, lane, out);
+        note_fast_unit(in, lane, scratch, out);
+        hold_against_ceiling(in, lane_index, out);
     }
     assay_free(scratch);
 }
 
-/* The least time this work can take, on the generous side. */
-static double least_possible_ns(const struct assay_verdict_input *in, int64_t lane)
+bool assay_verdict_possible(const struct assay_measurement *measurement, char *reason, size_t size)
 {
-    if (in->bench->ceilings.n_levels == 0)
-        return 0;
-    struct assay_ceiling_time ceiling =
-        ceiling_of(in, &in->bench->ceilings, lane, in->working_sets[lane] / CACHE_OVERLAP);
-    return ceiling.ns / (in->cold ? MEMORY_MARGIN : CACHE_MARGIN);
-}
-
-static void raise_to(double *held, double other)
-{
-    if (other > *held)
-        *held = other;
-}
-
-/* Measures the ceilings once more and keeps the higher of each; once per process. */
-static void recalibrate(struct assay_bench *bench)
-{
-    struct assay_ceilings again;
-    if (bench->recalibrated || !bench->device->driver->calibrate)
-        return;
-    bench->recalibrated = true;
-    if (bench->device->driver->calibrate(bench->device, &again, NULL) != ASSAY_OK)
-        return;
-    struct assay_ceilings *held = &bench->ceilings;
-    for (int32_t i = 0; i < held->n_levels && i < again.n_levels; i++) {
-        raise_to(&held->levels[i].read, again.levels[i].read);
-        raise_to(&held->levels[i].write, again.levels[i].write);
-        raise_to(&held->levels[i].copy, again.levels[i].copy);
-    }
-    for (int i = 0; i < ASSAY_CEILING_MATHS; i++)
-        raise_to(&held->flops[i], again.flops[i]);
-    assay_ceilings_save(held, NULL); /* not remembering it costs time later, nothing else */
-}
-
-/* Faster than arithmetic can be: its ceiling was measured when the unit was slow. */
-static bool beats_arithmetic(const struct assay_measurement *m)
-{
-    static const double beaten = 1.02;
-    return m->efficiency > beaten && strcmp(m->bound, "compute") == 0;
-}
-
-bool assay_verdict_possible(const struct assay_verdict_input *in, int64_t lane,
-                            struct assay_measurement *measurement, char *reason, size_t size)
-{
-    double slow_end = measurement->time.median_ci.hi;
-    bool plausible = slow_end >= least_possible_ns(in, lane) && !beats_arithmetic(measurement);
-    if (!measurement->measured || plausible)
-        return true;
-    recalibrate(in->bench);
-    assay_verdict_ceiling(in, lane, measurement);
-    double least = least_possible_ns(in, lane);
-    if (slow_end >= least)
+    enum { FEWEST = 3 };
+    if (!measurement->measured || measurement->ceiling_rounds < FEWEST ||
+        measurement->efficiency_ci.lo <= IMPOSSIBLE)
         return true;
     char got[32], bound[32];
     assay_text_time(measurement->time.median, got, sizeof got);
-    assay_text_time(least, bound, sizeof bound);
-    snprintf(reason, size, "%s is faster than this machine can be (%s at the least, bound by %s)",
+    assay_text_time(measurement->ceiling_ns, bound, sizeof bound);
+    snprintf(reason, size,
+             "%s is faster than this machine can be (%s at the least, bound by %s, measured in the "
+             "same rounds)",
              got, bound, measurement->bound);
     return false;
 }

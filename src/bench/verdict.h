@@ -3,12 +3,11 @@
 #ifndef ASSAY_BENCH_VERDICT_H
 #define ASSAY_BENCH_VERDICT_H
 
-#include "bench/engine.h"
 #include "bench/group.h"
-#include "op/op.h"
+#include "bench/probes.h"
 
 struct assay_verdict_input {
-    const struct assay_lane *lanes;
+    const struct assay_lane *lanes; /* the contenders; behind them the probes' */
     int64_t n_lanes, rounds;
     const double *clocks;
     /* Of each lane: the lane its ratio refers to, and, of a compiled model, the eager one with the
@@ -17,21 +16,18 @@ struct assay_verdict_input {
     const struct assay_cost *costs; /* of each lane: recipes differ in it */
     const double *working_sets;
     bool cold;
-    struct assay_bench *bench;
+    const struct assay_probes *probes;    /* NULL: no ceilings were asked for */
+    const struct assay_lane *probe_lanes; /* theirs, in their order */
+    const struct assay_ceilings *best;    /* what this machine was seen to do */
 };
 
 /* A lane without samples gives a measurement that is not `measured`. */
 void assay_verdict_measurement(const struct assay_verdict_input *input, int64_t lane,
                                struct assay_measurement *out);
 
-/* The part of it that depends on the ceilings, for when these have been raised. */
-void assay_verdict_ceiling(const struct assay_verdict_input *input, int64_t lane,
-                           struct assay_measurement *out);
-
-/* False where even the slow end of the interval beats what the machine can do; `reason` says by how
- * much. A ceiling that is beaten is measured once more before anyone is accused: it may have been
- * taken on a busy machine. `measurement` is brought up to date when that raises the ceiling. */
-bool assay_verdict_possible(const struct assay_verdict_input *input, int64_t lane,
-                            struct assay_measurement *measurement, char *reason, size_t size);
+/* False where even the slow end of the interval beats what the machine could do in the same rounds
+ * by more than the margin of 1.5; `reason` says by how much. The margin is the probes' own
+ * uncertainty: a kernel's mix of loads and stores may suit a cache better than any probe does. */
+bool assay_verdict_possible(const struct assay_measurement *measurement, char *reason, size_t size);
 
 #endif

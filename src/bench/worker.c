@@ -122,7 +122,8 @@ static enum assay_status open_device(assay_worker *worker, const struct assay_se
         return status;
     snprintf(worker->device, sizeof worker->device, "%s", settings->device);
     worker->threads = settings->threads;
-    load_ceilings(worker, events);
+    if (!settings->no_ceiling)
+        load_ceilings(worker, events);
     return ASSAY_OK;
 }
 

@@ -65,6 +65,21 @@ static void print_machine(void)
     printf("memory       %s, %s available\n", memory, available);
 }
 
+/* "256 KiB", "1 GiB": they are powers of two. */
+static void print_point(const struct assay_ceilings *c, const struct assay_ceiling_point *point)
+{
+    static const char *const units[] = {"KiB", "MiB", "GiB"};
+    size_t size = point->bytes >> 10;
+    int unit = 0;
+    for (; size >= 1024 && unit < 2; unit++)
+        size >>= 10;
+    printf("  %5zu %s  %-8s ", size, units[unit],
+           assay_ceiling_level(c, (double)point->bytes, false));
+    for (int kind = 0; kind < ASSAY_PROBE_STREAMS; kind++)
+        printf(" %8.1f", point->rates[kind] * 1e-9);
+    printf("\n");
+}
+
 static void print_ceilings(const struct assay_ceilings *c)
 {
     char when[32];
@@ -75,10 +90,12 @@ static void print_ceilings(const struct assay_ceilings *c)
     printf("clock        %.2f GHz\n", c->clock_hz * 1e-9);
     printf("\nceilings with %d thread%s, measured %s\n", c->threads, c->threads == 1 ? "" : "s",
            when);
-    printf("  %-8s %12s %12s %12s\n", "", "read GB/s", "write GB/s", "copy GB/s");
-    for (int32_t i = 0; i < c->n_levels; i++)
-        printf("  %-8s %12.1f %12.1f %12.1f\n", c->levels[i].name, c->levels[i].read * 1e-9,
-               c->levels[i].write * 1e-9, c->levels[i].copy * 1e-9);
+    printf("  %-20s", "GB/s at working set");
+    for (int kind = 0; kind < ASSAY_PROBE_STREAMS; kind++)
+        printf(" %8s", assay_probe_name((enum assay_probe_kind)kind));
+    printf("\n");
+    for (int32_t i = 0; i < c->n_points; i++)
+        print_point(c, &c->points[i]);
     printf("  multiply-add");
     for (int math = 0; math < ASSAY_CEILING_MATHS; math++)
         printf("%s %s %.0f", math ? "," : "", assay_ceiling_math_name(math), c->flops[math] * 1e-9);
@@ -97,7 +114,8 @@ static void print_cuda(void)
     assay_text_fini(&text);
 }
 
-static int measure(const struct info_config *config)
+/* Of one device with so many threads: measured now, or as remembered. */
+static int show_ceilings(const struct info_config *config, int32_t threads)
 {
     struct assay_error err = {0};
     const struct assay_device_driver *driver;
@@ -106,7 +124,7 @@ static int measure(const struct info_config *config)
     struct assay_device_info info;
     struct assay_ceilings ceilings;
     if (assay_device_parse(config->device, &driver, &index, &err) != ASSAY_OK ||
-        assay_device_open(driver, index, (int32_t)config->threads, &device, &err) != ASSAY_OK)
+        assay_device_open(driver, index, threads, &device, &err) != ASSAY_OK)
         return assay_complain(&err);
     driver->describe(device, &info);
     int code = ASSAY_EXIT_FINE;
@@ -127,6 +145,15 @@ static int measure(const struct info_config *config)
         print_ceilings(&ceilings);
     assay_device_close(device);
     return code;
+}
+
+/* Calibrating a CPU without a number of threads: with all of them, and with one. */
+static int measure(const struct info_config *config)
+{
+    bool both = config->calibrate && config->threads == 0 && strcmp(config->device, "cpu") == 0 &&
+                assay_cpu_info()->cores > 1;
+    int code = show_ceilings(config, (int32_t)config->threads);
+    return both && code == ASSAY_EXIT_FINE ? show_ceilings(config, 1) : code;
 }
 
 static void help(struct assay_text *out)

@@ -184,7 +184,7 @@ static void load_copy_ceiling(struct run *run)
     if (assay_ceilings_load(info->device_name, cpu ? info->threads : 1, &ceilings, NULL) ==
             ASSAY_OK &&
         ceilings.n_levels > 0)
-        info->copy_bytes_per_s = ceilings.levels[ceilings.n_levels - 1].copy;
+        info->copy_bytes_per_s = assay_ceiling_rate(&ceilings, ASSAY_PROBE_COPY, 0, true);
 }
 
 /* The supervisor's questions and answers. */

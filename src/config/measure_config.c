@@ -34,6 +34,8 @@ const struct assay_option assay_measure_rows[] = {
      "fail if the device is not here, instead of falling back to the cpu", 0, 0},
     {"autotune", 0, ASSAY_OPTION_FLAG, AT(autotune), NULL,
      "have libraries that offer several algorithms (cuBLASLt, cuDNN) time them all first", 0, 0},
+    {"no-ceiling", 0, ASSAY_OPTION_FLAG, AT(no_ceiling), NULL,
+     "do not probe what the machine can do beside the kernels (a fifth of the time)", 0, 0},
     {"energy", 0, ASSAY_OPTION_FLAG, AT(energy), NULL,
      "also measure the energy of a call, where the device has a counter (half a second each)", 0,
      0},
@@ -89,6 +91,7 @@ enum assay_status assay_measure_settings(const struct assay_measure_config *c, d
         .seed = (uint64_t)c->seed,
         .memory_limit = c->memory_limit,
         .energy = c->energy,
+        .no_ceiling = c->no_ceiling,
         .autotune = c->autotune,
     };
     if (s->threads > assay_cpu_info()->cores)

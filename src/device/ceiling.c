@@ -13,59 +13,125 @@
 
 /* ---- what work must cost --------------------------------------------------------------------- */
 
-static const struct assay_ceiling_level *level_of(const struct assay_ceilings *ceilings,
-                                                  double working_set, bool cold)
+static const char *const probe_names[ASSAY_PROBE_STREAMS] = {"read", "write", "copy", "triad"};
+
+const char *assay_probe_name(enum assay_probe_kind kind) { return probe_names[kind]; }
+
+int assay_probe_streams(enum assay_probe_kind kind)
 {
-    if (ceilings->n_levels <= 0)
-        return NULL;
-    int32_t last = ceilings->n_levels - 1;
-    for (int32_t i = 0; i < last && !cold; i++)
-        if ((double)ceilings->levels[i].bytes >= working_set)
-            return &ceilings->levels[i];
-    return &ceilings->levels[last];
+    return kind == ASSAY_PROBE_TRIAD ? 3 : kind == ASSAY_PROBE_COPY ? 2 : 1;
 }
 
-/* Seconds that `amount` takes at `rate`; NaN, which poisons the sum, when a rate that is needed is
- * not known. */
-static double seconds_at(double amount, double rate)
+/* What is less than a twentieth of it all goes along with the rest: a norm's weights do not make a
+ * copy another stream. */
+static struct assay_ceiling_mix without_crumbs(struct assay_ceiling_mix mix)
+{
+    double all = 0;
+    int most = 0;
+    for (int i = 0; i < ASSAY_PROBE_STREAMS; i++) {
+        all += mix.bytes[i];
+        most = mix.bytes[i] > mix.bytes[most] ? i : most;
+    }
+    for (int i = 0; i < ASSAY_PROBE_STREAMS; i++)
+        if (i != most && mix.bytes[i] < all / 20) {
+            mix.bytes[most] += mix.bytes[i];
+            mix.bytes[i] = 0;
+        }
+    return mix;
+}
+
+struct assay_ceiling_mix assay_ceiling_mix(double bytes_read, double bytes_written)
+{
+    double triads = fmin(fmax(bytes_read - bytes_written, 0), bytes_written);
+    double copies = fmin(bytes_read, bytes_written) - triads;
+    struct assay_ceiling_mix mix = {
+        .bytes[ASSAY_PROBE_TRIAD] = 3 * triads,
+        .bytes[ASSAY_PROBE_COPY] = 2 * copies,
+        .bytes[ASSAY_PROBE_READ] = bytes_read - 2 * triads - copies,
+        .bytes[ASSAY_PROBE_WRITE] = bytes_written - triads - copies,
+    };
+    return without_crumbs(mix);
+}
+
+/* Between two points the slower counts: the larger, unless it was measured in a bad moment. */
+double assay_ceiling_rate(const struct assay_ceilings *ceilings, enum assay_probe_kind kind,
+                          double working_set, bool cold)
+{
+    int32_t last = ceilings->n_points - 1, at = 0;
+    if (last < 0)
+        return 0;
+    while (at < last && (cold || (double)ceilings->points[at].bytes < working_set))
+        at++;
+    double rate = ceilings->points[at].rates[kind];
+    bool between = !cold && at > 0 && (double)ceilings->points[at].bytes > 1.25 * working_set;
+    return between ? fmin(rate, ceilings->points[at - 1].rates[kind]) : rate;
+}
+
+const char *assay_ceiling_level(const struct assay_ceilings *ceilings, double working_set,
+                                bool cold)
+{
+    int32_t last = ceilings->n_levels - 1;
+    if (last < 0)
+        return "";
+    for (int32_t i = 0; i < last && !cold; i++)
+        if ((double)ceilings->levels[i].bytes >= working_set)
+            return ceilings->levels[i].name;
+    return ceilings->levels[last].name;
+}
+
+/* ns that `amount` takes at `rate`; NaN, which poisons the sum, when a rate that is needed is not
+ * known. */
+static double ns_at(double amount, double rate)
 {
     if (!(amount > 0))
         return 0;
-    return rate > 0 ? amount / rate : (double)NAN;
-}
-
-static double transfer_seconds(const struct assay_ceiling_level *level, double bytes_read,
-                               double bytes_written)
-{
-    double both = fmin(bytes_read, bytes_written);
-    return seconds_at(2 * both, level->copy) + seconds_at(bytes_read - both, level->read) +
-           seconds_at(bytes_written - both, level->write);
+    return rate > 0 ? amount / rate * 1e9 : (double)NAN;
 }
 
 struct assay_ceiling_time assay_ceiling_time(const struct assay_ceilings *ceilings,
                                              double bytes_read, double bytes_written, double flops,
                                              int math, double working_set, bool cold)
 {
-    struct assay_ceiling_time result = {0, ""};
-    const struct assay_ceiling_level *level = level_of(ceilings, working_set, cold);
-    double transfer = level ? transfer_seconds(level, bytes_read, bytes_written) : 0;
-    double compute = seconds_at(flops, ceilings->flops[math]);
-    /* Comparisons with NaN are false: a side whose rate is not known does not bind. */
-    if (transfer > 0)
-        result = (struct assay_ceiling_time){transfer * 1e9, level->name};
-    if (compute * 1e9 > result.ns)
-        result = (struct assay_ceiling_time){compute * 1e9, "compute"};
-    return result;
+    struct assay_ceiling_mix mix = assay_ceiling_mix(bytes_read, bytes_written);
+    struct assay_ceiling_time time = {.compute_ns = ns_at(flops, ceilings->flops[math])};
+    for (int i = 0; i < ASSAY_PROBE_STREAMS; i++)
+        time.transfer_ns +=
+            ns_at(mix.bytes[i],
+                  assay_ceiling_rate(ceilings, (enum assay_probe_kind)i, working_set, cold));
+    return time;
+}
+
+static bool raise(double *held, double rate)
+{
+    bool better = rate > 1.02 * *held;
+    if (rate > *held)
+        *held = rate;
+    return better;
+}
+
+bool assay_ceilings_raise(struct assay_ceilings *ceilings, enum assay_probe_kind kind, int math,
+                          double working_set, bool cold, double rate)
+{
+    if (kind == ASSAY_PROBE_MATH)
+        return raise(&ceilings->flops[math], rate);
+    for (int32_t i = 0; i < ceilings->n_points; i++) {
+        double bytes = (double)ceilings->points[i].bytes;
+        bool here = cold ? i == ceilings->n_points - 1
+                         : working_set <= 1.25 * bytes && working_set >= 0.8 * bytes;
+        if (here)
+            return raise(&ceilings->points[i].rates[kind], rate);
+    }
+    return false;
 }
 
 /* ---- the file they are remembered in --------------------------------------------------------- */
 
-/* Version 4: an object with format, version, device, threads, measured_at, flops_f32, flops_f16,
- * flops_bf16, flops_s8, flops_f8, clock_hz, timer_ns, floor_ns and levels, an array of {name,
- * bytes, read, write, copy}. Memory has no size of its own: its bytes are null. Raise the number
- * when the fields change, or when ceilings are measured so differently that old ones should not be
- * believed. */
-enum { FILE_VERSION = 4, FILE_MAX_BYTES = 64 * 1024 };
+/* Version 5: an object with format, version, device, threads, measured_at, flops_f32, flops_f16,
+ * flops_bf16, flops_s8, flops_f8, clock_hz, timer_ns, floor_ns, levels, an array of {name, bytes},
+ * and points, an array of {bytes, read, write, copy, triad}. Memory has no size of its own: its
+ * bytes are null. Raise the number when the fields change, or when ceilings are measured so
+ * differently that old ones should not be believed. */
+enum { FILE_VERSION = 5, FILE_MAX_BYTES = 64 * 1024 };
 static const char file_format[] = "assay-ceilings";
 static const char *const flops_keys[ASSAY_CEILING_MATHS] = {"flops_f32", "flops_f16", "flops_bf16",
                                                             "flops_s8", "flops_f8"};
@@ -114,9 +180,15 @@ static assay_json *level_to_json(const struct assay_ceiling_level *level)
     assay_json_put(o, "bytes",
                    level->bytes > (size_t)INT64_MAX ? assay_json_from_double((double)NAN)
                                                     : assay_json_from_int((int64_t)level->bytes));
-    assay_json_put_double(o, "read", level->read);
-    assay_json_put_double(o, "write", level->write);
-    assay_json_put_double(o, "copy", level->copy);
+    return o;
+}
+
+static assay_json *point_to_json(const struct assay_ceiling_point *point)
+{
+    assay_json *o = assay_json_object();
+    assay_json_put_int(o, "bytes", (int64_t)point->bytes);
+    for (int i = 0; i < ASSAY_PROBE_STREAMS; i++)
+        assay_json_put_double(o, probe_names[i], point->rates[i]);
     return o;
 }
 
@@ -137,6 +209,10 @@ static assay_json *to_json(const struct assay_ceilings *ceilings)
     for (int32_t i = 0; i < ceilings->n_levels; i++)
         assay_json_append(levels, level_to_json(&ceilings->levels[i]));
     assay_json_put(o, "levels", levels);
+    assay_json *points = assay_json_array();
+    for (int32_t i = 0; i < ceilings->n_points; i++)
+        assay_json_append(points, point_to_json(&ceilings->points[i]));
+    assay_json_put(o, "points", points);
     return o;
 }
 
@@ -191,9 +267,32 @@ static bool read_level(const assay_json *o, bool last, struct assay_ceiling_leve
     if (last ? !null : bytes <= 0)
         return false;
     out->bytes = last ? SIZE_MAX : (size_t)bytes;
-    return read_name(o, "name", out->name, sizeof out->name) && out->name[0] &&
-           read_number(o, "read", &out->read) && read_number(o, "write", &out->write) &&
-           read_number(o, "copy", &out->copy);
+    return read_name(o, "name", out->name, sizeof out->name) && out->name[0];
+}
+
+static bool read_point(const assay_json *o, struct assay_ceiling_point *out)
+{
+    int64_t bytes = assay_json_int(assay_json_get(o, "bytes"), 0);
+    bool ok = bytes > 0;
+    out->bytes = (size_t)bytes;
+    for (int i = 0; i < ASSAY_PROBE_STREAMS; i++)
+        ok = read_number(o, probe_names[i], &out->rates[i]) && ok;
+    return ok;
+}
+
+static bool read_points(const assay_json *points, struct assay_ceilings *out)
+{
+    int64_t n = assay_json_count(points);
+    if (!assay_json_is_array(points) || n < 1 || n > ASSAY_MAX_POINTS)
+        return false;
+    out->n_points = (int32_t)n;
+    for (int32_t i = 0; i < out->n_points; i++) {
+        if (!read_point(assay_json_at(points, i), &out->points[i]))
+            return false;
+        if (i > 0 && out->points[i].bytes <= out->points[i - 1].bytes)
+            return false;
+    }
+    return true;
 }
 
 static bool read_levels(const assay_json *levels, struct assay_ceilings *out)
@@ -234,7 +333,8 @@ static bool from_json(const assay_json *o, struct assay_ceilings *out)
            read_flops(o, out) && read_number(o, "clock_hz", &out->clock_hz) &&
            read_number(o, "timer_ns", &out->timer_ns) &&
            read_number(o, "floor_ns", &out->floor_ns) &&
-           read_levels(assay_json_get(o, "levels"), out);
+           read_levels(assay_json_get(o, "levels"), out) &&
+           read_points(assay_json_get(o, "points"), out);
 }
 
 /* The whole file, which is short. A longer one comes back cut, and is then not valid JSON. */

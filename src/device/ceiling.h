@@ -1,15 +1,18 @@
-/* ceiling.h: the most a device can do, measured, and what that means for a piece of work.
+/* ceiling.h: the best a device was seen to do, as a curve over the size of what it works on, and
+ * what that means for a piece of work.
  *
- * Bandwidths are those of the fastest loop known for the level (plain, non-temporal, prefetched),
- * in the quietest tenth of many short samples: a ceiling, not an average. */
+ * These are remembered from one run to the next. They say what will bind a piece of work, and
+ * whether the machine is at its best now; what a kernel is held against is measured beside it
+ * (device/probe.h). */
 #ifndef ASSAY_DEVICE_CEILING_H
 #define ASSAY_DEVICE_CEILING_H
 
 #include "base/error.h"
+#include "device/probe.h"
 #include <stddef.h>
 #include <stdint.h>
 
-enum { ASSAY_MAX_LEVELS = 4 };
+enum { ASSAY_MAX_LEVELS = 4, ASSAY_MAX_POINTS = 24 };
 
 /* Kinds of arithmetic, in the order of enum assay_math: each has the rate of the fastest unit the
  * device has for it (AMX, VNNI, FP16, FMA). 0: not known. */
@@ -24,9 +27,14 @@ enum {
 const char *assay_ceiling_math_name(int math); /* "f32", "f16", "bf16", "s8", "f8" */
 
 struct assay_ceiling_level {
-    char name[16];            /* "L1", "L2", "L3", "memory" */
-    size_t bytes;             /* what all threads together can hold in it; SIZE_MAX for memory */
-    double read, write, copy; /* bytes per second of all threads; copy counts both directions */
+    char name[16]; /* "L1", "L2", "L3", "memory" */
+    size_t bytes;  /* what all threads together can hold in it; SIZE_MAX for memory */
+};
+
+/* Bytes per second, of all threads and all directions, by enum assay_probe_kind; 0: not known. */
+struct assay_ceiling_point {
+    size_t bytes; /* the working set: of all threads and all tensors */
+    double rates[ASSAY_PROBE_STREAMS];
 };
 
 struct assay_ceilings {
@@ -34,6 +42,8 @@ struct assay_ceilings {
     int32_t threads;
     int32_t n_levels; /* fastest and smallest first; the last one is memory */
     struct assay_ceiling_level levels[ASSAY_MAX_LEVELS];
+    int32_t n_points; /* smallest first */
+    struct assay_ceiling_point points[ASSAY_MAX_POINTS];
     double flops[ASSAY_CEILING_MATHS]; /* multiply-adds count two, per second, all threads */
     double clock_hz;                   /* of one core while this was measured */
     double timer_ns;                   /* one reading of the clock */
@@ -41,17 +51,35 @@ struct assay_ceilings {
     int64_t measured_at;               /* seconds since 1970 */
 };
 
-/* What work must cost at the least. */
-struct assay_ceiling_time {
-    double ns;
-    const char *bound; /* what binds: a level's name, or "compute"; borrowed from the ceilings */
+/* Reading and writing as streams: bytes of each kind. Two reads for each write are a triad, one is
+ * a copy, what is left over is read or written alone. */
+struct assay_ceiling_mix {
+    double bytes[ASSAY_PROBE_STREAMS];
 };
+struct assay_ceiling_mix assay_ceiling_mix(double bytes_read, double bytes_written);
 
-/* `working_set` is what is touched again and again; cold work comes from memory whatever its size.
- * Reading and writing at once goes at the copy rate, what is left over at its own. */
+/* The best rate seen at a working set; cold work goes at memory's. 0: not known. */
+double assay_ceiling_rate(const struct assay_ceilings *ceilings, enum assay_probe_kind kind,
+                          double working_set, bool cold);
+
+/* The level that a working set lives in; cold work lives in memory whatever its size. "" where
+ * nothing is known. */
+const char *assay_ceiling_level(const struct assay_ceilings *ceilings, double working_set,
+                                bool cold);
+
+/* What work costs at the least, in ns, as far as was ever seen: for its bytes and for its
+ * operations. NaN: not known. */
+struct assay_ceiling_time {
+    double transfer_ns, compute_ns;
+};
 struct assay_ceiling_time assay_ceiling_time(const struct assay_ceilings *ceilings,
                                              double bytes_read, double bytes_written, double flops,
                                              int math, double working_set, bool cold);
+
+/* Raises what was seen at a working set within a quarter of a point's, or of a kind of arithmetic;
+ * true where that was more than 2 % better than before. */
+bool assay_ceilings_raise(struct assay_ceilings *ceilings, enum assay_probe_kind kind, int math,
+                          double working_set, bool cold, double rate);
 
 /* The file a device's ceilings are remembered in, and reading and writing it. Loading answers
  * ASSAY_UNSUPPORTED when there is none for this device and thread count (or it cannot be read). */

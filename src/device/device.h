@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "device/ceiling.h"
+#include "device/probe.h"
 #include <assay/assay_kernel.h>
 
 typedef struct assay_device assay_device;
@@ -89,12 +90,16 @@ struct assay_device_driver {
     /* What the device has used since some moment, in joules, from a counter that moves in steps;
      * NaN where it cannot be read. Optional. */
     double (*energy_j)(assay_device *device);
-    /* Rates of arithmetic go with the clock that clock_hz tells: ceilings are scaled to it. */
-    bool clock_counts;
     /* How long a fixed piece of work on the matrix unit takes now, in ns; 0 where there is none.
      * Takes some 20 us. Optional. */
     double (*matrix_probe)(assay_device *device);
     double probe_flops; /* what each thread does in it, in bf16 */
+
+    /* A probe of what the device can do now; ASSAY_UNSUPPORTED or NOMEM where it cannot be had.
+     * Takes some milliseconds: the fastest way to do it is looked for. Optional, both. */
+    enum assay_status (*probe_open)(assay_device *device, const struct assay_probe_spec *spec,
+                                    struct assay_probe *out, struct assay_error *err);
+    void (*probe_close)(assay_device *device, struct assay_probe *probe);
 
     /* Measures the ceilings for this device and thread count: seconds. Optional. */
     enum assay_status (*calibrate)(assay_device *device, struct assay_ceilings *out,

@@ -30,6 +30,7 @@ struct assay_settings {
     bool within_budget;     /* the fixed numbers are the most; who is slow takes fewer */
     uint64_t seed;
     int64_t memory_limit; /* bytes the worker may use; 0: what the machine has */
+    bool no_ceiling;      /* nothing is probed, nothing held against what the machine can do */
     bool energy;          /* also measure what a call costs in energy */
     bool autotune;        /* libraries that offer several algorithms time them first */
     char baseline[32];    /* an implementation; empty: chosen for each group */

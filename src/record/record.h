@@ -45,11 +45,19 @@ struct assay_measurement {
     struct assay_ratio eager_ratio;
 
     double bytes_per_s, flops_per_s;
-    double ceiling_ns; /* 0 where no ceiling is known */
+    /* Against probes of the machine, sampled in the same rounds. */
+    double ceiling_ns; /* the least this work takes by them; 0 where there were none */
     char bound[16];    /* what binds: "memory", "L2", "compute" */
-    double efficiency; /* ceiling_ns / median, or, where there is one, / fast_unit_ns */
+    double efficiency; /* the median of the rounds' ceiling / sample */
+    struct assay_interval efficiency_ci; /* 95 % */
+    int64_t ceiling_rounds;              /* in which both were sampled */
+    double machine_frac; /* what the probes did of the best this machine was seen to do; 0: not
+                            known */
 
+    int64_t disturbed;        /* samples that any of the next four, or throttling, took part in */
     int64_t context_switches; /* samples disturbed by an involuntary one */
+    int64_t waited;           /* samples whose threads waited for a core, for more than 1 % */
+    int64_t stolen;           /* samples about when the host took a core away */
     int64_t clock_changes;    /* rounds at a clock more than 2 % off the median */
     int64_t near_floor;       /* samples shorter than three times the floor */
     double clock_hz;          /* median over the rounds; 0 where it cannot be read */

@@ -98,6 +98,12 @@ static const struct field measurement_fields[] = {
     {"fast_unit_ns",     REAL,  OPTIONAL,  MEMBER(T, fast_unit_ns)},
     {"throttled",        INT64, OPTIONAL,  MEMBER(T, throttled)},
     {"host_ns",          REAL,  OPTIONAL,  MEMBER(T, host_ns)},
+    {"efficiency_ci",    RANGE, OPTIONAL,  MEMBER(T, efficiency_ci)},
+    {"ceiling_rounds",   INT64, OPTIONAL,  MEMBER(T, ceiling_rounds)},
+    {"machine_frac",     REAL,  OPTIONAL,  MEMBER(T, machine_frac)},
+    {"disturbed",        INT64, OPTIONAL,  MEMBER(T, disturbed)},
+    {"waited",           INT64, OPTIONAL,  MEMBER(T, waited)},
+    {"stolen",           INT64, OPTIONAL,  MEMBER(T, stolen)},
     {0},
 };
 #undef T

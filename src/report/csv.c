@@ -19,7 +19,8 @@
  *   entry compile     of a model
  *   eager_speedup eager_speedup_lo eager_speedup_hi eager_significant
  *   idle_bytes peak_bytes workspace_bytes system_peak_bytes
- *   macs counted_flops  of a preset */
+ *   macs counted_flops  of a preset
+ *   efficiency_lo efficiency_hi (95 %) machine_frac disturbed waited stolen */
 #include "report/report_sink.h"
 #include "tensor/dtype.h"
 
@@ -135,6 +136,12 @@ static const struct column column_table[] = {
     R("system_peak_bytes", REAL, system_peak_bytes),
     R("macs", REAL, macs),
     R("counted_flops", REAL, counted_flops),
+    M("efficiency_lo", REAL, efficiency_ci.lo),
+    M("efficiency_hi", REAL, efficiency_ci.hi),
+    M("machine_frac", REAL, machine_frac),
+    M("disturbed", INT64, disturbed),
+    M("waited", INT64, waited),
+    M("stolen", INT64, stolen),
 };
 /* clang-format on */
 

@@ -216,6 +216,7 @@ static void kobench_group(void *state, const struct assay_record *records, int64
     write_headings(s, &records[0]);
     for (int64_t i = 0; i < n; i++)
         write_record(s, &records[i]);
+    assay_row_warnings(records, n, &s->line, &s->sink, s->width);
     s->legend.interrupted |= records[0].interrupted;
 }
 

@@ -30,6 +30,8 @@ static void disturbances(struct assay_flow *flow, const struct assay_measurement
 {
     count_item(flow, m->time.outliers, "outlier", "s");
     count_item(flow, m->context_switches, "context switch", "es");
+    count_item(flow, m->waited, "sample", "s waited for a core");
+    count_item(flow, m->stolen, "sample", "s beside stolen time");
     count_item(flow, m->clock_changes, "clock change", "s");
     count_item(flow, m->near_floor, "sample", "s near the floor");
     if (m->slow_unit)
@@ -62,7 +64,11 @@ static void state_lines(const struct assay_record *record, const struct assay_me
         assay_flow_item(&flow, "%s beyond the floor",
                         assay_cell_time(t->median - record->floor_ns).text);
     if (m->ceiling_ns > 0)
-        assay_flow_item(&flow, "ceiling %s (%s)", assay_cell_time(m->ceiling_ns).text, m->bound);
+        assay_flow_item(&flow, "ceiling %s (%s), %.1f … %.1f%% of it reached",
+                        assay_cell_time(m->ceiling_ns).text, m->bound, 100 * m->efficiency_ci.lo,
+                        100 * m->efficiency_ci.hi);
+    if (m->machine_frac > 0)
+        assay_flow_item(&flow, "machine at %.0f%% of its best", 100 * m->machine_frac);
     if (m->has_ratio)
         assay_flow_item(&flow, "resolves %.2g%%", 100 * m->ratio.smallest_visible);
     assay_line_flush(flow.line, flow.sink);

@@ -297,6 +297,7 @@ int assay_recipes_write(const struct assay_recipes *r, struct assay_line *line,
     for (int64_t i = 0; i < n; i++)
         write_row(&w, &records[i]);
     write_notes(&w, records, n);
+    w.lines += assay_row_warnings(records, n, line, r->sink, w.width);
     return w.lines;
 }
 

@@ -45,6 +45,58 @@ void assay_row_check(struct assay_line *line, const struct assay_record *record,
     assay_line_put(line, text, width - line->columns, ASSAY_INK_PLAIN);
 }
 
+/* The measurement of a state whose probes were the slowest beside the best they were seen to be. */
+static const struct assay_measurement *slowest_probe(const struct assay_record *records, int64_t n,
+                                                     enum assay_cache_state state)
+{
+    const struct assay_measurement *slowest = NULL;
+    for (int64_t i = 0; i < n; i++) {
+        const struct assay_measurement *m = &records[i].states[state];
+        if (m->measured && m->machine_frac > 0 &&
+            (!slowest || m->machine_frac < slowest->machine_frac))
+            slowest = m;
+    }
+    return slowest;
+}
+
+static void warning(struct assay_line *line, const struct assay_sink *sink, int width,
+                    const char *text)
+{
+    assay_line_to(line, 1);
+    assay_line_put(line, text, width - line->columns, ASSAY_INK_WARN);
+    assay_line_flush(line, sink);
+}
+
+int assay_row_warnings(const struct assay_record *records, int64_t n, struct assay_line *line,
+                       const struct assay_sink *sink, int width)
+{
+    static const double slow_machine = 0.9, too_many = 0.25;
+    char text[160];
+    int lines = 0;
+    for (int s = 0; s < ASSAY_CACHE_STATES; s++) {
+        const char *name = assay_cache_state_name((enum assay_cache_state)s);
+        const struct assay_measurement *slowest =
+            slowest_probe(records, n, (enum assay_cache_state)s);
+        if (slowest && slowest->machine_frac < slow_machine) {
+            snprintf(text, sizeof text, "%s: machine at %.0f%% of its best (%s)", name,
+                     100 * slowest->machine_frac, slowest->bound);
+            warning(line, sink, width, text);
+            lines++;
+        }
+        for (int64_t i = 0; i < n; i++) {
+            const struct assay_measurement *m = &records[i].states[s];
+            if (!m->measured || (double)m->disturbed <= too_many * (double)m->time.n)
+                continue;
+            snprintf(text, sizeof text,
+                     "%s: %.0f%% of the samples of %s were disturbed: look at -v", name,
+                     100 * (double)m->disturbed / (double)m->time.n, records[i].implementation);
+            warning(line, sink, width, text);
+            lines++;
+        }
+    }
+    return lines;
+}
+
 void assay_legend_marks(const struct assay_legend *legend, struct assay_flow *flow)
 {
     if (legend->fastest)

@@ -40,4 +40,9 @@ void assay_row_reason(struct assay_line *line, const struct assay_record *record
 void assay_row_check(struct assay_line *line, const struct assay_record *record, int mark,
                      int width);
 
+/* Lines below a group's rows, where its figures are not what they seem: the machine is not at its
+ * best, or most of a variant's samples were disturbed. How many lines. */
+int assay_row_warnings(const struct assay_record *records, int64_t n, struct assay_line *line,
+                       const struct assay_sink *sink, int width);
+
 #endif

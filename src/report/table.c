@@ -341,6 +341,7 @@ static void write_group(struct table *t, const struct assay_record *records, int
     write_group_header(t, records, n);
     for (int64_t i = 0; i < n; i++)
         write_row(t, &records[i]);
+    t->lines += assay_row_warnings(records, n, &t->line, &t->sink, t->layout.width);
 }
 
 /* One record for a whole group that was not measured says nothing of recipes: it goes on as before.
@@ -385,12 +386,10 @@ static void write_ceiling_legend(struct table *t)
     struct assay_flow flow = {&t->line, &t->sink, 0, t->layout.width, false, ASSAY_INK_DIM};
     const char *heading = t->layout.roomy && t->legend.times ? "ceiling" : "ceil";
     if (t->legend.ceiling)
-        assay_flow_item(&flow,
-                        "%s: %% of what this machine can do, measured by assay info --calibrate",
+        assay_flow_item(&flow, "%s: %% of what this machine can do, probed in the same rounds",
                         heading);
     else
-        assay_flow_item(&flow, "%s: not known here yet; assay info --calibrate measures it",
-                        heading);
+        assay_flow_item(&flow, "%s: not known, nothing was probed beside the kernels", heading);
     flush(t);
 }
 

@@ -386,6 +386,7 @@ static void torchao_group(void *state, const struct assay_record *records, int64
     struct assay_pair pair = {0};
     while (assay_pair_next(records, n, ASSAY_PAIRS_BY_TIME, &pair))
         write_row(s, &pair);
+    assay_row_warnings(records, n, &s->line, &s->sink, s->width);
     s->legend.interrupted |= records[0].interrupted;
 }
 

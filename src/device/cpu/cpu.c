@@ -6,6 +6,7 @@
 #include "device/cpu/cpu_device.h"
 #include "device/cpu/cpu_info.h"
 #include "device/cpu/cpu_loops.h"
+#include "device/cpu/cpu_probe.h"
 #include "device/cpu/cpu_resident.h"
 #include "device/device.h"
 
@@ -100,6 +101,7 @@ static enum assay_status open_cpu(int32_t index, int32_t threads, assay_device *
 static void close_cpu(assay_device *device)
 {
     assay_cpu_unwatch((struct cpu_device *)device);
+    assay_cpu_release_blocks((struct cpu_device *)device);
     assay_free(device);
 }
 
@@ -182,6 +184,13 @@ static void disturbance(assay_device *device, struct assay_disturbance *out)
     };
 }
 
+/* What probes keep is no variant's. */
+static double resident_peak(assay_device *device)
+{
+    return assay_cpu_resident_peak(device) -
+           assay_cpu_block_bytes((const struct cpu_device *)device);
+}
+
 /* All threads at once, as a kernel would use the units: the time of the slowest. */
 static double matrix_probe(assay_device *device)
 {
@@ -212,7 +221,7 @@ const struct assay_device_driver assay_device_cpu = {
     .describe = describe,
     .alloc = alloc_cpu,
     .free = free_cpu,
-    .system_bytes = assay_cpu_resident_peak,
+    .system_bytes = resident_peak,
     .system_reset = assay_cpu_resident_reset,
     .time = time_cpu,
     .now_ns = now_cpu,
@@ -221,5 +230,7 @@ const struct assay_device_driver assay_device_cpu = {
     .stolen_ns = assay_cpu_stolen_ns,
     .matrix_probe = matrix_probe,
     .probe_flops = ASSAY_CPU_MATRIX_WORK,
+    .probe_open = assay_cpu_probe_open,
+    .probe_close = assay_cpu_probe_close,
     .calibrate = assay_cpu_calibrate,
 };

@@ -1,25 +1,21 @@
-/* cpu_calibrate.c: bandwidth of every level, peak arithmetic, clock, timer.
+/* cpu_calibrate.c: peak arithmetic, clock, timer, floor; bandwidths are cpu_curve.c's.
  *
- * What is measured is a list of blocks, one for each level and direction (L1 read, L1 write, …,
- * memory copy) and one for arithmetic. A block has candidates: each loop of its kind over each size
- * that fits the level. A round samples every candidate that is still in once; a slice of a block is
- * rounds for some tens of milliseconds; a pass is one slice of every block. There are several
- * passes, so that a neighbour who is busy for half a second does not own a level, and after each
+ * What is measured is a list of blocks, one for each kind of arithmetic. A block has candidates:
+ * each loop of its kind. A round samples every candidate that is still in once; a slice of a block
+ * is rounds for some tens of milliseconds; a pass is one slice of every block. There are several
+ * passes, so that a neighbour who is busy for half a second does not own a kind, and after each
  * pass the candidates that are clearly slower leave, so that most samples go to the loops that
  * matter. A block's ceiling is its best candidate's 95th percentile: the quiet machine, without
  * believing the one freak in a hundred.
  *
  * A matrix unit of a shared host is slow for seconds at a time, and seldom are those of all threads
  * fast together. Each is its core's own, so its ceiling is the sum of what each thread did at best
- * while the others ran too; one that stayed slow all the time counts as the fastest.
- *
- * Caches are warmed by an untimed run of the same loop before each sample. Memory is never warm:
- * every sample takes the next piece of a pool of twice the last-level cache, which is how the cold
- * measurements that are held against this ceiling treat their operands. */
+ * while the others ran too; one that stayed slow all the time counts as the fastest. */
 #include "device/cpu/cpu_calibrate.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "device/cpu/cpu_curve.h"
 #include "device/cpu/cpu_info.h"
 #include "device/cpu/cpu_loops.h"
 #include "stats/stats.h"
@@ -29,44 +25,32 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 
 enum {
     PASSES = 4,
-    MAX_SIZES = 3,
-    MAX_CANDIDATES = 64, /* 20 loops of a kind, at most, over three sizes */
+    MAX_CANDIDATES = 16,
     MAX_SAMPLES = 256,
-    MAX_BLOCKS = ASSAY_MAX_LEVELS * 3 + ASSAY_CEILING_MATHS,
+    MAX_BLOCKS = ASSAY_CEILING_MATHS,
     CLOCK_READINGS = PASSES * MAX_BLOCKS,
 };
 
-/* The whole calibration, faulting the pool in included. */
-static const double budget_ns = 2.5e9;
-static const int64_t touch_budget_ns = 1200000000;
+/* All of the arithmetic. */
+static const double budget_ns = 0.6e9;
 /* More of it where the machine is busy, until each block has so many samples that ran. */
-static const double patience_ns = 3.4e9;
+static const double patience_ns = 1.5e9;
 static const int64_t enough_samples = 8;
 /* And more for a matrix unit that was faster the last time it was measured. */
 static const double second_look_ns = 6e9;
 /* A sample this long hides the clock's 20 ns and the threads' ways to the barrier, some 200 ns. */
 static const double sample_ns = 100e3;
-/* What one thread takes of the pool in a sample of memory: 0.2 to 1 ms on machines of today. */
-static const size_t memory_piece = (size_t)4 << 20;
-static const size_t huge_page = (size_t)2 << 20;
-/* A copy's source lies two lines further on in its page than its target: at the same place, or a
- * little before it, every load would seem to hit a store just issued. */
-static const size_t copy_shift = 128;
 /* Samples of one loop scatter by some 5 % on a shared machine; one whose best is 10 % slower is
  * slower. */
 static const double keep_frac = 0.9;
 
-/* The caches of a core; the last level, which may be shared; memory, which is cold. */
-enum place { NEAR, FAR, COLD };
-
 struct candidate {
     const struct assay_cpu_loop *loop;
-    size_t amount; /* what one thread's turn moves or computes */
+    size_t amount; /* what one thread's turn computes */
     int64_t turns; /* in one sample; 0 before it is known */
     double alone;  /* the rate of one thread by itself */
     bool out;
@@ -76,7 +60,6 @@ struct candidate {
 
 struct block {
     enum assay_cpu_loop_kind kind;
-    enum place place;
     double *result; /* where in the ceilings the answer goes */
     double *own;    /* of the narrow types' units: the best of each thread */
     int32_t n_candidates;
@@ -89,132 +72,33 @@ struct calibration {
     int32_t threads;
     double give_up_ns; /* when, on assay_clock_ns */
     double known_bf16; /* what the ceiling was the last time; 0: not known */
-    char *pool;
-    size_t pool_bytes, pool_used; /* first what is used hot, then what is only ever cold */
-    size_t hot_bytes, cursor;     /* where the cold part begins; the next cold piece in it */
     int32_t n_blocks, n_clocks;
     struct block blocks[MAX_BLOCKS];
     double *own; /* of all blocks, for each thread */
     double clocks[CLOCK_READINGS];
 };
 
-static size_t least(size_t a, size_t b) { return a < b ? a : b; }
-static size_t most(size_t a, size_t b) { return a > b ? a : b; }
-
-/* ---- the pool -------------------------------------------------------------------------------- */
-
-/* Bytes of one thread's share; a share is a bit larger than its amount, for a copy's shift. */
-static size_t share_of(const struct candidate *candidate)
-{
-    size_t bytes = candidate->loop->kind >= ASSAY_CPU_LOOP_FMA ? 0 : candidate->amount;
-    return (bytes + copy_shift + 4095) / 4096 * 4096;
-}
-
-/* What the samples of caches need, and one piece of cold memory. */
-static void pool_size(struct calibration *c, size_t *hot, size_t *piece)
-{
-    *hot = *piece = 0;
-    for (int32_t b = 0; b < c->n_blocks; b++)
-        for (int32_t i = 0; i < c->blocks[b].n_candidates; i++) {
-            size_t bytes = share_of(&c->blocks[b].candidates[i]) * (size_t)c->threads;
-            size_t *part = c->blocks[b].place == COLD ? piece : hot;
-            *part = most(*part, bytes);
-        }
-}
-
-/* Faults the pool in, all threads at once, and cuts off what is not there in time: a fresh guest
- * may take seconds for half a gigabyte. Each piece is as large as a huge page. */
-static void pool_touch(struct calibration *c, size_t needed)
-{
-    int64_t until = assay_clock_ns() + touch_budget_ns;
-    size_t step = huge_page * 16, touched = 0;
-    while (touched < c->pool_bytes && (touched < needed || assay_clock_ns() < until)) {
-        size_t end = least(touched + step, c->pool_bytes);
-#pragma omp parallel for num_threads(c->threads)
-        for (size_t i = touched; i < end; i += huge_page)
-            memset(c->pool + i, 1, least(huge_page, end - i));
-        touched = end;
-    }
-    c->pool_used = touched;
-}
-
-/* The cold part is twice the last-level cache and a bit, so that what comes round again is gone
- * from it; but the whole is no more than a third of what is free, and then as much as can be had.
- */
-static enum assay_status pool_open(struct calibration *c, struct assay_error *err)
-{
-    size_t hot, piece, available = assay_cpu_memory_available();
-    pool_size(c, &hot, &piece);
-    size_t llc = assay_cpu_llc_bytes(c->threads), wanted = hot + 2 * llc + llc / 16;
-    size_t needed = hot + 2 * piece + huge_page;
-    wanted = least(wanted, available ? available / 3 : (size_t)256 << 20);
-    for (size_t bytes = most(wanted, needed); bytes >= needed; bytes = bytes * 3 / 4) {
-        void *pool = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (pool == MAP_FAILED)
-            continue;
-#if defined(MADV_HUGEPAGE)
-        madvise(pool, bytes, MADV_HUGEPAGE);
-#endif
-        c->pool = pool;
-        c->pool_bytes = bytes;
-        c->hot_bytes = c->cursor = hot;
-        pool_touch(c, needed);
-        return ASSAY_OK;
-    }
-    return assay_error_set(err, ASSAY_ERR_NOMEM, "cpu",
-                           "no memory to measure the ceilings in; they need %zu MiB", needed >> 20);
-}
-
-static void pool_close(struct calibration *c)
-{
-    if (c->pool)
-        munmap(c->pool, c->pool_bytes);
-}
-
 /* ---- one sample ------------------------------------------------------------------------------ */
 
-/* One turn over `mem`. A copy goes from the upper half to the lower. */
-static void turn(const struct candidate *candidate, char *mem)
+static void turn(const struct candidate *candidate)
 {
-    size_t amount = candidate->amount;
-    if (candidate->loop->kind == ASSAY_CPU_LOOP_COPY)
-        candidate->loop->run(mem, mem + amount / 2 + copy_shift, amount / 2);
-    else
-        candidate->loop->run(mem, mem, amount);
-}
-
-/* Where a sample happens: the same place again, or the next piece of the cold part, which goes
- * round. */
-static char *piece_of(struct calibration *c, const struct block *block,
-                      const struct candidate *candidate)
-{
-    if (block->place != COLD)
-        return c->pool;
-    size_t bytes = share_of(candidate) * (size_t)c->threads;
-    c->cursor += bytes;
-    if (c->cursor + bytes > c->pool_used)
-        c->cursor = c->hot_bytes;
-    return c->pool + c->cursor;
+    candidate->loop->run(NULL, NULL, NULL, candidate->amount);
 }
 
 /* The time from the first thread's start to the last one's end, in ns. */
-static double run_once(struct calibration *c, struct block *block,
+static double run_once(const struct calibration *c, const struct block *block,
                        const struct candidate *candidate, int32_t *threads)
 {
-    char *piece = piece_of(c, block, candidate);
-    size_t share = share_of(candidate);
     int64_t first = INT64_MAX, last = 0;
     int32_t team = 1;
 #pragma omp parallel num_threads(c->threads) reduction(min : first) reduction(max : last, team)
     {
-        char *mem = piece + share * (size_t)omp_get_thread_num();
         team = omp_get_num_threads();
-        if (block->place != COLD)
-            turn(candidate, mem);
+        turn(candidate);
 #pragma omp barrier
         first = assay_clock_ns();
         for (int64_t i = 0; i < candidate->turns; i++)
-            turn(candidate, mem);
+            turn(candidate);
         last = assay_clock_ns();
         if (block->own && last > first) {
             double *own = &block->own[omp_get_thread_num()];
@@ -227,27 +111,24 @@ static double run_once(struct calibration *c, struct block *block,
 }
 
 /* How many turns fill a sample: from the quickest of a few on this thread alone, where nobody has
- * to be waited for. The first warms up, and one that is long enough by itself need not be repeated.
- * Cold memory takes one turn. */
-static void choose_turns(struct calibration *c, const struct block *block,
-                         struct candidate *candidate)
+ * to be waited for. The first warms up. */
+static void choose_turns(struct candidate *candidate)
 {
     double quickest = HUGE_VAL;
-    for (int i = 0; i < 4 && (i < 2 || quickest < sample_ns); i++) {
-        char *mem = piece_of(c, block, candidate);
+    for (int i = 0; i < 4; i++) {
         int64_t start = assay_clock_ns();
-        turn(candidate, mem);
+        turn(candidate);
         quickest = fmin(quickest, (double)(assay_clock_ns() - start));
     }
     quickest = fmax(quickest, 1);
-    candidate->turns = block->place == COLD ? 1 : (int64_t)(sample_ns / quickest) + 1;
+    candidate->turns = (int64_t)(sample_ns / quickest) + 1;
     candidate->alone = (double)candidate->amount / quickest * 1e9;
 }
 
 static void sample(struct calibration *c, struct block *block, struct candidate *candidate)
 {
     if (candidate->turns == 0)
-        choose_turns(c, block, candidate);
+        choose_turns(candidate);
     int32_t threads = 0;
     double ns = run_once(c, block, candidate, &threads);
     double work = (double)candidate->amount * (double)candidate->turns * threads;
@@ -291,13 +172,11 @@ static void drop_slow(struct block *block)
 }
 
 /* The least rate of a sample that ran: one that took twice as long as the quickest did not, it
- * waited for a core. Where threads do not share what they use, each must also be about as quick as
- * one alone (two on one core, at half of that, may pass); where they do, all of them together. */
-static double least_rate(const struct calibration *c, const struct block *block,
-                         const struct candidate *candidate)
+ * waited for a core. Each thread must also be about as quick as one alone (two on one core, at half
+ * of that, may pass). */
+static double least_rate(const struct calibration *c, const struct candidate *candidate)
 {
-    double together = candidate->alone * (block->place == NEAR ? 0.4 * c->threads : 0.5);
-    return fmax(candidate->best / 2, together);
+    return fmax(candidate->best / 2, candidate->alone * 0.4 * c->threads);
 }
 
 static int64_t samples_that_ran(const struct calibration *c, const struct block *block)
@@ -305,7 +184,7 @@ static int64_t samples_that_ran(const struct calibration *c, const struct block 
     int64_t n = 0;
     for (int32_t i = 0; i < block->n_candidates; i++) {
         const struct candidate *candidate = &block->candidates[i];
-        double least = least_rate(c, block, candidate);
+        double least = least_rate(c, candidate);
         for (int64_t k = 0; k < candidate->n && !candidate->out; k++)
             n += candidate->rates[k] >= least;
     }
@@ -427,12 +306,11 @@ static enum assay_status run_more(struct calibration *c, struct assay_error *err
 }
 
 /* The 95th percentile of the samples that ran. */
-static double percentile_of(const struct calibration *c, const struct block *block,
-                            struct candidate *candidate)
+static double percentile_of(const struct calibration *c, struct candidate *candidate)
 {
     int64_t first = 0;
     assay_stats_sort(candidate->rates, candidate->n);
-    while (first < candidate->n && candidate->rates[first] < least_rate(c, block, candidate))
+    while (first < candidate->n && candidate->rates[first] < least_rate(c, candidate))
         first++;
     if (first == candidate->n)
         return 0;
@@ -444,7 +322,7 @@ static double ceiling_of(const struct calibration *c, struct block *block)
     double best = 0;
     for (int32_t i = 0; i < block->n_candidates; i++)
         if (!block->candidates[i].out)
-            best = fmax(best, percentile_of(c, block, &block->candidates[i]));
+            best = fmax(best, percentile_of(c, &block->candidates[i]));
     double together = 0;
     for (int32_t t = 0; block->own && t < c->threads; t++)
         together += block->own[t];
@@ -457,71 +335,22 @@ static void add_candidates(struct block *block, const struct assay_cpu_loop *loo
                            size_t amount)
 {
     for (const struct assay_cpu_loop *loop = loops; loop && loop->name; loop++)
-        if (loop->kind == block->kind && (block->place != NEAR || !loop->far) &&
-            (loop->isa & ~isa) == 0 && block->n_candidates < MAX_CANDIDATES)
+        if (loop->kind == block->kind && (loop->isa & ~isa) == 0 &&
+            block->n_candidates < MAX_CANDIDATES)
             block->candidates[block->n_candidates++] =
                 (struct candidate){.loop = loop, .amount = amount};
 }
 
-static void add_block(struct calibration *c, enum assay_cpu_loop_kind kind, enum place place,
-                      const size_t *sizes, double *result)
-{
-    struct block *block = &c->blocks[c->n_blocks++];
-    block->kind = kind;
-    block->place = place;
-    block->result = result;
-    for (int i = 0; i < MAX_SIZES && sizes[i]; i++) {
-        /* Both halves of a copy are whole grains. */
-        const size_t grain = (size_t)2 * ASSAY_CPU_LOOP_GRAIN;
-        size_t amount = most(sizes[i] / grain, 1) * grain;
-        add_candidates(block, c->loops.wide, c->cpu->isa, amount);
-        add_candidates(block, c->loops.any, c->cpu->isa, amount);
-        add_candidates(block, c->loops.math, c->cpu->isa, amount);
-    }
-}
-
-/* `bytes` are of all threads, `sizes` of one; they end with 0 where there are fewer. */
-static void add_level(struct calibration *c, struct assay_ceilings *out, const char *name,
-                      enum place place, size_t bytes, const size_t *sizes)
-{
-    struct assay_ceiling_level *level = &out->levels[out->n_levels++];
-    snprintf(level->name, sizeof level->name, "%s", name);
-    level->bytes = bytes;
-    add_block(c, ASSAY_CPU_LOOP_READ, place, sizes, &level->read);
-    add_block(c, ASSAY_CPU_LOOP_WRITE, place, sizes, &level->write);
-    add_block(c, ASSAY_CPU_LOOP_COPY, place, sizes, &level->copy);
-}
-
-/* From twice what the second level holds, so that little is found there, to at most a quarter of
- * the last level, which neighbours share, and 64 MiB, which takes long enough. Where even twice the
- * second level is more than that, three quarters of the last. */
-static void add_last_level(struct calibration *c, struct assay_ceilings *out, size_t l2_total)
-{
-    size_t llc = assay_cpu_llc_bytes(c->threads), threads = (size_t)c->threads;
-    size_t lo = 2 * l2_total, hi = least(c->cpu->llc_bytes / 4, (size_t)64 << 20);
-    size_t sizes[MAX_SIZES] = {llc * 3 / 4 / threads};
-    if (lo <= hi) {
-        sizes[0] = lo / threads;
-        sizes[1] = least(lo * 3 / 2, hi) / threads;
-        sizes[2] = least(lo * 3, hi) / threads;
-    }
-    add_level(c, out, "L3", FAR, most(llc, lo), sizes);
-}
-
 static void plan(struct calibration *c, struct assay_ceilings *out)
 {
-    const struct assay_cpu_info *cpu = c->cpu;
-    size_t l1 = cpu->l1d_bytes, l2 = cpu->l2_bytes, cores = (size_t)c->threads;
-    add_level(c, out, "L1", NEAR, l1 * cores, (const size_t[MAX_SIZES]){l1 / 2, l1 * 3 / 4});
-    if (l2 > l1)
-        add_level(c, out, "L2", NEAR, l2 * cores, (const size_t[MAX_SIZES]){l2 / 4, l2 / 2});
-    if (cpu->llc_bytes > l2)
-        add_last_level(c, out, most(l2, l1) * cores);
-    add_level(c, out, "memory", COLD, SIZE_MAX, (const size_t[MAX_SIZES]){memory_piece - 4096});
     for (int math = 0; math < ASSAY_CEILING_F8; math++) { /* which comes from bf16's */
         static const size_t amount[ASSAY_CEILING_F8] = {1 << 20, 1 << 21, 1 << 24, 1 << 25};
-        enum assay_cpu_loop_kind kind = (enum assay_cpu_loop_kind)((int)ASSAY_CPU_LOOP_FMA + math);
-        add_block(c, kind, NEAR, (const size_t[MAX_SIZES]){amount[math]}, &out->flops[math]);
+        struct block *block = &c->blocks[c->n_blocks++];
+        block->kind = (enum assay_cpu_loop_kind)((int)ASSAY_CPU_LOOP_FMA + math);
+        block->result = &out->flops[math];
+        add_candidates(block, c->loops.wide, c->cpu->isa, amount[math]);
+        add_candidates(block, c->loops.any, c->cpu->isa, amount[math]);
+        add_candidates(block, c->loops.math, c->cpu->isa, amount[math]);
     }
 }
 
@@ -659,11 +488,9 @@ enum assay_status assay_cpu_calibrate(assay_device *device, struct assay_ceiling
                                       struct assay_error *err)
 {
     *out = (struct assay_ceilings){0};
-    double start_ns = (double)assay_clock_ns();
     struct calibration *c = assay_calloc(1, sizeof *c);
     if (!c)
         return assay_error_set(err, ASSAY_ERR_NOMEM, "cpu", "no memory to measure the ceilings");
-    c->give_up_ns = start_ns + patience_ns;
     c->cpu = assay_cpu_info();
     c->loops = assay_cpu_loops(c->cpu->isa);
     c->threads = useful_threads(device->threads);
@@ -674,15 +501,16 @@ enum assay_status assay_cpu_calibrate(assay_device *device, struct assay_ceiling
         c->known_bf16 = before.flops[ASSAY_CEILING_BF16];
     plan(c, out);
     give_own_rates(c);
-    enum assay_status status = pool_open(c, err);
+    enum assay_status status = assay_cpu_curve(c->threads, out, err);
     if (status == ASSAY_OK) {
+        double start_ns = (double)assay_clock_ns();
+        c->give_up_ns = start_ns + patience_ns;
         run_passes(c, start_ns + budget_ns);
         status = run_more(c, err);
         wait_for_matrix_units(c);
     }
     if (status == ASSAY_OK)
         conclude(c, out);
-    pool_close(c);
     assay_free(c->own);
     assay_free(c);
     return status;

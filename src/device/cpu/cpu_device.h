@@ -4,7 +4,16 @@
 
 #include "device/device.h"
 
-enum { ASSAY_CPU_MAX_WATCHED = 64 }; /* threads whose waits are read; more would take too long */
+enum {
+    ASSAY_CPU_MAX_WATCHED = 64, /* threads whose waits are read; more would take too long */
+    ASSAY_CPU_MAX_BLOCKS = 8,   /* of memory that probes keep */
+};
+
+struct cpu_block {
+    char *memory;
+    size_t bytes;
+    bool busy;
+};
 
 struct cpu_device {
     struct assay_device base;
@@ -12,6 +21,7 @@ struct cpu_device {
     int cores[ASSAY_CPU_MAX_WATCHED];     /* that the threads are pinned to; -1: not pinned */
     int schedstat[ASSAY_CPU_MAX_WATCHED]; /* files that tell how long each thread waited, or -1 */
     int stat;                             /* the file that tells of stolen time, or -1 */
+    struct cpu_block blocks[ASSAY_CPU_MAX_BLOCKS];
 };
 
 /* cpu_waits.c: run-queue waits and stolen time, from files of /proc that stay open. Where there is

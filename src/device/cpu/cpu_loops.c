@@ -12,15 +12,18 @@
 #define LOOP_FENCE() _mm_sfence()
 #define LOOP_MULADD(a, b, c) _mm_add_ps(_mm_mul_ps(a, b), c)
 #define LOOP_SPLAT(x) _mm_set1_ps(x)
+#define LOOP_XOR(a, b) _mm_xor_ps(a, b)
 #define LOOP_KEEP(v) __asm__ volatile("" : : "x"(v))
 #else
 typedef float vector4 __attribute__((vector_size(16), may_alias));
+typedef uint32_t bits4 __attribute__((vector_size(16), may_alias));
 static const vector4 vector4_zero = {0};
 #define LOOP_VECTOR vector4
 #define LOOP_LOAD(p) (*(const vector4 *)(const void *)(p))
 #define LOOP_STORE(p, v) (*(vector4 *)(void *)(p) = (v))
 #define LOOP_MULADD(a, b, c) ((a) * (b) + (c))
 #define LOOP_SPLAT(x) (vector4_zero + (x))
+#define LOOP_XOR(a, b) ((vector4)((bits4)(a) ^ (bits4)(b)))
 #if defined(__aarch64__)
 #define LOOP_KEEP(v) __asm__ volatile("" : : "w"(v))
 #else
@@ -39,27 +42,29 @@ static const struct assay_cpu_loop narrow_loops[] = {LOOP_TABLE};
 static void *(*const volatile library_memset)(void *, int, size_t) = memset;
 static void *(*const volatile library_memcpy)(void *, const void *, size_t) = memcpy;
 
-static void write_memset(void *dst, const void *src, size_t bytes)
+static void write_memset(void *dst, const void *src, const void *more, size_t bytes)
 {
-    (void)src;
+    (void)src, (void)more;
     library_memset(dst, 1, bytes);
 }
 
-static void copy_memcpy(void *dst, const void *src, size_t bytes)
+static void copy_memcpy(void *dst, const void *src, const void *more, size_t bytes)
 {
+    (void)more;
     library_memcpy(dst, src, bytes);
 }
 
 #if defined(__x86_64__)
 /* Microcode that may take lines over without reading them first. */
-static void write_stosb(void *dst, const void *src, size_t bytes)
+static void write_stosb(void *dst, const void *src, const void *more, size_t bytes)
 {
-    (void)src;
+    (void)src, (void)more;
     __asm__ volatile("rep stosb" : "+D"(dst), "+c"(bytes) : "a"(1) : "memory");
 }
 
-static void copy_movsb(void *dst, const void *src, size_t bytes)
+static void copy_movsb(void *dst, const void *src, const void *more, size_t bytes)
 {
+    (void)more;
     __asm__ volatile("rep movsb" : "+D"(dst), "+S"(src), "+c"(bytes) : : "memory");
 }
 #endif

@@ -1,4 +1,5 @@
-/* cpu_loops.h: the loops that ceilings are measured with: reading, writing, copying, multiplying.
+/* cpu_loops.h: the loops that ceilings are measured with: reading, writing, copying, adding,
+ * multiplying.
  *
  * No one loop is the fastest at every level of the memory of every CPU, so there are several of
  * each kind, and the calibration takes whichever wins. They exist in three widths (portable, AVX2,
@@ -12,7 +13,8 @@ enum assay_cpu_loop_kind {
     ASSAY_CPU_LOOP_READ,
     ASSAY_CPU_LOOP_WRITE,
     ASSAY_CPU_LOOP_COPY,
-    ASSAY_CPU_LOOP_FMA, /* from here on arithmetic: f32, and the narrow types */
+    ASSAY_CPU_LOOP_TRIAD, /* two reads and a write */
+    ASSAY_CPU_LOOP_FMA,   /* from here on arithmetic: f32, and the narrow types */
     ASSAY_CPU_LOOP_F16,
     ASSAY_CPU_LOOP_BF16,
     ASSAY_CPU_LOOP_S8,
@@ -26,10 +28,11 @@ struct assay_cpu_loop {
     const char *name;
     enum assay_cpu_loop_kind kind;
     bool far; /* of use only where latency must be hidden: not in the caches of a core */
-    /* Reads `amount` bytes of src, writes as many of dst, or both; arithmetic makes that many
-     * operations and takes NULLs. Pointers are aligned to 64 bytes. When it returns, all is
-     * read and every write is in the caches or on its way to memory, in order. */
-    void (*run)(void *dst, const void *src, size_t amount);
+    /* Reads `amount` bytes of src, and of more for a triad, writes as many of dst, or both;
+     * arithmetic makes that many operations and takes NULLs. Reading alone stores the XOR of all it
+     * read in up to 64 bytes of dst. Pointers are aligned to 64 bytes. When it returns, all is read
+     * and every write is in the caches or on its way to memory, in order. */
+    void (*run)(void *dst, const void *src, const void *more, size_t amount);
     uint32_t isa; /* what the CPU must have beside the set's own */
 };
 

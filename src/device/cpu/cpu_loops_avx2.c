@@ -12,6 +12,7 @@
 #define LOOP_FENCE() _mm_sfence()
 #define LOOP_MULADD(a, b, c) _mm256_fmadd_ps(a, b, c)
 #define LOOP_SPLAT(x) _mm256_set1_ps(x)
+#define LOOP_XOR(a, b) _mm256_xor_ps(a, b)
 #define LOOP_KEEP(v) __asm__ volatile("" : : "x"(v))
 #define LOOP_NAME(text) "avx2 " text
 #include "device/cpu/cpu_loops_body.h"

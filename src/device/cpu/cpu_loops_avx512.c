@@ -12,6 +12,8 @@
 #define LOOP_FENCE() _mm_sfence()
 #define LOOP_MULADD(a, b, c) _mm512_fmadd_ps(a, b, c)
 #define LOOP_SPLAT(x) _mm512_set1_ps(x)
+#define LOOP_XOR(a, b)                                                                             \
+    _mm512_castsi512_ps(_mm512_xor_si512(_mm512_castps_si512(a), _mm512_castps_si512(b)))
 #define LOOP_KEEP(v) __asm__ volatile("" : : "v"(v))
 #define LOOP_NAME(text) "avx512 " text
 #include "device/cpu/cpu_loops_body.h"

@@ -2,9 +2,10 @@
  *
  *     LOOP_VECTOR            its type                   LOOP_WIDTH   its bytes, at most 64
  *     LOOP_LOAD(p)           aligned load               LOOP_STORE(p, v)  aligned store
- *     LOOP_STREAM(p, v)      store past the caches; leave it out where there is none
+ *     LOOP_STREAM(p, v)      streaming store; leave it out where there is none
  *     LOOP_FENCE()           orders those
  *     LOOP_MULADD(a, b, c)   a * b + c on floats        LOOP_SPLAT(x)  a float in every lane
+ *     LOOP_XOR(a, b)         of all bits
  *     LOOP_KEEP(v)           the compiler must have v in a register here
  *     LOOP_NAME(text)        the loop's name
  *
@@ -29,26 +30,33 @@ static inline __attribute__((always_inline)) void loop_prefetch(const char *s, s
 /* ---- reading --------------------------------------------------------------------------------- */
 
 /* `streams` parts of the source side by side: a hardware prefetcher follows each on its own and
- * only so far, so several keep more lines in flight than one. */
-static inline __attribute__((always_inline)) void loop_read(const void *src, size_t bytes,
-                                                            size_t streams, size_t ahead)
+ * only so far, so several keep more lines in flight than one. What was read is combined by XOR,
+ * which costs nothing beside the load, and whose result shows that nothing was left out. */
+static inline __attribute__((always_inline)) void
+loop_read(void *dst, const void *src, size_t bytes, size_t streams, size_t ahead)
 {
     size_t part = bytes / streams;
+#define START(k) LOOP_VECTOR a##k = LOOP_SPLAT(0.0f);
+    LOOP_EIGHT(START)
+#undef START
     for (size_t i = 0; i < part; i += LOOP_BLOCK)
         for (size_t p = 0; p < streams; p++) {
             const char *s = (const char *)src + p * part + i;
             loop_prefetch(s, ahead);
-#define TOUCH(k) LOOP_KEEP(LOOP_LOAD(s + LOOP_AT(k)));
-            LOOP_EIGHT(TOUCH)
-#undef TOUCH
+#define TAKE(k) a##k = LOOP_XOR(a##k, LOOP_LOAD(s + LOOP_AT(k)));
+            LOOP_EIGHT(TAKE)
+#undef TAKE
         }
+    LOOP_VECTOR low = LOOP_XOR(LOOP_XOR(a0, a1), LOOP_XOR(a2, a3));
+    LOOP_VECTOR high = LOOP_XOR(LOOP_XOR(a4, a5), LOOP_XOR(a6, a7));
+    LOOP_STORE(dst, LOOP_XOR(low, high));
 }
 
 #define LOOP_READ(suffix, streams, ahead)                                                          \
-    static void read_##suffix(void *dst, const void *src, size_t bytes)                            \
+    static void read_##suffix(void *dst, const void *src, const void *more, size_t bytes)          \
     {                                                                                              \
-        (void)dst;                                                                                 \
-        loop_read(src, bytes, streams, ahead);                                                     \
+        (void)more;                                                                                \
+        loop_read(dst, src, bytes, streams, ahead);                                                \
     }
 LOOP_READ(plain, 1, 0)
 LOOP_READ(two, 2, 0)
@@ -60,9 +68,9 @@ LOOP_READ(four_ahead_1k, 4, 1024)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static void write_plain(void *dst, const void *src, size_t bytes)
+static void write_plain(void *dst, const void *src, const void *more, size_t bytes)
 {
-    (void)src;
+    (void)src, (void)more;
     LOOP_VECTOR v = LOOP_SPLAT(1.0f);
     for (size_t i = 0; i < bytes; i += LOOP_BLOCK) {
         char *d = (char *)dst + i;
@@ -88,14 +96,14 @@ static inline __attribute__((always_inline)) void loop_write_stream(void *dst, s
         }
     LOOP_FENCE();
 }
-static void write_nt(void *dst, const void *src, size_t bytes)
+static void write_nt(void *dst, const void *src, const void *more, size_t bytes)
 {
-    (void)src;
+    (void)src, (void)more;
     loop_write_stream(dst, bytes, 1);
 }
-static void write_nt_two(void *dst, const void *src, size_t bytes)
+static void write_nt_two(void *dst, const void *src, const void *more, size_t bytes)
 {
-    (void)src;
+    (void)src, (void)more;
     loop_write_stream(dst, bytes, 2);
 }
 #endif
@@ -139,8 +147,9 @@ loop_copy(void *dst, const void *src, size_t bytes, size_t streams, size_t ahead
 }
 
 #define LOOP_COPY(suffix, streams, ahead, nt)                                                      \
-    static void copy_##suffix(void *dst, const void *src, size_t bytes)                            \
+    static void copy_##suffix(void *dst, const void *src, const void *more, size_t bytes)          \
     {                                                                                              \
+        (void)more;                                                                                \
         loop_copy(dst, src, bytes, streams, ahead, nt);                                            \
     }
 LOOP_COPY(plain, 1, 0, false)
@@ -156,15 +165,61 @@ LOOP_COPY(nt_four_ahead_1k, 4, 1024, true)
 #endif
 #undef LOOP_COPY
 
+/* ---- two reads and a write ------------------------------------------------------------------- */
+
+/* dst = src + 3 more, in floats: STREAM's triad. */
+static inline __attribute__((always_inline)) void loop_triad(void *dst, const void *src,
+                                                             const void *more, size_t bytes,
+                                                             size_t streams, size_t ahead, bool nt)
+{
+    size_t part = bytes / streams;
+    LOOP_VECTOR three = LOOP_SPLAT(3.0f);
+    for (size_t i = 0; i < part; i += LOOP_BLOCK)
+        for (size_t p = 0; p < streams; p++) {
+            const char *a = (const char *)src + p * part + i;
+            const char *b = (const char *)more + p * part + i;
+            char *d = (char *)dst + p * part + i;
+            loop_prefetch(a, ahead);
+            loop_prefetch(b, ahead);
+#define GET(k)                                                                                     \
+    LOOP_VECTOR v##k = LOOP_MULADD(LOOP_LOAD(b + LOOP_AT(k)), three, LOOP_LOAD(a + LOOP_AT(k)));
+            LOOP_EIGHT(GET)
+#undef GET
+#define PUT(k) loop_put(d + LOOP_AT(k), v##k, nt);
+            LOOP_EIGHT(PUT)
+#undef PUT
+        }
+#if defined(LOOP_STREAM)
+    if (nt)
+        LOOP_FENCE();
+#endif
+}
+
+#define LOOP_TRIAD(suffix, streams, ahead, nt)                                                     \
+    static void triad_##suffix(void *dst, const void *src, const void *more, size_t bytes)         \
+    {                                                                                              \
+        loop_triad(dst, src, more, bytes, streams, ahead, nt);                                     \
+    }
+LOOP_TRIAD(plain, 1, 0, false)
+LOOP_TRIAD(two, 2, 0, false)
+LOOP_TRIAD(ahead_1k, 1, 1024, false)
+#if defined(LOOP_STREAM)
+LOOP_TRIAD(nt, 1, 0, true)
+LOOP_TRIAD(nt_two, 2, 0, true)
+LOOP_TRIAD(nt_four, 4, 0, true)
+LOOP_TRIAD(nt_ahead_2k, 1, 2048, true)
+#endif
+#undef LOOP_TRIAD
+
 /* ---- multiplying ----------------------------------------------------------------------------- */
 
 /* Twelve chains of their own: two units times a latency of four or five cycles must be kept busy,
  * and twelve leave room for the constants where there are sixteen registers. The values settle at
  * 2, so that nothing overflows or becomes subnormal. */
 #define LOOP_TWELVE(X) LOOP_EIGHT(X) X(8) X(9) X(10) X(11)
-static void fma_registers(void *dst, const void *src, size_t flops)
+static void fma_registers(void *dst, const void *src, const void *more, size_t flops)
 {
-    (void)dst, (void)src;
+    (void)dst, (void)src, (void)more;
     LOOP_VECTOR half = LOOP_SPLAT(0.5f), one = LOOP_SPLAT(1.0f);
 #define START(k) LOOP_VECTOR a##k = LOOP_SPLAT((float)(k));
     LOOP_TWELVE(START)
@@ -194,7 +249,11 @@ static void fma_registers(void *dst, const void *src, size_t flops)
     {LOOP_NAME("copy nt x4"),     ASSAY_CPU_LOOP_COPY,  true,  copy_nt_four, 0},                   \
     {LOOP_NAME("copy nt x8"),     ASSAY_CPU_LOOP_COPY,  true,  copy_nt_eight, 0},                  \
     {LOOP_NAME("copy nt +2k"),    ASSAY_CPU_LOOP_COPY,  true,  copy_nt_ahead_2k, 0},               \
-    {LOOP_NAME("copy nt x4 +1k"), ASSAY_CPU_LOOP_COPY,  true,  copy_nt_four_ahead_1k, 0},
+    {LOOP_NAME("copy nt x4 +1k"), ASSAY_CPU_LOOP_COPY,  true,  copy_nt_four_ahead_1k, 0},          \
+    {LOOP_NAME("triad nt"),       ASSAY_CPU_LOOP_TRIAD, true,  triad_nt, 0},                       \
+    {LOOP_NAME("triad nt x2"),    ASSAY_CPU_LOOP_TRIAD, true,  triad_nt_two, 0},                   \
+    {LOOP_NAME("triad nt x4"),    ASSAY_CPU_LOOP_TRIAD, true,  triad_nt_four, 0},                  \
+    {LOOP_NAME("triad nt +2k"),   ASSAY_CPU_LOOP_TRIAD, true,  triad_nt_ahead_2k, 0},
 #else
 #define LOOP_TABLE_NT
 #endif
@@ -209,6 +268,9 @@ static void fma_registers(void *dst, const void *src, size_t flops)
     {LOOP_NAME("copy"),           ASSAY_CPU_LOOP_COPY,  false, copy_plain, 0},                     \
     {LOOP_NAME("copy x2"),        ASSAY_CPU_LOOP_COPY,  false, copy_two, 0},                       \
     {LOOP_NAME("copy +1k"),       ASSAY_CPU_LOOP_COPY,  false, copy_ahead_1k, 0},                  \
+    {LOOP_NAME("triad"),          ASSAY_CPU_LOOP_TRIAD, false, triad_plain, 0},                    \
+    {LOOP_NAME("triad x2"),       ASSAY_CPU_LOOP_TRIAD, false, triad_two, 0},                      \
+    {LOOP_NAME("triad +1k"),      ASSAY_CPU_LOOP_TRIAD, false, triad_ahead_1k, 0},                 \
     LOOP_TABLE_NT                                                                                  \
     {LOOP_NAME("fma"),            ASSAY_CPU_LOOP_FMA,   false, fma_registers, 0},                  \
     {NULL, ASSAY_CPU_LOOP_READ, false, NULL, 0},

@@ -25,9 +25,9 @@
 
 /* `text` is an instruction of three operands, `flops` what one of them does. */
 #define DEFINE_VECTOR_LOOP(name, text, pattern, flops)                                             \
-    static void name(void *dst, const void *src, size_t amount)                                    \
+    static void name(void *dst, const void *src, const void *more, size_t amount)                  \
     {                                                                                              \
-        (void)dst, (void)src;                                                                      \
+        (void)dst, (void)src, (void)more;                                                          \
         size_t turns = amount / ((size_t)16 * (flops));                                            \
         __asm__ volatile("vzeroall\n\tvpbroadcastd %1, %%zmm16\n\tvmovdqa64 %%zmm16, %%zmm17\n"    \
                          "1:\n\t" SIXTEEN(text) "dec %0\n\tjnz 1b"                                 \
@@ -61,9 +61,9 @@ static void tiles_fill(void)
 }
 
 #define DEFINE_TILE_LOOP(name, multiply, flops)                                                    \
-    static void name(void *dst, const void *src, size_t amount)                                    \
+    static void name(void *dst, const void *src, const void *more, size_t amount)                  \
     {                                                                                              \
-        (void)dst, (void)src;                                                                      \
+        (void)dst, (void)src, (void)more;                                                          \
         tiles_fill();                                                                              \
         for (size_t done = 0; done < amount; done += (size_t)4 * (flops)) {                        \
             multiply(0, 4, 6);                                                                     \
@@ -87,5 +87,5 @@ const struct assay_cpu_loop assay_cpu_loops_math[] = {
 };
 
 /* 2.7 us where the unit is free. */
-void assay_cpu_matrix_work(void) { tile_bf16(NULL, NULL, ASSAY_CPU_MATRIX_WORK); }
+void assay_cpu_matrix_work(void) { tile_bf16(NULL, NULL, NULL, ASSAY_CPU_MATRIX_WORK); }
 #endif

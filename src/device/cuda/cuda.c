@@ -471,6 +471,7 @@ const struct assay_device_driver assay_device_cuda = {
     .clock_hz = assay_cuda_clock_hz,
     .disturbance = assay_cuda_disturbance,
     .energy_j = assay_cuda_energy_j,
-    .clock_counts = true,
+    .probe_open = assay_cuda_probe_open,
+    .probe_close = assay_cuda_probe_close,
     .calibrate = assay_cuda_calibrate,
 };

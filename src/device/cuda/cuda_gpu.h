@@ -92,6 +92,14 @@ double assay_cuda_clock_hz(assay_device *device);
 double assay_cuda_energy_j(assay_device *device);
 void assay_cuda_disturbance(assay_device *device, struct assay_disturbance *out);
 
+/* cuda_probe.c */
+enum assay_status assay_cuda_probe_open(assay_device *device, const struct assay_probe_spec *spec,
+                                        struct assay_probe *out, struct assay_error *err);
+void assay_cuda_probe_close(assay_device *device, struct assay_probe *probe);
+/* The least time that one call took in so many tries, in ns; 0 where it does not run. */
+double assay_cuda_least_ns(assay_device *device, const struct assay_kernel *kernel, void *state,
+                           const struct assay_work *work, int tries);
+
 /* cuda_calibrate.c */
 enum assay_status assay_cuda_calibrate(assay_device *device, struct assay_ceilings *out,
                                        struct assay_error *err);

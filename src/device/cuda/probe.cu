@@ -1,22 +1,21 @@
-// calibrate.cu: the most the GPU can do: moving bytes (-DFLIGHT=n), and multiplying (-DKIND=n).
+// probe.cu: what the GPU can do now: moving bytes (-DFLIGHT=n), and multiplying (-DKIND=n).
 
 typedef unsigned int u32;
 typedef unsigned long long u64;
 
 // ---- bytes: 16 a thread at a time, FLIGHT of them before the first is used ----------------------
 //
-// n pieces of 16 bytes are gone through; indices are taken modulo a power of two, mask + 1, so that
-// a cache can be gone through many times in one launch.
+// n pieces of 16 bytes are gone through once.
 
 #ifdef FLIGHT
 
 #define EACH(i)                                                                                    \
     for (u64 i = (u64)blockIdx.x * blockDim.x * FLIGHT + threadIdx.x; i < n;                       \
          i += (u64)gridDim.x * blockDim.x * FLIGHT)
-#define PIECE(i, j) (((i) + (u64)(j) * blockDim.x) & mask)
-#define THERE(i, j) ((i) + (u64)(j) * blockDim.x < n)
+#define PIECE(i, j) ((i) + (u64)(j) * blockDim.x)
+#define THERE(i, j) (PIECE(i, j) < n)
 
-extern "C" __global__ void copy(const uint4 *from, uint4 *to, u64 n, u64 mask)
+extern "C" __global__ void copy(uint4 *to, const uint4 *from, const uint4 *more, u64 n)
 {
     EACH(i)
     {
@@ -32,7 +31,7 @@ extern "C" __global__ void copy(const uint4 *from, uint4 *to, u64 n, u64 mask)
     }
 }
 
-extern "C" __global__ void copy_cached(const uint4 *from, uint4 *to, u64 n, u64 mask)
+extern "C" __global__ void copy_cached(uint4 *to, const uint4 *from, const uint4 *more, u64 n)
 {
     EACH(i)
     {
@@ -48,7 +47,54 @@ extern "C" __global__ void copy_cached(const uint4 *from, uint4 *to, u64 n, u64 
     }
 }
 
-extern "C" __global__ void read(const uint4 *from, uint4 *to, u64 n, u64 mask)
+static __device__ float triad(u32 a, u32 b)
+{
+    return fmaf(__uint_as_float(b), 3.0f, __uint_as_float(a));
+}
+
+static __device__ uint4 triad(uint4 a, uint4 b)
+{
+    return make_uint4(__float_as_uint(triad(a.x, b.x)), __float_as_uint(triad(a.y, b.y)),
+                      __float_as_uint(triad(a.z, b.z)), __float_as_uint(triad(a.w, b.w)));
+}
+
+extern "C" __global__ void triad(uint4 *to, const uint4 *from, const uint4 *more, u64 n)
+{
+    EACH(i)
+    {
+        uint4 a[FLIGHT], b[FLIGHT];
+#pragma unroll
+        for (int j = 0; j < FLIGHT; j++)
+            if (THERE(i, j)) {
+                a[j] = __ldcs(from + PIECE(i, j));
+                b[j] = __ldcs(more + PIECE(i, j));
+            }
+#pragma unroll
+        for (int j = 0; j < FLIGHT; j++)
+            if (THERE(i, j))
+                __stcs(to + PIECE(i, j), triad(a[j], b[j]));
+    }
+}
+
+extern "C" __global__ void triad_cached(uint4 *to, const uint4 *from, const uint4 *more, u64 n)
+{
+    EACH(i)
+    {
+        uint4 a[FLIGHT], b[FLIGHT];
+#pragma unroll
+        for (int j = 0; j < FLIGHT; j++)
+            if (THERE(i, j)) {
+                a[j] = __ldcg(from + PIECE(i, j));
+                b[j] = __ldcg(more + PIECE(i, j));
+            }
+#pragma unroll
+        for (int j = 0; j < FLIGHT; j++)
+            if (THERE(i, j))
+                __stcg(to + PIECE(i, j), triad(a[j], b[j]));
+    }
+}
+
+extern "C" __global__ void read(uint4 *to, const uint4 *from, const uint4 *more, u64 n)
 {
     uint4 sum = make_uint4(0, 0, 0, 0);
     EACH(i)
@@ -56,7 +102,7 @@ extern "C" __global__ void read(const uint4 *from, uint4 *to, u64 n, u64 mask)
         uint4 v[FLIGHT];
 #pragma unroll
         for (int j = 0; j < FLIGHT; j++)
-            v[j] = THERE(i, j) ? __ldcg(from + PIECE(i, j)) : sum;
+            v[j] = THERE(i, j) ? __ldcg(from + PIECE(i, j)) : make_uint4(0, 0, 0, 0);
 #pragma unroll
         for (int j = 0; j < FLIGHT; j++) {
             sum.x ^= v[j].x;
@@ -69,9 +115,10 @@ extern "C" __global__ void read(const uint4 *from, uint4 *to, u64 n, u64 mask)
         to[threadIdx.x] = sum;
 }
 
-extern "C" __global__ void write(const uint4 *from, uint4 *to, u64 n, u64 mask)
+extern "C" __global__ void write(uint4 *to, const uint4 *from, const uint4 *more, u64 n)
 {
-    uint4 v = make_uint4(threadIdx.x, (u32)n, (u32)(u64)from, 7);
+    // Bits that are numbers near 1 as floats: what zeros cost is not what numbers cost.
+    uint4 v = make_uint4(0x3f000000u | threadIdx.x * 7919u, 0x3f012345u, 0x3f000000u | (u32)n, 0x3f654321u);
     EACH(i)
     {
 #pragma unroll

@@ -1,0 +1,206 @@
+#include "device/cpu/cpu_stream.h"
+
+#include "base/clock.h"
+
+#include <math.h>
+#include <omp.h>
+#include <string.h>
+
+enum { PAGE = 4096, LINE = 64, MAX_WAYS = 192 };
+/* A measurement of a way is so long at the least, and all of them together at the most. */
+static const double WAY_NS = 30e3, TUNE_MOST_NS = 400e6;
+/* Below this, fewer threads may be faster than all: waking them up takes as long as the work. */
+static const size_t FEW_THREADS_BYTES = (size_t)4 << 20;
+/* Ways this much slower than the best at first sight are not looked at again. */
+static const double KEPT = 1.3;
+
+static int tensors(enum assay_cpu_loop_kind kind)
+{
+    return kind == ASSAY_CPU_LOOP_TRIAD ? 3 : kind == ASSAY_CPU_LOOP_COPY ? 2 : 1;
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+/* A read stores its lines before the tensor. */
+static size_t lines_bytes(enum assay_cpu_loop_kind kind)
+{
+    return kind == ASSAY_CPU_LOOP_READ ? (size_t)ASSAY_CPU_STREAM_LINES * LINE : 0;
+}
+
+/* Tensors start at different places within a page, as operands do (bench/operands.c says why). */
+static size_t tensor_stride(size_t bytes) { return (bytes + PAGE - 1) / PAGE * PAGE + 3072; }
+
+size_t assay_cpu_stream_set_bytes(enum assay_cpu_loop_kind kind, size_t bytes)
+{
+    size_t all = lines_bytes(kind) + (size_t)tensors(kind) * tensor_stride(bytes);
+    return (all + PAGE - 1) / PAGE * PAGE;
+}
+
+void assay_cpu_stream_bind(enum assay_cpu_loop_kind kind, size_t bytes, char *set,
+                           void *pointers[3], struct assay_args *out)
+{
+    char *at = set + lines_bytes(kind);
+    int used = kind == ASSAY_CPU_LOOP_READ ? 1 : 0;
+    pointers[0] = pointers[1] = pointers[2] = NULL;
+    if (used)
+        pointers[0] = set;
+    for (int i = 0; i < tensors(kind); i++)
+        pointers[used + i] = at + (size_t)i * tensor_stride(bytes);
+    out->out = pointers;
+    out->in = (const void *const *)(pointers + 1);
+}
+
+/* ---- one pass -------------------------------------------------------------------------------- */
+
+/* What is no whole grain. */
+static void run_rest(const struct assay_cpu_stream *s, char *out, const char *a, const char *b)
+{
+    size_t done = s->bytes / ASSAY_CPU_LOOP_GRAIN * ASSAY_CPU_LOOP_GRAIN, rest = s->bytes - done;
+    if (s->kind == ASSAY_CPU_LOOP_COPY)
+        memcpy(out + done, a + done, rest);
+    else if (s->kind == ASSAY_CPU_LOOP_WRITE)
+        memset(out + done, 1, rest);
+    for (size_t i = done; s->kind == ASSAY_CPU_LOOP_TRIAD && i + sizeof(float) <= s->bytes;
+         i += sizeof(float)) {
+        float x, y, sum;
+        memcpy(&x, a + i, sizeof x);
+        memcpy(&y, b + i, sizeof y);
+        sum = fmaf(y, 3.0f, x);
+        memcpy(out + i, &sum, sizeof sum);
+    }
+}
+
+static void run_share(const struct assay_cpu_stream *s, int32_t thread, int32_t threads, char *out,
+                      const char *a, const char *b)
+{
+    size_t grains = s->bytes / ASSAY_CPU_LOOP_GRAIN;
+    size_t from = grains * (size_t)thread / (size_t)threads * ASSAY_CPU_LOOP_GRAIN;
+    size_t to = grains * (size_t)(thread + 1) / (size_t)threads * ASSAY_CPU_LOOP_GRAIN;
+    char *target = s->kind == ASSAY_CPU_LOOP_READ ? out + (size_t)thread * LINE : out + from;
+    if (s->kind == ASSAY_CPU_LOOP_READ)
+        memset(target, 0, LINE);
+    if (to > from)
+        s->loop->run(target, a ? a + from : NULL, b ? b + from : NULL, to - from);
+    if (thread == threads - 1 && s->bytes % ASSAY_CPU_LOOP_GRAIN)
+        run_rest(s, out, a, b);
+}
+
+void assay_cpu_stream_run(const struct assay_cpu_stream *s, void *out, const void *a, const void *b)
+{
+    if (s->threads == 1) {
+        run_share(s, 0, 1, out, a, b);
+        return;
+    }
+#pragma omp parallel num_threads(s->threads)
+    run_share(s, omp_get_thread_num(), omp_get_num_threads(), out, a, b);
+}
+
+uint32_t assay_cpu_stream_fold(const struct assay_cpu_stream *s, const void *lines, const void *a)
+{
+    uint32_t word, all = 0;
+    size_t done = s->bytes / ASSAY_CPU_LOOP_GRAIN * ASSAY_CPU_LOOP_GRAIN;
+    for (size_t i = 0; i < (size_t)s->threads * LINE; i += sizeof word) {
+        memcpy(&word, (const char *)lines + i, sizeof word);
+        all ^= word;
+    }
+    for (size_t i = done; i < s->bytes; i += sizeof word) {
+        word = 0;
+        memcpy(&word, (const char *)a + i, s->bytes - i < sizeof word ? s->bytes - i : sizeof word);
+        all ^= word;
+    }
+    return all;
+}
+
+/* ---- which way is the fastest ---------------------------------------------------------------- */
+
+struct way {
+    const struct assay_cpu_loop *loop;
+    int32_t threads;
+    double least_ns;
+};
+
+struct tuning {
+    struct assay_cpu_stream stream;
+    const struct assay_args *sets;
+    int64_t n_sets, next;
+    struct way ways[MAX_WAYS];
+    int32_t n_ways;
+};
+
+static void add_ways(struct tuning *t, const struct assay_cpu_loop *loops, bool near,
+                     int32_t threads)
+{
+    for (const struct assay_cpu_loop *loop = loops; loop && loop->name; loop++)
+        if (loop->kind == t->stream.kind && !(near && loop->far) && t->n_ways < MAX_WAYS)
+            t->ways[t->n_ways++] = (struct way){loop, threads, (double)INFINITY};
+}
+
+static void add_all_ways(struct tuning *t, int32_t most)
+{
+    const struct assay_cpu_info *cpu = assay_cpu_info();
+    struct assay_cpu_loops loops = assay_cpu_loops(cpu->isa);
+    size_t all = t->stream.bytes * (size_t)tensors(t->stream.kind);
+    bool near = t->n_sets == 1 && all <= cpu->l2_bytes;
+    for (int32_t threads = most; threads >= 1; threads /= 2) {
+        add_ways(t, loops.wide, near, threads);
+        add_ways(t, loops.any, near, threads);
+        if (all >= FEW_THREADS_BYTES)
+            break;
+    }
+}
+
+static void run_next(struct tuning *t)
+{
+    const struct assay_args *args = &t->sets[t->next];
+    t->next = (t->next + 1) % t->n_sets;
+    assay_cpu_stream_run(&t->stream, args->out[0], args->in[0], args->in[1]);
+}
+
+/* Time of one pass; a short one is taken several times. The one before is not timed where the same
+ * memory is used again: it fills the caches. */
+static void time_way(struct tuning *t, struct way *way)
+{
+    int64_t passes = 0, start;
+    double ns = 0;
+    t->stream.loop = way->loop;
+    t->stream.threads = way->threads;
+    if (t->n_sets == 1)
+        run_next(t);
+    start = assay_clock_ns();
+    do {
+        run_next(t);
+        ns = (double)(assay_clock_ns() - start);
+    } while (++passes, ns < WAY_NS);
+    way->least_ns = fmin(way->least_ns, ns / (double)passes);
+}
+
+static double least_of(const struct tuning *t)
+{
+    double least = (double)INFINITY;
+    for (int32_t i = 0; i < t->n_ways; i++)
+        least = fmin(least, t->ways[i].least_ns);
+    return least;
+}
+
+void assay_cpu_stream_tune(struct assay_cpu_stream *stream, int32_t threads,
+                           const struct assay_args *sets, int64_t n_sets)
+{
+    enum { TURNS = 4 };
+    struct tuning t = {.stream = *stream, .sets = sets, .n_sets = n_sets};
+    int32_t most = threads < ASSAY_CPU_STREAM_LINES ? threads : ASSAY_CPU_STREAM_LINES;
+    int64_t start = assay_clock_ns();
+    add_all_ways(&t, most);
+    time_way(&t, &t.ways[0]); /* wakes up what sleeps */
+    for (int turn = 0; turn < TURNS; turn++) {
+        double enough = turn ? KEPT * least_of(&t) : (double)INFINITY;
+        for (int32_t i = 0; i < t.n_ways; i++)
+            if (t.ways[i].least_ns <= enough && (double)(assay_clock_ns() - start) < TUNE_MOST_NS)
+                time_way(&t, &t.ways[i]);
+    }
+    double least = least_of(&t);
+    for (int32_t i = t.n_ways - 1; i >= 0; i--)
+        if (t.ways[i].least_ns <= least) {
+            stream->loop = t.ways[i].loop;
+            stream->threads = t.ways[i].threads;
+        }
+}

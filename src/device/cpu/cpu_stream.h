@@ -1,0 +1,40 @@
+/* cpu_stream.h: one pass over memory, by the loop that is fastest for its size on this machine:
+ * what probes of bandwidth and the ops read, copy and triad run.
+ *
+ * Which loop that is (plain or streaming stores, several streams, prefetching, how many threads)
+ * differs from CPU to CPU and with the size, so the candidates are timed. */
+#ifndef ASSAY_DEVICE_CPU_STREAM_H
+#define ASSAY_DEVICE_CPU_STREAM_H
+
+#include "device/cpu/cpu_loops.h"
+#include <assay/assay_kernel.h>
+
+/* In the order of enum assay_probe_kind: read, write, copy, triad. */
+struct assay_cpu_stream {
+    enum assay_cpu_loop_kind kind;
+    size_t bytes; /* of each tensor */
+    const struct assay_cpu_loop *loop;
+    int32_t threads;
+};
+
+/* Where the tensors of so many sets lie in a pool: out[0], then in[0], then in[1], as far as the
+ * kind has them. */
+size_t assay_cpu_stream_set_bytes(enum assay_cpu_loop_kind kind, size_t bytes);
+void assay_cpu_stream_bind(enum assay_cpu_loop_kind kind, size_t bytes, char *set,
+                           void *pointers[3], struct assay_args *out);
+
+/* Chooses loop and threads, of up to so many, by timing them on the sets of this pool; again and
+ * again on the first, or in turns on all of them where there are several. */
+void assay_cpu_stream_tune(struct assay_cpu_stream *stream, int32_t threads,
+                           const struct assay_args *sets, int64_t n_sets);
+
+/* One pass. A read stores one line of 64 bytes a thread at out[0], which `assay_cpu_stream_fold`
+ * makes one word of; up to 64 threads. */
+enum { ASSAY_CPU_STREAM_LINES = 64 };
+void assay_cpu_stream_run(const struct assay_cpu_stream *stream, void *out, const void *a,
+                          const void *b);
+/* The XOR of all 32-bit words of `a`, after a read; what is missing to a whole word counts as 0. */
+uint32_t assay_cpu_stream_fold(const struct assay_cpu_stream *stream, const void *lines,
+                               const void *a);
+
+#endif
