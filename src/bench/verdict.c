@@ -127,7 +127,9 @@ static double machine_frac(const struct assay_verdict_input *in, int64_t lane,
     struct assay_ceiling_time best =
         assay_ceiling_time(in->best, cost->bytes_read, cost->bytes_written, cost->flops,
                            (int)cost->math, in->working_sets[lane], in->cold);
-    bool too_short = in->cold && cost->bytes_read + cost->bytes_written < PASS_BYTES;
+    bool too_short = in->cold ? cost->bytes_read + cost->bytes_written < PASS_BYTES
+                              : in->best->n_points == 0 ||
+                                    in->working_sets[lane] < (double)in->best->points[0].bytes;
     double ns = bound->compute ? best.compute_ns : too_short ? 0 : best.transfer_ns;
     return ns > 0 ? ns / bound->ns : 0;
 }

@@ -103,12 +103,13 @@ uint32_t assay_cpu_stream_fold(const struct assay_cpu_stream *s, const void *lin
         memcpy(&word, (const char *)lines + i, sizeof word);
         all ^= word;
     }
-    for (size_t i = done; i < s->bytes; i += sizeof word) {
-        word = 0;
-        memcpy(&word, (const char *)a + i, s->bytes - i < sizeof word ? s->bytes - i : sizeof word);
+    for (; done + sizeof word <= s->bytes; done += sizeof word) {
+        memcpy(&word, (const char *)a + done, sizeof word);
         all ^= word;
     }
-    return all;
+    word = 0;
+    memcpy(&word, (const char *)a + done, s->bytes - done);
+    return all ^ word;
 }
 
 /* ---- which way is the fastest ---------------------------------------------------------------- */
@@ -180,6 +181,14 @@ static double least_of(const struct tuning *t)
     for (int32_t i = 0; i < t->n_ways; i++)
         least = fmin(least, t->ways[i].least_ns);
     return least;
+}
+
+struct assay_cpu_stream assay_cpu_stream_default(enum assay_cpu_loop_kind kind)
+{
+    const struct assay_cpu_loop *loop = assay_cpu_loops(0).wide;
+    while (loop->kind != kind)
+        loop++;
+    return (struct assay_cpu_stream){.kind = kind, .loop = loop, .threads = 1};
 }
 
 void assay_cpu_stream_tune(struct assay_cpu_stream *stream, int32_t threads,

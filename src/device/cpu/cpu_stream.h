@@ -28,6 +28,9 @@ void assay_cpu_stream_bind(enum assay_cpu_loop_kind kind, size_t bytes, char *se
 void assay_cpu_stream_tune(struct assay_cpu_stream *stream, int32_t threads,
                            const struct assay_args *sets, int64_t n_sets);
 
+/* A loop that any CPU has, on one thread. */
+struct assay_cpu_stream assay_cpu_stream_default(enum assay_cpu_loop_kind kind);
+
 /* One pass. A read stores one line of 64 bytes a thread at out[0], which `assay_cpu_stream_fold`
  * makes one word of; up to 64 threads. */
 enum { ASSAY_CPU_STREAM_LINES = 64 };

@@ -4,8 +4,8 @@
 #include <string.h>
 
 /* In the order of eltwise.cu's OP_…. */
-static const char *const ops[] = {"gelu",      "gelu_tanh", "silu",      "relu", "sigmoid",
-                                  "leakyrelu", "relu6",     "hardswish", "add"};
+static const char *const ops[] = {"gelu",  "gelu_tanh", "silu", "relu", "sigmoid", "leakyrelu",
+                                  "relu6", "hardswish", "add",  "copy", "triad",   "fma"};
 enum { OPS = sizeof ops / sizeof ops[0] };
 
 enum { THREADS = 256 };
@@ -74,3 +74,6 @@ CUDA_OP_KERNEL(leakyrelu, setup, run, assay_free);
 CUDA_OP_KERNEL(relu6, setup, run, assay_free);
 CUDA_OP_KERNEL(hardswish, setup, run, assay_free);
 CUDA_OP_KERNEL(add, setup, run, assay_free);
+CUDA_OP_KERNEL(copy, setup, run, assay_free);
+CUDA_OP_KERNEL(triad, setup, run, assay_free);
+CUDA_OP_KERNEL(fma, setup, run, assay_free);

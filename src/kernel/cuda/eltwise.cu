@@ -17,8 +17,11 @@
 #define OP_RELU6 6
 #define OP_HARDSWISH 7
 #define OP_ADD 8
+#define OP_COPY 9
+#define OP_TRIAD 10
+#define OP_FMA 11
 
-#if OP == OP_ADD
+#if OP == OP_ADD || OP == OP_TRIAD
 #define INPUTS 2
 #else
 #define INPUTS 1
@@ -47,11 +50,23 @@ DEVICE float compute(float x, float y, float param)
     return x * (fminf(fmaxf(x + 3.0f, 0.0f), 6.0f) * (1 / 6.0f));
 #elif OP == OP_ADD
     return x + y;
+#elif OP == OP_COPY
+    return x;
+#elif OP == OP_TRIAD
+    return fmaf(y, 3.0f, x);
+#elif OP == OP_FMA
+#pragma unroll 16
+    for (int step = 0; step < 256; step++) // op/fma.h
+        x = fmaf(x, 1 - 0x1p-9f, 0x1p-9f);
+    return x;
 #endif
 }
 
 DEVICE uint4 compute_vec(uint4 x, uint4 y, float param)
 {
+#if OP == OP_COPY
+    return x;
+#endif
     float a[VEC_ELEMENTS], b[VEC_ELEMENTS];
     vec_unpack(x, a);
     vec_unpack(y, b);
