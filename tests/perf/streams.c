@@ -4,6 +4,7 @@
  * usage: streams KIND BYTES THREADS SECONDS     KIND: read, copy or triad; BYTES of one array
  * prints GB/s of all arrays together: the best of a few ways to write the loop (ordinary and
  * streaming stores), each the median of whole passes, in turns. */
+#define _GNU_SOURCE
 #include <omp.h>
 #include <sched.h>
 #include <stdint.h>
