@@ -4,7 +4,9 @@
  * usage: streams KIND BYTES THREADS SECONDS     KIND: read, copy or triad; BYTES of one array
  * prints GB/s of all arrays together: the best of a few ways to write the loop (ordinary and
  * streaming stores), each the median of whole passes, in turns. */
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 #include <omp.h>
 #include <sched.h>
 #include <stdint.h>
