@@ -10,8 +10,9 @@
 static const double CLOCK_CHANGE = 0.02;
 /* A figure must beat the probe of its own rounds by this before it is called impossible. */
 static const double IMPOSSIBLE = 1.5;
-/* Cold calls on less than this are too short to be held against a curve of whole passes. */
-static const double PASS_BYTES = 4e6;
+/* Cold calls shorter than this are too short to be held against a curve of whole passes: starting
+ * them counts. */
+static const double PASS_NS = 50e3;
 
 static int64_t gather(const double *samples, int64_t rounds, double *out)
 {
@@ -49,7 +50,7 @@ static void note_marks(const struct assay_verdict_input *in, const struct assay_
             continue;
         out->waited += (marks & ASSAY_MARK_WAITED) != 0;
         out->stolen += (marks & ASSAY_MARK_STOLEN) != 0;
-        out->disturbed += marks != 0 || clock_is_off(in, i, out->clock_hz);
+        out->disturbed += (marks & ~ASSAY_MARK_THROTTLED) || clock_is_off(in, i, out->clock_hz);
     }
 }
 
@@ -127,7 +128,7 @@ static double machine_frac(const struct assay_verdict_input *in, int64_t lane,
     struct assay_ceiling_time best =
         assay_ceiling_time(in->best, cost->bytes_read, cost->bytes_written, cost->flops,
                            (int)cost->math, in->working_sets[lane], in->cold);
-    bool too_short = in->cold ? cost->bytes_read + cost->bytes_written < PASS_BYTES
+    bool too_short = in->cold ? bound->ns < PASS_NS
                               : in->best->n_points == 0 ||
                                     in->working_sets[lane] < (double)in->best->points[0].bytes;
     double ns = bound->compute ? best.compute_ns : too_short ? 0 : best.transfer_ns;

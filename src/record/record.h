@@ -54,7 +54,7 @@ struct assay_measurement {
     double machine_frac; /* what the probes did of the best this machine was seen to do; 0: not
                             known */
 
-    int64_t disturbed;        /* samples that any of the next four, or throttling, took part in */
+    int64_t disturbed;        /* samples that any of the next four took part in */
     int64_t context_switches; /* samples disturbed by an involuntary one */
     int64_t waited;           /* samples whose threads waited for a core, for more than 1 % */
     int64_t stolen;           /* samples about when the host took a core away */

@@ -309,6 +309,7 @@ struct assay_cell assay_cell_outcome(enum assay_outcome outcome)
 
 bool assay_cell_disturbed(const struct assay_measurement *m)
 {
-    double disturbed = (double)m->disturbed + (double)m->near_floor + (double)m->slow_unit;
+    double disturbed =
+        (double)m->disturbed + (double)m->near_floor + (double)m->slow_unit + (double)m->throttled;
     return disturbed > 0.05 * (double)m->time.n;
 }

@@ -40,7 +40,7 @@ static void stream_store(float *to, const floats *value)
 #endif
 }
 
-static float sink;
+static volatile float sink;
 
 static void read_pass(const float *a, size_t n, int streams)
 {

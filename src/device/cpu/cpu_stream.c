@@ -9,8 +9,8 @@
 enum { PAGE = 4096, LINE = 64, MAX_WAYS = 192 };
 /* A measurement of a way is so long at the least, and all of them together at the most. */
 static const double WAY_NS = 30e3, TUNE_MOST_NS = 400e6;
-/* Below this, fewer threads may be faster than all: waking them up takes as long as the work. */
-static const size_t FEW_THREADS_BYTES = (size_t)4 << 20;
+/* Below this, one thread may be faster than all: waking them up takes as long as the work. */
+static const size_t ONE_THREAD_BYTES = (size_t)4 << 20;
 /* Ways this much slower than the best at first sight are not looked at again. */
 static const double KEPT = 1.3;
 
@@ -21,41 +21,46 @@ static int tensors(enum assay_cpu_loop_kind kind)
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* A read stores its lines before the tensor. */
-static size_t lines_bytes(enum assay_cpu_loop_kind kind)
-{
-    return kind == ASSAY_CPU_LOOP_READ ? (size_t)ASSAY_CPU_STREAM_LINES * LINE : 0;
-}
-
 /* Tensors start at different places within a page, as operands do (bench/operands.c says why). */
 static size_t tensor_stride(size_t bytes) { return (bytes + PAGE - 1) / PAGE * PAGE + 3072; }
 
 size_t assay_cpu_stream_set_bytes(enum assay_cpu_loop_kind kind, size_t bytes)
 {
-    size_t all = lines_bytes(kind) + (size_t)tensors(kind) * tensor_stride(bytes);
-    return (all + PAGE - 1) / PAGE * PAGE;
+    return ((size_t)tensors(kind) * tensor_stride(bytes) + PAGE - 1) / PAGE * PAGE;
 }
 
 void assay_cpu_stream_bind(enum assay_cpu_loop_kind kind, size_t bytes, char *set,
                            void *pointers[3], struct assay_args *out)
 {
-    char *at = set + lines_bytes(kind);
-    int used = kind == ASSAY_CPU_LOOP_READ ? 1 : 0;
+    int first = kind == ASSAY_CPU_LOOP_READ ? 1 : 0; /* which writes nothing */
     pointers[0] = pointers[1] = pointers[2] = NULL;
-    if (used)
-        pointers[0] = set;
     for (int i = 0; i < tensors(kind); i++)
-        pointers[used + i] = at + (size_t)i * tensor_stride(bytes);
+        pointers[first + i] = set + (size_t)i * tensor_stride(bytes);
     out->out = pointers;
     out->in = (const void *const *)(pointers + 1);
 }
 
 /* ---- one pass -------------------------------------------------------------------------------- */
 
+static uint32_t xor_of(const void *data, size_t bytes)
+{
+    uint32_t word, all = 0;
+    size_t done = 0;
+    for (; done + sizeof word <= bytes; done += sizeof word) {
+        memcpy(&word, (const char *)data + done, sizeof word);
+        all ^= word;
+    }
+    word = 0;
+    memcpy(&word, (const char *)data + done, bytes - done);
+    return all ^ word;
+}
+
 /* What is no whole grain. */
-static void run_rest(const struct assay_cpu_stream *s, char *out, const char *a, const char *b)
+static uint32_t run_rest(const struct assay_cpu_stream *s, char *out, const char *a, const char *b)
 {
     size_t done = s->bytes / ASSAY_CPU_LOOP_GRAIN * ASSAY_CPU_LOOP_GRAIN, rest = s->bytes - done;
+    if (s->kind == ASSAY_CPU_LOOP_READ)
+        return xor_of(a + done, rest);
     if (s->kind == ASSAY_CPU_LOOP_COPY)
         memcpy(out + done, a + done, rest);
     else if (s->kind == ASSAY_CPU_LOOP_WRITE)
@@ -68,48 +73,34 @@ static void run_rest(const struct assay_cpu_stream *s, char *out, const char *a,
         sum = fmaf(y, 3.0f, x);
         memcpy(out + i, &sum, sizeof sum);
     }
+    return 0;
 }
 
-static void run_share(const struct assay_cpu_stream *s, int32_t thread, int32_t threads, char *out,
-                      const char *a, const char *b)
+static uint32_t run_share(const struct assay_cpu_stream *s, int32_t thread, int32_t threads,
+                          char *out, const char *a, const char *b)
 {
+    _Alignas(LINE) char line[LINE] = {0}; /* what a read stores */
+    bool read = s->kind == ASSAY_CPU_LOOP_READ;
     size_t grains = s->bytes / ASSAY_CPU_LOOP_GRAIN;
     size_t from = grains * (size_t)thread / (size_t)threads * ASSAY_CPU_LOOP_GRAIN;
     size_t to = grains * (size_t)(thread + 1) / (size_t)threads * ASSAY_CPU_LOOP_GRAIN;
-    char *target = s->kind == ASSAY_CPU_LOOP_READ ? out + (size_t)thread * LINE : out + from;
-    if (s->kind == ASSAY_CPU_LOOP_READ)
-        memset(target, 0, LINE);
+    uint32_t word = 0;
     if (to > from)
-        s->loop->run(target, a ? a + from : NULL, b ? b + from : NULL, to - from);
+        s->loop->run(read ? line : out + from, a ? a + from : NULL, b ? b + from : NULL, to - from);
     if (thread == threads - 1 && s->bytes % ASSAY_CPU_LOOP_GRAIN)
-        run_rest(s, out, a, b);
+        word = run_rest(s, out, a, b);
+    return read ? word ^ xor_of(line, LINE) : 0;
 }
 
-void assay_cpu_stream_run(const struct assay_cpu_stream *s, void *out, const void *a, const void *b)
+uint32_t assay_cpu_stream_run(const struct assay_cpu_stream *s, void *out, const void *a,
+                              const void *b)
 {
-    if (s->threads == 1) {
-        run_share(s, 0, 1, out, a, b);
-        return;
-    }
-#pragma omp parallel num_threads(s->threads)
-    run_share(s, omp_get_thread_num(), omp_get_num_threads(), out, a, b);
-}
-
-uint32_t assay_cpu_stream_fold(const struct assay_cpu_stream *s, const void *lines, const void *a)
-{
-    uint32_t word, all = 0;
-    size_t done = s->bytes / ASSAY_CPU_LOOP_GRAIN * ASSAY_CPU_LOOP_GRAIN;
-    for (size_t i = 0; i < (size_t)s->threads * LINE; i += sizeof word) {
-        memcpy(&word, (const char *)lines + i, sizeof word);
-        all ^= word;
-    }
-    for (; done + sizeof word <= s->bytes; done += sizeof word) {
-        memcpy(&word, (const char *)a + done, sizeof word);
-        all ^= word;
-    }
-    word = 0;
-    memcpy(&word, (const char *)a + done, s->bytes - done);
-    return all ^ word;
+    uint32_t all = 0;
+    if (s->threads == 1)
+        return run_share(s, 0, 1, out, a, b);
+#pragma omp parallel num_threads(s->threads) reduction(^ : all)
+    all ^= run_share(s, omp_get_thread_num(), omp_get_num_threads(), out, a, b);
+    return all;
 }
 
 /* ---- which way is the fastest ---------------------------------------------------------------- */
@@ -136,17 +127,19 @@ static void add_ways(struct tuning *t, const struct assay_cpu_loop *loops, bool 
             t->ways[t->n_ways++] = (struct way){loop, threads, (double)INFINITY};
 }
 
-static void add_all_ways(struct tuning *t, int32_t most)
+/* All threads or one, which needs no team. Not a number between: OpenMP ends the threads that a
+ * smaller team does not need, and those it starts for the next larger one are not pinned. */
+static void add_all_ways(struct tuning *t, int32_t threads)
 {
     const struct assay_cpu_info *cpu = assay_cpu_info();
     struct assay_cpu_loops loops = assay_cpu_loops(cpu->isa);
     size_t all = t->stream.bytes * (size_t)tensors(t->stream.kind);
     bool near = t->n_sets == 1 && all <= cpu->l2_bytes;
-    for (int32_t threads = most; threads >= 1; threads /= 2) {
-        add_ways(t, loops.wide, near, threads);
-        add_ways(t, loops.any, near, threads);
-        if (all >= FEW_THREADS_BYTES)
-            break;
+    add_ways(t, loops.wide, near, threads);
+    add_ways(t, loops.any, near, threads);
+    if (threads > 1 && all < ONE_THREAD_BYTES) {
+        add_ways(t, loops.wide, near, 1);
+        add_ways(t, loops.any, near, 1);
     }
 }
 
@@ -196,9 +189,8 @@ void assay_cpu_stream_tune(struct assay_cpu_stream *stream, int32_t threads,
 {
     enum { TURNS = 4 };
     struct tuning t = {.stream = *stream, .sets = sets, .n_sets = n_sets};
-    int32_t most = threads < ASSAY_CPU_STREAM_LINES ? threads : ASSAY_CPU_STREAM_LINES;
     int64_t start = assay_clock_ns();
-    add_all_ways(&t, most);
+    add_all_ways(&t, threads);
     time_way(&t, &t.ways[0]); /* wakes up what sleeps */
     for (int turn = 0; turn < TURNS; turn++) {
         double enough = turn ? KEPT * least_of(&t) : (double)INFINITY;

@@ -17,27 +17,23 @@ struct assay_cpu_stream {
     int32_t threads;
 };
 
-/* Where the tensors of so many sets lie in a pool: out[0], then in[0], then in[1], as far as the
- * kind has them. */
+/* Where the tensors of one set lie in a pool: out[0], then in[0], then in[1], as far as the kind
+ * has them; the others are NULL. */
 size_t assay_cpu_stream_set_bytes(enum assay_cpu_loop_kind kind, size_t bytes);
 void assay_cpu_stream_bind(enum assay_cpu_loop_kind kind, size_t bytes, char *set,
                            void *pointers[3], struct assay_args *out);
 
-/* Chooses loop and threads, of up to so many, by timing them on the sets of this pool; again and
- * again on the first, or in turns on all of them where there are several. */
+/* Chooses the loop, on so many threads or on one, by timing them on the sets of this pool; again
+ * and again on the first, or in turns on all of them where there are several. */
 void assay_cpu_stream_tune(struct assay_cpu_stream *stream, int32_t threads,
                            const struct assay_args *sets, int64_t n_sets);
 
 /* A loop that any CPU has, on one thread. */
 struct assay_cpu_stream assay_cpu_stream_default(enum assay_cpu_loop_kind kind);
 
-/* One pass. A read stores one line of 64 bytes a thread at out[0], which `assay_cpu_stream_fold`
- * makes one word of; up to 64 threads. */
-enum { ASSAY_CPU_STREAM_LINES = 64 };
-void assay_cpu_stream_run(const struct assay_cpu_stream *stream, void *out, const void *a,
-                          const void *b);
-/* The XOR of all 32-bit words of `a`, after a read; what is missing to a whole word counts as 0. */
-uint32_t assay_cpu_stream_fold(const struct assay_cpu_stream *stream, const void *lines,
-                               const void *a);
+/* One pass. Of a read the XOR of all 32-bit words, where what is missing to a whole one counts as
+ * 0; of the others 0. */
+uint32_t assay_cpu_stream_run(const struct assay_cpu_stream *stream, void *out, const void *a,
+                              const void *b);
 
 #endif

@@ -14,7 +14,6 @@ static const size_t SCRATCH_MOST = (size_t)512 << 20;
 
 struct state {
     struct assay_cpu_stream hot, cold;
-    char *lines; /* of a read; aligned, in the room behind this struct */
 };
 
 /* On memory of its own, which is given back: setup has no operands. Without any, the first loop
@@ -59,12 +58,9 @@ static void choose(struct assay_cpu_stream *stream, enum assay_cpu_loop_kind kin
 static enum assay_status set_up(const struct assay_problem *problem, enum assay_cpu_loop_kind kind,
                                 void **state, struct assay_error *err)
 {
-    enum { LINE = 64 };
-    struct state *s = assay_calloc(1, sizeof *s + (ASSAY_CPU_STREAM_LINES + 1) * LINE);
+    struct state *s = assay_calloc(1, sizeof *s);
     if (!s)
         return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
-    s->lines = (char *)(s + 1);
-    s->lines += (LINE - (uintptr_t)s->lines % LINE) % LINE;
     size_t bytes = assay_tensor_bytes(&problem->inputs[0]);
     choose(&s->hot, kind, bytes, problem->threads, false);
     choose(&s->cold, kind, bytes, problem->threads, true);
@@ -78,14 +74,11 @@ static enum assay_status run(void *state, const struct assay_work *work)
     const struct assay_cpu_stream *stream = work->n_sets > 1 ? &s->cold : &s->hot;
     for (int64_t i = 0; i < work->iters; i++) {
         const struct assay_args *args = assay_work_args(work, i);
-        if (stream->kind == ASSAY_CPU_LOOP_READ) {
-            assay_cpu_stream_run(stream, s->lines, args->in[0], NULL);
-            uint32_t word = assay_cpu_stream_fold(stream, s->lines, args->in[0]);
-            memcpy(args->out[0], &word, sizeof word);
-        } else {
-            bool two = stream->kind == ASSAY_CPU_LOOP_TRIAD;
+        bool two = stream->kind == ASSAY_CPU_LOOP_TRIAD;
+        uint32_t word =
             assay_cpu_stream_run(stream, args->out[0], args->in[0], two ? args->in[1] : NULL);
-        }
+        if (stream->kind == ASSAY_CPU_LOOP_READ)
+            memcpy(args->out[0], &word, sizeof word);
     }
     return ASSAY_OK;
 }
