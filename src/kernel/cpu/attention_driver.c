@@ -219,8 +219,9 @@ enum assay_status attention_run(void *state, const struct assay_work *work)
             run_dealt(s, args, &taken);
             continue;
         }
-        /* The runtime may give fewer threads than asked for; then some take several shares. */
-#pragma omp parallel for schedule(static, 1) num_threads(s->threads)
+        /* The whole team, whatever the number of shares: a smaller one would cost the others their
+         * core (native.h). */
+#pragma omp parallel for schedule(static, 1)
         for (int32_t t = 0; t < s->threads; t++)
             run_share(s, args, t);
     }

@@ -63,8 +63,9 @@ static void compute(const struct state *s, const struct assay_args *args)
         run_share(s, args, 0);
         return;
     }
-    /* The runtime may give fewer threads than asked for; then some take several shares. */
-#pragma omp parallel for schedule(static, 1) num_threads(threads)
+    /* The whole team, whatever the number of shares: a smaller one would cost the others their core
+     * (native.h). */
+#pragma omp parallel for schedule(static, 1)
     for (int32_t i = 0; i < threads; i++)
         run_share(s, args, i);
 }

@@ -281,15 +281,16 @@ static void run_pass(const struct state *s, const struct assay_args *args, int32
 
 static void compute(const struct state *s, const struct assay_args *args)
 {
-    /* The runtime may give fewer threads than asked for; then some take several shares. */
+    /* The whole team, whatever the number of shares: a smaller one would cost the others their core
+     * (native.h). */
     if (s->threads == 1) {
         run_slices(s, args, 0);
     } else if (s->parts == 1) {
-#pragma omp parallel for schedule(static, 1) num_threads(s->threads)
+#pragma omp parallel for schedule(static, 1)
         for (int32_t t = 0; t < s->threads; t++)
             run_slices(s, args, t);
     } else {
-#pragma omp parallel num_threads(s->threads)
+#pragma omp parallel
         for (enum pass pass = PASS_SUMS; pass <= PASS_APPLY; pass++) {
 #pragma omp for schedule(static, 1) /* a barrier ends each pass; a thread has the same shares */
             for (int32_t t = 0; t < s->threads; t++)

@@ -5,7 +5,11 @@
  * over the small vector type that one of vec_scalar.h, vec_avx2.h and vec_avx512.h defines. A file
  * OP_ISA.c includes one vector header and one body header and so defines one kernel. The driver
  * here (native.c) is compiled once, for any CPU: it picks the body's variant for the dtype, cuts
- * the work into one contiguous share for each thread, and calls the variant on each share. */
+ * the work into one contiguous share for each thread, and calls the variant on each share.
+ *
+ * Small problems have fewer shares than there are threads, yet a parallel region has all of them,
+ * or is none at all: OpenMP ends the threads that a smaller team does not need, and those it starts
+ * for the next larger one are not pinned: on 16 cores they all ran on the first. */
 #ifndef ASSAY_KERNEL_CPU_NATIVE_H
 #define ASSAY_KERNEL_CPU_NATIVE_H
 

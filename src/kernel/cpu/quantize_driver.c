@@ -294,13 +294,14 @@ static void compute(const struct state *s, const struct assay_args *args)
         measure_share(s, args, 0);
         encode_share(s, args, 0);
     } else if (!s->split.whole) {
-        /* The runtime may give fewer threads than asked for; then some take several shares. */
-#pragma omp parallel for schedule(static, 1) num_threads(threads)
+        /* The whole team, whatever the number of shares: a smaller one would cost the others their
+         * core (native.h). */
+#pragma omp parallel for schedule(static, 1)
         for (int32_t i = 0; i < threads; i++)
             share_of_runs(s, args, quantize_share_begin(&s->split, i),
                           quantize_share_begin(&s->split, i + 1));
     } else {
-#pragma omp parallel num_threads(threads)
+#pragma omp parallel
         {
 #pragma omp for schedule(static, 1)
             for (int32_t i = 0; i < threads; i++)
