@@ -23,6 +23,7 @@ unset NO_COLOR
 : "${ASSAY:?the program under test}" "${ASSAY_PLUGINS:?the folder of the plug-ins}"
 work=$(mktemp -d "${TMPDIR:-/tmp}/assay-cli-XXXXXX")
 export HOME=$work XDG_CACHE_HOME=$work/cache XDG_DATA_HOME=$work/data
+export ASSAY_LOCK=$work/measuring.lock # scripts run side by side
 export ASSAY_CUDA_DRIVER=$work/no_driver # nothing depends on this machine's GPU
 started=() # processes to end whatever happens
 quick=(--batch 2 --seq 3 --dim 5 --cache hot --iters 10 --warmup 1)
