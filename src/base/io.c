@@ -51,13 +51,16 @@ int assay_io_read(int fd, void *bytes, size_t size, size_t *got)
     }
 }
 
-int assay_io_sync(int fd)
+static int sync_by(int (*call)(int), int fd)
 {
-    while (fsync(fd) != 0)
+    while (call(fd) != 0)
         if (errno != EINTR)
             return errno == EINVAL || errno == ENOTSUP || errno == EROFS ? 0 : errno;
     return 0;
 }
+
+/* Contents and size; times need not wait for the disk. */
+int assay_io_sync(int fd) { return sync_by(fdatasync, fd); }
 
 int assay_io_sync_folder_of(const char *path)
 {
@@ -69,7 +72,7 @@ int assay_io_sync_folder_of(const char *path)
         folder[slash == path ? 1 : slash - path] = '\0';
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     /* A folder one may write into but not read cannot be synced. */
-    int problem = fd >= 0 ? assay_io_sync(fd) : errno == EACCES ? 0 : errno;
+    int problem = fd >= 0 ? sync_by(fsync, fd) : errno == EACCES ? 0 : errno;
     if (fd >= 0)
         close(fd);
     assay_free(folder);

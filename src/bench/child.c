@@ -136,9 +136,13 @@ failed:
 enum assay_status assay_child_send(struct assay_child *child, const struct assay_job *job,
                                    struct assay_error *err)
 {
+    int problem = 0;
     child->oom_kills = assay_oom_kills("");
-    if (assay_wire_send(&child->jobs, assay_job_to_json(job), NULL) == ASSAY_ERR_NOMEM)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+    enum assay_status status = assay_wire_send(&child->jobs, assay_job_to_json(job), &problem);
+    if (status == ASSAY_ERR_NOMEM)
+        return assay_error_set(err, status, NULL, "out of memory");
+    if (status != ASSAY_OK && problem != EPIPE)
+        return assay_error_set(err, status, NULL, "the job cannot be sent: %s", strerror(problem));
     return ASSAY_OK; /* or it died; reading its events will tell how */
 }
 

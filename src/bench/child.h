@@ -33,6 +33,7 @@ struct assay_child_end {
 enum assay_status assay_child_start(struct assay_child *child, const char *program,
                                     int64_t memory_limit, struct assay_error *err);
 bool assay_child_alive(const struct assay_child *child);
+/* ASSAY_ERR_IO: it lives and does not have the job. That it is dead is no error here. */
 enum assay_status assay_child_send(struct assay_child *child, const struct assay_job *job,
                                    struct assay_error *err);
 

@@ -287,6 +287,18 @@ static void reset(struct attempt *a)
     a->misfit[0] = '\0';
 }
 
+/* What could not be sent is as lost as what came damaged. */
+static enum assay_status send_job(struct supervisor *s, const struct assay_job *job,
+                                  struct assay_error *err)
+{
+    struct assay_error why = {0};
+    enum assay_status status = assay_child_send(&s->child, job, &why);
+    if (status != ASSAY_ERR_IO)
+        return status == ASSAY_OK ? status : assay_error_set(err, status, NULL, "%s", why.message);
+    snprintf(s->attempt.misfit, sizeof s->attempt.misfit, "%.300s", why.message);
+    return ASSAY_OK;
+}
+
 static enum assay_status run_in_child(struct supervisor *s, struct assay_job *job,
                                       struct assay_error *err)
 {
@@ -299,7 +311,7 @@ static enum assay_status run_in_child(struct supervisor *s, struct assay_job *jo
             status =
                 assay_child_start(&s->child, s->options->program, job->settings.memory_limit, err);
         if (status == ASSAY_OK)
-            status = assay_child_send(&s->child, job, err);
+            status = send_job(s, job, err);
         if (status != ASSAY_OK)
             return status;
         if (await(s, job, &timed_out) && (s->attempt.done || s->attempt.failed))

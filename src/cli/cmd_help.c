@@ -25,8 +25,8 @@ static void help(struct assay_text *out)
     assay_text_add(out,
                    "\n`assay help COMMAND` tells more, `assay help config` every key of a "
                    "configuration;\n`assay --version` the version.\n"
-                   "Exit codes: 0 all fine; 1 some variant wrong, impossible, crashed or timed "
-                   "out,\nor results that could not be written; 2 bad usage or configuration; 3 "
+                   "Exit codes: 0 all fine; 1 some variant wrong, impossible, crashed, killed or "
+                   "timed out,\nor results that could not be written; 2 bad usage or configuration; 3 "
                    "this machine cannot; 130 interrupted.\n");
 }
 

@@ -97,7 +97,7 @@ for n in 4 6 8 10 12 14 16 18 20; do
     if [ $code -eq 0 ]; then
         expect_count 2 '"status":"ok"' few.jsonl
     else
-        expect_err 'Too many open files'
+        expect_err 'Too many open files|shared object file: Error 24' # or it is not even loaded
         [ ! -e few.jsonl ] || fail "a report without rows"
     fi
 done
