@@ -13,9 +13,9 @@
 enum assay_status assay_sealed_write(const char *path, const assay_json *object,
                                      struct assay_error *err);
 
-/* The object of a sealed file of at most `most` bytes, without the seal; free it with assay_json_free. NULL, and why,
- * where there is none: ASSAY_ERR_IO it cannot be read, ASSAY_ERR_CORRUPT it was changed or never
- * sealed, ASSAY_ERR_NOMEM. */
+/* The object of a sealed file of at most `most` bytes, without the seal; free it with
+ * assay_json_free. NULL, and why, where there is none: ASSAY_ERR_IO it cannot be read,
+ * ASSAY_ERR_CORRUPT it was changed or never sealed, ASSAY_ERR_NOMEM. */
 assay_json *assay_sealed_read(const char *path, size_t most, struct assay_error *err);
 
 #endif

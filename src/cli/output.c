@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/folder.h"
 #include "base/io.h"
+#include "base/lock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 struct output {
@@ -98,12 +98,21 @@ static enum assay_status choose_format(const char **path, const char *asked,
     return ASSAY_OK;
 }
 
-/* What runs that were killed have left of this file, if it has been there for a day. */
+/* Whoever makes a report holds its file locked. */
+static bool is_abandoned(const char *part)
+{
+    int fd = open(part, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    bool abandoned = fd >= 0 && assay_lock_try(fd) == 0;
+    if (fd >= 0)
+        close(fd);
+    return abandoned;
+}
+
+/* What runs that were killed have left of this file. */
 static void remove_parts(const char *path)
 {
     struct assay_text pattern = {0};
     glob_t found = {0};
-    struct stat info;
     for (const char *c = path; *c; c++) { /* the user's name is no pattern */
         assay_text_add(&pattern, strchr("*?[\\", *c) ? "\\" : "");
         assay_text_append(&pattern, c, 1);
@@ -111,7 +120,7 @@ static void remove_parts(const char *path)
     assay_text_add(&pattern, ".*-*.part");
     if (!pattern.failed && glob(pattern.data, GLOB_NOSORT, NULL, &found) == 0)
         for (size_t i = 0; i < found.gl_pathc; i++)
-            if (lstat(found.gl_pathv[i], &info) == 0 && time(NULL) - info.st_mtime > 24 * 60 * 60)
+            if (is_abandoned(found.gl_pathv[i]))
                 unlink(found.gl_pathv[i]);
     globfree(&found);
     assay_text_fini(&pattern);
@@ -135,6 +144,8 @@ static enum assay_status open_file(struct output *output, const char *path, bool
         remove_parts(path);
         output->file = assay_folder_create_beside(path, "part", &part);
         output->part = output->file >= 0 ? assay_strdup(part.data) : NULL;
+        if (output->file >= 0)
+            assay_lock_try(output->file);
         if (output->file >= 0 && !output->part) {
             unlink(part.data);
             errno = ENOMEM;

@@ -153,7 +153,7 @@ file=$XDG_CACHE_HOME/assay/autotune.json
 grep -q '"sha256": "[0-9a-f]*"' "$file" || fail "it is not sealed"
 cp "$file" whole.autotune
 keys() { grep -c '|' "$1"; }
-for i in $(seq $(((flips + 9) / 10))); do # each is a whole run; the unit tests flip every bit
+for _ in $(seq $(((flips + 9) / 10))); do # each is a whole run; the unit tests flip every bit
     bit=$(pick "$(bits_of whole.autotune)")
     cp whole.autotune "$file"
     flip "$file" "$bit"

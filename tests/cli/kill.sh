@@ -2,7 +2,7 @@
 # kill -9 at random moments, of the program and of its worker: after --resume every row is there,
 # exactly once, and at most the group in flight was measured again.
 # usage: kill.sh [N]   so many times each (default 10); a run that was over does not count
-# shellcheck source-path=SCRIPTDIR source=lib.sh disable=SC2154
+# shellcheck source-path=SCRIPTDIR source=lib.sh disable=SC2154,SC2054
 . "$(dirname "$0")/lib.sh"
 times=${1:-10}
 groups=12
@@ -65,6 +65,7 @@ while [ $n -lt "$times" ]; do
     [ $code -eq 0 ] || fail "exit $code"
     expect_err_lines 0
     complete rows.jsonl
+    [ -z "$(ls ./*.part 2>/dev/null)" ] || fail "parts are left"
     finished_part before >kept
     head -n "$(wc -l <kept)" "$journal" | cmp -s - kept || fail "a finished group was measured again"
     [ "$(count_done)" -eq $groups ] || fail "$(count_done) groups are done"

@@ -56,7 +56,7 @@ fi
 expect_exit 0 "$ASSAY" bench --resume "$journal" -q
 
 say "two that resume it at once: one does, and the report is complete"
-head -n 1 "$journal" >cut && cp cut "$journal"
+head -n 1 "$journal" >begun.jsonl && cp begun.jsonl "$journal"
 "$ASSAY" bench --resume "$journal" -q -o one.jsonl 2>one.err &
 one=$!
 "$ASSAY" bench --resume "$journal" -q -o two.jsonl 2>two.err &
