@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -16,21 +17,31 @@ int assay_lock_try(int fd)
     return 0;
 }
 
-/* /proc/locks, a line each: "1: FLOCK  ADVISORY  WRITE 4711 fe:00:262172 0 EOF". The device is that
- * of the file system underneath, which need not be the one stat tells; the inode is enough. */
+/* The process of a line of /proc/locks that is about this inode, or 0:
+ * "1: FLOCK  ADVISORY  WRITE 4711 fe:00:262172 0 EOF". The device is that of the file system
+ * underneath, which need not be the one stat tells; the inode is enough. */
+static long holder_of(char *line, unsigned long long inode)
+{
+    enum { KIND = 1, PROCESS = 4, FILE_ID = 5, FIELDS };
+    char *fields[FIELDS], *rest = NULL;
+    int n = 0;
+    for (char *field = strtok_r(line, " \n", &rest); field && n < FIELDS;
+         field = strtok_r(NULL, " \n", &rest))
+        fields[n++] = field;
+    const char *number = n == FIELDS ? strrchr(fields[FILE_ID], ':') : NULL;
+    if (!number || strcmp(fields[KIND], "FLOCK") != 0 || strtoull(number + 1, NULL, 10) != inode)
+        return 0;
+    return strtol(fields[PROCESS], NULL, 10);
+}
+
 long assay_lock_holder(int fd)
 {
     char line[256];
     struct stat own;
     long holder = 0;
     FILE *locks = fstat(fd, &own) == 0 ? fopen("/proc/locks", "re") : NULL;
-    while (locks && holder <= 0 && fgets(line, sizeof line, locks)) {
-        unsigned long long inode;
-        long pid;
-        if (sscanf(line, "%*d: FLOCK %*s %*s %ld %*x:%*x:%llu", &pid, &inode) == 2 &&
-            inode == (unsigned long long)own.st_ino)
-            holder = pid;
-    }
+    while (locks && holder <= 0 && fgets(line, sizeof line, locks))
+        holder = holder_of(line, (unsigned long long)own.st_ino);
     if (locks)
         fclose(locks);
     return holder > 0 ? holder : 0;

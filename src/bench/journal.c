@@ -57,9 +57,8 @@ static enum assay_status open_file(const char *path, int flags, assay_journal **
     journal->file = open(path, flags | O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
     if (journal->path.failed)
         status = assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
-    else if (journal->file >= 0 && fstat(journal->file, &found) == 0 && !S_ISREG(found.st_mode))
-        status = assay_error_set(err, ASSAY_ERR_INVALID, path, "is not a regular file");
-    else if (journal->file < 0 && errno == ENXIO) /* a pipe without a reader */
+    else if ((journal->file < 0 && errno == ENXIO) || /* a pipe without a reader */
+             (journal->file >= 0 && fstat(journal->file, &found) == 0 && !S_ISREG(found.st_mode)))
         status = assay_error_set(err, ASSAY_ERR_INVALID, path, "is not a regular file");
     else if (journal->file < 0)
         status = assay_error_set(err, ASSAY_ERR_IO, path, "cannot be opened: %s", strerror(errno));

@@ -31,7 +31,7 @@ rows_of whole.jsonl >whole.rows
 
 say "$flips flipped bits of a journal: the same report, or told and measured again, or refused"
 same=0 again=0 refused=0
-for i in $(seq "$flips"); do
+for _ in $(seq "$flips"); do
     bit=$(pick "$(bits_of whole.journal)")
     last_command="assay bench --resume, bit $bit flipped"
     cp whole.journal "$journal"
@@ -123,7 +123,7 @@ cp whole.journal "$journal"
 say "$flips flipped bits of ceilings: none is believed"
 file=$(ls "$XDG_CACHE_HOME"/assay/ceilings-*-"$("$ASSAY" info | sed -n 's/^cores  *\([0-9]*\).*/\1/p')"t.json)
 cp "$file" whole.ceilings
-for i in $(seq "$flips"); do
+for _ in $(seq "$flips"); do
     bit=$(pick "$(bits_of whole.ceilings)")
     last_command="assay info, bit $bit of $file flipped"
     cp whole.ceilings "$file"

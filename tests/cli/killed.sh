@@ -42,6 +42,30 @@ expect_no_out 'out of memory'
 expect_exit 0 "$ASSAY" bench --resume last -q -o rows.jsonl
 expect_count 2 '"status":"ok"' rows.jsonl
 
+say "killed by the system for memory, which is known by its count"
+group= limit=
+for folder in /sys/fs/cgroup/memory /sys/fs/cgroup; do
+    for file in memory.limit_in_bytes memory.max; do
+        [ -z "$group" ] && mkdir "$folder/assay-test-$$" 2>/dev/null && group=$folder/assay-test-$$
+        [ -z "$limit" ] && [ -n "$group" ] && echo 400M 2>/dev/null >"$group/$file" && limit=$file
+    done
+    [ -n "$limit" ] || { [ -z "$group" ] || rmdir "$group"; group=; }
+done 2>/dev/null
+if is_sanitized || [ -z "$limit" ]; then
+    say "  not checked: no group with a limit of its own can be made here"
+else
+    last_command="assay bench in $group"
+    (
+        echo $BASHPID >"$group/cgroup.procs" || exit 77
+        exec "$ASSAY" bench relu "${quick[@]}" --plugin "$ASSAY_PLUGINS/fatal.so" --impl hog,ref -o rows.jsonl
+    ) >"$work/out" 2>"$work/err"
+    code=$?
+    rmdir "$group"
+    [ $code -eq 1 ] || [ $code -eq 77 ] || fail "exit $code"
+    [ $code -eq 77 ] || expect_out 'hog .*out of memory: the worker ended holding'
+fi
+[ -z "$group" ] || rmdir "$group" 2>/dev/null
+
 say "killed while it prepares a group: begun again, twice; then the group is killed, and can be resumed"
 export NOISY_KILL=$work/kills
 printf xx >kills
