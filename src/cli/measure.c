@@ -348,8 +348,8 @@ static enum assay_status close_outputs(struct run *run, enum assay_status status
         return ASSAY_OK;
     }
     begin_outputs(run);
-    if (status != ASSAY_OK && run->lost_by_that)
-        assay_outputs_keep_existing(run->outputs);
+    if (status != ASSAY_OK && run->config->resume)
+        assay_outputs_keep_longer(run->outputs);
     return assay_outputs_close(run->outputs, err);
 }
 

@@ -25,7 +25,7 @@ struct output {
 struct assay_outputs {
     struct output *items;
     int64_t n;
-    bool keep_existing;
+    bool keep_longer;
 };
 
 static void flush(struct output *output)
@@ -307,8 +307,13 @@ static void take_name(struct output *output)
         output->error = assay_io_sync_folder_of(output->path);
 }
 
-static enum assay_status close_one(struct output *output, bool keep_existing,
-                                   struct assay_error *err)
+static bool is_shorter(const char *path, const char *than)
+{
+    struct stat one, other;
+    return stat(path, &one) == 0 && stat(than, &other) == 0 && one.st_size < other.st_size;
+}
+
+static enum assay_status close_one(struct output *output, bool keep_longer, struct assay_error *err)
 {
     const char *name = output->path ? output->path : "standard output";
     bool cancelled = output->error == ECANCELED;
@@ -317,9 +322,8 @@ static enum assay_status close_one(struct output *output, bool keep_existing,
         assay_report_end(output->report);
     assay_report_destroy(output->report);
     close_file(output);
-    bool kept = keep_existing && output->part && !output->error && access(name, F_OK) == 0;
-    if (kept) {
-        fprintf(stderr, "assay: %s: is left as it is\n", name);
+    if (keep_longer && output->part && !output->error && is_shorter(output->part, name)) {
+        fprintf(stderr, "assay: %s: holds more than there is now, and is left as it is\n", name);
         unlink(output->part);
     } else if (output->part) {
         take_name(output);
@@ -333,10 +337,10 @@ static enum assay_status close_one(struct output *output, bool keep_existing,
     return status;
 }
 
-void assay_outputs_keep_existing(assay_outputs *outputs)
+void assay_outputs_keep_longer(assay_outputs *outputs)
 {
     if (outputs)
-        outputs->keep_existing = true;
+        outputs->keep_longer = true;
 }
 
 void assay_outputs_cancel(assay_outputs *outputs)
@@ -352,7 +356,7 @@ enum assay_status assay_outputs_close(assay_outputs *outputs, struct assay_error
     if (!outputs)
         return ASSAY_OK;
     for (int64_t i = 0; i < outputs->n; i++) {
-        enum assay_status one = close_one(&outputs->items[i], outputs->keep_existing, err);
+        enum assay_status one = close_one(&outputs->items[i], outputs->keep_longer, err);
         status = status == ASSAY_OK ? one : status;
     }
     assay_free(outputs->items);

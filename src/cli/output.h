@@ -36,8 +36,8 @@ void assay_outputs_group(assay_outputs *outputs, const struct assay_record *reco
 /* Closes all without a trace: nothing takes its name. NULL is fine, here and below. */
 void assay_outputs_cancel(assay_outputs *outputs);
 
-/* From now on no file replaces one that is there: what would have is not written. */
-void assay_outputs_keep_existing(assay_outputs *outputs);
+/* Not all of the run is here: no file is to replace a longer one. */
+void assay_outputs_keep_longer(assay_outputs *outputs);
 
 /* Ends and closes all; the error names the first file that could not be written. */
 enum assay_status assay_outputs_close(assay_outputs *outputs, struct assay_error *err);

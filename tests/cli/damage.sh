@@ -89,7 +89,7 @@ cp whole.jsonl report.jsonl
 code=$?
 [ $code -eq 1 ] || fail "exit $code"
 expect_err 'cannot be written: File too large'
-expect_err 'report.jsonl: is left as it is'
+expect_err 'report.jsonl: holds more than there is now, and is left as it is'
 cmp -s report.jsonl whole.jsonl || fail "the report changed"
 
 say "what is no journal is refused at once"

@@ -43,13 +43,13 @@ expect_exit 0 "$ASSAY" bench --resume last -q -o rows.jsonl
 expect_count 2 '"status":"ok"' rows.jsonl
 
 say "killed by the system for memory, which is known by its count"
-group= limit=
+group='' limit=''
 for folder in /sys/fs/cgroup/memory /sys/fs/cgroup; do
     for file in memory.limit_in_bytes memory.max; do
         [ -z "$group" ] && mkdir "$folder/assay-test-$$" 2>/dev/null && group=$folder/assay-test-$$
         [ -z "$limit" ] && [ -n "$group" ] && echo 400M 2>/dev/null >"$group/$file" && limit=$file
     done
-    [ -n "$limit" ] || { [ -z "$group" ] || rmdir "$group"; group=; }
+    [ -n "$limit" ] || { [ -z "$group" ] || rmdir "$group"; group=''; }
 done 2>/dev/null
 if is_sanitized || [ -z "$limit" ]; then
     say "  not checked: no group with a limit of its own can be made here"
