@@ -59,7 +59,7 @@ static void take_contenders(struct attempt *a, const assay_json *list)
 static void take_failure(struct attempt *a, enum assay_status status, const char *text)
 {
     a->failed = true;
-    a->failure_status = status;
+    a->failure_status = status == ASSAY_OK ? ASSAY_ERR_CORRUPT : status;
     snprintf(a->failure, sizeof a->failure, "%s", text);
 }
 

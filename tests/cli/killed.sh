@@ -113,6 +113,7 @@ say "a kernel that takes all descriptors costs nobody else's rows"
 expect_count 6 '"status":"ok"' rows.jsonl
 
 say "too few descriptors: the right result or the right reason"
+! is_sanitized || exit 0 # a sanitizer wants some for itself
 for n in 4 6 8 10 12 14 16 18 20; do
     last_command="ulimit -n $n; assay bench"
     rm -f few.jsonl
