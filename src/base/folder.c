@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/io.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -120,50 +121,40 @@ static enum assay_status write_failed(const char *path, int problem, struct assa
                            strerror(problem));
 }
 
-/* 0, or the errno of what went wrong. */
-static int write_all(int fd, const char *bytes, size_t length)
-{
-    while (length > 0) {
-        ssize_t written = write(fd, bytes, length);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written < 0)
-            return errno;
-        bytes += written;
-        length -= (size_t)written;
-    }
-    return 0;
-}
-
 static enum assay_status write_in_place(const char *path, const void *bytes, size_t length,
                                         struct assay_error *err)
 {
     int fd = open(path, O_WRONLY | O_CLOEXEC);
     if (fd < 0)
         return write_failed(path, errno, err);
-    int problem = write_all(fd, bytes, length);
+    int problem = assay_io_write(fd, bytes, length);
     if (close(fd) != 0 && !problem)
         problem = errno;
     return problem ? write_failed(path, problem, err) : ASSAY_OK;
 }
 
-void assay_folder_name_beside(const char *path, struct assay_text *out)
+static void name_beside(const char *path, const char *ending, struct assay_text *out)
 {
-    assay_text_format(out, "%s.%ld-%llx.tmp", path, (long)getpid(),
-                      (unsigned long long)assay_clock_ns());
+    assay_text_format(out, "%s.%ld-%llx.%s", path, (long)getpid(),
+                      (unsigned long long)assay_clock_ns(), ending);
 }
 
-/* Creates a file of its own beside `path`. Not mkstemp, whose mode 0600 would ignore the umask. */
-static int create_beside(const char *path, struct assay_text *name)
+void assay_folder_name_beside(const char *path, struct assay_text *out)
+{
+    name_beside(path, "tmp", out);
+}
+
+/* Not mkstemp, whose mode 0600 would ignore the umask. */
+int assay_folder_create_beside(const char *path, const char *ending, struct assay_text *name)
 {
     for (int attempt = 0; attempt < 16; attempt++) {
         assay_text_clear(name);
-        assay_folder_name_beside(path, name);
+        name_beside(path, ending, name);
         if (name->failed) {
             errno = ENOMEM;
             return -1;
         }
-        int fd = open(name->data, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        int fd = open(name->data, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
         if (fd >= 0 || errno != EEXIST)
             return fd;
     }
@@ -179,21 +170,22 @@ static enum assay_status write_file(const char *path, const void *bytes, size_t 
 
     struct assay_text name = {0};
     enum assay_status status = ASSAY_OK;
-    int fd = create_beside(path, &name);
+    int fd = assay_folder_create_beside(path, "tmp", &name);
     if (fd < 0) {
         status = write_failed(path, errno, err);
         goto cleanup;
     }
-    int problem = write_all(fd, bytes, length);
-    if (!problem && durable &&
-        fsync(fd) != 0) /* or a crash could leave the new name on empty contents */
-        problem = errno;
+    int problem = assay_io_write(fd, bytes, length);
+    if (!problem && durable) /* or a crash could leave the new name on empty contents */
+        problem = assay_io_sync(fd);
     if (close(fd) != 0 && !problem) /* a network file system may only now say that it is full */
         problem = errno;
     if (!problem && rename(name.data, path) != 0)
         problem = errno;
     if (problem) {
         unlink(name.data);
+        status = write_failed(path, problem, err);
+    } else if (durable && (problem = assay_io_sync_folder_of(path)) != 0) {
         status = write_failed(path, problem, err);
     }
 cleanup:
@@ -227,15 +219,14 @@ static int read_bytes(int fd, size_t most, struct assay_text *out)
     if (!S_ISREG(found.st_mode))
         return S_ISDIR(found.st_mode) ? EISDIR : EINVAL;
     for (;;) {
-        ssize_t got = read(fd, bytes, sizeof bytes);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return got < 0 ? errno : 0;
-        total += (size_t)got;
+        size_t got;
+        int problem = assay_io_read(fd, bytes, sizeof bytes, &got);
+        if (problem || got == 0)
+            return problem;
+        total += got;
         if (total > most)
             return EFBIG;
-        assay_text_append(out, bytes, (size_t)got);
+        assay_text_append(out, bytes, got);
     }
 }
 

@@ -44,6 +44,11 @@ void assay_folder_remove(const char *path);
 /* A name beside `path` that nobody else uses, appended to `out`: PATH.PID-TIME.tmp. */
 void assay_folder_name_beside(const char *path, struct assay_text *out);
 
+/* Creates a file of its own beside `path`, PATH.PID-TIME.ENDING, for writing: never one that is
+ * there already, never through a link. Its name replaces what `name` holds. The descriptor, or -1
+ * and errno. */
+int assay_folder_create_beside(const char *path, const char *ending, struct assay_text *name);
+
 /* Removes from a folder what such names have been left on for more than a day: whoever was at work
  * there was killed. */
 void assay_folder_sweep(const char *folder);

@@ -1,5 +1,7 @@
 #include "bench/child.h"
 
+#include "base/io.h"
+#include "bench/oom.h"
 #include "bench/worker.h"
 #include "device/cpu/cpu_info.h"
 
@@ -36,24 +38,30 @@ bool assay_child_alive(const struct assay_child *child) { return child->pid > 0;
 
 static void release(struct assay_child *child)
 {
-    if (child->job_fd > 0)
-        close(child->job_fd);
-    if (child->event_fd > 0)
-        close(child->event_fd);
+    if (child->jobs.fd > 0)
+        close(child->jobs.fd);
+    if (child->events.fd > 0)
+        close(child->events.fd);
     if (child->watch)
         munmap(child->watch, sizeof *child->watch);
-    assay_text_fini(&child->pending);
+    assay_text_fini(&child->events.pending);
     *child = (struct assay_child){0};
 }
 
+/* The descriptor of a new page, which is mapped; or -1 and errno. */
 static int open_watch(struct assay_child *child)
 {
     int fd = memfd_create("assay-watch", 0);
-    if (fd < 0 || ftruncate(fd, sizeof *child->watch) != 0)
+    if (fd < 0)
         return -1;
+    int problem = assay_io_truncate(fd, sizeof *child->watch);
     void *page = mmap(NULL, sizeof *child->watch, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (page == MAP_FAILED)
+    if (page == MAP_FAILED || problem) {
+        problem = problem ? problem : errno;
+        close(fd);
+        errno = problem;
         return -1;
+    }
     child->watch = page;
     child->watch->version = ASSAY_WATCH_VERSION;
     atomic_store(&child->watch->variant, -1);
@@ -61,7 +69,8 @@ static int open_watch(struct assay_child *child)
 }
 
 /* After fork, in the child. Its standard output goes to standard error: whatever a kernel prints
- * must not land among the results. Ctrl-C is for the supervisor, which then asks us to stop. */
+ * must not land among the results. Ctrl-C, and what else may be sent to all of a session or a
+ * service, is for the supervisor, which then asks us to stop. */
 static void become_worker(const char *program, int job_fd, int event_fd, int watch_fd,
                           int64_t memory_limit)
 {
@@ -69,6 +78,8 @@ static void become_worker(const char *program, int job_fd, int event_fd, int wat
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     setpgid(0, 0);
     signal(SIGINT, SIG_IGN);
+    signal(SIGTERM, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
     dup2(STDERR_FILENO, STDOUT_FILENO);
     snprintf(job, sizeof job, "%d", job_fd);
     snprintf(event, sizeof event, "%d", event_fd);
@@ -103,11 +114,12 @@ enum assay_status assay_child_start(struct assay_child *child, const char *progr
     close(watch_fd);
     close(jobs[0]);
     close(events[1]);
-    child->job_fd = jobs[1];
-    child->event_fd = events[0];
+    child->jobs.fd = jobs[1];
+    child->events.fd = events[0];
     return ASSAY_OK;
 failed:
-    assay_error_set(err, ASSAY_ERR_IO, program, "cannot start a worker: %s", strerror(errno));
+    assay_error_set(err, ASSAY_ERR_IO, NULL, "cannot start a worker: %s%s", strerror(errno),
+                    errno == EMFILE ? " (ulimit -n)" : "");
     for (int i = 0; i < 2; i++) {
         if (jobs[i] >= 0)
             close(jobs[i]);
@@ -124,53 +136,28 @@ failed:
 enum assay_status assay_child_send(struct assay_child *child, const struct assay_job *job,
                                    struct assay_error *err)
 {
-    struct assay_text line = {0};
-    assay_json *json = assay_job_to_json(job);
-    assay_json_write(json, 0, &line);
-    assay_json_free(json);
-    assay_text_add(&line, "\n");
-    enum assay_status status = ASSAY_OK;
-    if (line.failed)
-        status = assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
-    for (size_t done = 0; status == ASSAY_OK && done < line.length;) {
-        ssize_t n = write(child->job_fd, line.data + done, line.length - done);
-        if (n > 0)
-            done += (size_t)n;
-        else if (errno != EINTR)
-            break; /* it died; reading its events will tell how */
-    }
-    assay_text_fini(&line);
-    return status;
-}
-
-static void split_lines(struct assay_child *child,
-                        void (*on_line)(void *user, const char *line, size_t length), void *user)
-{
-    char *start = child->pending.data, *end = start + child->pending.length, *newline;
-    while (start < end && (newline = memchr(start, '\n', (size_t)(end - start)))) {
-        on_line(user, start, (size_t)(newline - start));
-        start = newline + 1;
-    }
-    size_t rest = (size_t)(end - start);
-    memmove(child->pending.data, start, rest);
-    child->pending.length = rest;
+    int problem = 0;
+    child->oom_kills = assay_oom_kills("");
+    enum assay_status status = assay_wire_send(&child->jobs, assay_job_to_json(job), &problem);
+    if (status == ASSAY_ERR_NOMEM)
+        return assay_error_set(err, status, NULL, "out of memory");
+    if (status != ASSAY_OK && problem != EPIPE)
+        return assay_error_set(err, status, NULL, "the job cannot be sent: %s", strerror(problem));
+    return ASSAY_OK; /* or it died; reading its events will tell how */
 }
 
 bool assay_child_read(struct assay_child *child, int timeout_ms,
                       void (*on_line)(void *user, const char *line, size_t length), void *user)
 {
-    struct pollfd ready = {.fd = child->event_fd, .events = POLLIN};
+    struct pollfd ready = {.fd = child->events.fd, .events = POLLIN};
     int n = poll(&ready, 1, timeout_ms);
     if (n <= 0)
-        return n == 0 || errno == EINTR;
-    char bytes[16384];
-    ssize_t got = read(child->event_fd, bytes, sizeof bytes);
-    if (got <= 0)
-        return got < 0 && errno == EINTR;
-    assay_text_append(&child->pending, bytes, (size_t)got);
-    if (child->pending.failed)
+        return n == 0 || errno == EINTR || errno == EAGAIN;
+    if (!assay_wire_fill(&child->events))
         return false;
-    split_lines(child, on_line, user);
+    size_t length;
+    for (const char *line; (line = assay_wire_line(&child->events, &length));)
+        on_line(user, line, length);
     return true;
 }
 
@@ -186,14 +173,29 @@ int64_t assay_child_variant(const struct assay_child *child)
 
 void assay_child_ask_stop(struct assay_child *child) { atomic_store(&child->watch->stop, 1); }
 
-/* Near the limit when it died, or killed by the system though nobody here did it. */
-static bool ran_out_of_memory(const struct assay_child *child, const struct assay_child_end *end,
-                              bool killed_by_us)
+/* SIGKILL alone is no evidence: users, batch systems and watchdogs send it, too. Any other end is
+ * one near the limit: what a kernel does without the memory it asked for is up to the kernel. */
+static bool ran_out_of_memory(const struct assay_child *child, const struct assay_child_end *end)
 {
-    if (end->signal == SIGKILL && !killed_by_us)
+    if (atomic_load(&child->watch->no_memory))
         return true;
-    return child->memory_limit > 0 && !killed_by_us &&
-           (double)end->peak_bytes >= 0.8 * (double)child->memory_limit;
+    if (end->signal == SIGKILL)
+        return child->oom_kills >= 0 && assay_oom_kills("") > child->oom_kills;
+    return child->memory_limit > 0 && (double)end->peak_bytes >= 0.8 * (double)child->memory_limit;
+}
+
+/* Its end, if it comes within the patience; 0: it lives. */
+static pid_t await_end(pid_t pid, int tries, int *status, struct rusage *usage)
+{
+    pid_t gone = 0;
+    for (int i = 0; i < tries && gone == 0; i++) {
+        gone = wait4(pid, status, WNOHANG, usage);
+        if (gone < 0 && errno == EINTR)
+            gone = 0;
+        if (gone == 0)
+            usleep(5000);
+    }
+    return gone;
 }
 
 void assay_child_kill(struct assay_child *child, struct assay_child_end *end)
@@ -202,13 +204,7 @@ void assay_child_kill(struct assay_child *child, struct assay_child_end *end)
     struct rusage usage = {0};
     *end = (struct assay_child_end){.variant = atomic_load(&child->watch->variant)};
     bool killed_by_us = false;
-    pid_t gone = 0;
-    for (int i = 0; i < 20 && gone == 0; i++) { /* it may be dying already */
-        gone = wait4(child->pid, &status, WNOHANG, &usage);
-        if (gone == 0)
-            usleep(5000);
-    }
-    if (gone == 0) {
+    if (await_end(child->pid, 20, &status, &usage) == 0) { /* it may be dying already */
         killed_by_us = true;
         kill(child->pid, SIGKILL);
         while (wait4(child->pid, &status, 0, &usage) < 0 && errno == EINTR)
@@ -217,7 +213,8 @@ void assay_child_kill(struct assay_child *child, struct assay_child_end *end)
     end->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     end->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
     end->peak_bytes = (size_t)usage.ru_maxrss * 1024;
-    end->out_of_memory = ran_out_of_memory(child, end, killed_by_us);
+    end->out_of_memory = !killed_by_us && ran_out_of_memory(child, end);
+    end->killed = !killed_by_us && end->signal == SIGKILL && !end->out_of_memory;
     snprintf(end->last_words, sizeof end->last_words, "%s", child->watch->last_words);
     release(child);
 }
@@ -226,9 +223,9 @@ void assay_child_stop(struct assay_child *child)
 {
     if (!assay_child_alive(child))
         return;
-    close(child->job_fd);
-    child->job_fd = 0;
-    struct pollfd gone = {.fd = child->event_fd}; /* its end hangs up */
+    close(child->jobs.fd);
+    child->jobs.fd = 0;
+    struct pollfd gone = {.fd = child->events.fd}; /* its end hangs up */
     poll(&gone, 1, STOP_PATIENCE_MS);
     struct assay_child_end end;
     assay_child_kill(child, &end);

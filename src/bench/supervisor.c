@@ -14,6 +14,10 @@ static const double STOP_GRACE_S = 10;
 /* How long the harness itself may go without a sign of life. */
 static const double HARNESS_TIMEOUT_S = 120;
 
+/* How often one group is begun again for what no kernel of it is to blame for: its worker was
+ * killed while it prepared the group, or its messages did not fit. */
+enum { TRIES = 3 };
+
 /* The group being measured, gathered from the worker's events. */
 struct attempt {
     struct assay_record *records;
@@ -21,6 +25,8 @@ struct attempt {
     char (*names)[3][64]; /* kernel, implementation and recipe of each contender */
     int64_t n_names;
     bool done, failed;
+    bool worn;        /* the worker asks to be replaced */
+    char misfit[400]; /* what is wrong with the worker's messages; empty: nothing */
     char failure[512];
     enum assay_status failure_status;
 };
@@ -32,6 +38,9 @@ struct supervisor {
     struct attempt attempt;
     struct assay_record lost[ASSAY_MAX_VARIANTS]; /* of variants that took a worker with them */
     int64_t n_lost;
+    int64_t group;  /* being measured */
+    int tries;      /* of it */
+    bool has_stray; /* something that is no message was told of, in this group */
 };
 
 static void take_contenders(struct attempt *a, const assay_json *list)
@@ -50,39 +59,96 @@ static void take_contenders(struct attempt *a, const assay_json *list)
 static void take_failure(struct attempt *a, enum assay_status status, const char *text)
 {
     a->failed = true;
-    a->failure_status = status;
+    a->failure_status = status == ASSAY_OK ? ASSAY_ERR_CORRUPT : status;
     snprintf(a->failure, sizeof a->failure, "%s", text);
 }
 
-/* One line from the worker. */
-static void take_event(struct supervisor *s, const char *line, size_t length)
+static void take_record(struct supervisor *s, const assay_json *json)
 {
     struct attempt *a = &s->attempt;
     struct assay_error err = {0};
-    assay_json *json = assay_json_parse(line, length, "worker", &err);
-    const char *name = assay_json_string(assay_json_get(json, "event"), "");
-    if (strcmp(name, "note") == 0) {
-        s->options->note(s->options->user, assay_json_string(assay_json_get(json, "text"), ""));
-    } else if (strcmp(name, "contenders") == 0) {
-        take_contenders(a, assay_json_get(json, "contenders"));
-    } else if (strcmp(name, "record") == 0 && a->n_records < ASSAY_MAX_VARIANTS) {
-        if (assay_record_from_json(assay_json_get(json, "record"), &a->records[a->n_records],
-                                   &err) == ASSAY_OK)
-            a->n_records++;
-        else
-            take_failure(a, ASSAY_ERR_CORRUPT, err.message);
-    } else if (strcmp(name, "done") == 0) {
+    struct assay_record *record = &a->records[a->n_records];
+    if (a->n_records == ASSAY_MAX_VARIANTS)
+        snprintf(a->misfit, sizeof a->misfit, "more records than a group can have");
+    else if (assay_record_from_json(json, record, &err) != ASSAY_OK)
+        snprintf(a->misfit, sizeof a->misfit, "a record is not one: %.300s", err.message);
+    else if (record->group != s->group)
+        snprintf(a->misfit, sizeof a->misfit, "a record of group %lld, not %lld",
+                 (long long)record->group, (long long)s->group);
+    else
+        a->n_records++;
+}
+
+/* Is there a record for each contender, or one for the group? An interrupted one may have fewer. */
+static bool is_complete(const struct supervisor *s)
+{
+    const struct attempt *a = &s->attempt;
+    if (s->options->stop && s->options->stop(s->options->user))
+        return true;
+    if (a->n_records == 0)
+        return a->n_names == 0 && s->n_lost > 0; /* nobody is left */
+    return a->n_records == a->n_names || (a->n_records == 1 && !a->records[0].kernel[0]);
+}
+
+static void take_done(struct supervisor *s, const assay_json *json)
+{
+    struct attempt *a = &s->attempt;
+    int64_t group = assay_json_int(assay_json_get(json, "group"), -1);
+    int64_t n = assay_json_int(assay_json_get(json, "records"), -1);
+    if (group != s->group || n != a->n_records || !is_complete(s))
+        snprintf(a->misfit, sizeof a->misfit,
+                 "group %lld ends with %lld records; %lld came for %lld contenders of group %lld",
+                 (long long)group, (long long)n, (long long)a->n_records, (long long)a->n_names,
+                 (long long)s->group);
+    else
         a->done = true;
-    } else if (strcmp(name, "error") == 0) {
+}
+
+static void take_event(struct supervisor *s, const assay_json *json)
+{
+    struct attempt *a = &s->attempt;
+    const char *name = assay_json_string(assay_json_get(json, "event"), "");
+    if (strcmp(name, "note") == 0)
+        s->options->note(s->options->user, assay_json_string(assay_json_get(json, "text"), ""));
+    else if (strcmp(name, "contenders") == 0)
+        take_contenders(a, assay_json_get(json, "contenders"));
+    else if (strcmp(name, "record") == 0)
+        take_record(s, assay_json_get(json, "record"));
+    else if (strcmp(name, "done") == 0)
+        take_done(s, json);
+    else if (strcmp(name, "worn") == 0)
+        a->worn = true;
+    else if (strcmp(name, "error") == 0)
         take_failure(a, (enum assay_status)assay_json_int(assay_json_get(json, "status"), 0),
                      assay_json_string(assay_json_get(json, "text"), "it did not say why"));
-    } else {
-        take_failure(a, ASSAY_ERR_CORRUPT, "the worker wrote something that is not an event");
+    else
+        snprintf(a->misfit, sizeof a->misfit, "the event \"%.40s\" is not known", name);
+}
+
+/* One line from the worker. What somebody else wrote between two messages is told of once and does
+ * no harm. */
+static void on_line(void *user, const char *line, size_t length)
+{
+    struct supervisor *s = user;
+    char why[400], text[500];
+    assay_json *json;
+    if (s->attempt.done || s->attempt.misfit[0])
+        return;
+    switch (assay_wire_read(&s->child.events, line, length, &json, why, sizeof why)) {
+    case ASSAY_WIRE_MESSAGE:
+        take_event(s, json);
+        break;
+    case ASSAY_WIRE_MISFIT:
+        snprintf(s->attempt.misfit, sizeof s->attempt.misfit, "%s", why);
+        break;
+    case ASSAY_WIRE_STRAY:
+        snprintf(text, sizeof text, "a kernel wrote into the worker's pipe: %s; passed over", why);
+        if (!s->has_stray)
+            s->options->note(s->options->user, text);
+        s->has_stray = true;
     }
     assay_json_free(json);
 }
-
-static void on_line(void *user, const char *line, size_t length) { take_event(user, line, length); }
 
 /* How a worker's end is told: outcome and reason. */
 static enum assay_outcome outcome_of_end(const struct assay_child_end *end, bool timed_out,
@@ -101,6 +167,10 @@ static enum assay_outcome outcome_of_end(const struct assay_child_end *end, bool
         assay_text_bytes((double)end->peak_bytes, held, sizeof held);
         snprintf(reason, size, "the worker ended holding %s", held);
         return ASSAY_OUTCOME_OUT_OF_MEMORY;
+    }
+    if (end->killed) {
+        snprintf(reason, size, "SIGKILL from outside; --resume measures it again");
+        return ASSAY_OUTCOME_KILLED;
     }
     if (end->signal)
         snprintf(reason, size, "SIG%s",
@@ -147,7 +217,7 @@ static double patience_s(const struct supervisor *s, const struct assay_job *job
 static bool await(struct supervisor *s, const struct assay_job *job, bool *timed_out)
 {
     int64_t seen = -1, since = assay_clock_ns(), stop_asked = 0;
-    while (!s->attempt.done && !s->attempt.failed) {
+    while (!s->attempt.done && !s->attempt.failed && !s->attempt.worn && !s->attempt.misfit[0]) {
         if (!assay_child_read(&s->child, 200, on_line, s))
             return false;
         int64_t now = assay_clock_ns(), beat = assay_child_beat(&s->child);
@@ -171,6 +241,64 @@ static bool await(struct supervisor *s, const struct assay_job *job, bool *timed
     return true;
 }
 
+/* Nobody is to blame: the group begins again in a new worker, a few times. False: it has a record
+ * that says what happened, and that is all. */
+static bool begin_again(struct supervisor *s, const struct assay_job *job,
+                        enum assay_outcome outcome, const char *what)
+{
+    char text[500];
+    s->attempt.n_records = 0;
+    if (++s->tries < TRIES) {
+        snprintf(text, sizeof text, "%s; the group is begun again", what);
+        s->options->note(s->options->user, text);
+        return true;
+    }
+    struct assay_record *record = &s->attempt.records[s->attempt.n_records++];
+    assay_group_record(job, 0, "", "", "", record);
+    record->outcome = outcome;
+    snprintf(record->reason, sizeof record->reason, "%.200s, %d times", what, TRIES);
+    return false;
+}
+
+/* The worker has ended, or was ended, before the group was done. False: the group ends with it. */
+static bool go_on_after(struct supervisor *s, struct assay_job *job,
+                        const struct assay_child_end *end, bool timed_out)
+{
+    char text[450];
+    const struct attempt *a = &s->attempt;
+    if (a->misfit[0]) {
+        snprintf(text, sizeof text, "the worker's messages do not fit: %s", a->misfit);
+        return begin_again(s, job, ASSAY_OUTCOME_FAILED, text);
+    }
+    if (a->worn)
+        return begin_again(s, job, ASSAY_OUTCOME_FAILED,
+                           "kernels left no file descriptors to the worker");
+    bool known = end->variant >= 0 && end->variant < a->n_names;
+    if (end->killed && !timed_out && !known)
+        return begin_again(s, job, ASSAY_OUTCOME_KILLED,
+                           "SIGKILL from outside ended the worker while it prepared the group");
+    return blame(s, job, end, timed_out);
+}
+
+static void reset(struct attempt *a)
+{
+    a->n_records = a->n_names = 0;
+    a->done = a->failed = a->worn = false;
+    a->misfit[0] = '\0';
+}
+
+/* What could not be sent is as lost as what came damaged. */
+static enum assay_status send_job(struct supervisor *s, const struct assay_job *job,
+                                  struct assay_error *err)
+{
+    struct assay_error why = {0};
+    enum assay_status status = assay_child_send(&s->child, job, &why);
+    if (status != ASSAY_ERR_IO)
+        return status == ASSAY_OK ? status : assay_error_set(err, status, NULL, "%s", why.message);
+    snprintf(s->attempt.misfit, sizeof s->attempt.misfit, "%.300s", why.message);
+    return ASSAY_OK;
+}
+
 static enum assay_status run_in_child(struct supervisor *s, struct assay_job *job,
                                       struct assay_error *err)
 {
@@ -178,21 +306,20 @@ static enum assay_status run_in_child(struct supervisor *s, struct assay_job *jo
         bool timed_out = false;
         struct assay_child_end end;
         enum assay_status status = ASSAY_OK;
-        s->attempt.n_records = s->attempt.n_names = 0;
-        s->attempt.done = s->attempt.failed = false;
+        reset(&s->attempt);
         if (!assay_child_alive(&s->child))
             status =
                 assay_child_start(&s->child, s->options->program, job->settings.memory_limit, err);
         if (status == ASSAY_OK)
-            status = assay_child_send(&s->child, job, err);
+            status = send_job(s, job, err);
         if (status != ASSAY_OK)
             return status;
-        if (await(s, job, &timed_out))
+        if (await(s, job, &timed_out) && (s->attempt.done || s->attempt.failed))
             return ASSAY_OK;
         assay_child_kill(&s->child, &end);
         if (s->options->stop && s->options->stop(s->options->user))
             return assay_error_set(err, ASSAY_ERR_INTERRUPTED, NULL, "interrupted");
-        if (!blame(s, job, &end, timed_out))
+        if (!go_on_after(s, job, &end, timed_out))
             return ASSAY_OK;
     }
 }
@@ -245,7 +372,17 @@ static bool cut_short(const struct supervisor *s)
     return a->n_records == 0 || a->records[0].interrupted;
 }
 
-static enum assay_status deliver(struct supervisor *s, int64_t group, struct assay_error *err)
+/* A group without a row would be missing from every report without a word. */
+static void record_nothing(struct supervisor *s, const struct assay_job *job)
+{
+    struct assay_record *record = &s->attempt.records[s->attempt.n_records++];
+    assay_group_record(job, 0, "", "", "", record);
+    record->outcome = ASSAY_OUTCOME_FAILED;
+    snprintf(record->reason, sizeof record->reason, "no row came of this group");
+}
+
+static enum assay_status deliver(struct supervisor *s, const struct assay_job *job,
+                                 struct assay_error *err)
 {
     struct attempt *a = &s->attempt;
     bool cut = cut_short(s);
@@ -256,9 +393,11 @@ static enum assay_status deliver(struct supervisor *s, int64_t group, struct ass
     for (int64_t i = 0; i < a->n_records; i++)
         a->records[i].variant = i;
     s->n_lost = 0;
-    if (a->n_records == 0)
+    if (a->n_records == 0 && cut)
         return ASSAY_OK;
-    return s->options->group(s->options->user, group, a->records, a->n_records, err);
+    if (a->n_records == 0)
+        record_nothing(s, job);
+    return s->options->group(s->options->user, job->group_index, a->records, a->n_records, err);
 }
 
 static void skip_over_limit(struct supervisor *s, const struct assay_job *job)
@@ -276,6 +415,9 @@ static enum assay_status run_group(struct supervisor *s, int64_t index, assay_wo
 {
     struct assay_job job = {.group_index = index, .group = s->plan->groups[index]};
     enum assay_status status = assay_settings_copy(&s->plan->settings, &job.settings);
+    s->group = index;
+    s->tries = 0;
+    s->has_stray = false;
     if (job.group.device[0])
         snprintf(job.settings.device, sizeof job.settings.device, "%s", job.group.device);
     if (strcmp(job.group.compile, "max-autotune") == 0)
@@ -292,9 +434,9 @@ static enum assay_status run_group(struct supervisor *s, int64_t index, assay_wo
         status = run_in_child(s, &job, err);
     if (status == ASSAY_OK && s->attempt.failed)
         status = assay_error_set(err, s->attempt.failure_status, NULL, "%s", s->attempt.failure);
-    assay_job_fini(&job);
     if (status == ASSAY_OK)
-        status = deliver(s, index, err);
+        status = deliver(s, &job, err);
+    assay_job_fini(&job);
     if (status == ASSAY_OK && cut_short(s))
         status = assay_error_set(err, ASSAY_ERR_INTERRUPTED, NULL, "interrupted");
     return status;

@@ -7,14 +7,15 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define ASSAY_WATCH_VERSION 2
+#define ASSAY_WATCH_VERSION 3
 
 struct assay_watch {
     uint32_t version;
-    _Atomic int32_t stop;    /* supervisor: finish the current sample and report */
-    _Atomic int64_t beat;    /* worker: grows with every step */
-    _Atomic int64_t variant; /* worker: whose kernel runs; -1: the harness itself */
-    char last_words[160];    /* worker: why it ended itself; empty where it did not */
+    _Atomic int32_t stop;      /* supervisor: finish the current sample and report */
+    _Atomic int64_t beat;      /* worker: grows with every step */
+    _Atomic int64_t variant;   /* worker: whose kernel runs; -1: the harness itself */
+    _Atomic int32_t no_memory; /* worker: it ended itself because it could get no memory */
+    char last_words[160];      /* worker: why it ended itself; empty where it did not */
 };
 
 #endif

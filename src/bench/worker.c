@@ -2,9 +2,12 @@
 
 #include "base/alloc.h"
 #include "base/last_words.h"
+#include "bench/wire.h"
 #include "model/model.h"
 #include "workload/workload.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -202,21 +205,33 @@ enum assay_status assay_worker_run(assay_worker *worker, const struct assay_job 
     return status;
 }
 
-/* Events as lines on a descriptor. */
+/* Events as messages on a descriptor. */
 
-static void send_line(int fd, assay_json *json)
+struct line {
+    struct assay_wire events;
+    struct assay_watch *watch;
+    pid_t process;     /* a copy that a kernel made with fork must not speak for us */
+    int64_t n_records; /* of this job */
+};
+
+/* A message that cannot be sent is not left out: the supervisor would wait for it. */
+static void send_event(struct line *line, assay_json *event)
 {
-    struct assay_text line = {0};
-    assay_json_write(json, 0, &line);
-    assay_text_add(&line, "\n");
-    assay_json_free(json);
-    for (size_t done = 0; !line.failed && done < line.length;) {
-        ssize_t n = write(fd, line.data + done, line.length - done);
-        if (n <= 0)
-            break; /* the supervisor is gone, and so will we be */
-        done += (size_t)n;
+    int problem = 0;
+    if (getpid() != line->process)
+        _exit(1);
+    enum assay_status status = assay_wire_send(&line->events, event, &problem);
+    if (status == ASSAY_ERR_NOMEM) {
+        atomic_store(&line->watch->no_memory, 1);
+        _exit(1);
     }
-    assay_text_fini(&line);
+    if (status != ASSAY_OK && problem == EPIPE)
+        _exit(1); /* the supervisor is gone */
+    if (status != ASSAY_OK) {
+        char words[160];
+        snprintf(words, sizeof words, "the pipe to the supervisor failed: %s", strerror(problem));
+        assay_last_words(words);
+    }
 }
 
 static assay_json *event(const char *name)
@@ -230,7 +245,7 @@ static void send_note(void *user, const char *text)
 {
     assay_json *json = event("note");
     assay_json_put_string(json, "text", text);
-    send_line(*(const int *)user, json);
+    send_event(user, json);
 }
 
 static void send_contenders(void *user, const struct assay_contender *contenders, int64_t n)
@@ -244,62 +259,112 @@ static void send_contenders(void *user, const struct assay_contender *contenders
         assay_json_append(list, one);
     }
     assay_json_put(json, "contenders", list);
-    send_line(*(const int *)user, json);
+    send_event(user, json);
 }
 
 static void send_record(void *user, const struct assay_record *record)
 {
     assay_json *json = event("record");
     assay_json_put(json, "record", assay_record_to_json(record));
-    send_line(*(const int *)user, json);
+    send_event(user, json);
+    ((struct line *)user)->n_records++;
 }
 
-static void send_end(int fd, enum assay_status status, const struct assay_error *err)
+static void send_end(struct line *line, int64_t group, enum assay_status status,
+                     const struct assay_error *err)
 {
     bool fine = status == ASSAY_OK || status == ASSAY_ERR_INTERRUPTED;
     assay_json *json = event(fine ? "done" : "error");
-    if (!fine) {
+    if (fine) {
+        assay_json_put_int(json, "group", group);
+        assay_json_put_int(json, "records", line->n_records);
+    } else {
         char text[700];
         assay_error_format(err, text, sizeof text);
         assay_json_put_int(json, "status", status);
         assay_json_put_string(json, "text", text[0] ? text : assay_status_name(status));
     }
-    send_line(fd, json);
+    send_event(line, json);
 }
 
-static void handle_line(assay_worker *worker, const char *line, size_t length, int event_fd)
+/* Without a few descriptors nothing can be asked of the system, and wrong things would be believed:
+ * no memory, no caches. */
+static int spare_descriptors(void)
+{
+    enum { FEW = 8 };
+    int fds[FEW], n = 0, problem = 0;
+    while (n < FEW && (fds[n] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
+        n++;
+    if (n < FEW)
+        problem = errno;
+    while (n > 0)
+        close(fds[--n]);
+    return problem == EMFILE || problem == ENFILE ? problem : 0;
+}
+
+/* One job. False: this worker should be replaced. */
+static bool handle_job(assay_worker *worker, const assay_json *json, bool first, struct line *line)
 {
     struct assay_error err = {0};
     struct assay_job job = {0};
     struct assay_worker_events events = {
-        .user = &event_fd, .note = send_note, .contenders = send_contenders, .record = send_record};
-    assay_json *json = assay_json_parse(line, length, "job", &err);
-    enum assay_status status = json ? assay_job_from_json(json, &job, &err) : ASSAY_ERR_CORRUPT;
-    assay_json_free(json);
+        .user = line, .note = send_note, .contenders = send_contenders, .record = send_record};
+    enum assay_status status = assay_job_from_json(json, &job, &err);
+    int problem = spare_descriptors();
+    line->n_records = 0;
+    if (problem && !first) { /* a kernel leaves files open: a new process has none of them */
+        assay_job_fini(&job);
+        send_event(line, event("worn"));
+        return false;
+    }
+    if (problem && status == ASSAY_OK)
+        status = assay_error_set(&err, ASSAY_ERR_IO, NULL,
+                                 "the worker has no file descriptors left: %s; allow more (ulimit "
+                                 "-n)",
+                                 strerror(problem));
     if (status == ASSAY_OK)
         status = assay_worker_run(worker, &job, &events, &err);
+    send_end(line, job.group_index, status, &err);
     assay_job_fini(&job);
-    send_end(event_fd, status, &err);
+    return true;
+}
+
+/* The next job; false once there are no more. */
+static bool next_job(struct assay_wire *jobs, assay_json **out)
+{
+    char why[400];
+    size_t length;
+    const char *text;
+    while (!(text = assay_wire_line(jobs, &length)))
+        if (!assay_wire_fill(jobs))
+            return false;
+    if (assay_wire_read(jobs, text, length, out, why, sizeof why) != ASSAY_WIRE_MESSAGE)
+        assay_last_words("a job came damaged");
+    return true;
 }
 
 int assay_worker_main(int job_fd, int event_fd, int watch_fd)
 {
     struct assay_watch *watch =
         mmap(NULL, sizeof *watch, PROT_READ | PROT_WRITE, MAP_SHARED, watch_fd, 0);
-    FILE *jobs = fdopen(job_fd, "r");
-    if (watch == MAP_FAILED || !jobs || watch->version != ASSAY_WATCH_VERSION) {
+    if (watch == MAP_FAILED || watch->version != ASSAY_WATCH_VERSION) {
         fputs("assay: a worker is started by assay itself, not by hand\n", stderr);
         return 2;
     }
     assay_last_words_to(watch->last_words, sizeof watch->last_words);
+    struct assay_wire jobs = {.fd = job_fd};
+    struct line line = {.events = {.fd = event_fd}, .watch = watch, .process = getpid()};
     assay_worker *worker = assay_worker_create(watch);
-    char *line = NULL;
-    size_t capacity = 0;
-    ssize_t length;
-    while (worker && (length = getline(&line, &capacity, jobs)) > 0)
-        handle_line(worker, line, (size_t)length, event_fd);
-    free(line);
+    if (!worker)
+        atomic_store(&watch->no_memory, 1);
+    bool go_on = worker != NULL;
+    assay_json *json;
+    for (bool first = true; go_on && next_job(&jobs, &json); first = false) {
+        go_on = handle_job(worker, json, first, &line);
+        assay_json_free(json);
+    }
+    assay_text_fini(&jobs.pending);
     assay_worker_destroy(worker);
-    fclose(jobs);
+    close(job_fd);
     return worker ? 0 : 1;
 }

@@ -1,5 +1,5 @@
-/* worker.h: the side that runs kernels. A child of the supervisor: it takes jobs, one JSON line
- * each, and answers events, one JSON line each (docs/protocol.md). */
+/* worker.h: the side that runs kernels. A child of the supervisor: it takes jobs and answers with
+ * events, each a message of wire.h (docs/protocol.md). */
 #ifndef ASSAY_BENCH_WORKER_H
 #define ASSAY_BENCH_WORKER_H
 

@@ -22,12 +22,12 @@ static void help(struct assay_text *out)
     for (int64_t i = 0; i < assay_command_count(); i++)
         assay_text_format(out, "  %-8s %s\n", assay_command_at(i)->name,
                           assay_command_at(i)->summary);
-    assay_text_add(out,
-                   "\n`assay help COMMAND` tells more, `assay help config` every key of a "
-                   "configuration;\n`assay --version` the version.\n"
-                   "Exit codes: 0 all fine; 1 some variant wrong, impossible, crashed or timed "
-                   "out,\nor results that could not be written; 2 bad usage or configuration; 3 "
-                   "this machine cannot; 130 interrupted.\n");
+    assay_text_add(
+        out, "\n`assay help COMMAND` tells more, `assay help config` every key of a "
+             "configuration;\n`assay --version` the version.\n"
+             "Exit codes: 0 all fine; 1 some variant wrong, impossible, crashed, killed or "
+             "timed out,\nor results that could not be written; 2 bad usage or configuration; 3 "
+             "this machine cannot; 130 interrupted.\n");
 }
 
 static int run(int argc, char **argv)

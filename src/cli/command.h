@@ -7,7 +7,7 @@
 
 enum assay_exit {
     ASSAY_EXIT_FINE = 0,
-    ASSAY_EXIT_WRONG = 1,   /* some variant wrong, impossible, crashed or timed out */
+    ASSAY_EXIT_WRONG = 1,   /* some variant wrong, impossible, crashed, killed or timed out */
     ASSAY_EXIT_USAGE = 2,   /* bad usage or configuration */
     ASSAY_EXIT_MACHINE = 3, /* this machine cannot */
     ASSAY_EXIT_INTERRUPTED = 130,

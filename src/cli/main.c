@@ -52,6 +52,8 @@ static int run(int argc, char **argv)
 int main(int argc, char **argv)
 {
     signal(SIGPIPE, SIG_IGN); /* a reader that goes away is an error to report, not to die of */
+    signal(SIGXFSZ, SIG_IGN); /* and so is a file that may not grow (ulimit -f) */
+    signal(SIGCHLD, SIG_DFL); /* or, ignored by whoever started us, workers would end untold */
     fill_closed_streams();
     if (argc >= 2 && strcmp(argv[1], ASSAY_CHILD_COMMAND) == 0)
         return assay_child_main(argc, argv);

@@ -3,34 +3,36 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/folder.h"
 #include "base/rng.h"
 #include "base/version.h"
 #include "bench/journal.h"
 #include "bench/supervisor.h"
 #include "cli/command.h"
+#include "cli/machine_lock.h"
 #include "cli/progress.h"
 #include "device/cpu/cpu_info.h"
 #include "device/device.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
-/* Ctrl-C: once to finish the current sample, twice to stop at once. */
+/* Ctrl-C: once to finish the current sample, twice to stop at once. Once more, and nothing is
+ * waited for: not even a reader that does not read. */
 static volatile sig_atomic_t interrupts;
 
 static void on_interrupt(int signal_number)
 {
-    (void)signal_number;
+    enum { PATIENCE = 3 };
     interrupts = interrupts + 1;
+    if (interrupts <= PATIENCE)
+        return;
+    signal(signal_number, SIG_DFL);
+    raise(signal_number);
 }
 
 struct run {
@@ -43,9 +45,10 @@ struct run {
     struct assay_progress progress;
     bool begun; /* the outputs have their heads */
     bool *done; /* groups that an earlier part of the run finished */
-    int64_t journal_good;
-    int lock_fd;
+    struct assay_machine_lock lock;
     bool something_wrong;
+    int64_t damaged;   /* lines of the journal that were passed over */
+    bool lost_by_that; /* groups are missing where they should be done, and are measured again */
 };
 
 /* The CPU's own name, or the GPU's. */
@@ -140,42 +143,6 @@ static void make_run_info(struct run *run)
     describe_origin(run, info);
 }
 
-/* Two runs at once would disturb each other: the second waits or says so. */
-static enum assay_status lock_machine(struct run *run, struct assay_error *err)
-{
-    struct assay_text path = {0};
-    enum assay_status status = ASSAY_OK;
-    run->lock_fd = -1;
-    if (assay_folder_cache(&path, NULL) == ASSAY_OK &&
-        assay_folder_make(path.data, NULL) == ASSAY_OK) {
-        assay_text_add(&path, "/measuring.lock");
-        run->lock_fd = path.failed ? -1 : open(path.data, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    }
-    if (run->lock_fd >= 0 && flock(run->lock_fd, LOCK_EX | LOCK_NB) != 0) {
-        char pid[32] = "?";
-        ssize_t n = pread(run->lock_fd, pid, sizeof pid - 1, 0);
-        pid[n > 0 ? n : 1] = '\0';
-        if (run->config->wait) {
-            fprintf(stderr, "assay: waiting for another run to end (process %s)\n", pid);
-            while (flock(run->lock_fd, LOCK_EX) != 0 && errno == EINTR && !interrupts)
-                ;
-        } else {
-            status = assay_error_set(err, ASSAY_UNSUPPORTED, NULL,
-                                     "another run (process %s) is measuring, and two at once would "
-                                     "disturb each other; wait for it with --wait",
-                                     pid);
-        }
-    }
-    if (status == ASSAY_OK && run->lock_fd >= 0) {
-        char pid[32];
-        int length = snprintf(pid, sizeof pid, "%d", (int)getpid());
-        if (ftruncate(run->lock_fd, 0) != 0 || pwrite(run->lock_fd, pid, (size_t)length, 0) < 0)
-            errno = 0; /* only the name of the process is lost */
-    }
-    assay_text_fini(&path);
-    return status;
-}
-
 static void load_copy_ceiling(struct run *run)
 {
     struct assay_ceilings ceilings;
@@ -243,7 +210,9 @@ static enum assay_status measured(void *user, int64_t group, const struct assay_
     if (run->journal)
         status = assay_journal_append(run->journal, group, records, n, err);
     report_group(run, records, n);
-    run->done[group] = !records[0].interrupted;
+    run->done[group] = true;
+    for (int64_t i = 0; i < n; i++)
+        run->done[group] = run->done[group] && assay_journal_is_final(&records[i]);
     assay_progress_done(&run->progress);
     return status;
 }
@@ -273,15 +242,32 @@ static void on_group(void *user, int64_t group, const struct assay_record *recor
     report_group(run, records, n);
 }
 
+static void on_damage(void *user, const char *where, const char *what)
+{
+    enum { SHOWN = 5 };
+    struct run *run = user;
+    if (++run->damaged <= SHOWN)
+        fprintf(stderr, "assay: %s: %s\n", where, what);
+}
+
+/* The lock comes before reading: nobody else may go on with the run meanwhile. */
 static enum assay_status resume(struct run *run, struct assay_error *err)
 {
     struct assay_text path = {0};
-    struct assay_journal_visitor visitor = {.user = run, .head = on_head, .group = on_group};
+    struct assay_journal_end end;
+    struct assay_journal_visitor visitor = {
+        .user = run, .head = on_head, .group = on_group, .damaged = on_damage};
     enum assay_status status = assay_journal_find(run->config->resume, &path, err);
     if (status == ASSAY_OK)
-        status = assay_journal_read(path.data, &visitor, &run->journal_good, err);
+        status = assay_journal_open(path.data, &run->journal, err);
     if (status == ASSAY_OK)
-        status = assay_journal_reopen(path.data, run->journal_good, &run->journal, err);
+        status = assay_journal_read(path.data, &visitor, &end, err);
+    if (status == ASSAY_OK)
+        status = assay_journal_go_on(run->journal, &end, err);
+    if (status != ASSAY_OK) { /* reports of half a journal would replace whole ones */
+        assay_outputs_cancel(run->outputs);
+        run->outputs = NULL;
+    }
     assay_text_fini(&path);
     return status;
 }
@@ -313,6 +299,17 @@ static int64_t groups_left(const struct run *run)
     return left;
 }
 
+/* Ctrl-C, a service's or batch system's wish, and a terminal that was closed, unless nohup had it
+ * ignored. Calls that a signal interrupts go on; waiting for the worker does not. */
+static void take_signals(struct sigaction *before)
+{
+    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESTART}, hangup;
+    sigaction(SIGINT, &action, before);
+    sigaction(SIGTERM, &action, NULL);
+    if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
+        sigaction(SIGHUP, &action, NULL);
+}
+
 static enum assay_status supervise(struct run *run, struct assay_error *err)
 {
     struct assay_supervisor_options options = {
@@ -325,9 +322,8 @@ static enum assay_status supervise(struct run *run, struct assay_error *err)
         .stop = stop,
         .idle = idle,
     };
-    struct sigaction action = {.sa_handler = on_interrupt}, before;
-    sigaction(SIGINT, &action, &before);
-    sigaction(SIGTERM, &action, NULL);
+    struct sigaction before;
+    take_signals(&before);
     assay_progress_init(&run->progress, groups_left(run), run->config->quiet);
     enum assay_status status = assay_supervise(&run->plan, &options, err);
     assay_progress_clear(&run->progress);
@@ -352,19 +348,37 @@ static enum assay_status close_outputs(struct run *run, enum assay_status status
         return ASSAY_OK;
     }
     begin_outputs(run);
+    if (status != ASSAY_OK && run->config->resume)
+        assay_outputs_keep_longer(run->outputs);
     return assay_outputs_close(run->outputs, err);
+}
+
+/* Damage that cost groups is told by the exit code of the run that measures them again. */
+static void say_what_was_damaged(struct run *run)
+{
+    if (run->damaged == 0)
+        return;
+    run->lost_by_that = groups_left(run) > 0;
+    fprintf(stderr, "assay: of the journal %lld line%s %s passed over; %lld of %lld groups %s\n",
+            (long long)run->damaged, run->damaged == 1 ? "" : "s",
+            run->damaged == 1 ? "was" : "were", (long long)groups_left(run),
+            (long long)run->plan.n_groups,
+            run->lost_by_that ? "are left to measure" : "are left: nothing is missing");
 }
 
 static int measure(struct run *run)
 {
     struct assay_error err = {0}, output_err = {0};
-    enum assay_status status = lock_machine(run, &err);
+    enum assay_status status = assay_machine_lock_take(&run->lock, run->config->wait, &err);
     if (status == ASSAY_OK)
         status = run->config->resume ? resume(run, &err) : start(run, &err);
-    if (status == ASSAY_OK)
+    if (status == ASSAY_OK) {
+        say_what_was_damaged(run);
         status = supervise(run, &err);
+    }
     enum assay_status written = close_outputs(run, status, &output_err);
-    int code = run->something_wrong ? ASSAY_EXIT_WRONG : ASSAY_EXIT_FINE;
+    bool fine = !run->something_wrong && !run->lost_by_that;
+    int code = fine ? ASSAY_EXIT_FINE : ASSAY_EXIT_WRONG;
     if (status != ASSAY_OK)
         code = assay_complain(&err);
     if (written != ASSAY_OK) {
@@ -375,21 +389,21 @@ static int measure(struct run *run)
                     "FILE\n",
                     run->measuring->again, run->info.id);
     }
-    if (run->done && (status == ASSAY_ERR_INTERRUPTED || status == ASSAY_ERR_IO))
+    if (run->done &&
+        (status == ASSAY_OK || status == ASSAY_ERR_INTERRUPTED || status == ASSAY_ERR_IO))
         say_how_to_resume(run);
     return code;
 }
 
 int assay_measure(const struct assay_measuring *measuring, struct assay_plan *plan)
 {
-    struct run run = {.measuring = measuring, .config = measuring->config, .lock_fd = -1};
+    struct run run = {.measuring = measuring, .config = measuring->config, .lock = {-1, -1}};
     run.plan = *plan;
     *plan = (struct assay_plan){0};
     int code = measure(&run);
     assay_journal_close(run.journal);
     assay_plan_fini(&run.plan);
     assay_free(run.done);
-    if (run.lock_fd >= 0)
-        close(run.lock_fd);
+    assay_machine_lock_release(&run.lock);
     return code;
 }

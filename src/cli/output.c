@@ -2,8 +2,12 @@
 
 #include "base/alloc.h"
 #include "base/folder.h"
+#include "base/io.h"
+#include "base/lock.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,28 +15,41 @@
 #include <unistd.h>
 
 struct output {
-    FILE *file;
-    char *path, *part; /* NULL: standard output, or written in place */
-    int error;         /* errno of the first failed write */
+    int file;                  /* a descriptor; -1: not open */
+    struct assay_text waiting; /* to be written */
+    char *path, *part;         /* NULL: standard output, or written in place */
+    int error;                 /* errno of the first failed write */
     assay_report *report;
 };
 
 struct assay_outputs {
     struct output *items;
     int64_t n;
+    bool keep_longer;
 };
+
+static void flush(struct output *output)
+{
+    if (output->waiting.failed && !output->error)
+        output->error = ENOMEM;
+    if (!output->error && output->waiting.length > 0)
+        output->error = assay_io_write(output->file, output->waiting.data, output->waiting.length);
+    assay_text_clear(&output->waiting);
+}
 
 static void write_bytes(void *user, const char *bytes, size_t length)
 {
+    enum { ENOUGH = 1 << 16 };
     struct output *output = user;
-    if (!output->error && fwrite(bytes, 1, length, output->file) != length)
-        output->error = errno ? errno : EIO;
+    assay_text_append(&output->waiting, bytes, length);
+    if (output->waiting.length >= ENOUGH)
+        flush(output);
 }
 
-static bool on_terminal(FILE *file) { return isatty(fileno(file)) == 1; }
+static bool on_terminal(int file) { return isatty(file) == 1; }
 
 static struct assay_report_style style_for(const struct assay_report_format *format,
-                                           const struct assay_measure_config *config, FILE *file)
+                                           const struct assay_measure_config *config, int file)
 {
     const char *no_colour = getenv("NO_COLOR"), *term = getenv("TERM");
     bool dumb = term && strcmp(term, "dumb") == 0;
@@ -81,28 +98,63 @@ static enum assay_status choose_format(const char **path, const char *asked,
     return ASSAY_OK;
 }
 
+/* Whoever makes a report holds its file locked. */
+static bool is_abandoned(const char *part)
+{
+    int fd = open(part, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    bool abandoned = fd >= 0 && assay_lock_try(fd) == 0;
+    if (fd >= 0)
+        close(fd);
+    return abandoned;
+}
+
+/* What runs that were killed have left of this file. */
+static void remove_parts(const char *path)
+{
+    struct assay_text pattern = {0};
+    glob_t found = {0};
+    for (const char *c = path; *c; c++) { /* the user's name is no pattern */
+        assay_text_add(&pattern, strchr("*?[\\", *c) ? "\\" : "");
+        assay_text_append(&pattern, c, 1);
+    }
+    assay_text_add(&pattern, ".*-*.part");
+    if (!pattern.failed && glob(pattern.data, GLOB_NOSORT, NULL, &found) == 0)
+        for (size_t i = 0; i < found.gl_pathc; i++)
+            if (is_abandoned(found.gl_pathv[i]))
+                unlink(found.gl_pathv[i]);
+    globfree(&found);
+    assay_text_fini(&pattern);
+}
+
 static enum assay_status open_file(struct output *output, const char *path, bool append,
                                    struct assay_error *err)
 {
     struct stat info;
     bool in_place = append || (stat(path, &info) == 0 && !S_ISREG(info.st_mode));
     if (strcmp(path, "-") == 0) {
-        output->file = stdout;
+        output->file = STDOUT_FILENO;
         return ASSAY_OK;
     }
-    struct assay_text part = {0};
-    assay_text_format(&part, "%s%s", path, in_place ? "" : ".part");
     output->path = assay_strdup(path);
-    output->part = part.failed ? NULL : assay_strdup(part.data);
-    output->file = output->part ? fopen(output->part, append ? "ae" : "we") : NULL;
-    assay_text_fini(&part);
-    if (!output->file)
-        return assay_error_set(err, ASSAY_ERR_INVALID, path, "cannot be written: %s",
-                               strerror(errno));
     if (in_place) {
-        assay_free(output->part);
-        output->part = NULL;
+        const int flags = O_WRONLY | O_NOCTTY | O_CLOEXEC;
+        output->file = open(path, append ? flags | O_APPEND | O_CREAT : flags, 0666);
+    } else {
+        struct assay_text part = {0};
+        remove_parts(path);
+        output->file = assay_folder_create_beside(path, "part", &part);
+        output->part = output->file >= 0 ? assay_strdup(part.data) : NULL;
+        if (output->file >= 0)
+            assay_lock_try(output->file);
+        if (output->file >= 0 && !output->part) {
+            unlink(part.data);
+            errno = ENOMEM;
+        }
+        assay_text_fini(&part);
     }
+    if (output->file < 0 || !output->path || (!in_place && !output->part))
+        return assay_error_set(err, errno == ENOMEM ? ASSAY_ERR_NOMEM : ASSAY_ERR_INVALID, path,
+                               "cannot be written: %s", strerror(errno));
     return ASSAY_OK;
 }
 
@@ -125,6 +177,7 @@ static enum assay_status add(assay_outputs *outputs, const struct assay_report_f
     if (is_taken(outputs, path))
         return assay_error_set(err, ASSAY_ERR_INVALID, path, "is named twice as an output");
     outputs->n++;
+    output->file = -1;
     enum assay_status status = open_file(output, path, append, err);
     return status == ASSAY_OK ? bind(output, format, config, err) : status;
 }
@@ -182,7 +235,7 @@ static enum assay_status add_stdout(assay_outputs *outputs,
     enum assay_status status = assay_report_find(name, &format, err);
     if (status != ASSAY_OK)
         return status;
-    outputs->items[outputs->n].file = stdout;
+    outputs->items[outputs->n].file = STDOUT_FILENO;
     return bind(&outputs->items[outputs->n++], format, config, err);
 }
 
@@ -192,6 +245,7 @@ enum assay_status assay_outputs_open(const struct assay_measure_config *config,
 {
     bool to_stdout = !config->quiet;
     size_t most = (size_t)(config->outputs.n + wanted->n_files + 1);
+    (void)fflush(stdout); /* reports go to the descriptor; main tells of what fails here */
     enum assay_status status = ASSAY_OK;
     assay_outputs *outputs = assay_calloc(1, sizeof *outputs);
     if (outputs)
@@ -205,7 +259,7 @@ enum assay_status assay_outputs_open(const struct assay_measure_config *config,
     for (int64_t i = 0; i < wanted->n_files && status == ASSAY_OK; i++)
         status = add_own(outputs, &wanted->files[i], config, err);
     for (int64_t i = 0; i < outputs->n; i++)
-        if (outputs->items[i].file == stdout)
+        if (outputs->items[i].file == STDOUT_FILENO)
             to_stdout = false; /* "-": the table would be in its way */
     if (status == ASSAY_OK && to_stdout)
         status = add_stdout(outputs, config, wanted->table, err);
@@ -227,37 +281,66 @@ void assay_outputs_group(assay_outputs *outputs, const struct assay_record *reco
 {
     for (int64_t i = 0; i < outputs->n; i++) {
         assay_report_group(outputs->items[i].report, records, n);
-        if (fflush(outputs->items[i].file) != 0 && !outputs->items[i].error)
-            outputs->items[i].error = errno;
+        flush(&outputs->items[i]);
     }
 }
 
-static enum assay_status close_one(struct output *output, struct assay_error *err)
+/* All that was written is on the disk before it replaces anything, and so is the new name after. */
+static void close_file(struct output *output)
+{
+    flush(output);
+    if (output->file < 0 || output->file == STDOUT_FILENO)
+        return;
+    if (output->part && !output->error)
+        output->error = assay_io_sync(output->file);
+    if (close(output->file) != 0 && !output->error)
+        output->error = errno;
+}
+
+static void take_name(struct output *output)
+{
+    if (!output->error && rename(output->part, output->path) != 0)
+        output->error = errno;
+    if (output->error)
+        unlink(output->part);
+    else
+        output->error = assay_io_sync_folder_of(output->path);
+}
+
+static bool is_shorter(const char *path, const char *than)
+{
+    struct stat one, other;
+    return stat(path, &one) == 0 && stat(than, &other) == 0 && one.st_size < other.st_size;
+}
+
+static enum assay_status close_one(struct output *output, bool keep_longer, struct assay_error *err)
 {
     const char *name = output->path ? output->path : "standard output";
     bool cancelled = output->error == ECANCELED;
+    enum assay_status status = ASSAY_OK;
     if (output->report && !cancelled)
         assay_report_end(output->report);
     assay_report_destroy(output->report);
-    if (output->file) {
-        bool failed = fflush(output->file) != 0;
-        if (output->file != stdout)
-            failed = fclose(output->file) != 0 || failed;
-        if (failed && !output->error)
-            output->error = errno;
-    }
-    if (output->part && (output->error || rename(output->part, output->path) != 0)) {
-        if (!output->error)
-            output->error = errno;
+    close_file(output);
+    if (keep_longer && output->part && !output->error && is_shorter(output->part, name)) {
+        fprintf(stderr, "assay: %s: holds more than there is now, and is left as it is\n", name);
         unlink(output->part);
+    } else if (output->part) {
+        take_name(output);
     }
-    enum assay_status status = ASSAY_OK;
     if (output->error && !cancelled)
         status = assay_error_set(err, ASSAY_ERR_IO, name, "cannot be written: %s",
                                  strerror(output->error));
+    assay_text_fini(&output->waiting);
     assay_free(output->path);
     assay_free(output->part);
     return status;
+}
+
+void assay_outputs_keep_longer(assay_outputs *outputs)
+{
+    if (outputs)
+        outputs->keep_longer = true;
 }
 
 void assay_outputs_cancel(assay_outputs *outputs)
@@ -273,7 +356,7 @@ enum assay_status assay_outputs_close(assay_outputs *outputs, struct assay_error
     if (!outputs)
         return ASSAY_OK;
     for (int64_t i = 0; i < outputs->n; i++) {
-        enum assay_status one = close_one(&outputs->items[i], err);
+        enum assay_status one = close_one(&outputs->items[i], outputs->keep_longer, err);
         status = status == ASSAY_OK ? one : status;
     }
     assay_free(outputs->items);

@@ -1,7 +1,7 @@
 /* output.h: where a run's results go: standard output and any number of files, each in a format.
  *
- * A file is written beside its name as NAME.part and takes its name when it is complete, so that an
- * older result survives a run that does not finish. */
+ * A file is written beside its name, as NAME.PID-TIME.part, and takes its name when it is complete
+ * and on the disk, so that an older result survives a run that does not finish. */
 #ifndef ASSAY_CLI_OUTPUT_H
 #define ASSAY_CLI_OUTPUT_H
 
@@ -35,6 +35,9 @@ void assay_outputs_group(assay_outputs *outputs, const struct assay_record *reco
 
 /* Closes all without a trace: nothing takes its name. NULL is fine, here and below. */
 void assay_outputs_cancel(assay_outputs *outputs);
+
+/* Not all of the run is here: no file is to replace a longer one. */
+void assay_outputs_keep_longer(assay_outputs *outputs);
 
 /* Ends and closes all; the error names the first file that could not be written. */
 enum assay_status assay_outputs_close(assay_outputs *outputs, struct assay_error *err);

@@ -1,11 +1,10 @@
 #include "device/ceiling.h"
 
 #include "base/folder.h"
-#include "base/json.h"
+#include "base/sealed.h"
 
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -128,9 +127,9 @@ bool assay_ceilings_raise(struct assay_ceilings *ceilings, enum assay_probe_kind
 
 /* Version 5: an object with format, version, device, threads, measured_at, flops_f32, flops_f16,
  * flops_bf16, flops_s8, flops_f8, clock_hz, timer_ns, floor_ns, levels, an array of {name, bytes},
- * and points, an array of {bytes, read, write, copy, triad}. Memory has no size of its own: its
- * bytes are null. Raise the number when the fields change, or when ceilings are measured so
- * differently that old ones should not be believed. */
+ * and points, an array of {bytes, read, write, copy, triad}, sealed (base/sealed.h). Memory
+ * has no size of its own: its bytes are null. Raise the number when the fields change, or when
+ * ceilings are measured so differently that old ones should not be believed. */
 enum { FILE_VERSION = 5, FILE_MAX_BYTES = 64 * 1024 };
 static const char file_format[] = "assay-ceilings";
 static const char *const flops_keys[ASSAY_CEILING_MATHS] = {"flops_f32", "flops_f16", "flops_bf16",
@@ -219,25 +218,20 @@ static assay_json *to_json(const struct assay_ceilings *ceilings)
 enum assay_status assay_ceilings_save(const struct assay_ceilings *ceilings,
                                       struct assay_error *err)
 {
-    struct assay_text path = {0}, text = {0};
+    struct assay_text path = {0};
     size_t folder_length = 0;
     assay_json *o = to_json(ceilings);
-    assay_json_write(o, 2, &text);
-    assay_text_add(&text, "\n");
     enum assay_status status =
         file_path(ceilings->device, ceilings->threads, &path, &folder_length, err);
-    if (status == ASSAY_OK && text.failed)
-        status = assay_error_set(err, ASSAY_ERR_NOMEM, path.data, "no memory to write this file");
     if (status == ASSAY_OK) {
         path.data[folder_length] = '\0';
         status = assay_folder_make(path.data, err);
         path.data[folder_length] = '/';
     }
     if (status == ASSAY_OK)
-        status = assay_folder_write_atomic(path.data, text.data, text.length, err);
+        status = assay_sealed_write(path.data, o, err);
     assay_json_free(o);
     assay_text_fini(&path);
-    assay_text_fini(&text);
     return status;
 }
 
@@ -337,37 +331,20 @@ static bool from_json(const assay_json *o, struct assay_ceilings *out)
            read_points(assay_json_get(o, "points"), out);
 }
 
-/* The whole file, which is short. A longer one comes back cut, and is then not valid JSON. */
-static enum assay_status read_file(const char *path, struct assay_text *out,
-                                   struct assay_error *why)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return assay_error_set(why, ASSAY_UNSUPPORTED, path, "%s",
-                               errno == ENOENT ? "ceilings not measured yet" : strerror(errno));
-    char part[4096];
-    ssize_t got = 0;
-    while (out->length < FILE_MAX_BYTES && (got = read(fd, part, sizeof part)) > 0)
-        assay_text_append(out, part, (size_t)got);
-    int problem = errno;
-    close(fd);
-    if (got < 0)
-        return assay_error_set(why, ASSAY_UNSUPPORTED, path, "cannot read this file: %s",
-                               strerror(problem));
-    return out->failed ? assay_error_set(why, ASSAY_ERR_NOMEM, path, "no memory to read this file")
-                       : ASSAY_OK;
-}
-
 static enum assay_status read_ceilings(const char *path, const char *device, int32_t threads,
                                        struct assay_ceilings *out, struct assay_error *why)
 {
-    struct assay_text text = {0};
-    enum assay_status status = read_file(path, &text, why);
-    if (status != ASSAY_OK)
-        goto cleanup;
-    assay_json *o = assay_json_parse(text.data ? text.data : "", text.length, path, NULL);
+    struct assay_error problem = {0};
     struct assay_ceilings stored;
-    if (!from_json(o, &stored))
+    enum assay_status status = ASSAY_OK;
+    if (access(path, F_OK) != 0 && errno == ENOENT)
+        return assay_error_set(why, ASSAY_UNSUPPORTED, path, "ceilings not measured yet");
+    assay_json *o = assay_sealed_read(path, FILE_MAX_BYTES, &problem);
+    if (!o)
+        status = assay_error_set(
+            why, problem.code == ASSAY_ERR_NOMEM ? ASSAY_ERR_NOMEM : ASSAY_UNSUPPORTED, path,
+            "%s; the ceilings must be measured again", problem.message);
+    else if (!from_json(o, &stored))
         status = assay_error_set(why, ASSAY_UNSUPPORTED, path,
                                  "not a file of ceilings, version %d; they must be measured again",
                                  FILE_VERSION);
@@ -378,8 +355,6 @@ static enum assay_status read_ceilings(const char *path, const char *device, int
     else
         *out = stored;
     assay_json_free(o);
-cleanup:
-    assay_text_fini(&text);
     return status;
 }
 

@@ -1,14 +1,11 @@
-/* remember.c: which kernel was fastest for a step, kept in the cache folder as one JSON object. */
+/* remember.c: which kernel was fastest for a step, kept in the cache folder as one JSON object
+ * (base/sealed.h). A file that was damaged is as good as none. */
 #include "model/steps.h"
 
-#include "base/alloc.h"
 #include "base/folder.h"
-#include "base/json.h"
+#include "base/sealed.h"
 
-#include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { MAX_FILE = 16 << 20 };
 
@@ -39,17 +36,7 @@ static void key_of(const struct assay_step *step, struct assay_text *out)
 /* What the file holds; an empty object where there is none, or it is damaged. */
 static assay_json *read_file(const char *path)
 {
-    assay_json *all = NULL;
-    char *bytes = NULL;
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    off_t length = file >= 0 ? lseek(file, 0, SEEK_END) : -1;
-    if (length > 0 && length < MAX_FILE)
-        bytes = assay_calloc((size_t)length + 1, 1);
-    if (bytes && pread(file, bytes, (size_t)length, 0) == length)
-        all = assay_json_parse(bytes, (size_t)length, path, NULL);
-    if (file >= 0)
-        close(file);
-    assay_free(bytes);
+    assay_json *all = assay_sealed_read(path, MAX_FILE, NULL);
     if (all && assay_json_is_object(all))
         return all;
     assay_json_free(all);
@@ -78,17 +65,14 @@ const struct assay_kernel *assay_steps_remembered(const struct assay_step *step)
 /* Not being able to remember costs time the next time, nothing else. */
 void assay_steps_remember(const struct assay_step *step)
 {
-    struct assay_text path = {0}, key = {0}, text = {0};
+    struct assay_text path = {0}, key = {0};
     key_of(step, &key);
     if (file_path(&path, NULL) == ASSAY_OK && !key.failed) {
         assay_json *all = read_file(path.data);
         assay_json_put_string(all, key.data, step->kernel->name);
-        assay_json_write(all, 1, &text);
+        assay_sealed_write(path.data, all, NULL);
         assay_json_free(all);
-        if (!text.failed)
-            assay_folder_write_atomic(path.data, text.data, text.length, NULL);
     }
     assay_text_fini(&path);
     assay_text_fini(&key);
-    assay_text_fini(&text);
 }

@@ -12,6 +12,7 @@ static const char *const outcome_names[ASSAY_OUTCOME_COUNT] = {
     [ASSAY_OUTCOME_SKIPPED] = "skipped",
     [ASSAY_OUTCOME_CRASHED] = "crashed",
     [ASSAY_OUTCOME_TIMEOUT] = "timeout",
+    [ASSAY_OUTCOME_KILLED] = "killed",
     [ASSAY_OUTCOME_OUT_OF_MEMORY] = "out_of_memory",
     [ASSAY_OUTCOME_FAILED] = "failed",
 };

@@ -16,6 +16,7 @@ enum assay_outcome {
     ASSAY_OUTCOME_SKIPPED,     /* too large for this memory, or over the limit */
     ASSAY_OUTCOME_CRASHED,
     ASSAY_OUTCOME_TIMEOUT,
+    ASSAY_OUTCOME_KILLED, /* the worker was ended from outside; measured again by --resume */
     ASSAY_OUTCOME_OUT_OF_MEMORY,
     ASSAY_OUTCOME_FAILED, /* the kernel or the harness said so */
     ASSAY_OUTCOME_COUNT

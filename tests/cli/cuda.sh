@@ -21,6 +21,7 @@ cat >"$XDG_CACHE_HOME/assay/ceilings-fake-gpu-1t.json" <<'END'
  "levels": [{"name": "L2", "bytes": 65536, "read": 1e15, "write": 1e15, "copy": 1e15},
             {"name": "memory", "bytes": null, "read": 1e15, "write": 1e15, "copy": 1e15}]}
 END
+seal "$XDG_CACHE_HOME/assay/ceilings-fake-gpu-1t.json"
 
 # Everything the driver gave was given back, by every process that used it since the log was empty.
 nothing_left() {

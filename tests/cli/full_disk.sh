@@ -41,6 +41,39 @@ code=$?
 expect_err 'standard output: cannot be written: Bad file descriptor'
 expect_count 1 '"status":"ok"' closed.jsonl
 
+say "files that may not grow (ulimit -f): an error, what was measured is kept, and the run goes on later"
+rm -rf "$runs"
+echo old >limited.jsonl
+(
+    ulimit -f 16 # KiB
+    expect_exit 1 "$ASSAY" bench relu --batch 1:20:+1 --seq 3 --dim 5 --cache hot --iters 10 --warmup 1 \
+        --impl ref,native -o limited.jsonl
+) || exit 1
+expect_err 'jsonl: cannot be written: File too large; make room and go on with --resume'
+expect_err '[1-9][0-9]* of 20 groups are done; go on with: assay bench --resume'
+[ "$(cat limited.jsonl)" = old ] || [ "$(grep -c '"status":"ok"' limited.jsonl)" -ge 2 ] || fail "half a report"
+[ -z "$(ls ./*.part 2>/dev/null)" ] || fail "a .part file is left"
+expect_exit 0 "$ASSAY" bench --resume last -q -o limited.jsonl
+expect_count 40 '"status":"ok"' limited.jsonl
+expect_err_lines 0
+
+say "the file a report is made in is its own: no link is followed, no other file taken"
+ln -s "$work/victim" linked.jsonl.part
+expect_exit 0 "$ASSAY" bench relu "${quick[@]}" --impl ref -q -o linked.jsonl
+expect_count 1 '"status":"ok"' linked.jsonl
+[ ! -e "$work/victim" ] || fail "a link was followed"
+touch linked.jsonl.1-2f.part linked.jsonl.2-3f.part
+if flock --no-fork linked.jsonl.2-3f.part true 2>/dev/null; then
+    flock --no-fork linked.jsonl.2-3f.part sleep 60 &
+    started+=($!)
+    is_locked() { ! flock -n linked.jsonl.2-3f.part true; }
+    wait_for is_locked
+    expect_exit 0 "$ASSAY" bench relu "${quick[@]}" --impl ref -q -o linked.jsonl
+    [ ! -e linked.jsonl.1-2f.part ] || fail "what a killed run left is still there"
+    [ -e linked.jsonl.2-3f.part ] || fail "what another run is writing was removed"
+    [ "$(ls linked.jsonl.*-*.part)" = linked.jsonl.2-3f.part ] || fail "a part is left"
+fi
+
 say "a journal that cannot grow: the run ends, and goes on when there is room"
 mkdir -p "$work/small" && mount -t tmpfs -o size=16k tmpfs "$work/small" 2>/dev/null || {
     say "  not checked: no tmpfs can be mounted here"

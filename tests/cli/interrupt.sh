@@ -6,6 +6,7 @@
 runs=$XDG_DATA_HOME/assay/runs
 plan=(relu --batch 1:40:+1 --seq 3 --dim 5 --cache hot --impl ref,native --precision 1e-5 --budget 200ms)
 
+journal_there() { ls "$runs"/*.jsonl >/dev/null 2>&1; }
 some_done() { [ "$(cat "$runs"/*.jsonl | grep -c '^{"done":')" -ge "$1" ]; }
 
 # SIGNAL OPTIONS: starts a run, waits until two groups are done, sends the signal, waits for the end.
@@ -61,6 +62,35 @@ interrupt TERM -q
 ended 130
 expect_err 'go on with: assay bench --resume'
 
+say "a terminal that is closed, too; unless nohup has it ignored"
+interrupt HUP -o hup.jsonl
+ended 130
+expect_err '^assay: interrupted$'
+expect_err 'go on with: assay bench --resume'
+[ "$(grep -c '"status":"ok"' hup.jsonl)" -ge 4 ] || fail "results are missing"
+rm -rf "$runs"
+(trap '' HUP && exec "$ASSAY" bench relu --batch 2 --seq 3 --dim 5 --cache hot --impl ref,native --precision 1e-5 \
+    --budget 1s -q -o nohup.jsonl) 2>"$work/err" &
+pid=$!
+started+=("$pid")
+wait_for journal_there
+kill -HUP $pid
+ended 0
+expect_count 2 '"status":"ok"' nohup.jsonl
+
+say "a service that is stopped tells all its processes: nothing crashes"
+rm -rf "$runs"
+"$ASSAY" bench "${plan[@]}" -o service.jsonl >"$work/out" 2>"$work/err" &
+pid=$!
+started+=("$pid")
+wait_for some_done 2
+worker=$(grep -ls "^PPid:[[:space:]]*$pid\$" /proc/[0-9]*/status | cut -d/ -f3)
+kill -TERM "$worker"
+kill -TERM $pid
+ended 130
+expect_no_out 'crashed'
+expect_count 0 '"status":"crashed"' service.jsonl
+
 say "SIGINT twice: at once, even where a kernel hangs"
 plan=(relu --batch 2 --seq 3 --dim 5 --cache hot --iters 10 --warmup 1
     --plugin "$ASSAY_PLUGINS/fatal.so" --impl hang --timeout 1h)
@@ -68,7 +98,6 @@ rm -rf "$runs"
 env --default-signal=INT "$ASSAY" bench "${plan[@]}" >"$work/out" 2>"$work/err" &
 pid=$!
 started+=("$pid")
-journal_there() { ls "$runs"/*.jsonl >/dev/null 2>&1; }
 wait_for journal_there
 sleep 0.5
 kill -INT $pid

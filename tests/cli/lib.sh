@@ -12,6 +12,7 @@
 #   expect_count N PATTERN FILE  so many lines of the file match
 #   valid_json FILE            the file is JSON, as far as this machine can tell
 #   wait_for COMMAND...        until it succeeds, half a minute at the most
+#   seal FILE                  gives a hand-written file of ceilings its checksum
 #
 # Every script has folders of its own, and ceilings in them that nothing reaches, so that nothing is
 # calibrated. $quick are the options of a measurement that takes no time.
@@ -22,6 +23,7 @@ unset NO_COLOR
 : "${ASSAY:?the program under test}" "${ASSAY_PLUGINS:?the folder of the plug-ins}"
 work=$(mktemp -d "${TMPDIR:-/tmp}/assay-cli-XXXXXX")
 export HOME=$work XDG_CACHE_HOME=$work/cache XDG_DATA_HOME=$work/data
+export ASSAY_LOCK=$work/measuring.lock # scripts run side by side
 export ASSAY_CUDA_DRIVER=$work/no_driver # nothing depends on this machine's GPU
 started=() # processes to end whatever happens
 quick=(--batch 2 --seq 3 --dim 5 --cache hot --iters 10 --warmup 1)
@@ -103,6 +105,15 @@ wait_for() {
     fail "waited in vain for: $*"
 }
 
+# seal FILE: gives a JSON object, whose last line ends with its brace, the checksum that assay asks for
+# (src/base/sealed.h).
+seal() {
+    local body
+    body="$(sed '$s/}[[:space:]]*$/,/' "$1")"
+    printf '%s\n  "sha256": "%s"\n}\n' "$body" "$(printf '%s\n' "$body" | sha256sum | cut -d' ' -f1)" >"$1.new"
+    mv "$1.new" "$1"
+}
+
 # Ceilings far above anything, for one thread and for all, under this machine's name.
 make_ceilings() {
     local model cores threads file
@@ -118,6 +129,7 @@ make_ceilings() {
  "levels": [{"name": "L1", "bytes": 100000, "read": 1e15, "write": 1e15, "copy": 1e15},
             {"name": "memory", "bytes": null, "read": 1e15, "write": 1e15, "copy": 1e15}]}
 END
+        seal "$XDG_CACHE_HOME/assay/ceilings-$file-${threads}t.json"
     done
     "$ASSAY" info | grep -q '^ceilings with' || fail "the ceilings made for the tests are not read"
 }

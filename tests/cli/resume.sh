@@ -53,23 +53,31 @@ expect_exit 0 "$ASSAY" bench --resume last -q -o again.jsonl
 [ "$(count_done)" -eq 30 ] || fail "$(count_done) groups are done"
 [ "$(wc -l <"$runs/$id.jsonl")" -eq "$lines" ] || fail "lines were lost or doubled"
 
-say "a damaged line is named by file and number"
-sed '5s/.*/{"record": oops/' finished.jsonl >"$runs/$id.jsonl"
+say "a damaged head is an error"
+sed '1s/"assay_journal":2/"assay_journal":9/' finished.jsonl >"$runs/$id.jsonl"
 expect_exit 2 "$ASSAY" bench --resume last -q
-expect_err "$id.jsonl:5: is not valid JSON; delete the lines from here on"
+expect_err "$id.jsonl:1: the head of this journal is damaged: its checksum does not fit"
 expect_err_lines 1
-sed '1s/"assay_journal":1/"assay_journal":9/' finished.jsonl >"$runs/$id.jsonl"
+head -c 300 finished.jsonl >"$runs/$id.jsonl"
 expect_exit 2 "$ASSAY" bench --resume last -q
-expect_err 'is not a journal of a run that this version can read'
+expect_err "$id.jsonl:1: the head of this journal is damaged: it is cut short"
 : >"$runs/$id.jsonl"
 expect_exit 2 "$ASSAY" bench --resume last -q
 expect_err 'is empty; there is nothing to resume'
+
+say "a journal of format 1 is read, and gone on with in its format"
+sed -E '1s/"assay_journal":2/"assay_journal":1/; s/(,"records":[0-9]+)?,"seq":[0-9]+,"length":[0-9]+,"crc":"[0-9a-f]{8}"\}$/}/' \
+    finished.jsonl | head -n 50 >"$runs/$id.jsonl"
+expect_exit 0 "$ASSAY" bench --resume last -q -o old.jsonl
+expect_count 30 '"status":"ok"' old.jsonl
+expect_count 30 '^\{"done":[0-9]+\}$' "$runs/$id.jsonl"
+expect_count 0 '"crc"' "$runs/$id.jsonl"
 
 say "names that are not runs"
 expect_exit 2 "$ASSAY" bench --resume 20010101-000000-0000
 expect_err 'no run "20010101-000000-0000" in .*; the newest of 1 is '
 expect_exit 1 "$ASSAY" bench --resume ./nothing.jsonl
-expect_err 'nothing.jsonl: cannot be read: No such file'
+expect_err 'nothing.jsonl: cannot be opened: No such file'
 
 say "without a journal the run goes on, and says so once"
 rm -r "$XDG_DATA_HOME"

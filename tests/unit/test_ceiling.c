@@ -2,6 +2,7 @@
  */
 #include "base/clock.h"
 #include "base/folder.h"
+#include "base/sealed.h"
 #include "device/ceiling.h"
 #include "device/cpu/cpu_calibrate.h"
 #include "unit.h"
@@ -195,6 +196,15 @@ static enum assay_status load_changed(const char *folder, const char *from, cons
     assert_non_null(at);
     snprintf(changed, sizeof changed, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
     assert_int_equal(assay_folder_write_atomic(path, changed, strlen(changed), NULL), ASSAY_OK);
+    if (strcmp(from, to) != 0)
+        assert_int_equal(assay_ceilings_load(c.device, c.threads, &c, NULL), ASSAY_UNSUPPORTED);
+    char *seal = strstr(changed, ",\n  \"sha256\"");
+    assert_non_null(seal);
+    memcpy(seal, "}", 2);
+    assay_json *json = assay_json_parse(changed, strlen(changed), path, NULL);
+    if (json) /* sealed again: what the seal says is not all that is checked */
+        assert_int_equal(assay_sealed_write(path, json, NULL), ASSAY_OK);
+    assay_json_free(json);
     return assay_ceilings_load(c.device, c.threads, &c, NULL);
 }
 

@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include "base/alloc.h"
+#include "base/sealed.h"
 #include "bench/group.h"
 #include "device/cpu/cpu_info.h"
 #include "model/fuse.h"
@@ -643,7 +644,16 @@ static void eager_alone_where_asked(void **state)
     assay_free(bed);
 }
 
-/* The choice of max-autotune is remembered, and found again. */
+/* One line each. */
+static int64_t tuned_steps(const char *text)
+{
+    int64_t n = 0;
+    for (const char *at = text; (at = strstr(at, "x64x48|")); at++)
+        n++;
+    return n;
+}
+
+/* The choice of max-autotune is remembered, and found again; the file stays sealed as it grows. */
 static void tuning_is_remembered(void **state)
 {
     (void)state;
@@ -667,6 +677,10 @@ static void tuning_is_remembered(void **state)
     bed->n = 0;
     measure(bed, "baseline");
     assert_int_equal(bed->records[1].outcome, ASSAY_OUTCOME_OK);
+    assay_json *json = assay_sealed_read(path, sizeof text, NULL);
+    assert_non_null(json);
+    assert_int_equal(assay_json_count_keys(json), tuned_steps(text));
+    assay_json_free(json);
     clear_bed(bed);
     assay_free(bed);
     remove(path);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -307,5 +308,8 @@ static size_t cgroup_room(void)
 size_t assay_cpu_memory_available(void)
 {
     size_t available = meminfo(&this_machine, "MemAvailable"), room = cgroup_room();
+    struct sysinfo all;
+    if (available == 0 && sysinfo(&all) == 0) /* no /proc, or no descriptor to read it by */
+        available = (size_t)(all.freeram + all.bufferram) * all.mem_unit;
     return available < room ? available : room;
 }
