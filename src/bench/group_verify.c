@@ -138,7 +138,7 @@ static void note_comparison(struct variant *v, const assay_reference *reference,
     out->rms = assay_comparison_rms(c);
     out->sqnr_db = assay_comparison_sqnr_db(c);
     out->tolerance_relative = c->tolerance.relative;
-    out->tolerance_absolute = c->tolerance.absolute;
+    out->tolerance_absolute = c->worst_absolute;
 }
 
 /* How far a recipe's answer is from the unquantised product. */

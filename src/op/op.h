@@ -89,13 +89,19 @@ struct assay_op {
                                      struct assay_problem *plain, void **plain_in,
                                      struct assay_error *err);
 
+    /* The same as `reference`, for ops whose elements are sums: sizes[i] is how large the partial
+     * sums on the way to element i are, whatever their order (assay_op_sum_size); the tolerance's
+     * `summed` refers to it. */
+    void (*reference_sums)(const struct assay_problem *problem, const void *const *in, int64_t row,
+                           int64_t first, int64_t n, double *out, double *sizes);
+
     /* Instead of `reference`, for ops whose rows share work: output 0 is seen as blocks of
      * row_block() whole rows, and those numbered `blocks` are computed, recipe included, one behind
-     * the other. */
+     * the other. `sizes` as above; it may be NULL, and is left alone by ops that have none. */
     int64_t (*row_block)(const struct assay_problem *problem);
     enum assay_status (*reference_blocks)(const struct assay_problem *problem,
                                           const void *const *in, const int64_t *blocks, int64_t n,
-                                          double *out, struct assay_error *err);
+                                          double *out, double *sizes, struct assay_error *err);
 
     /* Output 1, for ops that have one: like reference and tolerance. */
     void (*reference_second)(const struct assay_problem *problem, const void *const *in,
@@ -140,6 +146,11 @@ bool assay_op_is_constant(const struct assay_op *op, const struct assay_problem 
 /* Fills input `index`; each input gets a seed of its own derived from `seed`. */
 void assay_op_fill(const struct assay_op *op, const struct assay_problem *problem, int32_t index,
                    void *data, uint64_t seed);
+
+/* The reference, with sizes (may be NULL): 0 where the op has none. */
+void assay_op_reference(const struct assay_op *op, const struct assay_problem *problem,
+                        const void *const *in, int64_t row, int64_t first, int64_t n, double *out,
+                        double *sizes);
 
 /* Output 0 seen as rows (see reference). */
 int64_t assay_op_rows(const struct assay_problem *problem);

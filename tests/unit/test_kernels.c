@@ -722,7 +722,7 @@ static void check_exact(struct assay_problem *p)
         if (!takes(kernel, p))
             continue;
         run_once(kernel, p, &o);
-        check_within(kernel, p, &o, (struct assay_tolerance){0, 0}, "integers");
+        check_within(kernel, p, &o, (struct assay_tolerance){0}, "integers");
     }
     operands_destroy(&o, p);
 }
