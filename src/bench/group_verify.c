@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "bench/parts.h"
 
 #include <math.h>
 #include <string.h>
@@ -342,6 +343,46 @@ static enum assay_status verify_on_integers(struct group *g, int64_t recipe,
     return status;
 }
 
+/* On the usual inputs with spikes, where an answer from a part of the terms shows. */
+static enum assay_status verify_with_spikes(struct group *g, int pass, struct assay_error *err)
+{
+    assay_reference *answers[ASSAY_MAX_OUTPUTS] = {0};
+    const assay_reference *usual = g->recipes[0].outputs[0];
+    const void *const *in = assay_operands_inputs(g->operands);
+    struct assay_spikes spikes;
+    assay_spikes_choose(g->op, &g->problem, in, assay_rng_next(&g->secret), pass, &spikes,
+                        &g->mistrust);
+    enum assay_status status =
+        assay_reference_moved(usual, spikes.mean_change, spikes.allowed, &answers[0], err);
+    assay_operands_change(g->operands, spikes.changes, spikes.n);
+    for (int64_t i = 0; i < g->n_variants && status == ASSAY_OK && !group_stopped(g); i++) {
+        struct variant *v = &g->variants[i];
+        if (!v->ready || (pass > 0 && !group_is_users(g, v)))
+            continue;
+        verify_once(g, v, answers, " with spikes");
+        if (v->ready) /* the errors that are shown are those on the usual inputs */
+            v->record.verification.max_abs = v->record.verification.max_rel = 0;
+    }
+    assay_operands_change(g->operands, NULL, 0);
+    drop_references(answers);
+    return status;
+}
+
+/* Code that is not assay's own is asked twice. */
+static enum assay_status verify_parts(struct group *g, struct assay_error *err)
+{
+    int passes = !g->op->mean ? 0 : assay_group_has_users(g) ? 2 : 1;
+    enum assay_status status = ASSAY_OK;
+    if (g->op->normalised_axes > 0)
+        status = assay_parts_control_norm(g->op, &g->problem, assay_operands_inputs(g->operands),
+                                          &g->mistrust);
+    if (status == ASSAY_UNSUPPORTED) /* told by the rows */
+        status = ASSAY_OK;
+    for (int pass = 0; pass < passes && status == ASSAY_OK; pass++)
+        status = verify_with_spikes(g, pass, err);
+    return status;
+}
+
 enum assay_status assay_group_verify(struct group *g, struct assay_error *err)
 {
     enum assay_status status = ASSAY_OK;
@@ -354,6 +395,8 @@ enum assay_status assay_group_verify(struct group *g, struct assay_error *err)
             status = verify_on_integers(g, r, err);
     if (g->op->fill_exact)
         assay_operands_refill(g->operands, &g->problem, false);
+    if (status == ASSAY_OK)
+        status = verify_parts(g, err);
     for (int64_t i = 0; i < g->n_variants && status == ASSAY_OK && !group_stopped(g); i++) {
         struct variant *v = &g->variants[i];
         if (!v->ready)

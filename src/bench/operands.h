@@ -29,6 +29,11 @@ void assay_operands_destroy(assay_operands *operands);
 void assay_operands_refill(assay_operands *operands, const struct assay_problem *problem,
                            bool exact);
 
+/* Changes elements of set 0's inputs, after those of the last call were put back; n = 0 puts the
+ * inputs back as they were filled. At most ASSAY_SPIKES_MOST; `changes` stay the caller's and must
+ * live until the next call. */
+void assay_operands_change(assay_operands *operands, const struct assay_change *changes, int64_t n);
+
 /* The sets, for struct assay_work: the device's addresses. */
 const struct assay_args *assay_operands_sets(const assay_operands *operands);
 int64_t assay_operands_n_sets(const assay_operands *operands);

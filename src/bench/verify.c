@@ -313,6 +313,27 @@ void assay_reference_destroy(assay_reference *reference)
     assay_free(reference);
 }
 
+enum assay_status assay_reference_moved(const assay_reference *like, double change, double allowed,
+                                        assay_reference **out, struct assay_error *err)
+{
+    assay_reference *r = assay_calloc(1, sizeof *r);
+    if (!r)
+        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+    *r = *like;
+    r->sizes = NULL;
+    r->values = assay_calloc(1, sizeof *r->values);
+    r->pieces = assay_calloc(1, sizeof *r->pieces);
+    if (!r->values || !r->pieces) {
+        assay_reference_destroy(r);
+        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+    }
+    r->pieces[0] = like->pieces[0];
+    r->values[0] = like->values[0] + change;
+    r->tolerance.relative += allowed;
+    *out = r;
+    return ASSAY_OK;
+}
+
 int64_t assay_reference_compared(const assay_reference *r) { return r->n_values; }
 int64_t assay_reference_of(const assay_reference *r) { return r->total; }
 

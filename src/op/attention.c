@@ -176,8 +176,7 @@ static void reference_sums(const struct assay_problem *p, const void *const *in,
         int64_t count = keys - at < KEYS ? keys - at : KEYS;
         score(p, in, query, begin + at, head, count, scores);
         for (int64_t j = 0; j < count; j++)
-            add_key(p, in, begin + at + j, head, scores[j], &sums, first, n, out,
-                    sizes);
+            add_key(p, in, begin + at + j, head, scores[j], &sums, first, n, out, sizes);
     }
     for (int64_t i = 0; i < n; i++)
         out[i] /= sums.sum;

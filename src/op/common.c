@@ -48,9 +48,9 @@ struct assay_tolerance assay_op_tolerance_elementwise(const struct assay_problem
 
 /* Summing n values of one sign in f32, one after the other: the partial sums grow in a line to the
  * sum, so six deviations of the error (see assay_op_sum_error) are 6 sqrt(n / 3) / sqrt(3) = 2
- * sqrt(n) units, and 3.5 sqrt(n) where the largest come first. Kernels that sum in L lanes or blocks
- * do better by L. It grows no further beyond 2^20 values, where a kernel must sum in blocks to be of
- * any use. */
+ * sqrt(n) units, and 3.5 sqrt(n) where the largest come first. Kernels that sum in L lanes or
+ * blocks do better by L. It grows no further beyond 2^20 values, where a kernel must sum in blocks
+ * to be of any use. */
 static double reduction_error(int64_t n)
 {
     double length = n < (1 << 20) ? (double)n : 0x1p20;
@@ -98,8 +98,8 @@ double assay_op_norm_size(const struct assay_norm *norm, double x, double gamma,
     double total = norm->variance + norm->eps, units = 0x1p-20 / reduction_error(norm->n);
     double centred = fabs(x - norm->mean), mean = fabs(norm->mean);
     double spread = (norm->variance + 3 * mean * mean) / total;
-    double off = 0.25 * centred * spread + 0.5 * mean +
-                 units * (fabs(x) + mean + sqrt(norm->variance));
+    double off =
+        0.25 * centred * spread + 0.5 * mean + units * (fabs(x) + mean + sqrt(norm->variance));
     return off / sqrt(total) * fabs(gamma) + units * fabs(beta);
 }
 

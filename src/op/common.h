@@ -42,8 +42,8 @@ static inline double assay_op_sum_size(double sum, double squares)
  * `summed`. See common.c for the derivation. */
 double assay_op_sum_error(enum assay_dtype dtype, int64_t n);
 
-/* An element of a norm over n values, (x - mean) / sqrt(variance + eps) * gamma + beta: its size, to
- * which this tolerance's `summed` refers. */
+/* An element of a norm over n values, (x - mean) / sqrt(variance + eps) * gamma + beta: its size,
+ * to which this tolerance's `summed` refers. */
 struct assay_norm {
     double mean, variance, eps;
     int64_t n;

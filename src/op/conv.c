@@ -194,10 +194,10 @@ struct assay_tolerance assay_conv_tolerance(const struct assay_problem *p)
 {
     struct assay_conv c = assay_conv_of(p);
     const struct assay_dtype_info *info = assay_dtype_info(p->dtype);
-    return (struct assay_tolerance){.relative = 1.01 * info->unit + 4 * 0x1p-24,
+    return (struct assay_tolerance){.relative = info->unit + 4 * 0x1p-24,
                                     .absolute = info->tiny,
-                                    .summed = assay_op_sum_error(p->dtype, depth(&c, p)) +
-                                              128 * 0x1p-24};
+                                    .summed =
+                                        assay_op_sum_error(p->dtype, depth(&c, p)) + 128 * 0x1p-24};
 }
 
 struct assay_cost assay_conv_cost(const struct assay_problem *p)

@@ -147,6 +147,7 @@ const struct assay_op assay_op_groupnorm = {
     .fill = fill,
     .cost = cost,
     .tolerance = tolerance,
+    .normalised_axes = 1,
     .modes = "silu (of the answer)",
     .set_mode = set_mode,
     .check = check,

@@ -67,4 +67,5 @@ const struct assay_op assay_op_layernorm = {
     .reference_sums = reference_sums,
     .cost = cost,
     .tolerance = tolerance,
+    .normalised_axes = 2,
 };

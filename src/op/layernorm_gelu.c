@@ -69,4 +69,5 @@ const struct assay_op assay_op_layernorm_gelu = {
     .reference_sums = reference_sums,
     .cost = cost,
     .tolerance = tolerance,
+    .normalised_axes = 2,
 };

@@ -386,9 +386,9 @@ static double activate(double y, enum assay_linear_activation activation)
 /* How steep an activation is at the most: that much an error before it may grow. */
 static double steepness(enum assay_linear_activation activation)
 {
-    return activation == ASSAY_LINEAR_HARDSWISH                                       ? 1.5
+    return activation == ASSAY_LINEAR_HARDSWISH                                 ? 1.5
            : activation == ASSAY_LINEAR_GELU || activation == ASSAY_LINEAR_SILU ? 1.13
-                                                                                      : 1;
+                                                                                : 1;
 }
 
 /* Eight sums, so that the compiler may use its vectors without changing the order of additions. */
@@ -563,7 +563,7 @@ static struct assay_tolerance tolerance(const struct assay_problem *p)
         absolute += assay_linear_flips(recipe, p->dtype, k);
     }
     return (struct assay_tolerance){
-        .relative = 1.01 * info->unit + 4 * 0x1p-24, .absolute = absolute, .summed = summed};
+        .relative = info->unit + 4 * 0x1p-24, .absolute = absolute, .summed = summed};
 }
 
 const struct assay_op assay_op_linear = {

@@ -27,6 +27,27 @@ struct assay_cost {
     double weight_bytes; /* of bytes_read, those of weights as stored; 0 where there are none */
 };
 
+/* One element of an input, and another value for it. */
+struct assay_change {
+    int32_t input;
+    int64_t at;
+    double value; /* as the input's dtype holds it */
+};
+
+/* Of an op whose one answer is the mean of many terms, so many that a kernel could leave some out
+ * and be hardly off. */
+struct assay_mean {
+    int64_t (*terms)(const struct assay_problem *problem);
+    /* Terms that lie in one row of the inputs. */
+    int64_t (*row)(const struct assay_problem *problem);
+    /* One of them, in double; with a change that is not made yet, or NULL. */
+    double (*term)(const struct assay_problem *problem, const void *const *in, int64_t term,
+                   const struct assay_change *change);
+    /* A change after which the term is about `value`, or as much of it as the dtype can hold. */
+    struct assay_change (*raise)(const struct assay_problem *problem, const void *const *in,
+                                 int64_t term, double value);
+};
+
 struct assay_op {
     const char *name;           /* "layernorm" */
     const char *title;          /* "LayerNorm", for reports made for people */
@@ -115,6 +136,12 @@ struct assay_op {
     /* The tolerance's absolute part is for answers whose root of the mean square is 1, and scales
      * with it. */
     bool absolute_of_rms;
+
+    /* How answers from a part of the elements are told from those of all (bench/parts.h): for
+     * losses, and for norms, where each of the rows or images that the first so many axes count is
+     * normalised by statistics of all its elements. */
+    const struct assay_mean *mean;
+    int32_t normalised_axes;
     bool unverified; /* it has no reference at all */
 };
 

@@ -65,8 +65,8 @@ void assay_comparison_add_sums(struct assay_comparison *comparison, enum assay_d
         int64_t count = n - done < COMPARE_BLOCK ? n - done : COMPARE_BLOCK;
         assay_dtype_load(dtype, got, first + done, count, values);
         for (int64_t i = 0; i < count; i++)
-            add_one(comparison, first + done + i, values[i],
-                    as_held(ref[done + i], values[i], max), sizes ? sizes[done + i] : 0);
+            add_one(comparison, first + done + i, values[i], as_held(ref[done + i], values[i], max),
+                    sizes ? sizes[done + i] : 0);
     }
 }
 

@@ -231,9 +231,8 @@ static struct assay_tolerance tolerance_of(const struct assay_problem *p, int32_
         return (struct assay_tolerance){0};
     double unit = fmax(info->unit, p->n_inputs ? assay_dtype_info(p->inputs[0].dtype)->unit : 0);
     return (struct assay_tolerance){.relative = 2 * unit + 0x1p-21,
-                                    .absolute =
-                                        (2 * unit + 0x1p-22) +
-                                        0x1p-23 * sqrt(summed(p, &p->outputs[output]))};
+                                    .absolute = (2 * unit + 0x1p-22) +
+                                                0x1p-23 * sqrt(summed(p, &p->outputs[output]))};
 }
 
 static struct assay_tolerance tolerance(const struct assay_problem *p)
