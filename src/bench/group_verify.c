@@ -33,6 +33,7 @@ static enum assay_status make_references(struct group *g, int64_t recipe, enum i
         .integers = integers,
         .exact = integers && g->op->can_be_exact(&problem),
         .share = inputs == OTHERS ? OTHERS_SHARE : 1,
+        .allowed = inputs == OTHERS ? assay_operands_others_allowed(g->operands) : 0,
     };
     if (inputs == OTHERS) /* and nobody knows which part */
         how.seed = assay_rng_next(&g->secret);
@@ -373,11 +374,16 @@ static enum assay_status verify_parts(struct group *g, struct assay_error *err)
 {
     int passes = !g->op->mean ? 0 : assay_group_has_users(g) ? 2 : 1;
     enum assay_status status = ASSAY_OK;
+    struct assay_error why = {0};
     if (g->op->normalised_axes > 0)
-        status = assay_parts_control_norm(g->op, &g->problem, assay_operands_inputs(g->operands),
-                                          &g->mistrust);
-    if (status == ASSAY_UNSUPPORTED) /* told by the rows */
+        status =
+            assay_parts_control_norm(g->op, &g->problem, assay_operands_inputs(g->operands), &why);
+    if (status == ASSAY_UNSUPPORTED) { /* the rows tell */
+        assay_error_set(&g->mistrust, status, NULL, "%s", why.message);
         status = ASSAY_OK;
+    }
+    if (status != ASSAY_OK)
+        return assay_error_set(err, status, NULL, "%s", why.message);
     for (int pass = 0; pass < passes && status == ASSAY_OK; pass++)
         status = verify_with_spikes(g, pass, err);
     return status;

@@ -32,7 +32,8 @@ struct others {
     bool changes[ASSAY_MAX_INPUTS];
     const void *inputs[ASSAY_MAX_INPUTS];
     uint64_t checksums[ASSAY_MAX_INPUTS];
-    bool *in_set; /* for each set: does it hold the other values now? */
+    double allowed; /* for the spikes among them */
+    bool *in_set;   /* for each set: does it hold the other values now? */
 };
 
 struct assay_operands {
@@ -419,6 +420,7 @@ static void spike_others(assay_operands *o, uint64_t seed)
 {
     struct assay_spikes spikes;
     assay_spikes_choose(o->op, &o->problem, o->others.inputs, seed, 0, &spikes, NULL);
+    o->others.allowed = spikes.allowed;
     for (int64_t i = 0; i < spikes.n; i++) {
         const struct assay_change *c = &spikes.changes[i];
         assay_dtype_store(o->problem.inputs[c->input].dtype, &c->value,
@@ -438,6 +440,8 @@ void assay_operands_fill_others(assay_operands *o, uint64_t seed)
         if (x->changes[i])
             x->checksums[i] = assay_tensor_checksum(x->other + x->offset[i], o->layout.bytes[i]);
 }
+
+double assay_operands_others_allowed(const assay_operands *o) { return o->others.allowed; }
 
 const void *const *assay_operands_other_inputs(const assay_operands *o) { return o->others.inputs; }
 

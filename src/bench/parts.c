@@ -298,18 +298,17 @@ static void row_load(struct one_row *r, const struct assay_problem *p, const voi
     assay_dtype_store(p->inputs[0].dtype, r->values, r->inputs, 0, r->length);
 }
 
-/* The last part, or the last of every `share` elements; of short rows the last one alone. */
+/* The last part, or the last of every `share` elements. */
 static bool left_out(int64_t share, bool stretch, int64_t i, int64_t n)
 {
-    int64_t skipped = n / share > 0 ? n / share : 1, step = n < share ? n : share;
-    return stretch ? i >= n - skipped : i % step == step - 1;
+    return stretch ? i >= n - n / share : i % share == share - 1;
 }
 
 /* Statistics without the elements of a part are those of a row in which others stand in for them.
  */
 static void leave_out(const struct one_row *r, int64_t share, bool stretch)
 {
-    int64_t n = r->length, kept = n - (n / share > 0 ? n / share : 1);
+    int64_t n = r->length, kept = n - n / share;
     for (int64_t i = 0; i < n; i++) {
         int64_t instead = stretch ? i * 7 % kept : i - 1;
         int64_t from = left_out(share, stretch, i, n) ? instead : i;
@@ -340,9 +339,11 @@ enum assay_status assay_parts_control_norm(const struct assay_op *op, const stru
     struct one_row r;
     bool shown[2 * SHARES] = {0};
     enum assay_status status = row_create(op, p, &r);
+    for (int j = 0; j < 2 * SHARES; j++)
+        shown[j] = r.length / shares[j / 2] < LEAST; /* not asked */
     int64_t rows = assay_tensor_count(&p->inputs[0]) / r.length;
     int64_t tried = rows < ROWS_TRIED ? rows : ROWS_TRIED;
-    for (int64_t i = 0; i < tried && status == ASSAY_OK && r.length > 1; i++) {
+    for (int64_t i = 0; i < tried && status == ASSAY_OK; i++) {
         if (i > 0 && (i + 1) * r.length > TRIED_MOST)
             break;
         row_load(&r, p, in, rows / tried * i);
@@ -350,11 +351,10 @@ enum assay_status assay_parts_control_norm(const struct assay_op *op, const stru
         for (int j = 0; j < 2 * SHARES; j++)
             shown[j] = shown[j] || row_shows(&r, shares[j / 2], j % 2);
     }
-    bool one = r.length <= 1;
     row_destroy(&r);
     if (status != ASSAY_OK)
         return assay_error_set(why, status, NULL, "out of memory");
-    for (int j = 0; j < 2 * SHARES && !one; j++)
+    for (int j = 0; j < 2 * SHARES; j++)
         if (!shown[j])
             return assay_error_set(why, ASSAY_UNSUPPORTED, NULL,
                                    "statistics without a %s of a row would pass the check",

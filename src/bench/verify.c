@@ -282,6 +282,7 @@ enum assay_status assay_reference_create(const struct assay_op *op,
     if (!r)
         return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
     r->tolerance = how->output == 0 ? op->tolerance(problem) : op->tolerance_second(problem);
+    r->tolerance.relative += how->allowed;
     r->dtype = output->dtype;
     r->row_length = output->rank ? output->dims[output->rank - 1] : 1;
     r->total = assay_tensor_count(output);

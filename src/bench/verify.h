@@ -20,7 +20,8 @@ struct assay_reference_how {
     bool integers; /* the inputs are the op's integer-valued ones */
     bool exact;    /* and then everything is exact: bit for bit */
     int32_t output;
-    int64_t share; /* one part in so many of what would be worth comparing; 0 is 1 */
+    double allowed; /* added to the relative tolerance */
+    int64_t share;  /* one part in so many of what would be worth comparing; 0 is 1 */
 };
 
 enum assay_status assay_reference_create(const struct assay_op *op,
