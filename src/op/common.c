@@ -66,20 +66,21 @@ struct assay_tolerance assay_op_tolerance_reduction(const struct assay_problem *
                                     .absolute = accumulated * scale + out->tiny};
 }
 
-/* A sum of n products in f32, in an order nobody knows. Adding number i rounds the partial sum s_i:
- * an error within u |s_i|, u = 2^-24, independent of the others, with a deviation of u |s_i| /
- * sqrt(3). Together they deviate by u sqrt(n / 3) times the root of the mean square of the partial
- * sums. Those of random terms are a straight line to the sum y plus a Brownian bridge: their root
- * of the mean square is at most |y| / sqrt(3) plus the root of the sum of the squared terms, Q
- * (the bridge alone has Q / sqrt(6); to exceed Q it takes a chance of 1e-5, and terms that
- * come largest first). Six deviations (1 in 5e8 elements):
+/* A sum of n products in f32, in an order nobody knows. Addition number i rounds the partial sum
+ * s_i: an error within u |s_i|, u = 2^-24, independent of the others, with a deviation of at most
+ * u |s_i| / sqrt(3). Together they deviate by u sqrt(n / 3) times the root of the mean square of
+ * the partial sums. Those of terms in random order are a straight line to the sum y plus a Brownian
+ * bridge: |y| / sqrt(3) for the line; for the bridge Q / sqrt(6) on average, and more than Q in one
+ * sum of 400, where Q is the root of the sum of the squared terms. Six deviations:
  *     6 u sqrt(n / 3) (|y| / sqrt(3) + Q) <= 3.5 sqrt(n) u (|y| + Q),
- * and a few u for the products and what comes behind the sum. As sqrt(n) Q is at least the sum of
- * the terms' magnitudes, this is 3.5 u of that sum or more, and far below the worst case of n u.
- *     Matrix units for 16-bit types add 4 to 32 products at a time, aligned to the greatest, and
- * cut what does not fit into 24 to 26 bits off: always towards 0, so that these errors do not
- * average out. n / 8 steps, each of up to 2^-23 of the partial sum, whose magnitude is (|y| + Q) /
- * 2 on average: n 2^-27 (|y| + Q); allowed is twice that. */
+ * and 8 u for the products and what comes behind the sum. That bridge and rounding together exceed
+ * it has a chance below 1e-8 for an element. sqrt(n) Q is the sum of the terms' magnitudes where
+ * they are equal and more where they are not, so this is 3.5 u of that sum: far below its worst
+ * case, n u.
+ *     Matrix units for 16-bit types add 4 to 16 products at a time, aligned to the greatest, and
+ * cut off what does not fit into 24 to 26 bits: towards 0, so that these errors do not average out.
+ * At n / 8 steps, each of up to 2^-23 of a partial sum of (|y| + Q) / 2 on average, that is n 2^-27
+ * (|y| + Q); allowed is twice as much. */
 double assay_op_sum_error(enum assay_dtype dtype, int64_t n)
 {
     bool narrow = assay_dtype_info(dtype)->bits <= 16;
