@@ -2,6 +2,7 @@
 #include "model/model_op.h"
 
 #include "base/alloc.h"
+#include "op/attention.h"
 #include "op/linear.h"
 
 #include <math.h>
@@ -168,8 +169,17 @@ static struct assay_cost cost(const struct assay_problem *p)
     return sum;
 }
 
-/* How large the partial sums of values of the order of 1 become. */
-static const double MODEL_SIZE = 4;
+/* How large the partial sums of a node become, for values of the order of 1. Attention averages:
+ * the squares of seq probabilities add up to some exp(2) / seq, and its answers are as large as the
+ * root of that, unless the first rows of a causal one see few keys. */
+static double node_size(const struct assay_node *node)
+{
+    if (strcmp(node->op->name, "attention") != 0)
+        return 4;
+    double seq = (double)node->problem.axes[ASSAY_ATTENTION_SEQ];
+    bool causal = node->problem.params[ASSAY_ATTENTION_CAUSAL] != 0;
+    return causal ? 2 : 2 * fmin(1, sqrt(exp(2) / seq));
+}
 
 /* The reference rounds what one node hands to the next; an executor may keep more, and sums in
  * another order. Values are of the order of 1, up to 4 or so.
@@ -188,7 +198,7 @@ static struct assay_tolerance tolerance(const struct assay_problem *p)
         bool linear = g->nodes[i].op->takes_recipes, first = i == 0;
         node.recipe = linear ? p->recipe : NULL;
         struct assay_tolerance t = g->nodes[i].op->tolerance(&node);
-        sum.absolute += t.absolute + MODEL_SIZE * t.summed;
+        sum.absolute += t.absolute + node_size(&g->nodes[i]) * t.summed;
         sum.absolute += (g->n_nodes > 1 ? 3 : 0) * info->unit;
         if (linear && !first) { /* behind a layer with a flip its values have few bits in common */
             enum assay_dtype dtype = layers > 0 ? ASSAY_DTYPE_BF16 : p->dtype;
