@@ -121,6 +121,11 @@ static void losses_from_a_part_are_rejected(void **state)
 {
     (void)state;
     static const enum assay_dtype dtypes[] = {ASSAY_DTYPE_F32, ASSAY_DTYPE_F16, ASSAY_DTYPE_BF16};
+    for (int64_t r = 90; r < 2500; r += r / 3) { /* and sizes that fit nothing */
+        check_spikes("mse", dtypes[r % 3], 1, r, 1 + r % 7, (int)(r & 1));
+        check_spikes("mse", dtypes[r % 3], 3, 1 + r % 11, r, (int)(r & 1));
+        check_spikes("cross_entropy", dtypes[r % 3], 1, r, 2 + r % 17, (int)(r & 1));
+    }
     for (int d = 0; d < 3; d++)
         for (int pass = 0; pass < 2; pass++) {
             if (left_out(1))
