@@ -80,7 +80,14 @@ static void add_term(double sums[SKIPS][SHARES][FINEST], struct extent e, int64_
 /* Inputs up to so many elements are gone through; of larger ones some terms are, and a part's sum
  * is taken for its share of the whole, which is true up to the terms' own noise. */
 static const int64_t KNOWN_MOST = INT64_C(1) << 20;
-enum { SAMPLED = 256 };
+enum { SAMPLED = 256, SAMPLED_ELEMENTS = 1 << 18 };
+
+static int64_t terms_to_look_at(const struct assay_problem *p, int64_t terms, bool known)
+{
+    int64_t enough = SAMPLED_ELEMENTS / (assay_tensor_count(&p->inputs[0]) / terms);
+    enough = enough < SAMPLED ? SAMPLED : enough;
+    return known || terms < enough ? terms : enough;
+}
 
 static void look_at_terms(const struct assay_op *op, const struct assay_problem *p,
                           const void *const *in, struct usual *u)
@@ -88,7 +95,7 @@ static void look_at_terms(const struct assay_op *op, const struct assay_problem 
     int64_t n = op->mean->terms(p);
     *u = (struct usual){.extent = {n, op->mean->row(p)},
                         .known = assay_tensor_count(&p->inputs[0]) <= KNOWN_MOST};
-    int64_t looked = u->known || n < SAMPLED ? n : SAMPLED;
+    int64_t looked = terms_to_look_at(p, n, u->known);
     double sum = 0, squares = 0;
     for (int64_t i = 0; i < looked; i++) {
         double value = op->mean->term(p, in, n / looked * i, NULL);
@@ -157,14 +164,14 @@ static const double LEAST_OFF = 1.0 / 95;
 /* The share of the sum that is in spikes, and what is allowed beyond the op's tolerance: a partial
  * sum in f32 that holds a spike is coarse for the terms that follow. Of many terms no more than
  * needed is in spikes, so that
- *     share LEAST_OFF >= 1.2 (1.5 (tolerance + share LEAST_OFF / 3) + uncertainty). */
+ *     share LEAST_OFF >= 1.2 (1.5 (tolerance + share LEAST_OFF / 4) + uncertainty). */
 static double share_in_spikes(const struct usual *u, struct assay_tolerance t, double *allowed)
 {
     enum { COARSER = 16 };
     double uncertain = uncertainty(u, (double)u->extent.terms / 5) / fabs(u->mean);
-    double needed = 3 * (1.5 * t.relative + uncertain) / LEAST_OFF;
+    double needed = 2.2 * (1.5 * t.relative + uncertain) / LEAST_OFF;
     double share = u->known ? 0.5 : fmin(fmax(needed, 0.05), 0.5);
-    *allowed = fmin(COARSER * t.relative, share * LEAST_OFF / 3);
+    *allowed = fmin(COARSER * t.relative, share * LEAST_OFF / 4);
     return share;
 }
 
