@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/rng.h"
+#include "bench/parts.h"
 
 #include <string.h>
 
@@ -31,7 +32,8 @@ struct others {
     bool changes[ASSAY_MAX_INPUTS];
     const void *inputs[ASSAY_MAX_INPUTS];
     uint64_t checksums[ASSAY_MAX_INPUTS];
-    bool *in_set; /* for each set: does it hold the other values now? */
+    double allowed; /* for the spikes among them */
+    bool *in_set;   /* for each set: does it hold the other values now? */
 };
 
 struct assay_operands {
@@ -47,7 +49,10 @@ struct assay_operands {
     size_t total_bytes;
     int64_t n_sets;
     uint64_t checksums[ASSAY_MAX_INPUTS];
-    bool exact; /* set 0 holds the integer-valued inputs of `problem` */
+    const struct assay_change *changes; /* in set 0, the caller's */
+    int64_t n_changes;
+    double unchanged[ASSAY_SPIKES_MOST]; /* what they replaced */
+    bool exact;                          /* set 0 holds the integer-valued inputs of `problem` */
     struct assay_args *sets;
     void **pointers; /* n_sets times the tensors, that `sets` points into */
     struct others others;
@@ -161,6 +166,15 @@ static void bind_set(assay_operands *o, int64_t set)
     o->sets[set].out = own + o->problem.n_inputs;
 }
 
+static void make_changes(assay_operands *o)
+{
+    for (int64_t i = 0; i < o->n_changes; i++) {
+        const struct assay_change *c = &o->changes[i];
+        assay_dtype_store(o->problem.inputs[c->input].dtype, &c->value, host_at(o, 0, c->input),
+                          c->at, 1);
+    }
+}
+
 static void fill_inputs(assay_operands *o, int64_t set)
 {
     for (int32_t i = 0; i < o->problem.n_inputs; i++) {
@@ -170,6 +184,8 @@ static void fill_inputs(assay_operands *o, int64_t set)
         else
             assay_op_fill(o->op, &o->problem, i, host_at(o, set, i), o->seed);
     }
+    if (set == 0)
+        make_changes(o);
 }
 
 void assay_operands_refill(assay_operands *o, const struct assay_problem *problem, bool exact)
@@ -181,6 +197,37 @@ void assay_operands_refill(assay_operands *o, const struct assay_problem *proble
         o->checksums[i] = assay_tensor_checksum(host_at(o, 0, i), o->layout.bytes[i]);
         push(o, 0, i);
     }
+}
+
+static void put_back_changes(assay_operands *o)
+{
+    for (int64_t i = o->n_changes - 1; i >= 0; i--) {
+        const struct assay_change *c = &o->changes[i];
+        assay_dtype_store(o->problem.inputs[c->input].dtype, &o->unchanged[i],
+                          host_at(o, 0, c->input), c->at, 1);
+    }
+}
+
+void assay_operands_change(assay_operands *o, const struct assay_change *changes, int64_t n)
+{
+    bool touched[ASSAY_MAX_INPUTS] = {0};
+    for (int64_t i = 0; i < o->n_changes; i++)
+        touched[o->changes[i].input] = true;
+    put_back_changes(o);
+    for (int64_t i = 0; i < n; i++) {
+        const struct assay_change *c = &changes[i];
+        assay_dtype_load(o->problem.inputs[c->input].dtype, host_at(o, 0, c->input), c->at, 1,
+                         &o->unchanged[i]);
+        touched[c->input] = true;
+    }
+    o->changes = changes;
+    o->n_changes = n;
+    make_changes(o);
+    for (int32_t i = 0; i < o->problem.n_inputs; i++)
+        if (touched[i]) {
+            o->checksums[i] = assay_tensor_checksum(host_at(o, 0, i), o->layout.bytes[i]);
+            push(o, 0, i);
+        }
 }
 
 static void poison_host(assay_operands *o, int64_t set)
@@ -368,17 +415,33 @@ enum assay_status assay_operands_make_others(assay_operands *o, struct assay_err
 
 bool assay_operands_have_others(const assay_operands *o) { return o->others.other; }
 
+/* A loss shows that terms were left out only where some matter more than others. */
+static void spike_others(assay_operands *o, uint64_t seed)
+{
+    struct assay_spikes spikes;
+    assay_spikes_choose(o->op, &o->problem, o->others.inputs, seed, 0, &spikes, NULL);
+    o->others.allowed = spikes.allowed;
+    for (int64_t i = 0; i < spikes.n; i++) {
+        const struct assay_change *c = &spikes.changes[i];
+        assay_dtype_store(o->problem.inputs[c->input].dtype, &c->value,
+                          o->others.other + o->others.offset[c->input], c->at, 1);
+    }
+}
+
 void assay_operands_fill_others(assay_operands *o, uint64_t seed)
 {
     struct others *x = &o->others;
-    for (int32_t i = 0; i < o->problem.n_inputs; i++) {
-        char *data = x->other + x->offset[i];
-        if (!x->changes[i])
-            continue;
-        assay_op_fill(o->op, &o->problem, i, data, seed);
-        x->checksums[i] = assay_tensor_checksum(data, o->layout.bytes[i]);
-    }
+    for (int32_t i = 0; i < o->problem.n_inputs; i++)
+        if (x->changes[i])
+            assay_op_fill(o->op, &o->problem, i, x->other + x->offset[i], seed);
+    if (o->op->mean)
+        spike_others(o, seed);
+    for (int32_t i = 0; i < o->problem.n_inputs; i++)
+        if (x->changes[i])
+            x->checksums[i] = assay_tensor_checksum(x->other + x->offset[i], o->layout.bytes[i]);
 }
+
+double assay_operands_others_allowed(const assay_operands *o) { return o->others.allowed; }
 
 const void *const *assay_operands_other_inputs(const assay_operands *o) { return o->others.inputs; }
 

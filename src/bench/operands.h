@@ -29,6 +29,11 @@ void assay_operands_destroy(assay_operands *operands);
 void assay_operands_refill(assay_operands *operands, const struct assay_problem *problem,
                            bool exact);
 
+/* Changes elements of set 0's inputs, after those of the last call were put back; n = 0 puts the
+ * inputs back as they were filled. At most ASSAY_SPIKES_MOST; `changes` stay the caller's and must
+ * live until the next call. */
+void assay_operands_change(assay_operands *operands, const struct assay_change *changes, int64_t n);
+
 /* The sets, for struct assay_work: the device's addresses. */
 const struct assay_args *assay_operands_sets(const assay_operands *operands);
 int64_t assay_operands_n_sets(const assay_operands *operands);
@@ -69,6 +74,8 @@ enum assay_status assay_operands_make_others(assay_operands *operands, struct as
 bool assay_operands_have_others(const assay_operands *operands);
 size_t assay_operands_others_bytes(const struct assay_op *op, const struct assay_problem *problem);
 void assay_operands_fill_others(assay_operands *operands, uint64_t seed);
+/* The others of a loss have spikes (parts.h): what their references allow for them. */
+double assay_operands_others_allowed(const assay_operands *operands);
 /* All inputs as the host sees them, with the other values; as long as those of set 0 are. */
 const void *const *assay_operands_other_inputs(const assay_operands *operands);
 /* Puts the others, or the usual ones, into a set. Its outputs stay as they are. */

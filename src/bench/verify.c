@@ -17,6 +17,7 @@ struct assay_reference {
     struct piece *pieces;
     int64_t n_pieces, n_values;
     double *values;
+    double *sizes; /* of the sums, see reference_sums; NULL where the op has none */
 };
 
 enum { PIECE = 1024, LONG_ROW_PIECES = 4, PIECE_COSTLY = 16 };
@@ -111,39 +112,48 @@ static enum assay_status reference_of_blocks(assay_reference *r, const struct as
     int64_t most = ASSAY_VERIFY_MOST + 2 * op->row_block(problem) * r->row_length;
     int64_t *blocks = assay_calloc((size_t)rows, sizeof *blocks);
     r->pieces = assay_calloc((size_t)rows, sizeof *r->pieces);
-    r->values = assay_calloc((size_t)(room < most ? room : most), sizeof *r->values);
+    size_t values = (size_t)(room < most ? room : most);
+    r->values = assay_calloc(values, sizeof *r->values);
+    r->sizes = r->tolerance.summed > 0 ? assay_calloc(values, sizeof *r->sizes) : NULL;
     enum assay_status status = ASSAY_OK;
-    if (!blocks || !r->pieces || !r->values)
+    if (!blocks || !r->pieces || !r->values || (r->tolerance.summed > 0 && !r->sizes))
         status = assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
     if (status == ASSAY_OK) {
         int64_t chosen = choose_blocks(r, op, problem, how, blocks);
-        status = op->reference_blocks(problem, in, blocks, chosen, r->values, err);
+        status = op->reference_blocks(problem, in, blocks, chosen, r->values, r->sizes, err);
     }
     assay_free(blocks);
     return status;
+}
+
+static void compute_piece(assay_reference *r, const struct assay_op *op,
+                          const struct assay_problem *problem, const void *const *in,
+                          int32_t output, const struct piece *p)
+{
+    if (output == 0)
+        assay_op_reference(op, problem, in, p->row, p->first, p->n, r->values + p->at,
+                           r->sizes ? r->sizes + p->at : NULL);
+    else
+        op->reference_second(problem, in, p->row, p->first, p->n, r->values + p->at);
 }
 
 static void compute_values(assay_reference *r, const struct assay_op *op,
                            const struct assay_problem *problem, const void *const *in,
                            int32_t output)
 {
-    __typeof__(op->reference) reference = output == 0 ? op->reference : op->reference_second;
     if (r->n_pieces == 1) { /* the op may use threads itself */
-        const struct piece *p = &r->pieces[0];
-        reference(problem, in, p->row, p->first, p->n, r->values);
+        compute_piece(r, op, problem, in, output, &r->pieces[0]);
         return;
     }
 #pragma omp parallel for schedule(dynamic, 16)
-    for (int64_t i = 0; i < r->n_pieces; i++) {
-        const struct piece *p = &r->pieces[i];
-        reference(problem, in, p->row, p->first, p->n, r->values + p->at);
-    }
+    for (int64_t i = 0; i < r->n_pieces; i++)
+        compute_piece(r, op, problem, in, output, &r->pieces[i]);
 }
 
 /* Bit for bit means: the exact value, rounded once to the output's type. */
 static void make_exact(assay_reference *r)
 {
-    r->tolerance = (struct assay_tolerance){0, 0};
+    r->tolerance = (struct assay_tolerance){0};
     for (int64_t i = 0; i < r->n_values; i++) {
         double rounded;
         assay_dtype_store(r->dtype, &r->values[i], &rounded, 0, 1);
@@ -211,7 +221,9 @@ static enum assay_status reference_of_pieces(assay_reference *r, const struct as
         chosen = in_all;
     r->pieces = assay_calloc((size_t)chosen, sizeof *r->pieces);
     r->values = assay_calloc((size_t)(chosen * length), sizeof *r->values);
-    if (!r->pieces || !r->values)
+    if (op->reference_sums && how->output == 0)
+        r->sizes = assay_calloc((size_t)(chosen * length), sizeof *r->sizes);
+    if (!r->pieces || !r->values || (op->reference_sums && how->output == 0 && !r->sizes))
         return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
     choose_pieces(r, length, per_row, in_all, chosen, how->seed);
     return fill_in_values(r, op, problem, in, how, err);
@@ -270,6 +282,7 @@ enum assay_status assay_reference_create(const struct assay_op *op,
     if (!r)
         return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
     r->tolerance = how->output == 0 ? op->tolerance(problem) : op->tolerance_second(problem);
+    r->tolerance.relative += how->allowed;
     r->dtype = output->dtype;
     r->row_length = output->rank ? output->dims[output->rank - 1] : 1;
     r->total = assay_tensor_count(output);
@@ -297,7 +310,29 @@ void assay_reference_destroy(assay_reference *reference)
         return;
     assay_free(reference->pieces);
     assay_free(reference->values);
+    assay_free(reference->sizes);
     assay_free(reference);
+}
+
+enum assay_status assay_reference_moved(const assay_reference *like, double change, double allowed,
+                                        assay_reference **out, struct assay_error *err)
+{
+    assay_reference *r = assay_calloc(1, sizeof *r);
+    if (!r)
+        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+    *r = *like;
+    r->sizes = NULL;
+    r->values = assay_calloc(1, sizeof *r->values);
+    r->pieces = assay_calloc(1, sizeof *r->pieces);
+    if (!r->values || !r->pieces) {
+        assay_reference_destroy(r);
+        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+    }
+    r->pieces[0] = like->pieces[0];
+    r->values[0] = like->values[0] + change;
+    r->tolerance.relative += allowed;
+    *out = r;
+    return ASSAY_OK;
 }
 
 int64_t assay_reference_compared(const assay_reference *r) { return r->n_values; }
@@ -309,8 +344,8 @@ void assay_reference_compare(const assay_reference *r, const void *got,
     assay_comparison_init(out, r->tolerance);
     for (int64_t i = 0; i < r->n_pieces; i++) {
         const struct piece *p = &r->pieces[i];
-        assay_comparison_add(out, r->dtype, got, p->row * r->row_length + p->first,
-                             r->values + p->at, p->n);
+        assay_comparison_add_sums(out, r->dtype, got, p->row * r->row_length + p->first,
+                                  r->values + p->at, r->sizes ? r->sizes + p->at : NULL, p->n);
     }
 }
 
@@ -332,7 +367,8 @@ static bool passes(const assay_reference *r, double (*wrong)(const assay_referen
     assay_comparison_init(&comparison, r->tolerance);
     for (int64_t i = 0; i < r->n_values && comparison.mismatches == 0; i++) {
         double value = wrong(r, i);
-        assay_comparison_add(&comparison, ASSAY_DTYPE_F64, &value, 0, r->values + i, 1);
+        assay_comparison_add_sums(&comparison, ASSAY_DTYPE_F64, &value, 0, r->values + i,
+                                  r->sizes ? r->sizes + i : NULL, 1);
     }
     return comparison.mismatches == 0;
 }

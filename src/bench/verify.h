@@ -20,13 +20,18 @@ struct assay_reference_how {
     bool integers; /* the inputs are the op's integer-valued ones */
     bool exact;    /* and then everything is exact: bit for bit */
     int32_t output;
-    int64_t share; /* one part in so many of what would be worth comparing; 0 is 1 */
+    double allowed; /* added to the relative tolerance */
+    int64_t share;  /* one part in so many of what would be worth comparing; 0 is 1 */
 };
 
 enum assay_status assay_reference_create(const struct assay_op *op,
                                          const struct assay_problem *problem, const void *const *in,
                                          const struct assay_reference_how *how,
                                          assay_reference **out, struct assay_error *err);
+/* The reference of the same problem, whose answer is one number, on inputs that change it by
+ * `change`; `allowed` is added to its relative tolerance. */
+enum assay_status assay_reference_moved(const assay_reference *like, double change, double allowed,
+                                        assay_reference **out, struct assay_error *err);
 void assay_reference_destroy(assay_reference *reference);
 
 /* Elements compared, and how many the output has. */

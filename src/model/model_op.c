@@ -2,6 +2,7 @@
 #include "model/model_op.h"
 
 #include "base/alloc.h"
+#include "op/attention.h"
 #include "op/linear.h"
 
 #include <math.h>
@@ -168,6 +169,18 @@ static struct assay_cost cost(const struct assay_problem *p)
     return sum;
 }
 
+/* How large the partial sums of a node become, for values of the order of 1. Attention averages:
+ * the squares of seq probabilities add up to some exp(2) / seq, and its answers are as large as the
+ * root of that, unless the first rows of a causal one see few keys. */
+static double node_size(const struct assay_node *node)
+{
+    if (strcmp(node->op->name, "attention") != 0)
+        return 4;
+    double seq = (double)node->problem.axes[ASSAY_ATTENTION_SEQ];
+    bool causal = node->problem.params[ASSAY_ATTENTION_CAUSAL] != 0;
+    return causal ? 2 : 2 * fmin(1, sqrt(exp(2) / seq));
+}
+
 /* The reference rounds what one node hands to the next; an executor may keep more, and sums in
  * another order. Values are of the order of 1, up to 4 or so.
  *   Each node: k independent roundings of half a unit of its inputs, as for the op linear.
@@ -176,7 +189,7 @@ static struct assay_tolerance tolerance(const struct assay_problem *p)
 {
     struct assay_recipe recipe = assay_model_recipe(p);
     const struct assay_dtype_info *info = assay_dtype_info(p->dtype);
-    struct assay_tolerance sum = {2 * info->unit + 0x1p-22, info->tiny};
+    struct assay_tolerance sum = {.relative = 2 * info->unit + 0x1p-22, .absolute = info->tiny};
     double flips = 0; /* of several layers: independent */
     int layers = 0;
     struct assay_graph *g = graph_of(p);
@@ -184,7 +197,8 @@ static struct assay_tolerance tolerance(const struct assay_problem *p)
         struct assay_problem node = g->nodes[i].problem;
         bool linear = g->nodes[i].op->takes_recipes, first = i == 0;
         node.recipe = linear ? p->recipe : NULL;
-        sum.absolute += g->nodes[i].op->tolerance(&node).absolute;
+        struct assay_tolerance t = g->nodes[i].op->tolerance(&node);
+        sum.absolute += t.absolute + node_size(&g->nodes[i]) * t.summed;
         sum.absolute += (g->n_nodes > 1 ? 3 : 0) * info->unit;
         if (linear && !first) { /* behind a layer with a flip its values have few bits in common */
             enum assay_dtype dtype = layers > 0 ? ASSAY_DTYPE_BF16 : p->dtype;

@@ -21,6 +21,6 @@ struct assay_recipe assay_model_recipe(const struct assay_problem *problem);
 /* See `reference_blocks` of struct assay_op. */
 enum assay_status assay_model_reference(const struct assay_problem *problem, const void *const *in,
                                         const int64_t *blocks, int64_t n, double *out,
-                                        struct assay_error *err);
+                                        double *sizes, struct assay_error *err);
 
 #endif

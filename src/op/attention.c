@@ -134,12 +134,15 @@ static void scale(double *out, int64_t n, double factor)
 
 /* Adds one key: exp(score - max) times its row of v. */
 static void add_key(const struct assay_problem *p, const void *const *in, int64_t key, int64_t head,
-                    double value, struct sums *sums, int64_t first, int64_t n, double *out)
+                    double value, struct sums *sums, int64_t first, int64_t n, double *out,
+                    double *squares)
 {
     double v[BLOCK];
     if (value > sums->max) {
         double factor = exp(sums->max - value);
         scale(out, n, factor);
+        if (squares)
+            scale(squares, n, factor * factor);
         sums->sum *= factor;
         sums->max = value;
     }
@@ -151,12 +154,14 @@ static void add_key(const struct assay_problem *p, const void *const *in, int64_
         load(p, in, V, key, head, first + at, count, v);
         for (int64_t i = 0; i < count; i++)
             out[at + i] += weight * v[i];
+        for (int64_t i = 0; i < count && squares; i++)
+            squares[at + i] += weight * v[i] * weight * v[i];
     }
 }
 
 /* A row of the output is one head at one place of the sequence. */
-static void reference(const struct assay_problem *p, const void *const *in, int64_t row,
-                      int64_t first, int64_t n, double *out)
+static void reference_sums(const struct assay_problem *p, const void *const *in, int64_t row,
+                           int64_t first, int64_t n, double *out, double *sizes)
 {
     int64_t seq = axis(p, ASSAY_ATTENTION_SEQ), heads = axis(p, ASSAY_ATTENTION_HEADS);
     int64_t head = row % heads, query = row / heads, begin = query / seq * seq;
@@ -165,14 +170,24 @@ static void reference(const struct assay_problem *p, const void *const *in, int6
     double scores[KEYS];
     for (int64_t i = 0; i < n; i++)
         out[i] = 0;
+    for (int64_t i = 0; i < n && sizes; i++)
+        sizes[i] = 0;
     for (int64_t at = 0; at < keys; at += KEYS) {
         int64_t count = keys - at < KEYS ? keys - at : KEYS;
         score(p, in, query, begin + at, head, count, scores);
         for (int64_t j = 0; j < count; j++)
-            add_key(p, in, begin + at + j, head, scores[j], &sums, first, n, out);
+            add_key(p, in, begin + at + j, head, scores[j], &sums, first, n, out, sizes);
     }
     for (int64_t i = 0; i < n; i++)
         out[i] /= sums.sum;
+    for (int64_t i = 0; i < n && sizes; i++)
+        sizes[i] = assay_op_sum_size(out[i], sizes[i] / (sums.sum * sums.sum));
+}
+
+static void reference(const struct assay_problem *p, const void *const *in, int64_t row,
+                      int64_t first, int64_t n, double *out)
+{
+    reference_sums(p, in, row, first, n, out, NULL);
 }
 
 /* ---- cost and tolerance ---------------------------------------------------------------------- */
@@ -192,32 +207,26 @@ static struct assay_cost cost(const struct assay_problem *p)
     return c;
 }
 
-/* q, k and v are nearly normal, so a row's scores are too, with a variance of |q|^2 / dim. That is
- * 1, and at most 1 + 5 sqrt(2 / dim) for all rows of a large problem. The probabilities of seq such
- * scores have a sum of squares of about exp(variance) / seq, and answers have its root as their
- * deviation: `spread`. The first rows of a causal one see few keys: there it is 1.
- *
- *   relative: the rounding of the answer; the sum of probabilities in f32, over seq of them.
- *   absolute: each of seq terms is off by something of its own, and these add up like the terms
- *   themselves, to a part of the spread:
- *     the sum of seq products in f32;
+/* An answer is the sum of a row's probabilities times v.
+ *   relative: the rounding of the answer; the sum of probabilities in f32, over seq of them, and
+ *   exp.
+ *   summed: each of seq terms is off by something of its own, and these errors add up like the
+ *   terms themselves, to a part of their size:
+ *     the sum of seq products;
  *     a score, the sum of dim products whose parts grow to sqrt(dim), is off by some 0.4 sqrt(dim)
- *     units after the scale; times 5 for the worst of a million, times 4 for other orders;
+ *     units of f32 after the scale; times 5 for the worst of a million, times 4 for other orders;
+ *     in 16 bits what a matrix unit cuts off of it, of scores up to 4;
  *     in 16 bits half a unit, where the kernel rounds its probabilities to the inputs' dtype before
  *     the second product; times 5, and a little more because a few large terms add up worse than
  *     many small ones: 4 units. */
 static struct assay_tolerance tolerance(const struct assay_problem *p)
 {
     const struct assay_dtype_info *info = assay_dtype_info(p->dtype);
-    double seq = (double)axis(p, ASSAY_ATTENTION_SEQ), dim = (double)axis(p, ASSAY_ATTENTION_DIM);
-    double spread = fmin(1, sqrt(exp(1 + 5 * sqrt(2 / dim)) / seq));
-    if (has(p, ASSAY_ATTENTION_CAUSAL))
-        spread = 1;
-    struct assay_tolerance t =
-        assay_op_tolerance_reduction(p, axis(p, ASSAY_ATTENTION_SEQ), spread);
-    t.absolute += 0x1p-24 * 8 * sqrt(dim) * spread;
+    int64_t seq = axis(p, ASSAY_ATTENTION_SEQ), dim = axis(p, ASSAY_ATTENTION_DIM);
+    struct assay_tolerance t = assay_op_tolerance_reduction(p, seq, 0);
+    t.summed = assay_op_sum_error(p->dtype, seq) + 0x1p-24 * 8 * sqrt((double)dim);
     if (info->bits <= 16)
-        t.absolute += 4 * info->unit * spread;
+        t.summed += 4 * (double)dim * 0x1p-26 + 4 * info->unit;
     return t;
 }
 
@@ -232,6 +241,7 @@ const struct assay_op assay_op_attention = {
     .param_names = {"packed", "causal"},
     .shapes = shapes,
     .reference = reference,
+    .reference_sums = reference_sums,
     .cost = cost,
     .tolerance = tolerance,
     .modes = "qkv (one input [batch,seq,3,heads,dim]), causal (no key behind the query), "

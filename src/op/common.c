@@ -46,17 +46,70 @@ struct assay_tolerance assay_op_tolerance_elementwise(const struct assay_problem
                                     .absolute = 16 * 0x1p-24 * scale + out->tiny};
 }
 
-/* Summing n values of one sign in f32 is off by at most n units, and typically by sqrt(n); kernels
- * that sum in lanes do better. Four times the typical error, and no longer growing beyond 2^20
- * values, where a kernel must sum in blocks to be of any use. */
+/* Summing n values of one sign in f32, one after the other: the partial sums grow in a line to the
+ * sum, so six deviations of the error (see assay_op_sum_error) are 6 sqrt(n / 3) / sqrt(3) = 2
+ * sqrt(n) units, and 3.5 sqrt(n) where the largest come first. Kernels that sum in L lanes or
+ * blocks do better by L. It grows no further beyond 2^20 values, where a kernel must sum in blocks
+ * to be of any use. */
+static double reduction_error(int64_t n)
+{
+    double length = n < (1 << 20) ? (double)n : 0x1p20;
+    return 0x1p-24 * (16 + 4 * sqrt(length));
+}
+
 struct assay_tolerance assay_op_tolerance_reduction(const struct assay_problem *problem, int64_t n,
                                                     double scale)
 {
-    double length = n < (1 << 20) ? (double)n : 0x1p20;
-    double accumulated = 0x1p-24 * (16 + 4 * sqrt(length));
+    double accumulated = reduction_error(n);
     const struct assay_dtype_info *out = assay_dtype_info(problem->outputs[0].dtype);
     return (struct assay_tolerance){.relative = 1.01 * out->unit + accumulated,
                                     .absolute = accumulated * scale + out->tiny};
+}
+
+/* A sum of n products in f32, in an order nobody knows. Addition number i rounds the partial sum
+ * s_i: an error within u |s_i|, u = 2^-24, independent of the others, with a deviation of at most
+ * u |s_i| / sqrt(3). Together they deviate by u sqrt(n / 3) times the root of the mean square of
+ * the partial sums. Those of terms in random order are a straight line to the sum y plus a Brownian
+ * bridge: |y| / sqrt(3) for the line; for the bridge Q / sqrt(6) on average, and more than Q in one
+ * sum of 400, where Q is the root of the sum of the squared terms. Six deviations:
+ *     6 u sqrt(n / 3) (|y| / sqrt(3) + Q) <= 3.5 sqrt(n) u (|y| + Q),
+ * and 8 u for the products and what comes behind the sum. That bridge and rounding together exceed
+ * it has a chance below 1e-8 for an element. sqrt(n) Q is the sum of the terms' magnitudes where
+ * they are equal and more where they are not, so this is 3.5 u of that sum: far below its worst
+ * case, n u.
+ *     Matrix units for 16-bit types add 4 to 16 products at a time, aligned to the greatest, and
+ * cut off what does not fit into 24 to 26 bits: towards 0, so that these errors do not average out.
+ * At n / 8 steps, each of up to 2^-23 of a partial sum of (|y| + Q) / 2 on average, that is n 2^-27
+ * (|y| + Q); allowed is twice as much. */
+double assay_op_sum_error(enum assay_dtype dtype, int64_t n)
+{
+    bool narrow = assay_dtype_info(dtype)->bits <= 16;
+    double length = (double)n;
+    return 0x1p-24 * (8 + 3.5 * sqrt(length)) + (narrow ? length * 0x1p-26 : 0);
+}
+
+/* With e = reduction_error(n) = 2^-24 (16 + 4 sqrt(n)):
+ *   the mean is off by e / 2 of itself, and by a few units of the deviation;
+ *   x - mean by a unit of both;
+ *   the variance, of squares of differences, by e / 2 of itself; as mean(x^2) - mean^2 by e / 2 of
+ *   variance + 3 mean^2. Its root by half as much.
+ * Units count 16-fold, as everywhere. */
+double assay_op_norm_size(const struct assay_norm *norm, double x, double gamma, double beta)
+{
+    double total = norm->variance + norm->eps, units = 0x1p-20 / reduction_error(norm->n);
+    double centred = fabs(x - norm->mean), mean = fabs(norm->mean);
+    double spread = (norm->variance + 3 * mean * mean) / total;
+    double off =
+        0.25 * centred * spread + 0.5 * mean + units * (fabs(x) + mean + sqrt(norm->variance));
+    return off / sqrt(total) * fabs(gamma) + units * fabs(beta);
+}
+
+struct assay_tolerance assay_op_tolerance_norm(const struct assay_problem *problem, int64_t n)
+{
+    const struct assay_dtype_info *out = assay_dtype_info(problem->outputs[0].dtype);
+    return (struct assay_tolerance){.relative = 1.01 * out->unit + 16 * 0x1p-24,
+                                    .absolute = out->tiny,
+                                    .summed = reduction_error(n)};
 }
 
 void assay_op_load_row(const struct assay_problem *problem, const void *const *in, int32_t index,

@@ -32,6 +32,25 @@ struct assay_tolerance assay_op_tolerance_elementwise(const struct assay_problem
 struct assay_tolerance assay_op_tolerance_reduction(const struct assay_problem *problem, int64_t n,
                                                     double scale);
 
+/* How large the partial sums of a sum are whose terms are as likely to come in any order as in any
+ * other; `squares` is the sum of the terms' squares. */
+static inline double assay_op_sum_size(double sum, double squares)
+{
+    return fabs(sum) + sqrt(squares);
+}
+/* The error of such a sum of n products of this dtype, as a part of that size: the tolerance's
+ * `summed`. See common.c for the derivation. */
+double assay_op_sum_error(enum assay_dtype dtype, int64_t n);
+
+/* An element of a norm over n values, (x - mean) / sqrt(variance + eps) * gamma + beta: its size,
+ * to which this tolerance's `summed` refers. */
+struct assay_norm {
+    double mean, variance, eps;
+    int64_t n;
+};
+double assay_op_norm_size(const struct assay_norm *norm, double x, double gamma, double beta);
+struct assay_tolerance assay_op_tolerance_norm(const struct assay_problem *problem, int64_t n);
+
 /* Row `row`, elements [first, first + n) of input `index`, in double. */
 void assay_op_load_row(const struct assay_problem *problem, const void *const *in, int32_t index,
                        int64_t row, int64_t first, int64_t n, double *out);

@@ -14,6 +14,10 @@ void assay_conv_fill(const struct assay_problem *problem, int32_t index, void *d
 void assay_conv_fill_exact(const struct assay_problem *problem, int32_t index, void *data,
                            uint64_t seed);
 bool assay_conv_can_be_exact(const struct assay_problem *problem);
+/* For reference_sums: `squares` of the products become sizes. `out` has the sums, with bias and
+ * residual. */
+void assay_conv_sizes(const struct assay_problem *problem, const void *const *in, int64_t row,
+                      int64_t first, int64_t n, const double *out, double *squares);
 struct assay_tolerance assay_conv_tolerance(const struct assay_problem *problem);
 struct assay_cost assay_conv_cost(const struct assay_problem *problem); /* in f32 arithmetic */
 

@@ -20,7 +20,14 @@ static void fill(const struct assay_problem *p, int32_t index, void *data, uint6
         assay_tensor_fill_normal(&p->inputs[0], data, seed);
 }
 
-static double row_loss(const struct assay_problem *p, const void *const *in, int64_t row)
+static int64_t class_of(const void *const *in, int64_t row)
+{
+    return ((const int32_t *)in[1])[row];
+}
+
+/* With one of the row's logits changed, where `change` is not NULL. */
+static double row_loss(const struct assay_problem *p, const void *const *in, int64_t row,
+                       const struct assay_change *change)
 {
     enum { BLOCK = 512 };
     int64_t length = p->axes[2];
@@ -29,6 +36,9 @@ static double row_loss(const struct assay_problem *p, const void *const *in, int
         for (int64_t at = 0; at < length; at += BLOCK) {
             int64_t count = length - at < BLOCK ? length - at : BLOCK;
             assay_op_load_row(p, in, 0, row, at, count, values);
+            int64_t changed = change ? change->at - row * length - at : -1;
+            if (changed >= 0 && changed < count)
+                values[changed] = change->value;
             for (int64_t i = 0; i < count; i++)
                 if (pass == 0)
                     max = values[i] > max || isnan(values[i]) ? values[i] : max;
@@ -36,7 +46,9 @@ static double row_loss(const struct assay_problem *p, const void *const *in, int
                     sum += exp(values[i] - max);
         }
     double target;
-    assay_op_load_row(p, in, 0, row, ((const int32_t *)in[1])[row], 1, &target);
+    assay_op_load_row(p, in, 0, row, class_of(in, row), 1, &target);
+    if (change && change->at == row * length + class_of(in, row))
+        target = change->value;
     return log(sum) + max - target;
 }
 
@@ -48,7 +60,7 @@ static void reference(const struct assay_problem *p, const void *const *in, int6
     double sum = 0;
 #pragma omp parallel for reduction(+ : sum) schedule(static)
     for (int64_t r = 0; r < rows; r++)
-        sum += row_loss(p, in, r);
+        sum += row_loss(p, in, r, NULL);
     out[0] = sum / (double)rows;
 }
 
@@ -57,9 +69,37 @@ static struct assay_cost cost(const struct assay_problem *p)
     return assay_op_cost_streaming(p, 4);
 }
 
+/* ---- its terms: rows ---- */
+
+static int64_t terms(const struct assay_problem *p) { return p->axes[0] * p->axes[1]; }
+
+static int64_t terms_of_row(const struct assay_problem *p)
+{
+    (void)p;
+    return 1;
+}
+
+/* The logit of the right class far below all others: nothing overflows, with or without a shift by
+ * the maximum. -30,000 is within f16. */
+static struct assay_change raise_term(const struct assay_problem *p, const void *const *in,
+                                      int64_t row, double value)
+{
+    double lowest = p->dtype == ASSAY_DTYPE_F16 ? -3e4 : -1e6;
+    struct assay_change change = {
+        .input = 0, .at = row * p->axes[2] + class_of(in, row), .value = fmax(-value, lowest)};
+    return change;
+}
+
+static const struct assay_mean mean = {terms, terms_of_row, row_loss, raise_term};
+
+/* The mean of the rows' losses, which are of one sign. A row's is off by what its sum of dim
+ * exponentials is off by, relative to that sum: the logarithm makes it absolute. */
 static struct assay_tolerance tolerance(const struct assay_problem *p)
 {
-    return assay_op_tolerance_reduction(p, assay_tensor_count(&p->inputs[0]), 1);
+    struct assay_tolerance rows = assay_op_tolerance_reduction(p, terms(p), 0);
+    struct assay_tolerance one = assay_op_tolerance_reduction(p, p->axes[2], 1);
+    rows.absolute = one.absolute;
+    return rows;
 }
 
 static const char *const aliases[] = {"cross_entropy_loss", "crossentropy", "ce", "loss", NULL};
@@ -75,4 +115,5 @@ const struct assay_op assay_op_cross_entropy = {
     .reference = reference,
     .cost = cost,
     .tolerance = tolerance,
+    .mean = &mean,
 };

@@ -4,7 +4,7 @@
 
 /* Adds one place of the window, n channels of it. */
 static void add_products(const struct assay_problem *p, const void *const *in, int64_t x, int64_t w,
-                         int64_t n, double *out)
+                         int64_t n, double *out, double *squares)
 {
     enum { BLOCK = 256 };
     double a[BLOCK], b[BLOCK];
@@ -14,12 +14,14 @@ static void add_products(const struct assay_problem *p, const void *const *in, i
         assay_dtype_load(p->inputs[ASSAY_CONV_W].dtype, in[ASSAY_CONV_W], w + first, count, b);
         for (int64_t i = 0; i < count; i++)
             out[first + i] += a[i] * b[i];
+        for (int64_t i = 0; i < count && squares; i++)
+            squares[first + i] += a[i] * b[i] * a[i] * b[i];
     }
 }
 
 /* A row of the output is one place of an image. */
-static void reference(const struct assay_problem *p, const void *const *in, int64_t row,
-                      int64_t first, int64_t n, double *out)
+static void reference_sums(const struct assay_problem *p, const void *const *in, int64_t row,
+                           int64_t first, int64_t n, double *out, double *sizes)
 {
     struct assay_conv c = assay_conv_of(p);
     int64_t image = row / (c.out_height * c.out_width);
@@ -27,14 +29,24 @@ static void reference(const struct assay_problem *p, const void *const *in, int6
     int64_t left = row % c.out_width * c.stride - c.pad;
     for (int64_t i = 0; i < n; i++)
         out[i] = assay_conv_optional(p, in, c.bias, first + i);
+    for (int64_t i = 0; i < n && sizes; i++)
+        sizes[i] = 0;
     for (int64_t ky = 0; ky < c.kernel; ky++)
         for (int64_t kx = 0; kx < c.kernel; kx++) {
             int64_t y = top + ky, x = left + kx;
             if (y < 0 || y >= c.height || x < 0 || x >= c.width)
                 continue;
             add_products(p, in, ((image * c.height + y) * c.width + x) * c.in + first,
-                         (ky * c.kernel + kx) * c.out + first, n, out);
+                         (ky * c.kernel + kx) * c.out + first, n, out, sizes);
         }
+    if (sizes)
+        assay_conv_sizes(p, in, row, first, n, out, sizes);
+}
+
+static void reference(const struct assay_problem *p, const void *const *in, int64_t row,
+                      int64_t first, int64_t n, double *out)
+{
+    reference_sums(p, in, row, first, n, out, NULL);
 }
 
 const struct assay_op assay_op_depthwise_conv2d = {
@@ -47,6 +59,7 @@ const struct assay_op assay_op_depthwise_conv2d = {
     .shapes = assay_conv_shapes,
     .fill = assay_conv_fill,
     .reference = reference,
+    .reference_sums = reference_sums,
     .cost = assay_conv_cost,
     .tolerance = assay_conv_tolerance,
     .modes = "padN (zeros around the image; else half the kernel), bias, pad0+bias",

@@ -60,8 +60,10 @@ static void fill(const struct assay_problem *p, int32_t index, void *data, uint6
 
 static int64_t row_block(const struct assay_problem *p) { return pixels_of(p); }
 
-/* Channels [first, first + n) of an image, held in double: normalised. */
-static void normalise(const struct assay_problem *p, double *image, int64_t first, int64_t n)
+/* Channels [first, first + n) of an image, held in double: normalised. `vectors` are gamma and, one
+ * behind the other, beta; `sizes` may be NULL. */
+static void normalise(const struct assay_problem *p, const double *vectors, double *image,
+                      double *sizes, int64_t first, int64_t n)
 {
     int64_t pixels = pixels_of(p), channels = axis(p, ASSAY_GROUPNORM_CHANNELS);
     double sum = 0, square = 0, count = (double)(pixels * n);
@@ -75,9 +77,15 @@ static void normalise(const struct assay_problem *p, double *image, int64_t firs
             square += off * off;
         }
     double scale = 1 / sqrt(square / count + p->params[ASSAY_GROUPNORM_EPS]);
+    struct assay_norm norm = {mean, square / count, p->params[ASSAY_GROUPNORM_EPS], pixels * n};
     for (int64_t i = 0; i < pixels; i++)
-        for (int64_t c = first; c < first + n; c++)
-            image[i * channels + c] = (image[i * channels + c] - mean) * scale;
+        for (int64_t c = first; c < first + n; c++) {
+            double *value = &image[i * channels + c];
+            if (sizes) /* silu is no steeper than 1.1 */
+                sizes[i * channels + c] =
+                    1.1 * assay_op_norm_size(&norm, *value, vectors[c], vectors[channels + c]);
+            *value = (*value - mean) * scale;
+        }
 }
 
 static double finish(const struct assay_problem *p, double value, double gamma, double beta)
@@ -88,7 +96,7 @@ static double finish(const struct assay_problem *p, double value, double gamma, 
 
 static enum assay_status reference_blocks(const struct assay_problem *p, const void *const *in,
                                           const int64_t *blocks, int64_t n, double *out,
-                                          struct assay_error *err)
+                                          double *sizes, struct assay_error *err)
 {
     int64_t pixels = pixels_of(p), channels = axis(p, ASSAY_GROUPNORM_CHANNELS);
     int64_t groups = axis(p, ASSAY_GROUPNORM_GROUPS), size = pixels * channels;
@@ -103,7 +111,8 @@ static enum assay_status reference_blocks(const struct assay_problem *p, const v
                           out + row * channels);
 #pragma omp parallel for schedule(static) num_threads(p->threads)
     for (int64_t i = 0; i < n * groups; i++)
-        normalise(p, out + i / groups * size, i % groups * (channels / groups), channels / groups);
+        normalise(p, vectors, out + i / groups * size, sizes ? sizes + i / groups * size : NULL,
+                  i % groups * (channels / groups), channels / groups);
 #pragma omp parallel for schedule(static) num_threads(p->threads)
     for (int64_t row = 0; row < n * pixels; row++)
         for (int64_t c = 0; c < channels; c++)
@@ -121,7 +130,9 @@ static struct assay_cost cost(const struct assay_problem *p)
 static struct assay_tolerance tolerance(const struct assay_problem *p)
 {
     int64_t group = axis(p, ASSAY_GROUPNORM_CHANNELS) / axis(p, ASSAY_GROUPNORM_GROUPS);
-    return assay_op_tolerance_reduction(p, pixels_of(p) * group, 4);
+    struct assay_tolerance t = assay_op_tolerance_norm(p, pixels_of(p) * group);
+    t.absolute += p->params[ASSAY_GROUPNORM_SILU] != 0 ? 0x1p-20 : 0;
+    return t;
 }
 
 const struct assay_op assay_op_groupnorm = {
@@ -136,6 +147,7 @@ const struct assay_op assay_op_groupnorm = {
     .fill = fill,
     .cost = cost,
     .tolerance = tolerance,
+    .normalised_axes = 1,
     .modes = "silu (of the answer)",
     .set_mode = set_mode,
     .check = check,

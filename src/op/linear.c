@@ -383,33 +383,54 @@ static double activate(double y, enum assay_linear_activation activation)
     }
 }
 
-/* Eight sums, so that the compiler may use its vectors without changing the order of additions. */
-static double dot_f32(const float *a, const float *b, int64_t k)
+/* How steep an activation is at the most: that much an error before it may grow. */
+static double steepness(enum assay_linear_activation activation)
 {
-    double sums[8] = {0}, sum = 0;
+    return activation == ASSAY_LINEAR_HARDSWISH                                 ? 1.5
+           : activation == ASSAY_LINEAR_GELU || activation == ASSAY_LINEAR_SILU ? 1.13
+                                                                                : 1;
+}
+
+/* Eight sums, so that the compiler may use its vectors without changing the order of additions. */
+static double dot_f32(const float *a, const float *b, int64_t k, double *squares)
+{
+    double sums[8] = {0}, squared[8] = {0}, sum = 0;
     int64_t i = 0;
     for (; i + 8 <= k; i += 8)
-        for (int j = 0; j < 8; j++)
-            sums[j] += (double)a[i + j] * (double)b[i + j];
-    for (; i < k; i++)
-        sum += (double)a[i] * (double)b[i];
-    for (int j = 0; j < 8; j++)
+        for (int j = 0; j < 8; j++) {
+            double term = (double)a[i + j] * (double)b[i + j];
+            sums[j] += term;
+            squared[j] += term * term;
+        }
+    for (int j = 0; i < k; i++, j++) {
+        double term = (double)a[i] * (double)b[i];
+        sums[j] += term;
+        squared[j] += term * term;
+    }
+    *squares = 0;
+    for (int j = 0; j < 8; j++) {
         sum += sums[j];
+        *squares += squared[j];
+    }
     return sum;
 }
 
 static double dot_any(const struct assay_problem *p, const void *const *in, int64_t row,
-                      int64_t column)
+                      int64_t column, double *squares)
 {
     enum { BLOCK = 256 };
     double x[BLOCK], w[BLOCK], sum = 0;
+    *squares = 0;
     int64_t k = axis(p, ASSAY_LINEAR_K);
     for (int64_t first = 0; first < k; first += BLOCK) {
         int64_t n = k - first < BLOCK ? k - first : BLOCK;
         assay_op_load_row(p, in, ASSAY_LINEAR_X, row, first, n, x);
         assay_op_load_row(p, in, ASSAY_LINEAR_W, column, first, n, w);
-        for (int64_t i = 0; i < n; i++)
-            sum += x[i] * w[i];
+        for (int64_t i = 0; i < n; i++) {
+            double term = x[i] * w[i];
+            sum += term;
+            *squares += term * term;
+        }
     }
     return sum;
 }
@@ -436,17 +457,37 @@ void assay_linear_finish(const struct assay_problem *p, const void *const *in, i
                   optional(p, in, residual, row * axis(p, ASSAY_LINEAR_N) + first + i);
 }
 
-static void reference(const struct assay_problem *p, const void *const *in, int64_t row,
-                      int64_t first, int64_t n, double *out)
+/* The size of the sum, bias and residual included. */
+static double size_of(const struct assay_problem *p, const void *const *in, int64_t row,
+                      int64_t column, double sum, double squares)
+{
+    int32_t bias = has(p, ASSAY_LINEAR_BIAS) ? ASSAY_LINEAR_BIAS_INPUT : -1;
+    int32_t residual = assay_linear_residual_input(p);
+    double before = assay_op_sum_size(sum, squares) + fabs(optional(p, in, bias, column));
+    return before * steepness((enum assay_linear_activation)p->params[ASSAY_LINEAR_ACTIVATION]) +
+           fabs(optional(p, in, residual, row * axis(p, ASSAY_LINEAR_N) + column));
+}
+
+static void reference_sums(const struct assay_problem *p, const void *const *in, int64_t row,
+                           int64_t first, int64_t n, double *out, double *sizes)
 {
     int64_t k = axis(p, ASSAY_LINEAR_K);
     bool f32 = p->inputs[ASSAY_LINEAR_X].dtype == ASSAY_DTYPE_F32;
     const float *x = (const float *)in[ASSAY_LINEAR_X] + (f32 ? row * k : 0);
+    double squares;
     for (int64_t i = 0; i < n; i++) {
         const float *w = (const float *)in[ASSAY_LINEAR_W] + (f32 ? (first + i) * k : 0);
-        out[i] = f32 ? dot_f32(x, w, k) : dot_any(p, in, row, first + i);
+        out[i] = f32 ? dot_f32(x, w, k, &squares) : dot_any(p, in, row, first + i, &squares);
+        if (sizes)
+            sizes[i] = size_of(p, in, row, first + i, out[i], squares);
     }
     assay_linear_finish(p, in, row, first, n, out);
+}
+
+static void reference(const struct assay_problem *p, const void *const *in, int64_t row,
+                      int64_t first, int64_t n, double *out)
+{
+    reference_sums(p, in, row, first, n, out, NULL);
 }
 
 /* ---- cost and tolerance ---------------------------------------------------------------------- */
@@ -493,34 +534,36 @@ double assay_linear_flips(const struct assay_recipe *recipe, enum assay_dtype dt
     return dtype == ASSAY_DTYPE_F32 ? fmin(2 * one, many) : many;
 }
 
-/* y is of the order of 1 (see fill): a sum of k products of values around 1 and 1 / sqrt(k).
- *   relative: the rounding of y to its dtype, and one more of the epilogue in f32.
- *   absolute: f32 sums in any order err by some sqrt(k) * 2^-24 of the terms' size, 1 / sqrt(k)
- *   each, which a factor of 16 covers for a million answers; where the recipe gives weights that
- * the kernel must round to the dtype before it multiplies (w = (q - 8) scale + zero), k independent
- *   errors of up to half a unit each add up to about half a unit of y, times 5 for the worst of a
- *   million. GPUs' units for products of 8-bit floats keep some 14 bits of a partial sum: up to
- * 8e-4 of y's size was seen, a thirtieth of what quantising to such floats itself costs.
- *   A norm before adds k more independent roundings of half a unit, and a kernel that has its
- * weight in W rounds there instead: the two do not cancel, 6 deviations of both are 4 units. Codes
- * may come out differently too (see assay_linear_flips). */
+/* relative: the rounding of y to its dtype, and a few of the epilogue in f32.
+ * summed: the sum of k products (assay_op_sum_error), as a part of the size of its partial sums.
+ *   Where the recipe gives weights that the kernel must round to the dtype before it multiplies (w
+ *   = (q - 8) scale + zero), k independent errors of up to half a unit of a term add up to about
+ *   half a unit of the root of the terms' squares, times 6: 3 units. GPUs' units for products of
+ *   8-bit floats keep some 14 bits of a partial sum: up to 8e-4 of y's size was seen, a thirtieth
+ *   of what quantising to such floats itself costs. A norm before adds k more independent roundings
+ *   of half a unit, and a kernel that has its weight in W rounds there instead: the two do not
+ *   cancel, 6 deviations of both are 4 units.
+ * absolute: an activation's own error, and codes that come out differently behind a norm (see
+ *   assay_linear_flips), of y around 1 (see fill). */
 static struct assay_tolerance tolerance(const struct assay_problem *p)
 {
     if (p->dtype == ASSAY_DTYPE_S8)
-        return (struct assay_tolerance){0, 0};
+        return (struct assay_tolerance){0};
     struct assay_recipe room;
     const struct assay_recipe *recipe = recipe_of(p, &room);
     const struct assay_dtype_info *info = assay_dtype_info(p->dtype);
-    double k = (double)axis(p, ASSAY_LINEAR_K), f32 = 0x1p-24;
+    int64_t k = axis(p, ASSAY_LINEAR_K);
     bool rounds = recipe->code == ASSAY_DTYPE_U4 || recipe->code == ASSAY_DTYPE_U8;
-    double absolute = 16 * f32 * (1 + log2(k)) + (rounds ? 3 * info->unit : 0);
+    double summed = assay_op_sum_error(p->dtype, k) + (rounds ? 3 * info->unit : 0);
+    double absolute = info->tiny + (p->params[ASSAY_LINEAR_ACTIVATION] != 0 ? 0x1p-20 : 0);
     if (recipe->activation == ASSAY_DTYPE_E4M3)
-        absolute += 0x1p-9;
+        summed += 0x1p-9;
     if (has(p, ASSAY_LINEAR_NORM)) {
-        absolute += 4 * info->unit;
-        absolute += assay_linear_flips(recipe, p->dtype, axis(p, ASSAY_LINEAR_K));
+        summed += 4 * info->unit;
+        absolute += assay_linear_flips(recipe, p->dtype, k);
     }
-    return (struct assay_tolerance){info->unit + 4 * f32, absolute + info->tiny};
+    return (struct assay_tolerance){
+        .relative = info->unit + 4 * 0x1p-24, .absolute = absolute, .summed = summed};
 }
 
 const struct assay_op assay_op_linear = {
@@ -533,6 +576,7 @@ const struct assay_op assay_op_linear = {
     .shapes = shapes,
     .fill = fill,
     .reference = reference,
+    .reference_sums = reference_sums,
     .cost = cost,
     .tolerance = tolerance,
     .dtypes = ASSAY_DTYPE_BIT(ASSAY_DTYPE_F32) | ASSAY_DTYPE_BIT(ASSAY_DTYPE_F16) |

@@ -27,6 +27,27 @@ struct assay_cost {
     double weight_bytes; /* of bytes_read, those of weights as stored; 0 where there are none */
 };
 
+/* One element of an input, and another value for it. */
+struct assay_change {
+    int32_t input;
+    int64_t at;
+    double value; /* as the input's dtype holds it */
+};
+
+/* Of an op whose one answer is the mean of many terms, so many that a kernel could leave some out
+ * and be hardly off. */
+struct assay_mean {
+    int64_t (*terms)(const struct assay_problem *problem);
+    /* Terms that lie in one row of the inputs. */
+    int64_t (*row)(const struct assay_problem *problem);
+    /* One of them, in double; with a change that is not made yet, or NULL. */
+    double (*term)(const struct assay_problem *problem, const void *const *in, int64_t term,
+                   const struct assay_change *change);
+    /* A change after which the term is about `value`, or as much of it as the dtype can hold. */
+    struct assay_change (*raise)(const struct assay_problem *problem, const void *const *in,
+                                 int64_t term, double value);
+};
+
 struct assay_op {
     const char *name;           /* "layernorm" */
     const char *title;          /* "LayerNorm", for reports made for people */
@@ -89,13 +110,19 @@ struct assay_op {
                                      struct assay_problem *plain, void **plain_in,
                                      struct assay_error *err);
 
+    /* The same as `reference`, for ops whose elements are sums: sizes[i] is how large the partial
+     * sums on the way to element i are, whatever their order (assay_op_sum_size); the tolerance's
+     * `summed` refers to it. */
+    void (*reference_sums)(const struct assay_problem *problem, const void *const *in, int64_t row,
+                           int64_t first, int64_t n, double *out, double *sizes);
+
     /* Instead of `reference`, for ops whose rows share work: output 0 is seen as blocks of
      * row_block() whole rows, and those numbered `blocks` are computed, recipe included, one behind
-     * the other. */
+     * the other. `sizes` as above; it may be NULL, and is left alone by ops that have none. */
     int64_t (*row_block)(const struct assay_problem *problem);
     enum assay_status (*reference_blocks)(const struct assay_problem *problem,
                                           const void *const *in, const int64_t *blocks, int64_t n,
-                                          double *out, struct assay_error *err);
+                                          double *out, double *sizes, struct assay_error *err);
 
     /* Output 1, for ops that have one: like reference and tolerance. */
     void (*reference_second)(const struct assay_problem *problem, const void *const *in,
@@ -109,6 +136,12 @@ struct assay_op {
     /* The tolerance's absolute part is for answers whose root of the mean square is 1, and scales
      * with it. */
     bool absolute_of_rms;
+
+    /* How answers from a part of the elements are told from those of all (bench/parts.h): for
+     * losses, and for norms, where each of the rows or images that the first so many axes count is
+     * normalised by statistics of all its elements. */
+    const struct assay_mean *mean;
+    int32_t normalised_axes;
     bool unverified; /* it has no reference at all */
 };
 
@@ -140,6 +173,11 @@ bool assay_op_is_constant(const struct assay_op *op, const struct assay_problem 
 /* Fills input `index`; each input gets a seed of its own derived from `seed`. */
 void assay_op_fill(const struct assay_op *op, const struct assay_problem *problem, int32_t index,
                    void *data, uint64_t seed);
+
+/* The reference, with sizes (may be NULL): 0 where the op has none. */
+void assay_op_reference(const struct assay_op *op, const struct assay_problem *problem,
+                        const void *const *in, int64_t row, int64_t first, int64_t n, double *out,
+                        double *sizes);
 
 /* Output 0 seen as rows (see reference). */
 int64_t assay_op_rows(const struct assay_problem *problem);

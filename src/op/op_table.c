@@ -157,6 +157,19 @@ void assay_op_fill(const struct assay_op *op, const struct assay_problem *proble
         assay_tensor_fill_normal(&problem->inputs[index], data, own_seed);
 }
 
+void assay_op_reference(const struct assay_op *op, const struct assay_problem *problem,
+                        const void *const *in, int64_t row, int64_t first, int64_t n, double *out,
+                        double *sizes)
+{
+    if (op->reference_sums && sizes) {
+        op->reference_sums(problem, in, row, first, n, out, sizes);
+        return;
+    }
+    op->reference(problem, in, row, first, n, out);
+    for (int64_t i = 0; i < n && sizes; i++)
+        sizes[i] = 0;
+}
+
 int64_t assay_op_row_length(const struct assay_problem *problem)
 {
     const struct assay_tensor *out = &problem->outputs[0];

@@ -257,7 +257,7 @@ static struct assay_cost cost(const struct assay_problem *p)
 static struct assay_tolerance tolerance(const struct assay_problem *p)
 {
     (void)p;
-    return (struct assay_tolerance){0, 0};
+    return (struct assay_tolerance){0};
 }
 
 /* A few units of f32; a zero may be what two large values leave of each other. */

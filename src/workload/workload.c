@@ -226,12 +226,13 @@ static struct assay_tolerance tolerance_of(const struct assay_problem *p, int32_
     const struct assay_setup *s = &find(p->op)->declared;
     const struct assay_dtype_info *info = assay_dtype_info(p->outputs[output].dtype);
     if (s->relative > 0 || s->absolute > 0)
-        return (struct assay_tolerance){s->relative, s->absolute};
+        return (struct assay_tolerance){.relative = s->relative, .absolute = s->absolute};
     if (!info->is_float)
-        return (struct assay_tolerance){0, 0};
+        return (struct assay_tolerance){0};
     double unit = fmax(info->unit, p->n_inputs ? assay_dtype_info(p->inputs[0].dtype)->unit : 0);
-    return (struct assay_tolerance){
-        2 * unit + 0x1p-21, (2 * unit + 0x1p-22) + 0x1p-23 * sqrt(summed(p, &p->outputs[output]))};
+    return (struct assay_tolerance){.relative = 2 * unit + 0x1p-21,
+                                    .absolute = (2 * unit + 0x1p-22) +
+                                                0x1p-23 * sqrt(summed(p, &p->outputs[output]))};
 }
 
 static struct assay_tolerance tolerance(const struct assay_problem *p)

@@ -112,15 +112,20 @@ static inline void check_product(const char *kernel, const struct assay_problem 
     struct assay_tolerance tolerance = assay_op_find("linear")->tolerance(p);
     for (int64_t row = 0; row < m; row++)
         for (int64_t column = 0; column < n; column++) {
-            double sum = 0;
-            for (int64_t i = 0; i < k; i++)
-                sum += element(p->dtype, in[0], row * k + i) *
-                       element(p->dtype, in[1], column * k + i);
+            double sum = 0, squares = 0;
+            for (int64_t i = 0; i < k; i++) {
+                double term = element(p->dtype, in[0], row * k + i) *
+                              element(p->dtype, in[1], column * k + i);
+                sum += term;
+                squares += term * term;
+            }
+            double size = fabs(sum) + sqrt(squares);
             if (p->params[ASSAY_LINEAR_BIAS] != 0)
                 sum += element(p->dtype, in[2], column);
             double want = plain_activation(sum, (int)p->params[ASSAY_LINEAR_ACTIVATION]);
             double got = element(p->outputs[0].dtype, y, row * n + column);
-            if (fabs(got - want) <= tolerance.absolute + tolerance.relative * fabs(want))
+            if (fabs(got - want) <=
+                tolerance.absolute + tolerance.relative * fabs(want) + tolerance.summed * size)
                 continue;
             print_error("%s %s %lldx%lldx%lld, activation %g: y[%lld, %lld] is %.9g, not %.9g\n",
                         kernel, assay_dtype_name(p->dtype), (long long)m, (long long)k,

@@ -431,6 +431,62 @@ static void test_others_take_the_place_of_the_usual(void **state)
     strip_bed(&bed);
 }
 
+/* ---- changed elements ---- */
+
+/* Changes take the place of the changes before, survive a repair, and leave nothing behind. */
+static void test_changes_come_and_go(void **state)
+{
+    (void)state;
+    struct bed bed = make_bed("mse", ASSAY_DTYPE_BF16, 2, 3, 5, 2);
+    const struct assay_args *sets = assay_operands_sets(bed.operands);
+    static const struct assay_change first[] = {{0, 7, 96}, {1, 29, -2}, {0, 7, 128}},
+                                     second[] = {{1, 0, 3}};
+    uint16_t usual[2][30];
+    double value;
+    for (int i = 0; i < 2; i++)
+        memcpy(usual[i], sets[0].in[i], sizeof usual[i]);
+    assay_operands_change(bed.operands, first, 3);
+    assay_dtype_load(ASSAY_DTYPE_BF16, sets[0].in[0], 7, 1, &value);
+    assert_near(value, 128, 0);
+    assert_int_equal(assay_operands_check_harm(bed.operands, 0, NULL), ASSAY_OK);
+    assert_memory_equal(sets[1].in[0], usual[0], sizeof usual[0]); /* set 0 alone */
+    uint16_t *harmed = (uint16_t *)(uintptr_t)sets[0].in[1];
+    harmed[3] ^= 1;
+    assert_int_equal(assay_operands_check_harm(bed.operands, 0, NULL), ASSAY_ERR_CORRUPT);
+    assay_operands_repair(bed.operands, 0);
+    assert_int_equal(assay_operands_check_harm(bed.operands, 0, NULL), ASSAY_OK);
+    assay_dtype_load(ASSAY_DTYPE_BF16, sets[0].in[1], 29, 1, &value);
+    assert_near(value, -2, 0);
+    assay_operands_change(bed.operands, second, 1);
+    assert_memory_equal(sets[0].in[0], usual[0], sizeof usual[0]);
+    assert_memory_not_equal(sets[0].in[1], usual[1], sizeof usual[1]);
+    assay_operands_change(bed.operands, NULL, 0);
+    assert_memory_equal(sets[0].in[1], usual[1], sizeof usual[1]);
+    assert_int_equal(assay_operands_check_all(bed.operands, NULL), ASSAY_OK);
+    strip_bed(&bed);
+}
+
+/* The others of a loss have spikes, the same whenever they are filled from the same seed. */
+static void test_others_of_a_loss_have_spikes(void **state)
+{
+    (void)state;
+    struct bed bed = make_bed("mse", ASSAY_DTYPE_F32, 1, 10, 100, 1);
+    float once[1000], greatest = 0;
+    assert_int_equal(assay_operands_make_others(bed.operands, NULL), ASSAY_OK);
+    assay_operands_fill_others(bed.operands, 77);
+    memcpy(once, assay_operands_other_inputs(bed.operands)[0], sizeof once);
+    for (int i = 0; i < 1000; i++)
+        greatest = fmaxf(greatest, once[i]);
+    assert_true(greatest > 6); /* 3.5 without */
+    assert_true(assay_operands_others_allowed(bed.operands) > 0);
+    assay_operands_fill_others(bed.operands, 78);
+    assay_operands_fill_others(bed.operands, 77);
+    assert_memory_equal(assay_operands_other_inputs(bed.operands)[0], once, sizeof once);
+    assay_operands_put(bed.operands, 0, true);
+    assert_int_equal(assay_operands_check_all(bed.operands, NULL), ASSAY_OK);
+    strip_bed(&bed);
+}
+
 /* A kernel may take a norm's weights into those of the product. */
 static void test_weights_of_a_norm_are_constant(void **state)
 {
@@ -479,6 +535,8 @@ int main(void)
         cmocka_unit_test(test_sizes_saturate),
         cmocka_unit_test(test_no_allocation_is_taken_for_granted),
         cmocka_unit_test(test_others_take_the_place_of_the_usual),
+        cmocka_unit_test(test_changes_come_and_go),
+        cmocka_unit_test(test_others_of_a_loss_have_spikes),
         cmocka_unit_test(test_harm_comes_before_what_is_unwritten),
         cmocka_unit_test(test_weights_of_a_norm_are_constant),
         cmocka_unit_test(test_others_may_not_be_had),

@@ -547,8 +547,8 @@ static void half_the_bytes_in_16_bits(void **state)
     assert_near(op->cost(&narrow).flops, op->cost(&wide).flops, 0);
 }
 
-/* At least the rounding of the answer itself, at most that and one more on the way to it.
- * attention's answers are small or large with the shape, and so is its tolerance. */
+/* At least the rounding of the answer itself, at most that and one more on the way to it; of
+ * a sum as much as 768 terms round. */
 static void tolerances_follow_the_dtype(void **state)
 {
     (void)state;
@@ -561,6 +561,8 @@ static void tolerances_follow_the_dtype(void **state)
             assert_true(t.relative >= unit);
             assert_true(t.relative <= 2.1 * unit + 1e-3);
             assert_true(t.absolute >= 0 && t.absolute <= 1e-3);
+            assert_int_equal(t.summed > 0, assay_op_at(i)->reference_sums != NULL);
+            assert_true(t.summed <= 1e-3);
         }
 }
 

@@ -614,9 +614,30 @@ static void a_comparison_gathers_over_calls(void **state)
     assert_near(c.max_abs, 3, 0);
 }
 
+/* A sum may be off by a part of its size; without one, only by the rest. */
+static void sizes_widen_the_tolerance(void **state)
+{
+    (void)state;
+    const struct assay_tolerance t = {.relative = 0.125, .absolute = 0.25, .summed = 0.5};
+    double got[] = {9.25, 10.25, 10.2500001}, ref[] = {8, 8, 8}, sizes[] = {0, 2, 2};
+    struct assay_comparison c;
+    assay_comparison_init(&c, t);
+    assert_near(c.worst_absolute, 0.25, 0);
+    assay_comparison_add_sums(&c, ASSAY_DTYPE_F64, got, 0, ref, sizes, 2);
+    assert_int_equal(c.mismatches, 0);
+    assert_near(c.worst, 1, 0);
+    assay_comparison_add_sums(&c, ASSAY_DTYPE_F64, got, 2, ref, sizes + 2, 1);
+    assert_int_equal(c.first_mismatch, 2);
+    assert_near(c.worst_absolute, 1.25, 0);
+    assay_comparison_init(&c, t);
+    assay_comparison_add(&c, ASSAY_DTYPE_F64, got, 0, ref, 2);
+    assert_int_equal(c.first_mismatch, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sizes_widen_the_tolerance),
         cmocka_unit_test(every_16_bit_code_decodes_to_its_value),
         cmocka_unit_test(every_16_bit_code_survives_the_round_trip),
         cmocka_unit_test(f32_rounds_to_nearest_even),

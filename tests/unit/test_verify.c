@@ -35,7 +35,8 @@ static struct bed make_bed(const struct assay_op *op, int64_t a, int64_t b, int6
     bed.answer = calloc((size_t)(rows * length), sizeof *bed.answer);
     for (int64_t r = 0; r < rows / block; r++) {
         if (op->reference_blocks)
-            assert_int_equal(op->reference_blocks(&bed.problem, in, &r, 1, row, NULL), ASSAY_OK);
+            assert_int_equal(op->reference_blocks(&bed.problem, in, &r, 1, row, NULL, NULL),
+                             ASSAY_OK);
         else
             op->reference(&bed.problem, in, r, 0, length, row);
         assay_dtype_store(ASSAY_DTYPE_F32, row, bed.answer, r * block * length, block * length);
@@ -346,7 +347,7 @@ static void test_a_recipe_is_held_against_what_it_stores(void **state)
 static struct assay_tolerance loose(const struct assay_problem *p)
 {
     (void)p;
-    return (struct assay_tolerance){0, 0.5};
+    return (struct assay_tolerance){.absolute = 0.5};
 }
 
 /* Output 1 has a shape, a reference and a tolerance of its own. */

@@ -35,7 +35,7 @@ static enum assay_status compute_blocks(const struct state *s, const struct assa
     double *values = assay_calloc((size_t)length, sizeof *values);
     enum assay_status status = values ? ASSAY_OK : ASSAY_ERR_NOMEM;
     for (int64_t block = 0; block < blocks && status == ASSAY_OK; block++) {
-        status = s->op->reference_blocks(p, args->in, &block, 1, values, NULL);
+        status = s->op->reference_blocks(p, args->in, &block, 1, values, NULL, NULL);
         if (status == ASSAY_OK)
             assay_dtype_store(p->outputs[0].dtype, values, args->out[0], block * length, length);
     }
