@@ -102,7 +102,8 @@ struct bound {
     double *series;
 };
 
-/* `room` holds three times the rounds. */
+/* `room` holds three times the rounds. None where the probe never met a fast unit that is asked
+ * for: what its operations take is not known then. */
 static struct bound find_bound(const struct assay_verdict_input *in, int64_t lane, bool fast,
                                double *room)
 {
@@ -116,7 +117,8 @@ static struct bound find_bound(const struct assay_verdict_input *in, int64_t lan
     bytes.ns = bytes.known ? median_of(transfer, in->rounds, scratch) : 0;
     operations.ns = operations.known ? median_of(compute, in->rounds, scratch) : 0;
     struct bound binding = operations.ns > bytes.ns ? operations : bytes;
-    return binding.ns > 0 ? binding : none;
+    bool known = binding.ns > 0 && (!fast || operations.ns > 0);
+    return known ? binding : none;
 }
 
 /* How much of the best it was ever seen to do the machine did in these rounds; 0: not known. */
