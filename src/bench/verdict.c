@@ -216,11 +216,19 @@ void assay_verdict_measurement(const struct assay_verdict_input *in, int64_t lan
     assay_free(scratch);
 }
 
+/* A machine that is slower than it was seen to be accuses nobody of what it does at its best: of a
+ * probe whose threads wait for cores and a kernel that needs but one, the probe is the slow one. */
+static double least_excess(const struct assay_measurement *m)
+{
+    double best = m->machine_frac > 0 ? fmin(m->machine_frac, 1) : 1;
+    return m->efficiency_ci.lo * best;
+}
+
 bool assay_verdict_possible(const struct assay_measurement *measurement, char *reason, size_t size)
 {
     enum { FEWEST = 3 };
     if (!measurement->measured || measurement->ceiling_rounds < FEWEST ||
-        measurement->efficiency_ci.lo <= IMPOSSIBLE)
+        least_excess(measurement) <= IMPOSSIBLE)
         return true;
     char got[32], bound[32];
     assay_text_time(measurement->time.median, got, sizeof got);
