@@ -472,7 +472,8 @@ static void make_probed_bed(struct bed *bed, struct assay_device_driver *driver,
     fake.byte_ns = byte_ns;
 }
 
-/* 840 us is the least by the probes of the same rounds, 42 us what was ever seen, and it took 10. */
+/* 840 us is the least by the probes of the same rounds, 42 us what was ever seen, and it took 10.
+ */
 static void test_faster_than_the_machine(void **state)
 {
     (void)state;
