@@ -60,7 +60,7 @@ _assay() {
             COMPREPLY=($(compgen -W "--batch --seq --dim --shape --shapes --mode --recipe --dtype --impl --kernel --cache --threads
                 --warmup --iters --precision --budget --seed --baseline --timeout --output --format
                 --resume --in-process --quiet --verbose --ascii --plugin --max-elements --device
-                --strict-device --memory-limit --autotune --energy --wait --help" -- "$cur"))
+                --strict-device --memory-limit --no-ceiling --autotune --energy --wait --help" -- "$cur"))
         else
             COMPREPLY=($(compgen -W "$(_assay_names ops)" -- "$cur"))
         fi ;;
@@ -70,18 +70,18 @@ _assay() {
             COMPREPLY=($(compgen -W "--config --device --dtype --recipe --shapes --model --compile --limit --dry-run
                 --cache --output-dir --output --format --help-config --threads --precision --budget
                 --warmup --iters --seed --timeout --memory-limit --resume --plugin --strict-device
-                --autotune --energy --in-process --wait --quiet --verbose --ascii --help" -- "$cur"))
+                --no-ceiling --autotune --energy --in-process --wait --quiet --verbose --ascii --help" -- "$cur"))
         fi ;;
     ci)
         COMPREPLY=($(compgen -W "--config --output --repeat --github-summary --device --dtype --recipe --shapes
                 --model --compile --limit --dry-run --cache --format --threads --precision --budget
                 --warmup --iters --seed --timeout --memory-limit --resume --plugin --strict-device
-                --autotune --energy --in-process --wait --quiet --verbose --ascii --help" -- "$cur")) ;;
+                --no-ceiling --autotune --energy --in-process --wait --quiet --verbose --ascii --help" -- "$cur")) ;;
     preset)
         if [[ $cur == -* ]]; then
             COMPREPLY=($(compgen -W "--preset --list --set --device --dtype --compile --cache --output --format
                 --threads --precision --budget --warmup --iters --seed --timeout --memory-limit --resume
-                --plugin --strict-device --autotune --energy --in-process --wait --quiet --verbose
+                --plugin --strict-device --no-ceiling --autotune --energy --in-process --wait --quiet --verbose
                 --ascii --help" -- "$cur"))
         else
             compopt -o default
@@ -93,7 +93,7 @@ _assay() {
             COMPREPLY=($(compgen -W "--version --branch --hub --offline --list --build --workload --iterations --shape
                 --dtype --mode --recipe --device --cache --output --format --visual --new --op
                 --lang --threads --precision --budget --warmup --iters --seed --timeout
-                --memory-limit --resume --plugin --strict-device --autotune --energy --in-process
+                --memory-limit --resume --plugin --strict-device --no-ceiling --autotune --energy --in-process
                 --wait --quiet --verbose --ascii --help" -- "$cur"))
         fi ;;
     list) COMPREPLY=($(compgen -W "ops kernels models recipes shapes devices dtypes formats --names --plugin --help" -- "$cur")) ;;

@@ -53,6 +53,7 @@ _assay_bench() {
         '--strict-device[fail where the device is missing]' \
         '--memory-limit=[memory to use]:size' \
         '--autotune[have libraries choose by timing]' \
+        '--no-ceiling[do not probe the machine]' \
         '--energy[measure the energy of a call]' \
         '--wait[for another run to end]' \
         '--help[all options]' \
@@ -87,6 +88,7 @@ _assay_run() {
         '*--plugin=[kernels of your own]:file:_files -g "*.so"' \
         '--strict-device[fail where the device is missing]' \
         '--autotune[have libraries choose by timing]' \
+        '--no-ceiling[do not probe the machine]' \
         '--energy[measure the energy of a call]' \
         '--in-process[no worker process]' \
         '--wait[for another run to end]' \
@@ -125,6 +127,7 @@ _assay_ci() {
         '*--plugin=[kernels of your own]:file:_files -g "*.so"' \
         '--strict-device[fail where the device is missing]' \
         '--autotune[have libraries choose by timing]' \
+        '--no-ceiling[do not probe the machine]' \
         '--energy[measure the energy of a call]' \
         '--in-process[no worker process]' \
         '--wait[for another run to end]' \
@@ -157,6 +160,7 @@ _assay_preset() {
         '*--plugin=[kernels of your own]:file:_files -g "*.so"' \
         '--strict-device[fail where the device is missing]' \
         '--autotune[have libraries choose by timing]' \
+        '--no-ceiling[do not probe the machine]' \
         '--energy[measure the energy of a call]' \
         '--in-process[no worker process]' \
         '--wait[for another run to end]' \
@@ -201,6 +205,7 @@ _assay_kernel() {
         '*--plugin=[kernels of your own]:file:_files -g "*.so"' \
         '--strict-device[fail where the device is missing]' \
         '--autotune[have libraries choose by timing]' \
+        '--no-ceiling[do not probe the machine]' \
         '--energy[measure the energy of a call]' \
         '--in-process[no worker process]' \
         '--wait[for another run to end]' \

@@ -416,11 +416,12 @@ static double read_clock(assay_engine *e)
 
 /* The system tells of stolen time in steps of 10 ms only: where it went up, any sample since the
  * last reading may be one that it was taken from. */
-static void read_steal(assay_engine *e)
+static void read_steal(assay_engine *e, bool last)
 {
     const struct assay_device_driver *driver = e->device->driver;
     int64_t at = driver->now_ns(e->device);
-    if (!driver->stolen_ns || (e->rounds > 0 && at - e->steal_read_at < STEAL_EVERY_NS))
+    bool due = e->rounds == 0 || last || at - e->steal_read_at >= STEAL_EVERY_NS;
+    if (!driver->stolen_ns || !due)
         return;
     int64_t stolen = driver->stolen_ns(e->device);
     for (int64_t i = 0; i < e->n_lanes && e->rounds > 0 && stolen > e->stolen_ns; i++)
@@ -436,7 +437,7 @@ static enum assay_status run_round(assay_engine *e, struct assay_error *err)
     enum assay_status status = reserve_round(e, err);
     if (status != ASSAY_OK)
         return status;
-    read_steal(e);
+    read_steal(e, false);
     for (int64_t i = 0; i < e->n_lanes; i++) {
         e->lanes[i].samples[e->rounds] = (double)NAN;
         e->lanes[i].marks[e->rounds] = 0;
@@ -525,6 +526,8 @@ enum assay_status assay_engine_run(assay_engine *e, struct assay_error *err)
         align_iters(e);
     while (status == ASSAY_OK && !stopped(e) && !finished(e))
         status = run_round(e, err);
+    if (e->rounds > 0)
+        read_steal(e, true);
     if (status == ASSAY_OK && e->rounds > 0)
         all_done(e); /* brings `precise` up to date */
     if (status == ASSAY_OK && stopped(e))

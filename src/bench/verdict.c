@@ -103,7 +103,8 @@ struct bound {
     double *series;
 };
 
-/* `room` holds three times the rounds. */
+/* `room` holds three times the rounds. None where the probe never met a fast unit that is asked
+ * for: what its operations take is not known then. */
 static struct bound find_bound(const struct assay_verdict_input *in, int64_t lane, bool fast,
                                double *room)
 {
@@ -117,7 +118,8 @@ static struct bound find_bound(const struct assay_verdict_input *in, int64_t lan
     bytes.ns = bytes.known ? median_of(transfer, in->rounds, scratch) : 0;
     operations.ns = operations.known ? median_of(compute, in->rounds, scratch) : 0;
     struct bound binding = operations.ns > bytes.ns ? operations : bytes;
-    return binding.ns > 0 ? binding : none;
+    bool known = binding.ns > 0 && (!fast || operations.ns > 0);
+    return known ? binding : none;
 }
 
 /* How much of the best it was ever seen to do the machine did in these rounds; 0: not known. */
@@ -217,11 +219,19 @@ void assay_verdict_measurement(const struct assay_verdict_input *in, int64_t lan
     assay_free(scratch);
 }
 
+/* A machine that is slower than it was seen to be accuses nobody of what it does at its best: of a
+ * probe whose threads wait for cores and a kernel that needs but one, the probe is the slow one. */
+static double least_excess(const struct assay_measurement *m)
+{
+    double best = m->machine_frac > 0 ? fmin(m->machine_frac, 1) : 1;
+    return m->efficiency_ci.lo * best;
+}
+
 bool assay_verdict_possible(const struct assay_measurement *measurement, char *reason, size_t size)
 {
     enum { FEWEST = 3 };
     if (!measurement->measured || measurement->ceiling_rounds < FEWEST ||
-        measurement->efficiency_ci.lo <= IMPOSSIBLE)
+        least_excess(measurement) <= IMPOSSIBLE)
         return true;
     char got[32], bound[32];
     assay_text_time(measurement->time.median, got, sizeof got);

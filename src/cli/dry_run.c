@@ -8,8 +8,8 @@
 #include "model/model.h"
 #include "quant/quant.h"
 
-#include <stdio.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* A group's rounds where its calls are longer than the budget, warming up included. */
@@ -118,7 +118,8 @@ static enum assay_status estimate(struct dry_run *run, const struct assay_group 
     struct assay_ceiling_time least =
         assay_ceiling_time(&device->ceilings, cost.bytes_read, cost.bytes_written, cost.flops,
                            (int)cost.math, (double)assay_op_bytes(&problem), false);
-    out->call_ns = fmax(least.transfer_ns, least.compute_ns); /* of one that is known, that */
+    double call_ns = fmax(least.transfer_ns, least.compute_ns); /* of one that is known, that */
+    out->call_ns = isnan(call_ns) ? 0 : call_ns;
     double rounds_s = (s->rounds ? (double)s->rounds : FEWEST_ROUNDS) * (double)out->variants *
                       out->call_ns * 1e-9;
     double state_s = s->rounds || rounds_s > s->budget_s ? rounds_s : s->budget_s;

@@ -21,6 +21,12 @@ static void count_item(struct assay_flow *flow, int64_t n, const char *what, con
         assay_flow_item(flow, "%lld %s%s", (long long)n, what, n == 1 ? "" : plural);
 }
 
+static void samples_item(struct assay_flow *flow, int64_t n, const char *what)
+{
+    if (n)
+        assay_flow_item(flow, "%lld sample%s %s", (long long)n, n == 1 ? "" : "s", what);
+}
+
 static void range_item(struct assay_flow *flow, const char *name, double lo, double hi)
 {
     assay_flow_item(flow, "%s %s … %s", name, assay_cell_time(lo).text, assay_cell_time(hi).text);
@@ -30,16 +36,12 @@ static void disturbances(struct assay_flow *flow, const struct assay_measurement
 {
     count_item(flow, m->time.outliers, "outlier", "s");
     count_item(flow, m->context_switches, "context switch", "es");
-    count_item(flow, m->waited, "sample", "s waited for a core");
-    count_item(flow, m->stolen, "sample", "s beside stolen time");
+    samples_item(flow, m->waited, "waited for a core");
+    samples_item(flow, m->stolen, "beside stolen time");
     count_item(flow, m->clock_changes, "clock change", "s");
-    count_item(flow, m->near_floor, "sample", "s near the floor");
-    if (m->slow_unit)
-        assay_flow_item(flow, "%lld sample%s on a slow matrix unit", (long long)m->slow_unit,
-                        m->slow_unit == 1 ? "" : "s");
-    if (m->throttled)
-        assay_flow_item(flow, "%lld sample%s with the clock held down", (long long)m->throttled,
-                        m->throttled == 1 ? "" : "s");
+    samples_item(flow, m->near_floor, "near the floor");
+    samples_item(flow, m->slow_unit, "on a slow matrix unit");
+    samples_item(flow, m->throttled, "with the clock held down");
     if (!m->precise)
         assay_flow_item(flow, "precision not reached");
 }
@@ -64,8 +66,9 @@ static void state_lines(const struct assay_record *record, const struct assay_me
         assay_flow_item(&flow, "%s beyond the floor",
                         assay_cell_time(t->median - record->floor_ns).text);
     if (m->ceiling_ns > 0)
-        assay_flow_item(&flow, "ceiling %s (%s), %.1f … %.1f%% of it reached",
-                        assay_cell_time(m->ceiling_ns).text, m->bound, 100 * m->efficiency_ci.lo,
+        assay_flow_item(&flow, "ceiling %s (%s)", assay_cell_time(m->ceiling_ns).text, m->bound);
+    if (m->ceiling_ns > 0 && m->ceiling_rounds > 0) /* none in records of older versions */
+        assay_flow_item(&flow, "%.1f … %.1f%% of it reached", 100 * m->efficiency_ci.lo,
                         100 * m->efficiency_ci.hi);
     if (m->machine_frac > 0)
         assay_flow_item(&flow, "machine at %.0f%% of its best", 100 * m->machine_frac);

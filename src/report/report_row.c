@@ -87,9 +87,11 @@ int assay_row_warnings(const struct assay_record *records, int64_t n, struct ass
             const struct assay_measurement *m = &records[i].states[s];
             if (!m->measured || (double)m->disturbed <= too_many * (double)m->time.n)
                 continue;
+            const char *recipe = records[i].recipe;
             snprintf(text, sizeof text,
-                     "%s: %.0f%% of the samples of %s were disturbed: look at -v", name,
-                     100 * (double)m->disturbed / (double)m->time.n, records[i].implementation);
+                     "%s: %.0f%% of the samples of %s%s%s were disturbed: look at -v", name,
+                     100 * (double)m->disturbed / (double)m->time.n, records[i].implementation,
+                     recipe[0] ? " " : "", recipe);
             warning(line, sink, width, text);
             lines++;
         }

@@ -13,13 +13,13 @@ cold=(--batch 2 --seq 3 --dim 5 --iters 10 --warmup 1)
 : >"$FAKE_NVRTC_COUNT"
 rows=$work/rows.jsonl
 
-# Ceilings that nothing reaches, so that nothing is calibrated.
+# Ceilings, so that nothing is calibrated; as those of the CPU (lib.sh).
 cat >"$XDG_CACHE_HOME/assay/ceilings-fake-gpu-1t.json" <<'END'
-{"format": "assay-ceilings", "version": 4, "device": "Fake GPU", "threads": 1,
+{"format": "assay-ceilings", "version": 5, "device": "Fake GPU", "threads": 1,
  "measured_at": 1700000000, "flops_f32": 1e18, "flops_f16": 1e18, "flops_bf16": 1e18,
  "flops_s8": 1e18, "flops_f8": 1e18, "clock_hz": 1.5e9, "timer_ns": 20, "floor_ns": 20,
- "levels": [{"name": "L2", "bytes": 65536, "read": 1e15, "write": 1e15, "copy": 1e15},
-            {"name": "memory", "bytes": null, "read": 1e15, "write": 1e15, "copy": 1e15}]}
+ "levels": [{"name": "L2", "bytes": 65536}, {"name": "memory", "bytes": null}],
+ "points": [{"bytes": 1024, "read": 1e15, "write": 1e15, "copy": 1e15, "triad": 1e15}]}
 END
 seal "$XDG_CACHE_HOME/assay/ceilings-fake-gpu-1t.json"
 
@@ -54,7 +54,7 @@ FAKE_NVML_FAIL=1 expect_exit 0 "$ASSAY" info
 expect_out '^nvml +not here: NVML does not start'
 expect_exit 0 "$ASSAY" info --device cuda
 expect_out '^ceilings with'
-expect_out '^  L2 '
+expect_out '^ +1 KiB +L2 +1000000\.0 '
 expect_exit 2 "$ASSAY" info --device gpu
 expect_err 'unknown device "gpu"'
 
@@ -156,7 +156,7 @@ expect_count 1 '"status":"skipped".*needs 8.* of memory' "$rows"
 expect_count 1 '"status":"ok"' "$rows"
 
 say "an allocation that fails all the same (of what is to flush the cache)"
-FAKE_CUDA_FAIL=cuMemAlloc_v2:2:2:2 expect_exit 1 "$ASSAY" bench relu add "${gpu[@]}" "${cold[@]}" --cache cold -o "$rows"
+FAKE_CUDA_FAIL=cuMemAlloc_v2:2:2:2 expect_exit 1 "$ASSAY" bench relu add "${gpu[@]}" "${cold[@]}" --cache cold --no-ceiling -o "$rows"
 expect_count 1 '"kernel":"relu_cuda".*"status":"out_of_memory"' "$rows"
 expect_count 1 '"kernel":"add_cuda".*"status":"ok"' "$rows"
 nothing_left
@@ -258,7 +258,7 @@ expect_file "$rows" '"throttled": ?[1-9]'
 : >"$FAKE_CUDA_LOG"
 
 say "the second start compiles nothing"
-bench=("$ASSAY" bench "relu" "${gpu[@]}" "${quick[@]}")
+bench=("$ASSAY" bench "relu" "${gpu[@]}" "${quick[@]}" --no-ceiling)
 rm -rf "$XDG_CACHE_HOME/assay/cuda"
 : >"$FAKE_NVRTC_COUNT"
 expect_exit 0 "${bench[@]}"
@@ -316,6 +316,6 @@ expect_exit 0 "$ASSAY" info --device cuda
 expect_out 'not measured yet .*assay info --device cuda --calibrate'
 FAKE_CUDA_MEMORY=8000000 expect_exit 0 "$ASSAY" info --device cuda --calibrate
 expect_err 'measuring Fake GPU'
-expect_out '^  memory '
+expect_out '^ +[0-9]+ [KMG]iB +memory '
 expect_file "$XDG_CACHE_HOME/assay/ceilings-fake-gpu-1t.json" '"device": ?"Fake GPU"'
 nothing_left

@@ -114,7 +114,8 @@ seal() {
     mv "$1.new" "$1"
 }
 
-# Ceilings far above anything, for one thread and for all, under this machine's name.
+# Ceilings far above anything, so that nothing is called impossible on a busy machine, for one thread
+# and for all, under this machine's name.
 make_ceilings() {
     local model cores threads file
     model=$("$ASSAY" info | sed -n 's/^cpu  *//; s/ ([^()]* family .*//p')
@@ -123,11 +124,11 @@ make_ceilings() {
     mkdir -p "$XDG_CACHE_HOME/assay"
     for threads in 1 "$cores"; do
         cat >"$XDG_CACHE_HOME/assay/ceilings-$file-${threads}t.json" <<END
-{"format": "assay-ceilings", "version": 4, "device": "$model", "threads": $threads,
+{"format": "assay-ceilings", "version": 5, "device": "$model", "threads": $threads,
  "measured_at": 1700000000, "flops_f32": 1e18, "flops_f16": 1e18, "flops_bf16": 1e18,
  "flops_s8": 1e18, "flops_f8": 1e18, "clock_hz": 3e9, "timer_ns": 20, "floor_ns": 20,
- "levels": [{"name": "L1", "bytes": 100000, "read": 1e15, "write": 1e15, "copy": 1e15},
-            {"name": "memory", "bytes": null, "read": 1e15, "write": 1e15, "copy": 1e15}]}
+ "levels": [{"name": "L1", "bytes": 100000}, {"name": "memory", "bytes": null}],
+ "points": [{"bytes": 1, "read": 1e15, "write": 1e15, "copy": 1e15, "triad": 1e15}]}
 END
         seal "$XDG_CACHE_HOME/assay/ceilings-$file-${threads}t.json"
     done

@@ -72,7 +72,9 @@ expect_out '^cpu +.* family '
 expect_out '^cores +[0-9]+ for this process'
 expect_out '^memory '
 expect_out '^ceilings with [0-9]+ thread'
-expect_out '^  memory '
+expect_out '^  GB/s at working set +read +write +copy +triad$'
+expect_out '^ +0 KiB +L1 +(1000000\.0 ?){4}$'
+expect_out '^  multiply-add f32 1000000000, '
 expect_out '^floor '
 expect_err_lines 0
 

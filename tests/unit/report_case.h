@@ -77,6 +77,11 @@ static inline struct assay_measurement around(double median_ns, double frac)
         .ceiling_ns = 1.64e6,
         .bound = "memory",
         .efficiency = 1.64e6 / median_ns,
+        .efficiency_ci = {1.64e6 / median_ns * fmax(1 - frac / 2, 0),
+                          1.64e6 / median_ns * (1 + frac)},
+        .ceiling_rounds = 31,
+        .machine_frac = 0.98,
+        .disturbed = 1,
         .context_switches = 1,
         .clock_hz = 2.9e9,
     };
@@ -93,6 +98,32 @@ static inline struct assay_measurement against(struct assay_measurement m, doubl
                                    .ci_frac = frac,
                                    .significant = significant,
                                    .smallest_visible = frac * 1.4};
+    return m;
+}
+
+static inline struct assay_measurement no_ceiling(struct assay_measurement m)
+{
+    m.ceiling_ns = m.efficiency = m.machine_frac = 0;
+    m.efficiency_ci = (struct assay_interval){0};
+    m.ceiling_rounds = 0;
+    m.bound[0] = '\0';
+    return m;
+}
+
+/* The machine did so much of its best meanwhile. */
+static inline struct assay_measurement at_speed(struct assay_measurement m, double frac)
+{
+    m.machine_frac = frac;
+    return m;
+}
+
+/* So many samples of 120 were disturbed, in one way or two. */
+static inline struct assay_measurement disturbed(struct assay_measurement m, int64_t waited,
+                                                 int64_t stolen, int64_t in_all)
+{
+    m.waited = waited;
+    m.stolen = stolen;
+    m.disturbed = in_all;
     return m;
 }
 

@@ -1,6 +1,5 @@
 /* Ceilings: what work must cost, remembering them, and measuring them; and the folders they need.
  */
-#include "base/clock.h"
 #include "base/folder.h"
 #include "base/sealed.h"
 #include "device/ceiling.h"
@@ -16,7 +15,55 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
+
+/* ---- streams --------------------------------------------------------------------------------- */
+
+static void expect_mix(double read, double written, double reads, double writes, double copies,
+                       double triads)
+{
+    struct assay_ceiling_mix mix = assay_ceiling_mix(read, written);
+    assert_near(mix.bytes[ASSAY_PROBE_READ], reads, 1e-9);
+    assert_near(mix.bytes[ASSAY_PROBE_WRITE], writes, 1e-9);
+    assert_near(mix.bytes[ASSAY_PROBE_COPY], copies, 1e-9);
+    assert_near(mix.bytes[ASSAY_PROBE_TRIAD], triads, 1e-9);
+}
+
+static void work_is_a_mix_of_streams(void **state)
+{
+    (void)state;
+    expect_mix(0, 0, 0, 0, 0, 0);
+    expect_mix(1000, 0, 1000, 0, 0, 0);
+    expect_mix(0, 1000, 0, 1000, 0, 0);
+    expect_mix(1000, 1000, 0, 0, 2000, 0);
+    expect_mix(2000, 1000, 0, 0, 0, 3000);
+    expect_mix(1500, 1000, 0, 0, 1000, 1500); /* half of the writes have a second read */
+    expect_mix(5000, 1000, 3000, 0, 0, 3000);
+    expect_mix(1000, 3000, 0, 2000, 2000, 0);
+}
+
+/* Less than a twentieth is no stream of its own, and no byte of it is lost. */
+static void crumbs_go_along_with_the_rest(void **state)
+{
+    (void)state;
+    expect_mix(1010, 1000, 0, 0, 2010, 0); /* as of a norm: 30 bytes would be a triad */
+    expect_mix(1000, 10, 1010, 0, 0, 0);
+    expect_mix(10, 1000, 0, 1010, 0, 0);
+    expect_mix(1040, 1000, 0, 0, 1920, 120); /* 120 of 2040 are more */
+    expect_mix(1033, 1000, 0, 0, 2033, 0);   /* 99 of 2033 are less */
+}
+
+static void probes_have_names_and_streams(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"read", "write", "copy", "triad"};
+    static const int streams[] = {1, 1, 2, 3};
+    for (int i = 0; i < ASSAY_PROBE_STREAMS; i++) {
+        assert_string_equal(assay_probe_name((enum assay_probe_kind)i), names[i]);
+        assert_int_equal(assay_probe_streams((enum assay_probe_kind)i), streams[i]);
+    }
+}
 
 /* ---- what work must cost --------------------------------------------------------------------- */
 
@@ -27,9 +74,12 @@ static struct assay_ceilings example(void)
         .device = "Some CPU (R) 9000 @ 3.00GHz",
         .threads = 2,
         .n_levels = 3,
-        .levels = {{"L1", 1000, 100e9, 50e9, 80e9},
-                   {"L2", 100000, 40e9, 20e9, 25e9},
-                   {"memory", SIZE_MAX, 10e9, 5e9, 8e9}},
+        .levels = {{"L1", 1000}, {"L2", 100000}, {"memory", SIZE_MAX}},
+        .n_points = 4,
+        .points = {{500, {100e9, 50e9, 80e9, 90e9}},
+                   {1000, {90e9, 50e9, 80e9, 90e9}},
+                   {50000, {40e9, 20e9, 25e9, 30e9}},
+                   {1000000, {10e9, 5e9, 8e9, 6e9}}},
         .flops = {1000e9, 1000e9, 2000e9, 4000e9},
         .clock_hz = 3e9,
         .timer_ns = 21.5,
@@ -38,64 +88,138 @@ static struct assay_ceilings example(void)
     };
 }
 
-static void expect(double read, double written, double flops, double set, bool cold, double ns,
-                   const char *bound)
+static double read_rate(const struct assay_ceilings *c, double working_set, bool cold)
+{
+    return assay_ceiling_rate(c, ASSAY_PROBE_READ, working_set, cold) * 1e-9;
+}
+
+static void the_rate_follows_the_curve(void **state)
+{
+    (void)state;
+    struct assay_ceilings c = example(), none = {0};
+    assert_near(read_rate(&c, 0, false), 100, 0);
+    assert_near(read_rate(&c, 500, false), 100, 0);
+    assert_near(read_rate(&c, 1000, false), 90, 0);
+    assert_near(read_rate(&c, 1001, false), 40, 0); /* more than that point: on the way down */
+    assert_near(read_rate(&c, 50000, false), 40, 0);
+    assert_near(read_rate(&c, 1e12, false), 10, 0); /* beyond the last: the last */
+    assert_near(read_rate(&c, 500, true), 10, 0);   /* cold: memory's, whatever its size */
+    assert_near(assay_ceiling_rate(&c, ASSAY_PROBE_TRIAD, 50000, false), 30e9, 0);
+    assert_near(read_rate(&none, 500, false), 0, 0);
+    assert_near(read_rate(&none, 500, true), 0, 0);
+}
+
+/* A point that was measured in a good moment does not count for what is far below it. */
+static void between_two_points_the_slower_counts(void **state)
+{
+    (void)state;
+    struct assay_ceilings c = example();
+    c.points[1].rates[ASSAY_PROBE_READ] = 20e9;
+    assert_near(read_rate(&c, 45000, false), 40, 0); /* as good as at the point itself */
+    assert_near(read_rate(&c, 40000, false), 40, 0);
+    assert_near(read_rate(&c, 39999, false), 20, 0);
+    assert_near(read_rate(&c, 999, false), 20, 0);
+}
+
+static void working_sets_live_in_levels(void **state)
+{
+    (void)state;
+    struct assay_ceilings c = example(), none = {0};
+    assert_string_equal(assay_ceiling_level(&c, 0, false), "L1");
+    assert_string_equal(assay_ceiling_level(&c, 1000, false), "L1"); /* what just fits is in it */
+    assert_string_equal(assay_ceiling_level(&c, 1001, false), "L2");
+    assert_string_equal(assay_ceiling_level(&c, 100001, false), "memory");
+    assert_string_equal(assay_ceiling_level(&c, 1e30, false), "memory");
+    assert_string_equal(assay_ceiling_level(&c, 10, true), "memory");
+    assert_string_equal(assay_ceiling_level(&none, 10, false), "");
+    assert_string_equal(assay_ceiling_level(&none, 10, true), "");
+}
+
+static void expect_time(double read, double written, double flops, double set, bool cold,
+                        double transfer_ns, double compute_ns)
 {
     struct assay_ceilings c = example();
     struct assay_ceiling_time got =
         assay_ceiling_time(&c, read, written, flops, ASSAY_CEILING_F32, set, cold);
-    assert_near(got.ns, ns, 1e-9 * ns);
-    assert_string_equal(got.bound, bound);
+    assert_near(got.transfer_ns, transfer_ns, 1e-9 * transfer_ns);
+    assert_near(got.compute_ns, compute_ns, 1e-9 * compute_ns);
 }
 
-static void time_follows_the_level(void **state)
+static void time_is_that_of_bytes_and_that_of_operations(void **state)
 {
     (void)state;
-    expect(400, 400, 0, 800, false, 800 / 80.0, "L1");
-    expect(400, 400, 0, 1000, false, 10, "L1"); /* what just fits is in it */
-    expect(400, 400, 0, 1001, false, 800 / 25.0, "L2");
-    expect(400, 400, 0, 100001, false, 800 / 8.0, "memory");
-    expect(400, 400, 0, 800, true, 800 / 8.0, "memory"); /* cold: whatever its size */
-}
-
-static void time_splits_reads_and_writes(void **state)
-{
-    (void)state;
-    expect(1000, 0, 0, 1e9, false, 1000 / 10.0, "memory");
-    expect(0, 1000, 0, 1e9, false, 1000 / 5.0, "memory");
-    expect(2000, 1000, 0, 1e9, false, 2000 / 8.0 + 1000 / 10.0, "memory");
-    expect(1000, 2000, 0, 1e9, false, 2000 / 8.0 + 1000 / 5.0, "memory");
-}
-
-static void time_names_what_binds(void **state)
-{
-    (void)state;
-    expect(800, 0, 1e6, 800, false, 1000, "compute"); /* 8 ns of reading, 1000 of arithmetic */
-    expect(800, 0, 1e3, 800, false, 8, "L1");
-    expect(0, 0, 1e6, 0, false, 1000, "compute");
-    expect(0, 0, 0, 0, false, 0, "");
+    expect_time(400, 400, 0, 800, false, 800 / 80.0, 0);
+    expect_time(400, 400, 0, 50000, false, 800 / 25.0, 0);
+    expect_time(400, 400, 0, 800, true, 800 / 8.0, 0);
+    expect_time(1000, 0, 0, 1e9, false, 1000 / 10.0, 0);
+    expect_time(0, 1000, 0, 1e9, false, 1000 / 5.0, 0);
+    expect_time(2000, 1000, 0, 1e9, false, 3000 / 6.0, 0);
+    expect_time(1000, 3000, 0, 1e9, false, 2000 / 8.0 + 2000 / 5.0, 0);
+    expect_time(5000, 1000, 0, 1e9, false, 3000 / 6.0 + 3000 / 10.0, 0);
+    expect_time(900, 0, 1e6, 1000, false, 10, 1000);
+    expect_time(0, 0, 1e6, 0, false, 0, 1000);
+    expect_time(0, 0, 0, 0, false, 0, 0);
 }
 
 static void time_without_rates_is_unknown(void **state)
 {
     (void)state;
-    struct assay_ceilings none = {0};
+    struct assay_ceilings none = {0}, partly = example();
     struct assay_ceiling_time got =
         assay_ceiling_time(&none, 100, 100, 100, ASSAY_CEILING_F32, 100, false);
-    assert_true(got.ns == 0);
-    assert_string_equal(got.bound, "");
+    assert_true(isnan(got.transfer_ns) && isnan(got.compute_ns));
+    got = assay_ceiling_time(&none, 0, 0, 0, ASSAY_CEILING_F32, 0, false);
+    assert_near(got.transfer_ns, 0, 0);
+    assert_near(got.compute_ns, 0, 0);
 
-    struct assay_ceilings partly = example();
-    partly.levels[2].copy = 0;
-    got = assay_ceiling_time(&partly, 100, 100, 0, ASSAY_CEILING_F32, 100, true);
-    assert_true(got.ns == 0);
-    assert_string_equal(got.bound, "");
-    got = assay_ceiling_time(&partly, 100, 100, 1e6, ASSAY_CEILING_F32, 100,
-                             true); /* the other side still binds */
-    assert_string_equal(got.bound, "compute");
-    got = assay_ceiling_time(&partly, 100, 0, 0, ASSAY_CEILING_F32, 100,
-                             true); /* and copy is not needed here */
-    assert_near(got.ns, 10, 1e-9);
+    partly.points[3].rates[ASSAY_PROBE_COPY] = 0;
+    got = assay_ceiling_time(&partly, 100, 300, 1e6, ASSAY_CEILING_F32, 100, true);
+    assert_true(isnan(got.transfer_ns)); /* half known is not known */
+    assert_near(got.compute_ns, 1000, 1e-9);
+    got = assay_ceiling_time(&partly, 100, 0, 1e6, ASSAY_CEILING_F8, 100, true);
+    assert_near(got.transfer_ns, 10, 1e-9); /* copying is not needed here */
+    assert_true(isnan(got.compute_ns));
+}
+
+/* ---- what is seen raises them ---------------------------------------------------------------- */
+
+static bool raise_read(struct assay_ceilings *c, double working_set, bool cold, double rate)
+{
+    return assay_ceilings_raise(c, ASSAY_PROBE_READ, 0, working_set, cold, rate);
+}
+
+static void what_was_faster_than_ever_raises_a_point(void **state)
+{
+    (void)state;
+    struct assay_ceilings c = example(), before = example();
+    assert_false(raise_read(&c, 50000, false, 39e9));
+    assert_memory_equal(&c, &before, sizeof c); /* never lowered */
+    assert_false(raise_read(&c, 50000, false, 40.5e9));
+    assert_near(c.points[2].rates[ASSAY_PROBE_READ], 40.5e9, 0); /* taken, not worth saving */
+    assert_true(raise_read(&c, 40000, false, 42e9));             /* within a quarter */
+    assert_true(raise_read(&c, 62500, false, 44e9));
+    assert_near(c.points[2].rates[ASSAY_PROBE_READ], 44e9, 0);
+    assert_near(c.points[2].rates[ASSAY_PROBE_COPY], 25e9, 0);
+    assert_false(raise_read(&c, 39000, false, 1e12)); /* near no point */
+    assert_false(raise_read(&c, 63000, false, 1e12));
+    assert_false(raise_read(&c, 1e9, false, 1e12));
+    assert_near(c.points[2].rates[ASSAY_PROBE_READ], 44e9, 0);
+    assert_true(raise_read(&c, 77, true, 11e9)); /* cold: the last point */
+    assert_near(c.points[3].rates[ASSAY_PROBE_READ], 11e9, 0);
+    assert_near(c.points[0].rates[ASSAY_PROBE_READ], 100e9, 0);
+}
+
+static void what_was_faster_than_ever_raises_arithmetic(void **state)
+{
+    (void)state;
+    struct assay_ceilings c = example(), none = {0};
+    assert_false(assay_ceilings_raise(&c, ASSAY_PROBE_MATH, ASSAY_CEILING_BF16, 0, false, 1e12));
+    assert_near(c.flops[ASSAY_CEILING_BF16], 2e12, 0);
+    assert_true(assay_ceilings_raise(&c, ASSAY_PROBE_MATH, ASSAY_CEILING_BF16, 0, true, 3e12));
+    assert_near(c.flops[ASSAY_CEILING_BF16], 3e12, 0);
+    assert_near(c.flops[ASSAY_CEILING_F32], 1e12, 0);
+    assert_true(assay_ceilings_raise(&c, ASSAY_PROBE_MATH, ASSAY_CEILING_F8, 0, false, 1));
+    assert_false(raise_read(&none, 1000, true, 1e9)); /* there is no curve to raise */
 }
 
 /* ---- a folder of its own for each test ------------------------------------------------------- */
@@ -146,7 +270,7 @@ static const char file_name[] = "assay/ceilings-some-cpu-r-9000-3-00ghz-2t.json"
 static void saved_ceilings_come_back(void **state)
 {
     struct assay_ceilings saved = example(), loaded = {0};
-    saved.levels[0].read = 123456789012.34567; /* every digit */
+    saved.points[0].rates[0] = 123456789012.34567; /* every digit */
     struct assay_error err = {0};
     assert_int_equal(assay_ceilings_save(&saved, &err), ASSAY_OK);
     char path[256];
@@ -162,11 +286,11 @@ static void saved_ceilings_come_back(void **state)
                 loaded.clock_hz == saved.clock_hz);
     assert_true(loaded.timer_ns == saved.timer_ns && loaded.floor_ns == saved.floor_ns);
     for (int i = 0; i < 3; i++) {
-        const struct assay_ceiling_level *a = &saved.levels[i], *b = &loaded.levels[i];
-        assert_string_equal(a->name, b->name);
-        assert_true(a->bytes == b->bytes);
-        assert_true(a->read == b->read && a->write == b->write && a->copy == b->copy);
+        assert_string_equal(loaded.levels[i].name, saved.levels[i].name);
+        assert_true(loaded.levels[i].bytes == saved.levels[i].bytes);
     }
+    assert_int_equal(loaded.n_points, 4);
+    assert_memory_equal(loaded.points, saved.points, sizeof loaded.points);
 }
 
 static void ceilings_are_of_one_device_and_thread_count(void **state)
@@ -213,16 +337,24 @@ static void corrupt_files_are_measured_again(void **state)
     static const struct {
         const char *from, *to;
     } cases[] = {
-        {"\"version\": 4", "\"version\": 5"},
-        {"\"version\": 4", "\"version\": \"4\""},
+        {"\"version\": 5", "\"version\": 4"},
+        {"\"version\": 5", "\"version\": 6"},
+        {"\"version\": 5", "\"version\": \"5\""},
         {"assay-ceilings", "assay-records"},
         {"\"threads\": 2", "\"threads\": 0"},
         {"\"levels\"", "\"storeys\""},
+        {"\"points\"", "\"places\""},
         {"\"L2\"", "\"a name that is too long\""},
         {"\"L1\"", "\"\""},
-        {"\"bytes\": 1000,", "\"bytes\": 200000,"}, /* larger than the next */
-        {"\"bytes\": 1000,", "\"bytes\": null,"},
+        {"\"bytes\": 1000\n", "\"bytes\": 200000\n"}, /* a level larger than the next */
+        {"\"bytes\": 1000\n", "\"bytes\": null\n"},
         {"\"bytes\": null", "\"bytes\": 7"},
+        {"\"bytes\": 500,", "\"bytes\": 1000,"}, /* a point no smaller than the next */
+        {"\"bytes\": 500,", "\"bytes\": 0,"},
+        {"\"bytes\": 500,", "\"bytes\": null,"},
+        {"\"read\": 100000000000.0", "\"read\": -1.0"},
+        {"\"triad\": 90000000000.0", "\"triad\": null"},
+        {"\"copy\"", "\"copies\""},
         {"\"flops_f32\": 1000000000000.0", "\"flops_f32\": null"},
         {"\"flops_f32\": 1000000000000.0", "\"flops_f32\": -1"},
         {"\"clock_hz\": 3000000000.0", "\"clock_hz\": true"},
@@ -398,51 +530,70 @@ static void the_clock_is_a_clock(void **state)
 #endif
 }
 
-/* Four fifths: under a sanitizer, or beside a busy neighbour, levels come close to each other. */
-static bool not_slower(const struct assay_ceiling_level *a, const struct assay_ceiling_level *b)
+static double rate_at(const struct assay_ceilings *c, int point, int kind)
 {
-    return a->read >= 0.8 * b->read && a->write >= 0.8 * b->write && a->copy >= 0.8 * b->copy;
+    assert_true(c->points[point].rates[kind] > 1e8);
+    return c->points[point].rates[kind];
+}
+
+/* A size in the middle of the first cache, and the largest. Four fifths: under a sanitizer, or
+ * beside a busy neighbour, they come close to each other. */
+static void check_curve(const struct assay_ceilings *c)
+{
+    assert_true(c->n_points >= 10 && c->n_points <= ASSAY_MAX_POINTS);
+    assert_int_equal(c->points[0].bytes, 16 << 10);
+    for (int kind = 0; kind < ASSAY_PROBE_STREAMS; kind++) {
+        assert_true(rate_at(c, 0, kind) >= 0.8 * rate_at(c, c->n_points - 1, kind));
+        for (int i = 1; i < c->n_points; i++) {
+            assert_int_equal(c->points[i].bytes, 2 * c->points[i - 1].bytes);
+            rate_at(c, i, kind);
+        }
+    }
 }
 
 static void calibration_makes_sense(void **state)
 {
     (void)state;
     struct assay_device device = {.threads = 1};
-    struct assay_ceilings c;
+    struct assay_ceilings c, again;
     struct assay_error err = {0};
-    int64_t start = assay_clock_ns();
+    clock_t start = clock(); /* of this process: the machine may be busy with others */
     enum assay_status status = assay_cpu_calibrate(&device, &c, &err);
-    double seconds = (double)(assay_clock_ns() - start) / 1e9;
+    double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
     if (status == ASSAY_UNSUPPORTED) { /* too busy, and it says so */
         assert_true(strlen(err.message) > 0);
         skip();
     }
     assert_int_equal(status, ASSAY_OK);
-    assert_true(seconds < 4);
+    assert_true(seconds < (HAVE_ASAN || HAVE_TSAN ? 20 : 8));
     assert_int_equal(c.threads, 1);
     assert_true(c.device[0] && c.n_levels >= 2 && c.n_levels <= ASSAY_MAX_LEVELS);
     assert_string_equal(c.levels[0].name, "L1");
     assert_string_equal(c.levels[c.n_levels - 1].name, "memory");
     assert_true(c.levels[c.n_levels - 1].bytes == SIZE_MAX);
-    for (int i = 0; i < c.n_levels; i++)
-        assert_true(c.levels[i].read > 1e8 && c.levels[i].write > 1e8 && c.levels[i].copy > 1e8);
     for (int i = 1; i < c.n_levels; i++)
         assert_true(c.levels[i].bytes > c.levels[i - 1].bytes);
-    if (c.n_levels > 2)
-        assert_true(not_slower(&c.levels[0], &c.levels[1]));
-    assert_true(not_slower(&c.levels[1], &c.levels[c.n_levels - 1]));
+    check_curve(&c);
     assert_true(c.flops[ASSAY_CEILING_F32] > 1e8 && c.flops[ASSAY_CEILING_S8] > 1e8);
     assert_true(c.timer_ns > 0 && c.timer_ns < 1e5 && c.floor_ns > 0 && c.floor_ns < 1e6);
     assert_true(c.measured_at > 1700000000);
+    assert_int_equal(assay_ceilings_save(&c, NULL), ASSAY_OK); /* and what is found can be read */
+    assert_int_equal(assay_ceilings_load(c.device, 1, &again, &err), ASSAY_OK);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(time_follows_the_level),
-        cmocka_unit_test(time_splits_reads_and_writes),
-        cmocka_unit_test(time_names_what_binds),
+        cmocka_unit_test(work_is_a_mix_of_streams),
+        cmocka_unit_test(crumbs_go_along_with_the_rest),
+        cmocka_unit_test(probes_have_names_and_streams),
+        cmocka_unit_test(the_rate_follows_the_curve),
+        cmocka_unit_test(between_two_points_the_slower_counts),
+        cmocka_unit_test(working_sets_live_in_levels),
+        cmocka_unit_test(time_is_that_of_bytes_and_that_of_operations),
         cmocka_unit_test(time_without_rates_is_unknown),
+        cmocka_unit_test(what_was_faster_than_ever_raises_a_point),
+        cmocka_unit_test(what_was_faster_than_ever_raises_arithmetic),
         cmocka_unit_test_setup_teardown(saved_ceilings_come_back, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(ceilings_are_of_one_device_and_thread_count, make_folder,
                                         remove_folder),

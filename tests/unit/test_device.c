@@ -5,8 +5,12 @@
 #include "device/device.h"
 #include "device/null/null.h"
 
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static void test_names_are_read(void **state)
 {
@@ -93,6 +97,44 @@ static void test_the_cpu_is_never_throttled(void **state)
     assert_int_equal(disturbance.throttle, 0);
     assert_true(disturbance.context_switches >= 0);
     assay_device_close(device);
+}
+
+/* Does this system count how long threads wait for a core? */
+static bool waits_are_counted(void)
+{
+    long long ran = 0;
+    FILE *file = fopen("/proc/thread-self/schedstat", "re");
+    bool counted = file && fscanf(file, "%lld", &ran) == 1 && ran > 0;
+    if (file)
+        fclose(file);
+    return counted;
+}
+
+/* Another process on the same core, which it inherits: one of the two waits at any time. */
+static void test_the_cpu_tells_of_waits(void **state)
+{
+    (void)state;
+    assay_device *device = open_cpu();
+    struct assay_disturbance before, after;
+    int64_t start = device->driver->now_ns(device);
+    pid_t rival = fork();
+    assert_true(rival >= 0);
+    while (rival == 0)
+        ; /* until it is killed */
+    device->driver->disturbance(device, &before);
+    do
+        device->driver->disturbance(device, &after);
+    while (after.waited_ns - before.waited_ns < 1000000 &&
+           device->driver->now_ns(device) - start < 5000000000);
+    kill(rival, SIGKILL);
+    waitpid(rival, NULL, 0);
+    bool counted = waits_are_counted();
+    int64_t stolen = device->driver->stolen_ns(device);
+    assert_true(stolen >= 0 && device->driver->stolen_ns(device) >= stolen);
+    assay_device_close(device);
+    if (!counted)
+        skip();
+    assert_true(after.waited_ns - before.waited_ns >= 1000000);
 }
 
 static void test_memory_is_counted(void **state)
@@ -197,6 +239,7 @@ int main(void)
         cmocka_unit_test(test_every_listed_device_is_complete),
         cmocka_unit_test(test_the_cpu_describes_itself),
         cmocka_unit_test(test_the_cpu_is_never_throttled),
+        cmocka_unit_test(test_the_cpu_tells_of_waits),
         cmocka_unit_test(test_memory_is_counted),
         cmocka_unit_test(test_too_much_memory_is_refused),
         cmocka_unit_test(test_the_cpu_runs_the_kernel_once_and_passes_its_answer_on),

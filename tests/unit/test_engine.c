@@ -35,7 +35,11 @@ struct stage {
     struct run *log;
     int64_t n_log, stop_after, switches, steps;
     int64_t switch_in_run; /* the process loses its core in runs whose number is a multiple */
+    int64_t wait_in_run, wait_ns, waited_ns;     /* a thread waits for a core in such runs */
+    int64_t steal_in_run, stolen_ns, steal_asks; /* the host takes a core away in the run so long */
+    int64_t throttle_in_run;
     double clock_hz, clock_step;
+    bool probing[MAX_LANES]; /* lanes that are probes */
     assay_device *device;
     assay_engine *engine;
     struct assay_args sets[MAX_LANES][32];
@@ -58,6 +62,10 @@ static double duration(void *user, const struct assay_kernel *kernel, void *stat
     s->log[s->n_log++] = (struct run){actor - s->actors, work->iters, work->first};
     if (s->switch_in_run && s->n_log % s->switch_in_run == 0)
         s->switches++;
+    if (s->wait_in_run && s->n_log % s->wait_in_run == 0)
+        s->waited_ns += s->wait_ns;
+    if (s->n_log == s->steal_in_run)
+        s->stolen_ns += 10000000;
     int64_t run = actor->runs++;
     if (actor->fails_at_run && run + 1 >= actor->fails_at_run)
         return -1;
@@ -80,6 +88,19 @@ static double probe(void *user)
 }
 
 static int64_t switches(void *user) { return ((struct stage *)user)->switches; }
+
+static int64_t waited(void *user) { return ((struct stage *)user)->waited_ns; }
+static int64_t stolen(void *user)
+{
+    struct stage *s = user;
+    s->steal_asks++;
+    return s->stolen_ns;
+}
+static uint64_t throttle(void *user)
+{
+    struct stage *s = user;
+    return s->throttle_in_run && s->n_log % s->throttle_in_run == 0 ? 4 : 0;
+}
 
 static void on_step(void *user, int64_t lane)
 {
@@ -112,6 +133,9 @@ static int set_stage(void **state)
                                        .duration = duration,
                                        .clock_hz = clock_hz,
                                        .context_switches = switches,
+                                       .waited_ns = waited,
+                                       .stolen_ns = stolen,
+                                       .throttle = throttle,
                                        .matrix_probe = probe};
     assert_int_equal(assay_null_open(&script, &s->device, NULL), ASSAY_OK);
     *state = s;
@@ -135,7 +159,8 @@ static enum assay_status play(struct stage *s, int64_t n_lanes, struct assay_err
         s->lanes[i] = (struct assay_lane){.kernel = &s->kernels[i],
                                           .state = &s->actors[i],
                                           .sets = s->sets[i],
-                                          .n_sets = s->n_sets[i]};
+                                          .n_sets = s->n_sets[i],
+                                          .probe = s->probing[i]};
     enum assay_status status =
         assay_engine_create(s->device, &s->options, &hooks, s->lanes, n_lanes, &s->engine, err);
     return status == ASSAY_OK ? assay_engine_run(s->engine, err) : status;
@@ -788,6 +813,113 @@ static void test_without_a_probe_a_sample_is_taken_once(void **state)
     s->device->driver = held;
 }
 
+/* ---- probes of the machine ------------------------------------------------------------------- */
+
+static double spent(const struct stage *s, int64_t from, int64_t to)
+{
+    double ns = 0;
+    for (int64_t i = from; i < to; i++)
+        ns += s->lanes[i].spent_ns;
+    return ns;
+}
+
+/* At most a fifth of all time, so a quarter of the contenders', and no less than that by more than
+ * a round of them; in every round all of them or none, from the first to the last quarter. */
+static void test_probes_take_a_fifth_of_the_time(void **state)
+{
+    struct stage *s = *state;
+    static const double probe_calls[] = {20e3, 150e3, 3e6};
+    for (size_t i = 0; i < sizeof probe_calls / sizeof probe_calls[0]; i++) {
+        for (int lane = 0; lane < 4; lane++)
+            s->actors[lane] = (struct actor){.call_ns = lane < 2 ? 60 * US : probe_calls[i]};
+        s->probing[2] = s->probing[3] = true;
+        s->options.rounds = 1000;
+        s->n_log = s->steps = 0;
+        play_well(s, 4);
+        const double *a = s->lanes[2].samples, *b = s->lanes[3].samples;
+        int64_t last = 0;
+        for (int64_t r = 0; r < 1000; r++) {
+            assert_int_equal(isnan(a[r]), isnan(b[r]));
+            last = isnan(a[r]) ? last : r;
+        }
+        assert_false(isnan(a[0]));
+        assert_true(last > 750);
+        double share = 0.25 * spent(s, 0, 2);
+        double round = spent(s, 2, 4) / (double)s->lanes[2].taken;
+        assert_true(spent(s, 2, 4) <= share + round);
+        assert_true(spent(s, 2, 4) >= share - round);
+        assert_int_equal(s->lanes[0].taken, 1000);
+        assert_near(a[last], probe_calls[i], 1e-6);
+        assay_engine_destroy(s->engine);
+        s->engine = NULL;
+    }
+}
+
+/* One whose figure never settles, and one that fails: neither holds the contenders up. */
+static void test_nobody_waits_for_probes(void **state)
+{
+    struct stage *s = *state;
+    s->actors[0].call_ns = 50 * US;
+    s->actors[1] = (struct actor){.call_ns = 50 * US, .noise = 0.4};
+    s->actors[2] = (struct actor){.call_ns = 50 * US, .fails_at_run = 8};
+    s->probing[1] = s->probing[2] = true;
+    s->options.budget_ns = 1e12;
+    play_well(s, 3);
+    assert_int_equal(assay_engine_rounds(s->engine), 40);
+    assert_true(s->lanes[0].precise);
+    assert_false(s->lanes[1].precise);
+    assert_int_equal(s->lanes[0].taken, 40);
+    assert_int_equal(s->lanes[2].status, ASSAY_ERR_DEVICE);
+    assert_true(s->lanes[1].taken > 4 && s->lanes[1].taken < 20);
+}
+
+/* Without a probe the contender would spend all of its budget, and with one it does as well. */
+static void test_probes_have_no_share_of_the_budget(void **state)
+{
+    struct stage *s = *state;
+    s->actors[0] = (struct actor){.call_ns = 50 * US, .noise = 0.4};
+    s->actors[1] = s->actors[2] = (struct actor){.call_ns = 50 * US};
+    s->probing[1] = s->probing[2] = true;
+    s->options.budget_ns = 90 * MS;
+    play_well(s, 3);
+    assert_false(s->lanes[0].precise);
+    assert_true(s->lanes[0].spent_ns >= 90 * MS && s->lanes[0].spent_ns < 91 * MS);
+    assert_int_equal(s->lanes[0].taken, assay_engine_rounds(s->engine));
+}
+
+/* Opening them has warmed them up: two runs find out how long a call is, and that is all. */
+static void test_probes_are_not_warmed_up(void **state)
+{
+    struct stage *s = *state;
+    for (int64_t warmup = 0; warmup < 12; warmup += 11) {
+        s->actors[0] = s->actors[1] = (struct actor){.call_ns = 300 * US};
+        s->probing[1] = true;
+        s->options.warmup = warmup;
+        s->options.rounds = 20;
+        s->n_log = s->steps = 0;
+        play_well(s, 2);
+        assert_true(s->actors[0].runs > 2 + 2 * s->lanes[0].taken);
+        assert_int_equal(s->actors[1].runs, 2 + 2 * s->lanes[1].taken);
+        assay_engine_destroy(s->engine);
+        s->engine = NULL;
+    }
+}
+
+/* A probe has a length of its own, and gives none to others. */
+static void test_probes_set_nobodys_pace(void **state)
+{
+    struct stage *s = *state;
+    s->actors[0].call_ns = 11 * US;
+    s->actors[1].call_ns = 10 * US;
+    s->actors[2].call_ns = 12 * US;
+    s->probing[1] = s->probing[2] = true;
+    s->options.rounds = 20;
+    play_well(s, 3);
+    assert_int_equal(s->lanes[0].iters, 19);
+    assert_int_equal(s->lanes[1].iters, 20);
+    assert_int_equal(s->lanes[2].iters, 17);
+}
+
 /* ---- disturbances ---------------------------------------------------------------------------- */
 
 static void test_context_switches_count_samples_not_switches(void **state)
@@ -799,6 +931,98 @@ static void test_context_switches_count_samples_not_switches(void **state)
     s->switch_in_run = 4; /* runs 4, 8, …, 32, two of 32 runs being warm-up: 8 samples */
     play_well(s, 1);
     assert_int_equal(s->lanes[0].context_switches, 8);
+}
+
+/* Marks of lane 0 in each of its rounds, where everything but the first two runs is a sample. */
+static void play_marked(struct stage *s, int64_t rounds)
+{
+    assay_engine_destroy(s->engine);
+    s->engine = NULL;
+    s->actors[0] = (struct actor){.call_ns = 25 * MS};
+    s->options.warmup = 1;
+    s->options.rounds = rounds;
+    s->n_log = s->steps = s->waited_ns = s->stolen_ns = 0;
+    play_well(s, 1);
+    assert_int_equal(s->n_log, 2 + rounds);
+}
+
+static void expect_marks(const struct stage *s, int64_t every, uint8_t mark)
+{
+    for (int64_t r = 0; r < assay_engine_rounds(s->engine); r++)
+        assert_int_equal(s->lanes[0].marks[r], (r + 3) % every == 0 ? mark : 0);
+}
+
+static void test_samples_that_lost_their_core_are_marked(void **state)
+{
+    struct stage *s = *state;
+    s->switch_in_run = 4;
+    play_marked(s, 30);
+    expect_marks(s, 4, ASSAY_MARK_SWITCHED);
+}
+
+/* 25 ms: a wait of 0.25 ms is 1 % of it. */
+static void test_samples_that_waited_are_marked(void **state)
+{
+    struct stage *s = *state;
+    s->wait_in_run = 5;
+    s->wait_ns = 249000;
+    play_marked(s, 30);
+    expect_marks(s, 5, 0);
+    s->wait_ns = 251000;
+    play_marked(s, 30);
+    expect_marks(s, 5, ASSAY_MARK_WAITED);
+    s->switch_in_run = 5;
+    play_marked(s, 30);
+    expect_marks(s, 5, ASSAY_MARK_WAITED | ASSAY_MARK_SWITCHED);
+}
+
+static void test_throttled_samples_are_marked(void **state)
+{
+    struct stage *s = *state;
+    s->throttle_in_run = 3;
+    play_marked(s, 30);
+    expect_marks(s, 3, ASSAY_MARK_THROTTLED);
+    assert_int_equal(s->lanes[0].throttled, 10);
+}
+
+/* Rounds of 25 ms, and a reading in each: the one it happened in is known, be it the last. */
+static void test_stolen_time_marks_its_round(void **state)
+{
+    struct stage *s = *state;
+    for (int64_t round = 0; round < 10; round++) {
+        s->steal_in_run = 3 + round;
+        play_marked(s, 10);
+        for (int64_t r = 0; r < 10; r++)
+            assert_int_equal(s->lanes[0].marks[r], r == round ? ASSAY_MARK_STOLEN : 0);
+    }
+    s->steal_in_run = 2; /* before the first sample */
+    play_marked(s, 10);
+    for (int64_t r = 0; r < 10; r++)
+        assert_int_equal(s->lanes[0].marks[r], 0);
+}
+
+/* Rounds of 0.6 ms: the system tells every 10 ms at the most, and all since then are suspect, of
+ * all lanes. */
+static void test_stolen_time_marks_all_since_the_last_reading(void **state)
+{
+    struct stage *s = *state;
+    s->actors[0].call_ns = s->actors[1].call_ns = 50 * US;
+    s->options.warmup = 1;
+    s->options.rounds = 200;
+    s->steal_in_run = 400; /* about the middle */
+    play_well(s, 2);
+    int64_t marked = 0, changes = 0;
+    for (int64_t r = 0; r < 200; r++) {
+        uint8_t mark = s->lanes[0].marks[r];
+        assert_int_equal(mark, s->lanes[1].marks[r]);
+        assert_true(mark == 0 || mark == ASSAY_MARK_STOLEN);
+        marked += mark != 0;
+        changes += r > 0 && mark != s->lanes[0].marks[r - 1];
+    }
+    assert_in_range(marked, 15, 20);
+    assert_int_equal(changes, 2); /* one stretch */
+    assert_int_equal(s->lanes[0].marks[0] | s->lanes[0].marks[199], 0);
+    assert_in_range(s->steal_asks, 200 * 0.6 / 11, 200 * 0.6 / 10 + 2);
 }
 
 static void test_samples_near_the_floor_are_counted(void **state)
@@ -900,7 +1124,17 @@ int main(void)
         TEST(test_a_failure_between_probes_ends_the_lane),
         TEST(test_only_who_uses_the_unit_is_probed),
         TEST(test_without_a_probe_a_sample_is_taken_once),
+        TEST(test_probes_take_a_fifth_of_the_time),
+        TEST(test_nobody_waits_for_probes),
+        TEST(test_probes_have_no_share_of_the_budget),
+        TEST(test_probes_are_not_warmed_up),
+        TEST(test_probes_set_nobodys_pace),
         TEST(test_context_switches_count_samples_not_switches),
+        TEST(test_samples_that_lost_their_core_are_marked),
+        TEST(test_samples_that_waited_are_marked),
+        TEST(test_throttled_samples_are_marked),
+        TEST(test_stolen_time_marks_its_round),
+        TEST(test_stolen_time_marks_all_since_the_last_reading),
         TEST(test_samples_near_the_floor_are_counted),
         TEST(test_the_clock_is_read_each_round_but_not_more_than_needed),
         TEST(test_no_allocation_is_taken_for_granted),

@@ -32,6 +32,37 @@ struct bed {
     double activations_ns; /* of run_activations */
 };
 
+/* Probes that a device may have: of memory at so many ns for a byte, of arithmetic at none. */
+static struct {
+    int64_t opened, closed, runs;
+    double byte_ns;
+} fake;
+
+static enum assay_status open_fake(assay_device *device, const struct assay_probe_spec *spec,
+                                   struct assay_probe *out, struct assay_error *err)
+{
+    static struct assay_args set;
+    (void)device, (void)err;
+    fake.opened++;
+    *out = (struct assay_probe){.kernel = {.name = "probe"}, .sets = &set, .n_sets = 1};
+    out->amount = spec->kind == ASSAY_PROBE_MATH ? 1e12 : spec->bytes;
+    out->state = &fake;
+    return ASSAY_OK;
+}
+
+static void close_fake(assay_device *device, struct assay_probe *probe)
+{
+    (void)device;
+    fake.closed++;
+    assert_ptr_equal(probe->state, &fake);
+}
+
+static double probe_ns(const struct assay_work *work)
+{
+    fake.runs++;
+    return fake.byte_ns * 840 * (double)work->iters;
+}
+
 static double pace_of(const struct bed *bed, const struct assay_kernel *kernel)
 {
     const struct assay_kernel *known = assay_kernel_find(bed->bench.registry, kernel->name);
@@ -50,7 +81,10 @@ static double duration(void *user, const struct assay_kernel *kernel, void *stat
                        const struct assay_work *work)
 {
     struct bed *bed = user;
-    (void)state;
+    if (state == &fake) {
+        assert_int_equal(bed->last_step, -1);
+        return probe_ns(work);
+    }
     assert_true(bed->last_step >= 0); /* whoever runs was announced */
     if (bed->fails && strcmp(kernel->name, bed->fails) == 0 && bed->fails_after-- <= 0)
         return -1;
@@ -415,57 +449,110 @@ static void test_a_check_that_proves_nothing_is_mistrusted(void **state)
     strip_bed(&bed);
 }
 
-static struct assay_ceilings memory_at(double rate)
+/* A bed of relu, 840 bytes in 30 us, on a device whose probes need so long for a byte. */
+static void make_probed_bed(struct bed *bed, struct assay_device_driver *driver, double byte_ns)
 {
-    return (struct assay_ceilings){.device = "null",
-                                   .threads = 1,
-                                   .n_levels = 1,
-                                   .levels = {{"memory", SIZE_MAX, rate, rate, rate}}};
+    make_bed(bed, "relu", 3, 5, 7);
+    ask_for(bed, "ref,good");
+    *driver = *bed->bench.device->driver;
+    driver->probe_open = open_fake;
+    driver->probe_close = close_fake;
+    bed->bench.device->driver = driver;
+    bed->bench.ceilings = (struct assay_ceilings){
+        .device = "null",
+        .threads = 1,
+        .n_levels = 1,
+        .levels = {{"memory", SIZE_MAX}},
+        .n_points = 1,
+        .points = {{840, {20e6, 20e6, 20e6, 20e6}}},
+        .flops = {1e12, 1e12, 1e12, 1e12, 1e12},
+    };
+    bed->job.settings.rounds = 100; /* so that there are some with probes */
+    memset(&fake, 0, sizeof fake);
+    fake.byte_ns = byte_ns;
 }
 
+/* 840 us is the least by the probes of the same rounds, 42 us what was ever seen, and it took 10.
+ */
 static void test_faster_than_the_machine(void **state)
 {
     (void)state;
     struct bed bed;
-    make_bed(&bed, "relu", 3, 5, 7);
-    ask_for(&bed, "good");
-    bed.bench.ceilings = memory_at(1e6);
-    measure_well(&bed); /* 840 bytes at 1 MB/s are 840 us, and it took 30 */
-    assert_int_equal(bed.records[0].outcome, ASSAY_OUTCOME_IMPOSSIBLE);
-    assert_non_null(strstr(bed.records[0].reason, "is faster than this machine can be"));
+    struct assay_device_driver driver;
+    make_probed_bed(&bed, &driver, 1000);
+    bed.call_ns = 10e3;
+    measure_well(&bed);
+    assert_int_equal(bed.records[1].outcome, ASSAY_OUTCOME_IMPOSSIBLE);
+    assert_non_null(strstr(bed.records[1].reason, "is faster than this machine can be"));
+    assert_non_null(strstr(bed.records[1].reason, "bound by memory"));
+    assert_int_equal(fake.opened, 1); /* one for both, and none of arithmetic, which is far below */
+    assert_int_equal(fake.closed, 1);
     strip_bed(&bed);
 }
 
-static enum assay_status calibrate(assay_device *device, struct assay_ceilings *out,
-                                   struct assay_error *err)
-{
-    (void)device, (void)err;
-    *out = memory_at(40e6);
-    return ASSAY_OK;
-}
-
-/* 840 bytes in 30 us, at 20 MB/s 42 us: hot they may be somewhere else, cold they may not. Both
- * kernels, in both states, are then held against the 21 us that were found the second time. */
-static void test_ceilings_measured_again_count_for_all(void **state)
+/* 21 us: 70 % of what the machine can do, which was seen to do half of it. That it does more is
+ * remembered; as cold work so small says nothing of the curve, only hot work tells. */
+static void test_efficiency_is_by_probes_hot_and_cold(void **state)
 {
     (void)state;
     struct bed bed;
-    make_bed(&bed, "relu", 3, 5, 7);
-    ask_for(&bed, "ref,good");
-    struct assay_device_driver driver = *bed.bench.device->driver;
-    driver.calibrate = calibrate;
-    bed.bench.device->driver = &driver;
-    bed.bench.ceilings = memory_at(20e6);
+    struct assay_device_driver driver;
+    make_probed_bed(&bed, &driver, 25);
     bed.job.settings.cold = true;
     measure_well(&bed);
     assert_int_equal(bed.n_records, 2);
     for (int i = 0; i < 2; i++)
         for (int cache = 0; cache < ASSAY_CACHE_STATES; cache++) {
+            const struct assay_measurement *m = &bed.records[i].states[cache];
             assert_int_equal(bed.records[i].outcome, ASSAY_OUTCOME_OK);
-            assert_true(bed.records[i].states[cache].measured);
-            assert_near(bed.records[i].states[cache].efficiency, 0.7, 0.02);
+            assert_near(m->efficiency, 0.7, 1e-9);
+            assert_near(m->ceiling_ns, 21e3, 1e-6);
+            assert_true(m->ceiling_rounds >= 10 && m->ceiling_rounds < 60);
+            assert_string_equal(m->bound, "memory");
+            assert_near(m->machine_frac, cache == ASSAY_CACHE_HOT ? 2 : 0, 1e-9);
         }
+    assert_int_equal(fake.opened, 2);
+    assert_int_equal(fake.closed, 2);
+    assert_near(bed.bench.ceilings.points[0].rates[ASSAY_PROBE_COPY], 40e6, 1);
+    struct assay_ceilings remembered;
+    assert_int_equal(assay_ceilings_load("null", 1, &remembered, NULL), ASSAY_OK);
+    assert_near(remembered.points[0].rates[ASSAY_PROBE_COPY], 40e6, 1);
+    assert_near(remembered.points[0].rates[ASSAY_PROBE_READ], 20e6, 0);
     strip_bed(&bed);
+}
+
+static void test_without_ceilings_nothing_is_probed(void **state)
+{
+    (void)state;
+    struct bed bed;
+    struct assay_device_driver driver;
+    make_probed_bed(&bed, &driver, 1000);
+    bed.job.settings.no_ceiling = true;
+    measure_well(&bed);
+    assert_int_equal(fake.opened + fake.runs, 0);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(bed.records[i].outcome, ASSAY_OUTCOME_OK);
+        assert_near(bed.records[i].states[0].efficiency, 0, 0);
+    }
+    strip_bed(&bed);
+}
+
+/* Whatever ends a group, what was opened is closed. */
+static void test_probes_are_closed_wherever_it_stops(void **state)
+{
+    (void)state;
+    for (int64_t after = 0; after < 300; after += 7) {
+        struct bed bed;
+        struct assay_device_driver driver;
+        make_probed_bed(&bed, &driver, 25);
+        bed.stop_after = after;
+        struct assay_error err = {0};
+        measure(&bed, &err);
+        assert_int_equal(fake.closed, fake.opened);
+        strip_bed(&bed);
+    }
+    assert_int_equal(fake.opened, 1);
+    assert_true(fake.runs > 0);
 }
 
 static void test_the_baseline_asked_for(void **state)
@@ -918,7 +1005,10 @@ int main(void)
         cmocka_unit_test(test_a_job_that_makes_no_sense),
         cmocka_unit_test(test_a_check_that_proves_nothing_is_mistrusted),
         cmocka_unit_test(test_faster_than_the_machine),
-        cmocka_unit_test_setup_teardown(test_ceilings_measured_again_count_for_all, temporary_make,
+        cmocka_unit_test_setup_teardown(test_efficiency_is_by_probes_hot_and_cold, temporary_make,
+                                        temporary_remove),
+        cmocka_unit_test(test_without_ceilings_nothing_is_probed),
+        cmocka_unit_test_setup_teardown(test_probes_are_closed_wherever_it_stops, temporary_make,
                                         temporary_remove),
         cmocka_unit_test(test_the_baseline_asked_for),
         cmocka_unit_test(test_no_allocation_is_taken_for_granted),

@@ -35,6 +35,7 @@ static void fill_settings(struct assay_settings *s)
         .rounds = 7,
         .seed = UINT64_MAX,
         .memory_limit = INT64_MAX,
+        .no_ceiling = true,
         .baseline = "ref",
     };
     assert_int_equal(assay_strings_split(&s->implementations, "native,ref"), ASSAY_OK);
@@ -102,6 +103,7 @@ static void test_a_job_survives_the_journey(void **state)
     assert_int_equal(b->rounds, 7);
     assert_true(b->seed == UINT64_MAX);
     assert_int_equal(b->memory_limit, INT64_MAX);
+    assert_true(b->no_ceiling);
     assert_string_equal(b->baseline, "ref");
     assert_int_equal(b->implementations.n, 2);
     assert_string_equal(b->kernels.items[0], "with \"quotes\" and \\");

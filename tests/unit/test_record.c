@@ -209,6 +209,12 @@ static void an_older_record_is_read(void **state)
                                         "activation_share",
                                         "pareto",
                                         "slow_unit",
+                                        "efficiency_ci",
+                                        "ceiling_rounds",
+                                        "machine_frac",
+                                        "disturbed",
+                                        "waited",
+                                        "stolen",
                                         "exact",
                                         "macs",
                                         "counted_flops",
@@ -230,6 +236,11 @@ static void an_older_record_is_read(void **state)
     assay_text_fini(&text);
     assert_string_equal(back.recipe, "");
     assert_false(back.pareto || back.verification.exact);
+    for (int s = 0; s < ASSAY_CACHE_STATES; s++) { /* reports say nothing of what is not known */
+        const struct assay_measurement *m = &back.states[s];
+        assert_int_equal(m->ceiling_rounds + m->disturbed + m->waited + m->stolen, 0);
+        assert_false(m->machine_frac > 0);
+    }
     assert_true(isnan(back.accuracy_db) && isnan(back.activation_share));
     assert_true(isnan(back.idle_bytes) && isnan(back.peak_bytes));
     assert_true(isnan(back.workspace_bytes) && isnan(back.system_peak_bytes));

@@ -28,13 +28,6 @@ static struct assay_record workload(int64_t group, const char *benchmark, const 
     return r;
 }
 
-static struct assay_measurement no_ceiling(struct assay_measurement m)
-{
-    m.ceiling_ns = m.efficiency = 0;
-    m.bound[0] = '\0';
-    return m;
-}
-
 /* A workload with a reference that was timed. */
 static struct group compared(int64_t group, const char *benchmark, const char *name, double ns,
                              double reference_ns, bool significant)

@@ -54,10 +54,10 @@ static struct group model_group(void)
     struct assay_record *r = g.records;
     r[0].is_baseline = true;
     r[0].states[HOT] = around(1.234e6, 0.004);
-    r[0].states[COLD] = around(1.9e6, 0.004);
+    r[0].states[COLD] = at_speed(around(1.9e6, 0.004), 0.66);
     r[1].states[HOT] = versus_eager(around(0.95e6, 0.004), 1.3, 0.012, true);
     r[1].pareto = true;
-    r[2].states[HOT] = against(around(1.6e6, 0.004), 0.771, 0.005, true);
+    r[2].states[HOT] = disturbed(against(around(1.6e6, 0.004), 0.771, 0.005, true), 2, 48, 50);
     r[3].states[HOT] =
         versus_eager(against(around(0.94e6, 0.004), 1.011, 0.006, false), 1.702, 0.008, true);
     r[2].weight_bytes = r[3].weight_bytes = (4 << 20) + 4096;

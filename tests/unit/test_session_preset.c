@@ -95,7 +95,9 @@ static int make_ceilings(void **state)
     struct assay_ceilings c = {
         .threads = 1,
         .n_levels = 1,
-        .levels = {{"memory", SIZE_MAX, 1e15, 1e15, 1e15}},
+        .levels = {{"memory", SIZE_MAX}},
+        .n_points = 1,
+        .points = {{1 << 20, {1e15, 1e15, 1e15, 1e15}}},
         .flops = {1e18, 1e18, 1e18, 1e18, 1e18},
         .clock_hz = 3e9,
         .timer_ns = 20,

@@ -66,6 +66,16 @@ static void disturbance(assay_device *device, struct assay_disturbance *out)
     *out = (struct assay_disturbance){0};
     if (null->script.context_switches)
         out->context_switches = null->script.context_switches(null->script.user);
+    if (null->script.waited_ns)
+        out->waited_ns = null->script.waited_ns(null->script.user);
+    if (null->script.throttle)
+        out->throttle = null->script.throttle(null->script.user);
+}
+
+static int64_t stolen_null(assay_device *device)
+{
+    struct null_device *null = null_of(device);
+    return null->script.stolen_ns ? null->script.stolen_ns(null->script.user) : 0;
 }
 
 static double matrix_probe(assay_device *device)
@@ -85,6 +95,7 @@ static const struct assay_device_driver null_driver = {
     .now_ns = now_null,
     .clock_hz = clock_null,
     .disturbance = disturbance,
+    .stolen_ns = stolen_null,
     .matrix_probe = matrix_probe,
 };
 

@@ -13,6 +13,9 @@ struct assay_null_script {
                        const struct assay_work *work);
     double (*clock_hz)(void *user);          /* optional */
     int64_t (*context_switches)(void *user); /* optional */
+    int64_t (*waited_ns)(void *user);        /* optional */
+    int64_t (*stolen_ns)(void *user);        /* optional */
+    uint64_t (*throttle)(void *user);        /* optional */
     double (*matrix_probe)(void *user);      /* optional: 0, no matrix unit */
 };
 
