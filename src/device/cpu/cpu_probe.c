@@ -258,7 +258,9 @@ enum assay_status assay_cpu_probe_open(assay_device *device, const struct assay_
         spec->kind == ASSAY_PROBE_MATH ? open_math(spec, p, out) : open_stream(cpu, spec, p, out);
     if (status != ASSAY_OK) {
         assay_cpu_probe_close(device, out);
-        return assay_error_set(err, status, "cpu", "no memory for a probe of its bandwidth");
+        return assay_error_set(err, status, "cpu",
+                               status == ASSAY_ERR_NOMEM ? "no memory for a probe"
+                                                         : "no loop for this arithmetic");
     }
     return ASSAY_OK;
 }
