@@ -221,8 +221,8 @@ static enum assay_status control_spikes(const struct usual *u, struct assay_tole
                    why);
 }
 
-/* Of few terms some part may be as large as its share by chance, spikes included: others are tried.
- */
+/* Some part may be as large as its share, spikes included: by chance where there are few terms, or
+ * because rows have 19 columns. Others are tried, 19 and 23 in turns. */
 enum { TRIES = 64 };
 
 enum assay_status assay_spikes_choose(const struct assay_op *op, const struct assay_problem *p,
@@ -234,12 +234,12 @@ enum assay_status assay_spikes_choose(const struct assay_op *op, const struct as
     struct assay_rng rng = {seed ^ UINT64_C(0x7370696b65730000)};
     *out = (struct assay_spikes){0};
     look_at_terms(op, p, in, &u);
-    int64_t wanted = spikes_for(u.extent.terms, pass);
     double share = share_in_spikes(&u, t, &out->allowed);
-    double value = share / (1 - share) * u.mean * (double)u.extent.terms / (double)wanted;
+    double sum = share / (1 - share) * u.mean * (double)u.extent.terms;
     enum assay_status status = ASSAY_UNSUPPORTED;
     for (int i = 0; i < TRIES && status != ASSAY_OK; i++) {
-        raise_terms(op, p, in, &rng, wanted, value, out);
+        int64_t wanted = spikes_for(u.extent.terms, pass + i);
+        raise_terms(op, p, in, &rng, wanted, sum / (double)wanted, out);
         status = control_spikes(&u, t, out, i == TRIES - 1 ? why : NULL);
     }
     return status;

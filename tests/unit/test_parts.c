@@ -136,6 +136,8 @@ static void losses_from_a_part_are_rejected(void **state)
             check_spikes("cross_entropy", dtypes[d], 1, 100, 10, pass);
             check_spikes("cross_entropy", dtypes[d], 5, 600, 32, pass);
         }
+    check_spikes("mse", ASSAY_DTYPE_BF16, 3, 1965, 19, 0); /* as many columns as spikes */
+    check_spikes("mse", ASSAY_DTYPE_BF16, 3, 1965, 23, 1);
     check_spikes("mse", ASSAY_DTYPE_F32, 2, 1000, 1000, 0); /* more than are gone through */
     check_spikes("cross_entropy", ASSAY_DTYPE_BF16, 2, 4096, 200, 0);
 }
