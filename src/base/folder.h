@@ -37,6 +37,10 @@ enum assay_status assay_folder_write_quickly(const char *path, const void *bytes
 enum assay_status assay_folder_read_file(const char *path, size_t most, struct assay_text *out,
                                          struct assay_error *err);
 
+/* The beginning of a file of the system's (/proc, /sys), terminated, as far as it fits. Takes no
+ * memory. 0, or the errno of what went wrong. */
+int assay_folder_peek(const char *path, char *buf, size_t size);
+
 /* Removes a file or a folder with all in it, following no links. Says nothing of what fails: what
  * stays is only litter. */
 void assay_folder_remove(const char *path);

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "model/model.h"
 
+#include <math.h>
 #include <string.h>
 
 /* A library that has nothing but the plain product would fill the table with refusals: it is shown
@@ -115,7 +116,7 @@ static void memory_of(const struct group *g, int64_t n_sets, double *need, doubl
 {
     struct assay_device_info info;
     g->bench->device->driver->describe(g->bench->device, &info);
-    *room = 0.9 * (double)info.memory_available;
+    *room = info.memory_available ? 0.9 * (double)info.memory_available : (double)INFINITY;
     if (g->job->settings.memory_limit > 0 && (double)g->job->settings.memory_limit < *room)
         *room = (double)g->job->settings.memory_limit;
     *need = (double)assay_operands_bytes(&g->problem, n_sets) + prepared_estimate(g, &info);

@@ -88,13 +88,11 @@ static void print_ceilings(const struct assay_ceilings *c)
         c->floor_ns, c->timer_ns);
 }
 
-static void print_cuda(void)
+static int print_cuda(void)
 {
     struct assay_text text = {0};
     assay_cuda_info(&text);
-    if (!text.failed)
-        printf("%s", text.data);
-    assay_text_fini(&text);
+    return assay_print_text(&text);
 }
 
 static int measure(const struct info_config *config)
@@ -105,6 +103,7 @@ static int measure(const struct info_config *config)
     assay_device *device = NULL;
     struct assay_device_info info;
     struct assay_ceilings ceilings;
+    enum assay_status status = ASSAY_OK;
     if (assay_device_parse(config->device, &driver, &index, &err) != ASSAY_OK ||
         assay_device_open(driver, index, (int32_t)config->threads, &device, &err) != ASSAY_OK)
         return assay_complain(&err);
@@ -115,7 +114,10 @@ static int measure(const struct info_config *config)
         if (driver->calibrate(device, &ceilings, &err) != ASSAY_OK ||
             assay_ceilings_save(&ceilings, &err) != ASSAY_OK)
             code = assay_complain(&err);
-    } else if (assay_ceilings_load(info.name, device->threads, &ceilings, NULL) != ASSAY_OK) {
+    } else if ((status = assay_ceilings_load(info.name, device->threads, &ceilings, &err)) ==
+               ASSAY_ERR_NOMEM) {
+        code = assay_complain(&err);
+    } else if (status != ASSAY_OK) {
         printf("\nceilings     not measured yet for %d thread%s: assay info%s%s --calibrate\n",
                device->threads, device->threads == 1 ? "" : "s",
                strcmp(config->device, "cpu") == 0 ? "" : " --device ",
@@ -147,9 +149,9 @@ static int run(int argc, char **argv)
     if (config.help)
         return assay_print_help(assay_command_find("info"));
     print_machine();
-    print_cuda();
+    int code = print_cuda();
     (void)fflush(stdout);
-    return measure(&config);
+    return code == ASSAY_EXIT_FINE ? measure(&config) : code;
 }
 
 const struct assay_command assay_command_info = {

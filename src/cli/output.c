@@ -14,6 +14,7 @@ struct output {
     FILE *file;
     char *path, *part; /* NULL: standard output, or written in place */
     int error;         /* errno of the first failed write */
+    bool incomplete;   /* a format had no memory for all of it */
     assay_report *report;
 };
 
@@ -48,7 +49,7 @@ static struct assay_report_style style_for(const struct assay_report_format *for
 static enum assay_status bind(struct output *output, const struct assay_report_format *format,
                               const struct assay_measure_config *config, struct assay_error *err)
 {
-    struct assay_sink sink = {output, write_bytes};
+    struct assay_sink sink = {output, write_bytes, &output->incomplete};
     struct assay_report_style style = style_for(format, config, output->file);
     output->report = assay_report_create(format, &sink, &style);
     if (!output->report)
@@ -94,8 +95,10 @@ static enum assay_status open_file(struct output *output, const char *path, bool
     assay_text_format(&part, "%s%s", path, in_place ? "" : ".part");
     output->path = assay_strdup(path);
     output->part = part.failed ? NULL : assay_strdup(part.data);
-    output->file = output->part ? fopen(output->part, append ? "ae" : "we") : NULL;
     assay_text_fini(&part);
+    if (!output->path || !output->part)
+        return assay_error_set(err, ASSAY_ERR_NOMEM, path, "out of memory");
+    output->file = fopen(output->part, append ? "ae" : "we");
     if (!output->file)
         return assay_error_set(err, ASSAY_ERR_INVALID, path, "cannot be written: %s",
                                strerror(errno));
@@ -239,6 +242,8 @@ static enum assay_status close_one(struct output *output, struct assay_error *er
     if (output->report && !cancelled)
         assay_report_end(output->report);
     assay_report_destroy(output->report);
+    if (output->incomplete && !output->error)
+        output->error = ENOMEM;
     if (output->file) {
         bool failed = fflush(output->file) != 0;
         if (output->file != stdout)
@@ -253,8 +258,8 @@ static enum assay_status close_one(struct output *output, struct assay_error *er
     }
     enum assay_status status = ASSAY_OK;
     if (output->error && !cancelled)
-        status = assay_error_set(err, ASSAY_ERR_IO, name, "cannot be written: %s",
-                                 strerror(output->error));
+        status = assay_error_set(err, output->error == ENOMEM ? ASSAY_ERR_NOMEM : ASSAY_ERR_IO,
+                                 name, "cannot be written: %s", strerror(output->error));
     assay_free(output->path);
     assay_free(output->part);
     return status;
