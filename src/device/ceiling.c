@@ -237,23 +237,37 @@ static bool from_json(const assay_json *o, struct assay_ceilings *out)
            read_levels(assay_json_get(o, "levels"), out);
 }
 
+/* The whole file, which is short. A longer one comes back cut, and is then not valid JSON. */
+static enum assay_status read_file(const char *path, struct assay_text *out,
+                                   struct assay_error *why)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return assay_error_set(why, ASSAY_UNSUPPORTED, path, "%s",
+                               errno == ENOENT ? "ceilings not measured yet" : strerror(errno));
+    char part[4096];
+    ssize_t got = 0;
+    while (out->length < FILE_MAX_BYTES && (got = read(fd, part, sizeof part)) > 0)
+        assay_text_append(out, part, (size_t)got);
+    int problem = errno;
+    close(fd);
+    if (got < 0)
+        return assay_error_set(why, ASSAY_UNSUPPORTED, path, "cannot read this file: %s",
+                               strerror(problem));
+    return out->failed ? assay_error_set(why, ASSAY_ERR_NOMEM, path, "no memory to read this file")
+                       : ASSAY_OK;
+}
+
 static enum assay_status read_ceilings(const char *path, const char *device, int32_t threads,
                                        struct assay_ceilings *out, struct assay_error *why)
 {
     struct assay_text text = {0};
-    struct assay_error problem = {0};
+    enum assay_status status = read_file(path, &text, why);
+    if (status != ASSAY_OK)
+        goto cleanup;
+    assay_json *o = assay_json_parse(text.data ? text.data : "", text.length, path, NULL);
     struct assay_ceilings stored;
-    assay_json *o = NULL;
-    enum assay_status status = assay_folder_read_file(path, FILE_MAX_BYTES, &text, &problem);
-    if (status == ASSAY_OK)
-        o = assay_json_parse(text.data ? text.data : "", text.length, path, &problem);
-    if (problem.code == ASSAY_ERR_NOMEM)
-        status = assay_error_set(why, ASSAY_ERR_NOMEM, path, "no memory to read this file");
-    else if (problem.code == ASSAY_ERR_IO)
-        status = assay_error_set(why, ASSAY_UNSUPPORTED, path, "%s",
-                                 access(path, F_OK) == 0 ? problem.message
-                                                         : "ceilings not measured yet");
-    else if (!from_json(o, &stored))
+    if (!from_json(o, &stored))
         status = assay_error_set(why, ASSAY_UNSUPPORTED, path,
                                  "not a file of ceilings, version %d; they must be measured again",
                                  FILE_VERSION);
@@ -264,6 +278,7 @@ static enum assay_status read_ceilings(const char *path, const char *device, int
     else
         *out = stored;
     assay_json_free(o);
+cleanup:
     assay_text_fini(&text);
     return status;
 }
