@@ -151,9 +151,10 @@ static void apply_raised_ceilings(struct group *g, const struct lane_map *map,
         }
 }
 
-static void take_down_results(struct group *g, const struct lane_map *map, assay_engine *engine,
-                              const struct assay_lane *lanes, int64_t n_lanes, int64_t baseline,
-                              enum assay_cache_state state)
+static enum assay_status take_down_results(struct group *g, const struct lane_map *map,
+                                           assay_engine *engine, const struct assay_lane *lanes,
+                                           int64_t n_lanes, int64_t baseline,
+                                           enum assay_cache_state state)
 {
     struct assay_cost costs[ASSAY_MAX_VARIANTS];
     double working_sets[ASSAY_MAX_VARIANTS];
@@ -181,20 +182,22 @@ static void take_down_results(struct group *g, const struct lane_map *map, assay
         .bench = g->bench,
     };
     bool recalibrated = g->bench->recalibrated;
-    for (int64_t i = 0; i < n_lanes; i++) {
+    enum assay_status status = ASSAY_OK;
+    for (int64_t i = 0; i < n_lanes && status == ASSAY_OK; i++) {
         struct variant *v = &g->variants[map->variant[i]];
         struct assay_record *r = &v->record;
-        assay_verdict_measurement(&input, i, &r->states[state]);
+        status = assay_verdict_measurement(&input, i, &r->states[state]);
         if (lanes[i].elsewhere && !r->note[0])
             snprintf(r->note, sizeof r->note,
                      "works on streams of its own: timed until the whole device was at rest");
         char reason[256];
-        if (v->ready &&
+        if (v->ready && status == ASSAY_OK &&
             !assay_verdict_possible(&input, i, &r->states[state], reason, sizeof reason))
             group_give_up(v, ASSAY_OUTCOME_IMPOSSIBLE, reason);
     }
     if (g->bench->recalibrated && !recalibrated)
         apply_raised_ceilings(g, map, input);
+    return status;
 }
 
 /* The lanes behind the variants' own that time only the quantising of activations. */
@@ -230,13 +233,15 @@ static void add_shadows(const struct group *g, struct lane_map *map, struct assa
     }
 }
 
-static void note_shares(struct group *g, const struct lane_map *map, assay_engine *engine,
-                        const struct assay_lane *lanes, int64_t n_lanes,
-                        const struct shadows *shadows)
+static enum assay_status note_shares(struct group *g, const struct lane_map *map,
+                                     assay_engine *engine, const struct assay_lane *lanes,
+                                     int64_t n_lanes, const struct shadows *shadows)
 {
     int64_t rounds = assay_engine_rounds(engine);
     double *scratch = assay_calloc((size_t)rounds + 1, sizeof *scratch);
-    for (int64_t i = 0; i < shadows->n && scratch; i++) {
+    if (!scratch)
+        return ASSAY_ERR_NOMEM;
+    for (int64_t i = 0; i < shadows->n; i++) {
         struct assay_ratio ratio;
         const struct assay_lane *part = &lanes[n_lanes + i], *whole = &lanes[shadows->of[i]];
         if (!part->samples || !whole->samples)
@@ -246,6 +251,7 @@ static void note_shares(struct group *g, const struct lane_map *map, assay_engin
             g->variants[map->variant[shadows->of[i]]].record.activation_share = ratio.ratio;
     }
     assay_free(scratch);
+    return ASSAY_OK;
 }
 
 enum assay_status assay_group_measure_state(struct group *g, enum assay_cache_state state,
@@ -306,8 +312,9 @@ enum assay_status assay_group_measure_state(struct group *g, enum assay_cache_st
         group_step(g, -1);
         verify_again(g, &map, lanes, n_lanes);
         check_idle_again(g, &map);
-        take_down_results(g, &map, engine, lanes, n_lanes, baseline_lane, state);
-        note_shares(g, &map, engine, lanes, n_lanes, &shadows);
+        if (take_down_results(g, &map, engine, lanes, n_lanes, baseline_lane, state) != ASSAY_OK ||
+            note_shares(g, &map, engine, lanes, n_lanes, &shadows) != ASSAY_OK)
+            status = assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
     }
     if (baseline_variant >= 0)
         for (int64_t i = 0; i < g->n_variants; i++) {

@@ -125,14 +125,16 @@ static bool compare(const struct assay_verdict_input *in, int64_t other, int64_t
     return out->n > 0;
 }
 
-void assay_verdict_measurement(const struct assay_verdict_input *in, int64_t lane_index,
-                               struct assay_measurement *out)
+enum assay_status assay_verdict_measurement(const struct assay_verdict_input *in,
+                                            int64_t lane_index, struct assay_measurement *out)
 {
     const struct assay_lane *lane = &in->lanes[lane_index];
     *out = (struct assay_measurement){0};
     double *scratch = assay_calloc((size_t)in->rounds * 2, sizeof *scratch);
-    double *samples = scratch ? scratch + in->rounds : NULL;
-    int64_t n = scratch && lane->samples ? gather(lane->samples, in->rounds, samples) : 0;
+    if (!scratch)
+        return ASSAY_ERR_NOMEM;
+    double *samples = scratch + in->rounds;
+    int64_t n = lane->samples ? gather(lane->samples, in->rounds, samples) : 0;
     if (n > 0) {
         out->measured = true;
         out->iters = lane->iters;
@@ -158,6 +160,7 @@ void assay_verdict_measurement(const struct assay_verdict_input *in, int64_t lan
         assay_verdict_ceiling(in, lane_index, out);
     }
     assay_free(scratch);
+    return ASSAY_OK;
 }
 
 /* The least time this work can take, on the generous side. */

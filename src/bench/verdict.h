@@ -20,9 +20,9 @@ struct assay_verdict_input {
     struct assay_bench *bench;
 };
 
-/* A lane without samples gives a measurement that is not `measured`. */
-void assay_verdict_measurement(const struct assay_verdict_input *input, int64_t lane,
-                               struct assay_measurement *out);
+/* A lane without samples gives a measurement that is not `measured`. ASSAY_ERR_NOMEM. */
+enum assay_status assay_verdict_measurement(const struct assay_verdict_input *input, int64_t lane,
+                                            struct assay_measurement *out);
 
 /* The part of it that depends on the ceilings, for when these have been raised. */
 void assay_verdict_ceiling(const struct assay_verdict_input *input, int64_t lane,
