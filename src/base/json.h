@@ -33,8 +33,9 @@ assay_json *assay_json_from_double(double value);
 assay_json *assay_json_from_number(double value); /* a whole number as one: 4, not 4.0 */
 assay_json *assay_json_from_bool(bool value);
 
-/* Each takes `value` over, also when it fails. A NULL value (no memory) makes the container
- * incomplete; a NULL container is passed over, and makes its own container incomplete later. */
+/* Each takes `value` over, also when it fails: a container is filled before it is put anywhere. A
+ * NULL value (no memory) makes the container incomplete; a NULL container is passed over, and makes
+ * its own container incomplete later. */
 void assay_json_put(assay_json *object, const char *key, assay_json *value);
 void assay_json_append(assay_json *array, assay_json *value);
 

@@ -108,25 +108,24 @@ static int measure(const struct info_config *config)
         assay_device_open(driver, index, (int32_t)config->threads, &device, &err) != ASSAY_OK)
         return assay_complain(&err);
     driver->describe(device, &info);
-    int code = ASSAY_EXIT_FINE;
     if (config->calibrate) {
         fprintf(stderr, "measuring %s ...\n", info.name);
-        if (driver->calibrate(device, &ceilings, &err) != ASSAY_OK ||
-            assay_ceilings_save(&ceilings, &err) != ASSAY_OK)
-            code = assay_complain(&err);
-    } else if ((status = assay_ceilings_load(info.name, device->threads, &ceilings, &err)) ==
-               ASSAY_ERR_NOMEM) {
+        status = driver->calibrate(device, &ceilings, &err);
+        if (status == ASSAY_OK)
+            status = assay_ceilings_save(&ceilings, &err);
+    } else {
+        status = assay_ceilings_load(info.name, device->threads, &ceilings, &err);
+    }
+    int code = ASSAY_EXIT_FINE;
+    if (status == ASSAY_OK)
+        print_ceilings(&ceilings);
+    else if (config->calibrate || assay_failed(status))
         code = assay_complain(&err);
-    } else if (status != ASSAY_OK) {
+    else
         printf("\nceilings     not measured yet for %d thread%s: assay info%s%s --calibrate\n",
                device->threads, device->threads == 1 ? "" : "s",
                strcmp(config->device, "cpu") == 0 ? "" : " --device ",
                strcmp(config->device, "cpu") == 0 ? "" : config->device);
-        assay_device_close(device);
-        return ASSAY_EXIT_FINE;
-    }
-    if (code == ASSAY_EXIT_FINE)
-        print_ceilings(&ceilings);
     assay_device_close(device);
     return code;
 }

@@ -54,8 +54,8 @@ struct assay_ceiling_time assay_ceiling_time(const struct assay_ceilings *ceilin
                                              int math, double working_set, bool cold);
 
 /* The file a device's ceilings are remembered in, and reading and writing it. Loading answers
- * ASSAY_UNSUPPORTED when there is none for this device and thread count (or it cannot be read), and
- * ASSAY_ERR_NOMEM, which is no reason to measure them again. */
+ * ASSAY_UNSUPPORTED when there is none for this device and thread count, or it is damaged. One that
+ * cannot be read now (ASSAY_ERR_IO, ASSAY_ERR_NOMEM) is no reason to measure them again. */
 enum assay_status assay_ceilings_load(const char *device, int32_t threads,
                                       struct assay_ceilings *out, struct assay_error *why);
 enum assay_status assay_ceilings_save(const struct assay_ceilings *ceilings,
