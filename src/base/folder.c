@@ -248,8 +248,10 @@ enum assay_status assay_folder_read_file(const char *path, size_t most, struct a
         close(fd);
     if (out->failed)
         return assay_error_set(err, ASSAY_ERR_NOMEM, path, "no memory for this file");
+    bool other = problem == EINVAL || problem == EISDIR || problem == EFBIG;
     if (problem)
-        return assay_error_set(err, ASSAY_ERR_IO, path, "cannot be read: %s",
+        return assay_error_set(err, other ? ASSAY_ERR_INVALID : ASSAY_ERR_IO, path,
+                               "cannot be read: %s",
                                problem == EINVAL ? "it is not a regular file" : strerror(problem));
     return ASSAY_OK;
 }

@@ -32,8 +32,8 @@ enum assay_status assay_folder_write_atomic(const char *path, const void *bytes,
 enum assay_status assay_folder_write_quickly(const char *path, const void *bytes, size_t length,
                                              struct assay_error *err);
 
-/* Appends a regular file's bytes to `out`. ASSAY_ERR_IO where it cannot be read or is larger than
- * `most` bytes. */
+/* Appends a regular file's bytes to `out`. ASSAY_ERR_INVALID where it is something else or larger
+ * than `most` bytes, ASSAY_ERR_IO where it cannot be read, ASSAY_ERR_NOMEM. */
 enum assay_status assay_folder_read_file(const char *path, size_t most, struct assay_text *out,
                                          struct assay_error *err);
 
