@@ -1,8 +1,8 @@
 /* json_parse.c: JSON text to a value.
  *
- * jansson keeps the values but does not read the text: its reader passes over a failed growth of
- * the buffer that a string or a number is gathered in. What it then reads is another number, or
- * memory behind the buffer. */
+ * jansson keeps the values but does not read the text: its reader (2.14) passes over a failed
+ * growth of the buffer that a string or a number is gathered in, and then reads another number:
+ * 1234567890123457 for 12345678901234567. */
 #include "base/json.h"
 
 #include <errno.h>

@@ -7,8 +7,8 @@
  * is what was left when there was no memory for the whole. */
 static bool is_shortage(const char *said)
 {
-    static const char *const signs[] = {"memory", "cannot create", "Too many open files",
-                                        "Input/output error"};
+    static const char *const signs[] = {"memory",      "cannot create",       "cannot read",
+                                        "Interrupted", "Too many open files", "Input/output error"};
     if (!strchr(said, ':'))
         return true;
     for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++)
@@ -26,7 +26,7 @@ void *assay_library_open(const char *name, struct assay_error *err)
     if (!said)
         said = "out of memory";
     if (is_shortage(said))
-        assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "no memory to look for %s (%s)", name, said);
+        assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "cannot be looked for: %s: %s", name, said);
     else
         assay_error_set(err, ASSAY_UNSUPPORTED, NULL, "%s", said);
     return NULL;

@@ -5,14 +5,17 @@
 # shellcheck source-path=SCRIPTDIR source=lib.sh disable=SC2154
 . "$(dirname "$0")/lib.sh"
 
-say "each 41st allocation, each 5th call"
 sweep=$ASSAY_SOURCE_DIR/tools/sweep-failures
 sample() {
-    CC=$ASSAY_CC "$sweep" --program "$ASSAY" "$@" >"$work/out" 2>&1
+    last_command="tools/sweep-failures $*"
+    CC=$ASSAY_CC "$sweep" --program "$ASSAY" "$@" >"$work/out" 2>"$work/err"
     local code=$?
     cat "$work/out"
     [ $code -ne 77 ] || skip "nothing can be made to fail here"
-    [ $code -eq 0 ] || fail "something went wrong"
+    [ $code -eq 0 ] || fail "exit $code"
 }
-sample --only memory --every 41
-sample --only calls --every 5 list bench run
+
+say "each 113th allocation"
+sample --only memory --every 113
+say "each 29th call"
+sample --only calls --every 29 list bench
