@@ -15,7 +15,7 @@ sample() {
     [ $code -eq 0 ] || fail "exit $code"
 }
 
-say "each 113th allocation"
-sample --only memory --every 113
+say "each 151st allocation"
+sample --only memory --every 151
 say "each 29th call"
 sample --only calls --every 29 list bench
