@@ -253,7 +253,8 @@ typedef void (*assay_write_fn)(void *user, const char *bytes, size_t length);
 /* One of them: `file` is a FILE *, stdout for one. */
 ASSAY_API void assay_write_file(void *file, const char *bytes, size_t length);
 
-/* All results of ops in a format of `assay list formats` ("table", "json", …). */
+/* All results of ops in a format of `assay list formats` ("table", "json", …). ASSAY_ERR_NOMEM
+ * where memory was missing for some of it: what was written is then not all. So it is for cases. */
 ASSAY_API enum assay_status assay_session_report(const assay_session *session, const char *format,
                                                  assay_write_fn write, void *user,
                                                  struct assay_error *err);

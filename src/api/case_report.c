@@ -69,15 +69,21 @@ static assay_json *case_json(const struct assay_case_result *r)
     return o;
 }
 
+static enum assay_status written(bool incomplete, struct assay_error *err)
+{
+    return incomplete ? assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory") : ASSAY_OK;
+}
+
 enum assay_status assay_case_result_json(const struct assay_case_result *result,
                                          assay_write_fn write, void *user, struct assay_error *err)
 {
     if (!result || !write)
         return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "no result, or nowhere to write");
-    struct assay_sink sink = {user, write};
+    bool incomplete = false;
+    struct assay_sink sink = {user, write, &incomplete};
     assay_sink_json(&sink, case_json(result), 0);
     assay_sink_put(&sink, "\n");
-    return ASSAY_OK;
+    return written(incomplete, err);
 }
 
 /* The session, where there is also somewhere to write. */
@@ -97,13 +103,14 @@ enum assay_status assay_session_cases_json(const assay_session *handle, assay_wr
     const struct assay_open_session *session = writable(handle, write, err);
     if (!session)
         return ASSAY_ERR_INVALID;
-    struct assay_sink sink = {user, write};
+    bool incomplete = false;
+    struct assay_sink sink = {user, write, &incomplete};
     for (int64_t i = 0; i < session->n_cases; i++) {
         assay_sink_put(&sink, i == 0 ? "[\n  " : ",\n  ");
         assay_sink_json(&sink, case_json(session->cases[i]), 2);
     }
     assay_sink_put(&sink, session->n_cases ? "\n]\n" : "[]\n");
-    return ASSAY_OK;
+    return written(incomplete, err);
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */
@@ -165,7 +172,7 @@ enum assay_status assay_session_cases_table(const assay_session *handle, assay_w
     const struct assay_open_session *session = writable(handle, write, err);
     if (!session)
         return ASSAY_ERR_INVALID;
-    struct assay_sink sink = {user, write};
+    struct assay_sink sink = {user, write, NULL}; /* lines need no memory */
     struct assay_report_style style = {.width = 100};
     struct assay_line line;
     struct row row;

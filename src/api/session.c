@@ -368,7 +368,8 @@ enum assay_status assay_session_report(const assay_session *handle, const char *
     if (!format || !write)
         return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "no format, or nowhere to write");
     const struct assay_report_format *found;
-    struct assay_sink sink = {user, write};
+    bool incomplete = false;
+    struct assay_sink sink = {user, write, &incomplete};
     struct assay_report_style style = {.width = 100};
     struct assay_run_info info = {.threads = session->settings.threads,
                                   .hot = session->settings.hot,
@@ -388,5 +389,5 @@ enum assay_status assay_session_report(const assay_session *handle, const char *
         assay_report_group(report, session->batches[i].records, session->batches[i].n);
     assay_report_end(report);
     assay_report_destroy(report);
-    return ASSAY_OK;
+    return incomplete ? no_memory(err) : ASSAY_OK;
 }

@@ -14,20 +14,36 @@
 /* The fault injector of the tests. It and the counts below are the only mutable state of the
  * library outside its handles. */
 static int64_t fail_after;
+static bool fail_once, has_failed;
 
 static atomic_size_t held, peak;
 
-void assay_alloc_fail_after(int64_t nth) { fail_after = nth; }
+void assay_alloc_fail_after(int64_t nth)
+{
+    fail_after = nth;
+    fail_once = has_failed = false;
+}
 
-static int injected_failure(void)
+void assay_alloc_fail_once(int64_t nth)
+{
+    assay_alloc_fail_after(nth);
+    fail_once = true;
+}
+
+bool assay_alloc_has_failed(void) { return has_failed; }
+
+static bool injected_failure(void)
 {
     if (fail_after == 0)
-        return 0;
+        return false;
     if (fail_after > 1) {
         fail_after--;
-        return 0;
+        return false;
     }
-    return 1;
+    if (fail_once)
+        fail_after = 0;
+    has_failed = true;
+    return true;
 }
 
 void assay_alloc_add(size_t bytes)

@@ -9,6 +9,7 @@
 #ifndef ASSAY_BASE_ALLOC_H
 #define ASSAY_BASE_ALLOC_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,7 +31,10 @@ void assay_alloc_subtract(size_t bytes);
  * does not tell. Takes a while. */
 size_t assay_alloc_malloc_held(void);
 
-/* Tests only: the nth allocation from now (1 is the next) and all after it fail; 0 switches off. */
+/* Tests only: the nth allocation from now (1 is the next) and all after it fail, or that one alone;
+ * 0 switches off. Has one failed since? */
 void assay_alloc_fail_after(int64_t nth);
+void assay_alloc_fail_once(int64_t nth);
+bool assay_alloc_has_failed(void);
 
 #endif

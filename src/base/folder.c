@@ -239,10 +239,35 @@ enum assay_status assay_folder_read_file(const char *path, size_t most, struct a
         close(fd);
     if (out->failed)
         return assay_error_set(err, ASSAY_ERR_NOMEM, path, "no memory for this file");
+    bool other = problem == EINVAL || problem == EISDIR || problem == EFBIG;
     if (problem)
-        return assay_error_set(err, ASSAY_ERR_IO, path, "cannot be read: %s",
+        return assay_error_set(err, other ? ASSAY_ERR_INVALID : ASSAY_ERR_IO, path,
+                               "cannot be read: %s",
                                problem == EINVAL ? "it is not a regular file" : strerror(problem));
     return ASSAY_OK;
+}
+
+int assay_folder_peek(const char *path, char *buf, size_t size)
+{
+    int fd;
+    do
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+    while (fd < 0 && errno == EINTR);
+    ssize_t got = fd < 0 ? -1 : 0;
+    size_t length = 0;
+    while (fd >= 0 && length + 1 < size) {
+        got = read(fd, buf + length, size - 1 - length);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            break;
+        length += (size_t)got;
+    }
+    int problem = got < 0 ? errno : 0;
+    if (fd >= 0)
+        close(fd);
+    buf[length] = '\0';
+    return problem;
 }
 
 static int remove_entry(const char *path, const struct stat *found, int kind, struct FTW *depth)

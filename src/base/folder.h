@@ -32,10 +32,14 @@ enum assay_status assay_folder_write_atomic(const char *path, const void *bytes,
 enum assay_status assay_folder_write_quickly(const char *path, const void *bytes, size_t length,
                                              struct assay_error *err);
 
-/* Appends a regular file's bytes to `out`. ASSAY_ERR_IO where it cannot be read or is larger than
- * `most` bytes. */
+/* Appends a regular file's bytes to `out`. ASSAY_ERR_INVALID where it is something else or larger
+ * than `most` bytes, ASSAY_ERR_IO where it cannot be read, ASSAY_ERR_NOMEM. */
 enum assay_status assay_folder_read_file(const char *path, size_t most, struct assay_text *out,
                                          struct assay_error *err);
+
+/* The beginning of a file of the system's (/proc, /sys), terminated, as far as it fits. Takes no
+ * memory. 0, or the errno of what went wrong. */
+int assay_folder_peek(const char *path, char *buf, size_t size);
 
 /* Removes a file or a folder with all in it, following no links. Says nothing of what fails: what
  * stays is only litter. */

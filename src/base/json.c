@@ -7,20 +7,49 @@
 #include <stdio.h>
 #include <string.h>
 
-assay_json *assay_json_parse(const char *text, size_t length, const char *where,
-                             struct assay_error *err)
+/* Nobody here shares a value, so every value has one reference. A container that has lost something
+ * for want of memory gets a second one as its mark: setting it takes no memory, and it stays with
+ * the container wherever that is put. */
+static bool is_container(const json_t *value)
 {
-    json_error_t problem;
-    json_t *value = json_loadb(text, length, JSON_REJECT_DUPLICATES, &problem);
-    if (!value) {
-        char place[160];
-        snprintf(place, sizeof place, "%s:%d:%d", where, problem.line, problem.column);
-        assay_error_set(err, ASSAY_ERR_CORRUPT, place, "not valid JSON: %s", problem.text);
-    }
-    return value;
+    return json_is_object(value) || json_is_array(value);
 }
 
-void assay_json_free(assay_json *value) { json_decref(value); }
+static void mark_incomplete(json_t *container)
+{
+    if (is_container(container) && container->refcount == 1)
+        json_incref(container);
+}
+
+/* Is nothing in it marked? Takes the marks away where it is asked to. */
+static bool is_complete(json_t *value, bool unmark)
+{
+    if (!is_container(value))
+        return value != NULL;
+    bool complete = value->refcount == 1;
+    if (!complete && unmark)
+        json_decref(value);
+    for (size_t i = 0; i < json_array_size(value); i++)
+        complete = is_complete(json_array_get(value, i), unmark) && complete;
+    for (void *at = json_object_iter(value); at; at = json_object_iter_next(value, at))
+        complete = is_complete(json_object_iter_value(at), unmark) && complete;
+    return complete;
+}
+
+bool assay_json_is_complete(const assay_json *value)
+{
+    return is_complete((json_t *)(uintptr_t)value, false); /* looking at it changes nothing */
+}
+
+void assay_json_free(assay_json *value)
+{
+    is_complete(value, true); /* a marked one would stay */
+    json_decref(value);
+}
+
+static void *get_memory(size_t bytes) { return assay_calloc(bytes, 1); }
+
+void assay_json_count_memory(void) { json_set_alloc_funcs(get_memory, assay_free); }
 
 static int append_to_text(const char *bytes, size_t length, void *out)
 {
@@ -31,7 +60,8 @@ static int append_to_text(const char *bytes, size_t length, void *out)
 void assay_json_write(const assay_json *value, int indent, struct assay_text *out)
 {
     size_t flags = indent > 0 ? (size_t)JSON_INDENT(indent) : JSON_COMPACT;
-    if (!value || json_dump_callback(value, append_to_text, out, flags | JSON_ENCODE_ANY) != 0)
+    if (!assay_json_is_complete(value) ||
+        json_dump_callback(value, append_to_text, out, flags | JSON_ENCODE_ANY) != 0)
         out->failed = true;
 }
 
@@ -51,28 +81,48 @@ assay_json *assay_json_from_double(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
-assay_json *assay_json_from_string(const char *text)
+/* A copy with '?' for whatever is not ASCII; NULL without memory. */
+static char *ascii_copy(const char *text)
 {
-    json_t *value = json_string(text);
-    if (value)
-        return value;
-    char *clean = assay_strdup(text); /* not UTF-8: keep what is ASCII */
-    for (char *c = clean; c && *c; c++)
+    char *copy = assay_strdup(text);
+    for (char *c = copy; c && *c; c++)
         if ((unsigned char)*c >= 0x80)
             *c = '?';
-    value = clean ? json_string(clean) : NULL;
+    return copy;
+}
+
+assay_json *assay_json_from_string(const char *text)
+{
+    if (assay_text_is_utf8(text))
+        return json_string(text);
+    char *clean = ascii_copy(text);
+    json_t *value = clean ? json_string(clean) : NULL;
     assay_free(clean);
     return value;
 }
 
+/* The value keeps its own reference until it is known to be in, so that one with a mark is freed
+ * here like any other. */
 void assay_json_put(assay_json *object, const char *key, assay_json *value)
 {
-    json_object_set_new(object, key, value);
+    char *clean = assay_text_is_utf8(key) ? NULL : ascii_copy(key);
+    if (json_object_set(object, clean ? clean : key, value) == 0) {
+        json_decref(value);
+    } else {
+        mark_incomplete(object);
+        assay_json_free(value);
+    }
+    assay_free(clean);
 }
 
 void assay_json_append(assay_json *array, assay_json *value)
 {
-    json_array_append_new(array, value);
+    if (json_array_append(array, value) == 0) {
+        json_decref(value);
+    } else {
+        mark_incomplete(array);
+        assay_json_free(value);
+    }
 }
 
 const assay_json *assay_json_get(const assay_json *object, const char *key)

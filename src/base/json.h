@@ -1,8 +1,12 @@
-/* json.h: JSON values, read and written. The only place that knows which library does it.
+/* json.h: JSON values, read and written. Only this file's sources know which library keeps them.
  *
  * Getters never fail: a missing or wrong-typed value gives the default, so that readers say what
  * they need and check it once. Numbers that JSON cannot write (NaN, infinities) become null, and
- * null reads back as NaN. */
+ * null reads back as NaN.
+ *
+ * Building never fails either, at first: a container that could not take a value, for want of
+ * memory, is marked as incomplete, and so is whatever it is put into. Such a value cannot be
+ * written: assay_json_write sets `failed`. One check there is enough. */
 #ifndef ASSAY_BASE_JSON_H
 #define ASSAY_BASE_JSON_H
 
@@ -10,12 +14,15 @@
 
 typedef struct json_t assay_json;
 
-/* Reads one value that fills the text. The error's place is `where` with line and column. */
+/* Reads one object or array that fills the text. ASSAY_ERR_CORRUPT where it is not JSON, has a key
+ * twice or a number out of range: the error's place is `where` with line and column.
+ * ASSAY_ERR_NOMEM. */
 assay_json *assay_json_parse(const char *text, size_t length, const char *where,
                              struct assay_error *err);
 void assay_json_free(assay_json *value);
 
-/* Appends the value on one line, or indented by `indent` blanks when that is > 0. */
+/* Appends the value on one line, or indented by `indent` blanks when that is > 0. Sets `failed`,
+ * and appends nothing of use, when the value is NULL or incomplete, or there is no memory. */
 void assay_json_write(const assay_json *value, int indent, struct assay_text *out);
 
 assay_json *assay_json_object(void);
@@ -26,10 +33,14 @@ assay_json *assay_json_from_double(double value);
 assay_json *assay_json_from_number(double value); /* a whole number as one: 4, not 4.0 */
 assay_json *assay_json_from_bool(bool value);
 
-/* Each takes `value` over, also when it fails. A NULL container or value (no memory) is passed
- * over. */
+/* Each takes `value` over, also when it fails: a container is filled before it is put anywhere. A
+ * NULL value (no memory) makes the container incomplete; a NULL container is passed over, and makes
+ * its own container incomplete later. */
 void assay_json_put(assay_json *object, const char *key, assay_json *value);
 void assay_json_append(assay_json *array, assay_json *value);
+
+/* Has nothing been lost? For whoever reads a value that was built, instead of writing it. */
+bool assay_json_is_complete(const assay_json *value);
 
 static inline void assay_json_put_string(assay_json *o, const char *key, const char *text)
 {
@@ -54,6 +65,13 @@ int64_t assay_json_count(const assay_json *array);
 int64_t assay_json_count_keys(const assay_json *object);
 const char *assay_json_key_at(const assay_json *object, int64_t index); /* in their order */
 const assay_json *assay_json_at(const assay_json *array, int64_t index);
+
+/* From now on jansson takes its memory from alloc.h, where it is counted and a test can make it
+ * fail. For a program that is all ours, before its first JSON value: the setting is jansson's own
+ * and holds for everybody in the process. The library leaves it alone, because the process is its
+ * caller's, who may have set allocators, too. A plug-in that uses jansson is not disturbed: memory
+ * is malloc's either way, and may be freed by either. */
+void assay_json_count_memory(void);
 
 bool assay_json_is_object(const assay_json *value);
 bool assay_json_is_array(const assay_json *value);

@@ -63,31 +63,42 @@ void assay_text_format(struct assay_text *text, const char *fmt, ...)
     va_copy(again, args);
     int length = vsnprintf(NULL, 0, fmt, args);
     va_end(args);
-    if (length >= 0 && reserve(text, (size_t)length)) {
+    if (length < 0)
+        text->failed = true;
+    else if (reserve(text, (size_t)length)) {
         vsnprintf(text->data + text->length, (size_t)length + 1, fmt, again);
         text->length += (size_t)length;
     }
     va_end(again);
 }
 
-/* How many bytes the UTF-8 character here has; 0: it is none. Overlong and surrogate ones are left
- * to the terminal: they do no harm. */
-static size_t utf8_length(const unsigned char *c)
+size_t assay_text_utf8(const char *bytes, size_t length)
 {
-    size_t n = c[0] < 0x80 ? 1 : c[0] < 0xc2 ? 0 : c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : 4;
-    if (c[0] > 0xf4)
+    const unsigned char *c = (const unsigned char *)bytes;
+    if (length == 0 || (c[0] >= 0x80 && c[0] < 0xc2) || c[0] > 0xf4)
         return 0;
+    size_t n = c[0] < 0x80 ? 1 : c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : 4;
     for (size_t i = 1; i < n; i++)
-        if ((c[i] & 0xc0) != 0x80)
+        if (i >= length || (c[i] & 0xc0) != 0x80)
             return 0;
-    return n;
+    bool overlong = (c[0] == 0xe0 && c[1] < 0xa0) || (c[0] == 0xf0 && c[1] < 0x90);
+    bool surrogate = c[0] == 0xed && c[1] >= 0xa0, too_large = c[0] == 0xf4 && c[1] >= 0x90;
+    return overlong || surrogate || too_large ? 0 : n;
+}
+
+bool assay_text_is_utf8(const char *string)
+{
+    size_t left = strlen(string), n = 1;
+    for (; left > 0 && (n = assay_text_utf8(string, left)) > 0; left -= n)
+        string += n;
+    return left == 0;
 }
 
 void assay_text_add_shown(struct assay_text *text, const char *string)
 {
-    const unsigned char *c = (const unsigned char *)string;
+    const unsigned char *c = (const unsigned char *)string, *end = c + strlen(string);
     while (*c) {
-        size_t n = utf8_length(c);
+        size_t n = assay_text_utf8((const char *)c, (size_t)(end - c));
         bool control = *c < ' ' || *c == 0x7f || (*c == 0xc2 && c[1] < 0xa0); /* C0, DEL, C1 */
         if (*c == '\n' || *c == '\t')
             assay_text_add(text, *c == '\n' ? "\\n" : "\\t");

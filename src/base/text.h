@@ -20,6 +20,10 @@ void assay_text_append(struct assay_text *text, const char *bytes, size_t length
 void assay_text_add(struct assay_text *text, const char *string);
 void assay_text_format(struct assay_text *text, const char *fmt, ...) ASSAY_PRINTF(2, 3);
 
+/* How many bytes the UTF-8 character at the start has; 0: there is none. */
+size_t assay_text_utf8(const char *bytes, size_t length);
+bool assay_text_is_utf8(const char *string);
+
 /* As a terminal may show it: control characters and what is not UTF-8 as \n, \x1b and so on. For
  * names that come from elsewhere. */
 void assay_text_add_shown(struct assay_text *text, const char *string);

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "model/model.h"
 
+#include <math.h>
 #include <string.h>
 
 /* A library that has nothing but the plain product would fill the table with refusals: it is shown
@@ -76,21 +77,25 @@ enum assay_status assay_group_choose(struct group *g, struct assay_error *err)
         assay_free(found);
         return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
     }
+    enum assay_status status = ASSAY_OK;
     choose_recipes(g);
     for (int64_t r = 0; r < g->n_recipes; r++) {
         struct assay_problem problem = g->problem;
         problem.recipe = g->recipes[r].name;
         int64_t n = contenders(g, &problem, &choice, found + g->n_variants);
         for (int64_t i = 0, first = g->n_variants; i < n; i++)
-            if (worth_a_row(&found[first + i], r, g)) {
+            if (found[first + i].status == ASSAY_ERR_NOMEM)
+                status = assay_error_set(err, ASSAY_ERR_NOMEM, found[first + i].kernel->name, "%s",
+                                         found[first + i].why.message);
+            else if (worth_a_row(&found[first + i], r, g)) {
                 found[g->n_variants] = found[first + i];
                 add_variant(g, r, &found[g->n_variants]);
             }
     }
-    if (g->hooks->contenders)
+    if (g->hooks->contenders && status == ASSAY_OK)
         g->hooks->contenders(g->hooks->user, found, g->n_variants);
     assay_free(found);
-    return ASSAY_OK;
+    return status;
 }
 
 /* Bytes a variant that prepares its weights takes in a cold measurement: it rotates through so many
@@ -115,7 +120,7 @@ static void memory_of(const struct group *g, int64_t n_sets, double *need, doubl
 {
     struct assay_device_info info;
     g->bench->device->driver->describe(g->bench->device, &info);
-    *room = 0.9 * (double)info.memory_available;
+    *room = info.memory_available ? 0.9 * (double)info.memory_available : (double)INFINITY;
     if (g->job->settings.memory_limit > 0 && (double)g->job->settings.memory_limit < *room)
         *room = (double)g->job->settings.memory_limit;
     *need = (double)assay_operands_bytes(&g->problem, n_sets) + prepared_estimate(g, &info);

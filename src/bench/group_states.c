@@ -147,11 +147,11 @@ static int64_t lane_of(const struct group *g, const struct lane_map *map, int64_
     return -1;
 }
 
-static void take_down_results(struct group *g, const struct lane_map *map, assay_engine *engine,
-                              const struct assay_lane *lanes, int64_t n_lanes,
-                              const struct assay_probes *probes,
-                              const struct assay_lane *probe_lanes, int64_t baseline,
-                              enum assay_cache_state state)
+static enum assay_status take_down_results(struct group *g, const struct lane_map *map,
+                                           assay_engine *engine, const struct assay_lane *lanes,
+                                           int64_t n_lanes, const struct assay_probes *probes,
+                                           const struct assay_lane *probe_lanes, int64_t baseline,
+                                           enum assay_cache_state state)
 {
     struct assay_cost costs[ASSAY_MAX_VARIANTS];
     double working_sets[ASSAY_MAX_VARIANTS];
@@ -180,17 +180,20 @@ static void take_down_results(struct group *g, const struct lane_map *map, assay
         .probe_lanes = probe_lanes,
         .best = &g->bench->ceilings,
     };
-    for (int64_t i = 0; i < n_lanes; i++) {
+    enum assay_status status = ASSAY_OK;
+    for (int64_t i = 0; i < n_lanes && status == ASSAY_OK; i++) {
         struct variant *v = &g->variants[map->variant[i]];
         struct assay_record *r = &v->record;
-        assay_verdict_measurement(&input, i, &r->states[state]);
+        status = assay_verdict_measurement(&input, i, &r->states[state]);
         if (lanes[i].elsewhere && !r->note[0])
             snprintf(r->note, sizeof r->note,
                      "works on streams of its own: timed until the whole device was at rest");
         char reason[256];
-        if (v->ready && !assay_verdict_possible(&r->states[state], reason, sizeof reason))
+        if (v->ready && status == ASSAY_OK &&
+            !assay_verdict_possible(&r->states[state], reason, sizeof reason))
             group_give_up(v, ASSAY_OUTCOME_IMPOSSIBLE, reason);
     }
+    return status;
 }
 
 /* What the machine did better than ever is remembered; not being able to costs nothing else. */
@@ -237,13 +240,15 @@ static void add_shadows(const struct group *g, struct lane_map *map, struct assa
     }
 }
 
-static void note_shares(struct group *g, const struct lane_map *map, assay_engine *engine,
-                        const struct assay_lane *lanes, int64_t n_lanes,
-                        const struct shadows *shadows)
+static enum assay_status note_shares(struct group *g, const struct lane_map *map,
+                                     assay_engine *engine, const struct assay_lane *lanes,
+                                     int64_t n_lanes, const struct shadows *shadows)
 {
     int64_t rounds = assay_engine_rounds(engine);
     double *scratch = assay_calloc((size_t)rounds + 1, sizeof *scratch);
-    for (int64_t i = 0; i < shadows->n && scratch; i++) {
+    if (!scratch)
+        return ASSAY_ERR_NOMEM;
+    for (int64_t i = 0; i < shadows->n; i++) {
         struct assay_ratio ratio;
         const struct assay_lane *part = &lanes[n_lanes + i], *whole = &lanes[shadows->of[i]];
         if (!part->samples || !whole->samples)
@@ -253,19 +258,23 @@ static void note_shares(struct group *g, const struct lane_map *map, assay_engin
             g->variants[map->variant[shadows->of[i]]].record.activation_share = ratio.ratio;
     }
     assay_free(scratch);
+    return ASSAY_OK;
 }
 
-static void open_probes(struct group *g, const struct lane_map *map, int64_t n_lanes,
-                        struct assay_probes *probes)
+static enum assay_status open_probes(struct group *g, const struct lane_map *map, int64_t n_lanes,
+                                     struct assay_probes *probes, struct assay_error *err)
 {
+    enum assay_status status = ASSAY_OK;
     if (g->job->settings.no_ceiling)
-        return;
+        return ASSAY_OK;
     group_step(g, -1);
-    for (int64_t i = 0; i < n_lanes && !group_stopped(g); i++) {
+    for (int64_t i = 0; i < n_lanes && status == ASSAY_OK && !group_stopped(g); i++) {
         const struct variant *v = &g->variants[map->variant[i]];
         struct assay_cost cost = g->op->cost(&v->problem);
-        assay_probes_add(probes, &g->bench->ceilings, &cost, assay_group_working_set(g, v));
+        status =
+            assay_probes_add(probes, &g->bench->ceilings, &cost, assay_group_working_set(g, v));
     }
+    return status == ASSAY_OK ? ASSAY_OK : assay_error_set(err, status, NULL, "out of memory");
 }
 
 enum assay_status assay_group_measure_state(struct group *g, enum assay_cache_state state,
@@ -301,7 +310,7 @@ enum assay_status assay_group_measure_state(struct group *g, enum assay_cache_st
         return ASSAY_OK;
     struct assay_probes probes = {.device = g->bench->device, .cold = cold};
     struct assay_lane *probe_lanes = &lanes[n_lanes + shadows.n];
-    open_probes(g, &map, n_lanes, &probes);
+    enum assay_status status = open_probes(g, &map, n_lanes, &probes, err);
     assay_probes_lanes(&probes, probe_lanes);
     for (int64_t i = 0; i < probes.n; i++)
         map.variant[n_lanes + shadows.n + i] = -1;
@@ -324,18 +333,20 @@ enum assay_status assay_group_measure_state(struct group *g, enum assay_cache_st
                                        .before = assay_group_before_sample,
                                        .after = assay_group_after_sample};
     assay_engine *engine = NULL;
-    enum assay_status status = assay_engine_create(g->bench->device, &options, &hooks, lanes,
-                                                   n_lanes + shadows.n + probes.n, &engine, err);
+    if (status == ASSAY_OK)
+        status = assay_engine_create(g->bench->device, &options, &hooks, lanes,
+                                     n_lanes + shadows.n + probes.n, &engine, err);
     if (status == ASSAY_OK)
         status = assay_engine_run(engine, err);
     if (status == ASSAY_OK || status == ASSAY_ERR_INTERRUPTED) {
         group_step(g, -1);
         verify_again(g, &map, lanes, n_lanes);
         check_idle_again(g, &map);
-        take_down_results(g, &map, engine, lanes, n_lanes, &probes, probe_lanes, baseline_lane,
-                          state);
+        if (take_down_results(g, &map, engine, lanes, n_lanes, &probes, probe_lanes, baseline_lane,
+                              state) != ASSAY_OK ||
+            note_shares(g, &map, engine, lanes, n_lanes, &shadows) != ASSAY_OK)
+            status = assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
         remember_best(g, &probes, probe_lanes, assay_engine_rounds(engine));
-        note_shares(g, &map, engine, lanes, n_lanes, &shadows);
     }
     if (baseline_variant >= 0)
         for (int64_t i = 0; i < g->n_variants; i++) {

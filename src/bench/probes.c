@@ -39,17 +39,19 @@ static int64_t find(const struct assay_probes *p, const struct assay_probe_spec 
     return -1;
 }
 
-static void add(struct assay_probes *p, struct assay_probe_spec spec)
+static enum assay_status add(struct assay_probes *p, struct assay_probe_spec spec)
 {
     const struct assay_device_driver *driver = p->device->driver;
     if (!driver->probe_open || p->n == ASSAY_MAX_PROBES || find(p, &spec) >= 0)
-        return;
-    if (driver->probe_open(p->device, &spec, &p->probes[p->n], NULL) == ASSAY_OK)
+        return ASSAY_OK;
+    enum assay_status status = driver->probe_open(p->device, &spec, &p->probes[p->n], NULL);
+    if (status == ASSAY_OK)
         p->specs[p->n++] = spec;
+    return status == ASSAY_ERR_NOMEM ? status : ASSAY_OK;
 }
 
-void assay_probes_add(struct assay_probes *p, const struct assay_ceilings *ceilings,
-                      const struct assay_cost *cost, double working_set)
+enum assay_status assay_probes_add(struct assay_probes *p, const struct assay_ceilings *ceilings,
+                                   const struct assay_cost *cost, double working_set)
 {
     struct assay_ceiling_time seen =
         assay_ceiling_time(ceilings, cost->bytes_read, cost->bytes_written, cost->flops,
@@ -58,14 +60,16 @@ void assay_probes_add(struct assay_probes *p, const struct assay_ceilings *ceili
     /* Comparisons with NaN are false: what is not known may bind. */
     bool transfer = !(seen.transfer_ns < seen.compute_ns / FAR_BELOW);
     bool compute = cost->flops > 0 && !(seen.compute_ns < seen.transfer_ns / FAR_BELOW);
-    for (int kind = 0; kind < ASSAY_PROBE_STREAMS; kind++)
+    enum assay_status status = ASSAY_OK;
+    for (int kind = 0; kind < ASSAY_PROBE_STREAMS && status == ASSAY_OK; kind++)
         if (transfer && mix.bytes[kind] > 0)
-            add(p, (struct assay_probe_spec){.kind = (enum assay_probe_kind)kind,
-                                             .bytes = bytes_touched(p, cost, working_set),
-                                             .cold = p->cold});
-    if (compute)
-        add(p, (struct assay_probe_spec){
-                   .kind = ASSAY_PROBE_MATH, .math = (int)cost->math, .cold = p->cold});
+            status = add(p, (struct assay_probe_spec){.kind = (enum assay_probe_kind)kind,
+                                                      .bytes = bytes_touched(p, cost, working_set),
+                                                      .cold = p->cold});
+    if (compute && status == ASSAY_OK)
+        status = add(p, (struct assay_probe_spec){
+                            .kind = ASSAY_PROBE_MATH, .math = (int)cost->math, .cold = p->cold});
+    return status;
 }
 
 void assay_probes_close(struct assay_probes *p)

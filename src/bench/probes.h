@@ -17,10 +17,12 @@ struct assay_probes {
 };
 
 /* Opens those that work of this cost may be bound by, by the best that was ever seen of the
- * machine, unless there is one already. `working_set` is what is touched again and again. What
- * cannot be opened is left out. */
-void assay_probes_add(struct assay_probes *probes, const struct assay_ceilings *ceilings,
-                      const struct assay_cost *cost, double working_set);
+ * machine, unless there is one already. `working_set` is what is touched again and again. One that
+ * this machine does not have, or has no room for, is left out; ASSAY_ERR_NOMEM is of the little
+ * memory that every one needs. */
+enum assay_status assay_probes_add(struct assay_probes *probes,
+                                   const struct assay_ceilings *ceilings,
+                                   const struct assay_cost *cost, double working_set);
 void assay_probes_close(struct assay_probes *probes);
 
 /* As lanes of an engine; room for ASSAY_MAX_PROBES. */

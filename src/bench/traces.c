@@ -1,6 +1,7 @@
 #include "bench/traces.h"
 
 #include "base/clock.h"
+#include "base/folder.h"
 
 #include <dirent.h>
 #include <omp.h>
@@ -81,11 +82,8 @@ static bool is_running(const char *tid)
 {
     char path[64], line[512];
     snprintf(path, sizeof path, "/proc/self/task/%.20s/stat", tid);
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return false;
-    const char *name_ends = fgets(line, sizeof line, file) ? strrchr(line, ')') : NULL;
-    fclose(file);
+    const char *name_ends =
+        assay_folder_peek(path, line, sizeof line) == 0 ? strrchr(line, ')') : NULL;
     return name_ends && name_ends[1] == ' ' && name_ends[2] == 'R';
 }
 

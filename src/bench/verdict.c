@@ -161,16 +161,19 @@ static void note_ceiling(const struct assay_verdict_input *in, int64_t lane, boo
 
 /* A shared matrix unit has two speeds: where a kernel and the probe both met the fast one often
  * enough, they are compared there. */
-static void hold_against_ceiling(const struct assay_verdict_input *in, int64_t lane,
-                                 struct assay_measurement *out)
+static enum assay_status hold_against_ceiling(const struct assay_verdict_input *in, int64_t lane,
+                                              struct assay_measurement *out)
 {
-    double *room = in->probes ? assay_calloc((size_t)in->rounds * 3, sizeof *room) : NULL;
+    if (!in->probes)
+        return ASSAY_OK;
+    double *room = assay_calloc((size_t)in->rounds * 3, sizeof *room);
     if (!room)
-        return;
+        return ASSAY_ERR_NOMEM;
     note_ceiling(in, lane, false, room, out);
     if (strcmp(out->bound, "compute") == 0 && in->lanes[lane].fast)
         note_ceiling(in, lane, true, room, out);
     assay_free(room);
+    return ASSAY_OK;
 }
 
 /* The ratio of `lane` to another; false where there is none. */
@@ -183,14 +186,17 @@ static bool compare(const struct assay_verdict_input *in, int64_t other, int64_t
     return out->n > 0;
 }
 
-void assay_verdict_measurement(const struct assay_verdict_input *in, int64_t lane_index,
-                               struct assay_measurement *out)
+enum assay_status assay_verdict_measurement(const struct assay_verdict_input *in,
+                                            int64_t lane_index, struct assay_measurement *out)
 {
     const struct assay_lane *lane = &in->lanes[lane_index];
     *out = (struct assay_measurement){0};
     double *scratch = assay_calloc((size_t)in->rounds * 2, sizeof *scratch);
-    double *samples = scratch ? scratch + in->rounds : NULL;
-    int64_t n = scratch && lane->samples ? gather(lane->samples, in->rounds, samples) : 0;
+    if (!scratch)
+        return ASSAY_ERR_NOMEM;
+    double *samples = scratch + in->rounds;
+    int64_t n = lane->samples ? gather(lane->samples, in->rounds, samples) : 0;
+    enum assay_status status = ASSAY_OK;
     if (n > 0) {
         out->measured = true;
         out->iters = lane->iters;
@@ -214,9 +220,10 @@ void assay_verdict_measurement(const struct assay_verdict_input *in, int64_t lan
         note_clock(in, scratch, out);
         note_marks(in, lane, out);
         note_fast_unit(in, lane, scratch, out);
-        hold_against_ceiling(in, lane_index, out);
+        status = hold_against_ceiling(in, lane_index, out);
     }
     assay_free(scratch);
+    return status;
 }
 
 /* A machine that is slower than it was seen to be accuses nobody of what it does at its best: of a

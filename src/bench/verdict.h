@@ -21,9 +21,9 @@ struct assay_verdict_input {
     const struct assay_ceilings *best;    /* what this machine was seen to do */
 };
 
-/* A lane without samples gives a measurement that is not `measured`. */
-void assay_verdict_measurement(const struct assay_verdict_input *input, int64_t lane,
-                               struct assay_measurement *out);
+/* A lane without samples gives a measurement that is not `measured`. ASSAY_ERR_NOMEM. */
+enum assay_status assay_verdict_measurement(const struct assay_verdict_input *input, int64_t lane,
+                                            struct assay_measurement *out);
 
 /* False where even the slow end of the interval beats what the machine could do in the same rounds,
  * and the best it was seen to do, by more than the margin of 1.5; `reason` says by how much. The

@@ -105,13 +105,11 @@ static void print_ceilings(const struct assay_ceilings *c)
         c->floor_ns, c->timer_ns);
 }
 
-static void print_cuda(void)
+static int print_cuda(void)
 {
     struct assay_text text = {0};
     assay_cuda_info(&text);
-    if (!text.failed)
-        printf("%s", text.data);
-    assay_text_fini(&text);
+    return assay_print_text(&text);
 }
 
 /* Of one device with so many threads: measured now, or as remembered. */
@@ -123,26 +121,29 @@ static int show_ceilings(const struct info_config *config, int32_t threads)
     assay_device *device = NULL;
     struct assay_device_info info;
     struct assay_ceilings ceilings;
+    enum assay_status status = ASSAY_OK;
     if (assay_device_parse(config->device, &driver, &index, &err) != ASSAY_OK ||
         assay_device_open(driver, index, threads, &device, &err) != ASSAY_OK)
         return assay_complain(&err);
     driver->describe(device, &info);
-    int code = ASSAY_EXIT_FINE;
     if (config->calibrate) {
         fprintf(stderr, "measuring %s ...\n", info.name);
-        if (driver->calibrate(device, &ceilings, &err) != ASSAY_OK ||
-            assay_ceilings_save(&ceilings, &err) != ASSAY_OK)
-            code = assay_complain(&err);
-    } else if (assay_ceilings_load(info.name, device->threads, &ceilings, NULL) != ASSAY_OK) {
+        status = driver->calibrate(device, &ceilings, &err);
+        if (status == ASSAY_OK)
+            status = assay_ceilings_save(&ceilings, &err);
+    } else {
+        status = assay_ceilings_load(info.name, device->threads, &ceilings, &err);
+    }
+    int code = ASSAY_EXIT_FINE;
+    if (status == ASSAY_OK)
+        print_ceilings(&ceilings);
+    else if (config->calibrate || assay_failed(status))
+        code = assay_complain(&err);
+    else
         printf("\nceilings     not measured yet for %d thread%s: assay info%s%s --calibrate\n",
                device->threads, device->threads == 1 ? "" : "s",
                strcmp(config->device, "cpu") == 0 ? "" : " --device ",
                strcmp(config->device, "cpu") == 0 ? "" : config->device);
-        assay_device_close(device);
-        return ASSAY_EXIT_FINE;
-    }
-    if (code == ASSAY_EXIT_FINE)
-        print_ceilings(&ceilings);
     assay_device_close(device);
     return code;
 }
@@ -174,9 +175,9 @@ static int run(int argc, char **argv)
     if (config.help)
         return assay_print_help(assay_command_find("info"));
     print_machine();
-    print_cuda();
+    int code = print_cuda();
     (void)fflush(stdout);
-    return measure(&config);
+    return code == ASSAY_EXIT_FINE ? measure(&config) : code;
 }
 
 const struct assay_command assay_command_info = {

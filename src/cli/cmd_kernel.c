@@ -139,7 +139,6 @@ static int make_new(const struct assay_kernel_options *options)
 {
     struct assay_error err = {0};
     struct assay_text said = {0};
-    int code = ASSAY_EXIT_FINE;
     if (!options->op)
         assay_error_set(&err, ASSAY_ERR_INVALID, NULL,
                         "--new needs --op: which op does the kernel compute? `assay list ops`");
@@ -149,12 +148,10 @@ static int make_new(const struct assay_kernel_options *options)
     else
         assay_kernel_new(options->new_name, options->op,
                          options->language ? options->language : "c", &said, &err);
-    if (err.code != ASSAY_OK)
-        code = assay_complain(&err);
-    else if (said.data)
-        fputs(said.data, stdout);
+    if (err.code == ASSAY_OK)
+        return assay_print_text(&said);
     assay_text_fini(&said);
-    return code;
+    return assay_complain(&err);
 }
 
 static enum assay_status check(const struct assay_kernel_options *o, struct assay_error *err)

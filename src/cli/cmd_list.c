@@ -97,7 +97,10 @@ static int list_kernels(const struct list_config *config)
         }
         printf("%-26s %-8s %-6s ", kernel->name, kernel->implementation, kernel->device);
         print_dtypes(kernel->dtypes);
-        puts(assay_kernel_can_run(kernel, NULL, &why) == ASSAY_OK ? "runs here" : why.message);
+        enum assay_status can = assay_kernel_can_run(kernel, NULL, &why);
+        puts(can == ASSAY_OK ? "runs here" : why.message);
+        if (can == ASSAY_ERR_NOMEM)
+            status = assay_error_set(&err, can, kernel->name, "%s", why.message);
     }
     assay_kernel_registry_destroy(registry);
     return status == ASSAY_OK ? ASSAY_EXIT_FINE : assay_complain(&err);
@@ -199,9 +202,12 @@ static int list_devices(const struct list_config *config)
             puts(driver->name);
             continue;
         }
-        bool here = driver->probe(&why) == ASSAY_OK;
+        enum assay_status status = driver->probe(&why);
+        bool here = status == ASSAY_OK;
         printf("%-8s %s%s%s\n", driver->name, driver->summary, here ? "" : ": ",
                here ? "" : why.message);
+        if (status == ASSAY_ERR_NOMEM)
+            return assay_complain(&why);
     }
     return ASSAY_EXIT_FINE;
 }

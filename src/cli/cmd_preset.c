@@ -39,10 +39,7 @@ static int print_list(const struct assay_preset_choice *choice)
         assay_preset_describe(choice->items[i], &text);
     for (int64_t i = 0; i < assay_preset_count() && !choice->n; i++)
         assay_preset_describe(assay_preset_at(i), &text);
-    if (text.data)
-        fputs(text.data, stdout);
-    assay_text_fini(&text);
-    return ASSAY_EXIT_FINE;
+    return assay_print_text(&text);
 }
 
 static int measure(const struct assay_preset_options *options,

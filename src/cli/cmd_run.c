@@ -59,8 +59,9 @@ static int measure(const struct assay_run_options *options, const struct assay_r
     name_csv(options, config, &path);
     assay_text_format(&again, "assay run%s%s", file ? " " : "", file ? file : "");
     if (path.failed || again.failed) {
-        assay_warn("out of memory");
-        return ASSAY_EXIT_MACHINE;
+        assay_text_fini(&path);
+        assay_text_fini(&again);
+        return assay_complain(&(struct assay_error){.code = ASSAY_ERR_NOMEM});
     }
     struct assay_measuring measuring = {
         .config = &options->measure,

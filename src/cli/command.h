@@ -27,6 +27,9 @@ const struct assay_command *assay_command_find(const char *name);
 int assay_complain(const struct assay_error *err);
 void assay_warn(const char *text);
 
+/* Prints the text on standard output and frees it; where it is not all there, says so. Returns the
+ * exit code. */
+int assay_print_text(struct assay_text *text);
 /* Prints a command's help on standard output. */
 int assay_print_help(const struct assay_command *command);
 

@@ -31,14 +31,15 @@ const struct assay_command *assay_command_find(const char *name)
 
 void assay_warn(const char *text) { fprintf(stderr, "assay: %s\n", text); }
 
+/* Whoever complains has failed. What fails without saying why has run out of memory: every other
+ * reason is told. */
 int assay_complain(const struct assay_error *err)
 {
     char text[700];
+    enum assay_status code = err->code == ASSAY_OK ? ASSAY_ERR_NOMEM : err->code;
     assay_error_format(err, text, sizeof text);
-    assay_warn(text[0] ? text : assay_status_name(err->code));
-    switch (err->code) {
-    case ASSAY_OK:
-        return ASSAY_EXIT_FINE;
+    assay_warn(text[0] ? text : assay_status_name(code));
+    switch (code) {
     case ASSAY_UNSUPPORTED:
         return ASSAY_EXIT_MACHINE;
     case ASSAY_ERR_INVALID:
@@ -54,12 +55,20 @@ int assay_complain(const struct assay_error *err)
     }
 }
 
+int assay_print_text(struct assay_text *text)
+{
+    int code = ASSAY_EXIT_FINE;
+    if (text->failed)
+        code = assay_complain(&(struct assay_error){.code = ASSAY_ERR_NOMEM});
+    else if (text->data)
+        fputs(text->data, stdout);
+    assay_text_fini(text);
+    return code;
+}
+
 int assay_print_help(const struct assay_command *command)
 {
     struct assay_text text = {0};
     command->help(&text);
-    if (text.data)
-        fputs(text.data, stdout);
-    assay_text_fini(&text);
-    return ASSAY_EXIT_FINE;
+    return assay_print_text(&text);
 }

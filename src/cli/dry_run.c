@@ -45,20 +45,23 @@ struct estimate {
 };
 
 /* What the device has; one that does not open keeps its secrets, and the run will say why. */
-static void look_at(const struct assay_settings *settings, struct seen *seen)
+static enum assay_status look_at(const struct assay_settings *settings, struct seen *seen)
 {
     const struct assay_device_driver *driver;
     int32_t index;
     assay_device *device = NULL;
     struct assay_device_info info;
-    if (assay_device_parse(seen->name, &driver, &index, NULL) != ASSAY_OK ||
-        assay_device_open(driver, index, settings->threads, &device, NULL) != ASSAY_OK)
-        return;
+    enum assay_status status = assay_device_parse(seen->name, &driver, &index, NULL);
+    if (status == ASSAY_OK)
+        status = assay_device_open(driver, index, settings->threads, &device, NULL);
+    if (status != ASSAY_OK)
+        return status;
     driver->describe(device, &info);
     seen->room = (double)info.memory_available * 0.9; /* as the worker leaves a tenth */
-    seen->has_ceilings =
-        assay_ceilings_load(info.name, device->threads, &seen->ceilings, NULL) == ASSAY_OK;
+    status = assay_ceilings_load(info.name, device->threads, &seen->ceilings, NULL);
+    seen->has_ceilings = status == ASSAY_OK;
     assay_device_close(device);
+    return status;
 }
 
 static const struct seen *device_of(struct dry_run *run, const struct assay_group *group)
@@ -73,7 +76,8 @@ static const struct seen *device_of(struct dry_run *run, const struct assay_grou
         return &unknown;
     struct seen *seen = &run->seen[run->n_seen++];
     snprintf(seen->name, sizeof seen->name, "%s", name);
-    look_at(settings, seen);
+    if (look_at(settings, seen) == ASSAY_ERR_NOMEM)
+        run->out->failed = true;
     double limit = (double)settings->memory_limit;
     if (limit > 0 && (seen->room == 0 || limit < seen->room))
         seen->room = limit;

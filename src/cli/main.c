@@ -1,4 +1,5 @@
 /* main.c: finds the command and runs it. The same program is its own worker. */
+#include "base/json.h"
 #include "bench/child.h"
 #include "cli/command.h"
 #include "base/version.h"
@@ -55,6 +56,7 @@ int main(int argc, char **argv)
     signal(SIGXFSZ, SIG_IGN); /* and so is a file that may not grow (ulimit -f) */
     signal(SIGCHLD, SIG_DFL); /* or, ignored by whoever started us, workers would end untold */
     fill_closed_streams();
+    assay_json_count_memory();
     if (argc >= 2 && strcmp(argv[1], ASSAY_CHILD_COMMAND) == 0)
         return assay_child_main(argc, argv);
     int code = run(argc, argv);

@@ -19,6 +19,7 @@ struct output {
     struct assay_text waiting; /* to be written */
     char *path, *part;         /* NULL: standard output, or written in place */
     int error;                 /* errno of the first failed write */
+    bool incomplete;           /* a format had no memory for all of it */
     assay_report *report;
 };
 
@@ -65,7 +66,7 @@ static struct assay_report_style style_for(const struct assay_report_format *for
 static enum assay_status bind(struct output *output, const struct assay_report_format *format,
                               const struct assay_measure_config *config, struct assay_error *err)
 {
-    struct assay_sink sink = {output, write_bytes};
+    struct assay_sink sink = {output, write_bytes, &output->incomplete};
     struct assay_report_style style = style_for(format, config, output->file);
     output->report = assay_report_create(format, &sink, &style);
     if (!output->report)
@@ -321,6 +322,8 @@ static enum assay_status close_one(struct output *output, bool keep_longer, stru
     if (output->report && !cancelled)
         assay_report_end(output->report);
     assay_report_destroy(output->report);
+    if (output->incomplete && !output->error)
+        output->error = ENOMEM;
     close_file(output);
     if (keep_longer && output->part && !output->error && is_shorter(output->part, name)) {
         fprintf(stderr, "assay: %s: holds more than there is now, and is left as it is\n", name);
@@ -329,8 +332,8 @@ static enum assay_status close_one(struct output *output, bool keep_longer, stru
         take_name(output);
     }
     if (output->error && !cancelled)
-        status = assay_error_set(err, ASSAY_ERR_IO, name, "cannot be written: %s",
-                                 strerror(output->error));
+        status = assay_error_set(err, output->error == ENOMEM ? ASSAY_ERR_NOMEM : ASSAY_ERR_IO,
+                                 name, "cannot be written: %s", strerror(output->error));
     assay_text_fini(&output->waiting);
     assay_free(output->path);
     assay_free(output->part);

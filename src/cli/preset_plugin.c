@@ -310,13 +310,11 @@ static enum assay_status measure(struct plugin *p, bool *wrong, struct assay_err
     return status;
 }
 
-static void print_list(const struct plugin *p)
+static int print_list(const struct plugin *p)
 {
     struct assay_text text = {0};
     assay_preset_describe(&p->preset, &text);
-    if (text.data)
-        fputs(text.data, stdout);
-    assay_text_fini(&text);
+    return assay_print_text(&text);
 }
 
 /* All of it, in the child. */
@@ -329,14 +327,15 @@ static int act(const struct assay_preset_options *options)
         return assay_complain(&(struct assay_error){.code = ASSAY_ERR_NOMEM});
     p->options = options;
     p->path = only_name(options);
+    int code = ASSAY_EXIT_FINE;
     enum assay_status status = open_plugin(p, &err);
     if (status == ASSAY_OK && options->list)
-        print_list(p);
+        code = print_list(p);
     else if (status == ASSAY_OK)
         status = measure(p, &wrong, &err);
     assay_free(p->bound);
     assay_free(p);
-    return status != ASSAY_OK ? assay_complain(&err) : wrong ? ASSAY_EXIT_WRONG : ASSAY_EXIT_FINE;
+    return status != ASSAY_OK ? assay_complain(&err) : wrong ? ASSAY_EXIT_WRONG : code;
 }
 
 int assay_preset_plugin_run(const struct assay_preset_options *options)

@@ -8,23 +8,17 @@ int assay_print_config_reference(void)
 {
     struct assay_text text = {0};
     assay_run_config_reference(&text);
-    if (text.data)
-        fputs(text.data, stdout);
-    assay_text_fini(&text);
-    return ASSAY_EXIT_FINE;
+    return assay_print_text(&text);
 }
 
 static int print_plan(const struct assay_plan *plan, int64_t repeat)
 {
     struct assay_text text = {0};
     struct assay_error err = {0};
-    int code = ASSAY_EXIT_FINE;
-    if (assay_dry_run(plan, repeat, &text, &err) != ASSAY_OK)
-        code = assay_complain(&err);
-    else
-        fputs(text.data, stdout);
+    if (assay_dry_run(plan, repeat, &text, &err) == ASSAY_OK)
+        return assay_print_text(&text);
     assay_text_fini(&text);
-    return code;
+    return assay_complain(&err);
 }
 
 /* A resumed run keeps its plan; the configuration, where one is named, says where results go. */

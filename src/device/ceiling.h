@@ -82,7 +82,8 @@ bool assay_ceilings_raise(struct assay_ceilings *ceilings, enum assay_probe_kind
                           double working_set, bool cold, double rate);
 
 /* The file a device's ceilings are remembered in, and reading and writing it. Loading answers
- * ASSAY_UNSUPPORTED when there is none for this device and thread count (or it cannot be read). */
+ * ASSAY_UNSUPPORTED when there is none for this device and thread count, or it is damaged. One that
+ * cannot be read now (ASSAY_ERR_IO, ASSAY_ERR_NOMEM) is no reason to measure them again. */
 enum assay_status assay_ceilings_load(const char *device, int32_t threads,
                                       struct assay_ceilings *out, struct assay_error *why);
 enum assay_status assay_ceilings_save(const struct assay_ceilings *ceilings,

@@ -23,7 +23,7 @@ struct assay_timing {
 struct assay_device_info {
     char name[64];           /* "Intel(R) Xeon(R) Processor" */
     size_t memory_bytes;     /* in all */
-    size_t memory_available; /* now */
+    size_t memory_available; /* now; 0: not known */
     size_t llc_bytes;        /* the last-level cache a cold measurement must exceed */
     int32_t cores;
 };

@@ -6,6 +6,7 @@
 #include "base/text.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -318,37 +319,42 @@ static enum assay_status setup(const struct assay_problem *problem, const char *
     return ASSAY_OK;
 }
 
+static void add_words(char *text, size_t size, const char *fmt, ...) ASSAY_PRINTF(3, 4);
+static void add_words(char *text, size_t size, const char *fmt, ...)
+{
+    size_t used = strlen(text);
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text + used, size - used, fmt, args);
+    va_end(args);
+}
+
 /* Each kernel once. */
-static void add_kernels(const struct executor *x, struct assay_text *line)
+static void add_kernels(const struct executor *x, char *text, size_t size)
 {
     for (int32_t s = 0; s < x->graph.n_nodes; s++) {
         bool seen = false;
         for (int32_t before = 0; before < s; before++)
             seen |= x->steps[before].kernel == x->steps[s].kernel;
         if (!seen)
-            assay_text_format(line, "%s %s", s ? "" : ":", x->steps[s].kernel->name);
+            add_words(text, size, "%s %s", s ? "" : ":", x->steps[s].kernel->name);
     }
 }
 
-/* "5 steps: linear_amx attention_amx": how many nodes there are, and who runs them. */
+/* "5 steps: linear_amx attention_amx": how many nodes there are, and who runs them. On the stack: a
+ * row whose note is missing does not look like one without memory. */
 static void note(const struct assay_problem *problem, const char *device, bool compiled, char *text,
                  size_t size)
 {
-    struct executor *x = assay_calloc(1, sizeof *x);
-    struct assay_text line = {0};
-    if (x && assay_steps_graph(problem, device, compiled, &x->graph, NULL) == ASSAY_OK &&
-        assay_steps_choose(problem, &x->graph, device, x->steps, NULL) == ASSAY_OK) {
-        assay_text_format(&line, "%d step%s", (int)x->graph.n_nodes,
-                          x->graph.n_nodes == 1 ? "" : "s");
-        if (compiled && assay_model_context()->autotune)
-            assay_text_add(&line, "; kernels chosen by timing");
-        else
-            add_kernels(x, &line);
-        if (!line.failed)
-            snprintf(text, size, "%s", line.data);
-    }
-    assay_text_fini(&line);
-    assay_free(x);
+    struct executor x = {0};
+    if (assay_steps_graph(problem, device, compiled, &x.graph, NULL) != ASSAY_OK ||
+        assay_steps_choose(problem, &x.graph, device, x.steps, NULL) != ASSAY_OK)
+        return;
+    snprintf(text, size, "%d step%s", (int)x.graph.n_nodes, x.graph.n_nodes == 1 ? "" : "s");
+    if (compiled && assay_model_context()->autotune)
+        add_words(text, size, "; kernels chosen by timing");
+    else
+        add_kernels(&x, text, size);
 }
 
 /* The four executors: eager and compiled on each device. On a CPU each comes a second time, for

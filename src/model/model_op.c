@@ -1,7 +1,6 @@
 /* model_op.c: a model as an op: its tensors, fills, cost and tolerance, from its graph. */
 #include "model/model_op.h"
 
-#include "base/alloc.h"
 #include "op/attention.h"
 #include "op/linear.h"
 
@@ -46,13 +45,12 @@ struct assay_recipe assay_model_recipe(const struct assay_problem *problem)
     return recipe;
 }
 
-/* A graph in memory of its own: it is too large for the stack of a deep call. */
-static struct assay_graph *graph_of(const struct assay_problem *p)
+/* In the caller's 44 kB: most that ask for it have no way to say that there is no memory. */
+static struct assay_graph *graph_of(const struct assay_problem *p, struct assay_graph *room)
 {
-    struct assay_graph *g = assay_calloc(1, sizeof *g);
-    if (g)
-        build(p, g);
-    return g;
+    *room = (struct assay_graph){0};
+    build(p, room);
+    return room;
 }
 
 static enum assay_status check(const struct assay_problem *p, struct assay_error *err)
@@ -69,27 +67,23 @@ static enum assay_status check(const struct assay_problem *p, struct assay_error
     if (p->n_axes > 3 && product > MOST_PRODUCT)
         return assay_error_set(err, ASSAY_ERR_INVALID, p->op,
                                "these sizes make a model too large for any machine");
-    struct assay_graph *g = graph_of(p);
+    struct assay_graph room, *g = graph_of(p, &room);
     enum assay_status status =
-        !g ? assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory")
-        : g->error.code != ASSAY_OK
+        g->error.code != ASSAY_OK
             ? assay_error_set(err, g->error.code, p->op, "%s", g->error.message)
             : ASSAY_OK;
-    assay_free(g);
     return status;
 }
 
 static void shapes(struct assay_problem *p)
 {
-    struct assay_graph *g = graph_of(p);
-    p->n_inputs = g ? g->n_inputs : 0;
-    p->n_outputs = g ? 1 : 0;
-    for (int32_t i = 0; g && i < g->n_values; i++)
+    struct assay_graph room, *g = graph_of(p, &room);
+    p->n_inputs = g->n_inputs;
+    p->n_outputs = 1;
+    for (int32_t i = 0; i < g->n_values; i++)
         if (g->values[i].input >= 0)
             p->inputs[g->values[i].input] = g->values[i].tensor;
-    if (g)
-        p->outputs[0] = g->values[g->output].tensor;
-    assay_free(g);
+    p->outputs[0] = g->values[g->output].tensor;
 }
 
 static const struct assay_value *input_value(const struct assay_graph *g, int32_t input)
@@ -103,8 +97,8 @@ static const struct assay_value *input_value(const struct assay_graph *g, int32_
 /* As the ops themselves fill theirs: x with deviation 1, weights 1 / sqrt(k), a norm's around 1. */
 static void fill(const struct assay_problem *p, int32_t index, void *data, uint64_t seed)
 {
-    struct assay_graph *g = graph_of(p);
-    const struct assay_value *value = g ? input_value(g, index) : NULL;
+    struct assay_graph room, *g = graph_of(p, &room);
+    const struct assay_value *value = input_value(g, index);
     if (value) {
         double deviation = value->kind == ASSAY_VALUE_WEIGHT
                                ? 1 / sqrt((double)value->tensor.dims[1])
@@ -115,32 +109,28 @@ static void fill(const struct assay_problem *p, int32_t index, void *data, uint6
         assay_tensor_fill_scaled(&value->tensor, data, seed, deviation, value->around_one);
         assay_dtype_store(value->tensor.dtype, &first, data, 0, 1);
     }
-    assay_free(g);
 }
 
 static bool is_weight(const struct assay_problem *p, int32_t input)
 {
-    struct assay_graph *g = graph_of(p);
-    const struct assay_value *value = g ? input_value(g, input) : NULL;
+    struct assay_graph room, *g = graph_of(p, &room);
+    const struct assay_value *value = input_value(g, input);
     bool weight = value && (value->kind == ASSAY_VALUE_WEIGHT || value->kind == ASSAY_VALUE_FILTER);
-    assay_free(g);
     return weight;
 }
 
 static bool is_constant(const struct assay_problem *p, int32_t input)
 {
-    struct assay_graph *g = graph_of(p);
-    const struct assay_value *value = g ? input_value(g, input) : NULL;
+    struct assay_graph room, *g = graph_of(p, &room);
+    const struct assay_value *value = input_value(g, input);
     bool constant = value && value->kind != ASSAY_VALUE_INPUT;
-    assay_free(g);
     return constant;
 }
 
 static int64_t row_block(const struct assay_problem *p)
 {
-    struct assay_graph *g = graph_of(p);
-    int64_t rows = g && g->parts ? g->values[g->output].tensor.dims[0] / g->parts : 1;
-    assay_free(g);
+    struct assay_graph room, *g = graph_of(p, &room);
+    int64_t rows = g->parts ? g->values[g->output].tensor.dims[0] / g->parts : 1;
     return rows;
 }
 
@@ -149,8 +139,8 @@ static int64_t row_block(const struct assay_problem *p)
 static struct assay_cost cost(const struct assay_problem *p)
 {
     struct assay_cost sum = {0};
-    struct assay_graph *g = graph_of(p);
-    for (int32_t i = 0; g && i < g->n_nodes; i++) {
+    struct assay_graph room, *g = graph_of(p, &room);
+    for (int32_t i = 0; i < g->n_nodes; i++) {
         struct assay_problem node = g->nodes[i].problem;
         bool linear = g->nodes[i].op->takes_recipes;
         node.recipe = linear ? p->recipe : NULL;
@@ -165,7 +155,6 @@ static struct assay_cost cost(const struct assay_problem *p)
         if (!is_weight(p, i))
             sum.bytes_read += (double)assay_tensor_bytes(&p->inputs[i]);
     sum.bytes_written = (double)assay_tensor_bytes(&p->outputs[0]);
-    assay_free(g);
     return sum;
 }
 
@@ -192,8 +181,8 @@ static struct assay_tolerance tolerance(const struct assay_problem *p)
     struct assay_tolerance sum = {.relative = 2 * info->unit + 0x1p-22, .absolute = info->tiny};
     double flips = 0; /* of several layers: independent */
     int layers = 0;
-    struct assay_graph *g = graph_of(p);
-    for (int32_t i = 0; g && i < g->n_nodes; i++) {
+    struct assay_graph room, *g = graph_of(p, &room);
+    for (int32_t i = 0; i < g->n_nodes; i++) {
         struct assay_problem node = g->nodes[i].problem;
         bool linear = g->nodes[i].op->takes_recipes, first = i == 0;
         node.recipe = linear ? p->recipe : NULL;
@@ -208,7 +197,6 @@ static struct assay_tolerance tolerance(const struct assay_problem *p)
         layers += linear;
     }
     sum.absolute += sqrt(flips);
-    assay_free(g);
     return sum;
 }
 

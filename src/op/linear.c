@@ -195,22 +195,29 @@ static double small_integer(uint64_t seed, int64_t i, int64_t limit)
     return (double)((int64_t)(assay_rng_at(seed, (uint64_t)i) % (uint64_t)(2 * limit + 1)) - limit);
 }
 
-static void exact_row(const struct exact *e, bool scales_differ, uint64_t seed, int64_t row,
-                      int64_t k, int64_t limit, double *out)
+enum { EXACT_BLOCK = 512 }; /* on the stack: inputs are not to depend on memory that can be had */
+
+/* `n` elements of a row of k, from the one at `first` on. */
+static void exact_block(const struct exact *e, bool scales_differ, uint64_t seed, int64_t row,
+                        int64_t k, int64_t limit, int64_t first, int64_t n, double *out)
 {
-    int64_t scopes = e->scope > 0 ? k / e->scope : 0;
-    for (int64_t i = 0; i < k; i++)
-        out[i] = small_integer(seed, row * k + i, limit);
-    for (int64_t s = 0; s < scopes && e->peak != 0; s++) {
-        double *values = out + s * e->scope;
-        int exponent = scales_differ ? (int)((row + s) % 3) : 0;
-        int64_t at =
-            (int64_t)(assay_rng_at(~seed, (uint64_t)(row * scopes + s)) % (uint64_t)e->scope);
-        for (int64_t i = 0; i < e->scope; i++)
-            values[i] = ldexp(values[i], exponent);
-        values[at] = ldexp(e->peak, exponent);
-        if (e->low != 0 && e->scope > 1)
-            values[(at + 1) % e->scope] = ldexp(e->low, exponent);
+    int64_t scopes = e->peak != 0 && e->scope > 0 ? k / e->scope : 0, known = -1, at = 0;
+    int exponent = 0;
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = small_integer(seed, row * k + first + i, limit);
+        int64_t s = scopes ? (first + i) / e->scope : 0, place = first + i - s * e->scope;
+        if (s >= scopes)
+            continue;
+        if (s != known) {
+            known = s;
+            exponent = scales_differ ? (int)((row + s) % 3) : 0;
+            at = (int64_t)(assay_rng_at(~seed, (uint64_t)(row * scopes + s)) % (uint64_t)e->scope);
+        }
+        if (place == at)
+            out[i] = e->peak;
+        else if (e->low != 0 && place == (at + 1) % e->scope)
+            out[i] = e->low;
+        out[i] = ldexp(out[i], exponent);
     }
 }
 
@@ -235,18 +242,14 @@ static void fill_exact(const struct assay_problem *p, int32_t index, void *data,
         e = exact_of(recipe->activation, 0, k);
     enum assay_quant_scope scope = weights ? recipe->scope : recipe->activation_scope;
     bool differ = (weights || x) && scope != ASSAY_SCOPE_TENSOR;
-#pragma omp parallel
-    {
-        double *row = assay_calloc((size_t)k, sizeof *row);
-#pragma omp for schedule(static)
-        for (int64_t r = 0; r < rows; r++) {
-            if (!row)
-                continue; /* the inputs stay what they were: the comparison will tell */
-            exact_row(&e, differ, seed, r, k, weights ? 7 : 3, row);
-            assay_dtype_store(t->dtype, row, data, r * k, k);
+#pragma omp parallel for schedule(static)
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t first = 0; first < k; first += EXACT_BLOCK) {
+            double values[EXACT_BLOCK];
+            int64_t n = k - first < EXACT_BLOCK ? k - first : EXACT_BLOCK;
+            exact_block(&e, differ, seed, r, k, weights ? 7 : 3, first, n, values);
+            assay_dtype_store(t->dtype, values, data, r * k + first, n);
         }
-        assay_free(row);
-    }
 }
 
 /* An activation computed in f32 is not exact, save those that only choose. Beyond this k a sum

@@ -43,7 +43,7 @@ static void github_begin(void *state, const struct assay_sink *sink,
     s->sink = *sink;
     s->style = *style;
     s->run = *run;
-    assay_md_init(&s->md, &(struct assay_sink){&s->tables, write_text}, style);
+    assay_md_init(&s->md, &(struct assay_sink){&s->tables, write_text, sink->incomplete}, style);
 }
 
 /* ---- tables ------------------------------------------------------------------------------- */
@@ -174,7 +174,7 @@ static void list_trouble(struct state *s, const struct assay_record *record)
         return;
     }
     struct assay_md md;
-    assay_md_init(&md, &(struct assay_sink){list, write_text}, &s->style);
+    assay_md_init(&md, &(struct assay_sink){list, write_text, s->sink.incomplete}, &s->style);
     assay_sink_put(&md.sink, "- ");
     assay_md_text(&md, record->entry);
     assay_sink_put(&md.sink, record->entry[0] ? ": " : "");
@@ -229,8 +229,10 @@ static void put_kept(const struct assay_sink *sink, const struct assay_text *tex
 {
     if (text->length)
         sink->write(sink->user, text->data, text->length);
-    if (text->failed) /* what is missing should be seen */
+    if (text->failed) { /* what is missing should be seen */
         assay_sink_put(sink, "\nThe rest did not fit into memory.\n");
+        assay_sink_fail(sink);
+    }
 }
 
 static void put_legend(const struct state *s)

@@ -9,6 +9,7 @@
 #include "report/report_bouts.h"
 #include "report/report_columns.h"
 #include "report/report_detail.h"
+#include "report/report_sink.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -554,6 +555,7 @@ static void kernel_end(void *state)
     if (s->bouts.failed) {
         assay_line_put(&s->line, "  The rest did not fit into memory.", s->width, ASSAY_INK_BAD);
         flush(s);
+        assay_sink_fail(&s->sink);
     }
     write_legend(s);
     if (s->bouts.n)

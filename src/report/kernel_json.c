@@ -169,8 +169,10 @@ static void write_results(const struct state *s)
         assay_sink_put(&s->sink, separator);
         assay_sink_json(&s->sink, o, 4);
     }
-    if (s->bouts.failed) /* what is missing should be seen */
+    if (s->bouts.failed) { /* what is missing should be seen */
         assay_sink_format(&s->sink, "%snull", s->bouts.n ? ",\n    " : "\n    ");
+        assay_sink_fail(&s->sink);
+    }
     assay_sink_put(&s->sink, s->bouts.n || s->bouts.failed ? "\n  ]" : "]");
 }
 

@@ -268,7 +268,7 @@ static assay_json *values_of(const struct state *s, int64_t first, enum metric m
 static void write_metric(const struct state *s, int64_t first, enum metric metric, bool *any)
 {
     assay_json *values = values_of(s, first, metric);
-    if (!assay_json_count(values)) {
+    if (values && !assay_json_count(values) && assay_json_is_complete(values)) {
         assay_json_free(values);
         return;
     }
@@ -295,8 +295,10 @@ static void pytorch_end(void *state)
         for (int64_t k = i; k < s->n; k++)
             s->points[k].written |= is_repeat(&s->points[i], &s->points[k]);
     }
-    if (s->failed) /* what is missing should be seen */
+    if (s->failed) { /* what is missing should be seen */
         assay_sink_put(&s->sink, any ? ",\n  null" : "\n  null");
+        assay_sink_fail(&s->sink);
+    }
     assay_sink_put(&s->sink, any || s->failed ? "\n]\n" : "]\n");
 }
 

@@ -8,10 +8,12 @@
 
 #include "record/record.h"
 
-/* Where bytes go. A failed write is remembered by the sink's owner, not by the format. */
+/* Where bytes go. A failed write is remembered by the sink's owner, not by the format. What a
+ * format has no memory for cannot be seen there, so it says so. */
 struct assay_sink {
     void *user;
     void (*write)(void *user, const char *bytes, size_t length);
+    bool *incomplete; /* set where something is missing for want of memory; NULL: nobody asks */
 };
 
 /* How a report for people looks. */

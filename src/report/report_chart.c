@@ -485,6 +485,8 @@ static void put_opening(const struct drawing *d, const struct assay_sink *sink,
                       "sans-serif\">\n<title>",
                       WIDTH, d->y, WIDTH, d->y);
     assay_sink_put(sink, name.data ? name.data : "");
+    if (name.failed)
+        assay_sink_fail(sink);
     assay_text_fini(&name);
     assay_sink_format(sink,
                       "</title>\n<defs><pattern id=\"hatch\" width=\"6\" height=\"6\" "
@@ -514,6 +516,8 @@ void assay_chart_end(struct assay_chart *chart, const struct assay_chart_theme *
     struct drawing d = {.bouts = &chart->bouts, .theme = theme};
     draw(&d, &chart->bouts.run);
     put_opening(&d, &chart->sink, &chart->bouts.run);
+    if (d.text.failed || chart->bouts.failed)
+        assay_sink_fail(&chart->sink);
     if (d.text.length && !d.text.failed)
         chart->sink.write(chart->sink.user, d.text.data, d.text.length);
     else /* half of it would not be XML */

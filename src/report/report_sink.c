@@ -11,6 +11,12 @@ void assay_sink_put(const struct assay_sink *sink, const char *text)
         sink->write(sink->user, text, length);
 }
 
+void assay_sink_fail(const struct assay_sink *sink)
+{
+    if (sink->incomplete)
+        *sink->incomplete = true;
+}
+
 void assay_sink_format(const struct assay_sink *sink, const char *fmt, ...)
 {
     char text[1024];
@@ -35,10 +41,12 @@ void assay_sink_json(const struct assay_sink *sink, assay_json *value, int inden
 {
     struct assay_text text = {0};
     assay_json_write(value, indent > 0 ? 2 : 0, &text);
-    if (text.failed || !text.data)
+    if (text.failed || !text.data) {
         assay_sink_put(sink, "null");
-    else
+        assay_sink_fail(sink);
+    } else {
         put_lines(sink, text.data, indent);
+    }
     assay_text_fini(&text);
     assay_json_free(value);
 }

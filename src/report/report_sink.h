@@ -6,12 +6,15 @@
 
 void assay_sink_put(const struct assay_sink *sink, const char *text);
 
+/* Something is missing for want of memory. */
+void assay_sink_fail(const struct assay_sink *sink);
+
 /* Short pieces: at most 1023 bytes. */
 void assay_sink_format(const struct assay_sink *sink, const char *fmt, ...) ASSAY_PRINTF(2, 3);
 
 /* Takes `value` over. On one line when `indent` is 0; otherwise indented by 2, every line after the
- * first `indent` blanks further. Without memory it writes null: a record that is missing should be
- * seen, not be absent. */
+ * first `indent` blanks further. Without memory it writes null, so that the rest is still JSON, and
+ * the sink is told. */
 void assay_sink_json(const struct assay_sink *sink, assay_json *value, int indent);
 
 /* One field of a CSV file, quoted where RFC 4180 asks for it. */

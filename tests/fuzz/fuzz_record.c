@@ -32,7 +32,7 @@ static void write_nowhere(void *user, const char *bytes, size_t length)
 static void report_everywhere(const struct assay_record *record)
 {
     size_t written = 0;
-    struct assay_sink sink = {&written, write_nowhere};
+    struct assay_sink sink = {&written, write_nowhere, NULL};
     struct assay_report_style style = {.verbose = true, .width = 100};
     struct assay_run_info run = {.version = "0"};
     for (int64_t i = 0; i < assay_report_count(); i++) {

@@ -184,7 +184,7 @@ static inline void report_groups(const char *format, const struct assay_report_s
                                  const struct assay_run_info *run, const struct group *groups,
                                  int n, struct assay_text *out)
 {
-    struct assay_sink sink = {out, write_text};
+    struct assay_sink sink = {out, write_text, NULL};
     assay_report *report = assay_report_create(format_named(format), &sink, style);
     assert_non_null(report);
     assay_report_begin(report, run);

@@ -13,15 +13,16 @@ static void a_file_is_read_whole_or_not_at_all(void **state)
     put_file("x", "four");
     assert_int_equal(assay_folder_read_file(in_temporary("x"), 4, &text, &err), ASSAY_OK);
     assert_string_equal(text.data, "four");
-    assert_int_equal(assay_folder_read_file(in_temporary("x"), 3, &text, &err), ASSAY_ERR_IO);
+    assert_int_equal(assay_folder_read_file(in_temporary("x"), 3, &text, &err), ASSAY_ERR_INVALID);
     assert_non_null(strstr(err.message, "too large"));
     assay_text_fini(&text);
     err = (struct assay_error){0};
-    assert_int_equal(assay_folder_read_file(temporary, 9, &text, &err), ASSAY_ERR_IO);
+    assert_int_equal(assay_folder_read_file(temporary, 9, &text, &err), ASSAY_ERR_INVALID);
     assert_non_null(strstr(err.message, "directory"));
     assert_int_equal(mkfifo(in_temporary("pipe"), 0600), 0); /* does not wait for its other end */
     err = (struct assay_error){0};
-    assert_int_equal(assay_folder_read_file(in_temporary("pipe"), 9, &text, &err), ASSAY_ERR_IO);
+    assert_int_equal(assay_folder_read_file(in_temporary("pipe"), 9, &text, &err),
+                     ASSAY_ERR_INVALID);
     assert_non_null(strstr(err.message, "regular file"));
     assay_alloc_fail_after(1);
     assert_int_equal(assay_folder_read_file(in_temporary("x"), 9, &text, NULL), ASSAY_ERR_NOMEM);

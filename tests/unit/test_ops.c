@@ -10,7 +10,7 @@
 enum { MOST = 8 };
 #define LN2 0.69314718055994530942
 #define LN3 1.09861228866810969140
-#define LEFT 0.60623790838735786 /* (1 - 2^-9)^256 */
+#define LEFT 0.6062341884573449 /* (1 - 2^-9)^256 */
 
 /* One small problem, [1, rows, dim] in f64. The inputs follow the op's own order. */
 struct worked {

@@ -714,7 +714,7 @@ static void running_out_of_memory_does_not_crash(void **state)
     (void)state;
     struct group group = usual_group();
     size_t written = 0;
-    struct assay_sink sink = {&written, write_nowhere};
+    struct assay_sink sink = {&written, write_nowhere, NULL};
     for (int64_t f = 0; f < assay_report_count(); f++)
         for (int64_t nth = 1; nth < 40; nth++) {
             assay_alloc_fail_after(nth);

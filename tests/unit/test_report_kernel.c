@@ -666,7 +666,7 @@ static void without_memory_a_chart_is_still_one(void **state)
     struct assay_run_info run = cpu_run();
     for (int64_t nth = 3; nth < 60; nth++) {
         struct assay_text text = {0};
-        struct assay_sink sink = {&text, write_to_text};
+        struct assay_sink sink = {&text, write_to_text, NULL};
         assay_report *report =
             assay_report_create(format_named("kernel-svg-light"), &sink, &cli_style);
         assay_report_begin(report, &run);

@@ -529,7 +529,7 @@ static void a_page_is_not_too_long(void **state)
     (void)state;
     struct group group = model_group();
     struct assay_text text = {0};
-    struct assay_sink sink = {&text, write_text};
+    struct assay_sink sink = {&text, write_text, NULL};
     assay_report *report = assay_report_create(format_named("github"), &sink, &cli_style);
     assay_report_begin(report, &gpu_run);
     for (int i = 0; i < 3000; i++)
@@ -568,7 +568,7 @@ static void running_out_of_memory_does_not_crash(void **state)
     static const char *const formats[] = {"torchao", "torchao-csv", "pytorch", "github"};
     struct group group = model_group();
     size_t written = 0;
-    struct assay_sink sink = {&written, write_nowhere};
+    struct assay_sink sink = {&written, write_nowhere, NULL};
     for (int f = 0; f < 4; f++)
         for (int64_t nth = 1; nth < 400; nth++) {
             assay_alloc_fail_after(nth);

@@ -1,7 +1,7 @@
 /* cpu.c: the CPU as a device: pinned threads, memory on huge pages, the monotonic clock. */
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/text.h"
+#include "base/folder.h"
 #include "device/cpu/cpu_calibrate.h"
 #include "device/cpu/cpu_device.h"
 #include "device/cpu/cpu_info.h"
@@ -10,6 +10,7 @@
 #include "device/cpu/cpu_resident.h"
 #include "device/device.h"
 
+#include <errno.h>
 #include <omp.h>
 #include <sched.h>
 #include <stdio.h>
@@ -35,12 +36,8 @@ static bool first_of_its_core(int cpu)
     char path[96], line[64];
     long first = cpu;
     snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu);
-    FILE *file = fopen(path, "re");
-    if (file) {
-        if (fgets(line, sizeof line, file))
-            first = strtol(line, NULL, 10); /* "0-1" or "0,64": the first number */
-        fclose(file);
-    }
+    if (assay_folder_peek(path, line, sizeof line) == 0)
+        first = strtol(line, NULL, 10); /* "0-1" or "0,64": the first number */
     return first == cpu;
 }
 
@@ -84,6 +81,10 @@ static enum assay_status open_cpu(int32_t index, int32_t threads, assay_device *
     if (index != 0)
         return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
                                "there is only one cpu: write \"cpu\"");
+    int problem = assay_cpu_info()->problem;
+    if (problem)
+        return assay_error_set(err, problem == ENOMEM ? ASSAY_ERR_NOMEM : ASSAY_ERR_IO, "cpu",
+                               "cannot look at this machine's caches: %s", strerror(problem));
     int32_t cores = assay_cpu_info()->cores; /* asked before pinning narrows the answer */
     struct cpu_device *device = assay_calloc(1, sizeof *device);
     if (!device)

@@ -1,7 +1,8 @@
 #include "device/cpu/cpu_info.h"
 
-#include "base/text.h"
+#include "base/folder.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -40,20 +41,25 @@ void assay_cpu_isa_text(uint32_t isa, char *buf, size_t size)
                                      isa_names[i].name);
 }
 
+/* A file that is not there, or not for us, is an answer. One that cannot be opened for want of
+ * descriptors or memory is not: the caches would be guessed. */
+static bool is_answer(int problem)
+{
+    return problem != EMFILE && problem != ENFILE && problem != ENOMEM && problem != EIO;
+}
+
 /* The first line of a file under the source's root, without its newline; false if it is not there.
- */
-static bool read_line(const struct assay_cpu_source *source, const char *path, char *buf, int size)
+ * `problem` may be NULL. */
+static bool read_line(const struct assay_cpu_source *source, const char *path, char *buf,
+                      size_t size, int *problem)
 {
     char full[512];
     snprintf(full, sizeof full, "%s%s", source->root, path);
-    FILE *file = fopen(full, "re");
-    if (!file)
-        return false;
-    bool ok = fgets(buf, size, file) != NULL;
-    fclose(file);
-    if (ok)
-        buf[strcspn(buf, "\n")] = '\0';
-    return ok;
+    int wrong = assay_folder_peek(full, buf, size);
+    if (problem && wrong && !is_answer(wrong))
+        *problem = wrong;
+    buf[strcspn(buf, "\n")] = '\0';
+    return !wrong && buf[0];
 }
 
 static bool bit(uint32_t word, int index) { return (word >> index) & 1u; }
@@ -143,14 +149,14 @@ static void doubt_llcs(struct assay_cpu_info *out)
 
 /* Last-level caches, of which `index` is one CPU's. A list of CPUs that share one begins with the
  * first: "0-7", or "0-7,64-71" where each core is two CPUs. */
-static int32_t count_llcs(const struct assay_cpu_source *source, int index)
+static int32_t count_llcs(const struct assay_cpu_source *source, int index, int *problem)
 {
     int32_t n = 0;
     for (long cpu = 0;;) {
         char path[128], list[256], *end;
         snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%ld/cache/index%d/shared_cpu_list",
                  cpu, index);
-        if (!read_line(source, path, list, sizeof list) || strtol(list, &end, 10) != cpu)
+        if (!read_line(source, path, list, sizeof list, problem) || strtol(list, &end, 10) != cpu)
             return n > 0 ? n : 1;
         n++;
         long last = *end == '-' ? strtol(end + 1, NULL, 10) : cpu;
@@ -163,13 +169,14 @@ static void detect_caches(const struct assay_cpu_source *source, struct assay_cp
     for (int i = 0; i < 8; i++) {
         char path[128], level[16], type[32], size[32];
         snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/level", i);
-        if (!read_line(source, path, level, sizeof level))
+        if (!read_line(source, path, level, sizeof level, &out->problem))
             break;
         snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/type", i);
-        if (!read_line(source, path, type, sizeof type) || strcmp(type, "Instruction") == 0)
+        if (!read_line(source, path, type, sizeof type, &out->problem) ||
+            strcmp(type, "Instruction") == 0)
             continue;
         snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/size", i);
-        if (!read_line(source, path, size, sizeof size))
+        if (!read_line(source, path, size, sizeof size, &out->problem))
             continue;
         char *unit = NULL;
         size_t bytes = (size_t)strtoull(size, &unit, 10);
@@ -180,7 +187,7 @@ static void detect_caches(const struct assay_cpu_source *source, struct assay_cp
             out->l2_bytes = bytes;
         if (bytes > out->llc_bytes) {
             out->llc_bytes = bytes;
-            out->llcs = count_llcs(source, i);
+            out->llcs = count_llcs(source, i, &out->problem);
         }
     }
     /* A machine that tells nothing: small enough to be true of any, so that "cold" stays cold. */
@@ -194,16 +201,17 @@ static void detect_caches(const struct assay_cpu_source *source, struct assay_cp
 
 static size_t meminfo(const struct assay_cpu_source *source, const char *key)
 {
-    char path[512], line[256];
+    char path[512], text[4096];
     snprintf(path, sizeof path, "%s/proc/meminfo", source->root);
-    FILE *file = fopen(path, "re");
-    size_t bytes = 0, length = strlen(key);
-    while (file && fgets(line, sizeof line, file))
+    size_t length = strlen(key);
+    if (assay_folder_peek(path, text, sizeof text) != 0)
+        return 0;
+    for (const char *line = text; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
         if (strncmp(line, key, length) == 0 && line[length] == ':')
-            bytes = (size_t)strtoull(line + length + 1, NULL, 10) * 1024;
-    if (file)
-        fclose(file);
-    return bytes;
+            return (size_t)strtoull(line + length + 1, NULL, 10) * 1024;
+    }
+    return 0;
 }
 
 void assay_cpu_detect(const struct assay_cpu_source *source, struct assay_cpu_info *out)
@@ -297,8 +305,8 @@ enum assay_status assay_cpu_need(uint32_t isa, struct assay_error *why)
 static size_t cgroup_room(void)
 {
     char limit[64], used[64];
-    if (!read_line(&this_machine, "/sys/fs/cgroup/memory.max", limit, sizeof limit) ||
-        !read_line(&this_machine, "/sys/fs/cgroup/memory.current", used, sizeof used) ||
+    if (!read_line(&this_machine, "/sys/fs/cgroup/memory.max", limit, sizeof limit, NULL) ||
+        !read_line(&this_machine, "/sys/fs/cgroup/memory.current", used, sizeof used, NULL) ||
         strcmp(limit, "max") == 0)
         return SIZE_MAX;
     size_t most = (size_t)strtoull(limit, NULL, 10), now = (size_t)strtoull(used, NULL, 10);

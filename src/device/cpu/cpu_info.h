@@ -37,6 +37,7 @@ struct assay_cpu_info {
     bool llcs_hidden;     /* a hypervisor tells of one, but cores may have several between them */
     bool amx_leaf_hidden; /* AMX is advertised but CPUID leaf 0x1D is not there */
     bool amx_refused;     /* AMX is there but the kernel did not let this process use it */
+    int problem;          /* errno of what kept us from looking at the caches; 0: nothing did */
 };
 
 struct assay_cpuid_regs {

@@ -140,9 +140,11 @@ static enum assay_status open_stream(struct cpu_device *device, const struct ass
     out->n_sets = spec->cold ? (int64_t)(2 * llc / set) + 2 : 1;
     p->stream = (struct assay_cpu_stream){.kind = kind, .bytes = bytes};
     p->block = take_block(device, set * (size_t)out->n_sets);
+    if (!p->block)
+        return ASSAY_UNSUPPORTED;
     p->sets = assay_calloc((size_t)out->n_sets, sizeof *p->sets);
     p->pointers = assay_calloc((size_t)out->n_sets, sizeof *p->pointers);
-    if (!p->block || !p->sets || !p->pointers)
+    if (!p->sets || !p->pointers)
         return ASSAY_ERR_NOMEM;
     for (int64_t i = 0; i < out->n_sets; i++)
         assay_cpu_stream_bind(kind, bytes, p->block->memory + (size_t)i * set, p->pointers[i],
@@ -259,8 +261,8 @@ enum assay_status assay_cpu_probe_open(assay_device *device, const struct assay_
     if (status != ASSAY_OK) {
         assay_cpu_probe_close(device, out);
         return assay_error_set(err, status, "cpu",
-                               status == ASSAY_ERR_NOMEM ? "no memory for a probe"
-                                                         : "no loop for this arithmetic");
+                               status == ASSAY_ERR_NOMEM ? "out of memory"
+                                                         : "no room, or no loop, for a probe");
     }
     return ASSAY_OK;
 }

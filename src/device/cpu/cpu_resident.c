@@ -1,5 +1,7 @@
 #include "device/cpu/cpu_resident.h"
 
+#include "base/folder.h"
+
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,16 +13,11 @@
 /* The value of a line "VmHWM:    1234 kB". */
 static double high_water_bytes(void)
 {
-    char line[256];
-    double kib = (double)NAN;
-    FILE *file = fopen("/proc/self/status", "re");
-    static const char key[] = "VmHWM:";
-    while (file && isnan(kib) && fgets(line, sizeof line, file))
-        if (strncmp(line, key, sizeof key - 1) == 0)
-            kib = strtod(line + sizeof key - 1, NULL);
-    if (file)
-        fclose(file);
-    return kib * 1024;
+    static const char key[] = "\nVmHWM:";
+    char text[4096];
+    const char *line =
+        assay_folder_peek("/proc/self/status", text, sizeof text) == 0 ? strstr(text, key) : NULL;
+    return line ? strtod(line + sizeof key - 1, NULL) * 1024 : (double)NAN;
 }
 
 /* Some sandboxes have no such line: what they count of the whole process is still a figure. */

@@ -11,6 +11,8 @@ static void add_library(struct assay_text *out, const char *name, const char *ve
         assay_text_format(out, "%-13s%s, %s\n", name, version, place->path);
     else
         assay_text_format(out, "%-13snot here: %s\n", name, why->message);
+    if (why->code == ASSAY_ERR_NOMEM)
+        out->failed = true; /* it may well be here */
 }
 
 static void add_driver(struct assay_text *out, const struct cuda_driver_api *api,
@@ -140,6 +142,7 @@ void assay_cuda_info(struct assay_text *out)
     int count = 0;
     if (assay_cuda_open_driver(&api, &place, &why) != ASSAY_OK) {
         assay_text_format(out, "%-13sno driver: %s\n", "cuda", why.message);
+        out->failed = out->failed || why.code == ASSAY_ERR_NOMEM; /* there may well be one */
         return;
     }
     assay_cuda_open_nvml(&nvml, NULL, &no_nvml);

@@ -2,6 +2,8 @@
  * process ends: the driver has threads of its own. */
 #include "device/cuda/cuda_library.h"
 
+#include "base/library.h"
+
 #include <dlfcn.h>
 #include <glob.h>
 #include <link.h>
@@ -156,31 +158,43 @@ static const char *const toolkit_folders[] = {
     "/opt/cuda/lib64",
 };
 
+/* Whether it is there cannot be told without memory. */
+static void *try_file(struct library *l, const char *name)
+{
+    struct assay_error why = {0};
+    void *library = l->status == ASSAY_OK ? assay_library_open(name, &why) : NULL;
+    if (why.code == ASSAY_ERR_NOMEM)
+        l->status = assay_error_set(&l->why, why.code, NULL, "%s", why.message);
+    return library;
+}
+
 /* Opens the first file that a pattern names. */
-static void *open_pattern(const char *pattern)
+static void *open_pattern(struct library *l, const char *pattern)
 {
     glob_t found = {0};
     void *library = NULL;
-    if (glob(pattern, 0, NULL, &found) == 0)
-        for (size_t i = 0; i < found.gl_pathc && !library; i++)
-            library = dlopen(found.gl_pathv[i], RTLD_NOW | RTLD_LOCAL);
+    int result = glob(pattern, 0, NULL, &found);
+    if (result == GLOB_NOSPACE && l->status == ASSAY_OK)
+        l->status = assay_error_set(&l->why, ASSAY_ERR_NOMEM, NULL, "out of memory");
+    for (size_t i = 0; result == 0 && i < found.gl_pathc && !library; i++)
+        library = try_file(l, found.gl_pathv[i]);
     globfree(&found);
     return library;
 }
 
-static void *open_in_wheels(const struct library *l, const char *root)
+static void *open_in_wheels(struct library *l, const char *root)
 {
     void *library = NULL;
     char pattern[1024];
     for (const char *const *wheel = l->wheels; *wheel && !library; wheel++)
         for (const char *const *name = l->names; *name && !library; name++) {
             snprintf(pattern, sizeof pattern, "%.600s/%s/%s", root, *wheel, *name);
-            library = open_pattern(pattern);
+            library = open_pattern(l, pattern);
         }
     return library;
 }
 
-static void *open_active_environment(const struct library *l)
+static void *open_active_environment(struct library *l)
 {
     const char *environment = getenv("VIRTUAL_ENV");
     const char *conda = getenv("CONDA_PREFIX");
@@ -196,7 +210,7 @@ static void *open_active_environment(const struct library *l)
     return library;
 }
 
-static void *open_home_environment(const struct library *l)
+static void *open_home_environment(struct library *l)
 {
     const char *home = getenv("HOME");
     char root[700];
@@ -207,19 +221,19 @@ static void *open_home_environment(const struct library *l)
 }
 
 /* The dynamic linker's own places first, then a toolkit's, then those of Python's wheels. */
-static void *search(const struct library *l)
+static void *search(struct library *l)
 {
     void *library = NULL;
     char pattern[1024];
     for (const char *const *name = l->names; *name && !library; name++)
-        library = dlopen(*name, RTLD_NOW | RTLD_LOCAL);
+        library = try_file(l, *name);
     if (l->wheels[0]) {
         if (!library)
             library = open_active_environment(l);
         for (size_t i = 0; i < COUNT(toolkit_folders) && !library; i++)
             for (const char *const *name = l->names; *name && !library; name++) {
                 snprintf(pattern, sizeof pattern, "%s/%s", toolkit_folders[i], *name);
-                library = open_pattern(pattern);
+                library = open_pattern(l, pattern);
             }
         if (!library)
             library = open_home_environment(l);
@@ -233,13 +247,14 @@ static void *open_library(struct library *l)
 {
     const char *named = getenv(l->variable);
     if (named && *named) {
-        void *library = dlopen(named, RTLD_NOW | RTLD_LOCAL);
+        struct assay_error why = {0};
+        void *library = assay_library_open(named, &why);
         if (!library)
-            l->status = assay_error_set(&l->why, ASSAY_UNSUPPORTED, l->variable, "%s", dlerror());
+            l->status = assay_error_set(&l->why, why.code, l->variable, "%s", why.message);
         return library;
     }
     void *library = search(l);
-    if (!library)
+    if (!library && l->status == ASSAY_OK)
         l->status = assay_error_set(&l->why, ASSAY_UNSUPPORTED, NULL,
                                     "%s is not here (%s not found; %s can name the file)", l->title,
                                     l->names[0], l->variable);

@@ -183,17 +183,17 @@ static enum assay_status open_bytes(assay_device *device, const struct assay_pro
     p->pieces = bytes / 16;
     p->sets = assay_calloc((size_t)out->n_sets, sizeof *p->sets);
     p->pointers = assay_calloc((size_t)out->n_sets, sizeof *p->pointers);
-    if (!p->sets || !p->pointers || p->bytes > info.memory_available / 4)
+    if (!p->sets || !p->pointers)
         return ASSAY_ERR_NOMEM;
-    enum assay_status status = assay_device_alloc(device, p->bytes, &memory, NULL);
-    if (status != ASSAY_OK)
-        return status;
+    if (p->bytes > info.memory_available / 4 ||
+        assay_device_alloc(device, p->bytes, &memory, NULL) != ASSAY_OK)
+        return ASSAY_UNSUPPORTED;
     p->memory = memory;
     bind(p, spec->kind, bytes, out->n_sets);
     out->sets = p->sets;
     out->amount = (double)set;
     out->kernel.run = run_bytes;
-    status = fill(device, p);
+    enum assay_status status = fill(device, p);
     return status == ASSAY_OK ? tune_bytes(device, spec->kind, p, out) : status;
 }
 

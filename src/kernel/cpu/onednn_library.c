@@ -2,6 +2,7 @@
  * left OpenMP threads behind. */
 #include "kernel/cpu/onednn.h"
 
+#include "base/library.h"
 #include "device/cpu/cpu_info.h"
 
 #include <dlfcn.h>
@@ -22,16 +23,22 @@ static const char *const file_names[] = {"libdnnl.so.2",   "libdnnl.so.2.7", "li
 static void *open_library(void)
 {
     const char *named = getenv("ASSAY_DNNL");
+    struct assay_error why = {0};
     if (named && *named) {
-        void *library = dlopen(named, RTLD_NOW | RTLD_LOCAL);
+        void *library = assay_library_open(named, &why);
         if (!library)
-            status = assay_error_set(&reason, ASSAY_UNSUPPORTED, "ASSAY_DNNL", "%s", dlerror());
+            status = assay_error_set(&reason, why.code, "ASSAY_DNNL", "%s", why.message);
         return library;
     }
     for (size_t i = 0; i < sizeof file_names / sizeof file_names[0]; i++) {
-        void *library = dlopen(file_names[i], RTLD_NOW | RTLD_LOCAL);
+        why = (struct assay_error){0};
+        void *library = assay_library_open(file_names[i], &why);
         if (library)
             return library;
+        if (why.code == ASSAY_ERR_NOMEM) {
+            status = assay_error_set(&reason, why.code, NULL, "%s", why.message);
+            return NULL;
+        }
     }
     status = assay_error_set(&reason, ASSAY_UNSUPPORTED, NULL,
                              "libdnnl.so.2 not found; install the package libdnnl2 (or set "

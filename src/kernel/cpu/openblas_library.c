@@ -19,6 +19,7 @@
  * and over before the next kernel's untimed calls are. */
 #include "kernel/cpu/openblas.h"
 
+#include "base/library.h"
 #include "device/cpu/cpu_info.h"
 
 #include <dlfcn.h>
@@ -72,9 +73,10 @@ static void *open_library(const char *core)
         take(&type, core_variable, core, false);
     const char *named = getenv("ASSAY_OPENBLAS");
     bool by_name = named && *named;
-    void *library = dlopen(by_name ? named : "libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
-    if (!library && by_name)
-        status = assay_error_set(&reason, ASSAY_UNSUPPORTED, "ASSAY_OPENBLAS", "%s", dlerror());
+    struct assay_error why = {0};
+    void *library = assay_library_open(by_name ? named : "libopenblas.so.0", &why);
+    if (!library && (by_name || why.code == ASSAY_ERR_NOMEM))
+        status = assay_error_set(&reason, why.code, "ASSAY_OPENBLAS", "%s", why.message);
     else if (!library)
         status = assay_error_set(&reason, ASSAY_UNSUPPORTED, NULL,
                                  "libopenblas is not installed; install the package "
