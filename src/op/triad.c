@@ -1,4 +1,4 @@
-/* triad: x + 3 y in f32, STREAM's third loop: two reads and a write. */
+/* triad: x + 3 y, STREAM's last loop: two reads and a write. */
 #include "op/common.h"
 
 static void shapes(struct assay_problem *p)
@@ -36,11 +36,10 @@ static struct assay_tolerance tolerance(const struct assay_problem *p)
 const struct assay_op assay_op_triad = {
     .name = "triad",
     .title = "Triad",
-    .summary = "x + 3 y, in f32",
+    .summary = "x + 3 y",
     .axis_names = ASSAY_BSD_AXES,
     .shapes = shapes,
     .reference = reference,
     .cost = cost,
     .tolerance = tolerance,
-    .dtypes = ASSAY_DTYPE_BIT(ASSAY_DTYPE_F32),
 };

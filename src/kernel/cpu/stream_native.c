@@ -18,16 +18,19 @@ struct state {
 
 /* On memory of its own, which is given back: setup has no operands. Without any, the first loop
  * will do. */
-static void tune(struct assay_cpu_stream *stream, int32_t threads, bool cold)
+static enum assay_status tune(struct assay_cpu_stream *stream, int32_t threads, bool cold)
 {
     enum { SETS = 4096 };
     size_t set = assay_cpu_stream_set_bytes(stream->kind, stream->bytes);
     size_t wanted = cold ? 2 * assay_cpu_llc_bytes(threads) / set + 2 : 1;
     size_t n = wanted < SETS ? wanted : SETS;
+    enum assay_status status = ASSAY_ERR_NOMEM;
     char *pool = mmap(NULL, n * set, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     struct assay_args *sets = assay_calloc(n, sizeof *sets);
     void *(*pointers)[3] = assay_calloc(n, sizeof *pointers);
-    if (pool != MAP_FAILED && sets && pointers) {
+    if (sets && pointers)
+        status = ASSAY_OK;
+    if (pool != MAP_FAILED && status == ASSAY_OK) {
 #if defined(MADV_HUGEPAGE)
         madvise(pool, n * set, MADV_HUGEPAGE);
 #endif
@@ -41,18 +44,20 @@ static void tune(struct assay_cpu_stream *stream, int32_t threads, bool cold)
         munmap(pool, n * set);
     assay_free(sets);
     assay_free(pointers);
+    return status;
 }
 
-static void choose(struct assay_cpu_stream *stream, enum assay_cpu_loop_kind kind, size_t bytes,
-                   int32_t threads, bool cold)
+static enum assay_status choose(struct assay_cpu_stream *stream, enum assay_cpu_loop_kind kind,
+                                size_t bytes, int32_t threads, bool cold)
 {
     size_t set = assay_cpu_stream_set_bytes(kind, bytes);
     size_t tried = set > SCRATCH_MOST ? bytes / (set / SCRATCH_MOST + 1) : bytes;
     *stream = (struct assay_cpu_stream){.kind = kind, .bytes = tried};
-    tune(stream, threads, cold);
+    enum assay_status status = tune(stream, threads, cold);
     if (!stream->loop)
         *stream = assay_cpu_stream_default(kind);
     stream->bytes = bytes;
+    return status;
 }
 
 static enum assay_status set_up(const struct assay_problem *problem, enum assay_cpu_loop_kind kind,
@@ -62,8 +67,13 @@ static enum assay_status set_up(const struct assay_problem *problem, enum assay_
     if (!s)
         return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
     size_t bytes = assay_tensor_bytes(&problem->inputs[0]);
-    choose(&s->hot, kind, bytes, problem->threads, false);
-    choose(&s->cold, kind, bytes, problem->threads, true);
+    enum assay_status status = choose(&s->hot, kind, bytes, problem->threads, false);
+    if (status == ASSAY_OK)
+        status = choose(&s->cold, kind, bytes, problem->threads, true);
+    if (status != ASSAY_OK) {
+        assay_free(s);
+        return assay_error_set(err, status, NULL, "out of memory");
+    }
     *state = s;
     return ASSAY_OK;
 }
@@ -83,7 +93,7 @@ static enum assay_status run(void *state, const struct assay_work *work)
     return ASSAY_OK;
 }
 
-#define STREAM_KERNEL(op_, kind)                                                                   \
+#define STREAM_KERNEL(op_, kind, dtypes_)                                                          \
     static enum assay_status setup_##op_(const struct assay_problem *problem, void **state,        \
                                          struct assay_error *err)                                  \
     {                                                                                              \
@@ -97,14 +107,18 @@ static enum assay_status run(void *state, const struct assay_work *work)
         .op = #op_,                                                                                \
         .implementation = "native",                                                                \
         .device = "cpu",                                                                           \
-        .dtypes = ASSAY_DTYPE_BIT(ASSAY_DTYPE_F32) | ASSAY_DTYPE_BIT(ASSAY_DTYPE_F16) |            \
-                  ASSAY_DTYPE_BIT(ASSAY_DTYPE_BF16),                                               \
-        .preference = 10,                                                                          \
+        .dtypes = dtypes_,                                                                         \
+        .preference = 40,                                                                          \
         .setup = setup_##op_,                                                                      \
         .run = run,                                                                                \
         .teardown = assay_free,                                                                    \
     };
 
-STREAM_KERNEL(read, ASSAY_CPU_LOOP_READ)
-STREAM_KERNEL(copy, ASSAY_CPU_LOOP_COPY)
-STREAM_KERNEL(triad, ASSAY_CPU_LOOP_TRIAD)
+/* Bits are moved whatever they mean; what a triad adds are floats. */
+enum {
+    F32 = ASSAY_DTYPE_BIT(ASSAY_DTYPE_F32),
+    ANY = F32 | ASSAY_DTYPE_BIT(ASSAY_DTYPE_F16) | ASSAY_DTYPE_BIT(ASSAY_DTYPE_BF16)
+};
+STREAM_KERNEL(read, ASSAY_CPU_LOOP_READ, ANY)
+STREAM_KERNEL(copy, ASSAY_CPU_LOOP_COPY, ANY)
+STREAM_KERNEL(triad, ASSAY_CPU_LOOP_TRIAD, F32)

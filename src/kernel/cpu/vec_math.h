@@ -128,6 +128,12 @@ VEC_INLINE vec elt_add(vec x, vec y, vec param)
     return vec_add(x, y);
 }
 
+VEC_INLINE vec elt_triad(vec x, vec y, vec param)
+{
+    (void)param;
+    return vec_fma(y, vec_set(3.0f), x);
+}
+
 /* The sum of each row's lanes, in the lane of its number. Transposed, so that nothing is added
  * across lanes; the rows are used up. */
 VEC_INLINE vec vec_sum_rows(vec rows[VEC_LANES])
