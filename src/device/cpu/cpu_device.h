@@ -2,11 +2,20 @@
 #ifndef ASSAY_DEVICE_CPU_DEVICE_H
 #define ASSAY_DEVICE_CPU_DEVICE_H
 
+#include "device/cpu/cpu_stream.h"
 #include "device/device.h"
 
 enum {
     ASSAY_CPU_MAX_WATCHED = 64, /* threads whose waits are read; more would take too long */
     ASSAY_CPU_MAX_BLOCKS = 8,   /* of memory that probes keep */
+    ASSAY_CPU_MAX_TUNED = 32,
+};
+
+/* Which loop was the fastest for a stream lately. */
+struct cpu_tuned {
+    struct assay_cpu_stream stream; /* its loop is NULL where there is none */
+    bool cold;
+    int64_t at_ns;
 };
 
 struct cpu_block {
@@ -22,6 +31,7 @@ struct cpu_device {
     int schedstat[ASSAY_CPU_MAX_WATCHED]; /* files that tell how long each thread waited, or -1 */
     int stat;                             /* the file that tells of stolen time, or -1 */
     struct cpu_block blocks[ASSAY_CPU_MAX_BLOCKS];
+    struct cpu_tuned tuned[ASSAY_CPU_MAX_TUNED]; /* the oldest makes room */
 };
 
 /* cpu_waits.c: run-queue waits and stolen time, from files of /proc that stay open. Where there is

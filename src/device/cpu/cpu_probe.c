@@ -14,6 +14,9 @@
 /* What one call moves at the most: by then memory streams steadily, and more would only take more
  * of it; at least four times the last-level cache, so that little of it is found there. */
 static const size_t MOST_BYTES = (size_t)256 << 20;
+/* Streams whose sizes differ by less than this have the same loop, for so long. */
+static const double SAME_SIZE = 1.2;
+static const int64_t TUNED_FOR_NS = 30000000000;
 /* A call of arithmetic is so long that starting the threads does not count. */
 static const double MATH_CALL_NS = 200e3;
 
@@ -131,6 +134,38 @@ static size_t bytes_of_tensor(const struct cpu_device *device, const struct assa
     return (grains ? grains : 1) * ASSAY_CPU_LOOP_GRAIN;
 }
 
+/* The loop found for much the same a few seconds ago will do: looking for it takes longer than many
+ * a group does. */
+static const struct cpu_tuned *tuned_lately(const struct cpu_device *device,
+                                            const struct assay_cpu_stream *stream, bool cold)
+{
+    int64_t now = assay_clock_ns();
+    for (int i = 0; i < ASSAY_CPU_MAX_TUNED; i++) {
+        const struct cpu_tuned *t = &device->tuned[i];
+        double ratio = (double)t->stream.bytes / (double)stream->bytes;
+        if (t->stream.loop && t->stream.kind == stream->kind && t->cold == cold &&
+            ratio > 1 / SAME_SIZE && ratio < SAME_SIZE && now - t->at_ns < TUNED_FOR_NS)
+            return t;
+    }
+    return NULL;
+}
+
+static void tune(struct cpu_device *device, struct cpu_probe *p, bool cold, int64_t n_sets)
+{
+    const struct cpu_tuned *known = tuned_lately(device, &p->stream, cold);
+    if (known) {
+        p->stream.loop = known->stream.loop;
+        p->stream.threads = known->stream.threads;
+        return;
+    }
+    assay_cpu_stream_tune(&p->stream, p->threads, p->sets, n_sets);
+    struct cpu_tuned *oldest = &device->tuned[0];
+    for (int i = 1; i < ASSAY_CPU_MAX_TUNED; i++)
+        if (device->tuned[i].at_ns < oldest->at_ns)
+            oldest = &device->tuned[i];
+    *oldest = (struct cpu_tuned){p->stream, cold, assay_clock_ns()};
+}
+
 static enum assay_status open_stream(struct cpu_device *device, const struct assay_probe_spec *spec,
                                      struct cpu_probe *p, struct assay_probe *out)
 {
@@ -149,7 +184,7 @@ static enum assay_status open_stream(struct cpu_device *device, const struct ass
     for (int64_t i = 0; i < out->n_sets; i++)
         assay_cpu_stream_bind(kind, bytes, p->block->memory + (size_t)i * set, p->pointers[i],
                               &p->sets[i]);
-    assay_cpu_stream_tune(&p->stream, p->threads, p->sets, out->n_sets);
+    tune(device, p, spec->cold, out->n_sets);
     out->sets = p->sets;
     out->amount = (double)bytes * assay_probe_streams(spec->kind);
     out->kernel.run = run_stream;

@@ -1,18 +1,20 @@
 #include "device/cpu/cpu_stream.h"
 
 #include "base/clock.h"
+#include "stats/stats.h"
 
 #include <math.h>
 #include <omp.h>
 #include <string.h>
 
-enum { PAGE = 4096, LINE = 64, MAX_WAYS = 192 };
+enum { PAGE = 4096, LINE = 64, MAX_WAYS = 64, TURNS = 9 };
 /* A measurement of a way is so long at the least, and all of them together at the most. */
 static const double WAY_NS = 30e3, TUNE_MOST_NS = 400e6;
 /* Below this, one thread may be faster than all: waking them up takes as long as the work. */
 static const size_t ONE_THREAD_BYTES = (size_t)4 << 20;
-/* Ways this much slower than the best at first sight are not looked at again. */
-static const double KEPT = 1.3;
+/* Ways this much slower than the best, at first sight and after three turns, are not looked at
+ * again. */
+static const double KEPT_FIRST = 1.3, KEPT = 1.08;
 
 static int tensors(enum assay_cpu_loop_kind kind)
 {
@@ -108,7 +110,8 @@ uint32_t assay_cpu_stream_run(const struct assay_cpu_stream *s, void *out, const
 struct way {
     const struct assay_cpu_loop *loop;
     int32_t threads;
-    double least_ns;
+    bool out;
+    double slowness[TURNS];
 };
 
 struct tuning {
@@ -116,7 +119,7 @@ struct tuning {
     const struct assay_args *sets;
     int64_t n_sets, next;
     struct way ways[MAX_WAYS];
-    int32_t n_ways;
+    int32_t n_ways, turns;
 };
 
 static void add_ways(struct tuning *t, const struct assay_cpu_loop *loops, bool near,
@@ -124,7 +127,7 @@ static void add_ways(struct tuning *t, const struct assay_cpu_loop *loops, bool 
 {
     for (const struct assay_cpu_loop *loop = loops; loop && loop->name; loop++)
         if (loop->kind == t->stream.kind && !(near && loop->far) && t->n_ways < MAX_WAYS)
-            t->ways[t->n_ways++] = (struct way){loop, threads, (double)INFINITY};
+            t->ways[t->n_ways++] = (struct way){.loop = loop, .threads = threads};
 }
 
 /* All threads or one, which needs no team. Not a number between: OpenMP ends the threads that a
@@ -152,7 +155,7 @@ static void run_next(struct tuning *t)
 
 /* Time of one pass; a short one is taken several times. The one before is not timed where the same
  * memory is used again: it fills the caches. */
-static void time_way(struct tuning *t, struct way *way)
+static double time_way(struct tuning *t, const struct way *way)
 {
     int64_t passes = 0, start;
     double ns = 0;
@@ -165,15 +168,49 @@ static void time_way(struct tuning *t, struct way *way)
         run_next(t);
         ns = (double)(assay_clock_ns() - start);
     } while (++passes, ns < WAY_NS);
-    way->least_ns = fmin(way->least_ns, ns / (double)passes);
+    return ns / (double)passes;
 }
 
-static double least_of(const struct tuning *t)
+/* One turn: every way that is still in, each relative to the fastest of this turn. A machine that
+ * is twice as fast for a while then favours nobody. */
+static void take_turn(struct tuning *t)
 {
-    double least = (double)INFINITY;
+    double least = (double)INFINITY, ns[MAX_WAYS];
+    for (int32_t i = 0; i < t->n_ways; i++) {
+        ns[i] = t->ways[i].out ? (double)INFINITY : time_way(t, &t->ways[i]);
+        least = fmin(least, ns[i]);
+    }
     for (int32_t i = 0; i < t->n_ways; i++)
-        least = fmin(least, t->ways[i].least_ns);
-    return least;
+        t->ways[i].slowness[t->turns] = ns[i] / least;
+    t->turns++;
+}
+
+static double median_slowness(const struct tuning *t, const struct way *way)
+{
+    double sorted[TURNS];
+    memcpy(sorted, way->slowness, sizeof sorted);
+    assay_stats_sort(sorted, t->turns);
+    return assay_stats_quantile(sorted, t->turns, 0.5);
+}
+
+static void drop_slower(struct tuning *t, double than)
+{
+    for (int32_t i = 0; i < t->n_ways; i++)
+        t->ways[i].out |= median_slowness(t, &t->ways[i]) > than;
+}
+
+static const struct way *fastest_of(const struct tuning *t)
+{
+    const struct way *fastest = NULL;
+    double least = (double)INFINITY;
+    for (int32_t i = 0; i < t->n_ways; i++) {
+        double slowness = t->ways[i].out ? (double)INFINITY : median_slowness(t, &t->ways[i]);
+        if (slowness < least) {
+            least = slowness;
+            fastest = &t->ways[i];
+        }
+    }
+    return fastest;
 }
 
 struct assay_cpu_stream assay_cpu_stream_default(enum assay_cpu_loop_kind kind)
@@ -187,21 +224,15 @@ struct assay_cpu_stream assay_cpu_stream_default(enum assay_cpu_loop_kind kind)
 void assay_cpu_stream_tune(struct assay_cpu_stream *stream, int32_t threads,
                            const struct assay_args *sets, int64_t n_sets)
 {
-    enum { TURNS = 4 };
     struct tuning t = {.stream = *stream, .sets = sets, .n_sets = n_sets};
     int64_t start = assay_clock_ns();
     add_all_ways(&t, threads);
     time_way(&t, &t.ways[0]); /* wakes up what sleeps */
-    for (int turn = 0; turn < TURNS; turn++) {
-        double enough = turn ? KEPT * least_of(&t) : (double)INFINITY;
-        for (int32_t i = 0; i < t.n_ways; i++)
-            if (t.ways[i].least_ns <= enough && (double)(assay_clock_ns() - start) < TUNE_MOST_NS)
-                time_way(&t, &t.ways[i]);
+    while (t.turns < TURNS && (t.turns < 3 || (double)(assay_clock_ns() - start) < TUNE_MOST_NS)) {
+        take_turn(&t);
+        drop_slower(&t, t.turns < 3 ? KEPT_FIRST : KEPT);
     }
-    double least = least_of(&t);
-    for (int32_t i = t.n_ways - 1; i >= 0; i--)
-        if (t.ways[i].least_ns <= least) {
-            stream->loop = t.ways[i].loop;
-            stream->threads = t.ways[i].threads;
-        }
+    const struct way *fastest = fastest_of(&t);
+    stream->loop = fastest->loop;
+    stream->threads = fastest->threads;
 }
