@@ -151,8 +151,10 @@ bool assay_child_read(struct assay_child *child, int timeout_ms,
 {
     struct pollfd ready = {.fd = child->events.fd, .events = POLLIN};
     int n = poll(&ready, 1, timeout_ms);
+    if (n < 0 && errno != EINTR && errno != EAGAIN)
+        child->events.problem = errno;
     if (n <= 0)
-        return n == 0 || errno == EINTR || errno == EAGAIN;
+        return child->events.problem == 0;
     if (!assay_wire_fill(&child->events))
         return false;
     size_t length;
@@ -202,7 +204,8 @@ void assay_child_kill(struct assay_child *child, struct assay_child_end *end)
 {
     int status = 0;
     struct rusage usage = {0};
-    *end = (struct assay_child_end){.variant = atomic_load(&child->watch->variant)};
+    *end = (struct assay_child_end){.variant = atomic_load(&child->watch->variant),
+                                    .problem = child->events.problem};
     bool killed_by_us = false;
     if (await_end(child->pid, 20, &status, &usage) == 0) { /* it may be dying already */
         killed_by_us = true;

@@ -340,10 +340,10 @@ static enum assay_status read_ceilings(const char *path, const char *device, int
     if (access(path, F_OK) != 0 && errno == ENOENT)
         return assay_error_set(why, ASSAY_UNSUPPORTED, path, "ceilings not measured yet");
     assay_json *o = assay_sealed_read(path, FILE_MAX_BYTES, &problem);
+    bool damaged = problem.code != ASSAY_ERR_NOMEM && problem.code != ASSAY_ERR_IO;
     if (!o)
-        status = assay_error_set(
-            why, problem.code == ASSAY_ERR_NOMEM ? ASSAY_ERR_NOMEM : ASSAY_UNSUPPORTED, path,
-            "%s; the ceilings must be measured again", problem.message);
+        status = assay_error_set(why, damaged ? ASSAY_UNSUPPORTED : problem.code, path,
+                                 "%s; the ceilings must be measured again", problem.message);
     else if (!from_json(o, &stored))
         status = assay_error_set(why, ASSAY_UNSUPPORTED, path,
                                  "not a file of ceilings, version %d; they must be measured again",
