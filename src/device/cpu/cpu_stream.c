@@ -175,14 +175,6 @@ static void take_turn(struct tuning *t)
     assay_cpu_turns_take(&t->turns, ns);
 }
 
-struct assay_cpu_stream assay_cpu_stream_default(enum assay_cpu_loop_kind kind)
-{
-    const struct assay_cpu_loop *loop = assay_cpu_loops(0).wide;
-    while (loop->kind != kind)
-        loop++;
-    return (struct assay_cpu_stream){.kind = kind, .loop = loop, .threads = 1};
-}
-
 void assay_cpu_stream_tune(struct assay_cpu_stream *stream, int32_t threads,
                            const struct assay_args *sets, int64_t n_sets)
 {
