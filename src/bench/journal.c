@@ -54,7 +54,9 @@ static enum assay_status open_file(const char *path, int flags, assay_journal **
     if (!journal)
         return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
     assay_text_add(&journal->path, path);
-    journal->file = open(path, flags | O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
+    journal->file = -1; /* nothing is created that would then be left behind empty */
+    if (!journal->path.failed)
+        journal->file = open(path, flags | O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
     if (journal->path.failed)
         status = assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
     else if ((journal->file < 0 && errno == ENXIO) || /* a pipe without a reader */

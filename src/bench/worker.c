@@ -392,7 +392,7 @@ int assay_worker_main(int job_fd, int event_fd, int watch_fd)
         mmap(NULL, sizeof *watch, PROT_READ | PROT_WRITE, MAP_SHARED, watch_fd, 0);
     if (watch == MAP_FAILED && errno == ENOMEM) {
         fputs("assay: out of memory: the worker cannot map its page\n", stderr);
-        return 1;
+        return ASSAY_WORKER_NO_PAGE;
     }
     if (watch == MAP_FAILED || watch->version != ASSAY_WATCH_VERSION) {
         fputs("assay: a worker is started by assay itself, not by hand\n", stderr);
