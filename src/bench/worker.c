@@ -109,8 +109,8 @@ static enum assay_status measure_ceilings(assay_worker *worker,
 }
 
 /* Ceilings from the cache folder, or measured now. Without them there are no percentages, but
- * everything else works. That there is no memory for them is an error: percentages would be there
- * in one run and not in the next. */
+ * everything else works. That the system cannot read them now, for want of memory or descriptors,
+ * is an error, not a reason to spend seconds on measuring what is known. */
 static enum assay_status load_ceilings(assay_worker *worker,
                                        const struct assay_worker_events *events,
                                        struct assay_error *err)
@@ -124,10 +124,8 @@ static enum assay_status load_ceilings(assay_worker *worker,
     if (status == ASSAY_OK)
         return status;
     worker->bench.ceilings = (struct assay_ceilings){0};
-    if (status == ASSAY_ERR_NOMEM)
+    if (status != ASSAY_UNSUPPORTED)
         return assay_error_set(err, status, why.where, "%s", why.message);
-    if (status == ASSAY_ERR_IO)
-        events->note(events->user, why.message);
     return device->driver->calibrate ? measure_ceilings(worker, events, err) : ASSAY_OK;
 }
 

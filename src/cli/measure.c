@@ -144,7 +144,7 @@ static void make_run_info(struct run *run)
     describe_origin(run, info);
 }
 
-/* A figure that is missing for want of memory is an error; one that cannot be read is told of. */
+/* A figure that nobody has measured is left out; one that cannot be read is an error. */
 static void load_copy_ceiling(struct run *run)
 {
     struct assay_ceilings ceilings;
@@ -155,10 +155,8 @@ static void load_copy_ceiling(struct run *run)
         assay_ceilings_load(info->device_name, cpu ? info->threads : 1, &ceilings, &why);
     if (status == ASSAY_OK && ceilings.n_levels > 0)
         info->copy_bytes_per_s = assay_ceiling_rate(&ceilings, ASSAY_PROBE_COPY, 0, true);
-    if (status == ASSAY_ERR_NOMEM)
+    if (status != ASSAY_OK && status != ASSAY_UNSUPPORTED)
         run->head_error = why;
-    else if (status == ASSAY_ERR_IO)
-        assay_complain(&why);
 }
 
 /* The supervisor's questions and answers. */
