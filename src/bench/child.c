@@ -72,7 +72,7 @@ static int open_watch(struct assay_child *child)
  * must not land among the results. Ctrl-C, and what else may be sent to all of a session or a
  * service, is for the supervisor, which then asks us to stop. */
 static void become_worker(const char *program, int job_fd, int event_fd, int watch_fd,
-                          int64_t memory_limit)
+                          struct assay_child *child)
 {
     char job[16], event[16], watch[16], limit[32];
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -84,13 +84,18 @@ static void become_worker(const char *program, int job_fd, int event_fd, int wat
     snprintf(job, sizeof job, "%d", job_fd);
     snprintf(event, sizeof event, "%d", event_fd);
     snprintf(watch, sizeof watch, "%d", watch_fd);
-    snprintf(limit, sizeof limit, "%lld", (long long)memory_limit);
+    snprintf(limit, sizeof limit, "%lld", (long long)child->memory_limit);
     /* The threads of one contender must not spin on the cores that the next one is measured on:
      * libgomp's would, for some 7 ms after each call. This is about 50 us. Those of a plug-in's
      * libomp would for 200 ms; it counts in milliseconds. */
     setenv("GOMP_SPINCOUNT", "2000", 0);
     setenv("KMP_BLOCKTIME", "1", 0);
     execl(program, "assay", ASSAY_CHILD_COMMAND, job, event, watch, limit, (char *)NULL);
+    if (errno == ENOMEM)
+        atomic_store(&child->watch->no_memory, 1);
+    else
+        snprintf(child->watch->last_words, sizeof child->watch->last_words,
+                 "the worker cannot be started: %s", strerror(errno));
     _exit(127);
 }
 
@@ -110,7 +115,7 @@ enum assay_status assay_child_start(struct assay_child *child, const char *progr
     if (child->pid < 0)
         goto failed;
     if (child->pid == 0)
-        become_worker(program, jobs[0], events[1], watch_fd, child->memory_limit);
+        become_worker(program, jobs[0], events[1], watch_fd, child);
     close(watch_fd);
     close(jobs[0]);
     close(events[1]);
@@ -151,8 +156,10 @@ bool assay_child_read(struct assay_child *child, int timeout_ms,
 {
     struct pollfd ready = {.fd = child->events.fd, .events = POLLIN};
     int n = poll(&ready, 1, timeout_ms);
+    if (n < 0 && errno != EINTR && errno != EAGAIN)
+        child->events.problem = errno;
     if (n <= 0)
-        return n == 0 || errno == EINTR || errno == EAGAIN;
+        return child->events.problem == 0;
     if (!assay_wire_fill(&child->events))
         return false;
     size_t length;
@@ -177,7 +184,8 @@ void assay_child_ask_stop(struct assay_child *child) { atomic_store(&child->watc
  * one near the limit: what a kernel does without the memory it asked for is up to the kernel. */
 static bool ran_out_of_memory(const struct assay_child *child, const struct assay_child_end *end)
 {
-    if (atomic_load(&child->watch->no_memory))
+    bool begun = atomic_load(&child->watch->beat) > 0;
+    if (atomic_load(&child->watch->no_memory) || (!begun && end->exit_code == ASSAY_WORKER_NO_PAGE))
         return true;
     if (end->signal == SIGKILL)
         return child->oom_kills >= 0 && assay_oom_kills("") > child->oom_kills;
@@ -202,7 +210,8 @@ void assay_child_kill(struct assay_child *child, struct assay_child_end *end)
 {
     int status = 0;
     struct rusage usage = {0};
-    *end = (struct assay_child_end){.variant = atomic_load(&child->watch->variant)};
+    *end = (struct assay_child_end){.variant = atomic_load(&child->watch->variant),
+                                    .problem = child->events.problem};
     bool killed_by_us = false;
     if (await_end(child->pid, 20, &status, &usage) == 0) { /* it may be dying already */
         killed_by_us = true;

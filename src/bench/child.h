@@ -27,6 +27,7 @@ struct assay_child_end {
     bool killed;          /* by SIGKILL, not from here, and nothing says that memory was short */
     int64_t variant;      /* what it was running; -1: the harness itself */
     char last_words[160]; /* why it ended itself, where it did */
+    int problem;          /* errno: its messages could not be read, whatever it was doing */
 };
 
 /* Starts `program` as a worker that may use `memory_limit` bytes (0: what the machine has). */

@@ -54,7 +54,9 @@ static enum assay_status open_file(const char *path, int flags, assay_journal **
     if (!journal)
         return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
     assay_text_add(&journal->path, path);
-    journal->file = open(path, flags | O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
+    journal->file = -1; /* nothing is created that would then be left behind empty */
+    if (!journal->path.failed)
+        journal->file = open(path, flags | O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
     if (journal->path.failed)
         status = assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
     else if ((journal->file < 0 && errno == ENXIO) || /* a pipe without a reader */
@@ -162,8 +164,8 @@ enum assay_status assay_journal_create(const struct assay_run_info *run,
         status = write_head(journal, run, plan, err);
         int problem = status == ASSAY_OK ? assay_io_sync_folder_of(path.data) : 0;
         if (problem)
-            status = assay_error_set(err, ASSAY_ERR_IO, path.data, "cannot be written: %s",
-                                     strerror(problem));
+            status = assay_error_set(err, problem == ENOMEM ? ASSAY_ERR_NOMEM : ASSAY_ERR_IO,
+                                     path.data, "cannot be written: %s", strerror(problem));
         if (status != ASSAY_OK) { /* half a head is of no use, and would be "last" */
             unlink(path.data);
             assay_journal_close(journal);
@@ -244,7 +246,7 @@ static bool is_later(const struct timespec *a, const struct timespec *b)
     return a->tv_sec > b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec > b->tv_nsec);
 }
 
-/* The journals in the data folder: the newest, and how many. */
+/* The journals in the data folder: the newest, and how many; -1 and errno where nobody can look. */
 static int64_t newest_run(const char *folder, char *newest, size_t size)
 {
     enum { STAMP = 15 }; /* of "20261115-034711-a1b2": what of a name tells the time */
@@ -253,7 +255,9 @@ static int64_t newest_run(const char *folder, char *newest, size_t size)
     newest[0] = '\0';
     DIR *dir = opendir(folder);
     struct dirent *entry;
-    while (dir && (entry = readdir(dir))) {
+    if (!dir)
+        return errno == ENOENT ? 0 : -1;
+    while ((entry = readdir(dir))) {
         const char *dot = strrchr(entry->d_name, '.');
         if (!dot || strcmp(dot, ".jsonl") != 0)
             continue;
@@ -267,8 +271,7 @@ static int64_t newest_run(const char *folder, char *newest, size_t size)
         written = info.st_mtim;
         snprintf(newest, size, "%.*s", (int)(dot - entry->d_name), entry->d_name);
     }
-    if (dir)
-        closedir(dir);
+    closedir(dir);
     return n;
 }
 
@@ -278,18 +281,23 @@ enum assay_status assay_journal_find(const char *name, struct assay_text *path,
     struct stat info;
     if (strchr(name, '/') || (stat(name, &info) == 0 && S_ISREG(info.st_mode))) {
         assay_text_add(path, name);
-        return path->failed ? ASSAY_ERR_NOMEM : ASSAY_OK;
+        return path->failed ? assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory")
+                            : ASSAY_OK;
     }
     enum assay_status status = runs_folder(path, err);
     if (status != ASSAY_OK)
         return status;
     char newest[256];
     int64_t n = newest_run(path->data, newest, sizeof newest);
+    int problem = errno;
     struct assay_text folder = {0};
     assay_text_add(&folder, path->data);
     assay_text_format(path, "/%s.jsonl", strcmp(name, "last") == 0 ? newest : name);
     if (path->failed || folder.failed)
         status = assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+    else if (n < 0)
+        status = assay_error_set(err, problem == ENOMEM ? ASSAY_ERR_NOMEM : ASSAY_ERR_IO,
+                                 folder.data, "cannot be read: %s", strerror(problem));
     else if (n == 0)
         status = assay_error_set(err, ASSAY_ERR_INVALID, NULL, "there are no runs to resume in %s",
                                  folder.data);

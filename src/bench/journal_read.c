@@ -146,7 +146,9 @@ static enum assay_status read_head(struct reader *r, const struct lines *l, stru
     assay_json *json = assay_json_parse(l->line.data, l->line.length, r->path, &why);
     int64_t version = assay_json_int(assay_json_get(json, "assay_journal"), 0);
     enum assay_status status;
-    if (!json)
+    if (!json && why.code == ASSAY_ERR_NOMEM)
+        status = assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+    else if (!json)
         status = bad_head(r, why.message, err);
     else if (version != ASSAY_JOURNAL_VERSION && version != 1)
         status = assay_error_set(err, ASSAY_ERR_CORRUPT, r->path,

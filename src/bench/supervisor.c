@@ -5,6 +5,7 @@
 #include "bench/child.h"
 #include "bench/worker.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -132,7 +133,7 @@ static void on_line(void *user, const char *line, size_t length)
     struct supervisor *s = user;
     char why[400], text[500];
     assay_json *json;
-    if (s->attempt.done || s->attempt.misfit[0])
+    if (s->attempt.done || s->attempt.failed || s->attempt.misfit[0])
         return;
     switch (assay_wire_read(&s->child.events, line, length, &json, why, sizeof why)) {
     case ASSAY_WIRE_MESSAGE:
@@ -140,6 +141,9 @@ static void on_line(void *user, const char *line, size_t length)
         break;
     case ASSAY_WIRE_MISFIT:
         snprintf(s->attempt.misfit, sizeof s->attempt.misfit, "%s", why);
+        break;
+    case ASSAY_WIRE_NO_MEMORY:
+        take_failure(&s->attempt, ASSAY_ERR_NOMEM, "out of memory");
         break;
     case ASSAY_WIRE_STRAY:
         snprintf(text, sizeof text, "a kernel wrote into the worker's pipe: %s; passed over", why);
@@ -180,10 +184,10 @@ static enum assay_outcome outcome_of_end(const struct assay_child_end *end, bool
     return ASSAY_OUTCOME_CRASHED;
 }
 
-/* The worker is gone. Whose fault was it? False where it was no kernel's: the group cannot go on.
- */
-static bool blame(struct supervisor *s, struct assay_job *job, const struct assay_child_end *end,
-                  bool timed_out)
+/* The worker is gone. Whose fault was it? `go_on` is false where it was no kernel's: the group ends
+ * with it. */
+static enum assay_status blame(struct supervisor *s, struct assay_job *job,
+                               const struct assay_child_end *end, bool timed_out, bool *go_on)
 {
     char reason[192], label[160];
     enum assay_outcome outcome =
@@ -198,11 +202,12 @@ static bool blame(struct supervisor *s, struct assay_job *job, const struct assa
     snprintf(record->reason, sizeof record->reason, "%s%s", reason,
              known ? "" : ", while preparing the group");
     s->n_lost++;
+    *go_on = known;
     if (!known)
-        return false;
+        return ASSAY_OK;
     assay_kernel_label(s->attempt.names[variant][0], s->attempt.names[variant][2], label,
                        sizeof label);
-    return assay_strings_add(&job->exclude, label) == ASSAY_OK;
+    return assay_strings_add(&job->exclude, label);
 }
 
 /* The time limit is for kernels; the harness's own work (filling, calibrating) gets more. */
@@ -260,24 +265,31 @@ static bool begin_again(struct supervisor *s, const struct assay_job *job,
     return false;
 }
 
-/* The worker has ended, or was ended, before the group was done. False: the group ends with it. */
-static bool go_on_after(struct supervisor *s, struct assay_job *job,
-                        const struct assay_child_end *end, bool timed_out)
+/* The worker has ended, or was ended, before the group was done. `go_on` is false where the group
+ * ends with it. */
+static enum assay_status look_back(struct supervisor *s, struct assay_job *job,
+                                   const struct assay_child_end *end, bool timed_out, bool *go_on)
 {
     char text[450];
     const struct attempt *a = &s->attempt;
-    if (a->misfit[0]) {
-        snprintf(text, sizeof text, "the worker's messages do not fit: %s", a->misfit);
-        return begin_again(s, job, ASSAY_OUTCOME_FAILED, text);
-    }
-    if (a->worn)
-        return begin_again(s, job, ASSAY_OUTCOME_FAILED,
-                           "kernels left no file descriptors to the worker");
     bool known = end->variant >= 0 && end->variant < a->n_names;
-    if (end->killed && !timed_out && !known)
-        return begin_again(s, job, ASSAY_OUTCOME_KILLED,
-                           "SIGKILL from outside ended the worker while it prepared the group");
-    return blame(s, job, end, timed_out);
+    if (end->problem == ENOMEM)
+        return ASSAY_ERR_NOMEM;
+    if (a->misfit[0] || end->problem) {
+        snprintf(text, sizeof text, "the worker's messages %s: %s",
+                 a->misfit[0] ? "do not fit" : "cannot be read",
+                 a->misfit[0] ? a->misfit : strerror(end->problem));
+        *go_on = begin_again(s, job, ASSAY_OUTCOME_FAILED, text);
+    } else if (a->worn) {
+        *go_on = begin_again(s, job, ASSAY_OUTCOME_FAILED,
+                             "kernels left no file descriptors to the worker");
+    } else if (end->killed && !timed_out && !known) {
+        *go_on = begin_again(s, job, ASSAY_OUTCOME_KILLED,
+                             "SIGKILL from outside ended the worker while it prepared the group");
+    } else {
+        return blame(s, job, end, timed_out, go_on);
+    }
+    return ASSAY_OK;
 }
 
 static void reset(struct attempt *a)
@@ -302,7 +314,7 @@ static enum assay_status send_job(struct supervisor *s, const struct assay_job *
 static enum assay_status run_in_child(struct supervisor *s, struct assay_job *job,
                                       struct assay_error *err)
 {
-    for (;;) {
+    for (bool go_on = true; go_on;) {
         bool timed_out = false;
         struct assay_child_end end;
         enum assay_status status = ASSAY_OK;
@@ -319,9 +331,11 @@ static enum assay_status run_in_child(struct supervisor *s, struct assay_job *jo
         assay_child_kill(&s->child, &end);
         if (s->options->stop && s->options->stop(s->options->user))
             return assay_error_set(err, ASSAY_ERR_INTERRUPTED, NULL, "interrupted");
-        if (!go_on_after(s, job, &end, timed_out))
-            return ASSAY_OK;
+        status = look_back(s, job, &end, timed_out, &go_on);
+        if (status != ASSAY_OK)
+            return assay_error_set(err, status, NULL, "out of memory");
     }
+    return ASSAY_OK;
 }
 
 /* The same without a child: for debuggers, and for programs that use the library. */

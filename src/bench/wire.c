@@ -3,6 +3,7 @@
 #include "base/frame.h"
 #include "base/io.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -31,10 +32,14 @@ bool assay_wire_fill(struct assay_wire *wire)
 {
     char bytes[16384];
     size_t got = 0;
-    if (assay_io_read(wire->fd, bytes, sizeof bytes, &got) != 0 || got == 0)
+    wire->problem = assay_io_read(wire->fd, bytes, sizeof bytes, &got);
+    if (wire->problem || got == 0)
         return false;
     assay_text_append(&wire->pending, bytes, got);
-    return !wire->pending.failed && wire->pending.length <= MOST_BYTES;
+    wire->problem = wire->pending.failed                ? ENOMEM
+                    : wire->pending.length > MOST_BYTES ? EMSGSIZE
+                                                        : 0;
+    return wire->problem == 0;
 }
 
 const char *assay_wire_line(struct assay_wire *wire, size_t *length)
@@ -98,7 +103,7 @@ enum assay_wire_kind assay_wire_read(struct assay_wire *wire, const char *line, 
     *out = assay_json_parse(line, length, "message", &err);
     if (!*out) {
         snprintf(why, size, "%s is %s", begin, err.message);
-        return ASSAY_WIRE_MISFIT;
+        return err.code == ASSAY_ERR_NOMEM ? ASSAY_WIRE_NO_MEMORY : ASSAY_WIRE_MISFIT;
     }
     wire->next++;
     return ASSAY_WIRE_MESSAGE;

@@ -85,25 +85,48 @@ static enum assay_status check_names(assay_worker *worker, const struct assay_se
     return assay_kernel_check_choice(worker->bench.registry, &choice, err);
 }
 
+/* Measured now, and remembered for the next run where that can be done. */
+static enum assay_status measure_ceilings(assay_worker *worker,
+                                          const struct assay_worker_events *events,
+                                          struct assay_error *err)
+{
+    assay_device *device = worker->bench.device;
+    struct assay_ceilings *ceilings = &worker->bench.ceilings;
+    struct assay_error why = {0};
+    events->note(events->user, "measuring this machine's ceilings, once (a few seconds)");
+    enum assay_status status = device->driver->calibrate(device, ceilings, &why);
+    if (status == ASSAY_OK) {
+        status = assay_ceilings_save(ceilings, &why);
+        if (status != ASSAY_OK && status != ASSAY_ERR_NOMEM)
+            events->note(events->user,
+                         "the ceilings cannot be remembered: the cache folder is not writable");
+    } else {
+        *ceilings = (struct assay_ceilings){0};
+    }
+    beat(worker, -1);
+    return status == ASSAY_ERR_NOMEM ? assay_error_set(err, status, why.where, "%s", why.message)
+                                     : ASSAY_OK;
+}
+
 /* Ceilings from the cache folder, or measured now. Without them there are no percentages, but
- * everything else works. */
-static void load_ceilings(assay_worker *worker, const struct assay_worker_events *events)
+ * everything else works. That the system cannot read them now, for want of memory or descriptors,
+ * is an error, not a reason to spend seconds on measuring what is known. */
+static enum assay_status load_ceilings(assay_worker *worker,
+                                       const struct assay_worker_events *events,
+                                       struct assay_error *err)
 {
     assay_device *device = worker->bench.device;
     struct assay_device_info info;
+    struct assay_error why = {0};
     device->driver->describe(device, &info);
-    if (assay_ceilings_load(info.name, device->threads, &worker->bench.ceilings, NULL) == ASSAY_OK)
-        return;
+    enum assay_status status =
+        assay_ceilings_load(info.name, device->threads, &worker->bench.ceilings, &why);
+    if (status == ASSAY_OK)
+        return status;
     worker->bench.ceilings = (struct assay_ceilings){0};
-    if (!device->driver->calibrate)
-        return;
-    events->note(events->user, "measuring this machine's ceilings, once (a few seconds)");
-    if (device->driver->calibrate(device, &worker->bench.ceilings, NULL) != ASSAY_OK)
-        worker->bench.ceilings = (struct assay_ceilings){0};
-    else if (assay_ceilings_save(&worker->bench.ceilings, NULL) != ASSAY_OK)
-        events->note(events->user,
-                     "the ceilings cannot be remembered: the cache folder is not writable");
-    beat(worker, -1);
+    if (status != ASSAY_UNSUPPORTED)
+        return assay_error_set(err, status, why.where, "%s", why.message);
+    return device->driver->calibrate ? measure_ceilings(worker, events, err) : ASSAY_OK;
 }
 
 static enum assay_status open_device(assay_worker *worker, const struct assay_settings *settings,
@@ -126,8 +149,12 @@ static enum assay_status open_device(assay_worker *worker, const struct assay_se
     snprintf(worker->device, sizeof worker->device, "%s", settings->device);
     worker->threads = settings->threads;
     if (!settings->no_ceiling)
-        load_ceilings(worker, events);
-    return ASSAY_OK;
+        status = load_ceilings(worker, events, err);
+    if (status != ASSAY_OK) { /* the next job begins with it again */
+        assay_device_close(worker->bench.device);
+        worker->bench.device = NULL;
+    }
+    return status;
 }
 
 /* Models described in a configuration come with every job; those known already stay. */
@@ -214,6 +241,12 @@ struct line {
     int64_t n_records; /* of this job */
 };
 
+static void end_without_memory(struct assay_watch *watch)
+{
+    atomic_store(&watch->no_memory, 1);
+    _exit(1);
+}
+
 /* A message that cannot be sent is not left out: the supervisor would wait for it. */
 static void send_event(struct line *line, assay_json *event)
 {
@@ -221,10 +254,8 @@ static void send_event(struct line *line, assay_json *event)
     if (getpid() != line->process)
         _exit(1);
     enum assay_status status = assay_wire_send(&line->events, event, &problem);
-    if (status == ASSAY_ERR_NOMEM) {
-        atomic_store(&line->watch->no_memory, 1);
-        _exit(1);
-    }
+    if (status == ASSAY_ERR_NOMEM)
+        end_without_memory(line->watch);
     if (status != ASSAY_OK && problem == EPIPE)
         _exit(1); /* the supervisor is gone */
     if (status != ASSAY_OK) {
@@ -329,16 +360,26 @@ static bool handle_job(assay_worker *worker, const assay_json *json, bool first,
     return true;
 }
 
-/* The next job; false once there are no more. */
-static bool next_job(struct assay_wire *jobs, assay_json **out)
+/* The next job; false once there are no more. One that cannot be read ends the process: the
+ * supervisor waits for an answer to it. */
+static bool next_job(struct assay_wire *jobs, struct assay_watch *watch, assay_json **out)
 {
-    char why[400];
+    char why[400], words[160];
     size_t length;
     const char *text;
     while (!(text = assay_wire_line(jobs, &length)))
-        if (!assay_wire_fill(jobs))
+        if (!assay_wire_fill(jobs)) {
+            if (jobs->problem == ENOMEM)
+                end_without_memory(watch);
+            snprintf(words, sizeof words, "the job cannot be read: %s", strerror(jobs->problem));
+            if (jobs->problem)
+                assay_last_words(words);
             return false;
-    if (assay_wire_read(jobs, text, length, out, why, sizeof why) != ASSAY_WIRE_MESSAGE)
+        }
+    enum assay_wire_kind kind = assay_wire_read(jobs, text, length, out, why, sizeof why);
+    if (kind == ASSAY_WIRE_NO_MEMORY)
+        end_without_memory(watch);
+    if (kind != ASSAY_WIRE_MESSAGE)
         assay_last_words("a job came damaged");
     return true;
 }
@@ -347,6 +388,10 @@ int assay_worker_main(int job_fd, int event_fd, int watch_fd)
 {
     struct assay_watch *watch =
         mmap(NULL, sizeof *watch, PROT_READ | PROT_WRITE, MAP_SHARED, watch_fd, 0);
+    if (watch == MAP_FAILED && errno == ENOMEM) {
+        fputs("assay: out of memory: the worker cannot map its page\n", stderr);
+        return ASSAY_WORKER_NO_PAGE;
+    }
     if (watch == MAP_FAILED || watch->version != ASSAY_WATCH_VERSION) {
         fputs("assay: a worker is started by assay itself, not by hand\n", stderr);
         return 2;
@@ -359,7 +404,7 @@ int assay_worker_main(int job_fd, int event_fd, int watch_fd)
         atomic_store(&watch->no_memory, 1);
     bool go_on = worker != NULL;
     assay_json *json;
-    for (bool first = true; go_on && next_job(&jobs, &json); first = false) {
+    for (bool first = true; go_on && next_job(&jobs, watch, &json); first = false) {
         go_on = handle_job(worker, json, first, &line);
         assay_json_free(json);
     }

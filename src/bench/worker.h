@@ -28,7 +28,9 @@ enum assay_status assay_worker_run(assay_worker *worker, const struct assay_job 
                                    struct assay_error *err);
 
 /* The child's whole life: jobs from one descriptor until it ends, events to the other, the shared
- * page on the third. Returns the process's exit code. */
+ * page on the third. Returns the process's exit code: ASSAY_WORKER_NO_PAGE where there is no memory
+ * for that page, on which it would otherwise say so. */
+enum { ASSAY_WORKER_NO_PAGE = 112 };
 int assay_worker_main(int job_fd, int event_fd, int watch_fd);
 
 #endif

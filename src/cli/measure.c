@@ -43,8 +43,9 @@ struct run {
     assay_journal *journal;
     assay_outputs *outputs;
     struct assay_progress progress;
-    bool begun; /* the outputs have their heads */
-    bool *done; /* groups that an earlier part of the run finished */
+    bool begun;                    /* the outputs have their heads */
+    struct assay_error head_error; /* why they cannot have them; its code is ASSAY_OK: they can */
+    bool *done;                    /* groups that an earlier part of the run finished */
     struct assay_machine_lock lock;
     bool something_wrong;
     int64_t damaged;   /* lines of the journal that were passed over */
@@ -143,15 +144,19 @@ static void make_run_info(struct run *run)
     describe_origin(run, info);
 }
 
+/* A figure that nobody has measured is left out; one that cannot be read is an error. */
 static void load_copy_ceiling(struct run *run)
 {
     struct assay_ceilings ceilings;
+    struct assay_error why = {0};
     struct assay_run_info *info = &run->info;
     bool cpu = strcmp(info->device, "cpu") == 0; /* a GPU has its ceilings whatever the host does */
-    if (assay_ceilings_load(info->device_name, cpu ? info->threads : 1, &ceilings, NULL) ==
-            ASSAY_OK &&
-        ceilings.n_levels > 0)
+    enum assay_status status =
+        assay_ceilings_load(info->device_name, cpu ? info->threads : 1, &ceilings, &why);
+    if (status == ASSAY_OK && ceilings.n_levels > 0)
         info->copy_bytes_per_s = assay_ceiling_rate(&ceilings, ASSAY_PROBE_COPY, 0, true);
+    if (status != ASSAY_OK && status != ASSAY_UNSUPPORTED)
+        run->head_error = why;
 }
 
 /* The supervisor's questions and answers. */
@@ -182,18 +187,26 @@ static int stop(void *user)
 
 /* The heads of the reports, as late as possible: the first worker may have to measure the ceiling
  * they tell of. */
-static void begin_outputs(struct run *run)
+static enum assay_status begin_outputs(struct run *run)
 {
-    if (run->begun || !run->outputs)
-        return;
-    run->begun = true;
+    if (run->begun || !run->outputs || run->head_error.code != ASSAY_OK)
+        return run->head_error.code;
     load_copy_ceiling(run);
-    assay_outputs_begin(run->outputs, &run->info);
+    run->begun = run->head_error.code == ASSAY_OK;
+    if (run->begun)
+        assay_outputs_begin(run->outputs, &run->info);
+    return run->head_error.code;
+}
+
+static enum assay_status pass_on(const struct assay_error *from, struct assay_error *to)
+{
+    return assay_error_set(to, from->code, from->where, "%s", from->message);
 }
 
 static void report_group(struct run *run, const struct assay_record *records, int64_t n)
 {
-    begin_outputs(run);
+    if (begin_outputs(run) != ASSAY_OK)
+        return;
     for (int64_t i = 0; i < n; i++)
         run->something_wrong = run->something_wrong || !assay_outcome_is_fine(records[i].outcome);
     assay_progress_clear(&run->progress);
@@ -210,6 +223,8 @@ static enum assay_status measured(void *user, int64_t group, const struct assay_
     if (run->journal)
         status = assay_journal_append(run->journal, group, records, n, err);
     report_group(run, records, n);
+    if (status == ASSAY_OK && run->head_error.code != ASSAY_OK)
+        status = pass_on(&run->head_error, err);
     run->done[group] = true;
     for (int64_t i = 0; i < n; i++)
         run->done[group] = run->done[group] && assay_journal_is_final(&records[i]);
@@ -262,6 +277,8 @@ static enum assay_status resume(struct run *run, struct assay_error *err)
         status = assay_journal_open(path.data, &run->journal, err);
     if (status == ASSAY_OK)
         status = assay_journal_read(path.data, &visitor, &end, err);
+    if (status == ASSAY_OK && run->head_error.code != ASSAY_OK)
+        status = pass_on(&run->head_error, err);
     if (status == ASSAY_OK)
         status = assay_journal_go_on(run->journal, &end, err);
     if (status != ASSAY_OK) { /* reports of half a journal would replace whole ones */
@@ -347,7 +364,10 @@ static enum assay_status close_outputs(struct run *run, enum assay_status status
         assay_outputs_cancel(run->outputs);
         return ASSAY_OK;
     }
-    begin_outputs(run);
+    if (begin_outputs(run) != ASSAY_OK) {
+        assay_outputs_cancel(run->outputs);
+        return pass_on(&run->head_error, err);
+    }
     if (status != ASSAY_OK && run->config->resume)
         assay_outputs_keep_longer(run->outputs);
     return assay_outputs_close(run->outputs, err);
@@ -389,8 +409,8 @@ static int measure(struct run *run)
                     "FILE\n",
                     run->measuring->again, run->info.id);
     }
-    if (run->done &&
-        (status == ASSAY_OK || status == ASSAY_ERR_INTERRUPTED || status == ASSAY_ERR_IO))
+    if (run->done && (status == ASSAY_OK || status == ASSAY_ERR_INTERRUPTED ||
+                      status == ASSAY_ERR_IO || status == ASSAY_ERR_NOMEM))
         say_how_to_resume(run);
     return code;
 }

@@ -337,13 +337,18 @@ static enum assay_status read_ceilings(const char *path, const char *device, int
     struct assay_error problem = {0};
     struct assay_ceilings stored;
     enum assay_status status = ASSAY_OK;
-    if (access(path, F_OK) != 0 && errno == ENOENT)
+    int access_problem = access(path, R_OK) == 0 ? 0 : errno;
+    if (access_problem == ENOENT)
         return assay_error_set(why, ASSAY_UNSUPPORTED, path, "ceilings not measured yet");
+    if (access_problem == EACCES) /* another user's: this one measures its own */
+        return assay_error_set(why, ASSAY_UNSUPPORTED, path, "%s; the ceilings must be measured",
+                               strerror(access_problem));
     assay_json *o = assay_sealed_read(path, FILE_MAX_BYTES, &problem);
+    bool damaged = problem.code != ASSAY_ERR_NOMEM && problem.code != ASSAY_ERR_IO;
     if (!o)
-        status = assay_error_set(
-            why, problem.code == ASSAY_ERR_NOMEM ? ASSAY_ERR_NOMEM : ASSAY_UNSUPPORTED, path,
-            "%s; the ceilings must be measured again", problem.message);
+        status = assay_error_set(why, damaged ? ASSAY_UNSUPPORTED : problem.code, path,
+                                 damaged ? "%s; the ceilings must be measured again" : "%s",
+                                 problem.message);
     else if (!from_json(o, &stored))
         status = assay_error_set(why, ASSAY_UNSUPPORTED, path,
                                  "not a file of ceilings, version %d; they must be measured again",

@@ -1,5 +1,6 @@
 /* Ceilings: what work must cost, remembering them, and measuring them; and the folders they need.
  */
+#include "base/alloc.h"
 #include "base/folder.h"
 #include "base/sealed.h"
 #include "device/ceiling.h"
@@ -308,6 +309,43 @@ static void ceilings_are_of_one_device_and_thread_count(void **state)
                      ASSAY_UNSUPPORTED);
 }
 
+/* Ceilings that nobody had the memory to read are not ones to be measured again. */
+static void without_memory_ceilings_are_not_called_damaged(void **state)
+{
+    (void)state;
+    struct assay_ceilings saved = example(), loaded;
+    assert_int_equal(assay_ceilings_save(&saved, NULL), ASSAY_OK);
+    assay_json_count_memory();
+    bool failed = true;
+    for (int nth = 1; failed; nth++) {
+        struct assay_error why = {0};
+        assay_alloc_fail_after(nth);
+        enum assay_status status = assay_ceilings_load(saved.device, 2, &loaded, &why);
+        failed = assay_alloc_has_failed();
+        assay_alloc_fail_after(0);
+        assert_int_equal(status, failed ? ASSAY_ERR_NOMEM : ASSAY_OK);
+        assert_int_equal(why.code, status);
+        assert_true(nth < 1000);
+    }
+}
+
+/* Nor are those of a file that is there and cannot be read. */
+static void ceilings_that_cannot_be_read_are_not_called_damaged(void **state)
+{
+    (void)state;
+    struct assay_ceilings saved = example(), loaded;
+    struct assay_error why = {0};
+    assert_int_equal(assay_ceilings_save(&saved, NULL), ASSAY_OK);
+    struct rlimit none = {0}, held;
+    getrlimit(RLIMIT_NOFILE, &held);
+    none.rlim_max = held.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &none);
+    enum assay_status status = assay_ceilings_load(saved.device, 2, &loaded, &why);
+    setrlimit(RLIMIT_NOFILE, &held);
+    assert_int_equal(status, ASSAY_ERR_IO);
+    assert_non_null(strstr(why.message, "Too many open files"));
+}
+
 /* Writes the example with `from` replaced by `to`, and says whether it still loads. */
 static enum assay_status load_changed(const char *folder, const char *from, const char *to)
 {
@@ -597,6 +635,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(saved_ceilings_come_back, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(ceilings_are_of_one_device_and_thread_count, make_folder,
                                         remove_folder),
+        cmocka_unit_test_setup_teardown(without_memory_ceilings_are_not_called_damaged, make_folder,
+                                        remove_folder),
+        cmocka_unit_test_setup_teardown(ceilings_that_cannot_be_read_are_not_called_damaged,
+                                        make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(corrupt_files_are_measured_again, make_folder,
                                         remove_folder),
         cmocka_unit_test_setup_teardown(an_empty_or_endless_file_is_not_ceilings, make_folder,

@@ -7,6 +7,7 @@
 #include "device/cpu/cpu_device.h"
 #include "device/cpu/cpu_probe.h"
 #include "device/cpu/cpu_stream.h"
+#include "device/cpu/cpu_turns.h"
 #include "stats/stats.h"
 
 #include <stdio.h>
@@ -745,10 +746,43 @@ static void test_probes_without_memory_are_not_opened(void **state)
     }
 }
 
+/* ---- which way is the fastest ---------------------------------------------------------------- */
+
+/* As on a busy machine: by each turn's best alone none of them would be left. */
+static void test_where_each_turn_has_another_winner_one_is_left(void **state)
+{
+    (void)state;
+    struct assay_cpu_turns turns = {.n = 3};
+    assay_cpu_turns_take(&turns, (const double[]){1.0, 1.2, 1.25});
+    assay_cpu_turns_take(&turns, (const double[]){2.4, 2.0, 2.5});
+    assay_cpu_turns_take(&turns, (const double[]){1.2, 1.3, 1.0});
+    assert_false(turns.ways[0].out);
+    assert_false(turns.ways[1].out);
+    assert_false(turns.ways[2].out);
+    assert_int_equal(assay_cpu_turns_fastest(&turns), 0);
+}
+
+static void test_slower_ways_are_out(void **state)
+{
+    (void)state;
+    struct assay_cpu_turns turns = {.n = 4};
+    assay_cpu_turns_take(&turns, (const double[]){2.0, 1.0, 1.2, 1.05});
+    assert_true(turns.ways[0].out);
+    assert_false(turns.ways[2].out);
+    for (int i = 1; i < ASSAY_CPU_TURNS; i++) /* what is out may say what it likes */
+        assay_cpu_turns_take(&turns, (const double[]){0.1, 1.0, 1.2, 1.05});
+    assert_true(turns.ways[0].out);
+    assert_true(turns.ways[2].out);
+    assert_false(turns.ways[3].out);
+    assert_int_equal(assay_cpu_turns_fastest(&turns), 1);
+}
+
 int main(void)
 {
 #define ON_CPU(name) cmocka_unit_test_setup_teardown(name, open_cpu, close_cpu)
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_where_each_turn_has_another_winner_one_is_left),
+        cmocka_unit_test(test_slower_ways_are_out),
         cmocka_unit_test(test_what_may_bind_is_probed),
         cmocka_unit_test(test_each_stream_has_its_probe),
         cmocka_unit_test(test_what_is_not_known_may_bind),

@@ -1,5 +1,6 @@
 /* test_wire.c: messages between supervisor and worker, and whatever else may come through the pipe;
  * and who says that memory was short. */
+#include "base/alloc.h"
 #include "bench/oom.h"
 #include "bench/wire.h"
 #include "temporary.h"
@@ -32,9 +33,10 @@ static void write_messages(int64_t n, struct assay_text *out)
     close(ends[0]);
 }
 
-/* Reads bytes as they come from a pipe: how many messages, strays and misfits. */
+/* Reads bytes as they come from a pipe: how many messages, strays and misfits, and how many there
+ * was no memory for. */
 struct heard {
-    int64_t messages, strays, misfits;
+    int64_t messages, strays, misfits, lost;
     char why[400];
 };
 
@@ -60,6 +62,9 @@ static struct heard hear(const char *bytes, size_t length)
         case ASSAY_WIRE_MISFIT:
             heard.misfits++;
             snprintf(heard.why, sizeof heard.why, "%s", why);
+            break;
+        case ASSAY_WIRE_NO_MEMORY:
+            heard.lost++;
         }
         assay_json_free(json);
     }
@@ -166,13 +171,66 @@ static void kills_for_memory_are_counted_by_the_system(void **state)
     assert_int_equal(assay_oom_kills(in_temporary("root")), 8);
 }
 
+/* A message that nobody had the memory to read is not a damaged one. */
+static void without_memory_a_message_is_not_called_damaged(void **state)
+{
+    (void)state;
+    struct assay_text bytes = {0};
+    bool failed = true;
+    write_messages(1, &bytes);
+    for (int nth = 1; failed; nth++) {
+        struct assay_wire reader = {0};
+        char why[400];
+        size_t size;
+        assay_json *json;
+        assay_text_append(&reader.pending, bytes.data, bytes.length);
+        const char *line = assay_wire_line(&reader, &size);
+        assert_non_null(line);
+        assay_alloc_fail_after(nth);
+        enum assay_wire_kind kind = assay_wire_read(&reader, line, size, &json, why, sizeof why);
+        failed = assay_alloc_has_failed();
+        assay_alloc_fail_after(0);
+        assert_true(kind == ASSAY_WIRE_MESSAGE || (failed && kind == ASSAY_WIRE_NO_MEMORY));
+        assert_int_equal(json != NULL, kind == ASSAY_WIRE_MESSAGE);
+        assay_json_free(json);
+        assay_text_fini(&reader.pending);
+        assert_true(nth < 100);
+    }
+    assay_text_fini(&bytes);
+}
+
+/* Why nothing more can be read: the other end is closed, no memory, or an error. */
+static void the_end_is_told_from_an_error(void **state)
+{
+    (void)state;
+    int ends[2];
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    struct assay_wire reader = {.fd = ends[0]};
+    assert_int_equal(write(ends[1], "{}\n", 3), 3);
+    close(ends[1]);
+    assay_alloc_fail_after(1);
+    assert_false(assay_wire_fill(&reader));
+    assay_alloc_fail_after(0);
+    assert_int_equal(reader.problem, ENOMEM);
+    assay_text_fini(&reader.pending);
+    reader = (struct assay_wire){.fd = ends[0]};
+    assert_false(assay_wire_fill(&reader));
+    assert_int_equal(reader.problem, 0);
+    close(ends[0]);
+    assert_false(assay_wire_fill(&reader));
+    assert_int_equal(reader.problem, EBADF);
+}
+
 int main(void)
 {
+    assay_json_count_memory(); /* so that it can be made to fail, too */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(messages_arrive_in_their_order),
         cmocka_unit_test(what_a_kernel_prints_does_not_pass_for_a_message),
         cmocka_unit_test(a_doubled_or_lost_message_is_noticed),
         cmocka_unit_test(a_pipe_without_a_reader_is_told),
+        cmocka_unit_test(without_memory_a_message_is_not_called_damaged),
+        cmocka_unit_test(the_end_is_told_from_an_error),
         cmocka_unit_test_setup_teardown(kills_for_memory_are_counted_by_the_system, temporary_make,
                                         temporary_remove),
     };

@@ -474,14 +474,14 @@ static void conclude(struct calibration *c, struct assay_ceilings *out)
     out->measured_at = (int64_t)time(NULL);
 }
 
-/* Without room for it the percentiles have to do. */
-static void give_own_rates(struct calibration *c)
+static bool give_own_rates(struct calibration *c)
 {
     size_t threads = (size_t)c->threads;
     c->own = assay_calloc((size_t)c->n_blocks * threads, sizeof *c->own);
     for (int32_t b = 0; b < c->n_blocks && c->own; b++)
         if (is_optional(&c->blocks[b]))
             c->blocks[b].own = c->own + (size_t)b * threads;
+    return c->own;
 }
 
 enum assay_status assay_cpu_calibrate(assay_device *device, struct assay_ceilings *out,
@@ -500,8 +500,9 @@ enum assay_status assay_cpu_calibrate(assay_device *device, struct assay_ceiling
     if (assay_ceilings_load(out->device, out->threads, &before, NULL) == ASSAY_OK)
         c->known_bf16 = before.flops[ASSAY_CEILING_BF16];
     plan(c, out);
-    give_own_rates(c);
-    enum assay_status status = assay_cpu_curve(c->threads, out, err);
+    enum assay_status status = give_own_rates(c)
+                                   ? assay_cpu_curve(c->threads, out, err)
+                                   : assay_error_set(err, ASSAY_ERR_NOMEM, "cpu", "out of memory");
     if (status == ASSAY_OK) {
         double start_ns = (double)assay_clock_ns();
         c->give_up_ns = start_ns + patience_ns;

@@ -1,20 +1,17 @@
 #include "device/cpu/cpu_stream.h"
 
 #include "base/clock.h"
-#include "stats/stats.h"
+#include "device/cpu/cpu_turns.h"
 
 #include <math.h>
 #include <omp.h>
 #include <string.h>
 
-enum { PAGE = 4096, LINE = 64, MAX_WAYS = 64, TURNS = 9 };
+enum { PAGE = 4096, LINE = 64 };
 /* A measurement of a way is so long at the least, and all of them together at the most. */
 static const double WAY_NS = 30e3, TUNE_MOST_NS = 400e6;
 /* Below this, one thread may be faster than all: waking them up takes as long as the work. */
 static const size_t ONE_THREAD_BYTES = (size_t)4 << 20;
-/* Ways this much slower than the best, at first sight and after three turns, are not looked at
- * again. */
-static const double KEPT_FIRST = 1.3, KEPT = 1.08;
 
 static int tensors(enum assay_cpu_loop_kind kind)
 {
@@ -110,24 +107,22 @@ uint32_t assay_cpu_stream_run(const struct assay_cpu_stream *s, void *out, const
 struct way {
     const struct assay_cpu_loop *loop;
     int32_t threads;
-    bool out;
-    double slowness[TURNS];
 };
 
 struct tuning {
     struct assay_cpu_stream stream;
     const struct assay_args *sets;
     int64_t n_sets, next;
-    struct way ways[MAX_WAYS];
-    int32_t n_ways, turns;
+    struct way ways[ASSAY_CPU_MAX_WAYS];
+    struct assay_cpu_turns turns;
 };
 
 static void add_ways(struct tuning *t, const struct assay_cpu_loop *loops, bool near,
                      int32_t threads)
 {
     for (const struct assay_cpu_loop *loop = loops; loop && loop->name; loop++)
-        if (loop->kind == t->stream.kind && !(near && loop->far) && t->n_ways < MAX_WAYS)
-            t->ways[t->n_ways++] = (struct way){.loop = loop, .threads = threads};
+        if (loop->kind == t->stream.kind && !(near && loop->far) && t->turns.n < ASSAY_CPU_MAX_WAYS)
+            t->ways[t->turns.n++] = (struct way){.loop = loop, .threads = threads};
 }
 
 /* All threads or one, which needs no team. Not a number between: OpenMP ends the threads that a
@@ -171,54 +166,13 @@ static double time_way(struct tuning *t, const struct way *way)
     return ns / (double)passes;
 }
 
-/* One turn: every way that is still in, each relative to the fastest of this turn. A machine that
- * is twice as fast for a while then favours nobody. */
 static void take_turn(struct tuning *t)
 {
-    double least = (double)INFINITY, ns[MAX_WAYS];
-    for (int32_t i = 0; i < t->n_ways; i++) {
-        ns[i] = t->ways[i].out ? (double)INFINITY : time_way(t, &t->ways[i]);
-        least = fmin(least, ns[i]);
-    }
-    for (int32_t i = 0; i < t->n_ways; i++)
-        t->ways[i].slowness[t->turns] = ns[i] / least;
-    t->turns++;
-}
-
-static double median_slowness(const struct tuning *t, const struct way *way)
-{
-    double sorted[TURNS];
-    memcpy(sorted, way->slowness, sizeof sorted);
-    assay_stats_sort(sorted, t->turns);
-    return assay_stats_quantile(sorted, t->turns, 0.5);
-}
-
-static void drop_slower(struct tuning *t, double than)
-{
-    for (int32_t i = 0; i < t->n_ways; i++)
-        t->ways[i].out |= median_slowness(t, &t->ways[i]) > than;
-}
-
-static const struct way *fastest_of(const struct tuning *t)
-{
-    const struct way *fastest = NULL;
-    double least = (double)INFINITY;
-    for (int32_t i = 0; i < t->n_ways; i++) {
-        double slowness = t->ways[i].out ? (double)INFINITY : median_slowness(t, &t->ways[i]);
-        if (slowness < least) {
-            least = slowness;
-            fastest = &t->ways[i];
-        }
-    }
-    return fastest;
-}
-
-struct assay_cpu_stream assay_cpu_stream_default(enum assay_cpu_loop_kind kind)
-{
-    const struct assay_cpu_loop *loop = assay_cpu_loops(0).wide;
-    while (loop->kind != kind)
-        loop++;
-    return (struct assay_cpu_stream){.kind = kind, .loop = loop, .threads = 1};
+    double ns[ASSAY_CPU_MAX_WAYS] = {0};
+    for (int32_t i = 0; i < t->turns.n; i++)
+        if (!t->turns.ways[i].out)
+            ns[i] = time_way(t, &t->ways[i]);
+    assay_cpu_turns_take(&t->turns, ns);
 }
 
 void assay_cpu_stream_tune(struct assay_cpu_stream *stream, int32_t threads,
@@ -228,11 +182,10 @@ void assay_cpu_stream_tune(struct assay_cpu_stream *stream, int32_t threads,
     int64_t start = assay_clock_ns();
     add_all_ways(&t, threads);
     time_way(&t, &t.ways[0]); /* wakes up what sleeps */
-    while (t.turns < TURNS && (t.turns < 3 || (double)(assay_clock_ns() - start) < TUNE_MOST_NS)) {
+    while (t.turns.taken < ASSAY_CPU_TURNS &&
+           (t.turns.taken < 3 || (double)(assay_clock_ns() - start) < TUNE_MOST_NS))
         take_turn(&t);
-        drop_slower(&t, t.turns < 3 ? KEPT_FIRST : KEPT);
-    }
-    const struct way *fastest = fastest_of(&t);
+    const struct way *fastest = &t.ways[assay_cpu_turns_fastest(&t.turns)];
     stream->loop = fastest->loop;
     stream->threads = fastest->threads;
 }

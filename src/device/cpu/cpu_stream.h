@@ -28,9 +28,6 @@ void assay_cpu_stream_bind(enum assay_cpu_loop_kind kind, size_t bytes, char *se
 void assay_cpu_stream_tune(struct assay_cpu_stream *stream, int32_t threads,
                            const struct assay_args *sets, int64_t n_sets);
 
-/* A loop that any CPU has, on one thread. */
-struct assay_cpu_stream assay_cpu_stream_default(enum assay_cpu_loop_kind kind);
-
 /* One pass. Of a read the XOR of all 32-bit words, where what is missing to a whole one counts as
  * 0; of the others 0. */
 uint32_t assay_cpu_stream_run(const struct assay_cpu_stream *stream, void *out, const void *a,

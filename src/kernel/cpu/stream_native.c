@@ -16,8 +16,8 @@ struct state {
     struct assay_cpu_stream hot, cold;
 };
 
-/* On memory of its own, which is given back: setup has no operands. Without any, the first loop
- * will do. */
+/* On memory of its own, which is given back: setup has no operands. Without any there is no telling
+ * which loop is the fastest, and another one's time would pass for its. */
 static enum assay_status tune(struct assay_cpu_stream *stream, int32_t threads, bool cold)
 {
     enum { SETS = 4096 };
@@ -28,9 +28,7 @@ static enum assay_status tune(struct assay_cpu_stream *stream, int32_t threads, 
     char *pool = mmap(NULL, n * set, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     struct assay_args *sets = assay_calloc(n, sizeof *sets);
     void *(*pointers)[3] = assay_calloc(n, sizeof *pointers);
-    if (sets && pointers)
-        status = ASSAY_OK;
-    if (pool != MAP_FAILED && status == ASSAY_OK) {
+    if (pool != MAP_FAILED && sets && pointers) {
 #if defined(MADV_HUGEPAGE)
         madvise(pool, n * set, MADV_HUGEPAGE);
 #endif
@@ -39,6 +37,7 @@ static enum assay_status tune(struct assay_cpu_stream *stream, int32_t threads, 
             assay_cpu_stream_bind(stream->kind, stream->bytes, pool + i * set, pointers[i],
                                   &sets[i]);
         assay_cpu_stream_tune(stream, threads, sets, (int64_t)n);
+        status = ASSAY_OK;
     }
     if (pool != MAP_FAILED)
         munmap(pool, n * set);
@@ -54,8 +53,6 @@ static enum assay_status choose(struct assay_cpu_stream *stream, enum assay_cpu_
     size_t tried = set > SCRATCH_MOST ? bytes / (set / SCRATCH_MOST + 1) : bytes;
     *stream = (struct assay_cpu_stream){.kind = kind, .bytes = tried};
     enum assay_status status = tune(stream, threads, cold);
-    if (!stream->loop)
-        *stream = assay_cpu_stream_default(kind);
     stream->bytes = bytes;
     return status;
 }
