@@ -14,7 +14,9 @@ static const double SAMPLE_NS = 200e3;
  * up). */
 static const double PRIME_NS = 100e3;
 /* A call this long makes its own warmth; priming it would only double the cost. */
-static const double NO_PRIME_NS = 20e6;
+static const double NO_PRIME_NS = 5e6;
+/* And one this long counts although it is the first. */
+static const double FIRST_COUNTS_NS = 20e6;
 /* Settling: so long at the least, and at the most. */
 static const double SETTLE_LEAST_NS = 2e6, SETTLE_MOST_NS = 60e6;
 /* The figure has settled when two medians of three samples agree to this. */
@@ -27,6 +29,9 @@ static const double UNIT_SLOW = 1.35, UNIT_FULL = 1.05;
 static const double WAITED_FRAC = 0.01;
 /* Probes run while their time is at most this share of the contenders'. */
 static const double PROBE_SHARE = 0.25;
+/* Two figures are the same when a difference of so much of the precision asked for would have been
+ * called significant. */
+static const double SAME = 0.8;
 /* Lanes whose calls differ by less than this factor are as good as alike. */
 static const double ALIKE = 1.3;
 
@@ -166,7 +171,7 @@ static void choose_iters(assay_engine *e, struct assay_lane *lane)
 {
     int64_t iters = 1;
     double ns = run_lane(e, lane, 1);
-    bool enough = ns >= NO_PRIME_NS;
+    bool enough = ns >= FIRST_COUNTS_NS;
     while (!enough && lane->status == ASSAY_OK && !stopped(e)) {
         ns = run_lane(e, lane, iters);
         enough = ns >= sample_length(e) / 2 || iters > (int64_t)5e8;
@@ -462,12 +467,12 @@ static enum assay_status run_round(assay_engine *e, struct assay_error *err)
 }
 
 /* Two figures may be known well while it is still open which of them is the smaller. Clearly
- * different or, within half of what was asked for, the same: that is an answer. */
+ * different, or the same: that is an answer. */
 static bool is_decided(const assay_engine *e, const struct assay_ratio *ratio)
 {
     double goal = e->options.precision;
     return ratio->n >= ASSAY_STATS_FEWEST_ROUNDS && ratio->ci_frac <= goal &&
-           (ratio->clear || ratio->smallest_visible <= goal / 2);
+           (ratio->clear || ratio->smallest_visible <= SAME * goal);
 }
 
 /* Is this lane's ratio to the baseline known well enough? A resting baseline gives no more ratios:

@@ -4,7 +4,7 @@
  * In each round every lane is sampled once, in a random order, so that drift of the clock and noise
  * from neighbours hit all lanes alike and the ratio within a round is fair. Rounds go on until the
  * interval of every lane's median, and of every ratio to the baseline, is within the goal and the
- * ratio is decided (clearly not 1, or 1 within half the goal), or the budget is spent.
+ * ratio is decided (clearly not 1, or 1 within the goal), or the budget is spent.
  * docs/measuring.md gives the reasons for each number here. */
 #ifndef ASSAY_BENCH_ENGINE_H
 #define ASSAY_BENCH_ENGINE_H

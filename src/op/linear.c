@@ -561,6 +561,10 @@ static struct assay_tolerance tolerance(const struct assay_problem *p)
     double absolute = info->tiny + (p->params[ASSAY_LINEAR_ACTIVATION] != 0 ? 0x1p-20 : 0);
     if (recipe->activation == ASSAY_DTYPE_E4M3)
         summed += 0x1p-9;
+    /* A library may round the product before it adds the residual, as programs without a fused
+     * epilogue do: cuBLASLt does, where there is a bias too. */
+    if (has(p, ASSAY_LINEAR_ADD) && info->unit > 0x1p-20)
+        summed += 2 * info->unit;
     if (has(p, ASSAY_LINEAR_NORM)) {
         summed += 4 * info->unit;
         absolute += assay_linear_flips(recipe, p->dtype, k);
