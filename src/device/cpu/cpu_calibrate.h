@@ -5,8 +5,8 @@
 #include "device/device.h"
 
 /* Measures the ceilings with device->threads threads: the calibrate entry of the cpu driver. Takes
- * two to three seconds and, for that time, twice the last-level cache in memory, or a third of what
- * is available where that is less. */
+ * some seconds and, for that time, 1 GiB of memory, or a third of what is available where that is
+ * less. */
 enum assay_status assay_cpu_calibrate(assay_device *device, struct assay_ceilings *out,
                                       struct assay_error *err);
 
