@@ -36,7 +36,11 @@ static const struct skeleton {
     {"leakyrelu", "elementwise", ROWS, "x < 0 ? 0.01f * x : x"},
     {"relu6", "elementwise", ROWS, "x < 0 ? 0 : x > 6 ? 6 : x"},
     {"hardswish", "elementwise", ROWS, "x * fminf(fmaxf(x + 3, 0), 6) / 6"},
-    {"add", "add", ROWS, NULL},
+    {"add", "add", ROWS, "a[i] + b[i]"},
+    {"copy", "elementwise", ROWS, "x"},
+    {"triad", "add", ROWS, "a[i] + 3 * b[i]"},
+    {"fma", "elementwise", ROWS, "1 + 0.60623419f * (x - 1)"}, /* all of its steps at once */
+    {"read", "read", ROWS, NULL},
     {"swiglu", "swiglu", ROWS, NULL},
     {"softmax", "softmax", ROWS, NULL},
     {"mse", "mse", ROWS, NULL},

@@ -252,10 +252,20 @@ static void fill_exact(const struct assay_problem *p, int32_t index, void *data,
         }
 }
 
+/* A library may round the product before it adds a bias or a residual, as programs without a fused
+ * epilogue do: cuBLASLt does, where k or n is odd. */
+static bool adds_in_16_bits(const struct assay_problem *p)
+{
+    return assay_dtype_info(p->dtype)->unit > 0x1p-20 &&
+           (has(p, ASSAY_LINEAR_BIAS) || has(p, ASSAY_LINEAR_ADD));
+}
+
 /* An activation computed in f32 is not exact, save those that only choose. Beyond this k a sum
  * could leave the integers f32 holds. Units for 8-bit floats keep fewer bits of their sums. */
 static bool can_be_exact(const struct assay_problem *p)
 {
+    if (adds_in_16_bits(p))
+        return false;
     struct assay_recipe room;
     int activation = (int)p->params[ASSAY_LINEAR_ACTIVATION];
     return recipe_of(p, &room)->activation != ASSAY_DTYPE_E4M3 &&
@@ -561,9 +571,7 @@ static struct assay_tolerance tolerance(const struct assay_problem *p)
     double absolute = info->tiny + (p->params[ASSAY_LINEAR_ACTIVATION] != 0 ? 0x1p-20 : 0);
     if (recipe->activation == ASSAY_DTYPE_E4M3)
         summed += 0x1p-9;
-    /* A library may round the product before it adds the residual, as programs without a fused
-     * epilogue do: cuBLASLt does, where there is a bias too. */
-    if (has(p, ASSAY_LINEAR_ADD) && info->unit > 0x1p-20)
+    if (adds_in_16_bits(p))
         summed += 2 * info->unit;
     if (has(p, ASSAY_LINEAR_NORM)) {
         summed += 4 * info->unit;

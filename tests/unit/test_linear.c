@@ -710,8 +710,12 @@ static void only_what_stays_exact_is_compared_exactly(void **state)
         {"rms+add", 64, false},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct assay_problem p = problem_of(ASSAY_DTYPE_BF16, rows[i].mode, 2, rows[i].k, 2);
+        struct assay_problem p = problem_of(ASSAY_DTYPE_F32, rows[i].mode, 2, rows[i].k, 2);
         assert_int_equal(linear()->can_be_exact(&p), rows[i].exact);
+        /* In 16 bits a library may round the product before it adds to it. */
+        bool adds = strstr(rows[i].mode, "bias") || strstr(rows[i].mode, "add");
+        p = problem_of(ASSAY_DTYPE_BF16, rows[i].mode, 2, rows[i].k, 2);
+        assert_int_equal(linear()->can_be_exact(&p), rows[i].exact && !adds);
     }
 }
 

@@ -558,7 +558,7 @@ static double bimodal(struct assay_rng *rng)
     return uniform(rng) < 0.6 ? 1 + 0.1 * uniform(rng) : 2 + 0.2 * uniform(rng);
 }
 
-enum { TRIALS = 2500, MOST_ROUNDS = 200 };
+enum { TRIALS = 2500, MOST_ROUNDS = 400 };
 
 static double share_covered(int n, bool two_modes, double truth)
 {

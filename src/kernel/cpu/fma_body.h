@@ -1,5 +1,6 @@
 /* fma_body.h: the body of fma: chains of multiply-adds, so many side by side that neither unit ever
- * waits for a result: two units times a latency of four or five cycles, in sixteen registers. */
+ * waits for a result: two units times a latency of four or five cycles, in sixteen registers.
+ * Include a vec_*.h first and define NATIVE_OP. */
 #ifndef ASSAY_KERNEL_CPU_FMA_BODY_H
 #define ASSAY_KERNEL_CPU_FMA_BODY_H
 
