@@ -7,8 +7,10 @@
  * is what was left when there was no memory for the whole. */
 static bool is_shortage(const char *said)
 {
-    static const char *const signs[] = {"memory",      "cannot create",       "cannot read",
-                                        "Interrupted", "Too many open files", "Input/output error"};
+    static const char *const signs[] = {
+        "memory",        "cannot create",       "cannot read",
+        "Interrupted",   "Too many open files", "Input/output error",
+        "failed to map", "cannot map"};
     if (!strchr(said, ':'))
         return true;
     for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++)

@@ -2,11 +2,13 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/library.h"
 #include "base/rng.h"
 #include "base/text.h"
 #include "unit.h"
 
 #include <string.h>
+#include <sys/resource.h>
 
 /* ---- error ---------------------------------------------------------------------------------- */
 
@@ -419,9 +421,29 @@ static void the_clock_does_not_run_backwards(void **state)
     }
 }
 
+/* A library of the C library's that nothing else has loaded. */
+static void a_library_there_is_no_room_for_is_not_missing(void **state)
+{
+    (void)state;
+    if (HAVE_ASAN || HAVE_TSAN) /* they cannot live under a limit */
+        skip();
+    struct assay_error err = {0}, missing = {0};
+    struct rlimit held, none;
+    assert_null(assay_library_open("libassay-has-no-such.so", &missing));
+    assert_int_equal(missing.code, ASSAY_UNSUPPORTED);
+    getrlimit(RLIMIT_AS, &held);
+    none = (struct rlimit){0, held.rlim_max};
+    setrlimit(RLIMIT_AS, &none);
+    void *library = assay_library_open("libnss_compat.so.2", &err);
+    setrlimit(RLIMIT_AS, &held);
+    assert_null(library);
+    assert_int_equal(err.code, ASSAY_ERR_NOMEM);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_library_there_is_no_room_for_is_not_missing),
         cmocka_unit_test(the_first_error_wins),
         cmocka_unit_test(an_error_may_have_no_place_and_no_reader),
         cmocka_unit_test(a_long_message_is_cut_not_spilled),
