@@ -191,7 +191,7 @@ struct assay_interval assay_stats_median_interval(const double *sorted, int64_t 
 
 static const double CI_LEVEL = 0.95, SIGNIFICANCE_LEVEL = 0.998, CLEAR_LEVEL = 0.9998;
 /* Where code and data happen to lie does as much: copies of one kernel differed by 0.28 %. */
-static const double EQUAL = 0.003;
+static const double EQUAL = 0.0025;
 
 static int64_t copy_without_nan(const double *from, int64_t n, double *to)
 {
@@ -291,7 +291,7 @@ void assay_stats_ratio(const double *base, const double *mine, int64_t n, double
     out->significant = leaves_out_one(wide);
     out->clear = widest >= 1 && leaves_out_one(between_ranks(scratch, n, widest));
     /* A true ratio r would have moved the interval to [r lo / ratio, r hi / ratio]; it leaves out
-     * what counts as 1 from r = 1.003 ratio / lo upwards and from r = 0.997 ratio / hi downwards.
+     * what counts as 1 from r = 1.0025 ratio / lo upwards and from r = 0.9975 ratio / hi downwards.
      */
     out->smallest_visible =
         fmax((1 + EQUAL) * out->ratio / wide.lo - 1, 1 - (1 - EQUAL) * out->ratio / wide.hi);

@@ -34,7 +34,7 @@ struct assay_ratio {
     double ratio;             /* the median of the per-round ratios */
     struct assay_interval ci; /* 95 % */
     double ci_frac;           /* half of its width over the ratio */
-    bool significant; /* the 99.8 % interval leaves out 1, and 0.3 % on either side of it: of equal
+    bool significant; /* the 99.8 % interval leaves out 1, and 0.25 % on either side of it: of equal
                          pairs fewer than 1 in 500 are called different */
     bool clear; /* so does the 99.98 % interval: true also for one who looks again and again */
     double smallest_visible; /* the least |ratio - 1| that this run would have called significant,
