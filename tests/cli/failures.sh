@@ -15,7 +15,7 @@ sample() {
     [ $code -eq 0 ] || fail "exit $code"
 }
 
-say "each 151st allocation"
-sample --only memory --every 151
-say "each 29th call"
-sample --only calls --every 29 list bench
+say "each 251st allocation"
+sample --only memory --every 251
+say "each 47th call"
+sample --only calls --every 47 list bench
