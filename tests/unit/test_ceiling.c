@@ -194,7 +194,7 @@ static void what_was_faster_than_ever_raises_a_point(void **state)
     (void)state;
     struct assay_ceilings c = example(), before = example();
     assert_false(raise_read(&c, 50000, false, 39e9));
-    assert_memory_equal(&c, &before, sizeof c); /* never lowered */
+    assert_memory_equal(c.points, before.points, sizeof c.points); /* never lowered */
     assert_false(raise_read(&c, 50000, false, 40.5e9));
     assert_near(c.points[2].rates[ASSAY_PROBE_READ], 40.5e9, 0); /* taken, not worth saving */
     assert_true(raise_read(&c, 40000, false, 42e9));             /* within a quarter */
