@@ -29,9 +29,6 @@ static const double UNIT_SLOW = 1.35, UNIT_FULL = 1.05;
 static const double WAITED_FRAC = 0.01;
 /* Probes run while their time is at most this share of the contenders'. */
 static const double PROBE_SHARE = 0.25;
-/* Two figures are the same when a difference of so much of the precision asked for would have been
- * called significant. */
-static const double SAME = 0.8;
 /* Lanes whose calls differ by less than this factor are as good as alike. */
 static const double ALIKE = 1.3;
 
@@ -467,12 +464,13 @@ static enum assay_status run_round(assay_engine *e, struct assay_error *err)
 }
 
 /* Two figures may be known well while it is still open which of them is the smaller. Clearly
- * different, or the same: that is an answer. */
+ * different or, but for what counts as equal, the same within half of what was asked for: that is
+ * an answer, and one that equals reach whatever was asked for. */
 static bool is_decided(const assay_engine *e, const struct assay_ratio *ratio)
 {
     double goal = e->options.precision;
     return ratio->n >= ASSAY_STATS_FEWEST_ROUNDS && ratio->ci_frac <= goal &&
-           (ratio->clear || ratio->smallest_visible <= SAME * goal);
+           (ratio->clear || ratio->smallest_visible <= goal / 2 + ASSAY_STATS_EQUAL);
 }
 
 /* Is this lane's ratio to the baseline known well enough? A resting baseline gives no more ratios:

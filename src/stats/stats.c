@@ -190,8 +190,6 @@ struct assay_interval assay_stats_median_interval(const double *sorted, int64_t 
 /* ---- What is asked -------------------------------------------------------------------------- */
 
 static const double CI_LEVEL = 0.95, SIGNIFICANCE_LEVEL = 0.998, CLEAR_LEVEL = 0.9998;
-/* Where code and data happen to lie does as much: copies of one kernel differed by 0.28 %. */
-static const double EQUAL = 0.0025;
 
 static int64_t copy_without_nan(const double *from, int64_t n, double *to)
 {
@@ -263,7 +261,7 @@ void assay_stats_summarise(const double *samples, int64_t n, double *scratch,
 
 static bool leaves_out_one(struct assay_interval interval)
 {
-    return interval.lo > 1 + EQUAL || interval.hi < 1 - EQUAL;
+    return interval.lo > 1 + ASSAY_STATS_EQUAL || interval.hi < 1 - ASSAY_STATS_EQUAL;
 }
 
 void assay_stats_ratio(const double *base, const double *mine, int64_t n, double *scratch,
@@ -293,8 +291,8 @@ void assay_stats_ratio(const double *base, const double *mine, int64_t n, double
     /* A true ratio r would have moved the interval to [r lo / ratio, r hi / ratio]; it leaves out
      * what counts as 1 from r = 1.0025 ratio / lo upwards and from r = 0.9975 ratio / hi downwards.
      */
-    out->smallest_visible =
-        fmax((1 + EQUAL) * out->ratio / wide.lo - 1, 1 - (1 - EQUAL) * out->ratio / wide.hi);
+    out->smallest_visible = fmax((1 + ASSAY_STATS_EQUAL) * out->ratio / wide.lo - 1,
+                                 1 - (1 - ASSAY_STATS_EQUAL) * out->ratio / wide.hi);
 }
 
 double assay_stats_precision(const double *samples, int64_t n, double *scratch)

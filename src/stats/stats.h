@@ -27,6 +27,10 @@ struct assay_summary {
 /* Fewer rounds cannot be significant: 1 - 2 / 2^n reaches 99.8 % from n = 10 on. */
 enum { ASSAY_STATS_FEWEST_ROUNDS = 10 };
 
+/* A ratio this close to 1 is 1: where code and data happen to lie does as much. Copies of one
+ * kernel differed by up to 0.28 %. */
+#define ASSAY_STATS_EQUAL 0.0025
+
 /* How one variant compares with the baseline: both were sampled once in each round, so round i
  * gives the ratio base[i] / mine[i], which is > 1 where mine was faster. */
 struct assay_ratio {

@@ -328,6 +328,17 @@ static void test_it_goes_on_until_the_ratio_is_decided(void **state)
     assert_int_equal(assay_engine_rounds(s->engine), 40);
 }
 
+/* What counts as equal is no reason to go on, however much precision was asked for. */
+static void test_equals_stop_whatever_was_asked_for(void **state)
+{
+    struct stage *s = *state;
+    s->options.baseline = 0;
+    s->options.precision = 0.001;
+    s->actors[0].call_ns = s->actors[1].call_ns = 300 * US;
+    play_well(s, 2);
+    assert_int_equal(assay_engine_rounds(s->engine), 40);
+}
+
 static void test_the_budget_ends_what_never_settles(void **state)
 {
     struct stage *s = *state;
@@ -1100,6 +1111,7 @@ int main(void)
         TEST(test_fixed_rounds_ignore_the_budget),
         TEST(test_constant_durations_stop_at_the_least_rounds),
         TEST(test_it_goes_on_until_the_ratio_is_decided),
+        TEST(test_equals_stop_whatever_was_asked_for),
         TEST(test_the_budget_ends_what_never_settles),
         TEST(test_a_thousandfold_slower_lane_rests),
         TEST(test_a_hopeless_lane_takes_three_samples),
