@@ -15,6 +15,8 @@ static const double SAMPLE_NS = 200e3;
 static const double PRIME_NS = 100e3;
 /* A call this long makes its own warmth; priming it would only double the cost. */
 static const double NO_PRIME_NS = 5e6;
+/* Cold, there is no warmth to make but the clock's and the code's. */
+static const double NO_PRIME_COLD_NS = 500e3;
 /* And one this long counts although it is the first. */
 static const double FIRST_COUNTS_NS = 20e6;
 /* Settling: so long at the least, and at the most. */
@@ -29,6 +31,8 @@ static const double UNIT_SLOW = 1.35, UNIT_FULL = 1.05;
 static const double WAITED_FRAC = 0.01;
 /* Probes run while their time is at most this share of the contenders'. */
 static const double PROBE_SHARE = 0.25;
+/* A lane whose difference is likely but not yet certain goes on for so much of its share. */
+static const double OVERTIME = 1;
 /* Lanes whose calls differ by less than this factor are as good as alike. */
 static const double ALIKE = 1.3;
 
@@ -307,6 +311,8 @@ static bool rests(const assay_engine *e, const struct assay_lane *lane)
     if (e->options.rounds > 0 && !e->options.within_budget)
         return false;
     double share = e->options.budget_ns / (double)e->n_contenders;
+    if (lane->overtime)
+        share *= 1 + OVERTIME;
     return lane->spent_ns >= share && lane->taken >= least_samples(e, lane);
 }
 
@@ -320,7 +326,8 @@ static double spent_by(const assay_engine *e, bool probes)
 
 static void prime(assay_engine *e, struct assay_lane *lane)
 {
-    if (lane->call_ns >= NO_PRIME_NS || e->options.calls > 0)
+    double no_prime_ns = lane->n_sets > 1 ? NO_PRIME_COLD_NS : NO_PRIME_NS;
+    if (lane->call_ns >= no_prime_ns || e->options.calls > 0)
         return;
     int64_t calls = calls_within(PRIME_NS, lane->pace_ns);
     run_lane(e, lane, calls < lane->iters ? calls : lane->iters);
@@ -376,7 +383,9 @@ static uint8_t marks_of(const struct assay_disturbance *before,
                         const struct assay_disturbance *after, double sample_ns)
 {
     bool waited = (double)(after->waited_ns - before->waited_ns) > WAITED_FRAC * sample_ns;
-    bool switched = after->context_switches != before->context_switches;
+    /* A switch that hardly cost anything is none; where waits cannot be read, each may have. */
+    bool switched =
+        after->context_switches != before->context_switches && (waited || after->waited_ns <= 0);
     return (uint8_t)((switched ? ASSAY_MARK_SWITCHED : 0) | (waited ? ASSAY_MARK_WAITED : 0) |
                      (after->throttle ? ASSAY_MARK_THROTTLED : 0));
 }
@@ -464,13 +473,21 @@ static enum assay_status run_round(assay_engine *e, struct assay_error *err)
 }
 
 /* Two figures may be known well while it is still open which of them is the smaller. Clearly
- * different or, but for what counts as equal, the same within half of what was asked for: that is
- * an answer, and one that equals reach whatever was asked for. */
+ * different, or the same within half of what was asked for or what counts as equal: that is an
+ * answer, and one that equals reach whatever was asked for. */
 static bool is_decided(const assay_engine *e, const struct assay_ratio *ratio)
 {
     double goal = e->options.precision;
     return ratio->n >= ASSAY_STATS_FEWEST_ROUNDS && ratio->ci_frac <= goal &&
-           (ratio->clear || ratio->smallest_visible <= goal / 2 + ASSAY_STATS_EQUAL);
+           (ratio->clear || ratio->smallest_visible <= fmax(goal / 2, ASSAY_STATS_EQUAL));
+}
+
+static struct assay_ratio ratio_of(assay_engine *e, int64_t index)
+{
+    struct assay_ratio ratio;
+    assay_stats_ratio(e->lanes[e->options.baseline].samples, e->lanes[index].samples, e->rounds,
+                      e->scratch, &ratio);
+    return ratio;
 }
 
 /* Is this lane's ratio to the baseline known well enough? A resting baseline gives no more ratios:
@@ -480,10 +497,27 @@ static bool is_compared(assay_engine *e, int64_t index)
     int64_t baseline = e->options.baseline;
     if (baseline < 0 || baseline == index || rests(e, &e->lanes[baseline]))
         return true;
-    struct assay_ratio ratio;
-    assay_stats_ratio(e->lanes[baseline].samples, e->lanes[index].samples, e->rounds, e->scratch,
-                      &ratio);
+    struct assay_ratio ratio = ratio_of(e, index);
     return is_decided(e, &ratio);
+}
+
+/* The budget is spent. Whoever seems to differ from the baseline, and is not certain to, goes on
+ * with it. True where anybody does. */
+static bool grant_overtime(assay_engine *e)
+{
+    int64_t baseline = e->options.baseline;
+    bool any = false;
+    for (int64_t i = 0; i < e->n_lanes && e->options.overtime && baseline >= 0; i++) {
+        struct assay_lane *lane = &e->lanes[i];
+        if (lane->probe || lane->overtime || i == baseline || lane->status != ASSAY_OK)
+            continue;
+        struct assay_ratio ratio = ratio_of(e, i);
+        lane->overtime = ratio.likely && !ratio.clear;
+        any = any || lane->overtime;
+    }
+    if (any)
+        e->lanes[baseline].overtime = true;
+    return any;
 }
 
 static bool all_done(assay_engine *e)
@@ -512,7 +546,7 @@ static bool finished(assay_engine *e)
 {
     if (e->options.rounds > 0)
         return e->rounds >= e->options.rounds || all_rest(e);
-    if (e->rounds >= ROUNDS_MOST || all_rest(e))
+    if (e->rounds >= ROUNDS_MOST || (all_rest(e) && !grant_overtime(e)))
         return true;
     if (e->rounds < e->next_check)
         return false;

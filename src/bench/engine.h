@@ -14,6 +14,7 @@
 struct assay_engine_options {
     double precision;       /* goal: half of the 95 % interval over the median */
     double budget_ns;       /* for all lanes together */
+    bool overtime;          /* twice that where a difference shows that is not yet certain */
     int64_t warmup, rounds; /* fixed numbers; 0: settle, and stop by precision or budget */
     bool within_budget;     /* the fixed numbers are the most: the budget ends a lane too */
     uint64_t seed;          /* of the order within the rounds */
@@ -28,7 +29,7 @@ struct assay_engine_options {
 
 /* What disturbed a sample, as bits. */
 enum {
-    ASSAY_MARK_SWITCHED = 1, /* the process lost its core */
+    ASSAY_MARK_SWITCHED = 1, /* the process lost its core, and waited for it or may have */
     ASSAY_MARK_WAITED = 2,   /* a thread waited for a core, for more than 1 % of the sample */
     ASSAY_MARK_STOLEN = 4,   /* the host took a core away, within a few hundredths of a second */
     ASSAY_MARK_THROTTLED = 8 /* something held the device's clock down */
@@ -61,6 +62,7 @@ struct assay_lane {
     int64_t throttled; /* samples while something held the device's clock down */
     double host_ns;    /* the host's side of one call, in the last sample */
     bool elsewhere;    /* it was timed by the host's clock: see struct assay_timing */
+    bool overtime;     /* it goes on although its share of the budget is spent */
     bool precise;
 };
 

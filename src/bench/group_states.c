@@ -317,6 +317,7 @@ enum assay_status assay_group_measure_state(struct group *g, enum assay_cache_st
     struct assay_engine_options options = {
         .precision = s->precision,
         .budget_ns = s->budget_s * 1e9,
+        .overtime = s->overtime,
         .warmup = s->warmup,
         .rounds = s->rounds,
         .within_budget = s->within_budget,

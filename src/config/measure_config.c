@@ -16,7 +16,9 @@ const struct assay_option assay_measure_rows[] = {
     {"precision", 0, ASSAY_OPTION_FRACTION, AT(precision), "P",
      "stop when every interval is within ±P (default 1%)", 1e-5, 0.5},
     {"budget", 0, ASSAY_OPTION_DURATION, AT(budget_s), "TIME",
-     "stop after so long for each group and cache state (default 2s; a tour's 0.4s)", 1e-3, 86400},
+     "stop after so long for each group and cache state (default 2s, a tour's 0.4s; without it, "
+     "twice as long where a difference is not yet certain)",
+     1e-3, 86400},
     {"warmup", 0, ASSAY_OPTION_INT, AT(warmup), "N",
      "warm up with N calls, beside those that find a sample's length", 1, 1e9},
     {"iters", 0, ASSAY_OPTION_INT, AT(rounds), "N", "take exactly N samples of each variant", 1,
@@ -85,6 +87,7 @@ enum assay_status assay_measure_settings(const struct assay_measure_config *c, d
         .threads = c->threads ? (int32_t)c->threads : assay_cpu_info()->cores,
         .precision = c->precision > 0 ? c->precision : 0.01,
         .budget_s = c->budget_s > 0 ? c->budget_s : budget_s,
+        .overtime = c->budget_s <= 0 && c->rounds == 0,
         .timeout_s = c->timeout_s > 0 ? c->timeout_s : 60,
         .warmup = c->warmup,
         .rounds = c->rounds,

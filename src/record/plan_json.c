@@ -72,6 +72,8 @@ assay_json *assay_settings_to_json(const struct assay_settings *s)
     assay_json_put_bool(o, "cold", s->cold);
     assay_json_put_double(o, "precision", s->precision);
     assay_json_put_double(o, "budget_s", s->budget_s);
+    if (s->overtime)
+        assay_json_put_bool(o, "overtime", true);
     assay_json_put_double(o, "timeout_s", s->timeout_s);
     assay_json_put_int(o, "warmup", s->warmup);
     assay_json_put_int(o, "rounds", s->rounds);
@@ -125,6 +127,7 @@ enum assay_status assay_settings_from_json(const assay_json *json, struct assay_
         .cold = assay_json_bool(assay_json_get(json, "cold"), false),
         .precision = assay_json_double(assay_json_get(json, "precision"), 0),
         .budget_s = assay_json_double(assay_json_get(json, "budget_s"), 0),
+        .overtime = assay_json_bool(assay_json_get(json, "overtime"), false),
         .timeout_s = assay_json_double(assay_json_get(json, "timeout_s"), 0),
         .warmup = assay_json_int(assay_json_get(json, "warmup"), 0),
         .rounds = assay_json_int(assay_json_get(json, "rounds"), 0),

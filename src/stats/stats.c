@@ -259,9 +259,9 @@ void assay_stats_summarise(const double *samples, int64_t n, double *scratch,
     out->median_ci_frac = half_width_frac(out->median_ci, out->median);
 }
 
-static bool leaves_out_one(struct assay_interval interval)
+static bool differs(double ratio, struct assay_interval interval)
 {
-    return interval.lo > 1 + ASSAY_STATS_EQUAL || interval.hi < 1 - ASSAY_STATS_EQUAL;
+    return fabs(ratio - 1) >= ASSAY_STATS_EQUAL && (interval.lo > 1 || interval.hi < 1);
 }
 
 void assay_stats_ratio(const double *base, const double *mine, int64_t n, double *scratch,
@@ -286,13 +286,13 @@ void assay_stats_ratio(const double *base, const double *mine, int64_t n, double
     if (k < 1) /* n < 10: 1 - 2 / 2^n is below 99.8 %, so no difference could ever be shown */
         return;
     struct assay_interval wide = between_ranks(scratch, n, k);
-    out->significant = leaves_out_one(wide);
-    out->clear = widest >= 1 && leaves_out_one(between_ranks(scratch, n, widest));
-    /* A true ratio r would have moved the interval to [r lo / ratio, r hi / ratio]; it leaves out
-     * what counts as 1 from r = 1.0025 ratio / lo upwards and from r = 0.9975 ratio / hi downwards.
-     */
-    out->smallest_visible = fmax((1 + ASSAY_STATS_EQUAL) * out->ratio / wide.lo - 1,
-                                 1 - (1 - ASSAY_STATS_EQUAL) * out->ratio / wide.hi);
+    out->likely = differs(out->ratio, out->ci);
+    out->significant = differs(out->ratio, wide);
+    out->clear = widest >= 1 && differs(out->ratio, between_ranks(scratch, n, widest));
+    /* A true ratio r would have moved the interval to [r lo / ratio, r hi / ratio]; it leaves out 1
+     * from r = ratio / lo upwards and from r = ratio / hi downwards. */
+    double visible = fmax(out->ratio / wide.lo - 1, 1 - out->ratio / wide.hi);
+    out->smallest_visible = fmax(visible, ASSAY_STATS_EQUAL);
 }
 
 double assay_stats_precision(const double *samples, int64_t n, double *scratch)

@@ -18,6 +18,7 @@ static const double US = 1e3, MS = 1e6;
 /* What one lane does. `durations` are used first, one a run, then `call_ns` for each call. */
 struct actor {
     double call_ns, noise; /* noise: every other call takes so much more or less */
+    int64_t lucky_every;   /* one of so many takes 4 % less */
     const double *durations;
     int64_t n_durations, runs;
     int64_t fails_at_run; /* 0: never */
@@ -71,7 +72,9 @@ static double duration(void *user, const struct assay_kernel *kernel, void *stat
         return -1;
     if (run < actor->n_durations)
         return actor->durations[run];
-    return (double)work->iters * actor->call_ns * (1 + (run / 2 % 2 ? 1 : -1) * actor->noise);
+    bool lucky = actor->lucky_every && run / 2 % actor->lucky_every == 0;
+    return (double)work->iters * actor->call_ns * (lucky ? 0.96 : 1) *
+           (1 + (run / 2 % 2 ? 1 : -1) * actor->noise);
 }
 
 static double clock_hz(void *user)
@@ -326,6 +329,31 @@ static void test_it_goes_on_until_the_ratio_is_decided(void **state)
     s->actors[1] = (struct actor){.call_ns = 300 * US};
     play_well(s, 2);
     assert_int_equal(assay_engine_rounds(s->engine), 40);
+}
+
+/* 1 % slower in three rounds of four and faster in the fourth: likely with the rounds of the
+ * budget, more certain with those of twice as long. Without the leave the budget ends it. */
+static void test_a_likely_difference_goes_on(void **state)
+{
+    static const struct {
+        double call_us;
+        bool overtime;
+        double least_ms, most_ms;
+    } cases[] = {{303, true, 25, 41}, {303, false, 20, 21}};
+    struct stage *s = *state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assay_engine_destroy(s->engine);
+        s->engine = NULL;
+        s->n_log = s->steps = 0;
+        s->options.baseline = 0;
+        s->options.budget_ns = 40 * MS;
+        s->options.overtime = cases[i].overtime;
+        s->actors[0] = (struct actor){.call_ns = 300 * US};
+        s->actors[1] = (struct actor){.call_ns = cases[i].call_us * US, .lucky_every = 4};
+        play_well(s, 2);
+        assert_true(s->lanes[0].spent_ns >= cases[i].least_ms * MS);
+        assert_true(s->lanes[0].spent_ns < cases[i].most_ms * MS);
+    }
 }
 
 /* What counts as equal is no reason to go on, however much precision was asked for. */
@@ -1111,6 +1139,7 @@ int main(void)
         TEST(test_fixed_rounds_ignore_the_budget),
         TEST(test_constant_durations_stop_at_the_least_rounds),
         TEST(test_it_goes_on_until_the_ratio_is_decided),
+        TEST(test_a_likely_difference_goes_on),
         TEST(test_equals_stop_whatever_was_asked_for),
         TEST(test_the_budget_ends_what_never_settles),
         TEST(test_a_thousandfold_slower_lane_rests),

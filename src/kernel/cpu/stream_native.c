@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 
 /* More is not needed to tell which loop is the fastest. */
-static const size_t SCRATCH_MOST = (size_t)512 << 20;
+static const size_t SCRATCH_MOST = (size_t)1100 << 20;
 
 struct state {
     struct assay_cpu_stream hot, cold;
@@ -49,8 +49,11 @@ static enum assay_status tune(struct assay_cpu_stream *stream, int32_t threads, 
 static enum assay_status choose(struct assay_cpu_stream *stream, enum assay_cpu_loop_kind kind,
                                 size_t bytes, int32_t threads, bool cold)
 {
-    size_t set = assay_cpu_stream_set_bytes(kind, bytes);
-    size_t tried = set > SCRATCH_MOST ? bytes / (set / SCRATCH_MOST + 1) : bytes;
+    /* Halves: a loop with several streams is slow where they lie a power of two apart, and must
+     * meet that here if it meets it there. */
+    size_t tried = bytes;
+    while (assay_cpu_stream_set_bytes(kind, tried) > SCRATCH_MOST)
+        tried /= 2;
     *stream = (struct assay_cpu_stream){.kind = kind, .bytes = tried};
     enum assay_status status = tune(stream, threads, cold);
     stream->bytes = bytes;
