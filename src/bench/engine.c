@@ -31,8 +31,9 @@ static const double UNIT_SLOW = 1.35, UNIT_FULL = 1.05;
 static const double WAITED_FRAC = 0.01;
 /* Probes run while their time is at most this share of the contenders'. */
 static const double PROBE_SHARE = 0.25;
-/* A lane whose difference is likely but not yet certain goes on for so much of its share. */
-static const double OVERTIME = 1;
+/* A lane whose difference is likely but not yet certain goes on for so many of its shares, and for
+ * so many where its calls are too long for ROUNDS_LEAST of them. */
+static const double OVERTIME = 2, OVERTIME_LONG = 4;
 /* Lanes whose calls differ by less than this factor are as good as alike. */
 static const double ALIKE = 1.3;
 
@@ -61,6 +62,7 @@ struct assay_engine {
     int64_t clock_read_at;
     int64_t stolen_ns, steal_read_at, steal_read_round; /* as of the last reading */
     int64_t next_check;
+    bool overtime; /* the budget is spent */
     int64_t calls; /* of all lanes so far: where the rotation through the sets stands */
 };
 
@@ -312,7 +314,7 @@ static bool rests(const assay_engine *e, const struct assay_lane *lane)
         return false;
     double share = e->options.budget_ns / (double)e->n_contenders;
     if (lane->overtime)
-        share *= 1 + OVERTIME;
+        share *= lane->taken < ROUNDS_LEAST ? OVERTIME_LONG : OVERTIME;
     return lane->spent_ns >= share && lane->taken >= least_samples(e, lane);
 }
 
@@ -501,23 +503,31 @@ static bool is_compared(assay_engine *e, int64_t index)
     return is_decided(e, &ratio);
 }
 
-/* The budget is spent. Whoever seems to differ from the baseline, and is not certain to, goes on
- * with it. True where anybody does. */
-static bool grant_overtime(assay_engine *e)
+/* Would more rounds tell whether they differ? */
+static bool is_open(const struct assay_ratio *ratio)
+{
+    if (ratio->n < ASSAY_STATS_FEWEST_ROUNDS) /* hopeless: it takes no more than these */
+        return false;
+    return ratio->n < ROUNDS_LEAST ? !ratio->significant : ratio->likely && !ratio->clear;
+}
+
+/* The budget is spent: whoever's ratio to the baseline is open goes on with it, until it is not or
+ * the overtime is spent too. */
+static void allot_overtime(assay_engine *e)
 {
     int64_t baseline = e->options.baseline;
     bool any = false;
-    for (int64_t i = 0; i < e->n_lanes && e->options.overtime && baseline >= 0; i++) {
+    if (!e->options.overtime || baseline < 0)
+        return;
+    for (int64_t i = 0; i < e->n_lanes; i++) {
         struct assay_lane *lane = &e->lanes[i];
-        if (lane->probe || lane->overtime || i == baseline || lane->status != ASSAY_OK)
+        if (lane->probe || i == baseline || lane->status != ASSAY_OK)
             continue;
         struct assay_ratio ratio = ratio_of(e, i);
-        lane->overtime = ratio.likely && !ratio.clear;
+        lane->overtime = is_open(&ratio);
         any = any || lane->overtime;
     }
-    if (any)
-        e->lanes[baseline].overtime = true;
-    return any;
+    e->lanes[baseline].overtime = any;
 }
 
 static bool all_done(assay_engine *e)
@@ -546,7 +556,13 @@ static bool finished(assay_engine *e)
 {
     if (e->options.rounds > 0)
         return e->rounds >= e->options.rounds || all_rest(e);
-    if (e->rounds >= ROUNDS_MOST || (all_rest(e) && !grant_overtime(e)))
+    if (!e->overtime && all_rest(e)) {
+        e->overtime = true;
+        e->next_check = e->rounds;
+    }
+    if (e->overtime && e->rounds >= e->next_check)
+        allot_overtime(e);
+    if (e->rounds >= ROUNDS_MOST || all_rest(e))
         return true;
     if (e->rounds < e->next_check)
         return false;

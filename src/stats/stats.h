@@ -27,9 +27,9 @@ struct assay_summary {
 /* Fewer rounds cannot be significant: 1 - 2 / 2^n reaches 99.8 % from n = 10 on. */
 enum { ASSAY_STATS_FEWEST_ROUNDS = 10 };
 
-/* A ratio this close to 1 is 1: where code and data happen to lie does as much. Copies of one
- * kernel differed by up to 0.28 %. */
-#define ASSAY_STATS_EQUAL 0.004
+/* A ratio this close to 1 is 1: where code and data happen to lie does as much. Of copies of one
+ * kernel one pair in thirty differed by 0.4 % or more, one in a hundred by 0.6 %. */
+#define ASSAY_STATS_EQUAL 0.006
 
 /* How one variant compares with the baseline: both were sampled once in each round, so round i
  * gives the ratio base[i] / mine[i], which is > 1 where mine was faster. */
@@ -38,7 +38,7 @@ struct assay_ratio {
     double ratio;             /* the median of the per-round ratios */
     struct assay_interval ci; /* 95 % */
     double ci_frac;           /* half of its width over the ratio */
-    bool significant; /* the 99.8 % interval leaves out 1, and the ratio is 0.4 % from it or more:
+    bool significant; /* the 99.8 % interval leaves out 1, and the ratio is 0.6 % from it or more:
                          of equal pairs fewer than 1 in 500 are called different */
     bool clear;  /* so is it by the 99.98 % interval: true also for one who looks again and again */
     bool likely; /* so is it by the 95 % interval: more rounds might show it */

@@ -9,10 +9,12 @@
  *   OP_twin_b              of twins_b.so, equal to it
  *   OP_twin_b1 _b2 _b5     1, 2 and 5 % slower
  *
- * of relu, add, softmax and mse. The includer defines TWIN, the name's last letter. */
+ * of relu, add, softmax and mse. They call no function of another library in their loops: where the
+ * loader happens to put it, and what that does to the branch predictor, made copies of one kernel
+ * differ by up to 16 % for as long as the process lived. The includer defines TWIN, the name's last
+ * letter. */
 #include <assay/assay_kernel.h>
 
-#include <math.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -33,7 +35,27 @@ static inline void relu(const struct twin *t, const struct assay_args *args)
     const float *x = args->in[0];
     float *y = args->out[0];
     for (int64_t i = 0; i < t->rows * t->columns; i++)
-        y[i] = fmaxf(x[i], 0);
+        y[i] = x[i] > 0 ? x[i] : 0;
+}
+
+/* e^x for x <= 0, to some units of the last place: 2^n times a series of what is left. */
+static inline float exp_of(float x)
+{
+    const float magic = 12582912.0f; /* 1.5 * 2^23: adding it rounds to a whole number */
+    x = x < -87.0f ? -87.0f : x;
+    float n = (x * 1.44269504f + magic) - magic;
+    float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
+    float p = 1.9875691500e-4f;
+    p = p * r + 1.3981999507e-3f;
+    p = p * r + 8.3334519073e-3f;
+    p = p * r + 4.1665795894e-2f;
+    p = p * r + 1.6666665459e-1f;
+    p = p * r + 5.0000001201e-1f;
+    union {
+        int32_t bits;
+        float value;
+    } power = {.bits = ((int32_t)n + 127) * (1 << 23)};
+    return (p * r * r + r + 1.0f) * power.value;
 }
 
 static inline void add(const struct twin *t, const struct assay_args *args)
@@ -51,9 +73,9 @@ static inline void softmax(const struct twin *t, const struct assay_args *args)
         float *y = (float *)args->out[0] + r * t->columns;
         float most = x[0], sum = 0;
         for (int64_t i = 1; i < t->columns; i++)
-            most = fmaxf(most, x[i]);
+            most = x[i] > most ? x[i] : most;
         for (int64_t i = 0; i < t->columns; i++)
-            sum += y[i] = expf(x[i] - most);
+            sum += y[i] = exp_of(x[i] - most);
         for (int64_t i = 0; i < t->columns; i++)
             y[i] /= sum;
     }

@@ -7,7 +7,7 @@
 #include <omp.h>
 #include <string.h>
 
-enum { PAGE = 4096, LINE = 64 };
+enum { PAGE = 4096, LINE = 64, TURNS_LEAST = 5 };
 /* A measurement of a way is so long at the least, and all of them together at the most. */
 static const double WAY_NS = 30e3, TUNE_MOST_NS = 400e6;
 /* Below this, one thread may be faster than all: waking them up takes as long as the work. */
@@ -183,7 +183,7 @@ void assay_cpu_stream_tune(struct assay_cpu_stream *stream, int32_t threads,
     add_all_ways(&t, threads);
     time_way(&t, &t.ways[0]); /* wakes up what sleeps */
     while (t.turns.taken < ASSAY_CPU_TURNS &&
-           (t.turns.taken < 3 || (double)(assay_clock_ns() - start) < TUNE_MOST_NS))
+           (t.turns.taken < TURNS_LEAST || (double)(assay_clock_ns() - start) < TUNE_MOST_NS))
         take_turn(&t);
     const struct way *fastest = &t.ways[assay_cpu_turns_fastest(&t.turns)];
     stream->loop = fastest->loop;

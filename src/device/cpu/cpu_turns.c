@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Ways this much slower than the fastest, at first sight and after three turns, are out. */
-static const double KEPT_FIRST = 1.3, KEPT = 1.08;
+static const double KEPT_FIRST = 1.5, KEPT = 1.08;
 
 static double median_slowness(const struct assay_cpu_turns *t, int32_t way)
 {

@@ -68,7 +68,10 @@ static enum assay_status set_up(const struct assay_problem *problem, enum assay_
         return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
     size_t bytes = assay_tensor_bytes(&problem->inputs[0]);
     enum assay_status status = choose(&s->hot, kind, bytes, problem->threads, false);
-    if (status == ASSAY_OK)
+    bool outgrows = bytes >= 4 * assay_cpu_llc_bytes(problem->threads);
+    if (outgrows) /* no cache keeps it: it is cold every time */
+        s->cold = s->hot;
+    else if (status == ASSAY_OK)
         status = choose(&s->cold, kind, bytes, problem->threads, true);
     if (status != ASSAY_OK) {
         assay_free(s);
