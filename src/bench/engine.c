@@ -552,8 +552,10 @@ static bool all_done(assay_engine *e)
     bool done = true;
     for (int64_t i = 0; i < e->n_lanes; i++) {
         struct assay_lane *lane = &e->lanes[i];
-        if (lane->probe)
+        if (lane->probe) {
+            done = done && (lane->status != ASSAY_OK || lane->taken >= ASSAY_STATS_FEWEST_ROUNDS);
             continue;
+        }
         lane->precise =
             assay_stats_precision(lane->samples, e->rounds, e->scratch) <= e->options.precision;
         done = done && (rests(e, lane) || (lane->precise && is_compared(e, i)));

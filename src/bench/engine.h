@@ -42,7 +42,7 @@ struct assay_lane {
     const struct assay_args *sets; /* as in struct assay_work; they outlive the engine */
     int64_t n_sets;
     /* Not a contender: what the machine can do. All probes together take at most a fifth of the
-     * time, in rounds spread over the run, and nobody waits for them to be precise. */
+     * time, in rounds spread over the run; a run that could stop waits for ten of them. */
     bool probe;
 
     int64_t next_set; /* the set behind the last one it ran on */

@@ -926,6 +926,18 @@ static void test_probes_have_no_share_of_the_budget(void **state)
     assert_int_equal(s->lanes[0].taken, assay_engine_rounds(s->engine));
 }
 
+/* The contender is precise after 40 rounds, in which two probes fit. */
+static void test_a_run_waits_for_its_probes(void **state)
+{
+    struct stage *s = *state;
+    s->actors[0] = (struct actor){.call_ns = 300 * US};
+    s->actors[1] = (struct actor){.call_ns = 4 * MS};
+    s->probing[1] = true;
+    play_well(s, 2);
+    assert_int_equal(s->lanes[1].taken, ASSAY_STATS_FEWEST_ROUNDS);
+    assert_true(s->lanes[1].spent_ns <= 0.3 * s->lanes[0].spent_ns);
+}
+
 /* Opening them has warmed them up: two runs find out how long a call is, and that is all. */
 static void test_probes_are_not_warmed_up(void **state)
 {
@@ -1168,6 +1180,7 @@ int main(void)
         TEST(test_probes_take_a_fifth_of_the_time),
         TEST(test_nobody_waits_for_probes),
         TEST(test_probes_have_no_share_of_the_budget),
+        TEST(test_a_run_waits_for_its_probes),
         TEST(test_probes_are_not_warmed_up),
         TEST(test_probes_set_nobodys_pace),
         TEST(test_context_switches_count_samples_not_switches),
