@@ -87,6 +87,15 @@ void *assay_calloc(size_t count, size_t size)
     return made;
 }
 
+void *assay_malloc(size_t bytes)
+{
+    if (injected_failure())
+        return NULL;
+    void *made = malloc(bytes ? bytes : 1);
+    assay_alloc_add(malloc_usable_size(made));
+    return made;
+}
+
 void *assay_realloc(void *ptr, size_t count, size_t size)
 {
     if (injected_failure() || (size && count > SIZE_MAX / size))

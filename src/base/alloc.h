@@ -1,8 +1,8 @@
 /* alloc.h: the one door to host memory, so that a test can make the Nth allocation fail.
  *
- * Sizes are counted in elements and checked for overflow. Memory comes back zeroed (but for what
- * assay_realloc adds) and is released with assay_free. Large benchmark operands do not come from
- * here but from the device.
+ * Sizes are counted in elements and checked for overflow. Memory comes back zeroed (but for
+ * assay_malloc and what assay_realloc adds) and is released with assay_free. Large benchmark
+ * operands do not come from here but from the device.
  *
  * What is held is counted, with what malloc gave where that is more than was asked for: an atomic
  * addition for each call, whoever makes it. */
@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 void *assay_calloc(size_t count, size_t size);
+void *assay_malloc(size_t bytes); /* as it comes: glibc has a quicker way to small blocks then */
 void *assay_realloc(void *ptr, size_t count, size_t size);
 char *assay_strdup(const char *text);
 void assay_free(void *ptr);

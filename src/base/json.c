@@ -47,9 +47,7 @@ void assay_json_free(assay_json *value)
     json_decref(value);
 }
 
-static void *get_memory(size_t bytes) { return assay_calloc(bytes, 1); }
-
-void assay_json_count_memory(void) { json_set_alloc_funcs(get_memory, assay_free); }
+void assay_json_count_memory(void) { json_set_alloc_funcs(assay_malloc, assay_free); }
 
 static int append_to_text(const char *bytes, size_t length, void *out)
 {
