@@ -32,16 +32,16 @@ static double now(void)
 
 /* A whole line at once where the machine can: one that is put together from quarters is written out
  * half full when other lines come between. */
-static inline void stream_store(float *to, floats value)
+static inline void stream_store(float *to, const floats *value)
 {
 #if defined(__AVX512F__)
-    _mm512_stream_ps(to, (__m512)value);
+    _mm512_stream_ps(to, (__m512)*value);
 #elif defined(__x86_64__)
-    const float *from = (const float *)&value;
+    const float *from = (const float *)value;
     for (int i = 0; i < 4; i++)
         _mm_stream_ps(to + 4 * i, _mm_load_ps(from + 4 * i));
 #else
-    memcpy(to, &value, sizeof value);
+    memcpy(to, value, sizeof *value);
 #endif
 }
 
@@ -72,15 +72,17 @@ static void copy_pass(float *y, const float *a, size_t n, int way)
     for (size_t i = 0; i + 16 <= n && way == 1; i += 16)
         *(floats *)(y + i) = *(const floats *)(a + i);
     for (size_t i = 0; i + 16 <= n && way == 2; i += 16)
-        stream_store(y + i, *(const floats *)(a + i));
+        stream_store(y + i, (const floats *)(a + i));
 }
 
 static void triad_pass(float *y, const float *a, const float *b, size_t n, int way)
 {
     for (size_t i = 0; i + 16 <= n && way != 2; i += 16)
         *(floats *)(y + i) = *(const floats *)(a + i) + 3.0f * *(const floats *)(b + i);
-    for (size_t i = 0; i + 16 <= n && way == 2; i += 16)
-        stream_store(y + i, *(const floats *)(a + i) + 3.0f * *(const floats *)(b + i));
+    for (size_t i = 0; i + 16 <= n && way == 2; i += 16) {
+        floats sum = *(const floats *)(a + i) + 3.0f * *(const floats *)(b + i);
+        stream_store(y + i, &sum);
+    }
 }
 
 static float *array(size_t bytes, int threads)
