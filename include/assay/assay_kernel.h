@@ -27,6 +27,8 @@ extern "C" {
 #define ASSAY_MAX_INPUTS 16
 #define ASSAY_MAX_OUTPUTS 2
 
+struct assay_host; /* assay's own */
+
 /* What is to be computed. Borrowed: valid until teardown returns. */
 struct assay_problem {
     uint32_t struct_size;
@@ -43,6 +45,7 @@ struct assay_problem {
     const char *recipe; /* how weights are stored and multiplied: "int8wo"; NULL where the op has
                            none. A kernel that does not know the recipe answers can_run with
                            ASSAY_UNSUPPORTED. */
+    const struct assay_host *host; /* of assay's own kernels; others leave it alone */
 };
 
 /* One set of operands. Inputs must not be written; the guard bytes around every tensor are checked.

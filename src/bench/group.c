@@ -9,15 +9,17 @@
 #include <sys/random.h>
 
 /* A model's, a workload's, or one of the list. */
-static const struct assay_op *find_op(const char *name)
+static const struct assay_op *find_op(const struct assay_bench *bench, const char *name)
 {
-    return assay_workload_is(name) ? assay_workload_op(name) : assay_model_op(name);
+    if (!assay_workload_is(name))
+        return assay_model_op(name);
+    return bench->workloads ? assay_workload_op(bench->workloads, name) : NULL;
 }
 
-void assay_group_record(const struct assay_job *job, int64_t variant, const char *kernel,
-                        const char *implementation, const char *recipe, struct assay_record *out)
+void assay_group_record(const struct assay_job *job, const struct assay_op *op, int64_t variant,
+                        const char *kernel, const char *implementation, const char *recipe,
+                        struct assay_record *out)
 {
-    const struct assay_op *op = find_op(job->group.op);
     *out = (struct assay_record){
         .group = job->group_index,
         .variant = variant,
@@ -58,7 +60,7 @@ void assay_group_record(const struct assay_job *job, int64_t variant, const char
 static void record_whole_group(struct group *g, enum assay_outcome outcome, const char *reason)
 {
     struct variant v = {0};
-    assay_group_record(g->job, 0, "", "", g->op->takes_recipes ? "baseline" : "", &v.record);
+    assay_group_record(g->job, g->op, 0, "", "", g->op->takes_recipes ? "baseline" : "", &v.record);
     group_give_up(&v, outcome, reason);
     g->hooks->record(g->hooks->user, &v.record);
 }
@@ -135,7 +137,7 @@ static void measure_energy(struct group *g)
         const struct assay_measurement *hot = &v->record.states[ASSAY_CACHE_HOT];
         struct energy_beat beat = {g, i};
         if (v->ready && hot->measured)
-            v->record.energy_j = assay_energy_of_call(g->bench->device, v->kernel, v->state,
+            v->record.energy_j = assay_energy_of_call(g->bench->host.device, v->kernel, v->state,
                                                       assay_operands_sets(g->operands),
                                                       hot->time.median, energy_beat, &beat);
     }
@@ -175,13 +177,14 @@ enum assay_status assay_group_run(struct assay_bench *bench, const struct assay_
 {
     struct group g = {.bench = bench, .job = job, .hooks = hooks, .secret = {make_secret()}};
     char reason[128];
-    g.op = find_op(job->group.op);
+    g.op = find_op(bench, job->group.op);
     if (!g.op)
         return assay_error_set(err, ASSAY_ERR_INVALID, job->group.op, "no such op");
     group_step(&g, -1);
     enum assay_status status =
         assay_op_problem(g.op, job->group.dtype, job->group.mode, job->group.axes,
                          job->settings.threads, &g.problem, err);
+    g.problem.host = &bench->host;
     if (status != ASSAY_OK && assay_workload_is(job->group.op)) { /* costs this workload alone */
         record_whole_group(&g, ASSAY_OUTCOME_FAILED, err->message);
         *err = (struct assay_error){0};

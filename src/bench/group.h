@@ -3,10 +3,11 @@
 #ifndef ASSAY_BENCH_GROUP_H
 #define ASSAY_BENCH_GROUP_H
 
-#include "device/device.h"
-#include "kernel/kernel.h"
+#include "kernel/host.h"
+#include "op/op.h"
 #include "record/plan.h"
 #include "record/record.h"
+#include "workload/workload.h"
 
 enum { ASSAY_MAX_VARIANTS = 256 }; /* every kernel of linear with every recipe is 242 */
 
@@ -23,8 +24,8 @@ struct assay_group_hooks {
 
 /* Everything a group needs that outlives it. */
 struct assay_bench {
-    assay_device *device;
-    assay_kernel_registry *registry;
+    struct assay_host host;     /* travels in every problem */
+    assay_workloads *workloads; /* NULL: none */
     struct assay_ceilings
         ceilings; /* the best this machine was seen to do; zero levels: not known */
 };
@@ -36,8 +37,10 @@ enum assay_status assay_group_run(struct assay_bench *bench, const struct assay_
                                   const struct assay_group_hooks *hooks, struct assay_error *err);
 
 /* A record of this job with everything filled in that does not need measuring. Also for the
- * supervisor, whose worker did not live to write one. */
-void assay_group_record(const struct assay_job *job, int64_t variant, const char *kernel,
-                        const char *implementation, const char *recipe, struct assay_record *out);
+ * supervisor, whose worker did not live to write one. `op` may be NULL: a workload's is known to
+ * its worker alone. */
+void assay_group_record(const struct assay_job *job, const struct assay_op *op, int64_t variant,
+                        const char *kernel, const char *implementation, const char *recipe,
+                        struct assay_record *out);
 
 #endif

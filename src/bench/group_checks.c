@@ -174,7 +174,7 @@ static void run_at_fence(struct group *g, struct variant *v, enum assay_fence_si
 /* A fence that is touched ends the process: only where another one goes on. */
 static void check_fences(struct group *g, struct variant *v)
 {
-    if (!assay_device_shares_memory(g->bench->device) || !assay_last_words_are_heard())
+    if (!assay_device_shares_memory(g->bench->host.device) || !assay_last_words_are_heard())
         return;
     run_at_fence(g, v, ASSAY_FENCE_END);
     if (v->ready)

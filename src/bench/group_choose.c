@@ -37,7 +37,7 @@ static void add_variant(struct group *g, int64_t recipe, const struct assay_cont
     v->problem.recipe = name;
     v->recipe = recipe;
     v->ready = found->status == ASSAY_OK;
-    assay_group_record(g->job, g->n_variants, v->kernel->name, v->kernel->implementation,
+    assay_group_record(g->job, g->op, g->n_variants, v->kernel->name, v->kernel->implementation,
                        name ? name : "", &v->record);
     v->record.dtype = g->problem.dtype; /* a workload's is known only here */
     if (v->ready && v->kernel->note)
@@ -53,8 +53,9 @@ static int64_t contenders(const struct group *g, const struct assay_problem *pro
 {
     int64_t room = ASSAY_MAX_VARIANTS - g->n_variants;
     bool compiled = strcmp(g->job->group.compile, "false") != 0;
-    return group_is_model(g) ? assay_model_choose(problem, compiled, choice, out, room)
-                             : assay_kernel_choose(g->bench->registry, problem, choice, out, room);
+    return group_is_model(g)
+               ? assay_model_choose(problem, compiled, choice, out, room)
+               : assay_kernel_choose(g->bench->host.registry, problem, choice, out, room);
 }
 
 enum assay_status assay_group_choose(struct group *g, struct assay_error *err)
@@ -119,7 +120,7 @@ static double prepared_estimate(const struct group *g, const struct assay_device
 static void memory_of(const struct group *g, int64_t n_sets, double *need, double *room)
 {
     struct assay_device_info info;
-    g->bench->device->driver->describe(g->bench->device, &info);
+    g->bench->host.device->driver->describe(g->bench->host.device, &info);
     *room = info.memory_available ? 0.9 * (double)info.memory_available : (double)INFINITY;
     if (g->job->settings.memory_limit > 0 && (double)g->job->settings.memory_limit < *room)
         *room = (double)g->job->settings.memory_limit;
@@ -155,7 +156,7 @@ bool assay_group_fits_others(const struct group *g, int64_t n_sets)
 int64_t assay_group_sets_needed(const struct group *g)
 {
     struct assay_device_info info;
-    g->bench->device->driver->describe(g->bench->device, &info);
+    g->bench->host.device->driver->describe(g->bench->host.device, &info);
     return g->job->settings.cold ? assay_operands_cold_sets(&g->problem, info.llc_bytes) : 1;
 }
 

@@ -46,7 +46,7 @@ void assay_group_note_memory(const struct group *g, struct variant *v)
     r->idle_bytes = plain + m->weights;
     r->workspace_bytes = fmax(m->running - m->weights, 0);
     r->peak_bytes = plain + output_bytes(g) + m->peak;
-    r->system_peak_bytes = assay_device_shares_memory(g->bench->device)
+    r->system_peak_bytes = assay_device_shares_memory(g->bench->host.device)
                                ? m->used_peak
                                : plain + output_bytes(g) + m->used_peak;
 }

@@ -181,7 +181,8 @@ void assay_group_check_recall(struct group *g)
     bool used = false;
     for (int64_t i = 0; i < g->n_variants && !group_stopped(g); i++) {
         struct variant *v = &g->variants[i];
-        if (!v->ready || !group_is_users(g, v) || !assay_device_shares_memory(g->bench->device))
+        if (!v->ready || !group_is_users(g, v) ||
+            !assay_device_shares_memory(g->bench->host.device))
             continue;
         check_repeats(g, v);
         if (v->ready && has_others)

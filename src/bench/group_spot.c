@@ -39,7 +39,7 @@ static int64_t first_spot(const struct lane_map *map, const struct assay_lane *l
 bool assay_group_may_look(const struct group *g)
 {
     double most = assay_group_has_users(g) ? USERS_COPY_MOST_BYTES : COPY_MOST_BYTES;
-    return assay_device_shares_memory(g->bench->device) ||
+    return assay_device_shares_memory(g->bench->host.device) ||
            (double)assay_operands_bytes(&g->problem, 1) <= most;
 }
 
@@ -125,7 +125,7 @@ bool assay_group_comes_late(const struct group *g, const struct variant *v, int6
 {
     struct timespec late = {.tv_nsec = LATE_NS};
     bool right = false;
-    if (!assay_device_shares_memory(g->bench->device) || /* a GPU was at rest before */
+    if (!assay_device_shares_memory(g->bench->host.device) || /* a GPU was at rest before */
         assay_traces_threads() <= v->others_threads)
         return false;
     for (int i = 0; i < LATE_LOOKS && !right; i++) {

@@ -15,7 +15,7 @@ static int64_t cold_copies(const struct group *g, const struct variant *v)
 {
     struct assay_device_info info;
     int64_t own = assay_operands_n_sets(g->operands);
-    g->bench->device->driver->describe(g->bench->device, &info);
+    g->bench->host.device->driver->describe(g->bench->host.device, &info);
     double wanted = 2.0 * (double)info.llc_bytes / fmax(assay_group_working_set(g, v), 4096) + 2;
     double turns = fmax(1, ceil(fmin(wanted, 1e6) / (double)own - 0.1));
     return (int64_t)turns * own;
@@ -70,14 +70,14 @@ static int64_t choose_baseline(const struct group *g)
 static double timer_ns(const struct group *g)
 {
     double ns = g->bench->ceilings.timer_ns;
-    return g->bench->device->driver->upload ? fmin(ns, 150) : ns;
+    return g->bench->host.device->driver->upload ? fmin(ns, 150) : ns;
 }
 
 /* By the ceiling: a unit that is slow all the while would seem to be at its best. 3 % for the
  * clock, and for ceilings being the best that was ever seen. */
 static double unit_full_ns(const struct group *g)
 {
-    const struct assay_device *device = g->bench->device;
+    const struct assay_device *device = g->bench->host.device;
     double rate = g->bench->ceilings.flops[ASSAY_CEILING_BF16];
     return rate > 0 ? 1.03 * device->driver->probe_flops * device->threads / rate * 1e9 : 0;
 }
@@ -308,7 +308,7 @@ enum assay_status assay_group_measure_state(struct group *g, enum assay_cache_st
     map.n_lanes = n_lanes;
     if (n_lanes == 0)
         return ASSAY_OK;
-    struct assay_probes probes = {.device = g->bench->device, .cold = cold};
+    struct assay_probes probes = {.device = g->bench->host.device, .cold = cold};
     struct assay_lane *probe_lanes = &lanes[n_lanes + shadows.n];
     enum assay_status status = open_probes(g, &map, n_lanes, &probes, err);
     assay_probes_lanes(&probes, probe_lanes);
@@ -335,7 +335,7 @@ enum assay_status assay_group_measure_state(struct group *g, enum assay_cache_st
                                        .after = assay_group_after_sample};
     assay_engine *engine = NULL;
     if (status == ASSAY_OK)
-        status = assay_engine_create(g->bench->device, &options, &hooks, lanes,
+        status = assay_engine_create(g->bench->host.device, &options, &hooks, lanes,
                                      n_lanes + shadows.n + probes.n, &engine, err);
     if (status == ASSAY_OK)
         status = assay_engine_run(engine, err);

@@ -79,7 +79,7 @@ static void drop_references(assay_reference **references)
 
 static enum assay_status make_snapshots(struct group *g)
 {
-    bool on_host = assay_device_shares_memory(g->bench->device);
+    bool on_host = assay_device_shares_memory(g->bench->host.device);
     for (int32_t i = 0; i < g->problem.n_outputs && on_host; i++) {
         g->snapshots[i] = assay_calloc(1, assay_tensor_bytes(&g->problem.outputs[i]));
         if (!g->snapshots[i])
@@ -113,8 +113,9 @@ static void make_others(struct group *g)
 
 enum assay_status assay_group_build(struct group *g, int64_t n_sets, struct assay_error *err)
 {
-    enum assay_status status = assay_operands_create(
-        g->bench->device, g->op, &g->problem, g->job->settings.seed, n_sets, &g->operands, err);
+    enum assay_status status =
+        assay_operands_create(g->bench->host.device, g->op, &g->problem, g->job->settings.seed,
+                              n_sets, &g->operands, err);
     group_step(g, -1);
     for (int64_t r = 0; r < g->n_recipes && status == ASSAY_OK; r++)
         if (r == 0 || has_variants(g, r))
@@ -199,8 +200,8 @@ static void judge(struct group *g, struct variant *v, int64_t set, assay_referen
 void assay_group_failed_run(struct variant *v, enum assay_status status, const char *what)
 {
     char reason[128];
-    if (status == ASSAY_ERR_FAILED && assay_workload_failure()[0])
-        snprintf(reason, sizeof reason, "%s", assay_workload_failure());
+    if (status == ASSAY_ERR_FAILED && assay_workload_failure(&v->problem)[0])
+        snprintf(reason, sizeof reason, "%s", assay_workload_failure(&v->problem));
     else
         snprintf(reason, sizeof reason, "%s said: %s", what, assay_status_name(status));
     group_give_up(v, status == ASSAY_ERR_NOMEM ? ASSAY_OUTCOME_OUT_OF_MEMORY : ASSAY_OUTCOME_FAILED,
@@ -234,7 +235,7 @@ static void check_traces(struct group *g, struct variant *v)
 enum assay_status assay_group_call(struct group *g, struct variant *v,
                                    const struct assay_work *work, struct assay_timing *timing)
 {
-    assay_device *device = g->bench->device;
+    assay_device *device = g->bench->host.device;
     assay_traces_undo(&g->home, NULL); /* what was left in a sample nobody looked at */
     group_step(g, v - g->variants);
     enum assay_status status = device->driver->time(device, v->kernel, v->state, work, timing);
@@ -248,12 +249,12 @@ static void set_up(struct group *g, struct variant *v)
     struct assay_error err = {0};
     v->others_threads = assay_traces_threads();
     group_step(g, v - g->variants);
-    struct assay_memory_mark mark = assay_memory_begin(g->bench->device);
+    struct assay_memory_mark mark = assay_memory_begin(g->bench->host.device);
     int64_t start = assay_clock_ns();
     enum assay_status status =
         v->kernel->setup ? v->kernel->setup(&v->problem, &v->state, &err) : ASSAY_OK;
     v->record.setup_ns = (double)(assay_clock_ns() - start);
-    assay_memory_end(g->bench->device, &mark, ASSAY_MEMORY_SETUP, &v->memory);
+    assay_memory_end(g->bench->host.device, &mark, ASSAY_MEMORY_SETUP, &v->memory);
     check_traces(g, v);
     v->set_up = status == ASSAY_OK;
     if (!v->set_up)
@@ -264,7 +265,7 @@ static void set_up(struct group *g, struct variant *v)
 
 void assay_group_forget(const struct group *g, const struct variant *v)
 {
-    assay_device *device = g->bench->device;
+    assay_device *device = g->bench->host.device;
     if (device->driver->forget)
         device->driver->forget(device, v->state);
 }
@@ -280,12 +281,12 @@ void assay_group_prepare(struct group *g, struct variant *v, int64_t set)
     group_step(g, v - g->variants);
     assay_group_forget(g, v);
     if (set == 0) /* what is told is of one set */
-        mark = assay_memory_begin(g->bench->device);
+        mark = assay_memory_begin(g->bench->host.device);
     int64_t start = assay_clock_ns();
     enum assay_status status = v->kernel->prepare(v->state, set, args, &err);
     if (set == 0) {
         v->record.prepare_ns = (double)(assay_clock_ns() - start);
-        assay_memory_end(g->bench->device, &mark, ASSAY_MEMORY_PREPARE, &v->memory);
+        assay_memory_end(g->bench->host.device, &mark, ASSAY_MEMORY_PREPARE, &v->memory);
     }
     group_step(g, -1);
     if (status != ASSAY_OK)
@@ -301,10 +302,10 @@ void assay_group_run_and_judge(struct group *g, struct variant *v, int64_t iters
     struct assay_work work = {.iters = iters, .first = first, .n_sets = n_sets, .sets = sets};
     struct assay_timing timing;
     assay_operands_poison(g->operands, operand_set);
-    struct assay_memory_mark mark = assay_memory_begin(g->bench->device);
+    struct assay_memory_mark mark = assay_memory_begin(g->bench->host.device);
     enum assay_status status = assay_group_call(g, v, &work, &timing);
     if (status == ASSAY_OK && iters == 1 && n_sets == 1)
-        assay_memory_end(g->bench->device, &mark, ASSAY_MEMORY_RUN, &v->memory);
+        assay_memory_end(g->bench->host.device, &mark, ASSAY_MEMORY_RUN, &v->memory);
     if (status != ASSAY_OK)
         assay_group_failed_run(v, status, "run");
     else if (v->ready)

@@ -1,4 +1,5 @@
 #include "bench/supervisor.h"
+#include "model/model.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -195,7 +196,8 @@ static enum assay_status blame(struct supervisor *s, struct assay_job *job,
     int64_t variant = end->variant;
     bool known = variant >= 0 && variant < s->attempt.n_names && s->n_lost < ASSAY_MAX_VARIANTS;
     struct assay_record *record = &s->lost[s->n_lost < ASSAY_MAX_VARIANTS ? s->n_lost : 0];
-    assay_group_record(job, s->n_lost, known ? s->attempt.names[variant][0] : "",
+    assay_group_record(job, assay_model_op(job->group.op), s->n_lost,
+                       known ? s->attempt.names[variant][0] : "",
                        known ? s->attempt.names[variant][1] : "",
                        known ? s->attempt.names[variant][2] : "", record);
     record->outcome = outcome;
@@ -259,7 +261,7 @@ static bool begin_again(struct supervisor *s, const struct assay_job *job,
         return true;
     }
     struct assay_record *record = &s->attempt.records[s->attempt.n_records++];
-    assay_group_record(job, 0, "", "", "", record);
+    assay_group_record(job, assay_model_op(job->group.op), 0, "", "", "", record);
     record->outcome = outcome;
     snprintf(record->reason, sizeof record->reason, "%.200s, %d times", what, TRIES);
     return false;
@@ -390,7 +392,7 @@ static bool cut_short(const struct supervisor *s)
 static void record_nothing(struct supervisor *s, const struct assay_job *job)
 {
     struct assay_record *record = &s->attempt.records[s->attempt.n_records++];
-    assay_group_record(job, 0, "", "", "", record);
+    assay_group_record(job, assay_model_op(job->group.op), 0, "", "", "", record);
     record->outcome = ASSAY_OUTCOME_FAILED;
     snprintf(record->reason, sizeof record->reason, "no row came of this group");
 }
@@ -417,7 +419,7 @@ static enum assay_status deliver(struct supervisor *s, const struct assay_job *j
 static void skip_over_limit(struct supervisor *s, const struct assay_job *job)
 {
     struct assay_record *record = &s->attempt.records[0];
-    assay_group_record(job, 0, "", "", "", record);
+    assay_group_record(job, assay_model_op(job->group.op), 0, "", "", "", record);
     record->outcome = ASSAY_OUTCOME_SKIPPED;
     snprintf(record->reason, sizeof record->reason,
              "over the limit of %lld elements (--max-elements)", (long long)s->plan->max_elements);

@@ -28,8 +28,9 @@ assay_worker *assay_worker_create(struct assay_watch *watch)
     if (!worker)
         return NULL;
     worker->watch = watch;
-    worker->bench.registry = assay_kernel_registry_create();
-    if (!worker->bench.registry) {
+    worker->bench.host.registry = assay_kernel_registry_create();
+    worker->bench.workloads = assay_workloads_create();
+    if (!worker->bench.host.registry || !worker->bench.workloads) {
         assay_worker_destroy(worker);
         return NULL;
     }
@@ -40,8 +41,9 @@ void assay_worker_destroy(assay_worker *worker)
 {
     if (!worker)
         return;
-    assay_device_close(worker->bench.device);
-    assay_kernel_registry_destroy(worker->bench.registry);
+    assay_device_close(worker->bench.host.device);
+    assay_kernel_registry_destroy(worker->bench.host.registry);
+    assay_workloads_destroy(worker->bench.workloads);
     assay_strings_fini(&worker->plugins);
     assay_free(worker);
 }
@@ -60,10 +62,12 @@ static enum assay_status load_plugins(assay_worker *worker, const struct assay_s
         if (assay_strings_have(&worker->plugins, plugins->items[i]))
             continue;
         bool has_kernels;
-        int64_t before = assay_workload_count();
-        status = assay_workload_add(worker->bench.registry, plugins->items[i], &has_kernels, err);
-        if (status == ASSAY_OK && (has_kernels || assay_workload_count() == before))
-            status = assay_kernel_add_plugin(worker->bench.registry, plugins->items[i], err);
+        assay_workloads *workloads = worker->bench.workloads;
+        int64_t before = assay_workload_count(workloads);
+        status = assay_workload_add(workloads, worker->bench.host.registry, plugins->items[i],
+                                    &has_kernels, err);
+        if (status == ASSAY_OK && (has_kernels || assay_workload_count(workloads) == before))
+            status = assay_kernel_add_plugin(worker->bench.host.registry, plugins->items[i], err);
         if (status == ASSAY_OK &&
             assay_strings_add(&worker->plugins, plugins->items[i]) != ASSAY_OK)
             status = assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
@@ -82,7 +86,7 @@ static enum assay_status check_names(assay_worker *worker, const struct assay_se
         .n_kernels = s->kernels.n,
         .baseline = assay_model_is_executor(s->baseline) ? NULL : s->baseline,
     };
-    return assay_kernel_check_choice(worker->bench.registry, &choice, err);
+    return assay_kernel_check_choice(worker->bench.host.registry, &choice, err);
 }
 
 /* Measured now, and remembered for the next run where that can be done. */
@@ -90,7 +94,7 @@ static enum assay_status measure_ceilings(assay_worker *worker,
                                           const struct assay_worker_events *events,
                                           struct assay_error *err)
 {
-    assay_device *device = worker->bench.device;
+    assay_device *device = worker->bench.host.device;
     struct assay_ceilings *ceilings = &worker->bench.ceilings;
     struct assay_error why = {0};
     events->note(events->user, "measuring this machine's ceilings, once (a few seconds)");
@@ -115,7 +119,7 @@ static enum assay_status load_ceilings(assay_worker *worker,
                                        const struct assay_worker_events *events,
                                        struct assay_error *err)
 {
-    assay_device *device = worker->bench.device;
+    assay_device *device = worker->bench.host.device;
     struct assay_device_info info;
     struct assay_error why = {0};
     device->driver->describe(device, &info);
@@ -133,17 +137,18 @@ static enum assay_status open_device(assay_worker *worker, const struct assay_se
                                      const struct assay_worker_events *events,
                                      struct assay_error *err)
 {
-    assay_device *device = worker->bench.device;
+    assay_device *device = worker->bench.host.device;
     if (device && worker->threads == settings->threads &&
         strcmp(worker->device, settings->device) == 0)
         return ASSAY_OK;
     assay_device_close(device);
-    worker->bench.device = NULL;
+    worker->bench.host.device = NULL;
     const struct assay_device_driver *driver;
     int32_t index;
     enum assay_status status = assay_device_parse(settings->device, &driver, &index, err);
     if (status == ASSAY_OK)
-        status = assay_device_open(driver, index, settings->threads, &worker->bench.device, err);
+        status =
+            assay_device_open(driver, index, settings->threads, &worker->bench.host.device, err);
     if (status != ASSAY_OK)
         return status;
     snprintf(worker->device, sizeof worker->device, "%s", settings->device);
@@ -151,24 +156,16 @@ static enum assay_status open_device(assay_worker *worker, const struct assay_se
     if (!settings->no_ceiling)
         status = load_ceilings(worker, events, err);
     if (status != ASSAY_OK) { /* the next job begins with it again */
-        assay_device_close(worker->bench.device);
-        worker->bench.device = NULL;
+        assay_device_close(worker->bench.host.device);
+        worker->bench.host.device = NULL;
     }
     return status;
 }
 
 /* Models described in a configuration come with every job; those known already stay. */
-static enum assay_status use_models(assay_worker *worker, const struct assay_settings *s,
-                                    struct assay_error *err)
+static enum assay_status add_models(const struct assay_settings *s, struct assay_error *err)
 {
     enum assay_status status = ASSAY_OK;
-    struct assay_model_context context = {
-        .device = worker->bench.device,
-        .registry = worker->bench.registry,
-        .autotune = s->autotune,
-    };
-    assay_model_use(&context);
-    assay_workload_use(worker->bench.device);
     for (int64_t i = 0; i < s->models.n && status == ASSAY_OK; i++)
         status = assay_model_add(s->models.items[i], err);
     return status;
@@ -216,17 +213,14 @@ enum assay_status assay_worker_run(assay_worker *worker, const struct assay_job 
                                       .stop = relay_stop,
                                       .record = relay_record};
     beat(worker, -1);
-    if (job->settings.autotune) /* kernels have no other way to hear of it */
-        setenv("ASSAY_CUDA_AUTOTUNE", "1", 1);
-    else
-        unsetenv("ASSAY_CUDA_AUTOTUNE");
+    worker->bench.host.autotune = job->settings.autotune;
     enum assay_status status = load_plugins(worker, &job->settings.plugins, err);
     if (status == ASSAY_OK)
         status = check_names(worker, &job->settings, err);
     if (status == ASSAY_OK)
         status = open_device(worker, &job->settings, events, err);
     if (status == ASSAY_OK)
-        status = use_models(worker, &job->settings, err);
+        status = add_models(&job->settings, err);
     if (status == ASSAY_OK)
         status = assay_group_run(&worker->bench, job, &hooks, err);
     return status;

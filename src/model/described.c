@@ -441,6 +441,11 @@ static void build(struct assay_graph *g, const struct assay_model *model, const 
     build_described((const struct described *)model, g, axes);
 }
 
+static bool is_described_as(const struct assay_model *known, const char *json)
+{
+    return known->build_from == build && strcmp(((const struct described *)known)->text, json) == 0;
+}
+
 enum assay_status assay_model_add(const char *json, struct assay_error *err)
 {
     struct described *d = assay_calloc(1, sizeof *d);
@@ -458,14 +463,6 @@ enum assay_status assay_model_add(const char *json, struct assay_error *err)
         status = try_to_build(d, err);
     if (status != ASSAY_OK)
         goto cleanup;
-    if (assay_model_find(d->name, &known, NULL) == ASSAY_OK) {
-        bool same = known->build_from == build &&
-                    strcmp(((const struct described *)known)->text, json) == 0;
-        if (!same)
-            status = assay_error_set(err, ASSAY_ERR_INVALID, "name",
-                                     "there is a model \"%s\" already", d->name);
-        goto cleanup; /* the same again: nothing to do */
-    }
     d->text = assay_strdup(json);
     d->model = (struct assay_model){.name = d->name,
                                     .title = d->name,
@@ -475,10 +472,13 @@ enum assay_status assay_model_add(const char *json, struct assay_error *err)
         d->model.axis_names[i] = d->axes[i];
         d->model.zero_axes |= d->plain[i] == 0 ? 1u << i : 0;
     }
-    status = d->text ? assay_model_add_built(&d->model, err)
+    status = d->text ? assay_model_add_built(&d->model, &known, err)
                      : assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
-    if (status == ASSAY_OK)
+    if (status == ASSAY_OK && !known)
         d = NULL; /* it lives on */
+    else if (status == ASSAY_OK && !is_described_as(known, json))
+        status = assay_error_set(err, ASSAY_ERR_INVALID, "name", "there is a model \"%s\" already",
+                                 d->name);
 cleanup:
     assay_json_free(tree);
     if (d)

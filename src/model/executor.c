@@ -14,7 +14,8 @@ struct executor {
     struct assay_graph graph;
     struct assay_step steps[ASSAY_GRAPH_NODES];
     const char *device; /* "cpu", "cuda" */
-    bool tune;          /* the fastest kernels have yet to be found */
+    const struct assay_host *host;
+    bool tune; /* the fastest kernels have yet to be found */
 
     int64_t offsets[ASSAY_GRAPH_VALUES]; /* of inner values in `block`; -1: not there */
     unsigned char *block;
@@ -31,13 +32,10 @@ struct executor {
 /* ---- memory -----------------------------------------------------------------------------------
  */
 
-static assay_device *device_here(void) { return assay_model_context()->device; }
-
 /* A vector of ones or zeros in the device's memory. */
-static enum assay_status make_constant(const struct assay_value *value, unsigned char **out,
-                                       struct assay_error *err)
+static enum assay_status make_constant(assay_device *device, const struct assay_value *value,
+                                       unsigned char **out, struct assay_error *err)
 {
-    assay_device *device = device_here();
     size_t bytes = assay_tensor_bytes(&value->tensor);
     double each = value->kind == ASSAY_VALUE_ONES ? 1 : 0;
     void *room = NULL, *host = assay_calloc(1, bytes);
@@ -60,12 +58,12 @@ static enum assay_status make_memory(struct executor *x, bool compiled, struct a
     x->block_bytes = (size_t)assay_graph_place(&x->graph, compiled, x->offsets);
     enum assay_status status = ASSAY_OK;
     if (x->block_bytes)
-        status = assay_device_alloc(device_here(), x->block_bytes, &block, err);
+        status = assay_device_alloc(x->host->device, x->block_bytes, &block, err);
     x->block = block;
     for (int32_t i = 0; i < x->graph.n_values && status == ASSAY_OK; i++) {
         enum assay_value_kind kind = x->graph.values[i].kind;
         if (kind == ASSAY_VALUE_ONES || kind == ASSAY_VALUE_ZEROS)
-            status = make_constant(&x->graph.values[i], &x->constants[i], err);
+            status = make_constant(x->host->device, &x->graph.values[i], &x->constants[i], err);
     }
     return status;
 }
@@ -73,10 +71,10 @@ static enum assay_status make_memory(struct executor *x, bool compiled, struct a
 static void free_memory(struct executor *x)
 {
     if (x->block)
-        assay_device_free(device_here(), x->block, x->block_bytes);
+        assay_device_free(x->host->device, x->block, x->block_bytes);
     for (int32_t i = 0; i < x->graph.n_values; i++)
         if (x->constants[i])
-            assay_device_free(device_here(), x->constants[i],
+            assay_device_free(x->host->device, x->constants[i],
                               assay_tensor_bytes(&x->graph.values[i].tensor));
 }
 
@@ -185,7 +183,7 @@ static double time_step(struct executor *x, struct assay_step *step, const struc
 {
     enum { SAMPLES = 5 };
     static const double sample_ns = 1e6;
-    assay_device *device = device_here();
+    assay_device *device = x->host->device;
     void *pointers[ASSAY_MAX_INPUTS + 1];
     struct assay_args args;
     struct assay_timing timing = {0};
@@ -303,7 +301,8 @@ static enum assay_status setup(const struct assay_problem *problem, const char *
     if (!x)
         return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
     x->device = device;
-    x->tune = compiled && assay_model_context()->autotune;
+    x->host = problem->host;
+    x->tune = compiled && problem->host->autotune;
     enum assay_status status = assay_steps_graph(problem, device, compiled, &x->graph, err);
     if (status == ASSAY_OK)
         status = assay_steps_choose(problem, &x->graph, device, x->steps, err);
@@ -351,7 +350,7 @@ static void note(const struct assay_problem *problem, const char *device, bool c
         assay_steps_choose(problem, &x.graph, device, x.steps, NULL) != ASSAY_OK)
         return;
     snprintf(text, size, "%d step%s", (int)x.graph.n_nodes, x.graph.n_nodes == 1 ? "" : "s");
-    if (compiled && assay_model_context()->autotune)
+    if (compiled && problem->host->autotune)
         add_words(text, size, "; kernels chosen by timing");
     else
         add_kernels(&x, text, size);

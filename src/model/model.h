@@ -11,8 +11,7 @@
 #ifndef ASSAY_MODEL_MODEL_H
 #define ASSAY_MODEL_MODEL_H
 
-#include "device/device.h"
-#include "kernel/kernel.h"
+#include "kernel/host.h"
 #include "model/graph.h"
 
 #define ASSAY_MODEL_PREFIX "model:"
@@ -61,16 +60,9 @@ enum assay_status assay_model_add(const char *json, struct assay_error *err);
  * there is none. */
 const struct assay_op *assay_model_op(const char *name);
 
-/* What executors need of the worker they run in; borrowed until the next call. */
-struct assay_model_context {
-    assay_device *device;
-    const assay_kernel_registry *registry;
-    bool autotune; /* compiled: time the kernels that can run each node, and keep the fastest */
-};
-void assay_model_use(const struct assay_model_context *context);
-
 /* The executors for a problem of a model, like assay_kernel_choose: `eager`, and `compiled` where
- * that is wanted. */
+ * that is wanted. The problem's host gives them device and kernels; where it autotunes, `compiled`
+ * times the kernels that can run each node and keeps the fastest. */
 int64_t assay_model_choose(const struct assay_problem *problem, bool compiled,
                            const struct assay_kernel_choice *choice, struct assay_contender *out,
                            int64_t max);

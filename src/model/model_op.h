@@ -8,8 +8,10 @@
 /* The op that `model` is, under this name (which must outlive it). */
 void assay_model_op_fill(const struct assay_model *model, const char *name, struct assay_op *out);
 
-/* Adds a model whose memory lives as long as the process. */
-enum assay_status assay_model_add_built(const struct assay_model *model, struct assay_error *err);
+/* Adds a model whose memory lives as long as the process, unless there is one of that name: then
+ * that is in *known, which is NULL otherwise. */
+enum assay_status assay_model_add_built(const struct assay_model *model,
+                                        const struct assay_model **known, struct assay_error *err);
 
 /* The graph of a problem of a model. */
 enum assay_status assay_model_graph(const struct assay_problem *problem, struct assay_graph *out,

@@ -23,7 +23,7 @@ static void key_of(const struct assay_step *step, struct assay_text *out)
 {
     const struct assay_problem *p = &step->problem;
     struct assay_device_info info;
-    assay_device *device = assay_model_context()->device;
+    assay_device *device = p->host->device;
     device->driver->describe(device, &info);
     assay_text_format(out, "%s|%d|%s|%s|%s", info.name, (int)p->threads, p->op,
                       assay_dtype_name(p->dtype), p->recipe ? p->recipe : "");
@@ -51,7 +51,7 @@ const struct assay_kernel *assay_steps_remembered(const struct assay_step *step)
     if (file_path(&path, NULL) == ASSAY_OK && !key.failed) {
         assay_json *all = read_file(path.data);
         const char *name = assay_json_string(assay_json_get(all, key.data), "");
-        kernel = assay_kernel_find(assay_model_context()->registry, name);
+        kernel = assay_kernel_find(step->problem.host->registry, name);
         if (kernel && (strcmp(kernel->op, step->problem.op) != 0 ||
                        assay_kernel_can_run(kernel, &step->problem, NULL) != ASSAY_OK))
             kernel = NULL; /* written by another version, or for another driver */

@@ -8,12 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static struct assay_model_context current;
-
-void assay_model_use(const struct assay_model_context *context) { current = *context; }
-
-const struct assay_model_context *assay_model_context(void) { return &current; }
-
 /* ---- the best kernel --------------------------------------------------------------------------
  */
 
@@ -48,7 +42,8 @@ static enum assay_status best_kernel(const struct assay_problem *problem, const 
 {
     struct assay_contender found[MAX_CONTENDERS];
     struct assay_kernel_choice choice = {.device = device};
-    int64_t n = assay_kernel_choose(current.registry, problem, &choice, found, MAX_CONTENDERS);
+    int64_t n =
+        assay_kernel_choose(problem->host->registry, problem, &choice, found, MAX_CONTENDERS);
     const struct assay_contender *best = NULL, *refused = NULL;
     for (int64_t i = 0; i < n; i++) {
         const struct assay_contender **place = found[i].status == ASSAY_OK ? &best : &refused;
@@ -69,6 +64,7 @@ static struct assay_problem problem_of(const struct assay_problem *model,
 {
     struct assay_problem problem = node->problem;
     problem.recipe = node->op->takes_recipes ? model->recipe : NULL;
+    problem.host = model->host;
     return problem;
 }
 
@@ -98,8 +94,8 @@ int64_t assay_steps_candidates(const struct assay_step *step, const char *device
                      step->node->op->cost(&step->problem).flops > MOST_FLOPS_FOR_ALL;
     struct assay_kernel_choice choice = {
         .device = device, .kernels = every, .n_kernels = best_only ? 0 : 1};
-    int64_t n = 0, all = assay_kernel_choose(current.registry, &step->problem, &choice, found,
-                                             MAX_CONTENDERS);
+    int64_t n = 0, all = assay_kernel_choose(step->problem.host->registry, &step->problem, &choice,
+                                             found, MAX_CONTENDERS);
     for (int64_t i = 0; i < all && n < max; i++)
         if (found[i].status == ASSAY_OK && strcmp(found[i].kernel->implementation, "ref") != 0)
             out[n++] = found[i].kernel;
@@ -121,6 +117,7 @@ static bool can_fuse(void *user, const struct assay_problem *problem)
     const struct assay_kernel *kernel;
     struct assay_problem whole = *problem;
     whole.recipe = strcmp(whole.op, "linear") == 0 ? fusing->model->recipe : NULL;
+    whole.host = fusing->model->host;
     return best_kernel(&whole, fusing->device, &kernel, NULL) == ASSAY_OK &&
            strcmp(kernel->implementation, "ref") != 0;
 }

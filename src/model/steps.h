@@ -13,9 +13,6 @@ struct assay_step {
     bool set_up;
 };
 
-/* What the executors were told to use. */
-const struct assay_model_context *assay_model_context(void);
-
 /* The graph of a problem as the executor runs it: fused where `compiled`. */
 enum assay_status assay_steps_graph(const struct assay_problem *problem, const char *device,
                                     bool compiled, struct assay_graph *out,

@@ -31,11 +31,11 @@ static enum assay_status too_many(const char *path, const char *what, int most,
 
 /* ---- in the child ---- */
 
-static enum assay_status note_workloads(const char *path, struct assay_contents *c,
-                                        struct assay_error *err)
+static enum assay_status note_workloads(const assay_workloads *workloads, const char *path,
+                                        struct assay_contents *c, struct assay_error *err)
 {
-    for (int64_t i = 0; i < assay_workload_count(); i++) {
-        struct assay_workload_info info = assay_workload_at(i);
+    for (int64_t i = 0; i < assay_workload_count(workloads); i++) {
+        struct assay_workload_info info = assay_workload_at(workloads, i);
         if (c->n_workloads == ASSAY_CONTENTS_WORKLOADS)
             return too_many(path, "workloads", ASSAY_CONTENTS_WORKLOADS, err);
         struct assay_workload_found *to = &c->workloads[c->n_workloads++];
@@ -97,18 +97,19 @@ static enum assay_status look(const char *path, struct assay_contents *c, struct
 {
     bool has_kernels = false;
     assay_kernel_registry *registry = assay_kernel_registry_create();
-    if (!registry)
+    assay_workloads *workloads = assay_workloads_create();
+    if (!registry || !workloads)
         return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
     int64_t first = assay_kernel_count(registry);
-    enum assay_status status = assay_workload_add(registry, path, &has_kernels, err);
-    if (status == ASSAY_OK && !assay_workload_count() && !has_kernels)
+    enum assay_status status = assay_workload_add(workloads, registry, path, &has_kernels, err);
+    if (status == ASSAY_OK && !assay_workload_count(workloads) && !has_kernels)
         status = assay_error_set(err, ASSAY_ERR_INVALID, path,
                                  "defines no benchmark (ASSAY_BENCHMARK) and no kernel "
                                  "(ASSAY_KERNELS); see assay_kernel.h");
     if (status == ASSAY_OK && has_kernels)
         status = assay_kernel_add_plugin(registry, path, err);
     if (status == ASSAY_OK)
-        status = note_workloads(path, c, err);
+        status = note_workloads(workloads, path, c, err);
     return status == ASSAY_OK ? note_kernels(registry, first, path, c, err) : status;
 }
 

@@ -10,42 +10,60 @@
 #include <stdio.h>
 #include <string.h>
 
-/* One workload, its op and its kernels. They stay until the process ends, as the code does. */
+/* One workload, its op and its kernels. */
 struct workload {
-    char name[64]; /* "workload:Silu.large" */
+    char name[64]; /* "workload:Silu.large"; first, because a problem's op points at it */
     char reference_name[80];
     const struct assay_benchmark *benchmark;
     struct assay_workload own;
     struct assay_setup declared; /* what setup last asked for */
     struct assay_op op;
     struct assay_kernel kernel, reference;
+    char failure[64]; /* what a function of it returned last, where that was not 0 */
 };
 
-static struct workload **workloads;
-static int64_t n_workloads;
-static assay_device *the_device;
-static char failure[64];
+struct assay_workloads {
+    struct workload **all;
+    int64_t n;
+};
+
+assay_workloads *assay_workloads_create(void) { return assay_calloc(1, sizeof(assay_workloads)); }
+
+void assay_workloads_destroy(assay_workloads *workloads)
+{
+    for (int64_t i = 0; workloads && i < workloads->n; i++)
+        assay_free(workloads->all[i]);
+    assay_free(workloads ? workloads->all : NULL);
+    assay_free(workloads);
+}
 
 bool assay_workload_is(const char *op)
 {
     return strncmp(op, ASSAY_WORKLOAD_PREFIX, strlen(ASSAY_WORKLOAD_PREFIX)) == 0;
 }
 
-void assay_workload_use(assay_device *device) { the_device = device; }
-
-const char *assay_workload_failure(void) { return failure; }
-
-static struct workload *find(const char *name)
+/* A problem's op is its op's name, and that of a workload is the workload's first member. */
+static struct workload *workload_of(const struct assay_problem *p)
 {
-    for (int64_t i = 0; i < n_workloads; i++)
-        if (strcmp(workloads[i]->name, name) == 0)
-            return workloads[i];
+    return (struct workload *)(uintptr_t)p->op;
+}
+
+const char *assay_workload_failure(const struct assay_problem *problem)
+{
+    return assay_workload_is(problem->op) ? workload_of(problem)->failure : "";
+}
+
+static struct workload *find(const assay_workloads *workloads, const char *name)
+{
+    for (int64_t i = 0; i < workloads->n; i++)
+        if (strcmp(workloads->all[i]->name, name) == 0)
+            return workloads->all[i];
     return NULL;
 }
 
-const struct assay_op *assay_workload_op(const char *name)
+const struct assay_op *assay_workload_op(const assay_workloads *workloads, const char *name)
 {
-    struct workload *w = find(name);
+    struct workload *w = find(workloads, name);
     return w ? &w->op : NULL;
 }
 
@@ -106,7 +124,7 @@ static enum assay_status set_up(const struct workload *w, int32_t threads, struc
     return status;
 }
 
-static enum assay_status call(const struct workload *w, const struct assay_setup *s,
+static enum assay_status call(struct workload *w, const struct assay_setup *s,
                               assay_run_fn function, const struct assay_args *args, void *stream)
 {
     struct assay_call one = {
@@ -121,8 +139,8 @@ static enum assay_status call(const struct workload *w, const struct assay_setup
     int answer = function(&one);
     if (answer == 0)
         return ASSAY_OK;
-    snprintf(failure, sizeof failure, "%s returned %d", function == w->own.run ? "run" : "verify",
-             answer);
+    snprintf(w->failure, sizeof w->failure, "%s returned %d",
+             function == w->own.run ? "run" : "verify", answer);
     return ASSAY_ERR_FAILED;
 }
 
@@ -130,7 +148,7 @@ static enum assay_status call(const struct workload *w, const struct assay_setup
 
 static enum assay_status check(const struct assay_problem *p, struct assay_error *err)
 {
-    struct workload *w = find(p->op);
+    struct workload *w = workload_of(p);
     struct assay_setup s;
     enum assay_status status = set_up(w, p->threads, &s, err);
     if (status != ASSAY_OK)
@@ -144,7 +162,7 @@ static enum assay_status check(const struct assay_problem *p, struct assay_error
 
 static void shapes(struct assay_problem *p)
 {
-    const struct assay_setup *s = &find(p->op)->declared;
+    const struct assay_setup *s = &workload_of(p)->declared;
     p->n_inputs = s->n_inputs;
     p->n_outputs = s->n_outputs;
     for (int32_t i = 0; i < s->n_inputs; i++)
@@ -156,7 +174,7 @@ static void shapes(struct assay_problem *p)
 
 static void fill(const struct assay_problem *p, int32_t index, void *data, uint64_t seed)
 {
-    const struct workload *w = find(p->op);
+    const struct workload *w = workload_of(p);
     const struct assay_operand *input = &w->declared.inputs[index];
     uint64_t own_seed = assay_rng_at(seed, w->benchmark->seed);
     if (input->fill)
@@ -190,7 +208,7 @@ static enum assay_math math_of(enum assay_dtype dtype)
 /* What the author counted; where that is nothing, each tensor once. */
 static struct assay_cost cost(const struct assay_problem *p)
 {
-    const struct assay_setup *s = &find(p->op)->declared;
+    const struct assay_setup *s = &workload_of(p)->declared;
     const struct assay_tensor *main_one = p->n_inputs ? &p->inputs[0] : &p->outputs[0];
     struct assay_cost sum = {.flops = s->flops, .math = math_of(main_one->dtype)};
     for (int32_t i = 0; i < p->n_inputs; i++)
@@ -223,7 +241,7 @@ static double summed(const struct assay_problem *p, const struct assay_tensor *o
  * (see absolute_of_rms). Integers must be equal. */
 static struct assay_tolerance tolerance_of(const struct assay_problem *p, int32_t output)
 {
-    const struct assay_setup *s = &find(p->op)->declared;
+    const struct assay_setup *s = &workload_of(p)->declared;
     const struct assay_dtype_info *info = assay_dtype_info(p->outputs[output].dtype);
     if (s->relative > 0 || s->absolute > 0)
         return (struct assay_tolerance){.relative = s->relative, .absolute = s->absolute};
@@ -324,7 +342,7 @@ static bool verifies_on_device(const struct workload *w)
     return w->own.verify && !(w->own.flags & ASSAY_WORKLOAD_VERIFY_ON_HOST);
 }
 
-static enum assay_status run_verify(const struct workload *w, const struct assay_problem *p,
+static enum assay_status run_verify(struct workload *w, const struct assay_problem *p,
                                     const struct assay_args *args, struct assay_error *err)
 {
     struct assay_setup s;
@@ -333,7 +351,7 @@ static enum assay_status run_verify(const struct workload *w, const struct assay
         return status;
     status = call(w, &s, w->own.verify, args, NULL);
     if (status != ASSAY_OK)
-        assay_error_set(err, status, w->name + strlen(ASSAY_WORKLOAD_PREFIX), "%s", failure);
+        assay_error_set(err, status, w->name + strlen(ASSAY_WORKLOAD_PREFIX), "%s", w->failure);
     take_down(w, s.state);
     return status;
 }
@@ -341,9 +359,10 @@ static enum assay_status run_verify(const struct workload *w, const struct assay
 static enum assay_status reference_whole(const struct assay_problem *p, const void *const *in,
                                          int32_t output, double *out, struct assay_error *err)
 {
-    const struct workload *w = find(p->op);
-    bool apart = verifies_on_device(w) && the_device && !assay_device_shares_memory(the_device);
-    struct buffers b = {.device = apart ? the_device : NULL};
+    struct workload *w = workload_of(p);
+    assay_device *device = p->host ? p->host->device : NULL;
+    bool apart = verifies_on_device(w) && device && !assay_device_shares_memory(device);
+    struct buffers b = {.device = apart ? device : NULL};
     const void *inputs[ASSAY_MAX_INPUTS];
     void *outputs[ASSAY_MAX_OUTPUTS];
     struct assay_args args = {inputs, outputs};
@@ -363,7 +382,7 @@ static enum assay_status reference_whole(const struct assay_problem *p, const vo
 /* ---- the kernels ---- */
 
 struct state {
-    const struct workload *workload;
+    struct workload *workload;
     assay_run_fn function;
     struct assay_setup setup;
 };
@@ -371,7 +390,7 @@ struct state {
 static enum assay_status setup_for(const struct assay_problem *p, bool reference, void **state,
                                    struct assay_error *err)
 {
-    const struct workload *w = find(p->op);
+    struct workload *w = workload_of(p);
     struct state *s = assay_calloc(1, sizeof *s);
     if (!s)
         return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
@@ -454,19 +473,21 @@ static void make_kernels(struct workload *w)
     w->reference.setup = setup_reference;
 }
 
-static enum assay_status add(assay_kernel_registry *registry, const struct assay_benchmark *b,
-                             int32_t index, const char *path, struct assay_error *err)
+static enum assay_status add(assay_workloads *workloads, assay_kernel_registry *registry,
+                             const struct assay_benchmark *b, int32_t index, const char *path,
+                             struct assay_error *err)
 {
-    struct workload **grown = assay_realloc(workloads, (size_t)n_workloads + 1, sizeof *grown);
+    struct workload **grown =
+        assay_realloc(workloads->all, (size_t)workloads->n + 1, sizeof *grown);
     struct workload *w = grown ? assay_calloc(1, sizeof *w) : NULL;
     if (grown)
-        workloads = grown;
+        workloads->all = grown;
     if (!w)
         return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
     w->benchmark = b;
     assay_benchmarks_workload(b, index, &w->own);
     snprintf(w->name, sizeof w->name, "%s%s.%s", ASSAY_WORKLOAD_PREFIX, b->name, w->own.name);
-    if (find(w->name)) {
+    if (find(workloads, w->name)) {
         assay_error_set(err, ASSAY_ERR_INVALID, path, "there is a workload %s.%s already", b->name,
                         w->own.name);
         assay_free(w);
@@ -474,30 +495,30 @@ static enum assay_status add(assay_kernel_registry *registry, const struct assay
     }
     make_op(w);
     make_kernels(w);
-    workloads[n_workloads++] = w;
+    workloads->all[workloads->n++] = w;
     enum assay_status status = assay_kernel_add(registry, &w->kernel, path, err);
     if (status == ASSAY_OK && verifies_on_device(w))
         status = assay_kernel_add(registry, &w->reference, path, err);
     return status;
 }
 
-enum assay_status assay_workload_add(assay_kernel_registry *registry, const char *path,
-                                     bool *has_kernels, struct assay_error *err)
+enum assay_status assay_workload_add(assay_workloads *workloads, assay_kernel_registry *registry,
+                                     const char *path, bool *has_kernels, struct assay_error *err)
 {
     struct assay_benchmarks object;
     enum assay_status status = assay_benchmarks_open(path, &object, err);
     for (const struct assay_benchmark *b = object.first; b && status == ASSAY_OK; b = b->next)
         for (int32_t i = 0; i < b->n_workloads && status == ASSAY_OK; i++)
-            status = add(registry, b, i, path, err);
+            status = add(workloads, registry, b, i, path, err);
     *has_kernels = object.plugin != NULL;
     return status;
 }
 
-int64_t assay_workload_count(void) { return n_workloads; }
+int64_t assay_workload_count(const assay_workloads *workloads) { return workloads->n; }
 
-struct assay_workload_info assay_workload_at(int64_t index)
+struct assay_workload_info assay_workload_at(const assay_workloads *workloads, int64_t index)
 {
-    const struct workload *w = workloads[index];
+    const struct workload *w = workloads->all[index];
     return (struct assay_workload_info){
         .op = w->name,
         .benchmark = w->benchmark->name,

@@ -6,8 +6,7 @@
 #ifndef ASSAY_WORKLOAD_WORKLOAD_H
 #define ASSAY_WORKLOAD_WORKLOAD_H
 
-#include "device/device.h"
-#include "kernel/kernel.h"
+#include "kernel/host.h"
 
 #define ASSAY_WORKLOAD_PREFIX "workload:"
 #define ASSAY_WORKLOAD_KERNEL "kernel"
@@ -16,27 +15,31 @@
 /* Is this the name of such an op? */
 bool assay_workload_is(const char *op);
 
+/* The workloads of one worker. Their kernels are known to its registry: end that first. */
+typedef struct assay_workloads assay_workloads;
+assay_workloads *assay_workloads_create(void); /* NULL without memory */
+void assay_workloads_destroy(assay_workloads *workloads);
+
 /* Opens a shared object and adds its workloads, their kernels to `registry`. Where it has none that
- * is fine; *has_kernels tells whether it exports kernels of known ops (assay_plugin). It stays open
- * until the process ends. The error names what is wrong with which benchmark. */
-enum assay_status assay_workload_add(assay_kernel_registry *registry, const char *path,
-                                     bool *has_kernels, struct assay_error *err);
+ * is fine; *has_kernels tells whether it exports kernels of known ops (assay_plugin). The object
+ * stays open until the process ends. The error names what is wrong with which benchmark. */
+enum assay_status assay_workload_add(assay_workloads *workloads, assay_kernel_registry *registry,
+                                     const char *path, bool *has_kernels, struct assay_error *err);
 
-/* The op; NULL where no such workload was added. */
-const struct assay_op *assay_workload_op(const char *name);
+/* The op; NULL where no such workload was added. A verify that runs on the device does so on that
+ * of the problem's host. */
+const struct assay_op *assay_workload_op(const assay_workloads *workloads, const char *name);
 
-/* The device workloads compute on from now on. */
-void assay_workload_use(assay_device *device);
-
-/* What a workload's function returned last, where that was not 0: "run returned 700". */
-const char *assay_workload_failure(void);
+/* What a function of the problem's workload returned last, where that was not 0: "run returned
+ * 700"; empty otherwise. */
+const char *assay_workload_failure(const struct assay_problem *problem);
 
 /* Those that were added, in order. */
 struct assay_workload_info {
     const char *op, *benchmark, *workload, *device;
     bool verified;
 };
-int64_t assay_workload_count(void);
-struct assay_workload_info assay_workload_at(int64_t index);
+int64_t assay_workload_count(const assay_workloads *workloads);
+struct assay_workload_info assay_workload_at(const assay_workloads *workloads, int64_t index);
 
 #endif

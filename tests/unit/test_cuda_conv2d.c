@@ -1,6 +1,7 @@
 /* test_cuda_conv2d.c: the host's part of conv2d on the GPU, and of cuDNN's conv2d and attention, on
  * stand-ins for NVIDIA's libraries: what is launched for which shape, on what, and what happens
  * when a call fails. The stand-ins note each launch, with its arguments, in a file. */
+#include "kernel/host.h"
 #include "unit.h"
 
 #include "device/device.h"
@@ -23,6 +24,7 @@ struct bed {
     char notes[4 * LENGTH]; /* of the last run, without what came before */
 };
 
+static struct assay_host worker;
 static char folder[64], launches[96], compiled[96], closed[96];
 
 static int open_all(void **state)
@@ -64,6 +66,7 @@ static struct assay_problem problem_of(const struct case_ *c)
     struct assay_error err = {0};
     if (assay_op_problem(assay_op_find(c->op), c->dtype, c->mode, c->axes, 1, &p, &err) != ASSAY_OK)
         fail_msg("%s", err.message);
+    p.host = &worker;
     return p;
 }
 
@@ -194,9 +197,9 @@ static void test_autotuning_tries_all_tiles(void **state)
     char all[16 * LENGTH] = "";
     unlink(compiled);
     setenv("FAKE_NVRTC_COUNT", compiled, 1);
-    setenv("ASSAY_CUDA_AUTOTUNE", "1", 1);
+    worker.autotune = true;
     run_case(bed, &c, false, NULL);
-    unsetenv("ASSAY_CUDA_AUTOTUNE");
+    worker.autotune = false;
     unsetenv("FAKE_NVRTC_COUNT");
     FILE *file = fopen(compiled, "r");
     assert_non_null(file);
@@ -329,9 +332,9 @@ static void test_cudnn_tunes_among_engines(void **state)
     struct bed *bed = *state;
     const struct case_ c = {
         "conv2d_cudnn", "conv2d", "none", ASSAY_DTYPE_F16, {2, 9, 9, 16, 8, 3, 1}};
-    setenv("ASSAY_CUDA_AUTOTUNE", "1", 1);
+    worker.autotune = true;
     run_case(bed, &c, false, NULL);
-    unsetenv("ASSAY_CUDA_AUTOTUNE");
+    worker.autotune = false;
     expect_notes(bed, "| cudnnBackendExecute "); /* of engine 1 or 2: they take as long */
 }
 
@@ -403,7 +406,6 @@ int main(void)
     setenv("ASSAY_NVRTC", FAKES "fake_nvrtc.so", 1);
     setenv("ASSAY_NVML", FAKES "fake_nvml.so", 1);
     setenv("ASSAY_CUDNN", FAKES "fake_cudnn.so", 1);
-    unsetenv("ASSAY_CUDA_AUTOTUNE");
 #define WITH_GPU(name) cmocka_unit_test_setup_teardown(name, open_all, close_all)
     const struct CMUnitTest tests[] = {
         WITH_GPU(test_windows_are_multiplied_by_warpgroups),

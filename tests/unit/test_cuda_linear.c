@@ -1,6 +1,7 @@
 /* test_cuda_linear.c: the host's part of `linear` on the GPU, on stand-ins for NVIDIA's libraries:
  * which kernels are launched for which mode and recipe, on what. The stand-in notes each launch,
  * with its arguments, in a file. */
+#include "kernel/host.h"
 #include "unit.h"
 
 #include "device/device.h"
@@ -30,6 +31,7 @@ struct bed {
 };
 
 static char notes[64];
+static struct assay_host worker;
 
 static int open_all(void **state)
 {
@@ -78,6 +80,7 @@ static struct assay_problem problem_of(const struct case_ *c)
     if (assay_op_problem(op, c->dtype, c->mode, axes, 1, &p, &err) != ASSAY_OK)
         fail_msg("%s", err.message);
     p.recipe = c->recipe;
+    p.host = &worker;
     return p;
 }
 
@@ -379,9 +382,9 @@ static void test_autotuning_tries_all_tiles(void **state)
     static const char *const tiles[] = {"-DBLOCK_N=128 ", "-DBLOCK_N=96 ", "-DBLOCK_N=64 ",
                                         "-DSPLIT=1 ",     "-DSPLIT=2 ",    "-DSPLIT=4 "};
     int first = 0;
-    setenv("ASSAY_CUDA_AUTOTUNE", "1", 1);
+    worker.autotune = true;
     run_case(bed, &c, &first);
-    unsetenv("ASSAY_CUDA_AUTOTUNE");
+    worker.autotune = false;
     for (size_t i = 0; i < sizeof tiles / sizeof tiles[0]; i++) {
         bool found = false;
         for (int l = 0; l < first; l++)
@@ -467,7 +470,6 @@ int main(void)
     setenv("ASSAY_NVRTC", FAKES "fake_nvrtc.so", 1);
     setenv("ASSAY_NVML", FAKES "fake_nvml.so", 1);
     setenv("ASSAY_CUBLASLT", FAKES "fake_cublaslt.so", 1);
-    unsetenv("ASSAY_CUDA_AUTOTUNE");
 #define WITH_GPU(name) cmocka_unit_test_setup_teardown(name, open_all, close_all)
     const struct CMUnitTest tests[] = {
         WITH_GPU(test_launches_of_each_mode),

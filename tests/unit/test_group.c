@@ -65,7 +65,7 @@ static double probe_ns(const struct assay_work *work)
 
 static double pace_of(const struct bed *bed, const struct assay_kernel *kernel)
 {
-    const struct assay_kernel *known = assay_kernel_find(bed->bench.registry, kernel->name);
+    const struct assay_kernel *known = assay_kernel_find(bed->bench.host.registry, kernel->name);
     if (known->run != kernel->run) {
         assert_ptr_equal(kernel->run, known->run_activations);
         return bed->activations_ns;
@@ -126,14 +126,14 @@ static void make_bed(struct bed *bed, const char *op, int64_t a, int64_t b, int6
 {
     *bed = (struct bed){.stop_after = -1, .call_ns = 30e3, .activations_ns = 6e3};
     struct assay_null_script script = {.user = bed, .duration = duration};
-    assert_int_equal(assay_null_open(&script, &bed->bench.device, NULL), ASSAY_OK);
-    bed->bench.registry = assay_kernel_registry_create();
-    assert_non_null(bed->bench.registry);
+    assert_int_equal(assay_null_open(&script, &bed->bench.host.device, NULL), ASSAY_OK);
+    bed->bench.host.registry = assay_kernel_registry_create();
+    assert_non_null(bed->bench.host.registry);
     static const char *const files[] = {PLUGINS "good.so", PLUGINS "wrong.so", PLUGINS "old.so",
                                         PLUGINS "wrong_linear.so"};
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         struct assay_error err = {0};
-        if (assay_kernel_add_plugin(bed->bench.registry, files[i], &err) != ASSAY_OK)
+        if (assay_kernel_add_plugin(bed->bench.host.registry, files[i], &err) != ASSAY_OK)
             fail_msg("%s: %s (is it built?)", files[i], err.message);
     }
     bed->job = (struct assay_job){
@@ -179,10 +179,10 @@ static void measure_well(struct bed *bed)
 
 static void strip_bed(struct bed *bed)
 {
-    assert_int_equal(bed->bench.device->bytes_held, 0);
+    assert_int_equal(bed->bench.host.device->bytes_held, 0);
     assay_job_fini(&bed->job);
-    assay_kernel_registry_destroy(bed->bench.registry);
-    assay_device_close(bed->bench.device);
+    assay_kernel_registry_destroy(bed->bench.host.registry);
+    assay_device_close(bed->bench.host.device);
 }
 
 static const struct assay_record *record_of(const struct bed *bed, const char *kernel)
@@ -454,10 +454,10 @@ static void make_probed_bed(struct bed *bed, struct assay_device_driver *driver,
 {
     make_bed(bed, "relu", 3, 5, 7);
     ask_for(bed, "ref,good");
-    *driver = *bed->bench.device->driver;
+    *driver = *bed->bench.host.device->driver;
     driver->probe_open = open_fake;
     driver->probe_close = close_fake;
-    bed->bench.device->driver = driver;
+    bed->bench.host.device->driver = driver;
     bed->bench.ceilings = (struct assay_ceilings){
         .device = "null",
         .threads = 1,

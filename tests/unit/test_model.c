@@ -320,18 +320,15 @@ static void make_bed(struct bed *bed, const char *model, enum assay_dtype dtype,
     };
     snprintf(bed->job.group.op, sizeof bed->job.group.op, "model:%s", model);
     assert_int_equal(assay_device_parse("cpu", &driver, &index, NULL), ASSAY_OK);
-    assert_int_equal(assay_device_open(driver, index, 2, &bed->bench.device, NULL), ASSAY_OK);
-    bed->bench.registry = assay_kernel_registry_create();
-    struct assay_model_context context = {.device = bed->bench.device,
-                                          .registry = bed->bench.registry};
-    assay_model_use(&context);
+    assert_int_equal(assay_device_open(driver, index, 2, &bed->bench.host.device, NULL), ASSAY_OK);
+    bed->bench.host.registry = assay_kernel_registry_create();
 }
 
 static void clear_bed(struct bed *bed)
 {
     assay_settings_fini(&bed->job.settings);
-    assay_device_close(bed->bench.device);
-    assay_kernel_registry_destroy(bed->bench.registry);
+    assay_device_close(bed->bench.host.device);
+    assay_kernel_registry_destroy(bed->bench.host.registry);
 }
 
 static void measure(struct bed *bed, const char *recipes)
@@ -614,6 +611,7 @@ static void the_executors_agree(void **state)
             assay_op_problem(op, ASSAY_DTYPE_F32, NULL, bed->job.group.axes, 2, &p, NULL),
             ASSAY_OK);
         p.recipe = recipes[r];
+        p.host = &bed->bench.host;
         assert_int_equal(assay_model_choose(&p, true, &choice, found, 2), 2);
         double *eager = answer_of(&p, op, found[0].kernel);
         double *compiled = answer_of(&p, op, found[1].kernel);
@@ -662,9 +660,7 @@ static void tuning_is_remembered(void **state)
     setenv("XDG_CACHE_HOME", folder, 1);
     struct bed *bed = assay_calloc(1, sizeof *bed);
     make_bed(bed, "ln_linear_gelu", ASSAY_DTYPE_BF16, 33, 64, 48);
-    struct assay_model_context context = {
-        .device = bed->bench.device, .registry = bed->bench.registry, .autotune = true};
-    assay_model_use(&context);
+    bed->bench.host.autotune = true;
     measure(bed, "baseline");
     for (int64_t i = 0; i < bed->n; i++)
         assert_int_equal(bed->records[i].outcome, ASSAY_OUTCOME_OK);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 static assay_kernel_registry *registry;
+static assay_workloads *workloads;
 
 static int add_workloads(void **state)
 {
@@ -14,9 +15,11 @@ static int add_workloads(void **state)
     bool has_kernels = true;
     (void)state;
     registry = assay_kernel_registry_create();
-    assert_int_equal(
-        assay_workload_add(registry, ASSAY_BINARY_DIR "/plugins/workloads.so", &has_kernels, &err),
-        ASSAY_OK);
+    workloads = assay_workloads_create();
+    assert_int_equal(assay_workload_add(workloads, registry,
+                                        ASSAY_BINARY_DIR "/plugins/workloads.so", &has_kernels,
+                                        &err),
+                     ASSAY_OK);
     assert_false(has_kernels);
     return 0;
 }
@@ -25,6 +28,7 @@ static int remove_registry(void **state)
 {
     (void)state;
     assay_kernel_registry_destroy(registry);
+    assay_workloads_destroy(workloads);
     return 0;
 }
 
@@ -32,7 +36,7 @@ static struct assay_problem problem_of(const char *name, const struct assay_op *
 {
     struct assay_problem problem;
     struct assay_error err = {0};
-    *op = assay_workload_op(name);
+    *op = assay_workload_op(workloads, name);
     assert_non_null(*op);
     if (assay_op_problem(*op, ASSAY_DTYPE_NONE, NULL, NULL, 1, &problem, &err) != ASSAY_OK)
         fail_msg("%s: %s", name, err.message);
@@ -54,8 +58,8 @@ static void test_tensors_and_cost(void **state)
     assert_true(cost.bytes_read == (15 + 5) * 4 && cost.bytes_written == (15 + 3) * 4);
     assert_true(cost.flops == 30);
     assert_false(op->unverified);
-    assert_true(assay_workload_op("workload:Scaled.alone")->unverified);
-    assert_null(assay_workload_op("workload:Scaled.other"));
+    assert_true(assay_workload_op(workloads, "workload:Scaled.alone")->unverified);
+    assert_null(assay_workload_op(workloads, "workload:Scaled.other"));
 }
 
 static void test_what_the_author_says_counts(void **state)
@@ -133,7 +137,7 @@ static void test_a_function_that_fails(void **state)
     assert_int_equal(found[0].kernel->setup(&p, &own, NULL), ASSAY_OK);
     assert_int_equal(found[0].kernel->run(own, &work), ASSAY_ERR_FAILED);
     found[0].kernel->teardown(own);
-    assert_string_equal(assay_workload_failure(), "run returned 41");
+    assert_string_equal(assay_workload_failure(&p), "run returned 41");
 }
 
 static void test_setups_that_are_refused(void **state)
@@ -147,7 +151,7 @@ static void test_setups_that_are_refused(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct assay_problem p;
         struct assay_error err = {0};
-        const struct assay_op *op = assay_workload_op(cases[i][0]);
+        const struct assay_op *op = assay_workload_op(workloads, cases[i][0]);
         assert_int_not_equal(assay_op_problem(op, ASSAY_DTYPE_NONE, NULL, NULL, 1, &p, &err),
                              ASSAY_OK);
         assert_non_null(strstr(err.message, cases[i][1]));
@@ -159,9 +163,10 @@ static void test_the_same_twice_is_refused(void **state)
     struct assay_error err = {0};
     bool has_kernels;
     (void)state;
-    assert_int_equal(
-        assay_workload_add(registry, ASSAY_BINARY_DIR "/plugins/workloads.so", &has_kernels, &err),
-        ASSAY_ERR_INVALID);
+    assert_int_equal(assay_workload_add(workloads, registry,
+                                        ASSAY_BINARY_DIR "/plugins/workloads.so", &has_kernels,
+                                        &err),
+                     ASSAY_ERR_INVALID);
     assert_non_null(strstr(err.message, "already"));
 }
 

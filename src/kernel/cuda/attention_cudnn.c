@@ -29,8 +29,7 @@ static enum assay_status can_run(const struct assay_problem *problem, struct ass
 
 static void note(const struct assay_problem *problem, char *text, size_t size)
 {
-    (void)problem;
-    assay_cudnn_note(text, size);
+    assay_cudnn_note(problem, text, size);
 }
 
 /* ---- the graph ------------------------------------------------------------------------------- */
@@ -165,7 +164,7 @@ static enum assay_status setup(const struct assay_problem *problem, void **state
     enum assay_status status = assay_cudnn_begin(&s->graph, err);
     if (status == ASSAY_OK) {
         describe(s, problem, assay_cudnn_type(problem->dtype));
-        status = assay_cudnn_compile(&s->graph, true, err);
+        status = assay_cudnn_compile(&s->graph, problem, true, err);
     }
     if (status == ASSAY_OK)
         *state = s;

@@ -12,12 +12,6 @@ struct watch {
     cu_function spin;
 };
 
-bool assay_cuda_wants_tuning(void)
-{
-    const char *value = getenv("ASSAY_CUDA_AUTOTUNE");
-    return value && strcmp(value, "1") == 0;
-}
-
 static enum assay_status elapsed(const struct watch *watch, float *ms, struct assay_error *err)
 {
     const struct cuda_driver_api *cu = assay_cuda_driver();

@@ -1,14 +1,12 @@
-/* autotune.h: kernels with several ways to do the same, timed before anything is measured. */
+/* autotune.h: kernels with several ways to do the same, timed before anything is measured,
+ * where the user asked for it (assay_host_autotunes). */
 #ifndef ASSAY_KERNEL_CUDA_AUTOTUNE_H
 #define ASSAY_KERNEL_CUDA_AUTOTUNE_H
 
 #include "device/cuda/cuda.h"
-#include <assay/assay_kernel.h>
+#include "kernel/host.h"
 
 enum { CUDA_CANDIDATES = 8 };
-
-/* Did the user ask for it (--autotune)? */
-bool assay_cuda_wants_tuning(void);
 
 struct cuda_tuning {
     int n; /* candidates, at most CUDA_CANDIDATES */

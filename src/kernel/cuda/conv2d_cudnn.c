@@ -22,8 +22,7 @@ static enum assay_status can_run(const struct assay_problem *problem, struct ass
 
 static void note(const struct assay_problem *problem, char *text, size_t size)
 {
-    (void)problem;
-    assay_cudnn_note(text, size);
+    assay_cudnn_note(problem, text, size);
 }
 
 /* The library speaks of [batch, channels, height, width]; channels lie last. */
@@ -96,7 +95,7 @@ static enum assay_status setup(const struct assay_problem *problem, void **state
     enum assay_status status = assay_cudnn_begin(&s->graph, err);
     if (status == ASSAY_OK) {
         describe(s, assay_cudnn_type(problem->dtype));
-        status = assay_cudnn_compile(&s->graph, problem->dtype != ASSAY_DTYPE_F32, err);
+        status = assay_cudnn_compile(&s->graph, problem, problem->dtype != ASSAY_DTYPE_F32, err);
     }
     if (status == ASSAY_OK)
         *state = s;

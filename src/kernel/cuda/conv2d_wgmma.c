@@ -31,7 +31,7 @@ struct state {
     struct wgmma_tile tiles[CUDA_CANDIDATES]; /* the best first, by count */
     int n_tiles;
     struct wgmma_tile tile; /* the one in use */
-    bool tuned;
+    bool tune;              /* the fastest tile has yet to be found */
     cu_function function;
     struct assay_cuda_launch launch;
     struct cuda_set_maps *maps;
@@ -182,6 +182,7 @@ static enum assay_status setup(const struct assay_problem *problem, void **state
     if (!s)
         return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
     describe(s, problem, gpu->sms);
+    s->tune = assay_host_autotunes(problem);
     enum assay_status status = use_tile(s, &s->tiles[0], err);
     if (status == ASSAY_OK)
         *state = s;
@@ -241,9 +242,9 @@ static enum assay_status prepare(void *state, int64_t set, const struct assay_ar
     struct state *s = state;
     const struct cuda_tuning tuning = {s->n_tiles, tune_choose, tune_run};
     enum assay_status status = map_operands(s, set, args, err);
-    if (status == ASSAY_OK && set == 0 && !s->tuned && assay_cuda_wants_tuning()) {
+    if (status == ASSAY_OK && set == 0 && s->tune) {
         status = assay_cuda_tune(&tuning, s, args, err);
-        s->tuned = status == ASSAY_OK;
+        s->tune = status != ASSAY_OK;
     }
     return status;
 }
@@ -257,8 +258,7 @@ static size_t prepared_bytes(void *state)
 
 static void note(const struct assay_problem *problem, char *text, size_t size)
 {
-    (void)problem;
-    if (assay_cuda_wants_tuning())
+    if (assay_host_autotunes(problem))
         snprintf(text, size, "autotuned: the fastest of up to %d tiles", CUDA_CANDIDATES);
 }
 

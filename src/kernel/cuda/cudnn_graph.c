@@ -9,7 +9,7 @@ enum { RANK = 4, ALIGNMENT = 16, STATUS_NO_ROOM = -1 };
 
 enum assay_status assay_cudnn_can_run(struct assay_error *why) { return assay_cuda_can_cudnn(why); }
 
-void assay_cudnn_note(char *text, size_t size)
+void assay_cudnn_note(const struct assay_problem *problem, char *text, size_t size)
 {
     const struct cuda_cudnn_api *api = assay_cuda_cudnn();
     if (!api)
@@ -17,7 +17,7 @@ void assay_cudnn_note(char *text, size_t size)
     int version = (int)api->cudnnGetVersion();
     int length =
         snprintf(text, size, "cuDNN %d.%d.%d", version / 10000, version / 100 % 100, version % 100);
-    if (assay_cuda_wants_tuning() && length > 0 && (size_t)length < size)
+    if (assay_host_autotunes(problem) && length > 0 && (size_t)length < size)
         snprintf(text + length, size - (size_t)length, ", autotuned: the fastest of up to %d",
                  CUDA_CANDIDATES);
 }
@@ -358,11 +358,11 @@ static enum assay_status refuse(const struct cudnn_graph *g, const char *at, cud
                            words[0] ? ": " : "", words);
 }
 
-enum assay_status assay_cudnn_compile(struct cudnn_graph *g, bool tensor_cores,
-                                      struct assay_error *err)
+enum assay_status assay_cudnn_compile(struct cudnn_graph *g, const struct assay_problem *problem,
+                                      bool tensor_cores, struct assay_error *err)
 {
     static const int modes[] = {DNN_HEUR_A, DNN_HEUR_FALLBACK};
-    int wanted = assay_cuda_wants_tuning() ? CUDA_CANDIDATES : 1;
+    int wanted = assay_host_autotunes(problem) ? CUDA_CANDIDATES : 1;
     cudnn_descriptor graph = add(g, DNN_GRAPH);
     set(g, graph, DNN_GRAPH_HANDLE, DNN_TYPE_HANDLE, 1, &g->handle);
     set(g, graph, DNN_GRAPH_OPS, DNN_TYPE_DESCRIPTOR, g->n_ops, g->ops);

@@ -43,7 +43,7 @@ typedef cudnn_descriptor cudnn_tensor;
 
 /* For can_run; and for `note`: "cuDNN 9.19.0", and whether its plans were timed. */
 enum assay_status assay_cudnn_can_run(struct assay_error *why);
-void assay_cudnn_note(char *text, size_t size);
+void assay_cudnn_note(const struct assay_problem *problem, char *text, size_t size);
 
 /* The dtype by cuDNN's number. */
 int assay_cudnn_type(enum assay_dtype dtype);
@@ -81,7 +81,8 @@ void assay_cudnn_reduction(struct cudnn_graph *graph, int operator_, cudnn_tenso
  * where it has none. Plans that round on the way (Winograd's, Fourier's, sums in 16 bits) are
  * passed over, as are those with tensor cores where these are not wanted: of f32 they multiply
  * TF32. */
-enum assay_status assay_cudnn_compile(struct cudnn_graph *graph, bool tensor_cores,
+enum assay_status assay_cudnn_compile(struct cudnn_graph *graph,
+                                      const struct assay_problem *problem, bool tensor_cores,
                                       struct assay_error *err);
 /* A kernel's `prepare`: times the plans on set 0, where there are several, and keeps the fastest.
  * The kernel's state begins with its graph; `run` is as in struct cuda_tuning. */

@@ -63,7 +63,7 @@ struct state {
     cublaslt_heuristic
         candidates[CUDA_CANDIDATES]; /* those that can run, the library's favourite first */
     int n_candidates, chosen;
-    bool tuned;
+    bool tune; /* the fastest candidate has yet to be found */
 
     void *workspace, *sums;
     size_t workspace_bytes, sums_bytes; /* sums: f32 or s32, [m or m_padded, n]; or NULL */
@@ -132,14 +132,13 @@ static enum assay_status can_run(const struct assay_problem *problem, struct ass
 
 static void note(const struct assay_problem *problem, char *text, size_t size)
 {
-    (void)problem;
     const struct cuda_cublaslt_api *lt = assay_cuda_cublaslt();
     if (!lt)
         return;
     int version = (int)lt->cublasLtGetVersion();
     int length = snprintf(text, size, "cuBLASLt %d.%d.%d", version / 10000, version / 100 % 100,
                           version % 100);
-    if (assay_cuda_wants_tuning() && length > 0 && (size_t)length < size)
+    if (assay_host_autotunes(problem) && length > 0 && (size_t)length < size)
         snprintf(text + length, size - (size_t)length, ", autotuned: the fastest of up to %d",
                  CUDA_CANDIDATES);
 }
@@ -474,6 +473,7 @@ static enum assay_status setup(const struct assay_problem *problem, void **state
     s->m = problem->axes[ASSAY_LINEAR_M];
     s->k = problem->axes[ASSAY_LINEAR_K];
     s->n = problem->axes[ASSAY_LINEAR_N];
+    s->tune = assay_host_autotunes(problem);
     s->dtype = problem->dtype;
     s->bias = problem->params[ASSAY_LINEAR_BIAS] != 0;
     s->activation = (enum assay_linear_activation)problem->params[ASSAY_LINEAR_ACTIVATION];
@@ -614,7 +614,7 @@ static enum assay_status tune(struct state *s, const struct assay_args *args,
     enum assay_status status = make_ready(s, args, NULL);
     if (status == ASSAY_OK)
         status = assay_cuda_tune(&tuning, s, args, err);
-    s->tuned = status == ASSAY_OK;
+    s->tune = status != ASSAY_OK;
     return status;
 }
 
@@ -627,8 +627,7 @@ static enum assay_status prepare(void *state, int64_t set_index, const struct as
     enum assay_status status =
         assay_cuda_weights_prepare(&s->sets, set_index, &s->recipe, s->dtype,
                                    args->in[ASSAY_LINEAR_W], s->n, s->k, s->threads, err);
-    if (status == ASSAY_OK && set_index == 0 && !s->tuned && s->n_candidates > 1 &&
-        assay_cuda_wants_tuning())
+    if (status == ASSAY_OK && set_index == 0 && s->tune && s->n_candidates > 1)
         status = tune(s, args, err);
     return status;
 }

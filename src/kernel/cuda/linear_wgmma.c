@@ -39,7 +39,7 @@ struct state {
     struct wgmma_tile tiles[CUDA_CANDIDATES]; /* the best first, by count */
     int n_tiles;
     struct wgmma_tile tile; /* the one in use */
-    bool tuned;
+    bool tune;              /* the fastest tile has yet to be found */
     cu_function function;
     struct assay_cuda_launch launch;
     struct cuda_activations activations; /* where x is quantised */
@@ -264,6 +264,7 @@ static enum assay_status setup(const struct assay_problem *problem, void **state
     s->m = problem->axes[ASSAY_LINEAR_M];
     s->k = problem->axes[ASSAY_LINEAR_K];
     s->n = problem->axes[ASSAY_LINEAR_N];
+    s->tune = assay_host_autotunes(problem);
     s->dtype = problem->dtype;
     s->bias = problem->params[ASSAY_LINEAR_BIAS] != 0;
     s->activation = (int)problem->params[ASSAY_LINEAR_ACTIVATION];
@@ -398,7 +399,7 @@ static enum assay_status tune(struct state *s, const struct assay_args *args,
     enum assay_status status = make_ready(s, args, NULL);
     if (status == ASSAY_OK)
         status = assay_cuda_tune(&tuning, s, args, err);
-    s->tuned = status == ASSAY_OK;
+    s->tune = status != ASSAY_OK;
     return status;
 }
 
@@ -416,7 +417,7 @@ static enum assay_status prepare(void *state, int64_t set, const struct assay_ar
         status = assay_cuda_maps_room(&s->maps, &s->n_maps, set + 1, err);
     if (status == ASSAY_OK)
         status = map_w(s, set, err);
-    if (status == ASSAY_OK && set == 0 && !s->tuned && assay_cuda_wants_tuning())
+    if (status == ASSAY_OK && set == 0 && s->tune)
         status = tune(s, args, err);
     return status;
 }
@@ -429,8 +430,7 @@ static size_t prepared_bytes(void *state)
 
 static void note(const struct assay_problem *problem, char *text, size_t size)
 {
-    (void)problem;
-    if (assay_cuda_wants_tuning())
+    if (assay_host_autotunes(problem))
         snprintf(text, size, "autotuned: the fastest of up to %d tiles", CUDA_CANDIDATES);
 }
 

@@ -1,0 +1,24 @@
+/* host.h: what a kernel of assay's own may ask of the worker that runs it. It travels in
+ * `assay_problem.host`, so that two workers in one process know nothing of each other. */
+#ifndef ASSAY_KERNEL_HOST_H
+#define ASSAY_KERNEL_HOST_H
+
+#include "device/device.h"
+#include "kernel/kernel.h"
+
+#include <stdbool.h>
+
+/* Lives as long as the worker. */
+struct assay_host {
+    assay_device *device;
+    assay_kernel_registry *registry;
+    bool autotune; /* time the ways there are to do a thing, and keep the fastest */
+};
+
+/* Did the user ask for --autotune? No, where the problem comes from nowhere. */
+static inline bool assay_host_autotunes(const struct assay_problem *problem)
+{
+    return problem->host && problem->host->autotune;
+}
+
+#endif
