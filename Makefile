@@ -3,7 +3,7 @@ PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 sources = $(shell find src include tests examples -name '*.[ch]' 2>/dev/null)
 
-.PHONY: all quickstart check check-device perf perf-device dist install format lint fuzz clean
+.PHONY: all quickstart test check check-device perf perf-device dist install format lint fuzz clean
 
 all:
 	@tools/build build all
@@ -13,6 +13,12 @@ quickstart:
 	@tools/setup build
 	@tools/build build all
 	@build/assay bench
+
+# Quick: one build, the unit tests and the tools'. T=engine builds and runs tests/unit/test_engine.c alone, or
+# the script of that name: T=bench tests/cli/bench.sh.
+test:
+	@tools/setup check
+	@tools/test $(T)
 
 # Everything: both compilers, all tests, sanitizers, fuzzing for a few seconds, the portable program.
 check:

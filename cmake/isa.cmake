@@ -28,7 +28,8 @@ function(assay_set_isa)
       list(APPEND options --param=asan-use-after-return=0)
     endif()
     if(file MATCHES "/src/kernel/")
-      list(APPEND options -Wno-conversion)
+      # Lines, for stack traces and profiles; their inlined variables would be most of the program.
+      list(APPEND options -Wno-conversion -g1)
       if(ASSAY_SANITIZE) # native.h says why
         list(APPEND options "-DVEC_INLINE=static inline")
       endif()
