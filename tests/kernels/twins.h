@@ -11,8 +11,9 @@
  *
  * of relu, add, softmax and mse. They call no function of another library in their loops: where the
  * loader happens to put it, and what that does to the branch predictor, made copies of one kernel
- * differ by up to 16 % for as long as the process lived. The includer defines TWIN, the name's last
- * letter. */
+ * differ by up to 16 % for as long as the process lived. Nor do they branch on their data: copies
+ * share a branch predictor, and one had it trained better. The includer defines TWIN, the name's
+ * last letter. */
 #include <assay/assay_kernel.h>
 
 #include <stdlib.h>
@@ -35,7 +36,7 @@ static inline void relu(const struct twin *t, const struct assay_args *args)
     const float *x = args->in[0];
     float *y = args->out[0];
     for (int64_t i = 0; i < t->rows * t->columns; i++)
-        y[i] = x[i] > 0 ? x[i] : 0;
+        y[i] = (x[i] + __builtin_fabsf(x[i])) * 0.5f; /* no branch on the data */
 }
 
 /* e^x for x <= 0, to some units of the last place: 2^n times a series of what is left. */
