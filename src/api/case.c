@@ -104,7 +104,7 @@ static enum assay_status run_all(struct assay_open_session *session, const struc
     struct assay_case_answer *answers = assay_calloc((size_t)n, sizeof *answers);
     enum assay_status status = cases && answers
                                    ? measure_all(session, given, n, cases, answers, err)
-                                   : assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+                                   : assay_error_nomem(err);
     assay_free(cases);
     assay_free(answers);
     return status;

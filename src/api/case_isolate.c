@@ -122,7 +122,7 @@ enum assay_status assay_cases_isolate(struct assay_open_session *session,
     struct shared *shared =
         mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     /* At most one case is given up in each attempt; the others start afresh in the next. */
     while (!attempt(session, cases, n, shared, err))
         ;

@@ -137,7 +137,7 @@ static enum assay_status make_lanes(struct measuring *m, struct assay_error *err
     m->lanes = assay_calloc((size_t)m->n, sizeof *m->lanes);
     m->case_of = assay_calloc((size_t)m->n, sizeof *m->case_of);
     if (!m->lanes || !m->case_of)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     for (int64_t i = 0; i < m->n; i++)
         if (is_well(&m->cases[i])) {
             m->case_of[m->n_lanes] = i;
@@ -187,7 +187,7 @@ static enum assay_status sample(struct measuring *m, int64_t warmup, struct assa
     int64_t rounds = status == ASSAY_OK ? assay_engine_rounds(engine) : 0;
     double *scratch = assay_calloc((size_t)rounds + 1, sizeof *scratch);
     if (status == ASSAY_OK && !scratch)
-        status = assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        status = assay_error_nomem(err);
     for (int64_t i = 0; i < m->n_lanes && status == ASSAY_OK; i++)
         if (is_well(&m->cases[m->case_of[i]]))
             take_down(m, &m->lanes[i], &m->cases[m->case_of[i]], rounds, scratch);
@@ -228,7 +228,7 @@ enum assay_status assay_cases_measure(struct assay_open_session *session,
     struct measuring m = {.session = session, .watch = watch, .n = n};
     m.cases = assay_calloc((size_t)n, sizeof *m.cases);
     if (!m.cases)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     for (int64_t i = 0; i < n; i++)
         m.cases[i] = (struct assay_case_lane){.self = cases[i], .answer = &answers[i]};
     enum assay_status status = assay_session_device(session, &m.memory, err);

@@ -71,7 +71,7 @@ static assay_json *case_json(const struct assay_case_result *r)
 
 static enum assay_status written(bool incomplete, struct assay_error *err)
 {
-    return incomplete ? assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory") : ASSAY_OK;
+    return incomplete ? assay_error_nomem(err) : ASSAY_OK;
 }
 
 enum assay_status assay_case_result_json(const struct assay_case_result *result,

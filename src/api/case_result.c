@@ -118,7 +118,7 @@ enum assay_status assay_session_keep_case(struct assay_open_session *session,
         cases = assay_realloc(session->cases, (size_t)session->n_cases + 1, sizeof(void *));
     if (!cases) {
         assay_free(result);
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     }
     session->cases = cases;
     cases[session->n_cases++] = result;

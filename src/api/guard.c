@@ -105,7 +105,7 @@ enum assay_status assay_guard_begin(struct assay_guard *guard, struct assay_erro
     *guard = (struct assay_guard){.outer = innermost};
     guard->stack = assay_calloc(1, STACK_BYTES);
     if (!guard->stack)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     stack_t stack = {.ss_sp = guard->stack, .ss_size = STACK_BYTES};
     sigaltstack(&stack, &guard->outer_stack);
     pthread_mutex_lock(&lock);

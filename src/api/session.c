@@ -21,11 +21,6 @@ const char *assay_version(void) { return ASSAY_VERSION; }
 
 uint32_t assay_abi_version(void) { return ASSAY_API_ABI; }
 
-static enum assay_status no_memory(struct assay_error *err)
-{
-    return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
-}
-
 static void ignore(const char *text) { (void)text; }
 
 struct assay_open_session *assay_session_find(const assay_session *handle, struct assay_error *err)
@@ -85,7 +80,7 @@ static enum assay_status settle(const struct assay_session_options *o,
     if (status == ASSAY_OK)
         status = assay_bench_plan(&config, &plan, ignore, err);
     if (status == ASSAY_OK && assay_settings_copy(&plan.settings, &session->settings) != ASSAY_OK)
-        status = no_memory(err);
+        status = assay_error_nomem(err);
     assay_plan_fini(&plan);
     assay_bench_config_fini(&config);
     return status;
@@ -182,7 +177,7 @@ enum assay_status assay_session_open(const struct assay_session_options *options
         return status;
     struct assay_open_session *session = assay_calloc(1, sizeof *session);
     if (!session)
-        return no_memory(err);
+        return assay_error_nomem(err);
     status = settle(&known, session, err);
     if (status == ASSAY_OK)
         status = settle_device(&known, session, err);
@@ -255,14 +250,14 @@ static enum assay_status keep(void *user, int64_t group, const struct assay_reco
     struct assay_batch *batches =
         assay_realloc(session->batches, (size_t)session->n_batches + 1, sizeof *batches);
     if (!batches)
-        return no_memory(err);
+        return assay_error_nomem(err);
     session->batches = batches;
     batch.records = assay_calloc((size_t)n, sizeof *batch.records);
     batch.results = assay_calloc((size_t)n, sizeof *batch.results);
     if (!batch.records || !batch.results) {
         assay_free(batch.records);
         assay_free(batch.results);
-        return no_memory(err);
+        return assay_error_nomem(err);
     }
     for (int64_t i = 0; i < n; i++) {
         batch.records[i] = records[i];
@@ -381,7 +376,7 @@ enum assay_status assay_session_report(const assay_session *handle, const char *
         return status;
     assay_report *report = assay_report_create(found, &sink, &style);
     if (!report)
-        return no_memory(err);
+        return assay_error_nomem(err);
     snprintf(info.version, sizeof info.version, "%s", ASSAY_VERSION);
     snprintf(info.device, sizeof info.device, "%s", session->settings.device);
     assay_report_begin(report, &info);
@@ -389,5 +384,5 @@ enum assay_status assay_session_report(const assay_session *handle, const char *
         assay_report_group(report, session->batches[i].records, session->batches[i].n);
     assay_report_end(report);
     assay_report_destroy(report);
-    return incomplete ? no_memory(err) : ASSAY_OK;
+    return incomplete ? assay_error_nomem(err) : ASSAY_OK;
 }

@@ -84,7 +84,7 @@ enum assay_status assay_session_alloc(assay_session *handle, size_t bytes, void 
     struct assay_block *blocks =
         assay_realloc(session->blocks, (size_t)session->n_blocks + 1, sizeof *blocks);
     if (!blocks)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     session->blocks = blocks;
     struct assay_block block = {.bytes = bytes ? bytes : 1};
     status = assay_device_alloc(device, block.bytes, &block.pointer, err);

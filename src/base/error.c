@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #undef assay_error_set
+#undef assay_error_nomem
 enum assay_status assay_error_set(struct assay_error *err, enum assay_status code,
                                   const char *where, const char *fmt, ...)
 {
@@ -16,6 +17,11 @@ enum assay_status assay_error_set(struct assay_error *err, enum assay_status cod
     vsnprintf(err->message, sizeof err->message, fmt, args);
     va_end(args);
     return code;
+}
+
+enum assay_status assay_error_nomem(struct assay_error *err)
+{
+    return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
 }
 
 void assay_error_format(const struct assay_error *err, char *buf, size_t size)

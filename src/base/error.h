@@ -17,9 +17,13 @@
 enum assay_status assay_error_set(struct assay_error *err, enum assay_status code,
                                   const char *where, const char *fmt, ...) ASSAY_PRINTF(4, 5);
 
-/* So that an analyser, which does not see that function, knows what it gives back. */
+/* ASSAY_ERR_NOMEM, "out of memory". */
+enum assay_status assay_error_nomem(struct assay_error *err);
+
+/* So that an analyser, which does not see these functions, knows what they give back. */
 #ifdef __clang_analyzer__
 #define assay_error_set(err, code, ...) ((void)assay_error_set(err, code, __VA_ARGS__), (code))
+#define assay_error_nomem(err) ((void)assay_error_nomem(err), ASSAY_ERR_NOMEM)
 #endif
 
 /* "place: message", or the message alone when there is no place. */

@@ -76,7 +76,7 @@ enum assay_status assay_engine_create(assay_device *device,
 {
     assay_engine *e = assay_calloc(1, sizeof *e);
     if (!e)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     *e = (assay_engine){
         .device = device,
         .options = *options,
@@ -90,7 +90,7 @@ enum assay_status assay_engine_create(assay_device *device,
     e->order = assay_calloc((size_t)n_lanes, sizeof *e->order);
     if (!e->order) {
         assay_engine_destroy(e);
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     }
     for (int64_t i = 0; i < n_lanes; i++) {
         struct assay_lane fresh = {.kernel = lanes[i].kernel,
@@ -298,7 +298,7 @@ static enum assay_status reserve_round(assay_engine *e, struct assay_error *err)
     e->clocks = grown(e->clocks, capacity, sizeof *e->clocks, &ok);
     e->scratch = grown(e->scratch, capacity * 2, sizeof *e->scratch, &ok);
     if (!ok)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     e->capacity = capacity;
     return ASSAY_OK;
 }

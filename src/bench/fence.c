@@ -79,7 +79,7 @@ enum assay_status assay_fence_create(const struct assay_problem *problem, const 
     }
     if (!ok) {
         assay_fence_destroy(f);
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     }
     f->args = (struct assay_args){.in = (const void *const *)f->pointers,
                                   .out = f->pointers + problem->n_inputs};

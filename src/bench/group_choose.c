@@ -76,7 +76,7 @@ enum assay_status assay_group_choose(struct group *g, struct assay_error *err)
     g->variants = assay_calloc(ASSAY_MAX_VARIANTS, sizeof *g->variants);
     if (!found || !g->variants) {
         assay_free(found);
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     }
     enum assay_status status = ASSAY_OK;
     choose_recipes(g);

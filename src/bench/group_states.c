@@ -30,7 +30,7 @@ static enum assay_status prepare_cold(struct group *g, struct variant *v, struct
     v->n_sets = cold_copies(g, v);
     v->sets = assay_calloc((size_t)v->n_sets, sizeof *v->sets);
     if (!v->sets)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     for (int64_t i = 0; i < v->n_sets && v->ready && !group_stopped(g); i++) {
         v->sets[i] = assay_operands_sets(g->operands)[i % own];
         if (i > 0)
@@ -346,7 +346,7 @@ enum assay_status assay_group_measure_state(struct group *g, enum assay_cache_st
         if (take_down_results(g, &map, engine, lanes, n_lanes, &probes, probe_lanes, baseline_lane,
                               state) != ASSAY_OK ||
             note_shares(g, &map, engine, lanes, n_lanes, &shadows) != ASSAY_OK)
-            status = assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+            status = assay_error_nomem(err);
         remember_best(g, &probes, probe_lanes, assay_engine_rounds(engine));
     }
     if (baseline_variant >= 0)

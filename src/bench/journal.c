@@ -26,7 +26,7 @@ static enum assay_status runs_folder(struct assay_text *out, struct assay_error 
     enum assay_status status = assay_folder_data(out, err);
     assay_text_add(out, "/runs");
     if (status == ASSAY_OK && out->failed)
-        status = assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        status = assay_error_nomem(err);
     return status;
 }
 
@@ -52,13 +52,13 @@ static enum assay_status open_file(const char *path, int flags, assay_journal **
     enum assay_status status = ASSAY_OK;
     assay_journal *journal = assay_calloc(1, sizeof *journal);
     if (!journal)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     assay_text_add(&journal->path, path);
     journal->file = -1; /* nothing is created that would then be left behind empty */
     if (!journal->path.failed)
         journal->file = open(path, flags | O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
     if (journal->path.failed)
-        status = assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        status = assay_error_nomem(err);
     else if ((journal->file < 0 && errno == ENXIO) || /* a pipe without a reader */
              (journal->file >= 0 && fstat(journal->file, &found) == 0 && !S_ISREG(found.st_mode)))
         status = assay_error_set(err, ASSAY_ERR_INVALID, path, "is not a regular file");
@@ -77,7 +77,7 @@ static enum assay_status open_file(const char *path, int flags, assay_journal **
 static enum assay_status write_line(assay_journal *journal, struct assay_error *err)
 {
     if (journal->line.failed)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     int problem = assay_io_write(journal->file, journal->line.data, journal->line.length);
     if (!problem)
         problem = assay_io_sync(journal->file);
@@ -156,7 +156,7 @@ enum assay_status assay_journal_create(const struct assay_run_info *run,
         status = assay_folder_make(path.data, err);
     assay_text_format(&path, "/%s.jsonl", run->id);
     if (status == ASSAY_OK && path.failed)
-        status = assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        status = assay_error_nomem(err);
     if (status == ASSAY_OK)
         status = open_file(path.data, O_CREAT | O_EXCL, &journal, err);
     if (status == ASSAY_OK) {
@@ -281,8 +281,7 @@ enum assay_status assay_journal_find(const char *name, struct assay_text *path,
     struct stat info;
     if (strchr(name, '/') || (stat(name, &info) == 0 && S_ISREG(info.st_mode))) {
         assay_text_add(path, name);
-        return path->failed ? assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory")
-                            : ASSAY_OK;
+        return path->failed ? assay_error_nomem(err) : ASSAY_OK;
     }
     enum assay_status status = runs_folder(path, err);
     if (status != ASSAY_OK)
@@ -294,7 +293,7 @@ enum assay_status assay_journal_find(const char *name, struct assay_text *path,
     assay_text_add(&folder, path->data);
     assay_text_format(path, "/%s.jsonl", strcmp(name, "last") == 0 ? newest : name);
     if (path->failed || folder.failed)
-        status = assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        status = assay_error_nomem(err);
     else if (n < 0)
         status = assay_error_set(err, problem == ENOMEM ? ASSAY_ERR_NOMEM : ASSAY_ERR_IO,
                                  folder.data, "cannot be read: %s", strerror(problem));

@@ -120,7 +120,7 @@ static enum assay_status take_head(struct reader *r, const assay_json *json,
     r->n_groups = plan.n_groups;
     r->seen = assay_calloc((size_t)plan.n_groups + 1, sizeof *r->seen);
     if (!r->seen)
-        status = assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        status = assay_error_nomem(err);
     else if (r->visitor->head)
         status = r->visitor->head(r->visitor->user, &run, &plan, err);
     assay_plan_fini(&plan);
@@ -147,7 +147,7 @@ static enum assay_status read_head(struct reader *r, const struct lines *l, stru
     int64_t version = assay_json_int(assay_json_get(json, "assay_journal"), 0);
     enum assay_status status;
     if (!json && why.code == ASSAY_ERR_NOMEM)
-        status = assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        status = assay_error_nomem(err);
     else if (!json)
         status = bad_head(r, why.message, err);
     else if (version != ASSAY_JOURNAL_VERSION && version != 1)
@@ -259,7 +259,7 @@ static enum assay_status read_line(struct reader *r, const struct lines *l, stru
     assay_json *json =
         assay_json_parse(l->line.data ? l->line.data : "", l->line.length, r->path, &why);
     if (!json && why.code == ASSAY_ERR_NOMEM)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     if (!json) {
         say_damaged(r, "is not valid JSON");
         r->hole = true;
@@ -316,7 +316,7 @@ static enum assay_status read_all(struct reader *r, struct lines *l, struct assa
         }
     }
     if (status == ASSAY_OK && l->problem == ENOMEM)
-        status = assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        status = assay_error_nomem(err);
     else if (status == ASSAY_OK && l->problem)
         status =
             assay_error_set(err, ASSAY_ERR_IO, r->path, "cannot be read: %s", strerror(l->problem));

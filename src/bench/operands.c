@@ -403,7 +403,7 @@ enum assay_status assay_operands_make_others(assay_operands *o, struct assay_err
     x->other = assay_calloc(1, x->bytes);
     if (!x->in_set || !x->usual || !x->other) {
         destroy_others(o);
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     }
     for (int32_t i = 0; i < o->problem.n_inputs; i++) {
         x->inputs[i] = x->changes[i] ? x->other + x->offset[i] : o->inputs[i];

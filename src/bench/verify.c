@@ -117,7 +117,7 @@ static enum assay_status reference_of_blocks(assay_reference *r, const struct as
     r->sizes = r->tolerance.summed > 0 ? assay_calloc(values, sizeof *r->sizes) : NULL;
     enum assay_status status = ASSAY_OK;
     if (!blocks || !r->pieces || !r->values || (r->tolerance.summed > 0 && !r->sizes))
-        status = assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        status = assay_error_nomem(err);
     if (status == ASSAY_OK) {
         int64_t chosen = choose_blocks(r, op, problem, how, blocks);
         status = op->reference_blocks(problem, in, blocks, chosen, r->values, r->sizes, err);
@@ -224,7 +224,7 @@ static enum assay_status reference_of_pieces(assay_reference *r, const struct as
     if (op->reference_sums && how->output == 0)
         r->sizes = assay_calloc((size_t)(chosen * length), sizeof *r->sizes);
     if (!r->pieces || !r->values || (op->reference_sums && how->output == 0 && !r->sizes))
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     choose_pieces(r, length, per_row, in_all, chosen, how->seed);
     return fill_in_values(r, op, problem, in, how, err);
 }
@@ -246,7 +246,7 @@ static enum assay_status reference_of_whole(assay_reference *r, const struct ass
     double *whole = assay_calloc((size_t)r->total, sizeof *whole);
     enum assay_status status = ASSAY_OK;
     if (!r->pieces || !r->values || !whole)
-        status = assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        status = assay_error_nomem(err);
     if (status == ASSAY_OK)
         status = op->reference_whole(problem, in, how->output, whole, err);
     if (status == ASSAY_OK)
@@ -280,7 +280,7 @@ enum assay_status assay_reference_create(const struct assay_op *op,
     const struct assay_tensor *output = &problem->outputs[how->output];
     assay_reference *r = assay_calloc(1, sizeof *r);
     if (!r)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     r->tolerance = how->output == 0 ? op->tolerance(problem) : op->tolerance_second(problem);
     r->tolerance.relative += how->allowed;
     r->dtype = output->dtype;
@@ -319,14 +319,14 @@ enum assay_status assay_reference_moved(const assay_reference *like, double chan
 {
     assay_reference *r = assay_calloc(1, sizeof *r);
     if (!r)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     *r = *like;
     r->sizes = NULL;
     r->values = assay_calloc(1, sizeof *r->values);
     r->pieces = assay_calloc(1, sizeof *r->pieces);
     if (!r->values || !r->pieces) {
         assay_reference_destroy(r);
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     }
     r->pieces[0] = like->pieces[0];
     r->values[0] = like->values[0] + change;

@@ -70,7 +70,7 @@ static enum assay_status load_plugins(assay_worker *worker, const struct assay_s
             status = assay_kernel_add_plugin(worker->bench.host.registry, plugins->items[i], err);
         if (status == ASSAY_OK &&
             assay_strings_add(&worker->plugins, plugins->items[i]) != ASSAY_OK)
-            status = assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+            status = assay_error_nomem(err);
     }
     return status;
 }

@@ -104,7 +104,7 @@ static enum assay_status estimate(struct dry_run *run, const struct assay_group 
     const struct assay_op *op = assay_model_op(group->op);
     struct assay_problem problem;
     if (!op)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     enum assay_status status =
         assay_op_problem(op, group->dtype, group->mode, group->axes, s->threads, &problem, err);
     if (status != ASSAY_OK)
@@ -248,5 +248,5 @@ enum assay_status assay_dry_run(const struct assay_plan *plan, int64_t repeat,
         count_group(&run, &e, repeat);
     }
     write_total(&run, plan->n_groups / repeat, repeat);
-    return out->failed ? assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory") : ASSAY_OK;
+    return out->failed ? assay_error_nomem(err) : ASSAY_OK;
 }

@@ -138,7 +138,7 @@ static enum assay_status check_free(const struct wanted *wanted, struct assay_er
 {
     assay_kernel_registry *registry = assay_kernel_registry_create();
     if (!registry)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     bool taken = false;
     for (int64_t i = 0; i < assay_kernel_count(registry); i++) {
         const struct assay_kernel *kernel = assay_kernel_at(registry, i);
@@ -259,7 +259,7 @@ static enum assay_status write_file(const struct wanted *wanted, const char *nam
     expand(wanted, template_text(from), &text);
     enum assay_status status =
         path.failed || text.failed
-            ? assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory")
+            ? assay_error_nomem(err)
             : assay_folder_write_atomic(path.data, text.data, text.length, err);
     assay_text_fini(&path);
     assay_text_fini(&text);
@@ -289,8 +289,7 @@ enum assay_status assay_kernel_new(const char *name, const char *op, const char 
     snprintf(frame, sizeof frame, "kernel.%s.in", language);
     struct assay_text kernels = {0};
     assay_text_format(&kernels, "%s/%s", name, folder);
-    status = kernels.failed ? assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory")
-                            : make_folder(kernels.data, err);
+    status = kernels.failed ? assay_error_nomem(err) : make_folder(kernels.data, err);
     assay_text_fini(&kernels);
     if (status == ASSAY_OK)
         status = write_file(&wanted, file, frame, err);

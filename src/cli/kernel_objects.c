@@ -26,11 +26,6 @@ static void say_command(const char *command)
         say(command);
 }
 
-static enum assay_status no_memory(struct assay_error *err)
-{
-    return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
-}
-
 static enum assay_status find_repository(const struct assay_kernel_options *o,
                                          struct assay_repository *out, struct assay_error *err)
 {
@@ -116,7 +111,7 @@ static enum assay_status compile_all(const struct assay_kernel_options *o,
     k->contents = assay_calloc(n, sizeof *k->contents);
     k->objects = assay_calloc(n, sizeof *k->objects);
     if (!k->compiled || !k->contents || !k->objects)
-        status = no_memory(err);
+        status = assay_error_nomem(err);
     for (int64_t i = 0; i < k->sources.n && status == ASSAY_OK; i++)
         if (is_for_here(o, &k->sources.items[i]) &&
             compile_one(o, k, i, &flags) == ASSAY_ERR_INTERRUPTED)

@@ -246,7 +246,7 @@ static enum assay_status on_head(void *user, const struct assay_run_info *info,
                                "is a run of `assay bench`; go on with it there");
     run->done = assay_calloc((size_t)run->plan.n_groups, sizeof *run->done);
     if (!run->done)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     return assay_outputs_open(run->config, &run->measuring->outputs, &run->outputs, err);
 }
 
@@ -295,7 +295,7 @@ static enum assay_status start(struct run *run, struct assay_error *err)
     make_run_info(run);
     run->done = assay_calloc((size_t)run->plan.n_groups, sizeof *run->done);
     if (!run->done)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     status = assay_outputs_open(run->config, &run->measuring->outputs, &run->outputs, err);
     if (status != ASSAY_OK)
         return status;

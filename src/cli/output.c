@@ -70,7 +70,7 @@ static enum assay_status bind(struct output *output, const struct assay_report_f
     struct assay_report_style style = style_for(format, config, output->file);
     output->report = assay_report_create(format, &sink, &style);
     if (!output->report)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     return ASSAY_OK;
 }
 
@@ -206,9 +206,8 @@ static enum assay_status make_folder_of(const char *path, struct assay_error *er
     if (!slash || slash == path)
         return ASSAY_OK;
     assay_text_append(&folder, path, (size_t)(slash - path));
-    enum assay_status status = folder.failed
-                                   ? assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory")
-                                   : assay_folder_make_open(folder.data, err);
+    enum assay_status status =
+        folder.failed ? assay_error_nomem(err) : assay_folder_make_open(folder.data, err);
     if (status == ASSAY_ERR_IO && err)
         status = err->code = ASSAY_ERR_INVALID; /* told before anything is measured: bad usage */
     assay_text_fini(&folder);
@@ -253,7 +252,7 @@ enum assay_status assay_outputs_open(const struct assay_measure_config *config,
         outputs->items = assay_calloc(most, sizeof *outputs->items);
     if (!outputs || !outputs->items) {
         assay_free(outputs);
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     }
     for (int64_t i = 0; i < config->outputs.n && status == ASSAY_OK; i++)
         status = add_named(outputs, config->outputs.items[i], config, wanted, err);

@@ -40,11 +40,6 @@ struct plugin {
     int32_t n_bound;
 };
 
-static enum assay_status no_memory(struct assay_error *err)
-{
-    return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
-}
-
 static const char *only_name(const struct assay_preset_options *options)
 {
     return options->words.n + options->presets.n != 1 ? NULL
@@ -204,7 +199,7 @@ static enum assay_status bind_cases(struct plugin *p, struct assay_error *err)
     enum assay_status status = assay_preset_sets_read(&p->options->sets, presets, 1, &sets, err);
     p->bound = assay_calloc(MOST_BOUND, sizeof *p->bound);
     if (status == ASSAY_OK && !p->bound)
-        status = no_memory(err);
+        status = assay_error_nomem(err);
     for (int32_t i = 0; i < p->own->n_entries && status == ASSAY_OK; i++) {
         struct bound b = {.entry = &p->own->entries[i]};
         status = bind_values(p, &sets, &b, 0, err);

@@ -89,7 +89,7 @@ enum assay_status assay_axis_parse_from(const char *name, const char *text, int6
 {
     *out = (struct assay_axis){.values = assay_calloc(ASSAY_AXIS_MOST, sizeof *out->values)};
     if (!out->values)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     enum assay_status status = *text ? ASSAY_OK : malformed(name, text, err);
     for (const char *at = text; status == ASSAY_OK;) {
         char item[128];

@@ -76,7 +76,7 @@ static enum assay_status check_kernels(const struct assay_bench_config *c, struc
         return ASSAY_OK;
     assay_kernel_registry *registry = assay_kernel_registry_create();
     if (!registry)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     struct assay_kernel_choice choice = {
         .implementations = (const char *const *)c->implementations.items,
         .n_implementations = c->implementations.n,
@@ -106,7 +106,7 @@ static enum assay_status make_settings(const struct assay_bench_config *c,
         snprintf(s->baseline, sizeof s->baseline, "%s", c->baseline);
     if (assay_strings_copy(&c->implementations, &s->implementations) != ASSAY_OK ||
         assay_strings_copy(&c->kernels, &s->kernels) != ASSAY_OK)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     return assay_recipe_list_names(&sweep->recipes, &s->recipes, err);
 }
 

@@ -57,11 +57,6 @@ void assay_kernel_options_fini(struct assay_kernel_options *options)
     assay_options_fini(&assay_kernel_options_table, options);
 }
 
-static enum assay_status no_memory(struct assay_error *err)
-{
-    return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
-}
-
 bool assay_kernel_wants(const struct assay_kernel_options *options, const char *benchmark,
                         const char *workload)
 {
@@ -173,14 +168,14 @@ static enum assay_status add_sweep(const struct assay_kernel_options *o,
     if (status == ASSAY_OK)
         status = assay_strings_copy(&o->modes, &bench.modes);
     if (status != ASSAY_OK)
-        no_memory(err);
+        assay_error_nomem(err);
     else
         status = assay_bench_plan(&bench, &groups, NULL, err);
     for (int64_t i = 0; i < groups.n_groups && status == ASSAY_OK; i++) {
         struct assay_group *group = &groups.groups[i];
         snprintf(group->device, sizeof group->device, "%s", device);
         snprintf(group->baseline, sizeof group->baseline, "%s", kernel->implementation);
-        status = assay_plan_add(plan, group) == ASSAY_OK ? ASSAY_OK : no_memory(err);
+        status = assay_plan_add(plan, group) == ASSAY_OK ? ASSAY_OK : assay_error_nomem(err);
     }
     for (int64_t i = 0; i < groups.settings.recipes.n && status == ASSAY_OK; i++)
         if (!assay_strings_have(&plan->settings.recipes, groups.settings.recipes.items[i]))
@@ -219,7 +214,7 @@ static enum assay_status add_workload(const struct assay_kernel_object *object,
     snprintf(group.entry, sizeof group.entry, "%s", workload->benchmark);
     snprintf(group.label, sizeof group.label, "%s", workload->name);
     snprintf(group.device, sizeof group.device, "%s", device);
-    return assay_plan_add(plan, &group) == ASSAY_OK ? ASSAY_OK : no_memory(err);
+    return assay_plan_add(plan, &group) == ASSAY_OK ? ASSAY_OK : assay_error_nomem(err);
 }
 
 static void say_left_out(const char *shown, const char *what, const struct assay_error *why,
@@ -261,7 +256,7 @@ static enum assay_status add_object(const struct assay_kernel_options *o,
             status = add_sweep(o, file, k, device, plan, err);
     }
     if (status == ASSAY_OK && assay_strings_add(&plan->settings.plugins, object->path) != ASSAY_OK)
-        status = no_memory(err);
+        status = assay_error_nomem(err);
     return status;
 }
 

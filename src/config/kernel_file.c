@@ -139,7 +139,7 @@ enum assay_status assay_kernel_file_read(const char *root, struct assay_kernel_f
     *out = (struct assay_kernel_file){0};
     assay_text_format(&path, "%s/assay.yml", root);
     if (path.failed)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     enum assay_status status = ASSAY_OK;
     if (access(path.data, F_OK) == 0)
         status = assay_yaml_read_file(path.data, "file", &bytes, &length, err);

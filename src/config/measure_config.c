@@ -105,7 +105,7 @@ enum assay_status assay_measure_settings(const struct assay_measure_config *c, d
     if (status == ASSAY_OK)
         status = check_plugin_files(&c->plugins, err);
     if (status == ASSAY_OK && assay_strings_copy(&c->plugins, &s->plugins) != ASSAY_OK)
-        status = assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        status = assay_error_nomem(err);
     return status;
 }
 

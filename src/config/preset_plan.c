@@ -49,11 +49,6 @@ void assay_preset_options_fini(struct assay_preset_options *options)
     assay_options_fini(&assay_preset_options_table, options);
 }
 
-static enum assay_status no_memory(struct assay_error *err)
-{
-    return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
-}
-
 /* ---- which presets -------------------------------------------------------------------------- */
 
 static enum assay_status add_preset(struct assay_preset_choice *choice,
@@ -146,11 +141,11 @@ static enum assay_status make_settings(const struct assay_preset_options *option
     }
     snprintf(s->baseline, sizeof s->baseline, "eager");
     if (assay_strings_add(&s->recipes, "baseline") != ASSAY_OK)
-        return no_memory(err);
+        return assay_error_nomem(err);
     for (int64_t i = 0; i < choice->n_files; i++)
         for (int64_t k = 0; k < choice->files[i].models.n; k++)
             if (assay_strings_add(&s->models, choice->files[i].models.items[k]) != ASSAY_OK)
-                return no_memory(err);
+                return assay_error_nomem(err);
     return ASSAY_OK;
 }
 
@@ -227,7 +222,7 @@ static enum assay_status add_group(const struct sweep *sweep, struct assay_error
     if (sweep->plan->n_groups == ASSAY_SWEEP_GROUPS)
         return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "more than %d groups in one run",
                                ASSAY_SWEEP_GROUPS);
-    return assay_plan_add(sweep->plan, &group) == ASSAY_OK ? ASSAY_OK : no_memory(err);
+    return assay_plan_add(sweep->plan, &group) == ASSAY_OK ? ASSAY_OK : assay_error_nomem(err);
 }
 
 /* Every combination of the values of the parameters from this one on. */

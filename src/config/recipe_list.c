@@ -59,6 +59,6 @@ enum assay_status assay_recipe_list_names(const struct assay_recipe_list *list,
 {
     for (int64_t i = 0; i < list->n; i++)
         if (assay_strings_add(out, list->items[i].name) != ASSAY_OK)
-            return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+            return assay_error_nomem(err);
     return ASSAY_OK;
 }

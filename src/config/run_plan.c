@@ -88,11 +88,6 @@ enum assay_status assay_run_options_read(const struct assay_run_options *options
     return assay_run_config_read(assay_run_options_file(options), config, err);
 }
 
-static enum assay_status no_memory(struct assay_error *err)
-{
-    return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
-}
-
 /* ---- what options replace ------------------------------------------------------------------ */
 
 static enum assay_status override_dtypes(const struct assay_strings *names,
@@ -215,7 +210,7 @@ static enum assay_status override_places(const struct assay_run_options *options
     assay_free(config->output_dir);
     config->output_dir = assay_strdup(options->output_dir);
     config->output_dir_at = (struct assay_place){0};
-    return config->output_dir ? ASSAY_OK : no_memory(err);
+    return config->output_dir ? ASSAY_OK : assay_error_nomem(err);
 }
 
 static enum assay_status override(const struct assay_run_options *options,
@@ -330,7 +325,7 @@ static enum assay_status add_groups(const struct assay_run_config *config,
              entry->use_torch_compile ? assay_run_compiles[entry->compile] : "false");
     const struct assay_op *op = assay_model_op(model.op);
     if (!op) /* the model is known since the file was read */
-        return no_memory(err);
+        return assay_error_nomem(err);
     for (int64_t i = 0; i < entry->shapes.n; i++)
         for (int64_t k = 0; k < entry->n_dtypes; k++) {
             const struct assay_shape *shape = &entry->shapes.items[i];
@@ -342,7 +337,7 @@ static enum assay_status add_groups(const struct assay_run_config *config,
             memcpy(group.axes, shape->sizes, 3 * sizeof *group.axes);
             snprintf(group.label, sizeof group.label, "%s", shape->label);
             if (assay_plan_add(plan, &group) != ASSAY_OK)
-                return no_memory(err);
+                return assay_error_nomem(err);
         }
     return ASSAY_OK;
 }
@@ -385,7 +380,7 @@ static enum assay_status repeat_groups(struct assay_plan *plan, int64_t limit, i
                                (long long)total, ASSAY_SWEEP_GROUPS);
     struct assay_group *groups = assay_realloc(plan->groups, (size_t)total, sizeof *plan->groups);
     if (!groups)
-        return no_memory(err);
+        return assay_error_nomem(err);
     for (int64_t i = n; i < total; i++)
         groups[i] = groups[i - n];
     plan->groups = groups;
@@ -402,7 +397,7 @@ static enum assay_status make_settings(const struct assay_run_options *options,
         return status;
     snprintf(settings->baseline, sizeof settings->baseline, "eager");
     if (assay_strings_copy(&config->models, &settings->models) != ASSAY_OK)
-        return no_memory(err);
+        return assay_error_nomem(err);
     return assay_recipe_list_names(&config->recipes, &settings->recipes, err);
 }
 

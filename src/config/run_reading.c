@@ -39,7 +39,7 @@ enum assay_status assay_reading_fail(struct assay_reading *r, struct assay_place
 
 enum assay_status assay_reading_no_memory(struct assay_reading *r)
 {
-    return assay_error_set(r->err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+    return assay_error_nomem(r->err);
 }
 
 enum assay_status assay_reading_warn(struct assay_reading *r, struct assay_place at,

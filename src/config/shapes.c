@@ -37,7 +37,7 @@ static enum assay_status add(struct assay_shapes *shapes, const struct assay_sha
         int64_t capacity = shapes->capacity ? shapes->capacity * 2 : 16;
         struct assay_shape *items = assay_realloc(shapes->items, (size_t)capacity, sizeof *items);
         if (!items)
-            return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+            return assay_error_nomem(err);
         shapes->items = items;
         shapes->capacity = capacity;
     }

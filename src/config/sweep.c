@@ -343,7 +343,7 @@ static enum assay_status add_group(const struct part *part, const int64_t *axes,
     memcpy(group.axes, axes, (size_t)problem.n_axes * sizeof *axes);
     group.over_limit = sweep->max_elements > 0 && largest_input(&problem) > sweep->max_elements;
     if (assay_plan_add(part->plan, &group) != ASSAY_OK)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     return ASSAY_OK;
 }
 

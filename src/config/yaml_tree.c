@@ -55,11 +55,7 @@ static enum assay_status fail_at(const struct reader *r, const yaml_mark_t *mark
     return ASSAY_ERR_INVALID;
 }
 
-static enum assay_status no_memory(const struct reader *r)
-{
-    assay_error_set(r->err, ASSAY_ERR_NOMEM, NULL, "out of memory");
-    return ASSAY_ERR_NOMEM;
-}
+static enum assay_status no_memory(const struct reader *r) { return assay_error_nomem(r->err); }
 
 /* What libyaml says, in the words of a sentence. */
 static enum assay_status syntax_error(const struct reader *r)
@@ -534,7 +530,7 @@ enum assay_status assay_yaml_read_file(const char *path, const char *what, char 
         status = assay_error_set(err, ASSAY_ERR_INVALID, path, "this is a folder; name a %s in it",
                                  what);
     else if (!(*bytes = assay_calloc(ASSAY_YAML_BYTES + 1, 1)))
-        status = assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        status = assay_error_nomem(err);
     else
         *length = fread(*bytes, 1, ASSAY_YAML_BYTES + 1, file);
     if (status == ASSAY_OK && ferror(file))

@@ -425,7 +425,7 @@ static enum assay_status try_to_build(const struct described *d, struct assay_er
 {
     struct assay_graph *g = assay_calloc(1, sizeof *g);
     if (!g)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     *g = (struct assay_graph){.dtype = ASSAY_DTYPE_F32, .threads = 1, .output = -1};
     build_described(d, g, d->plain);
     enum assay_status status = g->error.code;
@@ -454,7 +454,7 @@ enum assay_status assay_model_add(const char *json, struct assay_error *err)
     const struct assay_model *known = NULL;
     enum assay_status status = ASSAY_ERR_INVALID;
     if (!d) {
-        status = assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        status = assay_error_nomem(err);
         goto cleanup;
     }
     if (tree)
@@ -472,8 +472,7 @@ enum assay_status assay_model_add(const char *json, struct assay_error *err)
         d->model.axis_names[i] = d->axes[i];
         d->model.zero_axes |= d->plain[i] == 0 ? 1u << i : 0;
     }
-    status = d->text ? assay_model_add_built(&d->model, &known, err)
-                     : assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+    status = d->text ? assay_model_add_built(&d->model, &known, err) : assay_error_nomem(err);
     if (status == ASSAY_OK && !known)
         d = NULL; /* it lives on */
     else if (status == ASSAY_OK && !is_described_as(known, json))

@@ -39,8 +39,8 @@ static enum assay_status make_constant(assay_device *device, const struct assay_
     size_t bytes = assay_tensor_bytes(&value->tensor);
     double each = value->kind == ASSAY_VALUE_ONES ? 1 : 0;
     void *room = NULL, *host = assay_calloc(1, bytes);
-    enum assay_status status = host ? assay_device_alloc(device, bytes, &room, err)
-                                    : assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+    enum assay_status status =
+        host ? assay_device_alloc(device, bytes, &room, err) : assay_error_nomem(err);
     for (int64_t i = 0; i < value->tensor.dims[0] && status == ASSAY_OK; i++)
         assay_dtype_store(value->tensor.dtype, &each, host, i, 1);
     if (status == ASSAY_OK && device->driver->upload)
@@ -299,7 +299,7 @@ static enum assay_status setup(const struct assay_problem *problem, const char *
 {
     struct executor *x = assay_calloc(1, sizeof *x);
     if (!x)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     x->device = device;
     x->host = problem->host;
     x->tune = compiled && problem->host->autotune;
@@ -400,7 +400,7 @@ static enum assay_status can_run(const struct assay_problem *problem, const char
 {
     struct executor *x = assay_calloc(1, sizeof *x);
     if (!x)
-        return assay_error_set(why, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(why);
     enum assay_status status = assay_steps_graph(problem, device, compiled, &x->graph, why);
     if (status == ASSAY_OK)
         status = assay_steps_choose(problem, &x->graph, device, x->steps, why);

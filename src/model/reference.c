@@ -73,7 +73,7 @@ static enum assay_status gather_value(struct evaluation *e, int32_t v, struct as
     float *out = assay_calloc((size_t)(n * columns), sizeof *out);
     e->values[v] = out;
     if (!out)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     if (value->kind == ASSAY_VALUE_ONES)
         for (int64_t i = 0; i < columns; i++)
             out[i] = 1;
@@ -172,7 +172,7 @@ static enum assay_status run_linear(struct evaluation *e, const struct assay_nod
     if (status == ASSAY_OK && e->recipe.activation != ASSAY_DTYPE_NONE) {
         x = quantised(e, in[ASSAY_LINEAR_X], m, k, e->amax[node - e->graph->nodes]);
         if (!x)
-            status = assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+            status = assay_error_nomem(err);
     }
     if (status == ASSAY_OK) {
         assay_product(x ? x : in[ASSAY_LINEAR_X], w, m, n, k, e->answer);
@@ -213,7 +213,7 @@ static enum assay_status run_conv2d(struct evaluation *e, const struct assay_pro
     int64_t rows = assay_op_rows(p), depth = c.kernel * c.kernel * c.in;
     float *patches = assay_calloc((size_t)(AT_ONCE * depth), sizeof *patches);
     if (!patches)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     for (int64_t first = 0; first < rows; first += AT_ONCE) {
         int64_t n = rows - first < AT_ONCE ? rows - first : AT_ONCE;
         double *out = e->answer + first * c.out;
@@ -307,7 +307,7 @@ static enum assay_status evaluate(struct evaluation *e, const int64_t *parts, in
     e->n = n;
     e->answer = assay_calloc((size_t)largest(e), sizeof *e->answer);
     if (!e->answer)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     enum assay_status status = gather(e, err);
     return status == ASSAY_OK ? run_until(e, target, err) : status;
 }
@@ -392,7 +392,7 @@ enum assay_status assay_model_reference(const struct assay_problem *problem, con
     (void)sizes; /* the tolerance of a model is for values as they are filled: see model_op.c */
     struct assay_graph *g = assay_calloc(1, sizeof *g);
     if (!g)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     struct evaluation e = {
         .graph = g, .problem = problem, .recipe = assay_model_recipe(problem), .in = in};
     enum assay_status status = assay_model_graph(problem, g, err);

@@ -102,7 +102,7 @@ static enum assay_status reference_blocks(const struct assay_problem *p, const v
     int64_t groups = axis(p, ASSAY_GROUPNORM_GROUPS), size = pixels * channels;
     double *vectors = assay_calloc((size_t)(2 * channels), sizeof *vectors);
     if (!vectors)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     assay_op_load_row(p, in, GAMMA, 0, 0, channels, vectors);
     assay_op_load_row(p, in, BETA, 0, 0, channels, vectors + channels);
 #pragma omp parallel for schedule(static) num_threads(p->threads)

@@ -297,7 +297,7 @@ enum assay_status assay_linear_stored_weights(const struct assay_recipe *recipe,
 {
     if (recipe->code == ASSAY_DTYPE_NONE) {
         *out = to_f32(w, weights);
-        return *out ? ASSAY_OK : assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return *out ? ASSAY_OK : assay_error_nomem(err);
     }
     int64_t n = w->dims[0], k = w->dims[1];
     struct assay_packed packed;
@@ -310,7 +310,7 @@ enum assay_status assay_linear_stored_weights(const struct assay_recipe *recipe,
     for (int64_t row = 0; row < (*out ? n : 0); row++)
         assay_packed_decode(&packed, row, 0, k, *out + row * k);
     assay_packed_fini(&packed);
-    return *out ? ASSAY_OK : assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+    return *out ? ASSAY_OK : assay_error_nomem(err);
 }
 
 /* Rows of x in f32, normalised and rounded to the dtype they would have between two ops. */
@@ -358,7 +358,7 @@ static enum assay_status dequantised(const struct assay_problem *p, const void *
         if (i != ASSAY_LINEAR_W)
             plain_in[i] = to_f32(&p->inputs[i], in[i]);
         if (!plain_in[i])
-            status = assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+            status = assay_error_nomem(err);
     }
     int32_t norm = assay_linear_norm_input(p);
     if (status == ASSAY_OK && has(p, ASSAY_LINEAR_NORM))

@@ -240,7 +240,7 @@ static enum assay_status find_step(const struct assay_problem *p, const void *co
         return ASSAY_OK;
     struct known *known = assay_calloc(1, sizeof *known);
     if (!known)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     *known = (struct known){in[0], step_of(p, in[0], 0, assay_quantize_run(p))};
     plain->inputs[0].dtype = ASSAY_DTYPE_NONE;
     plain_in[0] = known;

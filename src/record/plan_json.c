@@ -29,7 +29,7 @@ static enum assay_status strings_from_json(const assay_json *json, const char *f
             return assay_error_set(err, ASSAY_ERR_CORRUPT, NULL,
                                    "\"%s\" holds something that is not text", field);
         if (assay_strings_add(out, text) != ASSAY_OK)
-            return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+            return assay_error_nomem(err);
     }
     return ASSAY_OK;
 }
@@ -247,7 +247,7 @@ enum assay_status assay_plan_from_json(const assay_json *json, struct assay_plan
         struct assay_group group;
         status = assay_group_from_json(assay_json_at(groups, i), &group, err);
         if (status == ASSAY_OK && assay_plan_add(out, &group) != ASSAY_OK)
-            status = assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+            status = assay_error_nomem(err);
     }
     if (status != ASSAY_OK)
         assay_plan_fini(out);

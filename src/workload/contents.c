@@ -99,7 +99,7 @@ static enum assay_status look(const char *path, struct assay_contents *c, struct
     assay_kernel_registry *registry = assay_kernel_registry_create();
     assay_workloads *workloads = assay_workloads_create();
     if (!registry || !workloads)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     int64_t first = assay_kernel_count(registry);
     enum assay_status status = assay_workload_add(workloads, registry, path, &has_kernels, err);
     if (status == ASSAY_OK && !assay_workload_count(workloads) && !has_kernels)
@@ -159,7 +159,7 @@ enum assay_status assay_contents_read(const char *path, struct assay_contents *o
     struct page *page =
         mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     page->status = ASSAY_ERR_FAILED;
     snprintf(page->error.message, sizeof page->error.message, "ended before it was read");
     pid_t child = fork();

@@ -280,7 +280,7 @@ static void *reserve(struct buffers *b, size_t bytes, struct assay_error *err)
     else
         made = assay_calloc(1, bytes);
     if (!made) {
-        assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        assay_error_nomem(err);
         return NULL;
     }
     b->bytes[b->n] = bytes;
@@ -329,7 +329,7 @@ static enum assay_status take_output(const struct buffers *b, const struct assay
     }
     void *here = assay_calloc(1, bytes);
     if (!here)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     enum assay_status status = b->device->driver->download(b->device, here, from, bytes, err);
     if (status == ASSAY_OK)
         assay_dtype_load(tensor->dtype, here, 0, n, out);
@@ -393,7 +393,7 @@ static enum assay_status setup_for(const struct assay_problem *p, bool reference
     struct workload *w = workload_of(p);
     struct state *s = assay_calloc(1, sizeof *s);
     if (!s)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     s->workload = w;
     s->function = reference ? w->own.verify : w->own.run;
     enum assay_status status = set_up(w, p->threads, &s->setup, err);
@@ -483,7 +483,7 @@ static enum assay_status add(assay_workloads *workloads, assay_kernel_registry *
     if (grown)
         workloads->all = grown;
     if (!w)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     w->benchmark = b;
     assay_benchmarks_workload(b, index, &w->own);
     snprintf(w->name, sizeof w->name, "%s%s.%s", ASSAY_WORKLOAD_PREFIX, b->name, w->own.name);

@@ -175,7 +175,7 @@ static void *open_pattern(struct library *l, const char *pattern)
     void *library = NULL;
     int result = glob(pattern, 0, NULL, &found);
     if (result == GLOB_NOSPACE && l->status == ASSAY_OK)
-        l->status = assay_error_set(&l->why, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        l->status = assay_error_nomem(&l->why);
     for (size_t i = 0; result == 0 && i < found.gl_pathc && !library; i++)
         library = try_file(l, found.gl_pathv[i]);
     globfree(&found);

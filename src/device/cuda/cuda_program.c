@@ -262,7 +262,7 @@ static enum assay_status program_of(const struct source *source, const char *opt
         }
     struct program *grown = assay_realloc(programs, (size_t)n_programs + 1, sizeof *grown);
     if (!grown)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     programs = grown;
     struct program *p = &programs[n_programs];
     *p = (struct program){0};

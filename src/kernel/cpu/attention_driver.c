@@ -79,7 +79,7 @@ enum assay_status attention_setup(const struct assay_problem *problem,
     if (!s || !allocated) {
         assay_free(s);
         assay_free(allocated);
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     }
     *s = (struct state){
         .job = job,

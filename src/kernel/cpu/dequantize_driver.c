@@ -20,7 +20,7 @@ enum assay_status assay_dequantize_native_setup(const struct assay_problem *prob
     enum quantize_format format = quantize_format_of(problem);
     struct state *s = assay_calloc(1, sizeof *s);
     if (!s)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     if (kind == NATIVE_BF16 && body->decode[NATIVE_BF16_INSN][format] &&
         assay_cpu_has(ASSAY_CPU_AVX512_BF16))
         kind = NATIVE_BF16_INSN;

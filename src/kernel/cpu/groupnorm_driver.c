@@ -123,14 +123,14 @@ enum assay_status assay_groupnorm_setup(const struct assay_problem *problem,
 {
     struct state *s = assay_calloc(1, sizeof *s);
     if (!s)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     s->body = body;
     s->kind = assay_native_kind(problem->dtype, body->sums[NATIVE_BF16_INSN] != NULL);
     s->eps = problem->params[ASSAY_GROUPNORM_EPS];
     cut(problem, s);
     if (!allocate(s) || !number_lanes(s)) {
         assay_groupnorm_teardown(s);
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     }
     *state = s;
     return ASSAY_OK;

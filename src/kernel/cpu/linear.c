@@ -138,7 +138,7 @@ static enum assay_status make_scratch(struct state *s, struct assay_error *err)
     size_t align = all >= HUGE_PAGE ? HUGE_PAGE : 4096;
     s->scratch_block = assay_calloc(1, all + align);
     if (!s->scratch_block)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     s->scratch = (unsigned char *)(((uintptr_t)s->scratch_block + align - 1) / align * align);
     if (align == HUGE_PAGE)
         madvise(s->scratch, all / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
@@ -152,7 +152,7 @@ enum assay_status assay_linear_create(const struct linear_job *job,
 {
     struct state *s = assay_calloc(1, sizeof *s);
     if (!s)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     s->body = body;
     s->job = *job;
     s->inputs = *inputs;
@@ -207,7 +207,7 @@ enum assay_status assay_linear_prepare(void *state, int64_t set, const struct as
         int64_t capacity = set + 1 > 2 * s->capacity ? set + 1 : 2 * s->capacity;
         struct assay_packed *grown = assay_realloc(s->packed, (size_t)capacity, sizeof *grown);
         if (!grown)
-            return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+            return assay_error_nomem(err);
         s->packed = grown;
         s->capacity = capacity;
     }

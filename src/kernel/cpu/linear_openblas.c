@@ -93,7 +93,7 @@ static enum assay_status setup(const struct assay_problem *problem, void **state
         return status;
     struct state *s = assay_calloc(1, sizeof *s);
     if (!s)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     *s = (struct state){.blas = blas,
                         .m = (int)problem->axes[ASSAY_LINEAR_M],
                         .k = (int)problem->axes[ASSAY_LINEAR_K],
@@ -105,7 +105,7 @@ static enum assay_status setup(const struct assay_problem *problem, void **state
         s->room = assay_calloc(count + LINE / sizeof(float), sizeof(float));
         if (!s->room) {
             teardown(s);
-            return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+            return assay_error_nomem(err);
         }
         char *start = s->room;
         s->product = (float *)(void *)(start + (LINE - (uintptr_t)start % LINE) % LINE);

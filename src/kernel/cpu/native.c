@@ -64,7 +64,7 @@ enum assay_status assay_native_setup(const struct assay_problem *problem,
     if (!s || !partial) {
         assay_free(s);
         assay_free(partial);
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     }
     enum native_kind kind =
         assay_native_kind(problem->dtype, body->share[NATIVE_BF16_INSN][0] != NULL);

@@ -176,7 +176,7 @@ enum assay_status assay_onednn_create(const struct assay_problem *problem, int d
         return status;
     struct state *s = assay_calloc(1, sizeof *s);
     if (!s)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     s->dnnl = dnnl;
     s->threads = problem->threads;
     status = create_all(s, problem, desc, operands, n, err);

@@ -312,7 +312,7 @@ enum assay_status assay_onednn_attention_setup(const struct assay_problem *probl
         return status;
     struct state *s = assay_calloc(1, sizeof *s);
     if (!s)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     s->dnnl = dnnl;
     s->problem = problem;
     s->round = round_of(problem);

@@ -151,7 +151,7 @@ enum assay_status assay_onednn_weights_setup(const struct assay_problem *problem
         return status;
     struct state *s = assay_calloc(1, sizeof *s);
     if (!s)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     s->dnnl = dnnl;
     s->problem = problem;
     status = create_all(s, describe, err);
@@ -202,12 +202,12 @@ static enum assay_status add_set(struct state *s, struct assay_error *err)
 {
     struct prepared *sets = assay_realloc(s->sets, (size_t)s->n_sets + 1, sizeof *sets);
     if (!sets)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     s->sets = sets;
     struct prepared *set = &sets[s->n_sets];
     *set = (struct prepared){0};
     if (!assay_onednn_make_room(&set->room, assay_onednn_weights_prepared_bytes(s)))
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     int code = s->dnnl->memory_create(&set->memory, s->weights, s->engine, set->room.data);
     if (code != ASSAY_DNNL_SUCCESS) {
         assay_onednn_free_room(&set->room);

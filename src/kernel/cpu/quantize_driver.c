@@ -52,7 +52,7 @@ enum assay_status assay_quantize_native_setup(const struct assay_problem *proble
     if (!s || !bounds) {
         assay_free(s);
         assay_free(bounds);
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     }
     enum native_kind kind = quantize_kind_of(problem->dtype);
     enum quantize_format format = quantize_format_of(problem);

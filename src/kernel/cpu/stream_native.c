@@ -65,7 +65,7 @@ static enum assay_status set_up(const struct assay_problem *problem, enum assay_
 {
     struct state *s = assay_calloc(1, sizeof *s);
     if (!s)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     size_t bytes = assay_tensor_bytes(&problem->inputs[0]);
     enum assay_status status = choose(&s->hot, kind, bytes, problem->threads, false);
     bool outgrows = bytes >= 4 * assay_cpu_llc_bytes(problem->threads);

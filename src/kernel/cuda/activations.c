@@ -140,7 +140,7 @@ static enum assay_status make_room(struct cuda_activations *a, struct plan *p,
     size_t padded = (size_t)(a->m_padded - a->m);
     float *ones = assay_calloc(padded, sizeof *ones);
     if (!ones)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     for (size_t i = 0; i < padded; i++)
         ones[i] = 1;
     status = assay_cuda_upload(a->scales + a->m, ones, padded * sizeof *ones, err);
@@ -184,7 +184,7 @@ enum assay_status assay_cuda_activations_create(const struct assay_recipe *recip
         return status;
     struct plan *p = out->own = assay_calloc(1, sizeof *p);
     if (!p)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     p->m = (int32_t)m;
     p->k = (int32_t)k;
     p->k_padded = (int32_t)out->k_padded;

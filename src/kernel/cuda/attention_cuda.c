@@ -155,7 +155,7 @@ static enum assay_status setup(const struct assay_problem *problem, void **state
         return assay_error_set(err, ASSAY_UNSUPPORTED, NULL, "no GPU is open");
     struct state *s = assay_calloc(1, sizeof *s);
     if (!s)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     struct form form = form_of(problem, gpu);
     s->bytes = assay_dtype_bytes(problem->dtype);
     s->args = cuda_attention_args_of(problem, form.queries);

@@ -156,7 +156,7 @@ static enum assay_status setup(const struct assay_problem *problem, void **state
 {
     struct state *s = assay_calloc(1, sizeof *s);
     if (!s)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     s->packed = problem->params[ASSAY_ATTENTION_PACKED] != 0;
     s->row_bytes =
         (size_t)(problem->axes[ASSAY_ATTENTION_HEADS] * problem->axes[ASSAY_ATTENTION_DIM]) *

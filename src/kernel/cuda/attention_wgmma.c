@@ -103,7 +103,7 @@ static enum assay_status setup(const struct assay_problem *p, void **state, stru
         return assay_error_set(err, ASSAY_UNSUPPORTED, NULL, "no Hopper GPU is open");
     struct state *s = assay_calloc(1, sizeof *s);
     if (!s)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     s->cut = *find_cut(p, gpu->sms);
     s->batch = p->axes[ASSAY_ATTENTION_BATCH];
     s->bytes = assay_dtype_bytes(p->dtype);

@@ -112,7 +112,7 @@ static enum assay_status setup(const struct assay_problem *problem, void **state
         return assay_error_set(err, ASSAY_UNSUPPORTED, NULL, "no GPU is open");
     struct state *s = assay_calloc(1, sizeof *s);
     if (!s)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     struct assay_conv c = assay_conv_of(problem);
     const struct tile *tile = tile_for(&c, gpu->sms);
     s->args = args_of(&c);

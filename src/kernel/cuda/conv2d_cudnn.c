@@ -89,7 +89,7 @@ static enum assay_status setup(const struct assay_problem *problem, void **state
 {
     struct state *s = assay_calloc(1, sizeof *s);
     if (!s)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     s->conv = assay_conv_of(problem);
     s->element_bytes = assay_dtype_bytes(problem->dtype);
     enum assay_status status = assay_cudnn_begin(&s->graph, err);

@@ -180,7 +180,7 @@ static enum assay_status setup(const struct assay_problem *problem, void **state
         return assay_error_set(err, ASSAY_UNSUPPORTED, NULL, "no Hopper GPU is open");
     struct state *s = assay_calloc(1, sizeof *s);
     if (!s)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     describe(s, problem, gpu->sms);
     s->tune = assay_host_autotunes(problem);
     enum assay_status status = use_tile(s, &s->tiles[0], err);

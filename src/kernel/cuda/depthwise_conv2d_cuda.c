@@ -71,7 +71,7 @@ static enum assay_status setup(const struct assay_problem *problem, void **state
     struct assay_conv c = assay_conv_of(problem);
     struct state *s = assay_calloc(1, sizeof *s);
     if (!s)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     bool small = c.kernel <= KERNEL_MOST && c.stride <= STRIDE_MOST;
     plan(problem, &c, s);
     snprintf(options, sizeof options, "-DELEMENT=%d -DUNIT=%u -DKERNEL=%d -DSTRIDE=%d",

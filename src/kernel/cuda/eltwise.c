@@ -32,7 +32,7 @@ static enum assay_status setup(const struct assay_problem *problem, void **state
     char options[64];
     struct state *s = assay_calloc(1, sizeof *s);
     if (!s)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     s->inputs = problem->n_inputs;
     s->count = assay_tensor_count(&problem->inputs[0]);
     s->param = problem->n_params ? (float)problem->params[0] : 0.0f;

@@ -212,7 +212,7 @@ static enum assay_status make_scratch(struct state *s, struct assay_error *err)
     size_t norms = slices * groups * sizeof(struct norm), tickets = slices * sizeof(uint32_t);
     void *zeros = assay_calloc(slices, sizeof(uint32_t));
     if (!zeros)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     enum assay_status status = assay_cuda_alloc(moments + norms + tickets, &s->scratch, err);
     if (status == ASSAY_OK) {
         s->scratch_bytes = moments + norms + tickets;
@@ -248,7 +248,7 @@ static enum assay_status setup(const struct assay_problem *problem, void **state
 {
     struct state *s = assay_calloc(1, sizeof *s);
     if (!s)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     enum assay_status status = prepare(problem, s, err);
     if (status != ASSAY_OK) {
         teardown(s);

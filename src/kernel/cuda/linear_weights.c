@@ -236,7 +236,7 @@ enum assay_status assay_cuda_weights_prepare(struct cuda_weight_sets *sets, int6
         int64_t capacity = set + 1 > 2 * sets->capacity ? set + 1 : 2 * sets->capacity;
         struct cuda_weights *grown = assay_realloc(sets->sets, (size_t)capacity, sizeof *grown);
         if (!grown)
-            return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+            return assay_error_nomem(err);
         sets->sets = grown;
         sets->capacity = capacity;
     }

@@ -722,7 +722,7 @@ static enum assay_status setup(const struct assay_problem *problem, void **state
 {
     struct state *s = assay_calloc(1, sizeof *s);
     if (!s)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     s->m = problem->axes[ASSAY_LINEAR_M];
     s->k = problem->axes[ASSAY_LINEAR_K];
     s->n = problem->axes[ASSAY_LINEAR_N];

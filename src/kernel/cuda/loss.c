@@ -85,7 +85,7 @@ static enum assay_status setup_loss(const struct assay_problem *problem,
 {
     struct state *s = assay_calloc(1, sizeof *s);
     if (!s)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     enum assay_status status = plan(problem, s, err);
     if (status == ASSAY_OK)
         status = make_scratch(s, err);

@@ -85,7 +85,7 @@ static enum assay_status setup_quantize(const struct assay_problem *problem, voi
         return ASSAY_UNSUPPORTED;
     struct encoder *e = assay_calloc(1, sizeof *e);
     if (!e)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     e->runs = cuda_few_rows_of(problem->dtype, assay_quantize_runs(problem),
                                assay_quantize_run(problem), WARPS);
     snprintf(option, sizeof option, "-DFORMAT=%d", format_number(problem));
@@ -144,7 +144,7 @@ static enum assay_status setup_dequantize(const struct assay_problem *problem, v
         return ASSAY_UNSUPPORTED;
     struct decoder *d = assay_calloc(1, sizeof *d);
     if (!d)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     d->count = assay_tensor_count(&problem->outputs[0]);
     d->run = assay_quantize_run(problem);
     int64_t vec = cuda_op_vec(problem->dtype);

@@ -23,7 +23,7 @@ static enum assay_status setup(const struct assay_problem *problem, void **state
     static const char zeros[SCRATCH_BYTES];
     struct state *s = assay_calloc(1, sizeof *s);
     if (!s)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     s->bytes = (int64_t)assay_tensor_bytes(&problem->inputs[0]);
     enum assay_status status =
         assay_cuda_function("read.cu", "-DELEMENT=32", "read", 0, &s->function, err);

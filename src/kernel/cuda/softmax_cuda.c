@@ -14,7 +14,7 @@ static enum assay_status setup(const struct assay_problem *problem, void **state
 {
     struct state *s = assay_calloc(1, sizeof *s);
     if (!s)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     s->rows = cuda_few_rows_of(problem->dtype, problem->axes[0] * problem->axes[1],
                                problem->axes[2], WARPS);
     s->launch.threads = s->rows.threads;

@@ -15,7 +15,7 @@ static enum assay_status setup(const struct assay_problem *problem, void **state
     char options[64];
     struct state *s = assay_calloc(1, sizeof *s);
     if (!s)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     int64_t vec = cuda_op_vec(problem->dtype), dim = problem->axes[2];
     bool vector = dim % vec == 0;
     s->row_items = vector ? dim / vec : dim;

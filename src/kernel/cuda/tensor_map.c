@@ -23,7 +23,7 @@ enum assay_status assay_cuda_maps_room(struct cuda_set_maps **maps, int64_t *n, 
     int64_t count = sets > 2 * *n ? sets : 2 * *n;
     struct cuda_set_maps *grown = assay_realloc(*maps, (size_t)count, sizeof *grown);
     if (!grown)
-        return assay_error_set(err, ASSAY_ERR_NOMEM, NULL, "out of memory");
+        return assay_error_nomem(err);
     memset(grown + *n, 0, (size_t)(count - *n) * sizeof *grown);
     *maps = grown;
     *n = count;
