@@ -14,7 +14,7 @@
 struct assay_engine_options {
     double precision;       /* goal: half of the 95 % interval over the median */
     double budget_ns;       /* for all lanes together */
-    bool overtime;          /* twice that where a difference shows that is not yet certain */
+    bool overtime;          /* up to four times that while a difference is open: see is_open */
     int64_t warmup, rounds; /* fixed numbers; 0: settle, and stop by precision or budget */
     bool within_budget;     /* the fixed numbers are the most: the budget ends a lane too */
     uint64_t seed;          /* of the order within the rounds */

@@ -17,7 +17,7 @@ const struct assay_option assay_measure_rows[] = {
      "stop when every interval is within ±P (default 1%)", 1e-5, 0.5},
     {"budget", 0, ASSAY_OPTION_DURATION, AT(budget_s), "TIME",
      "stop after so long for each group and cache state (default 2s, a tour's 0.4s; without it, "
-     "twice as long where a difference is not yet certain)",
+     "up to four times as long where a difference is not yet certain)",
      1e-3, 86400},
     {"warmup", 0, ASSAY_OPTION_INT, AT(warmup), "N",
      "warm up with N calls, beside those that find a sample's length", 1, 1e9},

@@ -25,7 +25,7 @@ struct assay_settings {
     bool hot, cold;
     double precision;       /* stop when every interval is within this fraction */
     double budget_s;        /* for one group in one cache state */
-    bool overtime;          /* twice that where a difference shows that is not yet certain */
+    bool overtime;          /* up to four times that while a difference is open (engine.c) */
     double timeout_s;       /* a single call that takes longer is given up */
     int64_t warmup, rounds; /* fixed numbers instead of precision and budget; 0: not fixed */
     bool within_budget;     /* the fixed numbers are the most; who is slow takes fewer */
