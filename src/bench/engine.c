@@ -33,6 +33,8 @@ static const double WAITED_FRAC = 0.01;
 static const double PROBE_SHARE = 0.25;
 /* Their samples take no longer than this. */
 static const double PROBE_MOST_NS = 50e6;
+/* A kernel's share of the ceiling is wanted to within so many times the precision asked for. */
+static const double PROBE_GOALS = 2;
 /* A lane whose difference is likely but not yet certain goes on for so many of its shares, and for
  * so many where its calls are too long for ROUNDS_LEAST of them. */
 static const double OVERTIME = 2, OVERTIME_LONG = 4;
@@ -547,13 +549,29 @@ static void allot_overtime(assay_engine *e)
     e->lanes[baseline].overtime = any;
 }
 
+/* Are the ratios of the contenders to this probe known well enough? */
+static bool is_probed_enough(assay_engine *e, const struct assay_lane *probe)
+{
+    if (probe->status != ASSAY_OK)
+        return true;
+    bool enough = probe->taken >= ASSAY_STATS_FEWEST_ROUNDS;
+    for (int64_t i = 0; i < e->n_lanes && enough; i++) {
+        struct assay_ratio ratio;
+        if (e->lanes[i].probe || rests(e, &e->lanes[i]))
+            continue;
+        assay_stats_ratio(probe->samples, e->lanes[i].samples, e->rounds, e->scratch, &ratio);
+        enough = ratio.ci_frac <= PROBE_GOALS * e->options.precision;
+    }
+    return enough;
+}
+
 static bool all_done(assay_engine *e)
 {
     bool done = true;
     for (int64_t i = 0; i < e->n_lanes; i++) {
         struct assay_lane *lane = &e->lanes[i];
         if (lane->probe) {
-            done = done && (lane->status != ASSAY_OK || lane->taken >= ASSAY_STATS_FEWEST_ROUNDS);
+            done = done && is_probed_enough(e, lane);
             continue;
         }
         lane->precise =

@@ -769,12 +769,29 @@ static void test_slower_ways_are_out(void **state)
     assay_cpu_turns_take(&turns, (const double[]){2.0, 1.0, 1.2, 1.05});
     assert_true(turns.ways[0].out);
     assert_false(turns.ways[2].out);
-    for (int i = 1; i < ASSAY_CPU_TURNS; i++) /* what is out may say what it likes */
+    for (int i = 1; i < 4; i++) /* what is out may say what it likes */
         assay_cpu_turns_take(&turns, (const double[]){0.1, 1.0, 1.2, 1.05});
     assert_true(turns.ways[0].out);
     assert_true(turns.ways[2].out);
     assert_false(turns.ways[3].out);
+    assert_false(assay_cpu_turns_decided(&turns));
     assert_int_equal(assay_cpu_turns_fastest(&turns), 1);
+}
+
+/* The more turns there are, the smaller the difference that is believed. */
+static void test_turns_go_on_until_one_way_is_left(void **state)
+{
+    (void)state;
+    struct assay_cpu_turns turns = {.n = 2};
+    while (!assay_cpu_turns_decided(&turns))
+        assay_cpu_turns_take(&turns, (const double[]){1.03, 1.0});
+    assert_true(turns.ways[0].out && !turns.ways[1].out);
+    assert_true(turns.taken > 5 && turns.taken < ASSAY_CPU_TURNS);
+    struct assay_cpu_turns equals = {.n = 2};
+    while (!assay_cpu_turns_decided(&equals))
+        assay_cpu_turns_take(&equals, (const double[]){1.0, 1.0});
+    assert_int_equal(equals.taken, ASSAY_CPU_TURNS);
+    assert_false(equals.ways[0].out || equals.ways[1].out);
 }
 
 int main(void)
@@ -783,6 +800,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_where_each_turn_has_another_winner_one_is_left),
         cmocka_unit_test(test_slower_ways_are_out),
+        cmocka_unit_test(test_turns_go_on_until_one_way_is_left),
         cmocka_unit_test(test_what_may_bind_is_probed),
         cmocka_unit_test(test_each_stream_has_its_probe),
         cmocka_unit_test(test_what_is_not_known_may_bind),

@@ -9,7 +9,7 @@
 
 enum { PAGE = 4096, LINE = 64, TURNS_LEAST = 5 };
 /* A measurement of a way is so long at the least, and all of them together at the most. */
-static const double WAY_NS = 30e3, TUNE_MOST_NS = 400e6;
+static const double WAY_NS = 30e3, TUNE_MOST_NS = 600e6;
 /* Below this, one thread may be faster than all: waking them up takes as long as the work. */
 static const size_t ONE_THREAD_BYTES = (size_t)4 << 20;
 
@@ -102,6 +102,27 @@ uint32_t assay_cpu_stream_run(const struct assay_cpu_stream *s, void *out, const
     return all;
 }
 
+static void run_shares(const struct assay_cpu_stream *s, const struct assay_args *sets,
+                       int64_t n_sets, int64_t first, int64_t passes, int32_t thread,
+                       int32_t threads)
+{
+    for (int64_t i = 0; i < passes; i++) {
+        const struct assay_args *args = &sets[(first + i) % n_sets];
+        run_share(s, thread, threads, args->out[0], args->in[0], args->in[1]);
+    }
+}
+
+void assay_cpu_stream_run_sets(const struct assay_cpu_stream *s, const struct assay_args *sets,
+                               int64_t n_sets, int64_t first, int64_t passes)
+{
+    if (s->threads == 1) {
+        run_shares(s, sets, n_sets, first, passes, 0, 1);
+        return;
+    }
+#pragma omp parallel num_threads(s->threads)
+    run_shares(s, sets, n_sets, first, passes, omp_get_thread_num(), omp_get_num_threads());
+}
+
 /* ---- which way is the fastest ---------------------------------------------------------------- */
 
 struct way {
@@ -182,7 +203,7 @@ void assay_cpu_stream_tune(struct assay_cpu_stream *stream, int32_t threads,
     int64_t start = assay_clock_ns();
     add_all_ways(&t, threads);
     time_way(&t, &t.ways[0]); /* wakes up what sleeps */
-    while (t.turns.taken < ASSAY_CPU_TURNS &&
+    while (!assay_cpu_turns_decided(&t.turns) &&
            (t.turns.taken < TURNS_LEAST || (double)(assay_clock_ns() - start) < TUNE_MOST_NS))
         take_turn(&t);
     const struct way *fastest = &t.ways[assay_cpu_turns_fastest(&t.turns)];

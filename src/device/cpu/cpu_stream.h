@@ -32,5 +32,9 @@ void assay_cpu_stream_tune(struct assay_cpu_stream *stream, int32_t threads,
  * 0; of the others 0. */
 uint32_t assay_cpu_stream_run(const struct assay_cpu_stream *stream, void *out, const void *a,
                               const void *b);
+/* So many passes, each on the next set, without the threads waiting for each other in between: as
+ * one pass over more memory. */
+void assay_cpu_stream_run_sets(const struct assay_cpu_stream *stream, const struct assay_args *sets,
+                               int64_t n_sets, int64_t first, int64_t passes);
 
 #endif

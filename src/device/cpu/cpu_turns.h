@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { ASSAY_CPU_MAX_WAYS = 64, ASSAY_CPU_TURNS = 9 };
+enum { ASSAY_CPU_MAX_WAYS = 64, ASSAY_CPU_TURNS = 25 };
 
 /* Start from {.n = how many ways there are}. */
 struct assay_cpu_turns {
@@ -20,6 +20,8 @@ struct assay_cpu_turns {
 
 /* One more turn: the time of each way that is not out. At least one never is. */
 void assay_cpu_turns_take(struct assay_cpu_turns *turns, const double *ns);
+/* One way is left, or as many turns as there may be are taken. */
+bool assay_cpu_turns_decided(const struct assay_cpu_turns *turns);
 /* After one turn at the least. */
 int32_t assay_cpu_turns_fastest(const struct assay_cpu_turns *turns);
 
