@@ -543,7 +543,7 @@ static void test_tuning_takes_a_way_that_works(void **state)
             memset(pool, 0, bytes * (size_t)n_sets);
             for (int64_t i = 0; i < n_sets; i++)
                 assay_cpu_stream_bind(k, s.bytes, pool + (size_t)i * bytes, pointers[i], &sets[i]);
-            assay_cpu_stream_tune(&s, 2, sets, n_sets);
+            assay_cpu_stream_tune(&s, 2, sets, n_sets, 100e6);
             assert_true(s.loop && s.loop->kind == k && s.threads >= 1 && s.threads <= 2);
             assert_true(computes(&s));
             free(pool);

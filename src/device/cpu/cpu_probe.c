@@ -20,6 +20,8 @@ static const int64_t PASSES_MOST = 64;
 /* Streams whose sizes differ by less than this have the same loop, for so long. */
 static const double SAME_SIZE = 1.2;
 static const int64_t TUNED_FOR_NS = 30000000000;
+/* Looking for it takes no longer than this where five turns do not. */
+static const double TUNE_MOST_NS = 500e6;
 /* A call of arithmetic is so long that starting the threads does not count. */
 static const double MATH_CALL_NS = 200e3;
 
@@ -162,7 +164,7 @@ static void tune(struct cpu_device *device, struct cpu_probe *p, bool cold, int6
         p->stream.threads = known->stream.threads;
         return;
     }
-    assay_cpu_stream_tune(&p->stream, p->threads, p->sets, n_sets);
+    assay_cpu_stream_tune(&p->stream, p->threads, p->sets, n_sets, TUNE_MOST_NS);
     struct cpu_tuned *oldest = &device->tuned[0];
     for (int i = 1; i < ASSAY_CPU_MAX_TUNED; i++)
         if (device->tuned[i].at_ns < oldest->at_ns)

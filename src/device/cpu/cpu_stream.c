@@ -8,8 +8,8 @@
 #include <string.h>
 
 enum { PAGE = 4096, LINE = 64, TURNS_LEAST = 5 };
-/* A measurement of a way is so long at the least, and all of them together at the most. */
-static const double WAY_NS = 30e3, TUNE_MOST_NS = 600e6;
+/* A measurement of a way is so long at the least. */
+static const double WAY_NS = 30e3;
 /* Below this, one thread may be faster than all: waking them up takes as long as the work. */
 static const size_t ONE_THREAD_BYTES = (size_t)4 << 20;
 
@@ -197,14 +197,14 @@ static void take_turn(struct tuning *t)
 }
 
 void assay_cpu_stream_tune(struct assay_cpu_stream *stream, int32_t threads,
-                           const struct assay_args *sets, int64_t n_sets)
+                           const struct assay_args *sets, int64_t n_sets, double most_ns)
 {
     struct tuning t = {.stream = *stream, .sets = sets, .n_sets = n_sets};
     int64_t start = assay_clock_ns();
     add_all_ways(&t, threads);
     time_way(&t, &t.ways[0]); /* wakes up what sleeps */
     while (!assay_cpu_turns_decided(&t.turns) &&
-           (t.turns.taken < TURNS_LEAST || (double)(assay_clock_ns() - start) < TUNE_MOST_NS))
+           (t.turns.taken < TURNS_LEAST || (double)(assay_clock_ns() - start) < most_ns))
         take_turn(&t);
     const struct way *fastest = &t.ways[assay_cpu_turns_fastest(&t.turns)];
     stream->loop = fastest->loop;
