@@ -902,9 +902,9 @@ static void test_a_probe_that_fails_holds_nobody_up(void **state)
     s->probing[1] = s->probing[2] = true;
     s->options.budget_ns = 1e12;
     play_well(s, 3);
-    assert_int_equal(assay_engine_rounds(s->engine), 50); /* by then ten of the other are there */
+    assert_int_equal(assay_engine_rounds(s->engine), 60); /* by then ten of the other are there */
     assert_true(s->lanes[0].precise);
-    assert_int_equal(s->lanes[0].taken, 50);
+    assert_int_equal(s->lanes[0].taken, 60);
     assert_int_equal(s->lanes[2].status, ASSAY_ERR_DEVICE);
     assert_true(s->lanes[1].taken >= ASSAY_STATS_FEWEST_ROUNDS && s->lanes[1].taken < 20);
 }
@@ -928,6 +928,32 @@ static void test_a_run_goes_on_until_the_share_of_the_ceiling_is_known(void **st
         assert_true(s->lanes[0].precise);
         assert_true((s->lanes[0].taken <= 50) == cases[i].known);
         assert_true((s->lanes[0].spent_ns >= 90 * MS) == !cases[i].known);
+        assay_engine_destroy(s->engine);
+        s->engine = NULL;
+    }
+}
+
+/* Hot, a probe and whoever comes after it are primed with four calls; others, and cold ones, as
+ * ever: by what fills 100 us. */
+static void test_probes_and_who_follows_them_are_primed_longer(void **state)
+{
+    struct stage *s = *state;
+    s->options.rounds = 60;
+    s->options.warmup = 1;
+    for (int cold = 0; cold < 2; cold++) {
+        for (int i = 0; i < 2; i++) {
+            s->actors[i] = (struct actor){.call_ns = 300 * US};
+            s->n_sets[i] = cold ? 4 : 1;
+        }
+        s->probing[1] = true;
+        s->steps = s->n_log = 0;
+        play_well(s, 2);
+        int64_t of_four = 0, probes = s->lanes[1].taken;
+        for (int64_t i = 0; i < s->n_log; i++)
+            of_four += s->log[i].iters == 4;
+        assert_true(probes > 4);
+        /* The probe itself and the contender behind it, but where the run ends or begins. */
+        assert_true(cold ? of_four == 0 : of_four >= 2 * probes - 1 && of_four <= 2 * probes);
         assay_engine_destroy(s->engine);
         s->engine = NULL;
     }
@@ -1201,6 +1227,7 @@ int main(void)
         TEST(test_probes_take_a_fifth_of_the_time),
         TEST(test_a_probe_that_fails_holds_nobody_up),
         TEST(test_a_run_goes_on_until_the_share_of_the_ceiling_is_known),
+        TEST(test_probes_and_who_follows_them_are_primed_longer),
         TEST(test_probes_have_no_share_of_the_budget),
         TEST(test_a_run_waits_for_its_probes),
         TEST(test_probes_are_not_warmed_up),
