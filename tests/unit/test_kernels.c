@@ -915,7 +915,7 @@ static void test_every_file_is_listed(void **state)
 {
     (void)state;
     glob_t found;
-    assert_int_equal(glob(ASSAY_SOURCE_DIR "/src/kernel/cpu/*_{portable,avx2,avx512}.c", GLOB_BRACE,
+    assert_int_equal(glob(ASSAY_SOURCE_DIR "/src/kernel/native/*/*_{portable,avx2,avx512}.c", GLOB_BRACE,
                           NULL, &found),
                      0);
     assert_true(found.gl_pathc >= 45);
