@@ -1,11 +1,12 @@
 /* native.h: what assay's own CPU kernels share: the split of a call over threads, and the struct a
  * kernel's body fills in.
  *
- * How it fits together. Each op is written once, in a body header (eltwise_body.h, norm_body.h, …),
- * over the small vector type that one of vec_portable.h, vec_avx2.h and vec_avx512.h defines. A
- * file OP_ISA.c includes one vector header and one body header and so defines one kernel. The
- * driver here (native.c) is compiled once, for any CPU: it picks the body's variant for the dtype,
- * cuts the work into one contiguous share for each thread, and calls the variant on each share.
+ * How it fits together. Each op is written once, in OP_vec.c, over a small vector type
+ * (vec/vec.h); ops of one kind share a body header (eltwise_body.h, norm_body.h, …). The build
+ * compiles OP_vec.c for each instruction set, each time with another vector type, and so makes the
+ * kernels OP_portable, OP_avx2 and OP_avx512. The driver here (native.c) is compiled once, for any
+ * CPU: it picks the body's variant for the dtype, splits the work into one contiguous share for
+ * each thread, and calls the variant on each share.
  *
  * Small problems have fewer shares than there are threads, yet a parallel region has all of them,
  * or is none at all: OpenMP ends the threads that a smaller team does not need, and those it starts
@@ -86,7 +87,7 @@ enum assay_status assay_native_setup(const struct assay_problem *problem,
 enum assay_status assay_native_run(void *state, const struct assay_work *work);
 void assay_native_teardown(void *state);
 
-/* The rest defines a kernel; a body header ends with NATIVE_KERNEL(…). From the vector header come
+/* The rest defines a kernel, which is NATIVE_KERNEL(…) of its body. From the vector header come
  * VEC_NAME (avx512), VEC_NEED (what the CPU must have) and VEC_PREFERENCE; from the kernel's own
  * file NATIVE_OP. */
 #define NATIVE_PASTE_(a, b) a##_##b

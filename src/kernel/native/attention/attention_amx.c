@@ -11,7 +11,7 @@
  *
  * Scores that are NaN, infinite or not there do what they do in attention_body.h. */
 #include "kernel/native/attention/attention_amx.h"
-#include "kernel/native/vec/vec_math.h"
+#include "kernel/native/vec/vec_rows.h"
 
 #include <string.h>
 

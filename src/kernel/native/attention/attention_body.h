@@ -11,7 +11,7 @@
  * _rows, and q stays as it is: scores are scaled.
  *
  * The answer of a row is NaN where a score is NaN or +infinity, or where all are -infinity: then
- * the sum of exponentials is NaN or 0, as in softmax_body.h. */
+ * the sum of exponentials is NaN or 0, as in softmax_vec.c. */
 #ifndef ASSAY_KERNEL_NATIVE_ATTENTION_BODY_H
 #define ASSAY_KERNEL_NATIVE_ATTENTION_BODY_H
 

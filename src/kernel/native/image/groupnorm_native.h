@@ -3,7 +3,7 @@
  * How it fits together. The work is cut into units: some groups of one image (a slice), over some
  * of its pixels (a part). A slice is as narrow as it must be to stay in the L2 cache between the
  * two passes over it, sums and answers; parts are there so that few images occupy all threads. A
- * body (groupnorm_body.h) does the passes over one unit; the driver (groupnorm_driver.c), compiled
+ * body (groupnorm_vec.c) does the passes over one unit; the driver (groupnorm_driver.c), compiled
  * once, for any CPU, deals the units out and puts the sums of a slice's parts together. */
 #ifndef ASSAY_KERNEL_NATIVE_GROUPNORM_NATIVE_H
 #define ASSAY_KERNEL_NATIVE_GROUPNORM_NATIVE_H

@@ -37,14 +37,4 @@ enum assay_status assay_conv2d_setup(const struct assay_problem *problem,
         return assay_conv2d_setup(problem, &(body_), state, err);                                  \
     }
 
-/* Defines the kernel assay_kernel_IDENT. */
-#define CONV2D_KERNEL(ident, isa_, preference_, body_, dtypes_)                                    \
-    CONV2D_FUNCTIONS(isa_, 0, body_)                                                               \
-    extern const struct assay_kernel assay_kernel_##ident;                                         \
-    const struct assay_kernel assay_kernel_##ident = {CONV2D_FIELDS(#ident, preference_, dtypes_)}
-
-#define CONV2D_FLOATS                                                                              \
-    (ASSAY_DTYPE_BIT(ASSAY_DTYPE_F32) | ASSAY_DTYPE_BIT(ASSAY_DTYPE_F16) |                         \
-     ASSAY_DTYPE_BIT(ASSAY_DTYPE_BF16))
-
 #endif

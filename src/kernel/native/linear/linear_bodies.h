@@ -12,16 +12,4 @@ extern const struct linear_body assay_linear_amx;            /* not x in f32 as 
 extern const struct linear_body assay_linear_vnni_avx512;    /* x in S8, or made S8 */
 extern const struct linear_body assay_linear_bf16dot_avx512; /* x in bf16, or made e4m3 */
 
-/* What the bodies take that compute in f32: everything. */
-#define LINEAR_TAKES_ALL                                                                           \
-    {                                                                                              \
-        .dtypes = ASSAY_DTYPE_BIT(ASSAY_DTYPE_F32) | ASSAY_DTYPE_BIT(ASSAY_DTYPE_F16) |            \
-                  ASSAY_DTYPE_BIT(ASSAY_DTYPE_BF16) | ASSAY_DTYPE_BIT(ASSAY_DTYPE_S8),             \
-        .codes = ASSAY_DTYPE_BIT(ASSAY_DTYPE_NONE) | ASSAY_DTYPE_BIT(ASSAY_DTYPE_S8) |             \
-                 ASSAY_DTYPE_BIT(ASSAY_DTYPE_E4M3) | ASSAY_DTYPE_BIT(ASSAY_DTYPE_U4) |             \
-                 ASSAY_DTYPE_BIT(ASSAY_DTYPE_U8),                                                  \
-        .activations = ASSAY_DTYPE_BIT(ASSAY_DTYPE_NONE) | ASSAY_DTYPE_BIT(ASSAY_DTYPE_S8) |       \
-                       ASSAY_DTYPE_BIT(ASSAY_DTYPE_E4M3),                                          \
-    }
-
 #endif

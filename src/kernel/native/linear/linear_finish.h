@@ -4,8 +4,8 @@
 #ifndef ASSAY_KERNEL_NATIVE_LINEAR_FINISH_H
 #define ASSAY_KERNEL_NATIVE_LINEAR_FINISH_H
 
+#include "kernel/native/linear/linear_activation.h"
 #include "kernel/native/linear/linear_code.h"
-#include "kernel/native/vec/vec_math.h"
 
 struct finish_tile {
     int64_t row, rows, panel, panels;
@@ -13,28 +13,6 @@ struct finish_tile {
     bool integers;
     const float *x_scales; /* of its rows; NULL without */
 };
-
-VEC_INLINE vec finish_activation(enum assay_linear_activation activation, vec a)
-{
-    switch (activation) {
-    case ASSAY_LINEAR_SIGMOID:
-        return elt_sigmoid(a, a, a);
-    case ASSAY_LINEAR_RELU:
-        return elt_relu(a, a, a);
-    case ASSAY_LINEAR_LEAKYRELU:
-        return elt_leakyrelu(a, a, vec_set(0.01f));
-    case ASSAY_LINEAR_RELU6:
-        return elt_relu6(a, a, a);
-    case ASSAY_LINEAR_GELU:
-        return elt_gelu(a, a, a);
-    case ASSAY_LINEAR_SILU:
-        return elt_silu(a, a, a);
-    case ASSAY_LINEAR_HARDSWISH:
-        return elt_hardswish(a, a, a);
-    default:
-        return a;
-    }
-}
 
 /* `n` columns, at most VEC_LANES, of all rows: from lane `lane` of panel p on. */
 VEC_INLINE void finish_columns(enum native_kind kind, const struct linear_call *call,
@@ -59,7 +37,7 @@ VEC_INLINE void finish_columns(enum native_kind kind, const struct linear_call *
         if (call->bias)
             a = vec_add(a, bias);
         if (job->activation != ASSAY_LINEAR_NONE)
-            a = finish_activation(job->activation, a);
+            a = linear_activate(job->activation, a);
         if (call->residual)
             a = vec_add(a, n == VEC_LANES ? vec_load(kind, call->residual, to)
                                           : vec_load_part(kind, call->residual, to, n));

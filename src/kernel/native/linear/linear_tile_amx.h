@@ -5,7 +5,7 @@
 #define ASSAY_KERNEL_NATIVE_LINEAR_TILE_AMX_H
 
 #include "kernel/native/linear/linear_pairs_avx512.h"
-#include "kernel/native/vec/vec_math.h"
+#include "kernel/native/linear/linear_activation.h"
 
 #include <string.h>
 
@@ -124,29 +124,6 @@ VEC_INLINE __m512i tile_quantise_e4m3(enum assay_dtype dtype, const void *row, i
 
 /* ---- sums ------------------------------------------------------------------------------------ */
 
-VEC_INLINE vec tile_activate(enum assay_linear_activation activation, vec y)
-{
-    vec slope = vec_set(0.01f);
-    switch (activation) {
-    case ASSAY_LINEAR_SIGMOID:
-        return elt_sigmoid(y, y, slope);
-    case ASSAY_LINEAR_RELU:
-        return elt_relu(y, y, slope);
-    case ASSAY_LINEAR_LEAKYRELU:
-        return elt_leakyrelu(y, y, slope);
-    case ASSAY_LINEAR_RELU6:
-        return elt_relu6(y, y, slope);
-    case ASSAY_LINEAR_GELU:
-        return elt_gelu(y, y, slope);
-    case ASSAY_LINEAR_SILU:
-        return elt_silu(y, y, slope);
-    case ASSAY_LINEAR_HARDSWISH:
-        return elt_hardswish(y, y, slope);
-    default:
-        return y;
-    }
-}
-
 /* What finishing 16 columns needs, the same for all rows. */
 struct tile_finish {
     const struct linear_call *call;
@@ -204,7 +181,7 @@ VEC_INLINE void tile_finish_kind(enum native_kind kind, const struct tile_finish
         vec y = f->integer ? _mm512_cvtepi32_ps(_mm512_loadu_si512(sums)) : _mm512_loadu_ps(sums);
         if (!f->plain) {
             y = vec_fma(vec_mul(y, vec_set(x_scales[r])), f->scale, f->bias);
-            y = tile_activate(f->call->job->activation, y);
+            y = linear_activate(f->call->job->activation, y);
             if (residual)
                 y = vec_add(y, tile_residual(kind, residual + at, f->columns));
         }
@@ -256,8 +233,8 @@ static inline void tile_finish_pair(const struct tile_finish *a, const struct ti
             first = vec_fma(vec_mul(first, x_scale), a->scale, a->bias);
             second = vec_fma(vec_mul(second, x_scale), b->scale, b->bias);
             if (activation != ASSAY_LINEAR_NONE) {
-                first = tile_activate(activation, first);
-                second = tile_activate(activation, second);
+                first = linear_activate(activation, first);
+                second = linear_activate(activation, second);
             }
             if (residual) {
                 first = vec_add(first, vec_load(NATIVE_BF16, residual + at, 0));

@@ -1,7 +1,7 @@
 /* quantize_native.h: what the native kernels of quantize and dequantize share.
  *
  * How it fits together. A body is compiled once for each instruction set (quantize_body.h and
- * dequantize_body.h over quantize_vec_*.h; quantize_portable.c and dequantize_portable.c have
+ * dequantize_body.h over quantize_vec_*.h; quantize_portable.h and dequantize_portable.h have
  * plain loops). It knows how to go over runs of elements that share a scale: find their bounds,
  * make their codes, bring codes back. The drivers (quantize_driver.c, dequantize_driver.c) are
  * compiled once, for any CPU: they split the work over threads, keep what is at hand in the L1

@@ -1,11 +1,10 @@
 /* eltwise_body.h: the body of the element-wise kernels: one flat array, whatever its shape.
  *
- * Include a vec_*.h first and define NATIVE_OP; define NATIVE_INPUTS 2 for an op of two operands.
+ * Include vec.h first and define NATIVE_OP and its formula, ELTWISE(x, y, param): y is the second
+ * operand where there is one (then define NATIVE_INPUTS 2), param the op's constant.
  * Streaming stores need no care for alignment here: a share begins on a cache line (native.c). */
 #ifndef ASSAY_KERNEL_NATIVE_ELTWISE_BODY_H
 #define ASSAY_KERNEL_NATIVE_ELTWISE_BODY_H
-
-#include "kernel/native/vec/vec_math.h"
 
 #ifndef NATIVE_INPUTS
 #define NATIVE_INPUTS 1
@@ -22,7 +21,11 @@ enum {
     ELTWISE_PARTS = 4 / NATIVE_INPUTS
 };
 
-#define ELTWISE_F NATIVE_PASTE(elt, NATIVE_OP)
+VEC_INLINE vec eltwise_of(vec x, vec y, vec param)
+{
+    (void)y, (void)param; /* few formulas use them */
+    return ELTWISE(x, y, param);
+}
 
 VEC_INLINE struct vec_pair eltwise_load(enum native_kind kind, const void *x, int64_t at)
 {
@@ -43,8 +46,8 @@ VEC_INLINE void eltwise_step(enum native_kind kind, bool stream, struct eltwise_
     for (int k = 0; k < ELTWISE_PAIRS; k++, at += 2 * VEC_LANES) {
         struct vec_pair p = eltwise_load(kind, t.x, at);
         struct vec_pair q = NATIVE_INPUTS == 2 ? eltwise_load(kind, t.y, at) : p;
-        p.a = ELTWISE_F(p.a, q.a, param);
-        p.b = ELTWISE_F(p.b, q.b, param);
+        p.a = eltwise_of(p.a, q.a, param);
+        p.b = eltwise_of(p.b, q.b, param);
         vec_store_pair(kind, stream, t.out, at, p);
     }
 }
@@ -68,7 +71,7 @@ VEC_INLINE double eltwise(enum native_kind kind, bool stream, const struct nativ
         int64_t n = end - i < VEC_LANES ? end - i : VEC_LANES;
         vec a = vec_load_part(kind, t.x, i, n);
         vec b = NATIVE_INPUTS == 2 ? vec_load_part(kind, t.y, i, n) : a;
-        vec_store_part(kind, t.out, i, ELTWISE_F(a, b, param), n);
+        vec_store_part(kind, t.out, i, eltwise_of(a, b, param), n);
         i += n;
     }
     if (stream)

@@ -1,19 +1,23 @@
 /* norm_body.h: the body of layernorm, rmsnorm and layernorm_gelu.
  *
  * Two passes over a row: sums (norm_row.h), then answers; the second finds the row in the cache.
- * Include a vec_*.h first and define NATIVE_OP, and NORM_CENTRE (subtract the mean, add beta:
+ * Include vec.h first and define NATIVE_OP, and NORM_CENTRE (subtract the mean, add beta:
  * layernorm) or NORM_GELU (that, and gelu of it) as 1 where they hold. */
 #ifndef ASSAY_KERNEL_NATIVE_NORM_BODY_H
 #define ASSAY_KERNEL_NATIVE_NORM_BODY_H
 
 #include "kernel/native/rows/norm_row.h"
-#include "kernel/native/vec/vec_math.h"
+#include "kernel/native/vec/vec_rows.h"
 
 #ifndef NORM_CENTRE
 #define NORM_CENTRE 0
 #endif
-#ifndef NORM_GELU
+#ifdef NORM_GELU
+#include "kernel/native/vec/vec_math.h"
+#define NORM_OUTPUT(y) vec_gelu(y)
+#else
 #define NORM_GELU 0
+#define NORM_OUTPUT(y) (y)
 #endif
 
 /* Short rows go several at a time: one load of gamma and beta serves them all, and the wait for one
@@ -87,7 +91,7 @@ VEC_INLINE vec norm_apply(const struct norm_row *row, bool shifted, vec x, vec g
 {
     vec normal = norm_normal(NORM_CENTRE, row, shifted, x);
     vec y = NORM_CENTRE ? vec_fma(normal, gamma, beta) : vec_mul(normal, gamma);
-    return NORM_GELU ? vec_gelu(y) : y;
+    return NORM_OUTPUT(y);
 }
 
 VEC_INLINE struct vec_pair norm_apply_pair(const struct norm_row *row, bool shifted,

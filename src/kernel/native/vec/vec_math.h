@@ -1,4 +1,4 @@
-/* vec_math.h: exp, gelu and the other element-wise ops, and sums of rows, over any vector type.
+/* vec_math.h: exp, gelu, sigmoid and silu over any vector type.
  *
  * The polynomials are minimax fits (Remez, 40 digits), their coefficients then rounded to float.
  * Include a vec_*.h first. */
@@ -67,82 +67,11 @@ VEC_INLINE vec vec_gelu(vec x)
     return vec_fnma(t, vec_mul(w, vec_fma(odd, t, even)), positive);
 }
 
-/* The element-wise ops. y is the second operand where there is one, param the op's constant. */
-
-VEC_INLINE vec elt_gelu(vec x, vec y, vec param)
+VEC_INLINE vec vec_sigmoid(vec x)
 {
-    (void)y, (void)param;
-    return vec_gelu(x);
-}
-
-/* x sigmoid(2u) = x / (1 + exp(-2u)), u = sqrt(2 / pi) (x + 0.044715 x^3). */
-VEC_INLINE vec elt_gelu_tanh(vec x, vec y, vec param)
-{
-    (void)y, (void)param;
-    vec w = vec_fma(vec_mul(x, x), vec_set(0.0713548163f), vec_set(1.59576912f));
-    return vec_div(x, vec_add(vec_set(1.0f), vec_exp_minus(vec_mul(x, w))));
-}
-
-VEC_INLINE vec elt_silu(vec x, vec y, vec param)
-{
-    (void)y, (void)param;
-    return vec_div(x, vec_add(vec_set(1.0f), vec_exp_minus(x)));
-}
-
-VEC_INLINE vec elt_sigmoid(vec x, vec y, vec param)
-{
-    (void)y, (void)param;
     return vec_div(vec_set(1.0f), vec_add(vec_set(1.0f), vec_exp_minus(x)));
 }
 
-VEC_INLINE vec elt_relu(vec x, vec y, vec param)
-{
-    (void)y, (void)param;
-    return vec_max(vec_set(0.0f), x);
-}
-
-VEC_INLINE vec elt_leakyrelu(vec x, vec y, vec param)
-{
-    (void)y;
-    return vec_select(vec_less(x, vec_set(0.0f)), vec_mul(x, param), x);
-}
-
-VEC_INLINE vec elt_relu6(vec x, vec y, vec param)
-{
-    (void)y, (void)param;
-    return vec_min(vec_set(6.0f), vec_max(vec_set(0.0f), x));
-}
-
-/* The gate is divided by 6 before the product, which could overflow. 6 * (1 / 6.0f) is 1. */
-VEC_INLINE vec elt_hardswish(vec x, vec y, vec param)
-{
-    (void)y, (void)param;
-    vec gate = vec_add(x, vec_set(3.0f));
-    gate = vec_min(vec_set(6.0f), vec_max(vec_set(0.0f), gate));
-    return vec_mul(x, vec_mul(gate, vec_set(1 / 6.0f)));
-}
-
-VEC_INLINE vec elt_add(vec x, vec y, vec param)
-{
-    (void)param;
-    return vec_add(x, y);
-}
-
-VEC_INLINE vec elt_triad(vec x, vec y, vec param)
-{
-    (void)param;
-    return vec_fma(y, vec_set(3.0f), x);
-}
-
-/* The sum of each row's lanes, in the lane of its number. Transposed, so that nothing is added
- * across lanes; the rows are used up. */
-VEC_INLINE vec vec_sum_rows(vec rows[VEC_LANES])
-{
-    vec_transpose(rows);
-    for (int n = VEC_LANES / 2; n > 0; n /= 2)
-        for (int i = 0; i < n; i++)
-            rows[i] = vec_add(rows[i], rows[i + n]);
-    return rows[0];
-}
+VEC_INLINE vec vec_silu(vec x) { return vec_div(x, vec_add(vec_set(1.0f), vec_exp_minus(x))); }
 
 #endif

@@ -1,5 +1,0 @@
-/* gelu_portable.c: gelu in plain C; the work is in eltwise_body.h. */
-#include "kernel/native/vec/vec_portable.h"
-
-#define NATIVE_OP gelu
-#include "kernel/native/rows/eltwise_body.h"

@@ -1,5 +1,0 @@
-/* silu_avx2.c: silu with AVX2; the work is in eltwise_body.h. */
-#include "kernel/native/vec/vec_avx2.h"
-
-#define NATIVE_OP silu
-#include "kernel/native/rows/eltwise_body.h"

@@ -1,6 +1,0 @@
-/* triad_portable.c: triad in plain C; the work is in eltwise_body.h. */
-#include "kernel/native/vec/vec_portable.h"
-
-#define NATIVE_OP triad
-#define NATIVE_INPUTS 2
-#include "kernel/native/rows/eltwise_body.h"
