@@ -252,24 +252,3 @@ enum assay_status assay_onednn_run(void *state, const struct assay_work *work)
     dnnl->omp_set_num_threads(before);
     return code == ASSAY_DNNL_SUCCESS ? ASSAY_OK : ASSAY_ERR_DEVICE;
 }
-
-enum assay_status assay_onednn_setup_eltwise(const struct assay_problem *problem, int algorithm,
-                                             float alpha, float beta, void **state,
-                                             struct assay_error *err)
-{
-    const struct assay_dnnl_api *dnnl;
-    enum assay_status status = assay_onednn_api(&dnnl, err);
-    if (status != ASSAY_OK)
-        return status;
-    struct assay_dnnl_memory_desc x;
-    struct assay_dnnl_op_desc desc;
-    int code = assay_onednn_describe_flat(dnnl, problem, &x);
-    if (code == ASSAY_DNNL_SUCCESS)
-        code = dnnl->eltwise_forward_desc_init(&desc, ASSAY_DNNL_FORWARD_INFERENCE, algorithm, &x,
-                                               alpha, beta);
-    const struct assay_onednn_operand operands[] = {
-        {ASSAY_DNNL_ARG_SRC_0, 0, &x, 0},
-        {ASSAY_DNNL_ARG_DST, ASSAY_ONEDNN_OUTPUT, &x, 0},
-    };
-    return assay_onednn_create(problem, code, &desc, operands, 2, state, err);
-}

@@ -58,11 +58,6 @@ enum assay_status assay_onednn_create(const struct assay_problem *problem, int d
                                       const struct assay_onednn_operand *operands, int32_t n,
                                       void **state, struct assay_error *err);
 
-/* The whole setup of an element-wise function of one input. */
-enum assay_status assay_onednn_setup_eltwise(const struct assay_problem *problem, int algorithm,
-                                             float alpha, float beta, void **state,
-                                             struct assay_error *err);
-
 /* Memory for the library's own layouts and scratch, all zeros. */
 struct assay_onednn_room {
     void *allocated, *data; /* what to free, and where the data begin in it */
@@ -95,15 +90,5 @@ void assay_onednn_teardown(void *state);
         .run = assay_onednn_run,                                                                   \
         .teardown = assay_onednn_teardown,                                                         \
     }
-
-/* A kernel that is one of the library's element-wise algorithms; alpha and beta are expressions
- * that may use `problem`. */
-#define ASSAY_ONEDNN_ELTWISE(ident, algorithm, alpha, beta)                                        \
-    static enum assay_status setup(const struct assay_problem *problem, void **state,              \
-                                   struct assay_error *err)                                        \
-    {                                                                                              \
-        return assay_onednn_setup_eltwise(problem, algorithm, alpha, beta, state, err);            \
-    }                                                                                              \
-    ASSAY_ONEDNN_KERNEL(ident, setup)
 
 #endif

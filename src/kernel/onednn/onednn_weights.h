@@ -1,7 +1,7 @@
 /* onednn_weights.h: oneDNN's primitives of ops with weights: `linear` as its matmul, conv2d as its
  * convolution. The library chooses the layout of the weights.
  *
- * An op's file (onednn_matmul.c, onednn_convolution.c) describes the operation; each op has two
+ * An op's file (linear_onednn.c, conv2d_onednn.c) describes the operation; each op has two
  * kernels: OP_onednn, with all that the library has for this CPU, and OP_onednn_avx512 without AMX,
  * for machines where the library dies of it. */
 #ifndef ASSAY_KERNEL_ONEDNN_WEIGHTS_H
@@ -41,13 +41,14 @@ void assay_onednn_weights_teardown(void *state);
  * asked after the library (NULL-safe, as can_run). 2.x computes in f16 on no CPU, so f16 is never
  * among the dtypes. */
 #define ASSAY_ONEDNN_WEIGHTS_KERNEL(ident, op_, suffix, dtypes_, preference_, accepts, describe)   \
-    static enum assay_status can_run(const struct assay_problem *problem, struct assay_error *why) \
+    static enum assay_status can_run##suffix(const struct assay_problem *problem,                  \
+                                             struct assay_error *why)                              \
     {                                                                                              \
         enum assay_status status = accepts(problem, why);                                          \
         return status == ASSAY_OK ? assay_onednn_isa_can_run##suffix(problem, why) : status;       \
     }                                                                                              \
-    static enum assay_status setup(const struct assay_problem *problem, void **state,              \
-                                   struct assay_error *err)                                        \
+    static enum assay_status setup##suffix(const struct assay_problem *problem, void **state,      \
+                                           struct assay_error *err)                                \
     {                                                                                              \
         return assay_onednn_weights_setup##suffix(problem, describe, state, err);                  \
     }                                                                                              \
@@ -61,8 +62,8 @@ void assay_onednn_weights_teardown(void *state);
         .device = "cpu",                                                                           \
         .dtypes = dtypes_,                                                                         \
         .preference = preference_,                                                                 \
-        .can_run = can_run,                                                                        \
-        .setup = setup,                                                                            \
+        .can_run = can_run##suffix,                                                                \
+        .setup = setup##suffix,                                                                    \
         .run = assay_onednn_weights_run,                                                           \
         .teardown = assay_onednn_weights_teardown,                                                 \
         .prepare = assay_onednn_weights_prepare,                                                   \
