@@ -115,5 +115,3 @@ ASSAY_KERNEL(conv2d_cuda)
 ASSAY_KERNEL(conv2d_wgmma_cuda)
 ASSAY_KERNEL(conv2d_cudnn)
 ASSAY_KERNEL(attention_cudnn)
-
-#undef ASSAY_VECTOR_KERNEL
