@@ -1,4 +1,4 @@
-/* kernel_registry.c: the list of kernels, plug-ins, and the choice of contenders for a problem. */
+/* kernel_registry.c: the list of kernels, plug-ins, and the choice of variants for a problem. */
 #include "kernel/kernel.h"
 
 #include "base/alloc.h"
@@ -27,7 +27,8 @@ static const struct assay_kernel *const builtin[] = {
 
 enum { BUILTIN = sizeof builtin / sizeof builtin[0] };
 
-/* What a record has room for: a kernel's name, and half of it for an implementation's. */
+/* The longest name a record can hold, with its zero: a kernel's; an implementation's is half of it.
+ */
 enum { MAX_NAME = 64 };
 
 struct assay_kernel_registry {

@@ -80,7 +80,7 @@ static void compute_second(const struct state *s, const struct assay_args *args)
         }
 }
 
-/* A recipe's operands are quantised and brought back in every call, weights and all: obvious. */
+/* A recipe's operands are quantised and dequantised in every call, weights and all: obvious. */
 static enum assay_status compute_recipe(const struct state *s, const struct assay_args *args)
 {
     struct assay_problem plain;

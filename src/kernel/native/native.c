@@ -54,7 +54,7 @@ enum assay_status assay_native_setup(const struct assay_problem *problem,
                                      const struct native_body *body, void **state,
                                      struct assay_error *err)
 {
-    /* swiglu has two elements of x for one of the answer, a mean many. */
+    /* swiglu has two elements of x for one of the output, a mean many. */
     const struct assay_tensor *counted = body->mean ? &problem->inputs[0] : &problem->outputs[0];
     int64_t count = assay_tensor_count(counted), dim = counted->dims[counted->rank - 1];
     int64_t busy = count / SHARE_MIN < 1 ? 1 : count / SHARE_MIN;

@@ -39,15 +39,15 @@ struct native_job {
 };
 
 /* Computes units (elements or rows) [begin, end). What it returns is added up over the shares, for
- * ops whose answer is a mean; the others return 0. */
+ * ops whose output is a mean; the others return 0. */
 typedef double native_share(const struct native_job *job, const struct assay_args *args,
                             int64_t begin, int64_t end);
 
-/* An op's body for one instruction set. [1] writes the output around the caches (see native.c);
+/* An op's body for one instruction set. [1] writes the output by streaming stores (see native.c);
  * a NULL NATIVE_BF16_INSN falls back to NATIVE_BF16. */
 struct native_body {
     enum native_split split;
-    bool mean; /* the answer is the sum of the shares over the units, one f32 number */
+    bool mean; /* the output is the sum of the shares over the units, one f32 number */
     native_share *share[NATIVE_KINDS][2];
 };
 

@@ -149,7 +149,7 @@ struct state {
     struct assay_dnnl_stream *stream;
     struct assay_dnnl_primitive *multiply_keys, *softmax, *multiply_values;
     struct assay_dnnl_memory *q, *k, *v, *out, *mask, *scores, *probabilities;
-    struct assay_onednn_room mask_room, scores_room, probabilities_room;
+    struct assay_onednn_buffer mask_buffer, scores_buffer, probabilities_buffer;
 };
 
 /* The mask comes before the scale, which leaves 0 and -infinity as they are. */
@@ -242,22 +242,22 @@ static void fill_mask(float *mask, int64_t seq)
 
 /* A memory object with memory of ours. */
 static int make_scratch(const struct state *s, const struct assay_dnnl_memory_desc *desc,
-                        struct assay_onednn_room *room, struct assay_dnnl_memory **out)
+                        struct assay_onednn_buffer *buffer, struct assay_dnnl_memory **out)
 {
-    if (!assay_onednn_make_room(room, s->dnnl->memory_desc_get_size(desc)))
+    if (!assay_onednn_buffer_init(buffer, s->dnnl->memory_desc_get_size(desc)))
         return ASSAY_DNNL_OUT_OF_MEMORY;
-    return s->dnnl->memory_create(out, desc, s->engine, room->data);
+    return s->dnnl->memory_create(out, desc, s->engine, buffer->data);
 }
 
 static int make_all_scratch(struct state *s, const struct layout *l)
 {
-    int code = make_scratch(s, &l->scores, &s->scores_room, &s->scores);
+    int code = make_scratch(s, &l->scores, &s->scores_buffer, &s->scores);
     if (code == ASSAY_DNNL_SUCCESS && !s->in_place)
-        code = make_scratch(s, &l->probabilities, &s->probabilities_room, &s->probabilities);
+        code = make_scratch(s, &l->probabilities, &s->probabilities_buffer, &s->probabilities);
     if (code == ASSAY_DNNL_SUCCESS && s->causal)
-        code = make_scratch(s, &l->mask, &s->mask_room, &s->mask);
+        code = make_scratch(s, &l->mask, &s->mask_buffer, &s->mask);
     if (code == ASSAY_DNNL_SUCCESS && s->causal)
-        fill_mask(s->mask_room.data, s->problem->axes[ASSAY_ATTENTION_SEQ]);
+        fill_mask(s->mask_buffer.data, s->problem->axes[ASSAY_ATTENTION_SEQ]);
     return code;
 }
 
@@ -310,9 +310,9 @@ static void teardown(void *state)
         s->q, s->k, s->v, s->out, s->mask, s->scores, s->probabilities};
     for (size_t i = 0; i < sizeof memories / sizeof memories[0]; i++)
         dnnl->memory_destroy(memories[i]); /* NULL is fine, here and below */
-    assay_onednn_free_room(&s->mask_room);
-    assay_onednn_free_room(&s->scores_room);
-    assay_onednn_free_room(&s->probabilities_room);
+    assay_onednn_buffer_fini(&s->mask_buffer);
+    assay_onednn_buffer_fini(&s->scores_buffer);
+    assay_onednn_buffer_fini(&s->probabilities_buffer);
     dnnl->primitive_destroy(s->multiply_keys);
     dnnl->primitive_destroy(s->softmax);
     dnnl->primitive_destroy(s->multiply_values);

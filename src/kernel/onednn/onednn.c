@@ -9,9 +9,9 @@
 
 struct operand {
     int32_t index;
-    void *bound;                   /* the data the memory object has now */
-    int64_t widen;                 /* see assay_onednn_operand; the f32 copy is in `bound` */
-    struct assay_onednn_room room; /* what holds that copy */
+    void *bound;                       /* the data the memory object has now */
+    int64_t widen;                     /* see assay_onednn_operand; the f32 copy is in `bound` */
+    struct assay_onednn_buffer buffer; /* what holds that copy */
 };
 
 struct state {
@@ -105,24 +105,24 @@ static int create_primitive(struct state *s, const struct assay_dnnl_op_desc *de
 
 /* Aligned to a cache line, and large ones to huge pages, as operands and the weights of assay's own
  * kernels are. */
-bool assay_onednn_make_room(struct assay_onednn_room *room, size_t bytes)
+bool assay_onednn_buffer_init(struct assay_onednn_buffer *buffer, size_t bytes)
 {
     const size_t line = 64, huge_page = (size_t)2 << 20;
     size_t align = bytes >= 2 * huge_page ? huge_page : line;
-    room->allocated = assay_calloc(bytes + align, 1);
-    if (!room->allocated)
+    buffer->allocated = assay_calloc(bytes + align, 1);
+    if (!buffer->allocated)
         return false;
-    char *start = room->allocated;
-    room->data = start + (align - (uintptr_t)start % align) % align;
+    char *start = buffer->allocated;
+    buffer->data = start + (align - (uintptr_t)start % align) % align;
     if (align == huge_page)
-        madvise(room->data, bytes / huge_page * huge_page, MADV_HUGEPAGE); /* slower without */
+        madvise(buffer->data, bytes / huge_page * huge_page, MADV_HUGEPAGE); /* slower without */
     return true;
 }
 
-void assay_onednn_free_room(struct assay_onednn_room *room)
+void assay_onednn_buffer_fini(struct assay_onednn_buffer *buffer)
 {
-    assay_free(room->allocated);
-    *room = (struct assay_onednn_room){0};
+    assay_free(buffer->allocated);
+    *buffer = (struct assay_onednn_buffer){0};
 }
 
 static int create_operand(struct state *s, const struct assay_onednn_operand *from, bool is_bf16)
@@ -130,9 +130,9 @@ static int create_operand(struct state *s, const struct assay_onednn_operand *fr
     struct operand *operand = &s->operands[s->n];
     *operand = (struct operand){.index = from->index, .widen = is_bf16 ? from->widen : 0};
     if (operand->widen &&
-        !assay_onednn_make_room(&operand->room, (size_t)operand->widen * sizeof(float)))
+        !assay_onednn_buffer_init(&operand->buffer, (size_t)operand->widen * sizeof(float)))
         return ASSAY_DNNL_OUT_OF_MEMORY;
-    operand->bound = operand->room.data;
+    operand->bound = operand->buffer.data;
     struct assay_dnnl_exec_arg *arg = &s->args[s->n++];
     arg->arg = from->arg;
     return s->dnnl->memory_create(&arg->memory, from->desc, s->engine, operand->bound);
@@ -192,7 +192,7 @@ void assay_onednn_teardown(void *state)
     struct state *s = state;
     for (int32_t i = 0; i < s->n; i++) {
         s->dnnl->memory_destroy(s->args[i].memory); /* NULL is fine, here and below */
-        assay_onednn_free_room(&s->operands[i].room);
+        assay_onednn_buffer_fini(&s->operands[i].buffer);
     }
     s->dnnl->primitive_destroy(s->primitive);
     s->dnnl->stream_destroy(s->stream);

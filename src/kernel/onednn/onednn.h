@@ -59,12 +59,12 @@ enum assay_status assay_onednn_create(const struct assay_problem *problem, int d
                                       void **state, struct assay_error *err);
 
 /* Memory for the library's own layouts and scratch, all zeros. */
-struct assay_onednn_room {
+struct assay_onednn_buffer {
     void *allocated, *data; /* what to free, and where the data begin in it */
 };
-bool assay_onednn_make_room(struct assay_onednn_room *room,
-                            size_t bytes); /* false: out of memory */
-void assay_onednn_free_room(struct assay_onednn_room *room);
+bool assay_onednn_buffer_init(struct assay_onednn_buffer *buffer,
+                              size_t bytes); /* false: out of memory */
+void assay_onednn_buffer_fini(struct assay_onednn_buffer *buffer);
 
 /* The library takes a pointer to data it may write. It does not write its inputs. */
 static inline void *assay_onednn_writable(const void *data) { return (void *)(uintptr_t)data; }

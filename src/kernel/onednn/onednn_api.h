@@ -172,7 +172,7 @@ struct assay_dnnl_post_ops;
                                const struct assay_dnnl_exec_arg *args))                            \
     X(primitive_destroy, int, (struct assay_dnnl_primitive *primitive))
 
-/* Since 2.6, and NULL before: a softmax whose answer has another type. */
+/* Since 2.6, and NULL before: a softmax whose output has another type. */
 #define ASSAY_DNNL_LATER_FUNCTIONS(X)                                                              \
     X(softmax_v2_forward_desc_init, int, (struct assay_dnnl_op_desc *desc, int prop,               \
                                           int algorithm, const struct assay_dnnl_memory_desc *src, \

@@ -14,7 +14,7 @@ enum { X, W }; /* inputs of every problem here */
 /* The weights of one set of operands in the primitive's layout. */
 struct prepared {
     struct assay_dnnl_memory *memory;
-    struct assay_onednn_room room;
+    struct assay_onednn_buffer buffer;
 };
 
 struct state {
@@ -27,7 +27,7 @@ struct state {
     const struct assay_dnnl_memory_desc *weights; /* the chosen layout; lives in `choice` */
     struct assay_dnnl_memory *stored;             /* W as the op has it */
     struct prepared *sets;
-    int64_t n_sets, n_ready;                    /* those with room, and those of them in use */
+    int64_t n_sets, n_ready;                    /* those with a buffer, and those of them in use */
     struct assay_dnnl_exec_arg args[MOST_ARGS]; /* W, x, y and what else there is */
     int32_t inputs[MOST_ARGS];                  /* of each, or ASSAY_ONEDNN_OUTPUT */
     const void *bound[MOST_ARGS];
@@ -176,7 +176,7 @@ void assay_onednn_weights_teardown(void *state)
     const struct assay_dnnl_api *dnnl = s->dnnl;
     for (int64_t i = 0; i < s->n_sets; i++) {
         dnnl->memory_destroy(s->sets[i].memory); /* NULL is fine, here and below */
-        assay_onednn_free_room(&s->sets[i].room);
+        assay_onednn_buffer_fini(&s->sets[i].buffer);
     }
     assay_free(s->sets);
     for (int32_t i = 1; i < s->n_args; i++) /* 0 is one of the sets' */
@@ -206,11 +206,11 @@ static enum assay_status add_set(struct state *s, struct assay_error *err)
     s->sets = sets;
     struct prepared *set = &sets[s->n_sets];
     *set = (struct prepared){0};
-    if (!assay_onednn_make_room(&set->room, assay_onednn_weights_prepared_bytes(s)))
+    if (!assay_onednn_buffer_init(&set->buffer, assay_onednn_weights_prepared_bytes(s)))
         return assay_error_nomem(err);
-    int code = s->dnnl->memory_create(&set->memory, s->weights, s->engine, set->room.data);
+    int code = s->dnnl->memory_create(&set->memory, s->weights, s->engine, set->buffer.data);
     if (code != ASSAY_DNNL_SUCCESS) {
-        assay_onednn_free_room(&set->room);
+        assay_onednn_buffer_fini(&set->buffer);
         return assay_onednn_failed(s->problem, "making an operand", code, err);
     }
     s->n_sets++;
@@ -248,7 +248,7 @@ enum assay_status assay_onednn_weights_prepare(void *state, int64_t set,
     if (status == ASSAY_OK && set == 0)
         status = reorder(s, args->in[W], err);
     else if (status == ASSAY_OK)
-        memcpy(s->sets[set].room.data, s->sets[0].room.data,
+        memcpy(s->sets[set].buffer.data, s->sets[0].buffer.data,
                assay_onednn_weights_prepared_bytes(s));
     if (status == ASSAY_OK && set == s->n_ready)
         s->n_ready++;

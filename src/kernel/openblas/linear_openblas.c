@@ -17,7 +17,7 @@ struct state {
     const struct assay_openblas_api *blas;
     int m, k, n, threads;
     bool bf16;
-    void *room;     /* of bf16: what holds ... */
+    void *scratch;  /* of bf16: what holds ... */
     float *product; /* ... the product in f32, aligned to a cache line */
 };
 
@@ -52,7 +52,7 @@ static enum assay_status can_run(const struct assay_problem *problem, struct ass
 static void teardown(void *state)
 {
     struct state *s = state;
-    assay_free(s->room);
+    assay_free(s->scratch);
     assay_free(s);
 }
 
@@ -102,12 +102,12 @@ static enum assay_status setup(const struct assay_problem *problem, void **state
                         .bf16 = problem->dtype == ASSAY_DTYPE_BF16};
     if (s->bf16) {
         size_t count = (size_t)assay_tensor_count(&problem->outputs[0]);
-        s->room = assay_calloc(count + LINE / sizeof(float), sizeof(float));
-        if (!s->room) {
+        s->scratch = assay_calloc(count + LINE / sizeof(float), sizeof(float));
+        if (!s->scratch) {
             teardown(s);
             return assay_error_nomem(err);
         }
-        char *start = s->room;
+        char *start = s->scratch;
         s->product = (float *)(void *)(start + (LINE - (uintptr_t)start % LINE) % LINE);
     }
     set_threads(blas, s->threads);

@@ -1,10 +1,10 @@
 /* attention_amx.c: attention in bf16 on the matrix unit: tiles of 16 rows of 64 bytes.
  *
  * Both products sum in f32. Scores: 16 rows of q, as they lie, times 16 keys, whose tiles hold
- * pairs of elements side by side; so keys are transposed once for each head. Answers: exponentials,
+ * pairs of elements side by side; so keys are transposed once for each head. Outputs: exponentials,
  * rounded to bf16, times values, whose tiles hold pairs of keys side by side. Two values' rows are
  * interleaved by the cheap instructions that work within quarters of a register, so 32 elements lie
- * in two tiles in an order of their own, which is undone when the answers are written.
+ * in two tiles in an order of their own, which is undone when the outputs are written.
  *
  * The exponential is what takes the time. What is rounded to 8 bits needs no more than a polynomial
  * of degree 3 (exp2_short). The sum of exponentials is of those before they are rounded.
@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-/* Keys of a block: the more, the less often tiles of answers pass through memory. */
+/* Keys of a block: the more, the less often tiles of outputs pass through memory. */
 enum { ROWS = PASS_ROWS, KEYS = 128 };
 
 /* Rows that are not split among threads. */
@@ -48,7 +48,7 @@ struct scratch {
     float *sums;      /* [row][padded dim], in the order of the tiles */
     float *totals;    /* [row][16] */
     float *most;      /* [row]: the greatest score, times its factor */
-    float *factors;   /* [row]: what answers before this block of keys are to be multiplied by */
+    float *factors;   /* [row]: what outputs before this block of keys are to be multiplied by */
     size_t bytes;
 };
 
@@ -179,9 +179,9 @@ static float pack_rows(const struct attention_job *job, const struct attention_h
     return greatest_square(most);
 }
 
-/* Rows of q before keys and values: they all compete for the same places of the L2 cache, and some
- * of q's may still be there. Rows are asked for shortly before they are used, because of those that
- * are a power of two apart few find room. */
+/* Rows of q before keys and values: they all compete for the same sets of the L2 cache, and some of
+ * q's may still be there. Rows are prefetched shortly before they are used, because few of those a
+ * power of two apart fit the same sets. */
 static void pack(const struct attention_job *job, const struct attention_head *head, int64_t row,
                  int64_t end, void *scratch)
 {
@@ -204,7 +204,7 @@ static void pack(const struct attention_job *job, const struct attention_head *h
 }
 
 /* Where they are used once they can stay where they are. Used again and again they are copied: rows
- * that lie a power of two apart compete for the same places of the L1 cache. */
+ * that lie a power of two apart compete for the same sets of the L1 cache. */
 static struct rows rows_of_q(const struct attention_job *job, const struct attention_head *head,
                              int64_t row, int64_t rows, const struct scratch *s)
 {
@@ -417,7 +417,7 @@ static struct work scores_at(const struct pass *pass, int64_t key)
     };
 }
 
-static struct work answers_at(const struct pass *pass, int64_t key)
+static struct work outputs_at(const struct pass *pass, int64_t key)
 {
     int64_t padded = attention_padded_dim(pass->job);
     if (key < 0)
@@ -455,7 +455,7 @@ static void row_of_keys(const struct pass *pass, int64_t r, int64_t key)
     exponentials(&line, factor, s, r);
 }
 
-/* Brings answers so far to the greatest scores that are new. */
+/* Rescales outputs so far to greatest scores that are new. */
 static void rescale(const struct pass *pass)
 {
     const struct scratch *s = pass->s;
@@ -469,16 +469,16 @@ static void rescale(const struct pass *pass)
     }
 }
 
-/* The exponentials of one block of keys, and between its rows the tiles' work: the answers of the
+/* The exponentials of one block of keys, and between its rows the tiles' work: the outputs of the
  * block before and the scores of the one behind. The two use different units of the CPU. */
 static void block_of_keys(const struct pass *pass, int64_t key)
 {
-    struct work answers = answers_at(pass, key - KEYS), scores = scores_at(pass, key + KEYS);
-    int64_t all = pieces(&answers) + pieces(&scores), done = 0;
+    struct work outputs = outputs_at(pass, key - KEYS), scores = scores_at(pass, key + KEYS);
+    int64_t all = pieces(&outputs) + pieces(&scores), done = 0;
     struct held held = {0};
     for (int64_t r = 0; r < pass->rows; r++) {
         for (; done * pass->rows < all * (r + 1); done++)
-            do_piece(answers.columns > 0 ? &answers : &scores, pass->rows, &held);
+            do_piece(outputs.columns > 0 ? &outputs : &scores, pass->rows, &held);
         row_of_keys(pass, r, key);
     }
     put_away(&held);
@@ -536,7 +536,7 @@ static void any_rows(const struct attention_job *job, const struct attention_hea
     do_all(scores_at(&pass, 0), rows);
     for (int64_t key = 0; key < pass.keys; key += KEYS)
         block_of_keys(&pass, key);
-    do_all(answers_at(&pass, (pass.keys - 1) / KEYS * KEYS), rows);
+    do_all(outputs_at(&pass, (pass.keys - 1) / KEYS * KEYS), rows);
     _mm_setcsr(before);
     struct attention_writer writer =
         attention_writer_of(job, head, row, rows, s->sums, s->totals, 1, s->factors);

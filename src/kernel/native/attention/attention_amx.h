@@ -27,9 +27,9 @@ static inline float attention_factor(const struct attention_job *job)
     return job->scale * 0x1.715476p0f;
 }
 
-/* ---- answers --------------------------------------------------------------------------------- */
+/* ---- outputs --------------------------------------------------------------------------------- */
 
-/* Answers that are complete, on their way to where they belong. */
+/* Outputs that are complete, on their way to where they belong. */
 struct attention_writer {
     const float *sums; /* [row][padded dim], in the order of the tiles */
     const float *by;   /* [row]: 1 over the sum of the exponentials */
@@ -38,11 +38,11 @@ struct attention_writer {
     int64_t step;      /* elements from row to row */
     int64_t padded;    /* dim */
     __mmask32 last;    /* of the last 32 elements, those that are there */
-    bool stream;       /* past the caches: all are there */
+    bool stream;       /* by streaming stores: all are there */
 };
 
-/* `by` has room for PASS_ROWS; its values are `one` over `totals`, 16 for each row. `one` is 1, or
- * as much more as the totals are too large. */
+/* `by` holds PASS_ROWS values: `one` over `totals`, 16 for each row. `one` is 1, or as much more as
+ * the totals are too large. */
 struct attention_writer attention_writer_of(const struct attention_job *job,
                                             const struct attention_head *head, int64_t row,
                                             int64_t rows, const float *sums, const float *totals,

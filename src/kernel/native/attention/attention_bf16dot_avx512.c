@@ -11,7 +11,7 @@
 #define ATTENTION_DOT(x, column, sum)                                                              \
     _mm512_dpbf16_ps(sum, (__m512bh)_mm512_castps_si512(x), (__m512bh)_mm512_castps_si512(column))
 
-/* A line of 32 elements, and how far ahead rows are asked for. */
+/* A line of 32 elements, and how many rows ahead to prefetch. */
 enum { PAIRS = 16, LINE = 32, FAR_ROWS = 64 };
 
 /* The pairs of 32 elements from `at` on; those from `count` on are 0. */
@@ -73,7 +73,7 @@ static void attention_pack_values(const struct attention_job *job,
     }
 }
 
-/* Rows behind the last stay what they are: they only meet answers that nobody takes. */
+/* Rows behind the last stay what they are: they only meet outputs that nobody takes. */
 static void attention_pack_rows(const struct attention_job *job, const struct attention_head *head,
                                 int64_t row, int64_t rows, float *to)
 {

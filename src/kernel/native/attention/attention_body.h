@@ -2,7 +2,7 @@
  *
  * Both products have the same innermost loop: some rows times some vectors of columns, sums in
  * registers. For the scores a vector is some keys at one element, so keys are transposed; for the
- * answers it is some elements of one value. Rows of q, times the scale, and all sums are f32; keys
+ * outputs it is some elements of one value. Rows of q, times the scale, and all sums are f32; keys
  * and values become f32 when they are packed, once for each head.
  *
  * With ATTENTION_PER 2 a dword is not an f32 but a pair of bf16: two elements of q and of a key,
@@ -10,7 +10,7 @@
  * ATTENTION_NEED, ATTENTION_DOT, attention_put and the packing, attention_pack_keys, _values and
  * _rows, and q stays as it is: scores are scaled.
  *
- * The answer of a row is NaN where a score is NaN or +infinity, or where all are -infinity: then
+ * The output of a row is NaN where a score is NaN or +infinity, or where all are -infinity: then
  * the sum of exponentials is NaN or 0, as in softmax_vec.c. */
 #ifndef ASSAY_KERNEL_NATIVE_ATTENTION_BODY_H
 #define ASSAY_KERNEL_NATIVE_ATTENTION_BODY_H
@@ -24,7 +24,7 @@
 #define ATTENTION_DOT(x, column, sum) vec_fma(x, column, sum)
 #endif
 
-/* A block of rows and a block of keys: what both need of q, keys, values, scores and answers is
+/* A block of rows and a block of keys: what both need of q, keys, values, scores and outputs is
  * about what the L1 cache holds, for 64 elements of a head. */
 enum { ATTENTION_ROWS = 32, ATTENTION_KEYS = 64 * ATTENTION_PER };
 
@@ -90,7 +90,7 @@ VEC_INLINE vec attention_load(enum native_kind kind, const void *data, int64_t a
     return n >= VEC_LANES ? vec_load(kind, data, at) : vec_load_part(kind, data, at, n);
 }
 
-/* Rows that are asked for while one is packed are so much further on. */
+/* How many rows ahead to prefetch while one is packed. */
 enum { AHEAD = 64 };
 
 #define LANES NATIVE_UNROLL for (int i = 0; i < VEC_LANES; i++)
@@ -152,7 +152,7 @@ VEC_INLINE void attention_pack_rows(enum native_kind kind, const struct attentio
 }
 #endif
 
-/* The answers of a block: sums over totals. */
+/* The outputs of a block: sums over totals. */
 VEC_INLINE void attention_finish_rows(enum native_kind kind, const struct attention_job *job,
                                       const struct attention_head *head, int64_t row, int64_t rows,
                                       const struct attention_scratch *s)
@@ -285,7 +285,7 @@ VEC_INLINE vec attention_score(const float *scores, int64_t i, vec scale)
 }
 
 /* Scores of one row to exponentials: of `all` keys, whole vectors of dwords, it sees the first n;
- * the others become 0. What the row has so far is brought to its new greatest score. */
+ * the others become 0. What the row has so far is rescaled to its new greatest score. */
 VEC_INLINE void attention_exponentials(const struct attention_scratch *s, int64_t r, int64_t n,
                                        int64_t all, int64_t padded, vec scale)
 {
@@ -349,7 +349,7 @@ static void attention_keys_of_rows(const struct attention_job *job, int64_t row,
         attention_exponentials(s, r, sees < 0 ? 0 : attention_least(sees, keys), all, padded,
                                scale);
     }
-    struct attention_product answers = {
+    struct attention_product outputs = {
         .a = s->p,
         .a_row = attention_dwords(ATTENTION_KEYS),
         .b = s->v + key / ATTENTION_PER * padded,
@@ -360,7 +360,7 @@ static void attention_keys_of_rows(const struct attention_job *job, int64_t row,
         .n = attention_dwords(keys),
         .add = key > 0,
     };
-    attention_multiply(answers, tall, padded / VEC_LANES);
+    attention_multiply(outputs, tall, padded / VEC_LANES);
 }
 
 static void attention_block(const struct attention_job *job, const struct attention_head *head,

@@ -5,11 +5,11 @@
  *
  * Every instruction of 512 bits makes the products slower, so exponentials are made of few of them,
  * 32 at a time in 16 bits. One FMA turns a score into fixed point with 8 bits of fraction, which is
- * the power's exponent and a first approximation of its mantissa: 1 + f for 2^f. A table of 64
- * bytes holds what that is too much, 8.6 % at most. The average of both, rounded up, has the 7 bits
- * of bf16. Together this is off by some 0.19 % (the root of the mean square), where exact
- * exponentials rounded to bf16 are off by 0.17 %. Totals are sums of the rounded ones, so what is
- * common to them cancels.
+ * the power's exponent and a first approximation of its mantissa: 1 + f for 2^f. A 64-byte
+ * table holds the excess of that approximation, 8.6 % at most. The average of both, rounded up, has
+ * the 7 bits of bf16. Together this is off by some 0.19 % (the root of the mean square), where
+ * exact exponentials rounded to bf16 are off by 0.17 %. Totals are sums of the rounded ones, so
+ * what is common to them cancels.
  *
  * The two kinds of work take turns in small steps, a row of exponentials behind each product of
  * tiles, because the CPU looks only some hundred instructions ahead. Sums leave their tiles when
@@ -19,7 +19,7 @@
 
 #include <math.h>
 
-/* Keys between two visits to the sums of answers. */
+/* Keys between two visits to the sums of outputs. */
 enum { JOB_KEYS = 2 * BOUNDED_KEYS };
 
 struct scratch {
@@ -28,7 +28,7 @@ struct scratch {
     uint16_t *p[2];   /* of two jobs: [32 keys' worth][row][32], key 16 + i behind key i */
     float *totals[2]; /* [row][16], of two passes */
     float *sums;      /* [row][padded dim], in the order of the tiles */
-    float *by;        /* [row], of answers that are being written */
+    float *by;        /* [row], of outputs that are being written */
     size_t bytes;
 };
 
@@ -150,7 +150,7 @@ VEC_INLINE vec sum_of_powers(__m512i p)
 /* Relative to the total. The bits below are 128 times the biased exponent, which is about `bias`,
  * in units of 2^-23 of the power of 2 above, whose mantissa is 1 / ln 2 on average; so half of the
  * sum is too large. A total that is mostly one power, or of a row that sees few keys, may be off by
- * 0.1 %, a quarter of what the answer's own rounding may take. */
+ * 0.1 %, a quarter of what the output's own rounding may take. */
 static float excess(float bias) { return bias * 128 * 0x1p-23f * 0.6931472f / 2; }
 
 VEC_INLINE void softmax_row(struct softmax *s, const struct powers *c, const bool all)
@@ -228,14 +228,14 @@ static void put_away(struct held *held)
 }
 
 /* What goes on between products: rows of exponentials, evenly behind all but the first ones, and
- * answers of the pass before, behind some. */
+ * outputs of the pass before, behind some. */
 struct between {
     struct softmax *s;
     const struct powers *c;
     int64_t products, first, done;
     bool all;
     struct attention_writer *writer;
-    int64_t writing; /* products behind which all answers are to be written, 0: none are */
+    int64_t writing; /* products behind which all outputs are to be written, 0: none are */
 };
 
 /* After each product. */
@@ -313,7 +313,7 @@ struct run {
     const unsigned char *k, *v;
     struct scratch s;
     struct held held;
-    /* Answers of the pass before this one that are complete and put away but not written. No rows:
+    /* Outputs of the pass before this one that are complete and put away but not written. No rows:
      * there are none. */
     struct attention_writer writer;
     int flip; /* which of `below` the exponentials are made of; the tiles fill the other */
@@ -365,8 +365,8 @@ VEC_INLINE struct product scores_of(const struct run *run, const struct task *t,
     };
 }
 
-/* 32 columns of the answers, from the exponentials of the whole task. */
-VEC_INLINE struct product answers_of(const struct run *run, const struct task *t, int64_t column,
+/* 32 columns of the outputs, from the exponentials of the whole task. */
+VEC_INLINE struct product outputs_of(const struct run *run, const struct task *t, int64_t column,
                                      const int64_t padded)
 {
     return (struct product){
@@ -397,10 +397,10 @@ static struct softmax softmax_of(const struct run *run, const struct task *t, in
     };
 }
 
-/* What the tiles do in one turn: the scores of one block of a task, and some columns of the answers
+/* What the tiles do in one turn: the scores of one block of a task, and some columns of the outputs
  * of another. */
 struct tiles {
-    struct task scores, answers;
+    struct task scores, outputs;
     int64_t block, column, column_end;
 };
 
@@ -425,14 +425,14 @@ static void turn(struct run *run, const struct tiles *tiles, struct softmax s)
     const struct powers powers = powers_of(run->job, run->bias);
     int64_t padded = attention_padded_dim(run->job), columns = tiles->column_end - tiles->column;
     bool scores = tiles->scores.blocks > 0;
-    int64_t steps = columns * tiles->answers.blocks * (BOUNDED_KEYS / PAIR) +
+    int64_t steps = columns * tiles->outputs.blocks * (BOUNDED_KEYS / PAIR) +
                     (scores ? 2 * (padded / PAIR) : 0);
     struct between w = {.s = &s, .c = &powers, .products = 4 * steps};
     struct held held = run->held;
     put_away(&held);
     write_all(run);
     for (int64_t column = tiles->column; column < tiles->column_end; column++)
-        multiply(answers_of(run, &tiles->answers, column, padded), &held, &w);
+        multiply(outputs_of(run, &tiles->outputs, column, padded), &held, &w);
     for (int64_t half = 0; half < 2 && scores; half++) {
         while (half && s.row < attention_least(s.rows, TILE_ROWS))
             softmax_row(&s, &powers, false);
@@ -443,15 +443,15 @@ static void turn(struct run *run, const struct tiles *tiles, struct softmax s)
     end_turn(run, held);
 }
 
-/* A turn with all that belongs to it: two blocks of keys in the answers, half of their columns, and
+/* A turn with all that belongs to it: two blocks of keys in the outputs, half of their columns, and
  * rows that see all 64 keys. */
 static bool is_full(const struct tiles *tiles, const struct softmax *s, int64_t padded)
 {
-    return sees_all(s) && tiles->scores.blocks > 0 && tiles->answers.blocks == 2 &&
+    return sees_all(s) && tiles->scores.blocks > 0 && tiles->outputs.blocks == 2 &&
            tiles->column_end - tiles->column == padded / PAIR / 2;
 }
 
-/* The same for such a turn. The first four products put away scores that are needed. Answers that
+/* The same for such a turn. The first four products put away scores that are needed. Outputs that
  * wait are those of a whole pass; they are written behind the first products for new ones: then
  * these take their place. */
 VEC_INLINE void full_turn(struct run *run, const struct tiles *tiles, struct softmax s,
@@ -467,7 +467,7 @@ VEC_INLINE void full_turn(struct run *run, const struct tiles *tiles, struct sof
     writer.padded = padded;
     NATIVE_UNROLL
     for (int64_t i = 0; i < padded / PAIR / 2; i++)
-        multiply_unrolled(answers_of(run, &tiles->answers, tiles->column + i, padded), steps, i % 2,
+        multiply_unrolled(outputs_of(run, &tiles->outputs, tiles->column + i, padded), steps, i % 2,
                           &held, &w);
     w.writing = 0;
     NATIVE_UNROLL
@@ -520,7 +520,7 @@ static void begin_writing(struct run *run, int64_t pass)
                                       run->s.totals[pass % 2], 1 + excess(run->bias), run->s.by);
 }
 
-/* Whether answers of the pass before, which are all put away, can be written in the first turn of
+/* Whether outputs of the pass before, which are all put away, can be written in the first turn of
  * the task behind. */
 static bool can_wait(const struct run *run, const struct task *now, const struct task *behind)
 {
@@ -528,9 +528,9 @@ static bool can_wait(const struct run *run, const struct task *now, const struct
            attention_padded_dim(run->job) <= 2 * PAIR;
 }
 
-/* Asks for the places of as many answers as this block of keys is of the pass's, where they do not
- * pass by the caches. Nothing else: what comes from afar keeps the tiles waiting, whose loads need
- * the same few buffers. */
+/* Prefetches the output, unless it is written by streaming stores: of the pass's rows the share
+ * that this block of keys is. Nothing else: a prefetch from memory holds one of the few line
+ * buffers that the loads of tiles need too. */
 static void prefetch(const struct run *run, const struct task *t, int64_t block)
 {
     const struct attention_job *job = run->job;
@@ -543,7 +543,7 @@ static void prefetch(const struct run *run, const struct task *t, int64_t block)
                                 first + rows * key / keys, first + rows * end / keys);
 }
 
-/* The exponentials of task `now`, a block at a time. Meanwhile the tiles work on the answers of the
+/* The exponentials of task `now`, a block at a time. Meanwhile the tiles work on the outputs of the
  * one before and on the scores of the block behind. */
 static void do_task(struct run *run, const struct task *before, const struct task *now,
                     const struct task *behind)
@@ -556,7 +556,7 @@ static void do_task(struct run *run, const struct task *before, const struct tas
         prefetch(run, now, block);
         struct tiles tiles = {
             .scores = last ? *behind : *now,
-            .answers = *before,
+            .outputs = *before,
             .block = last ? 0 : block + 1,
             .column = columns * block / now->blocks,
             .column_end = columns * (block + 1) / now->blocks,
@@ -597,7 +597,7 @@ void attention_bounded(const struct attention_job *job, const struct attention_h
         now = behind;
     }
     int64_t columns = attention_padded_dim(job) / PAIR;
-    turn(&run, &(struct tiles){.answers = before, .column_end = columns}, (struct softmax){0});
+    turn(&run, &(struct tiles){.outputs = before, .column_end = columns}, (struct softmax){0});
     put_away(&run.held);
     begin_writing(&run, before.pass);
     write_all(&run);

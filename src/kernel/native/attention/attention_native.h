@@ -1,12 +1,12 @@
 /* attention_native.h: what the native kernels of attention share.
  *
  * How it fits together. A body (attention_body.h for vectors, attention_amx.c for tiles) computes
- * blocks of rows: some neighbouring places of the sequence of one head. It first brings the head's
- * keys and values into the order it multiplies them in, into scratch memory that stays in the L2
- * cache; then, for each block of rows, it goes over the keys once, a block of them at a time, with
- * the greatest score so far (online softmax). The matrix of scores exists only as that block. The
- * driver (attention_driver.c) is compiled once, for any CPU: it deals the blocks of all heads out
- * to the threads. While a body works on one head it may ask for rows of the next. */
+ * blocks of rows: some neighbouring positions of the sequence of one head. It first brings the
+ * head's keys and values into the order it multiplies them in, into scratch memory that stays in
+ * the L2 cache; then, for each block of rows, it goes over the keys once, a block of them at a
+ * time, with the greatest score so far (online softmax). The matrix of scores exists only as that
+ * block. The driver (attention_driver.c) is compiled once, for any CPU: it deals the blocks of all
+ * heads out to the threads. While a body works on one head it may prefetch rows of the next. */
 #ifndef ASSAY_KERNEL_NATIVE_ATTENTION_NATIVE_H
 #define ASSAY_KERNEL_NATIVE_ATTENTION_NATIVE_H
 
@@ -16,10 +16,10 @@
 struct attention_job {
     int64_t batch, seq, heads, dim;
     bool packed, causal;
-    int64_t step; /* elements of an input from one place of the sequence to the next */
+    int64_t step; /* elements of an input from one position of the sequence to the next */
     enum native_kind kind;
     float scale; /* of scores: 1 / sqrt(dim) */
-    bool stream; /* answers, whole cache lines, are to pass by the caches */
+    bool stream; /* outputs, whole cache lines, by streaming stores */
 };
 
 /* One head of one batch: where its first rows are. */
@@ -39,7 +39,7 @@ struct attention_body {
     void (*pack)(const struct attention_job *job, const struct attention_head *head, int64_t row,
                  int64_t end, void *scratch);
     /* Computes rows [row, end), whole blocks but for what is left at the end of the head;
-     * meanwhile it may ask for what comes next (attention_prefetch). */
+     * meanwhile it may prefetch what comes next (attention_prefetch). */
     void (*rows)(const struct attention_job *job, const struct attention_head *head, int64_t row,
                  int64_t end, void *scratch);
     void (*open)(void), (*close)(void); /* optional: around all that a thread does in a call */
@@ -57,8 +57,8 @@ static inline void *attention_take(void *from, size_t *at, int64_t bytes)
     return (void *)taken;
 }
 
-/* Asks for rows [row, end) that are `step` elements apart. The empty instruction is an effect: gcc
- * leaves out calls of functions that have none, and does not take a prefetch for one. */
+/* Prefetches rows [row, end) that are `step` elements apart. The empty instruction is an effect:
+ * gcc leaves out calls of functions that have none, and does not take a prefetch for one. */
 static inline void attention_prefetch_rows(const struct attention_job *job, const void *data,
                                            int64_t at, int64_t step, int64_t row, int64_t end)
 {
@@ -70,18 +70,18 @@ static inline void attention_prefetch_rows(const struct attention_job *job, cons
             __builtin_prefetch((const void *)(from + (uintptr_t)(r * step * bytes + i)), 0, 2);
 }
 
-/* Asks for `n` rows of an input from `row` on, as far as there are any. */
+/* Prefetches `n` rows of an input from `row` on, as far as there are any. */
 static inline void attention_prefetch_input(const struct attention_job *job, const void *data,
                                             int64_t at, int64_t row, int64_t n)
 {
     attention_prefetch_rows(job, data, at, job->step, row, attention_least(row + n, job->seq));
 }
 
-/* Asks for what is needed soon, while rows [row, end) are computed: the places of their answers,
- * and the rows of q of the block behind this one, `ahead` rows further. Rows are short and lie far
- * apart, often in pages of their own, so nothing else would fetch them before they are needed.
- * Being a power of two apart they also compete for the same places of the L2 cache, so of the next
- * head only few keys and values stay there: only those of a short sequence are asked for here. */
+/* Prefetches what is needed soon, while rows [row, end) are computed: their outputs, and the rows
+ * of q of the block behind this one, `ahead` rows further. Rows are short and lie far apart, often
+ * in pages of their own, so the hardware prefetcher does not find them. Being a power of two apart
+ * they also compete for the same sets of the L2 cache, where few keys and values of the next head
+ * would stay: only those of a short sequence are prefetched here. */
 static inline void attention_prefetch(const struct attention_job *job,
                                       const struct attention_head *head, int64_t row, int64_t end,
                                       int64_t ahead)

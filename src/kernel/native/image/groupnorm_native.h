@@ -2,7 +2,7 @@
  *
  * How it fits together. The work is cut into units: some groups of one image (a slice), over some
  * of its pixels (a part). A slice is as narrow as it must be to stay in the L2 cache between the
- * two passes over it, sums and answers; parts are there so that few images occupy all threads. A
+ * two passes over it, sums and outputs; parts are there so that few images occupy all threads. A
  * body (groupnorm_vec.c) does the passes over one unit; the driver (groupnorm_driver.c), compiled
  * once, for any CPU, deals the units out and puts the sums of a slice's parts together. */
 #ifndef ASSAY_KERNEL_NATIVE_GROUPNORM_NATIVE_H
@@ -45,7 +45,7 @@ struct groupnorm_body {
     void (*sums[NATIVE_KINDS])(const struct groupnorm_job *job, const void *x,
                                const struct groupnorm_unit *unit, const float *shift,
                                float *scratch, struct groupnorm_sums *out);
-    /* [1] writes around the caches. */
+    /* [1] writes by streaming stores. */
     void (*apply[NATIVE_KINDS][2])(const struct groupnorm_job *job, const struct assay_args *args,
                                    const struct groupnorm_unit *unit,
                                    const struct groupnorm_norm *norms, float *scratch);

@@ -178,7 +178,7 @@ VEC_INLINE void groupnorm_sums_of(enum native_kind kind, bool shifted,
             out[g] = groupnorm_sums_double(kind, job, x, unit, g, shifted ? (double)shift[g] : 0);
 }
 
-/* ---- answers --------------------------------------------------------------------------------- */
+/* ---- outputs --------------------------------------------------------------------------------- */
 
 /* What a thread's scratch memory holds in this pass. */
 struct groupnorm_lanes_norms {
@@ -219,7 +219,7 @@ VEC_INLINE void groupnorm_lanes_fill(enum native_kind kind, const struct groupno
         groupnorm_weights(kind, false, args, first + c, c, job->width - c, lanes);
 }
 
-VEC_INLINE vec groupnorm_answer(bool silu, vec x, vec shift, vec scale, vec gamma, vec beta)
+VEC_INLINE vec groupnorm_apply_vec(bool silu, vec x, vec shift, vec scale, vec gamma, vec beta)
 {
     vec y = vec_fma(vec_mul(vec_sub(x, shift), scale), gamma, beta);
     return silu ? vec_silu(y) : y;
@@ -234,8 +234,8 @@ VEC_INLINE void groupnorm_apply_block(enum native_kind kind, bool stream, bool s
     struct vec_pair gamma = groupnorm_get(lanes.gamma, c), beta = groupnorm_get(lanes.beta, c);
     for (int r = 0; r < pixels; r++, at += job->channels) {
         struct vec_pair p = groupnorm_load(kind, whole, x, at, job->width - c);
-        p.a = groupnorm_answer(silu, p.a, shift.a, scale.a, gamma.a, beta.a);
-        p.b = groupnorm_answer(silu, p.b, shift.b, scale.b, gamma.b, beta.b);
+        p.a = groupnorm_apply_vec(silu, p.a, shift.a, scale.a, gamma.a, beta.a);
+        p.b = groupnorm_apply_vec(silu, p.b, shift.b, scale.b, gamma.b, beta.b);
         groupnorm_store(kind, stream, whole, out, at, job->width - c, p);
     }
 }

@@ -1,7 +1,7 @@
 /* conv2d_native.h: what the native kernels of conv2d share.
  *
  * A convolution is y = windows W^T: a row of windows, kernel * kernel * in elements, is what one
- * place of the image meets, and W [out, kernel, kernel, in] is already the matrix. So the kernels
+ * pixel of the output meets, and W [out, kernel, kernel, in] is already the matrix. So the kernels
  * are those of `linear` (linear_native.h: weights packed once, tiles, bias and residual behind the
  * sums), whose packing of x gathers windows (linear_window.h) just before they are multiplied: the
  * matrix of windows exists only as the few rows that are in the cache. A window of 1 x 1 with

@@ -2,7 +2,7 @@
  *
  * Both types run through the same code. A k-step is what one tile multiplication takes of k: 64
  * bytes of a row of x, 32 bf16 or 64 s8, and 16 lines of a panel of weights (quant.h). Weights of
- * bf16 and s8 products are used as they are packed; other codes are brought back to bf16, which is
+ * bf16 and s8 products are used as they are packed; other codes are decoded to bf16, which is
  * exact for s8 and e4m3 (their scale comes in the epilogue) and rounded once for 4- and 8-bit codes
  * with groups.
  *
@@ -20,11 +20,11 @@
  * pixels and stay in L1, where they can be used from where they are: all 32.
  *
  * Tiles of x lie a line more than a power of two apart, so that the lines of one row do not fall on
- * the same few places of the L1 cache while it is packed. docs/performance.md tells what else was
+ * the same few sets of the L1 cache while it is packed. docs/performance.md tells what else was
  * tried.
  *
  * An f16 is the sum of two bf16, exactly (tile_split): x and the weights are split while they are
- * packed and brought back, and the four products of parts go into the same sums. Codes of s8 and
+ * packed and decoded, and the four products of parts go into the same sums. Codes of s8 and
  * e4m3 need no second part, so with them it is two products; of codes with groups 16 bits are kept.
  * Infinities and NaNs give what they give in other kernels.
  *
@@ -51,7 +51,7 @@ enum {
     STREAM_PART = 4,                    /* of an L2 share: a smaller y is not worth it */
     LEAST_PANELS = 16,                  /* of a block: else x passes by too often */
     GATHER_SQUARES = 8,                 /* from so many on copying a block of weights pays off */
-    FAST_PANELS = 24,                   /* with fewer, x is due before it is asked for by twos */
+    FAST_PANELS = 24, /* with fewer, prefetching two lines of x a step is too late */
 };
 
 /* What a part needs to know all the way down. */
@@ -71,8 +71,8 @@ struct plan {
     bool stays;             /* the first 16 of 32 rows are used as they came */
     bool windows_stay;      /* so are windows, 16 side by side */
     bool keeps;             /* all tiles of x are kept, else those of 32 rows */
-    bool streams;           /* y goes past the caches */
-    void *room;             /* for a normalised row; it comes first, see amax */
+    bool streams;           /* y by streaming stores */
+    void *row_scratch;      /* for a normalised row; it comes first, see amax */
     unsigned char *x_tiles; /* [32 rows][step] */
     float *x_scales;        /* of each row */
     unsigned char *w_tiles; /* [panel of the block][step], where they are not direct */
@@ -140,7 +140,7 @@ static size_t x_stride(const struct linear_job *job)
     return (size_t)job->k * assay_dtype_bytes(job->dtype);
 }
 
-/* Do the lines of a chunk of 16 rows fall on different places of the L1 cache (64 sets of 8 or 12
+/* Do the lines of a chunk of 16 rows fall on different sets of the L1 cache (64 sets of 8 or 12
  * ways), with some left for what passes by? */
 static bool lies_well(size_t stride)
 {
@@ -187,8 +187,8 @@ static size_t lay_out(const struct linear_job *job, const struct linear_part *pa
     p->block_panels = least(p->block_panels, panels);
     bool cut = p->block_steps < p->steps;
     p->gathers = p->direct && cut && p->squares >= GATHER_SQUARES;
-    size_t at = linear_room_bytes(job);
-    p->room = scratch;
+    size_t at = linear_row_bytes(job);
+    p->row_scratch = scratch;
     p->x_tiles = scratch + at;
     p->keeps = cut || keeps_tiles(job, (panels + p->block_panels - 1) / most(p->block_panels, 1));
     at += (size_t)((p->keeps ? p->squares : 1) * p->steps) * p->x_step;
@@ -257,7 +257,7 @@ static const unsigned char *x_row(const struct plan *p, int64_t row)
 }
 
 /* Can the first 16 rows be multiplied from where they are? Copying half of x less is worth 4 %; for
- * a few squares it is not worth asking. */
+ * a few squares it is not worth the check. */
 static bool can_stay(const struct linear_call *call, const struct plan *p)
 {
     const struct linear_job *job = call->job;
@@ -267,9 +267,9 @@ static bool can_stay(const struct linear_call *call, const struct plan *p)
            stride % 64 == 0 && (uintptr_t)call->x % 64 == 0 && lies_well(stride);
 }
 
-/* Should y go past the caches? An ordinary store reads its line first. Where x, the weights and y
- * do not fit L2 together, that pushes out what is multiplied, and y is not found there later
- * either. Lines are written whole, by one panel or by two. */
+/* Should y be written by streaming stores? An ordinary store reads its line first. Where x, the
+ * weights and y do not fit L2 together, that pushes out what is multiplied, and y is not found
+ * there later either. Lines are written whole, by one panel or by two. */
 static bool wants_stream(const struct linear_call *call, const struct linear_part *part)
 {
     const struct linear_job *job = call->job;
@@ -385,7 +385,7 @@ static void pack_row(const struct plan *p, int64_t square, int64_t r)
     p->x_scales[square * BLOCK_ROWS + r] = 1;
     if (pack_window(p, row, line))
         return;
-    const unsigned char *from = linear_x_row(tile_kind(job->dtype), p->call, row, p->room);
+    const unsigned char *from = linear_x_row(tile_kind(job->dtype), p->call, row, p->row_scratch);
     float scale = x_scale(p->call, from);
     p->x_scales[square * BLOCK_ROWS + r] = scale;
     pack_lines(p, from, job->k, 1.0f / scale, line);
@@ -416,7 +416,7 @@ static void activations(const struct linear_call *call, const struct linear_part
 
 /* ---- weights --------------------------------------------------------------------------------- */
 
-/* k-step `step` of a panel, brought back to bf16: 16 lines, or two times as many. */
+/* k-step `step` of a panel, decoded to bf16: 16 lines, or two times as many. */
 static inline void decode_step(const struct plan *p, int64_t panel, int64_t step, unsigned char *to)
 {
     struct tile_way way = {.rest = p->w_split ? TILE_BYTES : 0, .careful = p->careful};
@@ -480,9 +480,9 @@ enum how { ROUND_BF16, SCALE_BF16, ROUND_F16, PUT_S32, FINISH };
 
 /* What is done on the way through a square, a little at each k-step, while the tiles multiply. */
 struct errands {
-    const unsigned char *x; /* of the next rows, to be asked for */
+    const unsigned char *x; /* of the next rows, to be prefetched */
     bool x_fast;            /* four lines of it a step, else two */
-    unsigned char *y;       /* that this square will write, to be asked for: two rows a step */
+    unsigned char *y;       /* that this square will write, to be prefetched: two rows a step */
     int64_t y_pairs;        /* such steps, 0 where y is not due yet */
     size_t y_stride;
     /* The last square: where its sums go, which are still in the tiles (NULL: nowhere), and how
@@ -797,7 +797,7 @@ static void ask_for_residual(const struct plan *p, const unsigned char *y, size_
         _mm_prefetch(residual, _MM_HINT_T1);
 }
 
-/* The y that a square will write, to be asked for. */
+/* The y that a square will write, to be prefetched. */
 static void ask_for_y(const struct plan *p, int64_t square, int64_t panel, struct errands *errands)
 {
     const struct linear_job *job = p->call->job;
@@ -842,7 +842,7 @@ static void multiply_rows(const struct plan *p, const struct block *b, int64_t s
     int64_t chunk = p->squares > 1 ? CHUNK_STEPS : b->steps;
     unsigned char *sums =
         p->sums + (cut ? (size_t)(square * (p->block_panels / 2)) * SQUARE_BYTES : 0);
-    bool waits = cut || chunk < b->steps; /* else all squares share one place */
+    bool waits = cut || chunk < b->steps; /* else all squares share one buffer */
     errands->x = next_x(p, b, square);
     errands->x_fast =
         p->squares > 1 && b->panels < FAST_PANELS && p->call->job->windows.kernel == 0;
@@ -899,7 +899,7 @@ static void multiply(const struct plan *p)
 /* ---- few rows -------------------------------------------------------------------------------- */
 
 /* One tile of x (2 KiB a step) with four panels, a KiB a step each: adds to tiles 0 to 3. Weights
- * as stored are asked for ahead; those just brought back are in L1. */
+ * as stored are prefetched; those just decoded are in L1. */
 #define DEFINE_STRIP(name, multiply)                                                               \
     static inline void name(const unsigned char *a, const unsigned char *const *b, int64_t steps,  \
                             bool far)                                                              \
@@ -955,7 +955,7 @@ static void strip_direct(const struct plan *p, int64_t panel, int64_t panels)
         strip_bf16(p->x_tiles, b, p->steps, true);
 }
 
-/* A few steps of the four panels at a time are brought back, into L1. */
+/* A few steps of the four panels at a time are decoded, into L1. */
 static void strip_decoded(const struct plan *p, int64_t panel, int64_t panels)
 {
     const unsigned char *b[STRIP];

@@ -1,7 +1,7 @@
 /* linear_bf16dot_avx512.c: pairs of bf16 by vdpbf16ps (AVX512_BF16).
  *
  * The instruction takes subnormals for zeros and rounds each product's sum its own way. Integer
- * codes are decoded between the products for few rows; else weights are brought back to bf16 first,
+ * codes are decoded between the products for few rows; else weights are decoded to bf16 first,
  * a slice at a time, which pays off from so many rows on that the products are what takes the time.
  * x that is rounded to e4m3 is exact in bf16, whatever it was. */
 #include "kernel/native/linear/linear_pairs_avx512.h"
@@ -72,7 +72,7 @@ static const struct linear_takes takes = {
     .activations = ASSAY_DTYPE_BIT(ASSAY_DTYPE_NONE) | ASSAY_DTYPE_BIT(ASSAY_DTYPE_E4M3),
 };
 
-/* For fewer rows bringing weights back takes longer than products in f32 do. */
+/* For fewer rows decoding weights takes longer than products in f32 do. */
 enum { LEAST_DECODED_ROWS = 9 };
 
 static bool worth_while(const struct assay_recipe *recipe, int64_t m)

@@ -19,7 +19,7 @@
  * - LINEAR_OWN: the code that is multiplied as it lies;
  * - LINEAR_PER: elements of x in a dword;
  * - LINEAR_INTEGERS: 1 if the sums are s32;
- * - linear_decode_panel(…), where there are weights in other codes: brings back blocks
+ * - linear_decode_panel(…), where there are weights in other codes: decodes blocks
  *   [b, b + count) of a panel, a KiB each;
  * - LINEAR_STREAMS(code, rows): do tiles decode that code; then also stream_inner and
  *   linear_pack_stream, as linear_inner.h has them for f32;
@@ -73,7 +73,7 @@ struct linear_cut {
     enum linear_code code;
     bool stream;       /* tiles decode */
     bool slices;       /* slices are decoded before the tiles */
-    bool next;         /* tiles ask for the next slice's weights, which fit the L2 cache */
+    bool next;         /* tiles prefetch the next slice's weights, which fit the L2 cache */
     bool stays;        /* all weights fit it */
     bool fold;         /* f32 sums of integers: added up as s32 slice by slice */
     int64_t times;     /* how often rows are packed */
@@ -164,7 +164,7 @@ static struct linear_cut linear_cut(const struct linear_job *job, const struct l
     if (cut.group_blocks)
         cut.groups = (cut.blocks + cut.group_blocks - 1) / cut.group_blocks;
     int64_t x_rows = cut.stream ? cut.tile_rows : cut.rows;
-    cut_take(&cut, (int64_t)linear_room_bytes(job) / 4); /* first, as linear_amax has it */
+    cut_take(&cut, (int64_t)linear_row_bytes(job) / 4); /* first, as linear_amax has it */
     cut.x_at = cut_take(&cut, x_rows * cut.blocks * 16);
     cut.x_scales_at = cut_take(&cut, cut.rows);
     cut.x_sums_at = cut_take(&cut, cut.stream ? x_rows * cut.groups : 0);
@@ -190,7 +190,7 @@ static int64_t tile_start(const struct linear_cut *cut, int64_t rows, int64_t i)
     return rows * i / tile_count(cut, rows);
 }
 
-/* Can a tile of rows [row, row + rows) of x be multiplied from where it lies? Answers the
+/* Can a tile of rows [row, row + rows) of x be multiplied from where it lies? Returns the
  * lines of the first. */
 static struct linear_lines tile_in_place(const struct linear_call *call,
                                          const struct linear_cut *cut, int64_t row, int64_t rows)
@@ -204,9 +204,9 @@ static struct linear_lines tile_in_place(const struct linear_call *call,
     return (struct linear_lines){0};
 }
 
-/* Packs one row of x and answers its scale; what it does not fill of its last block becomes 0. */
+/* Packs one row of x and returns its scale; what it does not fill of its last block becomes 0. */
 static float pack_x(const struct linear_call *call, const struct linear_cut *cut, int64_t row,
-                    int64_t tile_rows, void *room, float *to)
+                    int64_t tile_rows, void *buffer, float *to)
 {
     const struct linear_job *job = call->job;
     struct linear_lines lines = linear_window_lines(call, row, 1, 16 * LINEAR_PER);
@@ -218,7 +218,7 @@ static float pack_x(const struct linear_call *call, const struct linear_cut *cut
                             to + y * (part.k / LINEAR_PER) * tile_rows);
         return 1;
     }
-    const void *from = linear_x_row(linear_kind_of(job->dtype), call, row, room);
+    const void *from = linear_x_row(linear_kind_of(job->dtype), call, row, buffer);
     float scale = pack_scale(call, from);
     memset(to + (cut->blocks - 1) * tile_rows * 16, 0, 64);
     linear_pack_row(job, from, scale, tile_rows, to);
@@ -275,7 +275,7 @@ struct linear_slice {
     float *sums;                    /* where these panels' sums stay between slices */
 };
 
-/* Has the tiles of a slice ask for the next slice's weights, each for its share: while one pass of
+/* Has the tiles of a slice prefetch the next slice's weights, each its share: while one pass of
  * several over the same weights reads them from memory, the others would leave memory idle. */
 static void slice_next(const struct linear_run *run, const struct linear_slice *s,
                        struct linear_inner *t)
@@ -301,7 +301,7 @@ static struct linear_inner slice_weights(const struct linear_run *run, const str
         .w = w->codes + (size_t)s->panel * panel_bytes,
         .stride = panel_bytes,
         .blocks = s->blocks,
-        .ask = !assay_cpu_info()->reads_ahead,
+        .prefetch = !assay_cpu_info()->reads_ahead,
         .x_sums = (const float *)(run->scratch + cut->x_sums_at),
         .group_blocks = cut->group_blocks,
         .groups = cut->groups,

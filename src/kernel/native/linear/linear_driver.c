@@ -133,7 +133,7 @@ static enum assay_status make_scratch(struct state *s, struct assay_error *err)
                 s->scratch_bytes = bytes;
         }
     }
-    /* Whole pages and a bit, so that threads do not use the same places in their caches. */
+    /* Whole pages and a bit, so that threads do not use the same sets of their caches. */
     s->scratch_bytes = (s->scratch_bytes + 4095) / 4096 * 4096 + LINE * 5;
     size_t all = (size_t)s->threads * s->scratch_bytes;
     size_t align = all >= HUGE_PAGE ? HUGE_PAGE : 4096;

@@ -90,7 +90,7 @@ VEC_INLINE void finish_kind(enum native_kind kind, const struct linear_call *cal
     }
 }
 
-/* Sums of integers are the answer. */
+/* Sums of integers are the output. */
 static void finish_s32(const struct linear_call *call, const struct finish_tile *t)
 {
     const int32_t *sums = t->sums;

@@ -27,12 +27,12 @@ struct linear_inner {
     int64_t blocks;         /* of 16 dwords of x along k */
     float *sums;            /* [R][P][16] */
     bool add;               /* to what is there, instead of setting it; plain ones only */
-    bool ask;               /* for lines before they are needed */
+    bool prefetch;          /* lines before they are needed */
     /* What is needed next after these panels does not lie right behind each: in the last
-     * LINE_AHEAD_LINES lines, what is asked for lies this many bytes further on. */
+     * LINE_AHEAD_LINES lines, what is prefetched lies this many bytes further on. */
     size_t jump;
-    /* Weights of the panels that come after these, to be asked for on the way: `next_step` bytes of
-     * each panel for every line. NULL: none. Plain ones only. */
+    /* Weights of the panels that come after these, to be prefetched on the way: `next_step` bytes
+     * of each panel for every line. NULL: none. Plain ones only. */
     const unsigned char *next;
     size_t next_stride, next_step;
     /* Windows where they lie (linear_window.h): x is the first one's block, the next begins
@@ -50,14 +50,14 @@ struct linear_inner {
 
 typedef void linear_inner_fn(const struct linear_inner *t);
 
-/* Bytes ahead to ask for, in block b; a panel has `lines` lines for each block. */
+/* Bytes ahead to prefetch, in block b; a panel has `lines` lines for each block. */
 VEC_INLINE size_t inner_ahead(const struct linear_inner *t, int64_t b, int lines)
 {
     return LINE_AHEAD_LINES * 64 + (b < t->blocks - LINE_AHEAD_LINES / lines ? 0 : t->jump);
 }
 
-/* A CPU that reads ahead does not know where the next panels begin: it is asked for what comes
- * first of them, in the block from which on inner_ahead goes there. */
+/* The hardware prefetcher cannot guess where the next panels begin, so their first lines are
+ * prefetched in the block where inner_ahead moves on to them. */
 VEC_INLINE bool inner_turns(const struct linear_inner *t, int64_t b, int lines)
 {
     return b == t->blocks - LINE_AHEAD_LINES / lines;
@@ -68,8 +68,8 @@ VEC_INLINE void inner_prefetch(const unsigned char *p, size_t ahead)
     line_prefetch((const void *)((uintptr_t)p + ahead));
 }
 
-/* Row r of x: packed rows lie side by side. Of windows, one step and two from either of two places
- * are addresses that a load can have in itself. */
+/* Row r of x: packed rows lie side by side. Of windows, one step and two from either of two
+ * addresses are addressing modes of a load. */
 VEC_INLINE const float *inner_row(const float *x, const bool windows, size_t step, int r)
 {
     if (!windows)
@@ -81,9 +81,9 @@ VEC_INLINE const float *inner_row(const float *x, const bool windows, size_t ste
 #define INNER_ROWS LINEAR_UNROLL for (int r = 0; r < R; r++)
 #define INNER_PANELS LINEAR_UNROLL for (int p = 0; p < P; p++)
 
-/* Asks for its own lines, for those that come next, or for both, as measured: one pass over weights
- * from memory needs its own soon, and in one of several passes they are in the L2 cache already.
- * Then a pass asks for its share of what comes next once in four lines, to save instructions. */
+/* Prefetches its own lines, those that come next, or both, as measured: one pass over weights from
+ * memory needs its own soon, and in one of several passes they are in the L2 cache already. Then a
+ * pass prefetches its share of what comes next once in four lines, to save instructions. */
 VEC_INLINE void inner_plain(const struct linear_inner *t, const int R, const int P, const bool own,
                             const bool others, const bool windows)
 {
@@ -104,7 +104,7 @@ VEC_INLINE void inner_plain(const struct linear_inner *t, const int R, const int
                 left = t->line_blocks - 1;
             }
             size_t ahead = inner_ahead(t, b, 16);
-            const bool ask = own && (t->ask || inner_turns(t, b, 16));
+            const bool prefetch = own && (t->prefetch || inner_turns(t, b, 16));
             for (int u = 0; u < 16; u += 4) {
                 if (others && !own) {
                     INNER_PANELS line_prefetch_far((const void *)(next + (size_t)p * next_stride));
@@ -120,7 +120,7 @@ VEC_INLINE void inner_plain(const struct linear_inner *t, const int R, const int
                     {
                         const unsigned char *at = w + (size_t)p * stride + (size_t)l * 64;
                         v[p] = line_get(at);
-                        if (ask)
+                        if (prefetch)
                             inner_prefetch(at, ahead);
                         if (own && others)
                             line_prefetch_far((const void *)(next + (size_t)p * next_stride));
@@ -176,7 +176,7 @@ static linear_inner_fn *const next_inner[LINE_TALL_ROWS + 1][INNER_MAX_PANELS + 
 
 #ifdef LINEAR_STREAM
 
-/* [R][P][asks for what comes next]: not asking is 3 % faster where all weights stay in the L2
+/* [R][P][prefetches what comes next]: without, it is 3 % faster where all weights stay in the L2
  * cache, and 8 % slower where they do not. */
 LINE_WINDOW_SIZES(INNER_WINDOW)
 static linear_inner_fn *const window_inner[LINE_TALL_ROWS + 1][INNER_MAX_PANELS + 1][2] = {
@@ -193,7 +193,7 @@ VEC_INLINE void stream_blocks(const struct linear_inner *t, enum linear_code cod
     const float *x = t->x + b * R * 16;
     const unsigned char *w = t->w + b * lines * 64;
     size_t stride = t->stride;
-    const bool ask = t->ask;
+    const bool prefetch = t->prefetch;
     for (int64_t end = b + count; b < end; b++, x += R * 16, w += lines * 64) {
         size_t ahead = inner_ahead(t, b, lines);
         for (int u = 0; u < lines; u++) {
@@ -203,7 +203,7 @@ VEC_INLINE void stream_blocks(const struct linear_inner *t, enum linear_code cod
                 const unsigned char *at = w + (size_t)p * stride + (size_t)u * 64;
                 bits[p] = line_codes(code, at);
                 watch[p] = line_watch(code, watch[p], bits[p]);
-                if (ask)
+                if (prefetch)
                     inner_prefetch(at, ahead);
             }
             LINEAR_UNROLL for (int j = 0; j < per; j++)

@@ -11,9 +11,9 @@
 
 /* Tiles of outputs (linear_inner.h) whose sums stay in registers: T(rows, panels side by side) for
  * each. Of plain ones there is one for each number of rows up to LINE_TALL_ROWS, with one panel and
- * perhaps with more; up to LINE_PLAIN_ROWS they are used in numbers, and then asking for what comes
- * next (LINE_NEXT_SIZES) is worth while; those of LINE_WINDOW_SIZES, which have one panel or as
- * many as the plain ones, can take windows from where they lie. Up to LINE_WIDE_ROWS, or
+ * perhaps with more; up to LINE_PLAIN_ROWS they are used in numbers, and then prefetching what
+ * comes next (LINE_NEXT_SIZES) is worth while; those of LINE_WINDOW_SIZES, which have one panel or
+ * as many as the plain ones, can take windows from where they lie. Up to LINE_WIDE_ROWS, or
  * LINE_TALL_ROWS where weights are decoded, all rows are one tile. */
 #define LINE_PLAIN_SIZES(T) T(1, 1) T(1, 2) T(2, 1)
 #define LINE_NEXT_SIZES(T) T(2, 1)
@@ -24,7 +24,7 @@ enum {
     LINE_WIDE_ROWS = 2,
     LINE_TALL_ROWS = 2,
     LINE_STREAM_ROWS = 2,
-    LINE_AHEAD_LINES = 32 /* lines before it is needed memory is asked for */
+    LINE_AHEAD_LINES = 32 /* how many lines ahead to prefetch */
 };
 
 typedef float line_f4 __attribute__((vector_size(16)));
@@ -51,7 +51,7 @@ VEC_INLINE line line_all(float a)
 }
 VEC_INLINE line line_zero(void) { return line_all(0); }
 VEC_INLINE line_bits line_no_bits(void) { return (line_bits){{{0}}}; }
-/* The dword at p in all 16 places. */
+/* The dword at p in all 16 lanes. */
 VEC_INLINE line line_spread(const float *p) { return line_all(*p); }
 VEC_INLINE line line_get(const void *p)
 {
@@ -163,7 +163,7 @@ VEC_INLINE line line_poison(enum linear_code code, line a, line_bits watch)
     return a;
 }
 
-/* What line_code's answers are to be multiplied with: nothing here. */
+/* What line_code's values are to be multiplied with: nothing here. */
 VEC_INLINE float line_unit(enum linear_code code)
 {
     (void)code;

@@ -1,4 +1,4 @@
-/* linear_pairs_avx512.h: weights brought back to pairs of bf16, with AVX-512: for tiles
+/* linear_pairs_avx512.h: weights decoded to pairs of bf16, with AVX-512: for tiles
  * (linear_amx.c) and for dot products (linear_bf16dot_avx512.c). Needs AVX-512 with BF16.
  *
  * A line holds, for the 16 rows of a panel, two elements that follow each other along k; 32 of
@@ -64,7 +64,7 @@ VEC_INLINE bool tile_split_f16(__m512i halves, struct tile_way way, unsigned cha
     return (a.odd | b.odd) != 0;
 }
 
-/* ---- weights: one k-step of 32, brought back to 16 lines of bf16 pairs ------------------------
+/* ---- weights: one k-step of 32, decoded to 16 lines of bf16 pairs -----------------------------
  */
 
 /* Two floats that bf16 holds exactly, as a pair: the first in the lower half. */
@@ -151,7 +151,7 @@ VEC_INLINE bool tile_put_pairs(vec first, vec second, struct tile_way way, unsig
     return (a.odd | b.odd) != 0;
 }
 
-/* These answer whether there is an infinity or NaN among weights in two parts. */
+/* These tell whether there is an infinity or NaN among weights in two parts. */
 static inline bool tile_decode_f16(const unsigned char *codes, struct tile_way way,
                                    unsigned char *to)
 {

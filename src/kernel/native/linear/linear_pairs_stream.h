@@ -42,7 +42,7 @@ VEC_INLINE void pairs_blocks(const struct linear_inner *t, enum linear_code code
     const float *x = t->x + b * R * 16;
     const unsigned char *w = t->w + b * lines * 64;
     const int sums = code == LINEAR_U4 && R * P > 4 ? 1 : 2;
-    const bool ask = t->ask;
+    const bool prefetch = t->prefetch;
     const __m512i signs = _mm512_set1_epi32(code == LINEAR_S8 ? (int)0x80808080u : 0);
     for (int64_t end = b + count; b < end; b++, x += R * 16, w += lines * 64) {
         size_t ahead = inner_ahead(t, b, lines);
@@ -52,7 +52,7 @@ VEC_INLINE void pairs_blocks(const struct linear_inner *t, enum linear_code code
             {
                 const unsigned char *at = w + (size_t)p * t->stride + (size_t)u * 64;
                 bits[p] = _mm512_xor_si512(_mm512_loadu_si512(at), signs);
-                if (ask)
+                if (prefetch)
                     inner_prefetch(at, ahead);
             }
             LINEAR_UNROLL for (int j = 0; j < 4; j++)

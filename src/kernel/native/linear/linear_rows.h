@@ -1,9 +1,9 @@
 /* linear_rows.h: rows of x as `linear` multiplies them: as they are, or normalised first, or
  * gathered from an image (linear_window.h).
  *
- * A row is normalised into room for one row, just before it is quantised and packed: it stays in
- * the L1 cache, and no normalised x is ever written to memory. Threads that share rows each
- * normalise them, as each packs them. Include a vec_*.h first. */
+ * A row is normalised into a scratch buffer for one row, just before it is quantised and packed: it
+ * stays in the L1 cache, and no normalised x is ever written to memory. Threads that share rows
+ * each normalise them, as each packs them. Include a vec_*.h first. */
 #ifndef ASSAY_KERNEL_NATIVE_LINEAR_ROWS_H
 #define ASSAY_KERNEL_NATIVE_LINEAR_ROWS_H
 
@@ -73,26 +73,26 @@ linear_normalise(enum native_kind kind, const struct linear_call *call, int64_t 
     }
 }
 
-/* Bytes of the room for a normalised or gathered row, whole cache lines; 0 where rows are used from
- * where they lie. */
-static inline size_t linear_room_bytes(const struct linear_job *job)
+/* Bytes of the scratch buffer for a normalised or gathered row, whole cache lines; 0 where rows are
+ * used from where they lie. */
+static inline size_t linear_row_bytes(const struct linear_job *job)
 {
     size_t bytes = (size_t)job->k * assay_dtype_bytes(job->dtype);
     bool needed = job->norm != ASSAY_LINEAR_NO_NORM || job->windows.kernel > 1;
     return needed ? (bytes + 63) / 64 * 64 : 0;
 }
 
-/* Row `row` of x: where it lies, or normalised or gathered, in `room`. */
+/* Row `row` of x: where it lies, or normalised or gathered, in `buffer`. */
 static inline const void *linear_x_row(enum native_kind kind, const struct linear_call *call,
-                                       int64_t row, void *room)
+                                       int64_t row, void *buffer)
 {
     const struct linear_job *job = call->job;
     if (job->windows.kernel)
-        return linear_window_row(call, row, room);
+        return linear_window_row(call, row, buffer);
     if (job->norm == ASSAY_LINEAR_NO_NORM)
         return (const char *)call->x + (size_t)(row * job->k) * assay_dtype_bytes(job->dtype);
-    linear_normalise(kind, call, row, room);
-    return room;
+    linear_normalise(kind, call, row, buffer);
+    return buffer;
 }
 
 #endif

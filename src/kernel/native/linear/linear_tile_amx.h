@@ -1,5 +1,5 @@
 /* linear_tile_amx.h: what goes into and comes out of tiles, with AVX-512: quantising rows of x, and
- * finishing sums (scales, bias, activation, residual, rounding). Weights are brought back to bf16
+ * finishing sums (scales, bias, activation, residual, rounding). Weights are decoded to bf16
  * by linear_pairs_avx512.h. Needs AVX-512 with BF16, which every CPU with a matrix unit has. */
 #ifndef ASSAY_KERNEL_NATIVE_LINEAR_TILE_AMX_H
 #define ASSAY_KERNEL_NATIVE_LINEAR_TILE_AMX_H
@@ -129,7 +129,7 @@ struct tile_finish {
     const struct linear_call *call;
     int64_t column, columns; /* the first, and how many of the 16 there are */
     bool integer, plain;     /* sums are s32; nothing to do but to round */
-    bool stream;             /* whole lines of y go past the caches */
+    bool stream;             /* whole lines of y by streaming stores */
     vec scale, bias;
 };
 

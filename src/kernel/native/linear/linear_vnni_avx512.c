@@ -2,7 +2,7 @@
  *
  * The instruction multiplies unsigned by signed bytes, so x goes in with 128 added to it, and 128
  * times the sum of each row of weights comes off the sums. They may pass the ends of s32 on the
- * way: what is taken off brings them back. For recipes that make x 8-bit integers; linear_s8_vnni_avx512.c
+ * way: the subtraction wraps back. For recipes that make x 8-bit integers; linear_s8_vnni_avx512.c
  * is for x that comes as such. */
 #include "kernel/native/vec/vec_avx512.h"
 

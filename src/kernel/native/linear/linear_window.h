@@ -19,11 +19,11 @@ struct linear_window {
 
 static inline struct linear_window linear_window_at(const struct assay_conv *c, int64_t row)
 {
-    int64_t places = c->out_height * c->out_width, place = row % places;
+    int64_t pixels = c->out_height * c->out_width, pixel = row % pixels;
     return (struct linear_window){
-        .image = row / places,
-        .top = place / c->out_width * c->stride - c->pad,
-        .left = place % c->out_width * c->stride - c->pad,
+        .image = row / pixels,
+        .top = pixel / c->out_width * c->stride - c->pad,
+        .left = pixel % c->out_width * c->stride - c->pad,
     };
 }
 
@@ -54,7 +54,7 @@ struct linear_lines {
 };
 
 /* Those of row `row` of x and of the rows - 1 after it, whose lines lie stride * in elements apart,
- * if they can be used where they lie: if all are windows of one row of places, none reaches over
+ * if they can be used where they lie: if all are windows of one row of pixels, none reaches over
  * the left or right edge, and lines are whole multiples of `unit` elements. */
 static inline struct linear_lines linear_window_lines(const struct linear_call *call, int64_t row,
                                                       int64_t rows, int64_t unit)
@@ -73,8 +73,9 @@ static inline struct linear_lines linear_window_lines(const struct linear_call *
                                  end - begin};
 }
 
-/* The same row in one piece: where it lies, for windows of one pixel, or copied into `room`. */
-static inline const void *linear_window_row(const struct linear_call *call, int64_t row, void *room)
+/* The same row in one piece: where it lies, for windows of one pixel, or copied into `buffer`. */
+static inline const void *linear_window_row(const struct linear_call *call, int64_t row,
+                                            void *buffer)
 {
     const struct assay_conv *c = &call->job->windows;
     struct linear_window w = linear_window_at(c, row);
@@ -83,7 +84,7 @@ static inline const void *linear_window_row(const struct linear_call *call, int6
     size_t pixel = (size_t)c->in * assay_dtype_bytes(call->job->dtype);
     int64_t begin = w.left < 0 ? -w.left : 0;
     int64_t end = c->width - w.left < c->kernel ? c->width - w.left : c->kernel;
-    unsigned char *to = room;
+    unsigned char *to = buffer;
     for (int64_t y = w.top; y < w.top + c->kernel; y++, to += (size_t)c->kernel * pixel) {
         if (y < 0 || y >= c->height || begin >= end) {
             memset(to, 0, (size_t)c->kernel * pixel);
@@ -96,7 +97,7 @@ static inline const void *linear_window_row(const struct linear_call *call, int6
         if (end < c->kernel)
             memset(to + (size_t)end * pixel, 0, (size_t)(c->kernel - end) * pixel);
     }
-    return room;
+    return buffer;
 }
 
 #endif

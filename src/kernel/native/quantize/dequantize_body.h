@@ -12,9 +12,9 @@ VEC_INLINE void decode_rest(enum native_kind kind, enum quantize_format format,
                             const uint8_t *codes, int64_t at, int64_t n,
                             const struct decode_run *run, void *y)
 {
-    uint8_t room[DECODE_PAIR] = {0};
-    memcpy(room, codes, (size_t)(format == QUANTIZE_U4 ? n / 2 : n));
-    struct vec_pair p = decode_pair(format, room, run);
+    uint8_t buffer[DECODE_PAIR] = {0};
+    memcpy(buffer, codes, (size_t)(format == QUANTIZE_U4 ? n / 2 : n));
+    struct vec_pair p = decode_pair(format, buffer, run);
     vec_store_part(kind, y, at, p.a, n < VEC_LANES ? n : VEC_LANES);
     if (n > VEC_LANES)
         vec_store_part(kind, y, at + VEC_LANES, p.b, n - VEC_LANES);

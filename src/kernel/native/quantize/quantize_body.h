@@ -101,7 +101,7 @@ VEC_INLINE ivec codes_of(enum quantize_format format, vec x, const struct encode
                                    : codes_float(v, 21, 112, 0x1p-14f, 0x1p7f);
 }
 
-/* The codes of n vectors, a constant; asks for memory ahead. */
+/* The codes of n vectors, a constant; prefetches. */
 VEC_INLINE void encode_block(enum native_kind kind, enum quantize_format format, const void *x,
                              int64_t at, int n, const struct encode_run *run, int64_t ahead,
                              uint8_t *to)
@@ -119,15 +119,15 @@ VEC_INLINE void encode_rest(enum native_kind kind, enum quantize_format format, 
                             int64_t at, int64_t count, const struct encode_run *run, uint8_t *to)
 {
     ivec codes[CODES_VECS];
-    uint8_t room[CODES_LEAST * VEC_LANES];
+    uint8_t buffer[CODES_LEAST * VEC_LANES];
     for (int j = 0; j < CODES_LEAST; j++) {
         int64_t n = count - j * VEC_LANES;
         n = n < VEC_LANES ? n : VEC_LANES;
         vec v = n > 0 ? vec_load_part(kind, x, at + j * VEC_LANES, n) : vec_set(0);
         codes[j] = codes_of(format, v, run);
     }
-    codes_store(format, codes, CODES_LEAST, room);
-    memcpy(to, room, (size_t)(format == QUANTIZE_U4 ? count / 2 : count));
+    codes_store(format, codes, CODES_LEAST, buffer);
+    memcpy(to, buffer, (size_t)(format == QUANTIZE_U4 ? count / 2 : count));
 }
 
 VEC_INLINE void encode(enum native_kind kind, enum quantize_format format, const void *x,
@@ -151,7 +151,7 @@ VEC_INLINE void encode(enum native_kind kind, enum quantize_format format, const
     }
 }
 
-/* ---- around the caches ----------------------------------------------------------------------- */
+/* ---- streaming stores ------------------------------------------------------------------------ */
 
 static void stream_copy(uint8_t *to, const uint8_t *from, int64_t bytes)
 {

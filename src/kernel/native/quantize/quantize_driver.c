@@ -211,8 +211,8 @@ static void encode_odd(const struct state *s, const void *x, int64_t at, int64_t
 static void encode_batch(const struct state *s, const void *x, struct quantize_runs runs,
                          const struct batch *b, int64_t ahead, uint8_t *codes)
 {
-    _Alignas(64) uint8_t room[BATCH];
-    uint8_t *to = codes + code_bytes(s, runs.at), *made = s->stream ? room : to;
+    _Alignas(64) uint8_t buffer[BATCH];
+    uint8_t *to = codes + code_bytes(s, runs.at), *made = s->stream ? buffer : to;
     struct quantize_factors factors = {b->scale, b->inverse, b->lowest};
     s->encode(x, runs, factors, ahead * s->element_bytes, made);
     for (int64_t i = 0; i < runs.n && b->any_odd; i++)

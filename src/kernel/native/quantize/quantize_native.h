@@ -3,7 +3,7 @@
  * How it fits together. A body is compiled once for each instruction set (quantize_body.h and
  * dequantize_body.h over quantize_vec_*.h; quantize_portable.h and dequantize_portable.h have
  * plain loops). It knows how to go over runs of elements that share a scale: find their bounds,
- * make their codes, bring codes back. The drivers (quantize_driver.c, dequantize_driver.c) are
+ * encode them, decode them. The drivers (quantize_driver.c, dequantize_driver.c) are
  * compiled once, for any CPU: they split the work over threads, keep what is at hand in the L1
  * cache, and turn bounds into scales. */
 #ifndef ASSAY_KERNEL_NATIVE_QUANTIZE_NATIVE_H
@@ -40,14 +40,14 @@ typedef void quantize_encode(const void *x, struct quantize_runs runs,
 struct quantize_body {
     quantize_measure *measure[NATIVE_KINDS][2]; /* [1]: ranged */
     quantize_encode *encode[NATIVE_KINDS][QUANTIZE_FORMATS];
-    /* Copies around the caches; NULL where there is no such thing. The end of a thread's copies
+    /* Copies by streaming stores; NULL where there are none. The end of a thread's copies
      * makes them visible. */
     void (*stream)(uint8_t *to, const uint8_t *from, int64_t bytes);
     void (*stream_end)(void);
 };
 
 /* Brings codes back. `codes` and y are whole tensors, `scales` those of the first run. Where
- * `stream`, every run begins on a cache line of y and is written around the caches. */
+ * `stream`, every run begins on a cache line of y and is written by streaming stores. */
 typedef void dequantize_decode(const uint8_t *codes, struct quantize_runs runs, const float *scales,
                                bool stream, void *y);
 

@@ -10,9 +10,9 @@
 #define NATIVE_INPUTS 1
 #endif
 
-/* The fast loop does ELTWISE_PAIRS pairs at once and asks for memory ELTWISE_AHEAD bytes before it
- * is needed. What streams through the caches is read in ELTWISE_PARTS parts side by side: the CPU
- * follows each on its own and so keeps more lines under way. Measured, for gelu from memory: 1.15
+/* The fast loop does ELTWISE_PAIRS pairs at once and prefetches ELTWISE_AHEAD bytes ahead. With
+ * streaming stores the input is read in ELTWISE_PARTS streams side by side: the hardware prefetcher
+ * follows each on its own, and more lines are in flight. Measured, for gelu from memory: 1.15
  * times as fast with four parts as with one, no faster with eight. */
 enum {
     ELTWISE_PAIRS = 2,

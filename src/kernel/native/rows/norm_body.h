@@ -1,6 +1,6 @@
 /* norm_body.h: the body of layernorm, rmsnorm and layernorm_gelu.
  *
- * Two passes over a row: sums (norm_row.h), then answers; the second finds the row in the cache.
+ * Two passes over a row: sums (norm_row.h), then outputs; the second finds the row in the cache.
  * Include vec.h first and define NATIVE_OP, and NORM_CENTRE (subtract the mean, add beta:
  * layernorm) or NORM_GELU (that, and gelu of it) as 1 where they hold. */
 #ifndef ASSAY_KERNEL_NATIVE_NORM_BODY_H
@@ -48,7 +48,7 @@ VEC_INLINE void norm_gather_init(struct norm_gather *g)
         g->sum[r][0] = g->sum[r][1] = g->sum_sq[r][0] = g->sum_sq[r][1] = vec_set(0.0f);
 }
 
-/* The pair at `at` of row r; asks for the same place in the next rows, `ahead` bytes on. */
+/* The pair at `at` of row r; prefetches the same pair of the next rows, `ahead` bytes on. */
 VEC_INLINE void norm_gather_pair(enum native_kind kind, const void *x, int64_t at, int64_t ahead,
                                  int r, struct norm_gather *g)
 {
@@ -114,7 +114,7 @@ VEC_INLINE void norm_apply_parts(enum native_kind kind, struct norm_tensors t, i
     }
 }
 
-/* One row of any length and place. */
+/* One row of any length and alignment. */
 VEC_INLINE void norm_one(enum native_kind kind, bool stream, struct norm_tensors t, int64_t at,
                          int64_t dim, double eps)
 {
@@ -134,7 +134,7 @@ VEC_INLINE void norm_one(enum native_kind kind, bool stream, struct norm_tensors
     norm_apply_parts(kind, t, at, i, dim, &row);
 }
 
-/* The answers of several short rows and, where there are `more` (a constant), the sums of the
+/* The outputs of several short rows and, where there are `more` (a constant), the sums of the
  * next: memory is read and written all the time, as in a copy, not by turns. */
 VEC_INLINE void norm_apply_rows(enum native_kind kind, bool stream, bool shifted, bool more,
                                 struct norm_tensors t, int64_t at, int64_t dim,

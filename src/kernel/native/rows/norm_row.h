@@ -18,7 +18,7 @@
 /* Longer rows are summed in floats over NORM_BLOCK elements, in double from there on. */
 enum { NORM_PAIRS = 2, NORM_STEP = NORM_PAIRS * 2 * VEC_LANES, NORM_BLOCK = 4096 };
 
-/* How far ahead, in bytes, the loop over one row asks for memory. */
+/* How far ahead, in bytes, the loop over one row prefetches. */
 enum { NORM_AHEAD = 4096 };
 
 struct norm_sums {

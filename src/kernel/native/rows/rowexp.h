@@ -53,7 +53,7 @@ VEC_INLINE void rowexp_parts(enum native_kind kind, const void *x, int64_t at, i
 
 /* e[i] = exp(x[at + i] - max) for i in [0, n), and their sum; with e == NULL only the sum. From
  * `head` on, e holds pairs in their own order. This is where the arithmetic is, so this is where
- * memory is asked for: what follows these n elements, the next row or block. */
+ * the next row or block, which follows these n elements, is prefetched. */
 VEC_INLINE float rowexp_sum(enum native_kind kind, const void *x, int64_t at, int64_t head,
                             int64_t n, float max, float *e)
 {

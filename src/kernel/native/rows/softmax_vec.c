@@ -2,7 +2,7 @@
  *
  * A row of up to SOFTMAX_ROW elements: its maximum, then exp(x - max) into a buffer with its sum,
  * then the buffer over the sum. Only the first pass reads memory. A longer row is read twice:
- * blocks of it with a running maximum, to which the sum so far is rescaled; then the answers.
+ * blocks of it with a running maximum, to which the sum so far is rescaled; then the outputs.
  *
  * A row with NaN or +infinity in it, or with nothing but -infinity, is NaN throughout: x - max is
  * NaN somewhere, so the sum is. */
@@ -46,7 +46,7 @@ struct softmax_flow {
     float max, sum, next_max; /* of the row at hand; of the next */
 };
 
-/* Three neighbouring rows in one loop: exp(x - max) of the row at `at`, with its sum; the answers
+/* Three neighbouring rows in one loop: exp(x - max) of the row at `at`, with its sum; the outputs
  * of the row before it; and, where there are `more` (a constant), the maximum of the row behind it.
  * So memory is read and written all the time, during the arithmetic. Rows begin on cache lines. */
 VEC_INLINE void softmax_fused(enum native_kind kind, bool more, const void *x, void *out,

@@ -28,7 +28,7 @@ VEC_INLINE void swiglu_parts(enum native_kind kind, const void *in, void *out, i
     }
 }
 
-/* n elements of one row: x and gates from these elements of `in`, the answers from element `at`. */
+/* n elements of one row: x and gates from these elements of `in`, the outputs from element `at`. */
 VEC_INLINE void swiglu_row(enum native_kind kind, bool stream, const void *in, void *out, int64_t x,
                            int64_t gate, int64_t at, int64_t n)
 {

@@ -11,7 +11,7 @@
  * which leaves no bits for a fraction; vec_minus_ln2 gives r. exp on that interval is 1 + r + r^2
  * P(r), P of degree 3 with a relative error of 1.05e-7; measured with all roundings, 1.9 ulp for
  * |x| < 20 and, with the one-step vec_minus_ln2 of the CPUs that have fma, 5 ulp towards the ends.
- * At -105 the answer is 0 and at 89 infinity, so that x can be held to this range; the order of the
+ * At -105 the result is 0 and at 89 infinity, so that x can be held to this range; the order of the
  * operands of max and min below lets NaN through. */
 VEC_INLINE vec vec_exp_core(vec x, float sign)
 {
@@ -42,7 +42,7 @@ VEC_INLINE vec vec_exp_nonpositive(vec x) { return vec_exp_core(vec_max(vec_set(
  * The eighth power has roughly the tail's shape, which saves P four degrees, and vanishes from
  * 3.125 on (the eighth power of 2e-8 is not a float): nothing is subtracted there. P(0) = 1, so
  * that small x give x / 2. P is fitted so that max(|x|, 1) times the error of Phi stays below
- * 1.1e-7; with the roundings gelu is within 2e-7 for negative x and within 6.3e-7 of the answer for
+ * 1.1e-7; with the roundings gelu is within 2e-7 for negative x and within 6.3e-7 of the result for
  * positive x (measured in steps of 1e-5).
  *
  * Even and odd powers of P are summed apart: two short chains instead of a long one, because the

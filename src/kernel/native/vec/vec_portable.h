@@ -106,7 +106,7 @@ VEC_INLINE struct vec_pair vec_load_pair(enum native_kind kind, const void *data
     return (struct vec_pair){vec_load(kind, data, at), vec_load(kind, data, at + 1)};
 }
 
-/* With `stream` a store around the caches, where there is such a thing; the address is then a
+/* With `stream` a streaming store, where there is one; the address is then a
  * multiple of 64 bytes or of the pair's size. */
 VEC_INLINE void vec_store_pair(enum native_kind kind, bool stream, void *data, int64_t at,
                                struct vec_pair p)
@@ -119,7 +119,7 @@ VEC_INLINE void vec_store_pair(enum native_kind kind, bool stream, void *data, i
 /* After the last of a thread's streaming stores: makes them visible to the others. */
 VEC_INLINE void vec_stream_end(void) {}
 
-/* Ask for memory before it is needed, in two steps: the pair `bytes` after that of element `at`
+/* Prefetch in two steps: the pair `bytes` after that of element `at`
  * into the L2 cache, and what is there, 512 bytes ahead, into the L1. A request to the L1 that has
  * to wait for memory holds one of the few line buffers that streaming stores need too: with two
  * steps relu runs 20 % faster from memory than with one. The memory need not exist. */
