@@ -11,9 +11,9 @@
  * rows of x at a time, packed as tiles when they are first come to; chunks of k; pairs of panels.
  * The innermost loop makes 2 x 2 tiles of sums from 4 tile loads; all four from L2 would be 64
  * bytes a cycle, which L2 does not give. So the first of the two tiles of x is left in L1; the
- * second and the weights pass by with the load that does not claim L1. Sums of unfinished chunks
- * wait in scratch memory, which costs more than x from L2: a chunk is longer than what L1 would
- * hold of both tiles.
+ * second and the weights pass by with the load that does not claim L1. Sums of chunks that are not
+ * the last wait in scratch memory, which costs more than x from L2: a chunk is longer than what L1
+ * would hold of both tiles.
  *
  * Where plain rows of x lie well for L1, the first 16 of 32 are used from where they are; from L2
  * rows load slower than tiles, so the other 16 are copied. Windows of a convolution share their
@@ -42,15 +42,15 @@
 enum {
     TILE_BYTES = 1024,
     BLOCK_ROWS = 32,
-    SQUARE_BYTES = BLOCK_ROWS * 32 * 4, /* the sums of 2 x 2 tiles */
-    STEP_BYTES = 2 * TILE_BYTES + 64,   /* two tiles of x and a gap, see above */
-    SPLIT_BYTES = 4 * TILE_BYTES + 64,  /* the same of f16: upper parts, then rests */
-    CHUNK_STEPS = 32,                   /* of x */
-    SPLIT_NEAR_STEPS = 9,               /* of a chunk of x in two parts: 37 KiB of the 48 of L1 */
-    L2_LEAST = 1 << 18,                 /* of the L2 cache, where it is small or unknown */
-    STREAM_PART = 4,                    /* of an L2 share: a smaller y is not worth it */
-    LEAST_PANELS = 16,                  /* of a block: else x passes by too often */
-    GATHER_SQUARES = 8,                 /* from so many on copying a block of weights pays off */
+    REGBLOCK_BYTES = BLOCK_ROWS * 32 * 4, /* the sums of 2 x 2 tiles */
+    STEP_BYTES = 2 * TILE_BYTES + 64,     /* two tiles of x and a gap, see above */
+    SPLIT_BYTES = 4 * TILE_BYTES + 64,    /* the same of f16: upper parts, then rests */
+    CHUNK_STEPS = 32,                     /* of x */
+    SPLIT_NEAR_STEPS = 9,                 /* of a chunk of x in two parts: 37 KiB of the 48 of L1 */
+    L2_LEAST = 1 << 18,                   /* of the L2 cache, where it is small or unknown */
+    STREAM_PART = 4,                      /* of an L2 share: a smaller y is not worth it */
+    LEAST_PANELS = 16,                    /* of a block: else x passes by too often */
+    GATHER_ROW_BLOCKS = 8,                /* from so many on copying a block of weights pays off */
     FAST_PANELS = 24, /* with fewer, prefetching two lines of x a step is too late */
 };
 
@@ -65,7 +65,7 @@ struct plan {
     bool careful, *odd;     /* see tile_split; *odd: an infinity or NaN was met */
     size_t x_step, w_step;  /* bytes of a k-step: 32 rows of x, one panel of weights */
     int64_t steps;          /* k-steps */
-    int64_t squares;        /* blocks of 32 rows */
+    int64_t row_blocks;     /* of 32 rows */
     int64_t block_steps;    /* k-steps of a block of weights */
     int64_t block_panels;   /* its panels */
     bool stays;             /* the first 16 of 32 rows are used as they came */
@@ -76,7 +76,7 @@ struct plan {
     unsigned char *x_tiles; /* [32 rows][step] */
     float *x_scales;        /* of each row */
     unsigned char *w_tiles; /* [panel of the block][step], where they are not direct */
-    unsigned char *sums;    /* squares: [32 rows][pair], or [pair] where k is not cut */
+    unsigned char *sums;    /* of 2 x 2 tiles: [32 rows][pair], or [pair] where k is not cut */
 };
 
 enum { STRIP = 4, STRIP_AHEAD = 2048, STRIP_DECODED = 4 };
@@ -178,27 +178,27 @@ static size_t lay_out(const struct linear_job *job, const struct linear_part *pa
     p->w_step = p->w_split ? 2 * TILE_BYTES : TILE_BYTES;
     int64_t tiles = share / (int64_t)p->w_step;
     p->steps = p->block_steps = steps_of(job);
-    p->squares = (part->row_end - part->row + BLOCK_ROWS - 1) / BLOCK_ROWS;
+    p->row_blocks = (part->row_end - part->row + BLOCK_ROWS - 1) / BLOCK_ROWS;
     p->block_panels = most(tiles / p->steps / 2 * 2, 2);
-    if (p->block_panels < LEAST_PANELS && p->squares > 1) {
+    if (p->block_panels < LEAST_PANELS && p->row_blocks > 1) {
         p->block_panels = LEAST_PANELS;
         p->block_steps = least(tiles / LEAST_PANELS, p->steps);
     }
     p->block_panels = least(p->block_panels, panels);
     bool cut = p->block_steps < p->steps;
-    p->gathers = p->direct && cut && p->squares >= GATHER_SQUARES;
+    p->gathers = p->direct && cut && p->row_blocks >= GATHER_ROW_BLOCKS;
     size_t at = linear_row_bytes(job);
     p->row_scratch = scratch;
     p->x_tiles = scratch + at;
     p->keeps = cut || keeps_tiles(job, (panels + p->block_panels - 1) / most(p->block_panels, 1));
-    at += (size_t)((p->keeps ? p->squares : 1) * p->steps) * p->x_step;
+    at += (size_t)((p->keeps ? p->row_blocks : 1) * p->steps) * p->x_step;
     p->sums = scratch + at;
-    at += (size_t)((cut ? p->squares : 1) * most(p->block_panels / 2, 1)) * SQUARE_BYTES;
+    at += (size_t)((cut ? p->row_blocks : 1) * most(p->block_panels / 2, 1)) * REGBLOCK_BYTES;
     p->w_tiles = scratch + at;
     if (!p->direct || p->gathers)
         at += (size_t)most(p->block_panels * p->block_steps, STRIP * STRIP_DECODED) * p->w_step;
     p->x_scales = (float *)(void *)(scratch + at);
-    at += (size_t)p->squares * BLOCK_ROWS * sizeof(float);
+    at += (size_t)p->row_blocks * BLOCK_ROWS * sizeof(float);
     return at;
 }
 
@@ -245,9 +245,9 @@ static float x_scale(const struct linear_call *call, const void *x)
     return recipe->activation_scope == ASSAY_SCOPE_TENSOR ? call->x_scale : 1;
 }
 
-static unsigned char *x_tiles_of(const struct plan *p, int64_t square)
+static unsigned char *x_tiles_of(const struct plan *p, int64_t row_block)
 {
-    return p->x_tiles + (p->keeps ? (size_t)(square * p->steps) * p->x_step : 0);
+    return p->x_tiles + (p->keeps ? (size_t)(row_block * p->steps) * p->x_step : 0);
 }
 
 static const unsigned char *x_row(const struct plan *p, int64_t row)
@@ -257,12 +257,12 @@ static const unsigned char *x_row(const struct plan *p, int64_t row)
 }
 
 /* Can the first 16 rows be multiplied from where they are? Copying half of x less is worth 4 %; for
- * a few squares it is not worth the check. */
+ * a few blocks of rows it is not worth the check. */
 static bool can_stay(const struct linear_call *call, const struct plan *p)
 {
     const struct linear_job *job = call->job;
     size_t stride = x_stride(job);
-    return !p->x_split && p->squares >= 4 && job->norm == ASSAY_LINEAR_NO_NORM &&
+    return !p->x_split && p->row_blocks >= 4 && job->norm == ASSAY_LINEAR_NO_NORM &&
            job->windows.kernel == 0 && job->recipe.activation == ASSAY_DTYPE_NONE &&
            stride % 64 == 0 && (uintptr_t)call->x % 64 == 0 && lies_well(stride);
 }
@@ -282,9 +282,9 @@ static bool wants_stream(const struct linear_call *call, const struct linear_par
            y >= share / STREAM_PART && y + operands > 2 * share;
 }
 
-static bool in_place(const struct plan *p, int64_t square)
+static bool in_place(const struct plan *p, int64_t row_block)
 {
-    return p->stays && p->part->row_end - p->part->row - square * BLOCK_ROWS > 16;
+    return p->stays && p->part->row_end - p->part->row - row_block * BLOCK_ROWS > 16;
 }
 
 /* Can windows be multiplied from where they are? The pixels of 32 must leave room in L1. */
@@ -293,14 +293,14 @@ static bool windows_can_stay(const struct linear_call *call, const struct plan *
     enum { NEAR_BYTES = 32 << 10 };
     const struct assay_conv *c = &call->job->windows;
     int64_t pixels = (BLOCK_ROWS * c->stride + c->kernel) * c->kernel;
-    return c->kernel && !p->x_split && p->squares > 1 && c->in % 32 == 0 &&
+    return c->kernel && !p->x_split && p->row_blocks > 1 && c->in % 32 == 0 &&
            (uintptr_t)call->x % 64 == 0 && pixels * c->in * 2 <= NEAR_BYTES;
 }
 
 /* The first of the 16 windows that are half `half` of 32 rows; NULL where they are to be packed. */
-static const unsigned char *windows_in_place(const struct plan *p, int64_t square, int64_t half)
+static const unsigned char *windows_in_place(const struct plan *p, int64_t row_block, int64_t half)
 {
-    int64_t row = p->part->row + square * BLOCK_ROWS + half * 16;
+    int64_t row = p->part->row + row_block * BLOCK_ROWS + half * 16;
     if (!p->windows_stay || row + 16 > p->part->row_end)
         return NULL;
     struct linear_lines lines = linear_window_lines(p->call, row, 16, 32);
@@ -372,35 +372,35 @@ static bool pack_window(const struct plan *p, int64_t row, unsigned char *line)
 
 /* Packs (and normalises, and quantises) row `r` of 32 as lines of their tiles: [step][tile][row][64
  * bytes]. Of rows behind the last one only what fills up a tile is there, zeros. */
-static void pack_row(const struct plan *p, int64_t square, int64_t r)
+static void pack_row(const struct plan *p, int64_t row_block, int64_t r)
 {
     const struct linear_job *job = p->call->job;
-    int64_t row = p->part->row + square * BLOCK_ROWS + r;
+    int64_t row = p->part->row + row_block * BLOCK_ROWS + r;
     unsigned char *line =
-        x_tiles_of(p, square) + (size_t)(r / 16) * TILE_BYTES + (size_t)(r % 16) * 64;
+        x_tiles_of(p, row_block) + (size_t)(r / 16) * TILE_BYTES + (size_t)(r % 16) * 64;
     if (row >= p->part->row_end) {
         pack_zeros(p, line);
         return;
     }
-    p->x_scales[square * BLOCK_ROWS + r] = 1;
+    p->x_scales[row_block * BLOCK_ROWS + r] = 1;
     if (pack_window(p, row, line))
         return;
     const unsigned char *from = linear_x_row(tile_kind(job->dtype), p->call, row, p->row_scratch);
     float scale = x_scale(p->call, from);
-    p->x_scales[square * BLOCK_ROWS + r] = scale;
+    p->x_scales[row_block * BLOCK_ROWS + r] = scale;
     pack_lines(p, from, job->k, 1.0f / scale, line);
 }
 
-static void pack_rows(const struct plan *p, int64_t square)
+static void pack_rows(const struct plan *p, int64_t row_block)
 {
-    int64_t rows = p->part->row_end - p->part->row - square * BLOCK_ROWS;
+    int64_t rows = p->part->row_end - p->part->row - row_block * BLOCK_ROWS;
     for (int64_t half = 0; half < (rows > 16 ? 2 : 1); half++) {
-        bool stays = windows_in_place(p, square, half) || (half == 0 && in_place(p, square));
+        bool stays = windows_in_place(p, row_block, half) || (half == 0 && in_place(p, row_block));
         for (int64_t r = half * 16; r < half * 16 + 16; r++)
             if (stays)
-                p->x_scales[square * BLOCK_ROWS + r] = 1;
+                p->x_scales[row_block * BLOCK_ROWS + r] = 1;
             else
-                pack_row(p, square, r);
+                pack_row(p, row_block, r);
     }
 }
 
@@ -410,8 +410,8 @@ static void activations(const struct linear_call *call, const struct linear_part
     bool odd = false;
     struct plan p = {.call = call, .part = part, .odd = &odd};
     lay_out(call->job, part, scratch, &p);
-    for (int64_t square = 0; square < p.squares; square++)
-        pack_rows(&p, square);
+    for (int64_t row_block = 0; row_block < p.row_blocks; row_block++)
+        pack_rows(&p, row_block);
 }
 
 /* ---- weights --------------------------------------------------------------------------------- */
@@ -432,8 +432,8 @@ static const unsigned char *w_tile(const struct plan *p, int64_t panel, int64_t 
 
 /* Brings a block of weights into the scratch memory, back to bf16 where it is not tiles already. A
  * part of k of each panel, these a power of two apart, would compete for a part of the L2 cache. */
-static void bring_block(const struct plan *p, int64_t panel, int64_t panels, int64_t step,
-                        int64_t steps)
+static void fill_block(const struct plan *p, int64_t panel, int64_t panels, int64_t step,
+                       int64_t steps)
 {
     for (int64_t i = 0; i < panels; i++) {
         unsigned char *to = p->w_tiles + (size_t)(i * p->block_steps) * p->w_step;
@@ -459,83 +459,84 @@ static const unsigned char *w_at(const struct plan *p, int64_t panel, int64_t i,
 #define MULTIPLY_S8(c, a, b) _tile_dpbssd(c, a, b)
 
 /* Finishes up to 16 rows from two tiles of sums side by side, or of one panel. */
-VEC_INLINE void finish_tiles(const struct plan *p, int64_t row, int64_t rows,
-                             const struct tile_finish *f, int64_t n, const unsigned char *sums)
+VEC_INLINE void epilogue_tiles(const struct plan *p, int64_t row, int64_t rows,
+                               const struct tile_epilogue *f, int64_t n, const unsigned char *sums)
 {
     const struct linear_job *job = p->call->job;
     const float *x_scales = p->x_scales + row;
     size_t element = y_bytes(job), stride = (size_t)job->n * element;
     size_t at = (size_t)((p->part->row + row) * job->n + f->column) * element;
     if (n == 2 && job->dtype == ASSAY_DTYPE_BF16 && f[1].columns == ASSAY_PANEL_ROWS) {
-        tile_finish_pair(&f[0], &f[1], rows, x_scales, sums, sums + TILE_BYTES, at, stride);
+        tile_epilogue_pair(&f[0], &f[1], rows, x_scales, sums, sums + TILE_BYTES, at, stride);
         return;
     }
     for (int64_t i = 0; i < n; i++)
-        tile_finish(&f[i], rows, x_scales, sums + i * TILE_BYTES,
-                    at + (size_t)(i * ASSAY_PANEL_ROWS) * element, stride);
+        tile_epilogue(&f[i], rows, x_scales, sums + i * TILE_BYTES,
+                      at + (size_t)(i * ASSAY_PANEL_ROWS) * element, stride);
 }
 
-/* How a row of sums becomes one of y. All but FINISH are for 32 columns. */
-enum how { ROUND_BF16, SCALE_BF16, ROUND_F16, PUT_S32, FINISH };
+/* How a row of sums becomes one of y. All but ANY_EPILOGUE are for 32 columns. */
+enum epilogue { ROUND_BF16, SCALE_BF16, ROUND_F16, PUT_S32, ANY_EPILOGUE };
 
-/* What is done on the way through a square, a little at each k-step, while the tiles multiply. */
-struct errands {
+/* What overlaps with the products of a register block, 2 x 2 tiles: a little at each k-step. */
+struct overlap {
     const unsigned char *x; /* of the next rows, to be prefetched */
     bool x_fast;            /* four lines of it a step, else two */
-    unsigned char *y;       /* that this square will write, to be prefetched: two rows a step */
+    unsigned char *y;       /* that this block will write, to be prefetched: two rows a step */
     int64_t y_pairs;        /* such steps, 0 where y is not due yet */
     size_t y_stride;
-    /* The last square: where its sums go, which are still in the tiles (NULL: nowhere), and how
-     * many of its rows are then to be finished. */
-    unsigned char *held;
-    int64_t held_rows;
+    /* The block before: where its sums go, which are still in the tiles (NULL: nowhere), and how
+     * many of its rows then get their epilogue. */
+    unsigned char *pending;
+    int64_t pending_rows;
     /* Those rows: one in a step, or two. */
     const unsigned char *sums;
     unsigned char *to;
-    int64_t row, rows, pace;
-    enum how how;
+    int64_t row, rows, rows_a_step;
+    enum epilogue epilogue;
     const struct plan *plan;
     int64_t first, n; /* its first row in the part, its panels */
-    struct tile_finish finish[2];
+    struct tile_epilogue panels[2];
 };
 
 /* Not inlined: the code of all activations would be in every loop over tiles. */
-static __attribute__((noinline)) void finish_row(const struct errands *e, const unsigned char *sums)
+static __attribute__((noinline)) void epilogue_row(const struct overlap *e,
+                                                   const unsigned char *sums)
 {
-    finish_tiles(e->plan, e->first + e->row, 1, e->finish, e->n, sums);
+    epilogue_tiles(e->plan, e->first + e->row, 1, e->panels, e->n, sums);
 }
 
 /* 16 sums with the scales of their row and columns, and the bias. */
-VEC_INLINE vec scaled(const struct errands *e, const unsigned char *sums, int64_t panel)
+VEC_INLINE vec scaled(const struct overlap *e, const unsigned char *sums, int64_t panel)
 {
-    const struct tile_finish *f = &e->finish[panel];
+    const struct tile_epilogue *f = &e->panels[panel];
     vec y = f->integer ? _mm512_cvtepi32_ps(_mm512_load_si512(sums)) : _mm512_load_ps(sums);
     return vec_fma(vec_mul(y, vec_set(e->plan->x_scales[e->first + e->row])), f->scale, f->bias);
 }
 
-static inline void round_row(struct errands *e)
+static inline void round_row(struct overlap *e)
 {
     const unsigned char *sums = e->sums + e->row / 16 * 2 * TILE_BYTES + e->row % 16 * 64;
-    if (e->how == ROUND_BF16) {
+    if (e->epilogue == ROUND_BF16) {
         __m512 low = _mm512_load_ps(sums), high = _mm512_load_ps(sums + TILE_BYTES);
         tile_put_line(e->plan->streams, e->to, (__m512i)_mm512_cvtne2ps_pbh(high, low));
-    } else if (e->how == SCALE_BF16) {
+    } else if (e->epilogue == SCALE_BF16) {
         vec low = scaled(e, sums, 0), high = scaled(e, sums + TILE_BYTES, 1);
         tile_put_line(e->plan->streams, e->to, (__m512i)_mm512_cvtne2ps_pbh(high, low));
-    } else if (e->how == PUT_S32) {
+    } else if (e->epilogue == PUT_S32) {
         tile_put_line(e->plan->streams, e->to, _mm512_load_si512(sums));
         tile_put_line(e->plan->streams, e->to + 64, _mm512_load_si512(sums + TILE_BYTES));
-    } else if (e->how == ROUND_F16) {
+    } else if (e->epilogue == ROUND_F16) {
         vec_store(NATIVE_F16, e->to, 0, _mm512_load_ps(sums));
         vec_store(NATIVE_F16, e->to, VEC_LANES, _mm512_load_ps(sums + TILE_BYTES));
     } else {
-        finish_row(e, sums);
+        epilogue_row(e, sums);
     }
     e->to += e->y_stride;
     e->row++;
 }
 
-static inline void step_errands(struct errands *e, int64_t step)
+static inline void overlap_step(struct overlap *e, int64_t step)
 {
     _mm_prefetch(e->x, _MM_HINT_T1);
     _mm_prefetch(e->x + 64, _MM_HINT_T1);
@@ -550,18 +551,18 @@ static inline void step_errands(struct errands *e, int64_t step)
         __builtin_prefetch(y, 1, 3);
         __builtin_prefetch(y + e->y_stride, 1, 3);
     }
-    for (int64_t i = 0; i < e->pace && e->row < e->rows; i++)
+    for (int64_t i = 0; i < e->rows_a_step && e->row < e->rows; i++)
         round_row(e);
 }
 
-/* The last square's sums have been stored: its rows are next. */
-static inline void begin_rounding(struct errands *e, int64_t steps)
+/* The sums of the block before have been stored: its rows are next. */
+static inline void begin_rounding(struct overlap *e, int64_t steps)
 {
-    e->sums = e->held;
-    e->held = NULL;
+    e->sums = e->pending;
+    e->pending = NULL;
     e->row = 0;
-    e->rows = e->held_rows;
-    e->pace = e->rows > steps ? 2 : 1;
+    e->rows = e->pending_rows;
+    e->rows_a_step = e->rows > steps ? 2 : 1;
 }
 
 /* Where 16 rows of x are: as a tile, or as they came. */
@@ -572,7 +573,7 @@ struct x_side {
 };
 
 /* 32 rows; windows are at the end of a line after `left` steps, and then after each `line`. */
-struct x_place {
+struct x_rows {
     struct x_side side[2];
     int64_t left, line;
 };
@@ -580,8 +581,8 @@ struct x_place {
 /* Puts away what tile `i` held, and gives it what it starts with. */
 #define BEGIN_TILE(i)                                                                              \
     do {                                                                                           \
-        if (errands->held)                                                                         \
-            _tile_stored(i, errands->held + (i)*TILE_BYTES, 64);                                   \
+        if (overlap->pending)                                                                      \
+            _tile_stored(i, overlap->pending + (i)*TILE_BYTES, 64);                                \
         if (load)                                                                                  \
             _tile_loadd(i, sums + (i)*TILE_BYTES, 64);                                             \
         else                                                                                       \
@@ -597,8 +598,9 @@ struct x_place {
     } while (0)
 
 /* One k-step of 2 x 2 tiles. Of x, the first tile stays in L1, the second passes by. The first step
- * of a square begins a tile where its product is next: one is stored while another multiplies. */
-#define SQUARE_STEP(multiply, begin)                                                               \
+ * of a register block begins a tile where its product is next: one is stored while another
+ * multiplies. */
+#define REGBLOCK_STEP(multiply, begin)                                                             \
     do {                                                                                           \
         _tile_stream_loadd(6, b0, 64);                                                             \
         _tile_loadd(4, a, x->side[0].stride);                                                      \
@@ -612,7 +614,7 @@ struct x_place {
         multiply(2, 5, 6);                                                                         \
         begin(3);                                                                                  \
         multiply(3, 5, 7);                                                                         \
-        step_errands(errands, s);                                                                  \
+        overlap_step(overlap, s);                                                                  \
         a += x->side[0].step;                                                                      \
         second += x->side[1].step;                                                                 \
         if (--left == 0) {                                                                         \
@@ -656,7 +658,7 @@ struct x_place {
             _tile_dpbf16ps(2, 5, 6);                                                               \
             _tile_dpbf16ps(3, 5, 7);                                                               \
         }                                                                                          \
-        step_errands(errands, s);                                                                  \
+        overlap_step(overlap, s);                                                                  \
         a += SPLIT_BYTES;                                                                          \
         b0 += w_split ? 2 * TILE_BYTES : TILE_BYTES;                                               \
         b1 += w_split ? 2 * TILE_BYTES : TILE_BYTES;                                               \
@@ -665,116 +667,117 @@ struct x_place {
 #define NOTHING_TO_BEGIN(i)
 
 /* 2 x 2 tiles: weights from b0 and b1 (1 KiB a step). The sums stay in the tiles until the next
- * square begins. Where `load` is set they go on from `sums`, four tiles one by one. */
-#define DEFINE_SQUARE(name, first_step, near_steps, near_step, far_step)                           \
-    static void name(const struct x_place *x, const unsigned char *b0, const unsigned char *b1,    \
-                     int64_t steps, unsigned char *sums, bool load, struct errands *errands)       \
+ * register block begins. Where `load` is set they go on from `sums`, four tiles one by one. */
+#define DEFINE_REGBLOCK(name, first_step, near_steps, near_step, far_step)                         \
+    static void name(const struct x_rows *x, const unsigned char *b0, const unsigned char *b1,     \
+                     int64_t steps, unsigned char *sums, bool load, struct overlap *overlap)       \
     {                                                                                              \
         const unsigned char *a = x->side[0].at, *second = x->side[1].at;                           \
         int64_t s = 0, left = x->left;                                                             \
         (void)second, (void)left;                                                                  \
         first_step;                                                                                \
-        if (errands->held)                                                                         \
-            begin_rounding(errands, steps - s);                                                    \
+        if (overlap->pending)                                                                      \
+            begin_rounding(overlap, steps - s);                                                    \
         for (; s < (near_steps) && s < steps; s++)                                                 \
             near_step;                                                                             \
         for (; s < steps; s++)                                                                     \
             far_step;                                                                              \
-        while (errands->row < errands->rows)                                                       \
-            round_row(errands);                                                                    \
-        errands->held = sums;                                                                      \
-        errands->held_rows = 0;                                                                    \
+        while (overlap->row < overlap->rows)                                                       \
+            round_row(overlap);                                                                    \
+        overlap->pending = sums;                                                                   \
+        overlap->pending_rows = 0;                                                                 \
     }
 
 #define FIRST_STEP(multiply)                                                                       \
     do {                                                                                           \
-        SQUARE_STEP(multiply, BEGIN_TILE);                                                         \
+        REGBLOCK_STEP(multiply, BEGIN_TILE);                                                       \
         s++;                                                                                       \
     } while (0)
 
-DEFINE_SQUARE(square_bf16, FIRST_STEP(MULTIPLY_BF16), 0, (void)0,
-              SQUARE_STEP(MULTIPLY_BF16, NOTHING_TO_BEGIN))
-DEFINE_SQUARE(square_s8, FIRST_STEP(MULTIPLY_S8), 0, (void)0,
-              SQUARE_STEP(MULTIPLY_S8, NOTHING_TO_BEGIN))
-DEFINE_SQUARE(square_split, BEGIN_TILES, SPLIT_NEAR_STEPS, SPLIT_STEP(true, _tile_loadd),
-              SPLIT_STEP(true, _tile_stream_loadd))
-DEFINE_SQUARE(square_split_x, BEGIN_TILES, SPLIT_NEAR_STEPS, SPLIT_STEP(false, _tile_loadd),
-              SPLIT_STEP(false, _tile_stream_loadd))
+DEFINE_REGBLOCK(regblock_bf16, FIRST_STEP(MULTIPLY_BF16), 0, (void)0,
+                REGBLOCK_STEP(MULTIPLY_BF16, NOTHING_TO_BEGIN))
+DEFINE_REGBLOCK(regblock_s8, FIRST_STEP(MULTIPLY_S8), 0, (void)0,
+                REGBLOCK_STEP(MULTIPLY_S8, NOTHING_TO_BEGIN))
+DEFINE_REGBLOCK(regblock_split, BEGIN_TILES, SPLIT_NEAR_STEPS, SPLIT_STEP(true, _tile_loadd),
+                SPLIT_STEP(true, _tile_stream_loadd))
+DEFINE_REGBLOCK(regblock_split_x, BEGIN_TILES, SPLIT_NEAR_STEPS, SPLIT_STEP(false, _tile_loadd),
+                SPLIT_STEP(false, _tile_stream_loadd))
 
 /* Stores the sums that are still in the tiles. */
-static void put_away(struct errands *e)
+static void put_away(struct overlap *e)
 {
-    if (!e->held)
+    if (!e->pending)
         return;
-    _tile_stored(0, e->held, 64);
-    _tile_stored(1, e->held + TILE_BYTES, 64);
-    _tile_stored(2, e->held + 2 * TILE_BYTES, 64);
-    _tile_stored(3, e->held + 3 * TILE_BYTES, 64);
+    _tile_stored(0, e->pending, 64);
+    _tile_stored(1, e->pending + TILE_BYTES, 64);
+    _tile_stored(2, e->pending + 2 * TILE_BYTES, 64);
+    _tile_stored(3, e->pending + 3 * TILE_BYTES, 64);
     begin_rounding(e, 1);
 }
 
-static void (*square_of(const struct plan *p))(const struct x_place *, const unsigned char *,
-                                               const unsigned char *, int64_t, unsigned char *,
-                                               bool, struct errands *)
+static void (*regblock_of(const struct plan *p))(const struct x_rows *, const unsigned char *,
+                                                 const unsigned char *, int64_t, unsigned char *,
+                                                 bool, struct overlap *)
 {
     if (p->x_split)
-        return p->w_split ? square_split : square_split_x;
-    return p->integer ? square_s8 : square_bf16;
+        return p->w_split ? regblock_split : regblock_split_x;
+    return p->integer ? regblock_s8 : regblock_bf16;
 }
 
-/* How a square is left to the next one's errands; false where it is better finished at once. An
- * activation does not show behind the products, if there are as many k-steps as rows; a residual
+/* The epilogue that overlaps with the next register block; false where it is better done at once.
+ * An activation does not show behind the products, if there are as many k-steps as rows; a residual
  * would cost more there than it does. */
-static bool leaves(const struct linear_job *job, const struct tile_finish *f, int64_t n,
-                   int64_t steps, struct errands *errands)
+static bool leaves(const struct linear_job *job, const struct tile_epilogue *f, int64_t n,
+                   int64_t steps, struct overlap *overlap)
 {
     bool bf16 = job->dtype == ASSAY_DTYPE_BF16, f16 = job->dtype == ASSAY_DTYPE_F16;
     bool whole = n == 2 && f[1].columns == ASSAY_PANEL_ROWS;
     bool scales = job->activation == ASSAY_LINEAR_NONE && !f[0].call->residual;
-    errands->how = FINISH;
+    overlap->epilogue = ANY_EPILOGUE;
     if (whole && f[0].plain && (bf16 || f16))
-        errands->how = bf16 ? ROUND_BF16 : ROUND_F16;
+        overlap->epilogue = bf16 ? ROUND_BF16 : ROUND_F16;
     else if (whole && scales && bf16)
-        errands->how = SCALE_BF16;
+        overlap->epilogue = SCALE_BF16;
     else if (whole && job->dtype == ASSAY_DTYPE_S8)
-        errands->how = PUT_S32;
-    return errands->how != FINISH || (job->activation != ASSAY_LINEAR_NONE && steps >= BLOCK_ROWS);
+        overlap->epilogue = PUT_S32;
+    return overlap->epilogue != ANY_EPILOGUE ||
+           (job->activation != ASSAY_LINEAR_NONE && steps >= BLOCK_ROWS);
 }
 
-/* Finishes a square of `steps` k-steps, or leaves that to the next square's errands. */
-static void finish_square(const struct plan *p, int64_t square, int64_t panel, int64_t n,
-                          int64_t steps, const unsigned char *sums, struct errands *errands)
+/* The epilogue of a register block of `steps` k-steps, now or while the next one multiplies. */
+static void epilogue_regblock(const struct plan *p, int64_t row_block, int64_t panel, int64_t n,
+                              int64_t steps, const unsigned char *sums, struct overlap *overlap)
 {
-    struct tile_finish f[2];
-    int64_t row = square * BLOCK_ROWS, rows = p->part->row_end - p->part->row - row;
+    struct tile_epilogue f[2];
+    int64_t row = row_block * BLOCK_ROWS, rows = p->part->row_end - p->part->row - row;
     for (int64_t i = 0; i < n; i++)
-        f[i] = tile_finish_of(p->call, panel + i, p->integer, p->streams);
-    if (leaves(p->call->job, f, n, steps, errands)) {
-        errands->first = row;
-        errands->n = n;
-        memcpy(errands->finish, f, sizeof f[0] * (size_t)n);
-        errands->to = errands->y;
-        errands->held_rows = least(rows, BLOCK_ROWS);
+        f[i] = tile_epilogue_of(p->call, panel + i, p->integer, p->streams);
+    if (leaves(p->call->job, f, n, steps, overlap)) {
+        overlap->first = row;
+        overlap->n = n;
+        memcpy(overlap->panels, f, sizeof f[0] * (size_t)n);
+        overlap->to = overlap->y;
+        overlap->pending_rows = least(rows, BLOCK_ROWS);
         return;
     }
-    put_away(errands);
-    finish_tiles(p, row, least(rows, 16), f, n, sums);
+    put_away(overlap);
+    epilogue_tiles(p, row, least(rows, 16), f, n, sums);
     if (rows > 16)
-        finish_tiles(p, row + 16, least(rows - 16, 16), f, n, sums + 2 * TILE_BYTES);
+        epilogue_tiles(p, row + 16, least(rows - 16, 16), f, n, sums + 2 * TILE_BYTES);
 }
 
 /* A block of weights: panels and k-steps. */
 struct block {
     int64_t panel, panels, step, steps;
     bool packs; /* x is met for the first time */
-    bool last;  /* of k: y gets finished */
+    bool last;  /* of k: y gets its epilogue */
 };
 
 /* Where the x that the next 32 rows need lies: the rows when x is first met, tiles later. */
-static const unsigned char *next_x(const struct plan *p, const struct block *b, int64_t square)
+static const unsigned char *next_x(const struct plan *p, const struct block *b, int64_t row_block)
 {
     const struct linear_job *job = p->call->job;
-    int64_t next = square + 1 < p->squares ? square + 1 : square;
+    int64_t next = row_block + 1 < p->row_blocks ? row_block + 1 : row_block;
     if (!b->packs)
         return x_tiles_of(p, next) + (size_t)b->step * p->x_step;
     if (job->windows.kernel) { /* the last row of the image that the next windows take */
@@ -785,9 +788,9 @@ static const unsigned char *next_x(const struct plan *p, const struct block *b, 
     return x_row(p, next * BLOCK_ROWS);
 }
 
-/* The residual of `rows` rows from `y` on, all at once: it is due behind the square. */
-static void ask_for_residual(const struct plan *p, const unsigned char *y, size_t stride,
-                             int64_t rows)
+/* The residual of `rows` rows from `y` on, all at once: it is due behind the products. */
+static void prefetch_residual(const struct plan *p, const unsigned char *y, size_t stride,
+                              int64_t rows)
 {
     if (!p->call->residual)
         return;
@@ -797,23 +800,24 @@ static void ask_for_residual(const struct plan *p, const unsigned char *y, size_
         _mm_prefetch(residual, _MM_HINT_T1);
 }
 
-/* The y that a square will write, to be prefetched. */
-static void ask_for_y(const struct plan *p, int64_t square, int64_t panel, struct errands *errands)
+/* Has the y that a register block will write prefetched. */
+static void prefetch_y(const struct plan *p, int64_t row_block, int64_t panel,
+                       struct overlap *overlap)
 {
     const struct linear_job *job = p->call->job;
-    int64_t row = p->part->row + square * BLOCK_ROWS;
-    errands->y = (unsigned char *)p->call->y + (size_t)row * errands->y_stride +
+    int64_t row = p->part->row + row_block * BLOCK_ROWS;
+    overlap->y = (unsigned char *)p->call->y + (size_t)row * overlap->y_stride +
                  (size_t)(panel * ASSAY_PANEL_ROWS) * y_bytes(job);
     int64_t rows = least(p->part->row_end - row, BLOCK_ROWS);
-    errands->y_pairs = p->streams ? 0 : rows / 2;
-    ask_for_residual(p, errands->y, errands->y_stride, rows);
+    overlap->y_pairs = p->streams ? 0 : rows / 2;
+    prefetch_residual(p, overlap->y, overlap->y_stride, rows);
 }
 
 /* Half of 32 rows, from k-step `step` on. */
-static struct x_side side_of(const struct plan *p, int64_t square, int64_t half, int64_t step)
+static struct x_side side_of(const struct plan *p, int64_t row_block, int64_t half, int64_t step)
 {
     const struct linear_job *job = p->call->job;
-    const unsigned char *windows = windows_in_place(p, square, half);
+    const unsigned char *windows = windows_in_place(p, row_block, half);
     if (windows) {
         int64_t line = linear_window_line(job) / 32;
         size_t stride = linear_window_stride(job);
@@ -821,65 +825,65 @@ static struct x_side side_of(const struct plan *p, int64_t square, int64_t half,
                                (size_t)(job->windows.stride * job->windows.in) * 2, 64,
                                stride - (size_t)line * 64};
     }
-    if (half == 0 && in_place(p, square))
-        return (struct x_side){x_row(p, square * BLOCK_ROWS) + step * 64, x_stride(job), 64, 0};
-    return (struct x_side){x_tiles_of(p, square) + (size_t)step * p->x_step + half * TILE_BYTES, 64,
-                           p->x_step, 0};
+    if (half == 0 && in_place(p, row_block))
+        return (struct x_side){x_row(p, row_block * BLOCK_ROWS) + step * 64, x_stride(job), 64, 0};
+    return (struct x_side){x_tiles_of(p, row_block) + (size_t)step * p->x_step + half * TILE_BYTES,
+                           64, p->x_step, 0};
 }
 
-static struct x_place place_of(const struct plan *p, int64_t square, int64_t step)
+static struct x_rows x_rows_of(const struct plan *p, int64_t row_block, int64_t step)
 {
     int64_t line = p->windows_stay ? linear_window_line(p->call->job) / 32 : INT64_MAX;
-    return (struct x_place){
-        {side_of(p, square, 0, step), side_of(p, square, 1, step)}, line - step % line, line};
+    return (struct x_rows){
+        {side_of(p, row_block, 0, step), side_of(p, row_block, 1, step)}, line - step % line, line};
 }
 
 /* All pairs of panels of a block of weights with 32 rows. */
-static void multiply_rows(const struct plan *p, const struct block *b, int64_t square,
-                          struct errands *errands)
+static void multiply_rows(const struct plan *p, const struct block *b, int64_t row_block,
+                          struct overlap *overlap)
 {
     bool cut = p->block_steps < p->steps;
-    int64_t chunk = p->squares > 1 ? CHUNK_STEPS : b->steps;
+    int64_t chunk = p->row_blocks > 1 ? CHUNK_STEPS : b->steps;
     unsigned char *sums =
-        p->sums + (cut ? (size_t)(square * (p->block_panels / 2)) * SQUARE_BYTES : 0);
-    bool waits = cut || chunk < b->steps; /* else all squares share one buffer */
-    errands->x = next_x(p, b, square);
-    errands->x_fast =
-        p->squares > 1 && b->panels < FAST_PANELS && p->call->job->windows.kernel == 0;
+        p->sums + (cut ? (size_t)(row_block * (p->block_panels / 2)) * REGBLOCK_BYTES : 0);
+    bool waits = cut || chunk < b->steps; /* else all register blocks share one buffer */
+    overlap->x = next_x(p, b, row_block);
+    overlap->x_fast =
+        p->row_blocks > 1 && b->panels < FAST_PANELS && p->call->job->windows.kernel == 0;
     for (int64_t s = 0; s < b->steps; s += chunk) {
         int64_t count = least(chunk, b->steps - s);
-        bool finishes = b->last && s + count == b->steps;
-        struct x_place x = place_of(p, square, b->step + s);
-        errands->y_pairs = 0;
+        bool last = b->last && s + count == b->steps;
+        struct x_rows x = x_rows_of(p, row_block, b->step + s);
+        overlap->y_pairs = 0;
         for (int64_t i = 0; i < b->panels; i += 2) {
             int64_t n = i + 1 < b->panels ? 2 : 1;
-            unsigned char *own = sums + (waits ? (size_t)(i / 2) * SQUARE_BYTES : 0);
-            if (finishes)
-                ask_for_y(p, square, b->panel + i, errands);
-            square_of(p)(&x, w_at(p, b->panel, i, b->step, s),
-                         w_at(p, b->panel, i + n - 1, b->step, s), count, own, b->step + s > 0,
-                         errands);
-            if (finishes)
-                finish_square(p, square, b->panel + i, n, count, own, errands);
+            unsigned char *own = sums + (waits ? (size_t)(i / 2) * REGBLOCK_BYTES : 0);
+            if (last)
+                prefetch_y(p, row_block, b->panel + i, overlap);
+            regblock_of(p)(&x, w_at(p, b->panel, i, b->step, s),
+                           w_at(p, b->panel, i + n - 1, b->step, s), count, own, b->step + s > 0,
+                           overlap);
+            if (last)
+                epilogue_regblock(p, row_block, b->panel + i, n, count, own, overlap);
         }
     }
 }
 
-static void multiply_block(const struct plan *p, const struct block *b, struct errands *errands)
+static void multiply_block(const struct plan *p, const struct block *b, struct overlap *overlap)
 {
     if (!p->direct || p->gathers)
-        bring_block(p, b->panel, b->panels, b->step, b->steps);
-    for (int64_t square = 0; square < p->squares; square++) {
+        fill_block(p, b->panel, b->panels, b->step, b->steps);
+    for (int64_t row_block = 0; row_block < p->row_blocks; row_block++) {
         if (b->packs)
-            pack_rows(p, square);
-        multiply_rows(p, b, square, errands);
+            pack_rows(p, row_block);
+        multiply_rows(p, b, row_block, overlap);
     }
 }
 
 static void multiply(const struct plan *p)
 {
     const struct linear_job *job = p->call->job;
-    struct errands errands = {.plan = p, .y_stride = (size_t)job->n * y_bytes(job)};
+    struct overlap overlap = {.plan = p, .y_stride = (size_t)job->n * y_bytes(job)};
     int64_t end = p->part->panel_end;
     for (int64_t panel = p->part->panel; panel < end; panel += p->block_panels)
         for (int64_t step = 0; step < p->steps; step += p->block_steps) {
@@ -889,11 +893,11 @@ static void multiply(const struct plan *p)
                                   .steps = least(p->block_steps, p->steps - step)};
             block.packs = !p->keeps || (panel == p->part->panel && step == 0);
             block.last = step + block.steps == p->steps;
-            multiply_block(p, &block, &errands);
+            multiply_block(p, &block, &overlap);
         }
-    put_away(&errands);
-    while (errands.row < errands.rows)
-        round_row(&errands);
+    put_away(&overlap);
+    while (overlap.row < overlap.rows)
+        round_row(&overlap);
 }
 
 /* ---- few rows -------------------------------------------------------------------------------- */
@@ -991,8 +995,8 @@ static void multiply_strip(const struct plan *p)
         _tile_stored(2, p->sums + 2 * TILE_BYTES, 64);
         _tile_stored(3, p->sums + 3 * TILE_BYTES, 64);
         for (int64_t i = 0; i < panels; i++) {
-            struct tile_finish f = tile_finish_of(p->call, panel + i, p->integer, p->streams);
-            finish_tiles(p, 0, rows, &f, 1, p->sums + i * TILE_BYTES);
+            struct tile_epilogue f = tile_epilogue_of(p->call, panel + i, p->integer, p->streams);
+            epilogue_tiles(p, 0, rows, &f, 1, p->sums + i * TILE_BYTES);
         }
     }
 }

@@ -3,7 +3,7 @@
  *
  * Rows of x are packed (linear_pack.h), as many as fit a quarter of the L2 cache for a slice of k.
  * For these rows, panels of weights pass by: a tile (linear_inner.h) takes a few rows and a few
- * panels and runs along a slice of k; what it leaves becomes y (linear_finish.h) after the last
+ * panels and runs along a slice of k; what it leaves becomes y (linear_epilogue.h) after the last
  * slice. Weights that are not multiplied as they lie are decoded in one of two ways: for few rows
  * in the tile, so that memory is read once and nothing is written; for many rows a slice of the
  * panels is decoded first, into memory that stays in the cache.
@@ -28,7 +28,7 @@
 #ifndef ASSAY_KERNEL_NATIVE_LINEAR_BODY_H
 #define ASSAY_KERNEL_NATIVE_LINEAR_BODY_H
 
-#include "kernel/native/linear/linear_finish.h"
+#include "kernel/native/linear/linear_epilogue.h"
 #include "kernel/native/linear/linear_pack.h"
 #include "kernel/native/linear/linear_inner.h"
 
@@ -390,7 +390,7 @@ static void tile_multiply(const struct linear_run *run, const struct linear_slic
 }
 
 /* Asks for the y that a tile will write, and the residual it adds, while it multiplies. */
-static void ask_for_y(const struct linear_run *run, const struct linear_slice *s, int64_t start,
+static void prefetch_y(const struct linear_run *run, const struct linear_slice *s, int64_t start,
                       int64_t rows)
 {
     const struct linear_job *job = run->call->job;
@@ -421,13 +421,13 @@ static void linear_tiles(const struct linear_run *run, const struct linear_slice
         t.sums = cut->fold || (first && last) ? own : kept;
         t.add = !first && !cut->fold;
         if (last && !cut->stream)
-            ask_for_y(run, s, start, rows);
+            prefetch_y(run, s, start, rows);
         tile_multiply(run, s, start, rows, &t);
         if (cut->fold)
             fold_sums((int32_t *)(void *)kept, own, rows * s->panels * 16, first);
         if (!last)
             continue;
-        struct finish_tile finish = {
+        struct epilogue_tile tile = {
             .row = run->row + start,
             .rows = rows,
             .panel = s->panel,
@@ -436,9 +436,9 @@ static void linear_tiles(const struct linear_run *run, const struct linear_slice
             .integers = cut->fold || LINEAR_INTEGERS,
         };
         if (run->call->job->recipe.activation != ASSAY_DTYPE_NONE)
-            finish.x_scales = (const float *)(run->scratch + cut->x_scales_at) + start;
-        linear_correct(run->call, &finish, t.sums);
-        linear_finish(run->call, &finish);
+            tile.x_scales = (const float *)(run->scratch + cut->x_scales_at) + start;
+        linear_correct(run->call, &tile, t.sums);
+        linear_epilogue(run->call, &tile);
     }
 }
 

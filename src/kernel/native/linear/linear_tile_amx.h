@@ -1,5 +1,5 @@
 /* linear_tile_amx.h: what goes into and comes out of tiles, with AVX-512: quantising rows of x, and
- * finishing sums (scales, bias, activation, residual, rounding). Weights are decoded to bf16
+ * the epilogue of sums (scales, bias, activation, residual, rounding). Weights are decoded to bf16
  * by linear_pairs_avx512.h. Needs AVX-512 with BF16, which every CPU with a matrix unit has. */
 #ifndef ASSAY_KERNEL_NATIVE_LINEAR_TILE_AMX_H
 #define ASSAY_KERNEL_NATIVE_LINEAR_TILE_AMX_H
@@ -124,8 +124,8 @@ VEC_INLINE __m512i tile_quantise_e4m3(enum assay_dtype dtype, const void *row, i
 
 /* ---- sums ------------------------------------------------------------------------------------ */
 
-/* What finishing 16 columns needs, the same for all rows. */
-struct tile_finish {
+/* What the epilogue of 16 columns needs, the same for all rows. */
+struct tile_epilogue {
     const struct linear_call *call;
     int64_t column, columns; /* the first, and how many of the 16 there are */
     bool integer, plain;     /* sums are s32; nothing to do but to round */
@@ -133,11 +133,11 @@ struct tile_finish {
     vec scale, bias;
 };
 
-static inline struct tile_finish tile_finish_of(const struct linear_call *call, int64_t panel,
-                                                bool integer, bool stream)
+static inline struct tile_epilogue tile_epilogue_of(const struct linear_call *call, int64_t panel,
+                                                    bool integer, bool stream)
 {
     const struct linear_job *job = call->job;
-    struct tile_finish f = {
+    struct tile_epilogue f = {
         .call = call, .column = panel * ASSAY_PANEL_ROWS, .integer = integer, .stream = stream};
     int64_t left = job->n - f.column;
     f.columns = left < ASSAY_PANEL_ROWS ? left : ASSAY_PANEL_ROWS;
@@ -171,9 +171,9 @@ VEC_INLINE vec tile_residual(enum native_kind kind, const unsigned char *from, i
     return columns == VEC_LANES ? vec_load(kind, from, 0) : vec_load_part(kind, from, 0, columns);
 }
 
-VEC_INLINE void tile_finish_kind(enum native_kind kind, const struct tile_finish *f, int64_t rows,
-                                 const float *x_scales, const unsigned char *sums, size_t at,
-                                 size_t stride)
+VEC_INLINE void tile_epilogue_kind(enum native_kind kind, const struct tile_epilogue *f,
+                                   int64_t rows, const float *x_scales, const unsigned char *sums,
+                                   size_t at, size_t stride)
 {
     unsigned char *to = f->call->y;
     const unsigned char *residual = f->call->residual;
@@ -193,8 +193,8 @@ VEC_INLINE void tile_finish_kind(enum native_kind kind, const struct tile_finish
 }
 
 /* Finishes a tile of `rows` rows of sums; row r goes to byte `at` + r * stride of y. */
-static inline void tile_finish(const struct tile_finish *f, int64_t rows, const float *x_scales,
-                               const unsigned char *sums, size_t at, size_t stride)
+static inline void tile_epilogue(const struct tile_epilogue *f, int64_t rows, const float *x_scales,
+                                 const unsigned char *sums, size_t at, size_t stride)
 {
     enum assay_dtype dtype = f->call->job->dtype;
     if (dtype == ASSAY_DTYPE_S8)
@@ -206,18 +206,18 @@ static inline void tile_finish(const struct tile_finish *f, int64_t rows, const 
                 _mm512_mask_storeu_epi32(y, vec_tail(f->columns), _mm512_loadu_si512(sums));
         }
     else if (dtype == ASSAY_DTYPE_BF16)
-        tile_finish_kind(NATIVE_BF16_INSN, f, rows, x_scales, sums, at, stride);
+        tile_epilogue_kind(NATIVE_BF16_INSN, f, rows, x_scales, sums, at, stride);
     else if (dtype == ASSAY_DTYPE_F16)
-        tile_finish_kind(NATIVE_F16, f, rows, x_scales, sums, at, stride);
+        tile_epilogue_kind(NATIVE_F16, f, rows, x_scales, sums, at, stride);
     else
-        tile_finish_kind(NATIVE_F32, f, rows, x_scales, sums, at, stride);
+        tile_epilogue_kind(NATIVE_F32, f, rows, x_scales, sums, at, stride);
 }
 
 /* Two tiles side by side to bf16, a line of both at a time; all 32 columns are there. */
-static inline void tile_finish_pair(const struct tile_finish *a, const struct tile_finish *b,
-                                    int64_t rows, const float *x_scales,
-                                    const unsigned char *sums_a, const unsigned char *sums_b,
-                                    size_t at, size_t stride)
+static inline void tile_epilogue_pair(const struct tile_epilogue *a, const struct tile_epilogue *b,
+                                      int64_t rows, const float *x_scales,
+                                      const unsigned char *sums_a, const unsigned char *sums_b,
+                                      size_t at, size_t stride)
 {
     enum assay_linear_activation activation = a->call->job->activation;
     unsigned char *to = a->call->y;

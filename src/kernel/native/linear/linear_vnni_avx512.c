@@ -8,7 +8,7 @@
 
 #include "kernel/native/linear/linear_bodies.h"
 #include "kernel/native/linear/linear_line_avx512.h"
-#include "kernel/native/linear/linear_finish.h"
+#include "kernel/native/linear/linear_epilogue.h"
 #include "kernel/native/linear/linear_pack.h"
 
 #define LINEAR_OWN LINEAR_S8
@@ -61,7 +61,7 @@ static void linear_pack_row(const struct linear_job *job, const void *x, float s
     }
 }
 
-static void linear_correct(const struct linear_call *call, const struct finish_tile *tile,
+static void linear_correct(const struct linear_call *call, const struct epilogue_tile *tile,
                            float *sums)
 {
     for (int64_t r = 0; r < tile->rows; r++)

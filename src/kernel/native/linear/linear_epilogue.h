@@ -1,13 +1,13 @@
-/* linear_finish.h: from a tile's sums to y: scales, bias, activation, residual, rounding.
+/* linear_epilogue.h: from a tile's sums to y: scales, bias, activation, residual, rounding.
  *
  * A tile is [rows][panels][16] sums, f32 or s32. Include a vec_*.h first. */
-#ifndef ASSAY_KERNEL_NATIVE_LINEAR_FINISH_H
-#define ASSAY_KERNEL_NATIVE_LINEAR_FINISH_H
+#ifndef ASSAY_KERNEL_NATIVE_LINEAR_EPILOGUE_H
+#define ASSAY_KERNEL_NATIVE_LINEAR_EPILOGUE_H
 
 #include "kernel/native/linear/linear_activation.h"
 #include "kernel/native/linear/linear_code.h"
 
-struct finish_tile {
+struct epilogue_tile {
     int64_t row, rows, panel, panels;
     const void *sums;
     bool integers;
@@ -15,8 +15,8 @@ struct finish_tile {
 };
 
 /* `n` columns, at most VEC_LANES, of all rows: from lane `lane` of panel p on. */
-VEC_INLINE void finish_columns(enum native_kind kind, const struct linear_call *call,
-                               const struct finish_tile *t, int64_t p, int lane, int64_t n)
+VEC_INLINE void epilogue_columns(enum native_kind kind, const struct linear_call *call,
+                                 const struct epilogue_tile *t, int64_t p, int lane, int64_t n)
 {
     const struct linear_job *job = call->job;
     const float *scales = call->w->row_scales; /* whole panels of them */
@@ -50,8 +50,8 @@ VEC_INLINE void finish_columns(enum native_kind kind, const struct linear_call *
 
 /* All columns of a tile, row by row, where nothing comes behind the sums but perhaps a bias and a
  * residual: short sums are not to wait for long code. */
-VEC_INLINE void finish_sums(enum native_kind kind, const struct linear_call *call,
-                            const struct finish_tile *t)
+VEC_INLINE void epilogue_sums(enum native_kind kind, const struct linear_call *call,
+                              const struct epilogue_tile *t)
 {
     const float *sums = t->sums;
     int64_t column = t->panel * 16, width = t->panels * 16;
@@ -68,30 +68,30 @@ VEC_INLINE void finish_sums(enum native_kind kind, const struct linear_call *cal
     }
 }
 
-VEC_INLINE bool finish_is_plain(const struct linear_call *call, const struct finish_tile *t)
+VEC_INLINE bool epilogue_is_plain(const struct linear_call *call, const struct epilogue_tile *t)
 {
     return !t->integers && !t->x_scales && !call->w->row_scales &&
            call->job->activation == ASSAY_LINEAR_NONE &&
            (t->panel + t->panels) * 16 <= call->job->n;
 }
 
-VEC_INLINE void finish_kind(enum native_kind kind, const struct linear_call *call,
-                            const struct finish_tile *t)
+VEC_INLINE void epilogue_kind(enum native_kind kind, const struct linear_call *call,
+                              const struct epilogue_tile *t)
 {
-    if (finish_is_plain(call, t)) {
-        finish_sums(kind, call, t);
+    if (epilogue_is_plain(call, t)) {
+        epilogue_sums(kind, call, t);
         return;
     }
     for (int64_t p = 0; p < t->panels; p++) {
         int64_t left = call->job->n - (t->panel + p) * 16, width = left < 16 ? left : 16;
         for (int lane = 0; lane < width; lane += VEC_LANES)
-            finish_columns(kind, call, t, p, lane,
-                           width - lane < VEC_LANES ? width - lane : VEC_LANES);
+            epilogue_columns(kind, call, t, p, lane,
+                             width - lane < VEC_LANES ? width - lane : VEC_LANES);
     }
 }
 
 /* Sums of integers are the output. */
-static void finish_s32(const struct linear_call *call, const struct finish_tile *t)
+static void epilogue_s32(const struct linear_call *call, const struct epilogue_tile *t)
 {
     const int32_t *sums = t->sums;
     int64_t n = call->job->n, column = t->panel * 16;
@@ -105,17 +105,17 @@ static void finish_s32(const struct linear_call *call, const struct finish_tile 
     }
 }
 
-static void linear_finish(const struct linear_call *call, const struct finish_tile *tile)
+static void linear_epilogue(const struct linear_call *call, const struct epilogue_tile *tile)
 {
     enum native_kind kind = linear_kind_of(call->job->dtype);
     if (call->job->dtype == ASSAY_DTYPE_S8)
-        finish_s32(call, tile);
+        epilogue_s32(call, tile);
     else if (kind == NATIVE_BF16)
-        finish_kind(NATIVE_BF16, call, tile);
+        epilogue_kind(NATIVE_BF16, call, tile);
     else if (kind == NATIVE_F16)
-        finish_kind(NATIVE_F16, call, tile);
+        epilogue_kind(NATIVE_F16, call, tile);
     else
-        finish_kind(NATIVE_F32, call, tile);
+        epilogue_kind(NATIVE_F32, call, tile);
 }
 
 #endif
