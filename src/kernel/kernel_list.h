@@ -1,6 +1,7 @@
-/* One line for each kernel, by folder. Kernels of different implementations are shown in this order,
- * so it is not the alphabet's; of one implementation the order does not matter (see `preference`).
- * The `ref` kernel of every op comes from op_list.h and needs no line here. No include guard.
+/* One line for each kernel, by folder. Kernels of different implementations are shown in this
+ * order, so it is not the alphabet's; of one implementation the order does not matter (see
+ * `preference`). The `ref` kernel of every op comes from op_list.h and needs no line here. No
+ * include guard.
  *
  * ASSAY_VECTOR_KERNEL(relu): relu_vec.c, which the build compiles for each instruction set. */
 #define ASSAY_VECTOR_KERNEL(n)                                                                     \

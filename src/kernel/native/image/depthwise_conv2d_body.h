@@ -243,16 +243,19 @@ extern depthwise_shares DEPTHWISE_SIZE(3x3_stride2);
 extern depthwise_shares DEPTHWISE_SIZE(5x5);
 extern depthwise_shares DEPTHWISE_SIZE(any);
 
+/* With a copy of the job: the compiler knows that no store of a vector changes it. */
 #define DEPTHWISE_SHARE(kind, kernel, stride, suffix)                                              \
-    static void NATIVE_PASTE(depthwise, suffix)(const struct depthwise *d, int64_t begin,          \
+    static void NATIVE_PASTE(depthwise, suffix)(const struct depthwise *job, int64_t begin,        \
                                                 int64_t end)                                       \
     {                                                                                              \
-        depthwise_share(kind, false, kernel, stride, d, begin, end);                               \
+        struct depthwise d = *job;                                                                 \
+        depthwise_share(kind, false, kernel, stride, &d, begin, end);                              \
     }                                                                                              \
-    static void NATIVE_PASTE(depthwise_stream, suffix)(const struct depthwise *d, int64_t begin,   \
+    static void NATIVE_PASTE(depthwise_stream, suffix)(const struct depthwise *job, int64_t begin, \
                                                        int64_t end)                                \
     {                                                                                              \
-        depthwise_share(kind, true, kernel, stride, d, begin, end);                                \
+        struct depthwise d = *job;                                                                 \
+        depthwise_share(kind, true, kernel, stride, &d, begin, end);                               \
     }
 #ifdef VEC_HAS_BF16_INSN
 #define DEPTHWISE_SHARE_INSN(kernel, stride)                                                       \
@@ -269,11 +272,9 @@ extern depthwise_shares DEPTHWISE_SIZE(any);
     DEPTHWISE_SHARE(NATIVE_F16, kernel, stride, f16)                                               \
     DEPTHWISE_SHARE(NATIVE_BF16, kernel, stride, bf16)                                             \
     DEPTHWISE_SHARE_INSN(kernel, stride)                                                           \
-    depthwise_shares ident = {                                                                     \
-        [NATIVE_F32] = {depthwise_f32, depthwise_stream_f32},                                      \
-        [NATIVE_F16] = {depthwise_f16, depthwise_stream_f16},                                      \
-        [NATIVE_BF16] = {depthwise_bf16, depthwise_stream_bf16},                                   \
-        DEPTHWISE_ENTRY_INSN                                                                       \
-    }
+    depthwise_shares ident = {[NATIVE_F32] = {depthwise_f32, depthwise_stream_f32},                \
+                              [NATIVE_F16] = {depthwise_f16, depthwise_stream_f16},                \
+                              [NATIVE_BF16] = {depthwise_bf16, depthwise_stream_bf16},             \
+                              DEPTHWISE_ENTRY_INSN}
 
 #endif

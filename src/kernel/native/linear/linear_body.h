@@ -391,7 +391,7 @@ static void tile_multiply(const struct linear_run *run, const struct linear_slic
 
 /* Asks for the y that a tile will write, and the residual it adds, while it multiplies. */
 static void prefetch_y(const struct linear_run *run, const struct linear_slice *s, int64_t start,
-                      int64_t rows)
+                       int64_t rows)
 {
     const struct linear_job *job = run->call->job;
     size_t bytes = job->dtype == ASSAY_DTYPE_S8 ? 4 : assay_dtype_bytes(job->dtype);
