@@ -13,8 +13,7 @@ execute_process(COMMAND ${CMAKE_C_COMPILER} -print-file-name=libgomp.a
 if(NOT EXISTS ${GOMP_STATIC})
   message(FATAL_ERROR "ASSAY_PORTABLE needs libgomp.a, which this gcc does not have")
 endif()
-add_executable(assay_portable EXCLUDE_FROM_ALL $<TARGET_OBJECTS:assay_cli>
-                                               $<TARGET_OBJECTS:assay_objects>)
+add_executable(assay_portable EXCLUDE_FROM_ALL $<TARGET_OBJECTS:assay_cli> ${assay_all_objects})
 target_link_libraries(assay_portable PRIVATE assay_flags ${JANSSON_STATIC} ${YAML_STATIC}
   -Wl,--whole-archive ${GOMP_STATIC} -Wl,--no-whole-archive m ${CMAKE_DL_LIBS})
 # Without a build id, which would tell of the build's folder: the same bytes wherever it is built.

@@ -1,8 +1,9 @@
 /* kernel.h: the registry of kernels and how one is chosen.
  *
- * To add a kernel: a file src/kernel/cpu/NAME.c that defines `const struct assay_kernel
- * assay_kernel_NAME`, and the line ASSAY_KERNEL(NAME) in kernel_list.h. Files named *_avx2.c,
- * *_avx512.c are compiled with those instruction sets; everything else is portable. */
+ * To add a kernel: a file NAME.c in the folder of its implementation that defines `const struct
+ * assay_kernel assay_kernel_NAME`, and the line ASSAY_KERNEL(NAME) in kernel_list.h. Files named
+ * *_avx2.c, *_avx512.c are compiled with those instruction sets; OP_vec.c is compiled for each and
+ * is the line ASSAY_VECTOR_KERNEL(OP); everything else is portable. */
 #ifndef ASSAY_KERNEL_KERNEL_H
 #define ASSAY_KERNEL_KERNEL_H
 

@@ -1,68 +1,44 @@
-/* One line for each kernel; of one implementation the order does not matter (see `preference`). The
- * `ref` kernel of every op comes from op_list.h and needs no line here. No include guard. */
-ASSAY_KERNEL(layernorm_portable)
-ASSAY_KERNEL(layernorm_avx2)
-ASSAY_KERNEL(layernorm_avx512)
-ASSAY_KERNEL(rmsnorm_portable)
-ASSAY_KERNEL(rmsnorm_avx2)
-ASSAY_KERNEL(rmsnorm_avx512)
-ASSAY_KERNEL(layernorm_gelu_portable)
-ASSAY_KERNEL(layernorm_gelu_avx2)
-ASSAY_KERNEL(layernorm_gelu_avx512)
-ASSAY_KERNEL(gelu_portable)
-ASSAY_KERNEL(gelu_avx2)
-ASSAY_KERNEL(gelu_avx512)
-ASSAY_KERNEL(gelu_tanh_portable)
-ASSAY_KERNEL(gelu_tanh_avx2)
-ASSAY_KERNEL(gelu_tanh_avx512)
-ASSAY_KERNEL(silu_portable)
-ASSAY_KERNEL(silu_avx2)
-ASSAY_KERNEL(silu_avx512)
-ASSAY_KERNEL(relu_portable)
-ASSAY_KERNEL(relu_avx2)
-ASSAY_KERNEL(relu_avx512)
-ASSAY_KERNEL(sigmoid_portable)
-ASSAY_KERNEL(sigmoid_avx2)
-ASSAY_KERNEL(sigmoid_avx512)
-ASSAY_KERNEL(leakyrelu_portable)
-ASSAY_KERNEL(leakyrelu_avx2)
-ASSAY_KERNEL(leakyrelu_avx512)
-ASSAY_KERNEL(relu6_portable)
-ASSAY_KERNEL(relu6_avx2)
-ASSAY_KERNEL(relu6_avx512)
-ASSAY_KERNEL(hardswish_portable)
-ASSAY_KERNEL(hardswish_avx2)
-ASSAY_KERNEL(hardswish_avx512)
-ASSAY_KERNEL(add_portable)
-ASSAY_KERNEL(add_avx2)
-ASSAY_KERNEL(add_avx512)
-ASSAY_KERNEL(softmax_portable)
-ASSAY_KERNEL(softmax_avx2)
-ASSAY_KERNEL(softmax_avx512)
-ASSAY_KERNEL(mse_portable)
-ASSAY_KERNEL(mse_avx2)
-ASSAY_KERNEL(mse_avx512)
-ASSAY_KERNEL(cross_entropy_portable)
-ASSAY_KERNEL(cross_entropy_avx2)
-ASSAY_KERNEL(cross_entropy_avx512)
-ASSAY_KERNEL(depthwise_conv2d_portable)
-ASSAY_KERNEL(depthwise_conv2d_avx2)
-ASSAY_KERNEL(depthwise_conv2d_avx512)
-ASSAY_KERNEL(groupnorm_portable)
-ASSAY_KERNEL(groupnorm_avx2)
-ASSAY_KERNEL(groupnorm_avx512)
-ASSAY_KERNEL(swiglu_portable)
-ASSAY_KERNEL(swiglu_avx2)
-ASSAY_KERNEL(swiglu_avx512)
+/* One line for each kernel, by folder. Kernels of different implementations are shown in this
+ * order, so it is not the alphabet's; of one implementation the order does not matter (see
+ * `preference`). The `ref` kernel of every op comes from op_list.h and needs no line here. No
+ * include guard.
+ *
+ * ASSAY_VECTOR_KERNEL(relu): relu_vec.c, which the build compiles for each instruction set. */
+#define ASSAY_VECTOR_KERNEL(n)                                                                     \
+    ASSAY_KERNEL(n##_portable) ASSAY_KERNEL(n##_avx2) ASSAY_KERNEL(n##_avx512)
+
+/* native/rows */
+ASSAY_VECTOR_KERNEL(layernorm)
+ASSAY_VECTOR_KERNEL(rmsnorm)
+ASSAY_VECTOR_KERNEL(layernorm_gelu)
+ASSAY_VECTOR_KERNEL(gelu)
+ASSAY_VECTOR_KERNEL(gelu_tanh)
+ASSAY_VECTOR_KERNEL(silu)
+ASSAY_VECTOR_KERNEL(relu)
+ASSAY_VECTOR_KERNEL(sigmoid)
+ASSAY_VECTOR_KERNEL(leakyrelu)
+ASSAY_VECTOR_KERNEL(relu6)
+ASSAY_VECTOR_KERNEL(hardswish)
+ASSAY_VECTOR_KERNEL(add)
+ASSAY_VECTOR_KERNEL(softmax)
+ASSAY_VECTOR_KERNEL(mse)
+ASSAY_VECTOR_KERNEL(cross_entropy)
+
+/* native/image */
+ASSAY_VECTOR_KERNEL(depthwise_conv2d)
+ASSAY_VECTOR_KERNEL(groupnorm)
+
+/* native/rows */
+ASSAY_VECTOR_KERNEL(swiglu)
+
+/* native/stream */
 ASSAY_KERNEL(read_native)
 ASSAY_KERNEL(copy_native)
 ASSAY_KERNEL(triad_native)
-ASSAY_KERNEL(triad_portable)
-ASSAY_KERNEL(triad_avx2)
-ASSAY_KERNEL(triad_avx512)
-ASSAY_KERNEL(fma_portable)
-ASSAY_KERNEL(fma_avx2)
-ASSAY_KERNEL(fma_avx512)
+ASSAY_VECTOR_KERNEL(triad)
+ASSAY_VECTOR_KERNEL(fma)
+
+/* onednn */
 ASSAY_KERNEL(layernorm_onednn)
 ASSAY_KERNEL(softmax_onednn)
 ASSAY_KERNEL(gelu_onednn)
@@ -81,30 +57,32 @@ ASSAY_KERNEL(conv2d_onednn)
 ASSAY_KERNEL(conv2d_onednn_avx512)
 ASSAY_KERNEL(attention_onednn)
 ASSAY_KERNEL(attention_onednn_avx512)
+
+/* openblas */
 ASSAY_KERNEL(linear_openblas)
-ASSAY_KERNEL(linear_portable)
-ASSAY_KERNEL(linear_avx2)
-ASSAY_KERNEL(linear_avx512)
+
+/* native/linear */
+ASSAY_VECTOR_KERNEL(linear)
 ASSAY_KERNEL(linear_bf16dot_avx512)
 ASSAY_KERNEL(linear_vnni_avx512)
 ASSAY_KERNEL(linear_s8_vnni_avx512)
 ASSAY_KERNEL(linear_amx)
-ASSAY_KERNEL(quantize_portable)
-ASSAY_KERNEL(quantize_avx2)
-ASSAY_KERNEL(quantize_avx512)
-ASSAY_KERNEL(dequantize_portable)
-ASSAY_KERNEL(dequantize_avx2)
-ASSAY_KERNEL(dequantize_avx512)
-ASSAY_KERNEL(attention_portable)
-ASSAY_KERNEL(attention_avx2)
-ASSAY_KERNEL(attention_avx512)
+
+/* native/quantize */
+ASSAY_VECTOR_KERNEL(quantize)
+ASSAY_VECTOR_KERNEL(dequantize)
+
+/* native/attention */
+ASSAY_VECTOR_KERNEL(attention)
 ASSAY_KERNEL(attention_bf16dot_avx512)
 ASSAY_KERNEL(attention_amx)
-ASSAY_KERNEL(conv2d_portable)
-ASSAY_KERNEL(conv2d_avx2)
-ASSAY_KERNEL(conv2d_avx512)
+
+/* native/linear: convolutions are products */
+ASSAY_VECTOR_KERNEL(conv2d)
 ASSAY_KERNEL(conv2d_bf16dot_avx512)
 ASSAY_KERNEL(conv2d_amx)
+
+/* cuda, cublaslt, cudnn */
 ASSAY_KERNEL(layernorm_cuda)
 ASSAY_KERNEL(rmsnorm_cuda)
 ASSAY_KERNEL(layernorm_gelu_cuda)

@@ -34,10 +34,12 @@ reuse_objects() {
     [ -e "$REUSE_FROM/build.ninja" ] || return 0
     [ -z "$(find CMakeLists.txt cmake -newer "$ASSAY")" ] || return 0
     find src include -type f -newer "$ASSAY" >"$tmp/changed"
-    # OBJECT: #deps …, then a line for each file it was made from, then an empty one
-    ninja -C "$REUSE_FROM" -t deps | awk -v tree="$ASSAY_SOURCE_DIR/" '
+    # OBJECT: #deps …, then a line for each file it was made from, then an empty one. ccache may have made
+    # the files' names relative to the build.
+    ninja -C "$REUSE_FROM" -t deps | awk -v tree="$ASSAY_SOURCE_DIR/" -v above="$(dirname "$REUSE_FROM")/" '
         FILENAME == ARGV[1] { changed[tree $0]; next }
         /: #deps/ { object = /\(VALID\)/ ? substr($0, 1, index($0, ": #deps") - 1) : "" }
+        { sub(/^    \.\.\//, "    " above) }
         /^    / && substr($0, 5) in changed { object = "" }
         /^$/ && object != "" { print object; object = "" }' "$tmp/changed" - >"$REUSE_LIST"
     export CMAKE_C_COMPILER_LAUNCHER=$ASSAY_SOURCE_DIR/tests/docs/reuse

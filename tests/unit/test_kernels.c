@@ -910,23 +910,35 @@ static void test_linear_no_memory(void **state)
     }
 }
 
+/* Of each file of `pattern` the kernels: its name without `suffix`, with each of `endings`. */
+static void check_files_are_listed(const char *pattern, const char *suffix,
+                                   const char *const *endings, size_t least)
+{
+    glob_t found;
+    assert_int_equal(glob(pattern, GLOB_BRACE, NULL, &found), 0);
+    assert_true(found.gl_pathc >= least);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        const char *base = strrchr(found.gl_pathv[i], '/') + 1;
+        for (const char *const *ending = endings; *ending; ending++) {
+            char name[128];
+            int length = (int)(strlen(base) - strlen(suffix));
+            snprintf(name, sizeof name, "%.*s%s", length, base, *ending);
+            if (!assay_kernel_find(registry, name))
+                fail_msg("%s has no line in kernel_list.h: there is no %s", base, name);
+        }
+    }
+    globfree(&found);
+}
+
 /* A file of a kernel without its line in kernel_list.h is compiled and never used. */
 static void test_every_file_is_listed(void **state)
 {
     (void)state;
-    glob_t found;
-    assert_int_equal(glob(ASSAY_SOURCE_DIR "/src/kernel/cpu/*_{portable,avx2,avx512}.c", GLOB_BRACE,
-                          NULL, &found),
-                     0);
-    assert_true(found.gl_pathc >= 45);
-    for (size_t i = 0; i < found.gl_pathc; i++) {
-        const char *base = strrchr(found.gl_pathv[i], '/') + 1;
-        char name[128];
-        snprintf(name, sizeof name, "%.*s", (int)(strlen(base) - 2), base);
-        if (!assay_kernel_find(registry, name))
-            fail_msg("%s has no line in kernel_list.h", base);
-    }
-    globfree(&found);
+    static const char *const itself[] = {"", NULL};
+    static const char *const each_isa[] = {"_portable", "_avx2", "_avx512", NULL};
+    check_files_are_listed(ASSAY_SOURCE_DIR "/src/kernel/native/*/*_{avx2,avx512}.c", ".c", itself,
+                           4);
+    check_files_are_listed(ASSAY_SOURCE_DIR "/src/kernel/native/*/*_vec.c", "_vec.c", each_isa, 24);
 }
 
 /* The other way round: each op has its three native kernels, and the best that can run is chosen.

@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/rng.h"
-#include "kernel/cpu/linear_bodies.h"
+#include "kernel/native/linear/linear_bodies.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 
 #include "bench/verify.h"
 #include "device/cpu/cpu_info.h"
-#include "kernel/cpu/onednn.h"
+#include "kernel/onednn/onednn.h"
 
 #if defined(__has_include)
 #if __has_include(<oneapi/dnnl/dnnl.h>)

@@ -3,7 +3,7 @@
 #include "contender.h"
 
 #include "device/cpu/cpu_info.h"
-#include "kernel/cpu/openblas.h"
+#include "kernel/openblas/openblas.h"
 
 #include <dirent.h>
 #include <omp.h>

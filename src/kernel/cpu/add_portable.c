@@ -1,6 +1,0 @@
-/* add_portable.c: add in plain C; the work is in eltwise_body.h. */
-#include "kernel/cpu/vec_scalar.h"
-
-#define NATIVE_OP add
-#define NATIVE_INPUTS 2
-#include "kernel/cpu/eltwise_body.h"

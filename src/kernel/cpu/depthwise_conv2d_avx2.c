@@ -1,5 +1,0 @@
-/* depthwise_conv2d_avx2.c: depthwise_conv2d with AVX2; the work is in depthwise_conv2d_body.h. */
-#include "kernel/cpu/vec_avx2.h"
-
-#define NATIVE_OP depthwise_conv2d
-#include "kernel/cpu/depthwise_conv2d_body.h"

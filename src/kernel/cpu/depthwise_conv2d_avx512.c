@@ -1,6 +1,0 @@
-/* depthwise_conv2d_avx512.c: depthwise_conv2d with AVX-512; the work is in depthwise_conv2d_body.h.
- */
-#include "kernel/cpu/vec_avx512.h"
-
-#define NATIVE_OP depthwise_conv2d
-#include "kernel/cpu/depthwise_conv2d_body.h"

@@ -1,5 +1,0 @@
-/* fma_avx512.c: fma with AVX-512; the work is in fma_body.h. */
-#include "kernel/cpu/vec_avx512.h"
-
-#define NATIVE_OP fma
-#include "kernel/cpu/fma_body.h"

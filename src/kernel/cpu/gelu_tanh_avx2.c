@@ -1,5 +1,0 @@
-/* gelu_tanh_avx2.c: gelu_tanh with AVX2; the work is in eltwise_body.h. */
-#include "kernel/cpu/vec_avx2.h"
-
-#define NATIVE_OP gelu_tanh
-#include "kernel/cpu/eltwise_body.h"

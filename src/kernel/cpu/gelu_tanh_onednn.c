@@ -1,4 +1,0 @@
-/* gelu_tanh_onednn.c: the approximation with tanh. */
-#include "kernel/cpu/onednn.h"
-
-ASSAY_ONEDNN_ELTWISE(gelu_tanh, ASSAY_DNNL_ELTWISE_GELU_TANH, 0, 0);

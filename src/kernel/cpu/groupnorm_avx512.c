@@ -1,5 +1,0 @@
-/* groupnorm_avx512.c: groupnorm with AVX-512; the work is in groupnorm_body.h. */
-#include "kernel/cpu/vec_avx512.h"
-
-#define NATIVE_OP groupnorm
-#include "kernel/cpu/groupnorm_body.h"

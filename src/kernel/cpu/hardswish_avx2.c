@@ -1,5 +1,0 @@
-/* hardswish_avx2.c: hardswish with AVX2; the work is in eltwise_body.h. */
-#include "kernel/cpu/vec_avx2.h"
-
-#define NATIVE_OP hardswish
-#include "kernel/cpu/eltwise_body.h"

@@ -1,5 +1,0 @@
-/* hardswish_avx512.c: hardswish with AVX-512; the work is in eltwise_body.h. */
-#include "kernel/cpu/vec_avx512.h"
-
-#define NATIVE_OP hardswish
-#include "kernel/cpu/eltwise_body.h"

@@ -1,5 +1,0 @@
-/* hardswish_portable.c: hardswish in plain C; the work is in eltwise_body.h. */
-#include "kernel/cpu/vec_scalar.h"
-
-#define NATIVE_OP hardswish
-#include "kernel/cpu/eltwise_body.h"

@@ -1,6 +1,0 @@
-/* layernorm_avx512.c: layernorm with AVX-512; the work is in norm_body.h. */
-#include "kernel/cpu/vec_avx512.h"
-
-#define NATIVE_OP layernorm
-#define NORM_CENTRE 1
-#include "kernel/cpu/norm_body.h"

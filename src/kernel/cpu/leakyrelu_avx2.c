@@ -1,5 +1,0 @@
-/* leakyrelu_avx2.c: leakyrelu with AVX2; the work is in eltwise_body.h. */
-#include "kernel/cpu/vec_avx2.h"
-
-#define NATIVE_OP leakyrelu
-#include "kernel/cpu/eltwise_body.h"

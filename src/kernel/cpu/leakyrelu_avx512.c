@@ -1,5 +1,0 @@
-/* leakyrelu_avx512.c: leakyrelu with AVX-512; the work is in eltwise_body.h. */
-#include "kernel/cpu/vec_avx512.h"
-
-#define NATIVE_OP leakyrelu
-#include "kernel/cpu/eltwise_body.h"

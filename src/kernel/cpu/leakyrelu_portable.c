@@ -1,5 +1,0 @@
-/* leakyrelu_portable.c: leakyrelu in plain C; the work is in eltwise_body.h. */
-#include "kernel/cpu/vec_scalar.h"
-
-#define NATIVE_OP leakyrelu
-#include "kernel/cpu/eltwise_body.h"

@@ -1,5 +1,0 @@
-/* mse_avx2.c: mse with AVX2; the work is in mse_body.h. */
-#include "kernel/cpu/vec_avx2.h"
-
-#define NATIVE_OP mse
-#include "kernel/cpu/mse_body.h"

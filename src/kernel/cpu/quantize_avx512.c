@@ -1,4 +1,0 @@
-/* quantize_avx512.c: quantize with AVX-512; the work is in quantize_body.h. */
-#include "kernel/cpu/quantize_vec_avx512.h"
-
-#include "kernel/cpu/quantize_body.h"

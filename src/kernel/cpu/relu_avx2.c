@@ -1,5 +1,0 @@
-/* relu_avx2.c: relu with AVX2; the work is in eltwise_body.h. */
-#include "kernel/cpu/vec_avx2.h"
-
-#define NATIVE_OP relu
-#include "kernel/cpu/eltwise_body.h"

@@ -1,5 +1,0 @@
-/* relu_avx512.c: relu with AVX-512; the work is in eltwise_body.h. */
-#include "kernel/cpu/vec_avx512.h"
-
-#define NATIVE_OP relu
-#include "kernel/cpu/eltwise_body.h"

@@ -1,5 +1,0 @@
-/* sigmoid_avx2.c: sigmoid with AVX2; the work is in eltwise_body.h. */
-#include "kernel/cpu/vec_avx2.h"
-
-#define NATIVE_OP sigmoid
-#include "kernel/cpu/eltwise_body.h"

@@ -1,5 +1,0 @@
-/* sigmoid_avx512.c: sigmoid with AVX-512; the work is in eltwise_body.h. */
-#include "kernel/cpu/vec_avx512.h"
-
-#define NATIVE_OP sigmoid
-#include "kernel/cpu/eltwise_body.h"

@@ -1,4 +1,0 @@
-/* sigmoid_onednn.c: the library calls it logistic. */
-#include "kernel/cpu/onednn.h"
-
-ASSAY_ONEDNN_ELTWISE(sigmoid, ASSAY_DNNL_ELTWISE_LOGISTIC, 0, 0);

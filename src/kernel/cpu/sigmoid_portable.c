@@ -1,5 +1,0 @@
-/* sigmoid_portable.c: sigmoid in plain C; the work is in eltwise_body.h. */
-#include "kernel/cpu/vec_scalar.h"
-
-#define NATIVE_OP sigmoid
-#include "kernel/cpu/eltwise_body.h"

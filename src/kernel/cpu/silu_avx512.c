@@ -1,5 +1,0 @@
-/* silu_avx512.c: silu with AVX-512; the work is in eltwise_body.h. */
-#include "kernel/cpu/vec_avx512.h"
-
-#define NATIVE_OP silu
-#include "kernel/cpu/eltwise_body.h"

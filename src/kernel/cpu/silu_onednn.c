@@ -1,4 +1,0 @@
-/* silu_onednn.c: x * sigmoid(alpha * x), with alpha 1. */
-#include "kernel/cpu/onednn.h"
-
-ASSAY_ONEDNN_ELTWISE(silu, ASSAY_DNNL_ELTWISE_SWISH, 1, 0);

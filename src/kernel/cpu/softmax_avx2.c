@@ -1,5 +1,0 @@
-/* softmax_avx2.c: softmax with AVX2; the work is in softmax_body.h. */
-#include "kernel/cpu/vec_avx2.h"
-
-#define NATIVE_OP softmax
-#include "kernel/cpu/softmax_body.h"

@@ -1,5 +1,0 @@
-/* softmax_avx512.c: softmax with AVX-512; the work is in softmax_body.h. */
-#include "kernel/cpu/vec_avx512.h"
-
-#define NATIVE_OP softmax
-#include "kernel/cpu/softmax_body.h"

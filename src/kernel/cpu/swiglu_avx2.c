@@ -1,5 +1,0 @@
-/* swiglu_avx2.c: swiglu with AVX2; the work is in swiglu_body.h. */
-#include "kernel/cpu/vec_avx2.h"
-
-#define NATIVE_OP swiglu
-#include "kernel/cpu/swiglu_body.h"

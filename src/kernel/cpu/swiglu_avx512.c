@@ -1,5 +1,0 @@
-/* swiglu_avx512.c: swiglu with AVX-512; the work is in swiglu_body.h. */
-#include "kernel/cpu/vec_avx512.h"
-
-#define NATIVE_OP swiglu
-#include "kernel/cpu/swiglu_body.h"
