@@ -2,8 +2,8 @@
  * memory and copies.
  *
  * One GPU is open in a process at a time; the functions below speak of that one. Texts are the .cu
- * files of src/device/cuda and src/kernel/cuda, compiled into the program as they are; they may
- * include the .cuh files beside them by bare name, and nothing else. */
+ * files of src/device and src/kernel, compiled into the program as they are; they may include
+ * .cuh files, of any folder, by bare name, and nothing else. */
 #ifndef ASSAY_DEVICE_CUDA_CUDA_H
 #define ASSAY_DEVICE_CUDA_CUDA_H
 

@@ -1,4 +1,4 @@
-/* norm.c: layernorm, rmsnorm and layernorm_gelu on the GPU; the work is in norm.cu. */
+/* norm_cuda.c: layernorm, rmsnorm and layernorm_gelu on the GPU; the work is in norm.cu. */
 #include "kernel/cuda/cuda_op.h"
 
 enum { WARPS = 1 };

@@ -1,7 +1,7 @@
-/* linear_norm.h: the norm of x of `linear` on the GPU, where it is not part of what quantises x,
- * and how rows that are kept in registers are given to threads. */
-#ifndef ASSAY_KERNEL_CUDA_LINEAR_NORM_H
-#define ASSAY_KERNEL_CUDA_LINEAR_NORM_H
+/* linear_norm_cuda.h: the norm of x of `linear` on the GPU, where it is not part of what quantises
+ * x, and how rows that are kept in registers are given to threads. */
+#ifndef ASSAY_KERNEL_CUDA_LINEAR_NORM_CUDA_H
+#define ASSAY_KERNEL_CUDA_LINEAR_NORM_CUDA_H
 
 #include "device/cuda/cuda.h"
 #include "op/linear.h"

@@ -3,7 +3,7 @@
  * after the query; softmax; times v. Scores and what follows them are in f32, softmax's answer in
  * the type of v. */
 #include "base/alloc.h"
-#include "kernel/cuda/cudnn_graph.h"
+#include "kernel/cudnn/cudnn_graph.h"
 #include "kernel/kernel.h"
 #include "op/attention.h"
 

@@ -1,5 +1,5 @@
-/* linear_wo.c: `linear` on CUDA with weights stored by a recipe and x as it is (int8wo, int4wo-G,
- * float8wo, gemlitewo-B-G), and with weights as they come.
+/* linear_wo_cuda.c: `linear` on CUDA with weights stored by a recipe and x as it is (int8wo,
+ * int4wo-G, float8wo, gemlitewo-B-G), and with weights as they come.
  *
  * Three forms, chosen in setup:
  *   small    up to 64 tokens in f16 and bf16: linear_small.cu, on the matrix units, the codes
@@ -13,7 +13,7 @@
  * Sums are f32 and rounded once. Weights with a scale of their row are multiplied as codes, which
  * is exact, and their sums with the scale. */
 #include "base/alloc.h"
-#include "kernel/cuda/linear_weights.h"
+#include "kernel/cuda/linear/linear_weights_cuda.h"
 #include "kernel/kernel.h"
 #include "op/linear.h"
 

@@ -2,7 +2,7 @@
  * engines that go by Winograd's or Fourier's way are passed over: they answer with more error than
  * the op allows. */
 #include "base/alloc.h"
-#include "kernel/cuda/cudnn_graph.h"
+#include "kernel/cudnn/cudnn_graph.h"
 #include "kernel/kernel.h"
 #include "op/conv.h"
 

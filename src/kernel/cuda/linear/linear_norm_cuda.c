@@ -1,6 +1,6 @@
-/* linear_norm.c: which functions of linear_norm.cu, with how many threads; linear_norm.h says what
- * for. */
-#include "kernel/cuda/linear_norm.h"
+/* linear_norm_cuda.c: which functions of linear_norm.cu, with how many threads; linear_norm_cuda.h
+ * says what for. */
+#include "kernel/cuda/linear/linear_norm_cuda.h"
 
 #include "kernel/cuda/cuda_op.h"
 

@@ -1,4 +1,4 @@
-// linear_norm.cu: a norm of x that is not part of another kernel, for linear_norm.c. Options: see
+// linear_norm.cu: a norm of x that is not part of another kernel, for linear_norm_cuda.c. Options: see
 // linear_norm.cuh.
 //
 // A product of 16-bit floats need not see normalised rows: with h = (x - mean) scale weight,

@@ -1,4 +1,4 @@
-/* loss.c: mse and cross_entropy on the GPU; the work is in loss.cu. */
+/* loss_cuda.c: mse and cross_entropy on the GPU; the work is in loss.cu. */
 #include "kernel/cuda/cuda_op.h"
 
 enum { MSE_THREADS = 512, MSE_VECS = 2, WARPS = 8 };

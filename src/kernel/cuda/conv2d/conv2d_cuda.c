@@ -1,5 +1,5 @@
 /* conv2d_cuda.c: conv2d on any GPU and of any shape: conv2d_mma.cu for f16 and bf16, with matrix
- * instructions, conv2d_f32.cu for f32. On Hopper conv2d_wgmma.c is faster, for the channels it
+ * instructions, conv2d_f32.cu for f32. On Hopper conv2d_wgmma_cuda.c is faster, for the channels it
  * takes. */
 #include "kernel/cuda/cuda_op.h"
 #include "op/conv.h"

@@ -1,11 +1,11 @@
-/* linear_weights.h: weights of `linear` on the GPU, stored as a recipe says.
+/* linear_weights_cuda.h: weights of `linear` on the GPU, stored as a recipe says.
  *
  * They are encoded on the CPU by src/quant, the one definition of every recipe, and laid out in
  * plain row order here: codes [n][k] (4-bit codes two to a byte, the even k in the low half), then
  * what brings them back. One block of device memory holds all of it, so that a copy of a set is one
  * copy; each part starts at a multiple of 256 bytes. */
-#ifndef ASSAY_KERNEL_CUDA_LINEAR_WEIGHTS_H
-#define ASSAY_KERNEL_CUDA_LINEAR_WEIGHTS_H
+#ifndef ASSAY_KERNEL_CUDA_LINEAR_WEIGHTS_CUDA_H
+#define ASSAY_KERNEL_CUDA_LINEAR_WEIGHTS_CUDA_H
 
 #include "device/cuda/cuda.h"
 #include "quant/quant.h"

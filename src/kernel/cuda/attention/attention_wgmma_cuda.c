@@ -1,7 +1,7 @@
-/* attention_wgmma.c: attention in f16 and bf16 with Hopper's warpgroup products
+/* attention_wgmma_cuda.c: attention in f16 and bf16 with Hopper's warpgroup products
  * (attention_wgmma.cu), for heads of 64 and 128 elements. Short sequences are left to
  * attention_cuda, as is everything else. */
-#include "kernel/cuda/attention_cuda.h"
+#include "kernel/cuda/attention/attention_cuda.h"
 #include "kernel/cuda/tensor_map.h"
 
 /* attention_wgmma.cu: how a head is cut. More warpgroups hide more of each other's exponentials,

@@ -12,7 +12,7 @@
 #include "kernel_math.cuh"
 #include "wgmma_tiles.cuh"
 
-// What conv2d_wgmma.c knows of the images.
+// What conv2d_wgmma_cuda.c knows of the images.
 struct images {
     u32 out_height, out_width, in, kernel, stride, pad;
 };

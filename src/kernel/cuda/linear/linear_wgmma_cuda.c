@@ -1,4 +1,4 @@
-/* linear_wgmma.c: `linear` with Hopper's warpgroup products (linear_wgmma.cu): the baseline of
+/* linear_wgmma_cuda.c: `linear` with Hopper's warpgroup products (linear_wgmma.cu): the baseline of
  * bf16, f16 and s8, and all recipes, whose scales, bias, activation and residual are applied where
  * the sums are. Rows must be multiples of 16 bytes, as the copy engine wants.
  *
@@ -13,10 +13,10 @@
  * for each row are exact in that type and the scale is applied to the sums; those of groups are
  * rounded once. */
 #include "base/alloc.h"
-#include "kernel/cuda/activations.h"
+#include "kernel/cuda/linear/activations_cuda.h"
 #include "kernel/cuda/autotune.h"
-#include "kernel/cuda/linear_norm.h"
-#include "kernel/cuda/linear_weights.h"
+#include "kernel/cuda/linear/linear_norm_cuda.h"
+#include "kernel/cuda/linear/linear_weights_cuda.h"
 #include "kernel/cuda/tensor_map.h"
 #include "kernel/cuda/wgmma_tiles.h"
 #include "kernel/kernel.h"

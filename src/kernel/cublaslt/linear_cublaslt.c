@@ -16,10 +16,10 @@
  * Not here: recipes that keep x as it is but not W (int8wo, int4wo, …), and 8-bit types with rows
  * that are no multiples of 16. */
 #include "base/alloc.h"
-#include "kernel/cuda/activations.h"
+#include "kernel/cuda/linear/activations_cuda.h"
 #include "kernel/cuda/autotune.h"
-#include "kernel/cuda/linear_norm.h"
-#include "kernel/cuda/linear_weights.h"
+#include "kernel/cuda/linear/linear_norm_cuda.h"
+#include "kernel/cuda/linear/linear_weights_cuda.h"
 #include "kernel/kernel.h"
 #include "op/linear.h"
 

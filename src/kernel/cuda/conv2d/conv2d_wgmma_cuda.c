@@ -1,4 +1,4 @@
-/* conv2d_wgmma.c: conv2d in bf16 and f16 with Hopper's warpgroup products (conv2d_wgmma.cu), a
+/* conv2d_wgmma_cuda.c: conv2d in bf16 and f16 with Hopper's warpgroup products (conv2d_wgmma.cu), a
  * product of the images' windows, which the copy engine gathers, and the filters. Images and
  * filters are used as they are. The copy engine wants channels that are a multiple of 16 bytes. */
 #include "base/alloc.h"

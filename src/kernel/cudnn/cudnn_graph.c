@@ -1,6 +1,6 @@
 /* cudnn_graph.c: cuDNN's backend interface: everything is a descriptor, of which attributes are set
  * one by one and which is then made final. */
-#include "kernel/cuda/cudnn_graph.h"
+#include "kernel/cudnn/cudnn_graph.h"
 
 #include <stdio.h>
 #include <string.h>

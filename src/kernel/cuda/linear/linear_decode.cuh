@@ -6,7 +6,7 @@
 // multiplied with (its row's scale, its group's scale and zero) comes later.
 //
 // The NaN of e4m3 is not known here: weights that have one have a row scale of NaN instead
-// (linear_weights.c).
+// (linear_weights_cuda.c).
 #ifndef ASSAY_LINEAR_DECODE_CUH
 #define ASSAY_LINEAR_DECODE_CUH
 

@@ -1,4 +1,5 @@
-/* activations.c: x quantised on the GPU: which kernel of activations.cu, with how many threads.
+/* activations_cuda.c: x quantised on the GPU: which kernel of activations.cu, with how many
+ * threads.
  *
  * A scale for each row is one launch; a row stays in the registers of a warp or a block until its
  * scale is known.
@@ -12,10 +13,10 @@
  * never run at once, because their launches are in one stream. With a norm it is two launches by
  * rows: rows must be whole before their values are known, and the statistics of each are kept, so
  * that the second reading of x, out of the second-level cache as a rule, is all it costs. */
-#include "kernel/cuda/activations.h"
+#include "kernel/cuda/linear/activations_cuda.h"
 
 #include "kernel/cuda/cuda_op.h"
-#include "kernel/cuda/linear_norm.h"
+#include "kernel/cuda/linear/linear_norm_cuda.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-// activations.cu: x [m, k] to 8-bit codes and their scales, for activations.c.
+// activations.cu: x [m, k] to 8-bit codes and their scales, for activations_cuda.c.
 //
 // Both kernels keep what they have read in registers until the scale is known, so that x comes from
 // memory once: a row of up to THREADS * HELD * 16 bytes, or a tensor of up to that for each

@@ -1,6 +1,6 @@
 /* attention_cuda.c: attention on the GPU, in one pass: attention.cu for f16 and bf16, with matrix
  * instructions, attention_f32.cu for f32. Heads of up to 256 elements. */
-#include "kernel/cuda/attention_cuda.h"
+#include "kernel/cuda/attention/attention_cuda.h"
 
 /* attention.cu: FORM. */
 enum { TILES = 1, WARP };

@@ -1,5 +1,5 @@
-/* linear_weights.c: weights of `linear` on the GPU; linear_weights.h has the layout. */
-#include "kernel/cuda/linear_weights.h"
+/* linear_weights_cuda.c: weights of `linear` on the GPU; linear_weights_cuda.h has the layout. */
+#include "kernel/cuda/linear/linear_weights_cuda.h"
 
 #include "base/alloc.h"
 

@@ -19,7 +19,7 @@
 // cluster share k, and send their sums to the one that finishes the band. All of this in a fixed
 // order.
 //
-// A launch may begin while the one before it in the stream ends (linear_wo.c asks for that). Copies
+// A launch may begin while the one before it in the stream ends (linear_wo_cuda.c asks for that). Copies
 // of records start at once: weights are there since they were prepared. What the kernel before may
 // have written or may still read (x, bias, y) waits for its end.
 //
@@ -75,7 +75,7 @@ struct small_share {
     int band, bands; // of W; the first, and how many
 };
 
-// Shared memory, in this order; linear_wo.c counts the same.
+// Shared memory, in this order; linear_wo_cuda.c counts the same.
 struct small_room {
     u8 *ring;          // of this warp, [DEPTH] slots
     u32 barriers;      // [DEPTH], addresses of shared memory

@@ -3,8 +3,8 @@
  *
  * Tensors and operations are added one by one; the first call that fails is remembered, all later
  * ones do nothing, and assay_cudnn_compile tells. Tensors have four axes. */
-#ifndef ASSAY_KERNEL_CUDA_CUDNN_GRAPH_H
-#define ASSAY_KERNEL_CUDA_CUDNN_GRAPH_H
+#ifndef ASSAY_KERNEL_CUDNN_CUDNN_GRAPH_H
+#define ASSAY_KERNEL_CUDNN_CUDNN_GRAPH_H
 
 #include "device/cuda/cuda.h"
 #include "kernel/cuda/autotune.h"

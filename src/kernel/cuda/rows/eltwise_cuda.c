@@ -1,4 +1,4 @@
-/* eltwise.c: the element-wise ops on the GPU; the work is in eltwise.cu. */
+/* eltwise_cuda.c: the element-wise ops on the GPU; the work is in eltwise.cu. */
 #include "kernel/cuda/cuda_op.h"
 
 #include <string.h>
