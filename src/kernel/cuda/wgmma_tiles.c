@@ -22,18 +22,16 @@ int32_t assay_wgmma_rows(const struct wgmma_tile *t)
     return CONSUMERS * WGMMA_GROUP_ROWS * t->waves;
 }
 
-static int64_t parts(int64_t size, int64_t part) { return (size + part - 1) / part; }
-
 static int64_t count_tiles(const struct wgmma_product *p, const struct wgmma_tile *t)
 {
-    return parts(p->m, assay_wgmma_rows(t)) * parts(p->n, t->columns);
+    return assay_ceil_div(p->m, assay_wgmma_rows(t)) * assay_ceil_div(p->n, t->columns);
 }
 
 /* How many clusters the GPU holds at once. They do not cross the parts it is made of: of 4 blocks,
  * 30 fit into an H200's 132 SMs and not 33. */
 static int64_t clusters_at_once(const struct wgmma_product *p, int32_t blocks)
 {
-    return blocks < 4 ? p->sms / blocks : parts((int64_t)p->sms * 30, 132);
+    return blocks < 4 ? p->sms / blocks : assay_ceil_div((int64_t)p->sms * 30, 132);
 }
 
 /* Sharing pays only where all blocks fit the GPU at once, and not for few rows: then weights are
@@ -56,8 +54,9 @@ static double time_of(const struct wgmma_product *p, const struct wgmma_tile *t)
     double answers = (double)assay_wgmma_rows(t) * t->columns;
     double others = 4 * answers * (t->split - 1) / t->split;
     double sharing = t->split == 1 ? 0 : (meeting + others / 32) * cycle;
-    int64_t rounds = parts(count_tiles(p, t) * t->split, p->sms);
-    return (double)rounds * ((double)parts(p->steps, t->split) * answers * t->cost + sharing);
+    int64_t rounds = assay_ceil_div(count_tiles(p, t) * t->split, p->sms);
+    return (double)rounds *
+           ((double)assay_ceil_div(p->steps, t->split) * answers * t->cost + sharing);
 }
 
 /* Adds a tile where it belongs, the fastest first; the slowest falls off a full list. */

@@ -2,9 +2,7 @@
  * in one kernel: scores = q k^T, scaled; where it is causal, minus infinity for keys that come
  * after the query; softmax; times v. Scores and what follows them are in f32, softmax's answer in
  * the type of v. */
-#include "base/alloc.h"
 #include "kernel/cudnn/cudnn_graph.h"
-#include "kernel/kernel.h"
 #include "op/attention.h"
 
 #include <math.h>
@@ -27,97 +25,94 @@ static enum assay_status can_run(const struct assay_problem *problem, struct ass
     return status;
 }
 
-static void note(const struct assay_problem *problem, char *text, size_t size)
-{
-    assay_cudnn_note(problem, text, size);
-}
-
 /* ---- the graph ------------------------------------------------------------------------------- */
 
 /* What one kernel is described with. */
-struct plan {
+struct layout {
     struct cudnn_graph *g;
     int64_t scores[RANK], scores_strides[RANK]; /* [batch, heads, seq, seq] */
     int64_t rows[RANK], rows_strides[RANK];     /* [batch, heads, seq, 1] */
 };
 
-static struct plan plan_of(struct cudnn_graph *g, const struct assay_problem *p)
+static struct layout layout_of(struct cudnn_graph *g, const struct assay_problem *p)
 {
     int64_t batch = p->axes[ASSAY_ATTENTION_BATCH], heads = p->axes[ASSAY_ATTENTION_HEADS];
     int64_t seq = p->axes[ASSAY_ATTENTION_SEQ];
-    return (struct plan){.g = g,
-                         .scores = {batch, heads, seq, seq},
-                         .scores_strides = {heads * seq * seq, seq * seq, seq, 1},
-                         .rows = {batch, heads, seq, 1},
-                         .rows_strides = {heads * seq, seq, 1, 1}};
+    return (struct layout){.g = g,
+                           .scores = {batch, heads, seq, seq},
+                           .scores_strides = {heads * seq * seq, seq * seq, seq, 1},
+                           .rows = {batch, heads, seq, 1},
+                           .rows_strides = {heads * seq, seq, 1, 1}};
 }
 
-static cudnn_tensor scores(const struct plan *plan, int type)
+static cudnn_tensor scores(const struct layout *layout, int type)
 {
-    return assay_cudnn_between(plan->g, type, plan->scores, plan->scores_strides);
+    return assay_cudnn_between(layout->g, type, layout->scores, layout->scores_strides);
 }
 
-static cudnn_tensor rows(const struct plan *plan)
+static cudnn_tensor rows(const struct layout *layout)
 {
-    return assay_cudnn_between(plan->g, DNN_FLOAT, plan->rows, plan->rows_strides);
+    return assay_cudnn_between(layout->g, DNN_FLOAT, layout->rows, layout->rows_strides);
 }
 
-static cudnn_tensor apply(const struct plan *plan, struct cudnn_pointwise p, cudnn_tensor y)
+static cudnn_tensor apply(const struct layout *layout, struct cudnn_pointwise p, cudnn_tensor y)
 {
-    assay_cudnn_pointwise(plan->g, &p, y);
+    assay_cudnn_pointwise(layout->g, &p, y);
     return y;
 }
 
-static cudnn_tensor reduced(const struct plan *plan, int operator_, cudnn_tensor x)
+static cudnn_tensor reduced(const struct layout *layout, int operator_, cudnn_tensor x)
 {
-    cudnn_tensor y = rows(plan);
-    assay_cudnn_reduction(plan->g, operator_, x, y);
+    cudnn_tensor y = rows(layout);
+    assay_cudnn_reduction(layout->g, operator_, x, y);
     return y;
 }
 
 /* Keys that come after the query are seen as minus infinity. */
-static cudnn_tensor masked(const struct plan *plan, cudnn_tensor x, cudnn_tensor never)
+static cudnn_tensor masked(const struct layout *layout, cudnn_tensor x, cudnn_tensor never)
 {
-    cudnn_tensor query = apply(
-        plan, (struct cudnn_pointwise){.mode = DNN_GEN_INDEX, .math = DNN_INT32, .x = x, .axis = 2},
-        scores(plan, DNN_INT32));
-    cudnn_tensor key = apply(
-        plan, (struct cudnn_pointwise){.mode = DNN_GEN_INDEX, .math = DNN_INT32, .x = x, .axis = 3},
-        scores(plan, DNN_INT32));
+    cudnn_tensor query =
+        apply(layout,
+              (struct cudnn_pointwise){.mode = DNN_GEN_INDEX, .math = DNN_INT32, .x = x, .axis = 2},
+              scores(layout, DNN_INT32));
+    cudnn_tensor key =
+        apply(layout,
+              (struct cudnn_pointwise){.mode = DNN_GEN_INDEX, .math = DNN_INT32, .x = x, .axis = 3},
+              scores(layout, DNN_INT32));
     cudnn_tensor seen = apply(
-        plan,
+        layout,
         (struct cudnn_pointwise){.mode = DNN_CMP_GE, .math = DNN_BOOLEAN, .x = query, .b = key},
-        scores(plan, DNN_BOOLEAN));
-    return apply(plan,
+        scores(layout, DNN_BOOLEAN));
+    return apply(layout,
                  (struct cudnn_pointwise){
                      .mode = DNN_BINARY_SELECT, .math = DNN_FLOAT, .x = x, .b = never, .t = seen},
-                 scores(plan, DNN_FLOAT));
+                 scores(layout, DNN_FLOAT));
 }
 
 /* exp(x - max) / sum. The library knows it as part of what a training step wants too, so that sum's
  * logarithm and max are added up for nobody. */
-static cudnn_tensor softmax(const struct plan *plan, cudnn_tensor x, int type)
+static cudnn_tensor softmax(const struct layout *layout, cudnn_tensor x, int type)
 {
     struct cudnn_pointwise p = {.mode = DNN_SUB, .math = DNN_FLOAT, .x = x};
-    cudnn_tensor most = reduced(plan, DNN_REDUCE_MAX, x);
+    cudnn_tensor most = reduced(layout, DNN_REDUCE_MAX, x);
     p.b = most;
-    cudnn_tensor less = apply(plan, p, scores(plan, DNN_FLOAT));
+    cudnn_tensor less = apply(layout, p, scores(layout, DNN_FLOAT));
     p = (struct cudnn_pointwise){.mode = DNN_EXP, .math = DNN_FLOAT, .x = less};
-    cudnn_tensor powers = apply(plan, p, scores(plan, DNN_FLOAT));
-    cudnn_tensor sum = reduced(plan, DNN_REDUCE_ADD, powers);
+    cudnn_tensor powers = apply(layout, p, scores(layout, DNN_FLOAT));
+    cudnn_tensor sum = reduced(layout, DNN_REDUCE_ADD, powers);
     p = (struct cudnn_pointwise){.mode = DNN_LOG, .math = DNN_FLOAT, .x = sum};
-    cudnn_tensor log = apply(plan, p, rows(plan));
+    cudnn_tensor log = apply(layout, p, rows(layout));
     p = (struct cudnn_pointwise){.mode = DNN_ADD, .math = DNN_FLOAT, .x = most, .b = log};
-    apply(plan, p, rows(plan));
+    apply(layout, p, rows(layout));
     p = (struct cudnn_pointwise){.mode = DNN_DIV, .math = DNN_FLOAT, .x = powers, .b = sum};
-    return apply(plan, p, scores(plan, type));
+    return apply(layout, p, scores(layout, type));
 }
 
 /* Operands in this order: q, k, v, out. */
 static void describe(struct state *s, const struct assay_problem *p, int type)
 {
     struct cudnn_graph *g = &s->graph;
-    struct plan plan = plan_of(g, p);
+    struct layout layout = layout_of(g, p);
     int64_t batch = p->axes[ASSAY_ATTENTION_BATCH], heads = p->axes[ASSAY_ATTENTION_HEADS];
     int64_t seq = p->axes[ASSAY_ATTENTION_SEQ], dim = p->axes[ASSAY_ATTENTION_DIM];
     int64_t row = heads * dim, pitch = s->packed ? 3 * row : row;
@@ -133,68 +128,41 @@ static void describe(struct state *s, const struct assay_problem *p, int type)
     cudnn_tensor out = assay_cudnn_operand(g, type, sizes, out_strides);
     cudnn_tensor scale = assay_cudnn_number(g, (float)(1 / sqrt((double)dim)));
     cudnn_tensor never = causal ? assay_cudnn_number(g, -INFINITY) : NULL;
-    cudnn_tensor x = scores(&plan, DNN_FLOAT);
+    cudnn_tensor x = scores(&layout, DNN_FLOAT);
     assay_cudnn_matmul(g, q, k, x);
     struct cudnn_pointwise scaled = {.mode = DNN_MUL, .math = DNN_FLOAT, .x = x, .b = scale};
-    x = apply(&plan, scaled, scores(&plan, DNN_FLOAT));
+    x = apply(&layout, scaled, scores(&layout, DNN_FLOAT));
     if (causal)
-        x = masked(&plan, x, never);
-    assay_cudnn_matmul(g, softmax(&plan, x, type), v, out);
+        x = masked(&layout, x, never);
+    assay_cudnn_matmul(g, softmax(&layout, x, type), v, out);
 }
 
-/* ---- setup and run --------------------------------------------------------------------------- */
+/* ---- plan and call --------------------------------------------------------------------------- */
 
-static void teardown(void *state)
+static enum assay_status plan(void *state, const struct assay_problem *problem,
+                              struct assay_error *err)
 {
     struct state *s = state;
-    assay_cudnn_end(&s->graph);
-    assay_free(s);
-}
-
-static enum assay_status setup(const struct assay_problem *problem, void **state,
-                               struct assay_error *err)
-{
-    struct state *s = assay_calloc(1, sizeof *s);
-    if (!s)
-        return assay_error_nomem(err);
     s->packed = problem->params[ASSAY_ATTENTION_PACKED] != 0;
     s->row_bytes =
         (size_t)(problem->axes[ASSAY_ATTENTION_HEADS] * problem->axes[ASSAY_ATTENTION_DIM]) *
         assay_dtype_bytes(problem->dtype);
     enum assay_status status = assay_cudnn_begin(&s->graph, err);
-    if (status == ASSAY_OK) {
-        describe(s, problem, assay_cudnn_type(problem->dtype));
-        status = assay_cudnn_compile(&s->graph, problem, true, err);
-    }
-    if (status == ASSAY_OK)
-        *state = s;
-    else
-        teardown(s);
-    return status;
+    if (status != ASSAY_OK)
+        return status;
+    describe(s, problem, assay_cudnn_type(problem->dtype));
+    return assay_cudnn_compile(&s->graph, problem, true, err);
 }
 
 /* One input has, for each position, q of all heads, then k, then v. */
-static enum assay_status call(void *state, const struct assay_args *args, void *stream)
+static enum assay_status call(void *state, int64_t set, const struct assay_args *args, void *stream)
 {
     struct state *s = state;
+    (void)set;
     const char *first = args->in[0];
     const void *operands[] = {first, s->packed ? first + s->row_bytes : args->in[1],
                               s->packed ? first + 2 * s->row_bytes : args->in[2], args->out[0]};
     return assay_cudnn_run(&s->graph, operands, stream);
-}
-
-static enum assay_status run(void *state, const struct assay_work *work)
-{
-    enum assay_status status = ASSAY_OK;
-    for (int64_t i = 0; i < work->iters && status == ASSAY_OK; i++)
-        status = call(state, assay_work_args(work, i), work->stream);
-    return status;
-}
-
-static enum assay_status prepare(void *state, int64_t set, const struct assay_args *args,
-                                 struct assay_error *err)
-{
-    return assay_cudnn_tune(state, call, set, args, err);
 }
 
 /* There are no weights. */
@@ -204,21 +172,11 @@ static size_t prepared_bytes(void *state)
     return 0;
 }
 
-extern const struct assay_kernel assay_kernel_attention_cudnn;
-const struct assay_kernel assay_kernel_attention_cudnn = {
-    .struct_size = sizeof(struct assay_kernel),
-    .abi = ASSAY_KERNEL_ABI,
-    .name = "attention_cudnn",
-    .op = "attention",
-    .implementation = "cudnn",
-    .device = "cuda",
-    .dtypes = ASSAY_DTYPE_BIT(ASSAY_DTYPE_F16) | ASSAY_DTYPE_BIT(ASSAY_DTYPE_BF16),
-    .preference = 1,
-    .can_run = can_run,
-    .setup = setup,
-    .run = run,
-    .teardown = teardown,
-    .prepare = prepare,
-    .prepared_bytes = prepared_bytes,
-    .note = note,
-};
+static const struct cuda_op attention = {.state_bytes = sizeof(struct state),
+                                         .plan = plan,
+                                         .call = call,
+                                         .release = assay_cudnn_release};
+
+CUDA_KERNEL(attention_cudnn, "attention", "cudnn", attention, .dtypes = CUDA_HALVES,
+            .preference = 1, .can_run = can_run, .prepare = assay_cudnn_prepare,
+            .prepared_bytes = prepared_bytes, .note = assay_cudnn_note);

@@ -1,9 +1,7 @@
 /* conv2d_cudnn.c: conv2d by NVIDIA's cuDNN, bias and residual fused behind it. In f32 without TF32;
  * engines that go by Winograd's or Fourier's way are passed over: they answer with more error than
  * the op allows. */
-#include "base/alloc.h"
 #include "kernel/cudnn/cudnn_graph.h"
-#include "kernel/kernel.h"
 #include "op/conv.h"
 
 enum { RANK = 4 };
@@ -18,11 +16,6 @@ static enum assay_status can_run(const struct assay_problem *problem, struct ass
 {
     (void)problem;
     return assay_cudnn_can_run(why);
-}
-
-static void note(const struct assay_problem *problem, char *text, size_t size)
-{
-    assay_cudnn_note(problem, text, size);
 }
 
 /* The library speaks of [batch, channels, height, width]; channels lie last. */
@@ -77,36 +70,23 @@ static void describe(struct state *s, int type)
         added(g, type, c, y, r, true);
 }
 
-static void teardown(void *state)
+static enum assay_status plan(void *state, const struct assay_problem *problem,
+                              struct assay_error *err)
 {
     struct state *s = state;
-    assay_cudnn_end(&s->graph);
-    assay_free(s);
-}
-
-static enum assay_status setup(const struct assay_problem *problem, void **state,
-                               struct assay_error *err)
-{
-    struct state *s = assay_calloc(1, sizeof *s);
-    if (!s)
-        return assay_error_nomem(err);
     s->conv = assay_conv_of(problem);
     s->element_bytes = assay_dtype_bytes(problem->dtype);
     enum assay_status status = assay_cudnn_begin(&s->graph, err);
-    if (status == ASSAY_OK) {
-        describe(s, assay_cudnn_type(problem->dtype));
-        status = assay_cudnn_compile(&s->graph, problem, problem->dtype != ASSAY_DTYPE_F32, err);
-    }
-    if (status == ASSAY_OK)
-        *state = s;
-    else
-        teardown(s);
-    return status;
+    if (status != ASSAY_OK)
+        return status;
+    describe(s, assay_cudnn_type(problem->dtype));
+    return assay_cudnn_compile(&s->graph, problem, problem->dtype != ASSAY_DTYPE_F32, err);
 }
 
-static enum assay_status call(void *state, const struct assay_args *args, void *stream)
+static enum assay_status call(void *state, int64_t set, const struct assay_args *args, void *stream)
 {
     struct state *s = state;
+    (void)set;
     const void *operands[ASSAY_MAX_INPUTS + 1];
     int n = 0;
     operands[n++] = args->in[ASSAY_CONV_X];
@@ -119,20 +99,6 @@ static enum assay_status call(void *state, const struct assay_args *args, void *
     return assay_cudnn_run(&s->graph, operands, stream);
 }
 
-static enum assay_status run(void *state, const struct assay_work *work)
-{
-    enum assay_status status = ASSAY_OK;
-    for (int64_t i = 0; i < work->iters && status == ASSAY_OK; i++)
-        status = call(state, assay_work_args(work, i), work->stream);
-    return status;
-}
-
-static enum assay_status prepare(void *state, int64_t set, const struct assay_args *args,
-                                 struct assay_error *err)
-{
-    return assay_cudnn_tune(state, call, set, args, err);
-}
-
 /* A set is multiplied by its own filters, as they are. */
 static size_t prepared_bytes(void *state)
 {
@@ -141,22 +107,11 @@ static size_t prepared_bytes(void *state)
     return (size_t)(c->out * c->kernel * c->kernel * c->in) * s->element_bytes;
 }
 
-extern const struct assay_kernel assay_kernel_conv2d_cudnn;
-const struct assay_kernel assay_kernel_conv2d_cudnn = {
-    .struct_size = sizeof(struct assay_kernel),
-    .abi = ASSAY_KERNEL_ABI,
-    .name = "conv2d_cudnn",
-    .op = "conv2d",
-    .implementation = "cudnn",
-    .device = "cuda",
-    .dtypes = ASSAY_DTYPE_BIT(ASSAY_DTYPE_F32) | ASSAY_DTYPE_BIT(ASSAY_DTYPE_F16) |
-              ASSAY_DTYPE_BIT(ASSAY_DTYPE_BF16),
-    .preference = 1,
-    .can_run = can_run,
-    .setup = setup,
-    .run = run,
-    .teardown = teardown,
-    .prepare = prepare,
-    .prepared_bytes = prepared_bytes,
-    .note = note,
-};
+static const struct cuda_op conv2d = {.state_bytes = sizeof(struct state),
+                                      .plan = plan,
+                                      .call = call,
+                                      .release = assay_cudnn_release};
+
+CUDA_KERNEL(conv2d_cudnn, "conv2d", "cudnn", conv2d, .dtypes = CUDA_FLOATS, .preference = 1,
+            .can_run = can_run, .prepare = assay_cudnn_prepare, .prepared_bytes = prepared_bytes,
+            .note = assay_cudnn_note);

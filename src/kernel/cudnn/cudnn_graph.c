@@ -43,8 +43,9 @@ static void destroy_all(const struct cudnn_graph *g, cudnn_descriptor *list, int
             g->api->cudnnBackendDestroyDescriptor(list[i]);
 }
 
-void assay_cudnn_end(struct cudnn_graph *g)
+void assay_cudnn_release(void *state)
 {
+    struct cudnn_graph *g = state;
     if (!g->api)
         return;
     destroy_all(g, g->plans, g->n_plans);
@@ -384,15 +385,14 @@ static enum assay_status choose(void *state, int plan, struct assay_error *err)
     return ASSAY_OK;
 }
 
-enum assay_status
-assay_cudnn_tune(struct cudnn_graph *g,
-                 enum assay_status (*run)(void *, const struct assay_args *, void *), int64_t set,
-                 const struct assay_args *args, struct assay_error *err)
+enum assay_status assay_cudnn_prepare(void *state, int64_t set, const struct assay_args *args,
+                                      struct assay_error *err)
 {
-    const struct cuda_tuning tuning = {g->n_plans, choose, run};
+    struct cudnn_graph *g = state;
+    const struct cuda_tuning tuning = {g->n_plans, choose, assay_cuda_op_call};
     if (set != 0 || g->n_plans < 2 || g->tuned)
         return ASSAY_OK;
-    enum assay_status status = assay_cuda_tune(&tuning, g, args, err);
+    enum assay_status status = assay_cuda_tune(&tuning, state, args, err);
     g->tuned = status == ASSAY_OK;
     return status;
 }

@@ -49,7 +49,8 @@ void assay_cudnn_note(const struct assay_problem *problem, char *text, size_t si
 int assay_cudnn_type(enum assay_dtype dtype);
 
 enum assay_status assay_cudnn_begin(struct cudnn_graph *graph, struct assay_error *err);
-void assay_cudnn_end(struct cudnn_graph *graph);
+/* A kernel's `release`, where its state begins with its graph. */
+void assay_cudnn_release(void *state);
 
 /* The n-th call of one of these two makes operand n - 1. */
 cudnn_tensor assay_cudnn_operand(struct cudnn_graph *graph, int type, const int64_t *sizes,
@@ -84,12 +85,10 @@ void assay_cudnn_reduction(struct cudnn_graph *graph, int operator_, cudnn_tenso
 enum assay_status assay_cudnn_compile(struct cudnn_graph *graph,
                                       const struct assay_problem *problem, bool tensor_cores,
                                       struct assay_error *err);
-/* A kernel's `prepare`: times the plans on set 0, where there are several, and keeps the fastest.
- * The kernel's state begins with its graph; `run` is as in struct cuda_tuning. */
-enum assay_status
-assay_cudnn_tune(struct cudnn_graph *graph,
-                 enum assay_status (*run)(void *state, const struct assay_args *args, void *stream),
-                 int64_t set, const struct assay_args *args, struct assay_error *err);
+/* A kernel's `prepare`, where its state begins with its graph: times the plans on set 0, where
+ * there are several, and keeps the fastest. */
+enum assay_status assay_cudnn_prepare(void *state, int64_t set, const struct assay_args *args,
+                                      struct assay_error *err);
 
 /* Enqueues it. `operands` has a pointer for each operand in device memory; numbers are skipped. */
 enum assay_status assay_cudnn_run(struct cudnn_graph *graph, const void *const *operands,

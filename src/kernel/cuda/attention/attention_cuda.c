@@ -52,8 +52,6 @@ struct form {
     size_t shared_bytes;
 };
 
-static int64_t round_up(int64_t n, int64_t to) { return cuda_op_ceil(n, to) * to; }
-
 /* Bytes of so many rows in shared memory: each 16 longer than it need be, for the banks. */
 static size_t rows_bytes(int64_t rows, int64_t dim, size_t element)
 {
@@ -64,11 +62,11 @@ static size_t rows_bytes(int64_t rows, int64_t dim, size_t element)
  * the two warps of a head, which read the same keys, stay together. */
 static struct form form_warp(const struct assay_problem *p, int32_t sms)
 {
-    int64_t seq = axis(p, ASSAY_ATTENTION_SEQ), of_head = cuda_op_ceil(seq, BAND);
+    int64_t seq = axis(p, ASSAY_ATTENTION_SEQ), of_head = assay_ceil_div(seq, BAND);
     int64_t all = cuda_attention_heads(p) * of_head, warps = TILE_WARPS;
     struct form f = {.text = "attention.cu",
                      .name = "attention_warp",
-                     .dim = round_up(axis(p, ASSAY_ATTENTION_DIM), 32),
+                     .dim = assay_round_up(axis(p, ASSAY_ATTENTION_DIM), 32),
                      .queries = BAND};
     while (warps > of_head && all < warps * sms)
         warps /= 2;
@@ -85,14 +83,14 @@ static struct form form_tiles(const struct assay_problem *p, int32_t sms, int32_
     int64_t seq = axis(p, ASSAY_ATTENTION_SEQ), dim = axis(p, ASSAY_ATTENTION_DIM), bands = 2;
     struct form f = {.text = "attention.cu",
                      .name = "attention_tiles",
-                     .dim = round_up(dim, 16),
+                     .dim = assay_round_up(dim, 16),
                      .at_once = 1,
                      .threads = 32 * TILE_WARPS};
     int64_t keys = f.dim <= 128 ? 64 : 32;
     for (;; bands--) {
         f.queries = bands * BAND * TILE_WARPS;
         f.shared_bytes = rows_bytes(f.queries + 4 * keys, f.dim, assay_dtype_bytes(p->dtype));
-        bool enough = cuda_attention_heads(p) * cuda_op_ceil(seq, f.queries) >= sms;
+        bool enough = cuda_attention_heads(p) * assay_ceil_div(seq, f.queries) >= sms;
         if (bands == 1 || (f.dim <= 128 && enough && f.shared_bytes <= (size_t)shared_most))
             break;
     }
@@ -108,12 +106,12 @@ static struct form form_f32(const struct assay_problem *p, int32_t sms)
     int64_t seq = axis(p, ASSAY_ATTENTION_SEQ), dim = axis(p, ASSAY_ATTENTION_DIM);
     struct form f = {.text = "attention_f32.cu",
                      .name = "attention_f32",
-                     .dim = round_up(dim, dim <= 48 ? 16 : 64),
+                     .dim = assay_round_up(dim, dim <= 48 ? 16 : 64),
                      .at_once = 1,
                      .threads = F32_THREADS};
     int64_t bands = f.dim <= 128 ? 4 : 2, groups = f.dim <= 64 ? 4 : f.dim <= 128 ? 2 : 1;
     while (bands > 1 && (bands / 2 * BAND >= seq ||
-                         cuda_attention_heads(p) * cuda_op_ceil(seq, bands * BAND) < sms))
+                         cuda_attention_heads(p) * assay_ceil_div(seq, bands * BAND) < sms))
         bands /= 2;
     while (groups > 1 && groups / 2 * BAND >= seq)
         groups /= 2;
@@ -134,69 +132,45 @@ static struct form form_of(const struct assay_problem *p, const struct assay_cud
                                        : form_tiles(p, gpu->sms, gpu->shared_most);
 }
 
-/* ---- setup and run --------------------------------------------------------------------------- */
+/* ---- plan and call --------------------------------------------------------------------------- */
 
 static enum assay_status compile(const struct assay_problem *p, const struct form *form,
                                  struct state *s, struct assay_error *err)
 {
-    char options[160];
     bool vector = axis(p, ASSAY_ATTENTION_DIM) % cuda_op_vec(p->dtype) == 0;
-    snprintf(options, sizeof options, "-DELEMENT=%d -DVECTOR=%d -DDIM=%d %s",
-             cuda_op_element(p->dtype), vector, (int)form->dim, form->options);
-    return assay_cuda_function(form->text, options, form->name, form->shared_bytes, &s->function,
-                               err);
+    return assay_cuda_op_compile(&s->function, err, form->text, form->name, form->shared_bytes,
+                                 "-DELEMENT=%d -DVECTOR=%d -DDIM=%d %s", cuda_op_element(p->dtype),
+                                 vector, (int)form->dim, form->options);
 }
 
-static enum assay_status setup(const struct assay_problem *problem, void **state,
-                               struct assay_error *err)
+static enum assay_status plan(void *state, const struct assay_problem *problem,
+                              struct assay_error *err)
 {
+    struct state *s = state;
     const struct assay_cuda_properties *gpu = assay_cuda_properties();
     if (!gpu)
         return assay_error_set(err, ASSAY_UNSUPPORTED, NULL, "no GPU is open");
-    struct state *s = assay_calloc(1, sizeof *s);
-    if (!s)
-        return assay_error_nomem(err);
     struct form form = form_of(problem, gpu);
     s->bytes = assay_dtype_bytes(problem->dtype);
     s->args = cuda_attention_args_of(problem, form.queries);
     int64_t blocks = (int64_t)s->args.batch_heads * s->args.blocks;
-    s->launch = (struct assay_cuda_launch){.grid_x = (unsigned)cuda_op_ceil(blocks, form.at_once),
+    s->launch = (struct assay_cuda_launch){.grid_x = (unsigned)assay_ceil_div(blocks, form.at_once),
                                            .threads = form.threads,
                                            .shared_bytes = (unsigned)form.shared_bytes};
-    enum assay_status status = compile(problem, &form, s, err);
-    if (status != ASSAY_OK) {
-        assay_free(s);
-        return status;
-    }
-    *state = s;
-    return ASSAY_OK;
+    return compile(problem, &form, s, err);
 }
 
-static enum assay_status run(void *state, const struct assay_work *work)
+static enum assay_status call(void *state, int64_t set, const struct assay_args *args, void *stream)
 {
     struct state *s = state;
-    enum assay_status status = ASSAY_OK;
-    for (int64_t i = 0; i < work->iters && status == ASSAY_OK; i++) {
-        cuda_attention_take(&s->args, s->bytes, assay_work_args(work, i));
-        void *parameters[] = {&s->args};
-        status = assay_cuda_launch(s->function, &s->launch, work->stream, parameters);
-    }
-    return status;
+    (void)set;
+    cuda_attention_take(&s->args, s->bytes, args);
+    void *parameters[] = {&s->args};
+    return assay_cuda_launch(s->function, &s->launch, stream, parameters);
 }
 
-extern const struct assay_kernel assay_kernel_attention_cuda;
-const struct assay_kernel assay_kernel_attention_cuda = {
-    .struct_size = sizeof(struct assay_kernel),
-    .abi = ASSAY_KERNEL_ABI,
-    .name = "attention_cuda",
-    .op = "attention",
-    .implementation = "cuda",
-    .device = "cuda",
-    .dtypes = ASSAY_DTYPE_BIT(ASSAY_DTYPE_F32) | ASSAY_DTYPE_BIT(ASSAY_DTYPE_F16) |
-              ASSAY_DTYPE_BIT(ASSAY_DTYPE_BF16),
-    .preference = 1,
-    .can_run = can_run,
-    .setup = setup,
-    .run = run,
-    .teardown = assay_free,
-};
+static const struct cuda_op attention = {
+    .state_bytes = sizeof(struct state), .plan = plan, .call = call};
+
+CUDA_KERNEL(attention_cuda, "attention", "cuda", attention, .dtypes = CUDA_FLOATS, .preference = 1,
+            .can_run = can_run);

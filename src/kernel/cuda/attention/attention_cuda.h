@@ -34,7 +34,7 @@ static inline enum assay_status cuda_attention_fits(const struct assay_problem *
     int64_t seq = p->axes[ASSAY_ATTENTION_SEQ];
     if (seq > CUDA_ATTENTION_MOST_SEQ)
         return assay_error_set(why, ASSAY_UNSUPPORTED, NULL, "a sequence beyond 2^30");
-    if (cuda_attention_heads(p) > INT32_MAX / cuda_op_ceil(seq, CUDA_ATTENTION_BAND))
+    if (cuda_attention_heads(p) > INT32_MAX / assay_ceil_div(seq, CUDA_ATTENTION_BAND))
         return assay_error_set(why, ASSAY_UNSUPPORTED, NULL,
                                "more queries than one launch takes: 2^31 times %d",
                                CUDA_ATTENTION_BAND);
@@ -55,7 +55,7 @@ static inline struct cuda_attention_args cuda_attention_args_of(const struct ass
         .dim = (int32_t)dim,
         .causal = p->params[ASSAY_ATTENTION_CAUSAL] != 0,
         .batch_heads = (int32_t)cuda_attention_heads(p),
-        .blocks = (int32_t)cuda_op_ceil(seq, queries),
+        .blocks = (int32_t)assay_ceil_div(seq, queries),
         .scale = (float)(1.4426950408889634 / sqrt((double)dim)),
     };
 }

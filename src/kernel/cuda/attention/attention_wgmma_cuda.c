@@ -34,9 +34,9 @@ static int64_t queries_of(const struct cut *cut) { return cut->consumers * GROUP
 static double time_of(const struct cut *cut, const struct assay_problem *p, int32_t sms)
 {
     int64_t seq = p->axes[ASSAY_ATTENTION_SEQ], queries = queries_of(cut);
-    int64_t blocks = cuda_op_ceil(seq, queries), heads = cuda_attention_heads(p);
+    int64_t blocks = assay_ceil_div(seq, queries), heads = cuda_attention_heads(p);
     bool paired = p->params[ASSAY_ATTENTION_CAUSAL] && heads * blocks > sms;
-    int64_t turns = cuda_op_ceil(heads * (paired ? cuda_op_ceil(blocks, 2) : blocks), sms);
+    int64_t turns = assay_ceil_div(heads * (paired ? assay_ceil_div(blocks, 2) : blocks), sms);
     return (double)(turns * (paired ? (blocks + 1) * queries : seq)) * cut->cost;
 }
 
@@ -58,7 +58,7 @@ static enum assay_status is_long(const struct assay_problem *p, struct assay_err
     enum { LEAST_SEQ = 224, LEAST_SEQ_OF_MANY = 96, QUERIES = 128 };
     const struct assay_cuda_properties *gpu = assay_cuda_properties();
     int64_t seq = p->axes[ASSAY_ATTENTION_SEQ];
-    bool many = gpu && cuda_attention_heads(p) * cuda_op_ceil(seq, QUERIES) >= gpu->sms;
+    bool many = gpu && cuda_attention_heads(p) * assay_ceil_div(seq, QUERIES) >= gpu->sms;
     if (seq >= (many ? LEAST_SEQ_OF_MANY : LEAST_SEQ))
         return ASSAY_OK;
     return assay_error_set(why, ASSAY_UNSUPPORTED, NULL,
@@ -77,7 +77,7 @@ static enum assay_status can_run(const struct assay_problem *p, struct assay_err
     return status == ASSAY_OK ? is_long(p, why) : status;
 }
 
-/* ---- setup ----------------------------------------------------------------------------------- */
+/* ---- plan ------------------------------------------------------------------------------------ */
 
 static size_t shared_bytes(const struct cut *cut, size_t element)
 {
@@ -88,42 +88,32 @@ static size_t shared_bytes(const struct cut *cut, size_t element)
 
 static enum assay_status compile(struct state *s, enum assay_dtype dtype, struct assay_error *err)
 {
-    char options[128];
-    snprintf(options, sizeof options,
-             "-DELEMENT=%d -DVECTOR=1 -DDIM=%d -DKEYS=%d -DCONSUMERS=%d -DSTAGES=%d",
-             cuda_op_element(dtype), s->cut.dim, s->cut.keys, s->cut.consumers, s->cut.stages);
-    return assay_cuda_function("attention_wgmma.cu", options, "attention_wgmma",
-                               s->launch.shared_bytes, &s->function, err);
+    return assay_cuda_op_compile(
+        &s->function, err, "attention_wgmma.cu", "attention_wgmma", s->launch.shared_bytes,
+        "-DELEMENT=%d -DVECTOR=1 -DDIM=%d -DKEYS=%d -DCONSUMERS=%d -DSTAGES=%d",
+        cuda_op_element(dtype), s->cut.dim, s->cut.keys, s->cut.consumers, s->cut.stages);
 }
 
-static enum assay_status setup(const struct assay_problem *p, void **state, struct assay_error *err)
+static enum assay_status plan(void *state, const struct assay_problem *p, struct assay_error *err)
 {
+    struct state *s = state;
     const struct assay_cuda_properties *gpu = assay_cuda_properties();
     if (!gpu || gpu->major != 9)
         return assay_error_set(err, ASSAY_UNSUPPORTED, NULL, "no Hopper GPU is open");
-    struct state *s = assay_calloc(1, sizeof *s);
-    if (!s)
-        return assay_error_nomem(err);
     s->cut = *find_cut(p, gpu->sms);
     s->batch = p->axes[ASSAY_ATTENTION_BATCH];
     s->bytes = assay_dtype_bytes(p->dtype);
     s->args = cuda_attention_args_of(p, queries_of(&s->cut));
     int64_t pieces = (int64_t)s->args.batch_heads * s->args.blocks;
     s->launch = (struct assay_cuda_launch){
-        .grid_x = (unsigned)cuda_op_min(pieces, gpu->sms),
+        .grid_x = (unsigned)assay_min(pieces, gpu->sms),
         .threads = (unsigned)(GROUP_THREADS * (s->cut.consumers + 1)),
         .shared_bytes = (unsigned)shared_bytes(&s->cut, s->bytes),
     };
-    enum assay_status status = compile(s, p->dtype, err);
-    if (status != ASSAY_OK) {
-        assay_free(s);
-        return status;
-    }
-    *state = s;
-    return ASSAY_OK;
+    return compile(s, p->dtype, err);
 }
 
-/* ---- run ------------------------------------------------------------------------------------- */
+/* ---- call ------------------------------------------------------------------------------------ */
 
 /* The copy engine's view of q, k or v: boxes of so many positions of a head, 128 bytes wide. */
 static enum assay_status make_map(struct state *s, int which, const void *operand)
@@ -145,9 +135,11 @@ static enum assay_status make_map(struct state *s, int which, const void *operan
     return status;
 }
 
-static enum assay_status attend(struct state *s, const struct assay_args *operands, void *stream)
+static enum assay_status call(void *state, int64_t set, const struct assay_args *args, void *stream)
 {
-    cuda_attention_take(&s->args, s->bytes, operands);
+    struct state *s = state;
+    (void)set;
+    cuda_attention_take(&s->args, s->bytes, args);
     const void *const all[OPERANDS] = {s->args.q, s->args.k, s->args.v};
     enum assay_status status = ASSAY_OK;
     for (int i = 0; i < OPERANDS && status == ASSAY_OK; i++)
@@ -157,26 +149,8 @@ static enum assay_status attend(struct state *s, const struct assay_args *operan
                               : status;
 }
 
-static enum assay_status run(void *state, const struct assay_work *work)
-{
-    enum assay_status status = ASSAY_OK;
-    for (int64_t i = 0; i < work->iters && status == ASSAY_OK; i++)
-        status = attend(state, assay_work_args(work, i), work->stream);
-    return status;
-}
+static const struct cuda_op attention = {
+    .state_bytes = sizeof(struct state), .plan = plan, .call = call};
 
-extern const struct assay_kernel assay_kernel_attention_wgmma_cuda;
-const struct assay_kernel assay_kernel_attention_wgmma_cuda = {
-    .struct_size = sizeof(struct assay_kernel),
-    .abi = ASSAY_KERNEL_ABI,
-    .name = "attention_wgmma_cuda",
-    .op = "attention",
-    .implementation = "cuda",
-    .device = "cuda",
-    .dtypes = ASSAY_DTYPE_BIT(ASSAY_DTYPE_F16) | ASSAY_DTYPE_BIT(ASSAY_DTYPE_BF16),
-    .preference = 20,
-    .can_run = can_run,
-    .setup = setup,
-    .run = run,
-    .teardown = assay_free,
-};
+CUDA_KERNEL(attention_wgmma_cuda, "attention", "cuda", attention, .dtypes = CUDA_HALVES,
+            .preference = 20, .can_run = can_run);

@@ -60,8 +60,8 @@ static enum assay_status can_run(const struct assay_problem *p, struct assay_err
 /* How often the GPU is filled, two blocks to an SM, times the work of a tile. */
 static double time_of(const struct assay_conv *c, const struct tile *t, int32_t sms)
 {
-    int64_t count = cuda_op_ceil(rows_of(c), t->rows) * cuda_op_ceil(c->out, t->columns);
-    return (double)cuda_op_ceil(count, 2 * sms) * t->rows * t->columns * t->cost;
+    int64_t count = assay_ceil_div(rows_of(c), t->rows) * assay_ceil_div(c->out, t->columns);
+    return (double)assay_ceil_div(count, 2 * sms) * t->rows * t->columns * t->cost;
 }
 
 static const struct tile *tile_for(const struct assay_conv *c, int32_t sms)
@@ -94,79 +94,51 @@ static enum assay_status compile(struct state *s, const struct assay_problem *p,
                                  const struct tile *tile, struct assay_error *err)
 {
     bool f32 = p->dtype == ASSAY_DTYPE_F32;
-    char options[112];
-    snprintf(options, sizeof options,
-             "-DELEMENT=%d -DVECTOR=%d -DBLOCK_M=%d -DBLOCK_N=%d -DBIAS=%d -DRESIDUAL=%d",
-             cuda_op_element(p->dtype), s->args.in % (int32_t)cuda_op_vec(p->dtype) == 0,
-             tile->rows, tile->columns, s->bias >= 0, s->residual >= 0);
-    return assay_cuda_function(f32 ? "conv2d_f32.cu" : "conv2d_mma.cu", options,
-                               f32 ? "conv2d_f32" : "conv2d_mma", s->launch.shared_bytes,
-                               &s->function, err);
+    return assay_cuda_op_compile(
+        &s->function, err, f32 ? "conv2d_f32.cu" : "conv2d_mma.cu",
+        f32 ? "conv2d_f32" : "conv2d_mma", s->launch.shared_bytes,
+        "-DELEMENT=%d -DVECTOR=%d -DBLOCK_M=%d -DBLOCK_N=%d -DBIAS=%d -DRESIDUAL=%d",
+        cuda_op_element(p->dtype), s->args.in % (int32_t)cuda_op_vec(p->dtype) == 0, tile->rows,
+        tile->columns, s->bias >= 0, s->residual >= 0);
 }
 
-static enum assay_status setup(const struct assay_problem *problem, void **state,
-                               struct assay_error *err)
+static enum assay_status plan(void *state, const struct assay_problem *problem,
+                              struct assay_error *err)
 {
+    struct state *s = state;
     const struct assay_cuda_properties *gpu = assay_cuda_properties();
     if (!gpu)
         return assay_error_set(err, ASSAY_UNSUPPORTED, NULL, "no GPU is open");
-    struct state *s = assay_calloc(1, sizeof *s);
-    if (!s)
-        return assay_error_nomem(err);
     struct assay_conv c = assay_conv_of(problem);
     const struct tile *tile = tile_for(&c, gpu->sms);
     s->args = args_of(&c);
     s->bias = c.bias;
     s->residual = c.residual;
     s->launch =
-        (struct assay_cuda_launch){.grid_x = (unsigned)cuda_op_ceil(rows_of(&c), tile->rows),
-                                   .grid_y = (unsigned)cuda_op_ceil(c.out, tile->columns),
+        (struct assay_cuda_launch){.grid_x = (unsigned)assay_ceil_div(rows_of(&c), tile->rows),
+                                   .grid_y = (unsigned)assay_ceil_div(c.out, tile->columns),
                                    .threads = THREADS};
     if (problem->dtype != ASSAY_DTYPE_F32)
         s->launch.shared_bytes =
             (unsigned)(MMA_STAGES * (tile->rows + tile->columns) * MMA_PITCH * 2);
-    enum assay_status status = compile(s, problem, tile, err);
-    if (status == ASSAY_OK)
-        *state = s;
-    else
-        assay_free(s);
-    return status;
+    return compile(s, problem, tile, err);
 }
 
-static void set_operands(struct state *s, const struct assay_args *operands)
-{
-    s->args.x = operands->in[ASSAY_CONV_X];
-    s->args.w = operands->in[ASSAY_CONV_W];
-    s->args.bias = s->bias >= 0 ? operands->in[s->bias] : NULL;
-    s->args.residual = s->residual >= 0 ? operands->in[s->residual] : NULL;
-    s->args.y = operands->out[0];
-}
-
-static enum assay_status run(void *state, const struct assay_work *work)
+static enum assay_status call(void *state, int64_t set, const struct assay_args *args, void *stream)
 {
     struct state *s = state;
-    enum assay_status status = ASSAY_OK;
-    for (int64_t i = 0; i < work->iters && status == ASSAY_OK; i++) {
-        set_operands(s, assay_work_args(work, i));
-        void *parameters[] = {&s->args};
-        status = assay_cuda_launch(s->function, &s->launch, work->stream, parameters);
-    }
-    return status;
+    (void)set;
+    s->args.x = args->in[ASSAY_CONV_X];
+    s->args.w = args->in[ASSAY_CONV_W];
+    s->args.bias = cuda_op_input(args, s->bias);
+    s->args.residual = cuda_op_input(args, s->residual);
+    s->args.y = args->out[0];
+    void *parameters[] = {&s->args};
+    return assay_cuda_launch(s->function, &s->launch, stream, parameters);
 }
 
-extern const struct assay_kernel assay_kernel_conv2d_cuda;
-const struct assay_kernel assay_kernel_conv2d_cuda = {
-    .struct_size = sizeof(struct assay_kernel),
-    .abi = ASSAY_KERNEL_ABI,
-    .name = "conv2d_cuda",
-    .op = "conv2d",
-    .implementation = "cuda",
-    .device = "cuda",
-    .dtypes = ASSAY_DTYPE_BIT(ASSAY_DTYPE_F32) | ASSAY_DTYPE_BIT(ASSAY_DTYPE_F16) |
-              ASSAY_DTYPE_BIT(ASSAY_DTYPE_BF16),
-    .preference = 1,
-    .can_run = can_run,
-    .setup = setup,
-    .run = run,
-    .teardown = assay_free,
-};
+static const struct cuda_op conv2d = {
+    .state_bytes = sizeof(struct state), .plan = plan, .call = call};
+
+CUDA_KERNEL(conv2d_cuda, "conv2d", "cuda", conv2d, .dtypes = CUDA_FLOATS, .preference = 1,
+            .can_run = can_run);

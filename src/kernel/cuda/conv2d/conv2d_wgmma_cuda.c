@@ -1,13 +1,10 @@
 /* conv2d_wgmma_cuda.c: conv2d in bf16 and f16 with Hopper's warpgroup products (conv2d_wgmma.cu), a
  * product of the images' windows, which the copy engine gathers, and the filters. Images and
  * filters are used as they are. The copy engine wants channels that are a multiple of 16 bytes. */
-#include "base/alloc.h"
 #include "kernel/cuda/cuda_op.h"
 #include "kernel/cuda/tensor_map.h"
 #include "kernel/cuda/wgmma_tiles.h"
 #include "op/conv.h"
-
-#include <string.h>
 
 enum {
     ELEMENT_BYTES = 2,
@@ -127,30 +124,23 @@ static enum assay_status map_operands(struct state *s, int64_t set, const struct
     return status;
 }
 
-/* ---- setup ----------------------------------------------------------------------------------- */
+/* ---- plan ------------------------------------------------------------------------------------ */
 
 static enum assay_status use_tile(struct state *s, const struct wgmma_tile *tile,
                                   struct assay_error *err)
 {
-    char options[224], cut[96];
+    char cut[96];
     int element = cuda_op_element(s->dtype);
     s->tile = *tile;
     s->launch = assay_wgmma_launch(&s->product, tile);
     assay_wgmma_options(&s->product, tile, cut, sizeof cut);
-    snprintf(options, sizeof options,
-             "-DELEMENT=%d -DINPUT=%d %s -DSCALES=0 -DCENTRE=0 -DBIAS=%d -DACTIVATION=0 "
-             "-DRESIDUAL=%d",
-             element, element, cut, s->conv.bias >= 0, s->conv.residual >= 0);
-    return assay_cuda_function("conv2d_wgmma.cu", options, "conv2d_wgmma", s->launch.shared_bytes,
-                               &s->function, err);
+    return assay_cuda_op_compile(
+        &s->function, err, "conv2d_wgmma.cu", "conv2d_wgmma", s->launch.shared_bytes,
+        "-DELEMENT=%d -DINPUT=%d %s -DSCALES=0 -DCENTRE=0 -DBIAS=%d -DACTIVATION=0 -DRESIDUAL=%d",
+        element, element, cut, s->conv.bias >= 0, s->conv.residual >= 0);
 }
 
-static void teardown(void *state)
-{
-    struct state *s = state;
-    assay_free(s->maps);
-    assay_free(s);
-}
+static void release(void *state) { assay_free(((struct state *)state)->maps); }
 
 static void describe(struct state *s, const struct assay_problem *problem, int32_t sms)
 {
@@ -166,58 +156,39 @@ static void describe(struct state *s, const struct assay_problem *problem, int32
     s->product = (struct wgmma_product){
         .m = rows_of(&c),
         .n = c.out,
-        .steps = c.kernel * c.kernel * cuda_op_ceil(c.in, STEP_CHANNELS),
+        .steps = c.kernel * c.kernel * assay_ceil_div(c.in, STEP_CHANNELS),
         .sms = sms,
     };
     s->n_tiles = assay_wgmma_tiles(&s->product, s->tiles);
 }
 
-static enum assay_status setup(const struct assay_problem *problem, void **state,
-                               struct assay_error *err)
+static enum assay_status plan(void *state, const struct assay_problem *problem,
+                              struct assay_error *err)
 {
+    struct state *s = state;
     const struct assay_cuda_properties *gpu = assay_cuda_properties();
     if (!gpu || gpu->major != 9)
         return assay_error_set(err, ASSAY_UNSUPPORTED, NULL, "no Hopper GPU is open");
-    struct state *s = assay_calloc(1, sizeof *s);
-    if (!s)
-        return assay_error_nomem(err);
     describe(s, problem, gpu->sms);
     s->tune = assay_host_autotunes(problem);
-    enum assay_status status = use_tile(s, &s->tiles[0], err);
-    if (status == ASSAY_OK)
-        *state = s;
-    else
-        teardown(s);
-    return status;
+    return use_tile(s, &s->tiles[0], err);
 }
 
-/* ---- run ------------------------------------------------------------------------------------- */
+/* ---- call ------------------------------------------------------------------------------------ */
 
-static const void *optional(const struct assay_args *args, int32_t input)
+static enum assay_status call(void *state, int64_t set, const struct assay_args *args, void *stream)
 {
-    return input >= 0 ? args->in[input] : NULL;
-}
-
-static enum assay_status call(struct state *s, int64_t set, const struct assay_args *args,
-                              void *stream)
-{
+    struct state *s = state;
     enum assay_status status = map_operands(s, set, args, NULL);
     if (status != ASSAY_OK)
         return status;
     void *y = args->out[0];
-    const void *bias = optional(args, s->conv.bias), *residual = optional(args, s->conv.residual);
+    const void *bias = cuda_op_input(args, s->conv.bias);
+    const void *residual = cuda_op_input(args, s->conv.residual);
     uint32_t m = (uint32_t)s->product.m, n = (uint32_t)s->product.n;
     void *parameters[] = {&s->maps[set].x, &s->maps[set].w, &y, &bias,
                           &residual,       &s->images,      &m, &n};
     return assay_cuda_launch(s->function, &s->launch, stream, parameters);
-}
-
-static enum assay_status run(void *state, const struct assay_work *work)
-{
-    enum assay_status status = ASSAY_OK;
-    for (int64_t i = 0; i < work->iters && status == ASSAY_OK; i++)
-        status = call(state, assay_work_set(work, i), assay_work_args(work, i), work->stream);
-    return status;
 }
 
 /* ---- before it is measured ------------------------------------------------------------------- */
@@ -230,17 +201,12 @@ static enum assay_status tune_choose(void *state, int i, struct assay_error *err
     return use_tile(s, &s->tiles[i], err);
 }
 
-static enum assay_status tune_run(void *state, const struct assay_args *args, void *stream)
-{
-    return call(state, 0, args, stream);
-}
-
 /* Nothing is stored but the maps; tiles are tried on the operands of set 0, whose y they write. */
 static enum assay_status prepare(void *state, int64_t set, const struct assay_args *args,
                                  struct assay_error *err)
 {
     struct state *s = state;
-    const struct cuda_tuning tuning = {s->n_tiles, tune_choose, tune_run};
+    const struct cuda_tuning tuning = {s->n_tiles, tune_choose, call};
     enum assay_status status = map_operands(s, set, args, err);
     if (status == ASSAY_OK && set == 0 && s->tune) {
         status = assay_cuda_tune(&tuning, s, args, err);
@@ -262,21 +228,8 @@ static void note(const struct assay_problem *problem, char *text, size_t size)
         snprintf(text, size, "autotuned: the fastest of up to %d tiles", CUDA_CANDIDATES);
 }
 
-extern const struct assay_kernel assay_kernel_conv2d_wgmma_cuda;
-const struct assay_kernel assay_kernel_conv2d_wgmma_cuda = {
-    .struct_size = sizeof(struct assay_kernel),
-    .abi = ASSAY_KERNEL_ABI,
-    .name = "conv2d_wgmma_cuda",
-    .op = "conv2d",
-    .implementation = "cuda",
-    .device = "cuda",
-    .dtypes = ASSAY_DTYPE_BIT(ASSAY_DTYPE_F16) | ASSAY_DTYPE_BIT(ASSAY_DTYPE_BF16),
-    .preference = 20,
-    .can_run = can_run,
-    .setup = setup,
-    .run = run,
-    .teardown = teardown,
-    .prepare = prepare,
-    .prepared_bytes = prepared_bytes,
-    .note = note,
-};
+static const struct cuda_op conv2d = {
+    .state_bytes = sizeof(struct state), .plan = plan, .call = call, .release = release};
+
+CUDA_KERNEL(conv2d_wgmma_cuda, "conv2d", "cuda", conv2d, .dtypes = CUDA_HALVES, .preference = 20,
+            .can_run = can_run, .prepare = prepare, .prepared_bytes = prepared_bytes, .note = note);

@@ -33,17 +33,18 @@ static unsigned power_within(int64_t wanted, unsigned most)
     return power;
 }
 
-static void plan(const struct assay_problem *p, const struct assay_conv *c, struct state *s)
+static void choose_launch(const struct assay_problem *p, const struct assay_conv *c,
+                          struct state *s)
 {
-    int64_t units = c->in / unit_of(c->in), tiles_x = cuda_op_ceil(c->out_width, tile_x(p));
-    int64_t tiles_y = cuda_op_ceil(c->out_height, TILE_Y);
+    int64_t units = c->in / unit_of(c->in), tiles_x = assay_ceil_div(c->out_width, tile_x(p));
+    int64_t tiles_y = assay_ceil_div(c->out_height, TILE_Y);
     s->beside = power_within(units, BESIDE);
     s->columns = power_within(tiles_x, COLUMNS * BESIDE / s->beside);
     unsigned lines = power_within(tiles_y, THREADS / s->beside / s->columns);
     s->launch.threads = s->beside * s->columns * lines;
     s->launch.grid_x =
-        (unsigned)(cuda_op_ceil(units, s->beside) * cuda_op_ceil(tiles_x, s->columns));
-    s->launch.grid_y = (unsigned)cuda_op_ceil(tiles_y, lines);
+        (unsigned)(assay_ceil_div(units, s->beside) * assay_ceil_div(tiles_x, s->columns));
+    s->launch.grid_y = (unsigned)assay_ceil_div(tiles_y, lines);
     s->launch.grid_z = (unsigned)c->batch;
     s->shape = (struct shape){c->batch,        c->height,          c->width,
                               c->in,           c->out_height,      c->out_width,
@@ -56,50 +57,41 @@ static enum assay_status can_run(const struct assay_problem *problem, struct ass
     if (problem) {
         struct assay_conv c = assay_conv_of(problem);
         struct state s = {0};
-        plan(problem, &c, &s);
-        int64_t blocks = cuda_op_ceil(c.in, s.beside) * cuda_op_ceil(c.out_width, tile_x(problem));
+        choose_launch(problem, &c, &s);
+        int64_t blocks =
+            assay_ceil_div(c.in, s.beside) * assay_ceil_div(c.out_width, tile_x(problem));
         if (s.launch.grid_y > GRID_MOST || c.batch > GRID_MOST || blocks > INT32_MAX)
             return assay_error_set(why, ASSAY_UNSUPPORTED, NULL, "too large for one launch");
     }
-    return cuda_op_can_run(problem, why);
+    return assay_cuda_op_can_run(problem, why);
 }
 
-static enum assay_status setup(const struct assay_problem *problem, void **state,
-                               struct assay_error *err)
-{
-    char options[64];
-    struct assay_conv c = assay_conv_of(problem);
-    struct state *s = assay_calloc(1, sizeof *s);
-    if (!s)
-        return assay_error_nomem(err);
-    bool small = c.kernel <= KERNEL_MOST && c.stride <= STRIDE_MOST;
-    plan(problem, &c, s);
-    snprintf(options, sizeof options, "-DELEMENT=%d -DUNIT=%u -DKERNEL=%d -DSTRIDE=%d",
-             cuda_op_element(problem->dtype), unit_of(c.in), small ? (int)c.kernel : 0,
-             small ? (int)c.stride : 0);
-    enum assay_status status =
-        assay_cuda_function("depthwise_conv2d.cu", options, "depthwise", 0, &s->function, err);
-    if (status != ASSAY_OK) {
-        assay_free(s);
-        return status;
-    }
-    *state = s;
-    return ASSAY_OK;
-}
-
-static enum assay_status run(void *state, const struct assay_work *work)
+static enum assay_status plan(void *state, const struct assay_problem *problem,
+                              struct assay_error *err)
 {
     struct state *s = state;
-    enum assay_status status = ASSAY_OK;
-    for (int64_t i = 0; i < work->iters && status == ASSAY_OK; i++) {
-        const struct assay_args *args = assay_work_args(work, i);
-        const void *x = args->in[ASSAY_CONV_X], *w = args->in[ASSAY_CONV_W];
-        const void *bias = s->bias >= 0 ? args->in[s->bias] : NULL;
-        void *out = args->out[0];
-        void *parameters[] = {&x, &w, &bias, &out, &s->shape, &s->beside, &s->columns};
-        status = assay_cuda_launch(s->function, &s->launch, work->stream, parameters);
-    }
-    return status;
+    struct assay_conv c = assay_conv_of(problem);
+    bool small = c.kernel <= KERNEL_MOST && c.stride <= STRIDE_MOST;
+    choose_launch(problem, &c, s);
+    return assay_cuda_op_compile(&s->function, err, "depthwise_conv2d.cu", "depthwise", 0,
+                                 "-DELEMENT=%d -DUNIT=%u -DKERNEL=%d -DSTRIDE=%d",
+                                 cuda_op_element(problem->dtype), unit_of(c.in),
+                                 small ? (int)c.kernel : 0, small ? (int)c.stride : 0);
 }
 
-CUDA_OP_KERNEL_WHERE(depthwise_conv2d, can_run, setup, run, assay_free);
+static enum assay_status call(void *state, int64_t set, const struct assay_args *args, void *stream)
+{
+    struct state *s = state;
+    (void)set;
+    const void *x = args->in[ASSAY_CONV_X], *w = args->in[ASSAY_CONV_W];
+    const void *bias = cuda_op_input(args, s->bias);
+    void *out = args->out[0];
+    void *parameters[] = {&x, &w, &bias, &out, &s->shape, &s->beside, &s->columns};
+    return assay_cuda_launch(s->function, &s->launch, stream, parameters);
+}
+
+static const struct cuda_op depthwise = {
+    .state_bytes = sizeof(struct state), .plan = plan, .call = call};
+
+CUDA_KERNEL(depthwise_conv2d_cuda, "depthwise_conv2d", "cuda", depthwise, .dtypes = CUDA_FLOATS,
+            .preference = 1, .can_run = can_run);

@@ -68,12 +68,12 @@ static bool cut_into(const struct assay_problem *p, int64_t slices, int64_t chun
     struct shape *s = &c.shape;
     s->pixels = p->axes[ASSAY_GROUPNORM_HEIGHT] * p->axes[ASSAY_GROUPNORM_WIDTH];
     s->row_items = channels / unit;
-    s->chunk = cuda_op_ceil(s->pixels, chunks);
-    int64_t rows = cuda_op_min(c.threads_most / columns, s->chunk);
+    s->chunk = assay_ceil_div(s->pixels, chunks);
+    int64_t rows = assay_min(c.threads_most / columns, s->chunk);
     int64_t hold = 1;
     while (hold * rows < s->chunk)
         hold *= 2;
-    if (hold > HOLD_MOST || cuda_op_ceil(s->pixels, s->chunk) != chunks)
+    if (hold > HOLD_MOST || assay_ceil_div(s->pixels, s->chunk) != chunks)
         return false;
     c.hold = (int)hold;
     c.threads = cuda_op_threads(rows * columns, c.threads_most);
@@ -101,7 +101,7 @@ static double cost_of(const struct assay_problem *p, const struct cut *c, int64_
     double row = (double)width * (double)assay_dtype_bytes(p->dtype);
     double bytes = (double)c->shape.chunk * row;
     double narrow = row >= LINE || c->shape.slices == 1 ? 1 : row >= SECTOR ? 1.2 : 2;
-    return (double)cuda_op_ceil(c->blocks, sms) *
+    return (double)assay_ceil_div(c->blocks, sms) *
            (bytes * narrow + BLOCK_BYTES + CLUSTER_BYTES * (double)c->shape.chunks);
 }
 
@@ -145,8 +145,8 @@ static bool cut_twice(const struct assay_problem *p, struct cut *cut)
         int64_t columns = channels % vec == 0 && width % vec == 0 ? width / vec : width;
         if (groups % slices != 0 || columns > THREADS_WIDE)
             continue;
-        int64_t chunk = cuda_op_min(pixels, threads_for(columns) / columns * HOLD);
-        if (cut_into(p, slices, cuda_op_ceil(pixels, chunk), threads_for(columns), false, cut))
+        int64_t chunk = assay_min(pixels, threads_for(columns) / columns * HOLD);
+        if (cut_into(p, slices, assay_ceil_div(pixels, chunk), threads_for(columns), false, cut))
             return true;
     }
     return false;
@@ -158,12 +158,12 @@ static void take_turns(struct cut *cut)
 {
     enum { BLOCKS = 4, TURNS_MOST = 32 };
     int64_t wanted = BLOCKS * (int64_t)assay_cuda_properties()->sms;
-    int64_t turns = cuda_op_min(cuda_op_ceil(cut->blocks, wanted), TURNS_MOST);
+    int64_t turns = assay_min(assay_ceil_div(cut->blocks, wanted), TURNS_MOST);
     struct shape *s = &cut->shape;
     int64_t slices = cut->blocks / s->chunks;
     s->turns = (uint32_t)turns;
     s->chunk *= turns;
-    s->chunks = (uint32_t)cuda_op_ceil(s->pixels, s->chunk);
+    s->chunks = (uint32_t)assay_ceil_div(s->pixels, s->chunk);
     cut->blocks = slices * s->chunks;
 }
 
@@ -175,7 +175,7 @@ static enum assay_status can_run(const struct assay_problem *problem, struct ass
                                "groups of %lld channels are too wide for a block",
                                (long long)(problem->axes[ASSAY_GROUPNORM_CHANNELS] /
                                            problem->axes[ASSAY_GROUPNORM_GROUPS]));
-    return cuda_op_can_run(problem, why);
+    return assay_cuda_op_can_run(problem, why);
 }
 
 /* ---- setup ----------------------------------------------------------------------------------- */
@@ -188,20 +188,17 @@ static enum assay_status compile(const struct assay_problem *p, const struct cut
         [PASS_SUMS] = "groupnorm_sums",
         [PASS_APPLY] = "groupnorm_apply",
     };
-    char options[128];
-    snprintf(
-        options, sizeof options,
+    return assay_cuda_op_compile(
+        out, err, "groupnorm.cu", names[pass], 0,
         "-DELEMENT=%d -DVECTOR=%d -DTHREADS=%u -DHOLD=%d -DSUB=%d -DSILU=%d -DPASS=%d -DCLUSTER=%u",
         cuda_op_element(p->dtype), c->vector, c->threads_most, c->hold, c->sub,
         p->params[ASSAY_GROUPNORM_SILU] != 0, pass, c->held ? c->shape.chunks : 1u);
-    return assay_cuda_function("groupnorm.cu", options, names[pass], 0, out, err);
 }
 
-static void teardown(void *state)
+static void release(void *state)
 {
     struct state *s = state;
     assay_cuda_free(s->scratch, s->scratch_bytes);
-    assay_free(s);
 }
 
 /* The tickets start at 0, and every launch leaves them there. */
@@ -225,9 +222,10 @@ static enum assay_status make_scratch(struct state *s, struct assay_error *err)
     return status;
 }
 
-static enum assay_status prepare(const struct assay_problem *problem, struct state *s,
-                                 struct assay_error *err)
+static enum assay_status plan(void *state, const struct assay_problem *problem,
+                              struct assay_error *err)
 {
+    struct state *s = state;
     if (!cut_held(problem, &s->cut) && !cut_twice(problem, &s->cut))
         return can_run(problem, err);
     s->launch.threads = s->apply_launch.threads = s->cut.threads;
@@ -243,25 +241,12 @@ static enum assay_status prepare(const struct assay_problem *problem, struct sta
     return status == ASSAY_OK ? make_scratch(s, err) : status;
 }
 
-static enum assay_status setup(const struct assay_problem *problem, void **state,
-                               struct assay_error *err)
-{
-    struct state *s = assay_calloc(1, sizeof *s);
-    if (!s)
-        return assay_error_nomem(err);
-    enum assay_status status = prepare(problem, s, err);
-    if (status != ASSAY_OK) {
-        teardown(s);
-        return status;
-    }
-    *state = s;
-    return ASSAY_OK;
-}
-
 /* ---- run ------------------------------------------------------------------------------------- */
 
-static enum assay_status run_one(struct state *s, const struct assay_args *args, void *stream)
+static enum assay_status call(void *state, int64_t set, const struct assay_args *args, void *stream)
 {
+    struct state *s = state;
+    (void)set;
     const void *x = args->in[0], *gamma = args->in[1], *beta = args->in[2];
     void *out = args->out[0];
     struct shape *shape = &s->cut.shape;
@@ -275,12 +260,8 @@ static enum assay_status run_one(struct state *s, const struct assay_args *args,
                               : status;
 }
 
-static enum assay_status run(void *state, const struct assay_work *work)
-{
-    enum assay_status status = ASSAY_OK;
-    for (int64_t i = 0; i < work->iters && status == ASSAY_OK; i++)
-        status = run_one(state, assay_work_args(work, i), work->stream);
-    return status;
-}
+static const struct cuda_op groupnorm = {
+    .state_bytes = sizeof(struct state), .plan = plan, .call = call, .release = release};
 
-CUDA_OP_KERNEL_WHERE(groupnorm, can_run, setup, run, teardown);
+CUDA_KERNEL(groupnorm_cuda, "groupnorm", "cuda", groupnorm, .dtypes = CUDA_FLOATS, .preference = 1,
+            .can_run = can_run);

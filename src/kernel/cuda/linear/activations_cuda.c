@@ -31,10 +31,6 @@ struct plan {
     uint32_t vectors, per_row;
 };
 
-static int64_t up_to(int64_t n, int64_t multiple) { return cuda_op_ceil(n, multiple) * multiple; }
-
-static int64_t least(int64_t a, int64_t b) { return cuda_op_min(a, b); }
-
 /* ---- which kernel ---------------------------------------------------------------------------- */
 
 static bool rows_are_aligned(const struct cuda_activations *a)
@@ -67,13 +63,11 @@ static enum assay_status choose_rows(struct cuda_activations *a, struct plan *p,
 static enum assay_status compile_tensor(struct cuda_activations *a, int64_t held, bool flat,
                                         bool rest, struct assay_error *err)
 {
-    char options[192];
-    snprintf(options, sizeof options,
-             "-DELEMENT=%d -DALIGNED=%d -DTHREADS=%d -DHELD=%d -DREST=%d -DFLAT=%d %s",
-             cuda_op_element(a->dtype), rows_are_aligned(a), TENSOR_THREADS, (int)held, rest, flat,
-             code_option(a));
-    return assay_cuda_function("activations.cu", options, "quantise_tensor", 0, &a->functions[0],
-                               err);
+    return assay_cuda_op_compile(
+        &a->functions[0], err, "activations.cu", "quantise_tensor", 0,
+        "-DELEMENT=%d -DALIGNED=%d -DTHREADS=%d -DHELD=%d -DREST=%d -DFLAT=%d %s",
+        cuda_op_element(a->dtype), rows_are_aligned(a), TENSOR_THREADS, (int)held, rest, flat,
+        code_option(a));
 }
 
 /* As many blocks as there is work for, and no more than are resident at once. The kernel's bound of
@@ -81,14 +75,14 @@ static enum assay_status compile_tensor(struct cuda_activations *a, int64_t held
 static enum assay_status choose_tensor(struct cuda_activations *a, struct plan *p,
                                        struct assay_error *err)
 {
-    int64_t vec = cuda_op_vec(a->dtype), per_row = up_to(a->k, vec) / vec, vectors = a->m * per_row;
+    int64_t vec = cuda_op_vec(a->dtype), per_row = assay_ceil_div(a->k, vec),
+            vectors = a->m * per_row;
     bool flat = (a->k == a->k_padded || a->m == 1) && a->m * a->k % vec == 0;
     if (flat)
         vectors = a->m * a->k / vec;
-    int64_t sms = assay_cuda_properties()->sms, wanted = up_to(vectors, TENSOR_THREADS);
-    wanted /= TENSOR_THREADS;
-    int64_t grid = least(wanted, sms * TENSOR_BLOCKS);
-    int64_t held = least(up_to(wanted, grid) / grid, MOST_HELD);
+    int64_t sms = assay_cuda_properties()->sms, wanted = assay_ceil_div(vectors, TENSOR_THREADS);
+    int64_t grid = assay_min(wanted, sms * TENSOR_BLOCKS);
+    int64_t held = assay_min(assay_ceil_div(wanted, grid), MOST_HELD);
     enum assay_status status = compile_tensor(a, held, flat, held * grid < wanted, err);
     if (status != ASSAY_OK)
         return status;
@@ -114,13 +108,13 @@ static bool measures_first(const struct cuda_activations *a)
 
 /* Codes, scales, the meeting, statistics of rows. All of it starts as 0; run never writes where
  * codes are padded. */
-static enum assay_status make_room(struct cuda_activations *a, struct plan *p,
-                                   struct assay_error *err)
+static enum assay_status allocate(struct cuda_activations *a, struct plan *p,
+                                  struct assay_error *err)
 {
     bool rows = a->scope == ASSAY_SCOPE_ROW;
     int64_t n_scales = rows ? a->m_padded : 1;
-    int64_t codes = up_to(a->m_padded * a->k_padded, ALIGN);
-    int64_t scales = up_to(n_scales * (int64_t)sizeof(float), ALIGN);
+    int64_t codes = assay_round_up(a->m_padded * a->k_padded, ALIGN);
+    int64_t scales = assay_round_up(n_scales * (int64_t)sizeof(float), ALIGN);
     int64_t norms = measures_first(a) ? a->m * 2 * (int64_t)sizeof(double) : 0; /* or floats */
     a->block_bytes = (size_t)(codes + scales + ALIGN + norms);
     enum assay_status status = assay_cuda_alloc(a->block_bytes, &a->block, err);
@@ -177,8 +171,8 @@ enum assay_status assay_cuda_activations_create(const struct assay_recipe *recip
         .norm = norm,
         .m = m,
         .k = k,
-        .m_padded = up_to(m, m_multiple),
-        .k_padded = up_to(k, k_multiple),
+        .m_padded = assay_round_up(m, m_multiple),
+        .k_padded = assay_round_up(k, k_multiple),
     };
     enum assay_status status = check(out, err);
     if (status != ASSAY_OK)
@@ -189,7 +183,7 @@ enum assay_status assay_cuda_activations_create(const struct assay_recipe *recip
     p->m = (int32_t)m;
     p->k = (int32_t)k;
     p->k_padded = (int32_t)out->k_padded;
-    status = make_room(out, p, err);
+    status = allocate(out, p, err);
     if (status == ASSAY_OK)
         status = out->scope == ASSAY_SCOPE_TENSOR && !norm ? choose_tensor(out, p, err)
                                                            : choose_rows(out, p, err);

@@ -6,8 +6,6 @@
 
 enum { MOST_HELD = 8, PART_ALIGN = 256 };
 
-static int64_t up_to(int64_t n, int64_t multiple) { return cuda_op_ceil(n, multiple) * multiple; }
-
 /* Short rows are a warp's. Others are a block's: with four vectors for each thread where there are
  * rows enough to fill the GPU, with as many threads as can be where there are few. */
 struct cuda_held_rows assay_cuda_held_rows(enum assay_dtype dtype, int64_t rows, int64_t k,
@@ -15,7 +13,7 @@ struct cuda_held_rows assay_cuda_held_rows(enum assay_dtype dtype, int64_t rows,
 {
     enum { WARP = 32, WARP_THREADS = 128 };
     struct cuda_held_rows r = {.dtype = dtype, .rows = rows, .k = k, .norm = norm};
-    int64_t vectors = cuda_op_ceil(k, cuda_op_vec(dtype));
+    int64_t vectors = assay_ceil_div(k, cuda_op_vec(dtype));
     bool crowded = rows >= 2 * (int64_t)assay_cuda_properties()->sms;
     int64_t threads = WARP_THREADS, wanted = crowded ? 4 : 1;
     r.aligned = aligned && k % cuda_op_vec(dtype) == 0;
@@ -26,10 +24,10 @@ struct cuda_held_rows assay_cuda_held_rows(enum assay_dtype dtype, int64_t rows,
             threads *= 2;
         r.group = threads;
     }
-    r.held = cuda_op_min(cuda_op_ceil(vectors, r.group), threads == 1024 ? 4 : MOST_HELD);
+    r.held = assay_min(assay_ceil_div(vectors, r.group), threads == 1024 ? 4 : MOST_HELD);
     r.rest = r.held * r.group < vectors;
     r.launch.threads = (unsigned)threads;
-    r.launch.grid_x = (unsigned)cuda_op_ceil(rows, threads / r.group);
+    r.launch.grid_x = (unsigned)assay_ceil_div(rows, threads / r.group);
     return r;
 }
 
@@ -53,16 +51,15 @@ enum assay_status assay_cuda_held_function(const struct cuda_held_rows *rows, co
 
 /* ---- the norm by itself ---------------------------------------------------------------------- */
 
-static enum assay_status make_room(struct cuda_linear_norm *norm, int64_t n,
-                                   struct assay_error *err)
+static enum assay_status allocate(struct cuda_linear_norm *norm, int64_t n, struct assay_error *err)
 {
     const struct cuda_held_rows *held = &norm->held;
     bool rows = norm->way == CUDA_NORM_ROWS, centred = held->norm == ASSAY_LINEAR_LN;
     int64_t floats = (int64_t)sizeof(float), size = (int64_t)assay_dtype_bytes(held->dtype);
     int64_t normalised = rows ? held->rows * held->k * size : 0;
-    int64_t scales = rows ? 0 : up_to(held->rows * floats, PART_ALIGN);
+    int64_t scales = rows ? 0 : assay_round_up(held->rows * floats, PART_ALIGN);
     int64_t means = centred ? scales : 0;
-    int64_t sums = rows || !centred ? 0 : up_to(n * floats, PART_ALIGN);
+    int64_t sums = rows || !centred ? 0 : assay_round_up(n * floats, PART_ALIGN);
     norm->block_bytes = (size_t)(normalised + scales + means + sums);
     enum assay_status status = assay_cuda_alloc(norm->block_bytes, &norm->block, err);
     if (status != ASSAY_OK)
@@ -87,7 +84,7 @@ enum assay_status assay_cuda_linear_norm_create(enum cuda_norm_way way, int norm
     enum assay_status status = assay_cuda_held_function(
         &out->held, "linear_norm.cu", way == CUDA_NORM_ROWS ? "normalise_rows" : "row_scales", "",
         &out->function, err);
-    return status == ASSAY_OK ? make_room(out, n, err) : status;
+    return status == ASSAY_OK ? allocate(out, n, err) : status;
 }
 
 enum assay_status assay_cuda_linear_norm_run(const struct cuda_linear_norm *norm, const void *x,

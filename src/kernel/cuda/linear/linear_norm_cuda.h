@@ -6,12 +6,6 @@
 #include "device/cuda/cuda.h"
 #include "op/linear.h"
 
-/* An input by its index; NULL for -1, where the problem has none. */
-static inline const void *cuda_linear_input(const struct assay_args *args, int32_t input)
-{
-    return input >= 0 ? args->in[input] : NULL;
-}
-
 /* Options of linear_norm.cuh. `norm` is an enum assay_linear_norm. */
 struct cuda_held_rows {
     enum assay_dtype dtype;

@@ -2,6 +2,7 @@
 #include "kernel/cuda/linear/linear_weights_cuda.h"
 
 #include "base/alloc.h"
+#include "base/math.h"
 
 #include <math.h>
 #include <string.h>
@@ -18,7 +19,7 @@ struct layout {
 static size_t add_part(struct layout *layout, size_t bytes)
 {
     size_t start = layout->bytes;
-    layout->bytes = (start + bytes + PART_ALIGNMENT - 1) / PART_ALIGNMENT * PART_ALIGNMENT;
+    layout->bytes = assay_round_up_bytes(start + bytes, PART_ALIGNMENT);
     return start;
 }
 

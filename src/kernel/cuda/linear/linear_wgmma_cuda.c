@@ -12,29 +12,16 @@
  * (linear_dequant.cu): for many rows of x that costs little beside the product. Codes with a scale
  * for each row are exact in that type and the scale is applied to the sums; those of groups are
  * rounded once. */
-#include "base/alloc.h"
-#include "kernel/cuda/linear/activations_cuda.h"
 #include "kernel/cuda/autotune.h"
-#include "kernel/cuda/linear/linear_norm_cuda.h"
-#include "kernel/cuda/linear/linear_weights_cuda.h"
+#include "kernel/cuda/linear/linear_cuda.h"
 #include "kernel/cuda/tensor_map.h"
 #include "kernel/cuda/wgmma_tiles.h"
-#include "kernel/kernel.h"
-#include "op/linear.h"
-
-#include <stdio.h>
-#include <string.h>
 
 enum { LEAST_M = 64 };
 
 struct state {
-    int64_t m, k, n;
-    enum assay_dtype dtype, input; /* of x as it comes and as it is multiplied */
-    bool bias, quantises;
-    int activation, norm;
-    int32_t norm_input, residual_input; /* -1: none */
-    int32_t threads;
-    struct assay_recipe recipe;
+    struct cuda_linear p;
+    enum assay_dtype input; /* the type of x as it is multiplied */
     struct wgmma_product product;
     struct wgmma_tile tiles[CUDA_CANDIDATES]; /* the best first, by count */
     int n_tiles;
@@ -102,13 +89,11 @@ static enum assay_status can_run(const struct assay_problem *problem, struct ass
     if (status != ASSAY_OK || !problem)
         return status;
     struct assay_recipe recipe;
-    if (assay_recipe_parse(problem->recipe, &recipe, why) != ASSAY_OK)
-        return ASSAY_UNSUPPORTED;
-    status = assay_recipe_fits(&recipe, problem->dtype, problem->axes[ASSAY_LINEAR_K], why);
+    status = assay_cuda_linear_recipe(problem, &recipe, why);
     return status == ASSAY_OK ? can_take(problem, &recipe, why) : status;
 }
 
-/* ---- setup ----------------------------------------------------------------------------------- */
+/* ---- plan ------------------------------------------------------------------------------------ */
 
 /* INPUT and ELEMENT as linear_wgmma.cu and types.cuh number them. */
 static int number_of(enum assay_dtype dtype)
@@ -132,23 +117,22 @@ static int scales_of(const struct state *s)
 {
     if (s->folded.scales)
         return 3;
-    if (s->quantises)
-        return s->recipe.activation_scope == ASSAY_SCOPE_TENSOR ? 1 : 2;
+    if (s->p.quantises)
+        return s->p.recipe.activation_scope == ASSAY_SCOPE_TENSOR ? 1 : 2;
     return s->one ? 1 : 0;
 }
 
 static enum assay_status compile(struct state *s, struct assay_error *err)
 {
-    char element[24] = "", tile[96], options[288];
-    if (s->dtype != ASSAY_DTYPE_S8)
-        snprintf(element, sizeof element, "-DELEMENT=%d ", number_of(s->dtype));
+    char element[24] = "", tile[96];
+    if (s->p.dtype != ASSAY_DTYPE_S8)
+        snprintf(element, sizeof element, "-DELEMENT=%d ", number_of(s->p.dtype));
     assay_wgmma_options(&s->product, &s->tile, tile, sizeof tile);
-    snprintf(options, sizeof options,
-             "%s-DINPUT=%d %s -DSCALES=%d -DCENTRE=%d -DBIAS=%d -DACTIVATION=%d -DRESIDUAL=%d",
-             element, number_of(s->input), tile, scales_of(s), s->folded.means != NULL, s->bias,
-             s->activation, s->residual_input >= 0);
-    return assay_cuda_function("linear_wgmma.cu", options, "linear_wgmma", s->launch.shared_bytes,
-                               &s->function, err);
+    return assay_cuda_op_compile(
+        &s->function, err, "linear_wgmma.cu", "linear_wgmma", s->launch.shared_bytes,
+        "%s-DINPUT=%d %s -DSCALES=%d -DCENTRE=%d -DBIAS=%d -DACTIVATION=%d -DRESIDUAL=%d", element,
+        number_of(s->input), tile, scales_of(s), s->folded.means != NULL, s->p.bias_input >= 0,
+        (int)s->p.activation, s->p.residual_input >= 0);
 }
 
 /* The copy engine's view of `matrix`, rows of k: boxes of 128 bytes of k. */
@@ -161,8 +145,8 @@ static enum assay_status make_map(const struct state *s, const void *matrix, int
         .address = matrix,
         .element = bytes,
         .rank = 2,
-        .sizes = {(uint64_t)s->k, (uint64_t)rows},
-        .strides = {(uint64_t)s->k * bytes},
+        .sizes = {(uint64_t)s->p.k, (uint64_t)rows},
+        .strides = {(uint64_t)s->p.k * bytes},
         .box = {(uint32_t)(WGMMA_STEP_BYTES / bytes), (uint32_t)box_rows},
     };
     return assay_cuda_tensor_map(&tensor, out, err);
@@ -171,13 +155,13 @@ static enum assay_status make_map(const struct state *s, const void *matrix, int
 static enum assay_status map_x(const struct state *s, const void *x, struct cuda_tensor_map *out,
                                struct assay_error *err)
 {
-    return make_map(s, x, s->m, assay_wgmma_rows(&s->tile), out, err);
+    return make_map(s, x, s->p.m, assay_wgmma_rows(&s->tile), out, err);
 }
 
 static enum assay_status map_w(struct state *s, int64_t set, struct assay_error *err)
 {
     const void *w = s->decode ? s->decoded : s->weights.sets[set].block;
-    return make_map(s, w, s->n, s->tile.columns, &s->maps[set].w, err);
+    return make_map(s, w, s->p.n, s->tile.columns, &s->maps[set].w, err);
 }
 
 static enum assay_status use_tile(struct state *s, const struct wgmma_tile *tile,
@@ -186,14 +170,14 @@ static enum assay_status use_tile(struct state *s, const struct wgmma_tile *tile
     s->tile = *tile;
     s->launch = assay_wgmma_launch(&s->product, tile);
     enum assay_status status = compile(s, err);
-    if (status == ASSAY_OK && s->quantises)
+    if (status == ASSAY_OK && s->p.quantises)
         status = map_x(s, s->activations.codes, &s->codes, err);
     return status;
 }
 
 static size_t decoded_bytes(const struct state *s)
 {
-    return (size_t)s->n * (size_t)s->k * assay_dtype_bytes(s->dtype);
+    return (size_t)s->p.n * (size_t)s->p.k * assay_dtype_bytes(s->p.dtype);
 }
 
 /* What bringing weights back needs. */
@@ -201,16 +185,14 @@ static enum assay_status set_up_decoding(struct state *s, int32_t sms, struct as
 {
     enum { DECODE_THREADS = 256, DECODE_BLOCKS = 8 };
     const float one = 1;
-    char options[64];
-    snprintf(options, sizeof options, "-DELEMENT=%d -DCODE=%d", number_of(s->dtype),
-             (int)s->recipe.code);
     s->decode_launch = (struct assay_cuda_launch){.grid_x = (unsigned)(sms * DECODE_BLOCKS),
                                                   .threads = DECODE_THREADS};
-    enum assay_status status =
-        assay_cuda_function("linear_dequant.cu", options, "linear_dequant", 0, &s->decode, err);
+    enum assay_status status = assay_cuda_op_compile(&s->decode, err, "linear_dequant.cu",
+                                                     "linear_dequant", 0, "-DELEMENT=%d -DCODE=%d",
+                                                     number_of(s->p.dtype), (int)s->p.recipe.code);
     if (status == ASSAY_OK)
         status = assay_cuda_alloc(decoded_bytes(s), &s->decoded, err);
-    if (status == ASSAY_OK && !s->recipe.group) {
+    if (status == ASSAY_OK && !s->p.recipe.group) {
         status = assay_cuda_alloc(sizeof one, (void **)&s->one, err);
         if (status == ASSAY_OK)
             status = assay_cuda_upload(s->one, &one, sizeof one, err);
@@ -218,75 +200,48 @@ static enum assay_status set_up_decoding(struct state *s, int32_t sms, struct as
     return status;
 }
 
-static void teardown(void *state)
+static void release(void *state)
 {
     struct state *s = state;
-    if (!s)
-        return;
     assay_cuda_free(s->decoded, decoded_bytes(s));
     assay_cuda_free(s->one, sizeof *s->one);
     assay_cuda_activations_fini(&s->activations);
     assay_cuda_linear_norm_fini(&s->folded);
     assay_cuda_weight_sets_fini(&s->weights);
     assay_free(s->maps);
-    assay_free(s);
 }
 
-static enum assay_status set_up(struct state *s, struct assay_error *err)
+static enum assay_status plan(void *state, const struct assay_problem *problem,
+                              struct assay_error *err)
 {
+    struct state *s = state;
+    enum assay_status status = assay_cuda_linear_read(problem, &s->p, err);
+    if (status != ASSAY_OK)
+        return status;
     const struct assay_cuda_properties *gpu = assay_cuda_properties();
     if (!gpu || gpu->major != 9)
         return assay_error_set(err, ASSAY_UNSUPPORTED, NULL, "no Hopper GPU is open");
-    int64_t k_bytes = s->k * (int64_t)assay_dtype_bytes(s->input);
-    s->product =
-        (struct wgmma_product){.m = s->m,
-                               .n = s->n,
-                               .steps = (k_bytes + WGMMA_STEP_BYTES - 1) / WGMMA_STEP_BYTES,
-                               .sms = gpu->sms,
-                               .promoted = s->input == ASSAY_DTYPE_E4M3};
+    s->tune = assay_host_autotunes(problem);
+    s->input = input_of(&s->p.recipe, s->p.dtype);
+    int64_t k_bytes = s->p.k * (int64_t)assay_dtype_bytes(s->input);
+    s->product = (struct wgmma_product){.m = s->p.m,
+                                        .n = s->p.n,
+                                        .steps = assay_ceil_div(k_bytes, WGMMA_STEP_BYTES),
+                                        .sms = gpu->sms,
+                                        .promoted = s->input == ASSAY_DTYPE_E4M3};
     s->n_tiles = assay_wgmma_tiles(&s->product, s->tiles);
-    enum assay_status status = decodes(&s->recipe) ? set_up_decoding(s, gpu->sms, err) : ASSAY_OK;
-    if (status == ASSAY_OK && s->quantises)
-        status = assay_cuda_activations_create(&s->recipe, s->dtype, s->norm, s->m, s->k, 1, 1,
-                                               &s->activations, err);
-    if (status == ASSAY_OK && !s->quantises && s->norm)
-        status = assay_cuda_linear_norm_create(CUDA_NORM_FOLDED, s->norm, s->dtype, s->m, s->k,
-                                               s->n, &s->folded, err);
+    if (decodes(&s->p.recipe))
+        status = set_up_decoding(s, gpu->sms, err);
+    if (status == ASSAY_OK && s->p.quantises)
+        status = assay_cuda_activations_create(&s->p.recipe, s->p.dtype, s->p.norm, s->p.m, s->p.k,
+                                               1, 1, &s->activations, err);
+    if (status == ASSAY_OK && !s->p.quantises && s->p.norm)
+        status = assay_cuda_linear_norm_create(CUDA_NORM_FOLDED, s->p.norm, s->p.dtype, s->p.m,
+                                               s->p.k, s->p.n, &s->folded, err);
     return status == ASSAY_OK ? use_tile(s, &s->tiles[0], err) : status;
 }
 
-static enum assay_status setup(const struct assay_problem *problem, void **state,
-                               struct assay_error *err)
-{
-    struct state *s = assay_calloc(1, sizeof *s);
-    if (!s)
-        return assay_error_nomem(err);
-    s->m = problem->axes[ASSAY_LINEAR_M];
-    s->k = problem->axes[ASSAY_LINEAR_K];
-    s->n = problem->axes[ASSAY_LINEAR_N];
-    s->tune = assay_host_autotunes(problem);
-    s->dtype = problem->dtype;
-    s->bias = problem->params[ASSAY_LINEAR_BIAS] != 0;
-    s->activation = (int)problem->params[ASSAY_LINEAR_ACTIVATION];
-    s->norm = (int)problem->params[ASSAY_LINEAR_NORM];
-    s->norm_input = assay_linear_norm_input(problem);
-    s->residual_input = assay_linear_residual_input(problem);
-    s->threads = problem->threads;
-    enum assay_status status = assay_recipe_parse(problem->recipe, &s->recipe, err);
-    if (status == ASSAY_OK) {
-        s->input = input_of(&s->recipe, s->dtype);
-        s->quantises = s->recipe.activation != ASSAY_DTYPE_NONE;
-        status = set_up(s, err);
-    }
-    if (status != ASSAY_OK) {
-        teardown(s);
-        return status;
-    }
-    *state = s;
-    return ASSAY_OK;
-}
-
-/* ---- run ------------------------------------------------------------------------------------- */
+/* ---- call ------------------------------------------------------------------------------------ */
 
 /* The map of x as it comes, made when a set's x is first seen: about a microsecond on the host. */
 static enum assay_status map_of_x(const struct state *s, struct cuda_set_maps *maps, const void *x)
@@ -301,20 +256,20 @@ static enum assay_status map_of_x(const struct state *s, struct cuda_set_maps *m
 
 static enum assay_status decode(struct state *s, const struct cuda_weights *w, void *stream)
 {
-    int64_t count = s->n * s->k;
-    int32_t group_shift = s->recipe.group ? __builtin_ctz((unsigned)s->recipe.group) : 0;
+    int64_t count = s->p.n * s->p.k;
     const void *codes = w->block;
     const void *scales = w->scales, *zeros = w->zeros;
-    void *parameters[] = {&codes, &scales, &zeros, &s->decoded, &count, &group_shift};
+    void *parameters[] = {&codes, &scales, &zeros, &s->decoded, &count, &s->p.group_shift};
     return assay_cuda_launch(s->decode, &s->decode_launch, stream, parameters);
 }
 
-static enum assay_status multiply(struct state *s, int64_t set, const struct assay_args *args,
+static enum assay_status multiply(void *state, int64_t set, const struct assay_args *args,
                                   void *stream)
 {
+    struct state *s = state;
     struct cuda_set_maps *maps = &s->maps[set];
     enum assay_status status = ASSAY_OK;
-    if (!s->quantises)
+    if (!s->p.quantises)
         status = map_of_x(s, maps, args->in[ASSAY_LINEAR_X]);
     if (status != ASSAY_OK)
         return status;
@@ -322,10 +277,10 @@ static enum assay_status multiply(struct state *s, int64_t set, const struct ass
     const float *x_scales = s->folded.scales ? s->folded.scales
                             : s->one         ? s->one
                                              : s->activations.scales;
-    const void *bias = cuda_linear_input(args, s->bias ? ASSAY_LINEAR_BIAS_INPUT : -1);
-    const void *residual = cuda_linear_input(args, s->residual_input);
-    uint32_t m = (uint32_t)s->m, n = (uint32_t)s->n, k = (uint32_t)s->k;
-    void *parameters[] = {s->quantises ? &s->codes : &maps->x,
+    const void *bias = cuda_op_input(args, s->p.bias_input);
+    const void *residual = cuda_op_input(args, s->p.residual_input);
+    uint32_t m = (uint32_t)s->p.m, n = (uint32_t)s->p.n, k = (uint32_t)s->p.k;
+    void *parameters[] = {s->p.quantises ? &s->codes : &maps->x,
                           &maps->w,
                           &y,
                           &x_scales,
@@ -344,35 +299,24 @@ static enum assay_status multiply(struct state *s, int64_t set, const struct ass
 static enum assay_status make_ready(const struct state *s, const struct assay_args *args,
                                     void *stream)
 {
-    const void *x = args->in[ASSAY_LINEAR_X], *weight = cuda_linear_input(args, s->norm_input);
-    if (s->quantises)
-        return assay_cuda_activations_run(&s->activations, x, weight, stream);
-    return s->norm ? assay_cuda_linear_norm_run(&s->folded, x, weight, stream) : ASSAY_OK;
+    return assay_cuda_linear_ready(&s->p, &s->activations, &s->folded, args, stream);
 }
 
-static enum assay_status run(void *state, const struct assay_work *work)
+static enum assay_status call(void *state, int64_t set, const struct assay_args *args, void *stream)
 {
     struct state *s = state;
-    enum assay_status status = ASSAY_OK;
-    for (int64_t i = 0; i < work->iters && status == ASSAY_OK; i++) {
-        int64_t set = assay_work_set(work, i);
-        const struct assay_args *args = &work->sets[set];
-        status = make_ready(s, args, work->stream);
-        if (status == ASSAY_OK && s->decode)
-            status = decode(s, &s->weights.sets[set], work->stream);
-        if (status == ASSAY_OK)
-            status = multiply(s, set, args, work->stream);
-    }
-    return status;
+    enum assay_status status = make_ready(s, args, stream);
+    if (status == ASSAY_OK && s->decode)
+        status = decode(s, &s->weights.sets[set], stream);
+    return status == ASSAY_OK ? multiply(s, set, args, stream) : status;
 }
 
-static enum assay_status run_activations(void *state, const struct assay_work *work)
+static enum assay_status quantise_x(void *state, int64_t set, const struct assay_args *args,
+                                    void *stream)
 {
     const struct state *s = state;
-    enum assay_status status = ASSAY_OK;
-    for (int64_t i = 0; i < work->iters && s->quantises && status == ASSAY_OK; i++)
-        status = make_ready(s, assay_work_args(work, i), work->stream);
-    return status;
+    (void)set;
+    return s->p.quantises ? make_ready(s, args, stream) : ASSAY_OK;
 }
 
 /* ---- weights --------------------------------------------------------------------------------- */
@@ -386,16 +330,11 @@ static enum assay_status tune_choose(void *state, int i, struct assay_error *err
     return status == ASSAY_OK ? map_w(s, 0, err) : status;
 }
 
-static enum assay_status tune_run(void *state, const struct assay_args *args, void *stream)
-{
-    return multiply(state, 0, args, stream);
-}
-
 /* Tiles are tried on what x is first made to; the order of streams does not matter for that. */
 static enum assay_status tune(struct state *s, const struct assay_args *args,
                               struct assay_error *err)
 {
-    const struct cuda_tuning tuning = {s->n_tiles, tune_choose, tune_run};
+    const struct cuda_tuning tuning = {s->n_tiles, tune_choose, multiply};
     enum assay_status status = make_ready(s, args, NULL);
     if (status == ASSAY_OK)
         status = assay_cuda_tune(&tuning, s, args, err);
@@ -408,11 +347,10 @@ static enum assay_status prepare(void *state, int64_t set, const struct assay_ar
 {
     struct state *s = state;
     const void *w = args->in[ASSAY_LINEAR_W];
-    enum assay_status status = assay_cuda_weights_prepare(&s->weights, set, &s->recipe, s->dtype, w,
-                                                          s->n, s->k, s->threads, err);
+    enum assay_status status = assay_cuda_linear_store(&s->p, &s->weights, set, args, err);
     if (status == ASSAY_OK && set == 0 && s->folded.scales)
-        status = assay_cuda_linear_norm_fold(&s->folded, w, cuda_linear_input(args, s->norm_input),
-                                             s->n, s->weights.sets[0].block, err);
+        status = assay_cuda_linear_norm_fold(&s->folded, w, cuda_op_input(args, s->p.norm_input),
+                                             s->p.n, s->weights.sets[0].block, err);
     if (status == ASSAY_OK)
         status = assay_cuda_maps_room(&s->maps, &s->n_maps, set + 1, err);
     if (status == ASSAY_OK)
@@ -434,23 +372,13 @@ static void note(const struct assay_problem *problem, char *text, size_t size)
         snprintf(text, size, "autotuned: the fastest of up to %d tiles", CUDA_CANDIDATES);
 }
 
-extern const struct assay_kernel assay_kernel_linear_wgmma_cuda;
-const struct assay_kernel assay_kernel_linear_wgmma_cuda = {
-    .struct_size = sizeof(struct assay_kernel),
-    .abi = ASSAY_KERNEL_ABI,
-    .name = "linear_wgmma_cuda",
-    .op = "linear",
-    .implementation = "cuda",
-    .device = "cuda",
-    .dtypes = ASSAY_DTYPE_BIT(ASSAY_DTYPE_F32) | ASSAY_DTYPE_BIT(ASSAY_DTYPE_F16) |
-              ASSAY_DTYPE_BIT(ASSAY_DTYPE_BF16) | ASSAY_DTYPE_BIT(ASSAY_DTYPE_S8),
-    .preference = 20,
-    .can_run = can_run,
-    .setup = setup,
-    .run = run,
-    .teardown = teardown,
-    .prepare = prepare,
-    .prepared_bytes = prepared_bytes,
-    .run_activations = run_activations,
-    .note = note,
-};
+static const struct cuda_op linear = {.state_bytes = sizeof(struct state),
+                                      .plan = plan,
+                                      .call = call,
+                                      .activations = quantise_x,
+                                      .release = release};
+
+CUDA_KERNEL(linear_wgmma_cuda, "linear", "cuda", linear,
+            .dtypes = CUDA_FLOATS | ASSAY_DTYPE_BIT(ASSAY_DTYPE_S8), .preference = 20,
+            .can_run = can_run, .prepare = prepare, .prepared_bytes = prepared_bytes,
+            .run_activations = assay_cuda_op_run_activations, .note = note);

@@ -1,5 +1,5 @@
 /* quantize_cuda.c: quantize and dequantize on the GPU; the work is in quantize.cu. */
-#include "kernel/cuda/cuda_op.h"
+#include "kernel/cuda/cuda_rows.h"
 #include "op/quantize.h"
 
 enum { WARPS = 4, WHOLE_THREADS = 512, WHOLE_ELEMENTS = 16, BOUNDS_BYTES = 2 * sizeof(float) };
@@ -39,32 +39,30 @@ struct encoder {
     void *parts;
 };
 
-static void encoder_destroy(void *state)
+static void release_encoder(void *state)
 {
     struct encoder *e = state;
     assay_cuda_free(e->parts, e->parts_bytes);
-    assay_free(e);
 }
 
 static enum assay_status plan_runs(const struct assay_problem *problem, const char *option,
                                    struct encoder *e, struct assay_error *err)
 {
-    e->launch.threads = e->runs.threads;
-    e->launch.grid_x = (unsigned)cuda_op_ceil(e->runs.rows, e->runs.at_once);
-    return cuda_rows_function(&e->runs, "quantize.cu", "quantize", problem->dtype, option,
-                              &e->function, err);
+    e->launch = assay_cuda_rows_launch(&e->runs);
+    return assay_cuda_rows_function(&e->runs, "quantize.cu", "quantize", problem->dtype, option,
+                                    &e->function, err);
 }
 
 static enum assay_status plan_whole(const struct assay_problem *problem, const char *option,
                                     struct encoder *e, struct assay_error *err)
 {
-    int64_t pieces = cuda_op_ceil(e->runs.dim, WHOLE_THREADS * WHOLE_ELEMENTS);
+    int64_t pieces = assay_ceil_div(e->runs.dim, WHOLE_THREADS * WHOLE_ELEMENTS);
     e->runs.form = FORM_WHOLE;
-    enum assay_status status = cuda_rows_named(&e->runs, "quantize.cu", "quantize_bounds",
-                                               problem->dtype, option, &e->bounds, err);
+    enum assay_status status = assay_cuda_rows_named(&e->runs, "quantize.cu", "quantize_bounds",
+                                                     problem->dtype, option, &e->bounds, err);
     if (status == ASSAY_OK)
-        status = cuda_rows_named(&e->runs, "quantize.cu", "quantize_whole", problem->dtype, option,
-                                 &e->function, err);
+        status = assay_cuda_rows_named(&e->runs, "quantize.cu", "quantize_whole", problem->dtype,
+                                       option, &e->function, err);
     if (status != ASSAY_OK)
         return status;
     e->launch.threads = e->bounds_launch.threads = WHOLE_THREADS;
@@ -77,26 +75,18 @@ static enum assay_status plan_whole(const struct assay_problem *problem, const c
     return status;
 }
 
-static enum assay_status setup_quantize(const struct assay_problem *problem, void **state,
-                                        struct assay_error *err)
+static enum assay_status plan_quantize(void *state, const struct assay_problem *problem,
+                                       struct assay_error *err)
 {
+    struct encoder *e = state;
     char option[32];
     if (check_format(problem, err) != ASSAY_OK)
         return ASSAY_UNSUPPORTED;
-    struct encoder *e = assay_calloc(1, sizeof *e);
-    if (!e)
-        return assay_error_nomem(err);
-    e->runs = cuda_few_rows_of(problem->dtype, assay_quantize_runs(problem),
-                               assay_quantize_run(problem), WARPS);
+    e->runs = assay_cuda_few_rows(problem->dtype, assay_quantize_runs(problem),
+                                  assay_quantize_run(problem), WARPS);
     snprintf(option, sizeof option, "-DFORMAT=%d", format_number(problem));
     bool whole = e->runs.rows == 1 && e->runs.dim > CUDA_ROW_MANY_MOST;
-    enum assay_status status = (whole ? plan_whole : plan_runs)(problem, option, e, err);
-    if (status != ASSAY_OK) {
-        encoder_destroy(e);
-        return status;
-    }
-    *state = e;
-    return ASSAY_OK;
+    return (whole ? plan_whole : plan_runs)(problem, option, e, err);
 }
 
 static enum assay_status encode_runs(struct encoder *e, const struct assay_args *args, void *stream)
@@ -118,15 +108,20 @@ static enum assay_status encode_whole(struct encoder *e, const struct assay_args
     return status == ASSAY_OK ? assay_cuda_launch(e->function, &e->launch, stream, second) : status;
 }
 
-static enum assay_status run_quantize(void *state, const struct assay_work *work)
+static enum assay_status call_quantize(void *state, int64_t set, const struct assay_args *args,
+                                       void *stream)
 {
     struct encoder *e = state;
-    enum assay_status status = ASSAY_OK;
-    for (int64_t i = 0; i < work->iters && status == ASSAY_OK; i++)
-        status =
-            (e->bounds ? encode_whole : encode_runs)(e, assay_work_args(work, i), work->stream);
-    return status;
+    (void)set;
+    return (e->bounds ? encode_whole : encode_runs)(e, args, stream);
 }
+
+static const struct cuda_op quantize = {.state_bytes = sizeof(struct encoder),
+                                        .plan = plan_quantize,
+                                        .call = call_quantize,
+                                        .release = release_encoder};
+
+CUDA_OP_KERNEL(quantize_cuda, "quantize", quantize);
 
 /* ---- dequantize ------------------------------------------------------------------------------ */
 
@@ -136,15 +131,13 @@ struct decoder {
     int64_t count, run;
 };
 
-static enum assay_status setup_dequantize(const struct assay_problem *problem, void **state,
-                                          struct assay_error *err)
+static enum assay_status plan_dequantize(void *state, const struct assay_problem *problem,
+                                         struct assay_error *err)
 {
+    struct decoder *d = state;
     char option[32];
     if (check_format(problem, err) != ASSAY_OK)
         return ASSAY_UNSUPPORTED;
-    struct decoder *d = assay_calloc(1, sizeof *d);
-    if (!d)
-        return assay_error_nomem(err);
     d->count = assay_tensor_count(&problem->outputs[0]);
     d->run = assay_quantize_run(problem);
     int64_t vec = cuda_op_vec(problem->dtype);
@@ -154,32 +147,25 @@ static enum assay_status setup_dequantize(const struct assay_problem *problem, v
     if (items < (int64_t)assay_cuda_properties()->sms * SM_THREADS * each)
         each = 1;
     d->launch.threads = cuda_op_threads(items, DECODE_THREADS);
-    d->launch.grid_x = (unsigned)cuda_op_ceil(items, each * d->launch.threads);
+    d->launch.grid_x = (unsigned)assay_ceil_div(items, each * d->launch.threads);
     snprintf(option, sizeof option, "-DFORMAT=%d", format_number(problem));
-    enum assay_status status =
-        cuda_rows_named(&runs, "quantize.cu", each == 1 ? "dequantize_short" : "dequantize",
-                        problem->dtype, option, &d->function, err);
-    if (status != ASSAY_OK) {
-        assay_free(d);
-        return status;
-    }
-    *state = d;
-    return ASSAY_OK;
+    return assay_cuda_rows_named(&runs, "quantize.cu",
+                                 each == 1 ? "dequantize_short" : "dequantize", problem->dtype,
+                                 option, &d->function, err);
 }
 
-static enum assay_status run_dequantize(void *state, const struct assay_work *work)
+static enum assay_status call_dequantize(void *state, int64_t set, const struct assay_args *args,
+                                         void *stream)
 {
     struct decoder *d = state;
-    enum assay_status status = ASSAY_OK;
-    for (int64_t i = 0; i < work->iters && status == ASSAY_OK; i++) {
-        const struct assay_args *args = assay_work_args(work, i);
-        const void *codes = args->in[0], *scales = args->in[1];
-        void *out = args->out[0];
-        void *parameters[] = {&codes, &scales, &out, &d->count, &d->run};
-        status = assay_cuda_launch(d->function, &d->launch, work->stream, parameters);
-    }
-    return status;
+    (void)set;
+    const void *codes = args->in[0], *scales = args->in[1];
+    void *out = args->out[0];
+    void *parameters[] = {&codes, &scales, &out, &d->count, &d->run};
+    return assay_cuda_launch(d->function, &d->launch, stream, parameters);
 }
 
-CUDA_OP_KERNEL(quantize, setup_quantize, run_quantize, encoder_destroy);
-CUDA_OP_KERNEL(dequantize, setup_dequantize, run_dequantize, assay_free);
+static const struct cuda_op dequantize = {
+    .state_bytes = sizeof(struct decoder), .plan = plan_dequantize, .call = call_dequantize};
+
+CUDA_OP_KERNEL(dequantize_cuda, "dequantize", dequantize);

@@ -1,8 +1,6 @@
 /* eltwise_cuda.c: the element-wise ops on the GPU; the work is in eltwise.cu. */
 #include "kernel/cuda/cuda_op.h"
 
-#include <string.h>
-
 /* In the order of eltwise.cu's OP_…. */
 static const char *const ops[] = {"gelu",  "gelu_tanh", "silu", "relu", "sigmoid", "leakyrelu",
                                   "relu6", "hardswish", "add",  "copy", "triad",   "fma"};
@@ -18,62 +16,43 @@ struct state {
     float param;
 };
 
-static int op_number(const char *name)
+static enum assay_status plan(void *state, const struct assay_problem *problem,
+                              struct assay_error *err)
 {
-    for (int i = 0; i < OPS; i++)
-        if (strcmp(ops[i], name) == 0)
-            return i;
-    return -1;
-}
-
-static enum assay_status setup(const struct assay_problem *problem, void **state,
-                               struct assay_error *err)
-{
-    char options[64];
-    struct state *s = assay_calloc(1, sizeof *s);
-    if (!s)
-        return assay_error_nomem(err);
+    struct state *s = state;
     s->inputs = problem->n_inputs;
     s->count = assay_tensor_count(&problem->inputs[0]);
     s->param = problem->n_params ? (float)problem->params[0] : 0.0f;
-    int64_t vecs = cuda_op_ceil(s->count, cuda_op_vec(problem->dtype));
+    int64_t vecs = assay_ceil_div(s->count, cuda_op_vec(problem->dtype));
     s->launch.threads = cuda_op_threads(vecs, THREADS);
-    s->launch.grid_x = (unsigned)cuda_op_ceil(vecs, s->launch.threads);
-    snprintf(options, sizeof options, "-DELEMENT=%d -DOP=%d", cuda_op_element(problem->dtype),
-             op_number(problem->op));
-    enum assay_status status =
-        assay_cuda_function("eltwise.cu", options, "eltwise", 0, &s->function, err);
-    if (status != ASSAY_OK) {
-        assay_free(s);
-        return status;
-    }
-    *state = s;
-    return ASSAY_OK;
+    s->launch.grid_x = (unsigned)assay_ceil_div(vecs, s->launch.threads);
+    return assay_cuda_op_compile(&s->function, err, "eltwise.cu", "eltwise", 0,
+                                 "-DELEMENT=%d -DOP=%d", cuda_op_element(problem->dtype),
+                                 assay_cuda_op_number(problem, ops, OPS));
 }
 
-static enum assay_status run(void *state, const struct assay_work *work)
+static enum assay_status call(void *state, int64_t set, const struct assay_args *args, void *stream)
 {
     struct state *s = state;
-    enum assay_status status = ASSAY_OK;
-    for (int64_t i = 0; i < work->iters && status == ASSAY_OK; i++) {
-        const struct assay_args *args = assay_work_args(work, i);
-        const void *x = args->in[0], *y = args->in[s->inputs - 1];
-        void *out = args->out[0];
-        void *parameters[] = {&x, &y, &out, &s->count, &s->param};
-        status = assay_cuda_launch(s->function, &s->launch, work->stream, parameters);
-    }
-    return status;
+    (void)set;
+    const void *x = args->in[0], *y = args->in[s->inputs - 1];
+    void *out = args->out[0];
+    void *parameters[] = {&x, &y, &out, &s->count, &s->param};
+    return assay_cuda_launch(s->function, &s->launch, stream, parameters);
 }
 
-CUDA_OP_KERNEL(gelu, setup, run, assay_free);
-CUDA_OP_KERNEL(gelu_tanh, setup, run, assay_free);
-CUDA_OP_KERNEL(silu, setup, run, assay_free);
-CUDA_OP_KERNEL(relu, setup, run, assay_free);
-CUDA_OP_KERNEL(sigmoid, setup, run, assay_free);
-CUDA_OP_KERNEL(leakyrelu, setup, run, assay_free);
-CUDA_OP_KERNEL(relu6, setup, run, assay_free);
-CUDA_OP_KERNEL(hardswish, setup, run, assay_free);
-CUDA_OP_KERNEL(add, setup, run, assay_free);
-CUDA_OP_KERNEL(copy, setup, run, assay_free);
-CUDA_OP_KERNEL(triad, setup, run, assay_free);
-CUDA_OP_KERNEL(fma, setup, run, assay_free);
+static const struct cuda_op eltwise = {
+    .state_bytes = sizeof(struct state), .plan = plan, .call = call};
+
+CUDA_OP_KERNEL(gelu_cuda, "gelu", eltwise);
+CUDA_OP_KERNEL(gelu_tanh_cuda, "gelu_tanh", eltwise);
+CUDA_OP_KERNEL(silu_cuda, "silu", eltwise);
+CUDA_OP_KERNEL(relu_cuda, "relu", eltwise);
+CUDA_OP_KERNEL(sigmoid_cuda, "sigmoid", eltwise);
+CUDA_OP_KERNEL(leakyrelu_cuda, "leakyrelu", eltwise);
+CUDA_OP_KERNEL(relu6_cuda, "relu6", eltwise);
+CUDA_OP_KERNEL(hardswish_cuda, "hardswish", eltwise);
+CUDA_OP_KERNEL(add_cuda, "add", eltwise);
+CUDA_OP_KERNEL(copy_cuda, "copy", eltwise);
+CUDA_OP_KERNEL(triad_cuda, "triad", eltwise);
+CUDA_OP_KERNEL(fma_cuda, "fma", eltwise);

@@ -10,20 +10,17 @@ struct state {
     void *scratch;
 };
 
-static void teardown(void *state)
+static void release(void *state)
 {
     struct state *s = state;
     assay_cuda_free(s->scratch, SCRATCH_BYTES);
-    assay_free(s);
 }
 
-static enum assay_status setup(const struct assay_problem *problem, void **state,
-                               struct assay_error *err)
+static enum assay_status plan(void *state, const struct assay_problem *problem,
+                              struct assay_error *err)
 {
     static const char zeros[SCRATCH_BYTES];
-    struct state *s = assay_calloc(1, sizeof *s);
-    if (!s)
-        return assay_error_nomem(err);
+    struct state *s = state;
     s->bytes = (int64_t)assay_tensor_bytes(&problem->inputs[0]);
     enum assay_status status =
         assay_cuda_function("read.cu", "-DELEMENT=32", "read", 0, &s->function, err);
@@ -31,30 +28,26 @@ static enum assay_status setup(const struct assay_problem *problem, void **state
         status = assay_cuda_alloc(SCRATCH_BYTES, &s->scratch, err);
     if (status == ASSAY_OK)
         status = assay_cuda_upload(s->scratch, zeros, SCRATCH_BYTES, err);
-    if (status != ASSAY_OK) {
-        teardown(s);
+    if (status != ASSAY_OK)
         return status;
-    }
-    int64_t pieces = cuda_op_ceil(s->bytes, 16);
-    s->launch.threads = cuda_op_threads(pieces, THREADS);
+    int64_t vecs = assay_ceil_div(s->bytes, 16);
+    s->launch.threads = cuda_op_threads(vecs, THREADS);
     s->launch.grid_x = cuda_op_grid(s->function, s->launch.threads,
-                                    cuda_op_ceil(pieces, (int64_t)FLIGHT * s->launch.threads));
-    *state = s;
+                                    assay_ceil_div(vecs, (int64_t)FLIGHT * s->launch.threads));
     return ASSAY_OK;
 }
 
-static enum assay_status run(void *state, const struct assay_work *work)
+static enum assay_status call(void *state, int64_t set, const struct assay_args *args, void *stream)
 {
     struct state *s = state;
-    enum assay_status status = ASSAY_OK;
-    for (int64_t i = 0; i < work->iters && status == ASSAY_OK; i++) {
-        const struct assay_args *args = assay_work_args(work, i);
-        const void *x = args->in[0];
-        void *out = args->out[0];
-        void *parameters[] = {&x, &out, &s->bytes, &s->scratch};
-        status = assay_cuda_launch(s->function, &s->launch, work->stream, parameters);
-    }
-    return status;
+    (void)set;
+    const void *x = args->in[0];
+    void *out = args->out[0];
+    void *parameters[] = {&x, &out, &s->bytes, &s->scratch};
+    return assay_cuda_launch(s->function, &s->launch, stream, parameters);
 }
 
-CUDA_OP_KERNEL(read, setup, run, teardown);
+static const struct cuda_op reading = {
+    .state_bytes = sizeof(struct state), .plan = plan, .call = call, .release = release};
+
+CUDA_OP_KERNEL(read_cuda, "read", reading);

@@ -9,43 +9,32 @@ struct state {
     int64_t items, row_items;
 };
 
-static enum assay_status setup(const struct assay_problem *problem, void **state,
-                               struct assay_error *err)
+static enum assay_status plan(void *state, const struct assay_problem *problem,
+                              struct assay_error *err)
 {
-    char options[64];
-    struct state *s = assay_calloc(1, sizeof *s);
-    if (!s)
-        return assay_error_nomem(err);
+    struct state *s = state;
     int64_t vec = cuda_op_vec(problem->dtype), dim = problem->axes[2];
     bool vector = dim % vec == 0;
     s->row_items = vector ? dim / vec : dim;
     s->items = problem->axes[0] * problem->axes[1] * s->row_items;
     s->launch.threads = cuda_op_threads(s->items, THREADS);
-    s->launch.grid_x = (unsigned)cuda_op_ceil(s->items, s->launch.threads);
-    snprintf(options, sizeof options, "-DELEMENT=%d -DVECTOR=%d -DWIDE=%d",
-             cuda_op_element(problem->dtype), vector, s->items > INT32_MAX - THREADS);
-    enum assay_status status =
-        assay_cuda_function("swiglu.cu", options, "swiglu", 0, &s->function, err);
-    if (status != ASSAY_OK) {
-        assay_free(s);
-        return status;
-    }
-    *state = s;
-    return ASSAY_OK;
+    s->launch.grid_x = (unsigned)assay_ceil_div(s->items, s->launch.threads);
+    return assay_cuda_op_compile(
+        &s->function, err, "swiglu.cu", "swiglu", 0, "-DELEMENT=%d -DVECTOR=%d -DWIDE=%d",
+        cuda_op_element(problem->dtype), vector, s->items > INT32_MAX - THREADS);
 }
 
-static enum assay_status run(void *state, const struct assay_work *work)
+static enum assay_status call(void *state, int64_t set, const struct assay_args *args, void *stream)
 {
     struct state *s = state;
-    enum assay_status status = ASSAY_OK;
-    for (int64_t i = 0; i < work->iters && status == ASSAY_OK; i++) {
-        const struct assay_args *args = assay_work_args(work, i);
-        const void *x = args->in[0];
-        void *out = args->out[0];
-        void *parameters[] = {&x, &out, &s->items, &s->row_items};
-        status = assay_cuda_launch(s->function, &s->launch, work->stream, parameters);
-    }
-    return status;
+    (void)set;
+    const void *x = args->in[0];
+    void *out = args->out[0];
+    void *parameters[] = {&x, &out, &s->items, &s->row_items};
+    return assay_cuda_launch(s->function, &s->launch, stream, parameters);
 }
 
-CUDA_OP_KERNEL(swiglu, setup, run, assay_free);
+static const struct cuda_op swiglu = {
+    .state_bytes = sizeof(struct state), .plan = plan, .call = call};
+
+CUDA_OP_KERNEL(swiglu_cuda, "swiglu", swiglu);
