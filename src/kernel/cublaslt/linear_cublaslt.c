@@ -7,10 +7,10 @@
  * lacks (its gelu is the tanh one) take sums in f32. The library adds its C before its epilogue, so
  * a residual can be C where there is no activation; else epilogue.cu adds it.
  *
- * A norm is part of what quantises x (activations.cu), or a pass of its own (linear_norm.cu).
+ * A norm is part of what quantises x (activations.cu), or a separate pass (linear_norm.cu).
  *
- * Not here: recipes that keep x as it is but not W (int8wo, int4wo, …), and 8-bit types with rows
- * that are no multiples of 16. */
+ * Not here: recipes that quantise W only (int8wo, int4wo, …), and 8-bit types with rows that are
+ * not multiples of 16. */
 #include "kernel/cuda/linear/cublaslt_product.h"
 #include "kernel/cuda/autotune.h"
 #include "kernel/cuda/linear/linear_cuda.h"
@@ -124,7 +124,7 @@ static int64_t rows_of(const struct state *s, const struct way *way)
     return way->padded ? s->activations.m_padded : s->p.m;
 }
 
-/* Are the library's answers y itself, or sums of its size and type that are finished in place? */
+/* Does the library write y itself, or sums of its size and type that are finished in place? */
 static bool writes_y(const struct state *s, const struct way *way)
 {
     bool same = way->d_type == assay_cublaslt_type(s->p.dtype) ||
@@ -298,7 +298,7 @@ static enum assay_status make_finish(struct state *s, struct assay_error *err)
         (int)s->p.activation, s->p.residual_input >= 0, aligned, (int)rows);
 }
 
-/* Rows of codes are filled up for the ways that pad: to 16, which 8-bit floats may ask for, and to
+/* Rows of codes are padded for the ways that need it: to 16, which 8-bit floats may require, and to
  * 32 for integers. */
 static enum assay_status make_activations(struct state *s, struct assay_error *err)
 {

@@ -15,8 +15,8 @@ struct cuda_tuning {
     cuda_call_fn *call; /* what is timed; a candidate whose first call fails is skipped */
 };
 
-/* Times the candidates on the operands of set 0, whose output they write, in a stream of its own,
- * and chooses the fastest. */
+/* Times the candidates on the operands of set 0, whose output they write, in its own stream, and
+ * chooses the fastest. */
 enum assay_status assay_cuda_tune(const struct cuda_tuning *tuning, void *state,
                                   const struct assay_args *args, struct assay_error *err);
 

@@ -1,6 +1,6 @@
 /* attention_cudnn.c: attention by NVIDIA's cuDNN, which knows this graph of operations and does it
  * in one kernel: scores = q k^T, scaled; where it is causal, minus infinity for keys that come
- * after the query; softmax; times v. Scores and what follows them are in f32, softmax's answer in
+ * after the query; softmax; times v. Scores and what follows them are in f32, softmax's output in
  * the type of v. */
 #include "kernel/cudnn/cudnn_graph.h"
 #include "op/attention.h"
@@ -89,8 +89,8 @@ static cudnn_tensor masked(const struct layout *layout, cudnn_tensor x, cudnn_te
                  scores(layout, DNN_FLOAT));
 }
 
-/* exp(x - max) / sum. The library knows it as part of what a training step wants too, so that sum's
- * logarithm and max are added up for nobody. */
+/* exp(x - max) / sum. The library recognises it with a training step's statistics, so max +
+ * log(sum) is computed too, and not used. */
 static cudnn_tensor softmax(const struct layout *layout, cudnn_tensor x, int type)
 {
     struct cudnn_pointwise p = {.mode = DNN_SUB, .math = DNN_FLOAT, .x = x};

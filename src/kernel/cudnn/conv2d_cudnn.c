@@ -1,6 +1,5 @@
 /* conv2d_cudnn.c: conv2d by NVIDIA's cuDNN, bias and residual fused behind it. In f32 without TF32;
- * engines that go by Winograd's or Fourier's way are passed over: they answer with more error than
- * the op allows. */
+ * Winograd and FFT engines are skipped: their error is larger than the op allows. */
 #include "kernel/cudnn/cudnn_graph.h"
 #include "op/conv.h"
 
@@ -18,7 +17,7 @@ static enum assay_status can_run(const struct assay_problem *problem, struct ass
     return assay_cudnn_can_run(why);
 }
 
-/* The library speaks of [batch, channels, height, width]; channels lie last. */
+/* The library counts axes as [batch, channels, height, width]; channels lie last in memory. */
 struct image {
     int64_t sizes[RANK], strides[RANK];
 };
@@ -35,7 +34,7 @@ static cudnn_tensor operand(struct cudnn_graph *g, int type, struct image image)
 }
 
 /* y, or what comes before it. */
-static cudnn_tensor answer(struct cudnn_graph *g, int type, const struct assay_conv *c, bool last)
+static cudnn_tensor output(struct cudnn_graph *g, int type, const struct assay_conv *c, bool last)
 {
     struct image y = image_of(c->batch, c->out, c->out_height, c->out_width);
     return last ? operand(g, type, y) : assay_cudnn_between(g, DNN_FLOAT, y.sizes, y.strides);
@@ -46,7 +45,7 @@ static cudnn_tensor added(struct cudnn_graph *g, int type, const struct assay_co
                           cudnn_tensor x, cudnn_tensor more, bool last)
 {
     const struct cudnn_pointwise add = {.mode = DNN_ADD, .math = DNN_FLOAT, .x = x, .b = more};
-    cudnn_tensor y = answer(g, type, c, last);
+    cudnn_tensor y = output(g, type, c, last);
     assay_cudnn_pointwise(g, &add, y);
     return y;
 }
@@ -62,7 +61,7 @@ static void describe(struct state *s, int type)
     cudnn_tensor b = bias ? operand(g, type, image_of(1, c->out, 1, 1)) : NULL;
     cudnn_tensor r =
         residual ? operand(g, type, image_of(c->batch, c->out, c->out_height, c->out_width)) : NULL;
-    cudnn_tensor y = answer(g, type, c, !bias && !residual);
+    cudnn_tensor y = output(g, type, c, !bias && !residual);
     assay_cudnn_convolution(g, x, w, y, c->stride, c->pad);
     if (bias)
         y = added(g, type, c, y, b, !residual);
@@ -99,7 +98,7 @@ static enum assay_status call(void *state, int64_t set, const struct assay_args 
     return assay_cudnn_run(&s->graph, operands, stream);
 }
 
-/* A set is multiplied by its own filters, as they are. */
+/* Each set has its own filters, which are not repacked. */
 static size_t prepared_bytes(void *state)
 {
     const struct state *s = state;

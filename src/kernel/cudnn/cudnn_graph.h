@@ -13,7 +13,7 @@
 enum {
     CUDNN_MOST_PARTS = 64, /* descriptors of tensors and operations */
     CUDNN_MOST_OPS = 24,
-    CUDNN_MOST_OPERANDS = 8, /* tensors with memory of their own, and numbers */
+    CUDNN_MOST_OPERANDS = 8, /* tensors in memory, and numbers */
 };
 
 struct cudnn_graph {
@@ -56,7 +56,7 @@ void assay_cudnn_release(void *state);
 cudnn_tensor assay_cudnn_operand(struct cudnn_graph *graph, int type, const int64_t *sizes,
                                  const int64_t *strides);
 cudnn_tensor assay_cudnn_number(struct cudnn_graph *graph, float value);
-/* What one operation leaves for another: it is nowhere in memory. */
+/* A virtual tensor: what one operation leaves for another, never in memory. */
 cudnn_tensor assay_cudnn_between(struct cudnn_graph *graph, int type, const int64_t *sizes,
                                  const int64_t *strides);
 
@@ -79,9 +79,8 @@ void assay_cudnn_reduction(struct cudnn_graph *graph, int operator_, cudnn_tenso
                            cudnn_tensor y);
 
 /* Asks the library how it would do all this: one plan, or as many as are tuned among. Unsupported
- * where it has none. Plans that round on the way (Winograd's, Fourier's, sums in 16 bits) are
- * passed over, as are those with tensor cores where these are not wanted: of f32 they multiply
- * TF32. */
+ * where it has none. Plans that lose accuracy (Winograd, FFT, sums in 16 bits) are
+ * skipped, as are those with tensor cores where these are not wanted: in f32 they multiply TF32. */
 enum assay_status assay_cudnn_compile(struct cudnn_graph *graph,
                                       const struct assay_problem *problem, bool tensor_cores,
                                       struct assay_error *err);

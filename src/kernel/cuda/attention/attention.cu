@@ -53,14 +53,14 @@ DEVICE void multiply_keys(const struct queries *q, const element *k, float s[BAN
     const element *from = k + (lane / 16 * 8 + lane % 8) * ROW + lane / 8 % 2 * 8;
 #pragma unroll
     for (int step = 0; step < DIM / 16; step++) {
-        u32 room[BANDS][4];
+        u32 loaded[BANDS][4];
 #if KEEP_Q
         const u32(*a)[4] = q->kept[step];
 #else
-        const u32(*a)[4] = room;
-        load_q(room, q->shared, step);
+        const u32(*a)[4] = loaded;
+        load_q(loaded, q->shared, step);
 #endif
-        (void)room;
+        (void)loaded;
 #pragma unroll
         for (int j = 0; j < SCORE_TILES; j += 2) {
             u32 b[4];
@@ -113,8 +113,8 @@ DEVICE void soften(struct online state[2], float scale, float s[SCORE_TILES][4],
 
 // ---- a block ------------------------------------------------------------------------------------
 
-// Answers of this warp, by way of its rows of q in shared memory, to make 16 bytes of them.
-DEVICE void store_answers(const struct attention_args *a, element *out, element *room,
+// Stores the outputs of this warp, through its rows of q in shared memory, 16 bytes at a time.
+DEVICE void store_outputs(const struct attention_args *a, element *out, element *staged,
                           const struct online state[BANDS][2], const float o[BANDS][DIM / 8][4],
                           int rows)
 {
@@ -125,7 +125,7 @@ DEVICE void store_answers(const struct attention_args *a, element *out, element 
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             const float factor = 1.0f / lanes_reduce<plus>(state[band][half].sum, 4);
-            element *row = room + (band * 16 + half * 8 + lane / 4) * ROW + lane % 4 * 2;
+            element *row = staged + (band * 16 + half * 8 + lane / 4) * ROW + lane % 4 * 2;
 #pragma unroll
             for (int j = 0; j < DIM / 8; j++)
                 *(u32 *)(row + j * 8) =
@@ -136,7 +136,7 @@ DEVICE void store_answers(const struct attention_args *a, element *out, element 
     for (int at = lane; at < 16 * BANDS * ROW_CHUNKS; at += 32) {
         const int row = at / ROW_CHUNKS, column = at % ROW_CHUNKS * CHUNK;
         chunk_store(out + row * a->out_pitch, column, a->dim, row < rows,
-                    *(const uint4 *)(room + row * ROW + column));
+                    *(const uint4 *)(staged + row * ROW + column));
     }
 }
 
@@ -195,7 +195,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
         }
         multiply_values(s, k + KEYS * ROW, o);
     }
-    store_answers(&a, h.out + (first + mine) * a.out_pitch, queries + mine * ROW, state, o,
+    store_outputs(&a, h.out + (first + mine) * a.out_pitch, queries + mine * ROW, state, o,
                   a.seq - first - mine);
 }
 #endif
@@ -203,7 +203,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
 #if FORM == FORM_WARP
 // Which columns an mma takes for which of its own does not matter as long as both operands have the
 // same order. So lane (g, t) loads 16 bytes of row g at columns 8 t of every 32, and each 4 of them
-// are one register of an operand. The same with v: an answer's columns 2t, 2t + 1 of four mma's are
+// are one register of an operand. The same with v: output columns 2t, 2t + 1 of four mma's are
 // 8 columns that lie side by side.
 #define STEPS (DIM / 32)
 
@@ -242,7 +242,7 @@ DEVICE void scores(const struct chunks q[2], const struct chunks k[SCORE_TILES],
                     q[1].word[step][w + 1], k[j].word[step][w], k[j].word[step][w + 1]);
 }
 
-// 32 columns of the answers, of which this lane has 8 in each of two rows.
+// 32 columns of the output, of which this lane has 8 in each of two rows.
 DEVICE void values(const u32 p[KEYS / 16][4], const struct chunks v[SCORE_TILES], int step,
                    float o[4][4])
 {

@@ -52,7 +52,7 @@ struct form {
     size_t shared_bytes;
 };
 
-/* Bytes of so many rows in shared memory: each 16 longer than it need be, for the banks. */
+/* Bytes of `rows` rows in shared memory, each padded by 16 against bank conflicts. */
 static size_t rows_bytes(int64_t rows, int64_t dim, size_t element)
 {
     return (size_t)rows * ((size_t)dim * element + 16);
@@ -125,7 +125,7 @@ static struct form form_f32(const struct assay_problem *p, int32_t sms)
 static struct form form_of(const struct assay_problem *p, const struct assay_cuda_properties *gpu)
 {
     int64_t seq = axis(p, ASSAY_ATTENTION_SEQ), dim = axis(p, ASSAY_ATTENTION_DIM);
-    /* Keys and values of 32 positions must find room in a warp's registers. */
+    /* Keys and values of 32 positions must fit into a warp's registers. */
     bool is_short = seq <= (dim <= 128 ? SHORT_SEQ : SHORT_SEQ / 2);
     return p->dtype == ASSAY_DTYPE_F32 ? form_f32(p, gpu->sms)
            : is_short                  ? form_warp(p, gpu->sms)

@@ -27,7 +27,7 @@ static inline int64_t cuda_attention_heads(const struct assay_problem *p)
     return p->axes[ASSAY_ATTENTION_BATCH] * p->axes[ASSAY_ATTENTION_HEADS];
 }
 
-/* Do positions and blocks find room in the kernels' integers? */
+/* Do positions and blocks fit into the kernels' integers? */
 static inline enum assay_status cuda_attention_fits(const struct assay_problem *p,
                                                     struct assay_error *why)
 {
@@ -41,7 +41,7 @@ static inline enum assay_status cuda_attention_fits(const struct assay_problem *
     return ASSAY_OK;
 }
 
-/* All but the operands; blocks have so many queries of a head. */
+/* All but the operands; a block has `queries` queries of a head. */
 static inline struct cuda_attention_args cuda_attention_args_of(const struct assay_problem *p,
                                                                 int64_t queries)
 {

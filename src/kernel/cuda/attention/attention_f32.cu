@@ -3,7 +3,7 @@
 // A block of 16 x 16 threads has 16 BANDS queries of a head and goes through the keys, 16 GROUPS at
 // a time. Thread (x, y) multiplies queries y + 16 i by keys x + 16 j; the exponentials go through
 // shared memory, within the 16 threads that have a query; then it has queries y + 16 i of the
-// answer, WIDE columns at a time. Keys of the next tile are copied while values are multiplied, and
+// output, WIDE columns at a time. Keys of the next tile are copied while values are multiplied, and
 // the other way round.
 //
 // Compile with -DELEMENT=32, -DVECTOR=…, -DDIM=… (attention.cuh; a multiple of 16 below 64, of 64
@@ -15,22 +15,22 @@
 #define QUERIES (SIDE * BANDS)
 #define KEYS (SIDE * GROUPS)
 #define WIDE (DIM % 64 == 0 ? 4 : 1)
-#define COLUMNS (DIM / SIDE)   // of a thread's answers
+#define COLUMNS (DIM / SIDE)   // of a thread's outputs
 #define WEIGHTS_ROW (KEYS + 4) // of the exponentials in shared memory
 
-struct room {
+struct tiles {
     float *q, *k, *v, *weights;
 };
 
 DEVICE float4 four(const float *at) { return *(const float4 *)at; }
 
-// The thread's column `c` of the answers.
+// The thread's output column `c`.
 DEVICE int column_of(int c)
 {
     return (c / WIDE * SIDE + (int)threadIdx.x % SIDE) * WIDE + c % WIDE;
 }
 
-DEVICE void multiply_keys(const struct room *room, float s[BANDS][GROUPS])
+DEVICE void multiply_keys(const struct tiles *tiles, float s[BANDS][GROUPS])
 {
     const int x = (int)threadIdx.x % SIDE, y = (int)threadIdx.x / SIDE;
 #pragma unroll 4
@@ -38,10 +38,10 @@ DEVICE void multiply_keys(const struct room *room, float s[BANDS][GROUPS])
         float4 q[BANDS];
 #pragma unroll
         for (int i = 0; i < BANDS; i++)
-            q[i] = four(room->q + (y + i * SIDE) * ROW + column);
+            q[i] = four(tiles->q + (y + i * SIDE) * ROW + column);
 #pragma unroll
         for (int j = 0; j < GROUPS; j++) {
-            const float4 k = four(room->k + (x + j * SIDE) * ROW + column);
+            const float4 k = four(tiles->k + (x + j * SIDE) * ROW + column);
 #pragma unroll
             for (int i = 0; i < BANDS; i++) {
                 s[i][j] = fmaf(q[i].x, k.x, s[i][j]);
@@ -54,7 +54,7 @@ DEVICE void multiply_keys(const struct room *room, float s[BANDS][GROUPS])
 }
 
 // Scores to exponentials, in shared memory; what is summed up already is scaled where it must be.
-DEVICE void soften(const struct attention_args *a, const struct room *room, int first, int key,
+DEVICE void soften(const struct attention_args *a, const struct tiles *tiles, int first, int key,
                    float s[BANDS][GROUPS], struct online state[BANDS], float o[BANDS][COLUMNS])
 {
     const int x = (int)threadIdx.x % SIDE, y = (int)threadIdx.x / SIDE;
@@ -80,13 +80,13 @@ DEVICE void soften(const struct attention_args *a, const struct room *room, int 
         for (int j = 0; j < GROUPS; j++) {
             const float weight = fast_exp2(fmaf(s[i][j], a->scale, -shift));
             state[i].sum += weight;
-            room->weights[(y + i * SIDE) * WEIGHTS_ROW + x + j * SIDE] = weight;
+            tiles->weights[(y + i * SIDE) * WEIGHTS_ROW + x + j * SIDE] = weight;
         }
     }
     __syncwarp();
 }
 
-DEVICE void multiply_values(const struct room *room, float o[BANDS][COLUMNS])
+DEVICE void multiply_values(const struct tiles *tiles, float o[BANDS][COLUMNS])
 {
     const int y = (int)threadIdx.x / SIDE;
 #pragma unroll 1
@@ -94,7 +94,7 @@ DEVICE void multiply_values(const struct room *room, float o[BANDS][COLUMNS])
         float weights[BANDS][4];
 #pragma unroll
         for (int i = 0; i < BANDS; i++) {
-            const float4 w = four(room->weights + (y + i * SIDE) * WEIGHTS_ROW + key);
+            const float4 w = four(tiles->weights + (y + i * SIDE) * WEIGHTS_ROW + key);
             weights[i][0] = w.x;
             weights[i][1] = w.y;
             weights[i][2] = w.z;
@@ -102,7 +102,7 @@ DEVICE void multiply_values(const struct room *room, float o[BANDS][COLUMNS])
         }
 #pragma unroll
         for (int j = 0; j < 4; j++) {
-            const float *row = room->v + (key + j) * ROW;
+            const float *row = tiles->v + (key + j) * ROW;
 #pragma unroll
             for (int c = 0; c < COLUMNS; c += WIDE) {
                 float v[WIDE];
@@ -157,11 +157,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
     attention_f32(const __grid_constant__ struct attention_args a)
 {
     extern __shared__ uint4 shared[];
-    struct room room;
-    room.q = (float *)shared;
-    room.k = room.q + QUERIES * ROW;
-    room.v = room.k + KEYS * ROW;
-    room.weights = room.v + KEYS * ROW;
+    struct tiles tiles;
+    tiles.q = (float *)shared;
+    tiles.k = tiles.q + QUERIES * ROW;
+    tiles.v = tiles.k + KEYS * ROW;
+    tiles.weights = tiles.v + KEYS * ROW;
     // Of causal ones the last queries of a head, which see most keys, are begun first.
     const int index = (int)blockIdx.x / a.blocks, turn = (int)blockIdx.x % a.blocks;
     const int first = (a.causal ? a.blocks - 1 - turn : turn) * QUERIES;
@@ -172,23 +172,23 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
 #pragma unroll
     for (int i = 0; i < BANDS; i++)
         state[i] = online_none();
-    copy_rows<QUERIES, THREADS>(room.q, h.q + first * a.pitch, a.pitch, a.seq - first, a.dim);
-    copy_tile(&a, h.k, room.k, 0, seen);
-    copy_tile(&a, h.v, room.v, 0, seen);
+    copy_rows<QUERIES, THREADS>(tiles.q, h.q + first * a.pitch, a.pitch, a.seq - first, a.dim);
+    copy_tile(&a, h.k, tiles.k, 0, seen);
+    copy_tile(&a, h.v, tiles.v, 0, seen);
 #pragma unroll 1
     for (int key = 0; key < seen; key += KEYS) {
         float s[BANDS][GROUPS] = {};
         copies_wait<1>(); // all but the values
         __syncthreads();
-        multiply_keys(&room, s);
+        multiply_keys(&tiles, s);
         __syncthreads();
-        copy_tile(&a, h.k, room.k, key + KEYS, seen);
-        soften(&a, &room, first, key, s, state, o);
+        copy_tile(&a, h.k, tiles.k, key + KEYS, seen);
+        soften(&a, &tiles, first, key, s, state, o);
         copies_wait<1>(); // all but the next keys
         __syncthreads();
-        multiply_values(&room, o);
+        multiply_values(&tiles, o);
         __syncthreads();
-        copy_tile(&a, h.v, room.v, key + KEYS, seen);
+        copy_tile(&a, h.v, tiles.v, key + KEYS, seen);
     }
     store_answers(&a, h.out + first * a.out_pitch, a.seq - first, state, o);
 }

@@ -9,7 +9,7 @@
 // their exponentials.
 #define SCORE_TILES (KEYS / 8)
 
-// Keys that a query does not see, and those that are not there, are out of the question. `row` is
+// Masks keys that a query does not see, and those beyond the last. `row` is
 // query g, `key` the first key.
 DEVICE void hide(const struct attention_args *a, float s[SCORE_TILES][4], int row, int key)
 {
@@ -48,8 +48,8 @@ DEVICE float exponentials(float s[SCORE_TILES][4], int half, float scale, float 
     return sum;
 }
 
-// Exponentials of 16 keys as the first operand of the second product: what mma leaves as two
-// answers of 16 x 8 is, rounded, one operand of 16 x 16.
+// Exponentials of 16 keys as the first operand of the second product: two accumulators of
+// 16 x 8 are, rounded, one operand of 16 x 16.
 DEVICE void exponentials_pack(const float s[SCORE_TILES][4], int step, u32 *out)
 {
 #pragma unroll

@@ -2,11 +2,11 @@
 // in one pass. Scores never leave registers, and are f32 there; exponentials are rounded to the
 // input's type and are, as registers, the first operand of the second product.
 //
-// The grid stays: one block for each SM walks over pieces, each QUERIES queries of a head. In a
-// block, one thread asks the copy engine for q and, KEYS positions at a time, for k and v, which go
-// through a ring of STAGES tiles in the order k0 k1 v0 k2 v1 … k(n-1) v(n-2) v(n-1). CONSUMERS
-// warpgroups have 64 queries each. While a warpgroup takes exponentials, the tensor cores have its
-// product of those before and v to do, and the products of the other warpgroups.
+// The grid is persistent: one block for each SM walks over pieces, each QUERIES queries of a head.
+// In a block, one thread has the copy engine (TMA) load q and, KEYS positions at a time, k and v,
+// which go through a ring of STAGES tiles in the order k0 k1 v0 k2 v1 … k(n-1) v(n-2) v(n-1).
+// CONSUMERS warpgroups have 64 queries each. While a warpgroup takes exponentials, the tensor cores
+// have its product of those before and v to do, and the products of the other warpgroups.
 //
 // Compile with -DELEMENT=16, 17, -DVECTOR=1, -DDIM=64, 128: dim itself; and
 //   KEYS       64, 96, 128, 192, 256 as far as registers go
@@ -210,7 +210,7 @@ DEVICE void load_tile(const struct attention_args *a, const struct tensor_map *m
     ring_next(ring, STAGES);
 }
 
-// One thread keeps the ring full.
+// The producer: one thread keeps the ring full.
 DEVICE void produce(const struct maps *maps, struct pieces pieces, u32 base)
 {
     struct ring ring = {0, 0};
@@ -282,8 +282,8 @@ DEVICE u32 take_tile(struct ring *ring, u32 base)
     return stage;
 }
 
-// One piece. The product with a tile of values is asked for behind that with the next tile of keys,
-// and runs while exponentials of those are taken.
+// One piece. The product with a tile of values is issued after that with the next tile of keys, and
+// runs while exponentials of those are taken.
 DEVICE void attend(const struct attention_args *a, const struct piece *piece, struct ring *ring,
                    u32 base)
 {
@@ -352,8 +352,8 @@ DEVICE void consume(struct pieces pieces, u32 base)
     }
 }
 
-// What a block's warpgroups have at the start, evenly, is shared out anew: one that asks for copies
-// needs little.
+// Registers are split evenly between warpgroups at the start; the one that issues copies gives most
+// of its own to the others.
 #define PRODUCER_REGISTERS "24"
 #if CONSUMERS == 2
 #define CONSUMER_REGISTERS "240"

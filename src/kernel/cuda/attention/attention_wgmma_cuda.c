@@ -24,7 +24,7 @@ struct state {
     struct cuda_attention_args args;
     cu_function function;
     struct assay_cuda_launch launch;
-    const void *mapped[OPERANDS]; /* what the maps are of */
+    const void *mapped[OPERANDS]; /* the addresses the maps are for */
     struct cuda_tensor_map maps[OPERANDS];
 };
 
@@ -115,7 +115,7 @@ static enum assay_status plan(void *state, const struct assay_problem *p, struct
 
 /* ---- call ------------------------------------------------------------------------------------ */
 
-/* The copy engine's view of q, k or v: boxes of so many positions of a head, 128 bytes wide. */
+/* The tensor map of q, k or v: boxes of some positions of a head, 128 bytes wide. */
 static enum assay_status make_map(struct state *s, int which, const void *operand)
 {
     const struct cuda_attention_args *a = &s->args;

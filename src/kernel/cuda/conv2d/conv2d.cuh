@@ -2,7 +2,7 @@
 // engine does not gather (conv2d_wgmma.cu): where the elements of a window lie. Include types.cuh
 // and kernel_math.cuh first.
 //
-// Row m of x is the window of place m of y; along k it has, for each place (ky, kx) of the kernel,
+// Row m of x is the window of pixel m of y; along k it has, for each tap (ky, kx) of the kernel,
 // all channels, as a row of W [out][kernel][kernel][in] has them.
 //
 // Compile with -DELEMENT=…, -DVECTOR=1 where channels are a multiple of 16 bytes, else 0, and
@@ -17,11 +17,11 @@ struct conv2d_args {
     const element *x, *w, *bias, *residual;
     element *y;
     int height, width, in, out, kernel, stride, pad, out_height, out_width;
-    int rows;  // places of y, of all images
+    int rows;  // pixels of y, of all images
     int depth; // elements of a window
 };
 
-// The window of one place of y: its first element's pixel, which may lie outside of the image, and
+// The window of one pixel of y: its first element's pixel, which may lie outside of the image, and
 // where that is. The last window of all images begins before pixel 2^31.
 struct window {
     int pixel, top, left;
@@ -32,19 +32,19 @@ DEVICE struct window window_of(const struct conv2d_args *a, int row)
     const int line = row / a->out_width, image = line / a->out_height;
     const int top = line % a->out_height * a->stride - a->pad;
     const int left = row % a->out_width * a->stride - a->pad;
-    const int nowhere = -(1 << 30); // where there is no such place
+    const int nowhere = -(1 << 30); // where there is no such pixel
     return {(image * a->height + top) * a->width + left, row < a->rows ? top : nowhere, left};
 }
 
-// Where along k: a channel at a place of the kernel.
+// A position along k: a channel at a tap of the kernel.
 struct tap {
     int channel, kx, ky;
 };
 
 DEVICE struct tap tap_of(const struct conv2d_args *a, int k)
 {
-    const int place = k / a->in;
-    return {k % a->in, place % a->kernel, place / a->kernel};
+    const int tap = k / a->in;
+    return {k % a->in, tap % a->kernel, tap / a->kernel};
 }
 
 DEVICE void tap_advance(const struct conv2d_args *a, struct tap *t, int k)
@@ -72,7 +72,7 @@ DEVICE const element *tap_in(const struct conv2d_args *a, const struct window *w
     return a->x + (s64)(w->pixel + t->ky * a->width + t->kx) * a->in + t->channel;
 }
 
-// Its place along k.
+// Its position along k.
 DEVICE int tap_k(const struct conv2d_args *a, const struct tap *t)
 {
     return (t->ky * a->kernel + t->kx) * a->in + t->channel;
@@ -115,7 +115,7 @@ DEVICE uint4 filter_chunk(const struct conv2d_args *a, int column, int k)
 }
 #endif
 
-// One sum with what comes behind it.
+// The epilogue of one sum.
 DEVICE float finished(const struct conv2d_args *a, int row, int column, float sum)
 {
 #if BIAS

@@ -17,7 +17,7 @@ struct args {
 /* How y is cut. */
 struct tile {
     int32_t rows, columns;
-    double cost; /* of one answer, relative to the best tile: smaller ones reread more */
+    double cost; /* of one output, relative to the best tile: smaller ones reread more */
 };
 static const struct tile tiles[] = {{128, 128, 1}, {128, 64, 1.2}, {64, 64, 1.5}};
 enum { N_TILES = sizeof tiles / sizeof tiles[0] };
@@ -45,12 +45,12 @@ static enum assay_status can_run(const struct assay_problem *p, struct assay_err
         return assay_error_set(why, ASSAY_UNSUPPORTED, NULL,
                                "needs a GPU of compute capability 8.0 or more, not %d.%d",
                                gpu->major, gpu->minor);
-    /* Room for a tile beyond the last place, and for a window beyond the last pixel. */
+    /* A tile beyond the last pixel of y, and a window beyond the last of x, must fit. */
     double most = INT32_MAX / 4, kernel = (double)c.kernel;
     double pixels = (double)c.batch * ((double)c.height + kernel) * ((double)c.width + kernel);
     if (pixels > most || (double)rows_of(&c) > most || kernel * kernel * (double)c.in > most)
         return assay_error_set(why, ASSAY_UNSUPPORTED, NULL,
-                               "more than 2^29 pixels, places or elements of a window");
+                               "more than 2^29 pixels of x or y, or elements of a window");
     if (c.out > GRID_Y * 64)
         return assay_error_set(why, ASSAY_UNSUPPORTED, NULL, "more than %d channels of y",
                                GRID_Y * 64);

@@ -1,9 +1,9 @@
 // conv2d_f32.cu: conv2d in f32 with ordinary multiply-adds.
 //
-// A block of 16 x 16 threads has a tile of BLOCK_M places by BLOCK_N channels of y, a thread
+// A block of 16 x 16 threads has a tile of BLOCK_M pixels by BLOCK_N channels of y, a thread
 // BLOCK_M / 16 by BLOCK_N / 16 of it, in fours that lie 64 apart. It goes along k 16 elements at a
 // time: a step is loaded to registers while the one before is multiplied, then stored to shared
-// memory, along k there, so that fours of places are read at once.
+// memory, along k there, so that fours of pixels are read at once.
 //
 // Compile with -DBLOCK_M=…, -DBLOCK_N=… (64 or 128) and what conv2d.cuh says.
 #include "types.cuh"

@@ -1,7 +1,7 @@
 // conv2d_mma.cu: conv2d in f16 and bf16 with matrix instructions of one warp: any channels, kernel
 // and stride, on any GPU that has them.
 //
-// A block of 8 warps, 4 x 2, has a tile of BLOCK_M places by BLOCK_N channels of y. It goes along k
+// A block of 8 warps, 4 x 2, has a tile of BLOCK_M pixels by BLOCK_N channels of y. It goes along k
 // 32 elements at a time, STAGES - 1 such steps ahead: rows of windows and filters are copied to
 // shared memory, each thread in its own 16 bytes of a step.
 //
@@ -25,7 +25,7 @@ enum {
     ROWS_X = BLOCK_M / AT_ONCE,      // rows of a thread
     ROWS_W = BLOCK_N / AT_ONCE,
     STAGE = (BLOCK_M + BLOCK_N) * PITCH,
-    BANDS = BLOCK_M / WARPS_M / 16, // of 16 places of a warp,
+    BANDS = BLOCK_M / WARPS_M / 16, // of 16 pixels of a warp,
     PAIRS = BLOCK_N / WARPS_N / 16, // and of 16 channels
 };
 

@@ -1,9 +1,9 @@
 // conv2d_wgmma.cu: conv2d with Hopper's warpgroup products (wgmma_tiles.cuh, which says what to
-// compile with): y [m, out] = x W^T + bias + residual, where row m of x is the window of one place
+// compile with): y [m, out] = x W^T + bias + residual, where row m of x is the window of one pixel
 // of y, kernel * kernel * in elements.
 //
 // Those rows are nowhere in memory. The copy engine gathers them as it goes (im2col mode): for one
-// place (ky, kx) of the kernel and 64 channels, it walks over the images from the first place of a
+// tap (ky, kx) of the kernel and 64 channels, it walks over the images from the first pixel of a
 // tile on, each time one stride to the right, at the end of a line to the next, and brings zeros
 // where it is outside of an image, which is the padding. Channels behind the last are zeros too, in
 // x and in W [out][kernel * kernel][in], so `in` need not be a multiple of 64.
@@ -17,8 +17,8 @@ struct images {
     u32 out_height, out_width, in, kernel, stride, pad;
 };
 
-// BLOCK_M places from (image, top, left) on, moved by (ky, kx), ELEMENT_K channels of each.
-DEVICE void load_places(u32 to, const struct tensor_map *map, int channel, int left, int top,
+// BLOCK_M pixels from (image, top, left) on, moved by (ky, kx), ELEMENT_K channels of each.
+DEVICE void load_pixels(u32 to, const struct tensor_map *map, int channel, int left, int top,
                         int image, u32 kx, u32 ky, u32 full)
 {
     asm volatile(
@@ -33,12 +33,12 @@ struct loads {
     const struct tensor_map *x, *w;
     const struct images *images;
 
-    struct place {
+    struct cursor {
         int image, top, left, column;
         u32 channel, kx, ky;
     };
 
-    __device__ __forceinline__ struct place at(u32 row, u32 column, u32 step) const
+    __device__ __forceinline__ struct cursor at(u32 row, u32 column, u32 step) const
     {
         const u32 line = row / images->out_width, left = row % images->out_width;
         const u32 image = line / images->out_height, top = line % images->out_height;
@@ -52,10 +52,10 @@ struct loads {
                 tap / images->kernel};
     }
 
-    __device__ __forceinline__ void step(struct place *p, u32 to_x, u32 to_w, u32 full) const
+    __device__ __forceinline__ void step(struct cursor *p, u32 to_x, u32 to_w, u32 full) const
     {
-        load_places(to_x, x, (int)p->channel, p->left, p->top, p->image, p->kx, p->ky, full);
-        // the filters from `column` on, ELEMENT_K channels at one place of the kernel
+        load_pixels(to_x, x, (int)p->channel, p->left, p->top, p->image, p->kx, p->ky, full);
+        // the filters from `column` on, ELEMENT_K channels at one tap of the kernel
         load_box(to_w, w, (int)p->channel, (int)(p->ky * images->kernel + p->kx), p->column, full);
         p->channel += ELEMENT_K;
         if (p->channel < images->in)

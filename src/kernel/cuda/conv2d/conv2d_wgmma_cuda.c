@@ -9,7 +9,7 @@
 enum {
     ELEMENT_BYTES = 2,
     STEP_CHANNELS = WGMMA_STEP_BYTES / ELEMENT_BYTES,
-    LEAST_IN = STEP_CHANNELS / 2, /* of fewer channels most of a step would be zeros */
+    LEAST_IN = STEP_CHANNELS / 2, /* with fewer channels most of a step would be zeros */
     MOST_KERNEL = 128,            /* what the copy engine's corners and offsets reach */
     MOST_STRIDE = 8,
     MOST_SIZE = 1 << 30,
@@ -54,7 +54,8 @@ static enum assay_status can_take(const struct assay_conv *c, struct assay_error
                                "for kernels of at most %d and strides of at most %d", MOST_KERNEL,
                                MOST_STRIDE);
     if (rows_of(c) > MOST_SIZE || c->out > MOST_SIZE || c->in > MOST_SIZE)
-        return assay_error_set(why, ASSAY_UNSUPPORTED, NULL, "more than 2^30 places or channels");
+        return assay_error_set(why, ASSAY_UNSUPPORTED, NULL,
+                               "more than 2^30 pixels of y or channels");
     return ASSAY_OK;
 }
 
@@ -110,7 +111,7 @@ static enum assay_status map_operands(struct state *s, int64_t set, const struct
                                       struct assay_error *err)
 {
     const void *x = args->in[ASSAY_CONV_X], *w = args->in[ASSAY_CONV_W];
-    enum assay_status status = assay_cuda_maps_room(&s->maps, &s->n_maps, set + 1, err);
+    enum assay_status status = assay_cuda_maps_grow(&s->maps, &s->n_maps, set + 1, err);
     if (status != ASSAY_OK)
         return status;
     struct cuda_set_maps *maps = &s->maps[set];
@@ -193,7 +194,7 @@ static enum assay_status call(void *state, int64_t set, const struct assay_args 
 
 /* ---- before it is measured ------------------------------------------------------------------- */
 
-/* Only while there are no other sets than the first: maps go with the tile. */
+/* Only while the first set is the only one: maps depend on the tile. */
 static enum assay_status tune_choose(void *state, int i, struct assay_error *err)
 {
     struct state *s = state;
@@ -215,7 +216,7 @@ static enum assay_status prepare(void *state, int64_t set, const struct assay_ar
     return status;
 }
 
-/* A set is multiplied by its own filters, as they are. */
+/* Each set has its own filters, which are not repacked. */
 static size_t prepared_bytes(void *state)
 {
     const struct assay_conv *c = &((const struct state *)state)->conv;

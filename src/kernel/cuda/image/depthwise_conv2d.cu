@@ -4,12 +4,12 @@
 // multiple of that, else 1; -DKERNEL=…, -DSTRIDE=…, or KERNEL 0: any, and then one tap after the
 // other, which is slow.
 //
-// A thread has UNIT channels of TILE_X neighbouring columns and TILE_Y lines of the answer. Kernels
+// A thread has UNIT channels of TILE_X neighbouring columns and TILE_Y lines of the output. Kernels
 // of up to 3 x 3 stay in registers, and the thread goes down the lines of x under its tile, of
-// which each is loaded once and added to all lines of the answer it belongs to. Larger kernels go
+// which each is loaded once and added to all output lines it belongs to. Larger kernels go
 // line by line of the kernel. The threads of a block lie side by side in channels, then columns,
 // then lines: what their windows share is found in L1. Taps outside the image are left out, not
-// multiplied by 0: a NaN among the weights stays out of the answer there.
+// multiplied by 0: a NaN among the weights does not reach the output there.
 #include "types.cuh"
 
 #define TILE_X (ELEMENT == 32 ? 2 : 4) // more does not fit into registers
@@ -20,9 +20,9 @@ struct shape {
     int pad, kernel, stride;
 };
 
-struct place {
+struct tile {
     s64 image, c; // c: the first channel
-    int x, y;     // the first column and line of the answer
+    int x, y;     // the first column and line of the output
     bool wanted;
 };
 
@@ -82,16 +82,16 @@ DEVICE void unit_add(const float *x, const float *w, float *sum)
         sum[j] = fmaf(x[j], w[j], sum[j]);
 }
 
-// ---- places -------------------------------------------------------------------------------------
+// ---- tiles --------------------------------------------------------------------------------------
 
 // blockIdx.x counts blocks of channels, then of columns; y those of lines; z images. `beside`
 // threads of a block have neighbouring channels, `columns` neighbouring columns, the rest lines.
-DEVICE struct place place_of(struct shape s, u32 beside, u32 columns)
+DEVICE struct tile tile_of(struct shape s, u32 beside, u32 columns)
 {
     u32 thread = threadIdx.x, lane = thread % beside, column = thread / beside % columns;
     u32 line = thread / beside / columns, lines = blockDim.x / beside / columns;
     u32 across = (u32)((s.channels / UNIT + beside - 1) / beside);
-    struct place p;
+    struct tile p;
     p.c = (s64)(blockIdx.x % across * beside + lane) * UNIT;
     p.x = (int)((blockIdx.x / across * columns + column) * TILE_X);
     p.y = (int)((blockIdx.y * lines + line) * TILE_Y);
@@ -113,7 +113,7 @@ DEVICE void sums_start(const element *bias, s64 c, float (&sum)[TILE_Y][TILE_X][
                 sum[y][x][j] = b[j];
 }
 
-DEVICE void sums_store(element *out, struct shape s, struct place p,
+DEVICE void sums_store(element *out, struct shape s, struct tile p,
                        const float (&sum)[TILE_Y][TILE_X][UNIT])
 {
 #pragma unroll
@@ -144,7 +144,7 @@ DEVICE void find_inside(struct shape s, int left, bool (&inside)[COLUMNS])
 }
 
 // Line y of x, from column `left` on; 0 where it is outside.
-DEVICE void load_line(const element *x, struct shape s, struct place p, s64 y, int left,
+DEVICE void load_line(const element *x, struct shape s, struct tile p, s64 y, int left,
                       const bool (&inside)[COLUMNS], unit (&u)[COLUMNS])
 {
     const element *from = x + ((p.image * s.height + y) * s.width + left) * s.channels + p.c;
@@ -178,7 +178,7 @@ extern "C" __global__ void __launch_bounds__(256, 2)
     depthwise(const element *x, const element *weights, const element *bias, element *out,
               struct shape s, u32 beside, u32 columns)
 {
-    struct place p = place_of(s, beside, columns);
+    struct tile p = tile_of(s, beside, columns);
     if (!p.wanted)
         return;
     int top = p.y * STRIDE - s.pad, left = p.x * STRIDE - s.pad;
@@ -213,7 +213,7 @@ extern "C" __global__ void __launch_bounds__(256, 2)
     depthwise(const element *x, const element *weights, const element *bias, element *out,
               struct shape s, u32 beside, u32 columns)
 {
-    struct place p = place_of(s, beside, columns);
+    struct tile p = tile_of(s, beside, columns);
     if (!p.wanted)
         return;
     int top = p.y * STRIDE - s.pad, left = p.x * STRIDE - s.pad;
@@ -245,7 +245,7 @@ extern "C" __global__ void __launch_bounds__(256, 2)
     depthwise(const element *x, const element *weights, const element *bias, element *out,
               struct shape s, u32 beside, u32 columns)
 {
-    struct place p = place_of(s, beside, columns);
+    struct tile p = tile_of(s, beside, columns);
     if (!p.wanted)
         return;
     float sum[TILE_Y][TILE_X][UNIT];

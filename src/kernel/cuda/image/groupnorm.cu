@@ -3,7 +3,7 @@
 // Compile with -DELEMENT=… and -DVECTOR=…, see row.cuh, and
 //   -DITEMS=…    items of x a thread holds in registers
 //   -DSUB=…      sums a thread keeps: 1 where an item lies within one group, else UNIT
-//   -DSILU=…     1: silu of the answer
+//   -DSILU=…     1: silu of the output
 //   -DPASS=…     a PASS_… below
 //   -DCLUSTER=…  of PASS_HELD: the blocks of a cluster
 //
@@ -265,7 +265,7 @@ DEVICE void cluster_wait(void)
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-// `mine` is in shared memory, at the same place in every block of the cluster.
+// `mine` is in shared memory, at the same address in every block of the cluster.
 DEVICE struct moments moments_get(const struct moments *mine, u32 chunk, u32 group, u32 groups)
 {
     u32 here = (u32)__cvta_generic_to_shared(mine + group), there;
@@ -295,7 +295,7 @@ DEVICE struct moments moments_get(const struct moments *all, u32 chunk, u32 grou
 }
 #endif
 
-// 1 / sqrt(v), also of what is no float; NaN stays NaN.
+// 1 / sqrt(v), also where v is beyond the range of floats; NaN stays NaN.
 DEVICE float root_reciprocal(double v)
 {
     return v > (double)FLOAT_MOST ? (float)(1 / sqrt(v)) : rsqrtf((float)v);
@@ -324,10 +324,10 @@ DEVICE void make_norms(struct shape s, const struct moments *moments, struct nor
 }
 #endif
 
-// ---- answers ------------------------------------------------------------------------------------
+// ---- outputs ------------------------------------------------------------------------------------
 
 #if PASS != PASS_SUMS
-DEVICE float answer(float x, struct norm norm, float gamma, float beta)
+DEVICE float output(float x, struct norm norm, float gamma, float beta)
 {
     float y = fmaf((x - norm.shift) * norm.scale, gamma, beta);
 #if SILU
@@ -358,7 +358,7 @@ DEVICE void apply_items(const element *gamma, const element *beta, element *out,
         item_unpack(u[i], v);
 #pragma unroll
         for (int j = 0; j < UNIT; j++)
-            v[j] = answer(v[j], norm[j % SUB], g[j], a[j]);
+            v[j] = output(v[j], norm[j % SUB], g[j], a[j]);
         item_store(out, at, wanted, v);
     }
 }
@@ -367,7 +367,7 @@ DEVICE void apply_items(const element *gamma, const element *beta, element *out,
 // ---- kernels ------------------------------------------------------------------------------------
 
 #if PASS == PASS_HELD
-// The compiler is not to keep the places of all items in registers until they are used again.
+// Keeps the compiler from holding the addresses of all items in registers until their next use.
 DEVICE void forget_places(struct block *b) { asm volatile("" : "+l"(b->at), "+l"(b->first)); }
 
 extern "C" __global__ void CLUSTER_DIMS __launch_bounds__(THREADS, BLOCKS)

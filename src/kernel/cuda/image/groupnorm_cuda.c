@@ -51,7 +51,7 @@ struct state {
 
 static unsigned threads_for(int64_t columns) { return columns > THREADS ? THREADS_WIDE : THREADS; }
 
-/* Slices and chunks of this number; false where that is no way to do it. */
+/* A cut into this number of slices and chunks; false where it is impossible. */
 static bool cut_into(const struct assay_problem *p, int64_t slices, int64_t chunks,
                      unsigned threads, bool held, struct cut *out)
 {
@@ -92,8 +92,8 @@ static bool cut_into(const struct assay_problem *p, int64_t slices, int64_t chun
     return c.blocks <= INT32_MAX;
 }
 
-/* What a way costs, in bytes of a block: its part of x, for each turn the SMs must take, and what
- * the sums take meanwhile, more in a cluster. Narrow slices use memory badly. */
+/* The cost of a cut, in bytes of a block: its part of x and the time of the sums, which is longer
+ * in a cluster, for each wave of blocks. Narrow slices waste bandwidth. */
 static double cost_of(const struct assay_problem *p, const struct cut *c, int64_t sms)
 {
     enum { BLOCK_BYTES = 12000, CLUSTER_BYTES = 1000, LINE = 128, SECTOR = LINE / 4 };
@@ -105,7 +105,7 @@ static double cost_of(const struct assay_problem *p, const struct cut *c, int64_
            (bytes * narrow + BLOCK_BYTES + CLUSTER_BYTES * (double)c->shape.chunks);
 }
 
-/* The cheapest way with blocks of so many threads. */
+/* The cheapest cut with blocks of `threads` threads. */
 static bool cut_held_by(const struct assay_problem *p, unsigned threads, struct cut *best)
 {
     const struct assay_cuda_properties *gpu = assay_cuda_properties();
@@ -125,7 +125,7 @@ static bool cut_held_by(const struct assay_problem *p, unsigned threads, struct 
     return least < DBL_MAX;
 }
 
-/* Small blocks first: there are more of them beside each other while they wait. */
+/* Small blocks first: more of them are resident, and hide each other's waiting. */
 static bool cut_held(const struct assay_problem *p, struct cut *best)
 {
     for (unsigned threads = THREADS_HELD; threads <= THREADS_WIDE; threads *= 2)

@@ -8,11 +8,11 @@
  * they meet in the middle (a counter in memory that only grows) and go on with the greatest
  * magnitude of all. What a block has read stays in its registers meanwhile, up to 17 MB on an H200,
  * so x is read once where two launches would read it twice; beyond that the second reading goes
- * backwards, through what the second-level cache still has. Blocks wait for each other, so nothing
- * else may keep them from the GPU for good: other kernels that end are no danger, and two of these
- * never run at once, because their launches are in one stream. With a norm it is two launches by
- * rows: rows must be whole before their values are known, and the statistics of each are kept, so
- * that the second reading of x, out of the second-level cache as a rule, is all it costs. */
+ * backwards, through what L2 still has. Blocks wait for each other (a grid barrier), so all must
+ * become resident: other kernels end sooner or later, and two of these never run at once, because
+ * their launches are in one stream. With a norm it takes two launches by rows: a row's statistics
+ * must be known before its values. They are kept, so that the second read of x, mostly from L2, is
+ * all it costs. */
 #include "kernel/cuda/linear/activations_cuda.h"
 
 #include "kernel/cuda/cuda_op.h"

@@ -1,6 +1,6 @@
-/* activations_cuda.h: x of `linear` quantised at run time on the GPU, as recipes float8dq-* and
- * int8dq ask for: codes and scales in as few passes as can be, of rows that are normalised on the
- * way where there is a norm. Without one, to the bit what assay_quant_activations does: scale =
+/* activations_cuda.h: x of `linear` quantised at run time on the GPU, for recipes float8dq-* and
+ * int8dq: codes and scales in as few passes as possible, of rows that are normalised on the way
+ * where there is a norm. Without one, to the bit what assay_quant_activations does: scale =
  * assay_quant_scale(code, amax), code = to_code(x * (1.0f / scale)), rounded to nearest even and
  * saturated. */
 #ifndef ASSAY_KERNEL_CUDA_ACTIVATIONS_CUDA_H

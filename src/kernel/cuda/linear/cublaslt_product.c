@@ -110,19 +110,19 @@ cublas_status assay_cublaslt_ask(const struct cublaslt_product *p,
 {
     const struct cuda_cublaslt_api *lt = p->lt;
     cublaslt_preference preference = NULL;
-    cublaslt_heuristic answers[CUBLASLT_MOST_ALGOS];
-    int found = 0;
+    cublaslt_heuristic found[CUBLASLT_MOST_ALGOS];
+    int count = 0;
     cublas_status code = lt->cublasLtMatmulPreferenceCreate(&preference);
     if (code == 0)
         code = prefer(p, needs, preference);
     if (code == 0)
         code = lt->cublasLtMatmulAlgoGetHeuristic(p->handle, p->desc, p->a, p->b, p->d, p->d,
-                                                  preference, CUBLASLT_MOST_ALGOS, answers, &found);
+                                                  preference, CUBLASLT_MOST_ALGOS, found, &count);
     if (preference)
         lt->cublasLtMatmulPreferenceDestroy(preference);
     *n = 0;
-    for (int i = 0; i < found && code == 0; i++)
-        if (answers[i].state == 0 && answers[i].workspace <= p->workspace_bytes)
-            out[(*n)++] = answers[i];
+    for (int i = 0; i < count && code == 0; i++)
+        if (found[i].state == 0 && found[i].workspace <= p->workspace_bytes)
+            out[(*n)++] = found[i];
     return code;
 }

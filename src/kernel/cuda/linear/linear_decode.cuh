@@ -1,8 +1,8 @@
-// linear_decode.cuh: stored weights of `linear` brought back, and the way from sums to y.
+// linear_decode.cuh: decodes stored weights of `linear`, and takes sums to y.
 //
 // Compile with -DELEMENT (types.cuh) and -DCODE, the number of the code's type in enum assay_dtype.
 // A *piece* is the 16 bytes of codes one thread loads at a time, PIECE weights of one row; a *unit*
-// is UNIT of them in UNIT_WORDS dwords. Every code is brought back exactly: what a code is
+// is UNIT of them in UNIT_WORDS dwords. Every code is decoded exactly: what a code is
 // multiplied with (its row's scale, its group's scale and zero) comes later.
 //
 // The NaN of e4m3 is not known here: weights that have one have a row scale of NaN instead
@@ -125,7 +125,7 @@ DEVICE u32 and_xor(u32 a, u32 b, u32 c)
 }
 
 // The low byte of each half is a code, whatever the high one is: bits in the fraction of 128 (bf16,
-// which has room for 7 of them, so that the eighth chooses what is taken away) or 1024 (f16).
+// whose fraction has 7 of them, so that the eighth chooses what is taken away) or 1024 (f16).
 DEVICE u32 pair_from_bytes(u32 word)
 {
 #if CODE == CODE_S8 && ELEMENT == 17
@@ -280,7 +280,7 @@ DEVICE float activate(float y, int activation)
     }
 }
 
-// One answer: row_scales and bias may be NULL.
+// One output: row_scales and bias may be NULL.
 DEVICE element finish(float sum, const float *row_scales, const element *bias, s64 column,
                       int activation)
 {

@@ -1,5 +1,5 @@
-// linear_dequant.cu: what stands around a product made by a library: the weights brought back
-// before it, and scales, bias and activation after it.
+// linear_dequant.cu: what surrounds a library's product: dequantising the weights before it, and
+// scales, bias and activation after it.
 //
 // linear_dequant: codes [n][k] to weights [n][k] of type element. Weights of groups are rounded
 // once. Weights with a scale of their row stay codes, which are exact in every type: linear_finish

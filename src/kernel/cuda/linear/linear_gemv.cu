@@ -1,5 +1,5 @@
 // linear_gemv.cu: y = act(x W^T + bias) for few tokens on the ordinary units: f32, and what
-// linear_small.cu does not take (rows that are no whole pieces of 16 bytes).
+// linear_small.cu does not take (rows that are not whole pieces of 16 bytes).
 //
 // A block takes ROWS rows of W and TOKENS of x; its threads take turns along k, a piece of each row
 // at a time, with x as f32 from the caches. Sums of codes over a piece, which never leaves a group,

@@ -1,5 +1,5 @@
-// linear_norm.cu: a norm of x that is not part of another kernel, for linear_norm_cuda.c. Options: see
-// linear_norm.cuh.
+// linear_norm.cu: a norm of x that is not part of another kernel, for linear_norm_cuda.c. Options:
+// see linear_norm.cuh.
 //
 // A product of 16-bit floats need not see normalised rows: with h = (x - mean) scale weight,
 //   h W^T = scale (x W'^T - mean sums), W' = W weight, sums = the rows of W' summed up,
@@ -9,12 +9,12 @@
 
 // The row of this group, which may be beyond the last one; those go along with the last and write
 // nothing.
-struct place {
+struct owned {
     int row, lane;
     bool wanted;
 };
 
-DEVICE struct place place_of(int rows)
+DEVICE struct owned owned_by(int rows)
 {
     const int row = blockIdx.x * (THREADS / GROUP) + threadIdx.x / GROUP;
     return {row < rows ? row : rows - 1, (int)threadIdx.x % GROUP, row < rows};
@@ -46,7 +46,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     normalise_rows(const element *__restrict__ x, const element *__restrict__ weight,
                    element *__restrict__ out, int m, int k)
 {
-    const struct place p = place_of(m);
+    const struct owned p = owned_by(m);
     const int step = GROUP * VEC_ELEMENTS, first = p.lane * VEC_ELEMENTS;
     const element *from = x + (s64)p.row * k;
     element *to = out + (s64)p.row * k;
@@ -69,7 +69,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     row_scales(const element *__restrict__ x, float *__restrict__ scales,
                float *__restrict__ means, int m, int k)
 {
-    const struct place p = place_of(m);
+    const struct owned p = owned_by(m);
     const element *from = x + (s64)p.row * k;
     uint4 held[HELD];
     hold(from, p.lane, k, held);
@@ -86,7 +86,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     fold_weights(const element *__restrict__ w, const element *__restrict__ weight,
                  element *__restrict__ folded, float *__restrict__ sums, int n, int k)
 {
-    const struct place p = place_of(n);
+    const struct owned p = owned_by(n);
     const int step = GROUP * VEC_ELEMENTS, first = p.lane * VEC_ELEMENTS;
     const element *row = w + (s64)p.row * k;
 #if NORM == 1

@@ -58,8 +58,8 @@ template <class T> DEVICE T group_sum(T sum)
 #endif
 
 #if NORM
-// An f32 that rounds the other way than the reference's may become another code, and there is no
-// room for that in f32's tolerance: those rows are normalised in double.
+// An f32 that rounds the other way than the reference's may become another code, and f32's
+// tolerance does not allow for that: those rows are normalised in double.
 #if ELEMENT == 32
 typedef double real;
 #else

@@ -1,5 +1,5 @@
-// linear_small.cu: y = act(x W^T + bias) for few tokens on the matrix units, the weights brought
-// back in registers on their way from memory. f16 and bf16.
+// linear_small.cu: y = act(x W^T + bias) for few tokens on the matrix units, with weights that are
+// dequantised in registers on their way from memory. f16 and bf16.
 //
 // Weights lie in *records*, in the order in which they are read (linear_small_pack makes them): a
 // *band* is 16 rows of W, the m16 side of mma.m16n8k16; a *step* is STEP elements along k. A record
@@ -19,9 +19,9 @@
 // cluster share k, and send their sums to the one that finishes the band. All of this in a fixed
 // order.
 //
-// A launch may begin while the one before it in the stream ends (linear_wo_cuda.c asks for that). Copies
-// of records start at once: weights are there since they were prepared. What the kernel before may
-// have written or may still read (x, bias, y) waits for its end.
+// A launch may begin while the one before it in the stream ends (programmatic dependent launch;
+// `early` in linear_small_cuda.c). Copies of records start at once: weights were prepared before.
+// What the kernel before may have written or may still read (x, bias, y) waits for its end.
 //
 // Codes in groups: sum(w x) = s sum(code x) + z sum(x) over each group, so scales meet sums, FOLDS
 // times in a step. Sums of x come from the matrix units too, as the product with ones.
@@ -48,7 +48,7 @@
 #define BAND_SUMS (BAND * TOKENS)
 #define PITCH 20 // floats from a token's sums in a warp's part to the next's: no bank twice
 #define PART (TOKENS * PITCH)
-#define AHEAD ((DEPTH + 1) / 2) // copies started before x is asked for: x queues behind them
+#define AHEAD ((DEPTH + 1) / 2) // copies started before x is loaded: x queues behind them
 
 #if TOKENS > 8 && TOKENS % 8
 #error "TOKENS above 8 are whole tiles"
@@ -75,8 +75,8 @@ struct small_share {
     int band, bands; // of W; the first, and how many
 };
 
-// Shared memory, in this order; linear_wo_cuda.c counts the same.
-struct small_room {
+// Shared memory, in this order; linear_small_cuda.c counts the same.
+struct small_memory {
     u8 *ring;          // of this warp, [DEPTH] slots
     u32 barriers;      // [DEPTH], addresses of shared memory
     u32 arrived;       // a barrier: all of `results` are there
@@ -193,7 +193,7 @@ struct steps {
 
 DEVICE struct steps steps_of(const struct small_args *a, const struct small_share *s, int stage)
 {
-    // Blocks begin at different places, so that they do not all ask for the same part of x at once.
+    // Blocks begin at different offsets, so that they do not all load the same part of x at once.
     const int own = (warp_number() + (int)blockIdx.x / SPLIT) % WARPS;
     const int warp = (stage * SPLIT + s->rank) * WARPS + own;
 #if EVEN && STEPS
@@ -226,12 +226,12 @@ DEVICE void feed_seek(struct feed *f, const struct small_args *a, const struct s
 }
 
 DEVICE void feed_copy(struct feed *f, const struct small_args *a, const struct small_share *s,
-                      const struct small_room *room, int lane)
+                      const struct small_memory *mem, int lane)
 {
     if (f->bands > 0) {
         const int count = min(f->records, CHUNK);
-        copy_start(room->ring + f->slot * SLOT, f->from, count * RECORD,
-                   room->barriers + f->slot * 8, lane);
+        copy_start(mem->ring + f->slot * SLOT, f->from, count * RECORD,
+                   mem->barriers + f->slot * 8, lane);
         f->from += count * RECORD;
         f->records -= count;
         if (f->records == 0) {
@@ -407,34 +407,34 @@ DEVICE void store_part(float *to, float sums[TILES][4], int lane)
 
 // Sum number i of the cluster's bands, which are [bands][TOKENS][BAND].
 DEVICE void store_y(const struct small_args *a, const struct small_share *s,
-                    const struct small_room *room, int i, float sum)
+                    const struct small_memory *mem, int i, float sum)
 {
     const int at = i / BAND_SUMS * BAND + i % BAND, row = s->band * BAND + at;
     const int token = s->token + i % BAND_SUMS / BAND;
     if (row < a->n && token < a->m)
-        a->y[(s64)token * a->n + row] = finish(sum, a->row_scales ? room->row_scales : nullptr,
-                                               a->bias ? room->bias : nullptr, at, a->activation);
+        a->y[(s64)token * a->n + row] = finish(sum, a->row_scales ? mem->row_scales : nullptr,
+                                               a->bias ? mem->bias : nullptr, at, a->activation);
 }
 
 #if SPLIT == 1
 
 // Adds up the warps' sums of `bands` bands from `band` on.
 DEVICE void add_parts(const struct small_args *a, const struct small_share *s,
-                      const struct small_room *room, const float *parts, int band, int bands,
+                      const struct small_memory *mem, const float *parts, int band, int bands,
                       int stage)
 {
 #pragma unroll 1
     for (int i = (int)threadIdx.x; i < bands * BAND_SUMS; i += THREADS) {
         const float *from = parts + i / BAND * PITCH + i % BAND;
         const int at = band * BAND_SUMS + i;
-        float sum = STAGES > 1 && stage > 0 ? room->totals[at] : 0.0f;
+        float sum = STAGES > 1 && stage > 0 ? mem->totals[at] : 0.0f;
 #pragma unroll
         for (int w = 0; w < WARPS; w++)
             sum += from[w * a->round_bands * PART];
         if (STAGES > 1 && stage < STAGES - 1)
-            room->totals[at] = sum;
+            mem->totals[at] = sum;
         else
-            store_y(a, s, room, at, sum);
+            store_y(a, s, mem, at, sum);
     }
 }
 
@@ -449,11 +449,11 @@ DEVICE u32 address_in(u32 address, int rank)
 }
 
 // Puts four sums into `results` of block `rank`, which waits for them at `arrived`.
-DEVICE void send(const struct small_room *room, float4 *to, int rank, float4 v)
+DEVICE void send(const struct small_memory *mem, float4 *to, int rank, float4 v)
 {
     asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, "
                  "%4}, [%5];" ::"r"(address_in(shared_address(to), rank)),
-                 "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w), "r"(address_in(room->arrived, rank))
+                 "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w), "r"(address_in(mem->arrived, rank))
                  : "memory");
 }
 
@@ -464,21 +464,21 @@ DEVICE int own_bands(const struct small_share *s)
 }
 
 // Before anything is sent here.
-DEVICE void expect_results(const struct small_share *s, const struct small_room *room)
+DEVICE void expect_results(const struct small_share *s, const struct small_memory *mem)
 {
-    barrier_init(room->arrived);
+    barrier_init(mem->arrived);
     barriers_ready();
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(room->arrived),
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(mem->arrived),
                  "r"(own_bands(s) * SPLIT * BAND_SUMS * 4)
                  : "memory");
 }
 
 // Adds up the warps' sums of `bands` bands from `band` on, four at a time.
 DEVICE void add_parts(const struct small_args *a, const struct small_share *s,
-                      const struct small_room *room, const float *parts, int band, int bands,
+                      const struct small_memory *mem, const float *parts, int band, int bands,
                       int stage)
 {
-    float4 *totals = (float4 *)room->totals, *results = (float4 *)room->results;
+    float4 *totals = (float4 *)mem->totals, *results = (float4 *)mem->results;
     const int quads = BAND_SUMS / 4; // of a band
 #pragma unroll 1
     for (int i = (int)threadIdx.x; i < bands * quads; i += THREADS) {
@@ -495,29 +495,29 @@ DEVICE void add_parts(const struct small_args *a, const struct small_share *s,
         if (STAGES > 1 && stage < STAGES - 1)
             totals[at] = sum;
         else
-            send(room, results + (own / SPLIT * SPLIT + s->rank) * quads + at % quads, own % SPLIT,
+            send(mem, results + (own / SPLIT * SPLIT + s->rank) * quads + at % quads, own % SPLIT,
                  sum);
     }
 }
 
 DEVICE void finish_bands(const struct small_args *a, const struct small_share *s,
-                         const struct small_room *room)
+                         const struct small_memory *mem)
 {
-    barrier_wait(room->arrived, 0);
+    barrier_wait(mem->arrived, 0);
 #pragma unroll 1
     for (int i = (int)threadIdx.x; i < own_bands(s) * BAND_SUMS; i += THREADS) {
         const int own = i / BAND_SUMS * SPLIT;
         float sum = 0.0f;
 #pragma unroll
         for (int rank = 0; rank < SPLIT; rank++)
-            sum += room->results[(own + rank) * BAND_SUMS + i % BAND_SUMS];
-        store_y(a, s, room, (own + s->rank) * BAND_SUMS + i % BAND_SUMS, sum);
+            sum += mem->results[(own + rank) * BAND_SUMS + i % BAND_SUMS];
+        store_y(a, s, mem, (own + s->rank) * BAND_SUMS + i % BAND_SUMS, sum);
     }
 }
 
 #endif
 
-// ---- a block's share and room -------------------------------------------------------------------
+// ---- a block's share and memory -----------------------------------------------------------------
 
 DEVICE struct small_share share_of_block(const struct small_args *a)
 {
@@ -535,10 +535,10 @@ DEVICE struct small_share share_of_block(const struct small_args *a)
     return s;
 }
 
-DEVICE struct small_room room_of(const struct small_args *a, u8 *memory, int warp)
+DEVICE struct small_memory memory_of(const struct small_args *a, u8 *memory, int warp)
 {
     const int rounds = STAGES > 1 ? 2 : (a->cluster_bands + a->round_bands - 1) / a->round_bands;
-    struct small_room r;
+    struct small_memory r;
     r.ring = memory + warp * DEPTH * SLOT;
     u8 *barriers = memory + WARPS * DEPTH * SLOT;
     r.barriers = shared_address(barriers) + warp * DEPTH * 8;
@@ -554,15 +554,15 @@ DEVICE struct small_room room_of(const struct small_args *a, u8 *memory, int war
 
 // What y is finished with, before it is waited for: at the end that would take as long as the rest.
 DEVICE void load_finish(const struct small_args *a, const struct small_share *s,
-                        const struct small_room *room)
+                        const struct small_memory *mem)
 {
 #pragma unroll 1
     for (int i = (int)threadIdx.x; i < s->bands * BAND; i += THREADS) {
         const int row = min(s->band * BAND + i, a->n - 1);
         if (a->row_scales)
-            room->row_scales[i] = a->row_scales[row];
+            mem->row_scales[i] = a->row_scales[row];
         if (a->bias)
-            room->bias[i] = a->bias[row];
+            mem->bias[i] = a->bias[row];
     }
 }
 
@@ -575,26 +575,26 @@ struct ring {
 };
 
 // Waits for the next slot, and says where it is.
-DEVICE const u8 *ring_wait(const struct ring *r, const struct small_room *room)
+DEVICE const u8 *ring_wait(const struct ring *r, const struct small_memory *mem)
 {
-    copy_wait(room->barriers + r->feed.slot * 8, r->parity);
-    return room->ring + r->feed.slot * SLOT;
+    copy_wait(mem->barriers + r->feed.slot * 8, r->parity);
+    return mem->ring + r->feed.slot * SLOT;
 }
 
 // The slot is done with.
 DEVICE void ring_next(struct ring *r, const struct small_args *a, const struct small_share *s,
-                      const struct small_room *room, int lane)
+                      const struct small_memory *mem, int lane)
 {
     __syncwarp(); // all have read what is now copied over
     r->parity ^= r->feed.slot + 1 == DEPTH;
-    feed_copy(&r->feed, a, s, room, lane);
+    feed_copy(&r->feed, a, s, mem, lane);
 }
 
 #if STEPS
 
 // Adds up a band, of which x is there.
 DEVICE void sum_bands(const struct small_args *a, const struct small_share *s,
-                      const struct small_room *room, struct ring *r, struct steps steps, int lane,
+                      const struct small_memory *mem, struct ring *r, struct steps steps, int lane,
                       bool more, struct part_of_x *x, float sums[BANDS][TILES][4])
 {
     const u8 *slot = nullptr;
@@ -604,19 +604,19 @@ DEVICE void sum_bands(const struct small_args *a, const struct small_share *s,
         if (i >= steps.count)
             break;
         if (i % CHUNK == 0)
-            slot = ring_wait(r, room);
+            slot = ring_wait(r, mem);
         use_record(slot + i % CHUNK * RECORD, x, i, sums[0]);
         if (i % CHUNK == CHUNK - 1 || i + 1 == steps.count)
-            ring_next(r, a, s, room, lane);
+            ring_next(r, a, s, mem, lane);
     }
 }
 
 #else
 
-// Adds up BANDS bands. The first step of x has been asked for, and is so again where there are
-// `more` to come: its loads return while the last step is worked on.
+// Adds up BANDS bands. On entry the loads of x's first step are in flight; if `more` bands follow,
+// those of the next one are issued during the last step.
 DEVICE void sum_bands(const struct small_args *a, const struct small_share *s,
-                      const struct small_room *room, struct ring *r, struct steps steps, int lane,
+                      const struct small_memory *mem, struct ring *r, struct steps steps, int lane,
                       bool more, struct part_of_x *next, float sums[BANDS][TILES][4])
 {
 #pragma unroll 1
@@ -629,10 +629,10 @@ DEVICE void sum_bands(const struct small_args *a, const struct small_share *s,
 #pragma unroll
         for (int band = 0; band < BANDS; band++) {
             if (band % CHUNK == 0)
-                slot = ring_wait(r, room);
+                slot = ring_wait(r, mem);
             use_record(slot + band % CHUNK * RECORD, &x, 0, sums[band]);
             if (band % CHUNK == CHUNK - 1)
-                ring_next(r, a, s, room, lane);
+                ring_next(r, a, s, mem, lane);
         }
     }
 }
@@ -650,11 +650,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     const struct small_args *a = &args;
     const int warp = warp_number(), lane = (int)threadIdx.x % 32;
     const struct small_share s = share_of_block(a);
-    const struct small_room room = room_of(a, (u8 *)memory, warp);
+    const struct small_memory mem = memory_of(a, (u8 *)memory, warp);
 
     next_may_begin();
     if (lane < DEPTH) {
-        barrier_init(room.barriers + lane * 8);
+        barrier_init(mem.barriers + lane * 8);
         barriers_ready();
     }
     __syncwarp();
@@ -664,10 +664,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     feed_seek(&r.feed, a, &s, 0);
 #pragma unroll 1
     for (int d = 0; d < AHEAD; d++)
-        feed_copy(&r.feed, a, &s, &room, lane);
+        feed_copy(&r.feed, a, &s, &mem, lane);
 #if SPLIT > 1
     if (threadIdx.x == 0)
-        expect_results(&s, &room);
+        expect_results(&s, &mem);
 #endif
     cluster_arrive();
     await_previous();
@@ -675,8 +675,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     load_part(a, &s, steps_of(a, &s, 0), lane, &x);
 #pragma unroll 1
     for (int d = AHEAD; d < DEPTH; d++)
-        feed_copy(&r.feed, a, &s, &room, lane);
-    load_finish(a, &s, &room);
+        feed_copy(&r.feed, a, &s, &mem, lane);
+    load_finish(a, &s, &mem);
 
     int turn = 0;
 #pragma unroll 1
@@ -689,11 +689,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 #pragma unroll 1
         for (int round = 0; round < s.bands; round += a->round_bands, turn ^= 1) {
             const int bands = min(a->round_bands, s.bands - round);
-            float *parts = room.parts + turn * WARPS * a->round_bands * PART;
+            float *parts = mem.parts + turn * WARPS * a->round_bands * PART;
 #pragma unroll 1
             for (int band = 0; band < bands; band += BANDS) {
                 float sums[BANDS][TILES][4] = {};
-                sum_bands(a, &s, &room, &r, steps, lane, round + band + BANDS < s.bands, &x, sums);
+                sum_bands(a, &s, &mem, &r, steps, lane, round + band + BANDS < s.bands, &x, sums);
 #pragma unroll
                 for (int i = 0; i < BANDS; i++)
                     store_part(parts + (warp * a->round_bands + band + i) * PART, sums[i], lane);
@@ -701,11 +701,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             __syncthreads();
             if (stage + round == 0)
                 cluster_wait(); // all blocks can be sent to
-            add_parts(a, &s, &room, parts, round, bands, stage);
+            add_parts(a, &s, &mem, parts, round, bands, stage);
         }
     }
 #if SPLIT > 1
-    finish_bands(a, &s, &room);
+    finish_bands(a, &s, &mem);
 #endif
 }
 
@@ -719,11 +719,11 @@ struct pack_args {
 };
 
 // The band and step of a record.
-struct place {
+struct position {
     s64 band, step;
 };
 
-DEVICE struct place place_of(const struct pack_args *a, s64 record)
+DEVICE struct position position_of(const struct pack_args *a, s64 record)
 {
     const s64 step = record / BANDS; // counted on through all bands
     return {step / a->steps * BANDS + record % BANDS, step % a->steps};
@@ -735,9 +735,9 @@ DEVICE void pack_piece(const struct pack_args *a, s64 i)
     const int pieces = CODES_BYTES / 16;
     const s64 record = i / pieces;
     const int p = (int)(i % pieces), lane = p % 32, unit = p / 64 * PIECE_UNITS;
-    const struct place place = place_of(a, record);
-    const s64 row = place.band * BAND + p / 32 % 2 * 8 + lane / 4;
-    const s64 at = place.step * STEP + lane % 4 * 8;
+    const struct position position = position_of(a, record);
+    const s64 row = position.band * BAND + p / 32 % 2 * 8 + lane / 4;
+    const s64 at = position.step * STEP + lane % 4 * 8;
     u32 words[4] = {};
 #pragma unroll
     for (int q = 0; q < PIECE_UNITS; q++) {
@@ -759,9 +759,9 @@ DEVICE void pack_scale(const struct pack_args *a, s64 i)
     const int scales = FOLDS * BAND;
     const s64 record = i / scales;
     const int p = (int)(i % scales);
-    const struct place place = place_of(a, record);
-    const s64 row = place.band * BAND + p % 2 * 8 + p / 2 % 8; // g, then g + 8
-    const s64 at = place.step * STEP + p / BAND * (STEP / FOLDS);
+    const struct position position = position_of(a, record);
+    const s64 row = position.band * BAND + p % 2 * 8 + p / 2 % 8; // g, then g + 8
+    const s64 at = position.step * STEP + p / BAND * (STEP / FOLDS);
     u32 both = 0;
     if (row < a->n && at < a->k) {
         const s64 from = row * (a->k >> a->group_shift) + (at >> a->group_shift);

@@ -17,17 +17,17 @@ struct pack_args {
     int32_t k, n, group_shift, bands, steps;
 };
 
-/* From so many tokens on, up to two tiles of them, sums may stay in registers instead of x: what
- * was measured as faster. Weights of 16 bits leave no time to hide x in. */
+/* From this number of tokens on, up to two tiles of them, sums may stay in registers instead of x:
+ * measured. Weights of 16 bits leave no time to hide the loads of x in. */
 static int64_t hold_sums_from(int64_t bits) { return bits == 4 ? 1 : bits == 8 ? 8 : INT64_MAX; }
 /* As in linear_small.cu. A block has an SM for itself. */
 enum { STEP = 128, BAND = 16, PITCH = 20, MOST_TOKENS = 64, MOST_SPLIT = 8 };
-/* Bytes of all rings: so many under way keep an SM's share of memory busy. More only makes each
- * copy, and x, come later. */
+/* Bytes of all rings: with these in flight an SM's share of bandwidth is used. More only delays
+ * each copy, and x. */
 enum { RINGS_BYTES = 68 * 1024 };
 
-/* Clusters that run at once: two blocks fit anywhere, more want room in one part of the GPU (an
- * H200 holds 30 clusters of 4). */
+/* Clusters that are resident at once: two blocks fit anywhere, more must fit into one GPC (an H200
+ * holds 30 clusters of 4). */
 static int64_t seats_of(int64_t split)
 {
     int64_t seats = assay_cuda_properties()->sms / split;
@@ -47,8 +47,8 @@ static int64_t shared_of(const struct cuda_small_cut *c)
     return rings + parts + results + totals + c->cluster_bands * BAND * 6;
 }
 
-/* As many bands in a round as there is room for; false where there is none for held_bands. */
-static bool give_round_room(struct cuda_small_cut *c)
+/* As many bands in a round as shared memory holds; false where it does not hold held_bands. */
+static bool fit_round(struct cuda_small_cut *c)
 {
     for (c->round_bands = c->cluster_bands; c->round_bands > 0; c->round_bands -= c->held_bands) {
         c->shared = shared_of(c);
@@ -58,10 +58,10 @@ static bool give_round_room(struct cuda_small_cut *c)
     return false;
 }
 
-/* The same, with fewer bands in a cluster where it must be. */
-static bool give_room(struct cuda_small_cut *c)
+/* The same, with fewer bands in a cluster if need be. */
+static bool fit_cluster(struct cuda_small_cut *c)
 {
-    while (!give_round_room(c)) {
+    while (!fit_round(c)) {
         if (c->cluster_bands == c->held_bands)
             return false;
         c->cluster_bands = assay_ceil_div(c->cluster_bands, 2 * c->held_bands) * c->held_bands;
@@ -69,11 +69,11 @@ static bool give_room(struct cuda_small_cut *c)
     return true;
 }
 
-/* Bytes of a ring's slot: two of them, of all warps, are the rings. */
+/* Bytes of a ring's slot, where a ring has two. */
 static int64_t slot_most(const struct cuda_small_cut *c) { return RINGS_BYTES / (2 * c->warps); }
 
 /* Sums stay in registers, 4 of a band and tile, and x comes step by step. Copies are as large as
- * rings of two slots can have them: each costs its warp some 120 cycles. */
+ * rings of two slots allow: each costs its warp some 120 cycles. */
 static bool hold_sums(struct cuda_small_cut *c, int64_t tiles)
 {
     int64_t most_bands = tiles == 1 ? 4 : 8;
@@ -88,7 +88,7 @@ static bool hold_sums(struct cuda_small_cut *c, int64_t tiles)
     while (c->held_bands % c->chunk)
         c->chunk--;
     c->depth = assay_max(RINGS_BYTES / (c->warps * c->chunk * c->record), 2);
-    return give_room(c);
+    return fit_cluster(c);
 }
 
 /* x stays in registers: 16 for a step of a tile, and its sums 2 for each fold. */
@@ -100,15 +100,15 @@ static bool hold_x(struct cuda_small_cut *c, int64_t tiles)
     c->stages = assay_ceil_div(needed, held);
     c->held_steps = c->warp_steps = assay_ceil_div(needed, c->stages);
     c->held_bands = 1;
-    /* Warps that are few should find many records at once; else the last should come soon. */
+    /* Few warps need large copies; with many, small ones let the last record arrive early. */
     c->chunk = c->warps > 8 ? 1 : assay_min(c->warp_steps, assay_max(slot_most(c) / c->record, 1));
     c->depth = assay_max(RINGS_BYTES / (c->warps * c->chunk * c->record), 2);
-    return give_room(c);
+    return fit_cluster(c);
 }
 
 /* A rough guess, from an H200: codes at 36 KB/us for an SM, or its 112 instructions for a record of
- * 4-bit codes and 16 tokens, and before that x, which all blocks ask for at once. Where x comes
- * step by step, a third of that time has other work. */
+ * 4-bit codes and 16 tokens, and before that x, which all blocks load at once. Where x comes
+ * step by step, a third of that time is hidden. */
 static double us_of(const struct cuda_small_cut *c, int64_t token_blocks, double weights_of_record)
 {
     double tiles = (double)assay_ceil_div(c->tokens, 8), rounds, records, stream, multiply, x;
@@ -124,7 +124,7 @@ static double us_of(const struct cuda_small_cut *c, int64_t token_blocks, double
     return waves * ((stream > multiply ? stream : multiply) + x + fixed);
 }
 
-/* Keeps in *best what is faster; it starts with 0 us, which stands for none. */
+/* Keeps the faster of the two in *best, which starts with 0 us: none. */
 static void keep_best(const struct cuda_linear *p, struct cuda_small_cut *c,
                       struct cuda_small_cut *best)
 {
@@ -194,8 +194,8 @@ enum assay_status assay_cuda_small_plan(const struct cuda_linear *p, struct cuda
         .shared_bytes = (unsigned)c->shared,
         .early = true,
     };
-    /* More than half of an SM: else it might get two blocks of the launch that begins early, and
-     * another SM none. */
+    /* More than half of an SM: otherwise one SM might get two blocks of the launch that begins
+     * early, and another none. */
     unsigned half = (unsigned)assay_cuda_properties()->shared_most / 2 + 1;
     if (assay_cuda_properties()->overlaps && s->launch.shared_bytes < half)
         s->launch.shared_bytes = half;

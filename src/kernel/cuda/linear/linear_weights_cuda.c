@@ -76,7 +76,7 @@ static void take_groups(const struct assay_packed *packed, const void *array, in
         memcpy(out, from, size);
 }
 
-/* A NaN among e4m3 codes makes every answer of its row NaN. A scale of NaN does so too, and kernels
+/* A NaN among e4m3 codes makes every output of its row NaN. A scale of NaN does so too, and kernels
  * then need not look for it. */
 static bool has_e4m3_nan(const unsigned char *codes, size_t n)
 {
@@ -115,7 +115,7 @@ static enum assay_status no_memory(const struct cuda_weights *w, struct assay_er
                            (long long)w->n, (long long)w->k);
 }
 
-/* Down, encoded by the CPU, and up again. */
+/* To the host, encoded there, and back to the GPU. */
 static enum assay_status encode(const struct assay_recipe *recipe, const void *weights,
                                 int32_t threads, struct cuda_weights *w, struct assay_error *err)
 {

@@ -2,7 +2,7 @@
  *
  * They are encoded on the CPU by src/quant, the one definition of every recipe, and laid out in
  * plain row order here: codes [n][k] (4-bit codes two to a byte, the even k in the low half), then
- * what brings them back. One block of device memory holds all of it, so that a copy of a set is one
+ * scales and zeros. One block of device memory holds all of it, so that a copy of a set is one
  * copy; each part starts at a multiple of 256 bytes. */
 #ifndef ASSAY_KERNEL_CUDA_LINEAR_WEIGHTS_CUDA_H
 #define ASSAY_KERNEL_CUDA_LINEAR_WEIGHTS_CUDA_H

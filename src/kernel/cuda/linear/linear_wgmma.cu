@@ -8,16 +8,16 @@
 struct loads {
     const struct tensor_map *x, *w;
 
-    struct place {
+    struct cursor {
         int row, column, k;
     };
 
-    __device__ __forceinline__ struct place at(u32 row, u32 column, u32 step) const
+    __device__ __forceinline__ struct cursor at(u32 row, u32 column, u32 step) const
     {
         return {(int)row, (int)column, (int)(step * ELEMENT_K)};
     }
 
-    __device__ __forceinline__ void step(struct place *p, u32 to_x, u32 to_w, u32 full) const
+    __device__ __forceinline__ void step(struct cursor *p, u32 to_x, u32 to_w, u32 full) const
     {
         load_box(to_x, x, p->k, p->row, full);
         load_box(to_w, w, p->k, p->column, full);

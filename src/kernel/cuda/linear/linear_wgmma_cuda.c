@@ -4,14 +4,13 @@
  *
  * A norm of x is part of what quantises x (activations.cu). The baseline multiplies x as it is, by
  * weights with the norm's in them, and the epilogue applies each row's scale and mean, which a
- * kernel that reads x once leaves (linear_norm.cu): what a pass of its own would write, and the
- * product read again, stays away. x W^T must be finite in f32 for it, which rows beyond 1e37 need
- * not be.
+ * kernel that reads x once leaves (linear_norm.cu): normalised rows are neither written nor read
+ * again. x W^T must be finite in f32 for it, which rows beyond 1e37 need not be.
  *
- * Weights alone in fewer bits are brought back to x's type first, by a pass of its own
- * (linear_dequant.cu): for many rows of x that costs little beside the product. Codes with a scale
- * for each row are exact in that type and the scale is applied to the sums; those of groups are
- * rounded once. */
+ * Recipes that store only weights in fewer bits dequantise them to x's type first, in a separate
+ * pass (linear_dequant.cu): for many rows of x that costs little beside the product. Codes with a
+ * scale for each row are exact in that type and the scale is applied to the sums; those of groups
+ * are rounded once. */
 #include "kernel/cuda/autotune.h"
 #include "kernel/cuda/linear/linear_cuda.h"
 #include "kernel/cuda/tensor_map.h"
@@ -70,7 +69,7 @@ static enum assay_status can_take(const struct assay_problem *p, const struct as
                                "the tensor cores do not multiply f32; only with a recipe that "
                                "quantises x");
     if (as_is && plain &&
-        m < LEAST_M) /* for fewer there is a better kernel, but only of plain ones */
+        m < LEAST_M) /* linear_wo_cuda is faster for fewer, but takes plain ones only */
         return assay_error_set(why, ASSAY_UNSUPPORTED, NULL, "for %d rows of x and more", LEAST_M);
     if (decodes(recipe) && m == LEAST_M)
         return assay_error_set(why, ASSAY_UNSUPPORTED, NULL, "for more than %d rows of x", LEAST_M);
@@ -135,7 +134,7 @@ static enum assay_status compile(struct state *s, struct assay_error *err)
         (int)s->p.activation, s->p.residual_input >= 0);
 }
 
-/* The copy engine's view of `matrix`, rows of k: boxes of 128 bytes of k. */
+/* The tensor map of `matrix`, rows of k: boxes of 128 bytes of k. */
 static enum assay_status make_map(const struct state *s, const void *matrix, int64_t rows,
                                   int32_t box_rows, struct cuda_tensor_map *out,
                                   struct assay_error *err)
@@ -180,7 +179,7 @@ static size_t decoded_bytes(const struct state *s)
     return (size_t)s->p.n * (size_t)s->p.k * assay_dtype_bytes(s->p.dtype);
 }
 
-/* What bringing weights back needs. */
+/* What dequantising the weights needs. */
 static enum assay_status set_up_decoding(struct state *s, int32_t sms, struct assay_error *err)
 {
     enum { DECODE_THREADS = 256, DECODE_BLOCKS = 8 };
@@ -321,7 +320,7 @@ static enum assay_status quantise_x(void *state, int64_t set, const struct assay
 
 /* ---- weights --------------------------------------------------------------------------------- */
 
-/* Only while there are no other sets than the first: maps go with the tile. */
+/* Only while the first set is the only one: maps depend on the tile. */
 static enum assay_status tune_choose(void *state, int i, struct assay_error *err)
 {
     struct state *s = state;
@@ -330,7 +329,7 @@ static enum assay_status tune_choose(void *state, int i, struct assay_error *err
     return status == ASSAY_OK ? map_w(s, 0, err) : status;
 }
 
-/* Tiles are tried on what x is first made to; the order of streams does not matter for that. */
+/* Times tiles on x as quantised or normalised once. */
 static enum assay_status tune(struct state *s, const struct assay_args *args,
                               struct assay_error *err)
 {
@@ -352,7 +351,7 @@ static enum assay_status prepare(void *state, int64_t set, const struct assay_ar
         status = assay_cuda_linear_norm_fold(&s->folded, w, cuda_op_input(args, s->p.norm_input),
                                              s->p.n, s->weights.sets[0].block, err);
     if (status == ASSAY_OK)
-        status = assay_cuda_maps_room(&s->maps, &s->n_maps, set + 1, err);
+        status = assay_cuda_maps_grow(&s->maps, &s->n_maps, set + 1, err);
     if (status == ASSAY_OK)
         status = map_w(s, set, err);
     if (status == ASSAY_OK && set == 0 && s->tune)

@@ -1,17 +1,17 @@
 /* linear_wo_cuda.c: `linear` on CUDA with weights stored by a recipe and x as it is (int8wo,
  * int4wo-G, float8wo, gemlitewo-B-G), and with weights as they come.
  *
- * Three forms, chosen in setup:
- *   small    up to 64 tokens in f16 and bf16: linear_small.cu, on the matrix units, the codes
- *            brought back in registers. Memory-bound: what counts is that every SM asks for codes
- *            at once and all of the time, so the weights are kept in the order they are read in,
- *            and a launch asks for its first while the one before it ends.
+ * Three forms, chosen by the plan:
+ *   small    up to 64 tokens in f16 and bf16: linear_small.cu, on the matrix units, with codes
+ *            dequantised in registers. It is memory-bound, so every SM must have loads in flight
+ *            all the time: weights are stored in the order they are read in, and a launch loads
+ *            its first ones while the launch before it ends.
  *   gemv     up to 8 tokens of the rest (f32, rows of an odd length): linear_gemv.cu.
- *   library  more: weights brought back by a pass of their own (linear_dequant.cu), multiplied by
- *            cuBLASLt. Where that is missing, the other two take any number of tokens, in blocks.
+ *   library  more: weights dequantised by a separate pass (linear_dequant.cu), multiplied by
+ *            cuBLASLt. Without cuBLASLt the other two take any number of tokens, in blocks.
  *
- * Sums are f32 and rounded once. Weights with a scale of their row are multiplied as codes, which
- * is exact, and their sums with the scale. */
+ * Sums are f32 and rounded once. Weights with a scale for each row are multiplied as codes, which
+ * is exact, and the sums by the scale. */
 #include "kernel/cuda/linear/cublaslt_product.h"
 #include "kernel/cuda/linear/linear_small_cuda.h"
 
@@ -29,7 +29,7 @@ struct gemv_args {
     int32_t m, k, n, group_shift, activation;
 };
 
-/* A product by cuBLASLt and what stands around it. */
+/* A product by cuBLASLt, and the kernels before and after it. */
 struct library {
     struct cublaslt_product product;
     cublaslt_algo algo;
@@ -105,13 +105,13 @@ static void note(const struct assay_problem *problem, char *text, size_t size)
     const struct assay_cuda_properties *gpu = assay_cuda_properties();
     enum form form = form_of(&p, assay_cuda_can_cublaslt(NULL) == ASSAY_OK);
     if (form == FORM_SMALL && gpu && gpu->overlaps)
-        snprintf(text, size, "asks for weights while the launch before it ends");
+        snprintf(text, size, "loads weights while the launch before it ends");
     if (form != FORM_LIBRARY)
         return;
     if (p.recipe.code == ASSAY_DTYPE_NONE)
         snprintf(text, size, "product by cuBLASLt");
     else
-        snprintf(text, size, "weights brought back in a pass of their own, product by cuBLASLt");
+        snprintf(text, size, "weights dequantised by a separate pass, product by cuBLASLt");
 }
 
 /* ---- the gemv form --------------------------------------------------------------------------- */
@@ -220,7 +220,7 @@ static bool row_scaled(const struct assay_recipe *recipe)
     return recipe->code == ASSAY_DTYPE_S8 || recipe->code == ASSAY_DTYPE_E4M3;
 }
 
-/* Some blocks for each SM, which go round, or fewer where there is less to do. */
+/* Some blocks for each SM, which loop, or fewer where there is less to do. */
 static struct assay_cuda_launch launch_over(int64_t threads)
 {
     enum { THREADS = 256, BLOCKS = 8 };
@@ -324,7 +324,7 @@ static void release(void *state)
     assay_cuda_weight_sets_fini(&s->sets);
 }
 
-/* The form wished for; where the library cannot after all, the other two can. */
+/* The library may have no algorithm after all; the other two forms then do it. */
 static enum assay_status plan(void *state, const struct assay_problem *problem,
                               struct assay_error *err)
 {

@@ -2,7 +2,7 @@
 //
 // Compile with -DELEMENT=… and -DOP=…, an OP_… below. A thread has 16 bytes of each input and is
 // done: 8 blocks of 256 on an SM have 32 KB on their way, and the hardware hands the next block out
-// the moment one ends. Measured: four such pieces a thread are 10 % slower, blocks that stay and
+// the moment one ends. Measured: four such vectors a thread are 10 % slower, blocks that stay and
 // loop 14 %.
 #include "types.cuh"
 
@@ -76,7 +76,7 @@ DEVICE uint4 compute_vec(uint4 x, uint4 y, float param)
     return vec_pack(a);
 }
 
-// What is left behind the last whole vector, by the first threads of the last block.
+// The tail after the last whole vector, by the first threads of the last block.
 DEVICE void finish(const element *x, const element *y, element *out, s64 count, float param)
 {
     s64 i = count / VEC_ELEMENTS * VEC_ELEMENTS + threadIdx.x;

@@ -2,7 +2,7 @@
 //
 // Compile with -DELEMENT=… and, for cross_entropy, -DVECTOR=… and -DFORM=…, see row.cuh. As many
 // blocks as fit, each with a loop: every block leaves one partial sum, in double, and the one that
-// comes last adds them up, always in the same order. So the answer is the same each time. `ticket`
+// comes last adds them up, always in the same order. So the output is the same each time. `ticket`
 // is 0 before and after.
 #include "exp_sum.cuh"
 
@@ -160,13 +160,14 @@ DEVICE void items_get(const element *row, s64 count, struct team team, item (&it
     }
 }
 
-// Is a row asked for before the one before it is summed? For f32 memory is busy enough without, and
-// single elements would take too many registers.
+// Is the next row loaded while this one is summed? In f32 memory is busy enough without, and single
+// elements would take too many registers.
 #define AHEAD (VECTOR && ELEMENT != 32)
 
-// Asks for a row and its target, whose class is known, and for the class of the team's next row.
+// Issues the loads of a row and of its target, whose class is known, and of the class of the team's
+// next row.
 template <int ITEMS>
-DEVICE void ask(const element *x, const int *classes, s64 rows, s64 dim, s64 row, s64 step,
+DEVICE void prefetch(const element *x, const int *classes, s64 rows, s64 dim, s64 row, s64 step,
                 struct team team, item (&items)[ITEMS], int *chosen, float *target)
 {
     const element *at = x + row * dim;
@@ -190,17 +191,17 @@ DEVICE double losses_of_lanes(const element *x, const int *classes, s64 rows, s6
     item next[ITEMS];
     float target = 0.0f;
     if (AHEAD)
-        ask<ITEMS>(x, classes, rows, dim, row, step, team, next, &chosen, &target);
+        prefetch<ITEMS>(x, classes, rows, dim, row, step, team, next, &chosen, &target);
     for (; rounds > 0; rounds--, row += step) {
         item items[ITEMS];
         if (!AHEAD)
-            ask<ITEMS>(x, classes, rows, dim, row, step, team, next, &chosen, &target);
+            prefetch<ITEMS>(x, classes, rows, dim, row, step, team, next, &chosen, &target);
 #pragma unroll
         for (int i = 0; i < ITEMS; i++)
             items[i] = next[i];
         float here = target;
         if (AHEAD)
-            ask<ITEMS>(x, classes, rows, dim, row + step, step, team, next, &chosen, &target);
+            prefetch<ITEMS>(x, classes, rows, dim, row + step, step, team, next, &chosen, &target);
         struct exp_sum s = row_exp_sum<ITEMS, false>(items, team);
         if (team.index == 0 && row < rows)
             loss += row_loss(s, here);

@@ -3,8 +3,8 @@
 
 enum { MSE_THREADS = 512, MSE_VECS = 2, WARPS = 8 };
 
-/* As many blocks as the GPU holds at once, or so many fewer that all have the same number of
- * rounds: memory is then busy to the end. */
+/* As many blocks as the GPU holds at once, or fewer, so that all have the same number of rounds:
+ * memory is then busy to the end. */
 static unsigned even_grid(cu_function function, unsigned threads, int64_t pieces)
 {
     int64_t held = cuda_op_grid(function, threads, pieces);

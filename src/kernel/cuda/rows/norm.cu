@@ -5,8 +5,8 @@
 // looked after, else 0.
 //
 // Rows up to 32 elements for each thread of a block stay in registers: one pass over memory. Longer
-// ones are read twice, and the second time found in L2. gamma and beta stay in L1, because x goes
-// past it.
+// ones are read twice, and the second time found in L2. gamma and beta stay in L1, because loads
+// of x bypass it.
 //
 // Variance: the sum of (x - shift)^2, shift being the mean as a float. The sum of x - shift says
 // how far the true mean is from it: nothing cancels, however far from 0 a row lies. Rows whose

@@ -1,7 +1,7 @@
 // read.cu: the XOR of all of x as 32-bit words.
 //
 // As many blocks as fit, each with a loop. Every block adds its part to a sum in scratch[1]; the one
-// that comes last, by the ticket in scratch[0], writes the answer. Both are 0 before and after.
+// that comes last, by the ticket in scratch[0], writes the output. Both are 0 before and after.
 #include "types.cuh"
 
 enum { FLIGHT = 4 };
@@ -14,7 +14,7 @@ DEVICE u32 of_warp(u32 v)
     return v;
 }
 
-// What is left behind the last whole piece of 16 bytes; what is missing to a word counts as 0.
+// The tail after the last 16 bytes; an incomplete word is filled with 0.
 DEVICE u32 of_rest(const unsigned char *x, s64 bytes)
 {
     u32 v = 0;

@@ -1,7 +1,7 @@
 // swiglu.cu: rows of two halves, x and its gates, make rows of x silu(gate).
 //
-// Compile with -DELEMENT=…, and -DVECTOR=1 where a row of the answer is a multiple of 16 bytes,
-// else 0. As in eltwise.cu a thread has one item of the answer and is done. Items are counted
+// Compile with -DELEMENT=…, and -DVECTOR=1 where an output row is a multiple of 16 bytes,
+// else 0. As in eltwise.cu a thread has one item of the output and is done. Items are counted
 // through all rows; -DWIDE=1 where their number does not fit in 31 bits, because dividing by the
 // length of a row then takes four times as many instructions.
 #define FORM 0
