@@ -1,6 +1,7 @@
 #include "api/case_memory.h"
 
 #include "base/folder.h"
+#include "base/math.h"
 
 #include <fcntl.h>
 #include <malloc.h>
@@ -54,7 +55,6 @@ static bool reset_most_resident(void)
 }
 
 static size_t more_than(size_t a, size_t b) { return a > b ? a - b : 0; }
-static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
 
 /* Memory in use that was not asked of the session. */
 static size_t in_use(struct assay_open_session *session, assay_device *device)
@@ -70,7 +70,7 @@ size_t assay_case_memory_idle(struct assay_open_session *session, assay_device *
 {
     size_t counted = device->bytes_held, other = in_use(session, device);
     /* The GPU's own figure has the counted bytes in it; the heap's has not. */
-    return device == session->gpu ? larger(counted, other) : counted + other;
+    return device == session->gpu ? assay_max_bytes(counted, other) : counted + other;
 }
 
 void assay_case_memory_begin(struct assay_case_memory *memory, struct assay_open_session *session,
@@ -94,5 +94,5 @@ size_t assay_case_memory_end(struct assay_case_memory *memory)
     size_t resident = memory->resident ? more_than(status_bytes("VmHWM:"), memory->resident) : 0;
     if (resident < RESIDENT_NOISE)
         resident = 0;
-    return larger(larger(counted, kept), resident);
+    return assay_max_bytes(assay_max_bytes(counted, kept), resident);
 }

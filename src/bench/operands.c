@@ -1,6 +1,7 @@
 #include "bench/operands.h"
 
 #include "base/alloc.h"
+#include "base/math.h"
 #include "base/rng.h"
 #include "bench/parts.h"
 
@@ -58,8 +59,6 @@ struct assay_operands {
     struct others others;
 };
 
-static size_t round_up(size_t value, size_t to) { return (value + to - 1) / to * to; }
-
 /* Loads and stores whose addresses agree in the low 12 bits look dependent to the CPU. Large
  * tensors therefore start at different places within a page: each 3072 bytes (so, minus 1024)
  * further than the one before, which keeps a store stream well behind the load stream it would
@@ -72,17 +71,17 @@ static struct layout lay_out(const struct assay_problem *problem)
         const struct assay_tensor *tensor =
             i < problem->n_inputs ? &problem->inputs[i] : &problem->outputs[i - problem->n_inputs];
         layout.bytes[i] = assay_tensor_bytes(tensor);
-        at = round_up(at + GUARD, 64);
+        at = assay_round_up_bytes(at + GUARD, 64);
         if (layout.bytes[i] >= 16 * PAGE)
-            at = round_up(at, PAGE) + (size_t)i * 3072 % PAGE;
+            at = assay_round_up_bytes(at, PAGE) + (size_t)i * 3072 % PAGE;
         layout.offset[i] = at;
         at += layout.bytes[i];
     }
-    layout.stride = round_up(at + GUARD, 64);
+    layout.stride = assay_round_up_bytes(at + GUARD, 64);
     if (layout.stride < PAGE) /* so that a sane number of sets outgrows any cache */
         layout.stride = PAGE;
     if (layout.stride >= 16 * PAGE)
-        layout.stride = round_up(layout.stride, PAGE);
+        layout.stride = assay_round_up_bytes(layout.stride, PAGE);
     return layout;
 }
 
@@ -373,7 +372,7 @@ static size_t lay_out_others(const struct assay_op *op, const struct assay_probl
         x->changes[i] = !assay_op_is_constant(op, problem, i);
         x->offset[i] = at;
         if (x->changes[i])
-            at = round_up(at + assay_tensor_bytes(&problem->inputs[i]), 64);
+            at = assay_round_up_bytes(at + assay_tensor_bytes(&problem->inputs[i]), 64);
     }
     return x->bytes = at;
 }

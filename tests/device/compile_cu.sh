@@ -52,8 +52,11 @@ export FAKE_CUDA_CAPABILITY=80
 ask f16 '' # which has no instructions for 8-bit floats
 
 sed 's/ --gpu-architecture=/ -arch=/' "$tmp/asked" | LC_ALL=C sort -u >"$tmp/sets"
-for text in "$source"/src/*/cuda/*.cu; do
-    grep -q "^$(basename "$text") " "$tmp/sets" || { echo "never compiled: $text"; exit 1; }
+# Texts include each other by bare name: all of them side by side, as in the program.
+mkdir "$tmp/texts"
+find "$source/src" -name '*.cu' -o -name '*.cuh' | while read -r text; do ln -s "$text" "$tmp/texts"; done
+for text in "$tmp"/texts/*.cu; do
+    grep -q "^$(basename "$text") " "$tmp/sets" || { echo "never compiled: $(readlink "$text")"; exit 1; }
 done
 if [ "${1:-}" = --list ]; then
     cat "$tmp/sets"
@@ -65,12 +68,11 @@ compile() {
     local text=${1%% *} log
     log=$(mktemp "$tmp/log-XXXXXX")
     # shellcheck disable=SC2086
-    "$nvcc" ${1#* } -cubin -o /dev/null -I"$source/src/device/cuda" -I"$source/src/kernel/cuda" \
-        "$source"/src/*/cuda/"$text" >"$log" 2>&1 || echo "$1" >>"$tmp/failed"
+    "$nvcc" ${1#* } -cubin -o /dev/null -I"$tmp/texts" "$tmp/texts/$text" >"$log" 2>&1 || echo "$1" >>"$tmp/failed"
     [ ! -s "$log" ] || { echo "== $1" && cat "$log"; }
 }
 export -f compile
-export nvcc source tmp
+export nvcc tmp
 # shellcheck disable=SC2016
 xargs -d '\n' -P 2 -n 1 bash -c 'compile "$1"' compile <"$tmp/sets"
 echo "$(wc -l <"$tmp/sets") sets of options for $(cut -d' ' -f1 "$tmp/sets" | sort -u | wc -l) texts, $SECONDS s"

@@ -706,13 +706,17 @@ static void test_groupnorm_is_held_or_read_twice(void **state)
 static void test_texts_are_the_files(void **state)
 {
     (void)state;
-    static const char *const folders[] = {"/src/device/cuda/", "/src/kernel/cuda/"};
+    static const char *const folders[] = {
+        "device/cuda",          "kernel/cuda",           "kernel/cuda/rows",
+        "kernel/cuda/linear",   "kernel/cuda/conv2d",    "kernel/cuda/image",
+        "kernel/cuda/quantize", "kernel/cuda/attention", "kernel/cublaslt",
+    };
     assert_true(assay_cuda_n_texts > 10);
     for (int i = 0; i < assay_cuda_n_texts; i++) {
         FILE *file = NULL;
         char path[512];
-        for (int f = 0; f < 2 && !file; f++) {
-            snprintf(path, sizeof path, "%s%s%s", ASSAY_SOURCE_DIR, folders[f],
+        for (size_t f = 0; f < sizeof folders / sizeof folders[0] && !file; f++) {
+            snprintf(path, sizeof path, "%s/src/%s/%s", ASSAY_SOURCE_DIR, folders[f],
                      assay_cuda_texts[i].name);
             file = fopen(path, "rb");
         }

@@ -298,9 +298,9 @@ static bool is_active(const struct cuda_gpu *gpu)
 }
 
 /* A context of this GPU that is current already belongs to whoever called us, and so do streams and
- * memory in it: we work there. Otherwise the primary one, which the CUDA runtime uses too. In one
- * of our own no part of the L2 cache is set aside for lines that persist, unless a kernel asks for
- * it: see `flush` in cuda_time.c. */
+ * memory in it: we work there. Otherwise the primary one, which the CUDA runtime uses too. In a
+ * context of our own no part of the L2 cache is set aside for persisting lines, unless a kernel
+ * does so: see `flush` in cuda_time.c. */
 static enum assay_status enter_context(struct cuda_gpu *gpu, struct assay_error *err)
 {
     const struct cuda_driver_api *api = gpu->api;

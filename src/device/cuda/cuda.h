@@ -2,8 +2,8 @@
  * memory and copies.
  *
  * One GPU is open in a process at a time; the functions below speak of that one. Texts are the .cu
- * files of src/device/cuda and src/kernel/cuda, compiled into the program as they are; they may
- * include the .cuh files beside them by bare name, and nothing else. */
+ * files of src/device and src/kernel, compiled into the program as they are; they may include
+ * .cuh files, of any folder, by bare name, and nothing else. */
 #ifndef ASSAY_DEVICE_CUDA_CUDA_H
 #define ASSAY_DEVICE_CUDA_CUDA_H
 
@@ -16,8 +16,8 @@ struct assay_cuda_properties {
     int32_t major, minor; /* compute capability */
     int32_t sms;
     size_t l2_bytes;
-    int32_t shared_most; /* bytes of shared memory a block may ask for */
-    bool overlaps;       /* `early` below is heard */
+    int32_t shared_most; /* bytes of shared memory, the most a block may have */
+    bool overlaps;       /* `early` below has an effect */
 };
 
 /* For can_run, before any device is open: is there a driver, and NVRTC to compile kernels with?
@@ -48,9 +48,8 @@ enum assay_status assay_cuda_function(const char *text, const char *options, con
                                       size_t shared_bytes, cu_function *out,
                                       struct assay_error *err);
 
-/* The same of a file on this machine, which may include what lies beside it and what the toolkit
- * has, where there is one. It is remembered in the cache folder unless it includes files of its
- * own. */
+/* The same of a file on this machine, which may include files beside it and those of the toolkit,
+ * if there is one. It is cached unless it includes files beside it. */
 enum assay_status assay_cuda_function_of_file(const char *file, const char *name, cu_function *out,
                                               struct assay_error *err);
 
@@ -80,9 +79,9 @@ enum assay_status assay_cuda_download(void *to, const void *from, size_t bytes,
 enum assay_status assay_cuda_copy(void *to, const void *from, size_t bytes,
                                   struct assay_error *err);
 
-/* What a call answered, as a status; the error names call and reason. An error the GPU does not
- * recover from (an illegal address, …) ends the process, after last words: the supervisor then
- * knows what happened to whom, and goes on with a fresh one. */
+/* The result of a call as a status; the error names call and reason. An error the GPU does not
+ * recover from (an illegal address, …) ends the process, after last words: the supervisor reads
+ * them and starts a new worker. */
 enum assay_status assay_cuda_check(cu_result result, const char *call, struct assay_error *err);
 /* The same, but such an error is a status like others: for a process that is not ours to end. */
 void assay_cuda_outlive_errors(bool outlive);

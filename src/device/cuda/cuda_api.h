@@ -162,7 +162,7 @@ enum {
     F(cu_result, cuTensorMapEncodeIm2col,                                                          \
       (void *map, int type, uint32_t rank, void *address, const uint64_t *sizes,                   \
        const uint64_t *strides, const int *lowest, const int *highest, uint32_t channels,          \
-       uint32_t places, const uint32_t *element_strides, int interleave, int swizzle,              \
+       uint32_t pixels, const uint32_t *element_strides, int interleave, int swizzle,              \
        int promotion, int fill))
 
 /* ---- NVRTC: libnvrtc.so ---------------------------------------------------------------------- */
@@ -193,7 +193,7 @@ typedef struct nvmlDevice_st *nvml_device;
 
 enum { NVML_CLOCK_SM = 1, NVML_CLOCK_MEMORY = 2, NVML_TEMPERATURE_GPU = 0 };
 
-/* Why clocks are held down; the other bits (idle, application clocks, display) are no disturbance.
+/* Why clocks are held down; the other bits (idle, application clocks, display) do not disturb.
  */
 enum {
     NVML_THROTTLE_POWER_CAP = 0x4,
@@ -435,7 +435,7 @@ enum { CUDA_CUDNN_NUMBERS(CUDA_CUDNN_NUMBER) };
     F(cudnn_status, cudnnBackendSetAttribute,                                                      \
       (cudnn_descriptor descriptor, int attribute, int type, int64_t count, const void *values))   \
     F(cudnn_status, cudnnBackendGetAttribute,                                                      \
-      (cudnn_descriptor descriptor, int attribute, int type, int64_t room, int64_t *count,         \
+      (cudnn_descriptor descriptor, int attribute, int type, int64_t capacity, int64_t *count,     \
        void *values))                                                                              \
     F(cudnn_status, cudnnBackendExecute,                                                           \
       (cudnn_handle handle, cudnn_descriptor plan, cudnn_descriptor pack))

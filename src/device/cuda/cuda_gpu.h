@@ -22,11 +22,11 @@ enum { CUDA_REPLAYS = 64, CUDA_ODD_ONES = 32 };
 
 /* A kernel that cannot be timed in the usual way. */
 struct cuda_odd_one {
-    enum assay_status (*run)(void *state, const struct assay_work *work); /* NULL: a free place */
+    enum assay_status (*run)(void *state, const struct assay_work *work); /* NULL: a free slot */
     void *state;
     bool waits;      /* for the GPU, inside run: behind the gate it would wait for itself */
     bool no_capture; /* it does what cannot be captured */
-    bool elsewhere;  /* it works on streams of its own: the whole device is timed */
+    bool elsewhere;  /* it uses its own streams: the whole device is timed */
 };
 
 struct cuda_gpu {
@@ -57,14 +57,14 @@ struct cuda_gpu {
     struct cuda_replay replays[CUDA_REPLAYS];
     int64_t replays_used;
     struct cuda_odd_one odd_ones[CUDA_ODD_ONES];
-    int32_t n_odd_ones; /* the oldest make room */
+    int32_t n_odd_ones; /* the oldest are replaced */
     struct {            /* the last one after whose runs the device was still busy */
         const void *state;
         int32_t in_a_row;
     } lingers;
 
     /* Health. */
-    int64_t health_at; /* when NVML was last asked, ns */
+    int64_t health_at; /* when NVML was last read, ns */
     uint64_t throttle; /* reasons it gave then */
     double clock_hz;
 };
@@ -96,7 +96,7 @@ void assay_cuda_disturbance(assay_device *device, struct assay_disturbance *out)
 enum assay_status assay_cuda_probe_open(assay_device *device, const struct assay_probe_spec *spec,
                                         struct assay_probe *out, struct assay_error *err);
 void assay_cuda_probe_close(assay_device *device, struct assay_probe *probe);
-/* The least time that one call took in so many tries, in ns; 0 where it does not run. */
+/* The least time of one call in `tries` tries, in ns; 0 where it does not run. */
 double assay_cuda_least_ns(assay_device *device, const struct assay_kernel *kernel, void *state,
                            const struct assay_work *work, int tries);
 

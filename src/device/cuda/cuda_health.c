@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-/* Asking takes some 10 to 100 us, and the answers change some 50 times a second. */
+/* A query takes some 10 to 100 us, and its values change some 50 times a second. */
 enum { HEALTH_EVERY_NS = 10 * 1000 * 1000 };
 
 static const uint64_t disturbing = NVML_THROTTLE_POWER_CAP | NVML_THROTTLE_HARDWARE |
@@ -23,7 +23,7 @@ void assay_cuda_health_open(struct cuda_gpu *gpu)
         gpu->nvml = NULL;
 }
 
-static void ask(struct cuda_gpu *gpu)
+static void query(struct cuda_gpu *gpu)
 {
     int64_t now = assay_clock_ns();
     if (!gpu->nvml || (gpu->health_at && now - gpu->health_at < HEALTH_EVERY_NS))
@@ -42,7 +42,7 @@ static void ask(struct cuda_gpu *gpu)
 double assay_cuda_clock_hz(assay_device *device)
 {
     struct cuda_gpu *gpu = (struct cuda_gpu *)device;
-    ask(gpu);
+    query(gpu);
     return gpu->clock_hz;
 }
 
@@ -59,6 +59,6 @@ double assay_cuda_energy_j(assay_device *device)
 void assay_cuda_disturbance(assay_device *device, struct assay_disturbance *out)
 {
     struct cuda_gpu *gpu = (struct cuda_gpu *)device;
-    ask(gpu);
+    query(gpu);
     *out = (struct assay_disturbance){.throttle = gpu->throttle};
 }

@@ -5,10 +5,10 @@
 #include <stdio.h>
 
 static void add_library(struct assay_text *out, const char *name, const char *version,
-                        const struct cuda_library_place *place, const struct assay_error *why)
+                        const struct cuda_library_path *found, const struct assay_error *why)
 {
     if (why->code == ASSAY_OK)
-        assay_text_format(out, "%-13s%s, %s\n", name, version, place->path);
+        assay_text_format(out, "%-13s%s, %s\n", name, version, found->path);
     else
         assay_text_format(out, "%-13snot here: %s\n", name, why->message);
     if (why->code == ASSAY_ERR_NOMEM)
@@ -16,7 +16,7 @@ static void add_library(struct assay_text *out, const char *name, const char *ve
 }
 
 static void add_driver(struct assay_text *out, const struct cuda_driver_api *api,
-                       const struct cuda_library_place *place, const struct cuda_nvml_api *nvml)
+                       const struct cuda_library_path *found, const struct cuda_nvml_api *nvml)
 {
     int version = 0;
     char name[80] = "";
@@ -24,7 +24,7 @@ static void add_driver(struct assay_text *out, const struct cuda_driver_api *api
     if (nvml && nvml->nvmlSystemGetDriverVersion)
         nvml->nvmlSystemGetDriverVersion(name, sizeof name);
     assay_text_format(out, "%-13sdriver %s, CUDA %d.%d, %s\n", "cuda", name[0] ? name : "?",
-                      version / 1000, version % 1000 / 10, place->path);
+                      version / 1000, version % 1000 / 10, found->path);
 }
 
 static void add_libraries(struct assay_text *out)
@@ -32,29 +32,29 @@ static void add_libraries(struct assay_text *out)
     const struct cuda_nvrtc_api *nvrtc;
     const struct cuda_cublaslt_api *cublaslt;
     const struct cuda_cudnn_api *cudnn;
-    struct cuda_library_place place;
+    struct cuda_library_path found;
     char version[48] = "";
     int major = 0, minor = 0;
     struct assay_error why = {0};
-    if (assay_cuda_open_nvrtc(&nvrtc, &place, &why) == ASSAY_OK) {
+    if (assay_cuda_open_nvrtc(&nvrtc, &found, &why) == ASSAY_OK) {
         nvrtc->nvrtcVersion(&major, &minor);
         snprintf(version, sizeof version, "%d.%d", major, minor);
     }
-    add_library(out, "nvrtc", version, &place, &why);
+    add_library(out, "nvrtc", version, &found, &why);
     why = (struct assay_error){0};
-    if (assay_cuda_open_cublaslt(&cublaslt, &place, &why) == ASSAY_OK) {
+    if (assay_cuda_open_cublaslt(&cublaslt, &found, &why) == ASSAY_OK) {
         size_t number = cublaslt->cublasLtGetVersion();
         snprintf(version, sizeof version, "%zu.%zu.%zu", number / 10000, number / 100 % 100,
                  number % 100);
     }
-    add_library(out, "cublaslt", version, &place, &why);
+    add_library(out, "cublaslt", version, &found, &why);
     why = (struct assay_error){0};
-    if (assay_cuda_open_cudnn(&cudnn, &place, &why) == ASSAY_OK) {
+    if (assay_cuda_open_cudnn(&cudnn, &found, &why) == ASSAY_OK) {
         size_t number = cudnn->cudnnGetVersion();
         snprintf(version, sizeof version, "%zu.%zu.%zu", number / 10000, number / 100 % 100,
                  number % 100);
     }
-    add_library(out, "cudnn", version, &place, &why);
+    add_library(out, "cudnn", version, &found, &why);
 }
 
 /* What holds the clocks down, in words. */
@@ -137,16 +137,16 @@ void assay_cuda_info(struct assay_text *out)
 {
     const struct cuda_driver_api *api;
     const struct cuda_nvml_api *nvml;
-    struct cuda_library_place place;
+    struct cuda_library_path found;
     struct assay_error why = {0}, no_nvml = {0};
     int count = 0;
-    if (assay_cuda_open_driver(&api, &place, &why) != ASSAY_OK) {
+    if (assay_cuda_open_driver(&api, &found, &why) != ASSAY_OK) {
         assay_text_format(out, "%-13sno driver: %s\n", "cuda", why.message);
         out->failed = out->failed || why.code == ASSAY_ERR_NOMEM; /* there may well be one */
         return;
     }
     assay_cuda_open_nvml(&nvml, NULL, &no_nvml);
-    add_driver(out, api, &place, nvml);
+    add_driver(out, api, &found, nvml);
     add_libraries(out);
     if (no_nvml.code != ASSAY_OK)
         assay_text_format(out, "%-13snot here: %s\n", "nvml", no_nvml.message);

@@ -21,7 +21,7 @@ struct function {
 /* One library: how it is called and what is wanted of it. The rest is found out once. */
 struct library {
     const char *title;    /* "NVRTC" */
-    const char *variable; /* an environment variable that names the file, in place of a search */
+    const char *variable; /* an environment variable that names the file, instead of a search */
     const char *const *names;
     const char *const *wheels; /* folders below a Python's site-packages, where wheels put it */
     const struct function *functions;
@@ -30,7 +30,7 @@ struct library {
 
     enum assay_status status;
     struct assay_error why;
-    struct cuda_library_place place;
+    struct cuda_library_path found;
 };
 
 #define REQUIRED_ROW(struct_name, name) {#name, offsetof(struct struct_name, name), true},
@@ -220,7 +220,7 @@ static void *open_home_environment(struct library *l)
     return open_in_wheels(l, root);
 }
 
-/* The dynamic linker's own places first, then a toolkit's, then those of Python's wheels. */
+/* The dynamic linker's own folders first, then a toolkit's, then those of Python's wheels. */
 static void *search(struct library *l)
 {
     void *library = NULL;
@@ -265,7 +265,7 @@ static void note_place(struct library *l, void *library)
 {
     struct link_map *map = NULL;
     if (dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map)
-        snprintf(l->place.path, sizeof l->place.path, "%s", map->l_name);
+        snprintf(l->found.path, sizeof l->found.path, "%s", map->l_name);
 }
 
 static void load(struct library *l)
@@ -281,7 +281,7 @@ static void load(struct library *l)
         if (!symbol && f->required && l->status == ASSAY_OK)
             l->status = assay_error_set(&l->why, ASSAY_UNSUPPORTED, NULL,
                                         "%s is too old: %s has no function %s", l->title,
-                                        l->place.path, f->name);
+                                        l->found.path, f->name);
     }
 }
 
@@ -317,11 +317,11 @@ static void load_nvml(void)
             assay_error_set(&nvml_library.why, ASSAY_UNSUPPORTED, NULL, "NVML does not start");
 }
 
-static enum assay_status answer(const struct library *l, struct cuda_library_place *place,
+static enum assay_status report(const struct library *l, struct cuda_library_path *found,
                                 struct assay_error *why)
 {
-    if (place)
-        *place = l->place;
+    if (found)
+        *found = l->found;
     if (l->status == ASSAY_OK)
         return ASSAY_OK;
     return assay_error_set(why, l->status, l->why.where[0] ? l->why.where : NULL, "%s",
@@ -330,13 +330,13 @@ static enum assay_status answer(const struct library *l, struct cuda_library_pla
 
 #define DEFINE_OPEN(name)                                                                          \
     enum assay_status assay_cuda_open_##name(const struct cuda_##name##_api **api,                 \
-                                             struct cuda_library_place *place,                     \
+                                             struct cuda_library_path *found,                      \
                                              struct assay_error *why)                              \
     {                                                                                              \
         static pthread_once_t once = PTHREAD_ONCE_INIT;                                            \
         pthread_once(&once, load_##name);                                                          \
         *api = name##_library.status == ASSAY_OK ? &name##_table : NULL;                           \
-        return answer(&name##_library, place, why);                                                \
+        return report(&name##_library, found, why);                                                \
     }
 
 DEFINE_OPEN(driver)

@@ -7,22 +7,22 @@
 #include "device/cuda/cuda_api.h"
 
 /* Where a library was found ("/usr/lib/…/libnvrtc.so.13"); empty where it was not. */
-struct cuda_library_place {
+struct cuda_library_path {
     char path[512];
 };
 
-/* Each answers ASSAY_OK, or ASSAY_UNSUPPORTED with the reason; *api is NULL then. The driver is
- * also initialised. `place` may be NULL. */
+/* Each returns ASSAY_OK, or ASSAY_UNSUPPORTED with the reason; *api is NULL then. The driver is
+ * also initialised. `found` may be NULL. */
 enum assay_status assay_cuda_open_driver(const struct cuda_driver_api **api,
-                                         struct cuda_library_place *place, struct assay_error *why);
+                                         struct cuda_library_path *found, struct assay_error *why);
 enum assay_status assay_cuda_open_nvrtc(const struct cuda_nvrtc_api **api,
-                                        struct cuda_library_place *place, struct assay_error *why);
+                                        struct cuda_library_path *found, struct assay_error *why);
 enum assay_status assay_cuda_open_nvml(const struct cuda_nvml_api **api,
-                                       struct cuda_library_place *place, struct assay_error *why);
+                                       struct cuda_library_path *found, struct assay_error *why);
 enum assay_status assay_cuda_open_cublaslt(const struct cuda_cublaslt_api **api,
-                                           struct cuda_library_place *place,
+                                           struct cuda_library_path *found,
                                            struct assay_error *why);
 enum assay_status assay_cuda_open_cudnn(const struct cuda_cudnn_api **api,
-                                        struct cuda_library_place *place, struct assay_error *why);
+                                        struct cuda_library_path *found, struct assay_error *why);
 
 #endif

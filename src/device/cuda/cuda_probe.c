@@ -8,7 +8,7 @@
 enum { MATH_THREADS = 256, TRIES = 4, MAX_WAYS = 16 };
 /* What one call moves at the most. */
 static const size_t MOST_BYTES = (size_t)1 << 30;
-/* A launch of arithmetic is so long that starting it does not count. */
+/* A launch of arithmetic is long enough that starting it does not count. */
 static const double MATH_LAUNCH_NS = 100e3;
 
 struct way {

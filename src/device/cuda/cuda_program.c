@@ -333,21 +333,21 @@ static enum assay_status read_file(const char *path, struct assay_text *out,
 static void name_folders(const char *file, struct assay_text *texts, const char **out)
 {
     const struct cuda_nvrtc_api *nvrtc;
-    struct cuda_library_place place = {0};
+    struct cuda_library_path found = {0};
     const char *slash = strrchr(file, '/'), *home = getenv("CUDA_HOME");
     int n = 0;
-    assay_cuda_open_nvrtc(&nvrtc, &place, NULL);
-    const char *library = strrchr(place.path, '/');
-    int beside = library ? (int)(library - place.path) : 0;
+    assay_cuda_open_nvrtc(&nvrtc, &found, NULL);
+    const char *library = strrchr(found.path, '/');
+    int beside = library ? (int)(library - found.path) : 0;
     assay_text_format(&texts[n++], "--include-path=%.*s", slash ? (int)(slash - file) : 1,
                       slash ? file : ".");
     if (home && home[0])
         assay_text_format(&texts[n++], "--include-path=%s/include", home);
     assay_text_add(&texts[n++], "--include-path=/usr/local/cuda/include");
     if (beside) {
-        assay_text_format(&texts[n++], "--include-path=%.*s/../include", beside, place.path);
+        assay_text_format(&texts[n++], "--include-path=%.*s/../include", beside, found.path);
         assay_text_format(&texts[n++], "--include-path=%.*s/../../cuda_runtime/include", beside,
-                          place.path);
+                          found.path);
     }
     for (int i = 0; i < n; i++)
         out[i] = texts[i].failed ? NULL : texts[i].data;

@@ -9,15 +9,15 @@
  * once, around launches of nothing, and taken off.
  *
  * Cold work (more than one set of operands) comes after a flush: a fill of twice the L2 cache, and
- * of lines that were to persist none does. Because the fill leaves the cache full of lines that
- * have yet to be written back, which the first launches would pay for, some launches on other sets
- * lead in untimed: what the timed ones find in the cache is what their like left there.
+ * a reset of persisting lines. Because the fill leaves the cache full of lines that have yet to be
+ * written back, which the first launches would pay for, some launches on other sets lead in
+ * untimed: what the timed ones find in the cache is what their like left there.
  *
  * A kernel that cannot be captured (it waits, it allocates) is enqueued directly; one that waits
  * for the GPU inside run finds the gate closed, which gives up after a while. Both are remembered
- * of that kernel, and done no more.
+ * for that kernel, and not tried again.
  *
- * A kernel that works on streams of its own escapes gate, events and capture. It shows: nothing of
+ * A kernel that uses its own streams escapes gate, events and capture. It is recognised: nothing of
  * it is in the graph, or the device is still busy when the stream is done. It is timed by the
  * host's clock, from before its launches until the whole device is at rest, and others are not. */
 #include "device/cuda/cuda_gpu.h"
@@ -165,8 +165,8 @@ static bool lines_persist(const struct cuda_driver_api *api)
            api->cuCtxGetLimit(&bytes, CU_LIMIT_PERSISTING_L2) != CU_SUCCESS || bytes > 0;
 }
 
-/* Where no line persists none is told not to: after that the launches of a graph take 0.18 us
- * longer each, for as long as the process lives. */
+/* Persisting lines are reset only where there can be any: after a reset the launches of a graph
+ * take 0.18 us longer each, for as long as the process lives. */
 static enum assay_status flush(struct cuda_gpu *gpu, cu_stream stream)
 {
     if (gpu->api->cuCtxResetPersistingL2Cache && lines_persist(gpu->api))
@@ -326,7 +326,7 @@ static enum assay_status elapsed(struct cuda_gpu *gpu, double *ns)
     return assay_cuda_check(result, "cuEventElapsedTime", NULL);
 }
 
-/* Work left on other streams is part of the answer: the whole device comes to rest. */
+/* Work left on other streams counts too: waits for the whole device. */
 static enum assay_status rest(struct cuda_gpu *gpu)
 {
     return assay_cuda_check(gpu->api->cuCtxSynchronize(), "cuCtxSynchronize", NULL);

@@ -155,7 +155,7 @@ extern "C" __global__ void __launch_bounds__(256) fma_f32(float *out, int repeat
 }
 
 // Random bits that are ordinary numbers in every type: of a bf16 and f16 the top exponent bits are
-// held, of e4m3 a pattern that is no NaN.
+// held, of e4m3 a pattern that is not a NaN.
 static __device__ u32 noise(u32 i)
 {
     i = i * 747796405u + 2891336453u;

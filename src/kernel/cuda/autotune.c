@@ -1,5 +1,5 @@
-/* autotune.c: the fastest of several candidates. Round after round, so that a clock that is still
- * rising does not favour the last ones; of each candidate the least counts. */
+/* autotune.c: times candidates round after round, so that a clock that is still rising does not
+ * favour the last ones; of each candidate the least time counts. */
 #include "kernel/cuda/autotune.h"
 
 #include <stdlib.h>
@@ -32,7 +32,7 @@ static enum assay_status mark(const struct watch *watch, cu_event event, struct 
                             "cuEventRecord", err);
 }
 
-/* Keeps the GPU busy while the host enqueues: short launches would else wait for the host. */
+/* Keeps the GPU busy while the host enqueues: without it short launches would wait for the host. */
 static enum assay_status keep_busy(const struct watch *watch)
 {
     uint64_t ns = 100000;
@@ -50,14 +50,14 @@ static enum assay_status time_candidate(const struct cuda_tuning *t, void *state
     enum { WARM = 3, TIMED = 10 };
     enum assay_status status = t->choose(state, i, err);
     for (int n = 0; n < WARM && status == ASSAY_OK; n++)
-        if (t->run(state, args, watch->stream) != ASSAY_OK)
+        if (t->call(state, 0, args, watch->stream) != ASSAY_OK)
             return ASSAY_OK;
     if (status == ASSAY_OK)
         status = keep_busy(watch);
     if (status == ASSAY_OK)
         status = mark(watch, watch->start, err);
     for (int n = 0; n < TIMED && status == ASSAY_OK; n++)
-        status = t->run(state, args, watch->stream);
+        status = t->call(state, 0, args, watch->stream);
     if (status == ASSAY_OK)
         status = mark(watch, watch->end, err);
     return status == ASSAY_OK ? elapsed(watch, ms, err) : status;

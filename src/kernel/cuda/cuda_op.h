@@ -1,15 +1,75 @@
-/* cuda_op.h: what the kernels on the GPU share: compile options, how rows are given to threads, the
- * struct of a kernel. */
+/* cuda_op.h: the frame of the kernels on the GPU. Setup, run, teardown and the kernel's struct are
+ * written once, in cuda_op.c and CUDA_KERNEL; a kernel brings a struct cuda_op: how a problem is
+ * planned, and what one call enqueues. */
 #ifndef ASSAY_KERNEL_CUDA_CUDA_OP_H
 #define ASSAY_KERNEL_CUDA_CUDA_OP_H
 
 #include "base/alloc.h"
+#include "base/math.h"
 #include "device/cuda/cuda.h"
 #include "tensor/tensor.h"
 #include <assay/assay_kernel.h>
 
 #include <limits.h>
 #include <stdio.h>
+
+/* ---- the frame ------------------------------------------------------------------------------- */
+
+/* Enqueues one call on the operands of set number `set`. */
+typedef enum assay_status cuda_call_fn(void *state, int64_t set, const struct assay_args *args,
+                                       void *stream);
+
+struct cuda_op {
+    size_t state_bytes;
+    /* Fills a state of zeros: chooses tiles, compiles, allocates. */
+    enum assay_status (*plan)(void *state, const struct assay_problem *problem,
+                              struct assay_error *err);
+    cuda_call_fn *call;
+    cuda_call_fn *activations;    /* optional: the part of call that quantises x */
+    void (*release)(void *state); /* optional: what the state owns; also after a plan that failed */
+};
+
+enum assay_status assay_cuda_op_setup(const struct cuda_op *op, const struct assay_problem *problem,
+                                      void **state, struct assay_error *err);
+enum assay_status assay_cuda_op_run(void *state, const struct assay_work *work);
+enum assay_status assay_cuda_op_run_activations(void *state, const struct assay_work *work);
+void assay_cuda_op_teardown(void *state);
+/* The op's `call`, for a state that setup made. */
+cuda_call_fn assay_cuda_op_call;
+
+/* A can_run: any shape, wherever texts can be compiled. */
+enum assay_status assay_cuda_op_can_run(const struct assay_problem *problem,
+                                        struct assay_error *why);
+
+#define CUDA_HALVES (ASSAY_DTYPE_BIT(ASSAY_DTYPE_F16) | ASSAY_DTYPE_BIT(ASSAY_DTYPE_BF16))
+#define CUDA_FLOATS (ASSAY_DTYPE_BIT(ASSAY_DTYPE_F32) | CUDA_HALVES)
+
+/* The kernel `name_`, without quotes, by the struct cuda_op `frame_`; then what else its struct
+ * has: dtypes, preference, can_run, … */
+#define CUDA_KERNEL(name_, op_, implementation_, frame_, ...)                                      \
+    static enum assay_status name_##_setup(const struct assay_problem *problem, void **state,      \
+                                           struct assay_error *err)                                \
+    {                                                                                              \
+        return assay_cuda_op_setup(&(frame_), problem, state, err);                                \
+    }                                                                                              \
+    extern const struct assay_kernel assay_kernel_##name_;                                         \
+    const struct assay_kernel assay_kernel_##name_ = {.struct_size = sizeof(struct assay_kernel),  \
+                                                      .abi = ASSAY_KERNEL_ABI,                     \
+                                                      .name = #name_,                              \
+                                                      .op = (op_),                                 \
+                                                      .implementation = (implementation_),         \
+                                                      .device = "cuda",                            \
+                                                      .setup = name_##_setup,                      \
+                                                      .run = assay_cuda_op_run,                    \
+                                                      .teardown = assay_cuda_op_teardown,          \
+                                                      __VA_ARGS__}
+
+/* A kernel of assay's own for any shape, in f32, f16 and bf16. */
+#define CUDA_OP_KERNEL(name_, op_, frame_)                                                         \
+    CUDA_KERNEL(name_, op_, "cuda", frame_, .dtypes = CUDA_FLOATS, .preference = 1,                \
+                .can_run = assay_cuda_op_can_run)
+
+/* ---- what plans and calls use ---------------------------------------------------------------- */
 
 /* types.cuh: ELEMENT, and the elements of 16 bytes. */
 static inline int cuda_op_element(enum assay_dtype dtype)
@@ -22,173 +82,31 @@ static inline int64_t cuda_op_vec(enum assay_dtype dtype)
     return dtype == ASSAY_DTYPE_F32 ? 4 : 8;
 }
 
-static inline int64_t cuda_op_ceil(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-static inline int64_t cuda_op_min(int64_t a, int64_t b) { return a < b ? a : b; }
-
-/* The threads of a block for so many pieces of work: whole warps, at most `most`. */
-static inline unsigned cuda_op_threads(int64_t pieces, int64_t most)
+/* Whole warps for `items` items of work, at most `most` threads. */
+static inline unsigned cuda_op_threads(int64_t items, int64_t most)
 {
-    int64_t threads = cuda_op_ceil(pieces < 1 ? 1 : pieces, 32) * 32;
-    return (unsigned)cuda_op_min(threads, most);
+    return (unsigned)assay_min(assay_round_up(assay_max(items, 1), 32), most);
 }
 
-/* As many blocks as the GPU holds at once, and not more than there is work for. */
-static inline unsigned cuda_op_grid(cu_function function, unsigned threads, int64_t pieces)
+/* As many blocks as the GPU holds at once, and not more than there are items of work. */
+static inline unsigned cuda_op_grid(cu_function function, unsigned threads, int64_t items)
 {
     int64_t held = assay_cuda_blocks_per_sm(function, threads, 0) * assay_cuda_properties()->sms;
-    return (unsigned)cuda_op_min(pieces < 1 ? 1 : pieces, held);
+    return (unsigned)assay_min(assay_max(items, 1), held);
 }
 
-/* ---- rows, see row.cuh ----------------------------------------------------------------------- */
-
-/* How many elements of a row a thread holds in each form, and the longest row of it. */
-enum {
-    CUDA_ROW_FEW = 8,
-    CUDA_ROW_MANY = 32,
-    CUDA_ROW_FEW_MOST = 32 * CUDA_ROW_FEW,
-    CUDA_ROW_MANY_MOST = 32 * CUDA_ROW_MANY,
-    CUDA_ROW_BLOCK_MOST = 1024 * CUDA_ROW_MANY,
-    CUDA_ROW_SPREAD_MOST = 512 * CUDA_ROW_FEW,
-};
-
-/* row.cuh: FORM. FEW, MANY: lanes of a warp have a row; BLOCK, SPREAD: a block has one; WHOLE and
- * DECODE are quantize.cu's. */
-enum cuda_form {
-    FORM_FEW = 1,
-    FORM_MANY,
-    FORM_BLOCK,
-    FORM_LONG,
-    FORM_WHOLE,
-    FORM_DECODE,
-    FORM_SPREAD
-};
-
-struct cuda_rows {
-    int64_t rows, dim;
-    enum cuda_form form;
-    bool vector; /* rows are a multiple of 16 bytes */
-    uint32_t lanes;
-    int64_t at_once; /* rows of a block */
-    unsigned threads;
-};
-
-static inline uint32_t cuda_rows_power(int64_t n)
+/* An input by its index; NULL for -1, where the problem has none. */
+static inline const void *cuda_op_input(const struct assay_args *args, int32_t input)
 {
-    uint32_t power = 1;
-    while (power < 32 && power < n)
-        power *= 2;
-    return power;
+    return input >= 0 ? args->in[input] : NULL;
 }
 
-/* `warps` are those of a block whose teams are lanes. */
-static inline struct cuda_rows cuda_rows_of(enum assay_dtype dtype, int64_t rows, int64_t dim,
-                                            int64_t warps)
-{
-    struct cuda_rows r = {.rows = rows, .dim = dim, .lanes = 32, .at_once = 1};
-    r.vector = dim % cuda_op_vec(dtype) == 0;
-    int64_t items = r.vector ? dim / cuda_op_vec(dtype) : dim;
-    if (dim > CUDA_ROW_MANY_MOST) {
-        bool fits = dim <= CUDA_ROW_BLOCK_MOST;
-        r.form = fits ? FORM_BLOCK : FORM_LONG;
-        r.threads = fits ? cuda_op_threads(cuda_op_ceil(dim, CUDA_ROW_MANY), 1024) : 1024;
-        return r;
-    }
-    bool few = dim <= CUDA_ROW_FEW_MOST;
-    r.form = few ? FORM_FEW : FORM_MANY;
-    r.lanes = cuda_rows_power(cuda_op_ceil(dim, few ? CUDA_ROW_FEW : CUDA_ROW_MANY));
-    /* Neighbours should read at least 64 bytes side by side, where a row has them. */
-    uint32_t beside = cuda_rows_power(cuda_op_min(items, r.vector ? 4 : 32));
-    r.lanes = r.lanes > beside ? r.lanes : beside;
-    int64_t of_warp = 32 / r.lanes;
-    warps = cuda_op_min(warps, cuda_op_ceil(rows, of_warp));
-    r.at_once = warps * of_warp;
-    r.threads = (unsigned)warps * 32;
-    return r;
-}
+/* Where the problem's op is among `n` names; -1: nowhere. */
+int assay_cuda_op_number(const struct assay_problem *problem, const char *const *names, int n);
 
-/* The same, but a block has a row where rows are so few that a warp for each would leave most of
- * the GPU idle; where elements are loaded one by one, four times as many. What was faster on an
- * H200: layernorm of 132 rows of 1001 2.7 times, of 1024 1.0, softmax 1.5 and 1.1. */
-static inline struct cuda_rows cuda_few_rows_of(enum assay_dtype dtype, int64_t rows, int64_t dim,
-                                                int64_t warps)
-{
-    struct cuda_rows r = cuda_rows_of(dtype, rows, dim, warps);
-    int64_t sms = assay_cuda_properties()->sms;
-    bool few = rows <= sms || (!r.vector && rows <= 4 * sms && dim <= CUDA_ROW_MANY_MOST);
-    if (few && dim > CUDA_ROW_FEW_MOST && dim <= CUDA_ROW_SPREAD_MOST) {
-        r.form = FORM_SPREAD;
-        r.lanes = 32;
-        r.at_once = 1;
-        r.threads = cuda_op_threads(cuda_op_ceil(dim, CUDA_ROW_FEW), 1024);
-    }
-    return r;
-}
-
-/* The lanes of a row where each holds as much as it can; else 0. */
-static inline uint32_t cuda_rows_full(const struct cuda_rows *rows)
-{
-    int64_t held = rows->form == FORM_FEW ? CUDA_ROW_FEW : CUDA_ROW_MANY;
-    bool lanes = rows->form == FORM_FEW || rows->form == FORM_MANY;
-    return lanes && rows->lanes * held == rows->dim ? rows->lanes : 0;
-}
-
-/* Function `name` of a text that includes row.cuh; `more` are further options, "" for none. */
-static inline enum assay_status cuda_rows_named(const struct cuda_rows *rows, const char *text,
-                                                const char *name, enum assay_dtype dtype,
-                                                const char *more, cu_function *out,
-                                                struct assay_error *err)
-{
-    char options[96];
-    snprintf(options, sizeof options, "-DELEMENT=%d -DVECTOR=%d -DFORM=%d%s%s",
-             cuda_op_element(dtype), rows->vector, rows->form, more[0] ? " " : "", more);
-    return assay_cuda_function(text, options, name, 0, out, err);
-}
-
-/* The one for these rows, "OP_FORM". */
-static inline enum assay_status cuda_rows_function(const struct cuda_rows *rows, const char *text,
-                                                   const char *op, enum assay_dtype dtype,
-                                                   const char *more, cu_function *out,
-                                                   struct assay_error *err)
-{
-    static const char *const forms[] = {[FORM_FEW] = "few",
-                                        [FORM_MANY] = "many",
-                                        [FORM_BLOCK] = "block",
-                                        [FORM_SPREAD] = "block",
-                                        [FORM_LONG] = "long"};
-    char name[64];
-    snprintf(name, sizeof name, "%s_%s", op, forms[rows->form]);
-    return cuda_rows_named(rows, text, name, dtype, more, out, err);
-}
-
-/* ---- kernels --------------------------------------------------------------------------------- */
-
-static inline enum assay_status cuda_op_can_run(const struct assay_problem *problem,
-                                                struct assay_error *why)
-{
-    (void)problem; /* any shape */
-    return assay_cuda_can_compile(why);
-}
-
-/* `name` is the op's, without quotes. */
-#define CUDA_OP_KERNEL(name_, setup_, run_, teardown_)                                             \
-    CUDA_OP_KERNEL_WHERE(name_, cuda_op_can_run, setup_, run_, teardown_)
-#define CUDA_OP_KERNEL_WHERE(name_, can_run_, setup_, run_, teardown_)                             \
-    extern const struct assay_kernel assay_kernel_##name_##_cuda;                                  \
-    const struct assay_kernel assay_kernel_##name_##_cuda = {                                      \
-        .struct_size = sizeof(struct assay_kernel),                                                \
-        .abi = ASSAY_KERNEL_ABI,                                                                   \
-        .name = #name_ "_cuda",                                                                    \
-        .op = #name_,                                                                              \
-        .implementation = "cuda",                                                                  \
-        .device = "cuda",                                                                          \
-        .dtypes = ASSAY_DTYPE_BIT(ASSAY_DTYPE_F32) | ASSAY_DTYPE_BIT(ASSAY_DTYPE_F16) |            \
-                  ASSAY_DTYPE_BIT(ASSAY_DTYPE_BF16),                                               \
-        .preference = 1,                                                                           \
-        .can_run = can_run_,                                                                       \
-        .setup = setup_,                                                                           \
-        .run = run_,                                                                               \
-        .teardown = teardown_,                                                                     \
-    }
+/* Function `name` of a text, with options as printf writes them. */
+enum assay_status assay_cuda_op_compile(cu_function *out, struct assay_error *err, const char *text,
+                                        const char *name, size_t shared_bytes, const char *options,
+                                        ...) __attribute__((format(printf, 6, 7)));
 
 #endif

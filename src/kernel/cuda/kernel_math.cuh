@@ -109,7 +109,7 @@ DEVICE float element_exp(float x)
 // -infinity. log2 Phi(-2a) is nearly a parabola: the second term is a 2^(a Q(a)), Q of degree 5,
 // fitted (Lawson, 30 digits) so that the error of gelu stays below 8.3e-8 for a <= 2.8; from there
 // on what is taken away is 6e-8. 11 instructions, one of them exp2, and exact enough for f32 (the
-// op asks for 9.5e-7): erff has 25. Measured on a CPU with all roundings and an exp2 that is off by
+// op allows 9.5e-7): erff has 25. Measured on a CPU with all roundings and an exp2 that is off by
 // 2 ulp, in steps of 4e-6: 1.4e-7 for negative x, 1/8 of the tolerance at worst.
 DEVICE float gelu(float x)
 {

@@ -52,7 +52,7 @@ struct team {
     u32 index, size;
 };
 
-// ---- places -------------------------------------------------------------------------------------
+// ---- positions ----------------------------------------------------------------------------------
 
 // The row of this thread's team where teams are `lanes` lanes; may be beyond the last one, whose
 // threads go along (shuffles want whole warps) and have no items.

@@ -15,7 +15,7 @@ enum {
     MAP_PROMOTE_256B = 3,
 };
 
-enum assay_status assay_cuda_maps_room(struct cuda_set_maps **maps, int64_t *n, int64_t sets,
+enum assay_status assay_cuda_maps_grow(struct cuda_set_maps **maps, int64_t *n, int64_t sets,
                                        struct assay_error *err)
 {
     if (sets <= *n)

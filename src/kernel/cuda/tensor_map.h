@@ -1,5 +1,5 @@
-/* tensor_map.h: what the copy engine of Hopper GPUs wants to know of a tensor; wgmma.cuh has the
- * device's side. */
+/* tensor_map.h: tensor maps for the copy engine (TMA) of Hopper GPUs; wgmma.cuh has the device's
+ * side. */
 #ifndef ASSAY_KERNEL_CUDA_TENSOR_MAP_H
 #define ASSAY_KERNEL_CUDA_TENSOR_MAP_H
 
@@ -16,8 +16,8 @@ struct cuda_set_maps {
     const void *x_of, *w_of;
     struct cuda_tensor_map x, w;
 };
-/* Room for the maps of so many sets; new ones are not made. */
-enum assay_status assay_cuda_maps_room(struct cuda_set_maps **maps, int64_t *n, int64_t sets,
+/* Grows the array to `sets` elements; new ones are zero. */
+enum assay_status assay_cuda_maps_grow(struct cuda_set_maps **maps, int64_t *n, int64_t sets,
                                        struct assay_error *err);
 
 /* For can_run: a GPU with warpgroup products and a copy engine, and a driver that makes maps. */
@@ -40,8 +40,9 @@ struct cuda_tensor {
 enum assay_status assay_cuda_tensor_map(const struct cuda_tensor *tensor,
                                         struct cuda_tensor_map *out, struct assay_error *err);
 
-/* Images [batch][height][width][channels] for im2col mode: a box is one pixel of each of so many
- * windows, which are kernel x kernel, `stride` apart, and reach over the edges by `pad`. */
+/* Images [batch][height][width][channels] for im2col mode: a box is one pixel of each of
+ * box_windows windows, which are kernel x kernel, `stride` apart, and reach over the edges by
+ * `pad`. */
 struct cuda_windows {
     const void *address;
     size_t element; /* bytes */

@@ -71,7 +71,7 @@ struct __align__(64) tensor_map {
     u64 opaque[16];
 };
 
-// For the thread that will ask for boxes: the first comes sooner.
+// Prefetches a map, by the thread that will load boxes.
 DEVICE void map_prefetch(const struct tensor_map *map)
 {
     asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
@@ -122,7 +122,7 @@ DEVICE u64 matrix_across(u32 address, u32 next_columns)
 
 DEVICE u64 matrix_at(u32 address) { return matrix_across(address, 16); }
 
-// What is to be added to a matrix that lies so many bytes behind.
+// The offset, in a descriptor, of a matrix that lies some bytes further.
 DEVICE constexpr u64 matrix_further(u32 bytes) { return bytes >> 4; }
 
 DEVICE void multiply_begin(void) { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
@@ -210,7 +210,7 @@ template <int N> DEVICE void registers_settle(u32 *d)
 #define WGMMA_SUMS(n, kind, d) WGMMA_JOIN(WGMMA_SUMS_, n)(kind, d)
 #define WGMMA_INPUT(n, i) WGMMA_CALL(WGMMA_PICK_##i, WGMMA_JOIN(WGMMA_INPUTS_, n))
 
-// ---- answers ------------------------------------------------------------------------------------
+// ---- outputs ------------------------------------------------------------------------------------
 
 // Four threads side by side hold four words each; thread t gets word t of all four.
 DEVICE void quad_transpose(u32 *word, u32 lane)

@@ -6,9 +6,10 @@
 
 enum { THREADS = 384, CONSUMERS = 2 };
 
-/* The largest first. The sums of 8-bit floats are kept twice (PROMOTE), so a warpgroup has room for
- * 64 x 128 of them at a time. Measured but for the tiles of 96, 160 and 192 columns: a block's
- * loads arrive at some 64 bytes a cycle, which explains what the other tiles cost and gives theirs.
+/* The largest first. The sums of 8-bit floats are kept twice (PROMOTE), so a warpgroup has
+ * registers for 64 x 128 of them at a time. Measured but for the tiles of 96, 160 and 192 columns:
+ * a block's loads arrive at some 64 bytes a cycle, which explains what the other tiles cost and
+ * gives theirs.
  */
 static const struct wgmma_tile plain_tiles[] = {{1, 256, 4, 0, 1, 1},    {1, 192, 5, 0, 1.01, 1},
                                                 {1, 160, 6, 0, 1.02, 1}, {1, 128, 6, 0, 1.03, 1},
@@ -22,22 +23,20 @@ int32_t assay_wgmma_rows(const struct wgmma_tile *t)
     return CONSUMERS * WGMMA_GROUP_ROWS * t->waves;
 }
 
-static int64_t parts(int64_t size, int64_t part) { return (size + part - 1) / part; }
-
 static int64_t count_tiles(const struct wgmma_product *p, const struct wgmma_tile *t)
 {
-    return parts(p->m, assay_wgmma_rows(t)) * parts(p->n, t->columns);
+    return assay_ceil_div(p->m, assay_wgmma_rows(t)) * assay_ceil_div(p->n, t->columns);
 }
 
 /* How many clusters the GPU holds at once. They do not cross the parts it is made of: of 4 blocks,
  * 30 fit into an H200's 132 SMs and not 33. */
 static int64_t clusters_at_once(const struct wgmma_product *p, int32_t blocks)
 {
-    return blocks < 4 ? p->sms / blocks : parts((int64_t)p->sms * 30, 132);
+    return blocks < 4 ? p->sms / blocks : assay_ceil_div((int64_t)p->sms * 30, 132);
 }
 
 /* Sharing pays only where all blocks fit the GPU at once, and not for few rows: then weights are
- * all there is to load, once with any tile. A block finishes 32 columns at a time; tiles of 256
+ * all there is to load, once with any tile. The epilogue takes 32 columns at a time; tiles of 256
  * would run out of registers. */
 static bool can_split(const struct wgmma_product *p, const struct wgmma_tile *t)
 {
@@ -47,17 +46,18 @@ static bool can_split(const struct wgmma_product *p, const struct wgmma_tile *t)
            count_tiles(p, t) <= clusters_at_once(p, t->split) && p->steps >= t->split;
 }
 
-/* In steps of the best tile's answers: how often the GPU is filled, times a tile's work. A shared
+/* In steps of the best tile's outputs: how often the GPU is filled, times a tile's work. A shared
  * tile's sums are written, waited for and read from the neighbours: some 1500 cycles, and 32 bytes
  * a cycle, of which a step of 128 x 256 has 982. */
 static double time_of(const struct wgmma_product *p, const struct wgmma_tile *t)
 {
     const double cycle = 128 * 256 / 982.0, meeting = 1500;
-    double answers = (double)assay_wgmma_rows(t) * t->columns;
-    double others = 4 * answers * (t->split - 1) / t->split;
+    double outputs = (double)assay_wgmma_rows(t) * t->columns;
+    double others = 4 * outputs * (t->split - 1) / t->split;
     double sharing = t->split == 1 ? 0 : (meeting + others / 32) * cycle;
-    int64_t rounds = parts(count_tiles(p, t) * t->split, p->sms);
-    return (double)rounds * ((double)parts(p->steps, t->split) * answers * t->cost + sharing);
+    int64_t rounds = assay_ceil_div(count_tiles(p, t) * t->split, p->sms);
+    return (double)rounds *
+           ((double)assay_ceil_div(p->steps, t->split) * outputs * t->cost + sharing);
 }
 
 /* Adds a tile where it belongs, the fastest first; the slowest falls off a full list. */

@@ -2,10 +2,10 @@
 // products, whoever brings x and W: linear_wgmma.cu and conv2d_wgmma.cu say how their rows come to
 // shared memory (LOADS), the rest is here. Include types.cuh and kernel_math.cuh first.
 //
-// x has m rows and W n, both stored along k. The grid stays: one block for each SM walks over tiles
-// of y. In a block, one warp asks the copy engine for 128 bytes of k of every row of a tile at a
-// time (a step), STAGES steps ahead; two warpgroups multiply. A stage is handed over by two
-// barriers: `full` counts the bytes that arrived, `empty` the warps that are done with it.
+// x has m rows and W n, both stored along k. The grid is persistent: one block for each SM walks
+// over tiles of y. In a block, one warp has the copy engine (TMA) load 128 bytes of k of every row
+// of a tile at a time (a step), STAGES steps ahead; two warpgroups multiply. A stage is handed over
+// by two barriers: `full` counts the bytes that arrived, `empty` the warps that are done with it.
 //
 // Where there are fewer tiles than SMs, the SPLIT blocks of a cluster share one: each has a part of
 // k, leaves its sums in its own shared memory, and finishes a part of the columns with what all have
@@ -21,7 +21,7 @@
 //   SPLIT       1, 2, 4: blocks that share a tile; BLOCK_N / SPLIT is a multiple of 32
 //   PROMOTE     0, 1: the sums of each step are added up in f32 registers, because the tensor cores
 //               add products of 8-bit floats with some 14 bits only
-//   ORDER       0, 1: with PROMOTE, whether warpgroups take turns at asking for products, so that one
+//   ORDER       0, 1: with PROMOTE, whether warpgroups take turns at issuing products, so that one
 //               surely adds while the other multiplies
 //   SCALES      0 none, 1 one for x and one for each column, 2 for each row and each column, 3 for
 //               each row
@@ -30,9 +30,9 @@
 //   ACTIVATION  enum assay_linear_activation
 //   RESIDUAL    0, 1
 //
-// LOADS has the maps `x` and `w`, a type `place`, a function at(row, column, step), which gives the
-// place of a tile's first step, and step(place, x, w, full), which asks for the step at a place,
-// tells its end to the barrier `full`, and goes on to the next.
+// LOADS has the maps `x` and `w`, a type `cursor`, a function at(row, column, step), which gives the
+// cursor of a tile's first step, and step(cursor, x, w, full), which loads the step at a cursor,
+// signals the barrier `full` at its end, and advances the cursor.
 #ifndef ASSAY_WGMMA_TILES_CUH
 #define ASSAY_WGMMA_TILES_CUH
 
@@ -262,13 +262,13 @@ DEVICE void store_pair(const struct epilogue *e, u32 row, u32 column, y_t low, y
 
 #if RESIDUAL
 // The residual of 32 columns of two rows 8 apart, as the sums lie: pair b of row h is that of columns
-// 8 b + 2 q and the next, of the thread q of a quad. It is asked for some 32 columns ahead.
+// 8 b + 2 q and the next, of the thread q of a quad. It is loaded some 32 columns ahead.
 #if ELEMENT == 32
 struct residual {
     float2 pair[2][4];
 };
 
-DEVICE void residual_ask(const struct epilogue *e, u32 row, u32 column, u32 lane,
+DEVICE void residual_load(const struct epilogue *e, u32 row, u32 column, u32 lane,
                          struct residual *r)
 {
 #pragma unroll
@@ -292,7 +292,7 @@ struct residual {
 };
 
 // 16 bytes of a row at once where store_row does so.
-DEVICE void residual_ask(const struct epilogue *e, u32 row, u32 column, u32 lane,
+DEVICE void residual_load(const struct epilogue *e, u32 row, u32 column, u32 lane,
                          struct residual *r)
 {
 #pragma unroll
@@ -330,7 +330,7 @@ DEVICE float2 residual_of(const struct residual *r, int h, int b)
 #endif
 #endif
 
-// The residual of the first columns of 64 x N sums, which is asked for before they are multiplied: as
+// The residual of the first columns of 64 x N sums, which is loaded before they are multiplied: as
 // much as there are registers for.
 template <int N> struct ahead {
 #if RESIDUAL
@@ -340,34 +340,34 @@ template <int N> struct ahead {
 };
 
 template <int N>
-DEVICE void ahead_ask(const struct epilogue *e, u32 row, u32 column, struct ahead<N> *ahead)
+DEVICE void ahead_load(const struct epilogue *e, u32 row, u32 column, struct ahead<N> *ahead)
 {
 #if RESIDUAL
     const u32 thread = threadIdx.x % GROUP_THREADS, lane = thread % 32;
 #pragma unroll
     for (int i = 0; i < ahead->COUNT; i++)
-        residual_ask(e, row + thread / 32 * 16 + lane / 4, column + 32 * i, lane,
+        residual_load(e, row + thread / 32 * 16 + lane / 4, column + 32 * i, lane,
                      &ahead->residual[i]);
 #endif
 }
 
 #ifdef ELEMENT
-// What the thread of quad `from` with the same place in it holds.
-DEVICE float2 passed_on(float2 own, u32 from, u32 place)
+// What the thread of quad `from` with the same position in it holds.
+DEVICE float2 passed_on(float2 own, u32 from, u32 position)
 {
-    return make_float2(__shfl_sync(~0u, own.x, from * 4 + place),
-                       __shfl_sync(~0u, own.y, from * 4 + place));
+    return make_float2(__shfl_sync(~0u, own.x, from * 4 + position),
+                       __shfl_sync(~0u, own.y, from * 4 + position));
 }
 
 // What the columns of a warp's sums have in common. The 8 threads of a warp with the same columns of
-// every 8 share the loads: each has those of every eighth 8, all asked for at once, and passes them
+// every 8 share the loads: each has those of every eighth 8, all loaded at once, and passes them
 // on.
 template <int N> struct columns {
     float2 scales[(N + 63) / 64], sums[(N + 63) / 64], biases[(N + 63) / 64];
 };
 
 template <int N>
-DEVICE void columns_ask(const struct epilogue *e, u32 column, u32 lane, struct columns<N> *c)
+DEVICE void columns_load(const struct epilogue *e, u32 column, u32 lane, struct columns<N> *c)
 {
 #pragma unroll
     for (int i = 0; i < (N + 63) / 64; i++) {
@@ -398,7 +398,7 @@ DEVICE struct pair_columns columns_of(const struct columns<N> *c, int block, u32
     return p;
 }
 
-DEVICE float answer(float sum, float x_scale, float x_mean, float w_scale, float w_sum, float bias)
+DEVICE float output(float sum, float x_scale, float x_mean, float w_scale, float w_sum, float bias)
 {
     if (CENTRE)
         sum = fmaf(-x_mean, w_sum, sum);
@@ -429,7 +429,7 @@ DEVICE void finish(const struct epilogue *e, const sum_t *d, u32 row, u32 column
             x_mean[h] = row_float(e->x_means, row + 8 * h, e->m);
     }
     struct columns<N> columns;
-    columns_ask<N>(e, column, lane, &columns);
+    columns_load<N>(e, column, lane, &columns);
 #pragma unroll
     for (int block = 0; block < N / 8; block += 4) {
 #if ELEMENT != 32
@@ -445,9 +445,9 @@ DEVICE void finish(const struct epilogue *e, const sum_t *d, u32 row, u32 column
 #pragma unroll
             for (int h = 0; h < 2; h++) {
                 const sum_t *sums = d + 4 * (block + b) + 2 * h;
-                float low = answer((float)sums[0], x_scale[h], x_mean[h], c.scale.x, c.sum.x,
+                float low = output((float)sums[0], x_scale[h], x_mean[h], c.scale.x, c.sum.x,
                                    c.bias.x);
-                float high = answer((float)sums[1], x_scale[h], x_mean[h], c.scale.y, c.sum.y,
+                float high = output((float)sums[1], x_scale[h], x_mean[h], c.scale.y, c.sum.y,
                                     c.bias.y);
 #if RESIDUAL
                 const float2 more = residual_of(r, h, b);
@@ -463,7 +463,7 @@ DEVICE void finish(const struct epilogue *e, const sum_t *d, u32 row, u32 column
         }
 #if RESIDUAL
         if (block / 4 + ahead->COUNT < N / 32)
-            residual_ask(e, row, column + 8 * block + 32 * ahead->COUNT, lane, r);
+            residual_load(e, row, column + 8 * block + 32 * ahead->COUNT, lane, r);
 #endif
 #if ELEMENT != 32
         store_row(e, row, column + 8 * block, word[0], lane);
@@ -551,8 +551,8 @@ struct tiles {
 };
 
 #if RESIDUAL
-// A tile's residual is asked for, as far as the second-level cache, before it is multiplied, by all
-// threads that multiply. Not by the copy engine: it is busy with operands.
+// Prefetches a tile's residual into L2 before the tile is multiplied, by all threads that multiply.
+// Not by the copy engine: it is busy with operands.
 DEVICE void prefetch_residual(const struct epilogue *e, u32 row, u32 column)
 {
     enum { LINE = 128 / sizeof(y_t), LINES = (OWN_N + LINE - 1) / LINE };
@@ -564,7 +564,7 @@ DEVICE void prefetch_residual(const struct epilogue *e, u32 row, u32 column)
 }
 #endif
 
-// One thread keeps the ring full. `loads` asks for both operands of a step.
+// The producer: one thread keeps the ring full. `loads` has both operands of a step copied.
 template <class LOADS>
 DEVICE void produce(const struct tiles *tiles, const LOADS &loads, u32 base)
 {
@@ -572,12 +572,12 @@ DEVICE void produce(const struct tiles *tiles, const LOADS &loads, u32 base)
     for (u32 tile = tiles->first; tile < tiles->end; tile += tiles->stride) {
         u32 row, column;
         place_tile(tile, tiles->along_m, tiles->along_n, &row, &column);
-        typename LOADS::place place = loads.at(row, column, tiles->step_first);
+        typename LOADS::cursor cursor = loads.at(row, column, tiles->step_first);
         for (u32 step = tiles->step_first; step < tiles->step_end; step++) {
             u32 full = full_of(base, ring.stage);
             barrier_wait(empty_of(base, ring.stage), ring.parity ^ 1);
             barrier_expect(full, STAGE_BYTES);
-            loads.step(&place, x_of(base, ring.stage), w_of(base, ring.stage), full);
+            loads.step(&cursor, x_of(base, ring.stage), w_of(base, ring.stage), full);
             ring_next(&ring, STAGES);
         }
     }
@@ -628,8 +628,8 @@ DEVICE void multiply_tile(sum_t (*sum)[SUMS], struct ring *ring, u32 steps, u32 
     }
 }
 #else
-// All steps in one sum: while one step is multiplied the next is asked for, and the one before is
-// given back.
+// All steps in one sum: while one step is multiplied the next is issued, and the one before is
+// released.
 DEVICE void multiply_tile(sum_t (*sum)[SUMS], struct ring *ring, u32 steps, u32 base, u32 rows)
 {
     const u32 lane = threadIdx.x % 32;
@@ -675,7 +675,7 @@ DEVICE void consume(const struct tiles *tiles, const struct epilogue *e, u32 bas
         prefetch_residual(e, row, own_column);
 #endif
         if (!PROMOTE) // which has no registers left
-            ahead_ask(e, row + rows, own_column, &ahead);
+            ahead_load(e, row + rows, own_column, &ahead);
         multiply_tile(sum, &ring, tiles->step_end - tiles->step_first, base, rows);
 #if SPLIT > 1
         leave_sums(&sum[0][0], base);
@@ -690,7 +690,7 @@ DEVICE void consume(const struct tiles *tiles, const struct epilogue *e, u32 bas
             const sum_t *own = sum[wave];
 #endif
             if (PROMOTE || wave > 0)
-                ahead_ask(e, row + rows + GROUP_ROWS * wave, own_column, &ahead);
+                ahead_load(e, row + rows + GROUP_ROWS * wave, own_column, &ahead);
             finish(e, own, row + rows + GROUP_ROWS * wave, own_column, &ahead);
         }
     }
@@ -700,7 +700,7 @@ DEVICE void consume(const struct tiles *tiles, const struct epilogue *e, u32 bas
 #endif
 }
 
-// What a kernel does, with so many `steps` of k. Dynamic shared memory: 1024 + STAGES * (STAGE_BYTES
+// What a kernel does, with `steps` steps of k. Dynamic shared memory: 1024 + STAGES * (STAGE_BYTES
 // + 16) bytes. With SPLIT the grid has as many clusters as there are tiles, and k at least SPLIT
 // steps.
 template <class LOADS>

@@ -13,7 +13,7 @@ struct wgmma_tile {
     int32_t waves, columns; /* 128 * waves rows */
     int32_t stages;
     int32_t order; /* with PROMOTE: do warpgroups take turns? */
-    double cost;   /* of one answer, relative to the best tile: smaller ones reread more */
+    double cost;   /* of one output, relative to the best tile: smaller ones reread more */
     int32_t split; /* blocks that share a tile, each with a part of k */
 };
 

@@ -1,0 +1,114 @@
+/* loss_cuda.c: mse and cross_entropy on the GPU; the work is in loss.cu. */
+#include "kernel/cuda/cuda_rows.h"
+
+enum { MSE_THREADS = 512, MSE_VECS = 2, WARPS = 8 };
+
+/* As many blocks as the GPU holds at once, or fewer, so that all have the same number of rounds:
+ * memory is then busy to the end. */
+static unsigned even_grid(cu_function function, unsigned threads, int64_t pieces)
+{
+    int64_t held = cuda_op_grid(function, threads, pieces);
+    return (unsigned)assay_ceil_div(pieces, assay_ceil_div(pieces, held));
+}
+
+/* What blocks leave for the last of them: a ticket, alone in a line, and partial sums. */
+enum { TICKET_BYTES = 128 };
+
+struct state {
+    struct cuda_rows rows; /* cross_entropy */
+    int64_t count;         /* mse */
+    cu_function function;
+    struct assay_cuda_launch launch;
+    size_t scratch_bytes;
+    void *scratch;
+};
+
+static void release(void *state)
+{
+    struct state *s = state;
+    assay_cuda_free(s->scratch, s->scratch_bytes);
+}
+
+static double *partials_of(const struct state *s)
+{
+    return (double *)(void *)((char *)s->scratch + TICKET_BYTES);
+}
+
+/* Once the launch is known; the ticket starts at 0 and every launch leaves it there. */
+static enum assay_status make_scratch(struct state *s, struct assay_error *err)
+{
+    static const char zeros[TICKET_BYTES];
+    size_t bytes = TICKET_BYTES + s->launch.grid_x * sizeof(double);
+    enum assay_status status = assay_cuda_alloc(bytes, &s->scratch, err);
+    if (status != ASSAY_OK)
+        return status;
+    s->scratch_bytes = bytes;
+    return assay_cuda_upload(s->scratch, zeros, TICKET_BYTES, err);
+}
+
+static enum assay_status plan_mse(void *state, const struct assay_problem *problem,
+                                  struct assay_error *err)
+{
+    struct state *s = state;
+    s->count = assay_tensor_count(&problem->inputs[0]);
+    int64_t vecs = assay_ceil_div(s->count, cuda_op_vec(problem->dtype));
+    enum assay_status status = assay_cuda_op_compile(
+        &s->function, err, "loss.cu", "mse", 0, "-DELEMENT=%d", cuda_op_element(problem->dtype));
+    if (status != ASSAY_OK)
+        return status;
+    s->launch.threads = cuda_op_threads(vecs, MSE_THREADS);
+    s->launch.grid_x = even_grid(s->function, s->launch.threads,
+                                 assay_ceil_div(vecs, MSE_VECS * (int64_t)s->launch.threads));
+    return make_scratch(s, err);
+}
+
+static enum assay_status plan_cross_entropy(void *state, const struct assay_problem *problem,
+                                            struct assay_error *err)
+{
+    struct state *s = state;
+    s->rows = assay_cuda_rows(problem->dtype, problem->axes[0] * problem->axes[1], problem->axes[2],
+                              WARPS);
+    enum assay_status status = assay_cuda_rows_function(&s->rows, "loss.cu", "cross_entropy",
+                                                        problem->dtype, "", &s->function, err);
+    if (status != ASSAY_OK)
+        return status;
+    s->launch.threads = s->rows.threads;
+    s->launch.grid_x =
+        even_grid(s->function, s->launch.threads, assay_ceil_div(s->rows.rows, s->rows.at_once));
+    return make_scratch(s, err);
+}
+
+static enum assay_status call_mse(void *state, int64_t set, const struct assay_args *args,
+                                  void *stream)
+{
+    struct state *s = state;
+    (void)set;
+    double *partials = partials_of(s);
+    const void *x = args->in[0], *y = args->in[1];
+    void *out = args->out[0];
+    void *parameters[] = {&x, &y, &out, &s->count, &partials, &s->scratch};
+    return assay_cuda_launch(s->function, &s->launch, stream, parameters);
+}
+
+static enum assay_status call_cross_entropy(void *state, int64_t set, const struct assay_args *args,
+                                            void *stream)
+{
+    struct state *s = state;
+    (void)set;
+    double *partials = partials_of(s);
+    const void *x = args->in[0], *classes = args->in[1];
+    void *out = args->out[0];
+    void *parameters[] = {&x,           &classes,       &out,      &s->rows.rows,
+                          &s->rows.dim, &s->rows.lanes, &partials, &s->scratch};
+    return assay_cuda_launch(s->function, &s->launch, stream, parameters);
+}
+
+static const struct cuda_op mse = {
+    .state_bytes = sizeof(struct state), .plan = plan_mse, .call = call_mse, .release = release};
+static const struct cuda_op cross_entropy = {.state_bytes = sizeof(struct state),
+                                             .plan = plan_cross_entropy,
+                                             .call = call_cross_entropy,
+                                             .release = release};
+
+CUDA_OP_KERNEL(mse_cuda, "mse", mse);
+CUDA_OP_KERNEL(cross_entropy_cuda, "cross_entropy", cross_entropy);
