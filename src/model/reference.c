@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "op/conv.h"
 #include "op/linear.h"
-#include "op/product.h"
+#include "op/reference/product.h"
 
 #include <math.h>
 #include <string.h>

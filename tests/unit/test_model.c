@@ -9,7 +9,7 @@
 #include "model/fuse.h"
 #include "model/model.h"
 #include "op/linear.h"
-#include "op/product.h"
+#include "op/reference/product.h"
 
 #include <math.h>
 #include <stdio.h>

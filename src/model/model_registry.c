@@ -1,4 +1,4 @@
-/* model_table.c: the list of models, built in and added, and the op each of them is. */
+/* model_registry.c: the list of models, built in and added, and the op each of them is. */
 #include "model/model_op.h"
 
 #include "base/alloc.h"

@@ -1,4 +1,4 @@
-/* op_table.c: the list of ops and what can be asked of any of them. */
+/* op_registry.c: the list of ops and what can be asked of any of them. */
 #include "op/op.h"
 
 #include "base/rng.h"
@@ -8,21 +8,21 @@
 #include "op/op_list.h"
 #undef ASSAY_OP
 
-static const struct assay_op *const op_table[] = {
+static const struct assay_op *const ops[] = {
 #define ASSAY_OP(n) &assay_op_##n,
 #include "op/op_list.h"
 #undef ASSAY_OP
 };
 
-int64_t assay_op_count(void) { return (int64_t)(sizeof op_table / sizeof op_table[0]); }
+int64_t assay_op_count(void) { return (int64_t)(sizeof ops / sizeof ops[0]); }
 
-const struct assay_op *assay_op_at(int64_t index) { return op_table[index]; }
+const struct assay_op *assay_op_at(int64_t index) { return ops[index]; }
 
 const struct assay_op *assay_op_find(const char *name)
 {
     for (int64_t i = 0; i < assay_op_count(); i++)
-        if (strcmp(op_table[i]->name, name) == 0)
-            return op_table[i];
+        if (strcmp(ops[i]->name, name) == 0)
+            return ops[i];
     return NULL;
 }
 
@@ -41,7 +41,7 @@ static enum assay_status unknown_op(const char *name, struct assay_error *err)
     const char *candidates[128];
     int64_t n = 0;
     for (int64_t i = 0; i < assay_op_count(); i++) {
-        const struct assay_op *op = op_table[i];
+        const struct assay_op *op = ops[i];
         if (n < 120)
             candidates[n++] = op->name;
         for (const char *const *alias = op->aliases; alias && *alias && n < 120; alias++)
@@ -60,8 +60,8 @@ enum assay_status assay_op_resolve(const char *name, const struct assay_op **out
 {
     *n = 0;
     for (int64_t i = 0; i < assay_op_count() && *n < max; i++)
-        if (goes_by(op_table[i], name))
-            out[(*n)++] = op_table[i];
+        if (goes_by(ops[i], name))
+            out[(*n)++] = ops[i];
     return *n ? ASSAY_OK : unknown_op(name, err);
 }
 
