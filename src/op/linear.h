@@ -46,7 +46,7 @@ enum assay_linear_norm {
 int32_t assay_linear_norm_input(const struct assay_problem *problem);
 int32_t assay_linear_residual_input(const struct assay_problem *problem);
 
-/* Weights of type and shape `w` as the recipe stores them, brought back in f32. *out is the
+/* Weights of type and shape `w` as the recipe stores them, dequantised to f32. *out is the
  * caller's to free with assay_free. */
 struct assay_recipe;
 enum assay_status assay_linear_stored_weights(const struct assay_recipe *recipe,

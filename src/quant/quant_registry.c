@@ -1,4 +1,5 @@
-/* quant_registry.c: the list of recipes, their names, and what can be asked of any of them. */
+/* quant_registry.c: the registry of recipes, their names, and the functions that serve any of them.
+ */
 #include "quant/quant_recipe.h"
 
 #include "base/text.h"
