@@ -2,7 +2,8 @@
 #ifndef ASSAY_OP_LINEAR_H
 #define ASSAY_OP_LINEAR_H
 
-#include "op/op.h"
+#include "tensor/tensor.h"
+#include <assay/assay_kernel.h>
 
 /* x [m, k] and W [n, k] give y [m, n] = act(norm(x) W^T + bias) + residual. All but x and W are
  * optional: a mode names those that are there. */

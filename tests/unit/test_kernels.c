@@ -9,6 +9,7 @@
 #include "device/cpu/cpu_info.h"
 #include "kernel/kernel.h"
 #include "op/linear.h"
+#include "op/op.h"
 #include "quant/quant.h"
 
 #include <glob.h>
