@@ -1,7 +1,81 @@
 /* assay bench: compares implementations of ops. */
 #include "cli/command.h"
 #include "cli/measure.h"
-#include "config/bench_config.h"
+#include "config/sweep.h"
+
+#include <string.h>
+
+/* "1024x1024x1024 and 1x4096x4096" */
+static void add_shapes(const struct assay_op *op, struct assay_text *out)
+{
+    for (const char *c = op->usual_shapes ? op->usual_shapes : ""; *c; c++)
+        if (*c == ',')
+            assay_text_add(out, " and ");
+        else
+            assay_text_append(out, c, 1);
+}
+
+/* The op's sentence, or the usual one, with its sizes filled in. */
+static void add_sentence(const struct assay_op *op, struct assay_text *out)
+{
+    char order[80];
+    const char *rest = op->help;
+    assay_op_order(op, order, sizeof order);
+    if (!rest)
+        rest = !op->usual_shapes ? "@OP@ takes --shape @ORDER@."
+                                 : "@OP@ takes --shape @ORDER@, @SHAPES@ where not given.";
+    for (const char *at = strchr(rest, '@'); at; at = strchr(rest, '@')) {
+        assay_text_append(out, rest, (size_t)(at - rest));
+        if (strncmp(at, "@SHAPES@", 8) == 0)
+            add_shapes(op, out);
+        else
+            assay_text_add(out, strncmp(at, "@OP@", 4) == 0 ? op->name : order);
+        rest = strchr(at + 1, '@') + 1;
+    }
+    assay_text_add(out, rest);
+}
+
+/* Breaks lines between words, so that none is longer than this. */
+static void add_wrapped(const char *words, struct assay_text *out)
+{
+    enum { WIDTH = 90 };
+    size_t column = 0;
+    for (const char *at = words; *at;) {
+        size_t length = strcspn(at, " \n"), gap = column ? 1 : 0;
+        if (column + gap + length > WIDTH) {
+            assay_text_add(out, "\n");
+            column = gap = 0;
+        }
+        assay_text_append(out, " ", gap);
+        assay_text_append(out, at, length);
+        column += gap + length;
+        at += length;
+        if (*at == '\n') {
+            assay_text_add(out, "\n\n");
+            column = 0;
+        }
+        at += *at != '\0';
+    }
+}
+
+/* What is said of ops whose sizes are not batch, seq and dim. */
+static void add_ops(struct assay_text *out)
+{
+    struct assay_text text = {0};
+    for (int64_t i = 0; i < assay_op_count(); i++) {
+        const struct assay_op *op = assay_op_at(i);
+        bool told = op->help ? op->help[0] != '\0' : !assay_op_is_of_rows(op);
+        if (told && text.length && !(op->help && op->help[0] == '\n'))
+            assay_text_add(&text, " ");
+        if (told)
+            add_sentence(op, &text);
+    }
+    out->failed |= text.failed;
+    if (text.data)
+        add_wrapped(text.data, out);
+    assay_text_add(out, "\n\n");
+    assay_text_fini(&text);
+}
 
 static void help(struct assay_text *out)
 {
@@ -9,17 +83,10 @@ static void help(struct assay_text *out)
         out,
         "assay bench [OP...] [OPTIONS]\n\n"
         "Measures every implementation of an op on the same work, verified, hot and cold. "
-        "Without OP\nand sizes: a tour of half a minute. Sizes not given: batch 16:128:x2, seq "
-        "256:2048:x2, dim\n8:512:x2. Ops not given: layernorm, gelu, silu and the losses.\n\n"
-        "linear is y = x W^T, x [m, k], W [n, k]: its sizes are --shape MxKxN, 1024x1024x1024 and\n"
-        "1x4096x4096 where not given; --recipe has its weights stored in fewer bits. quantize and\n"
-        "dequantize take --shape MxK, 1024x4096 where not given. attention takes --shape\n"
-        "BATCHxSEQxHEADSxDIM, 4x1024x16x64 where not given.\n\n"
-        "Images have their channels last. conv2d takes --shape\n"
-        "BATCHxHEIGHTxWIDTHxINxOUTxKERNELxSTRIDE, 4x64x64x128x256x3x1 where not given,\n"
-        "depthwise_conv2d BATCHxHEIGHTxWIDTHxCHANNELSxKERNELxSTRIDE, 4x64x64x256x3x1; padding is\n"
-        "half the kernel, or what --mode padN says. groupnorm takes\n"
-        "BATCHxHEIGHTxWIDTHxCHANNELSxGROUPS, 4x64x64x256x32 where not given.\n\n");
+        "Without OP\nand sizes: a tour of half a minute. Sizes not given: batch " ASSAY_SWEEP_BATCH
+        ", seq " ASSAY_SWEEP_SEQ ", dim\n" ASSAY_SWEEP_DIM
+        ". Ops not given: layernorm, gelu, silu and the losses.\n\n");
+    add_ops(out);
     assay_options_help(&assay_bench_options, out);
     assay_text_add(out, "\nExamples:\n"
                         "  assay bench softmax --batch 8 --seq 512 --dim 1000,1024 --cache cold\n"

@@ -33,7 +33,7 @@ static const struct assay_option_table table = {
 static void print_specials(const struct assay_op *op)
 {
     const char *separator = "";
-    bool usual = strcmp(op->axis_names[0], "batch") == 0 && assay_op_axes(op) == 3;
+    bool usual = assay_op_is_of_rows(op);
     if (usual && !op->modes && !op->takes_recipes)
         return;
     printf("%17s", "");

@@ -1,10 +1,12 @@
 /* kernel_new.c: the templates of share/templates, filled in. A template is text with @NAME@ in it:
  * one of the values below, or another template, name.in. kernel.c.in and kernel.cu.in are the
- * frames of all ops; @BODY@ in them is what an op brings: softmax.c.in, softmax.cu.in. */
+ * frames of all ops; @BODY@ in them is the template that the op's skeleton names: softmax.c.in,
+ * softmax.cu.in. */
 #include "cli/kernel_new.h"
 
 #include "base/folder.h"
 #include "kernel/kernel.h"
+#include "op/op.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -13,47 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- which op has which template ------------------------------------------------------------- */
-
-/* Two shapes: one to look at, and an awkward one. Small: the kernels are slow. */
-#define ROWS "8x128x512, 3x5x77"
-#define GELU(x) "0.5f * " x " * erfcf(-0.70710678f * " x ")"
-
-static const struct skeleton {
-    const char *op;
-    const char *body; /* the template, less .c.in or .cu.in */
-    const char *shapes;
-    const char *formula; /* of templates that have one; an expression of C and CUDA */
-} skeletons[] = {
-    {"layernorm", "layernorm", ROWS, "value"},
-    {"rmsnorm", "rmsnorm", ROWS, NULL},
-    {"layernorm_gelu", "layernorm", ROWS, GELU("value")},
-    {"gelu", "elementwise", ROWS, GELU("x")},
-    {"gelu_tanh", "elementwise", ROWS, "x / (1 + expf(-1.5957691f * (x + 0.044715f * x * x * x)))"},
-    {"silu", "elementwise", ROWS, "x / (1 + expf(-x))"},
-    {"relu", "elementwise", ROWS, "x < 0 ? 0 : x"},
-    {"sigmoid", "elementwise", ROWS, "1 / (1 + expf(-x))"},
-    {"leakyrelu", "elementwise", ROWS, "x < 0 ? 0.01f * x : x"},
-    {"relu6", "elementwise", ROWS, "x < 0 ? 0 : x > 6 ? 6 : x"},
-    {"hardswish", "elementwise", ROWS, "x * fminf(fmaxf(x + 3, 0), 6) / 6"},
-    {"add", "add", ROWS, "a[i] + b[i]"},
-    {"copy", "elementwise", ROWS, "x"},
-    {"triad", "add", ROWS, "a[i] + 3 * b[i]"},
-    {"fma", "elementwise", ROWS, "1 + 0.60623419f * (x - 1)"}, /* all of its steps at once */
-    {"read", "read", ROWS, NULL},
-    {"swiglu", "swiglu", ROWS, NULL},
-    {"softmax", "softmax", ROWS, NULL},
-    {"mse", "mse", ROWS, NULL},
-    {"cross_entropy", "cross_entropy", ROWS, NULL},
-    {"linear", "linear", "64x512x512, 3x77x33", NULL},
-    {"quantize", "quantize", "64x512, 3x77", NULL},
-    {"dequantize", "dequantize", "64x512, 3x77", NULL},
-    {"attention", "attention", "1x64x4x32, 2x17x3x20", NULL},
-    {"conv2d", "conv2d", "1x16x16x16x32x3x1, 2x7x9x3x5x3x2", NULL},
-    {"depthwise_conv2d", "depthwise_conv2d", "1x16x16x32x3x1, 2x7x9x5x3x2", NULL},
-    {"groupnorm", "groupnorm", "1x16x16x32x8, 2x5x7x6x3", NULL},
-};
-enum { SKELETONS = sizeof skeletons / sizeof skeletons[0] };
+/* ---- templates ------------------------------------------------------------------------------- */
 
 static const char *template_text(const char *name)
 {
@@ -63,19 +25,24 @@ static const char *template_text(const char *name)
     return NULL;
 }
 
-static const char *body_text(const struct skeleton *skeleton, const char *language)
+/* The body of an op's skeleton; NULL: it has none in this language. */
+static const char *body_text(const struct assay_op *op, const char *language)
 {
     char name[64];
-    snprintf(name, sizeof name, "%s.%s.in", skeleton->body, language);
-    return template_text(name);
+    if (!op->skeleton.body)
+        return NULL;
+    snprintf(name, sizeof name, "%s.%s.in", op->skeleton.body, language);
+    const char *text = template_text(name);
+    bool lacks_formula = text && strstr(text, "@FORMULA@") && !op->skeleton.formula;
+    return lacks_formula ? NULL : text;
 }
 
 static enum assay_status no_skeleton(const char *op, const char *language, struct assay_error *err)
 {
     struct assay_text known = {0};
-    for (int i = 0; i < SKELETONS; i++)
-        if (body_text(&skeletons[i], language))
-            assay_text_format(&known, "%s%s", known.length ? " " : "", skeletons[i].op);
+    for (int64_t i = 0; i < assay_op_count(); i++)
+        if (body_text(assay_op_at(i), language))
+            assay_text_format(&known, "%s%s", known.length ? " " : "", assay_op_at(i)->name);
     assay_error_set(err, ASSAY_ERR_INVALID, "--op",
                     "there is no skeleton of %s in %s yet; there are those of %s", op, language,
                     known.failed ? "other ops" : known.data);
@@ -89,7 +56,6 @@ struct wanted {
     const char *path;     /* the folder */
     const char *language; /* "c" or "cu" */
     const struct assay_op *op;
-    const struct skeleton *skeleton;
     const char *body;
     char id[32], file[48]; /* "my_relu", "my-relu.c"; records hold no longer implementations */
 };
@@ -106,10 +72,7 @@ static enum assay_status find_op(const char *name, struct wanted *out, struct as
         return assay_error_set(err, ASSAY_ERR_INVALID, "--op", "\"%s\" is %s and %s: which one?",
                                name, ops[0]->name, ops[1]->name);
     out->op = ops[0];
-    for (int i = 0; i < SKELETONS; i++)
-        if (strcmp(skeletons[i].op, out->op->name) == 0)
-            out->skeleton = &skeletons[i];
-    out->body = out->skeleton ? body_text(out->skeleton, out->language) : NULL;
+    out->body = body_text(out->op, out->language);
     return out->body ? ASSAY_OK : no_skeleton(out->op->name, out->language, err);
 }
 
@@ -133,7 +96,7 @@ static enum assay_status find_names(struct wanted *out, struct assay_error *err)
     return ASSAY_OK;
 }
 
-/* A name that a built-in kernel or family has would be refused when it is loaded. */
+/* A name that a built-in kernel or implementation has would be refused when it is loaded. */
 static enum assay_status check_free(const struct wanted *wanted, struct assay_error *err)
 {
     assay_kernel_registry *registry = assay_kernel_registry_create();
@@ -186,8 +149,8 @@ static bool expand_key(const struct wanted *wanted, const char *key, struct assa
         {"ID", wanted->id},
         {"OP", wanted->op->name},
         {"SUMMARY", wanted->op->summary},
-        {"SHAPES", wanted->skeleton->shapes},
-        {"FORMULA", wanted->skeleton->formula},
+        {"SHAPES", assay_op_skeleton_shapes(wanted->op)},
+        {"FORMULA", wanted->op->skeleton.formula},
         {"BODY", wanted->body},
     };
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)

@@ -89,34 +89,15 @@ enum assay_status assay_kernel_device(const struct assay_kernel_options *options
 
 /* ---- known ops ------------------------------------------------------------------------------ */
 
-/* Small and large, a power of two and an awkward one; the rest of a sweep is for `assay bench`. */
-static const struct {
-    const char *op, *shapes;
-} usual_shapes[] = {
-    {"linear", "1x4096x4096,16x4096x4096,37x1024x1000,512x1024x1024"},
-    {"quantize", "1x4096,37x1024,1024x4096"},
-    {"dequantize", "1x4096,37x1024,1024x4096"},
-    {"attention", "1x128x8x64,2x77x4x64,2x512x16x64"},
-    {"conv2d", "1x14x14x64x64x3x1,2x28x28x64x128x3x1,1x27x25x32x48x1x1"},
-    {"depthwise_conv2d", "1x14x14x64x3x1,4x56x56x64x3x1,1x27x25x48x5x1"},
-    {"groupnorm", "1x14x14x64x8,4x32x32x128x32,1x27x25x96x32"},
-};
-static const char USUAL_ROWS[] = "1x1x4096,3x17x1000,4x512x1024,16x512x768";
-
-static const char *shapes_of(const char *op)
-{
-    for (size_t i = 0; i < sizeof usual_shapes / sizeof usual_shapes[0]; i++)
-        if (strcmp(usual_shapes[i].op, op) == 0)
-            return usual_shapes[i].shapes;
-    return USUAL_ROWS;
-}
-
 static enum assay_status choose_shapes(const struct assay_kernel_options *o,
                                        const struct assay_kernel_file *file, const char *op,
                                        struct assay_strings *out)
 {
     const struct assay_strings *asked = o->shapes.n ? &o->shapes : &file->shapes;
-    return asked->n ? assay_strings_copy(asked, out) : assay_strings_split(out, shapes_of(op));
+    const char *sample = assay_op_sample_shapes(assay_op_find(op));
+    if (asked->n)
+        return assay_strings_copy(asked, out);
+    return sample ? assay_strings_split(out, sample) : ASSAY_OK; /* the sweep asks for some */
 }
 
 /* All the kernel takes of the usual three, where none is named. */

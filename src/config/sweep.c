@@ -1,41 +1,16 @@
 /* sweep.c: most ops have the axes batch, seq and dim, and are swept over lists of each. The others
- * have shapes of their own; the table below says what they are where nobody names any. */
+ * know their usual shapes. */
 #include "config/sweep.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* The sweep of the comprehensive benchmark that `assay bench` replaces. */
-static const char default_batch[] = "16:128:x2", default_seq[] = "256:2048:x2",
-                  default_dim[] = "8:512:x2";
+/* The ops of the comprehensive benchmark that `assay bench` replaces; its sizes are in sweep.h. */
 static const char *const default_ops[] = {"layernorm", "gelu", "silu", "loss"};
 enum { DEFAULT_MAX_ELEMENTS = 50000000 };
 
 /* The tour: two sizes, one that lives in the caches and one that does not, in half a minute. */
 static const int64_t tour_shapes[][3] = {{16, 256, 64}, {32, 512, 768}};
-
-/* Ops whose axes are not batch, seq and dim. */
-static const struct usual {
-    const char *op, *shapes, *mode;
-    const char *sizes; /* what they are, in their order */
-} usual_table[] = {
-    {"linear", "1024x1024x1024,1x4096x4096", "", "rows of x, elements summed over, outputs"},
-    {"quantize", "1024x4096", "s8-row", "rows, elements of each"},
-    {"dequantize", "1024x4096", "s8-row", "rows, elements of each"},
-    {"attention", "4x1024x16x64", "", "batch, length of the sequence, heads, elements of each"},
-    {"conv2d", "4x64x64x128x256x3x1", "",
-     "batch, height, width, channels in and out, kernel, stride"},
-    {"depthwise_conv2d", "4x64x64x256x3x1", "", "batch, height, width, channels, kernel, stride"},
-    {"groupnorm", "4x64x64x256x32", "", "batch, height, width, channels, groups"},
-};
-
-static const struct usual *usual_of(const struct assay_op *op)
-{
-    for (size_t i = 0; i < sizeof usual_table / sizeof usual_table[0]; i++)
-        if (strcmp(usual_table[i].op, op->name) == 0)
-            return &usual_table[i];
-    return NULL;
-}
 
 static int32_t axis_named(const struct assay_op *op, const char *name)
 {
@@ -46,30 +21,10 @@ static int32_t axis_named(const struct assay_op *op, const char *name)
     return -1;
 }
 
-/* Can it be swept over --batch, --seq and --dim? */
-static bool has_sweep_axes(const struct assay_op *op)
-{
-    return assay_op_axes(op) == 3 && axis_named(op, "batch") == 0 && axis_named(op, "seq") == 1 &&
-           axis_named(op, "dim") == 2;
-}
-
 static bool has_mkn(const struct assay_op *op)
 {
     return assay_op_axes(op) == 3 && axis_named(op, "m") == 0 && axis_named(op, "k") == 1 &&
            axis_named(op, "n") == 2;
-}
-
-/* "MxKxN" */
-static const char *order_of(const struct assay_op *op, char *text, size_t size)
-{
-    size_t used = 0;
-    text[0] = '\0';
-    for (int32_t i = 0; i < assay_op_axes(op) && used < size; i++)
-        used += (size_t)snprintf(text + used, size - used, "%s%s", i ? "x" : "", op->axis_names[i]);
-    for (char *c = text; *c; c++) /* the x between them stays small */
-        if (*c != 'x' && *c >= 'a' && *c <= 'z')
-            *c = (char)(*c - 'a' + 'A');
-    return text;
 }
 
 /* ---- reading the options ------------------------------------------------------------------ */
@@ -194,11 +149,11 @@ static enum assay_status read_axes(struct assay_sweep *sweep, struct assay_error
 {
     const struct assay_bench_config *c = sweep->config;
     enum assay_status status =
-        assay_axis_parse("batch", c->batch ? c->batch : default_batch, &sweep->axes[0], err);
+        assay_axis_parse("batch", c->batch ? c->batch : ASSAY_SWEEP_BATCH, &sweep->axes[0], err);
     if (status == ASSAY_OK)
-        status = assay_axis_parse("seq", c->seq ? c->seq : default_seq, &sweep->axes[1], err);
+        status = assay_axis_parse("seq", c->seq ? c->seq : ASSAY_SWEEP_SEQ, &sweep->axes[1], err);
     if (status == ASSAY_OK)
-        status = assay_axis_parse("dim", c->dim ? c->dim : default_dim, &sweep->axes[2], err);
+        status = assay_axis_parse("dim", c->dim ? c->dim : ASSAY_SWEEP_DIM, &sweep->axes[2], err);
     return status;
 }
 
@@ -213,12 +168,12 @@ static enum assay_status check_shape(const struct assay_op *op, const struct ass
                                      struct assay_error *err)
 {
     char order[80];
-    const struct usual *usual = usual_of(op);
     if (shape->n == assay_op_axes(op))
         return ASSAY_OK;
     return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "%s takes %s%s%s; got %d size%s", op->name,
-                           order_of(op, order, sizeof order), usual ? ": " : "",
-                           usual ? usual->sizes : "", shape->n, shape->n == 1 ? "" : "s");
+                           assay_op_order(op, order, sizeof order), op->size_words ? ": " : "",
+                           op->size_words ? op->size_words : "", shape->n,
+                           shape->n == 1 ? "" : "s");
 }
 
 static enum assay_status check_op(const struct assay_sweep *sweep, const struct assay_op *op,
@@ -227,8 +182,8 @@ static enum assay_status check_op(const struct assay_sweep *sweep, const struct 
     const struct assay_bench_config *c = sweep->config;
     const char *axis = axis_option(c);
     char order[80];
-    order_of(op, order, sizeof order);
-    if (axis && !has_sweep_axes(op))
+    assay_op_order(op, order, sizeof order);
+    if (axis && !assay_op_is_of_rows(op))
         return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
                                "%s has no such axis as %s; give its sizes with --shape %s",
                                op->name, axis, order);
@@ -240,7 +195,7 @@ static enum assay_status check_op(const struct assay_sweep *sweep, const struct 
                                "--shapes are sets of m, k and n, and %s has other axes; give its "
                                "sizes with --shape %s",
                                op->name, order);
-    if (!has_sweep_axes(op) && !usual_of(op) && !sweep->shapes.n)
+    if (!assay_op_is_of_rows(op) && !op->usual_shapes && !sweep->shapes.n)
         return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
                                "%s has no usual shape; give --shape %s", op->name, order);
     enum assay_status status = ASSAY_OK;
@@ -256,7 +211,7 @@ static double groups_of(const struct assay_sweep *sweep, const struct assay_op *
         groups *= (double)sweep->config->modes.n;
     if (sweep->shapes.n)
         return groups * (double)sweep->shapes.n;
-    for (int i = 0; i < 3 && has_sweep_axes(op); i++)
+    for (int i = 0; i < 3 && assay_op_is_of_rows(op); i++)
         groups *= (double)sweep->axes[i].n;
     return groups;
 }
@@ -381,7 +336,7 @@ static enum assay_status add_usual(const struct part *part, struct assay_error *
 {
     struct assay_strings texts = {0};
     struct assay_shapes shapes = {0};
-    enum assay_status status = assay_strings_split(&texts, usual_of(part->op)->shapes);
+    enum assay_status status = assay_strings_split(&texts, part->op->usual_shapes);
     if (status != ASSAY_OK)
         assay_error_set(err, status, NULL, "out of memory");
     for (int64_t i = 0; i < texts.n && status == ASSAY_OK; i++)
@@ -400,7 +355,7 @@ static enum assay_status add_part(const struct part *part, struct assay_error *e
                                part->mode);
     if (part->sweep->shapes.n)
         return add_list(part, &part->sweep->shapes, err);
-    if (!has_sweep_axes(part->op))
+    if (!assay_op_is_of_rows(part->op))
         return add_usual(part, err);
     return part->sweep->is_tour ? add_tour(part, err) : add_product(part, err);
 }
@@ -409,8 +364,7 @@ static enum assay_status add_part(const struct part *part, struct assay_error *e
 static enum assay_status add_modes(struct part *part, struct assay_error *err)
 {
     const struct assay_strings *modes = &part->sweep->config->modes;
-    const struct usual *usual = usual_of(part->op);
-    const char *usual_mode = usual ? usual->mode : "";
+    const char *usual_mode = part->op->usual_mode ? part->op->usual_mode : "";
     enum assay_status status = ASSAY_OK;
     part->mode = usual_mode;
     if (modes->n == 0)

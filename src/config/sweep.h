@@ -9,6 +9,12 @@
 #include "config/shapes.h"
 #include "op/op.h"
 
+/* Where sizes are not given: the sweep of the comprehensive benchmark that `assay bench` replaces.
+ */
+#define ASSAY_SWEEP_BATCH "16:128:x2"
+#define ASSAY_SWEEP_SEQ "256:2048:x2"
+#define ASSAY_SWEEP_DIM "8:512:x2"
+
 enum { ASSAY_SWEEP_OPS = 64, ASSAY_SWEEP_DTYPES = 8, ASSAY_SWEEP_GROUPS = 100000 };
 
 struct assay_sweep {

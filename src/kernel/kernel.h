@@ -7,7 +7,8 @@
 #ifndef ASSAY_KERNEL_KERNEL_H
 #define ASSAY_KERNEL_KERNEL_H
 
-#include "op/op.h"
+#include "tensor/tensor.h"
+#include <assay/assay_kernel.h>
 
 /* Built-in kernels first, then plug-ins' in the order they were added. */
 typedef struct assay_kernel_registry assay_kernel_registry;

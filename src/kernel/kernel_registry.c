@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "device/cpu/cpu_info.h"
+#include "op/op.h"
 
 #include <dlfcn.h>
 #include <stddef.h>

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "op/linear.h"
+#include "op/op.h"
 #include "quant/quant.h"
 
 enum { BLOCK = 1024 };

@@ -4,7 +4,7 @@
 #include "base/alloc.h"
 #include "base/expression.h"
 #include "base/json.h"
-#include "op/linear.h"
+#include "op/node.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,55 +12,18 @@
 
 enum { MAX_WORD = 32, MAX_NAME = 58, MAX_SIZE = 64, MAX_DESCRIBED_INPUTS = 4 };
 
-/* Sizes a node can have, each under a key of its own. */
-enum size { FEATURES, SEQ, HEADS, BATCH, HEIGHT, WIDTH, KERNEL, STRIDE, GROUPS, SIZES };
-static const char *const size_keys[SIZES] = {"features", "seq",    "heads",  "batch", "height",
-                                             "width",    "kernel", "stride", "groups"};
-
-/* An op of a node: how many values it takes, and which sizes and other keys. */
-struct described_op {
-    const char *name;
-    int32_t inputs;
-    unsigned sizes; /* a bit for each that it needs; a stride need not be given */
-    bool mode, causal;
-};
-
-#define HAS(size) (1u << (size))
-#define IMAGE (HAS(BATCH) | HAS(HEIGHT) | HAS(WIDTH))
-static const struct described_op ops[] = {
-    {"linear", 1, HAS(FEATURES), true, false},
-    {"attention", 1, HAS(SEQ) | HAS(HEADS), false, true},
-    {"layernorm", 1, 0, false, false},
-    {"rmsnorm", 1, 0, false, false},
-    {"add", 2, 0, false, false},
-    {"sigmoid", 1, 0, false, false},
-    {"relu", 1, 0, false, false},
-    {"leakyrelu", 1, 0, false, false},
-    {"relu6", 1, 0, false, false},
-    {"gelu", 1, 0, false, false},
-    {"gelu_tanh", 1, 0, false, false},
-    {"silu", 1, 0, false, false},
-    {"hardswish", 1, 0, false, false},
-    {"softmax", 1, 0, false, false},
-    {"swiglu", 1, 0, false, false},
-    {"groupnorm", 1, IMAGE | HAS(GROUPS), true, false},
-    {"conv2d", 1, IMAGE | HAS(FEATURES) | HAS(KERNEL) | HAS(STRIDE), true, false},
-    {"depthwise_conv2d", 1, IMAGE | HAS(KERNEL) | HAS(STRIDE), true, false},
-};
-enum { OPS = sizeof ops / sizeof ops[0] };
-
 struct described_input {
     char name[MAX_WORD];
     char rows[MAX_SIZE], columns[MAX_SIZE]; /* expressions of the axes */
 };
 
 struct described_node {
-    const struct described_op *op;
+    const struct assay_op *op;
     char mode[MAX_WORD], name[MAX_WORD];
-    int32_t in[2]; /* inputs count from 0, nodes behind them */
+    int32_t in[ASSAY_NODE_VALUES]; /* inputs count from 0, nodes behind them */
     int32_t n_in;
-    char sizes[SIZES][MAX_SIZE]; /* expressions */
-    bool causal;
+    char sizes[ASSAY_NODE_KEYS][MAX_SIZE]; /* expressions, one for each key; empty: the usual one */
+    bool flag;
 };
 
 struct described {
@@ -102,33 +65,16 @@ static int64_t size_of(const struct building *b, const char *key, const char *te
 static int32_t build_node(const struct building *b, const struct described_node *node,
                           const int32_t *values)
 {
-    struct assay_graph *g = b->graph;
-    const char *op = node->op->name;
-    int32_t x = values[node->in[0]];
-    int64_t sizes[SIZES] = {[STRIDE] = 1};
-    for (int i = 0; i < SIZES; i++)
-        if (node->sizes[i][0])
-            sizes[i] = size_of(b, size_keys[i], node->sizes[i]);
-    if (strcmp(op, "linear") == 0)
-        return assay_graph_linear(g, x, sizes[FEATURES], node->mode);
-    if (strcmp(op, "layernorm") == 0)
-        return assay_graph_layernorm(g, x);
-    if (strcmp(op, "rmsnorm") == 0)
-        return assay_graph_rmsnorm(g, x);
-    if (strcmp(op, "attention") == 0)
-        return assay_graph_attention(g, x, sizes[SEQ], sizes[HEADS], node->causal);
-    struct assay_image image = {sizes[BATCH], sizes[HEIGHT], sizes[WIDTH]};
-    if (strcmp(op, "groupnorm") == 0)
-        return assay_graph_groupnorm(g, x, image, sizes[GROUPS], node->mode);
-    if (strcmp(op, "conv2d") == 0)
-        return assay_graph_conv2d(g, x, image, sizes[FEATURES], sizes[KERNEL], sizes[STRIDE],
-                                  node->mode);
-    if (strcmp(op, "depthwise_conv2d") == 0)
-        return assay_graph_depthwise(g, x, image, sizes[KERNEL], sizes[STRIDE], node->mode);
-    if (strcmp(op, "swiglu") == 0)
-        return assay_graph_swiglu(g, x);
-    return node->n_in == 2 ? assay_graph_binary(g, op, x, values[node->in[1]])
-                           : assay_graph_unary(g, op, x);
+    const struct assay_op_node *how = node->op->node;
+    int32_t in[ASSAY_NODE_VALUES];
+    int64_t sizes[ASSAY_NODE_KEYS];
+    for (int32_t i = 0; i < how->values; i++)
+        in[i] = values[node->in[i]];
+    for (int i = 0; i < ASSAY_NODE_KEYS; i++)
+        sizes[i] =
+            node->sizes[i][0] ? size_of(b, how->keys[i].name, node->sizes[i]) : how->keys[i].usual;
+    const char *mode = how->flag ? how->flag_modes[node->flag] : node->mode;
+    return assay_graph_node(b->graph, node->op, mode, in, sizes);
 }
 
 static void build_described(const struct described *d, struct assay_graph *g, const int64_t *axes)
@@ -253,55 +199,63 @@ static enum assay_status read_node_inputs(struct reader *r, const assay_json *js
     return status;
 }
 
-static enum assay_status read_op(struct reader *r, const assay_json *json,
-                                 struct described_node *node)
+static enum assay_status unknown_op(struct reader *r, const char *word)
 {
-    char word[MAX_WORD];
-    const char *names[OPS];
-    enum assay_status status = read_word(r, assay_json_get(json, "op"), "op", word, sizeof word);
-    if (status != ASSAY_OK)
-        return status;
-    for (int i = 0; i < OPS; i++) {
-        names[i] = ops[i].name;
-        if (strcmp(word, ops[i].name) == 0)
-            node->op = &ops[i];
-    }
-    if (node->op)
-        return ASSAY_OK;
+    enum { MOST = 64 };
+    const char *names[MOST];
+    int64_t n = 0;
+    for (int64_t i = 0; i < assay_op_count() && n < MOST; i++)
+        if (assay_op_at(i)->node)
+            names[n++] = assay_op_at(i)->name;
     char message[400];
-    const char *nearest = assay_text_nearest(word, names, OPS);
+    const char *nearest = assay_text_nearest(word, names, n);
     int used = snprintf(message, sizeof message,
-                        "\"%s\" is no op a model can have; did you mean \"%s\"? There are", word,
-                        nearest ? nearest : "linear");
-    for (int i = 0; i < OPS && used < (int)sizeof message; i++)
+                        "\"%s\" is not an op that a model can have; did you mean \"%s\"? There are",
+                        word, nearest ? nearest : "linear");
+    for (int64_t i = 0; i < n && used < (int)sizeof message; i++)
         used += snprintf(message + used, sizeof message - (size_t)used, "%s %s", i ? "," : "",
                          names[i]);
     return bad(r, "op", message);
 }
 
-/* Which keys an op has. */
-static bool has_key(const struct described_op *op, const char *key)
+static enum assay_status read_op(struct reader *r, const assay_json *json,
+                                 struct described_node *node)
+{
+    char word[MAX_WORD];
+    enum assay_status status = read_word(r, assay_json_get(json, "op"), "op", word, sizeof word);
+    if (status != ASSAY_OK)
+        return status;
+    node->op = assay_op_find(word);
+    return node->op && node->op->node ? ASSAY_OK : unknown_op(r, word);
+}
+
+static bool has_key(const struct assay_op_node *node, const char *key)
 {
     static const char *const common[] = {"op", "name", "input", "inputs"};
     for (size_t i = 0; i < sizeof common / sizeof common[0]; i++)
         if (strcmp(key, common[i]) == 0)
             return true;
-    for (int i = 0; i < SIZES; i++)
-        if ((op->sizes & HAS(i)) && strcmp(key, size_keys[i]) == 0)
+    for (int i = 0; i < ASSAY_NODE_KEYS && node->keys[i].name; i++)
+        if (strcmp(key, node->keys[i].name) == 0)
             return true;
-    return (op->mode && strcmp(key, "mode") == 0) || (op->causal && strcmp(key, "causal") == 0);
+    return (node->has_mode && strcmp(key, "mode") == 0) ||
+           (node->flag && strcmp(key, node->flag) == 0);
 }
 
 static enum assay_status read_node_sizes(struct reader *r, const assay_json *json,
                                          struct described_node *node)
 {
+    const struct assay_op_node *how = node->op->node;
     enum assay_status status = ASSAY_OK;
-    for (int i = 0; i < SIZES && status == ASSAY_OK; i++)
-        if ((node->op->sizes & HAS(i)) && (i != STRIDE || assay_json_get(json, size_keys[i])))
-            status = read_size(r, assay_json_get(json, size_keys[i]), size_keys[i], node->sizes[i]);
+    for (int i = 0; i < ASSAY_NODE_KEYS && how->keys[i].name && status == ASSAY_OK; i++) {
+        const struct assay_node_key *key = &how->keys[i];
+        const assay_json *size = assay_json_get(json, key->name);
+        if (size || !key->usual)
+            status = read_size(r, size, key->name, node->sizes[i]);
+    }
     if (status == ASSAY_OK && assay_json_get(json, "mode"))
         status = read_word(r, assay_json_get(json, "mode"), "mode", node->mode, sizeof node->mode);
-    node->causal = assay_json_bool(assay_json_get(json, "causal"), false);
+    node->flag = how->flag && assay_json_bool(assay_json_get(json, how->flag), false);
     return status;
 }
 
@@ -314,12 +268,13 @@ static enum assay_status read_node(struct reader *r, const assay_json *json)
         return bad(r, "", "must be a mapping with an op");
     enum assay_status status = read_op(r, json, node);
     for (int64_t i = 0; i < assay_json_count_keys(json) && status == ASSAY_OK; i++)
-        if (!has_key(node->op, assay_json_key_at(json, i)))
-            status = bad(r, assay_json_key_at(json, i), "is no key of this op");
+        if (!has_key(node->op->node, assay_json_key_at(json, i)))
+            status = bad(r, assay_json_key_at(json, i), "is not a key of this op");
     if (status == ASSAY_OK)
         status = read_node_inputs(r, json, node);
-    if (status == ASSAY_OK && node->n_in != node->op->inputs)
-        status = bad(r, "inputs", node->op->inputs == 2 ? "must be two names" : "must be one name");
+    if (status == ASSAY_OK && node->n_in != node->op->node->values)
+        status = bad(r, "inputs",
+                     node->op->node->values == 2 ? "must be two names" : "must be one name");
     if (status == ASSAY_OK && assay_json_get(json, "name"))
         status = read_word(r, assay_json_get(json, "name"), "name", node->name, sizeof node->name);
     if (status == ASSAY_OK && node->name[0] && value_named(d, node->name) >= 0)
@@ -350,9 +305,9 @@ static enum assay_status read_parameters(struct reader *r, const assay_json *jso
         const char *name = assay_json_key_at(json, i);
         int64_t size = assay_json_int(assay_json_get(json, name), -1);
         if (!assay_expression_is_name(name) || strlen(name) >= sizeof d->axes[0])
-            return bad(r, "parameters", "has something that is no short name");
+            return bad(r, "parameters", "has something that is not a short name");
         if (size < 0)
-            return bad(r, "parameters", "has something that is no size");
+            return bad(r, "parameters", "has something that is not a size");
         snprintf(d->axes[d->n_axes], sizeof d->axes[0], "%s", name);
         d->plain[d->n_axes++] = size;
     }
@@ -402,7 +357,7 @@ static enum assay_status read_description(struct reader *r, const assay_json *js
         for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++)
             known = known || strcmp(key, keys[k]) == 0;
         if (!known)
-            return bad(r, key, "is no key of a model: there are name, inputs and nodes");
+            return bad(r, key, "is not a key of a model: there are name, inputs and nodes");
     }
     enum assay_status status =
         read_word(r, assay_json_get(json, "name"), "name", r->d->name, sizeof r->d->name);

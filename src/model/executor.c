@@ -38,24 +38,24 @@ static enum assay_status make_constant(assay_device *device, const struct assay_
 {
     size_t bytes = assay_tensor_bytes(&value->tensor);
     double each = value->kind == ASSAY_VALUE_ONES ? 1 : 0;
-    void *room = NULL, *host = assay_calloc(1, bytes);
+    void *memory = NULL, *host = assay_calloc(1, bytes);
     enum assay_status status =
-        host ? assay_device_alloc(device, bytes, &room, err) : assay_error_nomem(err);
+        host ? assay_device_alloc(device, bytes, &memory, err) : assay_error_nomem(err);
     for (int64_t i = 0; i < value->tensor.dims[0] && status == ASSAY_OK; i++)
         assay_dtype_store(value->tensor.dtype, &each, host, i, 1);
     if (status == ASSAY_OK && device->driver->upload)
-        status = device->driver->upload(device, room, host, bytes, err);
+        status = device->driver->upload(device, memory, host, bytes, err);
     else if (status == ASSAY_OK)
-        memcpy(room, host, bytes);
+        memcpy(memory, host, bytes);
     assay_free(host);
-    *out = room;
+    *out = memory;
     return status;
 }
 
 static enum assay_status make_memory(struct executor *x, bool compiled, struct assay_error *err)
 {
     void *block = NULL;
-    x->block_bytes = (size_t)assay_graph_place(&x->graph, compiled, x->offsets);
+    x->block_bytes = (size_t)assay_graph_plan_memory(&x->graph, compiled, x->offsets);
     enum assay_status status = ASSAY_OK;
     if (x->block_bytes)
         status = assay_device_alloc(x->host->device, x->block_bytes, &block, err);
@@ -177,7 +177,7 @@ static enum assay_status prepare_step(struct executor *x, struct assay_step *ste
  */
 
 /* One call of a step with its kernel, in ns; the best of a few short samples. One that takes three
- * times as long as `best_so_far` is not asked again; with 0 it is one call. */
+ * times as long as `best_so_far` is not timed again; with 0 it is one call. */
 static double time_step(struct executor *x, struct assay_step *step, const struct assay_args *model,
                         double best_so_far)
 {
@@ -250,7 +250,7 @@ static enum assay_status tune(struct executor *x, const struct assay_args *model
         if (status == ASSAY_OK)
             status = prepare_step(x, step, 0, model, err);
         if (status == ASSAY_OK &&
-            isinf(time_step(x, step, model, 0))) /* the next needs its answer */
+            isinf(time_step(x, step, model, 0))) /* the next needs its output */
             status = assay_error_set(err, ASSAY_ERR_IO, NULL, "%s failed", step->kernel->name);
     }
     x->tune = false;
@@ -454,7 +454,7 @@ double assay_model_scratch_bytes(const struct assay_problem *problem)
     struct executor *x = assay_calloc(1, sizeof *x);
     double bytes = 0;
     if (x && assay_model_graph(problem, &x->graph, NULL) == ASSAY_OK)
-        bytes = (double)assay_graph_place(&x->graph, false, x->offsets);
+        bytes = (double)assay_graph_plan_memory(&x->graph, false, x->offsets);
     assay_free(x);
     return bytes;
 }

@@ -1,18 +1,10 @@
 #include "model/fuse.h"
 
-#include "op/conv.h"
-#include "op/groupnorm.h"
-#include "op/linear.h"
+#include "op/node.h"
 
-#include <stdio.h>
 #include <string.h>
 
-static bool is(const struct assay_node *node, const char *op)
-{
-    return strcmp(node->op->name, op) == 0;
-}
-
-/* The one node that uses a value; -1 where there are several, none, or it is the answer. */
+/* The one node that uses a value; -1 where there are several, none, or it is the output. */
 static int32_t only_user(const struct assay_graph *g, int32_t value)
 {
     int32_t user = -1;
@@ -42,110 +34,90 @@ static void remove_node(struct assay_graph *g, int32_t index)
     g->n_nodes--;
 }
 
-/* The node of this op with another param; optional inputs are found again by their functions. */
-static bool with_param(const struct assay_node *node, const char *op, int param, int value,
-                       struct assay_node *out)
+/* Is `node`, but for `value`, what a mode can say: the op with its usual constants, and at most one
+ * operand that matters, which is *operand then, else -1? */
+static bool is_usual(const struct assay_graph *g, const struct assay_node *node, int32_t value,
+                     bool takes_operand, int32_t *operand)
 {
-    if (!is(node, op) || node->problem.params[param] != 0)
-        return false;
-    *out = *node;
-    out->problem.params[param] = value;
-    out->op->shapes(&out->problem);
-    return true;
-}
-
-/* Puts the linear's optional inputs where the new problem has them. `norm` and `residual` are those
- * it did not have before. */
-static void place_inputs(const struct assay_node *from, struct assay_node *to, int32_t norm,
-                         int32_t residual)
-{
-    int32_t old_norm = assay_linear_norm_input(&from->problem);
-    int32_t old_residual = assay_linear_residual_input(&from->problem);
-    int32_t new_norm = assay_linear_norm_input(&to->problem);
-    int32_t new_residual = assay_linear_residual_input(&to->problem);
-    if (new_norm >= 0)
-        to->in[new_norm] = old_norm >= 0 ? from->in[old_norm] : norm;
-    if (new_residual >= 0)
-        to->in[new_residual] = old_residual >= 0 ? from->in[old_residual] : residual;
-}
-
-static bool fuse_activation(struct assay_graph *g, int32_t index, assay_fuse_can can, void *user)
-{
-    int32_t next = only_user(g, g->nodes[index].out);
-    struct assay_node fused;
-    for (int a = 1; a < ASSAY_LINEAR_ACTIVATIONS && next >= 0; a++) {
-        if (!is(&g->nodes[next], assay_linear_activation_name((enum assay_linear_activation)a)) ||
-            g->nodes[index].problem.params[ASSAY_LINEAR_ADD] != 0 ||
-            !with_param(&g->nodes[index], "linear", ASSAY_LINEAR_ACTIVATION, a, &fused) ||
-            !can(user, &fused.problem))
+    const struct assay_problem *p = &node->problem;
+    *operand = -1;
+    for (int32_t i = 0; i < p->n_params; i++)
+        if (p->params[i] != node->op->params[i])
+            return false;
+    for (int32_t i = 0; i < p->n_inputs; i++) {
+        enum assay_value_kind kind = g->values[node->in[i]].kind;
+        bool unit = kind == ASSAY_VALUE_ONES || kind == ASSAY_VALUE_ZEROS;
+        if (node->in[i] == value || unit)
             continue;
-        fused.out = g->nodes[next].out;
-        g->nodes[index] = fused;
-        remove_node(g, next);
-        return true;
+        if (!takes_operand || *operand >= 0)
+            return false;
+        *operand = node->in[i];
     }
-    return false;
+    return !takes_operand || *operand >= 0;
 }
 
-/* A layernorm counts only without weights of its own: that is the one linear has. */
-static bool fuse_norm(struct assay_graph *g, int32_t index, assay_fuse_can can, void *user)
+/* The node as it is with the neighbour taken in. Optional inputs may have moved: those it had are
+ * put where they are now, and `operand` where it is new. */
+static struct assay_node fused_node(const struct assay_node *node, const struct assay_absorbed *how,
+                                    int32_t operand)
 {
-    struct assay_node fused;
-    int32_t before = maker(g, g->nodes[index].in[ASSAY_LINEAR_X]);
-    if (!is(&g->nodes[index], "linear") || before < 0 ||
-        only_user(g, g->nodes[before].out) != index)
-        return false;
-    const struct assay_node *norm = &g->nodes[before];
-    bool ln = is(norm, "layernorm") && g->values[norm->in[1]].kind == ASSAY_VALUE_ONES;
-    if (!(ln || is(norm, "rmsnorm")) || norm->problem.params[0] != ASSAY_LINEAR_EPS)
-        return false;
-    if (!with_param(&g->nodes[index], "linear", ASSAY_LINEAR_NORM,
-                    ln ? ASSAY_LINEAR_LN : ASSAY_LINEAR_RMS, &fused) ||
-        !can(user, &fused.problem))
-        return false;
-    place_inputs(&g->nodes[index], &fused, norm->in[1], -1);
-    fused.in[ASSAY_LINEAR_X] = norm->in[0];
-    g->nodes[index] = fused;
-    remove_node(g, before);
-    return true;
+    struct assay_node fused = *node;
+    fused.problem.params[how->param] = how->value;
+    fused.op->shapes(&fused.problem);
+    for (const struct assay_absorbed *row = node->op->node->absorbs; row->op; row++) {
+        int32_t from = row->input ? row->input(&node->problem) : -1;
+        int32_t to = row->input ? row->input(&fused.problem) : -1;
+        if (to >= 0)
+            fused.in[to] = from >= 0 ? node->in[from] : operand;
+    }
+    return fused;
 }
 
-/* The other value must be there when the product runs, and not be what it gives. */
-static bool fuse_residual(struct assay_graph *g, int32_t index, assay_fuse_can can, void *user)
+/* The neighbour that such a row names; -1: there is none, or others need what lies between. */
+static int32_t neighbour(const struct assay_graph *g, int32_t index,
+                         const struct assay_absorbed *how)
 {
-    int32_t next = only_user(g, g->nodes[index].out);
-    struct assay_node fused;
-    if (next < 0 || !is(&g->nodes[next], "add"))
+    const struct assay_node *node = &g->nodes[index];
+    int32_t at = how->before ? maker(g, node->in[0]) : only_user(g, node->out);
+    if (at < 0 || strcmp(g->nodes[at].op->name, how->op) != 0)
+        return -1;
+    return how->before && only_user(g, node->in[0]) != index ? -1 : at;
+}
+
+static bool absorb(struct assay_graph *g, int32_t index, const struct assay_absorbed *how,
+                   assay_fuse_can can, void *user)
+{
+    const struct assay_node *node = &g->nodes[index];
+    int32_t at = neighbour(g, index, how), operand = -1;
+    if (at < 0 || node->problem.params[how->param] != 0)
         return false;
-    const struct assay_node *add = &g->nodes[next];
-    int32_t other = add->in[0] == g->nodes[index].out ? add->in[1] : add->in[0];
-    bool linear = with_param(&g->nodes[index], "linear", ASSAY_LINEAR_ADD, 1, &fused);
-    if (maker(g, other) >= index ||
-        !(linear || with_param(&g->nodes[index], "conv2d", ASSAY_CONV_ADD, 1, &fused)) ||
-        !can(user, &fused.problem))
+    for (int i = 0; i < ASSAY_MAX_PARAMS; i++)
+        if (how->unless >> i & 1 && node->problem.params[i] != 0)
+            return false;
+    const struct assay_node *other = &g->nodes[at];
+    if (!is_usual(g, other, how->before ? other->in[0] : node->out, how->input != NULL, &operand))
         return false;
-    if (linear)
-        place_inputs(&g->nodes[index], &fused, -1, other);
+    if (operand >= 0 && maker(g, operand) >= index) /* it must be there when the node runs */
+        return false;
+    struct assay_node fused = fused_node(node, how, operand);
+    if (!can(user, &fused.problem))
+        return false;
+    if (how->before)
+        fused.in[0] = other->in[0];
     else
-        fused.in[assay_conv_of(&fused.problem).residual] = other;
-    fused.out = add->out;
+        fused.out = other->out;
     g->nodes[index] = fused;
-    remove_node(g, next);
+    remove_node(g, at);
     return true;
 }
 
-static bool fuse_silu(struct assay_graph *g, int32_t index, assay_fuse_can can, void *user)
+static bool absorb_any(struct assay_graph *g, int32_t index, assay_fuse_can can, void *user)
 {
-    int32_t next = only_user(g, g->nodes[index].out);
-    struct assay_node fused;
-    if (next < 0 || !is(&g->nodes[next], "silu") ||
-        !with_param(&g->nodes[index], "groupnorm", ASSAY_GROUPNORM_SILU, 1, &fused) ||
-        !can(user, &fused.problem))
-        return false;
-    fused.out = g->nodes[next].out;
-    g->nodes[index] = fused;
-    remove_node(g, next);
-    return true;
+    const struct assay_absorbed *row = g->nodes[index].op->node->absorbs;
+    for (; row && row->op; row++)
+        if (absorb(g, index, row, can, user))
+            return true;
+    return false;
 }
 
 void assay_graph_fuse(struct assay_graph *g, assay_fuse_can can, void *user)
@@ -153,12 +125,11 @@ void assay_graph_fuse(struct assay_graph *g, assay_fuse_can can, void *user)
     for (bool changed = true; changed;) {
         changed = false;
         for (int32_t i = 0; i < g->n_nodes && !changed; i++)
-            changed = fuse_activation(g, i, can, user) || fuse_residual(g, i, can, user) ||
-                      fuse_norm(g, i, can, user) || fuse_silu(g, i, can, user);
+            changed = absorb_any(g, i, can, user);
     }
 }
 
-/* ---- places ---------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 enum { ALIGN = 256 };
 
@@ -185,25 +156,26 @@ static bool meet(const struct life *a, const struct life *b)
     return a->first <= b->last && b->first <= a->last;
 }
 
-/* The lowest place that is free all the value's life: tries 0 and behind every placed value. */
-static int64_t find_place(const struct life *lives, const int64_t *offsets, int32_t n,
-                          int32_t value)
+/* The lowest offset that is free all the value's life: tries 0 and the end of every placed value.
+ */
+static int64_t find_offset(const struct life *lives, const int64_t *offsets, int32_t n,
+                           int32_t value)
 {
-    int64_t place = 0;
+    int64_t offset = 0;
     for (int32_t i = 0; i < n; i++) {
         if (offsets[i] < 0 || !meet(&lives[i], &lives[value]))
             continue;
         bool clear =
-            place + lives[value].bytes <= offsets[i] || offsets[i] + lives[i].bytes <= place;
+            offset + lives[value].bytes <= offsets[i] || offsets[i] + lives[i].bytes <= offset;
         if (!clear) {
-            place = offsets[i] + lives[i].bytes;
+            offset = offsets[i] + lives[i].bytes;
             i = -1; /* look at all of them again from there */
         }
     }
-    return place;
+    return offset;
 }
 
-int64_t assay_graph_place(const struct assay_graph *g, bool reuse, int64_t *offsets)
+int64_t assay_graph_plan_memory(const struct assay_graph *g, bool reuse, int64_t *offsets)
 {
     struct life lives[ASSAY_GRAPH_VALUES];
     int64_t bytes = 0;
@@ -215,7 +187,7 @@ int64_t assay_graph_place(const struct assay_graph *g, bool reuse, int64_t *offs
         int32_t value = g->nodes[i].out;
         if (value == g->output)
             continue;
-        offsets[value] = reuse ? find_place(lives, offsets, g->n_values, value) : bytes;
+        offsets[value] = reuse ? find_offset(lives, offsets, g->n_values, value) : bytes;
         int64_t end = offsets[value] + lives[value].bytes;
         bytes = end > bytes ? end : bytes;
     }

@@ -7,15 +7,16 @@
 /* Can this be run as one node here? */
 typedef bool (*assay_fuse_can)(void *user, const struct assay_problem *problem);
 
-/* Fuses into linear layers what comes before and behind them, as far as `can` allows: an
- * activation behind, a norm before (layernorm, rmsnorm), the addition of a residual behind; into
- * convolutions a residual, into norms of groups silu. A value that someone else also needs is left
- * alone. */
+/* Fuses into each node the neighbours that its op can do too (struct assay_absorbed), as far as
+ * `can` allows: into a linear layer an activation or a residual behind it and a norm before it,
+ * into a convolution a residual, into groupnorm silu. A value that another node also needs is left
+ * alone.
+ */
 void assay_graph_fuse(struct assay_graph *graph, assay_fuse_can can, void *user);
 
-/* Where each inner value but the answer lies in one block of memory: offsets[value], -1 for values
- * that need none. With `reuse` values that do not live at the same time share places. Returns the
+/* Where each inner value but the output lies in one block of memory: offsets[value], -1 for values
+ * that need none. With `reuse`, values that do not live at the same time share memory. Returns the
  * bytes of the block. */
-int64_t assay_graph_place(const struct assay_graph *graph, bool reuse, int64_t *offsets);
+int64_t assay_graph_plan_memory(const struct assay_graph *graph, bool reuse, int64_t *offsets);
 
 #endif

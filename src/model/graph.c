@@ -1,12 +1,8 @@
 #include "model/graph.h"
 
-#include "op/attention.h"
-#include "op/conv.h"
-#include "op/linear.h"
+#include "op/node.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 static bool failed(const struct assay_graph *g) { return g->error.code != ASSAY_OK; }
 
@@ -55,37 +51,113 @@ static int32_t add_vector(struct assay_graph *g, enum assay_value_kind kind, int
     return value;
 }
 
-/* The answer of an op as a matrix. */
-static struct assay_tensor answer(const struct assay_graph *g, const struct assay_problem *p)
+/* The output of an op as a matrix. */
+static struct assay_tensor output_of(const struct assay_graph *g, const struct assay_node *node)
 {
-    int64_t columns = assay_op_row_length(p);
-    if (strcmp(p->op, "attention") == 0) /* its heads stand side by side */
-        columns *= p->axes[ASSAY_ATTENTION_HEADS];
-    return matrix(g, assay_tensor_count(&p->outputs[0]) / columns, columns);
+    const struct assay_tensor *out = &node->problem.outputs[0];
+    int64_t columns = 1;
+    for (int32_t i = 0; i < (node->op->node->joined ? node->op->node->joined : 1); i++)
+        columns *= out->dims[out->rank - 1 - i];
+    return matrix(g, assay_tensor_count(out) / columns, columns);
 }
 
-/* A node of `op` with these inputs. */
-static int32_t add_node(struct assay_graph *g, const char *op, const char *mode,
-                        const int64_t *axes, const int32_t *in, int32_t n_in)
+/* An input of a node that no other node gives: a weight, a filter, or a vector of ones and zeros or
+ * of the model's own. */
+static int32_t add_operand(struct assay_graph *g, const struct assay_node *node, int32_t index,
+                           bool weights)
 {
-    if (failed(g))
-        return -1;
-    struct assay_node *node = &g->nodes[g->n_nodes];
-    if (g->n_nodes == ASSAY_GRAPH_NODES)
-        return fail(g, "a model of more nodes than there is room for");
-    *node = (struct assay_node){.op = assay_op_find(op)};
-    if (!node->op)
-        return fail(g, "no such op");
+    const struct assay_tensor *tensor = &node->problem.inputs[index];
+    const struct assay_tensor *out = &node->problem.outputs[0];
+    bool gain = index == node->op->node->gain;
+    if (node->op->is_weight && node->op->is_weight(&node->problem, index)) {
+        int32_t value =
+            add_value(g, node->op->takes_recipes ? ASSAY_VALUE_WEIGHT : ASSAY_VALUE_FILTER, tensor);
+        double outputs = (double)out->dims[out->rank - 1];
+        if (value >= 0)
+            g->values[value].deviation = 1 / sqrt((double)assay_tensor_count(tensor) / outputs);
+        return value;
+    }
+    return add_vector(g,
+                      weights ? ASSAY_VALUE_SCALE
+                      : gain  ? ASSAY_VALUE_ONES
+                              : ASSAY_VALUE_ZEROS,
+                      tensor->dims[0], gain);
+}
+
+/* From here on rows are verified in `parts` equal blocks. */
+static bool divide(struct assay_graph *g, int64_t parts)
+{
+    if (g->parts && g->parts != parts) {
+        fail(g, "every attention node of a model must see the same number of sequences, and every "
+                "convolution and groupnorm the same number of images");
+        return false;
+    }
+    g->parts = parts;
+    return true;
+}
+
+/* The problem of a node over these values. */
+static bool make_problem(struct assay_graph *g, struct assay_node *node, const char *mode,
+                         const struct assay_node_sizes *sizes)
+{
+    const struct assay_op_node *how = node->op->node;
+    int64_t axes[ASSAY_MAX_AXES] = {1, sizes->rows, sizes->columns};
+    if (how->axes && how->axes(sizes, axes, &g->error) != ASSAY_OK)
+        return false;
+    if (how->mixes_rows && !divide(g, axes[how->rows_axis]))
+        return false;
     if (assay_op_problem(node->op, g->dtype, mode, axes, g->threads, &node->problem, &g->error) !=
         ASSAY_OK)
+        return false;
+    const char *refused = how->refuse ? how->refuse(&node->problem) : NULL;
+    if (refused)
+        fail(g, refused);
+    return !refused;
+}
+
+/* A node over `values`. `sizes` are those of its keys; without `weights` the vectors of a norm are
+ * ones and zeros. */
+static int32_t add_node(struct assay_graph *g, const struct assay_op *op, const char *mode,
+                        const int32_t *values, const int64_t *sizes, bool weights)
+{
+    if (!op || !op->node)
+        return fail(g, "no op that a model can have");
+    if (failed(g) || values[0] < 0 || (op->node->values > 1 && values[1] < 0))
         return -1;
-    if (node->problem.n_inputs != n_in)
-        return fail(g, "an op with another number of inputs");
-    memcpy(node->in, in, (size_t)n_in * sizeof *in);
-    struct assay_tensor out = answer(g, &node->problem);
-    node->out = add_value(g, ASSAY_VALUE_INNER, &out);
-    g->n_nodes++;
-    return node->out;
+    struct assay_node node = {.op = op};
+    struct assay_node_sizes given = {.rows = rows_of(g, values[0]),
+                                     .columns = columns_of(g, values[0])};
+    for (int i = 0; i < ASSAY_NODE_KEYS && op->node->keys[i].name; i++)
+        given.given[i] = sizes[i];
+    if (op->node->values > 1 &&
+        (rows_of(g, values[1]) != given.rows || columns_of(g, values[1]) != given.columns))
+        return fail(g, "two matrices of different sizes");
+    if (!make_problem(g, &node, mode, &given))
+        return -1;
+    for (int32_t i = 0; i < node.problem.n_inputs; i++)
+        node.in[i] = i < op->node->values ? values[i] : add_operand(g, &node, i, weights);
+    if (!failed(g) && g->n_nodes == ASSAY_GRAPH_NODES)
+        return fail(g, "a model of more nodes than there is room for");
+    struct assay_tensor out = output_of(g, &node);
+    node.out = add_value(g, ASSAY_VALUE_INNER, &out);
+    if (failed(g))
+        return -1;
+    g->nodes[g->n_nodes++] = node;
+    return node.out;
+}
+
+int32_t assay_graph_node(struct assay_graph *g, const struct assay_op *op, const char *mode,
+                         const int32_t *values, const int64_t *sizes)
+{
+    bool weights = !(op && op->node && op->node->unit_weights);
+    return add_node(g, op, mode, values, sizes, weights);
+}
+
+/* The same of one value, by the op's name. */
+static int32_t add_named(struct assay_graph *g, const char *op, const char *mode, int32_t x,
+                         const int64_t *sizes)
+{
+    return assay_graph_node(g, assay_op_find(op), mode, &x, sizes);
 }
 
 int32_t assay_graph_input(struct assay_graph *g, int64_t rows, int64_t columns)
@@ -99,50 +171,22 @@ int32_t assay_graph_input(struct assay_graph *g, int64_t rows, int64_t columns)
 
 int32_t assay_graph_linear(struct assay_graph *g, int32_t x, int64_t features, const char *mode)
 {
-    if (failed(g) || x < 0)
-        return -1;
-    int64_t axes[] = {rows_of(g, x), columns_of(g, x), features};
-    struct assay_problem problem;
-    const struct assay_op *op = assay_op_find("linear");
-    if (assay_op_problem(op, g->dtype, mode, axes, g->threads, &problem, &g->error) != ASSAY_OK)
-        return -1;
-    if (assay_linear_is_plain(&problem, NULL) != ASSAY_OK)
-        return fail(g, "a norm and a residual are nodes of their own; `compiled` fuses them");
-    struct assay_tensor weight = matrix(g, features, columns_of(g, x));
-    int32_t in[] = {x, add_value(g, ASSAY_VALUE_WEIGHT, &weight), -1};
-    bool bias = problem.params[ASSAY_LINEAR_BIAS] != 0;
-    if (bias)
-        in[2] = add_vector(g, ASSAY_VALUE_SCALE, features, false);
-    return add_node(g, "linear", mode, axes, in, 2 + bias);
+    return add_named(g, "linear", mode, x, &features);
 }
 
 int32_t assay_graph_layernorm(struct assay_graph *g, int32_t x)
 {
-    if (failed(g) || x < 0)
-        return -1;
-    int64_t axes[] = {1, rows_of(g, x), columns_of(g, x)};
-    int32_t in[] = {x, add_vector(g, ASSAY_VALUE_ONES, axes[2], true),
-                    add_vector(g, ASSAY_VALUE_ZEROS, axes[2], false)};
-    return add_node(g, "layernorm", NULL, axes, in, 3);
-}
-
-int32_t assay_graph_rmsnorm(struct assay_graph *g, int32_t x)
-{
-    if (failed(g) || x < 0)
-        return -1;
-    int64_t axes[] = {1, rows_of(g, x), columns_of(g, x)};
-    int32_t in[] = {x, add_vector(g, ASSAY_VALUE_SCALE, axes[2], true)};
-    return add_node(g, "rmsnorm", NULL, axes, in, 2);
+    return add_named(g, "layernorm", NULL, x, NULL);
 }
 
 int32_t assay_graph_layernorm_affine(struct assay_graph *g, int32_t x)
 {
-    if (failed(g) || x < 0)
-        return -1;
-    int64_t axes[] = {1, rows_of(g, x), columns_of(g, x)};
-    int32_t in[] = {x, add_vector(g, ASSAY_VALUE_SCALE, axes[2], true),
-                    add_vector(g, ASSAY_VALUE_SCALE, axes[2], false)};
-    return add_node(g, "layernorm", NULL, axes, in, 3);
+    return add_node(g, assay_op_find("layernorm"), NULL, &x, NULL, true);
+}
+
+int32_t assay_graph_rmsnorm(struct assay_graph *g, int32_t x)
+{
+    return add_named(g, "rmsnorm", NULL, x, NULL);
 }
 
 int32_t assay_graph_rmsnorm_eps(struct assay_graph *g, int32_t x, double eps)
@@ -155,133 +199,46 @@ int32_t assay_graph_rmsnorm_eps(struct assay_graph *g, int32_t x, double eps)
 
 int32_t assay_graph_swiglu(struct assay_graph *g, int32_t x)
 {
-    if (failed(g) || x < 0)
-        return -1;
-    if (columns_of(g, x) % 2)
-        return fail(g, "swiglu wants rows of two halves, not an odd number of columns");
-    int64_t axes[] = {1, rows_of(g, x), columns_of(g, x) / 2};
-    return add_node(g, "swiglu", NULL, axes, &x, 1);
+    return add_named(g, "swiglu", NULL, x, NULL);
 }
 
 int32_t assay_graph_unary(struct assay_graph *g, const char *op, int32_t x)
 {
-    if (failed(g) || x < 0)
-        return -1;
-    int64_t axes[] = {1, rows_of(g, x), columns_of(g, x)};
-    return add_node(g, op, NULL, axes, &x, 1);
+    return add_named(g, op, NULL, x, NULL);
 }
 
 int32_t assay_graph_binary(struct assay_graph *g, const char *op, int32_t x, int32_t y)
 {
-    if (failed(g) || x < 0 || y < 0)
-        return -1;
-    if (columns_of(g, x) != columns_of(g, y) || rows_of(g, x) != rows_of(g, y))
-        return fail(g, "two matrices of different sizes");
-    int64_t axes[] = {1, rows_of(g, x), columns_of(g, x)};
-    int32_t in[] = {x, y};
-    return add_node(g, op, NULL, axes, in, 2);
-}
-
-/* From here on rows are looked at together that lie in one of so many parts. */
-static bool divide(struct assay_graph *g, int64_t parts)
-{
-    if (g->parts && g->parts != parts) {
-        fail(g, "all attention of a model is over as many sequences, and all convolutions and "
-                "norms of groups over as many images");
-        return false;
-    }
-    g->parts = parts;
-    return true;
+    int32_t values[] = {x, y};
+    return assay_graph_node(g, assay_op_find(op), NULL, values, NULL);
 }
 
 int32_t assay_graph_attention(struct assay_graph *g, int32_t qkv, int64_t seq, int64_t heads,
                               bool causal)
 {
-    if (failed(g) || qkv < 0)
-        return -1;
-    int64_t rows = rows_of(g, qkv), columns = columns_of(g, qkv);
-    if (seq < 1 || heads < 1 || rows % seq != 0 || columns % (3 * heads) != 0) {
-        char text[160];
-        snprintf(text, sizeof text,
-                 "attention over sequences of %lld with %lld heads wants rows in multiples of the "
-                 "one and columns of three times the other, not %lld x %lld",
-                 (long long)seq, (long long)heads, (long long)rows, (long long)columns);
-        return fail(g, text);
-    }
-    if (!divide(g, rows / seq))
-        return -1;
-    int64_t axes[] = {rows / seq, seq, heads, columns / 3 / heads};
-    return add_node(g, "attention", causal ? "qkv+causal" : "qkv", axes, &qkv, 1);
-}
-
-/* ---- images -----------------------------------------------------------------------------------
- */
-
-/* Is x such an image? */
-static bool is_image(struct assay_graph *g, int32_t x, struct assay_image image)
-{
-    if (failed(g) || x < 0)
-        return false;
-    if (image.batch >= 1 && image.height >= 1 && image.width >= 1 &&
-        rows_of(g, x) % image.batch == 0 && rows_of(g, x) / image.batch % image.height == 0 &&
-        rows_of(g, x) / image.batch / image.height == image.width)
-        return divide(g, image.batch);
-    char text[128];
-    snprintf(text, sizeof text, "%lld images of %lld x %lld are not %lld rows",
-             (long long)image.batch, (long long)image.height, (long long)image.width,
-             (long long)rows_of(g, x));
-    fail(g, text);
-    return false;
-}
-
-/* A convolution of either op with a filter of its own, and a bias where the mode has one. */
-static int32_t add_conv(struct assay_graph *g, const char *op, int32_t x, const int64_t *axes,
-                        const char *mode)
-{
-    struct assay_problem problem;
-    if (assay_op_problem(assay_op_find(op), g->dtype, mode, axes, g->threads, &problem,
-                         &g->error) != ASSAY_OK)
-        return -1;
-    struct assay_conv c = assay_conv_of(&problem);
-    if (c.residual >= 0)
-        return fail(g, "a residual is a node of its own; `compiled` fuses it");
-    const struct assay_tensor *filter = &problem.inputs[ASSAY_CONV_W];
-    int32_t in[] = {x, add_value(g, ASSAY_VALUE_FILTER, filter), -1};
-    if (in[1] >= 0)
-        g->values[in[1]].deviation = 1 / sqrt((double)(assay_tensor_count(filter)) / (double)c.out);
-    if (c.bias >= 0)
-        in[2] = add_vector(g, ASSAY_VALUE_SCALE, c.out, false);
-    return add_node(g, op, mode, axes, in, problem.n_inputs);
+    int64_t sizes[] = {seq, heads};
+    return add_named(g, "attention", causal ? "qkv+causal" : "qkv", qkv, sizes);
 }
 
 int32_t assay_graph_conv2d(struct assay_graph *g, int32_t x, struct assay_image image, int64_t out,
                            int64_t kernel, int64_t stride, const char *mode)
 {
-    if (!is_image(g, x, image))
-        return -1;
-    int64_t axes[] = {image.batch, image.height, image.width, columns_of(g, x),
-                      out,         kernel,       stride};
-    return add_conv(g, "conv2d", x, axes, mode);
+    int64_t sizes[] = {image.batch, image.height, image.width, out, kernel, stride};
+    return add_named(g, "conv2d", mode, x, sizes);
 }
 
 int32_t assay_graph_depthwise(struct assay_graph *g, int32_t x, struct assay_image image,
                               int64_t kernel, int64_t stride, const char *mode)
 {
-    if (!is_image(g, x, image))
-        return -1;
-    int64_t axes[] = {image.batch, image.height, image.width, columns_of(g, x), kernel, stride};
-    return add_conv(g, "depthwise_conv2d", x, axes, mode);
+    int64_t sizes[] = {image.batch, image.height, image.width, kernel, stride};
+    return add_named(g, "depthwise_conv2d", mode, x, sizes);
 }
 
 int32_t assay_graph_groupnorm(struct assay_graph *g, int32_t x, struct assay_image image,
                               int64_t groups, const char *mode)
 {
-    if (!is_image(g, x, image))
-        return -1;
-    int64_t axes[] = {image.batch, image.height, image.width, columns_of(g, x), groups};
-    int32_t in[] = {x, add_vector(g, ASSAY_VALUE_SCALE, axes[3], true),
-                    add_vector(g, ASSAY_VALUE_SCALE, axes[3], false)};
-    return add_node(g, "groupnorm", mode, axes, in, 3);
+    int64_t sizes[] = {image.batch, image.height, image.width, groups};
+    return add_named(g, "groupnorm", mode, x, sizes);
 }
 
 void assay_graph_output(struct assay_graph *g, int32_t value)
@@ -289,6 +246,6 @@ void assay_graph_output(struct assay_graph *g, int32_t value)
     if (failed(g) || value < 0)
         return;
     if (g->values[value].kind != ASSAY_VALUE_INNER)
-        fail(g, "the answer of a model must be made by a node");
+        fail(g, "the output of a model must be made by a node");
     g->output = value;
 }

@@ -25,7 +25,7 @@ struct assay_value {
     struct assay_tensor tensor;
     int32_t input;    /* which of the model's inputs; -1: none of them */
     bool around_one;  /* of a SCALE: values around 1, not 0 */
-    double deviation; /* of a FILTER's values */
+    double deviation; /* of a WEIGHT's or FILTER's values */
 };
 
 struct assay_node {
@@ -51,6 +51,10 @@ struct assay_graph {
 
 /* Each gives the value it makes, or -1 after a mistake. */
 int32_t assay_graph_input(struct assay_graph *graph, int64_t rows, int64_t columns);
+/* A node of any op that has one (struct assay_op_node): as many values as it takes, and the sizes
+ * of its keys in their order. */
+int32_t assay_graph_node(struct assay_graph *graph, const struct assay_op *op, const char *mode,
+                         const int32_t *values, const int64_t *sizes);
 /* x W^T with a weight of its own; `mode` as of the op linear, without add: "", "bias", "gelu". */
 int32_t assay_graph_linear(struct assay_graph *graph, int32_t x, int64_t features,
                            const char *mode);

@@ -48,7 +48,7 @@ enum assay_status assay_model_find_mkn(const char *name, const struct assay_mode
  *              {"op": "attention", "seq": 16, "heads": 8, "causal": true},
  *              {"op": "add", "inputs": ["h", "x"]}]}
  * A node's input is, where not given, the node before; its name, where not given, nobody needs. The
- * last node is the answer. Sizes are numbers, or expressions (base/expression.h) of the axes: m, k
+ * last node is the output. Sizes are numbers, or expressions (base/expression.h) of the axes: m, k
  * and n, or, where the description has "parameters": {"batch": 4, "seq_len": 1024}, these, in their
  * order, each with a size to try the description with; an axis whose size is 0 there may be 0. An
  * error's `where` is "nodes[3].features", so that a reader of another format can point at its own

@@ -1,15 +1,15 @@
 /* model_op.c: a model as an op: its tensors, fills, cost and tolerance, from its graph. */
 #include "model/model_op.h"
 
-#include "op/attention.h"
 #include "op/linear.h"
+#include "op/node.h"
 
 #include <math.h>
 #include <string.h>
 
 enum { M, K, N };
 
-/* Sizes beyond this are no sizes; products of two of them with a small factor still fit. Of more
+/* The largest size accepted: the product of two, times a small factor, fits in int64_t. Of more
  * than three sizes the product of all is bounded. */
 static const int64_t MOST_SIZE = INT64_C(1) << 28;
 static const double MOST_PRODUCT = 0x1p56;
@@ -25,7 +25,7 @@ static void build(const struct assay_problem *p, struct assay_graph *g)
             model->build_from(g, model, p->axes);
     }
     if (g->error.code == ASSAY_OK && g->output < 0)
-        assay_error_set(&g->error, ASSAY_ERR_INVALID, NULL, "a model without an answer");
+        assay_error_set(&g->error, ASSAY_ERR_INVALID, NULL, "a model without an output");
 }
 
 enum assay_status assay_model_graph(const struct assay_problem *problem, struct assay_graph *out,
@@ -45,12 +45,12 @@ struct assay_recipe assay_model_recipe(const struct assay_problem *problem)
     return recipe;
 }
 
-/* In the caller's 44 kB: most that ask for it have no way to say that there is no memory. */
-static struct assay_graph *graph_of(const struct assay_problem *p, struct assay_graph *room)
+/* In the caller's 44 kB: most callers have no way to report a lack of memory. */
+static struct assay_graph *graph_of(const struct assay_problem *p, struct assay_graph *storage)
 {
-    *room = (struct assay_graph){0};
-    build(p, room);
-    return room;
+    *storage = (struct assay_graph){0};
+    build(p, storage);
+    return storage;
 }
 
 static enum assay_status check(const struct assay_problem *p, struct assay_error *err)
@@ -67,7 +67,7 @@ static enum assay_status check(const struct assay_problem *p, struct assay_error
     if (p->n_axes > 3 && product > MOST_PRODUCT)
         return assay_error_set(err, ASSAY_ERR_INVALID, p->op,
                                "these sizes make a model too large for any machine");
-    struct assay_graph room, *g = graph_of(p, &room);
+    struct assay_graph storage, *g = graph_of(p, &storage);
     enum assay_status status =
         g->error.code != ASSAY_OK
             ? assay_error_set(err, g->error.code, p->op, "%s", g->error.message)
@@ -77,7 +77,7 @@ static enum assay_status check(const struct assay_problem *p, struct assay_error
 
 static void shapes(struct assay_problem *p)
 {
-    struct assay_graph room, *g = graph_of(p, &room);
+    struct assay_graph storage, *g = graph_of(p, &storage);
     p->n_inputs = g->n_inputs;
     p->n_outputs = 1;
     for (int32_t i = 0; i < g->n_values; i++)
@@ -97,14 +97,10 @@ static const struct assay_value *input_value(const struct assay_graph *g, int32_
 /* As the ops themselves fill theirs: x with deviation 1, weights 1 / sqrt(k), a norm's around 1. */
 static void fill(const struct assay_problem *p, int32_t index, void *data, uint64_t seed)
 {
-    struct assay_graph room, *g = graph_of(p, &room);
+    struct assay_graph storage, *g = graph_of(p, &storage);
     const struct assay_value *value = input_value(g, index);
     if (value) {
-        double deviation = value->kind == ASSAY_VALUE_WEIGHT
-                               ? 1 / sqrt((double)value->tensor.dims[1])
-                           : value->kind == ASSAY_VALUE_FILTER ? value->deviation
-                           : value->around_one                 ? 0.25
-                                                               : 1;
+        double deviation = value->deviation > 0 ? value->deviation : value->around_one ? 0.25 : 1;
         double first = 1.5 * deviation + value->around_one;
         assay_tensor_fill_scaled(&value->tensor, data, seed, deviation, value->around_one);
         assay_dtype_store(value->tensor.dtype, &first, data, 0, 1);
@@ -113,7 +109,7 @@ static void fill(const struct assay_problem *p, int32_t index, void *data, uint6
 
 static bool is_weight(const struct assay_problem *p, int32_t input)
 {
-    struct assay_graph room, *g = graph_of(p, &room);
+    struct assay_graph storage, *g = graph_of(p, &storage);
     const struct assay_value *value = input_value(g, input);
     bool weight = value && (value->kind == ASSAY_VALUE_WEIGHT || value->kind == ASSAY_VALUE_FILTER);
     return weight;
@@ -121,7 +117,7 @@ static bool is_weight(const struct assay_problem *p, int32_t input)
 
 static bool is_constant(const struct assay_problem *p, int32_t input)
 {
-    struct assay_graph room, *g = graph_of(p, &room);
+    struct assay_graph storage, *g = graph_of(p, &storage);
     const struct assay_value *value = input_value(g, input);
     bool constant = value && value->kind != ASSAY_VALUE_INPUT;
     return constant;
@@ -129,17 +125,17 @@ static bool is_constant(const struct assay_problem *p, int32_t input)
 
 static int64_t row_block(const struct assay_problem *p)
 {
-    struct assay_graph room, *g = graph_of(p, &room);
+    struct assay_graph storage, *g = graph_of(p, &storage);
     int64_t rows = g->parts ? g->values[g->output].tensor.dims[0] / g->parts : 1;
     return rows;
 }
 
-/* The least: x and the weights once in, the answer once out. What lies between need not leave the
+/* The least: x and the weights once in, the output once out. What lies between need not leave the
  * chip. The kind of arithmetic is that of the layers with weights. */
 static struct assay_cost cost(const struct assay_problem *p)
 {
     struct assay_cost sum = {0};
-    struct assay_graph room, *g = graph_of(p, &room);
+    struct assay_graph storage, *g = graph_of(p, &storage);
     for (int32_t i = 0; i < g->n_nodes; i++) {
         struct assay_problem node = g->nodes[i].problem;
         bool linear = g->nodes[i].op->takes_recipes;
@@ -158,16 +154,11 @@ static struct assay_cost cost(const struct assay_problem *p)
     return sum;
 }
 
-/* How large the partial sums of a node become, for values of the order of 1. Attention averages:
- * the squares of seq probabilities add up to some exp(2) / seq, and its answers are as large as the
- * root of that, unless the first rows of a causal one see few keys. */
+/* How large the partial sums of a node become, for values of the order of 1. */
 static double node_size(const struct assay_node *node)
 {
-    if (strcmp(node->op->name, "attention") != 0)
-        return 4;
-    double seq = (double)node->problem.axes[ASSAY_ATTENTION_SEQ];
-    bool causal = node->problem.params[ASSAY_ATTENTION_CAUSAL] != 0;
-    return causal ? 2 : 2 * fmin(1, sqrt(exp(2) / seq));
+    const struct assay_op_node *how = node->op->node;
+    return how->size ? how->size(&node->problem) : 4;
 }
 
 /* The reference rounds what one node hands to the next; an executor may keep more, and sums in
@@ -181,7 +172,7 @@ static struct assay_tolerance tolerance(const struct assay_problem *p)
     struct assay_tolerance sum = {.relative = 2 * info->unit + 0x1p-22, .absolute = info->tiny};
     double flips = 0; /* of several layers: independent */
     int layers = 0;
-    struct assay_graph room, *g = graph_of(p, &room);
+    struct assay_graph storage, *g = graph_of(p, &storage);
     for (int32_t i = 0; i < g->n_nodes; i++) {
         struct assay_problem node = g->nodes[i].problem;
         bool linear = g->nodes[i].op->takes_recipes, first = i == 0;

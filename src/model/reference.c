@@ -1,15 +1,15 @@
-/* reference.c: what a model answers, node by node in double. What one node hands to the next is
- * rounded to the model's dtype, as between two ops. Only the parts asked for are computed: rows,
- * or where rows depend on one another sequences or images.
+/* reference.c: the output of a model, node by node in double. What one node hands to the next is
+ * rounded to the model's dtype, as between two ops. Only the requested parts are computed: rows, or
+ * sequences or images where rows depend on one another.
  *
  * A recipe with one scale for all rows needs the greatest value of all of them: before the first
  * linear layers that is a cheap pass over the rows; behind them all rows are computed. */
 #include "model/model_op.h"
 
 #include "base/alloc.h"
-#include "op/conv.h"
 #include "op/linear.h"
-#include "op/product.h"
+#include "op/node.h"
+#include "op/reference/product.h"
 
 #include <math.h>
 #include <string.h>
@@ -22,7 +22,7 @@ struct evaluation {
     const int64_t *parts; /* NULL: all of them */
     int64_t n;            /* how many parts are at hand */
     float *values[ASSAY_GRAPH_VALUES];
-    double *answer;                /* of the node that ran last */
+    double *output;                /* of the node that ran last */
     float amax[ASSAY_GRAPH_NODES]; /* of all rows of a linear's input; 0: those at hand are all */
 };
 
@@ -93,18 +93,7 @@ static enum assay_status gather(struct evaluation *e, struct assay_error *err)
     return status;
 }
 
-/* Does the op look at the rows of one part together? Its first axis counts the parts then. */
-static bool mixes_rows(const struct assay_op *op)
-{
-    static const char *const ops[] = {"attention", "conv2d", "depthwise_conv2d", "groupnorm"};
-    for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++)
-        if (strcmp(op->name, ops[i]) == 0)
-            return true;
-    return false;
-}
-
-/* The node's problem over the parts at hand, in f32. Its rows lie in the axis that counts them: m
- * of linear, seq of [batch, seq, dim] ops. */
+/* The node's problem over the parts at hand, in f32. */
 static enum assay_status problem_here(const struct evaluation *e, const struct assay_node *node,
                                       struct assay_problem *out, struct assay_error *err)
 {
@@ -112,10 +101,8 @@ static enum assay_status problem_here(const struct evaluation *e, const struct a
     double params[ASSAY_MAX_PARAMS];
     memcpy(axes, node->problem.axes, sizeof axes);
     memcpy(params, node->problem.params, sizeof params);
-    if (mixes_rows(node->op))
-        axes[0] = e->n;
-    else
-        axes[node->op->takes_recipes ? ASSAY_LINEAR_M : 1] = rows_here(e, node->in[0]);
+    const struct assay_op_node *how = node->op->node;
+    axes[how->rows_axis] = how->mixes_rows ? e->n : rows_here(e, node->in[0]);
     enum assay_status status =
         assay_op_problem(node->op, ASSAY_DTYPE_F32, NULL, axes, e->problem->threads, out, err);
     if (status != ASSAY_OK)
@@ -125,7 +112,7 @@ static enum assay_status problem_here(const struct evaluation *e, const struct a
     return ASSAY_OK;
 }
 
-/* The answer of a node, in double, row by row. */
+/* The output of a node, in double, row by row. */
 static void compute(const struct assay_op *op, const struct assay_problem *p, const void *const *in,
                     double *out)
 {
@@ -139,15 +126,16 @@ static void round_to(enum assay_dtype dtype, const double *from, float *to, int6
 {
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < n; i++) {
-        double room, value = from[i];
-        assay_dtype_store(dtype, &value, &room, 0, 1);
-        assay_dtype_load(dtype, &room, 0, 1, &value);
+        double stored, value = from[i];
+        assay_dtype_store(dtype, &value, &stored, 0, 1);
+        assay_dtype_load(dtype, &stored, 0, 1, &value);
         to[i] = (float)value;
     }
 }
 
-/* x [rows, k] quantised as the recipe does it, and brought back. Where the rows at hand are not
- * all, the greatest value of all is put behind them for the while, so that the scale is theirs. */
+/* x [rows, k] quantised as the recipe does it, then dequantised. Where the rows at hand are not
+ * all, the greatest value of all is put behind them meanwhile, so that the scale is that of all
+ * rows. */
 static float *quantised(const struct evaluation *e, const float *x, int64_t rows, int64_t k,
                         float amax)
 {
@@ -175,58 +163,14 @@ static enum assay_status run_linear(struct evaluation *e, const struct assay_nod
             status = assay_error_nomem(err);
     }
     if (status == ASSAY_OK) {
-        assay_product(x ? x : in[ASSAY_LINEAR_X], w, m, n, k, e->answer);
+        assay_product(x ? x : in[ASSAY_LINEAR_X], w, m, n, k, e->output);
 #pragma omp parallel for schedule(static)
         for (int64_t row = 0; row < m; row++)
-            assay_linear_finish(p, in, row, 0, n, e->answer + row * n);
+            assay_linear_finish(p, in, row, 0, n, e->output + row * n);
     }
     assay_free(x);
     assay_free(w);
     return status;
-}
-
-/* What the filter sees at one place of the answer: kernel * kernel * in values, zeros outside. */
-static void patch_of(const struct assay_conv *c, const float *x, int64_t row, float *out)
-{
-    int64_t image = row / (c->out_height * c->out_width);
-    int64_t top = row / c->out_width % c->out_height * c->stride - c->pad;
-    int64_t left = row % c->out_width * c->stride - c->pad;
-    for (int64_t ky = 0; ky < c->kernel; ky++)
-        for (int64_t kx = 0; kx < c->kernel; kx++) {
-            int64_t y = top + ky, at = left + kx;
-            bool inside = y >= 0 && y < c->height && at >= 0 && at < c->width;
-            float *to = out + (ky * c->kernel + kx) * c->in;
-            if (inside)
-                memcpy(to, x + ((image * c->height + y) * c->width + at) * c->in,
-                       (size_t)c->in * sizeof *to);
-            else
-                memset(to, 0, (size_t)c->in * sizeof *to);
-        }
-}
-
-/* Some rows at a time as patches times filters. */
-static enum assay_status run_conv2d(struct evaluation *e, const struct assay_problem *p,
-                                    const void *const *in, struct assay_error *err)
-{
-    enum { AT_ONCE = 512 };
-    struct assay_conv c = assay_conv_of(p);
-    int64_t rows = assay_op_rows(p), depth = c.kernel * c.kernel * c.in;
-    float *patches = assay_calloc((size_t)(AT_ONCE * depth), sizeof *patches);
-    if (!patches)
-        return assay_error_nomem(err);
-    for (int64_t first = 0; first < rows; first += AT_ONCE) {
-        int64_t n = rows - first < AT_ONCE ? rows - first : AT_ONCE;
-        double *out = e->answer + first * c.out;
-#pragma omp parallel for schedule(static)
-        for (int64_t i = 0; i < n; i++)
-            patch_of(&c, in[ASSAY_CONV_X], first + i, patches + i * depth);
-        assay_product(patches, in[ASSAY_CONV_W], n, c.out, depth, out);
-        const float *bias = c.bias >= 0 ? in[c.bias] : NULL;
-        for (int64_t i = 0; i < n * c.out && bias; i++)
-            out[i] += (double)bias[i % c.out];
-    }
-    assay_free(patches);
-    return ASSAY_OK;
 }
 
 static enum assay_status run_blocks(struct evaluation *e, const struct assay_op *op,
@@ -237,7 +181,7 @@ static enum assay_status run_blocks(struct evaluation *e, const struct assay_op 
     int64_t blocks = assay_tensor_count(&p->outputs[0]) / length;
     enum assay_status status = ASSAY_OK;
     for (int64_t i = 0; i < blocks && status == ASSAY_OK; i++)
-        status = op->reference_blocks(p, in, &i, 1, e->answer + i * length, NULL, err);
+        status = op->reference_blocks(p, in, &i, 1, e->output + i * length, NULL, err);
     return status;
 }
 
@@ -253,19 +197,19 @@ static enum assay_status run_node(struct evaluation *e, const struct assay_node 
         in[i] = e->values[node->in[i]];
     if (node->op->takes_recipes)
         status = run_linear(e, node, &p, in, err);
-    else if (strcmp(node->op->name, "conv2d") == 0)
-        status = run_conv2d(e, &p, in, err);
+    else if (node->op->node->whole)
+        status = node->op->node->whole(&p, in, e->output, err);
     else if (node->op->reference_blocks)
         status = run_blocks(e, node->op, &p, in, err);
     else
-        compute(node->op, &p, in, e->answer);
+        compute(node->op, &p, in, e->output);
     if (status == ASSAY_OK)
-        round_to(e->graph->dtype, e->answer, e->values[node->out],
+        round_to(e->graph->dtype, e->output, e->values[node->out],
                  rows_here(e, node->out) * columns_of(e, node->out));
     return status;
 }
 
-/* Runs the nodes that `target` is made of, in order; the last leaves its answer in double. */
+/* Runs the nodes that `target` is made of, in order; the last leaves its output in double. */
 static enum assay_status run_until(struct evaluation *e, int32_t target, struct assay_error *err)
 {
     const struct assay_graph *g = e->graph;
@@ -296,7 +240,7 @@ static void finish(struct evaluation *e)
 {
     for (int32_t v = 0; v < ASSAY_GRAPH_VALUES; v++)
         assay_free(e->values[v]);
-    assay_free(e->answer);
+    assay_free(e->output);
 }
 
 /* Evaluates `target` on these parts (NULL: all, n of them). To be finished also where it fails. */
@@ -305,8 +249,8 @@ static enum assay_status evaluate(struct evaluation *e, const int64_t *parts, in
 {
     e->parts = parts;
     e->n = n;
-    e->answer = assay_calloc((size_t)largest(e), sizeof *e->answer);
-    if (!e->answer)
+    e->output = assay_calloc((size_t)largest(e), sizeof *e->output);
+    if (!e->output)
         return assay_error_nomem(err);
     enum assay_status status = gather(e, err);
     return status == ASSAY_OK ? run_until(e, target, err) : status;
@@ -376,12 +320,12 @@ static enum assay_status find_scales(struct evaluation *e, int64_t all, bool *al
     return status;
 }
 
-/* Copies the parts asked for out of the answer. */
+/* Copies the requested parts out of the output. */
 static void pick(const struct evaluation *e, const int64_t *parts, int64_t n, double *out)
 {
     int64_t length = part_rows(e, e->graph->output) * columns_of(e, e->graph->output);
     for (int64_t i = 0; i < n; i++)
-        memcpy(out + i * length, e->answer + (e->parts ? i : parts[i]) * length,
+        memcpy(out + i * length, e->output + (e->parts ? i : parts[i]) * length,
                (size_t)length * sizeof *out);
 }
 

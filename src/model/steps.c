@@ -16,7 +16,7 @@
 static bool ours_is_faster(const struct assay_problem *problem)
 {
     struct assay_recipe recipe = assay_model_recipe(problem);
-    return strcmp(problem->op, "linear") == 0 &&
+    return assay_op_find(problem->op)->takes_recipes &&
            (problem->params[ASSAY_LINEAR_NORM] != 0 || recipe.activation == ASSAY_DTYPE_S8);
 }
 
@@ -46,10 +46,10 @@ static enum assay_status best_kernel(const struct assay_problem *problem, const 
         assay_kernel_choose(problem->host->registry, problem, &choice, found, MAX_CONTENDERS);
     const struct assay_contender *best = NULL, *refused = NULL;
     for (int64_t i = 0; i < n; i++) {
-        const struct assay_contender **place = found[i].status == ASSAY_OK ? &best : &refused;
-        if (!*place || rank(problem, found[i].kernel->implementation) <
-                           rank(problem, (*place)->kernel->implementation))
-            *place = &found[i];
+        const struct assay_contender **slot = found[i].status == ASSAY_OK ? &best : &refused;
+        if (!*slot || rank(problem, found[i].kernel->implementation) <
+                          rank(problem, (*slot)->kernel->implementation))
+            *slot = &found[i];
     }
     if (best) {
         *out = best->kernel;
@@ -116,7 +116,7 @@ static bool can_fuse(void *user, const struct assay_problem *problem)
     const struct fusing *fusing = user;
     const struct assay_kernel *kernel;
     struct assay_problem whole = *problem;
-    whole.recipe = strcmp(whole.op, "linear") == 0 ? fusing->model->recipe : NULL;
+    whole.recipe = assay_op_find(whole.op)->takes_recipes ? fusing->model->recipe : NULL;
     whole.host = fusing->model->host;
     return best_kernel(&whole, fusing->device, &kernel, NULL) == ASSAY_OK &&
            strcmp(kernel->implementation, "ref") != 0;

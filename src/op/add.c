@@ -31,6 +31,8 @@ static struct assay_tolerance tolerance(const struct assay_problem *p)
     return assay_op_tolerance_elementwise(p, 0);
 }
 
+static const struct assay_op_node node = {.values = 2, .rows_axis = 1};
+
 const struct assay_op assay_op_add = {
     .name = "add",
     .title = "Add",
@@ -40,4 +42,7 @@ const struct assay_op assay_op_add = {
     .reference = reference,
     .cost = cost,
     .tolerance = tolerance,
+    .skeleton = {"add", "a[i] + b[i]", NULL},
+    .node = &node,
+    .example = ASSAY_EXAMPLE(1, 2, .in = {{1, 2}, {10, -2}}, .want = {11, 0}),
 };

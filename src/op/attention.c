@@ -75,7 +75,7 @@ static enum assay_status set_mode(struct assay_problem *p, const char *mode,
 
 /* ---- the reference --------------------------------------------------------------------------- */
 
-/* Of q, k or v: n elements from `first` on of the row of one head at one place of the sequence. */
+/* Of q, k or v: n elements from `first` on of the row of one head at one token of the sequence. */
 static void load(const struct assay_problem *p, const void *const *in, int which, int64_t token,
                  int64_t head, int64_t first, int64_t n, double *out)
 {
@@ -159,7 +159,7 @@ static void add_key(const struct assay_problem *p, const void *const *in, int64_
     }
 }
 
-/* A row of the output is one head at one place of the sequence. */
+/* A row of the output is one head at one token of the sequence. */
 static void reference_sums(const struct assay_problem *p, const void *const *in, int64_t row,
                            int64_t first, int64_t n, double *out, double *sizes)
 {
@@ -207,8 +207,8 @@ static struct assay_cost cost(const struct assay_problem *p)
     return c;
 }
 
-/* An answer is the sum of a row's probabilities times v.
- *   relative: the rounding of the answer; the sum of probabilities in f32, over seq of them, and
+/* An output is the sum of a row's probabilities times v.
+ *   relative: the rounding of the output; the sum of probabilities in f32, over seq of them, and
  *   exp.
  *   summed: each of seq terms is off by something of its own, and these errors add up like the
  *   terms themselves, to a part of their size:
@@ -232,6 +232,48 @@ static struct assay_tolerance tolerance(const struct assay_problem *p)
 
 static const char *const aliases[] = {"sdpa", NULL};
 
+/* ---- in a model ------------------------------------------------------------------------------ */
+
+enum { SEQ, HEADS }; /* keys */
+
+/* x is what one linear layer gives for q, k and v. */
+static enum assay_status node_axes(const struct assay_node_sizes *sizes, int64_t *axes,
+                                   struct assay_error *err)
+{
+    int64_t seq = sizes->given[SEQ], heads = sizes->given[HEADS];
+    if (seq < 1 || heads < 1 || sizes->rows % seq != 0 || sizes->columns % (3 * heads) != 0)
+        return assay_error_set(
+            err, ASSAY_ERR_INVALID, NULL,
+            "attention over sequences of %lld with %lld heads wants rows in multiples of the one "
+            "and columns of three times the other, not %lld x %lld",
+            (long long)seq, (long long)heads, (long long)sizes->rows, (long long)sizes->columns);
+    axes[ASSAY_ATTENTION_BATCH] = sizes->rows / seq;
+    axes[ASSAY_ATTENTION_SEQ] = seq;
+    axes[ASSAY_ATTENTION_HEADS] = heads;
+    axes[ASSAY_ATTENTION_DIM] = sizes->columns / 3 / heads;
+    return ASSAY_OK;
+}
+
+/* Attention averages: the squares of seq probabilities add up to some exp(2) / seq, and its outputs
+ * are as large as the root of that, unless the first rows of a causal one see few keys. */
+static double node_size(const struct assay_problem *p)
+{
+    double seq = (double)axis(p, ASSAY_ATTENTION_SEQ);
+    return has(p, ASSAY_ATTENTION_CAUSAL) ? 2 : 2 * fmin(1, sqrt(exp(2) / seq));
+}
+
+static const struct assay_op_node node = {
+    .values = 1,
+    .keys = {{"seq", 0}, {"heads", 0}},
+    .flag = "causal",
+    .flag_modes = {"qkv", "qkv+causal"},
+    .axes = node_axes,
+    .rows_axis = ASSAY_ATTENTION_BATCH,
+    .mixes_rows = true,
+    .joined = 2, /* the heads stand side by side */
+    .size = node_size,
+};
+
 const struct assay_op assay_op_attention = {
     .name = "attention",
     .title = "Attention",
@@ -247,4 +289,9 @@ const struct assay_op assay_op_attention = {
     .modes = "qkv (one input [batch,seq,3,heads,dim]), causal (no key behind the query), "
              "qkv+causal",
     .set_mode = set_mode,
+    .usual_shapes = "4x1024x16x64",
+    .sample_shapes = "1x128x8x64,2x77x4x64,2x512x16x64",
+    .size_words = "batch, length of the sequence, heads, elements of each",
+    .skeleton = {"attention", NULL, "1x64x4x32, 2x17x3x20"},
+    .node = &node,
 };

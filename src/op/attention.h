@@ -8,7 +8,8 @@
 #ifndef ASSAY_OP_ATTENTION_H
 #define ASSAY_OP_ATTENTION_H
 
-#include "op/op.h"
+#include "tensor/tensor.h"
+#include <assay/assay_kernel.h>
 
 enum { ASSAY_ATTENTION_BATCH, ASSAY_ATTENTION_SEQ, ASSAY_ATTENTION_HEADS, ASSAY_ATTENTION_DIM };
 enum { ASSAY_ATTENTION_PACKED, ASSAY_ATTENTION_CAUSAL }; /* params, 0 or 1 */

@@ -35,8 +35,8 @@ struct assay_cost assay_op_cost_streaming(const struct assay_problem *problem,
     return cost;
 }
 
-/* Rounding the answer to the dtype costs one unit of it; f32 arithmetic with a polynomial for exp
- * or erf costs up to 16 more units of f32, relative to the answer and to what cancels in it. Near 0
+/* Rounding the output to the dtype costs one unit of it; f32 arithmetic with a polynomial for exp
+ * or erf costs up to 16 more units of f32, relative to the output and to what cancels in it. Near 0
  * the dtype itself ends (`tiny`). */
 struct assay_tolerance assay_op_tolerance_elementwise(const struct assay_problem *problem,
                                                       double scale)
@@ -110,6 +110,12 @@ struct assay_tolerance assay_op_tolerance_norm(const struct assay_problem *probl
     return (struct assay_tolerance){.relative = 1.01 * out->unit + 16 * 0x1p-24,
                                     .absolute = out->tiny,
                                     .summed = reduction_error(n)};
+}
+
+void assay_op_fill_norm(const struct assay_problem *p, int32_t index, void *data, uint64_t seed)
+{
+    static const double scales[] = {1, 0.25, 0.5}, shifts[] = {0.5, 1, 0};
+    assay_tensor_fill_scaled(&p->inputs[index], data, seed, scales[index], shifts[index]);
 }
 
 void assay_op_load_row(const struct assay_problem *problem, const void *const *in, int32_t index,

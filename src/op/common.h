@@ -3,7 +3,7 @@
 #ifndef ASSAY_OP_COMMON_H
 #define ASSAY_OP_COMMON_H
 
-#include "op/op.h"
+#include "op/node.h"
 
 #define ASSAY_BSD_AXES                                                                             \
     {                                                                                              \
@@ -14,18 +14,18 @@
 struct assay_tensor assay_op_bsd(const struct assay_problem *problem);
 /* A vector of `n` elements of the problem's dtype. */
 struct assay_tensor assay_op_vector(const struct assay_problem *problem, int64_t n);
-/* One number in f32: the answer of a loss. */
+/* One number in f32: the output of a loss. */
 struct assay_tensor assay_op_scalar(void);
 
 /* y = f(x), both [batch, seq, dim]. */
 void assay_op_shapes_unary(struct assay_problem *problem);
 
-/* Every input once in, every output once out, and so many operations for each element of x. */
+/* Every input once in, every output once out, and this many operations for each element of x. */
 struct assay_cost assay_op_cost_streaming(const struct assay_problem *problem,
                                           double flops_per_element);
 
 /* An element-wise function in f32 arithmetic, then rounded to the dtype. `scale` is how large the
- * values that cancel may be: the part of the error that does not shrink with the answer. */
+ * values that cancel may be: the part of the error that does not shrink with the output. */
 struct assay_tolerance assay_op_tolerance_elementwise(const struct assay_problem *problem,
                                                       double scale);
 /* A reduction over n values in f32: see common.c for the derivation. */
@@ -51,6 +51,11 @@ struct assay_norm {
 double assay_op_norm_size(const struct assay_norm *norm, double x, double gamma, double beta);
 struct assay_tolerance assay_op_tolerance_norm(const struct assay_problem *problem, int64_t n);
 
+/* The `fill` of norms with gamma and beta. x has a mean that is not 0, so that a kernel that
+ * forgets to subtract it is caught; gamma lies around 1 and beta around 0, as trained ones do. */
+void assay_op_fill_norm(const struct assay_problem *problem, int32_t index, void *data,
+                        uint64_t seed);
+
 /* Row `row`, elements [first, first + n) of input `index`, in double. */
 void assay_op_load_row(const struct assay_problem *problem, const void *const *in, int32_t index,
                        int64_t row, int64_t first, int64_t n, double *out);
@@ -63,9 +68,18 @@ void assay_op_row_moments(const struct assay_problem *problem, const void *const
 double assay_scalar_sigmoid(double x);
 double assay_scalar_gelu(double x);
 
-/* Defines the whole of a one-input element-wise op from `double f(double)`; what follows `scale_`
- * are further fields of the struct, at least `.fill` (NULL for the usual one). */
-#define ASSAY_ELEMENTWISE_OP(ident, title_, summary_, aliases_, f, flops_, scale_, ...)            \
+/* For worked examples: exp of these is 2 and 3. */
+#define ASSAY_LN2 0.69314718055994530942
+#define ASSAY_LN3 1.09861228866810969140
+
+/* A worked example: ASSAY_EXAMPLE(rows, dim, .in = {{…}, {…}}, .want = {…}). */
+#define ASSAY_EXAMPLE(rows_, dim_, ...)                                                            \
+    &(const struct assay_op_example) { .rows = rows_, .dim = dim_, __VA_ARGS__ }
+
+/* Defines the whole of a one-input element-wise op from `double f(double)`. `formula_` is the same
+ * in C for skeletons, an expression of `float x`. What follows `scale_` are further fields of the
+ * struct, at least `.example`. */
+#define ASSAY_ELEMENTWISE_OP(ident, title_, summary_, aliases_, f, formula_, flops_, scale_, ...)  \
     static void reference_##ident(const struct assay_problem *p, const void *const *in,            \
                                   int64_t row, int64_t first, int64_t n, double *out)              \
     {                                                                                              \
@@ -90,6 +104,8 @@ double assay_scalar_gelu(double x);
                                               .reference = reference_##ident,                      \
                                               .cost = cost_##ident,                                \
                                               .tolerance = tolerance_##ident,                      \
+                                              .skeleton = {"elementwise", formula_, NULL},         \
+                                              .node = &assay_node_unary,                           \
                                               __VA_ARGS__}
 
 #endif

@@ -137,7 +137,7 @@ bool assay_conv_is_weight(const struct assay_problem *p, int32_t input)
     return input == ASSAY_CONV_W;
 }
 
-/* Products summed for one element of the answer. */
+/* Products summed for one element of the output. */
 static int64_t depth(const struct assay_conv *c, const struct assay_problem *p)
 {
     return c->kernel * c->kernel * (is_depthwise(p) ? 1 : c->in);
@@ -207,4 +207,10 @@ struct assay_cost assay_conv_cost(const struct assay_problem *p)
     cost.flops = 2.0 * (double)assay_tensor_count(&p->outputs[0]) * (double)depth(&c, p);
     cost.weight_bytes = (double)assay_tensor_bytes(&p->inputs[ASSAY_CONV_W]);
     return cost;
+}
+
+const char *assay_conv_node_refuse(const struct assay_problem *p)
+{
+    return assay_conv_of(p).residual < 0 ? NULL
+                                         : "a residual is a node of its own; `compiled` fuses it";
 }

@@ -7,7 +7,8 @@
 #ifndef ASSAY_OP_CONV_H
 #define ASSAY_OP_CONV_H
 
-#include "op/op.h"
+#include "tensor/tensor.h"
+#include <assay/assay_kernel.h>
 
 enum { /* axes of conv2d */
        ASSAY_CONV2D_BATCH,

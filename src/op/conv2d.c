@@ -2,6 +2,9 @@
  * (conv.h). */
 #include "op/common.h"
 #include "op/conv_common.h"
+#include "op/reference/product.h"
+
+#include "base/alloc.h"
 
 /* A window's row and a filter's, both contiguous over kernel columns and channels. */
 static double dot(const struct assay_problem *p, const void *const *in, int64_t x, int64_t w,
@@ -25,7 +28,7 @@ static double dot(const struct assay_problem *p, const void *const *in, int64_t 
 static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* A row of the output is one place of an image. */
+/* A row of the output is one pixel of an image. */
 static void reference_sums(const struct assay_problem *p, const void *const *in, int64_t row,
                            int64_t first, int64_t n, double *out, double *sizes)
 {
@@ -69,6 +72,70 @@ static struct assay_cost cost(const struct assay_problem *p)
 
 static const char *const aliases[] = {"conv", NULL};
 
+/* ---- in a model ------------------------------------------------------------------------------ */
+
+/* What the filter sees at one pixel of the output: kernel * kernel * in values, zeros outside. */
+static void patch_of(const struct assay_conv *c, const float *x, int64_t row, float *out)
+{
+    int64_t image = row / (c->out_height * c->out_width);
+    int64_t top = row / c->out_width % c->out_height * c->stride - c->pad;
+    int64_t left = row % c->out_width * c->stride - c->pad;
+    for (int64_t ky = 0; ky < c->kernel; ky++)
+        for (int64_t kx = 0; kx < c->kernel; kx++) {
+            int64_t y = top + ky, at = left + kx;
+            bool inside = y >= 0 && y < c->height && at >= 0 && at < c->width;
+            float *to = out + (ky * c->kernel + kx) * c->in;
+            if (inside)
+                memcpy(to, x + ((image * c->height + y) * c->width + at) * c->in,
+                       (size_t)c->in * sizeof *to);
+            else
+                memset(to, 0, (size_t)c->in * sizeof *to);
+        }
+}
+
+/* Patches times filters, a block of rows at a time. */
+static enum assay_status node_whole(const struct assay_problem *p, const void *const *in,
+                                    double *out, struct assay_error *err)
+{
+    enum { AT_ONCE = 512 };
+    struct assay_conv c = assay_conv_of(p);
+    int64_t rows = assay_op_rows(p), depth = c.kernel * c.kernel * c.in;
+    float *patches = assay_calloc((size_t)(AT_ONCE * depth), sizeof *patches);
+    if (!patches)
+        return assay_error_nomem(err);
+    for (int64_t first = 0; first < rows; first += AT_ONCE) {
+        int64_t n = rows - first < AT_ONCE ? rows - first : AT_ONCE;
+        double *to = out + first * c.out;
+#pragma omp parallel for schedule(static)
+        for (int64_t i = 0; i < n; i++)
+            patch_of(&c, in[ASSAY_CONV_X], first + i, patches + i * depth);
+        assay_product(patches, in[ASSAY_CONV_W], n, c.out, depth, to);
+        const float *bias = c.bias >= 0 ? in[c.bias] : NULL;
+        for (int64_t i = 0; i < n * c.out && bias; i++)
+            to[i] += (double)bias[i % c.out];
+    }
+    assay_free(patches);
+    return ASSAY_OK;
+}
+
+static int32_t residual_of(const struct assay_problem *p) { return assay_conv_of(p).residual; }
+
+static const struct assay_absorbed absorbs[] = {{"add", ASSAY_CONV_ADD, 1, 0, false, residual_of},
+                                                {0}};
+
+static const struct assay_op_node node = {
+    .values = 1,
+    .keys =
+        {{"batch", 0}, {"height", 0}, {"width", 0}, {"features", 0}, {"kernel", 0}, {"stride", 1}},
+    .has_mode = true,
+    .axes = assay_node_image_axes,
+    .refuse = assay_conv_node_refuse,
+    .rows_axis = ASSAY_CONV2D_BATCH,
+    .mixes_rows = true,
+    .absorbs = absorbs,
+    .whole = node_whole,
+};
+
 const struct assay_op assay_op_conv2d = {
     .name = "conv2d",
     .title = "Conv2d",
@@ -90,4 +157,11 @@ const struct assay_op assay_op_conv2d = {
     .is_weight = assay_conv_is_weight,
     .fill_exact = assay_conv_fill_exact,
     .can_be_exact = assay_conv_can_be_exact,
+    .usual_shapes = "4x64x64x128x256x3x1",
+    .sample_shapes = "1x14x14x64x64x3x1,2x28x28x64x128x3x1,1x27x25x32x48x1x1",
+    .size_words = "batch, height, width, channels in and out, kernel, stride",
+    .help = "\nImages have their channels last. conv2d takes --shape @ORDER@, @SHAPES@ where not "
+            "given,",
+    .skeleton = {"conv2d", NULL, "1x16x16x16x32x3x1, 2x7x9x3x5x3x2"},
+    .node = &node,
 };

@@ -3,6 +3,7 @@
 #define ASSAY_OP_CONV_COMMON_H
 
 #include "op/conv.h"
+#include "op/node.h"
 
 /* The fields of struct assay_op with the same names. */
 enum assay_status assay_conv_check(const struct assay_problem *problem, struct assay_error *err);
@@ -20,6 +21,9 @@ void assay_conv_sizes(const struct assay_problem *problem, const void *const *in
                       int64_t first, int64_t n, const double *out, double *squares);
 struct assay_tolerance assay_conv_tolerance(const struct assay_problem *problem);
 struct assay_cost assay_conv_cost(const struct assay_problem *problem); /* in f32 arithmetic */
+
+/* The field `refuse` of struct assay_op_node. */
+const char *assay_conv_node_refuse(const struct assay_problem *problem);
 
 /* Element `at` of an optional input; 0 where there is none. */
 static inline double assay_conv_optional(const struct assay_problem *problem, const void *const *in,

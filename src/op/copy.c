@@ -28,4 +28,6 @@ const struct assay_op assay_op_copy = {
     .reference = reference,
     .cost = cost,
     .tolerance = tolerance,
+    .skeleton = {"elementwise", "x", NULL},
+    .example = ASSAY_EXAMPLE(1, 3, .in = {{1, -2, 0.1}}, .want = {1, -2, 0.1}),
 };

@@ -116,4 +116,8 @@ const struct assay_op assay_op_cross_entropy = {
     .cost = cost,
     .tolerance = tolerance,
     .mean = &mean,
+    .skeleton = {"cross_entropy", NULL, NULL},
+    /* log(1 + 3) - log 3 for class 1 of 0, ln 3; log 4 for class 0; their mean. */
+    .example = ASSAY_EXAMPLE(2, 2, .in = {{0, ASSAY_LN3, 0, ASSAY_LN3}, {1, 0}},
+                             .want = {(2 * (2 * ASSAY_LN2) - ASSAY_LN3) / 2}),
 };

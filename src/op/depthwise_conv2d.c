@@ -2,7 +2,7 @@
 #include "op/common.h"
 #include "op/conv_common.h"
 
-/* Adds one place of the window, n channels of it. */
+/* Adds one pixel of the window, n channels of it. */
 static void add_products(const struct assay_problem *p, const void *const *in, int64_t x, int64_t w,
                          int64_t n, double *out, double *squares)
 {
@@ -19,7 +19,7 @@ static void add_products(const struct assay_problem *p, const void *const *in, i
     }
 }
 
-/* A row of the output is one place of an image. */
+/* A row of the output is one pixel of an image. */
 static void reference_sums(const struct assay_problem *p, const void *const *in, int64_t row,
                            int64_t first, int64_t n, double *out, double *sizes)
 {
@@ -49,6 +49,18 @@ static void reference(const struct assay_problem *p, const void *const *in, int6
     reference_sums(p, in, row, first, n, out, NULL);
 }
 
+/* ---- in a model ------------------------------------------------------------------------------ */
+
+static const struct assay_op_node node = {
+    .values = 1,
+    .keys = {{"batch", 0}, {"height", 0}, {"width", 0}, {"kernel", 0}, {"stride", 1}},
+    .has_mode = true,
+    .axes = assay_node_image_axes,
+    .refuse = assay_conv_node_refuse,
+    .rows_axis = ASSAY_DEPTHWISE_BATCH,
+    .mixes_rows = true,
+};
+
 const struct assay_op assay_op_depthwise_conv2d = {
     .name = "depthwise_conv2d",
     .title = "Depthwise Conv2d",
@@ -68,4 +80,11 @@ const struct assay_op assay_op_depthwise_conv2d = {
     .is_weight = assay_conv_is_weight,
     .fill_exact = assay_conv_fill_exact,
     .can_be_exact = assay_conv_can_be_exact,
+    .usual_shapes = "4x64x64x256x3x1",
+    .sample_shapes = "1x14x14x64x3x1,4x56x56x64x3x1,1x27x25x48x5x1",
+    .size_words = "batch, height, width, channels, kernel, stride",
+    .help = "depthwise_conv2d @ORDER@, @SHAPES@; padding is half the kernel, or what --mode padN "
+            "says.",
+    .skeleton = {"depthwise_conv2d", NULL, "1x16x16x32x3x1, 2x7x9x5x3x2"},
+    .node = &node,
 };

@@ -96,4 +96,10 @@ const struct assay_op assay_op_dequantize = {
               ASSAY_DTYPE_BIT(ASSAY_DTYPE_BF16),
     .modes = ASSAY_QUANTIZE_MODES,
     .set_mode = assay_quantize_set_mode,
+    .usual_shapes = "1024x4096",
+    .usual_mode = "s8-row",
+    .sample_shapes = "1x4096,37x1024,1024x4096",
+    .size_words = "rows, elements of each",
+    .help = "",
+    .skeleton = {"dequantize", NULL, "64x512, 3x77"},
 };

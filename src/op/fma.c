@@ -27,6 +27,9 @@ static struct assay_tolerance tolerance(const struct assay_problem *p)
     return t;
 }
 
+/* 1 stays, and what lies between x and 1 shrinks to (1 - 2^-9)^256 of it. */
+#define LEFT 0.6062341884573449
+
 const struct assay_op assay_op_fma = {
     .name = "fma",
     .title = "FMA",
@@ -36,4 +39,6 @@ const struct assay_op assay_op_fma = {
     .reference = reference,
     .cost = cost,
     .tolerance = tolerance,
+    .skeleton = {"elementwise", "1 + 0.60623419f * (x - 1)", NULL}, /* all steps at once */
+    .example = ASSAY_EXAMPLE(1, 3, .in = {{1, 0, 2}}, .want = {1, 1 - LEFT, 1 + LEFT}),
 };

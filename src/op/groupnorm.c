@@ -48,13 +48,6 @@ static enum assay_status set_mode(struct assay_problem *p, const char *mode,
     return ASSAY_OK;
 }
 
-/* As of layernorm: x has a mean of its own, gamma lies around 1. */
-static void fill(const struct assay_problem *p, int32_t index, void *data, uint64_t seed)
-{
-    static const double scales[] = {1, 0.25, 0.5}, shifts[] = {0.5, 1, 0};
-    assay_tensor_fill_scaled(&p->inputs[index], data, seed, scales[index], shifts[index]);
-}
-
 /* ---- the reference, an image at a time --------------------------------------------------------
  */
 
@@ -135,6 +128,22 @@ static struct assay_tolerance tolerance(const struct assay_problem *p)
     return t;
 }
 
+/* ---- in a model ------------------------------------------------------------------------------ */
+
+static const struct assay_absorbed absorbs[] = {{"silu", ASSAY_GROUPNORM_SILU, 1, 0, false, NULL},
+                                                {0}};
+
+static const struct assay_op_node node = {
+    .values = 1,
+    .keys = {{"batch", 0}, {"height", 0}, {"width", 0}, {"groups", 0}},
+    .has_mode = true,
+    .axes = assay_node_image_axes,
+    .rows_axis = ASSAY_GROUPNORM_BATCH,
+    .mixes_rows = true,
+    .gain = GAMMA,
+    .absorbs = absorbs,
+};
+
 const struct assay_op assay_op_groupnorm = {
     .name = "groupnorm",
     .title = "GroupNorm",
@@ -144,7 +153,7 @@ const struct assay_op assay_op_groupnorm = {
     .param_names = {"eps", "silu"},
     .params = {1e-5},
     .shapes = shapes,
-    .fill = fill,
+    .fill = assay_op_fill_norm,
     .cost = cost,
     .tolerance = tolerance,
     .normalised_axes = 1,
@@ -153,4 +162,10 @@ const struct assay_op assay_op_groupnorm = {
     .check = check,
     .row_block = row_block,
     .reference_blocks = reference_blocks,
+    .usual_shapes = "4x64x64x256x32",
+    .sample_shapes = "1x14x14x64x8,4x32x32x128x32,1x27x25x96x32",
+    .size_words = "batch, height, width, channels, groups",
+    .help = "groupnorm takes @ORDER@, @SHAPES@ where not given.",
+    .skeleton = {"groupnorm", NULL, "1x16x16x32x8, 2x5x7x6x3"},
+    .node = &node,
 };

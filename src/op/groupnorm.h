@@ -2,7 +2,8 @@
 #ifndef ASSAY_OP_GROUPNORM_H
 #define ASSAY_OP_GROUPNORM_H
 
-#include "op/op.h"
+#include "tensor/tensor.h"
+#include <assay/assay_kernel.h>
 
 /* x [batch, height, width, channels]; inputs x, gamma [channels], beta [channels]. Each group is
  * channels / groups neighbouring channels of a whole image. */

@@ -13,5 +13,7 @@ static void fill(const struct assay_problem *p, int32_t index, void *data, uint6
     assay_tensor_fill_scaled(&p->inputs[index], data, seed, 2, 0);
 }
 
-ASSAY_ELEMENTWISE_OP(hardswish, "HardSwish", "x * min(max(x + 3, 0), 6) / 6", NULL, hardswish, 4, 1,
-                     .fill = fill);
+ASSAY_ELEMENTWISE_OP(hardswish, "HardSwish", "x * min(max(x + 3, 0), 6) / 6", NULL, hardswish,
+                     "x * fminf(fmaxf(x + 3, 0), 6) / 6", 4, 1, .fill = fill,
+                     .example = ASSAY_EXAMPLE(1, 6, .in = {{-4, -3, -1, 1, 3, 4}},
+                                              .want = {0, 0, -1.0 / 3, 2.0 / 3, 3, 4}));

@@ -5,5 +5,7 @@ static double leakyrelu(double x) { return x < 0 ? (double)0.01f * x : x; }
 
 static const char *const aliases[] = {"leaky_relu", NULL};
 
-ASSAY_ELEMENTWISE_OP(leakyrelu, "LeakyReLU", "x < 0 ? 0.01 x : x", aliases, leakyrelu, 2, 0,
-                     .param_names = {"slope"}, .params = {0.01});
+ASSAY_ELEMENTWISE_OP(leakyrelu, "LeakyReLU", "x < 0 ? 0.01 x : x", aliases, leakyrelu,
+                     "x < 0 ? 0.01f * x : x", 2, 0, .param_names = {"slope"}, .params = {0.01},
+                     .example = ASSAY_EXAMPLE(1, 3, .in = {{-4, 0, 5}},
+                                              .want = {-4 * (double)0.01f, 0, 5}));

@@ -1,5 +1,5 @@
 /* linear: y = act(norm(x) W^T + bias) + residual, x [m, k], W [n, k]. The weights can be stored by
- * a recipe; the answer is then right when it is the product of what the recipe stores, and how far
+ * a recipe; the output is then right when it is the product of what the recipe stores, and how far
  * that is from the product of the originals is a figure of its own. */
 #include "op/linear.h"
 
@@ -68,7 +68,7 @@ static void shapes(struct assay_problem *p)
     p->outputs[0] = matrix(p->dtype == ASSAY_DTYPE_S8 ? ASSAY_DTYPE_S32 : p->dtype, m, n);
 }
 
-/* One word of a mode; false where there is none such, or where its place is taken. */
+/* One word of a mode; false where there is no such word, or one of its kind came before. */
 static bool set_word(struct assay_problem *p, const char *word)
 {
     int param = -1, value = 1;
@@ -156,11 +156,11 @@ static void fill(const struct assay_problem *p, int32_t index, void *data, uint6
 }
 
 static const struct assay_recipe *recipe_of(const struct assay_problem *p,
-                                            struct assay_recipe *room)
+                                            struct assay_recipe *storage)
 {
-    if (assay_recipe_parse(p->recipe, room, NULL) != ASSAY_OK)
-        *room = (struct assay_recipe){.name = "baseline"};
-    return room;
+    if (assay_recipe_parse(p->recipe, storage, NULL) != ASSAY_OK)
+        *storage = (struct assay_recipe){.name = "baseline"};
+    return storage;
 }
 
 /* ---- integer-valued inputs ------------------------------------------------------------------- */
@@ -205,7 +205,7 @@ static void exact_block(const struct exact *e, bool scales_differ, uint64_t seed
     int exponent = 0;
     for (int64_t i = 0; i < n; i++) {
         out[i] = small_integer(seed, row * k + first + i, limit);
-        int64_t s = scopes ? (first + i) / e->scope : 0, place = first + i - s * e->scope;
+        int64_t s = scopes ? (first + i) / e->scope : 0, index = first + i - s * e->scope;
         if (s >= scopes)
             continue;
         if (s != known) {
@@ -213,9 +213,9 @@ static void exact_block(const struct exact *e, bool scales_differ, uint64_t seed
             exponent = scales_differ ? (int)((row + s) % 3) : 0;
             at = (int64_t)(assay_rng_at(~seed, (uint64_t)(row * scopes + s)) % (uint64_t)e->scope);
         }
-        if (place == at)
+        if (index == at)
             out[i] = e->peak;
-        else if (e->low != 0 && place == (at + 1) % e->scope)
+        else if (e->low != 0 && index == (at + 1) % e->scope)
             out[i] = e->low;
         out[i] = ldexp(out[i], exponent);
     }
@@ -230,8 +230,8 @@ static void fill_exact(const struct assay_problem *p, int32_t index, void *data,
         fill(p, index, data, ~seed);
         return;
     }
-    struct assay_recipe room;
-    const struct assay_recipe *recipe = recipe_of(p, &room);
+    struct assay_recipe storage;
+    const struct assay_recipe *recipe = recipe_of(p, &storage);
     const struct assay_tensor *t = &p->inputs[index];
     bool weights = index == ASSAY_LINEAR_W, x = index == ASSAY_LINEAR_X;
     int64_t rows = t->rank == 2 ? t->dims[0] : 1, k = t->dims[t->rank - 1];
@@ -266,9 +266,9 @@ static bool can_be_exact(const struct assay_problem *p)
 {
     if (adds_in_16_bits(p))
         return false;
-    struct assay_recipe room;
+    struct assay_recipe storage;
     int activation = (int)p->params[ASSAY_LINEAR_ACTIVATION];
-    return recipe_of(p, &room)->activation != ASSAY_DTYPE_E4M3 &&
+    return recipe_of(p, &storage)->activation != ASSAY_DTYPE_E4M3 &&
            axis(p, ASSAY_LINEAR_K) <= 1 << 18 && !has(p, ASSAY_LINEAR_NORM) &&
            (activation == ASSAY_LINEAR_NONE || activation == ASSAY_LINEAR_RELU);
 }
@@ -328,9 +328,10 @@ static void normalise(const struct assay_problem *p, float *x, const float *weig
             square += ((double)values[i] - mean) * ((double)values[i] - mean);
         double scale = 1 / sqrt(square / (double)k + ASSAY_LINEAR_EPS);
         for (int64_t i = 0; i < k; i++) {
-            double room, h = ((double)values[i] - mean) * scale * (weight ? (double)weight[i] : 1);
-            assay_dtype_store(p->dtype, &h, &room, 0, 1);
-            assay_dtype_load(p->dtype, &room, 0, 1, &h);
+            double stored,
+                h = ((double)values[i] - mean) * scale * (weight ? (double)weight[i] : 1);
+            assay_dtype_store(p->dtype, &h, &stored, 0, 1);
+            assay_dtype_load(p->dtype, &stored, 0, 1, &h);
             values[i] = (float)h;
         }
     }
@@ -340,8 +341,8 @@ static enum assay_status dequantised(const struct assay_problem *p, const void *
                                      struct assay_problem *plain, void **plain_in,
                                      struct assay_error *err)
 {
-    struct assay_recipe room;
-    const struct assay_recipe *recipe = recipe_of(p, &room);
+    struct assay_recipe storage;
+    const struct assay_recipe *recipe = recipe_of(p, &storage);
     int64_t m = axis(p, ASSAY_LINEAR_M), k = axis(p, ASSAY_LINEAR_K);
     *plain = *p;
     plain->recipe = NULL;
@@ -458,7 +459,7 @@ static double optional(const struct assay_problem *p, const void *const *in, int
     return value;
 }
 
-/* Of plain inputs: a recipe's are brought back, and a norm applied, by dequantised() before. */
+/* Of plain inputs: dequantised() has decoded a recipe's weights and applied the norm before. */
 void assay_linear_finish(const struct assay_problem *p, const void *const *in, int64_t row,
                          int64_t first, int64_t n, double *sums)
 {
@@ -507,8 +508,8 @@ static void reference(const struct assay_problem *p, const void *const *in, int6
 
 static struct assay_cost cost(const struct assay_problem *p)
 {
-    struct assay_recipe room;
-    const struct assay_recipe *recipe = recipe_of(p, &room);
+    struct assay_recipe storage;
+    const struct assay_recipe *recipe = recipe_of(p, &storage);
     int64_t m = axis(p, ASSAY_LINEAR_M), k = axis(p, ASSAY_LINEAR_K), n = axis(p, ASSAY_LINEAR_N);
     struct assay_cost c = {
         .weight_bytes = assay_recipe_bytes(recipe, p->dtype, n, k),
@@ -562,8 +563,8 @@ static struct assay_tolerance tolerance(const struct assay_problem *p)
 {
     if (p->dtype == ASSAY_DTYPE_S8)
         return (struct assay_tolerance){0};
-    struct assay_recipe room;
-    const struct assay_recipe *recipe = recipe_of(p, &room);
+    struct assay_recipe storage;
+    const struct assay_recipe *recipe = recipe_of(p, &storage);
     const struct assay_dtype_info *info = assay_dtype_info(p->dtype);
     int64_t k = axis(p, ASSAY_LINEAR_K);
     bool rounds = recipe->code == ASSAY_DTYPE_U4 || recipe->code == ASSAY_DTYPE_U8;
@@ -580,6 +581,55 @@ static struct assay_tolerance tolerance(const struct assay_problem *p)
     return (struct assay_tolerance){
         .relative = info->unit + 4 * 0x1p-24, .absolute = absolute, .summed = summed};
 }
+
+/* ---- in a model ------------------------------------------------------------------------------ */
+
+static enum assay_status node_axes(const struct assay_node_sizes *sizes, int64_t *axes,
+                                   struct assay_error *err)
+{
+    (void)err;
+    axes[ASSAY_LINEAR_M] = sizes->rows;
+    axes[ASSAY_LINEAR_K] = sizes->columns;
+    axes[ASSAY_LINEAR_N] = sizes->given[0];
+    return ASSAY_OK;
+}
+
+static const char *node_refuse(const struct assay_problem *p)
+{
+    return assay_linear_is_plain(p, NULL) == ASSAY_OK
+               ? NULL
+               : "a norm and a residual are nodes of their own; `compiled` fuses them";
+}
+
+/* An activation comes before the residual, so it is too late for one behind it. The norms' usual
+ * eps is ASSAY_LINEAR_EPS. */
+#define ACTIVATION(name, value)                                                                    \
+    {                                                                                              \
+        name, ASSAY_LINEAR_ACTIVATION, value, 1u << ASSAY_LINEAR_ADD, false, NULL                  \
+    }
+static const struct assay_absorbed absorbs[] = {
+    ACTIVATION("sigmoid", ASSAY_LINEAR_SIGMOID),
+    ACTIVATION("relu", ASSAY_LINEAR_RELU),
+    ACTIVATION("leakyrelu", ASSAY_LINEAR_LEAKYRELU),
+    ACTIVATION("relu6", ASSAY_LINEAR_RELU6),
+    ACTIVATION("gelu", ASSAY_LINEAR_GELU),
+    ACTIVATION("silu", ASSAY_LINEAR_SILU),
+    ACTIVATION("hardswish", ASSAY_LINEAR_HARDSWISH),
+    {"add", ASSAY_LINEAR_ADD, 1, 0, false, assay_linear_residual_input},
+    {"layernorm", ASSAY_LINEAR_NORM, ASSAY_LINEAR_LN, 0, true, NULL},
+    {"rmsnorm", ASSAY_LINEAR_NORM, ASSAY_LINEAR_RMS, 0, true, assay_linear_norm_input},
+    {0},
+};
+
+static const struct assay_op_node node = {
+    .values = 1,
+    .keys = {{"features", 0}},
+    .has_mode = true,
+    .axes = node_axes,
+    .refuse = node_refuse,
+    .rows_axis = ASSAY_LINEAR_M,
+    .absorbs = absorbs,
+};
 
 const struct assay_op assay_op_linear = {
     .name = "linear",
@@ -605,4 +655,11 @@ const struct assay_op assay_op_linear = {
     .fill_exact = fill_exact,
     .can_be_exact = can_be_exact,
     .dequantised = dequantised,
+    .usual_shapes = "1024x1024x1024,1x4096x4096",
+    .sample_shapes = "1x4096x4096,16x4096x4096,37x1024x1000,512x1024x1024",
+    .size_words = "rows of x, elements summed over, outputs",
+    .help = "linear is y = x W^T, x [m, k], W [n, k]: its sizes are --shape @ORDER@, @SHAPES@ "
+            "where not given; --recipe has its weights stored in fewer bits.",
+    .skeleton = {"linear", NULL, "64x512x512, 3x77x33"},
+    .node = &node,
 };

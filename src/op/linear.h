@@ -2,7 +2,8 @@
 #ifndef ASSAY_OP_LINEAR_H
 #define ASSAY_OP_LINEAR_H
 
-#include "op/op.h"
+#include "tensor/tensor.h"
+#include <assay/assay_kernel.h>
 
 /* x [m, k] and W [n, k] give y [m, n] = act(norm(x) W^T + bias) + residual. All but x and W are
  * optional: a mode names those that are there. */
@@ -46,7 +47,7 @@ enum assay_linear_norm {
 int32_t assay_linear_norm_input(const struct assay_problem *problem);
 int32_t assay_linear_residual_input(const struct assay_problem *problem);
 
-/* Weights of type and shape `w` as the recipe stores them, brought back in f32. *out is the
+/* Weights of type and shape `w` as the recipe stores them, dequantised to f32. *out is the
  * caller's to free with assay_free. */
 struct assay_recipe;
 enum assay_status assay_linear_stored_weights(const struct assay_recipe *recipe,

@@ -84,4 +84,6 @@ const struct assay_op assay_op_mse = {
     .cost = cost,
     .tolerance = tolerance,
     .mean = &mean,
+    .skeleton = {"mse", NULL, NULL},
+    .example = ASSAY_EXAMPLE(1, 2, .in = {{1, 2}, {3, 5}}, .want = {(4 + 9) / 2.0}),
 };

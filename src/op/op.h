@@ -1,8 +1,10 @@
 /* op.h: what an op is: what is computed, not how.
  *
  * An op gives its tensors' shapes, its inputs' fills, a slow obvious reference in double, the least
- * bytes and operations it costs, and how exact an answer must be. To add one: a file src/op/NAME.c
- * that defines `const struct assay_op assay_op_NAME`, and the line ASSAY_OP(NAME) in op_list.h. */
+ * bytes and operations it costs, and how exact an output must be; and whatever else anybody needs
+ * to know of it: usual shapes, words for help, a skeleton, its part in a model. To add one: a file
+ * src/op/NAME.c that defines `const struct assay_op assay_op_NAME`, and the line ASSAY_OP(NAME) in
+ * op_list.h. */
 #ifndef ASSAY_OP_OP_H
 #define ASSAY_OP_OP_H
 
@@ -34,8 +36,8 @@ struct assay_change {
     double value; /* as the input's dtype holds it */
 };
 
-/* Of an op whose one answer is the mean of many terms, so many that a kernel could leave some out
- * and be hardly off. */
+/* Of an op whose one output is the mean of so many terms that a kernel could leave some out and be
+ * hardly off. */
 struct assay_mean {
     int64_t (*terms)(const struct assay_problem *problem);
     /* Terms that lie in one row of the inputs. */
@@ -47,6 +49,22 @@ struct assay_mean {
     struct assay_change (*raise)(const struct assay_problem *problem, const void *const *in,
                                  int64_t term, double value);
 };
+
+/* A problem worked out by hand, for tests: [1, rows, dim] in f64, the inputs in the op's order. */
+struct assay_op_example {
+    int64_t rows, dim;
+    double in[3][8];
+    double want[8];
+};
+
+/* What `assay kernel --new` makes a kernel from. */
+struct assay_skeleton {
+    const char *body;    /* share/templates/BODY.c.in and BODY.cu.in; NULL: there is none */
+    const char *formula; /* @FORMULA@ of templates that have it: an expression of C and CUDA */
+    const char *shapes;  /* one to look at and an awkward one, small; NULL: those of rows */
+};
+
+struct assay_op_node; /* op/node.h */
 
 struct assay_op {
     const char *name;           /* "layernorm" */
@@ -64,7 +82,7 @@ struct assay_op {
     void (*fill)(const struct assay_problem *problem, int32_t index, void *data, uint64_t seed);
 
     /* Output 0 seen as rows: row `row`, its elements [first, first + n), in double. `in` are the
-     * inputs in their own dtypes. An op with one number as its answer has one row of one element.
+     * inputs in their own dtypes. An op whose output is one number has one row of one element.
      */
     void (*reference)(const struct assay_problem *problem, const void *const *in, int64_t row,
                       int64_t first, int64_t n, double *out);
@@ -98,13 +116,13 @@ struct assay_op {
     bool (*is_constant)(const struct assay_problem *problem, int32_t input);
 
     /* Integer-valued inputs for which this problem, recipe included, comes out exact in every
-     * accumulator, so that answers can be compared bit for bit. */
+     * accumulator, so that outputs can be compared bit for bit. */
     void (*fill_exact)(const struct assay_problem *problem, int32_t index, void *data,
                        uint64_t seed);
     bool (*can_be_exact)(const struct assay_problem *problem); /* required with fill_exact */
 
     /* The same problem as `plain` with inputs that `reference` can use directly: weights and
-     * activations quantised and brought back, in f32. plain_in[i] are the caller's to free with
+     * activations quantised and dequantised, in f32. plain_in[i] are the caller's to free with
      * assay_free, or NULL where in[i] is used as it is. */
     enum assay_status (*dequantised)(const struct assay_problem *problem, const void *const *in,
                                      struct assay_problem *plain, void **plain_in,
@@ -133,16 +151,32 @@ struct assay_op {
      * output `output`. */
     enum assay_status (*reference_whole)(const struct assay_problem *problem, const void *const *in,
                                          int32_t output, double *out, struct assay_error *err);
-    /* The tolerance's absolute part is for answers whose root of the mean square is 1, and scales
+    /* The tolerance's absolute part is for outputs whose root of the mean square is 1, and scales
      * with it. */
     bool absolute_of_rms;
 
-    /* How answers from a part of the elements are told from those of all (bench/parts.h): for
-     * losses, and for norms, where each of the rows or images that the first so many axes count is
-     * normalised by statistics of all its elements. */
+    /* How outputs from a part of the elements are told from those of all (bench/parts.h): for
+     * losses, and for norms. A norm takes statistics of all elements of each row or image; the
+     * first `normalised_axes` axes count these. */
     const struct assay_mean *mean;
     int32_t normalised_axes;
     bool unverified; /* it has no reference at all */
+
+    /* What is measured where a user says nothing. Ops of batch, seq and dim are swept over these
+     * and need none of it. */
+    const char *usual_shapes;  /* of `assay bench`: "1024x1024x1024,1x4096x4096" */
+    const char *usual_mode;    /* NULL: the empty one */
+    const char *sample_shapes; /* of a user's kernel: small, large, awkward; NULL: the usual ones */
+    const char *size_words;    /* what the sizes are, in the order of the axes */
+
+    /* Its sentence in the help of `assay bench`, where @ORDER@ is MxKxN and @SHAPES@ the usual
+     * shapes; a new paragraph where it begins with a newline. NULL: the usual sentence, or none for
+     * ops of batch, seq and dim. Empty: another op's sentence tells of it. */
+    const char *help;
+
+    struct assay_skeleton skeleton;
+    const struct assay_op_node *node; /* how it stands in a model; NULL: it cannot */
+    const struct assay_op_example *example;
 };
 
 int64_t assay_op_count(void);
@@ -156,6 +190,18 @@ enum assay_status assay_op_resolve(const char *name, const struct assay_op **out
 
 /* The number of axes an op has. */
 int32_t assay_op_axes(const struct assay_op *op);
+
+/* Are its axes batch, seq and dim? */
+bool assay_op_is_of_rows(const struct assay_op *op);
+
+/* The names of its axes as a user gives their sizes: "MxKxN". Returns `text`. */
+const char *assay_op_order(const struct assay_op *op, char *text, size_t size);
+
+/* Shapes for a user's kernel of this op, separated by commas; NULL: there are no usual ones. */
+const char *assay_op_sample_shapes(const struct assay_op *op);
+
+/* Shapes for a new kernel, "8x128x512, 3x5x77". */
+const char *assay_op_skeleton_shapes(const struct assay_op *op);
 
 /* A problem of this op. Axes must be >= 1 and the tensors' sizes must not overflow. `mode` may be
  * NULL or empty: the op's usual one. */

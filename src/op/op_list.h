@@ -1,5 +1,5 @@
-/* One line for each op, in the order `assay list ops` shows them. No include guard: op_table.c and
- * others include this several times with different meanings of ASSAY_OP. */
+/* One line for each op, in the order `assay list ops` shows them. No include guard: op_registry.c
+ * and others include this several times with different meanings of ASSAY_OP. */
 ASSAY_OP(layernorm)
 ASSAY_OP(rmsnorm)
 ASSAY_OP(layernorm_gelu)

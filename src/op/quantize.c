@@ -286,4 +286,10 @@ const struct assay_op assay_op_quantize = {
     .dequantised = find_step,
     .reference_second = reference_second,
     .tolerance_second = tolerance_second,
+    .usual_shapes = "1024x4096",
+    .usual_mode = "s8-row",
+    .sample_shapes = "1x4096,37x1024,1024x4096",
+    .size_words = "rows, elements of each",
+    .help = "quantize and dequantize take --shape @ORDER@, @SHAPES@ where not given.",
+    .skeleton = {"quantize", NULL, "64x512, 3x77"},
 };

@@ -11,8 +11,8 @@
 #ifndef ASSAY_OP_QUANTIZE_H
 #define ASSAY_OP_QUANTIZE_H
 
-#include "op/op.h"
 #include "quant/quant.h"
+#include <assay/assay_kernel.h>
 
 enum { ASSAY_QUANTIZE_M, ASSAY_QUANTIZE_K }; /* axes */
 /* params: the codes' enum assay_dtype, and the elements of a group or one of the two below */

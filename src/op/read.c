@@ -48,4 +48,7 @@ const struct assay_op assay_op_read = {
     .reference = reference,
     .cost = cost,
     .tolerance = tolerance,
+    .skeleton = {"read", NULL, NULL},
+    /* The words of 1.0 cancel; those of 2.0 are 0 and 0x40000000. */
+    .example = ASSAY_EXAMPLE(1, 3, .in = {{1, 2, 1}}, .want = {0x40000000}),
 };

@@ -8,4 +8,6 @@ static void fill(const struct assay_problem *p, int32_t index, void *data, uint6
     assay_tensor_fill_scaled(&p->inputs[index], data, seed, 3, 0);
 }
 
-ASSAY_ELEMENTWISE_OP(relu6, "ReLU6", "min(max(x, 0), 6)", NULL, relu6, 2, 0, .fill = fill);
+ASSAY_ELEMENTWISE_OP(relu6, "ReLU6", "min(max(x, 0), 6)", NULL, relu6, "x < 0 ? 0 : x > 6 ? 6 : x",
+                     2, 0, .fill = fill,
+                     .example = ASSAY_EXAMPLE(1, 4, .in = {{-1, 3, 6, 7}}, .want = {0, 3, 6, 6}));

@@ -52,4 +52,9 @@ const struct assay_op assay_op_softmax = {
     .reference = reference,
     .cost = cost,
     .tolerance = tolerance,
+    .skeleton = {"softmax", NULL, NULL},
+    .node = &assay_node_unary,
+    /* The second row overflows unless its maximum is subtracted. */
+    .example = ASSAY_EXAMPLE(2, 2, .in = {{0, ASSAY_LN2, 1000, 1000 + ASSAY_LN3}},
+                             .want = {1.0 / 3, 2.0 / 3, 0.25, 0.75}),
 };

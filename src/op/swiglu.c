@@ -24,7 +24,7 @@ static void reference(const struct assay_problem *p, const void *const *in, int6
     }
 }
 
-/* For each element of the answer silu's 5 and a product; two elements of x make one. */
+/* For each element of the output silu's 5 and a product; two elements of x make one. */
 static struct assay_cost cost(const struct assay_problem *p)
 {
     return assay_op_cost_streaming(p, 3);
@@ -34,6 +34,21 @@ static struct assay_tolerance tolerance(const struct assay_problem *p)
 {
     return assay_op_tolerance_elementwise(p, 1);
 }
+
+/* Half the columns of x. */
+static enum assay_status node_axes(const struct assay_node_sizes *sizes, int64_t *axes,
+                                   struct assay_error *err)
+{
+    if (sizes->columns % 2)
+        return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                               "swiglu wants rows of two halves, not an odd number of columns");
+    axes[0] = 1;
+    axes[1] = sizes->rows;
+    axes[2] = sizes->columns / 2;
+    return ASSAY_OK;
+}
+
+static const struct assay_op_node node = {.values = 1, .axes = node_axes, .rows_axis = 1};
 
 const struct assay_op assay_op_swiglu = {
     .name = "swiglu",
@@ -45,4 +60,7 @@ const struct assay_op assay_op_swiglu = {
     .reference = reference,
     .cost = cost,
     .tolerance = tolerance,
+    .skeleton = {"swiglu", NULL, NULL},
+    .node = &node,
+    .example = ASSAY_EXAMPLE(1, 2, .in = {{2, 3, 0, ASSAY_LN3}}, .want = {0, 3 * 0.75 * ASSAY_LN3}),
 };

@@ -42,4 +42,6 @@ const struct assay_op assay_op_triad = {
     .reference = reference,
     .cost = cost,
     .tolerance = tolerance,
+    .skeleton = {"add", "a[i] + 3 * b[i]", NULL},
+    .example = ASSAY_EXAMPLE(1, 2, .in = {{1, 2}, {10, -2}}, .want = {31, -4}),
 };

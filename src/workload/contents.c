@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "quant/quant.h"
 #include "workload/workload.h"
+#include "op/op.h"
 
 #include <errno.h>
 #include <signal.h>

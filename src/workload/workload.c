@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "tensor/tensor.h"
 #include "workload/benchmarks.h"
+#include "op/op.h"
 
 #include <math.h>
 #include <stdio.h>

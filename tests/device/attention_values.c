@@ -7,6 +7,7 @@
 #include "device/device.h"
 #include "kernel/kernel.h"
 #include "op/attention.h"
+#include "op/op.h"
 
 #include <math.h>
 #include <stdio.h>

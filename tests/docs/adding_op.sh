@@ -1,18 +1,39 @@
 #!/usr/bin/env bash
-# The op of docs/adding.md: its file and its line, taken from the page, are all that a copy of the
-# tree needs to have it.
+# The ops of docs/adding.md: a file and a line each, taken from the page, are all that the tree needs to
+# have them and to pass its tests: one element-wise, one with axes of its own, both without kernels but
+# `ref`.
 . "$ASSAY_SOURCE_DIR/tests/docs/lib.sh"
-copy_tree adding.md
-block softsign.c >src/op/softsign.c
-block 'op line' >>src/op/op_list.h
-[ -s src/op/softsign.c ] || { echo "docs/adding.md has no op"; exit 1; }
+added_tree adding.md
 build_and_run 'op commands'
 grep -E 'softsign|rows? in' "$tmp/out"
 grep -qE '^softsign +x / \(1 \+ \|x\|\)$' "$tmp/out"
 grep -qE '^1 row in 1 group: 1 ok$' "$tmp/out"
 
-# It has no skeleton yet, and assay says so.
+# The other has its usual shapes, and its sentence in the help.
+build/assay bench outer --impl ref --cache hot --warmup 1 --iters 3 --quiet -o "$tmp/outer.csv"
+grep -q ',m=1024 n=1024,' "$tmp/outer.csv" && grep -q ',m=4096 n=64,' "$tmp/outer.csv"
+build/assay bench --help | tr '\n' ' ' |
+    grep -qF 'outer takes --shape MxN, 1024x1024 and 4096x64 where not given.'
+build/assay bench outer --shape 3 2>"$tmp/err" && exit 1
+grep -qF 'outer takes MxN: elements of x, elements of y; got 1 size' "$tmp/err"
+
+# It has no skeleton, and assay says so.
 code=0
-build/assay kernel --new "$tmp/mine" --op softsign --lang c 2>"$tmp/err" || code=$?
+build/assay kernel --new "$tmp/mine" --op outer --lang c 2>"$tmp/err" || code=$?
 [ "$code" = 2 ] && [ ! -e "$tmp/mine" ]
-grep -q 'no skeleton of softsign in c yet; there are those of layernorm' "$tmp/err"
+grep -q 'no skeleton of outer in c yet; there are those of layernorm.* softsign$' "$tmp/err"
+
+export KERNEL_NEW_OPS='softsign outer'
+suite test_ops test_kernels test_verify test_bench_config 'test_kernel_(table|registry)' test_model test_group \
+    cli_help cli_list_info cli_usage cli_shapes cli_kernel_new
+
+# Element-wise: a model can have it.
+cat >"$tmp/model.yml" <<'YAML'
+model_params:
+  - name: mine
+    model: {name: soft, nodes: [{op: linear, features: n}, {op: softsign}]}
+    device: cpu
+    matrix_shapes: [{name: custom, shapes: [[8, 64, 96]]}]
+YAML
+build/assay run "$tmp/model.yml" --budget 0.2 >"$tmp/out"
+grep -qE ' ok$' "$tmp/out"

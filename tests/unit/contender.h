@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "kernel/kernel.h"
 #include "op/linear.h"
+#include "op/op.h"
 
 #include <stdio.h>
 #include <stdlib.h>

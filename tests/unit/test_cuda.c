@@ -10,6 +10,7 @@
 #include "op/attention.h"
 #include "op/conv.h"
 #include "op/groupnorm.h"
+#include "op/op.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -7,6 +7,7 @@
 #include "device/device.h"
 #include "kernel/kernel.h"
 #include "op/conv.h"
+#include "op/op.h"
 
 #include <stdio.h>
 #include <stdlib.h>

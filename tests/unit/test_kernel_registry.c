@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "device/cpu/cpu_info.h"
 #include "kernel/kernel.h"
+#include "op/op.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -626,41 +626,28 @@ static void check_activation_scales(const struct exact *e)
     }
 }
 
+/* Those listed above, and whatever `--recipe all` stands for. */
 static void integers_are_exact_with_every_recipe(void **state)
 {
     (void)state;
     static const int64_t lengths[] = {1, 32, 128, 300, MOST_K};
-    for (size_t r = 0; r < sizeof recipes / sizeof recipes[0]; r++)
+    enum { LISTED = sizeof recipes / sizeof recipes[0] };
+    for (int64_t r = 0; r < LISTED + assay_quant_count(); r++) {
+        const char *name = r < LISTED ? recipes[r] : assay_quant_at(r - LISTED)->usual;
         for (int d = 0; d < FLOATS; d++)
             for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
                 struct assay_recipe recipe;
                 struct exact e;
-                assert_int_equal(assay_recipe_parse(recipes[r], &recipe, NULL), ASSAY_OK);
+                assert_int_equal(assay_recipe_parse(name, &recipe, NULL), ASSAY_OK);
                 if (assay_recipe_fits(&recipe, floats[d], lengths[i], NULL) != ASSAY_OK)
                     continue;
-                exact_create(&e, floats[d], recipes[r], lengths[i]);
+                exact_create(&e, floats[d], name, lengths[i]);
                 check_whole(&e);
                 check_sums(&e);
                 check_scales(&e);
                 check_activation_scales(&e);
                 exact_destroy(&e);
             }
-}
-
-/* Every recipe `--recipe all` stands for is in the list above. */
-static void every_usual_recipe_is_tried(void **state)
-{
-    (void)state;
-    for (int64_t i = 0; i < assay_quant_count(); i++) {
-        const struct assay_quant *quant = assay_quant_at(i);
-        bool found = false;
-        for (size_t r = 0; r < sizeof recipes / sizeof recipes[0]; r++) {
-            struct assay_recipe recipe;
-            assert_int_equal(assay_recipe_parse(recipes[r], &recipe, NULL), ASSAY_OK);
-            found = found || recipe.quant == quant;
-        }
-        if (!found)
-            fail_msg("%s is not in test_linear.c", quant->usual);
     }
 }
 
@@ -780,7 +767,6 @@ int main(void)
         cmocka_unit_test(answers_are_of_the_order_of_one),
         cmocka_unit_test(integers_span_their_range),
         cmocka_unit_test(integers_are_exact_with_every_recipe),
-        cmocka_unit_test(every_usual_recipe_is_tried),
         cmocka_unit_test(integers_follow_the_seed),
         cmocka_unit_test(only_what_stays_exact_is_compared_exactly),
         cmocka_unit_test(without_a_recipe_the_weights_are_what_they_are),

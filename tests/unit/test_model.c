@@ -9,7 +9,7 @@
 #include "model/fuse.h"
 #include "model/model.h"
 #include "op/linear.h"
-#include "op/product.h"
+#include "op/reference/product.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -130,7 +130,8 @@ static void places_do_not_overlap(void **state)
     (void)state;
     struct assay_graph g = graph_of("transformer_block", 2, 64, 1);
     int64_t apart[ASSAY_GRAPH_VALUES], shared[ASSAY_GRAPH_VALUES];
-    int64_t all = assay_graph_place(&g, false, apart), least = assay_graph_place(&g, true, shared);
+    int64_t all = assay_graph_plan_memory(&g, false, apart),
+            least = assay_graph_plan_memory(&g, true, shared);
     assert_true(least < all);
     int32_t last[ASSAY_GRAPH_VALUES] = {0};
     for (int32_t i = 0; i < g.n_nodes; i++)
@@ -199,11 +200,11 @@ static void bad_descriptions_name_the_place(void **state)
         {"{\"nodes\": [{\"op\": \"gelu\"}]}", "name", "must be a word"},
         {"{\"name\": \"b\"}", "nodes", "must be a list"},
         {"{\"name\": \"b\", \"nodes\": []}", "nodes", "must be a list"},
-        {"{\"name\": \"b\", \"node\": []}", "node", "is no key of a model"},
+        {"{\"name\": \"b\", \"node\": []}", "node", "is not a key of a model"},
         {"{\"name\": \"b\", \"nodes\": [1]}", "nodes[0]", "must be a mapping"},
         {"{\"name\": \"b\", \"nodes\": [{\"op\": \"geli\"}]}", "nodes[0].op", "\"gelu\""},
         {"{\"name\": \"b\", \"nodes\": [{\"op\": \"gelu\", \"seq\": 3}]}", "nodes[0].seq",
-         "is no key of this op"},
+         "is not a key of this op"},
         {"{\"name\": \"b\", \"nodes\": [{\"op\": \"linear\"}]}", "nodes[0].features", "is missing"},
         {"{\"name\": \"b\", \"nodes\": [{\"op\": \"linear\", \"features\": \"4*z\"}]}",
          "nodes[0].features", "column 3: unknown name \"z\""},
@@ -214,9 +215,9 @@ static void bad_descriptions_name_the_place(void **state)
         {"{\"name\": \"b\", \"parameters\": [\"a\"], \"nodes\": [{\"op\": \"gelu\"}]}",
          "parameters", "a mapping"},
         {"{\"name\": \"b\", \"parameters\": {\"a b\": 3}, \"nodes\": [{\"op\": \"gelu\"}]}",
-         "parameters", "no short name"},
+         "parameters", "not a short name"},
         {"{\"name\": \"b\", \"parameters\": {\"a\": \"x\"}, \"nodes\": [{\"op\": \"gelu\"}]}",
-         "parameters", "no size"},
+         "parameters", "not a size"},
         {"{\"name\": \"b\", \"parameters\": {\"a\": 3}, \"nodes\": [{\"op\": \"gelu\"}]}", "inputs",
          "are missing"},
         {"{\"name\": \"b\", \"parameters\": {\"a\": 3}, \"inputs\": {\"x\": [\"a\", \"m\"]}, "

@@ -4,6 +4,7 @@
 
 #include "device/cpu/cpu_info.h"
 #include "kernel/openblas/openblas.h"
+#include "op/op.h"
 
 #include <dirent.h>
 #include <omp.h>

@@ -1,95 +1,12 @@
-/* test_ops.c: every op's reference on values worked out by hand, then names, sizes, fills, costs.
- * test_linear.c has more on `linear`. */
+/* test_ops.c: every op's reference on its own worked example, then names, sizes, fills, costs, and
+ * what else an op says of itself. test_linear.c has more on `linear`. */
 #include "op/op.h"
 #include "unit.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- references ----------------------------------------------------------------------------- */
-
-enum { MOST = 8 };
-#define LN2 0.69314718055994530942
-#define LN3 1.09861228866810969140
-#define LEFT 0.6062341884573449 /* (1 - 2^-9)^256 */
-
-/* One small problem, [1, rows, dim] in f64. The inputs follow the op's own order. */
-struct worked {
-    const char *op;
-    int64_t rows, dim;
-    double x[MOST], y[MOST], z[MOST];
-    int32_t classes[MOST]; /* instead of y, for cross_entropy */
-    double want[MOST];
-};
-
-/* layernorm 1 2 3: mean 2, variance 2/3, 1 / sqrt(2/3 + 1e-5) = 1.2247356859083902; with gamma
- *     2 1 1 and beta 0 10 -1. Its second row 5 5 5 has no variance: beta alone.
- * rmsnorm 1 2 3: mean square 14/3, 1 / sqrt(14/3 + 1e-5) = 0.46290955391201943; weight 1 2 -1.
- * gelu(1) = Phi(1), gelu(-1) = -(1 - Phi(1)); Phi(1) = 0.84134474606854293.
- * gelu_tanh(1) = 0.5 (1 + tanh(0.79788456 * 1.044715)).
- * layernorm_gelu: rows 1 3: mean 2, variance 1, scaled by 1 / sqrt(1.00001); gamma makes it 1.
- * fma: 1 stays, and what lies between x and 1 shrinks to (1 - 2^-9)^256 of it.
- * read: the words of 1.0 cancel; those of 2.0 are 0 and 0x40000000.
- * cross_entropy: log(1 + 3) - log 3 for class 1 of 0, ln 3; log 4 for class 0; their mean. */
-static const struct worked table[] = {
-    {.op = "layernorm",
-     .rows = 2,
-     .dim = 3,
-     .x = {1, 2, 3, 5, 5, 5},
-     .y = {2, 1, 1},
-     .z = {0, 10, -1},
-     .want = {-2 * 1.2247356859083902, 10, 0.2247356859083902, 0, 10, -1}},
-    {.op = "rmsnorm",
-     .rows = 1,
-     .dim = 3,
-     .x = {1, 2, 3},
-     .y = {1, 2, -1},
-     .want = {0.46290955391201943, 4 * 0.46290955391201943, -3 * 0.46290955391201943}},
-    {.op = "layernorm_gelu",
-     .rows = 1,
-     .dim = 2,
-     .x = {1, 3},
-     .y = {1.0000049999875001, 1.0000049999875001}, /* sqrt(1.00001) */
-     .want = {-0.15865525393145705, 0.84134474606854293}},
-    {.op = "gelu",
-     .rows = 1,
-     .dim = 4,
-     .x = {0, 1, -1, 40},
-     .want = {0, 0.84134474606854293, -0.15865525393145705, 40}},
-    {.op = "gelu_tanh",
-     .rows = 1,
-     .dim = 3,
-     .x = {0, 1, -1},
-     .want = {0, 0.84119199060827676, -0.15880800939172324}},
-    {.op = "silu", .rows = 1, .dim = 3, .x = {0, LN3, -LN3}, .want = {0, 0.75 * LN3, -0.25 * LN3}},
-    {.op = "relu", .rows = 1, .dim = 3, .x = {-2, 0, 3}, .want = {0, 0, 3}},
-    {.op = "sigmoid", .rows = 1, .dim = 3, .x = {0, LN3, -LN3}, .want = {0.5, 0.75, 0.25}},
-    {.op = "leakyrelu", .rows = 1, .dim = 3, .x = {-4, 0, 5}, .want = {-4 * (double)0.01f, 0, 5}},
-    {.op = "relu6", .rows = 1, .dim = 4, .x = {-1, 3, 6, 7}, .want = {0, 3, 6, 6}},
-    {.op = "hardswish",
-     .rows = 1,
-     .dim = 6,
-     .x = {-4, -3, -1, 1, 3, 4},
-     .want = {0, 0, -1.0 / 3, 2.0 / 3, 3, 4}},
-    {.op = "add", .rows = 1, .dim = 2, .x = {1, 2}, .y = {10, -2}, .want = {11, 0}},
-    {.op = "copy", .rows = 1, .dim = 3, .x = {1, -2, 0.1}, .want = {1, -2, 0.1}},
-    {.op = "triad", .rows = 1, .dim = 2, .x = {1, 2}, .y = {10, -2}, .want = {31, -4}},
-    {.op = "fma", .rows = 1, .dim = 3, .x = {1, 0, 2}, .want = {1, 1 - LEFT, 1 + LEFT}},
-    {.op = "read", .rows = 1, .dim = 3, .x = {1, 2, 1}, .want = {0x40000000}},
-    {.op = "swiglu", .rows = 1, .dim = 2, .x = {2, 3, 0, LN3}, .want = {0, 3 * 0.75 * LN3}},
-    {.op = "softmax",
-     .rows = 2,
-     .dim = 2,
-     .x = {0, LN2, 1000, 1000 + LN3}, /* the second overflows without its maximum taken off */
-     .want = {1.0 / 3, 2.0 / 3, 0.25, 0.75}},
-    {.op = "mse", .rows = 1, .dim = 2, .x = {1, 2}, .y = {3, 5}, .want = {(4 + 9) / 2.0}},
-    {.op = "cross_entropy",
-     .rows = 2,
-     .dim = 2,
-     .x = {0, LN3, 0, LN3},
-     .classes = {1, 0},
-     .want = {(2 * (2 * LN2) - LN3) / 2}},
-};
-enum { WORKED = sizeof table / sizeof table[0] };
 
 static struct assay_problem problem_of(const struct assay_op *op, enum assay_dtype dtype,
                                        int64_t batch, int64_t seq, int64_t dim)
@@ -106,26 +23,40 @@ static enum assay_dtype widest(const struct assay_op *op)
     return assay_op_has_dtype(op, ASSAY_DTYPE_F64) ? ASSAY_DTYPE_F64 : ASSAY_DTYPE_F32;
 }
 
-static const void *second_input(const struct worked *w)
+/* The problem and the inputs of an op's example, as the op stores them. */
+struct worked {
+    struct assay_problem problem;
+    double storage[3][8];
+    const void *in[3];
+};
+
+static struct worked *example_of(const struct assay_op *op)
 {
-    return strcmp(w->op, "cross_entropy") == 0 ? (const void *)w->classes : (const void *)w->y;
+    static struct worked w;
+    const struct assay_op_example *e = op->example;
+    w.problem = problem_of(op, widest(op), 1, e->rows, e->dim);
+    for (int32_t i = 0; i < 3; i++) {
+        w.in[i] = w.storage[i];
+        if (i < w.problem.n_inputs)
+            assay_dtype_store(w.problem.inputs[i].dtype, e->in[i], w.storage[i], 0, 8);
+    }
+    return &w;
 }
 
 static void references_give_the_worked_values(void **state)
 {
     (void)state;
-    for (int i = 0; i < WORKED; i++) {
-        const struct worked *w = &table[i];
-        const struct assay_op *op = assay_op_find(w->op);
-        assert_non_null(op);
-        struct assay_problem p = problem_of(op, ASSAY_DTYPE_F64, 1, w->rows, w->dim);
-        const void *in[] = {w->x, second_input(w), w->z};
-        int64_t length = assay_op_row_length(&p);
-        for (int64_t row = 0; row < assay_op_rows(&p); row++) {
-            double got[MOST] = {0};
-            op->reference(&p, in, row, 0, length, got);
+    for (int64_t i = 0; i < assay_op_count(); i++) {
+        const struct assay_op *op = assay_op_at(i);
+        if (!op->example)
+            continue;
+        const struct worked *w = example_of(op);
+        int64_t length = assay_op_row_length(&w->problem);
+        for (int64_t row = 0; row < assay_op_rows(&w->problem); row++) {
+            double got[8] = {0};
+            op->reference(&w->problem, w->in, row, 0, length, got);
             for (int64_t j = 0; j < length; j++)
-                assert_near(got[j], w->want[row * length + j], 1e-12);
+                assert_near(got[j], op->example->want[row * length + j], 1e-12);
         }
     }
 }
@@ -134,35 +65,26 @@ static void references_give_the_worked_values(void **state)
 static void references_give_any_part_of_a_row(void **state)
 {
     (void)state;
-    for (int i = 0; i < WORKED; i++) {
-        const struct worked *w = &table[i];
-        const struct assay_op *op = assay_op_find(w->op);
-        struct assay_problem p = problem_of(op, ASSAY_DTYPE_F64, 1, w->rows, w->dim);
-        const void *in[] = {w->x, second_input(w), w->z};
-        int64_t length = assay_op_row_length(&p), last_row = assay_op_rows(&p) - 1;
+    for (int64_t i = 0; i < assay_op_count(); i++) {
+        const struct assay_op *op = assay_op_at(i);
+        if (!op->example)
+            continue;
+        const struct worked *w = example_of(op);
+        int64_t length = assay_op_row_length(&w->problem);
+        int64_t last_row = assay_op_rows(&w->problem) - 1;
         double got = 0;
-        op->reference(&p, in, last_row, length - 1, 1, &got);
-        assert_near(got, w->want[last_row * length + length - 1], 1e-12);
+        op->reference(&w->problem, w->in, last_row, length - 1, 1, &got);
+        assert_near(got, op->example->want[last_row * length + length - 1], 1e-12);
     }
 }
 
-/* Of [batch, seq, dim]; linear, quantize and dequantize are of matrices, attention is of heads, and
- * they have files of their own. */
-static bool is_of_rows(const struct assay_op *op)
-{
-    return strcmp(op->axis_names[0], "batch") == 0 && assay_op_axes(op) == 3;
-}
-
+/* Other ops than those of [batch, seq, dim] have theirs in test files of their own. */
 static void every_op_has_a_worked_example(void **state)
 {
     (void)state;
-    for (int64_t i = 0; i < assay_op_count(); i++) {
-        bool found = !is_of_rows(assay_op_at(i));
-        for (int k = 0; k < WORKED; k++)
-            found = found || strcmp(table[k].op, assay_op_at(i)->name) == 0;
-        if (!found)
-            fail_msg("%s has none in test_ops.c", assay_op_at(i)->name);
-    }
+    for (int64_t i = 0; i < assay_op_count(); i++)
+        if (assay_op_is_of_rows(assay_op_at(i)) && !assay_op_at(i)->example)
+            fail_msg("%s has no .example", assay_op_at(i)->name);
 }
 
 /* Rows longer than the blocks of 512 that references work in, checked by what must hold. */
@@ -208,7 +130,7 @@ static void a_nan_reaches_the_answer(void **state)
     static const int32_t classes[] = {1};
     for (int64_t i = 0; i < assay_op_count(); i++) {
         const struct assay_op *op = assay_op_at(i);
-        if (!is_of_rows(op) || is_of_bits(op))
+        if (!assay_op_is_of_rows(op) || is_of_bits(op))
             continue;
         struct assay_problem p = problem_of(op, ASSAY_DTYPE_F64, 1, 1, 4);
         const bool indexed = strcmp(op->name, "cross_entropy") == 0;
@@ -318,8 +240,10 @@ static void every_op_is_complete(void **state)
     static const struct {
         const char *op;
         int32_t axes;
-    } others[] = {{"quantize", 2}, {"dequantize", 2},       {"attention", 4},
-                  {"conv2d", 7},   {"depthwise_conv2d", 6}, {"groupnorm", 5}};
+    } known[] = {{"layernorm", 3}, {"linear", 3}, {"quantize", 2},         {"dequantize", 2},
+                 {"attention", 4}, {"conv2d", 7}, {"depthwise_conv2d", 6}, {"groupnorm", 5}};
+    for (size_t k = 0; k < sizeof known / sizeof known[0]; k++)
+        assert_int_equal(assay_op_axes(assay_op_find(known[k].op)), known[k].axes);
     for (int64_t i = 0; i < assay_op_count(); i++) {
         const struct assay_op *op = assay_op_at(i);
         assert_non_null(op->title);
@@ -329,16 +253,68 @@ static void every_op_is_complete(void **state)
         assert_int_equal(op->reference_blocks != NULL, op->row_block != NULL);
         assert_non_null(op->cost);
         assert_non_null(op->tolerance);
-        int32_t axes = 3;
-        for (size_t k = 0; k < sizeof others / sizeof others[0]; k++)
-            axes = strcmp(others[k].op, op->name) == 0 ? others[k].axes : axes;
-        assert_int_equal(assay_op_axes(op), axes);
+        assert_true(assay_op_axes(op) >= 1);
         assert_int_equal(op->fill_exact != NULL, op->can_be_exact != NULL);
         assert_int_equal(op->reference_second != NULL, op->tolerance_second != NULL);
         assert_int_equal(op->modes != NULL, op->set_mode != NULL);
         if (op->takes_recipes)
             assert_non_null(op->dequantised);
     }
+}
+
+/* Shapes, separated by commas and blanks: each makes a problem of this op. */
+static int64_t shapes_make_problems(const struct assay_op *op, const char *shapes)
+{
+    int64_t n = 0;
+    for (const char *at = shapes; *at; at += strspn(at, ", "), n++) {
+        int64_t axes[ASSAY_MAX_AXES] = {0};
+        int32_t count = 0;
+        struct assay_problem p;
+        while (count < ASSAY_MAX_AXES) {
+            char *end;
+            axes[count++] = strtoll(at, &end, 10);
+            at = end + (*end == 'x');
+            if (end[0] != 'x')
+                break;
+        }
+        assert_int_equal(count, assay_op_axes(op));
+        assert_int_equal(assay_op_problem(op, ASSAY_DTYPE_F32, op->usual_mode, axes, 1, &p, NULL),
+                         ASSAY_OK);
+    }
+    return n;
+}
+
+static void shapes_of_ops_are_shapes_of_theirs(void **state)
+{
+    (void)state;
+    for (int64_t i = 0; i < assay_op_count(); i++) {
+        const struct assay_op *op = assay_op_at(i);
+        if (op->usual_shapes)
+            assert_true(shapes_make_problems(op, op->usual_shapes) >= 1);
+        if (assay_op_sample_shapes(op))
+            assert_true(shapes_make_problems(op, assay_op_sample_shapes(op)) >= 1);
+        if (op->skeleton.body)
+            assert_int_equal(shapes_make_problems(op, assay_op_skeleton_shapes(op)), 2);
+    }
+    const struct assay_op *relu = assay_op_find("relu"), *linear = assay_op_find("linear");
+    char order[16];
+    assert_string_equal(assay_op_order(linear, order, sizeof order), "MxKxN");
+    assert_string_equal(assay_op_order(relu, order, sizeof order), "BATCHxSEQxDIM");
+    assert_true(assay_op_is_of_rows(relu) && !assay_op_is_of_rows(linear));
+    assert_string_equal(assay_op_skeleton_shapes(relu), "8x128x512, 3x5x77");
+}
+
+/* An op whose shapes are not of rows and that says nothing of them is fine: users must then. */
+static void an_op_need_not_have_usual_shapes(void **state)
+{
+    (void)state;
+    const struct assay_op bare = {.name = "bare", .axis_names = {"m", "n"}};
+    const struct assay_op usual = {
+        .name = "usual", .axis_names = {"m", "n"}, .usual_shapes = "3x4"};
+    assert_null(assay_op_sample_shapes(&bare));
+    assert_null(assay_op_skeleton_shapes(&bare));
+    assert_string_equal(assay_op_sample_shapes(&usual), "3x4");
+    assert_string_equal(assay_op_skeleton_shapes(&usual), "3x4");
 }
 
 /* ---- problems ------------------------------------------------------------------------------- */
@@ -592,6 +568,8 @@ int main(void)
         cmocka_unit_test(find_wants_the_exact_name),
         cmocka_unit_test(names_are_unambiguous),
         cmocka_unit_test(every_op_is_complete),
+        cmocka_unit_test(shapes_of_ops_are_shapes_of_theirs),
+        cmocka_unit_test(an_op_need_not_have_usual_shapes),
         cmocka_unit_test(a_problem_has_its_shapes_and_parameters),
         cmocka_unit_test(a_loss_is_one_number_in_f32),
         cmocka_unit_test(threads_are_at_least_one),

@@ -161,7 +161,7 @@ static void test_what_is_no_set(void **state)
 static void test_the_table(void **state)
 {
     (void)state;
-    assert_int_equal(assay_shape_set_count(), 10);
+    assert_true(assay_shape_set_count() >= 10);
     for (int64_t i = 0; i < assay_shape_set_count(); i++) {
         const char *name = assay_shape_set_at(i)->name;
         struct assay_shapes shapes = set_of(name);

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "bench/verdict.h"
+#include "op/op.h"
 
 #include <string.h>
 

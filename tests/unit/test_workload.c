@@ -1,5 +1,6 @@
 /* The workloads of a shared object as ops with kernels. */
 #include "unit.h"
+#include "op/op.h"
 #include "workload/contents.h"
 #include "workload/workload.h"
 

@@ -1,5 +1,5 @@
-/* product_body.h: the inner part of product.c, for the instruction set PRODUCT_PART names. */
-#include "op/product.h"
+/* product_body.h: the inner loop of product.c, for the instruction set that PRODUCT_PART names. */
+#include "op/reference/product.h"
 
 enum { COLUMNS = ASSAY_PRODUCT_COLUMNS, ROWS = 4 };
 

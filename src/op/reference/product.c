@@ -1,7 +1,7 @@
-/* product.c: sums of products in double, a panel of columns at a time, and the choice of the inner
- * part for this CPU. */
+/* product.c: a GEMM in double, one panel of columns at a time, and the choice of the inner loop for
+ * this CPU. */
 #define PRODUCT_PART assay_product_part_plain
-#include "op/product_body.h"
+#include "op/reference/product_body.h"
 
 static assay_product_part part_here(void)
 {
@@ -18,7 +18,7 @@ static assay_product_part part_here(void)
 
 enum { DEPTH = 512 };
 
-/* Columns [first, first + n) of the answer, n at most COLUMNS: a slice of k after the other. */
+/* Columns [first, first + n) of the output, n at most COLUMNS, one slice of k after the other. */
 static void columns_of(assay_product_part part, const float *a, const float *b, int64_t m,
                        int64_t columns, int64_t k, int64_t first, int n, double *out)
 {

@@ -1,28 +1,30 @@
-/* op_table.c: the list of ops and what can be asked of any of them. */
+/* op_registry.c: the registry of ops, and the functions that serve any of them. */
 #include "op/op.h"
 
 #include "base/rng.h"
 #include "base/text.h"
 
+#include <stdio.h>
+
 #define ASSAY_OP(n) extern const struct assay_op assay_op_##n;
 #include "op/op_list.h"
 #undef ASSAY_OP
 
-static const struct assay_op *const op_table[] = {
+static const struct assay_op *const ops[] = {
 #define ASSAY_OP(n) &assay_op_##n,
 #include "op/op_list.h"
 #undef ASSAY_OP
 };
 
-int64_t assay_op_count(void) { return (int64_t)(sizeof op_table / sizeof op_table[0]); }
+int64_t assay_op_count(void) { return (int64_t)(sizeof ops / sizeof ops[0]); }
 
-const struct assay_op *assay_op_at(int64_t index) { return op_table[index]; }
+const struct assay_op *assay_op_at(int64_t index) { return ops[index]; }
 
 const struct assay_op *assay_op_find(const char *name)
 {
     for (int64_t i = 0; i < assay_op_count(); i++)
-        if (strcmp(op_table[i]->name, name) == 0)
-            return op_table[i];
+        if (strcmp(ops[i]->name, name) == 0)
+            return ops[i];
     return NULL;
 }
 
@@ -41,7 +43,7 @@ static enum assay_status unknown_op(const char *name, struct assay_error *err)
     const char *candidates[128];
     int64_t n = 0;
     for (int64_t i = 0; i < assay_op_count(); i++) {
-        const struct assay_op *op = op_table[i];
+        const struct assay_op *op = ops[i];
         if (n < 120)
             candidates[n++] = op->name;
         for (const char *const *alias = op->aliases; alias && *alias && n < 120; alias++)
@@ -60,8 +62,8 @@ enum assay_status assay_op_resolve(const char *name, const struct assay_op **out
 {
     *n = 0;
     for (int64_t i = 0; i < assay_op_count() && *n < max; i++)
-        if (goes_by(op_table[i], name))
-            out[(*n)++] = op_table[i];
+        if (goes_by(ops[i], name))
+            out[(*n)++] = ops[i];
     return *n ? ASSAY_OK : unknown_op(name, err);
 }
 
@@ -71,6 +73,41 @@ int32_t assay_op_axes(const struct assay_op *op)
     while (n < ASSAY_MAX_AXES && op->axis_names[n])
         n++;
     return n;
+}
+
+bool assay_op_is_of_rows(const struct assay_op *op)
+{
+    static const char *const names[] = {"batch", "seq", "dim"};
+    for (int i = 0; i < 3; i++)
+        if (!op->axis_names[i] || strcmp(op->axis_names[i], names[i]) != 0)
+            return false;
+    return assay_op_axes(op) == 3;
+}
+
+const char *assay_op_order(const struct assay_op *op, char *text, size_t size)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (int32_t i = 0; i < assay_op_axes(op) && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s", i ? "x" : "", op->axis_names[i]);
+    for (char *c = text; *c; c++) /* the x between them stays small */
+        if (*c != 'x' && *c >= 'a' && *c <= 'z')
+            *c = (char)(*c - 'a' + 'A');
+    return text;
+}
+
+const char *assay_op_sample_shapes(const struct assay_op *op)
+{
+    if (assay_op_is_of_rows(op) && !op->sample_shapes)
+        return "1x1x4096,3x17x1000,4x512x1024,16x512x768";
+    return op->sample_shapes ? op->sample_shapes : op->usual_shapes;
+}
+
+const char *assay_op_skeleton_shapes(const struct assay_op *op)
+{
+    if (assay_op_is_of_rows(op) && !op->skeleton.shapes)
+        return "8x128x512, 3x5x77";
+    return op->skeleton.shapes ? op->skeleton.shapes : op->usual_shapes;
 }
 
 static enum assay_status check_size(const struct assay_tensor *tensor, const char *op,

@@ -1,7 +1,8 @@
-/* product.h: sums of products in double over many rows at once, for references that would be too
- * slow element by element. */
-#ifndef ASSAY_OP_PRODUCT_H
-#define ASSAY_OP_PRODUCT_H
+/* product.h: a fast GEMM in double, for references that would take too long element by element: the
+ * linear layers and convolutions of models. It is not a kernel to be measured; unlike the other
+ * references it uses the CPU's vectors. */
+#ifndef ASSAY_OP_REFERENCE_PRODUCT_H
+#define ASSAY_OP_REFERENCE_PRODUCT_H
 
 #include <stdint.h>
 

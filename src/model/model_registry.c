@@ -1,4 +1,4 @@
-/* model_table.c: the list of models, built in and added, and the op each of them is. */
+/* model_registry.c: the registry of models, built in and added, and the op of each. */
 #include "model/model_op.h"
 
 #include "base/alloc.h"
@@ -26,7 +26,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const struct assay_model *added[MAX_ADDED];
 static int64_t n_added;
 
-/* The op of each model, made when it is first asked for. */
+/* The op of each model, made on first use. */
 struct made_op {
     struct assay_op op;
     char name[MAX_NAME];

@@ -1,4 +1,5 @@
-/* quant_table.c: the list of recipes, their names, and what can be asked of any of them. */
+/* quant_registry.c: the registry of recipes, their names, and the functions that serve any of them.
+ */
 #include "quant/quant_recipe.h"
 
 #include "base/text.h"
@@ -11,15 +12,15 @@
 #include "quant/quant_list.h"
 #undef ASSAY_QUANT
 
-static const struct assay_quant *const quant_table[] = {
+static const struct assay_quant *const recipes[] = {
 #define ASSAY_QUANT(n) &assay_quant_##n,
 #include "quant/quant_list.h"
 #undef ASSAY_QUANT
 };
 
-int64_t assay_quant_count(void) { return (int64_t)(sizeof quant_table / sizeof quant_table[0]); }
+int64_t assay_quant_count(void) { return (int64_t)(sizeof recipes / sizeof recipes[0]); }
 
-const struct assay_quant *assay_quant_at(int64_t index) { return quant_table[index]; }
+const struct assay_quant *assay_quant_at(int64_t index) { return recipes[index]; }
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
@@ -65,8 +66,8 @@ static bool read_name(const char *name, struct assay_recipe *out)
 {
     for (int64_t i = 0; i < assay_quant_count(); i++) {
         *out = (struct assay_recipe){0};
-        if (quant_table[i]->parse(name, out)) {
-            out->quant = quant_table[i];
+        if (recipes[i]->parse(name, out)) {
+            out->quant = recipes[i];
             snprintf(out->name, sizeof out->name, "%s", name);
             return true;
         }
@@ -99,7 +100,7 @@ static int64_t all_names(recipe_name *names, int64_t max)
 {
     int64_t n = 0;
     for (int64_t i = 0; i < assay_quant_count(); i++) {
-        const char *pattern = quant_table[i]->pattern;
+        const char *pattern = recipes[i]->pattern;
         int bits = strchr(pattern, 'B') ? BITS : 1, groups = strchr(pattern, 'G') ? GROUPS : 1;
         for (int b = 0; b < bits; b++)
             for (int g = 0; g < groups && n < max; g++)
@@ -144,9 +145,9 @@ static const struct assay_quant *lacks_numbers(const char *name)
 {
     for (int64_t i = 0; i < assay_quant_count(); i++) {
         recipe_name bare;
-        fill_pattern(quant_table[i]->pattern, 0, 0, bare);
+        fill_pattern(recipes[i]->pattern, 0, 0, bare);
         if (strcmp(bare, name) == 0)
-            return quant_table[i];
+            return recipes[i];
     }
     return NULL;
 }
