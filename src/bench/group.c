@@ -1,4 +1,4 @@
-#include "bench/group_state.h"
+#include "bench/group_internal.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"

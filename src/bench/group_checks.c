@@ -1,6 +1,6 @@
 /* group_checks.c: what users' kernels are asked beyond a right answer: does every call compute, is
  * nothing touched beyond the tensors, is nothing left behind? */
-#include "bench/group_state.h"
+#include "bench/group_internal.h"
 
 #include "base/last_words.h"
 #include "bench/fence.h"

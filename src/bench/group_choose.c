@@ -1,5 +1,5 @@
 /* group_choose.c: who takes part in a group, and whether there is room for it. */
-#include "bench/group_state.h"
+#include "bench/group_internal.h"
 
 #include "base/alloc.h"
 #include "model/model.h"

@@ -9,7 +9,7 @@
  *
  * One thing an honest kernel remembers is in the CPU: how the branches went. It is washed out by
  * random branches before each call, and inputs so small that it could matter are left alone. */
-#include "bench/group_state.h"
+#include "bench/group_internal.h"
 
 #include "base/text.h"
 

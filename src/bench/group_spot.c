@@ -7,7 +7,7 @@
  *
  * Such a sample is not one of the statistics: its inputs were just written, so that they lie in the
  * cache of another core, or in this one's although the measurement is a cold one. */
-#include "bench/group_state.h"
+#include "bench/group_internal.h"
 
 #include "base/clock.h"
 

@@ -1,6 +1,6 @@
 /* group_verify.c: a group's operands and references, and whether variants answer what they should.
  */
-#include "bench/group_state.h"
+#include "bench/group_internal.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"

@@ -1,7 +1,7 @@
-/* group_state.h: a group on its way from job to records, for the files group*.c alone: what they
+/* group_internal.h: a group on its way from job to records, for the files group*.c alone: what they
  * share, in the order it is called. */
-#ifndef ASSAY_BENCH_GROUP_STATE_H
-#define ASSAY_BENCH_GROUP_STATE_H
+#ifndef ASSAY_BENCH_GROUP_INTERNAL_H
+#define ASSAY_BENCH_GROUP_INTERNAL_H
 
 #include "base/rng.h"
 #include "bench/engine.h"
@@ -185,7 +185,7 @@ double assay_group_working_set(const struct group *g, const struct variant *v);
 /* Into the record of a variant that ran. */
 void assay_group_note_memory(const struct group *g, struct variant *v);
 
-/* ---- group_states.c: the timing of all variants in one cache state ---- */
+/* ---- group_measure.c: the timing of all variants in one cache state ---- */
 
 enum assay_status assay_group_measure_state(struct group *g, enum assay_cache_state state,
                                             struct assay_error *err);

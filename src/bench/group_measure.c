@@ -1,5 +1,5 @@
-/* group_states.c: all variants of a group timed together in one cache state, and verified again. */
-#include "bench/group_state.h"
+/* group_measure.c: all variants of a group timed together in one cache state, and verified again. */
+#include "bench/group_internal.h"
 
 #include "base/alloc.h"
 #include "bench/verdict.h"
