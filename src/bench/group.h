@@ -3,6 +3,7 @@
 #ifndef ASSAY_BENCH_GROUP_H
 #define ASSAY_BENCH_GROUP_H
 
+#include "bench/watch.h"
 #include "kernel/host.h"
 #include "op/op.h"
 #include "record/plan.h"
@@ -11,14 +12,15 @@
 
 enum { ASSAY_MAX_VARIANTS = 256 }; /* every kernel of linear with every recipe is 242 */
 
-/* What the caller hears while a group is measured. */
+/* What the caller hears while a group is measured. All but `record` are optional. */
 struct assay_group_hooks {
     void *user;
+    void (*note)(void *user, const char *text); /* the worker's own, for a person */
     /* Once, before any kernel runs: everyone who may appear, in the order of `variant`. */
     void (*contenders)(void *user, const struct assay_contender *contenders, int64_t n);
     /* Before every call into a kernel (variant >= 0) or into the harness's own slow work (-1). */
     void (*step)(void *user, int64_t variant);
-    bool (*stop)(void *user);
+    bool (*stop)(void *user); /* asked beside the shared page */
     void (*record)(void *user, const struct assay_record *record);
 };
 
@@ -26,6 +28,7 @@ struct assay_group_hooks {
 struct assay_bench {
     struct assay_host host;     /* travels in every problem */
     assay_workloads *workloads; /* NULL: none */
+    struct assay_watch *watch;  /* the page shared with a supervisor; NULL: there is none */
     struct assay_ceilings
         ceilings; /* the best this machine was seen to do; zero levels: not known */
 };

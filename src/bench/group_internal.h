@@ -64,13 +64,18 @@ struct group {
 
 static inline void group_step(const struct group *g, int64_t variant)
 {
+    if (g->bench->watch)
+        assay_watch_step(g->bench->watch, variant);
     if (g->hooks->step)
         g->hooks->step(g->hooks->user, variant);
 }
 
 static inline bool group_stopped(const struct group *g)
 {
-    return g->hooks->stop && g->hooks->stop(g->hooks->user);
+    if (g->hooks->stop && g->hooks->stop(g->hooks->user))
+        return true;
+    const struct assay_watch *watch = g->bench->watch;
+    return watch && atomic_load_explicit(&watch->stop, memory_order_relaxed) != 0;
 }
 
 static inline void group_give_up(struct variant *v, enum assay_outcome outcome, const char *reason)

@@ -348,11 +348,6 @@ static void local_note(void *user, const char *text)
     s->options->note(s->options->user, text);
 }
 
-static void local_contenders(void *user, const struct assay_contender *contenders, int64_t n)
-{
-    (void)user, (void)contenders, (void)n;
-}
-
 static void local_record(void *user, const struct assay_record *record)
 {
     struct attempt *a = &((struct supervisor *)user)->attempt;
@@ -369,13 +364,10 @@ static bool local_stop(void *user)
 static enum assay_status run_here(struct supervisor *s, const struct assay_job *job,
                                   assay_worker *worker, struct assay_error *err)
 {
-    struct assay_worker_events events = {.user = s,
-                                         .note = local_note,
-                                         .contenders = local_contenders,
-                                         .record = local_record,
-                                         .stop = local_stop};
+    struct assay_group_hooks hooks = {
+        .user = s, .note = local_note, .record = local_record, .stop = local_stop};
     s->attempt.n_records = 0;
-    enum assay_status status = assay_worker_run(worker, job, &events, err);
+    enum assay_status status = assay_worker_run(worker, job, &hooks, err);
     return status == ASSAY_ERR_INTERRUPTED ? ASSAY_OK : status;
 }
 
