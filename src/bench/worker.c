@@ -217,39 +217,16 @@ static void send_event(struct line *line, assay_json *event)
     }
 }
 
-static assay_json *event(const char *name)
-{
-    assay_json *json = assay_json_object();
-    assay_json_put_string(json, "event", name);
-    return json;
-}
-
-static void send_note(void *user, const char *text)
-{
-    assay_json *json = event("note");
-    assay_json_put_string(json, "text", text);
-    send_event(user, json);
-}
+static void send_note(void *user, const char *text) { send_event(user, assay_event_note(text)); }
 
 static void send_contenders(void *user, const struct assay_contender *contenders, int64_t n)
 {
-    assay_json *json = event("contenders"), *list = assay_json_array();
-    for (int64_t i = 0; i < n; i++) {
-        assay_json *one = assay_json_object();
-        assay_json_put_string(one, "kernel", contenders[i].kernel->name);
-        assay_json_put_string(one, "implementation", contenders[i].kernel->implementation);
-        assay_json_put_string(one, "recipe", contenders[i].recipe ? contenders[i].recipe : "");
-        assay_json_append(list, one);
-    }
-    assay_json_put(json, "contenders", list);
-    send_event(user, json);
+    send_event(user, assay_event_contenders(contenders, n));
 }
 
 static void send_record(void *user, const struct assay_record *record)
 {
-    assay_json *json = event("record");
-    assay_json_put(json, "record", assay_record_to_json(record));
-    send_event(user, json);
+    send_event(user, assay_event_of_record(record));
     ((struct line *)user)->n_records++;
 }
 
@@ -257,17 +234,8 @@ static void send_end(struct line *line, int64_t group, enum assay_status status,
                      const struct assay_error *err)
 {
     bool fine = status == ASSAY_OK || status == ASSAY_ERR_INTERRUPTED;
-    assay_json *json = event(fine ? "done" : "error");
-    if (fine) {
-        assay_json_put_int(json, "group", group);
-        assay_json_put_int(json, "records", line->n_records);
-    } else {
-        char text[700];
-        assay_error_format(err, text, sizeof text);
-        assay_json_put_int(json, "status", status);
-        assay_json_put_string(json, "text", text[0] ? text : assay_status_name(status));
-    }
-    send_event(line, json);
+    send_event(line,
+               fine ? assay_event_done(group, line->n_records) : assay_event_error(status, err));
 }
 
 /* Without a few descriptors nothing can be asked of the system, and wrong things would be believed:
@@ -297,7 +265,7 @@ static bool handle_job(assay_worker *worker, const assay_json *json, bool first,
     line->n_records = 0;
     if (problem && !first) { /* a kernel leaves files open: a new process has none of them */
         assay_job_fini(&job);
-        send_event(line, event("worn"));
+        send_event(line, assay_event_worn());
         return false;
     }
     if (problem && status == ASSAY_OK)
