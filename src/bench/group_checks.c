@@ -181,6 +181,19 @@ static void check_fences(struct group *g, struct variant *v)
         run_at_fence(g, v, ASSAY_FENCE_START);
 }
 
+/* A library that starts may pin the thread it starts in, once: that is forgiven. */
+void assay_group_check_traces(struct group *g, struct variant *v)
+{
+    struct assay_error why = {0};
+    enum assay_trace left = assay_traces_undo(&g->home, &why);
+    if (left == ASSAY_TRACE_NONE || !group_is_users(g, v))
+        return;
+    bool forgiven = left == ASSAY_TRACE_CORES && !v->moved;
+    v->moved = true;
+    if (!forgiven)
+        group_give_up(v, ASSAY_OUTCOME_MISMATCH, why.message);
+}
+
 void assay_group_check_idle(struct group *g, struct variant *v)
 {
     char words[128];

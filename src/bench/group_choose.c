@@ -2,6 +2,7 @@
 #include "bench/group_internal.h"
 
 #include "base/alloc.h"
+#include "kernel/implementation.h"
 #include "model/model.h"
 
 #include <math.h>
@@ -14,8 +15,7 @@ static bool worth_a_row(const struct assay_contender *found, int64_t recipe, con
     bool asked =
         g->job->settings.implementations.n || g->job->settings.kernels.n || group_is_model(g);
     return found->status == ASSAY_OK || recipe == 0 || asked ||
-           assay_text_same(found->kernel->implementation, "native") ||
-           assay_text_same(found->kernel->implementation, "cuda");
+           assay_implementation_is_own(found->kernel->implementation);
 }
 
 /* The recipes asked for, the baseline first; one without a name for ops that take none. */

@@ -111,14 +111,27 @@ bool assay_group_fits(const struct group *g, int64_t n_sets, char *reason, size_
 /* And the other values of their inputs? */
 bool assay_group_fits_others(const struct group *g, int64_t n_sets);
 
-/* ---- group_verify.c: operands, references, and whether answers are right ---- */
+/* ---- group_build.c: operands, references, and kernels that are set up ---- */
 
 enum assay_status assay_group_build(struct group *g, int64_t n_sets, struct assay_error *err);
-enum assay_status assay_group_verify(struct group *g, struct assay_error *err);
+/* On which inputs: those that set 0 holds now, usual or integers, or the operands' others. */
+enum group_inputs { INPUTS_USUAL, INPUTS_INTEGERS, INPUTS_OTHERS };
+/* The references of a recipe's outputs; dropped by the second function. */
+enum assay_status assay_group_make_references(struct group *g, int64_t recipe,
+                                              enum group_inputs inputs, assay_reference **out,
+                                              struct assay_error *err);
+void assay_group_drop_references(assay_reference **references);
+/* Is any variant with this recipe still ready? */
+bool assay_group_has_recipe(const struct group *g, int64_t recipe);
+void assay_group_set_up(struct group *g, struct variant *v);
 /* Has the variant store set `set`'s weights its own way. */
 void assay_group_prepare(struct group *g, struct variant *v, int64_t set);
 /* What the device keeps of a variant is void once its state changes. */
 void assay_group_forget(const struct group *g, const struct variant *v);
+
+/* ---- group_verify.c: whether outputs are right ---- */
+
+enum assay_status assay_group_verify(struct group *g, struct assay_error *err);
 /* A run of the variant outside the engine, to completion. Leaves the process as it was before any
  * variant ran; one that had changed it is given up. */
 enum assay_status assay_group_call(struct group *g, struct variant *v,
@@ -135,6 +148,8 @@ void assay_group_failed_run(struct variant *v, enum assay_status status, const c
 
 enum { CHECK_SETS = 4 }; /* of operands, for the first of these */
 void assay_group_check_user(struct group *g, struct variant *v);
+/* Undoes what a call of the variant changed in this process; a user's kernel is given up for it. */
+void assay_group_check_traces(struct group *g, struct variant *v);
 /* Ends the process, where another one goes on with the rest, if the variant's threads go on. */
 void assay_group_check_idle(struct group *g, struct variant *v);
 
@@ -190,7 +205,8 @@ double assay_group_working_set(const struct group *g, const struct variant *v);
 /* Into the record of a variant that ran. */
 void assay_group_note_memory(const struct group *g, struct variant *v);
 
-/* ---- group_measure.c: the timing of all variants in one cache state ---- */
+/* ---- group_measure.c: the timing of all variants in one cache state; the records say who the
+ * baseline was ---- */
 
 enum assay_status assay_group_measure_state(struct group *g, enum assay_cache_state state,
                                             struct assay_error *err);
