@@ -142,8 +142,8 @@ static int show_ceilings(const struct info_config *config, int32_t threads)
     else
         printf("\nceilings     not measured yet for %d thread%s: assay info%s%s --calibrate\n",
                device->threads, device->threads == 1 ? "" : "s",
-               strcmp(config->device, "cpu") == 0 ? "" : " --device ",
-               strcmp(config->device, "cpu") == 0 ? "" : config->device);
+               assay_device_is_host(config->device) ? "" : " --device ",
+               assay_device_is_host(config->device) ? "" : config->device);
     assay_device_close(device);
     return code;
 }
@@ -151,7 +151,7 @@ static int show_ceilings(const struct info_config *config, int32_t threads)
 /* Calibrating a CPU without a number of threads: with all of them, and with one. */
 static int measure(const struct info_config *config)
 {
-    bool both = config->calibrate && config->threads == 0 && strcmp(config->device, "cpu") == 0 &&
+    bool both = config->calibrate && config->threads == 0 && assay_device_is_host(config->device) &&
                 assay_cpu_info()->cores > 1;
     int code = show_ceilings(config, (int32_t)config->threads);
     return both && code == ASSAY_EXIT_FINE ? show_ceilings(config, 1) : code;

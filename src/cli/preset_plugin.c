@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "cli/command.h"
 #include "config/preset_set.h"
+#include "device/device.h"
 #include "tensor/dtype.h"
 #include <assay/assay.h>
 #include <assay/assay_preset.h>
@@ -245,7 +246,7 @@ static enum assay_status open_session(struct plugin *p, char *device, size_t siz
     o.budget_s = m->budget_s > 0 ? m->budget_s : 0.5;
     o.timeout_s = m->timeout_s;
     o.seed = (uint64_t)m->seed;
-    o.isolate = strcmp(device, "cpu") == 0;
+    o.isolate = assay_device_is_host(device);
     return assay_session_open(&o, out, err);
 }
 
@@ -288,7 +289,7 @@ static enum assay_status measure(struct plugin *p, bool *wrong, struct assay_err
         struct assay_error why = {0};
         p->bound[i].device = device;
         enum assay_dtype *dtype = &p->bound[i].dtype;
-        *dtype = strncmp(device, "cuda", 4) == 0 ? ASSAY_DTYPE_F16 : ASSAY_DTYPE_F32;
+        *dtype = assay_device_is_host(device) ? ASSAY_DTYPE_F32 : ASSAY_DTYPE_F16;
         if (p->options->dtypes.n)
             status = assay_dtype_parse(p->options->dtypes.items[0], dtype, err);
         if (status != ASSAY_OK)

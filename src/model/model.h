@@ -13,8 +13,7 @@
 
 #include "kernel/host.h"
 #include "model/graph.h"
-
-#define ASSAY_MODEL_PREFIX "model:"
+#include "op/op_name.h"
 
 struct assay_model {
     const char *name;    /* "ln_linear_gelu" */
