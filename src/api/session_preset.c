@@ -64,10 +64,9 @@ static enum assay_status keep_record(const struct keeper *keeper, const struct a
     return assay_session_keep_case(keeper->session, result, err);
 }
 
-static enum assay_status keep(void *user, int64_t group, const struct assay_record *records,
-                              int64_t n, struct assay_error *err)
+static enum assay_status keep(void *user, const struct assay_record *records, int64_t n,
+                              struct assay_error *err)
 {
-    (void)group;
     enum assay_status status = ASSAY_OK;
     for (int64_t i = 0; i < n && status == ASSAY_OK; i++)
         status = keep_record(user, &records[i], err);
@@ -173,7 +172,7 @@ enum assay_status assay_session_run_preset(assay_session *handle, const char *pr
     if (status == ASSAY_OK)
         status = assay_session_memory_rest(session, err);
     if (status == ASSAY_OK)
-        status = assay_session_supervise(&plan, keep, &keeper, err);
+        status = assay_session_run_plan(&plan, keep, &keeper, err);
     assay_plan_fini(&plan);
     return status == ASSAY_OK ? first_failure(session, before, err) : status;
 }

@@ -99,9 +99,13 @@ static int measure(const struct assay_kernel_options *options, struct assay_kern
                  k->repository.dirty ? "+" : "");
         name_files(&k->sources, files, sizeof files);
         name_implementations(&plan, own, sizeof own);
-        measuring.origin =
-            (struct assay_measuring_origin){k->file.name[0] ? k->file.name : k->repository.name,
-                                            commit, files, k->sources.sha256, own};
+        measuring.origin = (struct assay_run_origin){
+            .repository = k->file.name[0] ? k->file.name : k->repository.name,
+            .commit = commit,
+            .files = files,
+            .sha256 = k->sources.sha256,
+            .implementations = own,
+        };
     }
     if (options->visual) {
         snprintf(light, sizeof light, "%s_light.svg", options->visual);

@@ -72,7 +72,7 @@ static int measure(const struct assay_run_options *options, const struct assay_r
         .argv = argv,
         .again = again.data,
         .models = true,
-        .output_dir = folder_of(options, config),
+        .origin = {.output_dir = folder_of(options, config)},
     };
     int code = assay_measure(&measuring, plan);
     assay_text_fini(&path);
