@@ -198,7 +198,7 @@ static enum assay_status sample(struct measuring *m, int64_t warmup, struct assa
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-static enum assay_status measure(struct measuring *m, struct assay_error *err)
+static enum assay_status measure_all(struct measuring *m, struct assay_error *err)
 {
     int64_t warmup = m->session->how.warmup, used = 0;
     for (int64_t i = 0; i < m->n; i++) {
@@ -236,7 +236,7 @@ enum assay_status assay_cases_measure(struct assay_open_session *session,
         status = assay_guard_begin(&m.guard, err);
     if (status == ASSAY_OK) {
         assay_case_timer_init(&m.timer, session->gpu, session->how.iters == 0);
-        status = measure(&m, err);
+        status = measure_all(&m, err);
         assay_guard_end(&m.guard);
     }
     assay_free(m.lanes);

@@ -149,7 +149,7 @@ static int show_ceilings(const struct info_config *config, int32_t threads)
 }
 
 /* Calibrating a CPU without a number of threads: with all of them, and with one. */
-static int measure(const struct info_config *config)
+static int show_all_ceilings(const struct info_config *config)
 {
     bool both = config->calibrate && config->threads == 0 && assay_device_is_host(config->device) &&
                 assay_cpu_info()->cores > 1;
@@ -166,7 +166,7 @@ static void help(struct assay_text *out)
     assay_options_help(&table, out);
 }
 
-static int run(int argc, char **argv)
+static int run_info(int argc, char **argv)
 {
     struct info_config config = {.device = "cpu"};
     struct assay_error err = {0};
@@ -177,8 +177,8 @@ static int run(int argc, char **argv)
     print_machine();
     int code = print_cuda();
     (void)fflush(stdout);
-    return code == ASSAY_EXIT_FINE ? measure(&config) : code;
+    return code == ASSAY_EXIT_FINE ? show_all_ceilings(&config) : code;
 }
 
 const struct assay_command assay_command_info = {
-    .name = "info", .summary = "this machine, and what it can do", .run = run, .help = help};
+    .name = "info", .summary = "this machine, and what it can do", .run = run_info, .help = help};

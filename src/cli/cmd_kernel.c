@@ -78,8 +78,8 @@ static void name_implementations(const struct assay_plan *plan, char *out, size_
     }
 }
 
-static int measure(const struct assay_kernel_options *options, struct assay_kernel_objects *k,
-                   int argc, char **argv)
+static int measure_repository(const struct assay_kernel_options *options,
+                              struct assay_kernel_objects *k, int argc, char **argv)
 {
     struct assay_plan plan = {0};
     struct assay_error err = {0};
@@ -130,7 +130,7 @@ static int act(const struct assay_kernel_options *options, int argc, char **argv
         for (int64_t i = 0; i < k.n_objects; i++)
             print_contents(&k.objects[i], options);
     else if (k.n_objects || options->measure.resume)
-        code = measure(options, &k, argc, argv);
+        code = measure_repository(options, &k, argc, argv);
     else if (!k.worst)
         code = ASSAY_EXIT_MACHINE; /* all of it was skipped, and that was said */
     if (code == ASSAY_EXIT_FINE)
@@ -175,7 +175,7 @@ static enum assay_status check(const struct assay_kernel_options *o, struct assa
     return ASSAY_OK;
 }
 
-static int run(int argc, char **argv)
+static int run_kernel(int argc, char **argv)
 {
     struct assay_kernel_options options;
     struct assay_error err = {0};
@@ -200,5 +200,5 @@ static int run(int argc, char **argv)
 const struct assay_command assay_command_kernel = {.name = "kernel",
                                                    .summary =
                                                        "run the benchmarks of a kernel repository",
-                                                   .run = run,
+                                                   .run = run_kernel,
                                                    .help = help};

@@ -278,7 +278,7 @@ static enum assay_status check_options(const struct assay_preset_options *o,
                 : ASSAY_OK;
 }
 
-static enum assay_status measure(struct plugin *p, bool *wrong, struct assay_error *err)
+static enum assay_status measure_plugin(struct plugin *p, bool *wrong, struct assay_error *err)
 {
     assay_session *session = NULL;
     char device[32];
@@ -328,7 +328,7 @@ static int act(const struct assay_preset_options *options)
     if (status == ASSAY_OK && options->list)
         code = print_list(p);
     else if (status == ASSAY_OK)
-        status = measure(p, &wrong, &err);
+        status = measure_plugin(p, &wrong, &err);
     assay_free(p->bound);
     assay_free(p);
     return status != ASSAY_OK ? assay_complain(&err) : wrong ? ASSAY_EXIT_WRONG : code;
