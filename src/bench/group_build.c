@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Of the others a part is enough: they are looked at often. */
+/* Of the others' outputs one element in eight is enough: they are compared often. */
 enum { OTHERS_SHARE = 8 };
 /* What their references may take; the usual ones tell how long that is. And how large they may be:
  * filling them is most of the cost, and worth it where the code is not assay's own. */
@@ -50,8 +50,9 @@ bool assay_group_has_recipe(const struct group *g, int64_t recipe)
     return false;
 }
 
-/* A recipe that cannot store these weights has no answers, whatever its kernels thought of it. */
-static enum assay_status answers_of(struct group *g, int64_t recipe, struct assay_error *err)
+/* A recipe that cannot store these weights has no reference, whatever its kernels think of it. */
+static enum assay_status make_usual_references(struct group *g, int64_t recipe,
+                                               struct assay_error *err)
 {
     struct assay_error why = {0};
     int64_t start = assay_clock_ns();
@@ -85,8 +86,8 @@ static enum assay_status make_snapshots(struct group *g)
     return ASSAY_OK;
 }
 
-/* Other values, the answers to them, and room for snapshots: for samples that are looked at. A
- * group that has no room or no time for them is measured without. */
+/* Other input values, their references, and buffers for snapshots: for samples that are looked at.
+ * A group for which they take too much memory or time is measured without. */
 static void make_others(struct group *g)
 {
     double most = assay_group_has_users(g) ? USERS_MOST_BYTES : OTHERS_MOST_BYTES;
@@ -100,12 +101,12 @@ static void make_others(struct group *g)
     assay_operands_fill_others(g->operands, g->others_seed);
     group_step(g, -1);
     for (int64_t r = 0; r < g->n_recipes; r++) {
-        struct recipe_answers *answers = &g->recipes[r];
+        struct recipe_references *references = &g->recipes[r];
         bool made =
-            assay_group_has_recipe(g, r) && answers->took_ns <= OTHERS_MOST_NS &&
-            assay_group_make_references(g, r, INPUTS_OTHERS, answers->others, NULL) == ASSAY_OK;
+            assay_group_has_recipe(g, r) && references->took_ns <= OTHERS_MOST_NS &&
+            assay_group_make_references(g, r, INPUTS_OTHERS, references->others, NULL) == ASSAY_OK;
         if (!made)
-            assay_group_drop_references(answers->others);
+            assay_group_drop_references(references->others);
     }
 }
 
@@ -117,7 +118,7 @@ enum assay_status assay_group_build(struct group *g, int64_t n_sets, struct assa
     group_step(g, -1);
     for (int64_t r = 0; r < g->n_recipes && status == ASSAY_OK; r++)
         if (r == 0 || assay_group_has_recipe(g, r))
-            status = answers_of(g, r, err);
+            status = make_usual_references(g, r, err);
     for (int32_t i = 0; i < g->problem.n_outputs && status == ASSAY_OK && !g->op->unverified; i++)
         assay_reference_controls(g->recipes[0].outputs[i], &g->mistrust);
     if (status == ASSAY_OK)

@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* One contender on its way through the group. */
+/* One variant on its way through the group. */
 struct variant {
     const struct assay_kernel *kernel;
     struct assay_problem problem; /* the group's, with this variant's recipe */
@@ -33,10 +33,10 @@ struct variant {
 };
 
 /* What the variants of one recipe are held against. */
-struct recipe_answers {
+struct recipe_references {
     const char *name; /* NULL for ops without recipes */
     assay_reference *outputs[ASSAY_MAX_OUTPUTS];
-    assay_reference *others[ASSAY_MAX_OUTPUTS]; /* on the operands' other values; NULL: too dear */
+    assay_reference *others[ASSAY_MAX_OUTPUTS]; /* on the operands' other values; NULL: too slow */
     double took_ns;                             /* to compute the former */
 };
 
@@ -50,7 +50,7 @@ struct group {
     struct assay_problem problem;
     struct variant *variants;
     int64_t n_variants;
-    struct recipe_answers recipes[MAX_RECIPES]; /* the first is what accuracy refers to */
+    struct recipe_references recipes[MAX_RECIPES]; /* the first is what accuracy refers to */
     int64_t n_recipes;
     assay_operands *operands;
     uint64_t others_seed;    /* of their other values */
@@ -99,12 +99,12 @@ static inline bool group_is_users(const struct group *g, const struct variant *v
     return !group_is_model(g) && !assay_kernel_is_builtin(v->kernel) && !reference;
 }
 
-/* ---- group_choose.c: who takes part, and is there room? ---- */
+/* ---- group_choose.c: which kernels take part, and does the group fit into memory? ---- */
 
 enum assay_status assay_group_choose(struct group *g, struct assay_error *err);
 bool assay_group_has_users(const struct group *g);
 int64_t assay_group_sets_needed(const struct group *g);
-/* The same, or as many as the checks of users' kernels would like where there is room for them. */
+/* The same, or as many as the checks of users' kernels would like where they fit easily. */
 int64_t assay_group_sets_liked(const struct group *g);
 /* Would the operands fit, with a tenth of the memory left for everything else? */
 bool assay_group_fits(const struct group *g, int64_t n_sets, char *reason, size_t size);
@@ -140,7 +140,7 @@ enum assay_status assay_group_call(struct group *g, struct variant *v,
  * judges it. */
 void assay_group_run_and_judge(struct group *g, struct variant *v, int64_t iters,
                                const struct assay_args *sets, int64_t n_sets, int64_t last,
-                               assay_reference *const *answers, const char *when);
+                               assay_reference *const *references, const char *when);
 void assay_group_failed_run(struct variant *v, enum assay_status status, const char *what);
 
 /* ---- group_checks.c: users' kernels: is every call computed, is anything read that should not be,
@@ -181,10 +181,10 @@ bool assay_group_look(void *user, int64_t lane);
 void assay_group_before_sample(void *user, int64_t lane, const struct assay_work *work);
 bool assay_group_after_sample(void *user, int64_t lane, const struct assay_work *work);
 
-/* Is the answer in `set`, which was not right, right a little later? It is not waited for where the
+/* Is the output in `set`, which was not right, right a little later? It is not waited for where the
  * variant has started no thread that could bring it. */
 bool assay_group_comes_late(const struct group *g, const struct variant *v, int64_t set,
-                            assay_reference *const *answers);
+                            assay_reference *const *references);
 /* Why the outputs that a call left in `set` are not what they should be: too late, those of the
  * values that the set does not hold, or just wrong. `others`: what the set holds. True where they
  * came too late. */

@@ -2,8 +2,8 @@
  * take no longer than one?
  *
  * A kernel that recognises its inputs, by a checksum of what it has seen or by one that somebody
- * wrote into it, gives right answers always. Only the time tells: the same values are put into the
- * same place three times, and then the usual ones, each time in the same way and followed by one
+ * wrote into it, gives right outputs always. Only the time tells: the same values are written to the
+ * same address three times, and then the usual ones, each time in the same way and followed by one
  * call. All that is different between the first call and the later ones is what the kernel
  * remembers.
  *
@@ -149,7 +149,7 @@ static void check_values(struct group *g, struct variant *v)
     group_give_up(v, ASSAY_OUTCOME_MISMATCH, reason);
 }
 
-/* In a hot sample all calls have the same output: one alone would leave the same answer there. */
+/* In a hot sample all calls have the same output: one alone would leave the same values there. */
 static void check_repeats(struct group *g, struct variant *v)
 {
     double one[PAIRS], many[PAIRS];

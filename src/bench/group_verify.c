@@ -23,7 +23,7 @@ static void note_comparison(struct variant *v, const assay_reference *reference,
     out->tolerance_absolute = c->worst_absolute;
 }
 
-/* How far a recipe's answer is from the unquantised product. */
+/* How far a recipe's output is from the unquantised product. */
 static void note_accuracy(struct group *g, struct variant *v, const void *got)
 {
     struct assay_comparison c;
@@ -33,10 +33,10 @@ static void note_accuracy(struct group *g, struct variant *v, const void *got)
     v->record.accuracy_db = assay_comparison_sqnr_db(&c);
 }
 
-/* Judges what a variant left in `set` against `answers`; `when` is "" or " after timing". True
- * where the answer is not there, or not the right one. */
+/* Judges what a variant left in `set` against `references`; `when` is "" or " after timing". True
+ * where the output is not there, or not the right one. */
 static bool judge_now(struct group *g, struct variant *v, int64_t set,
-                      assay_reference *const *answers, const char *when)
+                      assay_reference *const *references, const char *when)
 {
     struct assay_error why = {0};
     struct assay_comparison c;
@@ -51,8 +51,8 @@ static bool judge_now(struct group *g, struct variant *v, int64_t set,
     if (g->op->unverified)
         return false;
     for (int32_t i = g->problem.n_outputs - 1; i >= 0; i--) { /* output 0 last: it is the figure */
-        assay_reference_compare(answers[i], assay_operands_output(g->operands, set, i), &c);
-        note_comparison(v, answers[i], &c);
+        assay_reference_compare(references[i], assay_operands_output(g->operands, set, i), &c);
+        note_comparison(v, references[i], &c);
         if (c.mismatches == 0)
             continue;
         snprintf(reason, sizeof reason,
@@ -65,11 +65,11 @@ static bool judge_now(struct group *g, struct variant *v, int64_t set,
     return false;
 }
 
-static void judge(struct group *g, struct variant *v, int64_t set, assay_reference *const *answers,
-                  const char *when)
+static void judge(struct group *g, struct variant *v, int64_t set,
+                  assay_reference *const *references, const char *when)
 {
-    if (!judge_now(g, v, set, answers, when) || !group_is_users(g, v) ||
-        !assay_group_comes_late(g, v, set, answers))
+    if (!judge_now(g, v, set, references, when) || !group_is_users(g, v) ||
+        !assay_group_comes_late(g, v, set, references))
         return;
     char reason[64];
     snprintf(reason, sizeof reason, "had not finished when it returned%s", when);
@@ -101,7 +101,7 @@ enum assay_status assay_group_call(struct group *g, struct variant *v,
 
 void assay_group_run_and_judge(struct group *g, struct variant *v, int64_t iters,
                                const struct assay_args *sets, int64_t n_sets, int64_t last,
-                               assay_reference *const *answers, const char *when)
+                               assay_reference *const *references, const char *when)
 {
     int64_t first = ((last - iters + 1) % n_sets + n_sets) % n_sets;
     int64_t operand_set = last % assay_operands_n_sets(g->operands);
@@ -115,69 +115,70 @@ void assay_group_run_and_judge(struct group *g, struct variant *v, int64_t iters
     if (status != ASSAY_OK)
         assay_group_failed_run(v, status, "run");
     else if (v->ready)
-        judge(g, v, operand_set, answers, when);
+        judge(g, v, operand_set, references, when);
 }
 
-static void verify_once(struct group *g, struct variant *v, assay_reference *const *answers,
+static void verify_once(struct group *g, struct variant *v, assay_reference *const *references,
                         const char *when)
 {
     assay_group_prepare(g, v, 0);
     if (v->ready)
-        assay_group_run_and_judge(g, v, 1, assay_operands_sets(g->operands), 1, 0, answers, when);
+        assay_group_run_and_judge(g, v, 1, assay_operands_sets(g->operands), 1, 0, references,
+                                  when);
     if (v->ready && group_is_users(g, v))
         assay_group_check_idle(g, v);
 }
 
 /* On integer-valued inputs, made for each recipe: bit for bit where all of it is exact, else within
- * the tolerance, which still catches answers kept from other inputs. */
+ * the tolerance, which still catches outputs kept from other inputs. */
 static enum assay_status verify_on_integers(struct group *g, int64_t recipe,
                                             struct assay_error *err)
 {
-    assay_reference *answers[ASSAY_MAX_OUTPUTS] = {0};
+    assay_reference *references[ASSAY_MAX_OUTPUTS] = {0};
     struct assay_problem problem = g->problem;
     problem.recipe = g->recipes[recipe].name;
     assay_operands_refill(g->operands, &problem, true);
     enum assay_status status =
-        assay_group_make_references(g, recipe, INPUTS_INTEGERS, answers, err);
+        assay_group_make_references(g, recipe, INPUTS_INTEGERS, references, err);
     for (int64_t i = 0; i < g->n_variants && status == ASSAY_OK && !group_stopped(g); i++) {
         struct variant *v = &g->variants[i];
         if (!v->ready || v->recipe != recipe)
             continue;
-        verify_once(g, v, answers, " on integers");
+        verify_once(g, v, references, " on integers");
         if (v->ready) /* the errors that are shown are those on the usual inputs */
             v->record.verification.max_abs = v->record.verification.max_rel = 0;
         v->record.verification.exact = v->ready && g->op->can_be_exact(&problem);
     }
-    assay_group_drop_references(answers);
+    assay_group_drop_references(references);
     return status;
 }
 
-/* On the usual inputs with spikes, where an answer from a part of the terms shows. */
+/* On the usual inputs with spikes, which show that only a part of the terms was summed. */
 static enum assay_status verify_with_spikes(struct group *g, int pass, struct assay_error *err)
 {
-    assay_reference *answers[ASSAY_MAX_OUTPUTS] = {0};
+    assay_reference *references[ASSAY_MAX_OUTPUTS] = {0};
     const assay_reference *usual = g->recipes[0].outputs[0];
     const void *const *in = assay_operands_inputs(g->operands);
     struct assay_spikes spikes;
     assay_spikes_choose(g->op, &g->problem, in, assay_rng_next(&g->secret), pass, &spikes,
                         &g->mistrust);
     enum assay_status status =
-        assay_reference_moved(usual, spikes.mean_change, spikes.allowed, &answers[0], err);
+        assay_reference_moved(usual, spikes.mean_change, spikes.allowed, &references[0], err);
     assay_operands_change(g->operands, spikes.changes, spikes.n);
     for (int64_t i = 0; i < g->n_variants && status == ASSAY_OK && !group_stopped(g); i++) {
         struct variant *v = &g->variants[i];
         if (!v->ready || (pass > 0 && !group_is_users(g, v)))
             continue;
-        verify_once(g, v, answers, " with spikes");
+        verify_once(g, v, references, " with spikes");
         if (v->ready) /* the errors that are shown are those on the usual inputs */
             v->record.verification.max_abs = v->record.verification.max_rel = 0;
     }
     assay_operands_change(g->operands, NULL, 0);
-    assay_group_drop_references(answers);
+    assay_group_drop_references(references);
     return status;
 }
 
-/* Code that is not assay's own is asked twice. */
+/* Code that is not assay's own is checked twice. */
 static enum assay_status verify_parts(struct group *g, struct assay_error *err)
 {
     int passes = !g->op->mean ? 0 : assay_group_has_users(g) ? 2 : 1;

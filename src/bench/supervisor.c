@@ -68,7 +68,7 @@ static void take_record(struct supervisor *s, const struct assay_event *event)
         a->n_records++;
 }
 
-/* Is there a record for each contender, or one for the group? An interrupted one may have fewer. */
+/* Is there a record for each variant, or one for the group? An interrupted one may have fewer. */
 static bool is_complete(const struct supervisor *s)
 {
     const struct attempt *a = &s->attempt;

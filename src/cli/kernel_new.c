@@ -133,7 +133,7 @@ static enum assay_status find_names(struct wanted *out, struct assay_error *err)
     return ASSAY_OK;
 }
 
-/* A name that a built-in kernel or family has would be refused when it is loaded. */
+/* A name that a built-in kernel or implementation has would be refused when it is loaded. */
 static enum assay_status check_free(const struct wanted *wanted, struct assay_error *err)
 {
     assay_kernel_registry *registry = assay_kernel_registry_create();

@@ -9,7 +9,7 @@
 
 enum assay_outcome {
     ASSAY_OUTCOME_OK,
-    ASSAY_OUTCOME_MISMATCH,    /* the answer is wrong, or something else was written */
+    ASSAY_OUTCOME_MISMATCH,    /* the output is wrong, or something else was written */
     ASSAY_OUTCOME_MISTRUSTED,  /* the check could not tell right from wrong for this problem */
     ASSAY_OUTCOME_IMPOSSIBLE,  /* faster than the machine's measured ceiling allows */
     ASSAY_OUTCOME_UNSUPPORTED, /* not on this machine, not for this problem */
