@@ -53,7 +53,7 @@ static enum assay_status read_cases(const struct assay_case *given, int32_t n,
     enum assay_status status = ASSAY_OK;
     const char *at = (const char *)given;
     for (int32_t i = 0; i < n && status == ASSAY_OK; i++) {
-        uint32_t size; /* which may be nonsense, and the next one's place with it */
+        uint32_t size; /* which may be nonsense, and the next one's address with it */
         memcpy(&size, at, sizeof size);
         if (size != given->struct_size)
             return assay_error_set(err, ASSAY_ERR_INVALID, NULL,

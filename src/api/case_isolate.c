@@ -1,6 +1,6 @@
 /* case_isolate.c: cases in a child process, which may hang, scribble over its memory or end. It is
  * a copy of this one, so that the caller's functions and data are there; what the cases do to their
- * data stays there too. Answers come back through a page that both see. */
+ * data stays there too. Figures come back through a shared page. */
 #include "api/case.h"
 
 #include "base/alloc.h"

@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Cases are measured as the seed of their interface does it, unless told. */
+/* Defaults of cases, as KoBench has them. */
 enum { WARMUP = 8, ITERS = 32, TIMEOUT_S = 60 };
 
 const char *assay_version(void) { return ASSAY_VERSION; }
@@ -277,7 +277,7 @@ static enum assay_status keep(void *user, const struct assay_record *records, in
     return ASSAY_OK;
 }
 
-/* Measuring on the cpu pins threads and says how many OpenMP shall use; both are the caller's. */
+/* Measuring on the cpu pins threads and sets OpenMP's number of them; the caller gets both back. */
 struct threads {
     cpu_set_t seats;
     bool known;

@@ -60,7 +60,7 @@ static enum assay_status keep_record(const struct keeper *keeper, const struct a
     figures_of(keeper, record, &figures);
     struct assay_case_result *result = assay_case_result_from(keeper->session, &self, &figures);
     if (result &&
-        figures.outcome == ASSAY_OUTCOME_OK) /* scratch memory alone, without the answer */
+        figures.outcome == ASSAY_OUTCOME_OK) /* scratch memory alone, without the output */
         result->workspace_vram_mb = record->workspace_bytes / (1 << 20);
     return assay_session_keep_case(keeper->session, result, err);
 }

@@ -117,7 +117,7 @@ static void tear_down(struct group *g)
     assay_free(g->variants);
 }
 
-/* Whose turn it is, for the supervisor. */
+/* Which variant runs, for the supervisor. */
 struct energy_beat {
     struct group *group;
     int64_t variant;
@@ -163,7 +163,7 @@ static enum assay_status measure_group(struct group *g, struct assay_error *err)
     return status;
 }
 
-/* What kernels cannot know before: they know the job's seed, or can find it out. */
+/* A seed that kernels cannot predict: they know the job's, or can find it out. */
 static uint64_t make_secret(void)
 {
     uint64_t secret = 0;

@@ -32,7 +32,7 @@ struct variant {
     struct assay_record record;
 };
 
-/* What the variants of one recipe are held against. */
+/* What the outputs of one recipe's variants are compared with. */
 struct recipe_references {
     const char *name; /* NULL for ops without recipes */
     assay_reference *outputs[ASSAY_MAX_OUTPUTS];
@@ -53,10 +53,10 @@ struct group {
     struct recipe_references recipes[MAX_RECIPES]; /* the first is what accuracy refers to */
     int64_t n_recipes;
     assay_operands *operands;
-    uint64_t others_seed;    /* of their other values */
-    struct assay_rng secret; /* nothing that a kernel could foresee: not from the job's seed */
+    uint64_t others_seed;               /* of their other values */
+    struct assay_rng secret;            /* unpredictable for kernels: not from the job's seed */
     void *snapshots[ASSAY_MAX_OUTPUTS]; /* of outputs, where the device's memory is the host's */
-    struct assay_traces home;           /* the process as it should be */
+    struct assay_traces home;           /* the process's state before any kernel ran */
     double busy_threads;                /* that variants left behind */
     struct assay_error mistrust;        /* why the check cannot be trusted; code 0 where it can */
     bool interrupted;
@@ -90,7 +90,7 @@ static inline bool group_is_model(const struct group *g)
     return g->job->group.compile[0] != '\0';
 }
 
-/* Not assay's own code, nor what an author holds that against: nobody gains by a reference that
+/* Code that is not assay's own, and not an author's reference: nobody gains by a reference that
  * cheats, and it is the slowest of all. */
 static inline bool group_is_users(const struct group *g, const struct variant *v)
 {

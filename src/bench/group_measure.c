@@ -82,16 +82,17 @@ static int64_t choose_baseline(const struct group *g)
 }
 
 /* What a reading of the clock costs, which says how long samples must be. A GPU's events take 1 us
- * each; in samples 2000 times as long power holds its clock down, so that of it only a part counts:
- * 300 us, of which they are 0.7 %. */
+ * each; samples 2000 times as long would meet its power limit and a lower clock. So it counts as
+ * 150 ns, which makes samples of 300 us, of which the events are 0.7 %. */
 static double timer_ns(const struct group *g)
 {
     double ns = g->bench->ceilings.timer_ns;
     return g->bench->host.device->driver->upload ? fmin(ns, 150) : ns;
 }
 
-/* By the ceiling: a unit that is slow all the while would seem to be at its best. 3 % for the
- * clock, and for ceilings being the best that was ever seen. */
+/* How long the matrix probe takes on a unit at full speed: by the ceiling, because a unit that is
+ * slow throughout would look fast. 3 % more for the clock, and because ceilings are the best that
+ * was ever seen. */
 static double unit_full_ns(const struct group *g)
 {
     const struct assay_device *device = g->bench->host.device;
@@ -116,7 +117,7 @@ static void verify_again(struct group *g, const struct lane_map *map)
         struct variant *v = &g->variants[map->variant[i]];
         const struct assay_lane *lane = &map->lanes[i];
         if (!v->ready) {
-            continue; /* found out in a sample that was looked at */
+            continue; /* given up in a sample that was looked at */
         } else if (lane->status != ASSAY_OK) {
             assay_group_failed_run(v, lane->status, "run");
         } else if (damage != ASSAY_OK) {
@@ -258,7 +259,8 @@ static enum assay_status take_down_results(const struct timing *t)
     return status;
 }
 
-/* What the machine did better than ever is remembered; not being able to costs nothing else. */
+/* Probes that beat the remembered ceilings raise them; a file that cannot be written is no error.
+ */
 static void remember_best(const struct timing *t)
 {
     int64_t rounds = assay_engine_rounds(t->engine);

@@ -118,8 +118,8 @@ static void *host_at(const assay_operands *o, int64_t set, int32_t tensor)
     return host_set(o, set) + o->layout.offset[tensor];
 }
 
-/* Brings what the host wrote to the device: one tensor, or with -1 the whole set. A failure is
- * remembered, and told by the next check. */
+/* Uploads what the host wrote: one tensor, or with -1 the whole set. A failure is kept for the next
+ * check to report. */
 static enum assay_status push(assay_operands *o, int64_t set, int32_t tensor)
 {
     if (!o->image || o->pushed != ASSAY_OK)

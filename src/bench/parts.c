@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- losses: answers from a part of the terms ---- */
+/* ---- losses: outputs from a part of the terms ---- */
 
 enum skip { STRETCH, INTERLEAVED, ROWS, COLUMNS, SKIPS };
 enum { FINEST = 30 };
@@ -115,7 +115,7 @@ static double uncertainty(const struct usual *u, double length)
     return u->known ? 0 : DEVIATIONS * u->deviation * sqrt(length) / (double)u->extent.terms;
 }
 
-/* Is the answer without a part, whose terms sum up to `sum`, off by more than that, divided by all
+/* Is the mean without a part, whose terms sum up to `sum`, off by more than that, divided by all
  * terms or by those that were counted? */
 static bool part_shows(double mean, double allowed, double sum, double length, double terms)
 {

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* How long a worker may take to come to rest after it was asked to stop. */
+/* How long a worker may take to finish after it was asked to stop. */
 static const double STOP_GRACE_S = 10;
 /* How long the harness itself may go without a sign of life. */
 static const double HARNESS_TIMEOUT_S = 120;
@@ -295,7 +295,7 @@ static void reset(struct attempt *a)
     a->misfit[0] = '\0';
 }
 
-/* What could not be sent is as lost as what came damaged. */
+/* A job that could not be sent is treated as a damaged message. */
 static enum assay_status send_job(struct supervisor *s, const struct assay_job *job,
                                   struct assay_error *err)
 {
@@ -374,7 +374,7 @@ static bool cut_short(const struct supervisor *s)
     return a->n_records == 0 || a->records[0].interrupted;
 }
 
-/* A group without a row would be missing from every report without a word. */
+/* Every group has a row in every report, also one that gave no record. */
 static void record_nothing(struct supervisor *s, const struct assay_job *job)
 {
     struct assay_record *record = &s->attempt.records[s->attempt.n_records++];

@@ -10,8 +10,9 @@
 static const double CLOCK_CHANGE = 0.02;
 /* A figure must beat the probe of its own rounds by this before it is called impossible. */
 static const double IMPOSSIBLE = 1.5;
-/* Cold calls shorter than this are too short to be held against a curve of whole passes: starting
- * them counts. */
+/* Cold calls shorter than this are not compared with a curve of whole passes: their start-up
+ * counts.
+ */
 static const double PASS_NS = 50e3;
 
 static int64_t gather(const double *samples, int64_t rounds, double *out)
@@ -103,8 +104,8 @@ struct bound {
     double *series;
 };
 
-/* `buffer` holds three times the rounds. None where the probe never met a fast unit that is asked
- * for: what its operations take is not known then. */
+/* `buffer` holds three times the rounds. None where a fast unit is wanted and the probe
+ * never met one: the time of its operations is not known then. */
 static struct bound find_bound(const struct assay_verdict_input *in, int64_t lane, bool fast,
                                double *buffer)
 {
@@ -226,8 +227,8 @@ enum assay_status assay_verdict_measurement(const struct assay_verdict_input *in
     return status;
 }
 
-/* A machine that is slower than it was seen to be accuses nobody of what it does at its best: of a
- * probe whose threads wait for cores and a kernel that needs but one, the probe is the slow one. */
+/* On a machine that is slower than at its best, a figure is compared with that best before it is
+ * called impossible: the probe's threads may wait for cores where a kernel needs only one. */
 static double least_excess(const struct assay_measurement *m)
 {
     double best = m->machine_frac > 0 ? fmin(m->machine_frac, 1) : 1;

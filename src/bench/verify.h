@@ -1,7 +1,7 @@
 /* verify.h: is the output right? The reference of a problem, computed once in double on the whole
  * output or on a seeded part of it, and comparisons of kernels' outputs with it.
  *
- * The check checks itself: answers that are known to be wrong (zeros, an output nobody wrote, a
+ * The check checks itself: outputs that are known to be wrong (zeros, an output nobody wrote, a
  * permuted result) must be rejected, or the problem cannot tell right from wrong. */
 #ifndef ASSAY_BENCH_VERIFY_H
 #define ASSAY_BENCH_VERIFY_H
@@ -45,13 +45,12 @@ int64_t assay_reference_most(const struct assay_op *op, const struct assay_probl
 void assay_reference_compare(const assay_reference *reference, const void *got,
                              struct assay_comparison *out);
 
-/* Copies the elements of an output that are compared, and no others, to the same offsets of
- * another.
- */
+/* Copies the elements of an output that are compared, and no others, to the same
+ * offsets of another. */
 void assay_reference_copy(const assay_reference *reference, const void *from, void *to);
 
-/* Do the known-wrong answers fail? ASSAY_OK, or ASSAY_UNSUPPORTED with a sentence that says which
- * wrong answer would have passed. */
+/* Do the known-wrong outputs fail? ASSAY_OK, or ASSAY_UNSUPPORTED with a sentence that says which
+ * wrong output would have passed. */
 enum assay_status assay_reference_controls(const assay_reference *reference,
                                            struct assay_error *why);
 
