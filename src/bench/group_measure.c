@@ -322,25 +322,31 @@ static enum assay_status add_lanes(struct timing *t, struct assay_error *err)
     return ASSAY_OK;
 }
 
-/* Probes of what the variants need of the machine, sampled beside them. */
-static enum assay_status add_probes(struct timing *t, struct assay_error *err)
+/* One probe for each thing the variants need of the machine. */
+static enum assay_status choose_probes(struct timing *t)
 {
     struct group *g = t->map.group;
     enum assay_status status = ASSAY_OK;
-    int64_t first = t->map.n_lanes + t->shadows.n;
-    t->probes = (struct assay_probes){.device = g->bench->host.device,
-                                      .cold = t->state == ASSAY_CACHE_COLD};
-    t->probe_lanes = &t->lanes[first];
-    if (!g->job->settings.no_ceiling)
-        group_step(g, -1);
-    for (int64_t i = 0; i < t->map.n_lanes && status == ASSAY_OK && !g->job->settings.no_ceiling &&
-                        !group_stopped(g);
-         i++) {
+    if (g->job->settings.no_ceiling)
+        return ASSAY_OK;
+    group_step(g, -1);
+    for (int64_t i = 0; i < t->map.n_lanes && status == ASSAY_OK && !group_stopped(g); i++) {
         const struct variant *v = &g->variants[t->map.variant[i]];
         struct assay_cost cost = g->op->cost(&v->problem);
         status =
             assay_probes_add(&t->probes, &g->bench->ceilings, &cost, assay_group_working_set(g, v));
     }
+    return status;
+}
+
+/* Their lanes, behind all others. */
+static enum assay_status add_probes(struct timing *t, struct assay_error *err)
+{
+    int64_t first = t->map.n_lanes + t->shadows.n;
+    t->probes = (struct assay_probes){.device = t->map.group->bench->host.device,
+                                      .cold = t->state == ASSAY_CACHE_COLD};
+    t->probe_lanes = &t->lanes[first];
+    enum assay_status status = choose_probes(t);
     assay_probes_lanes(&t->probes, t->probe_lanes);
     for (int64_t i = 0; i < t->probes.n; i++)
         t->map.variant[first + i] = -1;
