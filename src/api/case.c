@@ -53,7 +53,7 @@ static enum assay_status read_cases(const struct assay_case *given, int32_t n,
     enum assay_status status = ASSAY_OK;
     const char *at = (const char *)given;
     for (int32_t i = 0; i < n && status == ASSAY_OK; i++) {
-        uint32_t size; /* which may be nonsense, and the next one's place with it */
+        uint32_t size; /* which may be nonsense, and the next one's address with it */
         memcpy(&size, at, sizeof size);
         if (size != given->struct_size)
             return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
@@ -69,44 +69,44 @@ static enum assay_status read_cases(const struct assay_case *given, int32_t n,
 
 static enum assay_status keep_all(struct assay_open_session *session,
                                   const struct assay_case *cases, int32_t n,
-                                  const struct assay_case_answer *answers, struct assay_error *err)
+                                  const struct assay_case_figures *figures, struct assay_error *err)
 {
     enum assay_status status = ASSAY_OK;
     for (int32_t i = 0; i < n && status == ASSAY_OK; i++)
         status = assay_session_keep_case(
-            session, assay_case_result_from(session, &cases[i], &answers[i]), err);
+            session, assay_case_result_from(session, &cases[i], &figures[i]), err);
     for (int32_t i = 0; i < n && status == ASSAY_OK; i++)
-        if (answers[i].outcome != ASSAY_OUTCOME_OK)
+        if (figures[i].outcome != ASSAY_OUTCOME_OK)
             status = assay_error_set(err, ASSAY_ERR_FAILED, cases[i].name, "%s: %s",
-                                     assay_outcome_name(answers[i].outcome), answers[i].reason);
+                                     assay_outcome_name(figures[i].outcome), figures[i].reason);
     return status;
 }
 
 static enum assay_status measure_all(struct assay_open_session *session,
                                      const struct assay_case *given, int32_t n,
-                                     struct assay_case *cases, struct assay_case_answer *answers,
+                                     struct assay_case *cases, struct assay_case_figures *figures,
                                      struct assay_error *err)
 {
     enum assay_status status = read_cases(given, n, cases, err);
     if (status != ASSAY_OK)
         return status;
     session->running = true;
-    status = session->how.isolate ? assay_cases_isolate(session, cases, n, answers, err)
-                                  : assay_cases_measure(session, cases, n, NULL, answers, err);
+    status = session->how.isolate ? assay_cases_isolate(session, cases, n, figures, err)
+                                  : assay_cases_measure(session, cases, n, NULL, figures, err);
     session->running = false;
-    return status == ASSAY_OK ? keep_all(session, cases, n, answers, err) : status;
+    return status == ASSAY_OK ? keep_all(session, cases, n, figures, err) : status;
 }
 
 static enum assay_status run_all(struct assay_open_session *session, const struct assay_case *given,
                                  int32_t n, struct assay_error *err)
 {
     struct assay_case *cases = assay_calloc((size_t)n, sizeof *cases);
-    struct assay_case_answer *answers = assay_calloc((size_t)n, sizeof *answers);
-    enum assay_status status = cases && answers
-                                   ? measure_all(session, given, n, cases, answers, err)
+    struct assay_case_figures *figures = assay_calloc((size_t)n, sizeof *figures);
+    enum assay_status status = cases && figures
+                                   ? measure_all(session, given, n, cases, figures, err)
                                    : assay_error_nomem(err);
     assay_free(cases);
-    assay_free(answers);
+    assay_free(figures);
     return status;
 }
 

@@ -11,7 +11,7 @@
 #include "bench/engine.h"
 
 /* What is known of a case after measuring. Plain data: it also comes out of a child process. */
-struct assay_case_answer {
+struct assay_case_figures {
     enum assay_outcome outcome; /* not ok before measuring: this case is left out */
     char reason[256];
     int64_t samples, calls, warmup; /* calls: in one sample */
@@ -25,7 +25,7 @@ struct assay_case_answer {
 /* A case while it is measured. */
 struct assay_case_lane {
     struct assay_case self;
-    struct assay_case_answer *answer;
+    struct assay_case_figures *figures;
     struct assay_guard *guard;
     assay_device *memory; /* where assay_session_alloc counts */
     assay_device *gpu;    /* NULL on the cpu */
@@ -61,28 +61,28 @@ struct assay_case_watch {
     void (*step)(void *user, int64_t index);
 };
 
-/* Measures those of `cases` whose answer is still ok, into `answers`. A case that fails is an
- * answer, not an error. */
+/* Measures those of `cases` whose outcome is still ok, into `figures`. A case that fails is a
+ * result, not an error. */
 enum assay_status assay_cases_measure(struct assay_open_session *session,
                                       const struct assay_case *cases, int64_t n,
                                       const struct assay_case_watch *watch,
-                                      struct assay_case_answer *answers, struct assay_error *err);
+                                      struct assay_case_figures *figures, struct assay_error *err);
 
 /* The same in a child process, again without a case that kills it or takes too long. */
 enum assay_status assay_cases_isolate(struct assay_open_session *session,
                                       const struct assay_case *cases, int64_t n,
-                                      struct assay_case_answer *answers, struct assay_error *err);
+                                      struct assay_case_figures *figures, struct assay_error *err);
 
 /* ---- case_result.c ---- */
 
-/* A result with room for copies of name and metadata, and nothing else in it: times and counts are
- * not known. NULL without memory. */
+/* A result with copies of name and metadata, and nothing else in it: times and counts are not
+ * known. NULL without memory. */
 struct assay_case_result *assay_case_result_create(const char *name,
                                                    const struct assay_metadata *metadata,
                                                    int32_t n_metadata, const char *reason);
-/* All of it from an answer. */
+/* All of it, with these figures. */
 struct assay_case_result *assay_case_result_from(const struct assay_open_session *session,
                                                  const struct assay_case *self,
-                                                 const struct assay_case_answer *answer);
+                                                 const struct assay_case_figures *figures);
 
 #endif

@@ -1,6 +1,6 @@
 /* case_isolate.c: cases in a child process, which may hang, scribble over its memory or end. It is
  * a copy of this one, so that the caller's functions and data are there; what the cases do to their
- * data stays there too. Answers come back through a page that both see. */
+ * data stays there too. Figures come back through a shared page. */
 #include "api/case.h"
 
 #include "base/alloc.h"
@@ -24,7 +24,7 @@ struct shared {
     _Atomic int complete;
     enum assay_status status;
     struct assay_error err;
-    struct assay_case_answer answers[];
+    struct assay_case_figures figures[];
 };
 
 static void step(void *user, int64_t index)
@@ -39,7 +39,7 @@ static _Noreturn void be_child(struct assay_open_session *session, const struct 
 {
     struct assay_case_watch watch = {.user = shared, .step = step};
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    shared->status = assay_cases_measure(session, cases, n, &watch, shared->answers, &shared->err);
+    shared->status = assay_cases_measure(session, cases, n, &watch, shared->figures, &shared->err);
     atomic_store(&shared->complete, 1);
     _exit(0); /* the caller's exit handlers and buffers are the caller's */
 }
@@ -67,17 +67,17 @@ static bool await(pid_t child, int fd, struct shared *shared, double timeout_s, 
 }
 
 /* What became of the case that was running when the child ended. */
-static void tell(struct assay_case_answer *answer, bool late, int status, double timeout_s)
+static void tell(struct assay_case_figures *figures, bool late, int status, double timeout_s)
 {
-    answer->outcome = late ? ASSAY_OUTCOME_TIMEOUT : ASSAY_OUTCOME_CRASHED;
+    figures->outcome = late ? ASSAY_OUTCOME_TIMEOUT : ASSAY_OUTCOME_CRASHED;
     if (late)
-        snprintf(answer->reason, sizeof answer->reason, "a call did not end within %g s",
+        snprintf(figures->reason, sizeof figures->reason, "a call did not end within %g s",
                  timeout_s);
     else if (WIFSIGNALED(status))
-        snprintf(answer->reason, sizeof answer->reason, "%s ended its process",
+        snprintf(figures->reason, sizeof figures->reason, "%s ended its process",
                  assay_signal_name(WTERMSIG(status)));
     else
-        snprintf(answer->reason, sizeof answer->reason, "it ended its process, with status %d",
+        snprintf(figures->reason, sizeof figures->reason, "it ended its process, with status %d",
                  WIFEXITED(status) ? WEXITSTATUS(status) : -1);
 }
 
@@ -106,7 +106,7 @@ static bool attempt(struct assay_open_session *session, const struct assay_case 
         return true;
     int64_t at = atomic_load(&shared->running);
     if (at >= 0 && at < n) {
-        tell(&shared->answers[at], late, status, session->how.timeout_s);
+        tell(&shared->figures[at], late, status, session->how.timeout_s);
         return false;
     }
     shared->status = assay_error_set(err, ASSAY_ERR_INTERNAL, NULL,
@@ -116,9 +116,9 @@ static bool attempt(struct assay_open_session *session, const struct assay_case 
 
 enum assay_status assay_cases_isolate(struct assay_open_session *session,
                                       const struct assay_case *cases, int64_t n,
-                                      struct assay_case_answer *answers, struct assay_error *err)
+                                      struct assay_case_figures *figures, struct assay_error *err)
 {
-    size_t bytes = sizeof(struct shared) + (size_t)n * sizeof *answers;
+    size_t bytes = sizeof(struct shared) + (size_t)n * sizeof *figures;
     struct shared *shared =
         mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED)
@@ -126,7 +126,7 @@ enum assay_status assay_cases_isolate(struct assay_open_session *session,
     /* At most one case is given up in each attempt; the others start afresh in the next. */
     while (!attempt(session, cases, n, shared, err))
         ;
-    memcpy(answers, shared->answers, (size_t)n * sizeof *answers);
+    memcpy(figures, shared->figures, (size_t)n * sizeof *figures);
     enum assay_status status = shared->status;
     if (status != ASSAY_OK)
         assay_error_set(err, status, shared->err.where, "%s", shared->err.message);

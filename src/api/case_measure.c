@@ -37,15 +37,15 @@ static void lane_step(void *user, int64_t lane)
 
 static bool is_well(const struct assay_case_lane *c)
 {
-    return c->answer->outcome == ASSAY_OUTCOME_OK;
+    return c->figures->outcome == ASSAY_OUTCOME_OK;
 }
 
-static void fail(struct assay_case_lane *c, const char *who, double answer)
+static void fail(struct assay_case_lane *c, const char *who, double returned)
 {
     if (!is_well(c))
         return;
-    c->answer->outcome = ASSAY_OUTCOME_FAILED;
-    snprintf(c->answer->reason, sizeof c->answer->reason, "%s answered %g", who, answer);
+    c->figures->outcome = ASSAY_OUTCOME_FAILED;
+    snprintf(c->figures->reason, sizeof c->figures->reason, "%s answered %g", who, returned);
 }
 
 /* ---- before and after ------------------------------------------------------------------------ */
@@ -53,16 +53,16 @@ static void fail(struct assay_case_lane *c, const char *who, double answer)
 static void set_up(void *user)
 {
     struct assay_case_lane *c = user;
-    int answer = c->self.setup ? c->self.setup(c->self.argument) : 0;
-    c->is_set_up = answer == 0;
-    if (answer != 0)
-        fail(c, "setup", answer);
+    int returned = c->self.setup ? c->self.setup(c->self.argument) : 0;
+    c->is_set_up = returned == 0;
+    if (returned != 0)
+        fail(c, "setup", returned);
 }
 
 static void count_operations(void *user)
 {
     struct assay_case_lane *c = user;
-    struct assay_case_answer *a = c->answer;
+    struct assay_case_figures *a = c->figures;
     a->macs = c->self.macs ? c->self.macs(&c->self) : (double)NAN;
     a->flops = c->self.flops ? c->self.flops(&c->self) : (double)NAN;
     if (c->self.macs && !(a->macs >= 0 && isfinite(a->macs)))
@@ -118,14 +118,14 @@ static int64_t look_at_memory(struct measuring *m, struct assay_case_lane *c, in
 {
     struct assay_case_memory memory;
     int64_t calls = warmup > 1 ? 2 : 1;
-    c->answer->idle_bytes = assay_case_memory_idle(m->session, m->memory);
+    c->figures->idle_bytes = assay_case_memory_idle(m->session, m->memory);
     for (int64_t i = 1; i < calls && is_well(c); i++)
         assay_case_timer_call(&m->timer, c);
     if (!is_well(c))
         return calls;
     assay_case_memory_begin(&memory, m->session, m->memory);
     assay_case_timer_call(&m->timer, c);
-    c->answer->workspace_bytes = assay_case_memory_end(&memory);
+    c->figures->workspace_bytes = assay_case_memory_end(&memory);
     return calls;
 }
 
@@ -152,7 +152,7 @@ static enum assay_status make_lanes(struct measuring *m, struct assay_error *err
 static void take_down(const struct measuring *m, const struct assay_lane *lane,
                       struct assay_case_lane *c, int64_t rounds, double *scratch)
 {
-    struct assay_case_answer *a = c->answer;
+    struct assay_case_figures *a = c->figures;
     assay_stats_summarise(lane->samples, rounds, scratch, &a->time);
     a->samples = a->time.n;
     a->calls = lane->iters;
@@ -198,7 +198,7 @@ static enum assay_status sample(struct measuring *m, int64_t warmup, struct assa
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-static enum assay_status measure(struct measuring *m, struct assay_error *err)
+static enum assay_status measure_all(struct measuring *m, struct assay_error *err)
 {
     int64_t warmup = m->session->how.warmup, used = 0;
     for (int64_t i = 0; i < m->n; i++) {
@@ -223,20 +223,20 @@ static enum assay_status measure(struct measuring *m, struct assay_error *err)
 enum assay_status assay_cases_measure(struct assay_open_session *session,
                                       const struct assay_case *cases, int64_t n,
                                       const struct assay_case_watch *watch,
-                                      struct assay_case_answer *answers, struct assay_error *err)
+                                      struct assay_case_figures *figures, struct assay_error *err)
 {
     struct measuring m = {.session = session, .watch = watch, .n = n};
     m.cases = assay_calloc((size_t)n, sizeof *m.cases);
     if (!m.cases)
         return assay_error_nomem(err);
     for (int64_t i = 0; i < n; i++)
-        m.cases[i] = (struct assay_case_lane){.self = cases[i], .answer = &answers[i]};
+        m.cases[i] = (struct assay_case_lane){.self = cases[i], .figures = &figures[i]};
     enum assay_status status = assay_session_device(session, &m.memory, err);
     if (status == ASSAY_OK)
         status = assay_guard_begin(&m.guard, err);
     if (status == ASSAY_OK) {
         assay_case_timer_init(&m.timer, session->gpu, session->how.iters == 0);
-        status = measure(&m, err);
+        status = measure_all(&m, err);
         assay_guard_end(&m.guard);
     }
     assay_free(m.lanes);

@@ -21,7 +21,7 @@ struct assay_case_memory {
 /* Bytes held now. */
 size_t assay_case_memory_idle(struct assay_open_session *session, assay_device *device);
 
-/* Around one call; the second answers the most it took. */
+/* Around one call; the second returns the most it took. */
 void assay_case_memory_begin(struct assay_case_memory *memory, struct assay_open_session *session,
                              assay_device *device);
 size_t assay_case_memory_end(struct assay_case_memory *memory);

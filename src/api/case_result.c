@@ -11,14 +11,14 @@ static const double MB = 1024.0 * 1024;
 
 static size_t length_of(const char *text) { return text ? strlen(text) + 1 : 0; }
 
-static const char *copy_text(const char *text, char **room)
+static const char *copy_text(const char *text, char **rest)
 {
     if (!text)
         return NULL;
-    char *copy = *room;
+    char *copy = *rest;
     size_t bytes = length_of(text);
     memcpy(copy, text, bytes);
-    *room += bytes;
+    *rest += bytes;
     return copy;
 }
 
@@ -49,20 +49,20 @@ struct assay_case_result *assay_case_result_create(const char *name,
     struct assay_case_result *r = (struct assay_case_result *)block;
     struct assay_metadata *copies =
         (struct assay_metadata *)(block + sizeof(struct assay_case_result));
-    char *room = (char *)copies + rows;
+    char *rest = (char *)copies + rows;
     know_nothing(r);
-    r->name = copy_text(name, &room);
-    r->reason = copy_text(reason, &room);
+    r->name = copy_text(name, &rest);
+    r->reason = copy_text(reason, &rest);
     r->metadata = n_metadata ? copies : NULL;
     r->n_metadata = n_metadata;
     for (int32_t i = 0; i < n_metadata; i++)
-        copies[i] = (struct assay_metadata){.key = copy_text(metadata[i].key, &room),
+        copies[i] = (struct assay_metadata){.key = copy_text(metadata[i].key, &rest),
                                             .number = metadata[i].number,
-                                            .text = copy_text(metadata[i].text, &room)};
+                                            .text = copy_text(metadata[i].text, &rest)};
     return r;
 }
 
-static void set_times(struct assay_case_result *r, const struct assay_case_answer *a)
+static void set_times(struct assay_case_result *r, const struct assay_case_figures *a)
 {
     const struct assay_summary *t = &a->time;
     double per_s = t->mean > 0 ? 1e9 / t->mean : (double)NAN;
@@ -90,7 +90,7 @@ static void set_times(struct assay_case_result *r, const struct assay_case_answe
 
 struct assay_case_result *assay_case_result_from(const struct assay_open_session *session,
                                                  const struct assay_case *self,
-                                                 const struct assay_case_answer *a)
+                                                 const struct assay_case_figures *a)
 {
     struct assay_case_result *r =
         assay_case_result_create(self->name, self->metadata, self->n_metadata, a->reason);

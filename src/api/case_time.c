@@ -14,10 +14,10 @@
 
 static void end_case(struct assay_case_lane *lane, enum assay_outcome outcome, const char *reason)
 {
-    if (lane->answer->outcome != ASSAY_OUTCOME_OK)
+    if (lane->figures->outcome != ASSAY_OUTCOME_OK)
         return;
-    lane->answer->outcome = outcome;
-    snprintf(lane->answer->reason, sizeof lane->answer->reason, "%.255s", reason);
+    lane->figures->outcome = outcome;
+    snprintf(lane->figures->reason, sizeof lane->figures->reason, "%.255s", reason);
 }
 
 enum assay_status assay_case_crashed(struct assay_case_lane *lane, const char *during)
@@ -34,12 +34,12 @@ enum assay_status assay_case_crashed(struct assay_case_lane *lane, const char *d
     return ASSAY_ERR_FAILED;
 }
 
-static enum assay_status answered(struct assay_case_lane *lane, int answer, int64_t call)
+static enum assay_status answered(struct assay_case_lane *lane, int returned, int64_t call)
 {
     char reason[96];
-    if (answer == 0)
+    if (returned == 0)
         return ASSAY_OK;
-    snprintf(reason, sizeof reason, "run answered %d, call %lld", answer, (long long)call);
+    snprintf(reason, sizeof reason, "run answered %d, call %lld", returned, (long long)call);
     end_case(lane, ASSAY_OUTCOME_FAILED, reason);
     return ASSAY_ERR_FAILED;
 }
@@ -60,22 +60,22 @@ static enum assay_status time_on_host(assay_device *device, const struct assay_k
     int (*run)(void *) = lane->self.run;
     void *argument = lane->self.argument;
     int64_t left = work->iters;
-    int answer = 0;
+    int returned = 0;
     lane->memory->bytes_peak = lane->memory->bytes_held;
     size_t held = lane->memory->bytes_held;
     lane->guard->armed = 1;
     int64_t start = assay_clock_ns();
     do
-        answer = run(argument);
-    while (answer == 0 && --left > 0);
+        returned = run(argument);
+    while (returned == 0 && --left > 0);
     int64_t end = assay_clock_ns();
     lane->guard->armed = 0;
-    lane->calls += work->iters - left + (answer != 0);
+    lane->calls += work->iters - left + (returned != 0);
     if (lane->memory->bytes_peak - held > lane->most)
         lane->most = lane->memory->bytes_peak - held;
     timer_of(device)->last_ns = end;
     out->device_ns = out->host_ns = (double)(end - start);
-    return answered(lane, answer, lane->calls);
+    return answered(lane, returned, lane->calls);
 }
 
 /* The launches of a case, within the GPU's own way of timing. */
@@ -85,12 +85,12 @@ static enum assay_status launch(void *state, const struct assay_work *work)
     if (sigsetjmp(lane->guard->back, 0) != 0)
         return assay_case_crashed(lane, "run");
     int64_t done = 0;
-    int answer = 0;
+    int returned = 0;
     lane->guard->armed = 1;
-    for (; done < work->iters && answer == 0; done++)
-        answer = lane->self.run(lane->self.argument);
+    for (; done < work->iters && returned == 0; done++)
+        returned = lane->self.run(lane->self.argument);
     lane->guard->armed = 0;
-    return answered(lane, answer, lane->calls + done);
+    return answered(lane, returned, lane->calls + done);
 }
 
 static enum assay_status time_on_stream(assay_device *device, const struct assay_kernel *kernel,
@@ -108,7 +108,7 @@ static enum assay_status time_on_stream(assay_device *device, const struct assay
     if (lane->memory->bytes_peak - held > lane->most)
         lane->most = lane->memory->bytes_peak - held;
     timer->last_ns = assay_clock_ns();
-    if (status != ASSAY_OK && lane->answer->outcome == ASSAY_OUTCOME_OK) {
+    if (status != ASSAY_OK && lane->figures->outcome == ASSAY_OUTCOME_OK) {
         struct assay_error err = {0};
         assay_cuda_check(assay_cuda_driver()->cuCtxSynchronize(), "run", &err);
         end_case(lane, ASSAY_OUTCOME_FAILED,

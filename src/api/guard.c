@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Room for the handler, and for the registers the kernel saves: some 11 kB where there are tiles.
+/* The handler's stack, with the registers the system saves on it: some 11 kB where there are tiles.
  */
 enum { STACK_BYTES = 64 * 1024 };
 

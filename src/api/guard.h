@@ -1,8 +1,8 @@
 /* guard.h: code of the caller's that may crash, and a way back when it does.
  *
  * Between assay_guard_begin and assay_guard_end a signal that says "crashed" (SIGSEGV, SIGBUS,
- * SIGFPE, SIGILL, SIGABRT), raised on this thread while the guard is armed, leads back to the place
- * that sigsetjmp marked. Everything else goes to whom it went before: signals of other threads, and
+ * SIGFPE, SIGILL, SIGABRT), raised on this thread while the guard is armed, jumps back to
+ * sigsetjmp. Everything else goes to the handlers there were before: signals of other threads, and
  * those that another process sent.
  *
  *     if (sigsetjmp(guard->back, 0) != 0)

@@ -2,45 +2,45 @@
 
 #include <pthread.h>
 
-enum { PLACE_BITS = 10, PLACES = 1 << PLACE_BITS };
+enum { SLOT_BITS = 10, SLOTS = 1 << SLOT_BITS };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct place {
+static struct slot {
     struct assay_open_session *session; /* NULL: free */
     uintptr_t uses;
-} places[PLACES];
+} slots[SLOTS];
 
-static uintptr_t value_of(const struct place *place)
+static uintptr_t value_of(const struct slot *slot)
 {
-    return place->uses << PLACE_BITS | (uintptr_t)(place - places);
+    return slot->uses << SLOT_BITS | (uintptr_t)(slot - slots);
 }
 
 assay_session *assay_handle_add(struct assay_open_session *session)
 {
     uintptr_t value = 0;
     pthread_mutex_lock(&lock);
-    for (int i = 0; i < PLACES && value == 0; i++)
-        if (!places[i].session) {
-            places[i].session = session;
-            places[i].uses++; /* never 0, so neither is the handle */
-            value = value_of(&places[i]);
+    for (int i = 0; i < SLOTS && value == 0; i++)
+        if (!slots[i].session) {
+            slots[i].session = session;
+            slots[i].uses++; /* never 0, so neither is the handle */
+            value = value_of(&slots[i]);
         }
     pthread_mutex_unlock(&lock);
     return (assay_session *)value;
 }
 
 /* Called with the lock held. */
-static struct place *place_of(const assay_session *handle)
+static struct slot *slot_of(const assay_session *handle)
 {
-    struct place *place = &places[(uintptr_t)handle % PLACES];
-    return place->session && value_of(place) == (uintptr_t)handle ? place : NULL;
+    struct slot *slot = &slots[(uintptr_t)handle % SLOTS];
+    return slot->session && value_of(slot) == (uintptr_t)handle ? slot : NULL;
 }
 
 struct assay_open_session *assay_handle_find(const assay_session *handle)
 {
     pthread_mutex_lock(&lock);
-    const struct place *place = place_of(handle);
-    struct assay_open_session *session = place ? place->session : NULL;
+    const struct slot *slot = slot_of(handle);
+    struct assay_open_session *session = slot ? slot->session : NULL;
     pthread_mutex_unlock(&lock);
     return session;
 }
@@ -48,8 +48,8 @@ struct assay_open_session *assay_handle_find(const assay_session *handle)
 void assay_handle_remove(const assay_session *handle)
 {
     pthread_mutex_lock(&lock);
-    struct place *place = place_of(handle);
-    if (place)
-        place->session = NULL;
+    struct slot *slot = slot_of(handle);
+    if (slot)
+        slot->session = NULL;
     pthread_mutex_unlock(&lock);
 }

@@ -1,6 +1,6 @@
 /* handles.h: the sessions that are open, and the handles callers know them by.
  *
- * A handle is not an address: it is a place in a table and how often that place was used, so that a
+ * A handle is not an address: it is a slot of a table and how often that slot was used, so that a
  * session that was closed is told from one that is open, without looking at freed memory. */
 #ifndef ASSAY_API_HANDLES_H
 #define ASSAY_API_HANDLES_H

@@ -4,8 +4,9 @@
 
 #include "base/alloc.h"
 #include "base/version.h"
-#include "bench/supervisor.h"
+#include "bench/run.h"
 #include "config/bench_config.h"
+#include "op/op.h"
 #include "report/report.h"
 #include "tensor/dtype.h"
 
@@ -14,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Cases are measured as the seed of their interface does it, unless told. */
+/* Defaults of cases, as KoBench has them. */
 enum { WARMUP = 8, ITERS = 32, TIMEOUT_S = 60 };
 
 const char *assay_version(void) { return ASSAY_VERSION; }
@@ -122,6 +123,12 @@ static enum assay_status settle_cases(const struct assay_session_options *o,
     return ASSAY_OK;
 }
 
+static void describe(struct assay_open_session *session)
+{
+    const struct assay_plan plan = {.settings = session->settings};
+    assay_run_describe(&plan, &(struct assay_run_origin){0}, &session->info);
+}
+
 static enum assay_status check_options(const struct assay_session_options *o,
                                        struct assay_error *err)
 {
@@ -183,6 +190,8 @@ enum assay_status assay_session_open(const struct assay_session_options *options
         status = settle_device(&known, session, err);
     if (status == ASSAY_OK)
         status = settle_cases(&known, session, err);
+    if (status == ASSAY_OK)
+        describe(session);
     if (status == ASSAY_OK && !(*out = assay_handle_add(session)))
         status =
             assay_error_set(err, ASSAY_ERR_INVALID, NULL, "too many sessions are open: close some");
@@ -241,10 +250,9 @@ static struct assay_result result_of(const struct assay_record *r)
     };
 }
 
-static enum assay_status keep(void *user, int64_t group, const struct assay_record *records,
-                              int64_t n, struct assay_error *err)
+static enum assay_status keep(void *user, const struct assay_record *records, int64_t n,
+                              struct assay_error *err)
 {
-    (void)group;
     struct assay_open_session *session = user;
     struct assay_batch batch = {.n = n};
     struct assay_batch *batches =
@@ -269,9 +277,7 @@ static enum assay_status keep(void *user, int64_t group, const struct assay_reco
     return ASSAY_OK;
 }
 
-static void note(void *user, const char *text) { (void)user, (void)text; }
-
-/* Measuring on the cpu pins threads and says how many OpenMP shall use; both are the caller's. */
+/* Measuring on the cpu pins threads and sets OpenMP's number of them; the caller gets both back. */
 struct threads {
     cpu_set_t seats;
     bool known;
@@ -295,13 +301,18 @@ static void give_threads_back(const struct threads *t)
     omp_set_dynamic(t->dynamic);
 }
 
-enum assay_status assay_session_supervise(const struct assay_plan *plan,
-                                          assay_keep_records *keep_them, void *user,
-                                          struct assay_error *err)
+enum assay_status assay_session_run_plan(const struct assay_plan *plan,
+                                         assay_keep_records *keep_them, void *user,
+                                         struct assay_error *err)
 {
-    struct assay_supervisor_options options = {.user = user, .note = note, .group = keep_them};
+    const struct assay_run_request request = {0};
+    const struct assay_run_hooks hooks = {.user = user, .group = keep_them};
+    struct assay_run run = {.request = &request, .hooks = &hooks, .plan = plan};
     struct threads before = threads_now();
-    enum assay_status status = assay_supervise(plan, &options, err);
+    enum assay_status status = assay_run_open(&run, err);
+    if (status == ASSAY_OK)
+        status = assay_run_measure(&run, err);
+    assay_run_close(&run);
     give_threads_back(&before);
     return status;
 }
@@ -334,7 +345,7 @@ enum assay_status assay_session_measure(assay_session *handle, const char *op, c
     snprintf(group.op, sizeof group.op, "%s", found->name);
     memcpy(group.axes, axes, (size_t)n_axes * sizeof *axes);
     struct assay_plan plan = {.settings = session->settings, .groups = &group, .n_groups = 1};
-    return assay_session_supervise(&plan, keep, session, err);
+    return assay_session_run_plan(&plan, keep, session, err);
 }
 
 int64_t assay_session_count(const assay_session *handle)
@@ -366,19 +377,16 @@ enum assay_status assay_session_report(const assay_session *handle, const char *
     bool incomplete = false;
     struct assay_sink sink = {user, write, &incomplete};
     struct assay_report_style style = {.width = 100};
-    struct assay_run_info info = {.threads = session->settings.threads,
-                                  .hot = session->settings.hot,
-                                  .cold = session->settings.cold,
-                                  .precision = session->settings.precision,
-                                  .groups = session->n_batches};
+    struct assay_run_info info = session->info;
+    info.groups = session->n_batches;
     enum assay_status status = assay_report_find(format, &found, err);
+    if (status == ASSAY_OK)
+        status = assay_run_load_ceiling(&info, err);
     if (status != ASSAY_OK)
         return status;
     assay_report *report = assay_report_create(found, &sink, &style);
     if (!report)
         return assay_error_nomem(err);
-    snprintf(info.version, sizeof info.version, "%s", ASSAY_VERSION);
-    snprintf(info.device, sizeof info.device, "%s", session->settings.device);
     assay_report_begin(report, &info);
     for (int64_t i = 0; i < session->n_batches; i++)
         assay_report_group(report, session->batches[i].records, session->batches[i].n);

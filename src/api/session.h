@@ -31,6 +31,7 @@ struct assay_case_settings {
 
 struct assay_open_session {
     struct assay_settings settings;
+    struct assay_run_info info; /* as the command line describes a run; begun when it was opened */
     enum assay_dtype dtype;
     struct assay_batch *batches;
     int64_t n_batches, n_results;
@@ -60,13 +61,12 @@ struct assay_open_session *assay_session_find(const assay_session *handle, struc
 enum assay_status assay_struct_read(void *to, size_t known, const void *from, const char *whose,
                                     struct assay_error *err);
 
-/* Has a plan measured in this process; each group's records go to `keep`. The caller's threads are
- * as before. */
-typedef enum assay_status assay_keep_records(void *user, int64_t group,
-                                             const struct assay_record *records, int64_t n,
-                                             struct assay_error *err);
-enum assay_status assay_session_supervise(const struct assay_plan *plan, assay_keep_records *keep,
-                                          void *user, struct assay_error *err);
+/* Has a plan measured in this process, as a run without lock or journal; each group's records go to
+ * `keep`. The caller's threads are as before. */
+typedef enum assay_status assay_keep_records(void *user, const struct assay_record *records,
+                                             int64_t n, struct assay_error *err);
+enum assay_status assay_session_run_plan(const struct assay_plan *plan, assay_keep_records *keep,
+                                         void *user, struct assay_error *err);
 
 /* session_memory.c: the device that holds the cases' memory, opened where it must be. */
 enum assay_status assay_session_device(struct assay_open_session *session, assay_device **out,

@@ -24,11 +24,11 @@ struct keeper {
 };
 
 /* What case_result.c takes; records that are not ok, or have no times, say why. */
-static void answer_of(const struct keeper *keeper, const struct assay_record *record,
-                      struct assay_case_answer *out)
+static void figures_of(const struct keeper *keeper, const struct assay_record *record,
+                       struct assay_case_figures *out)
 {
     const struct assay_measurement *m = assay_pair_figures(record);
-    *out = (struct assay_case_answer){
+    *out = (struct assay_case_figures){
         .outcome = record->outcome,
         .idle_bytes = bytes_of(record->idle_bytes),
         .workspace_bytes = bytes_of(record->peak_bytes - record->idle_bytes),
@@ -50,24 +50,24 @@ static enum assay_status keep_record(const struct keeper *keeper, const struct a
                                      struct assay_error *err)
 {
     struct assay_metadata parameters[ASSAY_MAX_AXES] = {0};
-    struct assay_case_answer answer;
+    struct assay_case_figures figures;
     struct assay_cell name = assay_kobench_name(record);
     for (int32_t i = 0; i < record->n_axes; i++)
         parameters[i] = (struct assay_metadata){.key = record->axis_names[i],
                                                 .number = (double)record->axes[i]};
     struct assay_case self = {
         .name = name.text, .metadata = parameters, .n_metadata = record->n_axes};
-    answer_of(keeper, record, &answer);
-    struct assay_case_result *result = assay_case_result_from(keeper->session, &self, &answer);
-    if (result && answer.outcome == ASSAY_OUTCOME_OK) /* scratch memory alone, without the answer */
+    figures_of(keeper, record, &figures);
+    struct assay_case_result *result = assay_case_result_from(keeper->session, &self, &figures);
+    if (result &&
+        figures.outcome == ASSAY_OUTCOME_OK) /* scratch memory alone, without the output */
         result->workspace_vram_mb = record->workspace_bytes / (1 << 20);
     return assay_session_keep_case(keeper->session, result, err);
 }
 
-static enum assay_status keep(void *user, int64_t group, const struct assay_record *records,
-                              int64_t n, struct assay_error *err)
+static enum assay_status keep(void *user, const struct assay_record *records, int64_t n,
+                              struct assay_error *err)
 {
-    (void)group;
     enum assay_status status = ASSAY_OK;
     for (int64_t i = 0; i < n && status == ASSAY_OK; i++)
         status = keep_record(user, &records[i], err);
@@ -173,7 +173,7 @@ enum assay_status assay_session_run_preset(assay_session *handle, const char *pr
     if (status == ASSAY_OK)
         status = assay_session_memory_rest(session, err);
     if (status == ASSAY_OK)
-        status = assay_session_supervise(&plan, keep, &keeper, err);
+        status = assay_session_run_plan(&plan, keep, &keeper, err);
     assay_plan_fini(&plan);
     return status == ASSAY_OK ? first_failure(session, before, err) : status;
 }

@@ -85,7 +85,7 @@ static void become_worker(const char *program, int job_fd, int event_fd, int wat
     snprintf(event, sizeof event, "%d", event_fd);
     snprintf(watch, sizeof watch, "%d", watch_fd);
     snprintf(limit, sizeof limit, "%lld", (long long)child->memory_limit);
-    /* The threads of one contender must not spin on the cores that the next one is measured on:
+    /* The threads of one variant must not spin on the cores that the next one is measured on:
      * libgomp's would, for some 7 ms after each call. This is about 50 us. Those of a plug-in's
      * libomp would for 200 ms; it counts in milliseconds. */
     setenv("GOMP_SPINCOUNT", "2000", 0);

@@ -36,8 +36,8 @@ static size_t round_up(size_t value, size_t to) { return (value + to - 1) / to *
 
 static bool stake(struct plot *p, size_t bytes, enum assay_fence_side side)
 {
-    size_t room = round_up(bytes ? bytes : 1, 64);
-    p->inner = round_up(room, 4096);
+    size_t padded = round_up(bytes ? bytes : 1, 64);
+    p->inner = round_up(padded, 4096);
     p->total = p->inner + (size_t)2 * FENCE;
     void *base =
         mmap(NULL, p->total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -45,7 +45,7 @@ static bool stake(struct plot *p, size_t bytes, enum assay_fence_side side)
         return false;
     p->base = base;
     char *inner = p->base + FENCE;
-    p->tensor = side == ASSAY_FENCE_START ? inner : inner + p->inner - room;
+    p->tensor = side == ASSAY_FENCE_START ? inner : inner + p->inner - padded;
     return mprotect(inner, p->inner, PROT_READ | PROT_WRITE) == 0;
 }
 

@@ -1,4 +1,4 @@
-#include "bench/group_state.h"
+#include "bench/group_internal.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -117,7 +117,7 @@ static void tear_down(struct group *g)
     assay_free(g->variants);
 }
 
-/* Whose turn it is, for the supervisor. */
+/* Which variant runs, for the supervisor. */
 struct energy_beat {
     struct group *group;
     int64_t variant;
@@ -143,7 +143,7 @@ static void measure_energy(struct group *g)
     }
 }
 
-static enum assay_status measure(struct group *g, struct assay_error *err)
+static enum assay_status measure_group(struct group *g, struct assay_error *err)
 {
     const struct assay_settings *s = &g->job->settings;
     enum assay_status status = assay_group_verify(g, err);
@@ -163,7 +163,7 @@ static enum assay_status measure(struct group *g, struct assay_error *err)
     return status;
 }
 
-/* What kernels cannot know before: they know the job's seed, or can find it out. */
+/* A seed that kernels cannot predict: they know the job's, or can find it out. */
 static uint64_t make_secret(void)
 {
     uint64_t secret = 0;
@@ -204,7 +204,7 @@ enum assay_status assay_group_run(struct assay_bench *bench, const struct assay_
         struct assay_error why = {0};
         status = assay_group_build(&g, n_sets, &why);
         if (status == ASSAY_OK)
-            status = measure(&g, err);
+            status = measure_group(&g, err);
         else if (status == ASSAY_ERR_NOMEM) { /* costs this group, not the run */
             record_whole_group(&g, ASSAY_OUTCOME_OUT_OF_MEMORY, why.message);
             status = ASSAY_OK;

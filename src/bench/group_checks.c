@@ -1,6 +1,6 @@
-/* group_checks.c: what users' kernels are asked beyond a right answer: does every call compute, is
- * nothing touched beyond the tensors, is nothing left behind? */
-#include "bench/group_state.h"
+/* group_checks.c: what users' kernels are checked for beyond a right output: does every call
+ * compute, is nothing touched beyond the tensors, is nothing left behind? */
+#include "bench/group_internal.h"
 
 #include "base/last_words.h"
 #include "bench/fence.h"
@@ -11,13 +11,13 @@
 enum { PASSES = 3 };
 
 /* What a call left in its set. */
-enum answer { RIGHT, SKIPPED /* nothing, or what was there before */, WRONG };
+enum output { RIGHT, SKIPPED /* nothing, or what was there before */, WRONG };
 
 struct pass {
-    int number;      /* the first one finds poison, the others the answers of the one before */
-    bool can_change; /* there are answers to other values; else all find poison */
+    int number;      /* the first one finds poison, the others the outputs of the one before */
+    bool can_change; /* there are references for other values; else all find poison */
     bool others[CHECK_SETS], changed[CHECK_SETS];
-    enum answer answers[CHECK_SETS];
+    enum output outputs[CHECK_SETS];
     struct assay_error why; /* what is wrong with the operands, if anything */
     bool harmed;            /* it is not that something was left unwritten */
 };
@@ -72,9 +72,9 @@ static bool is_answer(const struct group *g, int64_t set, assay_reference *const
     return true;
 }
 
-static enum answer judge_set(struct group *g, const struct variant *v, int64_t set, struct pass *p)
+static enum output judge_set(struct group *g, const struct variant *v, int64_t set, struct pass *p)
 {
-    const struct recipe_answers *r = &g->recipes[v->recipe];
+    const struct recipe_references *r = &g->recipes[v->recipe];
     struct assay_comparison c;
     bool others = p->others[set];
     bool first = p->why.code == ASSAY_OK; /* which is what is told */
@@ -91,20 +91,20 @@ static enum answer judge_set(struct group *g, const struct variant *v, int64_t s
     return stale ? SKIPPED : WRONG;
 }
 
-/* A wrong answer is told as such. Where all that had to change stayed as it was, the kernel answers
+/* A wrong output is told as such. Where all that had to change stayed as it was, the kernel answers
  * from memory, or not at all; where only some did, it leaves calls out. */
 static void blame(struct group *g, struct variant *v, const struct pass *p)
 {
     int64_t count[3] = {0}, first[3] = {-1, -1, -1}, had_to = 0;
     char reason[256];
     for (int64_t set = CHECK_SETS - 1; set >= 0; set--) {
-        count[p->answers[set]]++;
-        first[p->answers[set]] = set;
+        count[p->outputs[set]]++;
+        first[p->outputs[set]] = set;
         had_to += p->changed[set] || p->number == 0 || !p->can_change;
     }
     int64_t set = first[WRONG] >= 0 ? first[WRONG] : first[SKIPPED];
     struct assay_comparison c = {0};
-    const struct recipe_answers *r = &g->recipes[v->recipe];
+    const struct recipe_references *r = &g->recipes[v->recipe];
     assay_operands_fetch(g->operands, set, NULL);
     is_answer(g, set, p->others[set] ? r->others : r->outputs, &c);
     bool late = assay_group_name_mistake(g, v, set, p->others[set], &c, "");
@@ -131,8 +131,8 @@ static void check_pass(struct group *g, struct variant *v, struct pass *p)
     if (!v->ready)
         return;
     for (int64_t set = 0; set < CHECK_SETS; set++) {
-        p->answers[set] = judge_set(g, v, set, p);
-        all = all && p->answers[set] == RIGHT;
+        p->outputs[set] = judge_set(g, v, set, p);
+        all = all && p->outputs[set] == RIGHT;
     }
     if (p->harmed)
         group_give_up(v, ASSAY_OUTCOME_MISMATCH, p->why.message);
@@ -179,6 +179,19 @@ static void check_fences(struct group *g, struct variant *v)
     run_at_fence(g, v, ASSAY_FENCE_END);
     if (v->ready)
         run_at_fence(g, v, ASSAY_FENCE_START);
+}
+
+/* A library that starts may pin the thread it starts in, once: that is forgiven. */
+void assay_group_check_traces(struct group *g, struct variant *v)
+{
+    struct assay_error why = {0};
+    enum assay_trace left = assay_traces_undo(&g->home, &why);
+    if (left == ASSAY_TRACE_NONE || !group_is_users(g, v))
+        return;
+    bool forgiven = left == ASSAY_TRACE_CORES && !v->moved;
+    v->moved = true;
+    if (!forgiven)
+        group_give_up(v, ASSAY_OUTCOME_MISMATCH, why.message);
 }
 
 void assay_group_check_idle(struct group *g, struct variant *v)

@@ -1,7 +1,8 @@
-/* group_choose.c: who takes part in a group, and whether there is room for it. */
-#include "bench/group_state.h"
+/* group_choose.c: which kernels take part in a group, and whether it fits into memory. */
+#include "bench/group_internal.h"
 
 #include "base/alloc.h"
+#include "kernel/implementation.h"
 #include "model/model.h"
 
 #include <math.h>
@@ -14,8 +15,7 @@ static bool worth_a_row(const struct assay_contender *found, int64_t recipe, con
     bool asked =
         g->job->settings.implementations.n || g->job->settings.kernels.n || group_is_model(g);
     return found->status == ASSAY_OK || recipe == 0 || asked ||
-           assay_text_same(found->kernel->implementation, "native") ||
-           assay_text_same(found->kernel->implementation, "cuda");
+           assay_implementation_is_own(found->kernel->implementation);
 }
 
 /* The recipes asked for, the baseline first; one without a name for ops that take none. */
@@ -48,14 +48,14 @@ static void add_variant(struct group *g, int64_t recipe, const struct assay_cont
 }
 
 /* Those of a model are its executors. */
-static int64_t contenders(const struct group *g, const struct assay_problem *problem,
-                          const struct assay_kernel_choice *choice, struct assay_contender *out)
+static int64_t choose_kernels(const struct group *g, const struct assay_problem *problem,
+                              const struct assay_kernel_choice *choice, struct assay_contender *out)
 {
-    int64_t room = ASSAY_MAX_VARIANTS - g->n_variants;
+    int64_t most = ASSAY_MAX_VARIANTS - g->n_variants;
     bool compiled = strcmp(g->job->group.compile, "false") != 0;
     return group_is_model(g)
-               ? assay_model_choose(problem, compiled, choice, out, room)
-               : assay_kernel_choose(g->bench->host.registry, problem, choice, out, room);
+               ? assay_model_choose(problem, compiled, choice, out, most)
+               : assay_kernel_choose(g->bench->host.registry, problem, choice, out, most);
 }
 
 enum assay_status assay_group_choose(struct group *g, struct assay_error *err)
@@ -83,7 +83,7 @@ enum assay_status assay_group_choose(struct group *g, struct assay_error *err)
     for (int64_t r = 0; r < g->n_recipes; r++) {
         struct assay_problem problem = g->problem;
         problem.recipe = g->recipes[r].name;
-        int64_t n = contenders(g, &problem, &choice, found + g->n_variants);
+        int64_t n = choose_kernels(g, &problem, &choice, found + g->n_variants);
         for (int64_t i = 0, first = g->n_variants; i < n; i++)
             if (found[first + i].status == ASSAY_ERR_NOMEM)
                 status = assay_error_set(err, ASSAY_ERR_NOMEM, found[first + i].kernel->name, "%s",
@@ -117,33 +117,33 @@ static double prepared_estimate(const struct group *g, const struct assay_device
 }
 
 /* Bytes that a group takes, and those it may take. */
-static void memory_of(const struct group *g, int64_t n_sets, double *need, double *room)
+static void memory_of(const struct group *g, int64_t n_sets, double *need, double *limit)
 {
     struct assay_device_info info;
     g->bench->host.device->driver->describe(g->bench->host.device, &info);
-    *room = info.memory_available ? 0.9 * (double)info.memory_available : (double)INFINITY;
-    if (g->job->settings.memory_limit > 0 && (double)g->job->settings.memory_limit < *room)
-        *room = (double)g->job->settings.memory_limit;
+    *limit = info.memory_available ? 0.9 * (double)info.memory_available : (double)INFINITY;
+    if (g->job->settings.memory_limit > 0 && (double)g->job->settings.memory_limit < *limit)
+        *limit = (double)g->job->settings.memory_limit;
     *need = (double)assay_operands_bytes(&g->problem, n_sets) + prepared_estimate(g, &info);
 }
 
 bool assay_group_fits(const struct group *g, int64_t n_sets, char *reason, size_t size)
 {
-    char need_text[32], room_text[32];
-    double need, room;
-    memory_of(g, n_sets, &need, &room);
+    char need_text[32], limit_text[32];
+    double need, limit;
+    memory_of(g, n_sets, &need, &limit);
     assay_text_bytes(need, need_text, sizeof need_text);
-    assay_text_bytes(room, room_text, sizeof room_text);
-    snprintf(reason, size, "needs %s of memory, %s can be had", need_text, room_text);
-    return need <= room;
+    assay_text_bytes(limit, limit_text, sizeof limit_text);
+    snprintf(reason, size, "needs %s of memory, %s can be had", need_text, limit_text);
+    return need <= limit;
 }
 
 /* What checks take besides stays far from the limit: a group is not to fail for them. */
 static bool fits_easily(const struct group *g, int64_t n_sets, double more)
 {
-    double need, room;
-    memory_of(g, n_sets, &need, &room);
-    return need + more <= room / 2;
+    double need, limit;
+    memory_of(g, n_sets, &need, &limit);
+    return need + more <= limit / 2;
 }
 
 bool assay_group_fits_others(const struct group *g, int64_t n_sets)

@@ -1,5 +1,5 @@
 /* group_memory.c: what a variant takes of memory, one set of operands, for its record. */
-#include "bench/group_state.h"
+#include "bench/group_internal.h"
 
 #include "model/model.h"
 

@@ -2,14 +2,15 @@
  * take no longer than one?
  *
  * A kernel that recognises its inputs, by a checksum of what it has seen or by one that somebody
- * wrote into it, gives right answers always. Only the time tells: the same values are put into the
- * same place three times, and then the usual ones, each time in the same way and followed by one
- * call. All that is different between the first call and the later ones is what the kernel
+ * wrote into it, gives right outputs always. Only the time tells: the same values are written to
+ * the same address three times, and then the usual ones, each time in the same way and followed by
+ * one call. All that is different between the first call and the later ones is what the kernel
  * remembers.
  *
- * One thing an honest kernel remembers is in the CPU: how the branches went. It is washed out by
- * random branches before each call, and inputs so small that it could matter are left alone. */
-#include "bench/group_state.h"
+ * One thing an honest kernel remembers is in the CPU: how the branches went. Random
+ * branches before each call clear that history, and inputs so small that it could matter are not
+ * checked. */
+#include "bench/group_internal.h"
 
 #include "base/text.h"
 
@@ -21,8 +22,8 @@ enum { PAIRS = 11, TRIALS = 3, SHOWINGS = 4, USUAL = 3, WASH = 100000 };
 enum { MANY = 32 };
 
 static const size_t LEAST_BYTES = 32768;
-/* Known values are answered so much faster in the middle; and nearly the fastest of the new ones is
- * so much slower than that. What disturbs a call only ever makes it longer, and strikes both. */
+/* The median call on known values is so much faster, and nearly the fastest call on new values so
+ * much slower than that. Disturbances only ever lengthen a call, and meet both kinds. */
 static const double MUCH = 1.5, SOME = 1.25;
 static const double LEAST_GAIN_NS = 1000;
 /* Many calls that take no longer than this many single ones. Calls shorter than this are left alone
@@ -149,7 +150,7 @@ static void check_values(struct group *g, struct variant *v)
     group_give_up(v, ASSAY_OUTCOME_MISMATCH, reason);
 }
 
-/* In a hot sample all calls have the same output: one alone would leave the same answer there. */
+/* In a hot sample all calls have the same output: one alone would leave the same values there. */
 static void check_repeats(struct group *g, struct variant *v)
 {
     double one[PAIRS], many[PAIRS];

@@ -1,13 +1,13 @@
 /* group_spot.c: samples of the timing that are looked at.
  *
- * At moments nobody can foresee a variant is sampled on inputs it has not been timed on, in the
- * same place, while the output still holds the answer to the usual ones. The kernel sees a call
- * like any other. Right behind the second clock reading the answer is copied away and held against
+ * At moments nobody can foresee a variant is sampled on inputs it has not been timed on, at the
+ * same address, while the output still holds that of the usual ones. The kernel sees a call
+ * like any other. Right behind the second clock reading the output is copied away and compared with
  * the reference: work that is done later, or was done earlier, does not count.
  *
  * Such a sample is not one of the statistics: its inputs were just written, so that they lie in the
  * cache of another core, or in this one's although the measurement is a cold one. */
-#include "bench/group_state.h"
+#include "bench/group_internal.h"
 
 #include "base/clock.h"
 
@@ -19,7 +19,7 @@ enum { SPOTS_LEAST = 3, SPOTS_MOST = 8, FIRST_WITHIN = 8, FIRST_WITHIN_SLOW = 3 
 static const double SPOT_SHARE = 0.03, SPOT_CHEAP_NS = 20e6;
 /* On a GPU; more where the code is not assay's own. */
 static const double COPY_MOST_BYTES = 4e6, USERS_COPY_MOST_BYTES = 128e6;
-/* How long, and how often, an answer that is not there is waited for, to be able to say that it
+/* How long, and how often, an output that is not there is waited for, to be able to say that it
  * came late. */
 static const int64_t LATE_NS = 20000000;
 enum { LATE_LOOKS = 5 };
@@ -79,8 +79,8 @@ static bool has_others(const struct group *g, const struct variant *v)
     return g->recipes[v->recipe].others[0];
 }
 
-static assay_reference *const *answers_to(const struct group *g, const struct variant *v,
-                                          bool others)
+static assay_reference *const *references_for(const struct group *g, const struct variant *v,
+                                              bool others)
 {
     return others ? g->recipes[v->recipe].others : g->recipes[v->recipe].outputs;
 }
@@ -109,11 +109,11 @@ static const void *output_now(const struct group *g, int64_t set, int32_t output
     return assay_operands_output(g->operands, set, output);
 }
 
-static bool is_right(const struct group *g, int64_t set, assay_reference *const *answers)
+static bool is_right(const struct group *g, int64_t set, assay_reference *const *references)
 {
     struct assay_comparison c;
     for (int32_t i = 0; i < g->problem.n_outputs && !g->op->unverified; i++) {
-        assay_reference_compare(answers[i], output_now(g, set, i), &c);
+        assay_reference_compare(references[i], output_now(g, set, i), &c);
         if (c.mismatches)
             return false;
     }
@@ -121,7 +121,7 @@ static bool is_right(const struct group *g, int64_t set, assay_reference *const 
 }
 
 bool assay_group_comes_late(const struct group *g, const struct variant *v, int64_t set,
-                            assay_reference *const *answers)
+                            assay_reference *const *references)
 {
     struct timespec late = {.tv_nsec = LATE_NS};
     bool right = false;
@@ -130,7 +130,7 @@ bool assay_group_comes_late(const struct group *g, const struct variant *v, int6
         return false;
     for (int i = 0; i < LATE_LOOKS && !right; i++) {
         nanosleep(&late, NULL);
-        right = is_right(g, set, answers);
+        right = is_right(g, set, references);
     }
     return right;
 }
@@ -139,10 +139,10 @@ bool assay_group_name_mistake(struct group *g, struct variant *v, int64_t set, b
                               const struct assay_comparison *seen, const char *when)
 {
     char reason[256];
-    bool late = assay_group_comes_late(g, v, set, answers_to(g, v, others));
+    bool late = assay_group_comes_late(g, v, set, references_for(g, v, others));
     if (late)
         snprintf(reason, sizeof reason, "had not finished when it returned%s", when);
-    else if (has_others(g, v) && is_right(g, set, answers_to(g, v, !others)))
+    else if (has_others(g, v) && is_right(g, set, references_for(g, v, !others)))
         snprintf(reason, sizeof reason, "answered with a result kept from other inputs%s", when);
     else
         snprintf(reason, sizeof reason,
@@ -154,10 +154,10 @@ bool assay_group_name_mistake(struct group *g, struct variant *v, int64_t set, b
 }
 
 /* Copies away what there is now, before anything else. */
-static void take_snapshots(const struct group *g, int64_t set, assay_reference *const *answers)
+static void take_snapshots(const struct group *g, int64_t set, assay_reference *const *references)
 {
     for (int32_t i = 0; i < g->problem.n_outputs && g->snapshots[i] && !g->op->unverified; i++)
-        assay_reference_copy(answers[i], output_now(g, set, i), g->snapshots[i]);
+        assay_reference_copy(references[i], output_now(g, set, i), g->snapshots[i]);
 }
 
 /* Fetches the set that is looked at. Assay's own kernels are not suspected of doing harm in every
@@ -181,14 +181,14 @@ static void fetch_and_check(struct group *g, struct variant *v, const struct spo
 static void judge(struct group *g, struct variant *v, const struct spot *spot)
 {
     bool others = has_others(g, v);
-    assay_reference *const *answers = answers_to(g, v, others);
+    assay_reference *const *references = references_for(g, v, others);
     struct assay_comparison c;
     fetch_and_check(g, v, spot);
     if (g->op->unverified) /* but that something was written, and where */
         return;
     for (int32_t i = g->problem.n_outputs - 1; i >= 0 && v->ready; i--) {
         const void *got = g->snapshots[i] ? g->snapshots[i] : output_now(g, spot->set, i);
-        assay_reference_compare(answers[i], got, &c);
+        assay_reference_compare(references[i], got, &c);
         if (c.mismatches)
             assay_group_name_mistake(g, v, spot->set, others, &c, " in a timed sample");
     }
@@ -202,7 +202,7 @@ bool assay_group_after_sample(void *user, int64_t index, const struct assay_work
     struct spot *spot = &map->spots[index];
     bool others = has_others(g, v);
     (void)work;
-    take_snapshots(g, spot->set, answers_to(g, v, others));
+    take_snapshots(g, spot->set, references_for(g, v, others));
     group_step(g, -1);
     if (map->lanes[index].status == ASSAY_OK)
         judge(g, v, spot);

@@ -26,7 +26,7 @@ struct layout {
 
 /* The inputs that are not constant, one behind the other, with the usual and with other values. */
 struct others {
-    /* The host's; NULL: not made. On a GPU they are uploaded into their place, as the usual ones
+    /* The host's; NULL: not made. On a GPU they are uploaded to the same address, as the usual ones
      * were: after a copy on the GPU itself kernels that read them took 0.2 us longer (H200). */
     char *usual, *other;
     size_t offset[ASSAY_MAX_INPUTS], bytes;
@@ -60,7 +60,7 @@ struct assay_operands {
 };
 
 /* Loads and stores whose addresses agree in the low 12 bits look dependent to the CPU. Large
- * tensors therefore start at different places within a page: each 3072 bytes (so, minus 1024)
+ * tensors therefore start at different offsets within a page: each 3072 bytes (so, minus 1024)
  * further than the one before, which keeps a store stream well behind the load stream it would
  * collide with. */
 static struct layout lay_out(const struct assay_problem *problem)
@@ -106,7 +106,7 @@ static void *tensor_at(const assay_operands *o, int64_t set, int32_t tensor)
     return o->base + (size_t)set * o->layout.stride + o->layout.offset[tensor];
 }
 
-/* The same place as the host sees it. */
+/* The same address as the host sees it. */
 static char *host_set(const assay_operands *o, int64_t set)
 {
     return o->image ? o->image : o->base + (size_t)set * o->layout.stride;
@@ -117,8 +117,8 @@ static void *host_at(const assay_operands *o, int64_t set, int32_t tensor)
     return host_set(o, set) + o->layout.offset[tensor];
 }
 
-/* Brings what the host wrote to the device: one tensor, or with -1 the whole set. A failure is
- * remembered, and told by the next check. */
+/* Uploads what the host wrote: one tensor, or with -1 the whole set. A failure is kept for the next
+ * check to report. */
 static enum assay_status push(assay_operands *o, int64_t set, int32_t tensor)
 {
     if (!o->image || o->pushed != ASSAY_OK)

@@ -43,7 +43,7 @@ int64_t assay_operands_n_sets(const assay_operands *operands);
 const void *const *assay_operands_inputs(const assay_operands *operands);
 const void *assay_operands_output(const assay_operands *operands, int64_t set, int32_t output);
 
-/* Brings a set to where the host sees it, as every check does. */
+/* Downloads a set to where the host sees it, as every check does. */
 enum assay_status assay_operands_fetch(const assay_operands *operands, int64_t set,
                                        struct assay_error *why);
 
@@ -67,8 +67,8 @@ enum assay_status assay_operands_check_harm(const assay_operands *operands, int6
 struct assay_unwritten assay_operands_unwritten(const assay_operands *operands, int64_t set,
                                                 struct assay_error *why);
 
-/* Another set of values for every input that is no weight, so that a kernel can be asked something
- * else: filled from `seed` when they are made, and again whenever they are filled. Takes twice the
+/* Other values for every input that is no weight, so that a kernel can be run on new inputs: filled
+ * from `seed` when they are made, and again whenever they are filled. Takes twice the
  * memory of those inputs; NOMEM where it cannot be had. */
 enum assay_status assay_operands_make_others(assay_operands *operands, struct assay_error *err);
 bool assay_operands_have_others(const assay_operands *operands);

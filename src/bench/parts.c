@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- losses: answers from a part of the terms ---- */
+/* ---- losses: outputs from a part of the terms ---- */
 
 enum skip { STRETCH, INTERLEAVED, ROWS, COLUMNS, SKIPS };
 enum { FINEST = 30 };
@@ -115,17 +115,17 @@ static double uncertainty(const struct usual *u, double length)
     return u->known ? 0 : DEVIATIONS * u->deviation * sqrt(length) / (double)u->extent.terms;
 }
 
-/* Is the answer without a part, whose terms sum up to `sum`, off by more than that, divided by all
+/* Is the mean without a part, whose terms sum up to `sum`, off by more than that, divided by all
  * terms or by those that were counted? */
-static bool part_shows(double answer, double allowed, double sum, double length, double terms)
+static bool part_shows(double mean, double allowed, double sum, double length, double terms)
 {
     double over_all = sum / terms;
-    double over_counted = fabs((answer * terms - sum) / (terms - length) - answer);
+    double over_counted = fabs((mean * terms - sum) / (terms - length) - mean);
     return fmin(over_all, over_counted) > allowed;
 }
 
 /* `sums` are those of the spikes alone. */
-static enum assay_status control(const struct usual *u, double answer, double allowed,
+static enum assay_status control(const struct usual *u, double mean, double allowed,
                                  double sums[SKIPS][SHARES][FINEST], struct assay_error *why)
 {
     for (int j = 0; j < SKIPS * SHARES; j++) {
@@ -135,7 +135,7 @@ static enum assay_status control(const struct usual *u, double answer, double al
             int64_t length = part_length(skip, share, part, u->extent);
             double sum = u->known ? u->sums[skip][j % SHARES][part] : u->mean * (double)length;
             if (length >= LEAST && length < u->extent.terms &&
-                !part_shows(answer, allowed + uncertainty(u, (double)length),
+                !part_shows(mean, allowed + uncertainty(u, (double)length),
                             sum + sums[skip][j % SHARES][part], (double)length,
                             (double)u->extent.terms))
                 return assay_error_set(
@@ -185,9 +185,9 @@ static bool taken(const struct assay_spikes *s, int64_t term)
 
 static double as_held(enum assay_dtype dtype, double value)
 {
-    double room;
-    assay_dtype_store(dtype, &value, &room, 0, 1);
-    assay_dtype_load(dtype, &room, 0, 1, &value);
+    double stored;
+    assay_dtype_store(dtype, &value, &stored, 0, 1);
+    assay_dtype_load(dtype, &stored, 0, 1, &value);
     return value;
 }
 
@@ -214,11 +214,10 @@ static void raise_terms(const struct assay_op *op, const struct assay_problem *p
 static enum assay_status control_spikes(const struct usual *u, struct assay_tolerance t,
                                         const struct assay_spikes *s, struct assay_error *why)
 {
-    double sums[SKIPS][SHARES][FINEST] = {{{0}}}, answer = u->mean + s->mean_change;
+    double sums[SKIPS][SHARES][FINEST] = {{{0}}}, mean = u->mean + s->mean_change;
     for (int64_t i = 0; i < s->n; i++)
         add_term(sums, u->extent, s->terms[i], s->more[i]);
-    return control(u, answer, 1.5 * (t.absolute + (t.relative + s->allowed) * fabs(answer)), sums,
-                   why);
+    return control(u, mean, 1.5 * (t.absolute + (t.relative + s->allowed) * fabs(mean)), sums, why);
 }
 
 /* Some part may be as large as its share, spikes included: by chance where there are few terms, or

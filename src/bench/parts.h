@@ -1,9 +1,9 @@
-/* parts.h: would an answer from a part of the work be found wrong?
+/* parts.h: would an output that leaves out a part of the work be found wrong?
  *
  * A mean over many random terms hardly changes when a fifth of them is left out, and neither do the
- * statistics of a long row. So losses are asked once more on inputs with spikes: a few terms at
- * secret places are raised until together they are as large as all others. And for losses as for
- * norms the answers of kernels that skip a part are made up: each must be rejected. */
+ * statistics of a long row. So losses are verified once more on inputs with spikes: a few terms at
+ * secret indices are raised until together they are as large as all others. And for losses as for
+ * norms the outputs of kernels that skip a part are made up: each must be rejected. */
 #ifndef ASSAY_BENCH_PARTS_H
 #define ASSAY_BENCH_PARTS_H
 
@@ -17,12 +17,12 @@ struct assay_spikes {
     int64_t terms[ASSAY_SPIKES_MOST]; /* the terms they raise, */
     double more[ASSAY_SPIKES_MOST];   /* each by so much */
     int64_t n;
-    double mean_change; /* what that adds to the op's answer */
+    double mean_change; /* what that adds to the op's output */
     double allowed;     /* beyond the op's relative tolerance */
 };
 
 /* Spikes for these inputs of an op that has a `mean`; `pass` counts the times the same inputs get
- * spikes: their number differs. With them every answer is rejected that leaves out a fifth or a
+ * spikes: their number differs. With them every output is rejected that leaves out a fifth or a
  * thirtieth of the terms: the first, the last, any stretch between them; every fifth or thirtieth
  * one; rows or columns; divided by all terms or by those that were counted. Else ASSAY_UNSUPPORTED
  * with a sentence that says which would have passed. */

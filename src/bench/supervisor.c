@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* How long a worker may take to come to rest after it was asked to stop. */
+/* How long a worker may take to finish after it was asked to stop. */
 static const double STOP_GRACE_S = 10;
 /* How long the harness itself may go without a sign of life. */
 static const double HARNESS_TIMEOUT_S = 120;
@@ -24,7 +24,7 @@ enum { TRIES = 3 };
 struct attempt {
     struct assay_record *records;
     int64_t n_records;
-    char (*names)[3][64]; /* kernel, implementation and recipe of each contender */
+    struct assay_event_name *names; /* of its variants */
     int64_t n_names;
     bool done, failed;
     bool worn;        /* the worker asks to be replaced */
@@ -45,19 +45,6 @@ struct supervisor {
     bool has_stray; /* something that is no message was told of, in this group */
 };
 
-static void take_contenders(struct attempt *a, const assay_json *list)
-{
-    a->n_names = 0;
-    for (int64_t i = 0; i < assay_json_count(list) && i < ASSAY_MAX_VARIANTS; i++) {
-        const assay_json *one = assay_json_at(list, i);
-        snprintf(a->names[i][0], 64, "%s", assay_json_string(assay_json_get(one, "kernel"), "?"));
-        snprintf(a->names[i][1], 64, "%s",
-                 assay_json_string(assay_json_get(one, "implementation"), "?"));
-        snprintf(a->names[i][2], 64, "%s", assay_json_string(assay_json_get(one, "recipe"), ""));
-        a->n_names++;
-    }
-}
-
 static void take_failure(struct attempt *a, enum assay_status status, const char *text)
 {
     a->failed = true;
@@ -65,14 +52,14 @@ static void take_failure(struct attempt *a, enum assay_status status, const char
     snprintf(a->failure, sizeof a->failure, "%s", text);
 }
 
-static void take_record(struct supervisor *s, const assay_json *json)
+static void take_record(struct supervisor *s, const struct assay_event *event)
 {
     struct attempt *a = &s->attempt;
     struct assay_error err = {0};
     struct assay_record *record = &a->records[a->n_records];
     if (a->n_records == ASSAY_MAX_VARIANTS)
         snprintf(a->misfit, sizeof a->misfit, "more records than a group can have");
-    else if (assay_record_from_json(json, record, &err) != ASSAY_OK)
+    else if (assay_event_record(event, record, &err) != ASSAY_OK)
         snprintf(a->misfit, sizeof a->misfit, "a record is not one: %.300s", err.message);
     else if (record->group != s->group)
         snprintf(a->misfit, sizeof a->misfit, "a record of group %lld, not %lld",
@@ -81,7 +68,7 @@ static void take_record(struct supervisor *s, const assay_json *json)
         a->n_records++;
 }
 
-/* Is there a record for each contender, or one for the group? An interrupted one may have fewer. */
+/* Is there a record for each variant, or one for the group? An interrupted one may have fewer. */
 static bool is_complete(const struct supervisor *s)
 {
     const struct attempt *a = &s->attempt;
@@ -92,39 +79,46 @@ static bool is_complete(const struct supervisor *s)
     return a->n_records == a->n_names || (a->n_records == 1 && !a->records[0].kernel[0]);
 }
 
-static void take_done(struct supervisor *s, const assay_json *json)
+static void take_done(struct supervisor *s, const struct assay_event *event)
 {
     struct attempt *a = &s->attempt;
-    int64_t group = assay_json_int(assay_json_get(json, "group"), -1);
-    int64_t n = assay_json_int(assay_json_get(json, "records"), -1);
-    if (group != s->group || n != a->n_records || !is_complete(s))
+    if (event->group != s->group || event->n_records != a->n_records || !is_complete(s))
         snprintf(a->misfit, sizeof a->misfit,
                  "group %lld ends with %lld records; %lld came for %lld contenders of group %lld",
-                 (long long)group, (long long)n, (long long)a->n_records, (long long)a->n_names,
-                 (long long)s->group);
+                 (long long)event->group, (long long)event->n_records, (long long)a->n_records,
+                 (long long)a->n_names, (long long)s->group);
     else
         a->done = true;
 }
 
-static void take_event(struct supervisor *s, const assay_json *json)
+static void take_event(struct supervisor *s, const assay_json *message)
 {
     struct attempt *a = &s->attempt;
-    const char *name = assay_json_string(assay_json_get(json, "event"), "");
-    if (strcmp(name, "note") == 0)
-        s->options->note(s->options->user, assay_json_string(assay_json_get(json, "text"), ""));
-    else if (strcmp(name, "contenders") == 0)
-        take_contenders(a, assay_json_get(json, "contenders"));
-    else if (strcmp(name, "record") == 0)
-        take_record(s, assay_json_get(json, "record"));
-    else if (strcmp(name, "done") == 0)
-        take_done(s, json);
-    else if (strcmp(name, "worn") == 0)
+    struct assay_event event;
+    if (!assay_event_read(message, &event, a->misfit, sizeof a->misfit))
+        return;
+    switch (event.kind) {
+    case ASSAY_EVENT_NOTE:
+        s->options->note(s->options->user, event.text);
+        break;
+    case ASSAY_EVENT_CONTENDERS:
+        a->n_names = assay_event_names(&event, a->names, ASSAY_MAX_VARIANTS);
+        break;
+    case ASSAY_EVENT_RECORD:
+        take_record(s, &event);
+        break;
+    case ASSAY_EVENT_DONE:
+        take_done(s, &event);
+        break;
+    case ASSAY_EVENT_WORN:
         a->worn = true;
-    else if (strcmp(name, "error") == 0)
-        take_failure(a, (enum assay_status)assay_json_int(assay_json_get(json, "status"), 0),
-                     assay_json_string(assay_json_get(json, "text"), "it did not say why"));
-    else
-        snprintf(a->misfit, sizeof a->misfit, "the event \"%.40s\" is not known", name);
+        break;
+    case ASSAY_EVENT_ERROR:
+        take_failure(a, event.status, event.text);
+        break;
+    case ASSAY_EVENT_COUNT:
+        break;
+    }
 }
 
 /* One line from the worker. What somebody else wrote between two messages is told of once and does
@@ -196,10 +190,11 @@ static enum assay_status blame(struct supervisor *s, struct assay_job *job,
     int64_t variant = end->variant;
     bool known = variant >= 0 && variant < s->attempt.n_names && s->n_lost < ASSAY_MAX_VARIANTS;
     struct assay_record *record = &s->lost[s->n_lost < ASSAY_MAX_VARIANTS ? s->n_lost : 0];
-    assay_group_record(job, assay_model_op(job->group.op), s->n_lost,
-                       known ? s->attempt.names[variant][0] : "",
-                       known ? s->attempt.names[variant][1] : "",
-                       known ? s->attempt.names[variant][2] : "", record);
+    struct assay_event_name name = {"", "", ""};
+    if (known)
+        name = s->attempt.names[variant];
+    assay_group_record(job, assay_model_op(job->group.op), s->n_lost, name.kernel,
+                       name.implementation, name.recipe, record);
     record->outcome = outcome;
     snprintf(record->reason, sizeof record->reason, "%s%s", reason,
              known ? "" : ", while preparing the group");
@@ -207,8 +202,7 @@ static enum assay_status blame(struct supervisor *s, struct assay_job *job,
     *go_on = known;
     if (!known)
         return ASSAY_OK;
-    assay_kernel_label(s->attempt.names[variant][0], s->attempt.names[variant][2], label,
-                       sizeof label);
+    assay_kernel_label(name.kernel, name.recipe, label, sizeof label);
     return assay_strings_add(&job->exclude, label);
 }
 
@@ -301,7 +295,7 @@ static void reset(struct attempt *a)
     a->misfit[0] = '\0';
 }
 
-/* What could not be sent is as lost as what came damaged. */
+/* A job that could not be sent is treated as a damaged message. */
 static enum assay_status send_job(struct supervisor *s, const struct assay_job *job,
                                   struct assay_error *err)
 {
@@ -348,11 +342,6 @@ static void local_note(void *user, const char *text)
     s->options->note(s->options->user, text);
 }
 
-static void local_contenders(void *user, const struct assay_contender *contenders, int64_t n)
-{
-    (void)user, (void)contenders, (void)n;
-}
-
 static void local_record(void *user, const struct assay_record *record)
 {
     struct attempt *a = &((struct supervisor *)user)->attempt;
@@ -369,13 +358,10 @@ static bool local_stop(void *user)
 static enum assay_status run_here(struct supervisor *s, const struct assay_job *job,
                                   assay_worker *worker, struct assay_error *err)
 {
-    struct assay_worker_events events = {.user = s,
-                                         .note = local_note,
-                                         .contenders = local_contenders,
-                                         .record = local_record,
-                                         .stop = local_stop};
+    struct assay_group_hooks hooks = {
+        .user = s, .note = local_note, .record = local_record, .stop = local_stop};
     s->attempt.n_records = 0;
-    enum assay_status status = assay_worker_run(worker, job, &events, err);
+    enum assay_status status = assay_worker_run(worker, job, &hooks, err);
     return status == ASSAY_ERR_INTERRUPTED ? ASSAY_OK : status;
 }
 
@@ -388,7 +374,7 @@ static bool cut_short(const struct supervisor *s)
     return a->n_records == 0 || a->records[0].interrupted;
 }
 
-/* A group without a row would be missing from every report without a word. */
+/* Every group has a row in every report, also one that gave no record. */
 static void record_nothing(struct supervisor *s, const struct assay_job *job)
 {
     struct assay_record *record = &s->attempt.records[s->attempt.n_records++];

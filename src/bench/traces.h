@@ -19,7 +19,7 @@ struct assay_traces {
 
 struct assay_traces assay_traces_now(void);
 
-/* What others would have been measured with. */
+/* The state that other variants are measured in. */
 enum assay_trace { ASSAY_TRACE_NONE, ASSAY_TRACE_CORES, ASSAY_TRACE_FLOATING };
 
 /* Puts everything back as it was `before`, and says in a sentence what was changed. */

@@ -10,8 +10,9 @@
 static const double CLOCK_CHANGE = 0.02;
 /* A figure must beat the probe of its own rounds by this before it is called impossible. */
 static const double IMPOSSIBLE = 1.5;
-/* Cold calls shorter than this are too short to be held against a curve of whole passes: starting
- * them counts. */
+/* Cold calls shorter than this are not compared with a curve of whole passes: their start-up
+ * counts.
+ */
 static const double PASS_NS = 50e3;
 
 static int64_t gather(const double *samples, int64_t rounds, double *out)
@@ -103,13 +104,13 @@ struct bound {
     double *series;
 };
 
-/* `room` holds three times the rounds. None where the probe never met a fast unit that is asked
- * for: what its operations take is not known then. */
+/* `buffer` holds three times the rounds. None where a fast unit is wanted and the probe
+ * never met one: the time of its operations is not known then. */
 static struct bound find_bound(const struct assay_verdict_input *in, int64_t lane, bool fast,
-                               double *room)
+                               double *buffer)
 {
     const struct assay_cost *cost = &in->costs[lane];
-    double *transfer = room, *compute = room + in->rounds, *scratch = room + 2 * in->rounds;
+    double *transfer = buffer, *compute = buffer + in->rounds, *scratch = buffer + 2 * in->rounds;
     struct bound none = {0}, bytes = {.series = transfer}, operations = {true, .series = compute};
     bytes.known = assay_probes_transfer(in->probes, in->probe_lanes, in->rounds, cost,
                                         in->working_sets[lane], transfer);
@@ -138,15 +139,15 @@ static double machine_frac(const struct assay_verdict_input *in, int64_t lane,
 }
 
 static void note_ceiling(const struct assay_verdict_input *in, int64_t lane, bool fast,
-                         double *room, struct assay_measurement *out)
+                         double *buffer, struct assay_measurement *out)
 {
     const struct assay_lane *l = &in->lanes[lane];
-    struct bound bound = find_bound(in, lane, fast, room);
+    struct bound bound = find_bound(in, lane, fast, buffer);
     const double *samples = fast ? l->fast : l->samples;
     struct assay_ratio ratio;
     if (!bound.known || !samples)
         return;
-    assay_stats_ratio(bound.series, samples, in->rounds, room + 2 * in->rounds, &ratio);
+    assay_stats_ratio(bound.series, samples, in->rounds, buffer + 2 * in->rounds, &ratio);
     if (ratio.n == 0 || (fast && ratio.n < ASSAY_STATS_FEWEST_ROUNDS))
         return;
     out->ceiling_ns = bound.ns;
@@ -166,13 +167,13 @@ static enum assay_status hold_against_ceiling(const struct assay_verdict_input *
 {
     if (!in->probes)
         return ASSAY_OK;
-    double *room = assay_calloc((size_t)in->rounds * 3, sizeof *room);
-    if (!room)
+    double *buffer = assay_calloc((size_t)in->rounds * 3, sizeof *buffer);
+    if (!buffer)
         return ASSAY_ERR_NOMEM;
-    note_ceiling(in, lane, false, room, out);
+    note_ceiling(in, lane, false, buffer, out);
     if (strcmp(out->bound, "compute") == 0 && in->lanes[lane].fast)
-        note_ceiling(in, lane, true, room, out);
-    assay_free(room);
+        note_ceiling(in, lane, true, buffer, out);
+    assay_free(buffer);
     return ASSAY_OK;
 }
 
@@ -226,8 +227,8 @@ enum assay_status assay_verdict_measurement(const struct assay_verdict_input *in
     return status;
 }
 
-/* A machine that is slower than it was seen to be accuses nobody of what it does at its best: of a
- * probe whose threads wait for cores and a kernel that needs but one, the probe is the slow one. */
+/* On a machine that is slower than at its best, a figure is compared with that best before it is
+ * called impossible: the probe's threads may wait for cores where a kernel needs only one. */
 static double least_excess(const struct assay_measurement *m)
 {
     double best = m->machine_frac > 0 ? fmin(m->machine_frac, 1) : 1;

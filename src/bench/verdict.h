@@ -7,7 +7,7 @@
 #include "bench/probes.h"
 
 struct assay_verdict_input {
-    const struct assay_lane *lanes; /* the contenders; behind them the probes' */
+    const struct assay_lane *lanes; /* the variants'; behind them the probes' */
     int64_t n_lanes, rounds;
     const double *clocks;
     /* Of each lane: the lane its ratio refers to, and, of a compiled model, the eager one with the

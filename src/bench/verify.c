@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-/* A piece of a row that the reference covers; its values start at `at`. */
-struct piece {
+/* A segment of a row that the reference covers; its values start at `at`. */
+struct segment {
     int64_t row, first, n, at;
 };
 
@@ -14,61 +14,62 @@ struct assay_reference {
     struct assay_tolerance tolerance;
     enum assay_dtype dtype;
     int64_t row_length, total; /* of the output */
-    struct piece *pieces;
-    int64_t n_pieces, n_values;
+    struct segment *segments;
+    int64_t n_segments, n_values;
     double *values;
     double *sizes; /* of the sums, see reference_sums; NULL where the op has none */
 };
 
-enum { PIECE = 1024, LONG_ROW_PIECES = 4, PIECE_COSTLY = 16 };
+enum { SEGMENT = 1024, LONG_ROW_PIECES = 4, SEGMENT_COSTLY = 16 };
 /* The reference computes some 1e9 operations a second and thread; a tenth of a second or so is what
  * checking may take. */
 static const double REFERENCE_FLOPS = 2.5e8;
 /* Of blocks of rows, whose products share what they load: some 2e10 a second and thread. */
 static const double BLOCKS_FLOPS = 4e9;
 
-/* How much of a row one piece takes. A row is computed as a whole for some ops, so a row too long
- * to be covered gets few large pieces, not many small ones. */
-static int64_t piece_length(int64_t row_length, int64_t most)
+/* How much of a row one segment takes. A row is computed as a whole for some ops, so a row too long
+ * to be covered gets few large segments, not many small ones. */
+static int64_t segment_length(int64_t row_length, int64_t most)
 {
-    int64_t piece = most < ASSAY_VERIFY_MOST ? PIECE_COSTLY : PIECE;
+    int64_t segment = most < ASSAY_VERIFY_MOST ? SEGMENT_COSTLY : SEGMENT;
     if (row_length <= most / LONG_ROW_PIECES)
-        return row_length < piece ? row_length : piece;
+        return row_length < segment ? row_length : segment;
     return most / LONG_ROW_PIECES;
 }
 
-static void add_piece(assay_reference *r, int64_t index, int64_t per_row, int64_t length)
+static void add_segment(assay_reference *r, int64_t index, int64_t per_row, int64_t length)
 {
     int64_t first = index % per_row * length;
     int64_t n = r->row_length - first < length ? r->row_length - first : length;
-    r->pieces[r->n_pieces++] =
-        (struct piece){.row = index / per_row, .first = first, .n = n, .at = r->n_values};
+    r->segments[r->n_segments++] =
+        (struct segment){.row = index / per_row, .first = first, .n = n, .at = r->n_values};
     r->n_values += n;
 }
 
-/* The i-th of `chosen` pieces: the row is random in the i-th of as many equal stretches of rows,
- * the places in the row take turns, so that all are seen where there are enough pieces. The very
- * first and last are always taken. */
-static int64_t random_piece(struct assay_rng *rng, int64_t i, int64_t chosen, int64_t per_row,
-                            int64_t rows)
+/* The i-th of `chosen` segments: the row is random in the i-th of as many equal stretches of rows,
+ * the columns take turns, so that all of them are covered where there are enough segments. The
+ * first and the last segment are always taken. */
+static int64_t random_segment(struct assay_rng *rng, int64_t i, int64_t chosen, int64_t per_row,
+                              int64_t rows)
 {
     if (i == 0 || i == chosen - 1)
         return i == 0 ? 0 : rows * per_row - 1;
     double stretch = (double)rows / (double)chosen;
     int64_t from = (int64_t)((double)i * stretch), span = stretch < 1 ? 1 : (int64_t)stretch;
     int64_t row = from + assay_rng_below(rng, span);
-    int64_t piece = (row < rows ? row : rows - 1) * per_row + i % per_row;
-    /* The last piece's place is taken: this one takes the place that would have been its. */
-    return piece == rows * per_row - 1 ? piece - per_row + 1 + (chosen - 1) % per_row : piece;
+    int64_t segment = (row < rows ? row : rows - 1) * per_row + i % per_row;
+    /* The last segment is taken already: this one is what would have come in its turn. */
+    return segment == rows * per_row - 1 ? segment - per_row + 1 + (chosen - 1) % per_row : segment;
 }
 
-static void choose_pieces(assay_reference *r, int64_t length, int64_t per_row, int64_t in_all,
-                          int64_t chosen, uint64_t seed)
+static void choose_segments(assay_reference *r, int64_t length, int64_t per_row, int64_t in_all,
+                            int64_t chosen, uint64_t seed)
 {
     struct assay_rng rng = {seed ^ UINT64_C(0x7665726966790000)};
     for (int64_t i = 0; i < chosen; i++)
-        add_piece(r, chosen < in_all ? random_piece(&rng, i, chosen, per_row, in_all / per_row) : i,
-                  per_row, length);
+        add_segment(
+            r, chosen < in_all ? random_segment(&rng, i, chosen, per_row, in_all / per_row) : i,
+            per_row, length);
 }
 
 static int64_t share_of(const struct assay_reference_how *how)
@@ -78,7 +79,7 @@ static int64_t share_of(const struct assay_reference_how *how)
 
 /* Blocks of whole rows, for ops that are computed so: the first, the last, and random ones between
  * them, as many as the reference can do in its time; where one alone takes that and more, it is any
- * one. `blocks` has room for all of them. */
+ * one. `blocks` has space for all of them. */
 static int64_t choose_blocks(assay_reference *r, const struct assay_op *op,
                              const struct assay_problem *problem,
                              const struct assay_reference_how *how, int64_t *blocks)
@@ -97,7 +98,7 @@ static int64_t choose_blocks(assay_reference *r, const struct assay_op *op,
         bool any = chosen == 1 || (i > 0 && i < chosen - 1);
         blocks[i] = any ? from + assay_rng_below(&rng, to - from) : i == 0 ? 0 : all - 1;
         for (int64_t row = 0; row < rows; row++)
-            add_piece(r, blocks[i] * rows + row, 1, r->row_length);
+            add_segment(r, blocks[i] * rows + row, 1, r->row_length);
     }
     return chosen;
 }
@@ -111,12 +112,12 @@ static enum assay_status reference_of_blocks(assay_reference *r, const struct as
     int64_t rows = r->total / r->row_length, room = rows * r->row_length;
     int64_t most = ASSAY_VERIFY_MOST + 2 * op->row_block(problem) * r->row_length;
     int64_t *blocks = assay_calloc((size_t)rows, sizeof *blocks);
-    r->pieces = assay_calloc((size_t)rows, sizeof *r->pieces);
+    r->segments = assay_calloc((size_t)rows, sizeof *r->segments);
     size_t values = (size_t)(room < most ? room : most);
     r->values = assay_calloc(values, sizeof *r->values);
     r->sizes = r->tolerance.summed > 0 ? assay_calloc(values, sizeof *r->sizes) : NULL;
     enum assay_status status = ASSAY_OK;
-    if (!blocks || !r->pieces || !r->values || (r->tolerance.summed > 0 && !r->sizes))
+    if (!blocks || !r->segments || !r->values || (r->tolerance.summed > 0 && !r->sizes))
         status = assay_error_nomem(err);
     if (status == ASSAY_OK) {
         int64_t chosen = choose_blocks(r, op, problem, how, blocks);
@@ -126,9 +127,9 @@ static enum assay_status reference_of_blocks(assay_reference *r, const struct as
     return status;
 }
 
-static void compute_piece(assay_reference *r, const struct assay_op *op,
-                          const struct assay_problem *problem, const void *const *in,
-                          int32_t output, const struct piece *p)
+static void compute_segment(assay_reference *r, const struct assay_op *op,
+                            const struct assay_problem *problem, const void *const *in,
+                            int32_t output, const struct segment *p)
 {
     if (output == 0)
         assay_op_reference(op, problem, in, p->row, p->first, p->n, r->values + p->at,
@@ -141,13 +142,13 @@ static void compute_values(assay_reference *r, const struct assay_op *op,
                            const struct assay_problem *problem, const void *const *in,
                            int32_t output)
 {
-    if (r->n_pieces == 1) { /* the op may use threads itself */
-        compute_piece(r, op, problem, in, output, &r->pieces[0]);
+    if (r->n_segments == 1) { /* the op may use threads itself */
+        compute_segment(r, op, problem, in, output, &r->segments[0]);
         return;
     }
 #pragma omp parallel for schedule(dynamic, 16)
-    for (int64_t i = 0; i < r->n_pieces; i++)
-        compute_piece(r, op, problem, in, output, &r->pieces[i]);
+    for (int64_t i = 0; i < r->n_segments; i++)
+        compute_segment(r, op, problem, in, output, &r->segments[i]);
 }
 
 /* Bit for bit means: the exact value, rounded once to the output's type. */
@@ -161,7 +162,7 @@ static void make_exact(assay_reference *r)
     }
 }
 
-/* The op's tolerance is for answers around 1; those of integers are larger. */
+/* The op's tolerance is for outputs around 1; those of integers are larger. */
 static void scale_tolerance(assay_reference *r)
 {
     double greatest = 1;
@@ -206,26 +207,26 @@ int64_t assay_reference_most(const struct assay_op *op, const struct assay_probl
                                              : (int64_t)most;
 }
 
-/* Pieces of rows, each computed by itself. */
-static enum assay_status reference_of_pieces(assay_reference *r, const struct assay_op *op,
-                                             const struct assay_problem *problem,
-                                             const void *const *in,
-                                             const struct assay_reference_how *how,
-                                             struct assay_error *err)
+/* Segments of rows, each computed by itself. */
+static enum assay_status reference_of_segments(assay_reference *r, const struct assay_op *op,
+                                               const struct assay_problem *problem,
+                                               const void *const *in,
+                                               const struct assay_reference_how *how,
+                                               struct assay_error *err)
 {
-    int64_t most = how->most / share_of(how), length = piece_length(r->row_length, most);
+    int64_t most = how->most / share_of(how), length = segment_length(r->row_length, most);
     int64_t per_row = (r->row_length + length - 1) / length;
     int64_t in_all = per_row * (r->total / r->row_length);
     int64_t chosen = r->total <= most ? in_all : most / length;
     if (chosen > in_all)
         chosen = in_all;
-    r->pieces = assay_calloc((size_t)chosen, sizeof *r->pieces);
+    r->segments = assay_calloc((size_t)chosen, sizeof *r->segments);
     r->values = assay_calloc((size_t)(chosen * length), sizeof *r->values);
     if (op->reference_sums && how->output == 0)
         r->sizes = assay_calloc((size_t)(chosen * length), sizeof *r->sizes);
-    if (!r->pieces || !r->values || (op->reference_sums && how->output == 0 && !r->sizes))
+    if (!r->segments || !r->values || (op->reference_sums && how->output == 0 && !r->sizes))
         return assay_error_nomem(err);
-    choose_pieces(r, length, per_row, in_all, chosen, how->seed);
+    choose_segments(r, length, per_row, in_all, chosen, how->seed);
     return fill_in_values(r, op, problem, in, how, err);
 }
 
@@ -236,23 +237,23 @@ static enum assay_status reference_of_whole(assay_reference *r, const struct ass
                                             const struct assay_reference_how *how,
                                             struct assay_error *err)
 {
-    int64_t length = piece_length(r->row_length, ASSAY_VERIFY_MOST);
+    int64_t length = segment_length(r->row_length, ASSAY_VERIFY_MOST);
     int64_t per_row = (r->row_length + length - 1) / length;
     int64_t in_all = per_row * (r->total / r->row_length);
     int64_t chosen = r->total <= ASSAY_VERIFY_MOST ? in_all : ASSAY_VERIFY_MOST / length;
     chosen = chosen < in_all ? chosen : in_all;
-    r->pieces = assay_calloc((size_t)chosen, sizeof *r->pieces);
+    r->segments = assay_calloc((size_t)chosen, sizeof *r->segments);
     r->values = assay_calloc((size_t)(chosen * length), sizeof *r->values);
     double *whole = assay_calloc((size_t)r->total, sizeof *whole);
     enum assay_status status = ASSAY_OK;
-    if (!r->pieces || !r->values || !whole)
+    if (!r->segments || !r->values || !whole)
         status = assay_error_nomem(err);
     if (status == ASSAY_OK)
         status = op->reference_whole(problem, in, how->output, whole, err);
     if (status == ASSAY_OK)
-        choose_pieces(r, length, per_row, in_all, chosen, how->seed);
-    for (int64_t i = 0; i < r->n_pieces; i++) {
-        const struct piece *p = &r->pieces[i];
+        choose_segments(r, length, per_row, in_all, chosen, how->seed);
+    for (int64_t i = 0; i < r->n_segments; i++) {
+        const struct segment *p = &r->segments[i];
         memcpy(r->values + p->at, whole + p->row * r->row_length + p->first,
                (size_t)p->n * sizeof *whole);
     }
@@ -289,7 +290,7 @@ enum assay_status assay_reference_create(const struct assay_op *op,
     enum assay_status status =
         op->reference_whole    ? reference_of_whole(r, op, problem, in, how, err)
         : op->reference_blocks ? reference_of_blocks(r, op, problem, in, how, err)
-                               : reference_of_pieces(r, op, problem, in, how, err);
+                               : reference_of_segments(r, op, problem, in, how, err);
     if (status != ASSAY_OK) {
         assay_reference_destroy(r);
         return status;
@@ -308,7 +309,7 @@ void assay_reference_destroy(assay_reference *reference)
 {
     if (!reference)
         return;
-    assay_free(reference->pieces);
+    assay_free(reference->segments);
     assay_free(reference->values);
     assay_free(reference->sizes);
     assay_free(reference);
@@ -323,12 +324,12 @@ enum assay_status assay_reference_moved(const assay_reference *like, double chan
     *r = *like;
     r->sizes = NULL;
     r->values = assay_calloc(1, sizeof *r->values);
-    r->pieces = assay_calloc(1, sizeof *r->pieces);
-    if (!r->values || !r->pieces) {
+    r->segments = assay_calloc(1, sizeof *r->segments);
+    if (!r->values || !r->segments) {
         assay_reference_destroy(r);
         return assay_error_nomem(err);
     }
-    r->pieces[0] = like->pieces[0];
+    r->segments[0] = like->segments[0];
     r->values[0] = like->values[0] + change;
     r->tolerance.relative += allowed;
     *out = r;
@@ -342,8 +343,8 @@ void assay_reference_compare(const assay_reference *r, const void *got,
                              struct assay_comparison *out)
 {
     assay_comparison_init(out, r->tolerance);
-    for (int64_t i = 0; i < r->n_pieces; i++) {
-        const struct piece *p = &r->pieces[i];
+    for (int64_t i = 0; i < r->n_segments; i++) {
+        const struct segment *p = &r->segments[i];
         assay_comparison_add_sums(out, r->dtype, got, p->row * r->row_length + p->first,
                                   r->values + p->at, r->sizes ? r->sizes + p->at : NULL, p->n);
     }
@@ -352,15 +353,15 @@ void assay_reference_compare(const assay_reference *r, const void *got,
 void assay_reference_copy(const assay_reference *r, const void *from, void *to)
 {
     size_t bits = (size_t)assay_dtype_info(r->dtype)->bits;
-    for (int64_t i = 0; i < r->n_pieces; i++) {
-        const struct piece *p = &r->pieces[i];
+    for (int64_t i = 0; i < r->n_segments; i++) {
+        const struct segment *p = &r->segments[i];
         size_t first = (size_t)(p->row * r->row_length + p->first);
         size_t at = first * bits / 8, end = ((first + (size_t)p->n) * bits + 7) / 8;
         memcpy((char *)to + at, (const char *)from + at, end - at);
     }
 }
 
-/* Would this made-up answer, value i of which is wrong(r, i), pass? */
+/* Would an output pass whose value i is wrong(r, i)? */
 static bool passes(const assay_reference *r, double (*wrong)(const assay_reference *, int64_t))
 {
     struct assay_comparison comparison;
@@ -390,7 +391,7 @@ static double reversed(const assay_reference *r, int64_t i)
     return r->values[r->n_values - 1 - i];
 }
 
-/* A permutation that changes nothing (all values the same) is no wrong answer. */
+/* A permutation that changes nothing (all values the same) is not a wrong output. */
 static bool reversal_differs(const assay_reference *r)
 {
     for (int64_t i = 0; i < r->n_values; i++)

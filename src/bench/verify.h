@@ -1,7 +1,7 @@
-/* verify.h: is the answer right? The reference of a problem, computed once in double on the whole
+/* verify.h: is the output right? The reference of a problem, computed once in double on the whole
  * output or on a seeded part of it, and comparisons of kernels' outputs with it.
  *
- * The check checks itself: answers that are known to be wrong (zeros, an output nobody wrote, a
+ * The check checks itself: outputs that are known to be wrong (zeros, an output nobody wrote, a
  * permuted result) must be rejected, or the problem cannot tell right from wrong. */
 #ifndef ASSAY_BENCH_VERIFY_H
 #define ASSAY_BENCH_VERIFY_H
@@ -13,7 +13,7 @@ typedef struct assay_reference assay_reference;
 /* Elements of the output that are compared at the most; larger outputs are compared in part. */
 #define ASSAY_VERIFY_MOST (INT64_C(1) << 20)
 
-/* How an answer is compared. */
+/* How an output is compared. */
 struct assay_reference_how {
     uint64_t seed; /* of the part that is chosen; the same seed chooses the same part */
     int64_t most;  /* elements, see ASSAY_VERIFY_MOST */
@@ -28,7 +28,7 @@ enum assay_status assay_reference_create(const struct assay_op *op,
                                          const struct assay_problem *problem, const void *const *in,
                                          const struct assay_reference_how *how,
                                          assay_reference **out, struct assay_error *err);
-/* The reference of the same problem, whose answer is one number, on inputs that change it by
+/* The reference of the same problem, whose output is one number, on inputs that change it by
  * `change`; `allowed` is added to its relative tolerance. */
 enum assay_status assay_reference_moved(const assay_reference *like, double change, double allowed,
                                         assay_reference **out, struct assay_error *err);
@@ -45,12 +45,12 @@ int64_t assay_reference_most(const struct assay_op *op, const struct assay_probl
 void assay_reference_compare(const assay_reference *reference, const void *got,
                              struct assay_comparison *out);
 
-/* Copies the elements of an output that are compared, and no others, to the same places of another.
- */
+/* Copies the elements of an output that are compared, and no others, to the same
+ * offsets of another. */
 void assay_reference_copy(const assay_reference *reference, const void *from, void *to);
 
-/* Do the known-wrong answers fail? ASSAY_OK, or ASSAY_UNSUPPORTED with a sentence that says which
- * wrong answer would have passed. */
+/* Do the known-wrong outputs fail? ASSAY_OK, or ASSAY_UNSUPPORTED with a sentence that says which
+ * wrong output would have passed. */
 enum assay_status assay_reference_controls(const assay_reference *reference,
                                            struct assay_error *why);
 

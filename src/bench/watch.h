@@ -18,4 +18,11 @@ struct assay_watch {
     char last_words[160];      /* worker: why it ended itself; empty where it did not */
 };
 
+/* The worker's sign of life: whose kernel runs from here on. */
+static inline void assay_watch_step(struct assay_watch *watch, int64_t variant)
+{
+    atomic_store_explicit(&watch->variant, variant, memory_order_relaxed);
+    atomic_fetch_add_explicit(&watch->beat, 1, memory_order_relaxed);
+}
+
 #endif

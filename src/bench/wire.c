@@ -108,3 +108,112 @@ enum assay_wire_kind assay_wire_read(struct assay_wire *wire, const char *line, 
     wire->next++;
     return ASSAY_WIRE_MESSAGE;
 }
+
+/* ---- events ---- */
+
+static const char *const event_names[ASSAY_EVENT_COUNT] = {
+    [ASSAY_EVENT_NOTE] = "note",     [ASSAY_EVENT_CONTENDERS] = "contenders",
+    [ASSAY_EVENT_RECORD] = "record", [ASSAY_EVENT_DONE] = "done",
+    [ASSAY_EVENT_WORN] = "worn",     [ASSAY_EVENT_ERROR] = "error",
+};
+
+static assay_json *new_event(enum assay_event_kind kind)
+{
+    assay_json *json = assay_json_object();
+    assay_json_put_string(json, "event", event_names[kind]);
+    return json;
+}
+
+assay_json *assay_event_note(const char *text)
+{
+    assay_json *json = new_event(ASSAY_EVENT_NOTE);
+    assay_json_put_string(json, "text", text);
+    return json;
+}
+
+assay_json *assay_event_contenders(const struct assay_contender *contenders, int64_t n)
+{
+    assay_json *json = new_event(ASSAY_EVENT_CONTENDERS), *list = assay_json_array();
+    for (int64_t i = 0; i < n; i++) {
+        assay_json *one = assay_json_object();
+        assay_json_put_string(one, "kernel", contenders[i].kernel->name);
+        assay_json_put_string(one, "implementation", contenders[i].kernel->implementation);
+        assay_json_put_string(one, "recipe", contenders[i].recipe ? contenders[i].recipe : "");
+        assay_json_append(list, one);
+    }
+    assay_json_put(json, "contenders", list);
+    return json;
+}
+
+int64_t assay_event_names(const struct assay_event *event, struct assay_event_name *out,
+                          int64_t max)
+{
+    const assay_json *list = assay_json_get(event->message, "contenders");
+    int64_t n = assay_json_count(list) < max ? assay_json_count(list) : max;
+    for (int64_t i = 0; i < n; i++) {
+        const assay_json *one = assay_json_at(list, i);
+        struct assay_event_name *name = &out[i];
+        snprintf(name->kernel, sizeof name->kernel, "%s",
+                 assay_json_string(assay_json_get(one, "kernel"), "?"));
+        snprintf(name->implementation, sizeof name->implementation, "%s",
+                 assay_json_string(assay_json_get(one, "implementation"), "?"));
+        snprintf(name->recipe, sizeof name->recipe, "%s",
+                 assay_json_string(assay_json_get(one, "recipe"), ""));
+    }
+    return n;
+}
+
+assay_json *assay_event_of_record(const struct assay_record *record)
+{
+    assay_json *json = new_event(ASSAY_EVENT_RECORD);
+    assay_json_put(json, "record", assay_record_to_json(record));
+    return json;
+}
+
+enum assay_status assay_event_record(const struct assay_event *event, struct assay_record *out,
+                                     struct assay_error *err)
+{
+    return assay_record_from_json(assay_json_get(event->message, "record"), out, err);
+}
+
+assay_json *assay_event_done(int64_t group, int64_t n_records)
+{
+    assay_json *json = new_event(ASSAY_EVENT_DONE);
+    assay_json_put_int(json, "group", group);
+    assay_json_put_int(json, "records", n_records);
+    return json;
+}
+
+assay_json *assay_event_worn(void) { return new_event(ASSAY_EVENT_WORN); }
+
+assay_json *assay_event_error(enum assay_status status, const struct assay_error *err)
+{
+    char text[700];
+    assay_json *json = new_event(ASSAY_EVENT_ERROR);
+    assay_error_format(err, text, sizeof text);
+    assay_json_put_int(json, "status", status);
+    assay_json_put_string(json, "text", text[0] ? text : assay_status_name(status));
+    return json;
+}
+
+bool assay_event_read(const assay_json *message, struct assay_event *out, char *why, size_t size)
+{
+    const char *name = assay_json_string(assay_json_get(message, "event"), "");
+    int kind = 0;
+    while (kind < ASSAY_EVENT_COUNT && strcmp(name, event_names[kind]) != 0)
+        kind++;
+    if (kind == ASSAY_EVENT_COUNT) {
+        snprintf(why, size, "the event \"%.40s\" is not known", name);
+        return false;
+    }
+    *out = (struct assay_event){
+        .kind = (enum assay_event_kind)kind,
+        .message = message,
+        .text = assay_json_string(assay_json_get(message, "text"),
+                                  kind == ASSAY_EVENT_ERROR ? "it did not say why" : ""),
+        .status = (enum assay_status)assay_json_int(assay_json_get(message, "status"), 0),
+        .group = assay_json_int(assay_json_get(message, "group"), -1),
+        .n_records = assay_json_int(assay_json_get(message, "records"), -1),
+    };
+    return true;
+}

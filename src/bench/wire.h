@@ -5,7 +5,8 @@
 #define ASSAY_BENCH_WIRE_H
 
 #include "base/json.h"
-#include <sys/types.h>
+#include "kernel/kernel.h"
+#include "record/record.h"
 
 /* One direction. */
 struct assay_wire {
@@ -39,5 +40,48 @@ enum assay_wire_kind {
  * line's beginning. */
 enum assay_wire_kind assay_wire_read(struct assay_wire *wire, const char *line, size_t length,
                                      assay_json **out, char *why, size_t size);
+
+/* ---- events: what a worker's messages say (docs/protocol.md). A job is written and read by
+ * record/plan.h. ---- */
+
+enum assay_event_kind {
+    ASSAY_EVENT_NOTE,       /* text */
+    ASSAY_EVENT_CONTENDERS, /* assay_event_names */
+    ASSAY_EVENT_RECORD,     /* assay_event_record */
+    ASSAY_EVENT_DONE,       /* group, n_records */
+    ASSAY_EVENT_WORN,       /* the worker asks to be replaced */
+    ASSAY_EVENT_ERROR,      /* status, text */
+    ASSAY_EVENT_COUNT
+};
+
+/* Each as a message for assay_wire_send, which takes it over. */
+assay_json *assay_event_note(const char *text);
+assay_json *assay_event_contenders(const struct assay_contender *contenders, int64_t n);
+assay_json *assay_event_of_record(const struct assay_record *record);
+assay_json *assay_event_done(int64_t group, int64_t n_records);
+assay_json *assay_event_worn(void);
+assay_json *assay_event_error(enum assay_status status, const struct assay_error *err);
+
+/* One that was read. The text is the message's. */
+struct assay_event {
+    enum assay_event_kind kind;
+    const assay_json *message;
+    const char *text;
+    enum assay_status status;
+    int64_t group, n_records; /* -1: it does not say */
+};
+
+/* One variant as the supervisor knows it. */
+struct assay_event_name {
+    char kernel[64], implementation[64], recipe[64];
+};
+
+/* False: no event of these; `why` says so. */
+bool assay_event_read(const assay_json *message, struct assay_event *out, char *why, size_t size);
+/* The variants of ASSAY_EVENT_CONTENDERS, up to `max`; how many. */
+int64_t assay_event_names(const struct assay_event *event, struct assay_event_name *out,
+                          int64_t max);
+enum assay_status assay_event_record(const struct assay_event *event, struct assay_record *out,
+                                     struct assay_error *err);
 
 #endif

@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 struct assay_worker {
-    struct assay_watch *watch;
     struct assay_bench bench;
     struct assay_strings plugins; /* loaded so far */
     char device[32];              /* open now, for so many threads */
@@ -27,7 +26,7 @@ assay_worker *assay_worker_create(struct assay_watch *watch)
     assay_worker *worker = assay_calloc(1, sizeof *worker);
     if (!worker)
         return NULL;
-    worker->watch = watch;
+    worker->bench.watch = watch;
     worker->bench.host.registry = assay_kernel_registry_create();
     worker->bench.workloads = assay_workloads_create();
     if (!worker->bench.host.registry || !worker->bench.workloads) {
@@ -46,12 +45,6 @@ void assay_worker_destroy(assay_worker *worker)
     assay_workloads_destroy(worker->bench.workloads);
     assay_strings_fini(&worker->plugins);
     assay_free(worker);
-}
-
-static void beat(assay_worker *worker, int64_t variant)
-{
-    atomic_store_explicit(&worker->watch->variant, variant, memory_order_relaxed);
-    atomic_fetch_add_explicit(&worker->watch->beat, 1, memory_order_relaxed);
 }
 
 static enum assay_status load_plugins(assay_worker *worker, const struct assay_strings *plugins,
@@ -89,25 +82,30 @@ static enum assay_status check_names(assay_worker *worker, const struct assay_se
     return assay_kernel_check_choice(worker->bench.host.registry, &choice, err);
 }
 
+static void tell(const struct assay_group_hooks *hooks, const char *text)
+{
+    if (hooks->note)
+        hooks->note(hooks->user, text);
+}
+
 /* Measured now, and remembered for the next run where that can be done. */
 static enum assay_status measure_ceilings(assay_worker *worker,
-                                          const struct assay_worker_events *events,
+                                          const struct assay_group_hooks *hooks,
                                           struct assay_error *err)
 {
     assay_device *device = worker->bench.host.device;
     struct assay_ceilings *ceilings = &worker->bench.ceilings;
     struct assay_error why = {0};
-    events->note(events->user, "measuring this machine's ceilings, once (a few seconds)");
+    tell(hooks, "measuring this machine's ceilings, once (a few seconds)");
     enum assay_status status = device->driver->calibrate(device, ceilings, &why);
     if (status == ASSAY_OK) {
         status = assay_ceilings_save(ceilings, &why);
         if (status != ASSAY_OK && status != ASSAY_ERR_NOMEM)
-            events->note(events->user,
-                         "the ceilings cannot be remembered: the cache folder is not writable");
+            tell(hooks, "the ceilings cannot be remembered: the cache folder is not writable");
     } else {
         *ceilings = (struct assay_ceilings){0};
     }
-    beat(worker, -1);
+    assay_watch_step(worker->bench.watch, -1);
     return status == ASSAY_ERR_NOMEM ? assay_error_set(err, status, why.where, "%s", why.message)
                                      : ASSAY_OK;
 }
@@ -115,8 +113,7 @@ static enum assay_status measure_ceilings(assay_worker *worker,
 /* Ceilings from the cache folder, or measured now. Without them there are no percentages, but
  * everything else works. That the system cannot read them now, for want of memory or descriptors,
  * is an error, not a reason to spend seconds on measuring what is known. */
-static enum assay_status load_ceilings(assay_worker *worker,
-                                       const struct assay_worker_events *events,
+static enum assay_status load_ceilings(assay_worker *worker, const struct assay_group_hooks *hooks,
                                        struct assay_error *err)
 {
     assay_device *device = worker->bench.host.device;
@@ -130,12 +127,11 @@ static enum assay_status load_ceilings(assay_worker *worker,
     worker->bench.ceilings = (struct assay_ceilings){0};
     if (status != ASSAY_UNSUPPORTED)
         return assay_error_set(err, status, why.where, "%s", why.message);
-    return device->driver->calibrate ? measure_ceilings(worker, events, err) : ASSAY_OK;
+    return device->driver->calibrate ? measure_ceilings(worker, hooks, err) : ASSAY_OK;
 }
 
 static enum assay_status open_device(assay_worker *worker, const struct assay_settings *settings,
-                                     const struct assay_worker_events *events,
-                                     struct assay_error *err)
+                                     const struct assay_group_hooks *hooks, struct assay_error *err)
 {
     assay_device *device = worker->bench.host.device;
     if (device && worker->threads == settings->threads &&
@@ -154,7 +150,7 @@ static enum assay_status open_device(assay_worker *worker, const struct assay_se
     snprintf(worker->device, sizeof worker->device, "%s", settings->device);
     worker->threads = settings->threads;
     if (!settings->no_ceiling)
-        status = load_ceilings(worker, events, err);
+        status = load_ceilings(worker, hooks, err);
     if (status != ASSAY_OK) { /* the next job begins with it again */
         assay_device_close(worker->bench.host.device);
         worker->bench.host.device = NULL;
@@ -171,58 +167,20 @@ static enum assay_status add_models(const struct assay_settings *s, struct assay
     return status;
 }
 
-/* The group's hooks pass on to the events and the shared page. */
-struct relay {
-    assay_worker *worker;
-    const struct assay_worker_events *events;
-};
-
-static void relay_contenders(void *user, const struct assay_contender *contenders, int64_t n)
-{
-    struct relay *relay = user;
-    relay->events->contenders(relay->events->user, contenders, n);
-}
-
-static void relay_step(void *user, int64_t variant)
-{
-    beat(((struct relay *)user)->worker, variant);
-}
-
-static bool relay_stop(void *user)
-{
-    struct relay *relay = user;
-    if (relay->events->stop && relay->events->stop(relay->events->user))
-        return true;
-    return atomic_load_explicit(&relay->worker->watch->stop, memory_order_relaxed) != 0;
-}
-
-static void relay_record(void *user, const struct assay_record *record)
-{
-    struct relay *relay = user;
-    relay->events->record(relay->events->user, record);
-}
-
 enum assay_status assay_worker_run(assay_worker *worker, const struct assay_job *job,
-                                   const struct assay_worker_events *events,
-                                   struct assay_error *err)
+                                   const struct assay_group_hooks *hooks, struct assay_error *err)
 {
-    struct relay relay = {worker, events};
-    struct assay_group_hooks hooks = {.user = &relay,
-                                      .contenders = relay_contenders,
-                                      .step = relay_step,
-                                      .stop = relay_stop,
-                                      .record = relay_record};
-    beat(worker, -1);
+    assay_watch_step(worker->bench.watch, -1);
     worker->bench.host.autotune = job->settings.autotune;
     enum assay_status status = load_plugins(worker, &job->settings.plugins, err);
     if (status == ASSAY_OK)
         status = check_names(worker, &job->settings, err);
     if (status == ASSAY_OK)
-        status = open_device(worker, &job->settings, events, err);
+        status = open_device(worker, &job->settings, hooks, err);
     if (status == ASSAY_OK)
         status = add_models(&job->settings, err);
     if (status == ASSAY_OK)
-        status = assay_group_run(&worker->bench, job, &hooks, err);
+        status = assay_group_run(&worker->bench, job, hooks, err);
     return status;
 }
 
@@ -259,39 +217,16 @@ static void send_event(struct line *line, assay_json *event)
     }
 }
 
-static assay_json *event(const char *name)
-{
-    assay_json *json = assay_json_object();
-    assay_json_put_string(json, "event", name);
-    return json;
-}
-
-static void send_note(void *user, const char *text)
-{
-    assay_json *json = event("note");
-    assay_json_put_string(json, "text", text);
-    send_event(user, json);
-}
+static void send_note(void *user, const char *text) { send_event(user, assay_event_note(text)); }
 
 static void send_contenders(void *user, const struct assay_contender *contenders, int64_t n)
 {
-    assay_json *json = event("contenders"), *list = assay_json_array();
-    for (int64_t i = 0; i < n; i++) {
-        assay_json *one = assay_json_object();
-        assay_json_put_string(one, "kernel", contenders[i].kernel->name);
-        assay_json_put_string(one, "implementation", contenders[i].kernel->implementation);
-        assay_json_put_string(one, "recipe", contenders[i].recipe ? contenders[i].recipe : "");
-        assay_json_append(list, one);
-    }
-    assay_json_put(json, "contenders", list);
-    send_event(user, json);
+    send_event(user, assay_event_contenders(contenders, n));
 }
 
 static void send_record(void *user, const struct assay_record *record)
 {
-    assay_json *json = event("record");
-    assay_json_put(json, "record", assay_record_to_json(record));
-    send_event(user, json);
+    send_event(user, assay_event_of_record(record));
     ((struct line *)user)->n_records++;
 }
 
@@ -299,17 +234,8 @@ static void send_end(struct line *line, int64_t group, enum assay_status status,
                      const struct assay_error *err)
 {
     bool fine = status == ASSAY_OK || status == ASSAY_ERR_INTERRUPTED;
-    assay_json *json = event(fine ? "done" : "error");
-    if (fine) {
-        assay_json_put_int(json, "group", group);
-        assay_json_put_int(json, "records", line->n_records);
-    } else {
-        char text[700];
-        assay_error_format(err, text, sizeof text);
-        assay_json_put_int(json, "status", status);
-        assay_json_put_string(json, "text", text[0] ? text : assay_status_name(status));
-    }
-    send_event(line, json);
+    send_event(line,
+               fine ? assay_event_done(group, line->n_records) : assay_event_error(status, err));
 }
 
 /* Without a few descriptors nothing can be asked of the system, and wrong things would be believed:
@@ -332,14 +258,14 @@ static bool handle_job(assay_worker *worker, const assay_json *json, bool first,
 {
     struct assay_error err = {0};
     struct assay_job job = {0};
-    struct assay_worker_events events = {
+    struct assay_group_hooks hooks = {
         .user = line, .note = send_note, .contenders = send_contenders, .record = send_record};
     enum assay_status status = assay_job_from_json(json, &job, &err);
     int problem = spare_descriptors();
     line->n_records = 0;
     if (problem && !first) { /* a kernel leaves files open: a new process has none of them */
         assay_job_fini(&job);
-        send_event(line, event("worn"));
+        send_event(line, assay_event_worn());
         return false;
     }
     if (problem && status == ASSAY_OK)
@@ -348,7 +274,7 @@ static bool handle_job(assay_worker *worker, const assay_json *json, bool first,
                                  "-n)",
                                  strerror(problem));
     if (status == ASSAY_OK)
-        status = assay_worker_run(worker, &job, &events, &err);
+        status = assay_worker_run(worker, &job, &hooks, &err);
     send_end(line, job.group_index, status, &err);
     assay_job_fini(&job);
     return true;

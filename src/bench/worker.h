@@ -4,18 +4,8 @@
 #define ASSAY_BENCH_WORKER_H
 
 #include "bench/group.h"
-#include "bench/watch.h"
 
 typedef struct assay_worker assay_worker;
-
-/* What a worker says, one call an event. */
-struct assay_worker_events {
-    void *user;
-    void (*note)(void *user, const char *text);
-    void (*contenders)(void *user, const struct assay_contender *contenders, int64_t n);
-    void (*record)(void *user, const struct assay_record *record);
-    bool (*stop)(void *user); /* asked beside the shared page; optional */
-};
 
 /* `watch` is borrowed. */
 assay_worker *assay_worker_create(struct assay_watch *watch);
@@ -24,8 +14,7 @@ void assay_worker_destroy(assay_worker *worker);
 /* One job, in this process. Opens the device, loads plug-ins and ceilings when they are first
  * needed. */
 enum assay_status assay_worker_run(assay_worker *worker, const struct assay_job *job,
-                                   const struct assay_worker_events *events,
-                                   struct assay_error *err);
+                                   const struct assay_group_hooks *hooks, struct assay_error *err);
 
 /* The child's whole life: jobs from one descriptor until it ends, events to the other, the shared
  * page on the third. Returns the process's exit code: ASSAY_WORKER_NO_PAGE where there is no memory

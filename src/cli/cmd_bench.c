@@ -109,7 +109,7 @@ static enum assay_status make_plan(const struct assay_bench_config *config, stru
     return ASSAY_OK;
 }
 
-static int run(int argc, char **argv)
+static int run_bench(int argc, char **argv)
 {
     struct assay_bench_config config;
     struct assay_plan plan = {0};
@@ -138,4 +138,4 @@ static int run(int argc, char **argv)
 }
 
 const struct assay_command assay_command_bench = {
-    .name = "bench", .summary = "compare implementations of ops", .run = run, .help = help};
+    .name = "bench", .summary = "compare implementations of ops", .run = run_bench, .help = help};

@@ -58,8 +58,9 @@ static enum assay_status find_summary(const struct assay_run_options *options,
     return ASSAY_OK;
 }
 
-static int measure(const struct assay_run_options *options, const struct assay_run_config *config,
-                   struct assay_plan *plan, int argc, char **argv)
+static int measure_config(const struct assay_run_options *options,
+                          const struct assay_run_config *config, struct assay_plan *plan, int argc,
+                          char **argv)
 {
     struct assay_error err = {0};
     struct assay_text again = {0};
@@ -85,12 +86,12 @@ static int measure(const struct assay_run_options *options, const struct assay_r
     return code;
 }
 
-static int run(int argc, char **argv)
+static int run_ci(int argc, char **argv)
 {
     static const struct assay_run_command command = {
-        .name = "ci", .table = &assay_ci_options_table, .repeat = 3, .measure = measure};
+        .name = "ci", .table = &assay_ci_options_table, .repeat = 3, .measure = measure_config};
     return assay_run_command(&command, argc, argv);
 }
 
 const struct assay_command assay_command_ci = {
-    .name = "ci", .summary = "the same, as records for a dashboard", .run = run, .help = help};
+    .name = "ci", .summary = "the same, as records for a dashboard", .run = run_ci, .help = help};

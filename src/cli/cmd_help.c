@@ -30,7 +30,7 @@ static void help(struct assay_text *out)
              "this machine cannot; 130 interrupted.\n");
 }
 
-static int run(int argc, char **argv)
+static int run_help(int argc, char **argv)
 {
     if (argc < 2)
         return assay_print_help(assay_command_find("help"));
@@ -52,4 +52,4 @@ static int run(int argc, char **argv)
 }
 
 const struct assay_command assay_command_help = {
-    .name = "help", .summary = "what the commands do", .run = run, .help = help};
+    .name = "help", .summary = "what the commands do", .run = run_help, .help = help};

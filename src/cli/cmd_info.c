@@ -142,16 +142,16 @@ static int show_ceilings(const struct info_config *config, int32_t threads)
     else
         printf("\nceilings     not measured yet for %d thread%s: assay info%s%s --calibrate\n",
                device->threads, device->threads == 1 ? "" : "s",
-               strcmp(config->device, "cpu") == 0 ? "" : " --device ",
-               strcmp(config->device, "cpu") == 0 ? "" : config->device);
+               assay_device_is_host(config->device) ? "" : " --device ",
+               assay_device_is_host(config->device) ? "" : config->device);
     assay_device_close(device);
     return code;
 }
 
 /* Calibrating a CPU without a number of threads: with all of them, and with one. */
-static int measure(const struct info_config *config)
+static int show_all_ceilings(const struct info_config *config)
 {
-    bool both = config->calibrate && config->threads == 0 && strcmp(config->device, "cpu") == 0 &&
+    bool both = config->calibrate && config->threads == 0 && assay_device_is_host(config->device) &&
                 assay_cpu_info()->cores > 1;
     int code = show_ceilings(config, (int32_t)config->threads);
     return both && code == ASSAY_EXIT_FINE ? show_ceilings(config, 1) : code;
@@ -166,7 +166,7 @@ static void help(struct assay_text *out)
     assay_options_help(&table, out);
 }
 
-static int run(int argc, char **argv)
+static int run_info(int argc, char **argv)
 {
     struct info_config config = {.device = "cpu"};
     struct assay_error err = {0};
@@ -177,8 +177,8 @@ static int run(int argc, char **argv)
     print_machine();
     int code = print_cuda();
     (void)fflush(stdout);
-    return code == ASSAY_EXIT_FINE ? measure(&config) : code;
+    return code == ASSAY_EXIT_FINE ? show_all_ceilings(&config) : code;
 }
 
 const struct assay_command assay_command_info = {
-    .name = "info", .summary = "this machine, and what it can do", .run = run, .help = help};
+    .name = "info", .summary = "this machine, and what it can do", .run = run_info, .help = help};

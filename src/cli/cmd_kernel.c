@@ -78,8 +78,8 @@ static void name_implementations(const struct assay_plan *plan, char *out, size_
     }
 }
 
-static int measure(const struct assay_kernel_options *options, struct assay_kernel_objects *k,
-                   int argc, char **argv)
+static int measure_repository(const struct assay_kernel_options *options,
+                              struct assay_kernel_objects *k, int argc, char **argv)
 {
     struct assay_plan plan = {0};
     struct assay_error err = {0};
@@ -99,9 +99,13 @@ static int measure(const struct assay_kernel_options *options, struct assay_kern
                  k->repository.dirty ? "+" : "");
         name_files(&k->sources, files, sizeof files);
         name_implementations(&plan, own, sizeof own);
-        measuring.origin =
-            (struct assay_measuring_origin){k->file.name[0] ? k->file.name : k->repository.name,
-                                            commit, files, k->sources.sha256, own};
+        measuring.origin = (struct assay_run_origin){
+            .repository = k->file.name[0] ? k->file.name : k->repository.name,
+            .commit = commit,
+            .files = files,
+            .sha256 = k->sources.sha256,
+            .implementations = own,
+        };
     }
     if (options->visual) {
         snprintf(light, sizeof light, "%s_light.svg", options->visual);
@@ -126,7 +130,7 @@ static int act(const struct assay_kernel_options *options, int argc, char **argv
         for (int64_t i = 0; i < k.n_objects; i++)
             print_contents(&k.objects[i], options);
     else if (k.n_objects || options->measure.resume)
-        code = measure(options, &k, argc, argv);
+        code = measure_repository(options, &k, argc, argv);
     else if (!k.worst)
         code = ASSAY_EXIT_MACHINE; /* all of it was skipped, and that was said */
     if (code == ASSAY_EXIT_FINE)
@@ -171,7 +175,7 @@ static enum assay_status check(const struct assay_kernel_options *o, struct assa
     return ASSAY_OK;
 }
 
-static int run(int argc, char **argv)
+static int run_kernel(int argc, char **argv)
 {
     struct assay_kernel_options options;
     struct assay_error err = {0};
@@ -196,5 +200,5 @@ static int run(int argc, char **argv)
 const struct assay_command assay_command_kernel = {.name = "kernel",
                                                    .summary =
                                                        "run the benchmarks of a kernel repository",
-                                                   .run = run,
+                                                   .run = run_kernel,
                                                    .help = help};

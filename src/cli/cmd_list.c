@@ -280,7 +280,7 @@ static void help(struct assay_text *out)
     assay_options_help(&table, out);
 }
 
-static int run(int argc, char **argv)
+static int run_list(int argc, char **argv)
 {
     struct list_config config = {0};
     struct assay_error err = {0};
@@ -308,5 +308,5 @@ static int run(int argc, char **argv)
 const struct assay_command assay_command_list = {
     .name = "list",
     .summary = "ops, kernels, models, recipes, shapes, devices, dtypes, formats",
-    .run = run,
+    .run = run_list,
     .help = help};

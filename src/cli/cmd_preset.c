@@ -42,8 +42,8 @@ static int print_list(const struct assay_preset_choice *choice)
     return assay_print_text(&text);
 }
 
-static int measure(const struct assay_preset_options *options,
-                   const struct assay_preset_choice *choice, int argc, char **argv)
+static int measure_presets(const struct assay_preset_options *options,
+                           const struct assay_preset_choice *choice, int argc, char **argv)
 {
     struct assay_plan plan = {0};
     struct assay_error err = {0};
@@ -64,7 +64,7 @@ static int measure(const struct assay_preset_options *options,
     return err.code == ASSAY_OK ? assay_measure(&measuring, &plan) : assay_complain(&err);
 }
 
-static int run(int argc, char **argv)
+static int run_preset(int argc, char **argv)
 {
     struct assay_preset_options options;
     struct assay_preset_choice choice = {0};
@@ -85,11 +85,13 @@ static int run(int argc, char **argv)
     else if (options.list)
         code = print_list(&choice);
     else
-        code = measure(&options, &choice, argc, argv);
+        code = measure_presets(&options, &choice, argc, argv);
     assay_preset_choice_fini(&choice);
     assay_preset_options_fini(&options);
     return code;
 }
 
-const struct assay_command assay_command_preset = {
-    .name = "preset", .summary = "measure named cases, as KoBench", .run = run, .help = help};
+const struct assay_command assay_command_preset = {.name = "preset",
+                                                   .summary = "measure named cases, as KoBench",
+                                                   .run = run_preset,
+                                                   .help = help};

@@ -51,8 +51,9 @@ static void name_csv(const struct assay_run_options *options, const struct assay
     }
 }
 
-static int measure(const struct assay_run_options *options, const struct assay_run_config *config,
-                   struct assay_plan *plan, int argc, char **argv)
+static int measure_config(const struct assay_run_options *options,
+                          const struct assay_run_config *config, struct assay_plan *plan, int argc,
+                          char **argv)
 {
     struct assay_text path = {0}, again = {0};
     const char *file = assay_run_options_file(options);
@@ -72,7 +73,7 @@ static int measure(const struct assay_run_options *options, const struct assay_r
         .argv = argv,
         .again = again.data,
         .models = true,
-        .output_dir = folder_of(options, config),
+        .origin = {.output_dir = folder_of(options, config)},
     };
     int code = assay_measure(&measuring, plan);
     assay_text_fini(&path);
@@ -80,12 +81,14 @@ static int measure(const struct assay_run_options *options, const struct assay_r
     return code;
 }
 
-static int run(int argc, char **argv)
+static int run_configuration(int argc, char **argv)
 {
     static const struct assay_run_command command = {
-        .name = "run", .table = &assay_run_options_table, .repeat = 1, .measure = measure};
+        .name = "run", .table = &assay_run_options_table, .repeat = 1, .measure = measure_config};
     return assay_run_command(&command, argc, argv);
 }
 
-const struct assay_command assay_command_run = {
-    .name = "run", .summary = "measure what a configuration says", .run = run, .help = help};
+const struct assay_command assay_command_run = {.name = "run",
+                                                .summary = "measure what a configuration says",
+                                                .run = run_configuration,
+                                                .help = help};

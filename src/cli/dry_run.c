@@ -19,7 +19,7 @@ static const double FEWEST_ROUNDS = 10;
 enum { MOST_DEVICES = 16 };
 struct seen {
     char name[32];
-    double room; /* bytes a group may take; 0: unknown */
+    double limit_bytes; /* bytes a group may take; 0: unknown */
     struct assay_ceilings ceilings;
     bool has_ceilings;
 };
@@ -57,7 +57,7 @@ static enum assay_status look_at(const struct assay_settings *settings, struct s
     if (status != ASSAY_OK)
         return status;
     driver->describe(device, &info);
-    seen->room = (double)info.memory_available * 0.9; /* as the worker leaves a tenth */
+    seen->limit_bytes = (double)info.memory_available * 0.9; /* as the worker leaves a tenth */
     status = assay_ceilings_load(info.name, device->threads, &seen->ceilings, NULL);
     seen->has_ceilings = status == ASSAY_OK;
     assay_device_close(device);
@@ -79,8 +79,8 @@ static const struct seen *device_of(struct dry_run *run, const struct assay_grou
     if (look_at(settings, seen) == ASSAY_ERR_NOMEM)
         run->out->failed = true;
     double limit = (double)settings->memory_limit;
-    if (limit > 0 && (seen->room == 0 || limit < seen->room))
-        seen->room = limit;
+    if (limit > 0 && (seen->limit_bytes == 0 || limit < seen->limit_bytes))
+        seen->limit_bytes = limit;
     return seen;
 }
 
@@ -116,7 +116,7 @@ static enum assay_status estimate(struct dry_run *run, const struct assay_group 
         .bytes = bytes_of(run, &problem, &cost),
         .variants = run->n_recipes * (eager_only ? 1 : 2),
     };
-    out->fits = device->room == 0 || out->bytes <= device->room;
+    out->fits = device->limit_bytes == 0 || out->bytes <= device->limit_bytes;
     if (!device->has_ceilings)
         return ASSAY_OK;
     struct assay_ceiling_time least =

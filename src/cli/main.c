@@ -33,7 +33,7 @@ static int run_kobench(int argc, char **argv)
     return assay_command_find(command)->run(argc, argv);
 }
 
-static int run(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
     bool kobench = argc > 0 && is_kobench(argv[0]);
     if (!kobench && (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0))
@@ -59,7 +59,7 @@ int main(int argc, char **argv)
     assay_json_count_memory();
     if (argc >= 2 && strcmp(argv[1], ASSAY_CHILD_COMMAND) == 0)
         return assay_child_main(argc, argv);
-    int code = run(argc, argv);
+    int code = run_command(argc, argv);
     bool lost = fflush(stdout) != 0 || ferror(stdout);
     if (!lost || code != ASSAY_EXIT_FINE)
         return code;

@@ -1,25 +1,19 @@
-/* measure.h: has a plan measured: one run at a time on a machine, the journal, the worker,
- * progress, the results, and going on with an earlier run. */
+/* measure.h: what all commands that measure share: a run (bench/run.h) with its results written,
+ * progress shown, Ctrl-C heeded, and words on what went wrong. */
 #ifndef ASSAY_CLI_MEASURE_H
 #define ASSAY_CLI_MEASURE_H
 
+#include "bench/run.h"
 #include "cli/output.h"
-#include "record/plan.h"
-
-/* Of `assay kernel`: what was measured, as struct assay_run_info has it. NULLs elsewhere. */
-struct assay_measuring_origin {
-    const char *repository, *commit, *files, *sha256, *implementations;
-};
 
 struct assay_measuring {
     const struct assay_measure_config *config;
     struct assay_outputs_wanted outputs;
     int argc; /* as typed, without the program's name */
     char **argv;
-    struct assay_measuring_origin origin;
+    struct assay_run_origin origin; /* all but the command */
     const char *again; /* what goes on with this run when --resume ID is added: "assay bench" */
     bool models;       /* a resumed run must be one of models */
-    const char *output_dir; /* of a configuration; NULL elsewhere */
     /* Hears of every group, those of an earlier part of the run included. Optional. */
     void (*group)(const struct assay_record *records, int64_t n);
 };

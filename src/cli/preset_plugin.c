@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "cli/command.h"
 #include "config/preset_set.h"
+#include "device/device.h"
 #include "tensor/dtype.h"
 #include <assay/assay.h>
 #include <assay/assay_preset.h>
@@ -245,7 +246,7 @@ static enum assay_status open_session(struct plugin *p, char *device, size_t siz
     o.budget_s = m->budget_s > 0 ? m->budget_s : 0.5;
     o.timeout_s = m->timeout_s;
     o.seed = (uint64_t)m->seed;
-    o.isolate = strcmp(device, "cpu") == 0;
+    o.isolate = assay_device_is_host(device);
     return assay_session_open(&o, out, err);
 }
 
@@ -277,7 +278,7 @@ static enum assay_status check_options(const struct assay_preset_options *o,
                 : ASSAY_OK;
 }
 
-static enum assay_status measure(struct plugin *p, bool *wrong, struct assay_error *err)
+static enum assay_status measure_plugin(struct plugin *p, bool *wrong, struct assay_error *err)
 {
     assay_session *session = NULL;
     char device[32];
@@ -288,7 +289,7 @@ static enum assay_status measure(struct plugin *p, bool *wrong, struct assay_err
         struct assay_error why = {0};
         p->bound[i].device = device;
         enum assay_dtype *dtype = &p->bound[i].dtype;
-        *dtype = strncmp(device, "cuda", 4) == 0 ? ASSAY_DTYPE_F16 : ASSAY_DTYPE_F32;
+        *dtype = assay_device_is_host(device) ? ASSAY_DTYPE_F32 : ASSAY_DTYPE_F16;
         if (p->options->dtypes.n)
             status = assay_dtype_parse(p->options->dtypes.items[0], dtype, err);
         if (status != ASSAY_OK)
@@ -327,7 +328,7 @@ static int act(const struct assay_preset_options *options)
     if (status == ASSAY_OK && options->list)
         code = print_list(p);
     else if (status == ASSAY_OK)
-        status = measure(p, &wrong, &err);
+        status = measure_plugin(p, &wrong, &err);
     assay_free(p->bound);
     assay_free(p);
     return status != ASSAY_OK ? assay_complain(&err) : wrong ? ASSAY_EXIT_WRONG : code;

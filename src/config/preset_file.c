@@ -218,7 +218,8 @@ static enum assay_status read_sizes(struct reader *r, struct draft *d)
     return status;
 }
 
-/* What the models say of a description, at the place they say it of: "nodes[3].features". */
+/* An error of the models in a description, with the line of what it is about: "nodes[3].features".
+ */
 static enum assay_status bad_description(struct reader *r, const struct draft *d,
                                          enum assay_status status, const struct assay_error *why)
 {

@@ -16,7 +16,7 @@ struct assay_preset_file {
 /* Is this the name of such a file? */
 bool assay_preset_file_is(const char *name);
 
-/* Reads one; the error's place is FILE:LINE:COLUMN. Release with fini also after a failure. */
+/* Reads one; an error is located by FILE:LINE:COLUMN. Release with fini also after a failure. */
 enum assay_status assay_preset_file_parse(const char *bytes, size_t length, const char *file,
                                           struct assay_preset_file *out, struct assay_error *err);
 enum assay_status assay_preset_file_read(const char *path, struct assay_preset_file *out,

@@ -154,7 +154,7 @@ static enum assay_status read_dtypes(const struct assay_strings *names, const ch
 {
     *n = 0;
     if (!names->n)
-        out[(*n)++] = strncmp(device, "cuda", 4) == 0 ? ASSAY_DTYPE_F16 : ASSAY_DTYPE_F32;
+        out[(*n)++] = assay_device_is_host(device) ? ASSAY_DTYPE_F32 : ASSAY_DTYPE_F16;
     for (int64_t i = 0; i < names->n; i++) {
         enum assay_dtype dtype;
         enum assay_status status = assay_dtype_parse(names->items[i], &dtype, err);

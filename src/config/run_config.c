@@ -197,9 +197,9 @@ static enum assay_status read_root(struct assay_reading *r, const struct assay_y
 
 void assay_run_config_name(struct assay_run_config *config, const char *file)
 {
-    size_t name = strlen(file), room = sizeof config->file - 1;
-    if (name > room)
-        snprintf(config->file, sizeof config->file, "...%s", file + name - (room - 3));
+    size_t name = strlen(file), size = sizeof config->file - 1;
+    if (name > size)
+        snprintf(config->file, sizeof config->file, "...%s", file + name - (size - 3));
     else
         snprintf(config->file, sizeof config->file, "%s", file);
 }

@@ -59,7 +59,7 @@ enum assay_status assay_run_config_read(const char *path, struct assay_run_confi
                                         struct assay_error *err);
 void assay_run_config_fini(struct assay_run_config *config);
 
-/* "FILE:LINE:COLUMN", or FILE where the place is nowhere. */
+/* "FILE:LINE:COLUMN", or FILE where the line is not known. */
 void assay_run_config_place(const struct assay_run_config *config, struct assay_place at, char *buf,
                             size_t size);
 

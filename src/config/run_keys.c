@@ -232,7 +232,8 @@ static enum assay_status keep_description(struct assay_reading *r, const char *j
                                                                    : assay_reading_no_memory(r);
 }
 
-/* What the models say of a description, at the place they say it of: "nodes[3].features". */
+/* An error of the models in a description, with the line of what it is about: "nodes[3].features".
+ */
 static enum assay_status bad_description(struct assay_reading *r, const struct assay_yaml *node,
                                          enum assay_status status, const struct assay_error *why)
 {

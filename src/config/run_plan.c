@@ -232,7 +232,7 @@ static enum assay_status override(const struct assay_run_options *options,
 
 /* ---- checks -------------------------------------------------------------------------------- */
 
-/* `why` at a place of the file; nowhere: an option's. */
+/* `why` with a line of the file, or without one for an option. */
 static enum assay_status at_place(const struct assay_run_config *config, struct assay_place at,
                                   enum assay_status status, const struct assay_error *why,
                                   struct assay_error *err)

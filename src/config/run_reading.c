@@ -1,4 +1,4 @@
-/* run_reading.c: values as the keys' rows describe them, and errors at their places. */
+/* run_reading.c: values as the keys' rows describe them, and errors with their lines. */
 #include "config/run_reading.h"
 
 #include <stdio.h>

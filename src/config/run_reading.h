@@ -71,7 +71,7 @@ enum assay_status assay_reading_names(
     struct assay_reading *r, const char *key, const struct assay_yaml *node, void *target,
     enum assay_status (*add)(struct assay_reading *r, const struct assay_yaml *node, void *target));
 
-/* Errors, each at a place of the file. */
+/* Errors, each with its line and column. */
 
 struct assay_place assay_place_of(const struct assay_yaml *node);
 struct assay_place assay_place_of_key(const struct assay_yaml *member);
@@ -89,7 +89,7 @@ enum assay_status assay_reading_keys(struct assay_reading *r, const struct assay
                                      const char *what, const char *const *known);
 enum assay_status assay_reading_wrong_type(struct assay_reading *r, const char *name,
                                            const struct assay_yaml *node, const char *wanted);
-/* Another room's error; where it knows no name that is near, what names there are. */
+/* An error of another room; where it suggests no near name, all names there are. */
 enum assay_status assay_reading_pass_on(struct assay_reading *r, const struct assay_yaml *node,
                                         enum assay_status status, const struct assay_error *why,
                                         const char *known);

@@ -1,4 +1,4 @@
-/* yaml_tree.c: libyaml's events, put together. The only place that knows which library reads YAML.
+/* yaml_tree.c: libyaml's events, put together. The only file that knows which library reads YAML.
  */
 #include "config/yaml_tree.h"
 

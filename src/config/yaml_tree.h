@@ -29,7 +29,7 @@ struct assay_yaml {
     struct assay_yaml *first, *next;
 };
 
-/* Reads a document. The error's place is NAME:LINE:COLUMN. *out is NULL for an empty document. */
+/* Reads a document. An error is located by NAME:LINE:COLUMN. *out is NULL for an empty document. */
 enum assay_status assay_yaml_parse(const char *bytes, size_t length, const char *name,
                                    struct assay_yaml **out, struct assay_error *err);
 /* A file's bytes, the caller's to free; of one that is too large one more than may be. `what` it

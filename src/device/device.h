@@ -128,6 +128,10 @@ const struct assay_device_driver *assay_device_at(int64_t index);
 enum assay_status assay_device_parse(const char *name, const struct assay_device_driver **driver,
                                      int32_t *index, struct assay_error *err);
 
+/* Does a device of this name compute on the host, with its threads and in its memory? By the name
+ * alone: the device need not be here. */
+bool assay_device_is_host(const char *name);
+
 /* Opens a device, and closes it (NULL is fine). */
 enum assay_status assay_device_open(const struct assay_device_driver *driver, int32_t index,
                                     int32_t threads, assay_device **out, struct assay_error *err);

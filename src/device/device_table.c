@@ -21,6 +21,16 @@ int64_t assay_device_count(void) { return (int64_t)(sizeof device_table / sizeof
 
 const struct assay_device_driver *assay_device_at(int64_t index) { return device_table[index]; }
 
+bool assay_device_is_host(const char *name)
+{
+    size_t length = strcspn(name, ":");
+    for (int64_t i = 0; i < assay_device_count(); i++)
+        if (strlen(device_table[i]->name) == length &&
+            strncmp(device_table[i]->name, name, length) == 0)
+            return !device_table[i]->upload;
+    return false;
+}
+
 /* Devices that other tools' users write and that this build has no driver for. */
 static const char *const absent_devices[] = {"opencl", "xpu", "mps"};
 

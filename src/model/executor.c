@@ -477,3 +477,8 @@ double assay_model_plain_weight_bytes(const void *state)
             bytes += (double)assay_tensor_bytes(&x->graph.values[i].tensor);
     return bytes;
 }
+
+const char *assay_model_uncompiled(const char *implementation)
+{
+    return strcmp(implementation, "compiled") == 0 ? "eager" : NULL;
+}

@@ -13,8 +13,7 @@
 
 #include "kernel/host.h"
 #include "model/graph.h"
-
-#define ASSAY_MODEL_PREFIX "model:"
+#include "op/op_name.h"
 
 struct assay_model {
     const char *name;    /* "ln_linear_gelu" */
@@ -69,6 +68,8 @@ int64_t assay_model_choose(const struct assay_problem *problem, bool compiled,
 
 /* "eager" or "compiled"? */
 bool assay_model_is_executor(const char *implementation);
+/* The executor that a compiled one is also compared with; NULL for any other implementation. */
+const char *assay_model_uncompiled(const char *implementation);
 
 /* Bytes an eager executor takes for what lies between its nodes. */
 double assay_model_scratch_bytes(const struct assay_problem *problem);

@@ -1,5 +1,8 @@
-/* record.c: the names of outcomes and cache states. record_json.c has the codec. */
+/* record.c: names of outcomes and cache states, and where a run took place. record_json.c has the
+ * codec. */
 #include "record/record.h"
+
+#include "device/device.h"
 
 #include <string.h>
 
@@ -39,4 +42,14 @@ bool assay_outcome_is_fine(enum assay_outcome outcome)
 const char *assay_cache_state_name(enum assay_cache_state state)
 {
     return state == ASSAY_CACHE_HOT ? "hot" : "cold";
+}
+
+bool assay_record_on_host(const struct assay_record *record)
+{
+    return assay_device_is_host(record->device);
+}
+
+bool assay_run_on_host(const struct assay_run_info *info)
+{
+    return assay_device_is_host(info->device);
 }

@@ -9,7 +9,7 @@
 
 enum assay_outcome {
     ASSAY_OUTCOME_OK,
-    ASSAY_OUTCOME_MISMATCH,    /* the answer is wrong, or something else was written */
+    ASSAY_OUTCOME_MISMATCH,    /* the output is wrong, or something else was written */
     ASSAY_OUTCOME_MISTRUSTED,  /* the check could not tell right from wrong for this problem */
     ASSAY_OUTCOME_IMPOSSIBLE,  /* faster than the machine's measured ceiling allows */
     ASSAY_OUTCOME_UNSUPPORTED, /* not on this machine, not for this problem */
@@ -120,6 +120,9 @@ struct assay_record {
     struct assay_verification verification;
 };
 
+/* Was it measured on the host's own processor? Then threads and the host's memory matter. */
+bool assay_record_on_host(const struct assay_record *record);
+
 /* One record as a JSON object, and back. Reading fails on anything but what writing produces. */
 assay_json *assay_record_to_json(const struct assay_record *record);
 enum assay_status assay_record_from_json(const assay_json *json, struct assay_record *out,
@@ -157,6 +160,8 @@ struct assay_run_info {
      * the baseline of its group: this still tells whose it is. */
     char implementations[160];
 };
+
+bool assay_run_on_host(const struct assay_run_info *info);
 
 assay_json *assay_run_info_to_json(const struct assay_run_info *info);
 void assay_run_info_from_json(const assay_json *json, struct assay_run_info *out);

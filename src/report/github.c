@@ -71,7 +71,7 @@ static void open_table(struct state *s, const struct assay_record *record)
     assay_md_text(md, record->mode);
     assay_sink_format(sink, ", %s, ", assay_dtype_name(record->dtype));
     assay_md_text(md, record->device);
-    if (record->threads > 0 && strcmp(record->device, "cpu") == 0)
+    if (record->threads > 0 && assay_record_on_host(record))
         assay_sink_format(sink, ", %d thread%s", record->threads, record->threads == 1 ? "" : "s");
     assay_sink_put(sink, record->compile[0] ? ", compile: " : "");
     assay_md_text(md, record->compile);

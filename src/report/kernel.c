@@ -91,7 +91,7 @@ static void write_subject(struct state *s, const struct assay_run_info *run)
 {
     struct assay_cell where = {""};
     assay_cell_add(&where, "on %s", run->device);
-    if (run->threads > 0 && strcmp(run->device, "cpu") == 0)
+    if (run->threads > 0 && assay_run_on_host(run))
         assay_cell_add(&where, ", %d thread%s", run->threads, run->threads == 1 ? "" : "s");
     int room = assay_columns_width(&s->style) - assay_line_columns_of(where.text, s->style.ascii);
     assay_line_put(&s->line, "  Running ", room, ASSAY_INK_BOLD);

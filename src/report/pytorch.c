@@ -68,11 +68,11 @@ static void put_count(assay_json *extra, const char *key, int64_t count)
 }
 
 /* What the device calls itself. */
-static const char *arch_of(const struct assay_run_info *run, const char *device)
+static const char *arch_of(const struct assay_run_info *run, const struct assay_record *record)
 {
-    if (strcmp(device, run->device) == 0 && run->device_name[0])
+    if (strcmp(record->device, run->device) == 0 && run->device_name[0])
         return run->device_name;
-    return strcmp(device, "cpu") == 0 ? run->cpu_name : run->gpu_name;
+    return assay_record_on_host(record) ? run->cpu_name : run->gpu_name;
 }
 
 static assay_json *benchmark_of(const struct state *s, const struct assay_record *record)
@@ -83,7 +83,7 @@ static assay_json *benchmark_of(const struct state *s, const struct assay_record
     assay_json_put_string(benchmark, "dtype", record->recipe);
     bool eager = strcmp(record->implementation, "compiled") != 0;
     assay_json_put_string(extra, "device", record->device);
-    assay_json_put_string(extra, "arch", arch_of(&s->run, record->device));
+    assay_json_put_string(extra, "arch", arch_of(&s->run, record));
     assay_json_put_string(extra, "torch_compile_mode", eager ? "false" : record->compile);
     put_known(extra, "high_precision_dtype", assay_dtype_name(record->dtype));
     put_known(extra, "model_type", assay_cell_subject(record));

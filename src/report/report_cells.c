@@ -1,8 +1,7 @@
 #include "report/report_cells.h"
 
-#include "model/model.h"
+#include "op/op_name.h"
 #include "report/report_line.h"
-#include "workload/workload.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,7 +3,6 @@
 #include "report/report_cells.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { LABEL_AT = 4, ITEMS_AT = 12 };
 
@@ -46,13 +45,11 @@ static void disturbances(struct assay_flow *flow, const struct assay_measurement
         assay_flow_item(flow, "precision not reached");
 }
 
-static bool on_cpu(const struct assay_record *record) { return strcmp(record->device, "cpu") == 0; }
-
 static void state_lines(const struct assay_record *record, const struct assay_measurement *m,
                         struct assay_flow flow)
 {
     const struct assay_summary *t = &m->time;
-    bool launched = !on_cpu(record); /* every call is, and the floor is part of it */
+    bool launched = !assay_record_on_host(record); /* every call is, and the floor is part of it */
     assay_flow_item(&flow, "%lld samples × %lld call%s", (long long)t->n, (long long)m->iters,
                     m->iters == 1 ? "" : "s");
     range_item(&flow, "quartiles", t->q1, t->q3);
@@ -127,7 +124,7 @@ static void memory_line(const struct assay_record *record, struct assay_flow flo
     bytes_item(&flow, "idle", record->idle_bytes);
     bytes_item(&flow, "peak", record->peak_bytes);
     bytes_item(&flow, "workspace", record->workspace_bytes);
-    bytes_item(&flow, on_cpu(record) ? "resident peak" : "peak by the driver",
+    bytes_item(&flow, assay_record_on_host(record) ? "resident peak" : "peak by the driver",
                record->system_peak_bytes);
     assay_line_flush(flow.line, flow.sink);
 }

@@ -51,7 +51,7 @@ void assay_md_machine(struct assay_md *md, const struct assay_run_info *run)
     assay_md_text(md, run->version);
     assay_sink_put(sink, " on ");
     assay_md_text(md, run->device_name[0] ? run->device_name : run->device);
-    if (run->threads > 0 && strcmp(run->device, "cpu") == 0)
+    if (run->threads > 0 && assay_run_on_host(run))
         assay_sink_format(sink, ", %d thread%s", run->threads, run->threads == 1 ? "" : "s");
     if (run->copy_bytes_per_s > 0)
         assay_sink_format(sink, ", memory ceiling %.1f GB/s", run->copy_bytes_per_s / 1e9);

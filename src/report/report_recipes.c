@@ -139,7 +139,7 @@ static void write_heading(struct writer *w, const struct assay_record *record)
     put_heading(w, assay_dtype_name(record->dtype), ASSAY_INK_BOLD);
     if (strcmp(record->device, w->r->device) != 0)
         put_heading(w, record->device, ASSAY_INK_DIM);
-    if (record->threads > 0 && strcmp(record->device, "cpu") == 0) {
+    if (record->threads > 0 && assay_record_on_host(record)) {
         snprintf(text, sizeof text, "%d thread%s", record->threads,
                  record->threads == 1 ? "" : "s");
         put_heading(w, text, ASSAY_INK_DIM);

@@ -3,7 +3,6 @@
 #include "report/report_cells.h"
 
 #include <stdio.h>
-#include <string.h>
 
 const char *assay_row_mark(const struct assay_measurement *m, struct assay_legend *legend)
 {
@@ -165,7 +164,7 @@ void assay_row_machine(const struct assay_run_info *run, struct assay_line *line
     const char *device = run->device_name[0] ? run->device_name : run->device;
     if (device[0])
         assay_flow_item(&flow, "%s", device);
-    if (run->threads > 0 && strcmp(run->device, "cpu") == 0)
+    if (run->threads > 0 && assay_run_on_host(run))
         assay_flow_item(&flow, "%d thread%s", run->threads, run->threads == 1 ? "" : "s");
     if (run->copy_bytes_per_s > 0)
         assay_flow_item(&flow, "memory ceiling %.1f GB/s (copy)", run->copy_bytes_per_s / 1e9);

@@ -154,8 +154,6 @@ static void write_headings(struct table *t)
     t->headings_due = false;
 }
 
-static bool is_cpu(const char *device) { return strcmp(device, "cpu") == 0; }
-
 static void table_begin(void *state, const struct assay_sink *sink,
                         const struct assay_report_style *style, const struct assay_run_info *run)
 {
@@ -199,7 +197,7 @@ static struct assay_cell group_info(const struct table *t, const struct assay_re
     }
     if (strcmp(records[0].device, t->device) != 0)
         add_info(&info, records[0].device);
-    if (is_cpu(records[0].device) && records[0].threads > 0) {
+    if (assay_record_on_host(&records[0]) && records[0].threads > 0) {
         snprintf(text, sizeof text, "%d thread%s", records[0].threads,
                  records[0].threads == 1 ? "" : "s");
         add_info(&info, text);

@@ -175,7 +175,7 @@ static void write_subject(struct state *s, const struct assay_record *record)
                     record->mode);
     assay_flow_item(&flow, "Shape: %s", assay_cell_axes(record).text);
     assay_flow_item(&flow, "%s", assay_dtype_name(record->dtype));
-    if (record->threads > 0 && strcmp(record->device, "cpu") == 0)
+    if (record->threads > 0 && assay_record_on_host(record))
         assay_flow_item(&flow, "cpu, %d thread%s", record->threads,
                         record->threads == 1 ? "" : "s");
     else

@@ -7,8 +7,8 @@
 #define ASSAY_WORKLOAD_WORKLOAD_H
 
 #include "kernel/host.h"
+#include "op/op_name.h"
 
-#define ASSAY_WORKLOAD_PREFIX "workload:"
 #define ASSAY_WORKLOAD_KERNEL "kernel"
 #define ASSAY_WORKLOAD_REFERENCE "reference"
 

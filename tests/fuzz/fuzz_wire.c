@@ -1,5 +1,6 @@
 /* fuzz_wire.c: the input is what comes out of a worker's pipe. A line that is taken for a message
- * has the number that comes next, and is the same when it is framed again. */
+ * has the number that comes next, and is the same when it is framed again. What is taken for an
+ * event is read to its last member. */
 #include "base/frame.h"
 #include "bench/wire.h"
 
@@ -27,6 +28,22 @@ static void check_message(const char *line, size_t length, int64_t expected)
     assay_text_fini(&again);
 }
 
+static void check_event(const assay_json *message)
+{
+    static struct assay_event_name names[4];
+    static struct assay_record record;
+    struct assay_event event;
+    char why[400] = "";
+    if (!assay_event_read(message, &event, why, sizeof why)) {
+        if (!why[0])
+            abort();
+        return;
+    }
+    if (event.kind >= ASSAY_EVENT_COUNT || !event.text || assay_event_names(&event, names, 4) > 4)
+        abort();
+    assay_event_record(&event, &record, NULL);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct assay_wire wire = {0};
@@ -38,10 +55,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         assay_json *json;
         int64_t expected = wire.next;
         enum assay_wire_kind kind = assay_wire_read(&wire, line, length, &json, why, sizeof why);
-        if (kind == ASSAY_WIRE_MESSAGE)
+        if (kind == ASSAY_WIRE_MESSAGE) {
             check_message(line, length, expected);
-        else if (json || !why[0] || wire.next != expected)
+            check_event(json);
+        } else if (json || !why[0] || wire.next != expected) {
             abort();
+        }
         assay_json_free(json);
     }
     assay_text_fini(&wire.pending);

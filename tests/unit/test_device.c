@@ -231,12 +231,22 @@ static void test_the_null_device_plays_its_script(void **state)
     assert_int_equal(err.code, ASSAY_ERR_NOMEM);
 }
 
+static void test_the_host_is_told_by_name(void **state)
+{
+    (void)state;
+    assert_true(assay_device_is_host("cpu") && assay_device_is_host("cpu:0"));
+    assert_false(assay_device_is_host("cuda") || assay_device_is_host("cuda:1"));
+    assert_false(assay_device_is_host("") || assay_device_is_host("vulkan"));
+    assert_false(assay_device_is_host("cp") || assay_device_is_host("cpus"));
+}
+
 int main(void)
 {
     setenv("ASSAY_CUDA_DRIVER", "/no_driver", 1); /* whatever this machine has */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names_are_read),
         cmocka_unit_test(test_every_listed_device_is_complete),
+        cmocka_unit_test(test_the_host_is_told_by_name),
         cmocka_unit_test(test_the_cpu_describes_itself),
         cmocka_unit_test(test_the_cpu_is_never_throttled),
         cmocka_unit_test(test_the_cpu_tells_of_waits),

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "device/cpu/cpu_info.h"
+#include "kernel/implementation.h"
 #include "kernel/kernel.h"
 #include "op/op.h"
 
@@ -290,6 +291,47 @@ static void test_ref_is_left_out_of_large_products(void **state)
     assay_kernel_registry_destroy(registry);
 }
 
+/* From the first that others are compared with to those that never are while there is another. */
+static void test_baselines_have_an_order(void **state)
+{
+    (void)state;
+    static const char *const ops[] = {"reference", "eager", "onednn", "cublaslt",
+                                      "cudnn",     "ref",   "native", NULL};
+    static const char *const recipes[] = {"reference", "eager", "native", "cublaslt",
+                                          "cudnn",     "ref",   "onednn", NULL};
+    for (int i = 0; ops[i + 1]; i++) {
+        assert_true(assay_implementation_baseline_rank(ops[i], false) >
+                    assay_implementation_baseline_rank(ops[i + 1], false));
+        assert_true(assay_implementation_baseline_rank(recipes[i], true) >
+                    assay_implementation_baseline_rank(recipes[i + 1], true));
+    }
+    assert_int_equal(assay_implementation_baseline_rank("a plug-in's", false), 0);
+    assert_int_equal(assay_implementation_baseline_rank("OneDNN", false),
+                     assay_implementation_baseline_rank("onednn", false));
+    assert_true(assay_implementation_is_own("native") && assay_implementation_is_own("cuda"));
+    assert_false(assay_implementation_is_own("openblas") || assay_implementation_is_own("ref"));
+}
+
+/* A line without a kernel would be about nobody; models and workloads bring the first two. */
+static void test_every_listed_implementation_has_a_kernel(void **state)
+{
+    (void)state;
+    static const char *const names[] = {
+#define ASSAY_IMPLEMENTATION(name, rank, recipes_rank, own) #name,
+#include "kernel/implementation_list.h"
+#undef ASSAY_IMPLEMENTATION
+    };
+    assay_kernel_registry *registry = assay_kernel_registry_create();
+    for (size_t i = 2; i < sizeof names / sizeof names[0]; i++) {
+        bool found = false;
+        for (int64_t k = 0; k < assay_kernel_count(registry); k++)
+            found = found || strcmp(assay_kernel_at(registry, k)->implementation, names[i]) == 0;
+        if (!found)
+            fail_msg("no kernel of %s", names[i]);
+    }
+    assay_kernel_registry_destroy(registry);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -302,6 +344,8 @@ int main(void)
         cmocka_unit_test(test_dot_products_go_first_where_they_are_fast),
         cmocka_unit_test(test_labels),
         cmocka_unit_test(test_ref_is_left_out_of_large_products),
+        cmocka_unit_test(test_baselines_have_an_order),
+        cmocka_unit_test(test_every_listed_implementation_has_a_kernel),
     };
     return cmocka_run_group_tests_name("kernel_registry", tests, NULL, NULL);
 }

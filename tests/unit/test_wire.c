@@ -150,6 +150,82 @@ static void a_pipe_without_a_reader_is_told(void **state)
     close(ends[1]);
 }
 
+/* An event as the supervisor reads it; its members live as long as the message. */
+static struct assay_event reread(assay_json *message)
+{
+    struct assay_event event;
+    char why[100] = "";
+    assert_non_null(message);
+    assert_true(assay_event_read(message, &event, why, sizeof why));
+    assert_string_equal(why, "");
+    return event;
+}
+
+static void every_event_is_read_as_it_was_written(void **state)
+{
+    (void)state;
+    const struct assay_kernel kernel = {.name = "linear_x", .implementation = "x"};
+    const struct assay_contender two[] = {{.kernel = &kernel, .recipe = "int8wo"},
+                                          {.kernel = &kernel}};
+    const struct assay_error trouble = {.code = ASSAY_ERR_IO, .message = "no disk"};
+    struct assay_event_name names[2];
+    assay_json *message = assay_event_note("hello");
+    struct assay_event event = reread(message);
+    assert_int_equal(event.kind, ASSAY_EVENT_NOTE);
+    assert_string_equal(event.text, "hello");
+    assay_json_free(message);
+    message = assay_event_contenders(two, 2);
+    event = reread(message);
+    assert_int_equal(event.kind, ASSAY_EVENT_CONTENDERS);
+    assert_int_equal(assay_event_names(&event, names, 1), 1);
+    assert_int_equal(assay_event_names(&event, names, 2), 2);
+    assert_string_equal(names[0].kernel, "linear_x");
+    assert_string_equal(names[0].recipe, "int8wo");
+    assert_string_equal(names[1].implementation, "x");
+    assert_string_equal(names[1].recipe, "");
+    assay_json_free(message);
+    message = assay_event_done(7, 3);
+    event = reread(message);
+    assert_int_equal(event.kind, ASSAY_EVENT_DONE);
+    assert_int_equal(event.group, 7);
+    assert_int_equal(event.n_records, 3);
+    assay_json_free(message);
+    message = assay_event_worn();
+    assert_int_equal(reread(message).kind, ASSAY_EVENT_WORN);
+    assay_json_free(message);
+    message = assay_event_error(ASSAY_ERR_IO, &trouble);
+    event = reread(message);
+    assert_int_equal(event.kind, ASSAY_EVENT_ERROR);
+    assert_int_equal(event.status, ASSAY_ERR_IO);
+    assert_string_equal(event.text, "no disk");
+    assay_json_free(message);
+}
+
+static void a_record_travels_as_an_event(void **state)
+{
+    (void)state;
+    static const struct assay_record sent = {.group = 4, .op = "gelu", .kernel = "gelu_avx2"};
+    static struct assay_record got;
+    assay_json *message = assay_event_of_record(&sent);
+    struct assay_event event = reread(message);
+    assert_int_equal(event.kind, ASSAY_EVENT_RECORD);
+    assert_int_equal(assay_event_record(&event, &got, NULL), ASSAY_OK);
+    assert_int_equal(got.group, 4);
+    assert_string_equal(got.kernel, "gelu_avx2");
+    assay_json_free(message);
+}
+
+static void an_unknown_event_is_named(void **state)
+{
+    (void)state;
+    struct assay_event event;
+    char why[100];
+    assay_json *json = message("lunch", 0);
+    assert_false(assay_event_read(json, &event, why, sizeof why));
+    assert_string_equal(why, "the event \"lunch\" is not known");
+    assay_json_free(json);
+}
+
 /* Control groups of both versions, and machines without. */
 static void kills_for_memory_are_counted_by_the_system(void **state)
 {
@@ -229,6 +305,9 @@ int main(void)
         cmocka_unit_test(what_a_kernel_prints_does_not_pass_for_a_message),
         cmocka_unit_test(a_doubled_or_lost_message_is_noticed),
         cmocka_unit_test(a_pipe_without_a_reader_is_told),
+        cmocka_unit_test(every_event_is_read_as_it_was_written),
+        cmocka_unit_test(a_record_travels_as_an_event),
+        cmocka_unit_test(an_unknown_event_is_named),
         cmocka_unit_test(without_memory_a_message_is_not_called_damaged),
         cmocka_unit_test(the_end_is_told_from_an_error),
         cmocka_unit_test_setup_teardown(kills_for_memory_are_counted_by_the_system, temporary_make,

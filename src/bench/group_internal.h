@@ -1,7 +1,7 @@
-/* group_state.h: a group on its way from job to records, for the files group*.c alone: what they
+/* group_internal.h: a group on its way from job to records, for the files group*.c alone: what they
  * share, in the order it is called. */
-#ifndef ASSAY_BENCH_GROUP_STATE_H
-#define ASSAY_BENCH_GROUP_STATE_H
+#ifndef ASSAY_BENCH_GROUP_INTERNAL_H
+#define ASSAY_BENCH_GROUP_INTERNAL_H
 
 #include "base/rng.h"
 #include "bench/engine.h"
@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* One contender on its way through the group. */
+/* One variant on its way through the group. */
 struct variant {
     const struct assay_kernel *kernel;
     struct assay_problem problem; /* the group's, with this variant's recipe */
@@ -32,11 +32,11 @@ struct variant {
     struct assay_record record;
 };
 
-/* What the variants of one recipe are held against. */
-struct recipe_answers {
+/* What the outputs of one recipe's variants are compared with. */
+struct recipe_references {
     const char *name; /* NULL for ops without recipes */
     assay_reference *outputs[ASSAY_MAX_OUTPUTS];
-    assay_reference *others[ASSAY_MAX_OUTPUTS]; /* on the operands' other values; NULL: too dear */
+    assay_reference *others[ASSAY_MAX_OUTPUTS]; /* on the operands' other values; NULL: too slow */
     double took_ns;                             /* to compute the former */
 };
 
@@ -50,13 +50,13 @@ struct group {
     struct assay_problem problem;
     struct variant *variants;
     int64_t n_variants;
-    struct recipe_answers recipes[MAX_RECIPES]; /* the first is what accuracy refers to */
+    struct recipe_references recipes[MAX_RECIPES]; /* the first is what accuracy refers to */
     int64_t n_recipes;
     assay_operands *operands;
-    uint64_t others_seed;    /* of their other values */
-    struct assay_rng secret; /* nothing that a kernel could foresee: not from the job's seed */
+    uint64_t others_seed;               /* of their other values */
+    struct assay_rng secret;            /* unpredictable for kernels: not from the job's seed */
     void *snapshots[ASSAY_MAX_OUTPUTS]; /* of outputs, where the device's memory is the host's */
-    struct assay_traces home;           /* the process as it should be */
+    struct assay_traces home;           /* the process's state before any kernel ran */
     double busy_threads;                /* that variants left behind */
     struct assay_error mistrust;        /* why the check cannot be trusted; code 0 where it can */
     bool interrupted;
@@ -64,13 +64,18 @@ struct group {
 
 static inline void group_step(const struct group *g, int64_t variant)
 {
+    if (g->bench->watch)
+        assay_watch_step(g->bench->watch, variant);
     if (g->hooks->step)
         g->hooks->step(g->hooks->user, variant);
 }
 
 static inline bool group_stopped(const struct group *g)
 {
-    return g->hooks->stop && g->hooks->stop(g->hooks->user);
+    if (g->hooks->stop && g->hooks->stop(g->hooks->user))
+        return true;
+    const struct assay_watch *watch = g->bench->watch;
+    return watch && atomic_load_explicit(&watch->stop, memory_order_relaxed) != 0;
 }
 
 static inline void group_give_up(struct variant *v, enum assay_outcome outcome, const char *reason)
@@ -85,7 +90,7 @@ static inline bool group_is_model(const struct group *g)
     return g->job->group.compile[0] != '\0';
 }
 
-/* Not assay's own code, nor what an author holds that against: nobody gains by a reference that
+/* Code that is not assay's own, and not an author's reference: nobody gains by a reference that
  * cheats, and it is the slowest of all. */
 static inline bool group_is_users(const struct group *g, const struct variant *v)
 {
@@ -94,26 +99,39 @@ static inline bool group_is_users(const struct group *g, const struct variant *v
     return !group_is_model(g) && !assay_kernel_is_builtin(v->kernel) && !reference;
 }
 
-/* ---- group_choose.c: who takes part, and is there room? ---- */
+/* ---- group_choose.c: which kernels take part, and does the group fit into memory? ---- */
 
 enum assay_status assay_group_choose(struct group *g, struct assay_error *err);
 bool assay_group_has_users(const struct group *g);
 int64_t assay_group_sets_needed(const struct group *g);
-/* The same, or as many as the checks of users' kernels would like where there is room for them. */
+/* The same, or as many as the checks of users' kernels would like where they fit easily. */
 int64_t assay_group_sets_liked(const struct group *g);
 /* Would the operands fit, with a tenth of the memory left for everything else? */
 bool assay_group_fits(const struct group *g, int64_t n_sets, char *reason, size_t size);
 /* And the other values of their inputs? */
 bool assay_group_fits_others(const struct group *g, int64_t n_sets);
 
-/* ---- group_verify.c: operands, references, and whether answers are right ---- */
+/* ---- group_build.c: operands, references, and kernels that are set up ---- */
 
 enum assay_status assay_group_build(struct group *g, int64_t n_sets, struct assay_error *err);
-enum assay_status assay_group_verify(struct group *g, struct assay_error *err);
+/* On which inputs: those that set 0 holds now, usual or integers, or the operands' others. */
+enum group_inputs { INPUTS_USUAL, INPUTS_INTEGERS, INPUTS_OTHERS };
+/* The references of a recipe's outputs; dropped by the second function. */
+enum assay_status assay_group_make_references(struct group *g, int64_t recipe,
+                                              enum group_inputs inputs, assay_reference **out,
+                                              struct assay_error *err);
+void assay_group_drop_references(assay_reference **references);
+/* Is any variant with this recipe still ready? */
+bool assay_group_has_recipe(const struct group *g, int64_t recipe);
+void assay_group_set_up(struct group *g, struct variant *v);
 /* Has the variant store set `set`'s weights its own way. */
 void assay_group_prepare(struct group *g, struct variant *v, int64_t set);
 /* What the device keeps of a variant is void once its state changes. */
 void assay_group_forget(const struct group *g, const struct variant *v);
+
+/* ---- group_verify.c: whether outputs are right ---- */
+
+enum assay_status assay_group_verify(struct group *g, struct assay_error *err);
 /* A run of the variant outside the engine, to completion. Leaves the process as it was before any
  * variant ran; one that had changed it is given up. */
 enum assay_status assay_group_call(struct group *g, struct variant *v,
@@ -122,7 +140,7 @@ enum assay_status assay_group_call(struct group *g, struct variant *v,
  * judges it. */
 void assay_group_run_and_judge(struct group *g, struct variant *v, int64_t iters,
                                const struct assay_args *sets, int64_t n_sets, int64_t last,
-                               assay_reference *const *answers, const char *when);
+                               assay_reference *const *references, const char *when);
 void assay_group_failed_run(struct variant *v, enum assay_status status, const char *what);
 
 /* ---- group_checks.c: users' kernels: is every call computed, is anything read that should not be,
@@ -130,6 +148,8 @@ void assay_group_failed_run(struct variant *v, enum assay_status status, const c
 
 enum { CHECK_SETS = 4 }; /* of operands, for the first of these */
 void assay_group_check_user(struct group *g, struct variant *v);
+/* Undoes what a call of the variant changed in this process; a user's kernel is given up for it. */
+void assay_group_check_traces(struct group *g, struct variant *v);
 /* Ends the process, where another one goes on with the rest, if the variant's threads go on. */
 void assay_group_check_idle(struct group *g, struct variant *v);
 
@@ -161,10 +181,10 @@ bool assay_group_look(void *user, int64_t lane);
 void assay_group_before_sample(void *user, int64_t lane, const struct assay_work *work);
 bool assay_group_after_sample(void *user, int64_t lane, const struct assay_work *work);
 
-/* Is the answer in `set`, which was not right, right a little later? It is not waited for where the
+/* Is the output in `set`, which was not right, right a little later? It is not waited for where the
  * variant has started no thread that could bring it. */
 bool assay_group_comes_late(const struct group *g, const struct variant *v, int64_t set,
-                            assay_reference *const *answers);
+                            assay_reference *const *references);
 /* Why the outputs that a call left in `set` are not what they should be: too late, those of the
  * values that the set does not hold, or just wrong. `others`: what the set holds. True where they
  * came too late. */
@@ -185,7 +205,8 @@ double assay_group_working_set(const struct group *g, const struct variant *v);
 /* Into the record of a variant that ran. */
 void assay_group_note_memory(const struct group *g, struct variant *v);
 
-/* ---- group_states.c: the timing of all variants in one cache state ---- */
+/* ---- group_measure.c: the timing of all variants in one cache state; the records say who the
+ * baseline was ---- */
 
 enum assay_status assay_group_measure_state(struct group *g, enum assay_cache_state state,
                                             struct assay_error *err);

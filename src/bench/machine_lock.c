@@ -1,4 +1,4 @@
-#include "cli/machine_lock.h"
+#include "bench/machine_lock.h"
 
 #include "base/lock.h"
 
@@ -108,10 +108,11 @@ static const char *describe(const struct attempt *attempt, char *buf, size_t siz
 }
 
 enum assay_status assay_machine_lock_take(struct assay_machine_lock *lock, bool wait,
+                                          void (*warn)(void *user, const char *text), void *user,
                                           struct assay_error *err)
 {
     enum { RETRY_US = 50000 };
-    char who[64];
+    char who[64], text[256];
     *lock = (struct assay_machine_lock){-1, -1};
     struct attempt attempt = try_once(lock);
     if (attempt.held && !wait)
@@ -119,18 +120,22 @@ enum assay_status assay_machine_lock_take(struct assay_machine_lock *lock, bool 
                                "another run (%s) is measuring, and two at once would disturb each "
                                "other; wait for it with --wait",
                                describe(&attempt, who, sizeof who));
-    if (attempt.held)
-        fprintf(stderr, "assay: waiting for another run to end (%s)\n",
-                describe(&attempt, who, sizeof who));
+    if (attempt.held) {
+        snprintf(text, sizeof text, "waiting for another run to end (%s)",
+                 describe(&attempt, who, sizeof who));
+        warn(user, text);
+    }
     while (attempt.held) {
         usleep(RETRY_US);
         attempt = try_once(lock);
     }
-    if (lock->name < 0 && lock->file < 0)
-        fprintf(stderr,
-                "assay: nothing keeps another run from measuring at the same time: no lock can be "
-                "had: %s\n",
-                strerror(attempt.problem));
+    if (lock->name < 0 && lock->file < 0) {
+        snprintf(text, sizeof text,
+                 "nothing keeps another run from measuring at the same time: no lock can be had: "
+                 "%s",
+                 strerror(attempt.problem));
+        warn(user, text);
+    }
     return ASSAY_OK;
 }
 

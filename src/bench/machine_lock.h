@@ -5,8 +5,8 @@
  * process, and as a lock on a file in /tmp: processes that share either exclude each other.
  * Containers that share neither the network nor /tmp do not see each other. ASSAY_LOCK names a file
  * to lock instead, for runs that have cores or a device of their own. */
-#ifndef ASSAY_CLI_MACHINE_LOCK_H
-#define ASSAY_CLI_MACHINE_LOCK_H
+#ifndef ASSAY_BENCH_MACHINE_LOCK_H
+#define ASSAY_BENCH_MACHINE_LOCK_H
 
 #include "base/error.h"
 
@@ -15,8 +15,9 @@ struct assay_machine_lock {
 };
 
 /* ASSAY_UNSUPPORTED where another run is measuring, unless `wait`: then returns when it has ended.
- * Says on standard error whom it waits for, and where there can be no lock, that there is none. */
+ * `warn` hears whom it waits for, and where there can be no lock, that there is none. */
 enum assay_status assay_machine_lock_take(struct assay_machine_lock *lock, bool wait,
+                                          void (*warn)(void *user, const char *text), void *user,
                                           struct assay_error *err);
 void assay_machine_lock_release(struct assay_machine_lock *lock);
 

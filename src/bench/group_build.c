@@ -1,0 +1,186 @@
+/* group_build.c: everything between the choice of a group's variants and the first check of one:
+ * operands, references, and kernels that are set up. */
+#include "bench/group_internal.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Of the others' outputs one element in eight is enough: they are compared often. */
+enum { OTHERS_SHARE = 8 };
+/* What their references may take; the usual ones tell how long that is. And how large they may be:
+ * filling them is most of the cost, and worth it where the code is not assay's own. */
+static const double OTHERS_MOST_NS = 3e8, OTHERS_MOST_BYTES = 32e6, USERS_MOST_BYTES = 1e9;
+
+enum assay_status assay_group_make_references(struct group *g, int64_t recipe,
+                                              enum group_inputs inputs, assay_reference **out,
+                                              struct assay_error *err)
+{
+    bool integers = inputs == INPUTS_INTEGERS;
+    const void *const *in = inputs == INPUTS_OTHERS ? assay_operands_other_inputs(g->operands)
+                                                    : assay_operands_inputs(g->operands);
+    struct assay_problem problem = g->problem;
+    problem.recipe = g->recipes[recipe].name;
+    struct assay_reference_how how = {
+        .seed = g->job->settings.seed + (integers ? 1 : 0), /* another part each time */
+        .most = assay_reference_most(g->op, &problem),
+        .integers = integers,
+        .exact = integers && g->op->can_be_exact(&problem),
+        .share = inputs == INPUTS_OTHERS ? OTHERS_SHARE : 1,
+        .allowed = inputs == INPUTS_OTHERS ? assay_operands_others_allowed(g->operands) : 0,
+    };
+    if (inputs == INPUTS_OTHERS) /* and nobody knows which part */
+        how.seed = assay_rng_next(&g->secret);
+    enum assay_status status = ASSAY_OK;
+    for (int32_t i = 0; i < problem.n_outputs && status == ASSAY_OK && !g->op->unverified; i++) {
+        how.output = i;
+        status = assay_reference_create(g->op, &problem, in, &how, &out[i], err);
+        group_step(g, -1);
+    }
+    return status;
+}
+
+bool assay_group_has_recipe(const struct group *g, int64_t recipe)
+{
+    for (int64_t i = 0; i < g->n_variants; i++)
+        if (g->variants[i].ready && g->variants[i].recipe == recipe)
+            return true;
+    return false;
+}
+
+/* A recipe that cannot store these weights has no reference, whatever its kernels think of it. */
+static enum assay_status make_usual_references(struct group *g, int64_t recipe,
+                                               struct assay_error *err)
+{
+    struct assay_error why = {0};
+    int64_t start = assay_clock_ns();
+    enum assay_status status =
+        assay_group_make_references(g, recipe, INPUTS_USUAL, g->recipes[recipe].outputs, &why);
+    g->recipes[recipe].took_ns = (double)(assay_clock_ns() - start);
+    if (status != ASSAY_UNSUPPORTED)
+        return status == ASSAY_OK ? status : assay_error_set(err, status, NULL, "%s", why.message);
+    for (int64_t i = 0; i < g->n_variants; i++)
+        if (g->variants[i].ready && g->variants[i].recipe == recipe)
+            group_give_up(&g->variants[i], ASSAY_OUTCOME_UNSUPPORTED, why.message);
+    return ASSAY_OK;
+}
+
+void assay_group_drop_references(assay_reference **references)
+{
+    for (int32_t i = 0; i < ASSAY_MAX_OUTPUTS; i++) {
+        assay_reference_destroy(references[i]);
+        references[i] = NULL;
+    }
+}
+
+static enum assay_status make_snapshots(struct group *g)
+{
+    bool on_host = assay_device_shares_memory(g->bench->host.device);
+    for (int32_t i = 0; i < g->problem.n_outputs && on_host; i++) {
+        g->snapshots[i] = assay_calloc(1, assay_tensor_bytes(&g->problem.outputs[i]));
+        if (!g->snapshots[i])
+            return ASSAY_ERR_NOMEM;
+    }
+    return ASSAY_OK;
+}
+
+/* Other input values, their references, and buffers for snapshots: for samples that are looked at.
+ * A group for which they take too much memory or time is measured without. */
+static void make_others(struct group *g)
+{
+    double most = assay_group_has_users(g) ? USERS_MOST_BYTES : OTHERS_MOST_BYTES;
+    bool wanted = assay_group_may_look(g) &&
+                  (double)assay_operands_others_bytes(g->op, &g->problem) <= most &&
+                  assay_group_fits_others(g, assay_operands_n_sets(g->operands));
+    if (!wanted || make_snapshots(g) != ASSAY_OK ||
+        assay_operands_make_others(g->operands, NULL) != ASSAY_OK)
+        return;
+    g->others_seed = assay_rng_next(&g->secret);
+    assay_operands_fill_others(g->operands, g->others_seed);
+    group_step(g, -1);
+    for (int64_t r = 0; r < g->n_recipes; r++) {
+        struct recipe_references *references = &g->recipes[r];
+        bool made =
+            assay_group_has_recipe(g, r) && references->took_ns <= OTHERS_MOST_NS &&
+            assay_group_make_references(g, r, INPUTS_OTHERS, references->others, NULL) == ASSAY_OK;
+        if (!made)
+            assay_group_drop_references(references->others);
+    }
+}
+
+enum assay_status assay_group_build(struct group *g, int64_t n_sets, struct assay_error *err)
+{
+    enum assay_status status =
+        assay_operands_create(g->bench->host.device, g->op, &g->problem, g->job->settings.seed,
+                              n_sets, &g->operands, err);
+    group_step(g, -1);
+    for (int64_t r = 0; r < g->n_recipes && status == ASSAY_OK; r++)
+        if (r == 0 || assay_group_has_recipe(g, r))
+            status = make_usual_references(g, r, err);
+    for (int32_t i = 0; i < g->problem.n_outputs && status == ASSAY_OK && !g->op->unverified; i++)
+        assay_reference_controls(g->recipes[0].outputs[i], &g->mistrust);
+    if (status == ASSAY_OK)
+        make_others(g);
+    return status;
+}
+
+static void failed_early(struct variant *v, enum assay_status status, const char *what,
+                         const struct assay_error *err)
+{
+    assay_group_failed_run(v, status, what);
+    if (err->message[0])
+        snprintf(v->record.reason, sizeof v->record.reason, "%.255s", err->message);
+    if (status == ASSAY_UNSUPPORTED)
+        v->record.outcome = ASSAY_OUTCOME_UNSUPPORTED;
+}
+
+void assay_group_set_up(struct group *g, struct variant *v)
+{
+    struct assay_error err = {0};
+    v->others_threads = assay_traces_threads();
+    group_step(g, v - g->variants);
+    struct assay_memory_mark mark = assay_memory_begin(g->bench->host.device);
+    int64_t start = assay_clock_ns();
+    enum assay_status status =
+        v->kernel->setup ? v->kernel->setup(&v->problem, &v->state, &err) : ASSAY_OK;
+    v->record.setup_ns = (double)(assay_clock_ns() - start);
+    assay_memory_end(g->bench->host.device, &mark, ASSAY_MEMORY_SETUP, &v->memory);
+    assay_group_check_traces(g, v);
+    v->set_up = status == ASSAY_OK;
+    if (!v->set_up)
+        failed_early(v, status, "setup", &err);
+    else if (v->kernel->setup && group_is_users(g, v))
+        assay_group_check_idle(g, v);
+}
+
+void assay_group_forget(const struct group *g, const struct variant *v)
+{
+    assay_device *device = g->bench->host.device;
+    if (device->driver->forget)
+        device->driver->forget(device, v->state);
+}
+
+void assay_group_prepare(struct group *g, struct variant *v, int64_t set)
+{
+    struct assay_error err = {0};
+    struct assay_memory_mark mark = {0};
+    if (!v->kernel->prepare || !v->ready)
+        return;
+    const struct assay_args *args =
+        &assay_operands_sets(g->operands)[set % assay_operands_n_sets(g->operands)];
+    group_step(g, v - g->variants);
+    assay_group_forget(g, v);
+    if (set == 0) /* what is told is of one set */
+        mark = assay_memory_begin(g->bench->host.device);
+    int64_t start = assay_clock_ns();
+    enum assay_status status = v->kernel->prepare(v->state, set, args, &err);
+    if (set == 0) {
+        v->record.prepare_ns = (double)(assay_clock_ns() - start);
+        assay_memory_end(g->bench->host.device, &mark, ASSAY_MEMORY_PREPARE, &v->memory);
+    }
+    group_step(g, -1);
+    if (status != ASSAY_OK)
+        failed_early(v, status, "prepare", &err);
+}

@@ -1,0 +1,15 @@
+/* implementation.h: what is known of an implementation by its name (implementation_list.h). */
+#ifndef ASSAY_KERNEL_IMPLEMENTATION_H
+#define ASSAY_KERNEL_IMPLEMENTATION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* How much others are to be compared with it; 0 for one that is not listed. `recipes`: the group
+ * compares recipes. */
+int32_t assay_implementation_baseline_rank(const char *name, bool recipes);
+
+/* Is it assay's own? */
+bool assay_implementation_is_own(const char *name);
+
+#endif
