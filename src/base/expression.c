@@ -1,4 +1,4 @@
-/* expression.c: a parser by recursive descent that computes on its way. */
+/* expression.c: a recursive-descent parser that evaluates while it parses. */
 #include "base/expression.h"
 
 #include "base/text.h"
@@ -37,7 +37,7 @@ static void skip_blanks(struct parser *p)
         p->at++;
 }
 
-/* Takes this character where it comes next. */
+/* Consumes this character if it comes next. */
 static bool take(struct parser *p, char c)
 {
     skip_blanks(p);

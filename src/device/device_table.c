@@ -21,7 +21,7 @@ int64_t assay_device_count(void) { return (int64_t)(sizeof device_table / sizeof
 
 const struct assay_device_driver *assay_device_at(int64_t index) { return device_table[index]; }
 
-/* Devices that other tools' users write and that this build has no driver for. */
+/* Device names known from other tools that this build has no driver for. */
 static const char *const absent_devices[] = {"opencl", "xpu", "mps"};
 
 enum { ABSENT = sizeof absent_devices / sizeof absent_devices[0] };

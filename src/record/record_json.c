@@ -5,8 +5,8 @@
  *
  * What is not there is null: a cache state that was not measured, a ratio that was not taken. Their
  * members then read back as zeros. NaN and infinities are null too and read back as NaN, except
- * where infinite is an answer (LEVEL). Keys that no row names are passed over, so that an older
- * program can read a newer record; keys that older programs did not write are optional. */
+ * where infinity is a result (LEVEL). Keys that no row names are ignored, so that an older program
+ * can read a newer record; keys that older programs did not write are optional. */
 #include "record/record.h"
 
 #include "tensor/dtype.h"

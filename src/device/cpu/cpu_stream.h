@@ -23,13 +23,13 @@ size_t assay_cpu_stream_set_bytes(enum assay_cpu_loop_kind kind, size_t bytes);
 void assay_cpu_stream_bind(enum assay_cpu_loop_kind kind, size_t bytes, char *set,
                            void *pointers[3], struct assay_args *out);
 
-/* Chooses the loop, on so many threads or on one, by timing them on the sets of this pool; again
- * and again on the first, or in turns on all of them where there are several. */
+/* Chooses the loop, on this many threads or on one, by timing the candidates on the sets of this
+ * pool: repeatedly on a single set, or on several sets in turn. */
 void assay_cpu_stream_tune(struct assay_cpu_stream *stream, int32_t threads,
                            const struct assay_args *sets, int64_t n_sets);
 
-/* One pass. Of a read the XOR of all 32-bit words, where what is missing to a whole one counts as
- * 0; of the others 0. */
+/* One pass. Returns, for a read, the XOR of all 32-bit words, a partial last word filled up with 0;
+ * otherwise 0. */
 uint32_t assay_cpu_stream_run(const struct assay_cpu_stream *stream, void *out, const void *a,
                               const void *b);
 

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Ways this much slower than the fastest, at first sight and after three turns, are out. */
+/* Candidates this much slower than the fastest, after one turn and after three, are out. */
 static const double KEPT_FIRST = 1.5, KEPT = 1.08;
 
 static double median_slowness(const struct assay_cpu_turns *t, int32_t way)
