@@ -5,8 +5,8 @@
 
 enum { LIST_LIMIT_S = 120, FETCH_LIMIT_S = 3600, LOCAL_LIMIT_S = 60 };
 
-/* Beside no questions: no large files (they are no sources), no translation of its errors, and no
- * trace of a repository that we happen to be started from, as in a hook. */
+/* No prompts, no LFS files (they are not sources), no translated errors, and no trace of a
+ * repository that we happen to be started from, as in a hook. */
 static const char *const environment[] = {
     "LC_ALL=C",
     "GIT_TERMINAL_PROMPT=0",
@@ -259,7 +259,7 @@ enum assay_status assay_git_describe(const char *folder, char commit[ASSAY_COMMI
     enum assay_status status = read_head(folder, commit, &ignored);
     if (status == ASSAY_OK && commit[0])
         status = run_git(folder, words, LOCAL_LIMIT_S, &said, &ignored);
-    /* What git cannot compare is not known to be the commit. */
+    /* A folder that git cannot compare is not known to be at the commit. */
     *dirty = commit[0] && (!went_well(&said) || said.out.length > 0);
     said_fini(&said);
     if (status == ASSAY_ERR_INTERRUPTED)

@@ -34,11 +34,11 @@ struct assay_process {
     const char *folder;                      /* where it runs; NULL: here */
     const char *const
         *environment; /* "NAME=value" adds, "NAME" takes away; NULL-terminated or NULL */
-    double limit_s;   /* it is ended after so long */
-    struct assay_text *out, *err; /* what it prints; the same one for both is fine, NULL: lost */
+    double limit_s;   /* it is killed after this time */
+    struct assay_text *out, *err; /* what it prints; the same one for both is fine, NULL: dropped */
 };
 
-/* Of what a program prints so many bytes are kept; the rest is read and lost. */
+/* How many bytes of a program's output are kept; the rest is read and dropped. */
 enum { ASSAY_PROCESS_OUTPUT = 1 << 20 };
 
 struct assay_process_end {
@@ -48,12 +48,12 @@ struct assay_process_end {
 
 /* Runs it to its end. ASSAY_OK: it ran, however it ended. ASSAY_ERR_IO: it cannot be started.
  * ASSAY_ERR_INTERRUPTED: SIGINT, SIGTERM or SIGHUP came for us; it has been ended, and the signal
- * is used up. Wants SIGCHLD not to be ignored. */
+ * is used up. Requires that SIGCHLD is not ignored. */
 enum assay_status assay_process_run(const struct assay_process *process,
                                     struct assay_process_end *end, struct assay_error *err);
 
-/* Between these two a signal that asks us to stop waits until the next program runs, which then is
- * not waited for: what is half-made can be removed in peace. */
+/* Between these two, a signal that asks us to stop is held until the next program runs, which is
+ * then not waited for: partial files can be removed undisturbed. */
 struct assay_process_hold {
     sigset_t before;
 };

@@ -93,7 +93,7 @@ enum assay_status assay_source_at(const char *root, const char *path, struct ass
 
 /* ---- a folder -------------------------------------------------------------------------------- */
 
-/* Sources on their way in. */
+/* Sources found so far. */
 struct finding {
     const char *root;
     struct assay_sources *out;
@@ -130,7 +130,7 @@ cleanup:
     return status;
 }
 
-/* A benchmark that some other program runs is worth a word. */
+/* A benchmark for another program deserves a message. */
 static void note_other(struct finding *f, const char *name)
 {
     struct assay_text shown = {0};

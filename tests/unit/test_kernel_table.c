@@ -1,4 +1,5 @@
-/* test_kernel_table.c: plug-ins of other ages, and who is chosen for a problem with a recipe. */
+/* test_kernel_table.c: plug-ins of other versions, and which kernel is chosen for a problem with a
+ * recipe. */
 #include "unit.h"
 
 #include "base/alloc.h"
@@ -31,7 +32,7 @@ static struct assay_problem linear_of(int64_t m, int64_t k, int64_t n, const cha
     return p;
 }
 
-/* ---- plug-ins of other ages ------------------------------------------------------------------ */
+/* ---- plug-ins of other versions -------------------------------------------------------------- */
 
 static void test_an_older_kernel_lacks_what_came_later(void **state)
 {
@@ -95,9 +96,9 @@ static void test_no_allocation_is_taken_for_granted(void **state)
     }
 }
 
-/* ---- who is chosen --------------------------------------------------------------------------- */
+/* ---- which kernel is chosen ------------------------------------------------------------------ */
 
-/* The one contender of an implementation; NULL where there is none. */
+/* The kernel chosen of an implementation; NULL where there is none. */
 static const struct assay_kernel *chosen(const assay_kernel_registry *registry,
                                          const struct assay_problem *problem,
                                          const char *implementation, const char *const *excluded,
@@ -176,7 +177,7 @@ static struct assay_kernel own_kernel(const char *name, int32_t preference)
     };
 }
 
-/* Who of these is chosen, and why it cannot run. */
+/* Which of these is chosen, and why it cannot run. */
 struct choice {
     const char *name;
     struct assay_error why;
@@ -247,7 +248,7 @@ static bool has_ref(const assay_kernel_registry *registry, const struct assay_pr
     return false;
 }
 
-/* 2 m k n operations, up to 5e6; unless it is asked for. Ops that are no products always have it.
+/* 2 m k n operations, up to 5e6; unless it is requested. Ops other than products always have it.
  */
 static void test_ref_is_left_out_of_large_products(void **state)
 {
