@@ -129,7 +129,7 @@ static void check_answer(const struct assay_kernel *kernel, const struct assay_p
     assert_int_equal(comparison.mismatches, 0);
 }
 
-/* Three sets of operands and five iterations, so that operands are bound anew and bound again. */
+/* Three sets of operands and five calls, so that operands are bound anew and bound again. */
 static void check_kernel(const struct assay_kernel *kernel, enum assay_dtype dtype,
                          const char *mode, const int64_t *axes)
 {

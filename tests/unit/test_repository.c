@@ -227,7 +227,7 @@ static void what_the_hub_does_not_have_is_told(void **state)
                  .name = "owner/act", .branch = "v1");
     assert_error(ASSAY_ERR_INVALID, "all its 40 digits", "", .name = "owner/act@abcdef0");
     assert_error(ASSAY_ERR_INVALID, "no such repository", "git says", .name = "owner/none@v1");
-    sh("mkdir hub/owner/plain"); /* a folder under no git */
+    sh("mkdir hub/owner/plain"); /* a folder that is not under git */
     assert_error(ASSAY_ERR_INVALID, "not appear to be a git repository", "check its name and --hub",
                  .name = "owner/plain@v1");
     assert_error(ASSAY_ERR_INVALID, "git says", "",
