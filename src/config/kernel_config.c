@@ -185,7 +185,7 @@ static enum assay_status add_sweep(const struct assay_kernel_options *o,
     return status;
 }
 
-/* Several kernels of one op and implementation are one contender: the best that can run. */
+/* Several kernels of one op and implementation are one variant: the best that can run. */
 static bool is_planned(const struct assay_plan *plan, const struct assay_kernel_found *kernel,
                        const char *device)
 {

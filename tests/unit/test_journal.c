@@ -1,4 +1,4 @@
-/* test_journal.c: a journal written, cut short at every byte, damaged, found, and gone on with; and
+/* test_journal.c: a journal written, cut short at every byte, damaged, found, and continued; and
  * journals of format 1. */
 #include "unit.h"
 

@@ -362,7 +362,7 @@ static uint32_t code_of(const struct assay_packed *p, int64_t row, int64_t i)
     return (uint32_t)(dword >> (unsigned)(i % p->codes_in_dword) * code_bits(p) & mask);
 }
 
-/* Everything that is no code of a weight is 0, and so are the scales of rows that are not there. */
+/* Everything other than codes of weights is 0, and so are the scales of rows that do not exist. */
 static void check_padding(const struct assay_packed *p)
 {
     assert_int_equal(p->lines % 16, 0);
