@@ -135,7 +135,7 @@ static inline void assay_declare(assay_setup *s, int is_output, const char *name
         o->tensor.rank++;
     }
     if (dims[o->tensor.rank] != 0)
-        assay_setup_fails(s, "a tensor has at the most 4 dimensions");
+        assay_setup_fails(s, "a tensor has at most 4 dimensions");
     ++*n;
 }
 

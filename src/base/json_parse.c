@@ -289,7 +289,7 @@ static bool parse_member(struct parser *p, json_t *object)
     json_t *key = parse_string(p), *value = NULL;
     const char *name = json_string_value(key);
     if (key && json_object_get(object, name))
-        fail(p, "a key that is there twice");
+        fail(p, "a key that occurs twice");
     else if (key && !take(p, ':'))
         fail(p, "':' expected");
     else if (key)

@@ -285,7 +285,7 @@ enum assay_status assay_packed_create(const struct assay_recipe *recipe, enum as
     *out = (struct assay_packed){0};
     if (n < 1 || k < 1)
         return assay_error_set(err, ASSAY_ERR_INVALID, recipe->name,
-                               "weights of %lld x %lld are none", (long long)n, (long long)k);
+                               "weights cannot be %lld x %lld", (long long)n, (long long)k);
     if (!consistent(recipe))
         return assay_error_set(err, ASSAY_ERR_INTERNAL, recipe->name,
                                "the recipe's codes and scales do not go together");

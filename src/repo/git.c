@@ -52,7 +52,7 @@ enum assay_status assay_git_here(struct assay_error *err)
     if (here)
         return ASSAY_OK;
     return assay_error_set(err, ASSAY_UNSUPPORTED, NULL,
-                           "git is not here, and remote repositories are downloaded with it; "
+                           "git is not installed, and remote repositories are downloaded with it; "
                            "install it (Debian: apt-get install git), or name a folder");
 }
 
@@ -161,7 +161,7 @@ static const char *advice(const char *text, enum assay_status *status)
             return known[i].advice;
         }
     *status = ASSAY_ERR_IO;
-    return "is the network there? --offline takes what was downloaded before";
+    return "check the network; --offline takes what was downloaded before";
 }
 
 static enum assay_status git_failed(const char *address, const struct said *said,
@@ -242,7 +242,7 @@ enum assay_status assay_git_fetch(const char *address, const char *revision, con
         status = read_head(folder, commit, err);
     if (status == ASSAY_OK && !commit[0])
         status = assay_error_set(err, ASSAY_ERR_CORRUPT, address,
-                                 "git checked something out that is no commit");
+                                 "git checked out something that is not a commit");
     return status;
 }
 

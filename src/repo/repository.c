@@ -213,7 +213,7 @@ static enum assay_status read_revision(const struct assay_repository_wanted *wan
     const char *name = r->name.data;
     if ((at != NULL) + (wanted->version != NULL) + (wanted->branch != NULL) > 1)
         return assay_error_set(err, ASSAY_ERR_INVALID, show(wanted->name).text,
-                               "a revision is said once: by @, by --version or by --branch");
+                               "give the revision once: by @, by --version or by --branch");
     if (wanted->version)
         return read_version(wanted->version, r, err);
     r->branch = wanted->branch != NULL;
@@ -535,7 +535,8 @@ static void offer_copy(const char *folder, struct remote *r, struct assay_reposi
     if (!err || (err->code != ASSAY_ERR_IO && err->code != ASSAY_ERR_INVALID) ||
         strstr(err->message, "--offline") || !recall(folder, r) || !use_clone(folder, r, out))
         return;
-    snprintf(message, sizeof message, "%.400s; --offline takes the copy from before", err->message);
+    snprintf(message, sizeof message, "%.400s; --offline uses the copy downloaded before",
+             err->message);
     memcpy(err->message, message, sizeof message);
 }
 

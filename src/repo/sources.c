@@ -64,7 +64,7 @@ static enum assay_status read_source(const char *path, const char *shown, struct
         return no_memory(err);
     if (!language_of(path, &out->language))
         return assay_error_set(err, ASSAY_ERR_INVALID, out->shown,
-                               "this is no source file assay compiles: those end in " ENDINGS);
+                               "assay does not compile this file: source files end in " ENDINGS);
     struct assay_error why = {0};
     enum assay_status status = assay_folder_read_file(path, ASSAY_SOURCE_BYTES, text, &why);
     if (status != ASSAY_OK)

@@ -46,7 +46,7 @@ static int make_hub(void **state)
 #define NEED_GIT()                                                                                 \
     do {                                                                                           \
         if (assay_git_here(NULL) != ASSAY_OK) {                                                    \
-            print_message("git is not here\n");                                                    \
+            print_message("git is not installed\n");                                               \
             skip();                                                                                \
         }                                                                                          \
     } while (0)
@@ -242,7 +242,7 @@ static void without_git_there_is_a_way_out(void **state)
 {
     (void)state;
     setenv("PATH", "/nowhere", 1);
-    assert_error(ASSAY_UNSUPPORTED, "git is not here", "install it", .name = "owner/act@v1");
+    assert_error(ASSAY_UNSUPPORTED, "git is not installed", "install it", .name = "owner/act@v1");
 }
 
 static void a_cache_that_cannot_be_written_is_told(void **state)

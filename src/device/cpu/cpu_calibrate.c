@@ -301,7 +301,7 @@ static enum assay_status run_more(struct calibration *c, struct assay_error *err
     if (short_of == 0)
         return ASSAY_OK;
     return assay_error_set(err, ASSAY_UNSUPPORTED, "cpu",
-                           "this machine is too busy to measure what it can do at most; try again "
+                           "this machine is too busy to measure its ceilings; try again "
                            "when nothing else runs");
 }
 
