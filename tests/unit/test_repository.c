@@ -170,7 +170,7 @@ static void offline_takes_what_was_downloaded(void **state)
     assert_found("one\n", .name = "owner/act@v1");
     assert_found("two\n", .name = "owner/act", .branch = "main");
     sh("mv hub gone");
-    assert_error(ASSAY_ERR_INVALID, "owner/act", "--offline takes the copy",
+    assert_error(ASSAY_ERR_INVALID, "owner/act", "--offline uses the copy",
                  .name = "owner/act@v1");
     setenv("PATH", "/nowhere", 1); /* nor is git needed */
     assert_found("one\n", .name = "owner/act@v1", .offline = true);
