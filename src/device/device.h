@@ -56,9 +56,9 @@ struct assay_device_driver {
                                struct assay_error *err);
     void (*free)(assay_device *device, void *ptr, size_t bytes);
 
-    /* What the system says of memory, in bytes; NaN where it cannot be read. A device with memory
-     * of its own: what is in use of it now, whoever uses it. Where it is the host's: the most this
-     * process had resident since the last reset, or, where that is not permitted, ever. Optional.
+    /* Memory use as the system reports it, in bytes; NaN where it cannot be read. For a device with
+     * separate memory: what is in use now, by all processes. For the host's: the peak resident size
+     * of this process since the last reset, or, where resetting is not permitted, ever. Optional.
      */
     double (*system_bytes)(assay_device *device);
     void (*system_reset)(assay_device *device);

@@ -1,4 +1,4 @@
-/* quant_table.c: the list of recipes, their names, and what can be asked of any of them. */
+/* quant_table.c: the list of recipes, their names, and the functions common to all of them. */
 #include "quant/quant_recipe.h"
 
 #include "base/text.h"

@@ -21,8 +21,8 @@ enum assay_status assay_git_list(const char *address, struct assay_text *out,
 enum assay_status assay_git_fetch(const char *address, const char *revision, const char *folder,
                                   char commit[ASSAY_COMMIT_TEXT], struct assay_error *err);
 
-/* The commit that is checked out in a folder, and whether there are changes beside it, in this
- * folder. "" where the folder is under no git, or git is not here. ASSAY_ERR_INTERRUPTED. */
+/* The commit that is checked out in a folder, and whether the folder has changes on top of it. ""
+ * where the folder is not under git, or git is not installed. ASSAY_ERR_INTERRUPTED. */
 enum assay_status assay_git_describe(const char *folder, char commit[ASSAY_COMMIT_TEXT],
                                      bool *dirty, struct assay_error *err);
 

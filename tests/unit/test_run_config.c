@@ -190,7 +190,8 @@ static void test_the_tutorial_s_fragments(void **state)
     assay_plan_fini(&plan);
 }
 
-/* Names that a user of TorchAO would have added, what is no configuration, and training. */
+/* Names that a user of TorchAO would have added, files that are not configurations, and
+ * training. */
 static void test_printed_files_that_are_refused(void **state)
 {
     (void)state;
