@@ -35,8 +35,10 @@ reuse_objects() {
     [ -z "$(find CMakeLists.txt cmake -newer "$ASSAY")" ] || return 0
     find src include -type f -newer "$ASSAY" >"$tmp/changed"
     # OBJECT: #deps …, then a line for each file it was made from, then an empty one
-    ninja -C "$REUSE_FROM" -t deps | awk -v tree="$ASSAY_SOURCE_DIR/" '
-        FILENAME == ARGV[1] { changed[tree $0]; next }
+    # Names are absolute or, where ccache wrote them, relative to the build.
+    ninja -C "$REUSE_FROM" -t deps | awk -v tree="$ASSAY_SOURCE_DIR/" \
+        -v relative="$(realpath --relative-to="$REUSE_FROM" "$ASSAY_SOURCE_DIR")/" '
+        FILENAME == ARGV[1] { changed[tree $0]; changed[relative $0]; next }
         /: #deps/ { object = /\(VALID\)/ ? substr($0, 1, index($0, ": #deps") - 1) : "" }
         /^    / && substr($0, 5) in changed { object = "" }
         /^$/ && object != "" { print object; object = "" }' "$tmp/changed" - >"$REUSE_LIST"

@@ -170,8 +170,7 @@ static void offline_takes_what_was_downloaded(void **state)
     assert_found("one\n", .name = "owner/act@v1");
     assert_found("two\n", .name = "owner/act", .branch = "main");
     sh("mv hub gone");
-    assert_error(ASSAY_ERR_INVALID, "owner/act", "--offline uses the copy",
-                 .name = "owner/act@v1");
+    assert_error(ASSAY_ERR_INVALID, "owner/act", "--offline uses the copy", .name = "owner/act@v1");
     setenv("PATH", "/nowhere", 1); /* nor is git needed */
     assert_found("one\n", .name = "owner/act@v1", .offline = true);
     assert_found("one\n", .name = "owner/act", .version = "1", .offline = true);
@@ -189,8 +188,9 @@ static void revisions_that_make_no_sense_are_told(void **state)
                  .name = "owner/act@1");
     assert_error(ASSAY_ERR_INVALID, "owner/act", "needs a revision: owner/act@v1",
                  .name = "owner/act");
-    assert_error(ASSAY_ERR_INVALID, "said once", "", .name = "owner/act@v1", .version = "1");
-    assert_error(ASSAY_ERR_INVALID, "said once", "", .name = "owner/act", .version = "1",
+    assert_error(ASSAY_ERR_INVALID, "the revision once", "", .name = "owner/act@v1",
+                 .version = "1");
+    assert_error(ASSAY_ERR_INVALID, "the revision once", "", .name = "owner/act", .version = "1",
                  .branch = "main");
     assert_error(ASSAY_ERR_INVALID, "--version", "a branch is named with --branch",
                  .name = "owner/act", .version = "main");
