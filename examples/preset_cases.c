@@ -1,4 +1,4 @@
-/* preset_cases.c: cases that assay brings along, with sizes of your own, as one table.
+/* preset_cases.c: cases that come with assay, with your own sizes, as one table.
  *     cc -O2 preset_cases.c $(pkg-config --cflags --libs assay) -o preset_cases */
 #include <assay/assay.h>
 

@@ -1,5 +1,5 @@
-/* assay.h: measure from your own program, with the same engine as the command line: functions of
- * your own (cases), or the ops and kernels that assay knows.
+/* assay.h: measure from your own program, with the same engine as the command line: your own
+ * functions (cases), or the ops and kernels that assay knows.
  *
  *     static int work(void *argument) { … return 0; }
  *
@@ -15,7 +15,8 @@
  * Link with -lassay (pkg-config assay). C17 and C++17. docs/c-api.md is the long form. The library
  * does not print, exit or abort. A session is used by one thread at a time; different threads may
  * use different sessions. A session that was closed, or never opened, is refused with
- * ASSAY_ERR_INVALID. `err` may be NULL everywhere; start it from {0}: the first error stays. */
+ * ASSAY_ERR_INVALID. `err` may be NULL everywhere; initialise it to {0}: the first error is
+ * kept. */
 #ifndef ASSAY_H
 #define ASSAY_H
 
@@ -52,14 +53,14 @@ struct assay_session_options {
     int64_t warmup, iters; /* fixed numbers of warm-up and timed calls. Cases: 8 and 32, unless
                               `precision` is given. Ops: by precision */
     double precision;      /* 0.01: stop when every interval is within 1 % */
-    double budget_s;       /* 2: or after so many seconds (ops: for each cache state) */
+    double budget_s;       /* 2: or after this many seconds (ops: for each cache state) */
     uint64_t seed;
     int32_t hot, cold;           /* ops: which cache states to measure; both 0: both */
     const char *implementations; /* ops: "native,onednn"; NULL: all */
     const char *baseline;        /* ops: the implementation speedups refer to */
-    const char *plugin;          /* ops: a shared object with kernels of your own */
+    const char *plugin;          /* ops: a shared object with your own kernels */
     int32_t isolate;             /* cases, cpu: run them in a child process */
-    double timeout_s;            /* 60: with `isolate`, a call without an end is given up after */
+    double timeout_s;            /* 60: with `isolate`, a call is abandoned after this time */
 };
 
 /* Zeroes, with size and ABI filled in. */
@@ -77,7 +78,7 @@ ASSAY_API enum assay_status assay_session_open(const struct assay_session_option
                                                assay_session **out, struct assay_error *err);
 
 /* Everything the session handed out ends with it: results, memory. NULL is fine, and so is a
- * session that is closed already. Not from within one of its own cases: that is passed over. */
+ * session that is closed already. A call from within one of its own cases is ignored. */
 ASSAY_API void assay_session_close(assay_session *session);
 
 /* Memory of the session's device, aligned to 64 bytes or more, not zeroed, counted in the cases'
@@ -89,7 +90,7 @@ ASSAY_API enum assay_status assay_session_alloc(assay_session *session, size_t b
 ASSAY_API enum assay_status assay_session_free(assay_session *session, void *pointer,
                                                struct assay_error *err);
 
-/* ---- cases: functions of your own ------------------------------------------------------------ */
+/* ---- cases: your own functions -------------------------------------------------------------- */
 
 /* Something to know about a case: a number, or a text where `text` is not NULL. */
 struct assay_metadata {
@@ -107,7 +108,7 @@ struct assay_case {
     uint32_t struct_size; /* sizeof(struct assay_case) */
     uint32_t flags;       /* ASSAY_CASE_… */
     const char *name;
-    /* The timed part: the whole of it, once. 0 when it worked; anything else ends the case as
+    /* The timed part: one whole call of it. 0 when it worked; anything else ends the case as
      * failed. On cuda it enqueues on `stream`, and what it enqueued is what is timed. */
     int (*run)(void *argument);
     void *argument;
@@ -133,8 +134,8 @@ static inline void assay_case_init(struct assay_case *self, const char *name,
     self->argument = argument;
 }
 
-/* Whatever `memory` points at may be read by somebody else: a result that nobody looks at is one
- * that a compiler need not compute. Costs nothing. */
+/* Makes the compiler assume that `memory` is read: without it, a result that nobody reads may be
+ * optimised away. Costs nothing. */
 static inline void assay_keep(const void *memory)
 {
 #if defined(__GNUC__)
@@ -145,13 +146,13 @@ static inline void assay_keep(const void *memory)
 #endif
 }
 
-/* For counters: metadata by its key; `otherwise` where there is none of that kind. */
+/* For counters: metadata by its key; `otherwise` where there is no such number or text. */
 ASSAY_API double assay_case_number(const struct assay_case *self, const char *key,
                                    double otherwise);
 ASSAY_API const char *assay_case_text(const struct assay_case *self, const char *key,
                                       const char *otherwise);
 
-/* One measured case. Times are of one call, in ms. NaN is what is not known: times of a case that
+/* One measured case. Times are of one call, in ms. NaN means not known: times of a case that
  * failed, counts and rates without a counter. 1 MB is 2^20 bytes. */
 struct assay_case_result {
     const char *name;
@@ -187,14 +188,13 @@ ASSAY_API enum assay_status assay_session_run(assay_session *session, const stru
                                               struct assay_error *err);
 
 /* Many at once, in an array: set up together, then sampled in turns, in a new order each round, so
- * that what disturbs the machine meets all alike. Results come in the order of the cases. A case
- * that fails leaves the others alone; ASSAY_ERR_FAILED then names the first. */
+ * that disturbances affect all of them alike. Results come in the order of the cases. A case that
+ * fails leaves the others alone; ASSAY_ERR_FAILED then names the first. */
 ASSAY_API enum assay_status assay_session_run_many(assay_session *session,
                                                    const struct assay_case *cases, int32_t n,
                                                    struct assay_error *err);
 
-/* Cases that assay brings along: a preset ("attn"), one of its cases ("mlp_swiglu") of `assay
- * preset
+/* Cases that come with assay: a preset ("attn"), one of its cases ("mlp_swiglu") of `assay preset
  * --list`, or a YAML file of docs/presets.md, with settings like "seq_len=1024" (a list or a range
  * is a sweep: a case for each). Verified, and measured as the command line does it, in this
  * process; the results are cases of this session, with the parameters as their metadata.
@@ -253,15 +253,15 @@ typedef void (*assay_write_fn)(void *user, const char *bytes, size_t length);
 /* One of them: `file` is a FILE *, stdout for one. */
 ASSAY_API void assay_write_file(void *file, const char *bytes, size_t length);
 
-/* All results of ops in a format of `assay list formats` ("table", "json", …). ASSAY_ERR_NOMEM
- * where memory was missing for some of it: what was written is then not all. So it is for cases. */
+/* All results of ops in a format of `assay list formats` ("table", "json", …). ASSAY_ERR_NOMEM:
+ * memory ran out and the output is incomplete. The same holds for cases. */
 ASSAY_API enum assay_status assay_session_report(const assay_session *session, const char *format,
                                                  assay_write_fn write, void *user,
                                                  struct assay_error *err);
 
-/* One case as a JSON object on one line, with a newline behind it: name iters warmup latency_ms
+/* One case as a JSON object on one line, followed by a newline: name iters warmup latency_ms
  * latency_std_ms device dtype idle_vram_mb peak_vram_mb workspace_vram_mb macs macs_rate flops
- * flops_rate metadata, then what else is known of it. NaN is null. */
+ * flops_rate metadata, then everything else that is known. NaN is null. */
 ASSAY_API enum assay_status assay_case_result_json(const struct assay_case_result *result,
                                                    assay_write_fn write, void *user,
                                                    struct assay_error *err);

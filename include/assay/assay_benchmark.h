@@ -1,8 +1,8 @@
-/* assay_benchmark.h: benchmarks with workloads of their own, for `assay kernel`. Comes with
+/* assay_benchmark.h: benchmarks that define their own workloads, for `assay kernel`. Included by
  * assay_kernel.h.
  *
  * A workload says which tensors it needs (setup), computes (run), and, if it can, computes the same
- * in the plainest way there is (verify). assay makes the tensors, fills the inputs from the seed,
+ * in the simplest possible way (verify). assay makes the tensors, fills the inputs from the seed,
  * guards them, runs both, compares the outputs and measures the two in turns:
  *
  *     static void setup(assay_setup *s)
@@ -19,7 +19,7 @@
  *
  *     ASSAY_BENCHMARK(Silu, 0, setup, {"large", run, verify})
  *
- * The functions are called in a process of their own, from one thread. C17, C++17 and CUDA. */
+ * The functions are called in a separate process, from one thread. C17, C++17 and CUDA. */
 #ifndef ASSAY_BENCHMARK_H
 #define ASSAY_BENCHMARK_H
 
@@ -35,12 +35,13 @@ extern "C" {
 typedef void (*assay_fill_fn)(const struct assay_tensor *tensor, void *data, int64_t count,
                               uint64_t seed);
 
-/* A tensor a workload asks for. */
+/* A tensor that a workload declares. */
 struct assay_operand {
     char name[ASSAY_MAX_NAME];
     struct assay_tensor tensor;
-    assay_fill_fn fill; /* of an input; NULL: nearly normal values, mean 0 and deviation 1, and of
-                           an integer type any from 0 to its greatest: indices need one */
+    /* Of an input; NULL: nearly normal values of mean 0 and deviation 1, or, for an integer type,
+     * uniform from 0 to its largest value, so indices need a function. */
+    assay_fill_fn fill;
 };
 
 /* What setup fills in, through the functions below. */
@@ -55,7 +56,7 @@ typedef struct assay_setup {
     struct assay_operand inputs[ASSAY_MAX_INPUTS], outputs[ASSAY_MAX_OUTPUTS];
     double bytes,
         flops; /* one call's least, for the % of ceiling; 0: what the tensors hold, none */
-    double relative, absolute; /* how far an answer may be off; both 0: from dtype and size */
+    double relative, absolute; /* how far an output may be off; both 0: from dtype and size */
     char error[256];           /* why it cannot be set up; empty: it can */
 } assay_setup;
 
@@ -69,14 +70,14 @@ typedef struct assay_call {
     int32_t threads;
 } assay_call;
 
-/* 0 when it went well; anything else ends the workload as failed, and is shown. On a GPU only
- * enqueue: `return (int)cudaGetLastError();` */
+/* 0 on success; anything else ends the workload as failed, and is shown. On a GPU only enqueue:
+ * `return (int)cudaGetLastError();` */
 typedef int (*assay_run_fn)(const assay_call *call);
 
 struct assay_workload {
     const char *name;    /* "large" */
     assay_run_fn run;    /* the kernel */
-    assay_run_fn verify; /* the same answer, the plain way: into call->out. NULL: none */
+    assay_run_fn verify; /* the same outputs, computed plainly, into call->out. NULL: none */
     void (*setup)(assay_setup *setup); /* NULL: the benchmark's */
     void (*teardown)(void *state);     /* optional: once for every setup */
     uint32_t flags;                    /* ASSAY_WORKLOAD_… */
@@ -134,7 +135,7 @@ static inline void assay_declare(assay_setup *s, int is_output, const char *name
         o->tensor.rank++;
     }
     if (dims[o->tensor.rank] != 0)
-        assay_setup_fails(s, "a tensor has at the most 4 dimensions");
+        assay_setup_fails(s, "a tensor has at most 4 dimensions");
     ++*n;
 }
 
@@ -147,7 +148,7 @@ static inline void assay_declare(assay_setup *s, int is_output, const char *name
 #define assay_output(setup, name, dtype, ...)                                                      \
     assay_declare((setup), 1, (name), (dtype), ASSAY_FIVE_DIMS(__VA_ARGS__, 0, 0, 0, 0, 0))
 
-/* The input declared last is filled by a function of yours. */
+/* The input declared last is filled by your function. */
 static inline void assay_fill_with(assay_setup *s, assay_fill_fn fill)
 {
     if (s->n_inputs > 0)
@@ -161,7 +162,7 @@ static inline void assay_fill_with(assay_setup *s, assay_fill_fn fill)
 static inline void assay_count_bytes(assay_setup *s, double bytes) { s->bytes = bytes; }
 static inline void assay_count_flops(assay_setup *s, double flops) { s->flops = flops; }
 
-/* An answer is right where |got - expected| <= absolute + relative * |expected|. */
+/* An output element is right where |got - expected| <= absolute + relative * |expected|. */
 static inline void assay_tolerate(assay_setup *s, double relative, double absolute)
 {
     s->relative = relative;
@@ -225,7 +226,7 @@ static inline void assay_benchmark_add(struct assay_benchmark *benchmark)
 }
 
 /* ASSAY_BENCHMARK(Name, seed, setup, {"workload", run, verify}, {…}): a benchmark, at file scope.
- * What a workload leaves out is NULL, which is nothing to warn of. */
+ * Members that a workload leaves out are NULL, so the warning about them is off. */
 #define ASSAY_BENCHMARK(name_, seed_, setup_, ...)                                                 \
     _Pragma("GCC diagnostic push")                                                                 \
         _Pragma("GCC diagnostic ignored \"-Wmissing-field-initializers\"") static const struct     \

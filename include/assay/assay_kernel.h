@@ -43,9 +43,9 @@ struct assay_problem {
     struct assay_tensor outputs[ASSAY_MAX_OUTPUTS];
     int32_t threads;    /* how many threads a CPU kernel may use, >= 1 */
     const char *recipe; /* how weights are stored and multiplied: "int8wo"; NULL where the op has
-                           none. A kernel that does not know the recipe answers can_run with
-                           ASSAY_UNSUPPORTED. */
-    const struct assay_host *host; /* of assay's own kernels; others leave it alone */
+                           none. A kernel that does not know the recipe returns ASSAY_UNSUPPORTED
+                           from can_run. */
+    const struct assay_host *host; /* for assay's own kernels; others ignore it */
 };
 
 /* One set of operands. Inputs must not be written; the guard bytes around every tensor are checked.
@@ -55,17 +55,17 @@ struct assay_args {
     void *const *out;
 };
 
-/* One timed piece of work: compute the op `iters` times, iteration i on assay_work_args(work, i).
- * A hot measurement has one set of operands; a cold one rotates through many. */
+/* One timed sample: compute the op `iters` times, call i on assay_work_args(work, i). A hot
+ * measurement has one set of operands; a cold one rotates through many. */
 struct assay_work {
     int64_t iters;
-    int64_t first; /* the set that iteration 0 uses */
+    int64_t first; /* the set that call 0 uses */
     int64_t n_sets;
     const struct assay_args *sets;
     void *stream; /* on a GPU: the stream to enqueue on (a CUstream, which cudaStream_t also is) */
 };
 
-/* The set that iteration i uses: an index below n_sets. */
+/* The set that call i uses: an index below n_sets. */
 static inline int64_t assay_work_set(const struct assay_work *work, int64_t i)
 {
     return work->n_sets == 1 ? 0 : (work->first + i) % work->n_sets;
@@ -80,10 +80,11 @@ struct assay_kernel {
     uint32_t struct_size, abi;  /* sizeof(struct assay_kernel), ASSAY_KERNEL_ABI */
     const char *name;           /* unique: "layernorm_avx512" */
     const char *op;             /* "layernorm" */
-    const char *implementation; /* the family a user compares: "native", "onednn", yours */
+    const char *implementation; /* the implementation a user compares: "native", "onednn", yours */
     const char *device;         /* "cpu" or "cuda" */
     uint64_t dtypes;            /* ASSAY_DTYPE_BIT(…) | … of the problems it takes */
-    int32_t preference; /* of one implementation's kernels that can run, the highest is used */
+    int32_t preference; /* of an implementation's kernels that can run, the one with the highest
+                           preference is used */
 
     /* Can this machine run it, and, when `problem` is not NULL, for this problem? ASSAY_OK, or
      * ASSAY_UNSUPPORTED with the reason in `why` (may be NULL). Optional: NULL means always. */
@@ -100,34 +101,35 @@ struct assay_kernel {
 
     /* From here on all are optional, and a kernel built before they existed lacks them. */
 
-    /* Weights stay the same from call to call, so a kernel may keep them its own way. Called after
-     * setup, never timed: store what run needs of the constant inputs of set number `set` (an input
-     * the op calls a weight, see `assay list ops`, and a norm's weights). Sets come in order from 0
-     * and all hold the same values, so from set 1 on a copy will do. Set 0 may come again with
-     * other values: what was stored for other sets is then void. run must use what was prepared for
-     * the set it is given, not one copy for all: that is what makes a cold measurement cold. */
+    /* Weights stay the same from call to call, so a kernel may store them in its own layout. Called
+     * after setup, never timed: store what run needs of the constant inputs of set number `set` (an
+     * input the op calls a weight, see `assay list ops`, and a norm's weights). Sets come in order
+     * from 0 and all hold the same values, so from set 1 on a copy will do. Set 0 may come again
+     * with other values: what was stored for other sets is then void. run must use what was
+     * prepared for the set it is given, not one copy for all: that is what makes a cold measurement
+     * cold. */
     enum assay_status (*prepare)(void *state, int64_t set, const struct assay_args *args,
                                  struct assay_error *err);
-    /* Bytes one prepared set takes. Required with prepare; asked after set 0 was prepared. */
+    /* Bytes one prepared set takes. Required with prepare; called after set 0 was prepared. */
     size_t (*prepared_bytes)(void *state);
 
     /* Only the part of run that quantises the activations, for recipes that do so at run time;
-     * timed to tell which share of run it is. */
+     * timed to show its share of run. */
     enum assay_status (*run_activations)(void *state, const struct assay_work *work);
 
     /* One line on how this kernel is set up here that a reader of the figures should know (a
      * library's version, an environment variable that was set). Leave `text` alone if none. */
     void (*note)(const struct assay_problem *problem, char *text, size_t size);
 
-    uint32_t units; /* ASSAY_UNIT_…: what it computes with that neighbours may share */
+    uint32_t units; /* ASSAY_UNIT_…: units it uses that other guests may share */
     uint32_t flags; /* ASSAY_KERNEL_… */
 };
 
-/* On a GPU: its launches are enqueued one by one, as a program that knows no graphs does it, and
- * never captured and replayed. */
+/* On a GPU: its launches are enqueued one by one, as in a program without graphs, and never
+ * captured and replayed. */
 #define ASSAY_KERNEL_DIRECT 1u
 /* It multiplies by dot products of bf16 (AVX512_BF16), which some CPUs do at twice the rate of FMAs
- * in f32 and others at half of it: only on the former its preference counts for 10 more. */
+ * in f32 and others at half of it: its preference is raised by 10 on the former only. */
 #define ASSAY_KERNEL_BF16_DOT 2u
 
 /* The CPU's matrix unit (AMX). On shared hosts it runs at two speeds, so samples of kernels that
@@ -146,7 +148,7 @@ typedef const struct assay_kernel *const *(*assay_plugin_fn)(uint32_t abi, int32
 #endif
 
 #ifndef ASSAY_KERNEL_ONLY
-#include <assay/assay_benchmark.h> /* benchmarks with workloads of their own */
+#include <assay/assay_benchmark.h> /* benchmarks that define their own workloads */
 #endif
 
 #endif

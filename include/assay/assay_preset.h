@@ -1,10 +1,10 @@
-/* assay_preset.h: a preset of your own as a shared object, for `assay preset ./mine.so`.
+/* assay_preset.h: your own preset as a shared object, for `assay preset ./mine.so`.
  *
  *     cc -shared -fPIC -O2 mine.c -o mine.so
  *
  * It exports assay_preset_plugin(), which hands out cases: each has a name, parameters with their
- * defaults, functions and counters. C17 and C++17; no library is needed. What a preset from YAML
- * cannot say, code can; but assay has no reference for it, so what it computes is not verified. */
+ * defaults, functions and counters. C17 and C++17; no library is needed. Code can express what a
+ * YAML preset cannot; but assay has no reference for it, so its outputs are not verified. */
 #ifndef ASSAY_PRESET_H
 #define ASSAY_PRESET_H
 
@@ -36,11 +36,11 @@ struct assay_preset_entry {
         parameters[ASSAY_PRESET_MOST_PARAMETERS]; /* up to the first unnamed */
     /* Untimed: makes what run() needs. 0 when it worked. Optional, as teardown is. */
     int (*setup)(const struct assay_preset_setting *setting, void **state);
-    /* The timed part: the whole of it, once. 0 when it worked. On cuda it enqueues on the default
+    /* The timed part: one whole call of it. 0 when it worked. On cuda it enqueues on the default
      * stream. */
     int (*run)(void *state);
     void (*teardown)(void *state);
-    /* Optional: multiply-adds, and operations that are none, of one call. */
+    /* Optional: multiply-adds, and operations other than multiply-adds, of one call. */
     double (*macs)(const int64_t *values);
     double (*flops)(const int64_t *values);
 };

@@ -17,7 +17,7 @@ extern "C" {
 #define ASSAY_API
 #endif
 
-/* What every call that can fail returns. Negative is a failure. ASSAY_UNSUPPORTED is an answer, not
+/* What every call that can fail returns. Negative is a failure. ASSAY_UNSUPPORTED is a result, not
  * an error: "not on this machine, or not for this shape", with the reason in the assay_error. */
 enum assay_status {
     ASSAY_OK = 0,
@@ -33,7 +33,8 @@ enum assay_status {
 };
 
 /* What went wrong: a code, the place (a file:line:column, a flag, a kernel's name; may be empty)
- * and one sentence that says what to do about it. Start from {0}; the first error written stays. */
+ * and one sentence that says what to do about it. Initialise to {0}; the first error written is
+ * kept. */
 struct assay_error {
     enum assay_status code;
     char where[128];

@@ -5,14 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifdef __GLIBC__ /* in two steps: other C libraries do not know the second */
+#ifdef __GLIBC__ /* in two steps: __GLIBC_PREREQ does not exist in other C libraries */
 #if __GLIBC_PREREQ(2, 33)
 #define HAVE_MALLINFO2
 #endif
 #endif
 
-/* The fault injector of the tests. It and the counts below are the only mutable state of the
- * library outside its handles. */
+/* The fault injector of the tests. */
 static int64_t fail_after;
 static bool fail_once, has_failed;
 

@@ -4,8 +4,8 @@
  * assay_malloc and what assay_realloc adds) and is released with assay_free. Large benchmark
  * operands do not come from here but from the device.
  *
- * What is held is counted, with what malloc gave where that is more than was asked for: an atomic
- * addition for each call, whoever makes it. */
+ * Held bytes are counted, by malloc's usable size where that exceeds the request: one atomic
+ * addition for each call. */
 #ifndef ASSAY_BASE_ALLOC_H
 #define ASSAY_BASE_ALLOC_H
 
@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 void *assay_calloc(size_t count, size_t size);
-void *assay_malloc(size_t bytes); /* as it comes: glibc has a quicker way to small blocks then */
+void *assay_malloc(size_t bytes); /* not zeroed: glibc has a faster path for small blocks then */
 void *assay_realloc(void *ptr, size_t count, size_t size);
 char *assay_strdup(const char *text);
 void assay_free(void *ptr);
@@ -24,12 +24,12 @@ size_t assay_alloc_held(void);
 size_t assay_alloc_peak(void);
 void assay_alloc_reset_peak(void);
 
-/* Counts memory of the host that came from elsewhere, and that it is gone. */
+/* Counts host memory that was allocated elsewhere, and its release. */
 void assay_alloc_add(size_t bytes);
 void assay_alloc_subtract(size_t bytes);
 
-/* Bytes all of this process holds of malloc, libraries and plug-ins included; 0 where the C library
- * does not tell. Takes a while. */
+/* Bytes that the whole process holds from malloc, libraries and plug-ins included; 0 where the C
+ * library does not say. Slow. */
 size_t assay_alloc_malloc_held(void);
 
 /* Tests only: the nth allocation from now (1 is the next) and all after it fail, or that one alone;

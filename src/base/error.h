@@ -20,7 +20,7 @@ enum assay_status assay_error_set(struct assay_error *err, enum assay_status cod
 /* ASSAY_ERR_NOMEM, "out of memory". */
 enum assay_status assay_error_nomem(struct assay_error *err);
 
-/* So that an analyser, which does not see these functions, knows what they give back. */
+/* Tells an analyser, which does not see these functions, what they return. */
 #ifdef __clang_analyzer__
 #define assay_error_set(err, code, ...) ((void)assay_error_set(err, code, __VA_ARGS__), (code))
 #define assay_error_nomem(err) ((void)assay_error_nomem(err), ASSAY_ERR_NOMEM)

@@ -1,4 +1,4 @@
-/* expression.c: a parser by recursive descent that computes on its way. */
+/* expression.c: a recursive-descent parser that evaluates while it parses. */
 #include "base/expression.h"
 
 #include "base/text.h"
@@ -37,7 +37,7 @@ static void skip_blanks(struct parser *p)
         p->at++;
 }
 
-/* Takes this character where it comes next. */
+/* Consumes this character if it comes next. */
 static bool take(struct parser *p, char c)
 {
     skip_blanks(p);
@@ -71,7 +71,7 @@ static double number(struct parser *p)
     p->at += length;
     double value;
     if (length >= sizeof digits)
-        return fail_at(p, start, "a number too long to be one");
+        return fail_at(p, start, "a number that is too long");
     snprintf(digits, sizeof digits, "%.*s", (int)length, start);
     if (assay_text_double(digits, &value) != ASSAY_OK || !isfinite(value))
         return fail_at(p, start, "not a number");
@@ -120,7 +120,7 @@ static double named(struct parser *p)
     size_t length = name_length(start);
     p->at += length;
     if (length >= sizeof name)
-        return fail_at(p, start, "a name too long to be one");
+        return fail_at(p, start, "a name that is too long");
     snprintf(name, sizeof name, "%.*s", (int)length, start);
     skip_blanks(p);
     bool call = *p->at == '(';

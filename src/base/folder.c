@@ -73,8 +73,8 @@ static enum assay_status make_one(const char *path, mode_t mode, struct assay_er
 {
     if (mkdir(path, mode) == 0)
         return ASSAY_OK;
-    /* It may be there already, also where the answer was another: a read-only or automounted file
-     * system may refuse before it looks. */
+    /* It may exist already even if errno says otherwise: a read-only or automounted file system may
+     * refuse before it looks. */
     int problem = errno;
     struct stat found;
     bool exists = stat(path, &found) == 0;
@@ -207,7 +207,7 @@ enum assay_status assay_folder_write_quickly(const char *path, const void *bytes
 
 /* ---- reading and removing -------------------------------------------------------------------- */
 
-/* Opened first and looked at then, so that what is looked at is what is read; without waiting for a
+/* Opened before it is inspected, so that the file inspected is the file read; does not wait for a
  * pipe's other end. 0, or the errno of what went wrong. */
 static int read_bytes(int fd, size_t most, struct assay_text *out)
 {

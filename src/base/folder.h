@@ -8,17 +8,18 @@
 
 #include "base/text.h"
 
-/* What can be measured again: $XDG_CACHE_HOME/assay, or ~/.cache/assay. Appended to `out`.
+/* For what can be measured again: $XDG_CACHE_HOME/assay, or ~/.cache/assay. Appended to `out`.
  * ASSAY_ERR_IO when no home folder is known, ASSAY_ERR_NOMEM. */
 enum assay_status assay_folder_cache(struct assay_text *out, struct assay_error *err);
 
-/* What cannot: $XDG_DATA_HOME/assay, or ~/.local/share/assay. Appended to `out`. */
+/* For what cannot be measured again: $XDG_DATA_HOME/assay, or ~/.local/share/assay. Appended to
+ * `out`. */
 enum assay_status assay_folder_data(struct assay_text *out, struct assay_error *err);
 
 /* Makes the folder and those above it that are missing, for this user alone (mode 0700, as XDG
  * asks). The error names the part of the path that failed. */
 enum assay_status assay_folder_make(const char *path, struct assay_error *err);
-/* The same for whoever the umask lets in: for results a user wants somewhere. */
+/* The same with the modes the umask allows: for results that a user wants somewhere. */
 enum assay_status assay_folder_make_open(const char *path, struct assay_error *err);
 
 /* Puts `bytes` into the file `path`, whose folder must exist: whoever opens it, even after a crash,
@@ -48,13 +49,12 @@ void assay_folder_remove(const char *path);
 /* A name beside `path` that nobody else uses, appended to `out`: PATH.PID-TIME.tmp. */
 void assay_folder_name_beside(const char *path, struct assay_text *out);
 
-/* Creates a file of its own beside `path`, PATH.PID-TIME.ENDING, for writing: never one that is
- * there already, never through a link. Its name replaces what `name` holds. The descriptor, or -1
- * and errno. */
+/* Creates a new file beside `path`, PATH.PID-TIME.ENDING, for writing: never an existing one, never
+ * through a link. Its name replaces what `name` holds. The descriptor, or -1 and errno. */
 int assay_folder_create_beside(const char *path, const char *ending, struct assay_text *name);
 
-/* Removes from a folder what such names have been left on for more than a day: whoever was at work
- * there was killed. */
+/* Removes files with such names from a folder when they are more than a day old: their writer was
+ * killed. */
 void assay_folder_sweep(const char *folder);
 
 #endif

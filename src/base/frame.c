@@ -70,7 +70,7 @@ void assay_frame_write(const assay_json *object, int64_t seq, struct assay_text 
     struct assay_frame frame = {0};
     size_t start = out->length;
     assay_json_write(object, 0, out);
-    if (out->failed || out->length <= start + 2) { /* an empty object has no place for a frame */
+    if (out->failed || out->length <= start + 2) { /* an empty object cannot take a frame */
         out->failed = true;
         return;
     }
@@ -84,8 +84,8 @@ void assay_frame_write(const assay_json *object, int64_t seq, struct assay_text 
 static const char crc_key[] = ",\"crc\":\"", length_key[] = ",\"length\":", seq_key[] = ",\"seq\":";
 enum { CRC_DIGITS = 8, ENDING = sizeof crc_key - 1 + CRC_DIGITS + 2, MOST_DIGITS = 18 };
 
-/* The text that ends at `end` is `key` and a number behind it: reads the number and gives where the
- * key begins; NULL where it is not so. */
+/* If the text that ends at `end` is `key` followed by a number, reads the number and returns where
+ * the key begins; else NULL. */
 static const char *number_before(const char *begin, const char *end, const char *key, int64_t *out)
 {
     const char *digit = end;

@@ -13,10 +13,10 @@
 
 #include "base/json.h"
 
-/* CRC-32C (Castagnoli). `crc` is 0 to begin with, or what came of the bytes before. */
+/* CRC-32C (Castagnoli). `crc` is 0 to begin with, or the result for the bytes before. */
 uint32_t assay_crc32c(uint32_t crc, const void *bytes, size_t length);
 
-/* For a line that is written in pieces. Start from {0}. */
+/* For a line that is written in parts. Initialise to {0}. */
 struct assay_frame {
     uint32_t crc;
     size_t length;
@@ -29,11 +29,11 @@ void assay_frame_end(const struct assay_frame *frame, int64_t seq, struct assay_
 /* Appends an object as one framed line. NULL (no memory) fails `out`. */
 void assay_frame_write(const assay_json *object, int64_t seq, struct assay_text *out);
 
-/* Is this line (without its newline) whole? Gives its number; else `what` is what is wrong, as the
- * end of a sentence that begins with the line's place. */
+/* Is this line (without its newline) intact? Gives its number; else `what` says what is wrong, as
+ * the end of a sentence that begins with the line's position. */
 bool assay_frame_check(const char *line, size_t length, int64_t *seq, const char **what);
 
-/* Does the line end as framed ones do, whatever came of the rest? */
+/* Does the line end as framed lines do, whatever the rest holds? */
 bool assay_frame_is_ending(const char *line, size_t length);
 
 #endif

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Someone else may have made the descriptor one that does not block: a plug-in, a shell. */
+/* Someone else, a plug-in or a shell, may have made the descriptor non-blocking. */
 static bool would_block(int problem) { return problem == EAGAIN || problem == EWOULDBLOCK; }
 
 static void await(int fd, short events)
@@ -28,7 +28,7 @@ int assay_io_write(int fd, const void *bytes, size_t length)
         else if (written < 0 && errno != EINTR)
             return errno;
         else if (written == 0)
-            return EIO; /* no file system does, and it would be for ever */
+            return EIO; /* no file system writes 0 bytes; this would loop forever */
         else if (written > 0) {
             at += written;
             length -= (size_t)written;

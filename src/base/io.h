@@ -1,18 +1,18 @@
-/* io.h: system calls on descriptors, gone on with where a signal or a short count stopped them.
- * Each gives 0 or an errno. */
+/* io.h: system calls on descriptors, continued after a signal or a short count. Each returns 0 or
+ * an errno. */
 #ifndef ASSAY_BASE_IO_H
 #define ASSAY_BASE_IO_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* All of the bytes, or an error. Waits where the descriptor does not block. */
+/* All of the bytes, or an error. Waits if the descriptor is non-blocking. */
 int assay_io_write(int fd, const void *bytes, size_t length);
 
 /* Once, up to `size` bytes; *got is 0 at the end. */
 int assay_io_read(int fd, void *bytes, size_t size, size_t *got);
 
-/* On the disk when this returns. What cannot be synced (a pipe) is no error. */
+/* On the disk when this returns. A descriptor that cannot be synced (a pipe) is not an error. */
 int assay_io_sync(int fd);
 /* The same for the folder a path lies in, so that a new name survives a crash of the machine. */
 int assay_io_sync_folder_of(const char *path);

@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Nobody here shares a value, so every value has one reference. A container that has lost something
- * for want of memory gets a second one as its mark: setting it takes no memory, and it stays with
- * the container wherever that is put. */
+/* Values are never shared here, so each has one reference. A container that lost something for lack
+ * of memory is marked by a second reference: setting it takes no memory, and the mark moves with
+ * the container. */
 static bool is_container(const json_t *value)
 {
     return json_is_object(value) || json_is_array(value);
@@ -21,7 +21,7 @@ static void mark_incomplete(json_t *container)
         json_incref(container);
 }
 
-/* Is nothing in it marked? Takes the marks away where it is asked to. */
+/* Is nothing in it marked? Clears the marks on request. */
 static bool is_complete(json_t *value, bool unmark)
 {
     if (!is_container(value))

@@ -4,8 +4,8 @@
  * they need and check it once. Numbers that JSON cannot write (NaN, infinities) become null, and
  * null reads back as NaN.
  *
- * Building never fails either, at first: a container that could not take a value, for want of
- * memory, is marked as incomplete, and so is whatever it is put into. Such a value cannot be
+ * Building never fails either, at first: a container that could not take a value, for lack of
+ * memory, is marked as incomplete, and so is any container it is put into. Such a value cannot be
  * written: assay_json_write sets `failed`. One check there is enough. */
 #ifndef ASSAY_BASE_JSON_H
 #define ASSAY_BASE_JSON_H
@@ -33,13 +33,13 @@ assay_json *assay_json_from_double(double value);
 assay_json *assay_json_from_number(double value); /* a whole number as one: 4, not 4.0 */
 assay_json *assay_json_from_bool(bool value);
 
-/* Each takes `value` over, also when it fails: a container is filled before it is put anywhere. A
- * NULL value (no memory) makes the container incomplete; a NULL container is passed over, and makes
- * its own container incomplete later. */
+/* Each takes ownership of `value`, even when it fails: fill a container before putting it into
+ * another. A NULL value (no memory) makes the container incomplete; a NULL container is ignored,
+ * and makes its own container incomplete later. */
 void assay_json_put(assay_json *object, const char *key, assay_json *value);
 void assay_json_append(assay_json *array, assay_json *value);
 
-/* Has nothing been lost? For whoever reads a value that was built, instead of writing it. */
+/* Is the value complete? For code that reads a value it has built, instead of writing it. */
 bool assay_json_is_complete(const assay_json *value);
 
 static inline void assay_json_put_string(assay_json *o, const char *key, const char *text)
@@ -67,10 +67,9 @@ const char *assay_json_key_at(const assay_json *object, int64_t index); /* in th
 const assay_json *assay_json_at(const assay_json *array, int64_t index);
 
 /* From now on jansson takes its memory from alloc.h, where it is counted and a test can make it
- * fail. For a program that is all ours, before its first JSON value: the setting is jansson's own
- * and holds for everybody in the process. The library leaves it alone, because the process is its
- * caller's, who may have set allocators, too. A plug-in that uses jansson is not disturbed: memory
- * is malloc's either way, and may be freed by either. */
+ * fail. For our own programs, before the first JSON value: the setting is global to the process.
+ * The library does not use it, because its caller may have set allocators, too. A plug-in that uses
+ * jansson is not disturbed: memory is malloc's either way, and may be freed by either. */
 void assay_json_count_memory(void);
 
 bool assay_json_is_object(const assay_json *value);

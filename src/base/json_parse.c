@@ -1,7 +1,7 @@
 /* json_parse.c: JSON text to a value.
  *
- * jansson keeps the values but does not read the text: its reader (2.14) passes over a failed
- * growth of the buffer that a string or a number is gathered in, and then reads another number:
+ * jansson keeps the values but does not read the text: its reader (2.14) ignores a failed growth of
+ * the buffer in which it collects a string or a number, and then reads a different number:
  * 1234567890123457 for 12345678901234567. */
 #include "base/json.h"
 
@@ -63,7 +63,7 @@ static void skip_blanks(struct parser *p)
         p->at++;
 }
 
-/* Takes the character if it is the next one. */
+/* Consumes the character if it is the next one. */
 static bool take(struct parser *p, char wanted)
 {
     skip_blanks(p);
@@ -279,7 +279,7 @@ static json_t *parse_array(struct parser *p)
     return drop(array);
 }
 
-/* One key with its value. The key is copied: the value may have strings of its own. */
+/* One key with its value. The key is copied, because reading the value overwrites p->string. */
 static bool parse_member(struct parser *p, json_t *object)
 {
     if (!take(p, '"')) {
@@ -289,7 +289,7 @@ static bool parse_member(struct parser *p, json_t *object)
     json_t *key = parse_string(p), *value = NULL;
     const char *name = json_string_value(key);
     if (key && json_object_get(object, name))
-        fail(p, "a key that is there twice");
+        fail(p, "a key that occurs twice");
     else if (key && !take(p, ':'))
         fail(p, "':' expected");
     else if (key)

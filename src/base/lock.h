@@ -13,8 +13,8 @@ int assay_lock_try(int fd);
 long assay_lock_holder(int fd);
 
 /* Opens a file that is nothing but a lock, and creates it if need be. Nothing is ever written to
- * it, so it may lie where others may write: no link is followed, what is no regular file is refused
- * (ENOTSUP). With `shared` every user may take it. The descriptor, or -1 and errno. */
+ * it, so it may lie where others may write: no link is followed, and anything but a regular file is
+ * refused (ENOTSUP). With `shared` every user may take it. The descriptor, or -1 and errno. */
 int assay_lock_open(const char *path, bool shared);
 
 #endif

@@ -1,8 +1,8 @@
 /* sealed.h: small JSON files that tell when they were changed: ceilings, autotuning.
  *
  * The last key of the object is `"sha256"`: the hash of all bytes before the line it stands on. It
- * is the last but one line of the file, and everything from there on is compared as it is. Whoever
- * writes such a file by hand can make the hash with sha256sum. */
+ * is the last but one line of the file, and everything from there on is compared as it is. When
+ * writing such a file by hand, make the hash with sha256sum. */
 #ifndef ASSAY_BASE_SEALED_H
 #define ASSAY_BASE_SEALED_H
 

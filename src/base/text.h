@@ -24,8 +24,8 @@ void assay_text_format(struct assay_text *text, const char *fmt, ...) ASSAY_PRIN
 size_t assay_text_utf8(const char *bytes, size_t length);
 bool assay_text_is_utf8(const char *string);
 
-/* As a terminal may show it: control characters and what is not UTF-8 as \n, \x1b and so on. For
- * names that come from elsewhere. */
+/* As a terminal may show it: control characters and invalid UTF-8 as \n, \x1b and so on. For names
+ * from outside. */
 void assay_text_add_shown(struct assay_text *text, const char *string);
 
 /* Equal up to ASCII case. */

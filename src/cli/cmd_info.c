@@ -112,7 +112,7 @@ static int print_cuda(void)
     return assay_print_text(&text);
 }
 
-/* Of one device with so many threads: measured now, or as remembered. */
+/* Of one device with `threads` threads: measured now, or as stored. */
 static int show_ceilings(const struct info_config *config, int32_t threads)
 {
     struct assay_error err = {0};

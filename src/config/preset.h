@@ -28,8 +28,8 @@ struct assay_preset_case {
     struct {
         const char *parameter, *of; /* the one must be a multiple of the other */
     } multiples[ASSAY_PRESET_MULTIPLES];
-    /* Counters, expressions of the parameters: multiply-adds, and operations that are none. NULL:
-     * not counted. */
+    /* Counters, expressions of the parameters: multiply-adds, and other operations. NULL: not
+     * counted. */
     const char *macs, *flops;
 };
 

@@ -19,7 +19,7 @@ enum assay_status assay_recipe_list_add(struct assay_recipe_list *list, const ch
                                         struct assay_error *err);
 
 /* Does every recipe that was named fit weights [n, k]? The error names the shape, the recipe and
- * one that would fit. What `all` brought along becomes a row that says why not. */
+ * one that would fit. A recipe that `all` stands for becomes a row that says why not. */
 enum assay_status assay_recipe_list_fits(const struct assay_recipe_list *list, const char *op,
                                          enum assay_dtype dtype, const int64_t mkn[3],
                                          struct assay_error *err);

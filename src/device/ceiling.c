@@ -21,8 +21,8 @@ int assay_probe_streams(enum assay_probe_kind kind)
     return kind == ASSAY_PROBE_TRIAD ? 3 : kind == ASSAY_PROBE_COPY ? 2 : 1;
 }
 
-/* What is less than a twentieth of it all goes along with the rest: a norm's weights do not make a
- * copy another stream. */
+/* A stream below a twentieth of all bytes is counted with the others: a norm's weights do not turn
+ * a copy into another kind of stream. */
 static struct assay_ceiling_mix without_crumbs(struct assay_ceiling_mix mix)
 {
     double all = 0;
@@ -123,7 +123,7 @@ bool assay_ceilings_raise(struct assay_ceilings *ceilings, enum assay_probe_kind
     return false;
 }
 
-/* ---- the file they are remembered in --------------------------------------------------------- */
+/* ---- the file they are kept in --------------------------------------------------------- */
 
 /* Version 5: an object with format, version, device, threads, measured_at, flops_f32, flops_f16,
  * flops_bf16, flops_s8, flops_f8, clock_hz, timer_ns, floor_ns, levels, an array of {name, bytes},
@@ -370,7 +370,7 @@ enum assay_status assay_ceilings_load(const char *device, int32_t threads,
     size_t folder_length = 0;
     struct assay_error problem = {0};
     enum assay_status status = file_path(device, threads, &path, &folder_length, &problem);
-    if (status == ASSAY_ERR_IO) /* nowhere to remember them: then they are not remembered */
+    if (status == ASSAY_ERR_IO) /* no folder to keep them in: then they are not kept */
         status = assay_error_set(why, ASSAY_UNSUPPORTED, problem.where, "%s", problem.message);
     else if (status != ASSAY_OK)
         assay_error_set(why, status, problem.where, "%s", problem.message);

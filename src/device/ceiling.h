@@ -1,8 +1,8 @@
-/* ceiling.h: the best a device was seen to do, as a curve over the size of what it works on, and
- * what that means for a piece of work.
+/* ceiling.h: the best rates a device was seen to reach, as a curve over the working set, and the
+ * least time they allow for given work.
  *
- * These are remembered from one run to the next. They say what will bind a piece of work, and
- * whether the machine is at its best now; what a kernel is held against is measured beside it
+ * They are kept in a file between runs. They tell which resource bounds given work, and whether the
+ * machine runs at its best now; the ceiling a kernel is compared with is measured beside it
  * (device/probe.h). */
 #ifndef ASSAY_DEVICE_CEILING_H
 #define ASSAY_DEVICE_CEILING_H
@@ -52,7 +52,7 @@ struct assay_ceilings {
 };
 
 /* Reading and writing as streams: bytes of each kind. Two reads for each write are a triad, one is
- * a copy, what is left over is read or written alone. */
+ * a copy, the remainder is read or written alone. */
 struct assay_ceiling_mix {
     double bytes[ASSAY_PROBE_STREAMS];
 };
@@ -62,13 +62,13 @@ struct assay_ceiling_mix assay_ceiling_mix(double bytes_read, double bytes_writt
 double assay_ceiling_rate(const struct assay_ceilings *ceilings, enum assay_probe_kind kind,
                           double working_set, bool cold);
 
-/* The level that a working set lives in; cold work lives in memory whatever its size. "" where
+/* The cache level that holds a working set; cold work is in memory whatever its size. "" where
  * nothing is known. */
 const char *assay_ceiling_level(const struct assay_ceilings *ceilings, double working_set,
                                 bool cold);
 
-/* What work costs at the least, in ns, as far as was ever seen: for its bytes and for its
- * operations. NaN: not known. */
+/* The least time of the work in ns, by the best rates seen: for its bytes and for its operations.
+ * NaN: not known. */
 struct assay_ceiling_time {
     double transfer_ns, compute_ns;
 };
@@ -76,14 +76,14 @@ struct assay_ceiling_time assay_ceiling_time(const struct assay_ceilings *ceilin
                                              double bytes_read, double bytes_written, double flops,
                                              int math, double working_set, bool cold);
 
-/* Raises what was seen at a working set within a quarter of a point's, or of a kind of arithmetic;
- * true where that was more than 2 % better than before. */
+/* Raises the rate seen at a working set within a quarter of a point's, or of a kind of arithmetic;
+ * true where it was more than 2 % better than before. */
 bool assay_ceilings_raise(struct assay_ceilings *ceilings, enum assay_probe_kind kind, int math,
                           double working_set, bool cold, double rate);
 
-/* The file a device's ceilings are remembered in, and reading and writing it. Loading answers
- * ASSAY_UNSUPPORTED when there is none for this device and thread count, or it is damaged. One that
- * cannot be read now (ASSAY_ERR_IO, ASSAY_ERR_NOMEM) is no reason to measure them again. */
+/* The file in which a device's ceilings are kept, and reading and writing it. Loading returns
+ * ASSAY_UNSUPPORTED when there is no file for this device and thread count, or it is damaged. A
+ * file that cannot be read now (ASSAY_ERR_IO, ASSAY_ERR_NOMEM) is not a reason to measure again. */
 enum assay_status assay_ceilings_load(const char *device, int32_t threads,
                                       struct assay_ceilings *out, struct assay_error *why);
 enum assay_status assay_ceilings_save(const struct assay_ceilings *ceilings,

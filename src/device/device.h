@@ -43,7 +43,7 @@ struct assay_device_driver {
     /* How many there are, and their names, without opening one. Optional: one, without a name. */
     int32_t (*count)(void);
     void (*name_of)(int32_t index, char *out, size_t size);
-    size_t (*memory_of)(int32_t index); /* in all; optional */
+    size_t (*memory_of)(int32_t index); /* total; optional */
     int32_t (*cores_of)(int32_t index); /* multiprocessors of a GPU; optional */
     enum assay_status (*open)(int32_t index, int32_t threads, assay_device **out,
                               struct assay_error *err);
@@ -56,9 +56,9 @@ struct assay_device_driver {
                                struct assay_error *err);
     void (*free)(assay_device *device, void *ptr, size_t bytes);
 
-    /* What the system says of memory, in bytes; NaN where it cannot be read. A device with memory
-     * of its own: what is in use of it now, whoever uses it. Where it is the host's: the most this
-     * process had resident since the last reset, or, where that is not permitted, ever. Optional.
+    /* Memory use as the system reports it, in bytes; NaN where it cannot be read. For a device with
+     * separate memory: what is in use now, by all processes. For the host's: the peak resident size
+     * of this process since the last reset, or, where resetting is not permitted, ever. Optional.
      */
     double (*system_bytes)(assay_device *device);
     void (*system_reset)(assay_device *device);
@@ -76,7 +76,7 @@ struct assay_device_driver {
      * the kernel lies between start and end. */
     enum assay_status (*time)(assay_device *device, const struct assay_kernel *kernel, void *state,
                               const struct assay_work *work, struct assay_timing *out);
-    /* A kernel's state is about to change or end: whatever was kept of it is void. Optional. */
+    /* A kernel's state is about to change or end: drop everything cached of it. Optional. */
     void (*forget)(assay_device *device, void *state);
 
     /* Now, in ns, for budgets: monotonic. */
@@ -96,7 +96,7 @@ struct assay_device_driver {
     double probe_flops; /* what each thread does in it, in bf16 */
 
     /* A probe of what the device can do now; ASSAY_UNSUPPORTED or NOMEM where it cannot be had.
-     * Takes some milliseconds: the fastest way to do it is looked for. Optional, both. */
+     * Takes some milliseconds, to find the fastest loop. Optional, both. */
     enum assay_status (*probe_open)(assay_device *device, const struct assay_probe_spec *spec,
                                     struct assay_probe *out, struct assay_error *err);
     void (*probe_close)(assay_device *device, struct assay_probe *probe);
@@ -106,12 +106,12 @@ struct assay_device_driver {
                                    struct assay_error *err);
 };
 
-/* What every device starts with. Bytes are counted here, by the functions below; those of a device
- * whose memory is the host's also in base/alloc. */
+/* The first member of every device. The functions below count bytes here; bytes of a device whose
+ * memory is the host's also count in base/alloc. */
 struct assay_device {
     const struct assay_device_driver *driver;
     int32_t index, threads;
-    size_t bytes_held, bytes_peak; /* the latter since it was last set to the former */
+    size_t bytes_held, bytes_peak; /* the peak since it was last reset to the current value */
 };
 
 enum assay_status assay_device_alloc(assay_device *device, size_t bytes, void **out,

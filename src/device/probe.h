@@ -1,9 +1,9 @@
 /* probe.h: loops that do nothing but move bytes or multiply, ready to be sampled beside kernels.
  *
- * What a machine can do changes from minute to minute: a guest's cores move, a neighbour streams
- * through memory, power holds the clock down. So what a kernel is held against is measured in the
- * same rounds as the kernel: a probe has the form of a kernel, runs with the same threads on memory
- * of the same kind, and is sampled in turns with it. */
+ * What a machine can do changes from minute to minute: a guest's cores migrate, a neighbour streams
+ * through memory, a power limit lowers the clock. So the ceiling a kernel is compared with is
+ * measured in the same rounds as the kernel: a probe has the form of a kernel, runs with the same
+ * threads on memory of the same kind, and is sampled in turns with it. */
 #ifndef ASSAY_DEVICE_PROBE_H
 #define ASSAY_DEVICE_PROBE_H
 
@@ -28,7 +28,7 @@ struct assay_probe_spec {
     enum assay_probe_kind kind;
     int math;     /* of arithmetic: ASSAY_CEILING_F32, … */
     double bytes; /* of memory: what one call moves, all streams together */
-    bool cold;    /* each call on memory that has left the caches since it was last used */
+    bool cold;    /* each call on memory that has been evicted from the caches since its last use */
 };
 
 /* Open until it is closed; plain data that may be moved meanwhile. */

@@ -4,7 +4,7 @@
  * The iteration moves the zero of a given scale. Scales come from the range of the group, whole and
  * clipped: where tails are heavy, a few weights cut off cost less than wide steps for all others.
  * What counts in the end is the squared error with scale and zero as they are stored, and the plain
- * recipe takes part, so that no group comes out worse than with it. */
+ * recipe is one of the candidates, so that no group comes out worse than with it. */
 #include "quant/quant_loops.h"
 #include "quant/quant_recipe.h"
 

@@ -62,8 +62,9 @@ const struct assay_quant *assay_quant_at(int64_t index);
  */
 enum assay_status assay_recipe_parse(const char *name, struct assay_recipe *out,
                                      struct assay_error *err);
-/* Can weights with rows of k elements be stored so? ASSAY_OK, or ASSAY_UNSUPPORTED with the reason
- * and the nearest recipe that can ("group 128 does not divide k = 96; int4wo-32 does"). */
+/* Can weights with rows of k elements be stored by this recipe? ASSAY_OK, or ASSAY_UNSUPPORTED with
+ * the reason and the nearest recipe that can ("group 128 does not divide k = 96; int4wo-32
+ * does"). */
 enum assay_status assay_recipe_fits(const struct assay_recipe *recipe, enum assay_dtype dtype,
                                     int64_t k, struct assay_error *why);
 
@@ -104,7 +105,7 @@ enum assay_status assay_packed_copy(const struct assay_packed *from, struct assa
                                     struct assay_error *err);
 void assay_packed_fini(struct assay_packed *packed);
 
-/* Row `row`, elements [first, first + count), brought back. */
+/* Row `row`, elements [first, first + count), dequantised. */
 void assay_packed_decode(const struct assay_packed *packed, int64_t row, int64_t first,
                          int64_t count, float *out);
 
@@ -116,7 +117,8 @@ void assay_packed_decode(const struct assay_packed *packed, int64_t row, int64_t
  * saturated. */
 float assay_quant_scale(enum assay_dtype code, float amax);
 
-/* x [m, k] quantised as the recipe does at run time and brought back, in f32. `out` may be x. */
+/* x [m, k] quantised as the recipe does at run time and dequantised again, in f32. `out` may be
+ * x. */
 void assay_quant_activations(const struct assay_recipe *recipe, const float *x, int64_t m,
                              int64_t k, float *out);
 

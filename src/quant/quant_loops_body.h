@@ -1,7 +1,7 @@
 /* quant_loops_body.h: the loops of quant_loops.h, for the instruction set of the including file,
- * which defines QUANT_ISA. Written for the vectorisers of gcc and clang, which leave sums and
- * greatest values of floats alone as long as NaN and the order of additions count: hence integers
- * in place of floats where only the order of values matters, and lanes where sums do. */
+ * which defines QUANT_ISA. Written for the vectorisers of gcc and clang, which do not vectorise
+ * float sums and maxima under strict NaN and ordering rules: hence integers in place of floats
+ * where only the order of values matters, and explicit lanes for sums. */
 #include "quant/quant_loops.h"
 
 #if defined(__clang__) /* gcc's standard C does not fuse a product with its sum; nor must clang,   \

@@ -44,7 +44,7 @@ struct layout {
     size_t row_scales, scales, zeros, row_sums, bytes;
 };
 
-/* Adds a part of a * b * c bytes, rounded up. False where that is more than memory can be. */
+/* Adds a part of a * b * c bytes, rounded up. False on overflow. */
 static bool add_part(struct layout *layout, size_t *part, size_t a, size_t b, size_t c)
 {
     size_t size;
@@ -259,7 +259,7 @@ static enum assay_status encode(struct job *job, int32_t threads, struct assay_e
     return ASSAY_OK;
 }
 
-/* Each kind of code has its kind of scale; a recipe that mixes them is a mistake of its file. */
+/* Each kind of code has its kind of scale; a recipe that mixes them is a bug in its file. */
 static bool consistent(const struct assay_recipe *recipe)
 {
     bool rows = recipe->scope == ASSAY_SCOPE_ROW || recipe->scope == ASSAY_SCOPE_TENSOR;
@@ -285,7 +285,7 @@ enum assay_status assay_packed_create(const struct assay_recipe *recipe, enum as
     *out = (struct assay_packed){0};
     if (n < 1 || k < 1)
         return assay_error_set(err, ASSAY_ERR_INVALID, recipe->name,
-                               "weights of %lld x %lld are none", (long long)n, (long long)k);
+                               "weights cannot be %lld x %lld", (long long)n, (long long)k);
     if (!consistent(recipe))
         return assay_error_set(err, ASSAY_ERR_INTERNAL, recipe->name,
                                "the recipe's codes and scales do not go together");

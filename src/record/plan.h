@@ -25,13 +25,13 @@ struct assay_settings {
     bool hot, cold;
     double precision;       /* stop when every interval is within this fraction */
     double budget_s;        /* for one group in one cache state */
-    bool overtime;          /* up to four times that while a difference is open (engine.c) */
-    double timeout_s;       /* a single call that takes longer is given up */
+    bool overtime;          /* up to four times that while a difference is undecided (engine.c) */
+    double timeout_s;       /* a single call that takes longer is abandoned */
     int64_t warmup, rounds; /* fixed numbers instead of precision and budget; 0: not fixed */
-    bool within_budget;     /* the fixed numbers are the most; who is slow takes fewer */
+    bool within_budget;     /* the fixed numbers are maxima; slow variants take fewer */
     uint64_t seed;
     int64_t memory_limit; /* bytes the worker may use; 0: what the machine has */
-    bool no_ceiling;      /* nothing is probed, nothing held against what the machine can do */
+    bool no_ceiling;      /* no probes, and no comparison with what the machine can do */
     bool energy;          /* also measure what a call costs in energy */
     bool autotune;        /* libraries that offer several algorithms time them first */
     char baseline[32];    /* an implementation; empty: chosen for each group */
@@ -48,15 +48,15 @@ struct assay_group {
     char device[32];        /* empty: the settings' */
     char entry[64];         /* of a configuration's list of models: its name; may be empty */
     char compile[16];       /* of a model: "false", "default", "max-autotune"; empty: not a model */
-    enum assay_dtype dtype; /* none: a workload's, which says itself */
+    enum assay_dtype dtype; /* none: a workload, which declares them itself */
     int32_t n_axes;
     int64_t axes[ASSAY_MAX_AXES];
     char mode[32];     /* of an op that has modes; empty: its usual one */
     char label[64];    /* the name of the shape in its set: "llama_attn.wqkv"; may be empty */
     char baseline[32]; /* the implementation to compare with; empty: the settings' */
     bool over_limit;   /* more elements than the plan allows: listed, and skipped */
-    /* What a preset counts of one call: multiply-adds, and operations that are none. NaN or 0: no
-     * counter. */
+    /* What a preset counts for one call: multiply-adds, and operations other than multiply-adds.
+     * NaN or 0: no counter. */
     double macs, counted_flops;
 };
 

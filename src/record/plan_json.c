@@ -54,7 +54,7 @@ static enum assay_status text_from_json(const assay_json *object, const char *fi
     return ASSAY_OK;
 }
 
-/* Text that is only written where there is some. */
+/* Text that is written only if it is not empty. */
 static enum assay_status spare_text_from_json(const assay_json *object, const char *field,
                                               char *out, size_t size, struct assay_error *err)
 {

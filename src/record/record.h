@@ -37,11 +37,11 @@ struct assay_measurement {
     bool measured;
     int64_t iters; /* calls in one sample */
     struct assay_summary time;
-    bool precise; /* the precision asked for was reached */
+    bool precise; /* the requested precision was reached */
 
     bool has_ratio;           /* to the baseline; not for the baseline itself */
     struct assay_ratio ratio; /* > 1: this variant is faster */
-    bool fastest;             /* of its group in this state: none is significantly faster */
+    bool fastest;             /* no variant of its group is significantly faster in this state */
     bool has_eager_ratio;     /* of a compiled model: to the eager one with the same recipe */
     struct assay_ratio eager_ratio;
 
@@ -52,7 +52,7 @@ struct assay_measurement {
     double efficiency; /* the median of the rounds' ceiling / sample */
     struct assay_interval efficiency_ci; /* 95 % */
     int64_t ceiling_rounds;              /* in which both were sampled */
-    double machine_frac; /* what the probes did of the best this machine was seen to do; 0: not
+    double machine_frac; /* the probes' rate over the best this machine was seen to reach; 0: not
                             known */
 
     int64_t disturbed;        /* samples that any of the next four took part in */
@@ -88,7 +88,7 @@ struct assay_record {
     int64_t axes[ASSAY_MAX_AXES];
     char mode[32], label[64]; /* of the group; empty where there is none */
     char recipe[32];          /* empty for ops without recipes */
-    char note[128];           /* what the kernel wants known about itself; may be empty */
+    char note[128];           /* the kernel's note about itself; may be empty */
     int32_t threads;
     uint64_t seed;
 
@@ -104,18 +104,18 @@ struct assay_record {
     double memory_bytes;        /* operands of one call */
     /* Counted while the variant was set up and run, see docs/measuring.md; NaN: not known. */
     double idle_bytes;        /* inputs, and weights as the variant keeps them */
-    double peak_bytes;        /* idle, the outputs, and the most there was beside them */
+    double peak_bytes;        /* idle, the outputs, and the peak of everything else */
     double workspace_bytes;   /* scratch memory the variant reserved */
     double system_peak_bytes; /* CUDA: what the driver says; CPU: the process's resident peak */
     double setup_ns;
     double weight_bytes; /* the weights as stored by the recipe; 0 for ops without weights */
     double prepare_ns;   /* quantising and packing the weights, once; 0: not done */
-    double energy_j;     /* of one hot call, the whole device's; NaN where it was not measured */
+    double energy_j;     /* of one hot call, for the whole device; NaN where it was not measured */
     double accuracy_db;  /* SQNR against the unquantised product; NaN where not asked */
     double
         activation_share; /* of the hot time, spent quantising activations; NaN: does not apply */
     bool pareto; /* no other variant of the group is better in time, weight bytes and accuracy */
-    double floor_ns; /* the least this harness can see */
+    double floor_ns; /* the shortest time this harness can resolve */
     struct assay_measurement states[ASSAY_CACHE_STATES];
     struct assay_verification verification;
 };

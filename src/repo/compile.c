@@ -30,7 +30,7 @@ static void add_words(struct assay_arguments *out, const char *words)
     assay_arguments_split(out, words);
 }
 
-/* Does the user say which GPU? */
+/* Do the user's flags name a GPU? */
 static bool names_gpu(const char *const *flags)
 {
     static const char *const names[] = {
@@ -185,7 +185,7 @@ static bool is_file(const char *path)
     return stat(path, &found) == 0 && S_ISREG(found.st_mode);
 }
 
-/* Flags that name files, a library of the repository's own, are read by the linker. */
+/* Flags that name files, such as a library in the repository, are read by the linker. */
 static void add_named_files(const struct job *job, struct assay_arguments *out)
 {
     for (const char *const *at = job->flags->link; at && *at; at++) {

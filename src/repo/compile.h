@@ -10,7 +10,7 @@
  *   a .cu file that NVRTC compiles later (run_time_cuda): as C, with ASSAY_BENCHMARK_DEVICE "cuda"
  * Each with -I of the user's folders, of the root and of assay's headers, run in the root. -fopenmp
  * because assay's own threads are OpenMP's: a kernel that brought another pool would fight with it
- * over the cores. Linked with -shared and -Wl,--no-undefined, so that a function nobody defines is
+ * over the cores. Linked with -shared and -Wl,--no-undefined, so that an undefined function is
  * found now and not by a crash, then a user's flags, then -lm. */
 #ifndef ASSAY_REPO_COMPILE_H
 #define ASSAY_REPO_COMPILE_H
@@ -33,11 +33,11 @@ struct assay_object {
 };
 
 /* Compilers are $CC, $CXX, $NVCC, else cc, c++, nvcc (also below $CUDA_HOME, $CUDA_PATH and
- * /usr/local/cuda); words behind the first are flags. Each command is said through `say` (NULL:
- * nobody) when it is run. ASSAY_UNSUPPORTED: the compiler is not here, with which and what to
- * install or set. ASSAY_ERR_FAILED: it said no: `command` is what was run and `output` what it
- * printed, as it is. Interrupted by Ctrl-C: ASSAY_ERR_INTERRUPTED, nothing half-made stays.
- * Release `out` with assay_object_fini, also after an error. */
+ * /usr/local/cuda); words behind the first are flags. Each command is passed to `say` (NULL:
+ * nobody) when it is run. ASSAY_UNSUPPORTED: the compiler is missing; the error says which, and
+ * what to install or set. ASSAY_ERR_FAILED: it failed: `command` is what was run and `output` what
+ * it printed, unchanged. Interrupted by Ctrl-C: ASSAY_ERR_INTERRUPTED, and no partial files are
+ * left. Release `out` with assay_object_fini, also after an error. */
 enum assay_status assay_compile(const struct assay_repository *repository,
                                 const struct assay_source *source,
                                 const struct assay_compile_flags *flags,

@@ -66,8 +66,8 @@ enum assay_status assay_compiler_find(enum assay_language language, const char *
         assay_arguments_add_all(out, (const char *const *)words.items + 1);
     } else if (!chosen) {
         status = assay_error_set(err, ASSAY_UNSUPPORTED, file,
-                                 "no %s is here (%s); %s, or set %s to its path", tool->what, name,
-                                 tool->advice, tool->variable);
+                                 "no %s was found (%s); %s, or set %s to its path", tool->what,
+                                 name, tool->advice, tool->variable);
     } else {
         status =
             assay_error_set(err, ASSAY_UNSUPPORTED, file,

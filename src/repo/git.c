@@ -5,8 +5,8 @@
 
 enum { LIST_LIMIT_S = 120, FETCH_LIMIT_S = 3600, LOCAL_LIMIT_S = 60 };
 
-/* Beside no questions: no large files (they are no sources), no translation of its errors, and no
- * trace of a repository that we happen to be started from, as in a hook. */
+/* No prompts, no LFS files (they are not sources), no translated errors, and no trace of a
+ * repository that we happen to be started from, as in a hook. */
 static const char *const environment[] = {
     "LC_ALL=C",
     "GIT_TERMINAL_PROMPT=0",
@@ -52,7 +52,7 @@ enum assay_status assay_git_here(struct assay_error *err)
     if (here)
         return ASSAY_OK;
     return assay_error_set(err, ASSAY_UNSUPPORTED, NULL,
-                           "git is not here, and remote repositories are downloaded with it; "
+                           "git is not installed, and remote repositories are downloaded with it; "
                            "install it (Debian: apt-get install git), or name a folder");
 }
 
@@ -161,7 +161,7 @@ static const char *advice(const char *text, enum assay_status *status)
             return known[i].advice;
         }
     *status = ASSAY_ERR_IO;
-    return "is the network there? --offline takes what was downloaded before";
+    return "check the network; --offline takes what was downloaded before";
 }
 
 static enum assay_status git_failed(const char *address, const struct said *said,
@@ -242,7 +242,7 @@ enum assay_status assay_git_fetch(const char *address, const char *revision, con
         status = read_head(folder, commit, err);
     if (status == ASSAY_OK && !commit[0])
         status = assay_error_set(err, ASSAY_ERR_CORRUPT, address,
-                                 "git checked something out that is no commit");
+                                 "git checked out something that is not a commit");
     return status;
 }
 
@@ -259,7 +259,7 @@ enum assay_status assay_git_describe(const char *folder, char commit[ASSAY_COMMI
     enum assay_status status = read_head(folder, commit, &ignored);
     if (status == ASSAY_OK && commit[0])
         status = run_git(folder, words, LOCAL_LIMIT_S, &said, &ignored);
-    /* What git cannot compare is not known to be the commit. */
+    /* A folder that git cannot compare is not known to be at the commit. */
     *dirty = commit[0] && (!went_well(&said) || said.out.length > 0);
     said_fini(&said);
     if (status == ASSAY_ERR_INTERRUPTED)

@@ -1,15 +1,15 @@
-/* git.h: what is asked of git. It never asks back: no terminal, no password program, no pager. */
+/* git.h: the queries made to git. It never prompts: no terminal, no password program, no pager. */
 #ifndef ASSAY_REPO_GIT_H
 #define ASSAY_REPO_GIT_H
 
 #include "repo/process.h"
 
-enum { ASSAY_COMMIT_TEXT = 48 }; /* 40 hexadecimal digits, with room */
+enum { ASSAY_COMMIT_TEXT = 48 }; /* 40 hexadecimal digits, and spare bytes */
 
 /* Is it a commit written in full? */
 bool assay_git_is_commit(const char *text);
 
-/* Is git here? ASSAY_UNSUPPORTED, with what to do, where it is not. */
+/* Is git installed? If not, ASSAY_UNSUPPORTED, with what to do. */
 enum assay_status assay_git_here(struct assay_error *err);
 
 /* One line for each branch and tag of a remote repository: "COMMIT\trefs/heads/main". */
@@ -21,8 +21,8 @@ enum assay_status assay_git_list(const char *address, struct assay_text *out,
 enum assay_status assay_git_fetch(const char *address, const char *revision, const char *folder,
                                   char commit[ASSAY_COMMIT_TEXT], struct assay_error *err);
 
-/* The commit that is checked out in a folder, and whether there are changes beside it, in this
- * folder. "" where the folder is under no git, or git is not here. ASSAY_ERR_INTERRUPTED. */
+/* The commit that is checked out in a folder, and whether the folder has changes on top of it. ""
+ * where the folder is not under git, or git is not installed. ASSAY_ERR_INTERRUPTED. */
 enum assay_status assay_git_describe(const char *folder, char commit[ASSAY_COMMIT_TEXT],
                                      bool *dirty, struct assay_error *err);
 

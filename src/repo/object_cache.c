@@ -18,7 +18,7 @@ enum {
     MOST_BYTES = 16 << 20,  /* of a list of them */
     COMPILE_LIMIT_S = 3600, /* templates can take long, but not for ever */
     DAY_S = 24 * 3600,
-    UNUSED_S = 90 * DAY_S, /* what nobody asked for in so long is removed */
+    UNUSED_S = 90 * DAY_S, /* what has not been used for this long is removed */
 };
 
 static enum assay_status no_memory(struct assay_error *err)
@@ -209,7 +209,7 @@ static void object_key(const char *command, const struct files *files, char out[
     assay_sha256_hex(&hash, out);
 }
 
-/* ---- what nobody asks for any more ----------------------------------------------------------- */
+/* ---- what is no longer used ------------------------------------------------------------------ */
 
 /* Lists and stamps are as old as their last use, to the day. */
 static void note_use(const char *path)
@@ -274,7 +274,7 @@ static void place_object(struct place *place, const char *key, const char *endin
     assay_text_format(&place->stamp, "%s.stamp", place->object.data ? place->object.data : "");
 }
 
-/* Is the object there, as it was made? */
+/* Does the object exist, unchanged? */
 static bool is_whole(const struct place *place)
 {
     struct assay_text line = {0};
@@ -320,7 +320,7 @@ static bool find_object(const struct assay_making *making, struct place *place)
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
-/* The command in a folder of its own: FOLDER/object, and FOLDER/rule with the files it read. */
+/* Runs the command in a new folder: FOLDER/object, and FOLDER/rule with the files it read. */
 static enum assay_status run_command(const struct assay_making *making, const char *folder,
                                      struct assay_made *out, struct assay_error *err)
 {
@@ -386,7 +386,7 @@ static bool stamp_inputs(const struct assay_making *making, const char *folder, 
     return good;
 }
 
-/* From the folder it was made in to its place. */
+/* Moves it from the folder it was made in to its final path. */
 static enum assay_status settle(const char *folder, struct place *place, struct assay_error *err)
 {
     struct assay_text made = {0}, line = {0};
@@ -415,7 +415,7 @@ static enum assay_status make_object(const struct assay_making *making, struct p
 {
     struct files files = {0};
     char key[ASSAY_SHA256_HEX];
-    struct stat begun = {0}; /* by the clock that files are stamped with, which is not ours */
+    struct stat begun = {0}; /* by the file system's clock, which may differ from ours */
     enum assay_status status = assay_folder_make(folder, err);
     bool known = status == ASSAY_OK && stat(folder, &begun) == 0;
     if (status == ASSAY_OK)
@@ -423,7 +423,7 @@ static enum assay_status make_object(const struct assay_making *making, struct p
     if (status != ASSAY_OK)
         return status;
     known = known && stamp_inputs(making, folder, changed_ns(&begun), &files);
-    object_key(known ? place->key : folder, &files, key); /* a name nobody will ask for again */
+    object_key(known ? place->key : folder, &files, key); /* a name that will not be used again */
     place_object(place, key, making->ending);
     status = settle(folder, place, err);
     if (status == ASSAY_OK && known)

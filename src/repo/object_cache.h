@@ -4,11 +4,11 @@
  *   KEY.o, KEY.so   what came out; KEY is of the command and the hashes of those files
  *   KEY.o.stamp     its own hash, so that a damaged one is made again
  *
- * What nobody has asked for in 90 days goes when something new is made.
+ * Entries not used for 90 days are removed when something new is made.
  *
  * A file whose size, inode and time of change are as they were is not read again, so that a run
- * that finds everything costs some calls of stat. A header that would be found before another, and
- * was not there when the command ran, is not noticed. */
+ * that finds everything costs some calls of stat. A new header that would shadow another one,
+ * created after the command ran, is not noticed. */
 #ifndef ASSAY_REPO_OBJECT_CACHE_H
 #define ASSAY_REPO_OBJECT_CACHE_H
 
@@ -17,13 +17,13 @@
 
 /* One command that makes one file. */
 struct assay_making {
-    const struct assay_arguments *command; /* without -o, which comes behind */
+    const struct assay_arguments *command; /* without -o, which is appended */
     const char *folder;                    /* where it runs */
     const struct assay_arguments *inputs;  /* files it reads that are known before */
     bool lists_inputs;                     /* it is a compiler, which tells the others (-MD) */
     const char *ending;                    /* ".o", ".so" */
-    struct assay_sha256 key;       /* begun with what else matters: the compiler, the machine */
-    void (*say)(const char *text); /* hears the command when it is run; NULL: nobody */
+    struct assay_sha256 key;       /* begun with the other inputs: the compiler, the machine */
+    void (*say)(const char *text); /* receives the command when it is run; NULL: nobody */
 };
 
 struct assay_made {

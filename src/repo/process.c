@@ -139,7 +139,7 @@ bool assay_process_find(const char *name, struct assay_text *out)
 
 /* ---- the child ------------------------------------------------------------------------------- */
 
-/* Signals that ask us to stop, and that somebody wants to hear of. */
+/* Signals that ask us to stop and are not ignored. */
 static void stop_signals(sigset_t *set)
 {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
@@ -161,7 +161,7 @@ static bool is_changed(const char *variable, const char *const *changes)
     return false;
 }
 
-/* Ours with the changes, made before fork: afterwards memory may not be asked for. */
+/* Our environment with the changes, built before fork: afterwards memory must not be allocated. */
 static void make_environment(const char *const *changes, struct assay_arguments *out)
 {
     for (char **variable = environ; variable && *variable; variable++)
@@ -172,7 +172,7 @@ static void make_environment(const char *const *changes, struct assay_arguments 
             assay_arguments_add(out, *changes);
 }
 
-/* After fork. What cannot be done is told through the pipe `told`, which a successful exec closes.
+/* After fork. Failures are reported through the pipe `told`, which a successful exec closes.
  */
 static void become_program(const struct assay_process *process, char **environment,
                            const sigset_t *signals, int out, int err, int told, pid_t parent)
@@ -297,8 +297,8 @@ static bool wait_and_drain(struct running *r, int ms)
     return read(r->signals, &signal, sizeof signal) != sizeof signal;
 }
 
-/* True once it has ended. While it prints we hear of its end by its pipes; once they are closed, or
- * kept open by something it left behind, it is asked for. */
+/* True once it has ended. While it prints, its pipes tell of its end; once they are closed, or kept
+ * open by something it left behind, its status is polled. */
 static bool has_ended(const struct running *r, int *how)
 {
     pid_t gone = waitpid(r->pid, how, WNOHANG);

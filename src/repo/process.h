@@ -1,8 +1,8 @@
-/* process.h: running another program (git, a compiler) and hearing what it says.
+/* process.h: running another program (git, a compiler) and reading its output.
  *
- * Arguments are handed over as they are, never through a shell: blanks, quotes and newlines in a
- * path are part of the path. The program has no terminal and nothing to read, so that it cannot ask
- * questions, and a session of its own, so that ending it ends whatever it started. */
+ * Arguments are passed unchanged, never through a shell: blanks, quotes and newlines in a path are
+ * part of the path. The program has no terminal and nothing to read, so that it cannot prompt, and
+ * runs in a new session, so that killing it also kills what it started. */
 #ifndef ASSAY_REPO_PROCESS_H
 #define ASSAY_REPO_PROCESS_H
 
@@ -20,10 +20,10 @@ void assay_arguments_add(struct assay_arguments *arguments, const char *word);
 void assay_arguments_add_all(struct assay_arguments *arguments, const char *const *words);
 void assay_arguments_format(struct assay_arguments *arguments, const char *fmt, ...)
     ASSAY_PRINTF(2, 3);
-/* The words of a text, which blanks part. */
+/* Adds the words of a text, separated by blanks. */
 void assay_arguments_split(struct assay_arguments *arguments, const char *text);
 void assay_arguments_fini(struct assay_arguments *arguments);
-/* As one would type it into a shell. */
+/* Quoted as for a shell. */
 void assay_arguments_shown(const struct assay_arguments *arguments, struct assay_text *out);
 
 /* A program by its name, in $PATH, or by its path: its path, appended to `out`. False: not here. */
@@ -34,11 +34,11 @@ struct assay_process {
     const char *folder;                      /* where it runs; NULL: here */
     const char *const
         *environment; /* "NAME=value" adds, "NAME" takes away; NULL-terminated or NULL */
-    double limit_s;   /* it is ended after so long */
-    struct assay_text *out, *err; /* what it prints; the same one for both is fine, NULL: lost */
+    double limit_s;   /* it is killed after this time */
+    struct assay_text *out, *err; /* what it prints; the same one for both is fine, NULL: dropped */
 };
 
-/* Of what a program prints so many bytes are kept; the rest is read and lost. */
+/* How many bytes of a program's output are kept; the rest is read and dropped. */
 enum { ASSAY_PROCESS_OUTPUT = 1 << 20 };
 
 struct assay_process_end {
@@ -46,14 +46,14 @@ struct assay_process_end {
     bool timed_out;
 };
 
-/* Runs it to its end. ASSAY_OK: it ran, however it ended. ASSAY_ERR_IO: it cannot be started.
- * ASSAY_ERR_INTERRUPTED: SIGINT, SIGTERM or SIGHUP came for us; it has been ended, and the signal
- * is used up. Wants SIGCHLD not to be ignored. */
+/* Runs it to its end. ASSAY_OK: it ran, whatever its exit status. ASSAY_ERR_IO: it cannot be
+ * started. ASSAY_ERR_INTERRUPTED: we received SIGINT, SIGTERM or SIGHUP; the program has been
+ * killed, and the signal is consumed. Requires that SIGCHLD is not ignored. */
 enum assay_status assay_process_run(const struct assay_process *process,
                                     struct assay_process_end *end, struct assay_error *err);
 
-/* Between these two a signal that asks us to stop waits until the next program runs, which then is
- * not waited for: what is half-made can be removed in peace. */
+/* Between these two, a signal that asks us to stop is held until the next program runs, which is
+ * then not waited for: partial files can be removed undisturbed. */
 struct assay_process_hold {
     sigset_t before;
 };

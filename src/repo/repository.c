@@ -205,7 +205,7 @@ static enum assay_status read_version(const char *version, struct remote *r,
     return ASSAY_OK;
 }
 
-/* The revision from one of the three places it may stand in. */
+/* The revision, from one of the three ways to give it. */
 static enum assay_status read_revision(const struct assay_repository_wanted *wanted,
                                        struct remote *r, struct assay_error *err)
 {
@@ -213,7 +213,7 @@ static enum assay_status read_revision(const struct assay_repository_wanted *wan
     const char *name = r->name.data;
     if ((at != NULL) + (wanted->version != NULL) + (wanted->branch != NULL) > 1)
         return assay_error_set(err, ASSAY_ERR_INVALID, show(wanted->name).text,
-                               "a revision is said once: by @, by --version or by --branch");
+                               "give the revision once: by @, by --version or by --branch");
     if (wanted->version)
         return read_version(wanted->version, r, err);
     r->branch = wanted->branch != NULL;
@@ -284,7 +284,7 @@ static enum assay_status read_wanted(const struct assay_repository_wanted *wante
     return status;
 }
 
-/* ---- what a revision is, asked of the hub ---------------------------------------------------- */
+/* ---- resolving a revision at the hub --------------------------------------------------------- */
 
 /* The full names a revision may have, in the order they are tried. */
 static const char *const kinds[] = {"refs/heads/", "refs/tags/"};
@@ -315,7 +315,7 @@ static bool next_line(const char **at, struct line *line)
     return false;
 }
 
-/* A tag with a message is an object of its own; the line with ^{} has the commit it is of. */
+/* An annotated tag is a separate object; the line with ^{} has the commit it points to. */
 static bool look_up(const char *list, const char *kind, struct remote *r)
 {
     struct line line;
@@ -336,12 +336,12 @@ static bool look_up(const char *list, const char *kind, struct remote *r)
     return found;
 }
 
-/* The names a repository has instead of the one that was asked for. */
+/* The names a repository has instead of the requested one. */
 struct offer {
     char *names[256];
     int64_t n;
-    bool more; /* than there is room for */
-    bool tag;  /* a branch was asked for, and there is a tag of that name */
+    bool more; /* than fit */
+    bool tag;  /* a branch was requested, and there is a tag of that name */
 };
 
 static void collect_offer(const char *list, const struct remote *r, struct offer *out)
@@ -411,7 +411,7 @@ static enum assay_status resolve(struct remote *r, struct assay_error *err)
     return status;
 }
 
-/* ---- what a revision was, remembered --------------------------------------------------------- */
+/* ---- revisions resolved before --------------------------------------------------------------- */
 
 /* CACHE/repositories/HASH.revision; "" where the cache's folder is not known. */
 static void memory_path(const char *folder, const struct remote *r, const char *ref,
@@ -476,8 +476,8 @@ static enum assay_status say_download(const struct assay_repository_wanted *want
     return status;
 }
 
-/* Into a folder beside the place, which takes the place when it is complete. Whoever was quicker
- * has the same there. */
+/* Clones into a folder beside the final one and renames it when it is complete. If another process
+ * was faster, its folder holds the same. */
 static enum assay_status download(const char *folder, struct remote *r, struct assay_error *err)
 {
     struct assay_text place = {0}, part = {0};
@@ -491,7 +491,8 @@ static enum assay_status download(const char *folder, struct remote *r, struct a
     assay_process_hold(&hold);
     enum assay_status status =
         assay_git_fetch(r->address.data, r->ref.data, part.data, commit, err);
-    if (status == ASSAY_OK && strcmp(commit, r->commit) != 0) { /* it has moved since we asked */
+    if (status == ASSAY_OK &&
+        strcmp(commit, r->commit) != 0) { /* it has moved since it was resolved */
         memcpy(r->commit, commit, sizeof commit);
         assay_text_clear(&place);
         assay_text_format(&place, "%s/%s", folder, r->commit);
@@ -526,7 +527,7 @@ static enum assay_status not_in_cache(const struct remote *r, const struct assay
                                         : "this revision has not been downloaded");
 }
 
-/* A hub that does not answer is no reason to stop where there is a copy; but the user decides. */
+/* If the hub does not respond and there is a copy, the error suggests --offline. */
 static void offer_copy(const char *folder, struct remote *r, struct assay_repository *out,
                        struct assay_error *err)
 {
@@ -534,7 +535,8 @@ static void offer_copy(const char *folder, struct remote *r, struct assay_reposi
     if (!err || (err->code != ASSAY_ERR_IO && err->code != ASSAY_ERR_INVALID) ||
         strstr(err->message, "--offline") || !recall(folder, r) || !use_clone(folder, r, out))
         return;
-    snprintf(message, sizeof message, "%.400s; --offline takes the copy from before", err->message);
+    snprintf(message, sizeof message, "%.400s; --offline uses the copy downloaded before",
+             err->message);
     memcpy(err->message, message, sizeof message);
 }
 
@@ -587,7 +589,7 @@ static enum assay_status find_remote(const struct assay_repository_wanted *wante
         status = no_memory(err);
     if (status == ASSAY_OK)
         status = find_clone(wanted, folder.data, &r, out, err);
-    if (status == ASSAY_OK) /* somebody may have tried something out in there */
+    if (status == ASSAY_OK) /* the clone may have been edited */
         status = assay_git_describe(out->root.data, commit, &out->dirty, err);
     assay_text_fini(&folder);
     remote_fini(&r);

@@ -64,7 +64,7 @@ static enum assay_status read_source(const char *path, const char *shown, struct
         return no_memory(err);
     if (!language_of(path, &out->language))
         return assay_error_set(err, ASSAY_ERR_INVALID, out->shown,
-                               "this is no source file assay compiles: those end in " ENDINGS);
+                               "assay does not compile this file: source files end in " ENDINGS);
     struct assay_error why = {0};
     enum assay_status status = assay_folder_read_file(path, ASSAY_SOURCE_BYTES, text, &why);
     if (status != ASSAY_OK)
@@ -93,7 +93,7 @@ enum assay_status assay_source_at(const char *root, const char *path, struct ass
 
 /* ---- a folder -------------------------------------------------------------------------------- */
 
-/* Sources on their way in. */
+/* Sources found so far. */
 struct finding {
     const char *root;
     struct assay_sources *out;
@@ -130,7 +130,7 @@ cleanup:
     return status;
 }
 
-/* A benchmark that some other program runs is worth a word. */
+/* A benchmark for another program deserves a message. */
 static void note_other(struct finding *f, const char *name)
 {
     struct assay_text shown = {0};

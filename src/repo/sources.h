@@ -1,10 +1,10 @@
 /* sources.h: what in a repository is to be compiled: its benchmarks, or, where it has none, the
  * files that define kernels of known ops.
  *
- *   ROOT/benchmarks/benchmark*.{c,cc,cpp,cxx,cu}     benchmarks with workloads of their own
- *   ROOT/kernels/X.{c,cc,cpp,cxx,cu}, ROOT/X.{…}     where there is no benchmarks/ at all: those
- * that speak of ASSAY_KERNELS, ASSAY_BENCHMARK or assay_plugin a single file that was named that
- * one, whatever it holds
+ *   ROOT/benchmarks/benchmark*.{c,cc,cpp,cxx,cu}   benchmarks that define their own workloads
+ *   ROOT/kernels/X.{c,cc,cpp,cxx,cu}, ROOT/X.{…}   if there is no benchmarks/: files that mention
+ *                                                  ASSAY_KERNELS, ASSAY_BENCHMARK or assay_plugin
+ *   a single file that was named                   that one, whatever it holds
  *
  * Links are followed, also out of the repository. */
 #ifndef ASSAY_REPO_SOURCES_H

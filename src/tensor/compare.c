@@ -48,7 +48,7 @@ static void add_one(struct assay_comparison *c, int64_t index, double got, doubl
     c->sum_sq_ref += ref * ref;
 }
 
-/* Infinity is the right answer where the type's largest number is too small. */
+/* Infinity is right where the type's largest number is too small. */
 static double as_held(double ref, double got, double max)
 {
     return isinf(got) && fabs(ref) > max && isfinite(ref) ? copysign((double)INFINITY, ref) : ref;

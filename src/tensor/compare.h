@@ -1,4 +1,4 @@
-/* compare.h: is this the right answer? Got values against a reference in double. */
+/* compare.h: compares computed values with a reference in double. */
 #ifndef ASSAY_TENSOR_COMPARE_H
 #define ASSAY_TENSOR_COMPARE_H
 
@@ -11,7 +11,7 @@ struct assay_tolerance {
     double relative, absolute, summed;
 };
 
-/* What a comparison found, gathered over any number of calls. */
+/* What a comparison found, accumulated over any number of calls. */
 struct assay_comparison {
     struct assay_tolerance tolerance;
     int64_t compared, mismatches;

@@ -16,7 +16,7 @@ struct assay_dtype_info {
     bool is_float;
     double unit; /* the unit roundoff, half an ulp of 1; 0 for integers */
     double max;  /* the largest finite value */
-    double tiny; /* answers this close to 0 may be off by it: a subnormal's step, or flushed to 0 */
+    double tiny; /* results this close to 0 may be off by it: a subnormal's step, or flushed to 0 */
     const char *summary;
 };
 

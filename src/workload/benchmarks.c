@@ -47,10 +47,10 @@ static enum assay_status check_workload(const struct assay_benchmark *benchmark,
                                "the name of workload \"%.60s\" has a blank, a comma or a slash",
                                w.name);
     if (strlen(benchmark->name) + strlen(w.name) + 1 > MOST_NAME)
-        return assay_error_set(err, ASSAY_ERR_INVALID, path,
-                               "%.60s.%.60s: the names are too long, %d characters together at "
-                               "the most",
-                               benchmark->name, w.name, MOST_NAME - 1);
+        return assay_error_set(
+            err, ASSAY_ERR_INVALID, path,
+            "%.60s.%.60s: the names are too long: at most %d characters together", benchmark->name,
+            w.name, MOST_NAME - 1);
     return ASSAY_OK;
 }
 

@@ -15,7 +15,7 @@ struct assay_benchmarks {
 enum assay_status assay_benchmarks_open(const char *path, struct assay_benchmarks *out,
                                         struct assay_error *err);
 
-/* A workload of a benchmark, with zeros for what its header did not know yet. */
+/* A workload of a benchmark, with zeros for fields newer than its header. */
 void assay_benchmarks_workload(const struct assay_benchmark *benchmark, int32_t index,
                                struct assay_workload *out);
 

@@ -1,5 +1,5 @@
 /* contents.h: what a shared object holds: workloads, and kernels of known ops. It is opened in a
- * child of this process, because opening it runs code of its own. */
+ * child of this process, because opening it runs its code. */
 #ifndef ASSAY_WORKLOAD_CONTENTS_H
 #define ASSAY_WORKLOAD_CONTENTS_H
 

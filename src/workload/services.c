@@ -1,4 +1,4 @@
-/* services.c: device code of a user's own, compiled when it runs. */
+/* services.c: a user's device code, compiled at run time. */
 #include "device/cuda/cuda.h"
 #include "workload/benchmarks.h"
 

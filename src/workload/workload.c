@@ -17,7 +17,7 @@ struct workload {
     char reference_name[80];
     const struct assay_benchmark *benchmark;
     struct assay_workload own;
-    struct assay_setup declared; /* what setup last asked for */
+    struct assay_setup declared; /* what setup last declared */
     struct assay_op op;
     struct assay_kernel kernel, reference;
     char failure[64]; /* what a function of it returned last, where that was not 0 */
@@ -108,7 +108,7 @@ static enum assay_status check_setup(const struct workload *w, const struct assa
     return status;
 }
 
-/* Calls the user's setup. Where it works the caller has its state to take down. */
+/* Calls the user's setup. On success the caller must tear its state down. */
 static enum assay_status set_up(const struct workload *w, int32_t threads, struct assay_setup *out,
                                 struct assay_error *err)
 {
@@ -264,7 +264,7 @@ static struct assay_tolerance tolerance_second(const struct assay_problem *p)
     return tolerance_of(p, 1);
 }
 
-/* ---- the reference: verify, once, on tensors of its own ---- */
+/* ---- the reference: verify, once, on separate tensors ---- */
 
 struct buffers {
     assay_device *device; /* NULL: the host's memory */

@@ -1,8 +1,8 @@
 /* workload.h: the workloads of a user's benchmarks (assay_benchmark.h) as the harness knows things:
  * each is an op named "workload:BENCHMARK.WORKLOAD", whose tensors its setup declares and whose
  * reference is its verify, with two kernels: "kernel" calls run, and "reference", where there is a
- * verify that runs on the device, calls that. So they are measured, verified and watched as all
- * others are. */
+ * verify that runs on the device, calls that. So they are measured, verified and supervised like
+ * all others. */
 #ifndef ASSAY_WORKLOAD_WORKLOAD_H
 #define ASSAY_WORKLOAD_WORKLOAD_H
 
@@ -20,9 +20,9 @@ typedef struct assay_workloads assay_workloads;
 assay_workloads *assay_workloads_create(void); /* NULL without memory */
 void assay_workloads_destroy(assay_workloads *workloads);
 
-/* Opens a shared object and adds its workloads, their kernels to `registry`. Where it has none that
- * is fine; *has_kernels tells whether it exports kernels of known ops (assay_plugin). The object
- * stays open until the process ends. The error names what is wrong with which benchmark. */
+/* Opens a shared object and adds its workloads, and their kernels to `registry`. It may have none;
+ * *has_kernels tells whether it exports kernels of known ops (assay_plugin). The object stays open
+ * until the process ends. The error names what is wrong with which benchmark. */
 enum assay_status assay_workload_add(assay_workloads *workloads, assay_kernel_registry *registry,
                                      const char *path, bool *has_kernels, struct assay_error *err);
 

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Without remembered ceilings they are measured once. A busy machine may refuse: then nobody knows
-# how well it is doing, and everything else is as always, as what kernels are held against is probed
-# beside them.
+# Without stored ceilings they are measured once. A busy machine may refuse: then its state is not known, and
+# everything else is as always, because the ceilings kernels are compared with are probed beside them.
 # shellcheck source-path=SCRIPTDIR source=lib.sh disable=SC2154
 . "$(dirname "$0")/lib.sh"
 rm -r "$XDG_CACHE_HOME"

@@ -276,4 +276,4 @@ expect_exit 2 "$ASSAY" kernel owner/absent@v1
 expect_err 'owner/absent'
 expect_exit 2 "$ASSAY" kernel owner/twice@other --offline
 expect_err 'offline|downloaded'
-expect_usage 'a revision is said once' "$ASSAY" kernel owner/twice@v1 --branch main
+expect_usage 'give the revision once' "$ASSAY" kernel owner/twice@v1 --branch main

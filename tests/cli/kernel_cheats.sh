@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Workloads that cheat: each is caught, and named for what it does. The same tricks as kernels of a
 # known op are in cheats.sh.
-# Not under sanitizers: compiled code is not theirs, and they slow down what its time is held against.
+# Not under sanitizers: compiled code is not theirs, and they slow down what its time is compared with.
 # shellcheck source-path=SCRIPTDIR source=lib.sh disable=SC2154
 . "$(dirname "$0")/lib.sh"
 command -v cc >/dev/null || skip "no C compiler"

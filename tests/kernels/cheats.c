@@ -1,6 +1,6 @@
-/* cheats.c: kernels of gelu that want to look better than they are. Each gives the right answer
- * when it is asked plainly, and computes as the honest ones do when it computes; its name says how
- * it gets out of it. Honest ones, in several manners, are here too: nobody may blame them. */
+/* cheats.c: kernels of gelu that try to look better than they are. Each gives the right output in a
+ * plain call, and computes as the honest ones do when it computes; its name says how it avoids the
+ * work. Honest ones of several kinds are here too: they must not be blamed. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* CPU_SET */
 #endif
@@ -17,7 +17,7 @@
 
 enum { KEPT = 64 };
 
-/* An answer kept for later. */
+/* An output kept for later. */
 struct kept {
     const float *in, *out;
     uint64_t content;
@@ -74,7 +74,7 @@ static void gelu(const float *in, float *out, int64_t n)
         out[i] = 0.5f * in[i] * (1 + erff(in[i] * 0.70710678f));
 }
 
-/* Under these keys; the oldest makes room. */
+/* Under these keys; the oldest is replaced. */
 static void keep(struct cheat *c, const float *in, const float *out, uint64_t content,
                  const float *answer)
 {
@@ -147,7 +147,7 @@ static uint64_t checksum(const float *in, int64_t n)
 
 KERNEL(honest, gelu(in, out, n);)
 
-/* Two ways through it, as the values go: the CPU learns which. */
+/* Branches on its values: the CPU learns which way. */
 KERNEL(
     honest_branches, for (int64_t i = 0; i < n; i++) {
         if (in[i] < 0)
@@ -165,9 +165,9 @@ KERNEL(honest_allocates, float *scratch = malloc((size_t)n * sizeof *scratch);
 KERNEL(honest_vectors, volatile float beyond = in[n - 1 + (16 - n % 16) % 16]; (void)beyond;
        gelu(in, out, n);)
 
-/* ---- answers kept from before ---- */
+/* ---- outputs kept from before ---- */
 
-/* The same places hold the same values, do they not? */
+/* Assumes that the same addresses hold the same values. */
 KERNEL(
     kept_by_pointer, const struct kept *known = find(c, in, out, 0); if (known) give(c, known, out);
     else {
@@ -221,7 +221,7 @@ KERNEL(
 KERNEL(eases_inputs, gelu(in, out, n); float *target; memcpy(&target, &in, sizeof target);
        memset(target, 0, (size_t)n * sizeof *target);)
 
-/* ---- work at somebody else's expense ---- */
+/* ---- work at the expense of others ---- */
 
 static void *work_later(void *state)
 {
@@ -245,7 +245,7 @@ static void *burn(void *state)
 KERNEL(burns, gelu(in, out, n);
        if (!c->has_thread) c->has_thread = pthread_create(&c->thread, NULL, burn, c) == 0;)
 
-/* Small numbers are slow. From now on nobody has any. */
+/* Subnormal numbers are slow: flushes them to zero from now on, for everybody. */
 static void flush_to_zero(void)
 {
 #if defined(__x86_64__)

@@ -1,5 +1,5 @@
-/* memory.c: kernels of relu that take memory of their own, by malloc as a user's do: in setup and
- * in every call. */
+/* memory.c: kernels of relu that allocate memory with malloc, as a user's do: in setup and in every
+ * call. */
 #include <assay/assay_kernel.h>
 #include <stdlib.h>
 #include <string.h>

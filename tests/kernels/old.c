@@ -1,5 +1,5 @@
-/* old.c: a plug-in built before kernels had prepare and what comes behind it: its struct ends with
- * teardown, and what lies behind it in memory is nobody's business. */
+/* old.c: a plug-in built before kernels had prepare and the fields after it: its struct ends with
+ * teardown, and the memory behind it must not be read. */
 #include <assay/assay_kernel.h>
 
 #include <stddef.h>

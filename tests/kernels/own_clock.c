@@ -1,4 +1,4 @@
-/* own_clock.c: a relu that is slow, in a file that has a clock of its own, which stands still. The
+/* own_clock.c: a relu that is slow, in a file that defines its own clock, which stands still. The
  * program's clock must be the system's. */
 #include <assay/assay_kernel.h>
 

@@ -1,5 +1,5 @@
-/* prepare_alone.c: kernels with prepare that cannot tell how much they prepare. Which one the
- * plug-in has is asked for with the environment variable ASSAY_TEST_PREPARE. */
+/* prepare_alone.c: kernels with prepare that cannot tell how much they prepare. The environment
+ * variable ASSAY_TEST_PREPARE selects the one the plug-in has. */
 #include <assay/assay_kernel.h>
 
 #include <stddef.h>

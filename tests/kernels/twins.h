@@ -2,7 +2,7 @@
  * calls equals different and misses a difference (tests/perf/twins).
  *
  * twins_a.c and twins_b.c make two plug-ins of this text, so that the code of both lies at the same
- * places within a page. Each call is timed by the kernel itself and then waits for its share of
+ * offsets within a page. Each call is timed by the kernel itself and then waits for its share of
  * that time: 0, 1, 2 or 5 %. The equal ones read the clock as often as the others.
  *
  *   OP_twin_a              of twins_a.so

@@ -18,7 +18,7 @@ enum mistake {
     SHORT_K,       /* the last element of k is left out */
     TRANSPOSED,    /* y^T */
     ROUNDED_SUMS,  /* sums are rounded to bf16 at every step */
-    CACHED,        /* the first answer is kept and given out ever after */
+    CACHED,        /* the first output is kept and returned ever after */
     STALE_WEIGHTS, /* weights that were prepared once are not prepared again */
     SHORT_N,       /* the last column has the weights of the last but one */
 };
@@ -366,7 +366,7 @@ static enum assay_status setup_with(const struct assay_problem *p, enum mistake 
 #define EVERY 0xfu
 #define ONLY(recipe) (1u << (recipe))
 
-/* A kernel `ident` of the implementation `family`; what follows are further fields. */
+/* A kernel `ident` of the implementation `family`; further fields follow. */
 #define LINEAR(ident, family, mistake_, dtypes_, recipes_, ...)                                    \
     static enum assay_status can_run_##ident(const struct assay_problem *p,                        \
                                              struct assay_error *why)                              \
@@ -420,7 +420,7 @@ static enum assay_status prepare_nomem(void *state, int64_t set, const struct as
     return ASSAY_ERR_NOMEM;
 }
 
-/* Set 0 will do; there is no room for more. */
+/* Keeps set 0 only; it has no memory for more. */
 static enum assay_status prepare_one(void *state, int64_t set, const struct assay_args *args,
                                      struct assay_error *err)
 {

@@ -1,5 +1,5 @@
 /* graph_time.cu: how long silu_and_mul [128, 1024] f16 of examples/kernels/activation takes in a
- * CUDA graph of many launches: the figure that assay's own is held against (tools/perf-device).
+ * CUDA graph of many launches: the figure that assay's own is compared with (tools/perf-device).
  * Built by nvcc; prints nanoseconds a launch, the least of several replays. */
 #include <cstdio>
 #include <cuda_runtime.h>

@@ -1,5 +1,5 @@
 /* contender.h: what the tests of libraries opened at run time share: operands with guards, `linear`
- * against a plain product in double, and a process of its own for what can happen only once. */
+ * against a plain product in double, and a separate process for what can happen only once. */
 #ifndef ASSAY_TESTS_CONTENDER_H
 #define ASSAY_TESTS_CONTENDER_H
 
@@ -23,7 +23,8 @@ ASSAY_API const char *__asan_default_options(void);
 const char *__asan_default_options(void) { return "intercept_tls_get_addr=0"; }
 #endif
 
-/* The kernel called ref is the reference itself: on a large problem it only takes as long again. */
+/* The kernel called ref is the reference itself: on a large problem it only takes the same time
+ * again. */
 static inline bool is_large_ref(const struct assay_kernel *kernel, const struct assay_problem *p)
 {
     return strcmp(kernel->implementation, "ref") == 0 && assay_tensor_count(&p->outputs[0]) > 4096;
@@ -157,7 +158,7 @@ static inline void prepare_sets(const struct assay_kernel *kernel, void *own,
         assert_true(kernel->prepared_bytes(own) > 0);
 }
 
-/* Three sets of operands and five iterations; the weights are prepared, then replaced by others and
+/* Three sets of operands and five calls; the weights are prepared, then replaced by others and
  * prepared again. */
 static inline void check_linear(const struct assay_kernel *kernel, enum assay_dtype dtype,
                                 const char *mode, int64_t m, int64_t k, int64_t n)
@@ -201,7 +202,7 @@ static inline void check_linear_shapes(const struct assay_kernel *kernel, enum a
         check_linear(kernel, dtype, "", ms[i / 9], ks[i / 3 % 3], ns[i % 3]);
 }
 
-/* Runs `test` in a process of its own, in which no library is open yet. */
+/* Runs `test` in a new process, in which no library is open yet. */
 static inline void in_another_process(void (*test)(void))
 {
     fflush(NULL);

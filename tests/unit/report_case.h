@@ -110,14 +110,14 @@ static inline struct assay_measurement no_ceiling(struct assay_measurement m)
     return m;
 }
 
-/* The machine did so much of its best meanwhile. */
+/* The share of its best that the machine reached meanwhile. */
 static inline struct assay_measurement at_speed(struct assay_measurement m, double frac)
 {
     m.machine_frac = frac;
     return m;
 }
 
-/* So many samples of 120 were disturbed, in one way or two. */
+/* This many samples of 120 were disturbed, in one way or two. */
 static inline struct assay_measurement disturbed(struct assay_measurement m, int64_t waited,
                                                  int64_t stolen, int64_t in_all)
 {

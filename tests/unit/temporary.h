@@ -1,4 +1,5 @@
-/* temporary.h: a folder of a test's own, with home and cache folder in it, and files to put there.
+/* temporary.h: a private folder for a test, with home and cache folder in it, and files to put
+ * there.
  */
 #ifndef ASSAY_TESTS_TEMPORARY_H
 #define ASSAY_TESTS_TEMPORARY_H

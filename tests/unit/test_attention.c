@@ -206,7 +206,7 @@ static assay_reference *reference_of(const struct assay_problem *p, const struct
     return reference;
 }
 
-/* The right answer passes, in every layout and dtype, and no wrong one does. */
+/* The right output passes, in every layout and dtype, and no wrong one does. */
 static void mistakes_are_refused(void **state)
 {
     (void)state;
@@ -233,7 +233,7 @@ static void mistakes_are_refused(void **state)
         }
 }
 
-/* Long sequences have small answers: the tolerance must shrink with them. */
+/* Long sequences have small outputs: the tolerance must shrink with them. */
 static void long_sequences_can_be_told_from_zeros(void **state)
 {
     (void)state;
@@ -352,11 +352,11 @@ static void kernels_agree_on_awkward_shapes(void **state)
     shape(1, 430, 1, 128, 2);
     shape(1, 300, 1, 8, 2);
     shape(5, 2, 3, 96, 3);
-    shape(3, 40, 11, 64, 2); /* so many heads that threads take them as they become free, */
+    shape(3, 40, 11, 64, 2); /* enough heads that threads take them as they become free, */
     shape(50, 20, 4, 16, 2); /* and several at a time */
 }
 
-/* Answers that one thread's L2 cache does not hold may be written past the caches. */
+/* Outputs beyond one thread's L2 cache may be written with streaming stores. */
 static void larger_than_the_cache(int64_t seq, const char *mode)
 {
     enum { HEADS = 4, DIM = 64 };
@@ -369,7 +369,8 @@ static void larger_than_the_cache(int64_t seq, const char *mode)
     free_operands(&o);
 }
 
-/* Few keys at a time, and as many as tiles take at once: then answers leave between products. */
+/* Few keys at a time, and as many as tiles take at once: then outputs are written between
+ * products. */
 static void answers_larger_than_the_cache_are_right(void **state)
 {
     (void)state;
@@ -411,7 +412,7 @@ static void exponentials_are_as_exact_as_bf16(void **state)
     as_exact_as_bf16(192);
 }
 
-/* q times 60 makes scores of some hundreds: without their greatest taken off they overflow, and the
+/* q times 60 makes scores of some hundreds: without subtracting the maximum they overflow, and the
  * softmax is nearly one-hot. Later keys have the greater scores, so that sums are rescaled on the
  * way; then earlier ones. */
 static void large_scores_do_not_overflow(void **state)
@@ -504,7 +505,7 @@ static void unusual_values_do_what_the_op_says(void **state)
     }
 }
 
-/* Three sets, seven calls: every set gets its own answer. */
+/* Three sets, seven calls: every set gets its own output. */
 static void sets_rotate(void **state)
 {
     (void)state;

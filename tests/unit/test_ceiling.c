@@ -44,7 +44,7 @@ static void work_is_a_mix_of_streams(void **state)
     expect_mix(1000, 3000, 0, 2000, 2000, 0);
 }
 
-/* Less than a twentieth is no stream of its own, and no byte of it is lost. */
+/* Less than a twentieth is not a separate stream, and no byte of it is lost. */
 static void crumbs_go_along_with_the_rest(void **state)
 {
     (void)state;
@@ -223,7 +223,7 @@ static void what_was_faster_than_ever_raises_arithmetic(void **state)
     assert_false(raise_read(&none, 1000, true, 1e9)); /* there is no curve to raise */
 }
 
-/* ---- a folder of its own for each test ------------------------------------------------------- */
+/* ---- a new folder for each test -------------------------------------------------------------- */
 
 static int make_folder(void **state)
 {

@@ -313,7 +313,7 @@ static void a_compiler_that_is_not_here_is_no_failure(void **state)
     put_file("repo/y.cpp", "int answer;\n");
     setenv("PATH", in_temporary("repo"), 1);
     assert_int_equal(compile("repo", "x.c", &none, &object, &err), ASSAY_UNSUPPORTED);
-    assert_non_null(strstr(err.message, "no C compiler is here (cc)"));
+    assert_non_null(strstr(err.message, "no C compiler was found (cc)"));
     assay_object_fini(&object);
     assert_int_equal(compile("repo", "y.cpp", &none, &object, &err), ASSAY_UNSUPPORTED);
     assert_non_null(strstr(err.message, "CXX"));

@@ -125,7 +125,7 @@ static void what_cannot_be_is_refused(void **state)
     }
 }
 
-/* 2 images of 4 x 3 places, 5 filters over 3 * 3 * 7 elements. */
+/* 2 images of 4 x 3 pixels, 5 filters over 3 * 3 * 7 elements. */
 static void it_costs_a_product_for_each_tap(void **state)
 {
     (void)state;
@@ -143,7 +143,7 @@ static void it_costs_a_product_for_each_tap(void **state)
 
 enum mistake {
     NONE,
-    TAPS_TURNED,      /* kernel rows and columns in each other's place */
+    TAPS_TURNED,      /* kernel rows and columns exchanged */
     TAPS_MIRRORED,    /* the filter of the mathematicians */
     LAST_TAP_MISSING, /* one product of each sum */
     CHANNELS_FIRST,   /* W read as [out, in, kernel, kernel] */
@@ -200,7 +200,7 @@ static void scatter(const struct assay_problem *p, const void *const *in, const 
         }
 }
 
-/* The whole answer, in double. */
+/* The whole output, in double. */
 static double *plain(const struct assay_problem *p, const void *const *in, enum mistake mistake)
 {
     struct assay_conv c = assay_conv_of(p);
@@ -256,7 +256,7 @@ static assay_reference *reference_of(const struct assay_problem *p, const struct
     return reference;
 }
 
-/* The right answer passes, in every dtype, and no wrong one does. */
+/* The right output passes, in every dtype, and no wrong one does. */
 static void mistakes_are_refused(void **state)
 {
     (void)state;
@@ -374,7 +374,7 @@ static void kernels_agree_on_awkward_shapes(void **state)
         }
 }
 
-/* Padding of every width; images smaller than the kernel; one place; many rows and columns. */
+/* Padding of every width; images smaller than the kernel; one pixel; many rows and columns. */
 static void kernels_agree_at_the_edges(void **state)
 {
     (void)state;
@@ -429,7 +429,7 @@ static void unusual_values_stay_in_their_windows(void **state)
         }
 }
 
-/* Three sets, seven calls: every set gets its own answer. The weights are the same in all. */
+/* Three sets, seven calls: every set gets its own output. The weights are the same in all. */
 static void sets_rotate(void **state)
 {
     (void)state;

@@ -420,7 +420,7 @@ static void test_a_gate_that_gave_up_is_not_used_again(void **state)
     free(s);
 }
 
-/* What it enqueues on a stream of its own is in no graph and between no two events. */
+/* Work enqueued on another stream is in no graph and between no two events. */
 static void test_work_on_another_stream_is_counted(void **state)
 {
     assay_device *device = *state;

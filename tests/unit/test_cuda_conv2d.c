@@ -148,9 +148,9 @@ static void test_windows_are_multiplied_by_warpgroups(void **state)
     expect_notes(bed, "-DELEMENT=16 -DINPUT=16 -DWAVES=1 -DBLOCK_N=256 -DSTAGES=4 -DSPLIT=1 "
                       "-DPROMOTE=0 -DORDER=0 -DSCALES=0 -DCENTRE=0 -DBIAS=1 -DACTIVATION=0 "
                       "-DRESIDUAL=1");
-    /* Maps of x (128 places; windows begin at -1, and the last one before the end of the image;
-     * stride, width) and W (its box has one place of the kernel), y, bias, residual, the height of
-     * y, m and n. */
+    /* Maps of x (128 pixels; windows begin at -1, and the last one before the end of the image;
+     * stride, width) and W (its box has one tap of the kernel), y, bias, residual, the height of y,
+     * m and n. */
     snprintf(want, sizeof want, "conv2d_wgmma 4 384 %p/128/-1/-1/1/16 %p/1 %p %p %p 16 1024 256\n",
              bed->in[0], bed->in[1], bed->out[0], bed->in[2], bed->in[3]);
     expect_notes(bed, want);

@@ -418,7 +418,7 @@ static void test_few_rows_begin_early(void **state)
         assert_null(strstr(word(&bed->launches[i], bed->launches[i].n - 1), "early"));
 }
 
-/* Before compute capability 9.0 there is no such thing, and no room is wasted for it. */
+/* Before compute capability 9.0 there is no such thing, and no memory is reserved for it. */
 static void test_an_old_gpu_has_no_early_launches(void **state)
 {
     const struct case_ c = {"linear_wo_cuda", "none", "int4wo-128", ASSAY_DTYPE_BF16, 1, 256, 128};

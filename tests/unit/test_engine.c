@@ -17,8 +17,8 @@ static const double US = 1e3, MS = 1e6;
 
 /* What one lane does. `durations` are used first, one a run, then `call_ns` for each call. */
 struct actor {
-    double call_ns, noise; /* noise: every other call takes so much more or less */
-    int64_t lucky_every;   /* one of so many takes 4 % less */
+    double call_ns, noise; /* noise: every other call takes this much more or less */
+    int64_t lucky_every;   /* one of this many takes 4 % less */
     const double *durations;
     int64_t n_durations, runs;
     int64_t fails_at_run; /* 0: never */
@@ -312,7 +312,7 @@ static void test_constant_durations_stop_at_the_least_rounds(void **state)
 }
 
 /* Both medians are known to 0.7 %, but which is the smaller is open, and stays so: the budget ends
- * it. Where the two cannot differ by more than half of what was asked for, that is an answer. */
+ * it. Where the two cannot differ by more than half of the requested precision, it is decided. */
 static void test_it_goes_on_until_the_ratio_is_decided(void **state)
 {
     struct stage *s = *state;
@@ -356,7 +356,7 @@ static void test_a_likely_difference_goes_on(void **state)
     }
 }
 
-/* What counts as equal is no reason to go on, however much precision was asked for. */
+/* A difference that counts as none does not extend the run, whatever the requested precision. */
 static void test_equals_stop_whatever_was_asked_for(void **state)
 {
     struct stage *s = *state;
@@ -559,8 +559,8 @@ static void test_lanes_about_as_fast_take_as_many_calls(void **state)
 
 /* ---- cold ------------------------------------------------------------------------------------ */
 
-/* All lanes go round together: whoever runs goes on where the one before stopped, so that nobody
- * finds sets that another has just brought into the cache. */
+/* All lanes go round together: each continues where the one before stopped, so that none finds sets
+ * that another has just loaded into the cache. */
 static void test_all_lanes_share_one_rotation(void **state)
 {
     static const int64_t n_sets[] = {13, 13, 26};
@@ -862,8 +862,8 @@ static double spent(const struct stage *s, int64_t from, int64_t to)
     return ns;
 }
 
-/* At most a fifth of all time, so a quarter of the contenders', and no less than that by more than
- * a round of them; in every round all of them or none, from the first to the last quarter. */
+/* At most a fifth of all time, so a quarter of the variants', and less than that by no more than a
+ * round of them; in every round all of them or none, from the first to the last quarter. */
 static void test_probes_take_a_fifth_of_the_time(void **state)
 {
     struct stage *s = *state;
@@ -959,7 +959,7 @@ static void test_probes_and_who_follows_them_are_primed_longer(void **state)
     }
 }
 
-/* Without a probe the contender would spend all of its budget, and with one it does as well. */
+/* Without a probe the variant would spend all of its budget, and with one it does as well. */
 static void test_probes_have_no_share_of_the_budget(void **state)
 {
     struct stage *s = *state;
@@ -973,7 +973,7 @@ static void test_probes_have_no_share_of_the_budget(void **state)
     assert_int_equal(s->lanes[0].taken, assay_engine_rounds(s->engine));
 }
 
-/* The contender is precise after 40 rounds, in which two probes fit. */
+/* The variant is precise after 40 rounds, in which two probes fit. */
 static void test_a_run_waits_for_its_probes(void **state)
 {
     struct stage *s = *state;

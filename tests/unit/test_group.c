@@ -23,7 +23,7 @@ struct bed {
     int64_t n_records, contenders, last_step, steps, stop_after, stop_asked;
     const char *fails; /* a kernel whose runs fail once it is timed */
     int64_t fails_after;
-    char labels[MAX_RECORDS][96]; /* of the contenders, "right/int8wo" */
+    char labels[MAX_RECORDS][96]; /* of the variants, "right/int8wo" */
     struct {
         const char *label;
         double ns;
@@ -32,7 +32,7 @@ struct bed {
     double activations_ns; /* of run_activations */
 };
 
-/* Probes that a device may have: of memory at so many ns for a byte, of arithmetic at none. */
+/* Probes that a device may have: of memory at this many ns for a byte, of arithmetic at none. */
 static struct {
     int64_t opened, closed, runs;
     double byte_ns;
@@ -76,7 +76,7 @@ static double pace_of(const struct bed *bed, const struct assay_kernel *kernel)
     return bed->call_ns;
 }
 
-/* Every call takes 30 us; the failing kernel fails after so many runs. */
+/* Every call takes 30 us; the failing kernel fails after fails_after runs. */
 static double duration(void *user, const struct assay_kernel *kernel, void *state,
                        const struct assay_work *work)
 {
@@ -449,7 +449,7 @@ static void test_a_check_that_proves_nothing_is_mistrusted(void **state)
     strip_bed(&bed);
 }
 
-/* A bed of relu, 840 bytes in 30 us, on a device whose probes need so long for a byte. */
+/* A bed of relu, 840 bytes in 30 us, on a device whose probes need this long for a byte. */
 static void make_probed_bed(struct bed *bed, struct assay_device_driver *driver, double byte_ns)
 {
     make_bed(bed, "relu", 3, 5, 7);
@@ -919,7 +919,8 @@ static void test_an_answer_that_cannot_be_trusted_is_not_on_the_front(void **sta
 {
     (void)state;
     bool met = false;
-    for (uint64_t seed = 1; seed < 40 && !met; seed++) { /* one answer, and relu makes it 0 */
+    for (uint64_t seed = 1; seed < 40 && !met;
+         seed++) { /* one output element, and relu makes it 0 */
         struct bed bed;
         make_linear(&bed, 1, 7, 1, "ref", "baseline");
         snprintf(bed.job.group.mode, sizeof bed.job.group.mode, "relu");

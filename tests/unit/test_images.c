@@ -145,7 +145,7 @@ static int64_t nans_in(const struct assay_problem *p, const struct operands *o)
     return n;
 }
 
-/* So many NaN, and where the reference has them. */
+/* This many NaN, and where the reference has them. */
 static void expect_nans(struct assay_problem *p, struct operands *o, int64_t n, const char *what)
 {
     every_kernel(p, o, 2, false, false, what);
@@ -185,7 +185,7 @@ static void depthwise_agrees_on_awkward_shapes(void **state)
     assert_true(tried > 400);
 }
 
-/* Threads share it, lines are cut in the middle, and more channels than W has room for in L1. */
+/* Threads share it, lines are cut in the middle, and more channels than have their W in L1. */
 static void depthwise_is_cut_anywhere(void **state)
 {
     (void)state;
@@ -198,7 +198,8 @@ static void depthwise_is_cut_anywhere(void **state)
     }
 }
 
-/* Answers beyond the L2 cache are streamed; of 130 channels places do not begin on a line. */
+/* Outputs beyond the L2 cache are streamed; with 130 channels, pixels do not begin on a cache
+ * line. */
 static void depthwise_streams(void **state)
 {
     (void)state;
@@ -226,7 +227,7 @@ static void depthwise_is_exact_on_integers(void **state)
     }
 }
 
-/* A NaN in x is in the windows over it, of its channel; one in W in all places but those where its
+/* A NaN in x is in the windows over it, of its channel; one in W in all pixels but those where its
  * tap is outside the image. */
 static void depthwise_nan_spreads_where_it_must(void **state)
 {
@@ -341,7 +342,7 @@ static void groupnorm_nan_stays_in_its_group(void **state)
 
 /* ---- swiglu ---------------------------------------------------------------------------------- */
 
-/* Rows that threads cut; every gate of 16 bits; a NaN on either side is in its place alone. */
+/* Rows that threads cut; every gate of 16 bits; a NaN on either side affects its element alone. */
 static void swiglu_pairs_each_value_with_its_gate(void **state)
 {
     (void)state;
@@ -437,8 +438,8 @@ static void setting_up_without_memory_is_an_error(void **state)
 
 /* ---- mistakes -------------------------------------------------------------------------------- */
 
-/* The right answer to another question: what a kernel with a mistake in it would give. Must be
- * refused as an answer to p. */
+/* The right output of another problem: what a kernel with a mistake in it would give. Must be
+ * refused as the output of p. */
 static void expect_refused(const struct assay_problem *p, const struct operands *o,
                            const struct assay_problem *other, const struct operands *other_o,
                            const char *mistake)
@@ -459,7 +460,7 @@ static void expect_refused(const struct assay_problem *p, const struct operands 
             &(struct assay_work){
                 .iters = 1, .n_sets = 1, .sets = &(struct assay_args){o->in, o->out}});
         assay_reference_compare(reference, o->out[0], &c);
-        assert_int_equal(c.mismatches, 0); /* and the right answer is right */
+        assert_int_equal(c.mismatches, 0); /* and the right output is accepted */
     }
     assay_reference_destroy(reference);
 }

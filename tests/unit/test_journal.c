@@ -1,4 +1,4 @@
-/* test_journal.c: a journal written, cut short at every byte, damaged, found, and gone on with; and
+/* test_journal.c: a journal written, cut short at every byte, damaged, found, and continued; and
  * journals of format 1. */
 #include "unit.h"
 
@@ -25,7 +25,7 @@ static int remove_one(const char *path, const struct stat *info, int type, struc
     return remove(path);
 }
 
-/* Each test has a data folder of its own. */
+/* Each test has its own data folder. */
 static int set_up(void **state)
 {
     (void)state;
@@ -674,7 +674,7 @@ static void test_endless_lines(void **state)
     size_t before = assay_alloc_held();
     assay_alloc_reset_peak();
     int file = open(path, O_WRONLY | O_APPEND);
-    assert_int_equal(ftruncate(file, 200 << 20), 0); /* a hole, which takes no room */
+    assert_int_equal(ftruncate(file, 200 << 20), 0); /* a hole, which takes no disk space */
     assert_int_equal(write(file, "\nx\n", 3), 3);
     assert_int_equal(hear(path, &heard, NULL, NULL), ASSAY_OK);
     assert_int_equal(heard.n_groups, 3);
@@ -767,7 +767,7 @@ static void test_a_file_that_cannot_grow_is_told(void **state)
     setrlimit(RLIMIT_FSIZE, &held);
     assert_int_equal(status, ASSAY_ERR_IO);
     assert_non_null(strstr(err.message, "File too large; make room"));
-    /* Nothing of it is left; and there is room again. */
+    /* Nothing of it is left; and there is disk space again. */
     assert_int_equal(assay_journal_append(journal, 3, records, 2, NULL), ASSAY_OK);
     assay_journal_close(journal);
     assert_int_equal(hear(path, &heard, NULL, NULL), ASSAY_OK);

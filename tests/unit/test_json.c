@@ -1,5 +1,5 @@
-/* JSON values: what is read and what is refused, and that nothing that was lost for want of memory
- * is ever written as if it were whole. */
+/* JSON values: what is read and what is refused, and that a value which lost something for lack of
+ * memory is never written as if it were complete. */
 #include "unit.h"
 
 #include "base/alloc.h"

@@ -33,7 +33,7 @@ static struct assay_problem linear_of(int64_t m, int64_t k, int64_t n, const cha
     return p;
 }
 
-/* ---- plug-ins of other ages ------------------------------------------------------------------ */
+/* ---- plug-ins of other versions -------------------------------------------------------------- */
 
 static void test_an_older_kernel_lacks_what_came_later(void **state)
 {
@@ -97,9 +97,9 @@ static void test_no_allocation_is_taken_for_granted(void **state)
     }
 }
 
-/* ---- who is chosen --------------------------------------------------------------------------- */
+/* ---- which kernel is chosen ------------------------------------------------------------------ */
 
-/* The one contender of an implementation; NULL where there is none. */
+/* The kernel chosen of an implementation; NULL where there is none. */
 static const struct assay_kernel *chosen(const assay_kernel_registry *registry,
                                          const struct assay_problem *problem,
                                          const char *implementation, const char *const *excluded,
@@ -178,7 +178,7 @@ static struct assay_kernel own_kernel(const char *name, int32_t preference)
     };
 }
 
-/* Who of these is chosen, and why it cannot run. */
+/* Which of these is chosen, and why it cannot run. */
 struct choice {
     const char *name;
     struct assay_error why;
@@ -249,7 +249,7 @@ static bool has_ref(const assay_kernel_registry *registry, const struct assay_pr
     return false;
 }
 
-/* 2 m k n operations, up to 5e6; unless it is asked for. Ops that are no products always have it.
+/* 2 m k n operations, up to 5e6; unless it is requested. Ops other than products always have it.
  */
 static void test_ref_is_left_out_of_large_products(void **state)
 {

@@ -1,8 +1,8 @@
 /* test_kernels.c: every registered kernel that can run here against its op's reference, over many
  * shapes, numbers of threads and kinds of values; nothing outside the tensors is touched.
  *
- * Tensors lie in mappings of their own that end in a page that cannot be touched; the bytes between
- * a tensor and its page's bounds hold a pattern that is checked. */
+ * Each tensor has its own mapping, which ends in an inaccessible page; the bytes between a tensor
+ * and its page's bounds hold a pattern that is checked. */
 #include "unit.h"
 
 #include "base/alloc.h"
@@ -60,7 +60,7 @@ static ptrdiff_t fenced_damage(const struct fenced *f)
     return 0;
 }
 
-/* One set of operands and the right answers. */
+/* One set of operands and the right outputs. */
 struct operands {
     struct fenced in[ASSAY_MAX_INPUTS], out;
     const void *in_data[ASSAY_MAX_INPUTS];
@@ -70,7 +70,7 @@ struct operands {
     int64_t count;
 };
 
-/* Answers and checksums from what the inputs hold now, or from what a recipe makes of them. */
+/* Outputs and checksums from what the inputs hold now, or from what a recipe makes of them. */
 static void operands_settle(struct operands *o, const struct assay_op *op,
                             const struct assay_problem *p)
 {
@@ -373,7 +373,7 @@ static void values_in_rows(const struct assay_op *op, enum assay_dtype dtype, in
     operands_destroy(&o, &p);
 }
 
-/* A loss has one answer for all rows: one value at a time, in the middle one of three rows. */
+/* A loss has one output for all rows: one value at a time, in the middle one of three rows. */
 static void values_one_by_one(const struct assay_op *op, enum assay_dtype dtype, int64_t dim)
 {
     bool no_huge =
@@ -479,7 +479,7 @@ static void test_offsets(void **state)
 /* ------------------------------------------------------------------------------------------------
  * Calling */
 
-/* Seven iterations over three sets of operands, beginning with the second: all three answers. */
+/* Seven calls over three sets of operands, beginning with the second: all three outputs. */
 static void test_rotation(void **state)
 {
     const struct assay_op *op = *state;
@@ -506,7 +506,7 @@ static void test_rotation(void **state)
         operands_destroy(&o[i], &p);
 }
 
-/* The same answer, bit for bit, each time for the same number of threads. */
+/* The same output, bit for bit, each time for the same number of threads. */
 static void test_repeats(void **state)
 {
     const struct assay_op *op = *state;
@@ -752,8 +752,8 @@ static void test_linear_integers(void **state)
             }
 }
 
-/* Three sets with x of their own and the same weights, as the harness has them; then set 0 comes
- * with other weights. */
+/* Three sets with different x and the same weights, as the harness has them; then set 0 comes with
+ * other weights. */
 static void test_linear_sets(void **state)
 {
     (void)state;
@@ -788,7 +788,7 @@ static void test_linear_sets(void **state)
             assert_int_equal(kernel->run(kernel_state, &work), ASSAY_OK);
             for (int k = 0; k < 3; k++)
                 check(kernel, op, &p, &o[k], "one of three sets");
-            if (kernel->run_activations) { /* writes no answer */
+            if (kernel->run_activations) { /* writes no output */
                 operands_poison(&o[0], &p);
                 uint64_t before = assay_tensor_checksum(o[0].out.data, o[0].out.bytes);
                 assert_int_equal(kernel->run_activations(kernel_state, &work), ASSAY_OK);
@@ -828,8 +828,8 @@ static void test_linear_values(void **state)
         }
 }
 
-/* The same holds with a norm; rows of a great mean keep their accuracy, and rows whose squares are
- * no floats have a norm. */
+/* The same holds with a norm; rows of a great mean keep their accuracy, and rows whose squares
+ * overflow have a norm. */
 static void test_linear_values_normalised(void **state)
 {
     (void)state;

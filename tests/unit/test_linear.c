@@ -72,7 +72,7 @@ static void a_product_by_hand(void **state)
                                               ASSAY_DTYPE_S8};
     for (int d = 0; d < 4; d++)
         for (int bias = 0; bias < (dtypes[d] == ASSAY_DTYPE_S8 ? 1 : 2); bias++) {
-            double storage[3][6], out[4]; /* room for any type */
+            double storage[3][6], out[4]; /* large enough for any type */
             const void *in[] = {storage[0], storage[1], storage[2]};
             struct assay_problem p = problem_of(dtypes[d], bias ? "bias" : "", 2, 3, 2);
             assay_dtype_store(dtypes[d], x, storage[0], 0, 6);
@@ -153,7 +153,7 @@ static void every_activation_by_hand(void **state)
         assert_true(seen[i]);
 }
 
-/* The answers of a problem in double, a norm and a recipe first. */
+/* The outputs of a problem in double, a norm and a recipe first. */
 static void answers_of(const struct assay_problem *p, const void *const *in, double *out)
 {
     struct assay_problem plain;
@@ -203,7 +203,7 @@ static void norms_and_residuals_by_hand(void **state)
         double out[4];
         answers_of(&p, in, out);
         for (int j = 0; j < 4; j++)
-            assert_near(out[j], rows[i].want[j], 1e-6); /* the norm's answer is rounded to f32 */
+            assert_near(out[j], rows[i].want[j], 1e-6); /* the norm's output is rounded to f32 */
     }
 }
 
@@ -223,8 +223,8 @@ static void a_norm_is_rounded_to_the_dtype(void **state)
     assert_true(fabs(out - root) > 1e-3);
 }
 
-/* What a wrong kernel would answer is outside the tolerance on the usual inputs: with the residual
- * of the next row, with a norm that forgets the mean, with one that forgets its weight. */
+/* The output of a wrong kernel is outside the tolerance on the usual inputs: with the residual of
+ * the next row, with a norm that forgets the mean, with one that forgets its weight. */
 static void mistakes_are_seen(void **state)
 {
     (void)state;
@@ -434,7 +434,7 @@ static void tolerances_follow_dtype_and_recipe(void **state)
 
 /* ---- fills ----------------------------------------------------------------------------------- */
 
-/* The tolerance counts on answers of the order of 1, whatever k. */
+/* The tolerance assumes outputs of the order of 1, whatever k. */
 static void answers_are_of_the_order_of_one(void **state)
 {
     (void)state;

@@ -1,8 +1,8 @@
 /* test_linear_bodies.c: the bodies of `linear` called directly, over awkward shapes and all kinds
- * of codes, against sums in double of the weights and activations that src/quant brings back.
+ * of codes, against sums in double of the weights and activations as src/quant dequantises them.
  *
  * y and the scratch memory end where an untouchable page begins, and what lies before them is
- * checked; of y, only the part that was asked for may change. */
+ * checked; of y, only the requested part may change. */
 #include "unit.h"
 
 #include "base/alloc.h"
@@ -89,7 +89,7 @@ static bool takes(const struct body *body, const struct linear_job *job)
     return true;
 }
 
-/* ---- operands and answers ----------------------------------------------------------------------
+/* ---- operands and expected outputs -------------------------------------------------------------
  */
 
 enum values { WHOLE, REAL, ODD }; /* small integers; real numbers; with zero rows, NaN, infinity */
@@ -100,7 +100,7 @@ struct operands {
     struct assay_packed w;
     void *x, *weights, *bias, *norm_weight, *residual;
     bool has_bias, add;
-    double *want, *size; /* of each output: the answer before rounding, the sum of magnitudes */
+    double *want, *size; /* of each output: its value before rounding, the sum of magnitudes */
 };
 
 static void fill(enum assay_dtype dtype, enum values values, uint64_t seed, double range, void *to,
@@ -279,7 +279,7 @@ static double rounded_twice(const struct operands *o, int64_t i)
     return (2 * assay_dtype_info(o->job.dtype)->unit + step) * o->size[i];
 }
 
-/* How far off an answer may be. f32 sums of k products are off by less than k units of the sum of
+/* How far off an output may be. f32 sums of k products are off by less than k units of the sum of
  * magnitudes, by far; scales and group sums add a few. */
 static double allowed(const struct operands *o, const struct body *body, enum values values,
                       int64_t i)
@@ -455,7 +455,7 @@ static void test_long_and_tall(void **state)
     run_shape("int4wo-128", ASSAY_DTYPE_BF16, grouped, REAL);
 }
 
-/* Enough rows, and rows that lie well for L1: half of them are used where they are. */
+/* Enough rows, and rows that do not share L1 sets: half of them are used in place. */
 static void test_rows_in_place(void **state)
 {
     (void)state;
@@ -468,7 +468,7 @@ static void test_rows_in_place(void **state)
     }
 }
 
-/* Answers that do not stay in L2 go past the caches, in whole lines. */
+/* Outputs that do not fit L2 are written with streaming stores, in whole lines. */
 static void test_large_answers(void **state)
 {
     (void)state;

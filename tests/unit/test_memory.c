@@ -92,7 +92,7 @@ static void threads_count_together(void **state)
     assert_int_equal(assay_alloc_held(), before);
 }
 
-/* The host's memory is counted in one place, whichever door it comes through. */
+/* The host's memory is counted once, whichever function allocates it. */
 static void a_cpus_operands_are_counted_too(void **state)
 {
     (void)state;

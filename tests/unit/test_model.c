@@ -1,5 +1,5 @@
-/* test_model.c: models: graphs, fusing, places, descriptions, references, and executors measured by
- * a whole group on the CPU. */
+/* test_model.c: models: graphs, fusing, memory layout, descriptions, references, and executors
+ * measured by a whole group on the CPU. */
 #include "unit.h"
 
 #include "base/alloc.h"
@@ -253,7 +253,7 @@ static void bad_descriptions_name_the_place(void **state)
     assert_int_not_equal(assay_model_find("b", &model, NULL), ASSAY_OK);
 }
 
-/* Parameters of its own are the axes, in their order; sizes are expressions of them. */
+/* Its parameters are the axes, in their order; sizes are expressions of them. */
 static void a_description_may_have_parameters(void **state)
 {
     (void)state;
@@ -346,7 +346,7 @@ static const char all_recipes[] =
     "baseline,int8wo,int8dq,int4wo-32,int4wo-64-hqq,float8wo,float8dq-tensor,float8dq-row,"
     "gemlitewo-8-32";
 
-/* Every executor and recipe answers what the reference says, to a fraction of the tolerance. */
+/* Every executor and recipe agrees with the reference, to a fraction of the tolerance. */
 static void assert_all_right(const char *model, enum assay_dtype dtype, int64_t m, int64_t k,
                              int64_t n)
 {
@@ -569,7 +569,7 @@ static void products_are_right(void **state)
     }
 }
 
-/* The answer of one executor on the op's own fills, in double. */
+/* The output of one executor on the op's own fills, in double. */
 static double *answer_of(const struct assay_problem *p, const struct assay_op *op,
                          const struct assay_kernel *kernel)
 {
@@ -596,7 +596,7 @@ static double *answer_of(const struct assay_problem *p, const struct assay_op *o
     return values;
 }
 
-/* Not by way of the reference: the same model, fused and not, gives the same answer. */
+/* Without the reference: the same model, fused and not, gives the same output. */
 static void the_executors_agree(void **state)
 {
     (void)state;

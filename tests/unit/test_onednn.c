@@ -129,7 +129,7 @@ static void check_answer(const struct assay_kernel *kernel, const struct assay_p
     assert_int_equal(comparison.mismatches, 0);
 }
 
-/* Three sets of operands and five iterations, so that operands are bound anew and bound again. */
+/* Three sets of operands and five calls, so that operands are bound anew and bound again. */
 static void check_kernel(const struct assay_kernel *kernel, enum assay_dtype dtype,
                          const char *mode, const int64_t *axes)
 {
@@ -259,7 +259,7 @@ static void a_users_limit_is_theirs(void)
     CHECK(assay_kernel_can_run(without_amx, &problem, NULL) == ASSAY_OK);
     without_amx->note(&problem, text, sizeof text);
     CHECK(strstr(text, ", AVX-512 BF16 (AMX left out: CPUID leaf 0x1D is hidden here)"));
-    check_linear(without_amx, ASSAY_DTYPE_S8, "", 16, 64, 33); /* would be the end of us with AMX */
+    check_linear(without_amx, ASSAY_DTYPE_S8, "", 16, 64, 33); /* would crash with AMX */
     check_linear(without_amx, ASSAY_DTYPE_BF16, "", 16, 64, 33);
     CHECK(assay_onednn_amx_left_out());
     CHECK(assay_kernel_can_run(full, &problem, NULL) == ASSAY_UNSUPPORTED);
@@ -339,7 +339,7 @@ static void linear_without_amx_only_where_there_is_some(void **state)
     assert_true(full->preference > without_amx->preference);
 }
 
-/* The same two kernels of conv2d; test_conv.c has their answers. */
+/* The same two kernels of conv2d; test_conv.c checks their outputs. */
 static void conv2d_without_amx_only_where_there_is_some(void **state)
 {
     (void)state;

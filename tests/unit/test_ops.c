@@ -61,7 +61,7 @@ static void references_give_the_worked_values(void **state)
     }
 }
 
-/* A row may be asked for in pieces, as the verifier does with long ones. */
+/* A row may be computed in parts, as the verifier does with long ones. */
 static void references_give_any_part_of_a_row(void **state)
 {
     (void)state;
@@ -142,7 +142,7 @@ static void a_nan_reaches_the_answer(void **state)
     }
 }
 
-/* The same values stored in f32, f16 and bf16 (all exact there) give the same answer. */
+/* The same values stored in f32, f16 and bf16 (all exact there) give the same output. */
 static void references_read_every_float_dtype(void **state)
 {
     (void)state;
@@ -150,7 +150,7 @@ static void references_read_every_float_dtype(void **state)
     static const double x[] = {1, 2, 3}, gamma[] = {2, 1, 1}, beta[] = {0, 10, -1};
     const struct assay_op *op = assay_op_find("layernorm");
     for (int d = 0; d < 3; d++) {
-        float storage[3][3]; /* room for three of any of them */
+        float storage[3][3]; /* large enough for three of any of them */
         const void *in[] = {storage[0], storage[1], storage[2]};
         assay_dtype_store(dtypes[d], x, storage[0], 0, 3);
         assay_dtype_store(dtypes[d], gamma, storage[1], 0, 3);
@@ -533,8 +533,8 @@ static void half_the_bytes_in_16_bits(void **state)
     assert_near(op->cost(&narrow).flops, op->cost(&wide).flops, 0);
 }
 
-/* At least the rounding of the answer itself, at most that and one more on the way to it; of
- * a sum as much as 768 terms round. What moves bits rounds nothing. */
+/* At least the rounding of the output itself, at most that and one more on the way to it; of a sum
+ * as much as 768 terms round. What moves bits rounds nothing. */
 static void tolerances_follow_the_dtype(void **state)
 {
     (void)state;

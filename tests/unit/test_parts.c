@@ -1,4 +1,4 @@
-/* test_parts.c: answers from a part of the work are told from those of all of it. */
+/* test_parts.c: outputs from a part of the work are told from those of all of it. */
 #include "unit.h"
 
 #include "bench/parts.h"
@@ -46,7 +46,7 @@ static double true_mean(const struct bed *bed)
     return mean;
 }
 
-/* The answer without the terms of [from, to) with this residue. */
+/* The output without the terms of [from, to) with this residue. */
 static float answer_without(const struct bed *bed, int64_t from, int64_t to, int64_t step,
                             int64_t residue, bool over_counted)
 {

@@ -239,7 +239,7 @@ static void test_lanes_are_those_of_the_probes(void **state)
 
 /* ---- what they say --------------------------------------------------------------------------- */
 
-/* Probes of reading, of two reads with a write, and of f32: in round i they need so long. */
+/* Probes of reading, of two reads with a write, and of f32: how long they need in round i. */
 struct said {
     struct assay_probes probes;
     struct assay_lane lanes[ASSAY_MAX_PROBES];
@@ -496,7 +496,7 @@ static void test_every_loop_computes_right(void **state)
 #endif
 }
 
-/* Tensors lie in their set one behind the other, aligned, and start at different places of a page.
+/* Tensors lie in their set one behind the other, aligned, and start at different offsets in a page.
  */
 static void test_tensors_lie_in_their_set(void **state)
 {
@@ -593,7 +593,7 @@ static void run_probe(const struct assay_probe *probe, int64_t iters)
     assert_true(timing.device_ns > 0);
 }
 
-/* The amount is what the tensors hold: whole grains, as near to what was asked for as they come. */
+/* The amount is what the tensors hold: the number of whole grains nearest to the request. */
 static void test_probes_move_what_they_say(void **state)
 {
     (void)state;
@@ -696,7 +696,7 @@ static void test_memory_is_used_again(void **state)
     assert_near(held_bytes(), 0, 0);
 }
 
-/* As many as are kept may be open; then there is no room, until one is closed. What is kept is
+/* As many as are kept may be open; then no slot is free until one is closed. What is kept is
  * bounded by that number, too. */
 static void test_probes_are_as_many_as_there_are_blocks(void **state)
 {
@@ -715,8 +715,7 @@ static void test_probes_are_as_many_as_there_are_blocks(void **state)
     for (int i = 0; i < ASSAY_CPU_MAX_BLOCKS; i++)
         cpu->driver->probe_close(cpu, &open[i]);
     assert_near(held_bytes(), held, 0);
-    struct assay_probe large =
-        open_probe(ASSAY_PROBE_READ, 0, 1 << 18); /* in a small one's place */
+    struct assay_probe large = open_probe(ASSAY_PROBE_READ, 0, 1 << 18); /* in a small one's slot */
     double most = held / ASSAY_CPU_MAX_BLOCKS * (ASSAY_CPU_MAX_BLOCKS - 1) + 1.2 * (1 << 18);
     assert_true(held_bytes() <= most);
     cpu->driver->probe_close(cpu, &large);

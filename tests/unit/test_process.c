@@ -207,7 +207,7 @@ static void of_endless_output_the_beginning_is_kept(void **state)
     assay_text_fini(&text);
 }
 
-/* In a process of its own, which is sent the signal; answers with a status as its exit code. */
+/* In a separate process, which is sent the signal; its exit code is the status. */
 static int interrupted_by(int signal_number, bool ignored)
 {
     pid_t child = fork();

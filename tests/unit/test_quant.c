@@ -362,7 +362,7 @@ static uint32_t code_of(const struct assay_packed *p, int64_t row, int64_t i)
     return (uint32_t)(dword >> (unsigned)(i % p->codes_in_dword) * code_bits(p) & mask);
 }
 
-/* Everything that is no code of a weight is 0, and so are the scales of rows that are not there. */
+/* Everything other than codes of weights is 0, and so are the scales of rows that do not exist. */
 static void check_padding(const struct assay_packed *p)
 {
     assert_int_equal(p->lines % 16, 0);
@@ -458,7 +458,7 @@ static void integers_stay_as_they_are_in_the_baseline(void **state)
     weights_free(&w);
 }
 
-/* Weights whose value tells their place, in each width; read back by hand from the bytes. */
+/* Weights whose value tells their position, in each width; read back by hand from the bytes. */
 static void the_layout_is_as_documented(void **state)
 {
     (void)state;
@@ -503,7 +503,8 @@ static void codes_lie_where_they_should(void **state)
     struct assay_packed p = packed_of("int8wo", &w, 1);
     assert_int_equal(p.lines, 16);
     assert_near((double)p.row_scales[16], 1, 0);
-    assert_int_equal((int8_t)p.codes[0], 127); /* 127.5 is even 128, which there is not */
+    assert_int_equal((int8_t)p.codes[0],
+                     127); /* 127.5 rounds to the even 128, which does not exist */
     assert_int_equal((int8_t)p.codes[2 * 64 + 3 * 4 + 1], (3 * 7 + 9 * 3) % 100 - 50);
     assert_int_equal((int8_t)p.codes[16 * 64 + 15 * 64 + 3], (16 * 7 + 63 * 3) % 100 - 50);
     assay_packed_fini(&p);

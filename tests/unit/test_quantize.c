@@ -253,7 +253,7 @@ static void test_threads(void **state)
     every_mode(1, 70000, 4, NULL, check_quantize, "quantize");
 }
 
-/* Codes beyond the L2 cache go around it. */
+/* Codes beyond the L2 cache are written with streaming stores. */
 static void test_streams(void **state)
 {
     (void)state;
@@ -589,7 +589,7 @@ static void test_worked_examples(void **state)
         assert_near(out[i], want[i], 0);
 }
 
-/* What bench/verify.c makes of them: right answers pass, and known-wrong ones do not. */
+/* What bench/verify.c makes of them: right outputs pass, and known-wrong ones do not. */
 static void test_verification(void **state)
 {
     (void)state;

@@ -485,7 +485,7 @@ static void speedups_read_well(void **state)
     assert_speedup(123.4, 0.03, true, 13, false, "123x ±4");
     assert_speedup(9999, 0.03, true, 13, false, "9999x ±300");
     assert_speedup(1.004, 0.001, true, 13, false, "1.004x ±0.002");
-    assert_speedup(1.004, 0.001, true, 13, true, "1.004x"); /* no room for +/-0.002 */
+    assert_speedup(1.004, 0.001, true, 13, true, "1.004x"); /* +/-0.002 does not fit */
     assert_speedup(0.926, 0.005, true, 13, false, "1.08x slower");
     assert_speedup(0.926, 0.005, true, 20, false, "1.08x slower ±0.01");
     assert_speedup(0.001, 0.005, true, 13, false, "1000x slower");
@@ -542,7 +542,7 @@ static void long_text_is_cut(void **state)
     struct assay_line line;
     assay_line_init(&line, &usual_style);
     assay_line_put(&line, "形状形状", 6, ASSAY_INK_PLAIN);
-    assert_int_equal(line.columns, 5); /* two wide ones and the ellipsis; a third has no room */
+    assert_int_equal(line.columns, 5); /* two wide ones and the ellipsis; a third does not fit */
     assert_memory_equal(line.bytes, "形状…", line.length);
     assay_line_init(&line, &(struct assay_report_style){.ascii = true});
     assay_line_put(&line, "abcdefgh", 6, ASSAY_INK_PLAIN);

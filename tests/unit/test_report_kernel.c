@@ -314,7 +314,8 @@ static void rivals_are_turned_round(void **state)
     assay_bouts_fini(&bouts);
 }
 
-/* Each recipe of the repository's own is one bout; another of its own is no reference. */
+/* Each recipe of the repository's own kernel is one comparison; another kernel of the repository is
+ * not a reference. */
 static void whose_kernel_it_is(void **state)
 {
     (void)state;

@@ -46,7 +46,7 @@ static int make_hub(void **state)
 #define NEED_GIT()                                                                                 \
     do {                                                                                           \
         if (assay_git_here(NULL) != ASSAY_OK) {                                                    \
-            print_message("git is not here\n");                                                    \
+            print_message("git is not installed\n");                                               \
             skip();                                                                                \
         }                                                                                          \
     } while (0)
@@ -170,8 +170,7 @@ static void offline_takes_what_was_downloaded(void **state)
     assert_found("one\n", .name = "owner/act@v1");
     assert_found("two\n", .name = "owner/act", .branch = "main");
     sh("mv hub gone");
-    assert_error(ASSAY_ERR_INVALID, "owner/act", "--offline takes the copy",
-                 .name = "owner/act@v1");
+    assert_error(ASSAY_ERR_INVALID, "owner/act", "--offline uses the copy", .name = "owner/act@v1");
     setenv("PATH", "/nowhere", 1); /* nor is git needed */
     assert_found("one\n", .name = "owner/act@v1", .offline = true);
     assert_found("one\n", .name = "owner/act", .version = "1", .offline = true);
@@ -189,8 +188,9 @@ static void revisions_that_make_no_sense_are_told(void **state)
                  .name = "owner/act@1");
     assert_error(ASSAY_ERR_INVALID, "owner/act", "needs a revision: owner/act@v1",
                  .name = "owner/act");
-    assert_error(ASSAY_ERR_INVALID, "said once", "", .name = "owner/act@v1", .version = "1");
-    assert_error(ASSAY_ERR_INVALID, "said once", "", .name = "owner/act", .version = "1",
+    assert_error(ASSAY_ERR_INVALID, "the revision once", "", .name = "owner/act@v1",
+                 .version = "1");
+    assert_error(ASSAY_ERR_INVALID, "the revision once", "", .name = "owner/act", .version = "1",
                  .branch = "main");
     assert_error(ASSAY_ERR_INVALID, "--version", "a branch is named with --branch",
                  .name = "owner/act", .version = "main");
@@ -227,7 +227,7 @@ static void what_the_hub_does_not_have_is_told(void **state)
                  .name = "owner/act", .branch = "v1");
     assert_error(ASSAY_ERR_INVALID, "all its 40 digits", "", .name = "owner/act@abcdef0");
     assert_error(ASSAY_ERR_INVALID, "no such repository", "git says", .name = "owner/none@v1");
-    sh("mkdir hub/owner/plain"); /* a folder under no git */
+    sh("mkdir hub/owner/plain"); /* a folder that is not under git */
     assert_error(ASSAY_ERR_INVALID, "not appear to be a git repository", "check its name and --hub",
                  .name = "owner/plain@v1");
     assert_error(ASSAY_ERR_INVALID, "git says", "",
@@ -242,7 +242,7 @@ static void without_git_there_is_a_way_out(void **state)
 {
     (void)state;
     setenv("PATH", "/nowhere", 1);
-    assert_error(ASSAY_UNSUPPORTED, "git is not here", "install it", .name = "owner/act@v1");
+    assert_error(ASSAY_UNSUPPORTED, "git is not installed", "install it", .name = "owner/act@v1");
 }
 
 static void a_cache_that_cannot_be_written_is_told(void **state)

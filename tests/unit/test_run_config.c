@@ -56,7 +56,7 @@ static struct assay_plan good(const char *text, const char *line)
     return plan;
 }
 
-/* Fails at this place, with these words, and says nothing else. */
+/* Fails at this position, with these words, and says nothing else. */
 static void refused(const char *text, const char *place, const char *message)
 {
     struct assay_plan plan;
@@ -190,7 +190,8 @@ static void test_the_tutorial_s_fragments(void **state)
     assay_plan_fini(&plan);
 }
 
-/* Names that a user of TorchAO would have added, what is no configuration, and training. */
+/* Names that a user of TorchAO would have added, files that are not configurations, and
+ * training. */
 static void test_printed_files_that_are_refused(void **state)
 {
     (void)state;
@@ -290,7 +291,7 @@ static void test_recipes(void **state)
     plan = good("quantization_config_recipe_names: int8dq\n", "");
     assert_int_equal(plan.settings.recipes.n, 2);
     assay_plan_fini(&plan);
-    /* What `all` brings along need not fit. */
+    /* What `all` stands for need not fit. */
     plan = good("quantization_config_recipe_names: [all]\n"
                 "matrix_shapes: {name: custom, shapes: [[8, 96, 8]]}\n",
                 "");

@@ -88,7 +88,7 @@ static void what_makes_no_sense(void **state)
     assay_session_close(session);
 }
 
-/* Ceilings that nothing reaches, in a folder of our own, so that this machine is not measured. */
+/* Ceilings that nothing reaches, in a private folder, so that this machine is not measured. */
 static int make_ceilings(void **state)
 {
     static char folder[] = "/tmp/assay-session-preset-XXXXXX";

@@ -157,7 +157,7 @@ static void test_what_is_no_set(void **state)
     assert_no_set("pow2_extended:0:2", "lie between 1 and 30");
 }
 
-/* Every set has a name of its own, a summary, and labels that fit. */
+/* Every set has a unique name, a summary, and labels that fit. */
 static void test_the_table(void **state)
 {
     (void)state;

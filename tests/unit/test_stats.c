@@ -1,5 +1,6 @@
 /* test_stats.c: known samples in, known statistics out; then simulations of what the intervals
- * promise: how often they hold the truth, cry wolf, and see a difference that is there. */
+ * promise: how often they cover the truth, report a difference that is not there, and find one that
+ * is. */
 #include "stats/stats.h"
 #include "unit.h"
 

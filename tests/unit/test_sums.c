@@ -16,7 +16,7 @@ struct bed {
     float *x, *w;
     int64_t k;
     assay_reference *reference;
-    uint32_t answer[M * N]; /* room for any dtype */
+    uint32_t answer[M * N]; /* large enough for any dtype */
 };
 
 static float *as_f32(const struct assay_tensor *t, const void *data)

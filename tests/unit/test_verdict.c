@@ -1,5 +1,5 @@
-/* test_verdict.c: from samples that are given to the measurement that is reported, what it is held
- * against, and the accusation of being faster than the machine can be. */
+/* test_verdict.c: from given samples to the measurement that is reported, the ceilings it is
+ * compared with, and the finding "impossible": faster than the machine can be. */
 #include "unit.h"
 
 #include "base/alloc.h"
@@ -181,7 +181,7 @@ static void test_the_larger_of_two_bounds_binds(void **state)
     assert_near(m.machine_frac, 800.0 / 850, 1e-12);
 }
 
-/* Where a level is named, it is the one that the working set lives in. */
+/* Where a level is named, it is the one that holds the working set. */
 static void test_the_level_is_that_of_the_working_set(void **state)
 {
     (void)state;
@@ -275,7 +275,7 @@ static void test_short_cold_calls_say_nothing_of_the_machine(void **state)
     assert_near(measure(&bed, 0).machine_frac, 1, 1e-12); /* of arithmetic they do */
 }
 
-/* Recipes differ in their bytes and in the arithmetic they need, so lanes have costs of their own.
+/* Recipes differ in their bytes and in the arithmetic they need, so each lane has its own costs.
  */
 static void test_every_lane_has_its_own_cost(void **state)
 {
@@ -323,7 +323,7 @@ static void test_without_probes_there_is_no_percentage(void **state)
     assert_near(m.machine_frac, 0, 0);
     assert_string_equal(m.bound, "");
     assert_true(is_possible(&bed, 0, reason));
-    bed.input.probes = NULL; /* nobody asked for any */
+    bed.input.probes = NULL; /* none were requested */
     bed.input.probe_lanes = NULL;
     m = measure(&bed, 0);
     assert_true(m.measured);
@@ -469,7 +469,7 @@ static void test_marks_are_counted_once(void **state)
     m = measure(&bed, 0);
     assert_int_equal(m.waited, 2);
     assert_int_equal(m.stolen, 2);
-    assert_int_equal(m.disturbed, 5); /* being throttled is nobody's else */
+    assert_int_equal(m.disturbed, 5); /* throttling is counted apart */
     assert_int_equal(m.clock_changes, 3);
     m = measure(&bed, 1);
     assert_int_equal(m.waited, 1);
@@ -623,7 +623,7 @@ static void test_two_rounds_accuse_nobody(void **state)
     assert_false(is_possible(&bed, 0, reason));
 }
 
-/* The second allocation is the room for what the probes say: without it there is no percentage. */
+/* The second allocation holds the probes' figures: without it there is no percentage. */
 static void test_no_allocation_is_taken_for_granted(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* test_verify.c: the reference of a problem, whole and in part, and the known-wrong answers that
+/* test_verify.c: the reference of a problem, whole and in part, and the known-wrong outputs that
  * the check must refuse. */
 #include "unit.h"
 
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A problem with its inputs filled and room for an answer. */
+/* A problem with its inputs filled and memory for an output. */
 struct bed {
     const struct assay_op *op;
     struct assay_problem problem;
@@ -171,7 +171,7 @@ static void test_one_element_is_enough_for_relu(void **state)
     strip_bed(&bed);
 }
 
-/* One class has the probability 1 whatever the logits: zero is the right answer, so it proves
+/* One class has the probability 1 whatever the logits: zero is the right output, so it proves
  * nothing. */
 static void test_a_cross_entropy_of_one_class_cannot_be_trusted(void **state)
 {
@@ -241,7 +241,7 @@ static void thirds(const struct assay_problem *p, const void *const *in, int64_t
         out[i] = (double)(row * assay_op_row_length(p) + first + i + 1) / 3;
 }
 
-/* Exact: the right answer is the value rounded once to the output's type, and its neighbour is
+/* Exact: the right output is the value rounded once to the output's type, and its neighbour is
  * wrong; the usual tolerance takes both. */
 static void check_exact(enum assay_dtype dtype)
 {
@@ -249,7 +249,7 @@ static void check_exact(enum assay_dtype dtype)
     struct assay_problem problem;
     int64_t axes[] = {1, 2, 50};
     double right[100];
-    uint32_t stored[100]; /* room for any of the types */
+    uint32_t stored[100]; /* large enough for any of the types */
     op.reference = thirds;
     assert_int_equal(assay_op_problem(&op, dtype, NULL, axes, 1, &problem, NULL), ASSAY_OK);
     thirds(&problem, NULL, 0, 0, 100, right);
@@ -314,7 +314,7 @@ static void test_integers_are_compared_as_they_are(void **state)
 }
 
 /* With int8wo, amax 127.5 gives a scale of 1: a weight of 2.4 is stored as 2, and that is what the
- * answer is held against. */
+ * output is compared with. */
 static void test_a_recipe_is_held_against_what_it_stores(void **state)
 {
     (void)state;
@@ -350,7 +350,7 @@ static struct assay_tolerance loose(const struct assay_problem *p)
     return (struct assay_tolerance){.absolute = 0.5};
 }
 
-/* Output 1 has a shape, a reference and a tolerance of its own. */
+/* Output 1 has its own shape, reference and tolerance. */
 static void test_a_second_output_is_compared_too(void **state)
 {
     (void)state;
@@ -380,7 +380,7 @@ static void test_a_second_output_is_compared_too(void **state)
     assay_reference_destroy(reference);
 }
 
-/* What a reference costs is bounded: 2 k operations for each element of a linear's answer. */
+/* What a reference costs is bounded: 2 k operations for each element of a linear's output. */
 static void test_a_costly_answer_is_compared_in_part(void **state)
 {
     (void)state;

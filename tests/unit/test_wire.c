@@ -83,7 +83,8 @@ static void messages_arrive_in_their_order(void **state)
     assay_text_fini(&bytes);
 }
 
-/* `text` put in at any place of three messages: they all arrive, or it is noticed that one did not.
+/* `text` inserted at any offset of three messages: they all arrive, or it is noticed that one did
+ * not.
  */
 static void put_in_everywhere(const char *text)
 {

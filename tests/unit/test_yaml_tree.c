@@ -1,4 +1,4 @@
-/* test_yaml_tree.c: YAML as a tree with places, and files that must not hurt. */
+/* test_yaml_tree.c: YAML as a tree with positions, and files that must do no harm. */
 #include "unit.h"
 
 #include "base/alloc.h"

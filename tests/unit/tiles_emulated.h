@@ -1,7 +1,7 @@
 /* tiles_emulated.h: the matrix unit's tiles as plain memory, for CPUs that have none. Included
  * before anything else in the files of kernels for AMX and in tests of them (tests/CMakeLists.txt),
- * it takes the place of the instructions, and of the need for them; AVX-512 with BF16 remains. A
- * sanitizer sees what tiles read and write. */
+ * it replaces the tile instructions, so that a CPU needs only AVX-512 with BF16. A sanitizer sees
+ * what tiles read and write. */
 #ifndef ASSAY_TEST_TILES_EMULATED_H
 #define ASSAY_TEST_TILES_EMULATED_H
 

@@ -55,8 +55,8 @@ static int32_t seats(int *cpus, int32_t most)
     return n;
 }
 
-/* Gives each OpenMP thread a seat of its own, out of those this process may use. Threads that
- * wander cost more than anything this program is out to measure. */
+/* Pins each OpenMP thread to its own CPU, out of those this process may use. Migrating threads cost
+ * more than anything this program is meant to measure. */
 static void pin_threads(struct cpu_device *device)
 {
     int cpus[CPU_SETSIZE];
@@ -85,13 +85,13 @@ static enum assay_status open_cpu(int32_t index, int32_t threads, assay_device *
     if (problem)
         return assay_error_set(err, problem == ENOMEM ? ASSAY_ERR_NOMEM : ASSAY_ERR_IO, "cpu",
                                "cannot look at this machine's caches: %s", strerror(problem));
-    int32_t cores = assay_cpu_info()->cores; /* asked before pinning narrows the answer */
+    int32_t cores = assay_cpu_info()->cores; /* read before pinning, which narrows it */
     struct cpu_device *device = assay_calloc(1, sizeof *device);
     if (!device)
         return assay_error_set(err, ASSAY_ERR_NOMEM, "cpu", "out of memory");
     device->base.driver = &assay_device_cpu;
     device->base.threads = threads < 1 ? cores : threads;
-    omp_set_dynamic(0); /* as many threads as asked for, always */
+    omp_set_dynamic(0); /* always the requested number of threads */
     omp_set_num_threads(device->base.threads);
     pin_threads(device);
     assay_cpu_watch(device);
@@ -185,7 +185,7 @@ static void disturbance(assay_device *device, struct assay_disturbance *out)
     };
 }
 
-/* What probes keep is no variant's. */
+/* Memory that probes keep does not count as a variant's. */
 static double resident_peak(assay_device *device)
 {
     return assay_cpu_resident_peak(device) -

@@ -5,12 +5,12 @@
  * is rounds for some tens of milliseconds; a pass is one slice of every block. There are several
  * passes, so that a neighbour who is busy for half a second does not own a kind, and after each
  * pass the candidates that are clearly slower leave, so that most samples go to the loops that
- * matter. A block's ceiling is its best candidate's 95th percentile: the quiet machine, without
- * believing the one freak in a hundred.
+ * matter. A block's ceiling is its best candidate's 95th percentile: the quiet machine, without its
+ * rare outliers.
  *
  * A matrix unit of a shared host is slow for seconds at a time, and seldom are those of all threads
- * fast together. Each is its core's own, so its ceiling is the sum of what each thread did at best
- * while the others ran too; one that stayed slow all the time counts as the fastest. */
+ * fast together. Each core has its own, so the ceiling is the sum of each thread's best while the
+ * others ran too; a unit that stayed slow all the time counts as the fastest one. */
 #include "device/cpu/cpu_calibrate.h"
 
 #include "base/alloc.h"
@@ -35,9 +35,9 @@ enum {
     CLOCK_READINGS = PASSES * MAX_BLOCKS,
 };
 
-/* All of the arithmetic. */
+/* The budget of all arithmetic. */
 static const double budget_ns = 0.6e9;
-/* More of it where the machine is busy, until each block has so many samples that ran. */
+/* Extended on a busy machine, until each block has this many samples that ran. */
 static const double patience_ns = 1.5e9;
 static const int64_t enough_samples = 8;
 /* And more for a matrix unit that was faster the last time it was measured. */
@@ -60,7 +60,7 @@ struct candidate {
 
 struct block {
     enum assay_cpu_loop_kind kind;
-    double *result; /* where in the ceilings the answer goes */
+    double *result; /* where in the ceilings the result goes */
     double *own;    /* of the narrow types' units: the best of each thread */
     int32_t n_candidates;
     struct candidate candidates[MAX_CANDIDATES];
@@ -139,7 +139,7 @@ static void sample(struct calibration *c, struct block *block, struct candidate 
 
 /* ---- slices and passes ----------------------------------------------------------------------- */
 
-/* Rounds until `until_ns` or the slice's share of samples is taken, but one at the least; each
+/* Rounds until `until_ns` or until the slice's share of samples is taken, but at least one; each
  * starts with another candidate, so that none always follows the same one. */
 static void slice(struct calibration *c, struct block *block, double until_ns)
 {
@@ -207,11 +207,11 @@ static void run_passes(struct calibration *c, double deadline_ns)
 }
 
 /* Not every CPU has units for narrow types, and the matrix unit of a shared host may be slow for
- * longer than a calibration lasts: what was seen of it has to do. */
+ * longer than a calibration lasts: then the best seen so far has to do. */
 static bool is_optional(const struct block *block) { return block->kind > ASSAY_CPU_LOOP_FMA; }
 
-/* One unit multiplies both, s8 twice as fast as bf16, and all threads have the same. Where a
- * thread's best say otherwise, its unit was slow whenever it had its turn. */
+/* One unit multiplies both, s8 twice as fast as bf16, and all threads have equal units. Where a
+ * thread's best rates differ, its unit was slow whenever it was sampled. */
 static const double slow_frac = 0.8;
 
 /* In products of bf16; 0: there is none. */
@@ -265,7 +265,7 @@ static void run_all_once(struct calibration *c, struct block *block)
             run_once(c, block, &block->candidates[i], &threads);
 }
 
-/* Both again, as long as there is patience. */
+/* Both again, until the patience is used up. */
 static void wait_for_matrix_units(struct calibration *c)
 {
     struct block *bf16 = NULL, *s8 = NULL;
@@ -301,7 +301,7 @@ static enum assay_status run_more(struct calibration *c, struct assay_error *err
     if (short_of == 0)
         return ASSAY_OK;
     return assay_error_set(err, ASSAY_UNSUPPORTED, "cpu",
-                           "this machine is too busy to measure what it can do at most; try again "
+                           "this machine is too busy to measure its ceilings; try again "
                            "when nothing else runs");
 }
 

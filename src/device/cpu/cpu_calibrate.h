@@ -1,4 +1,4 @@
-/* cpu_calibrate.h: measuring what this CPU can do at most. */
+/* cpu_calibrate.h: measuring the ceilings of this CPU. */
 #ifndef ASSAY_DEVICE_CPU_CALIBRATE_H
 #define ASSAY_DEVICE_CPU_CALIBRATE_H
 
@@ -10,8 +10,8 @@
 enum assay_status assay_cpu_calibrate(assay_device *device, struct assay_ceilings *out,
                                       struct assay_error *err);
 
-/* The clock this core runs at now, in Hz; 0 where that cannot be told (not x86-64). Takes some
- * 20 us; an interruption in them does not change the answer. */
+/* The clock this core runs at now, in Hz; 0 where that cannot be told (not x86-64). Takes some 20
+ * us; an interruption during them does not change the result. */
 double assay_cpu_clock_hz(void);
 
 #endif

@@ -2,8 +2,8 @@
  * from 16 KiB to 1 GiB in steps of two.
  *
  * Every sample is made of whole passes over the working set, by the loop that is fastest at its
- * size, so what is found is sustained, not the best stretch of a pass. All points are sampled in
- * several sweeps, so that a neighbour who is busy for half a second does not own one. A point is
+ * size, so the rate found is sustained, not that of the best part of a pass. All points are sampled
+ * in several sweeps, so that a neighbour who is busy for half a second does not own one. A point is
  * the 90th percentile of its samples: the best this machine was seen to do. */
 #include "device/cpu/cpu_curve.h"
 
@@ -25,7 +25,8 @@ enum {
     SAMPLES = 4, /* of a point in a sweep, less where passes are long */
 };
 static const double SAMPLE_NS = 100e3, LONG_PASS_NS = 4e6;
-/* From here on the loop that was fastest at the size before is taken: trying all would take long.
+/* From this size on, the loop that was fastest at the previous size is used: trying all would take
+ * long.
  */
 static const size_t TUNED_BYTES = (size_t)64 << 20;
 /* There are over a hundred of these: what is chosen need not be the last percent. */
@@ -113,7 +114,7 @@ static void prepare(struct curve *c, int size, int kind)
 
 static void sample(struct stretch *s)
 {
-    double once = pass_ns(s, 1); /* brings into the caches what they hold */
+    double once = pass_ns(s, 1); /* fills the caches */
     int64_t passes = (int64_t)ceil(SAMPLE_NS / once);
     int64_t samples = once > LONG_PASS_NS ? 1 : SAMPLES;
     double bytes =
@@ -133,7 +134,7 @@ static void measure(struct curve *c)
             }
 }
 
-/* ---- the answer ------------------------------------------------------------------------------ */
+/* ---- the result ------------------------------------------------------------------------------ */
 
 static void add_level(struct assay_ceilings *out, const char *name, size_t bytes)
 {

@@ -6,14 +6,14 @@
 #include "device/device.h"
 
 enum {
-    ASSAY_CPU_MAX_WATCHED = 64, /* threads whose waits are read; more would take too long */
+    ASSAY_CPU_MAX_WATCHED = 64, /* threads whose wait times are read; more would take too long */
     ASSAY_CPU_MAX_BLOCKS = 8,   /* of memory that probes keep */
     ASSAY_CPU_MAX_TUNED = 32,
 };
 
 /* Which loop was the fastest for a stream lately. */
 struct cpu_tuned {
-    struct assay_cpu_stream stream; /* its loop is NULL where there is none */
+    struct assay_cpu_stream stream; /* its loop is NULL if the slot is empty */
     bool cold;
     int64_t at_ns;
 };
@@ -31,7 +31,7 @@ struct cpu_device {
     int schedstat[ASSAY_CPU_MAX_WATCHED]; /* files that tell how long each thread waited, or -1 */
     int stat;                             /* the file that tells of stolen time, or -1 */
     struct cpu_block blocks[ASSAY_CPU_MAX_BLOCKS];
-    struct cpu_tuned tuned[ASSAY_CPU_MAX_TUNED]; /* the oldest makes room */
+    struct cpu_tuned tuned[ASSAY_CPU_MAX_TUNED]; /* the oldest is replaced */
 };
 
 /* cpu_waits.c: run-queue waits and stolen time, from files of /proc that stay open. Where there is

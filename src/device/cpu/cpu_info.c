@@ -41,8 +41,8 @@ void assay_cpu_isa_text(uint32_t isa, char *buf, size_t size)
                                      isa_names[i].name);
 }
 
-/* A file that is not there, or not for us, is an answer. One that cannot be opened for want of
- * descriptors or memory is not: the caches would be guessed. */
+/* A file that does not exist, or that we may not read, tells something. One that cannot be opened
+ * for lack of descriptors or memory does not: the caches would be guessed. */
 static bool is_answer(int problem)
 {
     return problem != EMFILE && problem != ENFILE && problem != ENOMEM && problem != EIO;
@@ -128,8 +128,8 @@ static void detect_names(const struct assay_cpu_source *source, struct assay_cpu
     }
 }
 
-/* What was measured on some of a vendor's CPUs, Zen 4 and Emerald Rapids. AMD's do as many
- * vdpbf16ps a cycle as FMAs, each of twice the operations; Intel's a quarter as many. */
+/* Measured on one CPU of each vendor, Zen 4 and Emerald Rapids. AMD's executes as many vdpbf16ps a
+ * cycle as FMAs, each with twice the operations; Intel's a quarter as many. */
 static void detect_habits(struct assay_cpu_info *out)
 {
     bool amd = strcmp(out->vendor, "AuthenticAMD") == 0;
@@ -190,7 +190,7 @@ static void detect_caches(const struct assay_cpu_source *source, struct assay_cp
             out->llcs = count_llcs(source, i, &out->problem);
         }
     }
-    /* A machine that tells nothing: small enough to be true of any, so that "cold" stays cold. */
+    /* Defaults where the caches are unknown: a large last level, so that "cold" stays cold. */
     if (!out->l1d_bytes)
         out->l1d_bytes = 32 * 1024;
     if (!out->l2_bytes)

@@ -33,7 +33,7 @@ struct assay_cpu_info {
     size_t memory_bytes;        /* physical */
     bool hypervisor;
     bool fast_bf16_dot;   /* vdpbf16ps does more in a cycle than FMAs in f32 */
-    bool reads_ahead;     /* of streams, so well that asking for their lines is in the way */
+    bool reads_ahead;     /* of streams, so well that software prefetches of their lines hurt */
     bool llcs_hidden;     /* a hypervisor tells of one, but cores may have several between them */
     bool amx_leaf_hidden; /* AMX is advertised but CPUID leaf 0x1D is not there */
     bool amx_refused;     /* AMX is there but the kernel did not let this process use it */
@@ -56,7 +56,8 @@ struct assay_cpu_source {
 const struct assay_cpu_info *assay_cpu_info(void);
 bool assay_cpu_has(uint32_t isa);
 
-/* What so many threads may find in last-level caches, if each runs where another one is. */
+/* The last-level cache bytes that this many threads may use, if each runs beside a different
+ * cache. */
 size_t assay_cpu_llc_bytes(int32_t threads);
 
 void assay_cpu_detect(const struct assay_cpu_source *source, struct assay_cpu_info *out);

@@ -36,9 +36,10 @@ static const vector4 vector4_zero = {0};
 
 static const struct assay_cpu_loop narrow_loops[] = {LOOP_TABLE};
 
-/* ---- loops that others wrote ----------------------------------------------------------------- */
+/* ---- loops of the C library and of microcode ------------------------------------------------- */
 
-/* Called through a volatile pointer: the compiler knows what memcpy does, and that nobody looks. */
+/* Called through a volatile pointer, or the compiler would remove a memcpy whose result is not
+ * used. */
 static void *(*const volatile library_memset)(void *, int, size_t) = memset;
 static void *(*const volatile library_memcpy)(void *, const void *, size_t) = memcpy;
 
@@ -55,7 +56,7 @@ static void copy_memcpy(void *dst, const void *src, const void *more, size_t byt
 }
 
 #if defined(__x86_64__)
-/* Microcode that may take lines over without reading them first. */
+/* Microcode that may claim lines without reading them first. */
 static void write_stosb(void *dst, const void *src, const void *more, size_t bytes)
 {
     (void)src, (void)more;

@@ -29,9 +29,9 @@ static inline __attribute__((always_inline)) void loop_prefetch(const char *s, s
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* `streams` parts of the source side by side: a hardware prefetcher follows each on its own and
- * only so far, so several keep more lines in flight than one. What was read is combined by XOR,
- * which costs nothing beside the load, and whose result shows that nothing was left out. */
+/* `streams` parts of the source side by side: a hardware prefetcher follows each of them a limited
+ * distance ahead, so several keep more lines in flight than one. The words read are combined by
+ * XOR, which costs nothing beside the load, and whose result shows that none was left out. */
 static inline __attribute__((always_inline)) void
 loop_read(void *dst, const void *src, size_t bytes, size_t streams, size_t ahead)
 {
@@ -122,7 +122,7 @@ static inline __attribute__((always_inline)) void loop_put(char *d, LOOP_VECTOR 
     LOOP_STORE(d, v);
 }
 
-/* Eight loads, then eight stores: the next lines are under way while the stores drain. */
+/* Eight loads, then eight stores: the next lines are in flight while the stores drain. */
 static inline __attribute__((always_inline)) void
 loop_copy(void *dst, const void *src, size_t bytes, size_t streams, size_t ahead, bool nt)
 {
@@ -213,9 +213,9 @@ LOOP_TRIAD(nt_ahead_2k, 1, 2048, true)
 
 /* ---- multiplying ----------------------------------------------------------------------------- */
 
-/* Twelve chains of their own: two units times a latency of four or five cycles must be kept busy,
- * and twelve leave room for the constants where there are sixteen registers. The values settle at
- * 2, so that nothing overflows or becomes subnormal. */
+/* Twelve independent chains: two units times a latency of four or five cycles must be kept busy,
+ * and twelve leave registers for the constants where there are sixteen. The values settle at 2, so
+ * that nothing overflows or becomes subnormal. */
 #define LOOP_TWELVE(X) LOOP_EIGHT(X) X(8) X(9) X(10) X(11)
 static void fma_registers(void *dst, const void *src, const void *more, size_t flops)
 {

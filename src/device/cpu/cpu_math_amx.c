@@ -2,7 +2,7 @@
  * VNNI, and the matrix unit. Everything stays in registers. What the unit does with zeros is not
  * what it does with data (all-zero tiles run 20 % faster), so they are filled with data.
  *
- * Only called where CPUID says the instruction is there; they are written as text, so that the file
+ * Only called where CPUID reports the instruction; written as inline assembly, so that the file
  * needs no further flags. */
 #include "device/cpu/cpu_loops.h"
 #include "device/cpu/cpu_tiles_amx.h"
@@ -11,7 +11,7 @@
 #include <immintrin.h>
 
 /* Sixteen independent sums in registers 0 to 15, more than latency times throughput of any of
- * these; the operands are 16 and 17. One piece of text, so that the compiler keeps nothing in
+ * these; the operands are 16 and 17. One asm statement, so that the compiler keeps nothing in
  * memory. */
 #define FOUR(text, a, b, c, d)                                                                     \
     text " %%zmm16, %%zmm17, %%zmm" #a "\n\t" text " %%zmm16, %%zmm17, %%zmm" #b "\n\t" text       \

@@ -1,5 +1,5 @@
-/* cpu_resident.h: how much memory this process had resident at the most, as the kernel counts it:
- * everything, the harness and its operands included. */
+/* cpu_resident.h: the peak resident memory of this process, as the kernel counts it: everything,
+ * the harness and its operands included. */
 #ifndef ASSAY_DEVICE_CPU_RESIDENT_H
 #define ASSAY_DEVICE_CPU_RESIDENT_H
 

@@ -20,7 +20,7 @@ static int tensors(enum assay_cpu_loop_kind kind)
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* Tensors start at different places within a page, as operands do (bench/operands.c says why). */
+/* Tensors start at different offsets within a page, as operands do (bench/operands.c says why). */
 static size_t tensor_stride(size_t bytes) { return (bytes + PAGE - 1) / PAGE * PAGE + 3072; }
 
 size_t assay_cpu_stream_set_bytes(enum assay_cpu_loop_kind kind, size_t bytes)
@@ -54,7 +54,7 @@ static uint32_t xor_of(const void *data, size_t bytes)
     return all ^ word;
 }
 
-/* What is no whole grain. */
+/* The remainder below a whole grain. */
 static uint32_t run_rest(const struct assay_cpu_stream *s, char *out, const char *a, const char *b)
 {
     size_t done = s->bytes / ASSAY_CPU_LOOP_GRAIN * ASSAY_CPU_LOOP_GRAIN, rest = s->bytes - done;
@@ -147,7 +147,7 @@ static void add_ways(struct tuning *t, const struct assay_cpu_loop *loops, bool 
             t->ways[t->turns.n++] = (struct way){.loop = loop, .threads = threads};
 }
 
-/* All threads or one, which needs no team. Not a number between: OpenMP ends the threads that a
+/* All threads or one, which needs no team. No number in between: OpenMP ends the threads that a
  * smaller team does not need, and those it starts for the next larger one are not pinned. */
 static void add_all_ways(struct tuning *t, int32_t threads)
 {

@@ -29,8 +29,8 @@ void assay_cpu_stream_bind(enum assay_cpu_loop_kind kind, size_t bytes, char *se
 void assay_cpu_stream_tune(struct assay_cpu_stream *stream, int32_t threads,
                            const struct assay_args *sets, int64_t n_sets, double most_ns);
 
-/* One pass. Of a read the XOR of all 32-bit words, where what is missing to a whole one counts as
- * 0; of the others 0. */
+/* One pass. Returns, for a read, the XOR of all 32-bit words, a partial last word filled up with 0;
+ * otherwise 0. */
 uint32_t assay_cpu_stream_run(const struct assay_cpu_stream *stream, void *out, const void *a,
                               const void *b);
 /* So many passes, each on the next set, without the threads waiting for each other in between: as

@@ -7,7 +7,7 @@
 
 struct assay_null_script {
     void *user;
-    /* How long this call takes, in ns; the clock moves on by so much. Negative: the kernel fails.
+    /* How long this call takes, in ns; the clock advances by that. Negative: the kernel fails.
      */
     double (*duration)(void *user, const struct assay_kernel *kernel, void *state,
                        const struct assay_work *work);
