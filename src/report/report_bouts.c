@@ -159,7 +159,7 @@ const struct assay_measurement *assay_bout_figures(const struct assay_bout *bout
     return figures(rival, bout->state);
 }
 
-/* By time, then by place. */
+/* By time, then in the order of the group. */
 static bool precedes(const struct assay_bout *bout, const struct assay_record *a,
                      const struct assay_record *b)
 {

@@ -72,13 +72,13 @@ static void add_text(struct assay_text *out, const char *text, int columns)
 
 enum weight { PLAIN, BOLD };
 
-/* Cut to `room` pixels. */
+/* Cut to `width` pixels. */
 static void put_text(struct drawing *d, double x, double y, int size, enum weight weight,
-                     const char *colour, double room, const char *text)
+                     const char *colour, double width, const char *text)
 {
     assay_text_format(&d->text, "<text x=\"%.1f\" y=\"%.1f\" font-size=\"%d\"%s fill=\"%s\">", x, y,
                       size, weight == BOLD ? " font-weight=\"600\"" : "", colour);
-    add_text(&d->text, text, (int)(room / (size * LETTER)));
+    add_text(&d->text, text, (int)(width / (size * LETTER)));
     assay_text_add(&d->text, "</text>\n");
 }
 

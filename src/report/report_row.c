@@ -128,8 +128,8 @@ void assay_tally_add(struct assay_tally *tally, const struct assay_record *recor
 static void put_wrapped(struct assay_line *line, const struct assay_sink *sink, int width,
                         const char *text, enum assay_ink ink)
 {
-    int room = width - line->columns - 1; /* a comma follows */
-    if (assay_line_columns_of(text, line->ascii) > room) {
+    int left = width - line->columns - 1; /* a comma follows */
+    if (assay_line_columns_of(text, line->ascii) > left) {
         assay_line_flush(line, sink);
         assay_line_to(line, 1);
     }

@@ -14,7 +14,7 @@
  * efficiency context_switches clock_changes near_floor clock_hz bytes_read bytes_written flops
  * memory_bytes setup_ns floor_ns verified compared of mismatches max_abs max_rel rms sqnr_db
  *   mode label recipe note weight_bytes prepare_ns
- *   accuracy_db       "inf" where the answer is that of the unquantised product
+ *   accuracy_db       "inf" where the output is that of the unquantised product
  *   activation_share pareto slow_unit exact throttled host_ns energy_j
  *   entry compile     of a model
  *   eager_speedup eager_speedup_lo eager_speedup_hi eager_significant

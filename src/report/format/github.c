@@ -13,7 +13,7 @@
 #include <string.h>
 
 enum {
-    SPEEDUP_ROOM = 40,
+    SPEEDUP_WIDTH = 40,
     /* A job's page holds 1 MiB, and all of it is refused where there is more. */
     MOST_TABLE_BYTES = 700000,
     MOST_LIST_BYTES = 100000,
@@ -96,8 +96,8 @@ static void put_executor(struct state *s, const struct assay_record *record)
     assay_md_cell(&s->md, time);
     bool compared = m->has_ratio && !assay_cell_is_baseline(record);
     struct assay_cell speedup = compared
-                                    ? assay_cell_interval(&m->ratio, SPEEDUP_ROOM, s->style.ascii)
-                                    : assay_cell_speedup(record, m, SPEEDUP_ROOM, s->style.ascii);
+                                    ? assay_cell_interval(&m->ratio, SPEEDUP_WIDTH, s->style.ascii)
+                                    : assay_cell_speedup(record, m, SPEEDUP_WIDTH, s->style.ascii);
     assay_md_cell(&s->md, speedup.text);
 }
 
@@ -106,7 +106,7 @@ static void put_versus(struct state *s, const struct assay_record *compiled)
     const struct assay_measurement *m = assay_pair_figures(compiled);
     if (m && m->has_eager_ratio)
         assay_md_cell(&s->md,
-                      assay_cell_interval(&m->eager_ratio, SPEEDUP_ROOM, s->style.ascii).text);
+                      assay_cell_interval(&m->eager_ratio, SPEEDUP_WIDTH, s->style.ascii).text);
     else
         assay_sink_put(&s->md.sink, " |");
 }
