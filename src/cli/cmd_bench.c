@@ -70,5 +70,8 @@ static int run(int argc, char **argv)
     return code;
 }
 
-const struct assay_command assay_command_bench = {
-    .name = "bench", .summary = "compare implementations of ops", .run = run, .help = help};
+const struct assay_command assay_command_bench = {.name = "bench",
+                                                  .summary = "compare implementations of ops",
+                                                  .options = &assay_bench_options,
+                                                  .run = run,
+                                                  .help = help};

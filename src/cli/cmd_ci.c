@@ -92,5 +92,8 @@ static int run(int argc, char **argv)
     return assay_run_command(&command, argc, argv);
 }
 
-const struct assay_command assay_command_ci = {
-    .name = "ci", .summary = "the same, as records for a dashboard", .run = run, .help = help};
+const struct assay_command assay_command_ci = {.name = "ci",
+                                               .summary = "the same, as records for a dashboard",
+                                               .options = &assay_ci_options_table,
+                                               .run = run,
+                                               .help = help};

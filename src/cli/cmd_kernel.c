@@ -196,5 +196,6 @@ static int run(int argc, char **argv)
 const struct assay_command assay_command_kernel = {.name = "kernel",
                                                    .summary =
                                                        "run the benchmarks of a kernel repository",
+                                                   .options = &assay_kernel_options_table,
                                                    .run = run,
                                                    .help = help};

@@ -91,5 +91,8 @@ static int run(int argc, char **argv)
     return code;
 }
 
-const struct assay_command assay_command_preset = {
-    .name = "preset", .summary = "measure named cases, as KoBench", .run = run, .help = help};
+const struct assay_command assay_command_preset = {.name = "preset",
+                                                   .summary = "measure named cases, as KoBench",
+                                                   .options = &assay_preset_options_table,
+                                                   .run = run,
+                                                   .help = help};

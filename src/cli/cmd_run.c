@@ -87,5 +87,8 @@ static int run(int argc, char **argv)
     return assay_run_command(&command, argc, argv);
 }
 
-const struct assay_command assay_command_run = {
-    .name = "run", .summary = "measure what a configuration says", .run = run, .help = help};
+const struct assay_command assay_command_run = {.name = "run",
+                                                .summary = "measure what a configuration says",
+                                                .options = &assay_run_options_table,
+                                                .run = run,
+                                                .help = help};

@@ -36,7 +36,7 @@ reuse_objects() {
     find src include -type f -newer "$ASSAY" >"$tmp/changed"
     # OBJECT: #deps …, then a line for each file it was made from, then an empty one
     ninja -C "$REUSE_FROM" -t deps | awk -v tree="$ASSAY_SOURCE_DIR/" '
-        FILENAME == ARGV[1] { changed[tree $0]; next }
+        FILENAME == ARGV[1] { changed[tree $0]; changed["../" $0]; next }
         /: #deps/ { object = /\(VALID\)/ ? substr($0, 1, index($0, ": #deps") - 1) : "" }
         /^    / && substr($0, 5) in changed { object = "" }
         /^$/ && object != "" { print object; object = "" }' "$tmp/changed" - >"$REUSE_LIST"
