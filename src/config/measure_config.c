@@ -48,9 +48,8 @@ const struct assay_option assay_measure_rows[] = {
     {"quiet", 'q', ASSAY_OPTION_FLAG, AT(quiet), NULL,
      "no table, no progress: only files and errors", 0, 0},
     {"verbose", 'v', ASSAY_OPTION_FLAG, AT(verbose), NULL,
-     "samples, quartiles, disturbances, memory and accuracy of each row", 0, 0},
-    {"ascii", 0, ASSAY_OPTION_FLAG, AT(ascii), NULL, "a table without characters beyond ASCII", 0,
-     0},
+     "also show samples, quartiles, disturbances, memory and accuracy of each row", 0, 0},
+    {"ascii", 0, ASSAY_OPTION_FLAG, AT(ascii), NULL, "write the table in ASCII only", 0, 0},
     {"help", 'h', ASSAY_OPTION_FLAG, AT(help), NULL, "this text", 0, 0},
     {0},
 };

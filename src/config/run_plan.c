@@ -21,10 +21,10 @@
     {"recipe", 0, ASSAY_OPTION_LIST, AT(recipes), "RECIPES", "recipes instead of the file's: int8wo, int4wo-128, all (`assay list recipes`)", 0, 0}, \
     {"shapes", 0, ASSAY_OPTION_LIST, AT(shapes), "SETS", "shapes instead of the file's: custom=MxKxN, llama, pow2:10:12 (`assay list shapes`)", 0, 0}, \
     {"model", 0, ASSAY_OPTION_TEXT, AT(model), "MODEL", "the model instead of the file's: linear, ln_linear_gelu, transformer_block", 0, 0}, \
-    {"compile", 0, ASSAY_OPTION_TEXT, AT(compile), "MODE", "default, max-autotune or false (only eager), instead of the file's", 0, 0}, \
+    {"compile", 0, ASSAY_OPTION_TEXT, AT(compile), "MODE", "how models are compiled, instead of the file's: default, max-autotune or false (only eager)", 0, 0}, \
     {"limit", 0, ASSAY_OPTION_INT, AT(limit), "N", "only the first N groups", 1, 1e6}, \
     {"dry-run", 0, ASSAY_OPTION_FLAG, AT(dry_run), NULL, "print what would be measured, and end", 0, 0}, \
-    {"cache", 0, ASSAY_OPTION_TEXT, AT(measure.cache), "STATE", "hot (default), cold or both", 0, 0}
+    {"cache", 0, ASSAY_OPTION_TEXT, AT(measure.cache), "STATE", "cache states: hot (default), cold or both", 0, 0}
 
 static const struct assay_option run_rows[] = {
     FILE_ROW,
@@ -32,7 +32,7 @@ static const struct assay_option run_rows[] = {
     {"output-dir", 0, ASSAY_OPTION_TEXT, AT(output_dir), "FOLDER", "where the CSV goes, instead of the file's output_dir", 0, 0},
     {"output", 'o', ASSAY_OPTION_REPEAT, AT(measure.outputs), "FILE", "also write FILE, in the format of its extension or as FORMAT:FILE; repeatable", 0, 0},
     {"format", 'f', ASSAY_OPTION_TEXT, AT(measure.format), "FORMAT", "format of --output, or of standard output without --output (`assay list formats`)", 0, 0},
-    {"help-config", 0, ASSAY_OPTION_FLAG, AT(help_config), NULL, "every key of a configuration, as Markdown", 0, 0},
+    {"help-config", 0, ASSAY_OPTION_FLAG, AT(help_config), NULL, "print every key of a configuration, as Markdown", 0, 0},
     {0},
 };
 

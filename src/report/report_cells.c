@@ -211,7 +211,7 @@ static struct assay_cell with_margin(struct assay_cell cell, double margin, int 
     return cell;
 }
 
-/* "same" only where a difference of some size would have been seen; else the run cannot tell. */
+/* "same" only where the run could have seen a difference of 10 %; else "unclear". */
 static struct assay_cell same_as_baseline(const struct assay_ratio *ratio, int width)
 {
     struct assay_cell cell = {"same"};
@@ -223,7 +223,7 @@ static struct assay_cell same_as_baseline(const struct assay_ratio *ratio, int w
     return cell;
 }
 
-/* How far it is from the baseline, as people say it, and of which ratio that speaks. */
+/* A ratio in words: its text, and the number in it (a slowdown is inverted) with its decimals. */
 struct saying {
     struct assay_cell cell;
     double ratio;

@@ -45,7 +45,7 @@ void assay_row_check(struct assay_line *line, const struct assay_record *record,
     assay_line_put(line, text, width - line->columns, ASSAY_INK_PLAIN);
 }
 
-/* The measurement of a state whose probes were the slowest beside the best they were seen to be. */
+/* The measurement in this state whose probes were the slowest, relative to their best ever. */
 static const struct assay_measurement *slowest_probe(const struct assay_record *records, int64_t n,
                                                      enum assay_cache_state state)
 {

@@ -14,7 +14,7 @@
 
 enum {
     SPEEDUP_WIDTH = 40,
-    /* A job's page holds 1 MiB, and all of it is refused where there is more. */
+    /* GitHub refuses a page of more than 1 MiB. */
     MOST_TABLE_BYTES = 700000,
     MOST_LIST_BYTES = 100000,
 };
@@ -24,7 +24,7 @@ struct state {
     struct assay_report_style style;
     struct assay_run_info run;
     struct assay_text tables, failures, gaps; /* gaps: not supported, skipped */
-    struct assay_md md;                       /* onto `tables` */
+    struct assay_md md;                       /* writes to `tables` */
     struct assay_record open;                 /* of the table that is open; no op: none is */
     struct assay_tally tally;
     int64_t rows_left_out, lines_left_out;
@@ -229,7 +229,7 @@ static void put_kept(const struct assay_sink *sink, const struct assay_text *tex
 {
     if (text->length)
         sink->write(sink->user, text->data, text->length);
-    if (text->failed) { /* what is missing should be seen */
+    if (text->failed) { /* say so: the page is incomplete */
         assay_sink_put(sink, "\nThe rest did not fit into memory.\n");
         assay_sink_fail(sink);
     }

@@ -5,7 +5,7 @@
  * the share of the ceiling; last, what was measured. The table's times are means over all samples;
  * speedups are medians of the rounds' ratios, and the lines' times medians with their intervals.
  * Widths depend on all rows, and so does whether there are references at all: rows are kept until
- * the end. On a narrow terminal the least of the columns go. */
+ * the end. On a narrow terminal the least important columns are dropped. */
 #include "report/report_bouts.h"
 #include "report/report_detail.h"
 #include "report/report_grid.h"
@@ -270,7 +270,7 @@ static void put_phrase(struct state *s, const char *text, enum assay_ink ink)
     assay_line_put(&s->page.line, text, s->grid.width - 1 - s->page.line.columns, ink);
 }
 
-/* A sentence from elsewhere, word by word. */
+/* Any sentence, wrapped between words. */
 static void put_words(struct state *s, const char *text, enum assay_ink ink)
 {
     char word[256];
@@ -306,7 +306,7 @@ static void put_ceiling(struct state *s, const struct assay_measurement *m)
     put_phrase(s, cell.text, ASSAY_INK_PLAIN);
 }
 
-/* What may be said of the time alone. */
+/* Remarks that need no comparison. */
 static void put_remarks(struct state *s, const struct assay_bout *bout)
 {
     put_ceiling(s, bout->m);
@@ -327,7 +327,7 @@ static void put_trouble(struct state *s, const struct assay_record *record)
     put_words(s, record->reason, ink);
 }
 
-/* Rounded up: it never says that less would have been seen than is so. */
+/* Rounded up: the run could not have seen less than it says. */
 static void put_verdict(struct state *s, const struct assay_ratio *ratio)
 {
     if (ratio->significant) {
@@ -411,11 +411,11 @@ static void write_detail(struct state *s, const struct assay_bout *bout,
                          const struct assay_record *record)
 {
     bool last = bout->state == ASSAY_CACHE_COLD || !record->states[ASSAY_CACHE_COLD].measured;
-    if (s->page.style.verbose && last) /* both states in one go */
+    if (s->page.style.verbose && last) /* it shows both states */
         assay_detail_write(record, &s->page.line, &s->page.sink, s->grid.width);
 }
 
-/* A kernel without figures, or without anybody to compare it with. */
+/* A kernel without figures, or without a rival. */
 static void write_alone(struct state *s, const struct assay_bout *bout)
 {
     begin_line(s, bout);
@@ -433,7 +433,8 @@ static void write_alone(struct state *s, const struct assay_bout *bout)
     flush(s);
 }
 
-/* A rival's trouble is told once, and of a kernel without figures only what may be why. */
+/* A rival's failure is shown once. Where the kernel has no figures, only failures that may explain
+ * it are shown. */
 static bool is_told(const struct assay_bout *bout, const struct assay_record *rival)
 {
     bool again = bout->state == ASSAY_CACHE_COLD && bout->kernel->states[ASSAY_CACHE_HOT].measured;
