@@ -137,5 +137,8 @@ static int run_bench(int argc, char **argv)
     return code;
 }
 
-const struct assay_command assay_command_bench = {
-    .name = "bench", .summary = "compare implementations of ops", .run = run_bench, .help = help};
+const struct assay_command assay_command_bench = {.name = "bench",
+                                                  .summary = "compare implementations of ops",
+                                                  .options = &assay_bench_options,
+                                                  .run = run_bench,
+                                                  .help = help};

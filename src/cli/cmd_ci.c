@@ -93,5 +93,8 @@ static int run_ci(int argc, char **argv)
     return assay_run_command(&command, argc, argv);
 }
 
-const struct assay_command assay_command_ci = {
-    .name = "ci", .summary = "the same, as records for a dashboard", .run = run_ci, .help = help};
+const struct assay_command assay_command_ci = {.name = "ci",
+                                               .summary = "the same, as records for a dashboard",
+                                               .options = &assay_ci_options_table,
+                                               .run = run_ci,
+                                               .help = help};

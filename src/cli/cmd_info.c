@@ -20,8 +20,8 @@ struct info_config {
 static const struct assay_option option_rows[] = {
     {"calibrate", 0, ASSAY_OPTION_FLAG, offsetof(struct info_config, calibrate), NULL,
      "measure the ceilings anew and remember them", 0, 0},
-    {"device", 0, ASSAY_OPTION_TEXT, offsetof(struct info_config, device), "NAME",
-     "whose ceilings (default cpu)", 0, 0},
+    {"device", 0, ASSAY_OPTION_TEXT, offsetof(struct info_config, device), "DEVICE",
+     "the device whose ceilings are shown (default cpu)", 0, 0},
     {"threads", 't', ASSAY_OPTION_INT, offsetof(struct info_config, threads), "N",
      "ceilings for so many threads (default: all cores)", 1, 4096},
     {"help", 'h', ASSAY_OPTION_FLAG, offsetof(struct info_config, help), NULL, "this text", 0, 0},
@@ -180,5 +180,8 @@ static int run_info(int argc, char **argv)
     return code == ASSAY_EXIT_FINE ? show_all_ceilings(&config) : code;
 }
 
-const struct assay_command assay_command_info = {
-    .name = "info", .summary = "this machine, and what it can do", .run = run_info, .help = help};
+const struct assay_command assay_command_info = {.name = "info",
+                                                 .summary = "this machine, and what it can do",
+                                                 .options = &table,
+                                                 .run = run_info,
+                                                 .help = help};

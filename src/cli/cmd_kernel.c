@@ -200,5 +200,6 @@ static int run_kernel(int argc, char **argv)
 const struct assay_command assay_command_kernel = {.name = "kernel",
                                                    .summary =
                                                        "run the benchmarks of a kernel repository",
+                                                   .options = &assay_kernel_options_table,
                                                    .run = run_kernel,
                                                    .help = help};

@@ -1,6 +1,7 @@
-/* assay list: what there is: ops, kernels, models, recipes, shapes, devices, dtypes, formats. */
+/* assay list: what there is, one function for each list. */
 #include "cli/command.h"
 #include "config/options.h"
+#include "config/preset.h"
 #include "config/shapes.h"
 #include "device/device.h"
 #include "kernel/kernel.h"
@@ -19,8 +20,8 @@ struct list_config {
 
 static const struct assay_option option_rows[] = {
     {"names", 0, ASSAY_OPTION_FLAG, offsetof(struct list_config, names), NULL,
-     "only the names, one a line", 0, 0},
-    {"plugin", 0, ASSAY_OPTION_REPEAT, offsetof(struct list_config, plugins), "FILE",
+     "only the names, one on each line", 0, 0},
+    {"plugin", 0, ASSAY_OPTION_REPEAT, offsetof(struct list_config, plugins), "FILE.so",
      "also the kernels of a shared object; repeatable", 0, 0},
     {"help", 'h', ASSAY_OPTION_FLAG, offsetof(struct list_config, help), NULL, "this text", 0, 0},
     {0},
@@ -81,13 +82,21 @@ static void print_dtypes(uint64_t dtypes)
     printf("%-14s", text);
 }
 
+static enum assay_status open_registry(const struct list_config *config,
+                                       assay_kernel_registry **registry, struct assay_error *err)
+{
+    *registry = assay_kernel_registry_create();
+    enum assay_status status = *registry ? ASSAY_OK : ASSAY_ERR_NOMEM;
+    for (int64_t i = 0; i < config->plugins.n && status == ASSAY_OK; i++)
+        status = assay_kernel_add_plugin(*registry, config->plugins.items[i], err);
+    return status;
+}
+
 static int list_kernels(const struct list_config *config)
 {
     struct assay_error err = {0};
-    assay_kernel_registry *registry = assay_kernel_registry_create();
-    enum assay_status status = registry ? ASSAY_OK : ASSAY_ERR_NOMEM;
-    for (int64_t i = 0; i < config->plugins.n && status == ASSAY_OK; i++)
-        status = assay_kernel_add_plugin(registry, config->plugins.items[i], &err);
+    assay_kernel_registry *registry;
+    enum assay_status status = open_registry(config, &registry, &err);
     for (int64_t i = 0; status == ASSAY_OK && i < assay_kernel_count(registry); i++) {
         const struct assay_kernel *kernel = assay_kernel_at(registry, i);
         struct assay_error why = {0};
@@ -101,6 +110,37 @@ static int list_kernels(const struct list_config *config)
         puts(can == ASSAY_OK ? "runs here" : why.message);
         if (can == ASSAY_ERR_NOMEM)
             status = assay_error_set(&err, can, kernel->name, "%s", why.message);
+    }
+    assay_kernel_registry_destroy(registry);
+    return status == ASSAY_OK ? ASSAY_EXIT_FINE : assay_complain(&err);
+}
+
+/* How many kernels from the `first` on are of the same implementation; 0: it came before. */
+static int64_t count_alike(const assay_kernel_registry *registry, int64_t first)
+{
+    const char *name = assay_kernel_at(registry, first)->implementation;
+    int64_t n = 0;
+    for (int64_t i = 0; i < assay_kernel_count(registry); i++)
+        if (strcmp(assay_kernel_at(registry, i)->implementation, name) == 0) {
+            if (i < first)
+                return 0;
+            n++;
+        }
+    return n;
+}
+
+static int list_implementations(const struct list_config *config)
+{
+    struct assay_error err = {0};
+    assay_kernel_registry *registry;
+    enum assay_status status = open_registry(config, &registry, &err);
+    for (int64_t i = 0; status == ASSAY_OK && i < assay_kernel_count(registry); i++) {
+        const char *name = assay_kernel_at(registry, i)->implementation;
+        int64_t n = count_alike(registry, i);
+        if (n && config->names)
+            puts(name);
+        else if (n)
+            printf("%-10s %lld kernel%s\n", name, (long long)n, n == 1 ? "" : "s");
     }
     assay_kernel_registry_destroy(registry);
     return status == ASSAY_OK ? ASSAY_EXIT_FINE : assay_complain(&err);
@@ -247,36 +287,86 @@ static int list_formats(const struct list_config *config)
     return ASSAY_EXIT_FINE;
 }
 
+static int list_presets(const struct list_config *config)
+{
+    for (int64_t i = 0; i < assay_preset_count(); i++) {
+        const struct assay_preset *preset = assay_preset_at(i);
+        if (config->names)
+            puts(preset->name);
+        else
+            printf("%-12s %s\n", preset->name, preset->summary);
+    }
+    if (!config->names)
+        puts("\n`assay preset --list` shows their cases and parameters.");
+    return ASSAY_EXIT_FINE;
+}
+
+static int list_commands(const struct list_config *config)
+{
+    for (int64_t i = 0; i < assay_command_count(); i++) {
+        const struct assay_command *command = assay_command_at(i);
+        if (config->names)
+            puts(command->name);
+        else
+            printf("%-8s %s\n", command->name, command->summary);
+    }
+    return ASSAY_EXIT_FINE;
+}
+
 static const struct {
     const char *name;
     int (*run)(const struct list_config *config);
-} lists[] = {{"ops", list_ops},         {"kernels", list_kernels}, {"models", list_models},
-             {"recipes", list_recipes}, {"shapes", list_shapes},   {"devices", list_devices},
-             {"dtypes", list_dtypes},   {"formats", list_formats}};
+} lists[] = {
+    {"ops", list_ops},
+    {"kernels", list_kernels},
+    {"implementations", list_implementations},
+    {"models", list_models},
+    {"presets", list_presets},
+    {"recipes", list_recipes},
+    {"shapes", list_shapes},
+    {"devices", list_devices},
+    {"dtypes", list_dtypes},
+    {"formats", list_formats},
+    {"commands", list_commands},
+};
 
 enum { LISTS = sizeof lists / sizeof lists[0] };
+
+const char *assay_list_name(int64_t index) { return index < LISTS ? lists[index].name : NULL; }
+
+/* "ops, kernels, …" */
+static void name_lists(char *out, size_t size)
+{
+    size_t used = 0;
+    for (int i = 0; i < LISTS && used < size; i++)
+        used += (size_t)snprintf(out + used, size - used, "%s%s", i ? ", " : "", lists[i].name);
+}
 
 static int unknown_list(const char *name)
 {
     struct assay_error err = {0};
     const char *names[LISTS];
+    char all[256];
+    name_lists(all, sizeof all);
     for (int i = 0; i < LISTS; i++)
         names[i] = lists[i].name;
     const char *nearest = assay_text_nearest(name, names, LISTS);
-    assay_error_set(&err, ASSAY_ERR_INVALID, NULL,
-                    "cannot list \"%s\"; ops, kernels, models, recipes, shapes, devices, dtypes or "
-                    "formats%s%s%s",
-                    name, nearest ? "; did you mean \"" : "", nearest ? nearest : "",
+    assay_error_set(&err, ASSAY_ERR_INVALID, NULL, "cannot list \"%s\"; there are %s%s%s%s", name,
+                    all, nearest ? "; did you mean \"" : "", nearest ? nearest : "",
                     nearest ? "\"?" : "");
     return assay_complain(&err);
 }
 
 static void help(struct assay_text *out)
 {
-    assay_text_add(
-        out, "assay list ops|kernels|models|recipes|shapes|devices|dtypes|formats [OPTIONS]\n\n"
-             "What there is. Kernels also say whether they run on this machine, and why "
-             "others do not.\n\n");
+    char all[256];
+    name_lists(all, sizeof all);
+    assay_text_format(
+        out,
+        "assay list WHAT [OPTIONS]\n\n"
+        "What there is. Kernels also say whether they run on this machine, and why others do not.\n"
+        "WHAT is one of\n%s.\n\n",
+        all);
     assay_options_help(&table, out);
 }
 
@@ -290,9 +380,9 @@ static int run_list(int argc, char **argv)
     } else if (config.help) {
         code = assay_print_help(assay_command_find("list"));
     } else if (config.what.n != 1) {
-        assay_error_set(
-            &err, ASSAY_ERR_INVALID, NULL,
-            "list takes one of ops, kernels, models, recipes, shapes, devices, dtypes, formats");
+        char all[256];
+        name_lists(all, sizeof all);
+        assay_error_set(&err, ASSAY_ERR_INVALID, NULL, "list takes one of %s", all);
         code = assay_complain(&err);
     } else {
         const char *name = config.what.items[0];
@@ -307,6 +397,7 @@ static int run_list(int argc, char **argv)
 
 const struct assay_command assay_command_list = {
     .name = "list",
-    .summary = "ops, kernels, models, recipes, shapes, devices, dtypes, formats",
+    .summary = "ops, kernels, models, presets, recipes, shapes, devices, dtypes, formats, …",
+    .options = &table,
     .run = run_list,
     .help = help};

@@ -93,5 +93,6 @@ static int run_preset(int argc, char **argv)
 
 const struct assay_command assay_command_preset = {.name = "preset",
                                                    .summary = "measure named cases, as KoBench",
+                                                   .options = &assay_preset_options_table,
                                                    .run = run_preset,
                                                    .help = help};

@@ -90,5 +90,6 @@ static int run_configuration(int argc, char **argv)
 
 const struct assay_command assay_command_run = {.name = "run",
                                                 .summary = "measure what a configuration says",
+                                                .options = &assay_run_options_table,
                                                 .run = run_configuration,
                                                 .help = help};

@@ -13,8 +13,12 @@ enum assay_exit {
     ASSAY_EXIT_INTERRUPTED = 130,
 };
 
+struct assay_option_table;
+
 struct assay_command {
     const char *name, *summary;
+    const struct assay_option_table
+        *options;                      /* for completions and the man page; config/options.h */
     int (*run)(int argc, char **argv); /* argv[0] is the command's name; returns an exit code */
     void (*help)(struct assay_text *out);
 };
@@ -22,6 +26,11 @@ struct assay_command {
 int64_t assay_command_count(void);
 const struct assay_command *assay_command_at(int64_t index);
 const struct assay_command *assay_command_find(const char *name);
+/* Says that there is no such command, and which is the nearest; gives the exit code. */
+int assay_command_unknown(const char *name);
+
+/* What `assay list` can list; NULL after the last. */
+const char *assay_list_name(int64_t index);
 
 /* Says "assay: …" on standard error, and gives the exit code that fits the error. */
 int assay_complain(const struct assay_error *err);

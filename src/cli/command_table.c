@@ -29,6 +29,19 @@ const struct assay_command *assay_command_find(const char *name)
     return NULL;
 }
 
+int assay_command_unknown(const char *name)
+{
+    struct assay_error err = {0};
+    const char *names[sizeof command_table / sizeof command_table[0]];
+    for (int64_t i = 0; i < assay_command_count(); i++)
+        names[i] = command_table[i]->name;
+    const char *nearest = assay_text_nearest(name, names, assay_command_count());
+    assay_error_set(&err, ASSAY_ERR_INVALID, NULL, "unknown command \"%s\"%s%s%s", name,
+                    nearest ? "; did you mean \"" : "; `assay help` shows them all",
+                    nearest ? nearest : "", nearest ? "\"?" : "");
+    return assay_complain(&err);
+}
+
 void assay_warn(const char *text) { fprintf(stderr, "assay: %s\n", text); }
 
 /* Whoever complains has failed. What fails without saying why has run out of memory: every other

@@ -47,7 +47,7 @@ static int run_command(int argc, char **argv)
     const struct assay_command *command = assay_command_find(argv[1]);
     if (command)
         return command->run(argc - 1, argv + 1);
-    return assay_command_find("help")->run(argc, argv);
+    return assay_command_unknown(argv[1]);
 }
 
 int main(int argc, char **argv)

@@ -3,9 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The row after `at`: the table's own, then the shared ones. NULL is the row before the first. */
-static const struct assay_option *next_row(const struct assay_option_table *table,
-                                           const struct assay_option *at)
+const struct assay_option *assay_options_next(const struct assay_option_table *table,
+                                              const struct assay_option *at)
 {
     const struct assay_option *next = at ? at + 1 : table->options;
     if (next->name)
@@ -17,9 +16,9 @@ static const struct assay_option *next_row(const struct assay_option_table *tabl
 }
 
 #define EACH_ROW(table, o)                                                                         \
-    const struct assay_option *o = next_row(table, NULL);                                          \
+    const struct assay_option *o = assay_options_next(table, NULL);                                \
     o;                                                                                             \
-    o = next_row(table, o)
+    o = assay_options_next(table, o)
 
 static void *field_of(const struct assay_option_table *table, const struct assay_option *row,
                       void *out)

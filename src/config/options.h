@@ -1,5 +1,5 @@
 /* options.h: options as data. One table of rows (name, type, range, default, help, offset) drives
- * the parsing, the help text and the freeing of a command's options. */
+ * the parsing, the help text and the freeing of a command's options, completions and man page. */
 #ifndef ASSAY_CONFIG_OPTIONS_H
 #define ASSAY_CONFIG_OPTIONS_H
 
@@ -22,7 +22,8 @@ struct assay_option {
     char letter;      /* 0: none */
     enum assay_option_type type;
     size_t offset;     /* of the field in the command's struct */
-    const char *value; /* what stands for the value in the help: "N", "LIST" */
+    const char *value; /* what stands for the value in the help: "N", "DTYPES"; how shells complete
+                        * it follows from this word (cli/completion.c) */
     const char *help;
     double min, max; /* of numbers, inclusive; both 0: no bounds */
 };
@@ -45,6 +46,11 @@ enum assay_status assay_options_parse(const struct assay_option_table *table, in
 
 /* Releases the lists in `out`. */
 void assay_options_fini(const struct assay_option_table *table, void *out);
+
+/* Walks through the rows: the table's own, then the shared ones. Start from NULL; NULL after the
+ * last. */
+const struct assay_option *assay_options_next(const struct assay_option_table *table,
+                                              const struct assay_option *at);
 
 /* One line for each option, wrapped at 100 columns. */
 void assay_options_help(const struct assay_option_table *table, struct assay_text *out);

@@ -13,15 +13,15 @@
 
 /* clang-format off */
 static const struct assay_option rows[] = {
-    {"preset", 0, ASSAY_OPTION_LIST, AT(presets), "LIST", "presets, as words do too: attn, mlp, conv, norm, transformer, sdres, all, or files", 0, 0},
-    {"list", 0, ASSAY_OPTION_FLAG, AT(list), NULL, "the presets, their cases and parameters with their defaults, and end", 0, 0},
+    {"preset", 0, ASSAY_OPTION_LIST, AT(presets), "PRESETS", "presets, which may also stand as words: attn, mlp, conv, norm, transformer, sdres, all, or files", 0, 0},
+    {"list", 0, ASSAY_OPTION_FLAG, AT(list), NULL, "show the presets, their cases and parameters with their defaults, and end", 0, 0},
     {"set", 0, ASSAY_OPTION_REPEAT, AT(sets), "P=VALUES", "a parameter: seq_len=4096, a list 1,2,4 or a range 1024:8192:x2; of one preset or case: attn.seq_len=…; repeatable", 0, 0},
-    {"device", 0, ASSAY_OPTION_TEXT, AT(measure.device), "NAME", "where to run: cpu, cuda or cuda:N (default: cuda where there is one, else cpu)", 0, 0},
-    {"dtype", 0, ASSAY_OPTION_LIST, AT(dtypes), "LIST", "element types: float16 (default on CUDA), float32 (default elsewhere), bfloat16", 0, 0},
+    {"device", 0, ASSAY_OPTION_TEXT, AT(measure.device), "DEVICE", "where to run: cpu, cuda or cuda:N (default: cuda where there is one, else cpu)", 0, 0},
+    {"dtype", 0, ASSAY_OPTION_LIST, AT(dtypes), "DTYPES", "element types: float16 (default on CUDA), float32 (default elsewhere), bfloat16", 0, 0},
     {"compile", 0, ASSAY_OPTION_FLAG, AT(compile), NULL, "also measure each case compiled, with its ratio to eager", 0, 0},
-    {"cache", 0, ASSAY_OPTION_TEXT, AT(measure.cache), "STATE", "hot (default), cold or both", 0, 0},
+    {"cache", 0, ASSAY_OPTION_TEXT, AT(measure.cache), "STATE", "cache states: hot (default), cold or both", 0, 0},
     {"output", 'o', ASSAY_OPTION_REPEAT, AT(measure.outputs), "FILE", "also write FILE, in the format of its extension or as FORMAT:FILE; repeatable", 0, 0},
-    {"format", 'f', ASSAY_OPTION_TEXT, AT(measure.format), "FORMAT", "of --output, or of standard output where there is none: kobench, kobench-json, … (`assay list formats`)", 0, 0},
+    {"format", 'f', ASSAY_OPTION_TEXT, AT(measure.format), "FORMAT", "format of --output, or of standard output without --output: kobench, kobench-json, … (`assay list formats`)", 0, 0},
     {0},
 };
 /* clang-format on */

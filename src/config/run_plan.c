@@ -12,27 +12,27 @@
 
 /* clang-format off */
 #define FILE_ROW \
-    {"config", 0, ASSAY_OPTION_TEXT, AT(config), "FILE", "the configuration (docs/configuration.md, `assay help config`)", 0, 0}
+    {"config", 0, ASSAY_OPTION_TEXT, AT(config), "FILE.yml", "the configuration (docs/configuration.md, `assay help config`)", 0, 0}
 
 /* What both commands take. */
 #define COMMON_ROWS \
-    {"device", 0, ASSAY_OPTION_TEXT, AT(measure.device), "NAME", "run on cpu, cuda or cuda:N, instead of where the file says", 0, 0}, \
-    {"dtype", 0, ASSAY_OPTION_LIST, AT(dtypes), "LIST", "high-precision types instead of the file's: bf16, f16, f32", 0, 0}, \
-    {"recipe", 0, ASSAY_OPTION_LIST, AT(recipes), "LIST", "recipes instead of the file's: int8wo, int4wo-128, all (`assay list recipes`)", 0, 0}, \
-    {"shapes", 0, ASSAY_OPTION_LIST, AT(shapes), "LIST", "shapes instead of the file's: custom=MxKxN, llama, pow2:10:12 (`assay list shapes`)", 0, 0}, \
-    {"model", 0, ASSAY_OPTION_TEXT, AT(model), "NAME", "the model instead of the file's: linear, ln_linear_gelu, transformer_block", 0, 0}, \
-    {"compile", 0, ASSAY_OPTION_TEXT, AT(compile), "MODE", "default, max-autotune or false (only eager), instead of the file's", 0, 0}, \
+    {"device", 0, ASSAY_OPTION_TEXT, AT(measure.device), "DEVICE", "run on cpu, cuda or cuda:N, instead of where the file says", 0, 0}, \
+    {"dtype", 0, ASSAY_OPTION_LIST, AT(dtypes), "DTYPES", "high-precision types instead of the file's: bf16, f16, f32", 0, 0}, \
+    {"recipe", 0, ASSAY_OPTION_LIST, AT(recipes), "RECIPES", "recipes instead of the file's: int8wo, int4wo-128, all (`assay list recipes`)", 0, 0}, \
+    {"shapes", 0, ASSAY_OPTION_LIST, AT(shapes), "SETS", "shapes instead of the file's: custom=MxKxN, llama, pow2:10:12 (`assay list shapes`)", 0, 0}, \
+    {"model", 0, ASSAY_OPTION_TEXT, AT(model), "MODEL", "the model instead of the file's: linear, ln_linear_gelu, transformer_block", 0, 0}, \
+    {"compile", 0, ASSAY_OPTION_TEXT, AT(compile), "MODE", "how models are compiled, instead of the file's: default, max-autotune or false (only eager)", 0, 0}, \
     {"limit", 0, ASSAY_OPTION_INT, AT(limit), "N", "only the first N groups", 1, 1e6}, \
     {"dry-run", 0, ASSAY_OPTION_FLAG, AT(dry_run), NULL, "print what would be measured, and end", 0, 0}, \
-    {"cache", 0, ASSAY_OPTION_TEXT, AT(measure.cache), "STATE", "hot (default), cold or both", 0, 0}
+    {"cache", 0, ASSAY_OPTION_TEXT, AT(measure.cache), "STATE", "cache states: hot (default), cold or both", 0, 0}
 
 static const struct assay_option run_rows[] = {
     FILE_ROW,
     COMMON_ROWS,
     {"output-dir", 0, ASSAY_OPTION_TEXT, AT(output_dir), "FOLDER", "where the CSV goes, instead of the file's output_dir", 0, 0},
     {"output", 'o', ASSAY_OPTION_REPEAT, AT(measure.outputs), "FILE", "also write FILE, in the format of its extension or as FORMAT:FILE; repeatable", 0, 0},
-    {"format", 'f', ASSAY_OPTION_TEXT, AT(measure.format), "FORMAT", "of --output, or of standard output where there is none (`assay list formats`)", 0, 0},
-    {"help-config", 0, ASSAY_OPTION_FLAG, AT(help_config), NULL, "every key of a configuration, as Markdown", 0, 0},
+    {"format", 'f', ASSAY_OPTION_TEXT, AT(measure.format), "FORMAT", "format of --output, or of standard output without --output (`assay list formats`)", 0, 0},
+    {"help-config", 0, ASSAY_OPTION_FLAG, AT(help_config), NULL, "print every key of a configuration, as Markdown", 0, 0},
     {0},
 };
 
@@ -42,7 +42,7 @@ static const struct assay_option ci_rows[] = {
     {"repeat", 0, ASSAY_OPTION_INT, AT(repeat), "N", "measure each group so often: each gives a value of benchmark_values (default 3)", 1, 1000},
     {"github-summary", 0, ASSAY_OPTION_SPARE, AT(github_summary), "[FILE]", "also write a summary for people; without FILE behind what is in $GITHUB_STEP_SUMMARY", 0, 0},
     COMMON_ROWS,
-    {"format", 'f', ASSAY_OPTION_TEXT, AT(measure.format), "FORMAT", "of --output instead of pytorch (`assay list formats`)", 0, 0},
+    {"format", 'f', ASSAY_OPTION_TEXT, AT(measure.format), "FORMAT", "format of --output instead of pytorch (`assay list formats`)", 0, 0},
     {0},
 };
 /* clang-format on */

@@ -1,8 +1,8 @@
 /* report.h: records in, bytes out. Maths never formats and formatters never compute.
  *
- * To add a format: src/report/NAME.c defines `const struct assay_report_format assay_report_NAME`,
- * and the line ASSAY_REPORT(NAME) goes into report_list.h. A hyphen in the format's name is an
- * underscore in both. */
+ * To add a format: src/report/format/NAME.c defines `const struct assay_report_format
+ * assay_report_NAME`, and the line ASSAY_REPORT(NAME) goes into report_list.h. A hyphen in the
+ * format's name is an underscore in both. What formats share is in src/report. */
 #ifndef ASSAY_REPORT_REPORT_H
 #define ASSAY_REPORT_REPORT_H
 

@@ -75,7 +75,7 @@ static bool is_own(const struct assay_bouts *bouts, const struct assay_record *r
     return listed[0] ? is_listed(listed, record->implementation) : record->is_baseline;
 }
 
-/* Of several of its own with the same recipe the baseline speaks for all, else the first. */
+/* Of several own kernels with the same recipe, the baseline represents them, else the first. */
 static bool speaks(const struct assay_bouts *bouts, const struct assay_bout_group *group,
                    const struct assay_record *record)
 {
@@ -115,8 +115,8 @@ static struct assay_bout first_bout(const struct assay_bout_group *group,
     return (struct assay_bout){group, kernel, state, figures(kernel, state)};
 }
 
-/* The first kernel of the group from this record on; one record that stands for a whole group that
- * was not measured is nobody's, and shown all the same. */
+/* The first own kernel of the group from this record on. A single record that stands for a group
+ * that was not measured belongs to no kernel, and is shown too. */
 static const struct assay_record *next_kernel(const struct assay_bouts *bouts,
                                               const struct assay_bout_group *group, int64_t from)
 {
@@ -159,7 +159,7 @@ const struct assay_measurement *assay_bout_figures(const struct assay_bout *bout
     return figures(rival, bout->state);
 }
 
-/* By time, then by place. */
+/* By time, then in the order of the group. */
 static bool precedes(const struct assay_bout *bout, const struct assay_record *a,
                      const struct assay_record *b)
 {
@@ -194,8 +194,8 @@ const struct assay_record *assay_bout_reference(const struct assay_bouts *bouts,
     return bout->m && figures(rival, bout->state) ? rival : NULL;
 }
 
-/* Medians and order statistics turn round with the ratio. What could have been seen stays as it is:
- * of small differences, which it is about, it is the same from either side. */
+/* The median and its interval are inverted with the ratio. The smallest visible effect stays: for
+ * small effects it is the same in both directions. */
 static struct assay_ratio inverse(const struct assay_ratio *r)
 {
     struct assay_ratio out = *r;

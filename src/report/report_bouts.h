@@ -1,4 +1,4 @@
-/* report_bouts.h: a run of `assay kernel` as people ask about it: the kernel of the repository
+/* report_bouts.h: a run of `assay kernel` as comparisons: the kernel of the repository
  * against each that computes the same.
  *
  * A bout is one kernel in one group and one cache state. Of a workload there is one kernel, and at

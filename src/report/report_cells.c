@@ -71,7 +71,7 @@ struct assay_cell assay_cell_spread(const struct assay_measurement *m)
     if (percent >= 999.5)
         return (struct assay_cell){">10x"};
     struct assay_cell cell;
-    bool tiny = percent >= 0.005 && percent < 0.095; /* ".04%": the column has four places */
+    bool tiny = percent >= 0.005 && percent < 0.095; /* ".04%": the column is four wide */
     int decimals = tiny ? 2 : percent < 9.95 ? 1 : 0;
     snprintf(cell.text, sizeof cell.text, "%.*f%%", decimals, percent);
     if (tiny)
@@ -210,33 +210,33 @@ static struct assay_cell with_margin(struct assay_cell cell, double margin, int 
     return cell;
 }
 
-/* "same" only where a difference of some size would have been seen; else the run cannot tell. */
-static struct assay_cell same_as_baseline(const struct assay_ratio *ratio, int room)
+/* "same" only where the run could have seen a difference of 10 %; else "unclear". */
+static struct assay_cell same_as_baseline(const struct assay_ratio *ratio, int width)
 {
     struct assay_cell cell = {"same"};
     double percent = 100 * ratio->smallest_visible;
     if (!(percent <= 10))
         return (struct assay_cell){"unclear"};
-    if (room >= 16 && percent > 0) /* "same within 0.8%" */
+    if (width >= 16 && percent > 0) /* "same within 0.8%" */
         snprintf(cell.text, sizeof cell.text, "same within %.1f%%", percent);
     return cell;
 }
 
-/* How far it is from the baseline, as people say it, and of which ratio that speaks. */
+/* A ratio in words: its text, and the number in it (a slowdown is inverted) with its decimals. */
 struct saying {
     struct assay_cell cell;
     double ratio;
     int decimals, direction;
 };
 
-static struct saying say_ratio(const struct assay_ratio *r, int room)
+static struct saying say_ratio(const struct assay_ratio *r, int width)
 {
     struct saying s = {.direction = assay_cell_ratio_direction(r)};
     if (!(r->ratio > 0) || isinf(r->ratio)) {
         s.direction = 0;
         s.cell = unknown();
     } else if (s.direction == 0) {
-        s.cell = same_as_baseline(r, room);
+        s.cell = same_as_baseline(r, width);
     } else {
         s.ratio = s.direction > 0 ? r->ratio : 1 / r->ratio;
         s.decimals = format_ratio(s.ratio, &s.cell);
@@ -246,36 +246,36 @@ static struct saying say_ratio(const struct assay_ratio *r, int room)
     return s;
 }
 
-static struct assay_cell ratio_cell(const struct assay_ratio *ratio, int room, bool ascii)
+static struct assay_cell ratio_cell(const struct assay_ratio *ratio, int width, bool ascii)
 {
-    struct saying s = say_ratio(ratio, room);
+    struct saying s = say_ratio(ratio, width);
     if (s.direction == 0)
         return s.cell;
     struct assay_cell longer = with_margin(s.cell, s.ratio * ratio->ci_frac, s.decimals);
-    return assay_line_columns_of(longer.text, ascii) <= room ? longer : s.cell;
+    return assay_line_columns_of(longer.text, ascii) <= width ? longer : s.cell;
 }
 
-struct assay_cell assay_cell_interval(const struct assay_ratio *ratio, int room, bool ascii)
+struct assay_cell assay_cell_interval(const struct assay_ratio *ratio, int width, bool ascii)
 {
-    struct saying s = say_ratio(ratio, room);
+    struct saying s = say_ratio(ratio, width);
     double lo = ratio->ci.lo, hi = ratio->ci.hi;
     if (s.direction == 0 || !(lo > 0) || !(hi < 99999.5))
-        return ratio_cell(ratio, room, ascii);
+        return ratio_cell(ratio, width, ascii);
     double least = s.direction > 0 ? lo : 1 / hi, most = s.direction > 0 ? hi : 1 / lo;
     double unit = pow(10, -s.decimals); /* outwards, so that it never says less than is known */
     least = floor(least / unit + 1e-9) * unit;
     most = ceil(most / unit - 1e-9) * unit;
     assay_cell_add(&s.cell, " [%.*f %.*f]", s.decimals, least, s.decimals, most);
-    return assay_line_columns_of(s.cell.text, ascii) <= room ? s.cell
-                                                             : ratio_cell(ratio, room, ascii);
+    return assay_line_columns_of(s.cell.text, ascii) <= width ? s.cell
+                                                              : ratio_cell(ratio, width, ascii);
 }
 
 struct assay_cell assay_cell_speedup(const struct assay_record *record,
-                                     const struct assay_measurement *m, int room, bool ascii)
+                                     const struct assay_measurement *m, int width, bool ascii)
 {
     if (assay_cell_is_baseline(record))
         return (struct assay_cell){"baseline"};
-    return m->has_ratio ? ratio_cell(&m->ratio, room, ascii) : unknown();
+    return m->has_ratio ? ratio_cell(&m->ratio, width, ascii) : unknown();
 }
 
 struct assay_cell assay_cell_shape(const struct assay_record *record)

@@ -8,7 +8,7 @@ struct assay_cell {
     char text[128]; /* UTF-8 */
 };
 
-/* Appends to the text, as far as there is room. */
+/* Appends to the text, as far as it fits. */
 void assay_cell_add(struct assay_cell *cell, const char *fmt, ...) ASSAY_PRINTF(2, 3);
 
 /* "-" stands for what is not known. */
@@ -26,14 +26,14 @@ struct assay_cell assay_cell_level(double db);        /* "31.5", "exact" where i
 struct assay_cell assay_cell_share(double fraction);  /* "12%" */
 /* "0.0263", "1.235", "123.4": without the unit, at most 7 columns. */
 struct assay_cell assay_cell_milliseconds(double ns);
-/* "1.62x ±0.02", "1.08x slower", "same", "baseline", within `room` columns. The ± is rounded up, so
- * it never says less than is known; where it has no room it is left out. */
+/* "1.62x ±0.02", "1.08x slower", "same", "baseline", within `width` columns. The ± is rounded up,
+ * so it never says less than is known; where it does not fit it is left out. */
 struct assay_cell assay_cell_speedup(const struct assay_record *record,
-                                     const struct assay_measurement *m, int room, bool ascii);
+                                     const struct assay_measurement *m, int width, bool ascii);
 
 /* A ratio with its whole interval: "1.83x [1.80 1.85]", "1.31x slower [1.29 1.33]", "same within
- * 0.7%". Rounded outwards; where it has no room, as above. */
-struct assay_cell assay_cell_interval(const struct assay_ratio *ratio, int room, bool ascii);
+ * 0.7%". Rounded outwards; where it does not fit, as above. */
+struct assay_cell assay_cell_interval(const struct assay_ratio *ratio, int width, bool ascii);
 
 /* What is measured: "linear"; of a model or a workload its name, "ln_linear_gelu", "Silu.large". */
 const char *assay_cell_subject(const struct assay_record *record);

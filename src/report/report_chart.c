@@ -72,13 +72,13 @@ static void add_text(struct assay_text *out, const char *text, int columns)
 
 enum weight { PLAIN, BOLD };
 
-/* Cut to `room` pixels. */
+/* Cut to `width` pixels. */
 static void put_text(struct drawing *d, double x, double y, int size, enum weight weight,
-                     const char *colour, double room, const char *text)
+                     const char *colour, double width, const char *text)
 {
     assay_text_format(&d->text, "<text x=\"%.1f\" y=\"%.1f\" font-size=\"%d\"%s fill=\"%s\">", x, y,
                       size, weight == BOLD ? " font-weight=\"600\"" : "", colour);
-    add_text(&d->text, text, (int)(room / (size * LETTER)));
+    add_text(&d->text, text, (int)(width / (size * LETTER)));
     assay_text_add(&d->text, "</text>\n");
 }
 
@@ -113,7 +113,7 @@ static void put_bar(struct drawing *d, double end, double y, const char *fill)
                       d->left, y, end - d->left, BAR, fill);
 }
 
-/* Two cuts near the end: it goes on. */
+/* Two cuts near the end of a bar that is longer than the chart. */
 static void put_break(struct drawing *d, double middle)
 {
     for (int i = 0; i < 2; i++) {
@@ -171,7 +171,7 @@ static const char *colour_of(const struct drawing *d, const struct bar *bar, boo
                            : d->theme->even;
 }
 
-/* What follows "1.72x". Of an op the bar is the rival's, and so is what is said of it. */
+/* What follows "1.72x". In a group of an op the bar is the rival's, and so is the text. */
 static const char *word_of(const struct bar *bar)
 {
     if (!bar->ratio.significant)
@@ -194,7 +194,7 @@ static struct assay_cell times_of(const struct bar *bar)
     return cell;
 }
 
-/* The two lines behind a bar; the first has the middle to itself where there is no second. */
+/* The two lines behind a bar; a single line is centred. */
 static void put_figures(struct drawing *d, double middle, const char *colour, const char *first,
                         const char *second)
 {
@@ -232,7 +232,7 @@ static void put_trouble(struct drawing *d, const struct bar *bar, double middle)
                 bar->bout->m ? times_of(bar).text : "");
 }
 
-/* A time, and nobody it was compared with. */
+/* A time without a comparison. */
 static void put_alone(struct drawing *d, const struct bar *bar, double middle)
 {
     put_figures(d, middle, d->theme->muted, bar->bout->m ? times_of(bar).text : "not timed",
@@ -258,7 +258,7 @@ static void note_extent(struct drawing *d, const struct bar *bar)
     if (!bar->compared)
         return;
     d->ratios[d->n_ratios++] = bar->ratio.ratio;
-    /* An interval that is all too wide does not make the bars small. */
+    /* A very wide interval must not make the bars small. */
     d->most_ratio = fmax(d->most_ratio, fmin(bar->ratio.ci.hi, 1.5 * bar->ratio.ratio));
 }
 
@@ -313,7 +313,7 @@ static void put_heading(struct drawing *d, const char *text)
     d->y += HEADING;
 }
 
-/* Without figures of its own, and of a workload, one bar is all there is to say. */
+/* A workload, and a kernel without figures, has one bar. */
 static void put_bout(struct drawing *d, const struct assay_bout *bout)
 {
     const struct assay_record *rival = assay_bout_rival(d->bouts, bout, NULL);
@@ -402,7 +402,7 @@ static void put_note(struct drawing *d, const char *text)
     d->y += HEADING;
 }
 
-/* What is not in the image should be seen to be missing. */
+/* Says how many bars were left out. */
 static void put_left_out(struct drawing *d)
 {
     char text[64];
@@ -428,8 +428,8 @@ static void put_head(struct drawing *d, const struct assay_run_info *run)
     put_text(d, MARGIN, 62, SMALL_SIZE + 1, PLAIN, d->theme->muted, WIDTH - 2 * MARGIN, text);
 }
 
-/* A naive reference may take a hundred times as long. Its bar is broken off, so that the others can
- * still be told apart. */
+/* A naive reference may take a hundred times as long. Its bar is cut, so that the others stay
+ * readable. */
 static double choose_most(struct drawing *d)
 {
     if (!d->n_ratios)
@@ -520,7 +520,7 @@ void assay_chart_end(struct assay_chart *chart, const struct assay_chart_theme *
         assay_sink_fail(&chart->sink);
     if (d.text.length && !d.text.failed)
         chart->sink.write(chart->sink.user, d.text.data, d.text.length);
-    else /* half of it would not be XML */
+    else /* a part of it would not be XML */
         assay_sink_put(&chart->sink, "<text x=\"24\" y=\"38\">no memory for the chart</text>\n");
     assay_sink_put(&chart->sink, "</svg>\n");
     assay_text_fini(&d.text);

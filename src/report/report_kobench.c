@@ -34,7 +34,7 @@ struct assay_cell assay_kobench_memory(double bytes)
     if (!(bytes >= 0) || isinf(bytes))
         return cell;
     for (; i < 4 && (bytes >= 999.5 || (i < 2 && bytes > 0)); i++)
-        bytes /= 1024; /* never in less than MB, but for nothing at all */
+        bytes /= 1024; /* at least MB, except for 0 */
     snprintf(cell.text, sizeof cell.text, "%.*f %s",
              i == 0          ? 0
              : bytes < 9.995 ? 2

@@ -157,29 +157,29 @@ static void reset_ink(struct assay_line *line, enum assay_ink ink)
         set_ink(line, "\033[0m");
 }
 
-/* Glyphs while they fit into `room`. */
-static void put_glyphs(struct assay_line *line, const char *text, int room)
+/* Glyphs while they fit into `width`. */
+static void put_glyphs(struct assay_line *line, const char *text, int width)
 {
     while (*text) {
         struct glyph glyph = next_glyph(&text, line->ascii);
-        if (glyph.columns > room)
+        if (glyph.columns > width)
             return;
         append_glyph(line, glyph);
-        room -= glyph.columns;
+        width -= glyph.columns;
     }
 }
 
-void assay_line_put(struct assay_line *line, const char *text, int room, enum assay_ink ink)
+void assay_line_put(struct assay_line *line, const char *text, int width, enum assay_ink ink)
 {
-    if (room <= 0 || !*text)
+    if (width <= 0 || !*text)
         return;
     set_ink(line, ink_code(ink));
-    if (assay_line_columns_of(text, line->ascii) <= room) {
-        put_glyphs(line, text, room);
+    if (assay_line_columns_of(text, line->ascii) <= width) {
+        put_glyphs(line, text, width);
     } else {
         int ellipsis = line->ascii ? 3 : 1;
-        put_glyphs(line, text, room - ellipsis);
-        put_glyphs(line, "…", room);
+        put_glyphs(line, text, width - ellipsis);
+        put_glyphs(line, "…", width);
     }
     reset_ink(line, ink);
 }

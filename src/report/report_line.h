@@ -32,8 +32,8 @@ void assay_line_init(struct assay_line *line, const struct assay_report_style *s
 /* Columns that `text` takes when it is written. */
 int assay_line_columns_of(const char *text, bool ascii);
 
-/* Appends the text, cut with an ellipsis where it is wider than `room` columns. */
-void assay_line_put(struct assay_line *line, const char *text, int room, enum assay_ink ink);
+/* Appends the text, cut with an ellipsis where it is wider than `width` columns. */
+void assay_line_put(struct assay_line *line, const char *text, int width, enum assay_ink ink);
 /* The same, then filled with blanks, or with blanks before it, to `width` columns. */
 void assay_line_left(struct assay_line *line, const char *text, int width, enum assay_ink ink);
 void assay_line_right(struct assay_line *line, const char *text, int width, enum assay_ink ink);

@@ -29,7 +29,7 @@ static struct assay_pair pair_of(const struct assay_record *records, int64_t n,
                                : (struct assay_pair){record, other};
 }
 
-/* The first of the pair in the group: it gives the pair its place. */
+/* The first of the pair in the group: the pair stands where it does. */
 static const struct assay_record *leader(const struct assay_pair *pair)
 {
     if (!pair->eager || !pair->compiled)
@@ -45,7 +45,7 @@ static double time_of(const struct assay_pair *pair, enum assay_pair_order order
     return m && m->time.median >= 0 ? m->time.median : (double)INFINITY;
 }
 
-/* Does a come before b? By time, then by their places. */
+/* Does a come before b? By time, then in the order of the group. */
 static bool precedes(const struct assay_pair *a, const struct assay_pair *b,
                      enum assay_pair_order order)
 {

@@ -1,4 +1,4 @@
-/* report_pairs.h: a group as people compare recipes in it: for each recipe the eager and the
+/* report_pairs.h: a group by recipe: for each recipe the eager and the
  * compiled model side by side. Variants that are neither (kernels of an op) stand alone. */
 #ifndef ASSAY_REPORT_PAIRS_H
 #define ASSAY_REPORT_PAIRS_H

@@ -44,7 +44,7 @@ void assay_row_check(struct assay_line *line, const struct assay_record *record,
     assay_line_put(line, text, width - line->columns, ASSAY_INK_PLAIN);
 }
 
-/* The measurement of a state whose probes were the slowest beside the best they were seen to be. */
+/* The measurement in this state whose probes were the slowest, relative to their best ever. */
 static const struct assay_measurement *slowest_probe(const struct assay_record *records, int64_t n,
                                                      enum assay_cache_state state)
 {
@@ -127,8 +127,8 @@ void assay_tally_add(struct assay_tally *tally, const struct assay_record *recor
 static void put_wrapped(struct assay_line *line, const struct assay_sink *sink, int width,
                         const char *text, enum assay_ink ink)
 {
-    int room = width - line->columns - 1; /* a comma follows */
-    if (assay_line_columns_of(text, line->ascii) > room) {
+    int left = width - line->columns - 1; /* a comma follows */
+    if (assay_line_columns_of(text, line->ascii) > left) {
         assay_line_flush(line, sink);
         assay_line_to(line, 1);
     }

@@ -8,6 +8,8 @@
 struct assay_legend {
     bool fastest, spread, imprecise, disturbed, interrupted, ceiling, no_ceiling, flops, times;
     bool recipes, weight_rate, weights, levels, prepared, activations; /* of rows with a recipe */
+    bool pareto, hot, cold, interval, same, versus; /* of models, eager and compiled */
+    bool eager_ratio, memory, counts;               /* of presets */
 };
 
 /* What the marks mean that rows of every table have. */
@@ -33,7 +35,7 @@ const char *assay_row_mark(const struct assay_measurement *m, struct assay_legen
 enum assay_ink assay_row_speedup_ink(const struct assay_record *record,
                                      const struct assay_measurement *m);
 
-/* In the place of figures, up to column `width`: why there are none, or that a variant was checked
+/* Instead of figures, up to column `width`: why there are none, or that a variant was checked
  * and not timed. The mark before the text takes `mark` columns. */
 void assay_row_reason(struct assay_line *line, const struct assay_record *record, int mark,
                       int width);

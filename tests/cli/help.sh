@@ -24,7 +24,6 @@ for command in $commands; do
     expect_exit 0 "$ASSAY" help "$command"
     expect_out "assay"
     cp "$work/out" "$work/long"
-    [ "$command" = help ] && continue
     expect_exit 0 "$ASSAY" "$command" --help
     cmp -s "$work/out" "$work/long" || fail "assay $command --help differs from assay help $command"
 done
@@ -44,6 +43,21 @@ expect_out '^assay [0-9]+\.[0-9]+\.[0-9]+$'
 expect_out_lines 1
 expect_exit 0 "$ASSAY" -V
 expect_out_lines 1
+
+say "completion scripts and the man page are printed"
+for shell in bash zsh fish; do
+    expect_exit 0 "$ASSAY" help --completion $shell
+    expect_out "made by .assay help --completion $shell"
+    expect_err_lines 0
+done
+expect_usage 'no completion for "tcsh"; bash, zsh or fish' "$ASSAY" help --completion tcsh
+printf '.TH ASSAY 1 "" "assay @VERSION@"\n.\\" OPTIONS\nlast' >"$work/page.in"
+expect_exit 0 "$ASSAY" help --man "$work/page.in"
+expect_out "^\.TH ASSAY 1 \"\" \"$("$ASSAY" --version)\"\$"
+expect_out '^\.SH OPTIONS OF BENCH$'
+expect_out '^last$'
+expect_exit 1 "$ASSAY" help --man "$work/none"
+expect_err 'none: cannot be read'
 
 say "unknown commands have a nearest"
 expect_usage 'unknown command "bensh"; did you mean "bench"\?' "$ASSAY" bensh

@@ -47,6 +47,20 @@ expect_out '^ +sweep_511 +32768x32768x32768$'
 expect_exit 0 "$ASSAY" list shapes --names
 expect_out_lines "$(grep -c '^ASSAY_SHAPES(' "$ASSAY_SOURCE_DIR/src/config/shapes/shape_list.h")"
 expect_out '^deepseek_v3_236b$'
+expect_exit 0 "$ASSAY" list presets
+expect_out '^attn +'
+expect_exit 0 "$ASSAY" list presets --names
+expect_out '^transformer$'
+expect_no_out ' '
+expect_exit 0 "$ASSAY" list implementations
+expect_out '^native +[0-9]+ kernels$'
+expect_exit 0 "$ASSAY" list implementations --names --plugin "$ASSAY_PLUGINS/good.so"
+[ "$(sort "$work/out" | uniq -d)" = "" ] || fail "an implementation is listed twice"
+expect_out '^ref$'
+expect_exit 0 "$ASSAY" list commands
+expect_out '^bench +compare'
+expect_exit 0 "$ASSAY" list commands --names
+expect_out '^list$'
 expect_exit 0 "$ASSAY" list OPS
 expect_err_lines 0
 

@@ -104,9 +104,7 @@ add_everything() {
     append 'op line' src/op/op_list.h
     put outer.c src/op/outer.c
     echo 'ASSAY_OP(outer)' >>src/op/op_list.h
-    local formats=src/report
-    [ ! -d src/report/format ] || formats=src/report/format
-    put influx.c $formats/influx.c
+    put influx.c src/report/format/influx.c
     append 'format line' src/report/report_list.h
     append 'format words' docs/protocol.md
     put cmd_where.c src/cli/cmd_where.c

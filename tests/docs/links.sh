@@ -29,13 +29,13 @@ for page in "${pages[@]}"; do
     done < <(grep -oE '\]\([^) ]+\)' "$page" | sed 's/^](//; s/)$//')
 
     while read -r name; do
-        case $name in *[A-Z][A-Z]* | *'*'* | *softsign* | */outer.c | *two_layers* | *tiny* | build*) continue ;; esac
+        case $name in *[A-Z][A-Z]* | *'*'* | *softsign* | */outer.c | *two_layers* | *tiny* | *influx* | *cmd_where* | build*) continue ;; esac
         [ -e "$name" ] || complain "$page names $name, which is not there"
     done < <(grep -oE '`(src|include|tools|tests|docs|examples|cmake|share)/[^` ]+`' "$page" | tr -d '`')
 done
 
 # Folders of one machine; ~ and $XDG_… are everybody's.
-if grep -nE '(^|[^[:alnum:]_.~/-])/(home|root|work|tmp|var|opt|mnt|srv|Users|usr)/' "${pages[@]}" docs/assay.1 \
+if grep -nE '(^|[^[:alnum:]_.~/-])/(home|root|work|tmp|var|opt|mnt|srv|Users|usr)/' "${pages[@]}" docs/assay.1.in \
     examples/adding/*; then
     complain "these lines name folders of somebody's machine"
 fi

@@ -20,8 +20,8 @@ sed -n 's/^    \[ASSAY_OUTCOME_[A-Z_]*\] = "\(.*\)",/\1/p' src/record/record.c >
 [ -s "$tmp/outcomes" ] || { echo "no outcomes found in src/record/record.c"; exit 1; }
 names docs/verifying.md status <"$tmp/outcomes"
 
-sed -n 's/^    \[[A-Z_0-9]*\] = {"\(.*\)", ".*"},/\1/p' src/report/pytorch.c >"$tmp/metrics"
-[ -s "$tmp/metrics" ] || { echo "no metrics found in src/report/pytorch.c"; exit 1; }
+sed -n 's/^    \[[A-Z_0-9]*\] = {"\(.*\)", ".*"},/\1/p' src/report/format/pytorch.c >"$tmp/metrics"
+[ -s "$tmp/metrics" ] || { echo "no metrics found in src/report/format/pytorch.c"; exit 1; }
 names docs/protocol.md metric <"$tmp/metrics"
 
 fence() { # fence HEADING: the first block in fences under it

@@ -295,7 +295,7 @@ static void pytorch_end(void *state)
         for (int64_t k = i; k < s->n; k++)
             s->points[k].written |= is_repeat(&s->points[i], &s->points[k]);
     }
-    if (s->failed) { /* what is missing should be seen */
+    if (s->failed) { /* a null marks what is missing */
         assay_sink_put(&s->sink, any ? ",\n  null" : "\n  null");
         assay_sink_fail(&s->sink);
     }

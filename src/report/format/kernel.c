@@ -5,13 +5,14 @@
  * the share of the ceiling; last, what was measured. The table's times are means over all samples;
  * speedups are medians of the rounds' ratios, and the lines' times medians with their intervals.
  * Widths depend on all rows, and so does whether there are references at all: rows are kept until
- * the end. On a narrow terminal the least of the columns go. */
+ * the end. On a narrow terminal the least important columns are dropped. */
 #include "report/report_bouts.h"
-#include "report/report_columns.h"
 #include "report/report_detail.h"
+#include "report/report_grid.h"
 #include "report/report_sink.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -32,46 +33,25 @@ enum column {
 };
 
 enum {
-    HEADING_ROOM = 2,  /* beside the longest heading, where the table fits all the same */
-    PADDING = 2,       /* a blank on either side */
+    HEADING_EXTRA = 2, /* blanks beside a heading, where the table fits all the same */
     USUAL_NAME = 24,   /* names longer than this are cut before figures go */
     LEAST_NAME = 8,    /* … and down to this after */
     CONTINUED_AT = 6,  /* lines that did not fit into one */
     MACHINE_LABEL = 9, /* "GPU      " */
 };
 
-/* clang-format off */
-static const struct assay_column columns[COLUMNS] = {
-    [BENCHMARK] = {"Benchmark", 0, false, false},
-    [WORKLOAD]  = {"Workload",  0, false, false},
-    [N]         = {"N",         0, true,  false},
-    [SPEEDUP]   = {"Speedup",   0, false, false},
-    [MEAN]      = {"Mean(ms)",  0, true,  false},
-    [STD]       = {"Std(ms)",   0, true,  false},
-    [MIN]       = {"Min(ms)",   0, true,  false},
-    [MAX]       = {"Max(ms)",   0, true,  false},
-    [IQR]       = {"IQR(ms)",   0, true,  false},
-    [OUTLIERS]  = {"Outliers",  0, true,  false},
-    [REF]       = {"Ref(ms)",   0, true,  false},
-    [MATCH]     = {"Match",     0, false, false},
-};
-/* clang-format on */
-
 struct state {
-    struct assay_sink sink;
-    struct assay_report_style style;
-    struct assay_line line;
+    struct assay_page page;
+    struct assay_grid grid;
     struct assay_bouts bouts;
-    struct assay_columns columns;
     int decimals; /* the most that any row has: points stand under points */
-    int width;    /* of all lines */
     bool has_references, saw_figures, saw_ratio;
 };
 
-static void flush(struct state *s) { assay_line_flush(&s->line, &s->sink); }
+static void flush(struct state *s) { assay_page_flush(&s->page); }
 
-/* "·": in ASCII that is spelt "|", which in a box is none. */
-static const char *dot(const struct state *s) { return s->style.ascii ? "-" : "·"; }
+/* "·": in ASCII that is spelt "|", which looks like a line of the box. */
+static const char *dot(const struct state *s) { return s->page.style.ascii ? "-" : "·"; }
 
 /* ---- the beginning ------------------------------------------------------------------------- */
 
@@ -79,25 +59,25 @@ static void write_machine(struct state *s, const char *label, const char *text)
 {
     if (!text[0])
         return;
-    assay_line_to(&s->line, 2);
-    assay_line_left(&s->line, label, MACHINE_LABEL, ASSAY_INK_DIM);
-    assay_line_put(&s->line, text, assay_columns_width(&s->style) - s->line.columns,
-                   ASSAY_INK_PLAIN);
+    assay_line_to(&s->page.line, 2);
+    assay_line_left(&s->page.line, label, MACHINE_LABEL, ASSAY_INK_DIM);
+    assay_line_put(&s->page.line, text, s->page.width - s->page.line.columns, ASSAY_INK_PLAIN);
     flush(s);
 }
 
-/* "  Running owner/name@v1 on cpu, 2 threads"; the name gives way where there is no room. */
+/* "  Running owner/name@v1 on cpu, 2 threads"; the name is cut where the line is too narrow. */
 static void write_subject(struct state *s, const struct assay_run_info *run)
 {
     struct assay_cell where = {""};
     assay_cell_add(&where, "on %s", run->device);
     if (run->threads > 0 && assay_run_on_host(run))
         assay_cell_add(&where, ", %d thread%s", run->threads, run->threads == 1 ? "" : "s");
-    int room = assay_columns_width(&s->style) - assay_line_columns_of(where.text, s->style.ascii);
-    assay_line_put(&s->line, "  Running ", room, ASSAY_INK_BOLD);
-    assay_line_put(&s->line, run->repository, room - s->line.columns - 1, ASSAY_INK_BOLD);
-    assay_line_to(&s->line, s->line.columns + (run->repository[0] ? 1 : 0));
-    assay_line_put(&s->line, where.text, room, ASSAY_INK_BOLD);
+    int width = s->page.width - assay_line_columns_of(where.text, s->page.style.ascii);
+    assay_line_put(&s->page.line, "  Running ", width, ASSAY_INK_BOLD);
+    assay_line_put(&s->page.line, run->repository, width - s->page.line.columns - 1,
+                   ASSAY_INK_BOLD);
+    assay_line_to(&s->page.line, s->page.line.columns + (run->repository[0] ? 1 : 0));
+    assay_line_put(&s->page.line, where.text, width, ASSAY_INK_BOLD);
     flush(s);
     flush(s);
 }
@@ -107,9 +87,7 @@ static void kernel_begin(void *state, const struct assay_sink *sink,
 {
     struct state *s = state;
     char gpu[96];
-    s->sink = *sink;
-    s->style = *style;
-    assay_line_init(&s->line, style);
+    assay_page_begin(&s->page, sink, style);
     assay_bouts_begin(&s->bouts, run);
     snprintf(gpu, sizeof gpu, "%s", run->gpu_name);
     if (run->gpu_name[0] && run->gpu_cores > 0)
@@ -126,70 +104,108 @@ static void kernel_group(void *state, const struct assay_record *records, int64_
     assay_bouts_add(&((struct state *)state)->bouts, records, n);
 }
 
-/* ---- the cells of a row -------------------------------------------------------------------- */
+/* ---- columns ------------------------------------------------------------------------------- */
 
-struct row {
-    struct assay_cell cells[COLUMNS];
-    enum assay_ink speedup_ink, match_ink;
-};
-
-/* A time with the point under the others'. */
-static struct assay_cell aligned(const struct state *s, double ns, int decimals)
+static struct assay_figure benchmark_cell(const struct assay_cell_request *q)
 {
+    return assay_figure_plain(assay_bout_benchmark(q->bout->kernel));
+}
+
+static struct assay_figure workload_cell(const struct assay_cell_request *q)
+{
+    return assay_figure_plain(assay_bout_workload(q->row));
+}
+
+static struct assay_figure count_cell(const struct assay_cell_request *q)
+{
+    struct assay_figure f = {0};
+    if (q->bout->m)
+        assay_cell_add(&f.cell, "%lld",
+                       (long long)(q->of == N ? q->bout->m->time.n : q->bout->m->time.outliers));
+    return f;
+}
+
+/* A time with the point under the others', as precise as the bout's mean. */
+static struct assay_figure aligned(const struct assay_cell_request *q, double ns)
+{
+    const struct state *s = q->table;
+    int decimals = assay_bout_decimals(q->bout->m->time.mean);
     struct assay_cell cell = assay_bout_ms(ns, decimals);
     if (s->decimals > decimals)
         assay_cell_add(&cell, "%*s", s->decimals - decimals, "");
-    return cell;
+    return assay_figure_plain(cell);
 }
 
-static void fill_match(const struct state *s, const struct assay_record *r, struct row *row)
+/* `of` is the offset of a member of struct assay_summary. */
+static struct assay_figure time_cell(const struct assay_cell_request *q)
 {
-    bool right = r->outcome == ASSAY_OUTCOME_OK && r->verification.done;
-    bool failed = !assay_outcome_is_fine(r->outcome);
-    row->match_ink = failed ? ASSAY_INK_BAD : right ? ASSAY_INK_GOOD : ASSAY_INK_DIM;
-    assay_cell_add(&row->cells[MATCH], "%s", failed ? "✗" : right ? "✓" : dot(s));
+    if (!q->bout->m)
+        return (struct assay_figure){0};
+    return aligned(q, *(const double *)(const void *)((const char *)&q->bout->m->time + q->of));
 }
 
-static enum assay_ink ratio_ink(const struct assay_ratio *ratio)
+static const struct assay_record *reference_of(const struct assay_cell_request *q)
 {
-    int direction = assay_cell_ratio_direction(ratio);
-    return direction > 0 ? ASSAY_INK_GOOD : direction < 0 ? ASSAY_INK_WARN : ASSAY_INK_DIM;
+    return assay_bout_reference(&((const struct state *)q->table)->bouts, q->bout);
 }
 
-static void fill_reference(const struct state *s, const struct assay_bout *bout, struct row *row)
+static struct assay_figure reference_cell(const struct assay_cell_request *q)
 {
-    const struct assay_record *reference = assay_bout_reference(&s->bouts, bout);
+    const struct assay_record *reference = reference_of(q);
     if (!reference)
-        return;
-    struct assay_ratio ratio;
-    int decimals = assay_bout_decimals(bout->m->time.mean);
-    row->cells[REF] = aligned(s, assay_bout_figures(bout, reference)->time.mean, decimals);
-    if (!assay_bout_ratio(bout, reference, &ratio))
-        return;
-    row->cells[SPEEDUP] = assay_bout_times(ratio.ratio);
-    row->speedup_ink = ratio_ink(&ratio);
+        return (struct assay_figure){0};
+    return aligned(q, assay_bout_figures(q->bout, reference)->time.mean);
 }
 
-static struct row make_row(const struct state *s, const struct assay_bout *bout)
+static struct assay_figure speedup_cell(const struct assay_cell_request *q)
 {
-    struct row row = {.cells = {{""}}};
-    row.cells[BENCHMARK] = assay_bout_benchmark(bout->kernel);
-    row.cells[WORKLOAD] = assay_bout_workload(bout);
-    fill_match(s, bout->kernel, &row);
-    if (!bout->m)
-        return row;
-    const struct assay_summary *t = &bout->m->time;
-    int decimals = assay_bout_decimals(t->mean);
-    assay_cell_add(&row.cells[N], "%lld", (long long)t->n);
-    row.cells[MEAN] = aligned(s, t->mean, decimals);
-    row.cells[STD] = aligned(s, t->std, decimals);
-    row.cells[MIN] = aligned(s, t->min, decimals);
-    row.cells[MAX] = aligned(s, t->max, decimals);
-    row.cells[IQR] = aligned(s, t->iqr, decimals);
-    assay_cell_add(&row.cells[OUTLIERS], "%lld", (long long)t->outliers);
-    fill_reference(s, bout, &row);
-    return row;
+    const struct assay_record *reference = reference_of(q);
+    struct assay_ratio ratio;
+    if (!reference || !assay_bout_ratio(q->bout, reference, &ratio))
+        return (struct assay_figure){0};
+    return (struct assay_figure){.cell = assay_bout_times(ratio.ratio),
+                                 .ink = assay_figure_ratio_ink(&ratio)};
 }
+
+static struct assay_figure match_cell(const struct assay_cell_request *q)
+{
+    const struct assay_record *r = q->bout->kernel;
+    bool right = r->outcome == ASSAY_OUTCOME_OK && r->verification.done;
+    if (!assay_outcome_is_fine(r->outcome))
+        return assay_figure_text("✗", ASSAY_INK_BAD);
+    return right ? assay_figure_text("✓", ASSAY_INK_GOOD)
+                 : assay_figure_text(dot(q->table), ASSAY_INK_DIM);
+}
+
+static bool has_references(const void *table, int of)
+{
+    (void)of;
+    return ((const struct state *)table)->has_references;
+}
+
+/* clang-format off */
+#define TIME(member) .right = true, .of = offsetof(struct assay_summary, member), .cell = time_cell
+static const struct assay_column columns[COLUMNS] = {
+    [BENCHMARK] = {.heading = "Benchmark", .cell = benchmark_cell},
+    [WORKLOAD]  = {.heading = "Workload", .cell = workload_cell},
+    [N]         = {.heading = "N", .right = true, .of = N, .cell = count_cell},
+    [SPEEDUP]   = {.heading = "Speedup", .cell = speedup_cell, .shown = has_references},
+    [MEAN]      = {.heading = "Mean(ms)", TIME(mean)},
+    [STD]       = {.heading = "Std(ms)", TIME(std)},
+    [MIN]       = {.heading = "Min(ms)", TIME(min)},
+    [MAX]       = {.heading = "Max(ms)", TIME(max)},
+    [IQR]       = {.heading = "IQR(ms)", TIME(iqr)},
+    [OUTLIERS]  = {.heading = "Outliers", .right = true, .of = OUTLIERS, .cell = count_cell},
+    [REF]       = {.heading = "Ref(ms)", .right = true, .cell = reference_cell, .shown = has_references},
+    [MATCH]     = {.heading = "Match", .cell = match_cell},
+};
+/* clang-format on */
+
+static const struct assay_shrink shrinks[] = {
+    {BENCHMARK, USUAL_NAME}, {WORKLOAD, USUAL_NAME},  {OUTLIERS, ASSAY_DROP}, {IQR, ASSAY_DROP},
+    {MAX, ASSAY_DROP},       {MIN, ASSAY_DROP},       {N, ASSAY_DROP},        {STD, ASSAY_DROP},
+    {REF, ASSAY_DROP},       {BENCHMARK, LEAST_NAME}, {WORKLOAD, LEAST_NAME},
+};
 
 /* ---- the table ----------------------------------------------------------------------------- */
 
@@ -207,119 +223,54 @@ static void look_ahead(struct state *s)
     }
 }
 
-static bool is_shown(const struct state *s, int column)
+static void measure_columns(struct state *s, int heading_extra)
 {
-    return s->has_references || (column != SPEEDUP && column != REF);
-}
-
-/* As wide as what is in them; headings with or without the room that tables like this have. */
-static struct assay_columns measure_columns(const struct state *s, int heading_room)
-{
-    struct assay_columns c = assay_columns_start(columns, COLUMNS, 1);
-    for (int i = 0; i < COLUMNS; i++)
-        if (is_shown(s, i))
-            c.widths[i] = (int)strlen(columns[i].heading) + heading_room;
     struct assay_bout bout = {0};
-    while (assay_bouts_next(&s->bouts, &bout)) {
-        struct row row = make_row(s, &bout);
-        for (int i = 0; i < COLUMNS; i++)
-            if (is_shown(s, i))
-                assay_columns_widen(&c, i, row.cells[i].text, s->style.ascii);
-    }
-    for (int i = 0; i < COLUMNS; i++)
-        c.widths[i] += c.widths[i] ? PADDING : 0;
-    return c;
+    assay_grid_begin(&s->grid, heading_extra);
+    while (assay_bouts_next(&s->bouts, &bout))
+        assay_grid_measure(&s->grid, &bout);
 }
 
-static struct assay_columns choose_columns(const struct state *s)
+static void choose_layout(struct state *s)
 {
-    static const int dispensable[] = {OUTLIERS, IQR, MAX, MIN, N, STD, REF};
-    int room = assay_columns_room(&s->style);
-    struct assay_columns c = measure_columns(s, HEADING_ROOM);
-    if (assay_columns_total(&c) > room)
-        c = measure_columns(s, 0);
-    assay_columns_cut(&c, BENCHMARK, USUAL_NAME + PADDING, room);
-    assay_columns_cut(&c, WORKLOAD, USUAL_NAME + PADDING, room);
-    assay_columns_drop(&c, dispensable, sizeof dispensable / sizeof dispensable[0], room);
-    assay_columns_cut(&c, BENCHMARK, LEAST_NAME + PADDING, room);
-    assay_columns_cut(&c, WORKLOAD, LEAST_NAME + PADDING, room);
-    return c;
-}
-
-static void write_rule(struct state *s, const char *left, const char *middle, const char *right)
-{
-    const char *corner = left;
-    for (int i = 0; i < COLUMNS; i++) {
-        if (!s->columns.widths[i])
-            continue;
-        assay_line_put(&s->line, corner, 1, ASSAY_INK_DIM);
-        assay_line_rule(&s->line, s->line.columns + s->columns.widths[i], ASSAY_INK_DIM);
-        corner = middle;
-    }
-    assay_line_put(&s->line, right, 1, ASSAY_INK_DIM);
-    flush(s);
-}
-
-static void write_cell(struct state *s, int column, const char *text, enum assay_ink ink)
-{
-    int width = s->columns.widths[column];
-    if (!width)
-        return;
-    assay_line_put(&s->line, "│ ", 2, ASSAY_INK_DIM);
-    if (columns[column].right)
-        assay_line_right(&s->line, text, width - PADDING, ink);
-    else
-        assay_line_left(&s->line, text, width - PADDING, ink);
-    assay_line_put(&s->line, " ", 1, ASSAY_INK_PLAIN);
-}
-
-static void end_row(struct state *s)
-{
-    assay_line_put(&s->line, "│", 1, ASSAY_INK_DIM);
-    flush(s);
-}
-
-static void write_row(struct state *s, const struct row *row)
-{
-    for (int i = 0; i < COLUMNS; i++)
-        write_cell(s, i, row->cells[i].text,
-                   i == SPEEDUP ? row->speedup_ink
-                   : i == MATCH ? row->match_ink
-                                : ASSAY_INK_PLAIN);
-    end_row(s);
+    s->grid = (struct assay_grid){
+        .page = &s->page, .columns = columns, .n = COLUMNS, .table = s, .boxed = true};
+    measure_columns(s, HEADING_EXTRA);
+    if (assay_grid_total(&s->grid) > assay_page_most(&s->page))
+        measure_columns(s, 0);
+    assay_grid_fit(&s->grid, shrinks, sizeof shrinks / sizeof shrinks[0],
+                   assay_page_most(&s->page));
+    s->grid.width = s->grid.width > s->page.width ? s->grid.width : s->page.width;
 }
 
 static void write_table(struct state *s)
 {
-    write_rule(s, "┌", "┬", "┐");
-    for (int i = 0; i < COLUMNS; i++)
-        write_cell(s, i, columns[i].heading, ASSAY_INK_BOLD);
-    end_row(s);
-    write_rule(s, "├", "┼", "┤");
+    assay_grid_rule(&s->grid, ASSAY_GRID_TOP);
+    assay_grid_headings(&s->grid);
+    assay_grid_rule(&s->grid, ASSAY_GRID_MIDDLE);
     struct assay_bout bout = {0};
-    while (assay_bouts_next(&s->bouts, &bout)) {
-        struct row row = make_row(s, &bout);
-        write_row(s, &row);
-    }
-    write_rule(s, "└", "┴", "┘");
+    while (assay_bouts_next(&s->bouts, &bout))
+        assay_grid_row(&s->grid, &bout);
+    assay_grid_rule(&s->grid, ASSAY_GRID_BOTTOM);
     flush(s);
 }
 
 /* ---- the lines under it -------------------------------------------------------------------- */
 
-/* What belongs together, on the next line where this one has no room for it. */
+/* Words that stay together, on the next line where they do not fit on this one. */
 static void put_phrase(struct state *s, const char *text, enum assay_ink ink)
 {
     /* A comma may follow. */
-    if (s->line.columns + 2 + assay_line_columns_of(text, s->style.ascii) > s->width) {
+    if (s->page.line.columns + 2 + assay_line_columns_of(text, s->page.style.ascii) >
+        s->grid.width) {
         flush(s);
-        assay_line_to(&s->line, CONTINUED_AT - 1);
+        assay_line_to(&s->page.line, CONTINUED_AT - 1);
     }
-    assay_line_put(&s->line, " ", 1, ASSAY_INK_PLAIN);
-    assay_line_put(&s->line, text, s->width - 1 - s->line.columns, ink);
+    assay_line_put(&s->page.line, " ", 1, ASSAY_INK_PLAIN);
+    assay_line_put(&s->page.line, text, s->grid.width - 1 - s->page.line.columns, ink);
 }
 
-/* A sentence from elsewhere, word by word. */
+/* Any sentence, wrapped between words. */
 static void put_words(struct state *s, const char *text, enum assay_ink ink)
 {
     char word[256];
@@ -334,9 +285,9 @@ static void put_words(struct state *s, const char *text, enum assay_ink ink)
 static void begin_line(struct state *s, const struct assay_bout *bout)
 {
     struct assay_cell name = assay_bout_name(&s->bouts, bout);
-    assay_line_to(&s->line, 2);
-    assay_line_put(&s->line, name.text, s->width / 2, ASSAY_INK_BOLD);
-    assay_line_put(&s->line, ":", 1, ASSAY_INK_PLAIN);
+    assay_line_to(&s->page.line, 2);
+    assay_line_put(&s->page.line, name.text, s->grid.width / 2, ASSAY_INK_BOLD);
+    assay_line_put(&s->page.line, ":", 1, ASSAY_INK_PLAIN);
 }
 
 /* ", 71 % of ceiling (memory)" */
@@ -351,17 +302,17 @@ static void put_ceiling(struct state *s, const struct assay_measurement *m)
         assay_cell_add(&cell, "%.0f %% of ceiling", 100 * m->efficiency);
     if (m->bound[0])
         assay_cell_add(&cell, " (%s)", m->bound);
-    assay_line_put(&s->line, ",", 1, ASSAY_INK_PLAIN);
+    assay_line_put(&s->page.line, ",", 1, ASSAY_INK_PLAIN);
     put_phrase(s, cell.text, ASSAY_INK_PLAIN);
 }
 
-/* What may be said of the time alone. */
+/* Remarks that need no comparison. */
 static void put_remarks(struct state *s, const struct assay_bout *bout)
 {
     put_ceiling(s, bout->m);
     if (!bout->kernel->interrupted)
         return;
-    assay_line_put(&s->line, ",", 1, ASSAY_INK_PLAIN);
+    assay_line_put(&s->page.line, ",", 1, ASSAY_INK_PLAIN);
     put_phrase(s, "interrupted: fewer samples than planned", ASSAY_INK_WARN);
 }
 
@@ -376,14 +327,14 @@ static void put_trouble(struct state *s, const struct assay_record *record)
     put_words(s, record->reason, ink);
 }
 
-/* Rounded up: it never says that less would have been seen than is so. */
+/* Rounded up: the run could not have seen less than it says. */
 static void put_verdict(struct state *s, const struct assay_ratio *ratio)
 {
     if (ratio->significant) {
         put_phrase(s, "✓ significant", ASSAY_INK_GOOD);
         return;
     }
-    put_phrase(s, s->style.ascii ? "- not significant" : "· not significant", ASSAY_INK_DIM);
+    put_phrase(s, s->page.style.ascii ? "- not significant" : "· not significant", ASSAY_INK_DIM);
     char text[64];
     double seen = 1 + ratio->smallest_visible;
     int decimals = seen < 1.01 ? 3 : seen < 10 ? 2 : seen < 100 ? 1 : 0;
@@ -406,12 +357,12 @@ static void put_saying(struct state *s, const struct assay_bout *bout,
     assay_cell_add(&text, faster ? " faster" : " slower");
     if (same)
         text = (struct assay_cell){"same speed"};
-    put_phrase(s, text.text, ratio_ink(ratio));
+    put_phrase(s, text.text, assay_figure_ratio_ink(ratio));
     if (assay_cell_is_workload(bout->kernel))
         return;
     text = (struct assay_cell){""};
     assay_cell_add(&text, "%s %s", same ? "as" : "than", assay_bout_rival_name(bout, rival));
-    put_phrase(s, text.text, ratio_ink(ratio));
+    put_phrase(s, text.text, assay_figure_ratio_ink(ratio));
 }
 
 /* "(95% CI: 6.4302-6.6004ms vs ref 11.2048ms)", as medians; without `rival` only the interval. */
@@ -460,11 +411,11 @@ static void write_detail(struct state *s, const struct assay_bout *bout,
                          const struct assay_record *record)
 {
     bool last = bout->state == ASSAY_CACHE_COLD || !record->states[ASSAY_CACHE_COLD].measured;
-    if (s->style.verbose && last) /* both states in one go */
-        assay_detail_write(record, &s->line, &s->sink, s->width);
+    if (s->page.style.verbose && last) /* it shows both states */
+        assay_detail_write(record, &s->page.line, &s->page.sink, s->grid.width);
 }
 
-/* A kernel without figures, or without anybody to compare it with. */
+/* A kernel without figures, or without a rival. */
 static void write_alone(struct state *s, const struct assay_bout *bout)
 {
     begin_line(s, bout);
@@ -482,7 +433,8 @@ static void write_alone(struct state *s, const struct assay_bout *bout)
     flush(s);
 }
 
-/* A rival's trouble is told once, and of a kernel without figures only what may be why. */
+/* A rival's failure is shown once. Where the kernel has no figures, only failures that may explain
+ * it are shown. */
 static bool is_told(const struct assay_bout *bout, const struct assay_record *rival)
 {
     bool again = bout->state == ASSAY_CACHE_COLD && bout->kernel->states[ASSAY_CACHE_HOT].measured;
@@ -519,7 +471,7 @@ static void write_lines(struct state *s, const struct assay_bout *bout)
 
 static void write_legend(struct state *s)
 {
-    struct assay_flow flow = {&s->line, &s->sink, 2, s->width, false, ASSAY_INK_DIM};
+    struct assay_flow flow = assay_page_flow(&s->page, 2, s->grid.width, ASSAY_INK_DIM);
     if (!s->saw_figures)
         return;
     flush(s);
@@ -536,7 +488,7 @@ static void write_commits(struct state *s)
     snprintf(text, sizeof text, "Kernel: %.16s  Benchmark: %.16s",
              assay_bout_short_sha(s->bouts.run.kernel_commit).text,
              assay_bout_short_sha(s->bouts.run.benchmark_sha).text);
-    assay_line_put(&s->line, text, s->width, ASSAY_INK_PLAIN);
+    assay_line_put(&s->page.line, text, s->grid.width, ASSAY_INK_PLAIN);
     flush(s);
 }
 
@@ -544,18 +496,17 @@ static void kernel_end(void *state)
 {
     struct state *s = state;
     look_ahead(s);
-    s->columns = choose_columns(s);
-    int total = assay_columns_total(&s->columns), least = assay_columns_width(&s->style);
-    s->width = total > least ? total : least;
+    choose_layout(s);
     if (s->bouts.n)
         write_table(s);
     struct assay_bout bout = {0};
     while (assay_bouts_next(&s->bouts, &bout))
         write_lines(s, &bout);
     if (s->bouts.failed) {
-        assay_line_put(&s->line, "  The rest did not fit into memory.", s->width, ASSAY_INK_BAD);
+        assay_line_put(&s->page.line, "  The rest did not fit into memory.", s->grid.width,
+                       ASSAY_INK_BAD);
         flush(s);
-        assay_sink_fail(&s->sink);
+        assay_sink_fail(&s->page.sink);
     }
     write_legend(s);
     if (s->bouts.n)

@@ -1,4 +1,4 @@
-/* report_table.c: the list of formats, and a format at work on a sink. */
+/* report_registry.c: the registry of formats, and a format at work on a sink. */
 #include "report/report.h"
 
 #include "base/alloc.h"
@@ -9,26 +9,26 @@
 #include "report/report_list.h"
 #undef ASSAY_REPORT
 
-static const struct assay_report_format *const report_table[] = {
+static const struct assay_report_format *const report_registry[] = {
 #define ASSAY_REPORT(n) &assay_report_##n,
 #include "report/report_list.h"
 #undef ASSAY_REPORT
 };
 
-enum { REPORTS = sizeof report_table / sizeof report_table[0] };
+enum { REPORTS = sizeof report_registry / sizeof report_registry[0] };
 
 int64_t assay_report_count(void) { return REPORTS; }
 
-const struct assay_report_format *assay_report_at(int64_t index) { return report_table[index]; }
+const struct assay_report_format *assay_report_at(int64_t index) { return report_registry[index]; }
 
 enum assay_status assay_report_find(const char *name, const struct assay_report_format **out,
                                     struct assay_error *err)
 {
     const char *names[REPORTS];
     for (int i = 0; i < REPORTS; i++) {
-        names[i] = report_table[i]->name;
+        names[i] = report_registry[i]->name;
         if (assay_text_same(names[i], name)) {
-            *out = report_table[i];
+            *out = report_registry[i];
             return ASSAY_OK;
         }
     }
@@ -46,8 +46,9 @@ const struct assay_report_format *assay_report_for_file(const char *path)
     if (!dot || (slash && dot < slash))
         return NULL;
     for (int i = 0; i < REPORTS; i++)
-        if (report_table[i]->extension && assay_text_same(report_table[i]->extension, dot + 1))
-            return report_table[i];
+        if (report_registry[i]->extension &&
+            assay_text_same(report_registry[i]->extension, dot + 1))
+            return report_registry[i];
     return NULL;
 }
 

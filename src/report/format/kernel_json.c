@@ -48,7 +48,7 @@ static assay_json *times(const struct assay_measurement *m)
     return o;
 }
 
-/* Right, wrong, or nobody knows. */
+/* true, false, or null where it was not verified. */
 static assay_json *verified(const struct assay_record *record)
 {
     if (record->outcome == ASSAY_OUTCOME_MISMATCH)
@@ -169,7 +169,7 @@ static void write_results(const struct state *s)
         assay_sink_put(&s->sink, separator);
         assay_sink_json(&s->sink, o, 4);
     }
-    if (s->bouts.failed) { /* what is missing should be seen */
+    if (s->bouts.failed) { /* a null marks what is missing */
         assay_sink_format(&s->sink, "%snull", s->bouts.n ? ",\n    " : "\n    ");
         assay_sink_fail(&s->sink);
     }

@@ -7,14 +7,16 @@
  *   axes              "batch=32 seq=512 dim=768"
  *   threads seed status reason interrupted baseline is_baseline
  *   cache             hot or cold; empty in a row without figures
- *   n calls_per_sample median_ns median_lo_ns median_hi_ns (95 %) precise mean_ns std_ns
- * (population) min_ns max_ns q1_ns q3_ns p5_ns p95_ns p99_ns outliers speedup           over the
- * baseline, > 1 is faster; speedup_lo speedup_hi (95 %) significant smallest_visible  the least
- * |speedup - 1| this run could have told from 0 fastest bytes_per_s flops_per_s ceiling_ns bound
- * efficiency context_switches clock_changes near_floor clock_hz bytes_read bytes_written flops
- * memory_bytes setup_ns floor_ns verified compared of mismatches max_abs max_rel rms sqnr_db
+ *   n calls_per_sample median_ns median_lo_ns median_hi_ns (95 %) precise
+ *   mean_ns std_ns (population) min_ns max_ns q1_ns q3_ns p5_ns p95_ns p99_ns outliers
+ *   speedup           over the baseline, > 1 is faster; speedup_lo speedup_hi (95 %) significant
+ *   smallest_visible  the least |speedup - 1| that this run could have told from 0
+ *   fastest bytes_per_s flops_per_s ceiling_ns bound efficiency
+ *   context_switches clock_changes near_floor clock_hz
+ *   bytes_read bytes_written flops memory_bytes setup_ns floor_ns
+ *   verified compared of mismatches max_abs max_rel rms sqnr_db
  *   mode label recipe note weight_bytes prepare_ns
- *   accuracy_db       "inf" where the answer is that of the unquantised product
+ *   accuracy_db       "inf" where the output is that of the unquantised product
  *   activation_share pareto slow_unit exact throttled host_ns energy_j
  *   entry compile     of a model
  *   eager_speedup eager_speedup_lo eager_speedup_hi eager_significant

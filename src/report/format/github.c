@@ -13,8 +13,8 @@
 #include <string.h>
 
 enum {
-    SPEEDUP_ROOM = 40,
-    /* A job's page holds 1 MiB, and all of it is refused where there is more. */
+    SPEEDUP_WIDTH = 40,
+    /* GitHub refuses a page of more than 1 MiB. */
     MOST_TABLE_BYTES = 700000,
     MOST_LIST_BYTES = 100000,
 };
@@ -24,7 +24,7 @@ struct state {
     struct assay_report_style style;
     struct assay_run_info run;
     struct assay_text tables, failures, gaps; /* gaps: not supported, skipped */
-    struct assay_md md;                       /* onto `tables` */
+    struct assay_md md;                       /* writes to `tables` */
     struct assay_record open;                 /* of the table that is open; no op: none is */
     struct assay_tally tally;
     int64_t rows_left_out, lines_left_out;
@@ -96,8 +96,8 @@ static void put_executor(struct state *s, const struct assay_record *record)
     assay_md_cell(&s->md, time);
     bool compared = m->has_ratio && !assay_cell_is_baseline(record);
     struct assay_cell speedup = compared
-                                    ? assay_cell_interval(&m->ratio, SPEEDUP_ROOM, s->style.ascii)
-                                    : assay_cell_speedup(record, m, SPEEDUP_ROOM, s->style.ascii);
+                                    ? assay_cell_interval(&m->ratio, SPEEDUP_WIDTH, s->style.ascii)
+                                    : assay_cell_speedup(record, m, SPEEDUP_WIDTH, s->style.ascii);
     assay_md_cell(&s->md, speedup.text);
 }
 
@@ -106,7 +106,7 @@ static void put_versus(struct state *s, const struct assay_record *compiled)
     const struct assay_measurement *m = assay_pair_figures(compiled);
     if (m && m->has_eager_ratio)
         assay_md_cell(&s->md,
-                      assay_cell_interval(&m->eager_ratio, SPEEDUP_ROOM, s->style.ascii).text);
+                      assay_cell_interval(&m->eager_ratio, SPEEDUP_WIDTH, s->style.ascii).text);
     else
         assay_sink_put(&s->md.sink, " |");
 }
@@ -229,7 +229,7 @@ static void put_kept(const struct assay_sink *sink, const struct assay_text *tex
 {
     if (text->length)
         sink->write(sink->user, text->data, text->length);
-    if (text->failed) { /* what is missing should be seen */
+    if (text->failed) { /* say so: the page is incomplete */
         assay_sink_put(sink, "\nThe rest did not fit into memory.\n");
         assay_sink_fail(sink);
     }

@@ -1,0 +1,359 @@
+/* table.c: the table people read in a terminal.
+ *
+ * One header line for each group, one row for each variant, and for each cache state that the run
+ * measures a block of columns: time, ±, speedup, rate, share of the ceiling. Widths are fixed
+ * before the first row, because rows appear while the run goes on; on a narrow terminal the rate
+ * goes first, then the ceiling, then the ±. A row that has no figures says why across the whole
+ * line. Groups whose variants differ in a recipe have a table of their own: report_recipes.c. */
+#include "report/report_detail.h"
+#include "report/report_grid.h"
+#include "report/report_recipes.h"
+#include "tensor/dtype.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum column {
+    NAME,
+    HOT_TIME,
+    HOT_SPREAD,
+    HOT_SPEEDUP,
+    HOT_RATE,
+    HOT_CEILING,
+    COLD_TIME,
+    COLD_SPREAD,
+    COLD_SPEEDUP,
+    COLD_RATE,
+    COLD_CEILING,
+    CHECK,
+    COLUMNS
+};
+
+enum {
+    LEAST_NAME = 10,
+    MOST_NAME = 32,
+    HEADING_EVERY = 40, /* lines after which the headings are repeated */
+};
+
+struct table {
+    struct assay_page page;
+    struct assay_grid grid;
+    bool shown[ASSAY_CACHE_STATES];
+    char device[32];
+    bool headings_due; /* before the next group that has these columns */
+    bool in_recipes;   /* the last group had the other columns */
+};
+
+/* ---- columns ------------------------------------------------------------------------------- */
+
+static bool state_is_shown(const void *table, int of)
+{
+    return ((const struct table *)table)->shown[of];
+}
+
+/* One state has the whole line: there is space for units. */
+static bool is_roomy(const struct table *t) { return !t->shown[0] || !t->shown[1]; }
+
+static const struct assay_measurement *measurement(const struct assay_cell_request *q)
+{
+    return &q->record->states[q->of];
+}
+
+static struct assay_figure name_cell(const struct assay_cell_request *q)
+{
+    bool ok = q->record->outcome == ASSAY_OUTCOME_OK;
+    return assay_figure_text(q->record->implementation, ok ? ASSAY_INK_PLAIN : ASSAY_INK_DIM);
+}
+
+static struct assay_figure time_cell(const struct assay_cell_request *q)
+{
+    const struct assay_measurement *m = measurement(q);
+    q->legend->times |= m->measured;
+    return assay_figure_time(m, assay_cell_time(m->time.median), q->legend);
+}
+
+static struct assay_figure spread_cell(const struct assay_cell_request *q)
+{
+    const struct assay_measurement *m = measurement(q);
+    if (!m->measured)
+        return (struct assay_figure){0};
+    q->legend->spread = true;
+    return (struct assay_figure){
+        .cell = assay_cell_spread(m), .ink = ASSAY_INK_DIM, .mark = assay_row_mark(m, q->legend)};
+}
+
+static struct assay_figure speedup_cell(const struct assay_cell_request *q)
+{
+    const struct assay_measurement *m = measurement(q);
+    if (!m->measured)
+        return (struct assay_figure){0};
+    return (struct assay_figure){.cell = assay_cell_speedup(q->row, m, q->width, q->ascii),
+                                 .ink = assay_row_speedup_ink(q->row, m)};
+}
+
+static struct assay_figure rate_cell(const struct assay_cell_request *q)
+{
+    const struct assay_measurement *m = measurement(q);
+    bool units = is_roomy(q->table);
+    if (!m->measured)
+        return (struct assay_figure){0};
+    q->legend->flops |= strcmp(m->bound, "compute") == 0 && !units;
+    return assay_figure_plain(assay_cell_rate(m, units));
+}
+
+static struct assay_figure ceiling_cell(const struct assay_cell_request *q)
+{
+    const struct assay_measurement *m = measurement(q);
+    bool known = m->ceiling_ns > 0;
+    if (!m->measured)
+        return (struct assay_figure){0};
+    q->legend->ceiling |= known;
+    q->legend->no_ceiling |= !known;
+    struct assay_cell cell = assay_cell_efficiency(m);
+    if (is_roomy(q->table) && known && m->bound[0])
+        assay_cell_add(&cell, " of %s", m->bound);
+    return assay_figure_plain(cell);
+}
+
+/* clang-format off */
+#define BLOCK(S, name, gap_, time, spread, speedup, rate_heading, rate, ceiling_heading, ceiling) \
+    [S##_TIME] = {.heading = "time", .upper = " " name, .over = 4, .width = time, .gap = gap_, .right = true, \
+                  .led = true, .of = ASSAY_CACHE_##S, .cell = time_cell, .shown = state_is_shown}, \
+    [S##_SPREAD] = {.heading = "±", .width = spread, .right = true, .marked = true, .of = ASSAY_CACHE_##S, \
+                    .cell = spread_cell, .shown = state_is_shown}, \
+    [S##_SPEEDUP] = {.heading = "speedup", .width = speedup, .of = ASSAY_CACHE_##S, .cell = speedup_cell, \
+                     .shown = state_is_shown}, \
+    [S##_RATE] = {.heading = rate_heading, .width = rate, .right = true, .of = ASSAY_CACHE_##S, \
+                  .cell = rate_cell, .shown = state_is_shown}, \
+    [S##_CEILING] = {.heading = ceiling_heading, .width = ceiling, .right = true, .of = ASSAY_CACHE_##S, \
+                     .cell = ceiling_cell, .shown = state_is_shown}
+#define AROUND \
+    [NAME] = {.width = LEAST_NAME, .most = MOST_NAME, .cell = name_cell}, \
+    [CHECK] = {.width = ASSAY_COLUMN_CHECK, .cell = assay_figure_verified}
+
+static const struct assay_column two_states[COLUMNS] = {
+    AROUND,
+    BLOCK(HOT, "hot", 0, 8, 4, 13, "GB/s", 6, "ceil", 4),
+    BLOCK(COLD, "cold", 0, 8, 4, 13, "GB/s", 6, "ceil", 4),
+};
+static const struct assay_column one_state[COLUMNS] = {
+    AROUND,
+    BLOCK(HOT, "hot", 1, 9, 5, 20, "rate", 12, "ceiling", 16),
+    BLOCK(COLD, "cold", 1, 9, 5, 20, "rate", 12, "ceiling", 16),
+};
+/* clang-format on */
+
+/* Each column goes from both states' blocks. */
+static const struct assay_shrink shrinks[] = {
+    {HOT_RATE, ASSAY_DROP},         {COLD_RATE, ASSAY_DROP_TOO}, {HOT_CEILING, ASSAY_DROP},
+    {COLD_CEILING, ASSAY_DROP_TOO}, {HOT_SPREAD, ASSAY_DROP},    {COLD_SPREAD, ASSAY_DROP_TOO},
+};
+
+static void choose_layout(struct table *t, const struct assay_run_info *run)
+{
+    bool either = run->hot || run->cold;
+    t->shown[ASSAY_CACHE_HOT] = run->hot || !either;
+    t->shown[ASSAY_CACHE_COLD] = run->cold || !either;
+    t->grid = (struct assay_grid){.page = &t->page,
+                                  .columns = is_roomy(t) ? one_state : two_states,
+                                  .n = COLUMNS,
+                                  .table = t};
+    assay_grid_begin(&t->grid, 0);
+    assay_grid_fit(&t->grid, shrinks, sizeof shrinks / sizeof shrinks[0], t->page.width);
+}
+
+static void write_headings(struct table *t)
+{
+    assay_grid_headings(&t->grid);
+    t->page.lines = 0;
+    t->headings_due = false;
+}
+
+static void table_begin(void *state, const struct assay_sink *sink,
+                        const struct assay_report_style *style, const struct assay_run_info *run)
+{
+    struct table *t = state;
+    assay_page_begin(&t->page, sink, style);
+    choose_layout(t, run);
+    memcpy(t->device, run->device, sizeof t->device);
+    assay_row_machine(run, &t->page.line, sink, t->grid.width);
+    assay_page_flush(&t->page);
+    t->headings_due = true;
+}
+
+/* ---- a group's header --------------------------------------------------------------------- */
+
+/* All variants have the same operands; one that was never begun does not know them. */
+static double operand_bytes(const struct assay_record *records, int64_t n)
+{
+    double bytes = 0;
+    for (int64_t i = 0; i < n && bytes == 0; i++)
+        bytes = records[i].memory_bytes;
+    return bytes;
+}
+
+static void add_info(struct assay_cell *info, const char *text)
+{
+    assay_cell_add(info, "%s%s", info->text[0] ? " · " : "", text);
+}
+
+static struct assay_cell group_info(const struct table *t, const struct assay_record *records,
+                                    int64_t n)
+{
+    struct assay_cell info = {""};
+    char text[64];
+    if (records[0].interrupted)
+        add_info(&info, "interrupted");
+    if (operand_bytes(records, n) > 0) {
+        assay_text_bytes(operand_bytes(records, n), text, sizeof text);
+        add_info(&info, text);
+    }
+    if (strcmp(records[0].device, t->device) != 0)
+        add_info(&info, records[0].device);
+    if (assay_record_on_host(&records[0]) && records[0].threads > 0) {
+        snprintf(text, sizeof text, "%d thread%s", records[0].threads,
+                 records[0].threads == 1 ? "" : "s");
+        add_info(&info, text);
+    }
+    return info;
+}
+
+static void write_group_header(struct table *t, const struct assay_record *records, int64_t n)
+{
+    struct assay_line *line = &t->page.line;
+    int width = t->grid.width;
+    struct assay_cell info = group_info(t, records, n);
+    assay_line_put(line, assay_cell_subject(&records[0]), width, ASSAY_INK_BOLD);
+    assay_line_put(line, " ", 1, ASSAY_INK_PLAIN);
+    if (records[0].mode[0]) {
+        assay_line_put(line, records[0].mode, width - line->columns, ASSAY_INK_BOLD);
+        assay_line_put(line, " ", 1, ASSAY_INK_PLAIN);
+    }
+    if (records[0].n_axes > 0) {
+        assay_line_put(line, assay_cell_shape(&records[0]).text, width - line->columns,
+                       ASSAY_INK_BOLD);
+        assay_line_put(line, " ", 1, ASSAY_INK_PLAIN);
+    }
+    assay_line_put(line, assay_dtype_name(records[0].dtype), width - line->columns, ASSAY_INK_BOLD);
+    if (line->columns + 2 + assay_line_columns_of(info.text, line->ascii) > width)
+        assay_page_flush(&t->page);
+    assay_line_right(line, info.text, width - line->columns,
+                     records[0].interrupted ? ASSAY_INK_WARN : ASSAY_INK_DIM);
+    assay_page_flush(&t->page);
+}
+
+/* ---- rows --------------------------------------------------------------------------------- */
+
+static bool is_timed(const struct table *t, const struct assay_record *record)
+{
+    for (int s = 0; s < ASSAY_CACHE_STATES; s++)
+        if (t->shown[s] && record->states[s].measured)
+            return true;
+    return false;
+}
+
+/* Where the first block would stand. */
+static void write_no_figures(struct table *t, const struct assay_record *record)
+{
+    struct assay_line *line = &t->page.line;
+    assay_line_to(line, line->columns + 1 + t->grid.columns[HOT_TIME].gap);
+    if (record->outcome == ASSAY_OUTCOME_OK)
+        assay_row_check(line, record, t->grid.widths[CHECK] + 1, t->grid.width);
+    else
+        assay_row_reason(line, record, 2, t->grid.width);
+}
+
+static void write_row(struct table *t, const struct assay_record *record)
+{
+    bool ok = record->outcome == ASSAY_OUTCOME_OK;
+    assay_grid_cells(&t->grid, record, NAME, HOT_TIME);
+    if (ok && (is_timed(t, record) || !record->verification.done))
+        assay_grid_cells(&t->grid, record, HOT_TIME, COLUMNS);
+    else
+        write_no_figures(t, record);
+    assay_page_flush(&t->page);
+    if (t->page.style.verbose)
+        assay_detail_write(record, &t->page.line, &t->page.sink, t->grid.width);
+}
+
+static void write_group(struct table *t, const struct assay_record *records, int64_t n)
+{
+    if (t->headings_due || t->page.lines >= HEADING_EVERY)
+        write_headings(t);
+    write_group_header(t, records, n);
+    for (int64_t i = 0; i < n; i++)
+        write_row(t, &records[i]);
+    t->page.lines += assay_row_warnings(records, n, &t->page.line, &t->page.sink, t->grid.width);
+}
+
+/* One record for a whole group that was not measured has no recipe: it stays in the table of the
+ * group before it. */
+static bool takes_recipes(const struct table *t, const struct assay_record *records, int64_t n)
+{
+    return assay_recipes_has(records, n) || (t->in_recipes && n == 1 && !records[0].kernel[0]);
+}
+
+static void table_group(void *state, const struct assay_record *records, int64_t n)
+{
+    struct table *t = state;
+    if (t->page.tally.groups)
+        assay_page_flush(&t->page);
+    assay_tally_add(&t->page.tally, records, n);
+    for (int64_t i = 0; i < n; i++)
+        t->page.legend.interrupted |= records[i].interrupted;
+    t->in_recipes = takes_recipes(t, records, n);
+    if (t->in_recipes) {
+        assay_recipes_write(&t->page, t->shown, t->device, records, n);
+        t->headings_due = true;
+    } else {
+        write_group(t, records, n);
+    }
+}
+
+/* ---- the end ------------------------------------------------------------------------------ */
+
+static void write_legend(struct table *t)
+{
+    struct assay_flow flow = assay_page_flow(&t->page, 0, t->grid.width, ASSAY_INK_DIM);
+    assay_legend_marks(&t->page.legend, &flow);
+    if (flow.started)
+        assay_page_flush(&t->page);
+}
+
+static void write_ceiling_legend(struct table *t)
+{
+    const struct assay_legend *legend = &t->page.legend;
+    if (!legend->ceiling && !legend->no_ceiling)
+        return;
+    struct assay_flow flow = assay_page_flow(&t->page, 0, t->grid.width, ASSAY_INK_DIM);
+    const char *heading = is_roomy(t) && legend->times ? "ceiling" : "ceil";
+    if (legend->ceiling)
+        assay_flow_item(&flow, "%s: %% of what this machine can do, probed in the same rounds",
+                        heading);
+    else
+        assay_flow_item(&flow, "%s: not known, nothing was probed beside the kernels", heading);
+    assay_page_flush(&t->page);
+}
+
+static void table_end(void *state)
+{
+    struct table *t = state;
+    if (!t->page.tally.groups)
+        write_headings(t);
+    assay_page_flush(&t->page);
+    assay_tally_write(&t->page.tally, &t->page.line, &t->page.sink, t->grid.width);
+    write_legend(t);
+    if (t->page.legend.recipes)
+        assay_recipes_legend(&t->page, t->shown);
+    write_ceiling_legend(t);
+}
+
+const struct assay_report_format assay_report_table = {
+    .name = "table",
+    .extension = "txt",
+    .summary = "a table to read in a terminal",
+    .state_bytes = sizeof(struct table),
+    .begin = table_begin,
+    .group = table_group,
+    .end = table_end,
+};
