@@ -8,6 +8,9 @@ block 'op line' >>src/op/op_list.h
 block softsign_vec.c >src/kernel/native/rows/softsign_vec.c
 block 'vector kernel line' >>src/kernel/kernel_list.h
 [ -s src/kernel/native/rows/softsign_vec.c ] || { echo "docs/adding.md has no vector kernel"; exit 1; }
+# What was added is not what the program under test was built from.
+rm -f "$tmp/reuse"
+reuse_objects "$tmp/reuse"
 build_and_run 'vector kernel commands'
 grep -E 'softsign|rows? in' "$tmp/out"
 for isa in portable avx2 avx512; do
