@@ -203,6 +203,8 @@ static void bad_descriptions_name_the_place(void **state)
         {"{\"name\": \"b\", \"node\": []}", "node", "is not a key of a model"},
         {"{\"name\": \"b\", \"nodes\": [1]}", "nodes[0]", "must be a mapping"},
         {"{\"name\": \"b\", \"nodes\": [{\"op\": \"geli\"}]}", "nodes[0].op", "\"gelu\""},
+        {"{\"name\": \"b\", \"nodes\": [{\"op\": \"mse\"}]}", "nodes[0].op",
+         "is not an op that a model can have"},
         {"{\"name\": \"b\", \"nodes\": [{\"op\": \"gelu\", \"seq\": 3}]}", "nodes[0].seq",
          "is not a key of this op"},
         {"{\"name\": \"b\", \"nodes\": [{\"op\": \"linear\"}]}", "nodes[0].features", "is missing"},
