@@ -33,7 +33,7 @@ static const double SETTLED = 0.02;
 static const double UNIT_SLOW = 1.35, UNIT_FULL = 1.05;
 /* A sample whose threads waited for a core for more than this share of it was disturbed. */
 static const double WAITED_FRAC = 0.01;
-/* Probes run while their time is at most this share of the contenders'. */
+/* Probes run while their time is at most this share of the variants'. */
 static const double PROBE_SHARE = 0.25;
 /* Their samples take no longer than this. */
 static const double PROBE_MOST_NS = 50e6;
@@ -238,7 +238,7 @@ static void warm_up(assay_engine *e, struct assay_lane *lane)
     }
 }
 
-/* A probe's sample is as long as the shortest of a contender. Where the machine's speed changes
+/* A probe's sample is as long as the shortest of a variant's. Where the machine's speed changes
  * within milliseconds a long sample meets its mean and a short one what it is most of the time: of
  * calls of 20 ms beside probes of 6 ms some were at 130 % of the ceiling. */
 static double probe_sample_length(const assay_engine *e)
@@ -558,7 +558,7 @@ static void allot_overtime(assay_engine *e)
     e->lanes[baseline].overtime = any;
 }
 
-/* Are the ratios of the contenders to this probe known well enough? */
+/* Are the ratios of the variants to this probe known well enough? */
 static bool is_probed_enough(assay_engine *e, const struct assay_lane *probe)
 {
     if (probe->status != ASSAY_OK)

@@ -23,7 +23,8 @@ struct assay_engine_options {
     double unit_full_ns;    /* of a probe of the matrix unit at full speed; 0: not known */
     int64_t baseline;       /* a lane, or -1 */
     /* Calls in a sample, where the caller counts them: then a lane is called `warmup` times and
-     * `rounds` times so many, and never else. 0: as many as a sample needs to be long enough. */
+     * `rounds` times so many, and at no other time. 0: as many as a sample needs to be long enough.
+     */
     int64_t calls;
 };
 
@@ -35,13 +36,13 @@ enum {
     ASSAY_MARK_THROTTLED = 8 /* something held the device's clock down */
 };
 
-/* One contender. The caller sets the first block, the engine the second. */
+/* One variant, or a probe. The caller sets the first block, the engine the second. */
 struct assay_lane {
     const struct assay_kernel *kernel;
     void *state;
     const struct assay_args *sets; /* as in struct assay_work; they outlive the engine */
     int64_t n_sets;
-    /* Not a contender: what the machine can do. All probes together take at most a fifth of the
+    /* Not a variant: what the machine can do. All probes together take at most a fifth of the
      * time, in rounds spread over the run; a run that could stop waits for ten of them. */
     bool probe;
 

@@ -1,3 +1,4 @@
+#include "base/math.h"
 #include "bench/fence.h"
 
 #include "base/alloc.h"
@@ -32,12 +33,10 @@ struct assay_fence {
 /* The handler has no other way to know. */
 static assay_fence *armed;
 
-static size_t round_up(size_t value, size_t to) { return (value + to - 1) / to * to; }
-
 static bool stake(struct plot *p, size_t bytes, enum assay_fence_side side)
 {
-    size_t padded = round_up(bytes ? bytes : 1, 64);
-    p->inner = round_up(padded, 4096);
+    size_t padded = assay_round_up_bytes(bytes ? bytes : 1, 64);
+    p->inner = assay_round_up_bytes(padded, 4096);
     p->total = p->inner + (size_t)2 * FENCE;
     void *base =
         mmap(NULL, p->total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -4,7 +4,7 @@
  * docs/protocol.md): a head with the run and its plan; then for each finished group its records and
  * a line that says how many there are and that it is done. A group without that line did not
  * finish, and is measured again when the run is resumed; so is one of which a line was damaged.
- * Lines of format 1 have no frame; such journals are read, and gone on with in their own format. */
+ * Lines of format 1 have no frame; such journals are read, and continued in their own format. */
 #ifndef ASSAY_BENCH_JOURNAL_H
 #define ASSAY_BENCH_JOURNAL_H
 
@@ -56,8 +56,8 @@ struct assay_journal_end {
 enum assay_status assay_journal_read(const char *path, const struct assay_journal_visitor *visitor,
                                      struct assay_journal_end *end, struct assay_error *err);
 
-/* Opens and locks an existing journal, so that it can be read and gone on with and nobody else does
- * so at the same time. ASSAY_UNSUPPORTED where somebody does; the message says who. */
+/* Opens and locks an existing journal, so that it can be read and continued and nobody else does so
+ * at the same time. ASSAY_UNSUPPORTED where somebody does; the message says who. */
 enum assay_status assay_journal_open(const char *path, assay_journal **out,
                                      struct assay_error *err);
 /* Appends from here on, after what assay_journal_read said is to stay. */

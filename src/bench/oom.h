@@ -1,4 +1,4 @@
-/* oom.h: has the system killed processes for want of memory? */
+/* oom.h: has the system killed processes for lack of memory? */
 #ifndef ASSAY_BENCH_OOM_H
 #define ASSAY_BENCH_OOM_H
 

@@ -498,7 +498,7 @@ static uint64_t checksum_in(const assay_operands *o, int64_t set, int32_t input)
     return other ? o->others.checksums[input] : o->checksums[input];
 }
 
-/* All inputs, or all that are no weights. */
+/* All inputs, or all but the weights. */
 static enum assay_status check_inputs(const assay_operands *o, int64_t set, bool weights,
                                       struct assay_error *why)
 {

@@ -67,9 +67,9 @@ enum assay_status assay_operands_check_harm(const assay_operands *operands, int6
 struct assay_unwritten assay_operands_unwritten(const assay_operands *operands, int64_t set,
                                                 struct assay_error *why);
 
-/* Other values for every input that is no weight, so that a kernel can be run on new inputs: filled
- * from `seed` when they are made, and again whenever they are filled. Takes twice the
- * memory of those inputs; NOMEM where it cannot be had. */
+/* Other values for every input other than weights, so that a kernel can be run on new inputs:
+ * filled from `seed` when they are made, and again whenever they are filled. Takes twice the memory
+ * of those inputs; NOMEM where it cannot be had. */
 enum assay_status assay_operands_make_others(assay_operands *operands, struct assay_error *err);
 bool assay_operands_have_others(const assay_operands *operands);
 size_t assay_operands_others_bytes(const struct assay_op *op, const struct assay_problem *problem);

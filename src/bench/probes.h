@@ -1,4 +1,4 @@
-/* probes.h: what the variants of a group are held against: probes of the machine (device/probe.h)
+/* probes.h: what the variants of a group are compared with: probes of the machine (device/probe.h)
  * of whatever may bind them, sampled in the group's own rounds. */
 #ifndef ASSAY_BENCH_PROBES_H
 #define ASSAY_BENCH_PROBES_H

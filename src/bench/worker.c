@@ -111,7 +111,7 @@ static enum assay_status measure_ceilings(assay_worker *worker,
 }
 
 /* Ceilings from the cache folder, or measured now. Without them there are no percentages, but
- * everything else works. That the system cannot read them now, for want of memory or descriptors,
+ * everything else works. That the system cannot read them now, for lack of memory or descriptors,
  * is an error, not a reason to spend seconds on measuring what is known. */
 static enum assay_status load_ceilings(assay_worker *worker, const struct assay_group_hooks *hooks,
                                        struct assay_error *err)

@@ -15,7 +15,7 @@ struct assay_host {
     bool autotune; /* time the ways there are to do a thing, and keep the fastest */
 };
 
-/* Did the user ask for --autotune? No, where the problem comes from nowhere. */
+/* Did the user give --autotune? No, where the problem comes from nowhere. */
 static inline bool assay_host_autotunes(const struct assay_problem *problem)
 {
     return problem->host && problem->host->autotune;

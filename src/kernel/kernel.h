@@ -43,7 +43,7 @@ enum assay_status assay_kernel_can_run(const struct assay_kernel *kernel,
                                        const struct assay_problem *problem,
                                        struct assay_error *why);
 
-/* What a user asked for: NULL or empty lists mean everything. */
+/* The user's choice: NULL or empty lists mean everything. */
 struct assay_kernel_choice {
     const char *device;                 /* "cpu" */
     const char *const *implementations; /* of each, the best kernel that can run */
@@ -57,7 +57,7 @@ struct assay_kernel_choice {
     int64_t n_excluded;
 };
 
-/* One contender: the kernel, and why it cannot run where status is not ASSAY_OK. */
+/* One variant: the kernel, and why it cannot run where status is not ASSAY_OK. */
 struct assay_contender {
     const struct assay_kernel *kernel;
     const char *recipe; /* of the problem it was chosen for; NULL where the op has none */
@@ -65,14 +65,14 @@ struct assay_contender {
     struct assay_error why;
 };
 
-/* How a contender is named in a list of excluded ones. */
+/* How a variant is named in a list of excluded ones. */
 void assay_kernel_label(const char *kernel, const char *recipe, char *text, size_t size);
 
-/* Products of more operations than this are not given to `ref` unless it is asked for by name:
+/* Products of more operations than this are not given to `ref` unless it is named:
  * with a recipe it encodes the weights anew in each call, and would take up to seconds. */
 #define ASSAY_REF_MOST_FLOPS 5e6
 
-/* The contenders for a problem, in registry order. An implementation none of whose kernels can run
+/* The variants of a problem, in registry order. An implementation none of whose kernels can run
  * is represented by its most preferred one, with the reason. Writes up to `max`; returns the count.
  */
 int64_t assay_kernel_choose(const assay_kernel_registry *registry,

@@ -230,7 +230,7 @@ static bool is_better(const struct assay_contender *a, const struct assay_conten
     return preference_here(a->kernel) > preference_here(b->kernel);
 }
 
-/* Keeps one contender for each implementation: the most preferred that can run, else the one with
+/* Keeps one variant for each implementation: the most preferred that can run, else the one with
  * the most telling reason. */
 static int64_t offer(struct assay_contender *out, int64_t n, int64_t max,
                      const struct assay_contender *candidate, enum assay_dtype dtype, bool by_name)
@@ -264,12 +264,12 @@ static bool excluded(const struct assay_kernel *kernel, const struct assay_probl
 /* Not a few operations for each element, but a sum of products: linear, attention. */
 static bool is_product(const struct assay_op *op, const struct assay_problem *problem)
 {
-    enum { MOST_AN_ELEMENT = 12 }; /* of all ops that are none: layernorm_gelu */
+    enum { MOST_AN_ELEMENT = 12 }; /* of all ops but products: layernorm_gelu */
     return op->takes_recipes ||
            op->cost(problem).flops > MOST_AN_ELEMENT * (double)assay_tensor_count(problem->inputs);
 }
 
-/* Nobody asked for the reference by name, and it would be very slow. */
+/* The user did not name the reference, and it would be very slow. */
 static bool too_slow(const struct assay_kernel *kernel, const struct assay_problem *problem,
                      const struct assay_kernel_choice *choice)
 {

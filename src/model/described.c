@@ -131,8 +131,8 @@ static enum assay_status read_word(struct reader *r, const assay_json *json, con
     return ASSAY_OK;
 }
 
-/* 512, "512", "k", "4*k", "batch*seq_len". Names that are none, and values that are no sizes, are
- * found when it is tried. */
+/* 512, "512", "k", "4*k", "batch*seq_len". Unknown names, and values that cannot be sizes,
+ * are found when it is evaluated. */
 static enum assay_status read_size(struct reader *r, const assay_json *json, const char *key,
                                    char *out)
 {

@@ -80,7 +80,7 @@ struct assay_tolerance assay_op_tolerance_reduction(const struct assay_problem *
  *     Matrix units for 16-bit types add 4 to 16 products at a time, aligned to the greatest, and
  * cut off what does not fit into 24 to 26 bits: towards 0, so that these errors do not average out.
  * At n / 8 steps, each of up to 2^-23 of a partial sum of (|y| + Q) / 2 on average, that is n 2^-27
- * (|y| + Q); allowed is twice as much. */
+ * (|y| + Q); twice as much is allowed. */
 double assay_op_sum_error(enum assay_dtype dtype, int64_t n)
 {
     bool narrow = assay_dtype_info(dtype)->bits <= 16;

@@ -1,5 +1,6 @@
 /* conv2d: every output channel is a sum over a window of all input channels; channels are last
  * (conv.h). */
+#include "base/math.h"
 #include "op/common.h"
 #include "op/conv_common.h"
 #include "op/reference/product.h"
@@ -25,9 +26,6 @@ static double dot(const struct assay_problem *p, const void *const *in, int64_t 
     return sum;
 }
 
-static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
 /* A row of the output is one pixel of an image. */
 static void reference_sums(const struct assay_problem *p, const void *const *in, int64_t row,
                            int64_t first, int64_t n, double *out, double *sizes)
@@ -36,7 +34,7 @@ static void reference_sums(const struct assay_problem *p, const void *const *in,
     int64_t image = row / (c.out_height * c.out_width);
     int64_t top = row / c.out_width % c.out_height * c.stride - c.pad;
     int64_t left = row % c.out_width * c.stride - c.pad;
-    int64_t begin = most(0, -left), end = least(c.kernel, c.width - left);
+    int64_t begin = assay_max(0, -left), end = assay_min(c.kernel, c.width - left);
     double unused = 0;
     for (int64_t i = 0; i < n; i++) {
         out[i] = assay_conv_optional(p, in, c.bias, first + i) +
@@ -44,7 +42,8 @@ static void reference_sums(const struct assay_problem *p, const void *const *in,
         if (sizes)
             sizes[i] = 0;
     }
-    for (int64_t ky = most(0, -top); ky < least(c.kernel, c.height - top) && begin < end; ky++) {
+    for (int64_t ky = assay_max(0, -top); ky < assay_min(c.kernel, c.height - top) && begin < end;
+         ky++) {
         int64_t x = ((image * c.height + top + ky) * c.width + left + begin) * c.in;
         for (int64_t i = 0; i < n; i++) {
             int64_t w = (((first + i) * c.kernel + ky) * c.kernel + begin) * c.in;

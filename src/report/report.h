@@ -13,7 +13,7 @@
 struct assay_sink {
     void *user;
     void (*write)(void *user, const char *bytes, size_t length);
-    bool *incomplete; /* set where something is missing for want of memory; NULL: nobody asks */
+    bool *incomplete; /* set where something is missing for lack of memory; NULL: nobody asks */
 };
 
 /* How a report for people looks. */

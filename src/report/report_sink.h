@@ -6,7 +6,7 @@
 
 void assay_sink_put(const struct assay_sink *sink, const char *text);
 
-/* Something is missing for want of memory. */
+/* Something is missing for lack of memory. */
 void assay_sink_fail(const struct assay_sink *sink);
 
 /* Short pieces: at most 1023 bytes. */

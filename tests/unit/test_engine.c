@@ -909,7 +909,7 @@ static void test_a_probe_that_fails_holds_nobody_up(void **state)
     assert_true(s->lanes[1].taken >= ASSAY_STATS_FEWEST_ROUNDS && s->lanes[1].taken < 20);
 }
 
-/* The contender is precise after 40 rounds. Where its share of the ceiling is not known to twice
+/* The variant is precise after 40 rounds. Where its share of the ceiling is not known to twice
  * the precision asked for, the run goes on until the budget is spent. */
 static void test_a_run_goes_on_until_the_share_of_the_ceiling_is_known(void **state)
 {
@@ -952,7 +952,7 @@ static void test_probes_and_who_follows_them_are_primed_longer(void **state)
         for (int64_t i = 0; i < s->n_log; i++)
             of_four += s->log[i].iters == 4;
         assert_true(probes > 4);
-        /* The probe itself and the contender behind it, but where the run ends or begins. */
+        /* The probe itself and the variant behind it, but where the run ends or begins. */
         assert_true(cold ? of_four == 0 : of_four >= 2 * probes - 1 && of_four <= 2 * probes);
         assay_engine_destroy(s->engine);
         s->engine = NULL;

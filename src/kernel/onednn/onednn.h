@@ -33,7 +33,7 @@ bool assay_onednn_amx_left_out(void);
  * the library is then not limited when it is opened. */
 const char *assay_onednn_users_limit(void);
 
-/* The error for the library's status `code`; `what` it was asked for, "making a stream". */
+/* The error for the library's status `code`; `what` it was doing, "making a stream". */
 enum assay_status assay_onednn_failed(const struct assay_problem *problem, const char *what,
                                       int code, struct assay_error *err);
 

@@ -118,7 +118,7 @@ static bool among(const char *name, const char *const *list)
     return false;
 }
 
-/* The core to ask for where the library chose one below what this CPU can do; NULL where its choice
+/* The core to name where the library chose one below what this CPU can do; NULL where its choice
  * is fine. Cooperlake, which it also has for AVX-512, is as fast in f32. */
 static const char *better_core(const char *chosen)
 {

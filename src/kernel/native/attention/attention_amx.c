@@ -10,6 +10,7 @@
  * of degree 3 (exp2_short). The sum of exponentials is of those before they are rounded.
  *
  * Scores that are NaN, infinite or not there do what they do in attention_body.h. */
+#include "base/math.h"
 #include "kernel/native/attention/attention_amx.h"
 #include "kernel/native/vec/vec_rows.h"
 
@@ -56,11 +57,11 @@ struct scratch {
 static struct scratch lay_out(const struct attention_job *job, void *from)
 {
     int64_t padded = attention_padded_dim(job),
-            all = attention_round_up(job->seq, BOUNDED_KEYS) * padded * 2;
+            all = assay_round_up(job->seq, BOUNDED_KEYS) * padded * 2;
     struct scratch s = {0};
     s.k = attention_take(from, &s.bytes, all);
     s.v = attention_take(from, &s.bytes, all);
-    s.q = attention_take(from, &s.bytes, attention_least(all, CALL_ROWS * padded * 2));
+    s.q = attention_take(from, &s.bytes, assay_min(all, CALL_ROWS * padded * 2));
     s.few = attention_take(from, &s.bytes, ROWS * padded * 2);
     s.squares = attention_take(from, &s.bytes, sizeof *s.squares);
     s.bounded = attention_take(from, &s.bytes, (int64_t)attention_bounded_bytes(job));
@@ -162,7 +163,7 @@ static float pack_rows(const struct attention_job *job, const struct attention_h
     const int64_t padded = attention_padded_dim(job);
     float squares[TILE_ROWS * VEC_LANES] __attribute__((aligned(64)));
     __m512i most = _mm512_setzero_si512();
-    for (int64_t r = 0; r < attention_round_up(rows, PASS_ROWS); r++) {
+    for (int64_t r = 0; r < assay_round_up(rows, PASS_ROWS); r++) {
         int64_t at = head->q_at + (row + r) * job->step;
         uint16_t *line = to + r / PASS_ROWS * PASS_ROWS * padded + r % PASS_ROWS * PAIR;
         vec square = vec_set(0);
@@ -189,13 +190,13 @@ static void pack(const struct attention_job *job, const struct attention_head *h
     int64_t row_bytes = attention_padded_dim(job) * 2;
     __m512i most = _mm512_setzero_si512();
     if (job->seq > SHORT)
-        s.squares->q = pack_rows(job, head, row, attention_least(end - row, CALL_ROWS), s.q);
+        s.squares->q = pack_rows(job, head, row, assay_min(end - row, CALL_ROWS), s.q);
     for (int64_t key = 0; key < job->seq; key += PAIR) {
-        for (int64_t i = key; i < attention_least(key + PAIR, job->seq); i += TILE_ROWS) {
+        for (int64_t i = key; i < assay_min(key + PAIR, job->seq); i += TILE_ROWS) {
             attention_prefetch_input(job, head->k, head->k_at, i + TILE_ROWS, TILE_ROWS);
             most = _mm512_max_epu32(most, pack_keys(job, head, i, s.k + i * row_bytes));
         }
-        for (int64_t i = 0; i < attention_least(job->seq - key, TILE_ROWS); i++) {
+        for (int64_t i = 0; i < assay_min(job->seq - key, TILE_ROWS); i++) {
             attention_prefetch_input(job, head->v, head->v_at, key + PAIR + 2 * i, 2);
             pack_values(job, head, key + i, s.v + key * row_bytes + i * 64);
         }
@@ -305,7 +306,7 @@ static void do_piece(struct work *w, int64_t rows, struct held *held)
 {
     struct product *p = &w->product;
     put_away(held);
-    *held = (struct held){p->c, p->c_stride, rows > TILE_ROWS, attention_least(w->columns, 2)};
+    *held = (struct held){p->c, p->c_stride, rows > TILE_ROWS, assay_min(w->columns, 2)};
     if (held->two_rows && held->columns > 1)
         product(p, 2, 2);
     else if (held->two_rows)
@@ -397,7 +398,7 @@ struct pass {
 
 static int64_t keys_at(const struct pass *pass, int64_t key)
 {
-    return attention_least(pass->keys - key, KEYS);
+    return assay_min(pass->keys - key, KEYS);
 }
 
 static struct work scores_at(const struct pass *pass, int64_t key)
@@ -450,8 +451,8 @@ static void row_of_keys(const struct pass *pass, int64_t r, int64_t key)
         exponentials(&line, factor, s, r);
         return;
     }
-    line.n = sees < 0 ? 0 : attention_least(sees, keys);
-    line.all = attention_round_up(keys, PAIR);
+    line.n = sees < 0 ? 0 : assay_min(sees, keys);
+    line.all = assay_round_up(keys, PAIR);
     exponentials(&line, factor, s, r);
 }
 
@@ -554,16 +555,16 @@ static void call(const struct attention_job *job, const struct attention_head *h
         return;
     }
     for (int64_t r = 0; r < rows; r += ROWS)
-        any_rows(job, head, row + r, attention_least(rows - r, ROWS), s);
+        any_rows(job, head, row + r, assay_min(rows - r, ROWS), s);
 }
 
 static void all_rows(const struct attention_job *job, const struct attention_head *head,
                      int64_t row, int64_t end, void *scratch)
 {
     struct scratch s = lay_out(job, scratch);
-    call(job, head, row, attention_least(end - row, CALL_ROWS), &s);
+    call(job, head, row, assay_min(end - row, CALL_ROWS), &s);
     while ((row += CALL_ROWS) < end) {
-        int64_t rows = attention_least(end - row, CALL_ROWS);
+        int64_t rows = assay_min(end - row, CALL_ROWS);
         if (job->seq > SHORT)
             s.squares->q = pack_rows(job, head, row, rows, s.q);
         call(job, head, row, rows, &s);

@@ -5,6 +5,7 @@
 #ifndef ASSAY_KERNEL_NATIVE_ATTENTION_AMX_H
 #define ASSAY_KERNEL_NATIVE_ATTENTION_AMX_H
 
+#include "base/math.h"
 #include "device/cpu/cpu_tiles_amx.h"
 #include "kernel/native/attention/attention_native.h"
 #include "kernel/native/vec/vec_avx512.h"
@@ -18,7 +19,7 @@ enum { PASS_ROWS = 2 * TILE_ROWS, CALL_ROWS = 1024 };
 
 static inline int64_t attention_padded_dim(const struct attention_job *job)
 {
-    return attention_round_up(job->dim, PAIR);
+    return assay_round_up(job->dim, PAIR);
 }
 
 /* What the exponent of 2 is, of a score: its scale over ln 2. */

@@ -2,6 +2,7 @@
  *
  * The loops are those of attention_body.h; a product takes two elements, or two keys, at a time.
  * Exponentials are rounded to bf16, their sum is of those before. */
+#include "base/math.h"
 #include "kernel/native/vec/vec_avx512.h"
 
 #include "kernel/native/attention/attention_native.h"
@@ -58,7 +59,7 @@ VEC_INLINE __m512i load_words(const void *data, int64_t at, int64_t count)
 static void attention_pack_values(const struct attention_job *job,
                                   const struct attention_head *head, float *to)
 {
-    int64_t dim = job->dim, padded = attention_round_up(dim, VEC_LANES);
+    int64_t dim = job->dim, padded = assay_round_up(dim, VEC_LANES);
     for (int64_t key = 0; key < job->seq; key += 2, to += padded) {
         attention_prefetch_input(job, head->v, head->v_at, key + FAR_ROWS, 2);
         for (int64_t d = 0; d < dim; d += VEC_LANES) {

@@ -15,6 +15,7 @@
 #ifndef ASSAY_KERNEL_NATIVE_ATTENTION_BODY_H
 #define ASSAY_KERNEL_NATIVE_ATTENTION_BODY_H
 
+#include "base/math.h"
 #include "kernel/native/attention/attention_native.h"
 #include "kernel/native/vec/vec_math.h"
 
@@ -48,14 +49,14 @@ struct attention_scratch { /* dwords of ATTENTION_PER elements, or keys */
     size_t bytes;
 };
 
-static int64_t attention_padded(int64_t dim) { return attention_round_up(dim, VEC_LANES); }
+static int64_t attention_padded(int64_t dim) { return assay_round_up(dim, VEC_LANES); }
 
 /* The dwords of n elements. */
 static int64_t attention_dwords(int64_t n) { return (n + ATTENTION_PER - 1) / ATTENTION_PER; }
 
 static struct attention_scratch attention_lay_out(const struct attention_job *job, void *from)
 {
-    int64_t seq = attention_round_up(job->seq, VEC_LANES), padded = attention_padded(job->dim);
+    int64_t seq = assay_round_up(job->seq, VEC_LANES), padded = attention_padded(job->dim);
     int64_t size = sizeof(float), dim = attention_dwords(job->dim);
     struct attention_scratch s = {0};
     s.k = attention_take(from, &s.bytes, seq * dim * size);
@@ -137,11 +138,11 @@ VEC_INLINE void attention_pack_rows(enum native_kind kind, const struct attentio
                                     const struct attention_head *head, int64_t row, int64_t rows,
                                     float *to)
 {
-    int64_t all = attention_round_up(rows, ATTENTION_TALL_ROWS), dim = job->dim;
+    int64_t all = assay_round_up(rows, ATTENTION_TALL_ROWS), dim = job->dim;
     vec scale = vec_set(job->scale);
     for (int64_t r = 0; r < all; r++)
         for (int64_t d = 0; d < dim; d += VEC_LANES) {
-            int64_t n = attention_least(dim - d, VEC_LANES);
+            int64_t n = assay_min(dim - d, VEC_LANES);
             vec q = vec_set(0);
             if (r < rows)
                 q = vec_mul(
@@ -330,9 +331,9 @@ static void attention_keys_of_rows(const struct attention_job *job, int64_t row,
                                    int64_t key, int64_t keys, const struct attention_scratch *s)
 {
     int64_t padded = attention_padded(job->dim), dim = attention_dwords(job->dim);
-    int64_t all = attention_round_up(keys, ATTENTION_PER * VEC_LANES);
+    int64_t all = assay_round_up(keys, ATTENTION_PER * VEC_LANES);
     vec scale = vec_set(job->scale);
-    int64_t tall = attention_round_up(rows, ATTENTION_TALL_ROWS);
+    int64_t tall = assay_round_up(rows, ATTENTION_TALL_ROWS);
     struct attention_product scores = {
         .a = s->q,
         .a_row = dim,
@@ -343,11 +344,10 @@ static void attention_keys_of_rows(const struct attention_job *job, int64_t row,
         .c_row = ATTENTION_KEYS,
         .n = dim,
     };
-    attention_multiply(scores, tall, attention_round_up(keys, VEC_LANES) / VEC_LANES);
+    attention_multiply(scores, tall, assay_round_up(keys, VEC_LANES) / VEC_LANES);
     for (int64_t r = 0; r < rows; r++) {
         int64_t sees = attention_keys(job, row + r + 1) - key;
-        attention_exponentials(s, r, sees < 0 ? 0 : attention_least(sees, keys), all, padded,
-                               scale);
+        attention_exponentials(s, r, sees < 0 ? 0 : assay_min(sees, keys), all, padded, scale);
     }
     struct attention_product outputs = {
         .a = s->p,
@@ -375,8 +375,7 @@ static void attention_block(const struct attention_job *job, const struct attent
         vec_store(NATIVE_F32, s.totals, r * VEC_LANES, vec_set(0));
     }
     for (int64_t key = 0; key < keys; key += ATTENTION_KEYS)
-        attention_keys_of_rows(job, row, rows, key, attention_least(keys - key, ATTENTION_KEYS),
-                               &s);
+        attention_keys_of_rows(job, row, rows, key, assay_min(keys - key, ATTENTION_KEYS), &s);
     attention_finish(job, head, row, rows, &s);
 }
 
@@ -384,7 +383,7 @@ static void attention_rows(const struct attention_job *job, const struct attenti
                            int64_t row, int64_t end, void *scratch)
 {
     for (; row < end; row += ATTENTION_ROWS)
-        attention_block(job, head, row, attention_least(end - row, ATTENTION_ROWS), scratch);
+        attention_block(job, head, row, assay_min(end - row, ATTENTION_ROWS), scratch);
 }
 
 static const struct attention_body attention_body = {

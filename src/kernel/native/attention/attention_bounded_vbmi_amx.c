@@ -15,6 +15,7 @@
  * tiles, because the CPU looks only some hundred instructions ahead. Sums leave their tiles when
  * the next product needs these: four stores in a row would have it wait. Keys and values pass by
  * with the load that does not claim the L1 cache, which scores and exponentials fill. */
+#include "base/math.h"
 #include "kernel/native/attention/attention_amx.h"
 
 #include <math.h>
@@ -132,8 +133,8 @@ static bool sees_all(const struct softmax *s) { return s->sees >= BOUNDED_KEYS; 
 /* Of 32 keys a row sees the first n. */
 VEC_INLINE __m512i seen(__m512i p, int64_t n)
 {
-    n = n < 0 ? 0 : attention_least(n, PAIR);
-    int64_t even = attention_least(n, 16), odd = n - even;
+    n = n < 0 ? 0 : assay_min(n, PAIR);
+    int64_t even = assay_min(n, 16), odd = n - even;
     uint64_t mask = (((UINT64_C(1) << 2 * even) - 1) & 0x55555555u) |
                     (((UINT64_C(1) << 2 * odd) - 1) & 0xaaaaaaaau);
     return _mm512_maskz_mov_epi16((__mmask32)mask, p);
@@ -244,11 +245,11 @@ VEC_INLINE void meanwhile(struct between *w)
     w->done++;
     int64_t rows =
         w->done > w->first ? PASS_ROWS * (w->done - w->first) / (w->products - w->first) : 0;
-    while (w->s->row < attention_least(rows, w->s->rows))
+    while (w->s->row < assay_min(rows, w->s->rows))
         softmax_row(w->s, w->c, w->all);
     if (w->writing)
         for (int64_t due = PASS_ROWS * w->done / w->writing;
-             w->writer->row < attention_least(due, w->writer->rows);)
+             w->writer->row < assay_min(due, w->writer->rows);)
             attention_write_row(w->writer);
 }
 
@@ -327,7 +328,7 @@ struct task {
 
 static int64_t keys_of(const struct run *run, int64_t pass)
 {
-    int64_t end = attention_least((pass + 1) * PASS_ROWS, run->rows);
+    int64_t end = assay_min((pass + 1) * PASS_ROWS, run->rows);
     return attention_keys(run->job, run->row + end);
 }
 
@@ -335,7 +336,7 @@ static struct task task_at(const struct run *run, int64_t pass, int64_t key, int
 {
     if (pass * PASS_ROWS >= run->rows)
         return (struct task){.blocks = 0};
-    int64_t keys = attention_least(keys_of(run, pass) - key, JOB_KEYS);
+    int64_t keys = assay_min(keys_of(run, pass) - key, JOB_KEYS);
     return (struct task){pass, key, (keys + BOUNDED_KEYS - 1) / BOUNDED_KEYS, turn};
 }
 
@@ -434,7 +435,7 @@ static void turn(struct run *run, const struct tiles *tiles, struct softmax s)
     for (int64_t column = tiles->column; column < tiles->column_end; column++)
         multiply(outputs_of(run, &tiles->outputs, column, padded), &held, &w);
     for (int64_t half = 0; half < 2 && scores; half++) {
-        while (half && s.row < attention_least(s.rows, TILE_ROWS))
+        while (half && s.row < assay_min(s.rows, TILE_ROWS))
             softmax_row(&s, &powers, false);
         multiply(scores_of(run, &tiles->scores, tiles->block, half, padded), &held, &w);
     }
@@ -515,7 +516,7 @@ static void begin_pass(const struct run *run, int64_t pass)
 
 static void begin_writing(struct run *run, int64_t pass)
 {
-    int64_t row = pass * PASS_ROWS, rows = attention_least(run->rows - row, PASS_ROWS);
+    int64_t row = pass * PASS_ROWS, rows = assay_min(run->rows - row, PASS_ROWS);
     run->writer = attention_writer_of(run->job, run->head, run->row + row, rows, run->s.sums,
                                       run->s.totals[pass % 2], 1 + excess(run->bias), run->s.by);
 }
@@ -535,9 +536,9 @@ static void prefetch(const struct run *run, const struct task *t, int64_t block)
 {
     const struct attention_job *job = run->job;
     int64_t first = run->row + t->pass * PASS_ROWS, keys = keys_of(run, t->pass);
-    int64_t rows = attention_least(run->row + run->rows - first, PASS_ROWS);
+    int64_t rows = assay_min(run->row + run->rows - first, PASS_ROWS);
     int64_t key = t->key + block * BOUNDED_KEYS;
-    int64_t end = attention_least(key + BOUNDED_KEYS, keys);
+    int64_t end = assay_min(key + BOUNDED_KEYS, keys);
     if (!job->stream)
         attention_prefetch_rows(job, run->head->out, run->head->out_at, job->heads * job->dim,
                                 first + rows * key / keys, first + rows * end / keys);

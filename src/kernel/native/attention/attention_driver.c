@@ -1,5 +1,6 @@
 /* attention_driver.c: the driver of the native attention kernels: scratch memory, and the split
  * over threads. */
+#include "base/math.h"
 #include "kernel/native/attention/attention_native.h"
 
 #include "base/alloc.h"
@@ -54,8 +55,8 @@ static int32_t threads_of(const struct assay_problem *p, const struct attention_
     int64_t busy = flops < SHARE_FLOPS          ? 1
                    : flops / SHARE_FLOPS > 4096 ? 4096
                                                 : (int64_t)(flops / SHARE_FLOPS);
-    busy = attention_least(busy, blocks * job->batch * job->heads);
-    return (int32_t)attention_least(p->threads, busy);
+    busy = assay_min(busy, blocks * job->batch * job->heads);
+    return (int32_t)assay_min(p->threads, busy);
 }
 
 static bool wants_stream(const struct attention_job *job, int32_t threads)
@@ -146,7 +147,7 @@ static void run_blocks(const struct state *s, const struct assay_args *args, int
 {
     const struct attention_body *body = s->body;
     for (int64_t b = begin; b < end;) {
-        int64_t number = b / s->blocks, stop = attention_least(end, (number + 1) * s->blocks);
+        int64_t number = b / s->blocks, stop = assay_min(end, (number + 1) * s->blocks);
         int64_t behind = stop < end ? number + 1 : then;
         struct attention_head head = head_of(&s->job, args, number), next;
         if (behind < s->job.batch * s->job.heads) {
@@ -154,8 +155,7 @@ static void run_blocks(const struct state *s, const struct assay_args *args, int
             head.next = &next;
         }
         int64_t row = (b - number * s->blocks) * body->block_rows;
-        int64_t row_end =
-            attention_least((stop - number * s->blocks) * body->block_rows, s->job.seq);
+        int64_t row_end = assay_min((stop - number * s->blocks) * body->block_rows, s->job.seq);
         body->pack(&s->job, &head, row, row_end, scratch);
         body->rows(&s->job, &head, row, row_end, scratch);
         b = stop;
@@ -192,7 +192,7 @@ static void run_dealt(const struct state *s, const struct assay_args *args, int6
         }
         if (head >= heads)
             break;
-        int64_t end = attention_least(head + some, heads), then = head + some * s->threads;
+        int64_t end = assay_min(head + some, heads), then = head + some * s->threads;
         run_blocks(s, args, head * s->blocks, end * s->blocks, then, scratch);
     }
     if (s->body->close)

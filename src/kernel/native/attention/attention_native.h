@@ -10,6 +10,7 @@
 #ifndef ASSAY_KERNEL_NATIVE_ATTENTION_NATIVE_H
 #define ASSAY_KERNEL_NATIVE_ATTENTION_NATIVE_H
 
+#include "base/math.h"
 #include "kernel/native/native.h"
 #include "op/attention.h"
 
@@ -46,14 +47,11 @@ struct attention_body {
     bool can_stream;                    /* knows what to do with attention_job's `stream` */
 };
 
-static inline int64_t attention_least(int64_t a, int64_t b) { return a < b ? a : b; }
-static inline int64_t attention_round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
-
 /* The next `bytes` of scratch memory, whole cache lines. With from == NULL only *at counts. */
 static inline void *attention_take(void *from, size_t *at, int64_t bytes)
 {
     uintptr_t taken = (uintptr_t)from + *at;
-    *at += (size_t)attention_round_up(bytes, 64);
+    *at += (size_t)assay_round_up(bytes, 64);
     return (void *)taken;
 }
 
@@ -74,7 +72,7 @@ static inline void attention_prefetch_rows(const struct attention_job *job, cons
 static inline void attention_prefetch_input(const struct attention_job *job, const void *data,
                                             int64_t at, int64_t row, int64_t n)
 {
-    attention_prefetch_rows(job, data, at, job->step, row, attention_least(row + n, job->seq));
+    attention_prefetch_rows(job, data, at, job->step, row, assay_min(row + n, job->seq));
 }
 
 /* Prefetches what is needed soon, while rows [row, end) are computed: their outputs, and the rows
@@ -92,7 +90,7 @@ static inline void attention_prefetch(const struct attention_job *job,
         attention_prefetch_rows(job, head->out, head->out_at, job->heads * job->dim, row, end);
     if (row + ahead < job->seq)
         attention_prefetch_rows(job, head->q, head->q_at, job->step, row + ahead,
-                                attention_least(end + ahead, job->seq));
+                                assay_min(end + ahead, job->seq));
     else if (next)
         attention_prefetch_rows(job, next->q, next->q_at, job->step, row % ahead,
                                 row % ahead + end - row);

@@ -12,6 +12,7 @@
 #ifndef ASSAY_KERNEL_NATIVE_DEPTHWISE_CONV2D_BODY_H
 #define ASSAY_KERNEL_NATIVE_DEPTHWISE_CONV2D_BODY_H
 
+#include "base/math.h"
 #include "kernel/native/native.h"
 #include "op/conv.h"
 
@@ -40,16 +41,12 @@ struct depthwise_channels {
     int64_t c, n;
 };
 
-VEC_INLINE int64_t depthwise_least(int64_t a, int64_t b) { return a < b ? a : b; }
-VEC_INLINE int64_t depthwise_most(int64_t a, int64_t b) { return a > b ? a : b; }
-
 VEC_INLINE struct vec_pair depthwise_load(enum native_kind kind, bool whole, const void *data,
                                           int64_t at, int64_t n)
 {
     if (whole)
         return vec_load_pair(kind, data, at);
-    struct vec_pair p = {vec_load_part(kind, data, at, depthwise_least(n, VEC_LANES)),
-                         vec_set(0.0f)};
+    struct vec_pair p = {vec_load_part(kind, data, at, assay_min(n, VEC_LANES)), vec_set(0.0f)};
     if (n > VEC_LANES)
         p.b = vec_load_part(kind, data, at + VEC_LANES, n - VEC_LANES);
     return p;
@@ -62,7 +59,7 @@ VEC_INLINE void depthwise_store(enum native_kind kind, bool stream, bool whole, 
         vec_store_pair(kind, stream, data, at, p);
         return;
     }
-    vec_store_part(kind, data, at, p.a, depthwise_least(n, VEC_LANES));
+    vec_store_part(kind, data, at, p.a, assay_min(n, VEC_LANES));
     if (n > VEC_LANES)
         vec_store_part(kind, data, at + VEC_LANES, p.b, n - VEC_LANES);
 }
@@ -144,8 +141,8 @@ VEC_INLINE void depthwise_some(enum native_kind kind, int pixels, const struct d
 {
     const struct assay_conv *conv = &d->conv;
     int64_t left = pixel * conv->stride - conv->pad, c = begin;
-    int64_t kx_begin = depthwise_most(0, -left);
-    int64_t kx_end = depthwise_least(conv->kernel, conv->width - left);
+    int64_t kx_begin = assay_max(0, -left);
+    int64_t kx_end = assay_min(conv->kernel, conv->width - left);
     for (; c + DEPTHWISE_BLOCK <= end; c += DEPTHWISE_BLOCK)
         depthwise_taps(kind, true, pixels, d, line, pixel, kx_begin, kx_end,
                        (struct depthwise_channels){c, DEPTHWISE_BLOCK});
@@ -176,8 +173,8 @@ VEC_INLINE struct depthwise_line depthwise_line(const struct assay_conv *conv, i
     return (struct depthwise_line){
         .x = (image * conv->height + top) * conv->width * conv->in,
         .out = number * conv->out_width * conv->in,
-        .ky_begin = depthwise_most(0, -top),
-        .ky_end = depthwise_least(conv->kernel, conv->height - top),
+        .ky_begin = assay_max(0, -top),
+        .ky_end = assay_min(conv->kernel, conv->height - top),
     };
 }
 
@@ -187,8 +184,8 @@ VEC_INLINE void depthwise_pixels(enum native_kind kind, bool stream, int kernel,
                                  int64_t end, const float *w, int64_t c_begin, int64_t c_end)
 {
     struct depthwise_line line = depthwise_line(&d->conv, number);
-    int64_t inner_end = depthwise_least(end, d->inner_end), pixel = begin;
-    for (; pixel < depthwise_least(end, d->inner_begin); pixel++)
+    int64_t inner_end = assay_min(end, d->inner_end), pixel = begin;
+    for (; pixel < assay_min(end, d->inner_begin); pixel++)
         depthwise_some(kind, 1, d, &line, pixel, c_begin, c_end);
     for (; pixel + DEPTHWISE_PIXELS <= inner_end; pixel += DEPTHWISE_PIXELS)
         depthwise_middle(kind, stream, kernel, stride, d, &line, pixel, w, c_begin, c_end);
@@ -218,11 +215,11 @@ VEC_INLINE void depthwise_share(enum native_kind kind, bool stream, int kernel, 
         at_once = (even + DEPTHWISE_BLOCK - 1) / DEPTHWISE_BLOCK * DEPTHWISE_BLOCK;
     }
     for (int64_t c = 0; c < channels; c += at_once) {
-        int64_t c_end = depthwise_least(channels, c + at_once);
+        int64_t c_end = assay_min(channels, c + at_once);
         depthwise_widen(kind, kernel * kernel, d, c, c_end, w);
         for (int64_t i = begin; i < end;) {
             int64_t number = i / width, first = i % width;
-            int64_t n = depthwise_least(width - first, end - i);
+            int64_t n = assay_min(width - first, end - i);
             depthwise_pixels(kind, stream, kernel, stride, d, number, first, first + n, w, c,
                              c_end);
             i += n;

@@ -28,8 +28,10 @@
  * e4m3 need no second part, so with them it is two products; of codes with groups 16 bits are kept.
  * Infinities and NaNs give what they give in other kernels.
  *
- * Up to 16 rows of x make one tile; then four panels at a time share it and the weights stream by.
+ * Up to 16 rows of x make one tile; then four panels at a time share it while the weights are
+ * streamed.
  */
+#include "base/math.h"
 #include "device/cpu/cpu_tiles_amx.h"
 #include "kernel/native/linear/linear_bodies.h"
 #include "kernel/native/linear/linear_tile_amx.h"
@@ -81,9 +83,6 @@ struct plan {
 
 enum { STRIP = 4, STRIP_AHEAD = 2048, STRIP_DECODED = 4 };
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
-
 static bool is_integer(const struct linear_job *job)
 {
     return job->dtype == ASSAY_DTYPE_S8 || job->recipe.activation == ASSAY_DTYPE_S8;
@@ -119,7 +118,10 @@ static size_t y_bytes(const struct linear_job *job)
 }
 
 /* Bytes of a block of weights: half of L2, the rest is for what passes by. */
-static int64_t l2_share(void) { return most((int64_t)assay_cpu_info()->l2_bytes / 2, L2_LEAST); }
+static int64_t l2_share(void)
+{
+    return assay_max((int64_t)assay_cpu_info()->l2_bytes / 2, L2_LEAST);
+}
 
 /* Where x is only to be packed, threads cut the weights if that brings fewer bytes to each: all
  * weights of its part once, and its rows of x for each block of them. */
@@ -179,24 +181,26 @@ static size_t lay_out(const struct linear_job *job, const struct linear_part *pa
     int64_t tiles = share / (int64_t)p->w_step;
     p->steps = p->block_steps = steps_of(job);
     p->row_blocks = (part->row_end - part->row + BLOCK_ROWS - 1) / BLOCK_ROWS;
-    p->block_panels = most(tiles / p->steps / 2 * 2, 2);
+    p->block_panels = assay_max(tiles / p->steps / 2 * 2, 2);
     if (p->block_panels < LEAST_PANELS && p->row_blocks > 1) {
         p->block_panels = LEAST_PANELS;
-        p->block_steps = least(tiles / LEAST_PANELS, p->steps);
+        p->block_steps = assay_min(tiles / LEAST_PANELS, p->steps);
     }
-    p->block_panels = least(p->block_panels, panels);
+    p->block_panels = assay_min(p->block_panels, panels);
     bool cut = p->block_steps < p->steps;
     p->gathers = p->direct && cut && p->row_blocks >= GATHER_ROW_BLOCKS;
     size_t at = linear_row_bytes(job);
     p->row_scratch = scratch;
     p->x_tiles = scratch + at;
-    p->keeps = cut || keeps_tiles(job, (panels + p->block_panels - 1) / most(p->block_panels, 1));
+    p->keeps =
+        cut || keeps_tiles(job, (panels + p->block_panels - 1) / assay_max(p->block_panels, 1));
     at += (size_t)((p->keeps ? p->row_blocks : 1) * p->steps) * p->x_step;
     p->sums = scratch + at;
-    at += (size_t)((cut ? p->row_blocks : 1) * most(p->block_panels / 2, 1)) * REGBLOCK_BYTES;
+    at += (size_t)((cut ? p->row_blocks : 1) * assay_max(p->block_panels / 2, 1)) * REGBLOCK_BYTES;
     p->w_tiles = scratch + at;
     if (!p->direct || p->gathers)
-        at += (size_t)most(p->block_panels * p->block_steps, STRIP * STRIP_DECODED) * p->w_step;
+        at +=
+            (size_t)assay_max(p->block_panels * p->block_steps, STRIP * STRIP_DECODED) * p->w_step;
     p->x_scales = (float *)(void *)(scratch + at);
     at += (size_t)p->row_blocks * BLOCK_ROWS * sizeof(float);
     return at;
@@ -350,8 +354,8 @@ static void pack_lines(const struct plan *p, const unsigned char *from, int64_t 
         copy_lines(from, k * 64 / per_step, line);
     else
         for (int64_t first = 0; first < k; first += per_step, line += STEP_BYTES)
-            _mm512_store_si512((void *)line,
-                               x_line(p->call, from, first, least(k - first, per_step), inverse));
+            _mm512_store_si512((void *)line, x_line(p->call, from, first,
+                                                    assay_min(k - first, per_step), inverse));
 }
 
 /* Row `row` of x, if it is a window whose lines can be packed from where they are. */
@@ -757,13 +761,13 @@ static void epilogue_regblock(const struct plan *p, int64_t row_block, int64_t p
         overlap->n = n;
         memcpy(overlap->panels, f, sizeof f[0] * (size_t)n);
         overlap->to = overlap->y;
-        overlap->pending_rows = least(rows, BLOCK_ROWS);
+        overlap->pending_rows = assay_min(rows, BLOCK_ROWS);
         return;
     }
     put_away(overlap);
-    epilogue_tiles(p, row, least(rows, 16), f, n, sums);
+    epilogue_tiles(p, row, assay_min(rows, 16), f, n, sums);
     if (rows > 16)
-        epilogue_tiles(p, row + 16, least(rows - 16, 16), f, n, sums + 2 * TILE_BYTES);
+        epilogue_tiles(p, row + 16, assay_min(rows - 16, 16), f, n, sums + 2 * TILE_BYTES);
 }
 
 /* A block of weights: panels and k-steps. */
@@ -782,8 +786,8 @@ static const unsigned char *next_x(const struct plan *p, const struct block *b, 
         return x_tiles_of(p, next) + (size_t)b->step * p->x_step;
     if (job->windows.kernel) { /* the last row of the image that the next windows take */
         struct linear_window w = linear_window_at(&job->windows, p->part->row + next * BLOCK_ROWS);
-        int64_t y = least(w.top + job->windows.kernel, job->windows.height) - 1;
-        return linear_window_pixel(p->call, w.image, y, most(w.left, 0));
+        int64_t y = assay_min(w.top + job->windows.kernel, job->windows.height) - 1;
+        return linear_window_pixel(p->call, w.image, y, assay_max(w.left, 0));
     }
     return x_row(p, next * BLOCK_ROWS);
 }
@@ -808,7 +812,7 @@ static void prefetch_y(const struct plan *p, int64_t row_block, int64_t panel,
     int64_t row = p->part->row + row_block * BLOCK_ROWS;
     overlap->y = (unsigned char *)p->call->y + (size_t)row * overlap->y_stride +
                  (size_t)(panel * ASSAY_PANEL_ROWS) * y_bytes(job);
-    int64_t rows = least(p->part->row_end - row, BLOCK_ROWS);
+    int64_t rows = assay_min(p->part->row_end - row, BLOCK_ROWS);
     overlap->y_pairs = p->streams ? 0 : rows / 2;
     prefetch_residual(p, overlap->y, overlap->y_stride, rows);
 }
@@ -851,7 +855,7 @@ static void multiply_rows(const struct plan *p, const struct block *b, int64_t r
     overlap->x_fast =
         p->row_blocks > 1 && b->panels < FAST_PANELS && p->call->job->windows.kernel == 0;
     for (int64_t s = 0; s < b->steps; s += chunk) {
-        int64_t count = least(chunk, b->steps - s);
+        int64_t count = assay_min(chunk, b->steps - s);
         bool last = b->last && s + count == b->steps;
         struct x_rows x = x_rows_of(p, row_block, b->step + s);
         overlap->y_pairs = 0;
@@ -888,9 +892,9 @@ static void multiply(const struct plan *p)
     for (int64_t panel = p->part->panel; panel < end; panel += p->block_panels)
         for (int64_t step = 0; step < p->steps; step += p->block_steps) {
             struct block block = {.panel = panel,
-                                  .panels = least(p->block_panels, end - panel),
+                                  .panels = assay_min(p->block_panels, end - panel),
                                   .step = step,
-                                  .steps = least(p->block_steps, p->steps - step)};
+                                  .steps = assay_min(p->block_steps, p->steps - step)};
             block.packs = !p->keeps || (panel == p->part->panel && step == 0);
             block.last = step + block.steps == p->steps;
             multiply_block(p, &block, &overlap);
@@ -952,7 +956,7 @@ static void strip_direct(const struct plan *p, int64_t panel, int64_t panels)
 {
     const unsigned char *b[STRIP];
     for (int64_t i = 0; i < STRIP; i++)
-        b[i] = w_tile(p, panel + least(i, panels - 1), 0);
+        b[i] = w_tile(p, panel + assay_min(i, panels - 1), 0);
     if (p->integer)
         strip_s8(p->x_tiles, b, p->steps, true);
     else
@@ -966,7 +970,7 @@ static void strip_decoded(const struct plan *p, int64_t panel, int64_t panels)
     for (int64_t i = 0; i < STRIP; i++)
         b[i] = p->w_tiles + (size_t)(i * STRIP_DECODED) * p->w_step;
     for (int64_t step = 0; step < p->steps; step += STRIP_DECODED) {
-        int64_t steps = least(STRIP_DECODED, p->steps - step);
+        int64_t steps = assay_min(STRIP_DECODED, p->steps - step);
         for (int64_t i = 0; i < panels; i++)
             for (int64_t s = 0; s < steps; s++)
                 decode_step(p, panel + i, step + s,
@@ -984,7 +988,7 @@ static void multiply_strip(const struct plan *p)
     int64_t end = p->part->panel_end, rows = p->part->row_end - p->part->row;
     pack_rows(p, 0);
     for (int64_t panel = p->part->panel; panel < end; panel += STRIP) {
-        int64_t panels = least(STRIP, end - panel);
+        int64_t panels = assay_min(STRIP, end - panel);
         _tile_zero(0);
         _tile_zero(1);
         _tile_zero(2);

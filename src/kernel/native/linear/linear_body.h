@@ -389,7 +389,7 @@ static void tile_multiply(const struct linear_run *run, const struct linear_slic
     plain(tile_rows, s->panels, t->next)(t);
 }
 
-/* Asks for the y that a tile will write, and the residual it adds, while it multiplies. */
+/* Prefetches the y that a tile will write, and the residual it adds, while it multiplies. */
 static void prefetch_y(const struct linear_run *run, const struct linear_slice *s, int64_t start,
                        int64_t rows)
 {

@@ -170,7 +170,7 @@ VEC_INLINE float line_unit(enum linear_code code)
     return 1;
 }
 
-/* Asks for a line to come into the L1 cache, or into the L2. The memory need not exist. */
+/* Prefetches a line into the L1 cache, or into the L2. The memory need not exist. */
 VEC_INLINE void line_prefetch(const void *p) { (void)p; }
 VEC_INLINE void line_prefetch_far(const void *p) { (void)p; }
 

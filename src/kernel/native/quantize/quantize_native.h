@@ -33,7 +33,7 @@ struct quantize_factors {
 
 /* Makes the codes of runs whose values are finite and within the bounds that the scale was made
  * from. `codes` is the byte of the first element's code.
- * Asks for the memory that lies `ahead` bytes behind (or before) what it reads. */
+ * Prefetches the memory that lies `ahead` bytes behind (or before) what it reads. */
 typedef void quantize_encode(const void *x, struct quantize_runs runs,
                              struct quantize_factors factors, int64_t ahead, uint8_t *codes);
 
