@@ -253,7 +253,7 @@ static enum assay_status take_down_results(const struct timing *t)
                      "works on streams of its own: timed until the whole device was at rest");
         char reason[256];
         if (v->ready && status == ASSAY_OK &&
-            !assay_verdict_possible(&r->states[t->state], reason, sizeof reason))
+            !assay_verdict_possible(&input, &r->states[t->state], reason, sizeof reason))
             group_give_up(v, ASSAY_OUTCOME_IMPOSSIBLE, reason);
     }
     return status;

@@ -28,7 +28,9 @@ enum assay_status assay_verdict_measurement(const struct assay_verdict_input *in
 /* False where even the slow end of the interval beats what the machine could do in the same rounds,
  * and the best it was seen to do, by more than the margin of 1.5; `reason` says by how much. The
  * margin is the probes' own uncertainty: a kernel's mix of loads and stores may suit a cache better
- * than any probe does. */
-bool assay_verdict_possible(const struct assay_measurement *measurement, char *reason, size_t size);
+ * than any probe does. Fewer than ten rounds accuse nobody unless the probes were undisturbed in
+ * three of them. */
+bool assay_verdict_possible(const struct assay_verdict_input *input,
+                            const struct assay_measurement *measurement, char *reason, size_t size);
 
 #endif

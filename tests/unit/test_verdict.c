@@ -89,7 +89,7 @@ static struct assay_measurement measure(struct bed *bed, int64_t lane)
 static bool is_possible(struct bed *bed, int64_t lane, char reason[256])
 {
     struct assay_measurement m = measure(bed, lane);
-    return assay_verdict_possible(&m, reason, 256);
+    return assay_verdict_possible(&bed->input, &m, reason, 256);
 }
 
 static void test_rates_and_efficiency(void **state)
@@ -402,7 +402,7 @@ static void test_a_lane_without_samples_is_not_measured(void **state)
     struct assay_measurement m = measure(&bed, 1), zero = {0};
     char reason[128];
     assert_memory_equal(&m, &zero, sizeof m);
-    assert_true(assay_verdict_possible(&m, reason, sizeof reason));
+    assert_true(assay_verdict_possible(&bed.input, &m, reason, sizeof reason));
     bed.lanes[1].samples = NULL; /* stopped before the first round */
     bed.input.rounds = 0;
     bed.input.clocks = NULL;
@@ -553,6 +553,27 @@ static void test_faster_than_the_machine_is_impossible(void **state)
                                 "bound by memory, measured in the same rounds)");
 }
 
+/* In a short run, three probes that nothing disturbed; in a long one the interval is enough. */
+static void test_disturbed_probes_accuse_nobody_in_a_short_run(void **state)
+{
+    (void)state;
+    struct bed bed;
+    char reason[256];
+    uint8_t marks[ROUNDS] = {0};
+    make_bed(&bed);
+    bed.probe_lanes[COPY].marks = marks;
+    fill(bed.samples[0], 20e3);
+    for (int rounds = 3; rounds <= 10; rounds++) {
+        for (int disturbed = 0; disturbed <= rounds; disturbed++) {
+            memset(marks, 0, sizeof marks);
+            for (int i = 0; i < disturbed; i++)
+                marks[i] = ASSAY_MARK_WAITED;
+            bed.input.rounds = rounds;
+            assert_true(is_possible(&bed, 0, reason) == (rounds < 10 && rounds - disturbed < 3));
+        }
+    }
+}
+
 /* One margin for all: what a probe may be off. */
 static void test_half_as_much_again_is_the_margin(void **state)
 {
@@ -581,7 +602,7 @@ static void test_an_interval_that_reaches_the_possible_is_possible(void **state)
         bed.samples[0][i] = i % 2 ? 20e3 : 190e3;
     struct assay_measurement m = measure(&bed, 0);
     assert_true(m.efficiency > 1.5 && m.efficiency_ci.lo < 1.5);
-    assert_true(assay_verdict_possible(&m, reason, sizeof reason));
+    assert_true(assay_verdict_possible(&bed.input, &m, reason, sizeof reason));
 }
 
 /* A probe that is slower than the machine was seen to be accuses nobody of what it does at its
@@ -665,6 +686,7 @@ int main(void)
         cmocka_unit_test(test_a_fast_unit_is_compared_with_a_fast_one),
         cmocka_unit_test(test_a_fast_unit_is_not_held_against_memory),
         cmocka_unit_test(test_faster_than_the_machine_is_impossible),
+        cmocka_unit_test(test_disturbed_probes_accuse_nobody_in_a_short_run),
         cmocka_unit_test(test_half_as_much_again_is_the_margin),
         cmocka_unit_test(test_an_interval_that_reaches_the_possible_is_possible),
         cmocka_unit_test(test_the_best_that_was_seen_is_possible),
