@@ -21,6 +21,14 @@ int assay_probe_streams(enum assay_probe_kind kind)
     return kind == ASSAY_PROBE_TRIAD ? 3 : kind == ASSAY_PROBE_COPY ? 2 : 1;
 }
 
+size_t assay_probe_grains(double bytes, size_t grain)
+{
+    enum { FEW = 16 };
+    double grains = bytes / (double)grain;
+    grains = grains < FEW ? ceil(grains) : round(grains);
+    return grains > 1 ? (size_t)grains : 1;
+}
+
 /* A stream below a twentieth of all bytes is counted with the others: a norm's weights do not turn
  * a copy into another kind of stream. */
 static struct assay_ceiling_mix without_crumbs(struct assay_ceiling_mix mix)

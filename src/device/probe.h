@@ -24,6 +24,10 @@ const char *assay_probe_name(enum assay_probe_kind kind);
 /* How many tensors it goes through: 1, 1, 2, 3. */
 int assay_probe_streams(enum assay_probe_kind kind);
 
+/* Whole grains near so many bytes. Few of them are rounded up: what a small probe takes is mostly
+ * its start, and one that moves less than the kernel would be scaled to more than that takes. */
+size_t assay_probe_grains(double bytes, size_t grain);
+
 struct assay_probe_spec {
     enum assay_probe_kind kind;
     int math;     /* of arithmetic: ASSAY_CEILING_F32, … */

@@ -593,7 +593,22 @@ static void run_probe(const struct assay_probe *probe, int64_t iters)
     assert_true(timing.device_ns > 0);
 }
 
-/* The amount is what the tensors hold: the number of whole grains nearest to the request. */
+/* Few grains are rounded up, many to the nearest number: a probe that moves less than the kernel
+ * must not be scaled up by much. */
+static void test_grains_are_not_too_few(void **state)
+{
+    (void)state;
+    assert_int_equal(assay_probe_grains(0, 4096), 1);
+    assert_int_equal(assay_probe_grains(1, 4096), 1);
+    assert_int_equal(assay_probe_grains(4096, 4096), 1);
+    assert_int_equal(assay_probe_grains(6000, 4096), 2);
+    assert_int_equal(assay_probe_grains(15.1 * 4096, 4096), 16);
+    assert_int_equal(assay_probe_grains(99.4 * 4096, 4096), 99);
+    for (double bytes = 1; bytes < 1e6; bytes *= 1.01)
+        assert_true((double)assay_probe_grains(bytes, 4096) * 4096 * 1.04 >= bytes);
+}
+
+/* The amount is what the tensors hold: whole grains, few of them rounded up. */
 static void test_probes_move_what_they_say(void **state)
 {
     (void)state;
@@ -605,7 +620,7 @@ static void test_probes_move_what_they_say(void **state)
             struct assay_probe probe = open_probe(k, 0, sizes[i]);
             assert_int_equal(probe.n_sets, 1);
             assert_near(remainder(probe.amount, grain), 0, 0);
-            assert_near(probe.amount, fmax(sizes[i], grain), grain / 2);
+            assert_true(probe.amount * 1.04 >= sizes[i] && probe.amount < sizes[i] + grain);
             run_probe(&probe, 3);
             size_t each = (size_t)(probe.amount / assay_probe_streams(k));
             if (k == ASSAY_PROBE_COPY)
@@ -800,6 +815,7 @@ int main(void)
         cmocka_unit_test(test_where_each_turn_has_another_winner_one_is_left),
         cmocka_unit_test(test_slower_ways_are_out),
         cmocka_unit_test(test_turns_go_on_until_one_way_is_left),
+        cmocka_unit_test(test_grains_are_not_too_few),
         cmocka_unit_test(test_what_may_bind_is_probed),
         cmocka_unit_test(test_each_stream_has_its_probe),
         cmocka_unit_test(test_what_is_not_known_may_bind),

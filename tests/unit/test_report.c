@@ -684,7 +684,8 @@ static void files_choose_their_format(void **state)
     assert_null(assay_report_for_file("run.parquet"));
 }
 
-/* A file may define several formats, each with its name before it: kernel-svg-light of kernel-svg. */
+/* A file may define several formats, each with its name before it: kernel-svg-light of kernel-svg.
+ */
 static bool some_format_begins_with(const char *name)
 {
     size_t length = strlen(name);

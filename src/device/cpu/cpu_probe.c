@@ -20,7 +20,7 @@ static const int64_t PASSES_MOST = 64;
 /* Streams whose sizes differ by less than this have the same loop, for so long. */
 static const double SAME_SIZE = 1.2;
 static const int64_t TUNED_FOR_NS = 30000000000;
-/* Looking for it takes no longer than this where five turns do not. */
+/* Looking for it takes no longer than this where three turns do not. */
 static const double TUNE_MOST_NS = 500e6;
 /* A call of arithmetic is so long that starting the threads does not count. */
 static const double MATH_CALL_NS = 200e3;
@@ -136,8 +136,7 @@ static size_t bytes_of_tensor(const struct cpu_device *device, const struct assa
     size_t llc = assay_cpu_llc_bytes(device->base.threads);
     double most = fmax((double)MOST_BYTES, 4 * (double)llc);
     double each = fmin(spec->bytes, most) / assay_probe_streams(spec->kind);
-    size_t grains = (size_t)(each / ASSAY_CPU_LOOP_GRAIN + 0.5);
-    return (grains ? grains : 1) * ASSAY_CPU_LOOP_GRAIN;
+    return assay_probe_grains(each, ASSAY_CPU_LOOP_GRAIN) * ASSAY_CPU_LOOP_GRAIN;
 }
 
 /* The loop found for much the same a few seconds ago will do: looking for it takes longer than many

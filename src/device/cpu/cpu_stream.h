@@ -24,8 +24,8 @@ void assay_cpu_stream_bind(enum assay_cpu_loop_kind kind, size_t bytes, char *se
                            void *pointers[3], struct assay_args *out);
 
 /* Chooses the loop, on so many threads or on one, by timing them on the sets of this pool; again
- * and again on the first, or in turns on all of them where there are several. Five turns are taken
- * in any case, more within `most_ns`. */
+ * and again on the first, or in turns on all of them where there are several. Three turns are
+ * taken in any case, more within `most_ns`. */
 void assay_cpu_stream_tune(struct assay_cpu_stream *stream, int32_t threads,
                            const struct assay_args *sets, int64_t n_sets, double most_ns);
 

@@ -175,8 +175,9 @@ static enum assay_status open_bytes(assay_device *device, const struct assay_pro
     void *memory = NULL;
     int streams = assay_probe_streams(spec->kind);
     device->driver->describe(device, &info);
-    size_t bytes = (size_t)(fmin(spec->bytes, (double)MOST_BYTES) / streams / 4096 + 0.5) * 4096;
-    bytes = bytes ? bytes : 4096;
+    enum { GRAIN = 4096 };
+    double each = fmin(spec->bytes, (double)MOST_BYTES) / streams;
+    size_t bytes = assay_probe_grains(each, GRAIN) * GRAIN;
     size_t set = bytes * (size_t)streams;
     out->n_sets = spec->cold ? (int64_t)(2 * info.llc_bytes / set) + 2 : 1;
     p->bytes = set * (size_t)out->n_sets;
