@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Compiles the CUDA texts with nvcc, where there is one, with the options assay really uses: a run of
+# Compiles the CUDA texts with NVRTC, or with nvcc where there is none, with the options assay really uses: a run of
 # every op on the stand-ins (fake_*.c), whose NVRTC notes what it is asked to compile. For an H100
 # (sm_90a) in f32 and bf16, for an A100 (sm_80) in f16: not all that could be, for the time it takes.
 # Warnings are shown, errors fail.
@@ -8,8 +8,10 @@ set -u
 source=${ASSAY_SOURCE_DIR:-$(cd "$(dirname "$0")/../.." && pwd)}
 : "${ASSAY:?the program under test}" "${ASSAY_FAKES:?the folder of the stand-ins}"
 nvcc=$(command -v nvcc || ls "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc" 2>/dev/null)
-if [ -z "$nvcc" ]; then
-    echo "skipped: no nvcc"
+texts=$(dirname "$ASSAY")/tests/compile_texts
+"$texts" </dev/null 2>/dev/null || texts=
+if [ -z "$nvcc$texts" ]; then
+    echo "skipped: neither NVRTC nor nvcc"
     exit 77
 fi
 tmp=$(mktemp -d) && trap 'rm -rf "$tmp"' EXIT
@@ -63,6 +65,20 @@ if [ "${1:-}" = --list ]; then
     exit
 fi
 
+# In two processes, each with every second set.
+with_nvrtc() {
+    local half
+    unset ASSAY_NVRTC
+    sed 's/ -arch=/ --gpu-architecture=/' "$tmp/sets" | split -n r/2 - "$tmp/half-"
+    for half in "$tmp"/half-a?; do
+        { "$texts" <"$half" || [ $? = 1 ] || echo "failed: NVRTC, with exit $?"; } >"$half.log" &
+    done
+    wait
+    cat "$tmp"/half-*.log
+    sed -n 's/^failed: //p' "$tmp"/half-*.log >"$tmp/failed"
+    [ -s "$tmp/failed" ] || rm "$tmp/failed"
+}
+
 # "TEXT OPTIONS": prints what nvcc says, after the line itself
 compile() {
     local text=${1%% *} log
@@ -74,6 +90,7 @@ compile() {
 export -f compile
 export nvcc tmp
 # shellcheck disable=SC2016
-xargs -d '\n' -P 2 -n 1 bash -c 'compile "$1"' compile <"$tmp/sets"
+with_nvcc() { xargs -d '\n' -P 2 -n 1 bash -c 'compile "$1"' compile <"$tmp/sets"; }
+if [ -n "$texts" ]; then with_nvrtc; else with_nvcc; fi
 echo "$(wc -l <"$tmp/sets") sets of options for $(cut -d' ' -f1 "$tmp/sets" | sort -u | wc -l) texts, $SECONDS s"
 [ ! -e "$tmp/failed" ] || { echo "failed:" && cat "$tmp/failed"; exit 1; }
