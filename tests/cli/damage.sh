@@ -4,7 +4,8 @@
 # usage: damage.sh [FLIPS]   so many flipped bits of each kind of file (default 40)
 # shellcheck source-path=SCRIPTDIR source=lib.sh disable=SC2154
 . "$(dirname "$0")/lib.sh"
-flips=${1:-40}
+flips=${1:-${ASAN_OPTIONS:+12}} # fewer under sanitizers, where each takes longer
+flips=${flips:-40}
 runs=$XDG_DATA_HOME/assay/runs
 RANDOM=${SEED:-4711} # the same bits each time
 

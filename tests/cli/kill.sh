@@ -4,7 +4,8 @@
 # usage: kill.sh [N]   so many times each (default 10); a run that was over does not count
 # shellcheck source-path=SCRIPTDIR source=lib.sh disable=SC2154,SC2054
 . "$(dirname "$0")/lib.sh"
-times=${1:-10}
+times=${1:-${ASAN_OPTIONS:+4}} # fewer under sanitizers, where each takes longer
+times=${times:-10}
 groups=12
 runs=$XDG_DATA_HOME/assay/runs
 RANDOM=${SEED:-$$}
