@@ -268,8 +268,10 @@ static void align_iters(assay_engine *e)
     }
     for (int64_t i = 0; i < e->n_lanes; i++) {
         struct assay_lane *lane = &e->lanes[i];
-        double ns = lane->probe ? probe_sample_length(e) : sample_length(e);
-        lane->iters = calls_within(ns, lane->pace_ns);
+        if (lane->probe) /* the nearest number: rounded up, equals would be 2 calls beside 1 */
+            lane->iters = calls_within(probe_sample_length(e) - lane->pace_ns / 2, lane->pace_ns);
+        else
+            lane->iters = calls_within(sample_length(e), lane->pace_ns);
     }
 }
 

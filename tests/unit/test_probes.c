@@ -803,7 +803,8 @@ static void test_turns_go_on_until_one_way_is_left(void **state)
     assert_true(turns.taken > 5 && turns.taken < ASSAY_CPU_TURNS);
     struct assay_cpu_turns equals = {.n = 2};
     while (!assay_cpu_turns_decided(&equals))
-        assay_cpu_turns_take(&equals, (const double[]){1.0, 1.0});
+        assay_cpu_turns_take(&equals, (const double[]){1.005, 1.0});
+    assert_int_equal(assay_cpu_turns_fastest(&equals), 0); /* the first of equals */
     assert_int_equal(equals.taken, ASSAY_CPU_TURNS);
     assert_false(equals.ways[0].out || equals.ways[1].out);
 }

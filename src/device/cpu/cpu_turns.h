@@ -22,7 +22,7 @@ struct assay_cpu_turns {
 void assay_cpu_turns_take(struct assay_cpu_turns *turns, const double *ns);
 /* One way is left, or as many turns as there may be are taken. */
 bool assay_cpu_turns_decided(const struct assay_cpu_turns *turns);
-/* After one turn at the least. */
+/* The first of those that are as fast as the fastest, within 2 %; after one turn at the least. */
 int32_t assay_cpu_turns_fastest(const struct assay_cpu_turns *turns);
 
 #endif
