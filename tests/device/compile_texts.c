@@ -1,9 +1,12 @@
 /* compile_texts.c: compiles CUDA texts with NVRTC, as assay does, for tests/device/compile_cu.sh.
- * No GPU is needed. A process of nvcc for each takes four times as long.
+ * No GPU is needed. Two such processes take half as long as one of nvcc for each text.
  *
- * usage: compile_texts <SETS     a line for each: the text's name and its options, with spaces
- * between prints what NVRTC says of a text, after the line itself; a line "failed: …" for each that
- * fails exit:  0 all compiled; 1 one did not; 77 there is no NVRTC */
+ * usage: compile_texts <SETS
+ *
+ * A line of SETS is the name of a text and its options, separated by spaces. Prints what NVRTC says
+ * of a text after its line, and "failed: LINE" where it does not compile.
+ *
+ * exit: 0 all compiled; 1 one did not; 77 there is no NVRTC */
 #include "device/cuda/cuda.h"
 #include "device/cuda/cuda_library.h"
 
