@@ -6,7 +6,7 @@ endif()
 
 # asserts stay on: nothing in a timed region has one. Sanitized code is built for its reports, which
 # name lines; describing the kernels' inlined variables too would double the time it takes.
-if(ASSAY_SANITIZE)
+if(ASSAY_SANITIZE OR ASSAY_QUICK)
   set(CMAKE_C_FLAGS_RELEASE "-O1 -g1")
 else()
   set(CMAKE_C_FLAGS_RELEASE "-O2 -g")

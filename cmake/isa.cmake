@@ -25,7 +25,7 @@ function(assay_isa_options out name)
       list(APPEND options ${assay_isa_${isa}})
     endif()
   endforeach()
-  if(options AND NOT ASSAY_SANITIZE)
+  if(options AND NOT ASSAY_SANITIZE AND NOT ASSAY_QUICK)
     list(APPEND options -O3)
   endif()
   # gcc keeps what may be used after return on a stack of its own, whose frames are aligned too

@@ -19,7 +19,8 @@
  *
  *     ASSAY_BENCHMARK(Silu, 0, setup, {"large", run, verify})
  *
- * The functions are called in a separate process, from one thread. C17, C++17 and CUDA. */
+ * The functions are called in processes apart from assay's, from one thread; run in another than
+ * fill and verify, so that only tensors pass between them. C17, C++17 and CUDA. */
 #ifndef ASSAY_BENCHMARK_H
 #define ASSAY_BENCHMARK_H
 

@@ -94,21 +94,45 @@ bool assay_text_is_utf8(const char *string)
     return left == 0;
 }
 
-void assay_text_add_shown(struct assay_text *text, const char *string)
+/* C0, DEL, C1; marks, embeddings and isolates that turn the direction of writing; separators of
+ * lines and paragraphs. Of `n` bytes. */
+static bool is_control(const unsigned char *c, size_t n)
+{
+    if (n == 1)
+        return *c < ' ' || *c == 0x7f;
+    if (n == 2)
+        return (c[0] == 0xc2 && c[1] < 0xa0) || (c[0] == 0xd8 && c[1] == 0x9c);
+    if (n != 3 || c[0] != 0xe2)
+        return false;
+    return (c[1] == 0x80 && ((c[2] >= 0x8e && c[2] <= 0x8f) || (c[2] >= 0xa8 && c[2] <= 0xae))) ||
+           (c[1] == 0x81 && c[2] >= 0xa6 && c[2] <= 0xa9);
+}
+
+static void add_shown(struct assay_text *text, const char *string, bool lines)
 {
     const unsigned char *c = (const unsigned char *)string, *end = c + strlen(string);
     while (*c) {
         size_t n = assay_text_utf8((const char *)c, (size_t)(end - c));
-        bool control = *c < ' ' || *c == 0x7f || (*c == 0xc2 && c[1] < 0xa0); /* C0, DEL, C1 */
-        if (*c == '\n' || *c == '\t')
+        bool blank = *c == '\n' || *c == '\t';
+        if (blank && !lines)
             assay_text_add(text, *c == '\n' ? "\\n" : "\\t");
-        else if (n == 0 || control)
+        else if (n == 0 || (is_control(c, n) && !blank))
             for (size_t i = 0; i < (n ? n : 1); i++)
                 assay_text_format(text, "\\x%02x", c[i]);
         else
             assay_text_append(text, (const char *)c, n);
         c += n ? n : 1;
     }
+}
+
+void assay_text_add_shown(struct assay_text *text, const char *string)
+{
+    add_shown(text, string, false);
+}
+
+void assay_text_add_shown_lines(struct assay_text *text, const char *string)
+{
+    add_shown(text, string, true);
 }
 
 bool assay_text_same(const char *a, const char *b)

@@ -24,9 +24,11 @@ void assay_text_format(struct assay_text *text, const char *fmt, ...) ASSAY_PRIN
 size_t assay_text_utf8(const char *bytes, size_t length);
 bool assay_text_is_utf8(const char *string);
 
-/* As a terminal may show it: control characters and invalid UTF-8 as \n, \x1b and so on. For names
- * from outside. */
+/* As a terminal may show it: control characters, those that turn the direction of writing, and
+ * invalid UTF-8 as \n, \x1b and so on. For names from outside. */
 void assay_text_add_shown(struct assay_text *text, const char *string);
+/* The same for text of several lines: newlines and tabs stay. */
+void assay_text_add_shown_lines(struct assay_text *text, const char *string);
 
 /* Equal up to ASCII case. */
 bool assay_text_same(const char *a, const char *b);

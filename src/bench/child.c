@@ -1,7 +1,9 @@
 #include "bench/child.h"
 
 #include "base/io.h"
-#include "bench/oom.h"
+#include "base/sanitizer.h"
+#include "runner/oom.h"
+#include "runner/sandbox.h"
 #include "bench/worker.h"
 #include "device/cpu/cpu_info.h"
 
@@ -17,18 +19,6 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-/* Sanitizers reserve terabytes of address space and cannot live under a limit. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define UNDER_SANITIZER 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define UNDER_SANITIZER 1
-#endif
-#endif
-#ifndef UNDER_SANITIZER
-#define UNDER_SANITIZER 0
-#endif
 
 /* How long a worker without jobs may take to tidy up: a gigabyte to give back, libraries to close.
  */
@@ -111,6 +101,7 @@ enum assay_status assay_child_start(struct assay_child *child, const char *progr
         goto failed;
     fcntl(jobs[0], F_SETFD, 0);
     fcntl(events[1], F_SETFD, 0);
+    assay_descendants_adopt();
     child->pid = fork();
     if (child->pid < 0)
         goto failed;
@@ -226,6 +217,7 @@ void assay_child_kill(struct assay_child *child, struct assay_child_end *end)
     end->killed = !killed_by_us && end->signal == SIGKILL && !end->out_of_memory;
     snprintf(end->last_words, sizeof end->last_words, "%s", child->watch->last_words);
     release(child);
+    assay_descendants_end(NULL, 0); /* what its runners left behind */
 }
 
 void assay_child_stop(struct assay_child *child)
@@ -242,7 +234,7 @@ void assay_child_stop(struct assay_child *child)
 
 static void limit_memory(int64_t bytes)
 {
-    if (bytes <= 0 || UNDER_SANITIZER)
+    if (bytes <= 0 || ASSAY_UNDER_SANITIZER)
         return;
     struct rlimit limit = {(rlim_t)bytes, (rlim_t)bytes};
     setrlimit(RLIMIT_DATA, &limit);

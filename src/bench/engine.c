@@ -102,6 +102,7 @@ enum assay_status assay_engine_create(assay_device *device,
     for (int64_t i = 0; i < n_lanes; i++) {
         struct assay_lane fresh = {.kernel = lanes[i].kernel,
                                    .state = lanes[i].state,
+                                   .device = lanes[i].device ? lanes[i].device : device,
                                    .sets = lanes[i].sets,
                                    .n_sets = lanes[i].n_sets,
                                    .probe = lanes[i].probe};
@@ -149,18 +150,24 @@ static struct assay_work next_work(const assay_engine *e, const struct assay_lan
 }
 
 /* Runs `iters` calls of a lane, timed; the lane's status tells whether it worked. */
-static double run_lane(assay_engine *e, struct assay_lane *lane, int64_t iters)
+static struct assay_timing time_lane(assay_engine *e, struct assay_lane *lane, int64_t iters)
 {
     struct assay_work work = next_work(e, lane, iters);
     struct assay_timing timing = {0};
+    assay_device *device = lane->device;
     if (e->hooks.step)
         e->hooks.step(e->hooks.user, lane - e->lanes);
-    lane->status = e->device->driver->time(e->device, lane->kernel, lane->state, &work, &timing);
+    lane->status = device->driver->time(device, lane->kernel, lane->state, &work, &timing);
     e->calls += iters;
     lane->next_set = e->calls % lane->n_sets;
     lane->host_ns = timing.host_ns / (double)iters;
     lane->elsewhere = timing.elsewhere;
-    return timing.device_ns;
+    return timing;
+}
+
+static double run_lane(assay_engine *e, struct assay_lane *lane, int64_t iters)
+{
+    return time_lane(e, lane, iters).device_ns;
 }
 
 static int64_t calls_within(double ns, double call_ns)
@@ -361,7 +368,12 @@ static void prime(assay_engine *e, struct assay_lane *lane)
     calls = calls < lane->iters ? calls : lane->iters;
     if (lane->n_sets == 1 && (lane->probe || e->probed_last) && calls < PRIME_CALLS)
         calls = PRIME_CALLS;
-    run_lane(e, lane, calls);
+    if (!lane->device->driver->prime) {
+        run_lane(e, lane, calls);
+        return;
+    }
+    lane->device->driver->prime(lane->device, calls);
+    e->calls += calls;
 }
 
 /* On shared hosts the matrix unit has two speeds, a factor of three or four apart, and stays at one
@@ -392,24 +404,6 @@ static double run_between_probes(assay_engine *e, struct assay_lane *lane)
     return ns;
 }
 
-/* To the kernel a sample like any other. It is not counted: its inputs may just have been written.
- */
-static void look_at_sample(assay_engine *e, struct assay_lane *lane)
-{
-    int64_t index = lane - e->lanes;
-    if (!e->hooks.look || !e->hooks.look(e->hooks.user, index))
-        return;
-    prime(e, lane);
-    struct assay_work work = next_work(e, lane, lane->iters);
-    if (lane->status != ASSAY_OK)
-        return;
-    e->hooks.before(e->hooks.user, index, &work);
-    run_lane(e, lane, lane->iters);
-    bool right = e->hooks.after(e->hooks.user, index, &work);
-    if (lane->status == ASSAY_OK && !right)
-        lane->status = ASSAY_ERR_CORRUPT;
-}
-
 static uint8_t marks_of(const struct assay_disturbance *before,
                         const struct assay_disturbance *after, double sample_ns)
 {
@@ -421,19 +415,55 @@ static uint8_t marks_of(const struct assay_disturbance *before,
                      (after->throttle ? ASSAY_MARK_THROTTLED : 0));
 }
 
+/* The timed calls alone, and what disturbed them. */
+static double run_sample(assay_engine *e, struct assay_lane *lane, struct assay_disturbance *before,
+                         struct assay_disturbance *after)
+{
+    const struct assay_device_driver *driver = e->device->driver;
+    driver->disturbance(e->device, before);
+    if (is_probed(e, lane)) {
+        double ns = run_between_probes(e, lane);
+        driver->disturbance(e->device, after);
+        return ns;
+    }
+    struct assay_timing timing = time_lane(e, lane, lane->iters);
+    driver->disturbance(e->device, after);
+    if (timing.watched) {
+        *before = timing.before;
+        *after = timing.after;
+    }
+    return timing.device_ns;
+}
+
+/* To the kernel one is like the other: primed, and then timed. */
+static double run_primed(assay_engine *e, struct assay_lane *lane, bool looked_at,
+                         struct assay_disturbance *before, struct assay_disturbance *after)
+{
+    int64_t index = lane - e->lanes;
+    prime(e, lane);
+    if (lane->status != ASSAY_OK)
+        return (double)NAN;
+    struct assay_work work = next_work(e, lane, lane->iters);
+    if (looked_at)
+        e->hooks.before(e->hooks.user, index, &work);
+    double ns = run_sample(e, lane, before, after);
+    bool right = !looked_at || e->hooks.after(e->hooks.user, index, &work, ns);
+    if (lane->status == ASSAY_OK && !right)
+        lane->status = ASSAY_ERR_CORRUPT;
+    return ns;
+}
+
 static double take_sample(assay_engine *e, struct assay_lane *lane)
 {
     struct assay_disturbance before, after;
     double start = now(e);
-    look_at_sample(e, lane);
-    bool probed = is_probed(e, lane);
-    if (lane->status == ASSAY_OK)
-        prime(e, lane);
+    enum assay_look look =
+        e->hooks.look ? e->hooks.look(e->hooks.user, lane - e->lanes) : ASSAY_LOOK_AWAY;
+    if (look == ASSAY_LOOK_ASIDE)
+        run_primed(e, lane, true, &before, &after);
     if (lane->status != ASSAY_OK)
         return (double)NAN;
-    e->device->driver->disturbance(e->device, &before);
-    double ns = probed ? run_between_probes(e, lane) : run_lane(e, lane, lane->iters);
-    e->device->driver->disturbance(e->device, &after);
+    double ns = run_primed(e, lane, look == ASSAY_LOOK_COUNTED, &before, &after);
     lane->spent_ns += now(e) - start;
     e->probed_last = lane->probe;
     if (lane->status != ASSAY_OK)

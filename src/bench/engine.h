@@ -40,6 +40,7 @@ enum {
 struct assay_lane {
     const struct assay_kernel *kernel;
     void *state;
+    assay_device *device;          /* that runs it; NULL: the engine's */
     const struct assay_args *sets; /* as in struct assay_work; they outlive the engine */
     int64_t n_sets;
     /* Not a variant: what the machine can do. All probes together take at most a fifth of the
@@ -67,18 +68,20 @@ struct assay_lane {
     bool precise;
 };
 
+/* Is the next sample one that is looked at: an extra one, which is not counted, or this one? */
+enum assay_look { ASSAY_LOOK_AWAY, ASSAY_LOOK_ASIDE, ASSAY_LOOK_COUNTED };
+
 /* What the caller wants to hear of. All optional. */
 struct assay_engine_hooks {
     void *user;
     void (*step)(void *user, int64_t lane); /* before every call into a kernel */
     bool (*stop)(void *user);               /* true: finish this sample and return */
-    /* Samples that the caller looks at: where `look` says so, a sample is taken like all others and
-     * not counted, with `before` right before it (after the priming) and `after` right behind it,
-     * both with the work that is timed. `after` is false where the lane is to be left out from then
-     * on; its status is then ASSAY_ERR_CORRUPT. All three or none. */
-    bool (*look)(void *user, int64_t lane);
+    /* Samples that the caller looks at: `before` comes right before one (after the priming) and
+     * `after` right behind it, both with the work that is timed. `after` is false where the lane is
+     * to be left out from then on; its status is then ASSAY_ERR_CORRUPT. All three or none. */
+    enum assay_look (*look)(void *user, int64_t lane);
     void (*before)(void *user, int64_t lane, const struct assay_work *work);
-    bool (*after)(void *user, int64_t lane, const struct assay_work *work);
+    bool (*after)(void *user, int64_t lane, const struct assay_work *work, double ns);
 };
 
 typedef struct assay_engine assay_engine;

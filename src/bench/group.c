@@ -84,6 +84,8 @@ static void emit_records(struct group *g)
         assay_group_note_memory(g, v);
         r->floor_ns = g->bench->ceilings.floor_ns;
         r->interrupted = g->interrupted;
+        if (group_is_users(g, v) && !r->confined[0] && !g->bench->strangers)
+            snprintf(r->confined, sizeof r->confined, ASSAY_NOT_ISOLATED);
     }
     assay_pareto_mark(records, g->n_variants);
     for (int64_t i = 0; i < g->n_variants; i++) {
@@ -99,11 +101,15 @@ static void tear_down(struct group *g)
 {
     for (int64_t i = 0; i < g->n_variants; i++) {
         struct variant *v = &g->variants[i];
-        group_step(g, i);
+        group_step(g, v->set_up ? i : -1);
         assay_group_forget(g, v);
         if (v->set_up && v->kernel->teardown)
             v->kernel->teardown(v->state);
         assay_free(v->sets);
+        if (v->operands != g->operands)
+            assay_operands_destroy(v->operands);
+        if (v->device != g->bench->host.device)
+            assay_remote_device_destroy(v->device);
     }
     group_step(g, -1);
     for (int64_t r = 0; r < g->n_recipes; r++)
@@ -137,8 +143,8 @@ static void measure_energy(struct group *g)
         const struct assay_measurement *hot = &v->record.states[ASSAY_CACHE_HOT];
         struct energy_beat beat = {g, i};
         if (v->ready && hot->measured)
-            v->record.energy_j = assay_energy_of_call(g->bench->host.device, v->kernel, v->state,
-                                                      assay_operands_sets(g->operands),
+            v->record.energy_j = assay_energy_of_call(v->device, v->kernel, v->state,
+                                                      assay_operands_sets(v->operands),
                                                       hot->time.median, energy_beat, &beat);
     }
 }
@@ -153,8 +159,9 @@ static enum assay_status measure_group(struct group *g, struct assay_error *err)
         measure_energy(g);
     if (s->cold && status == ASSAY_OK && !group_stopped(g))
         status = assay_group_measure_state(g, ASSAY_CACHE_COLD, err);
-    if (status == ASSAY_OK)
-        assay_group_check_recall(g);
+    for (int64_t i = 0; i < g->n_variants; i++)
+        assay_group_tear_down_there(g, &g->variants[i]);
+    assay_group_dismiss(g);
     if (status == ASSAY_OK && group_stopped(g))
         status = assay_error_set(err, ASSAY_ERR_INTERRUPTED, NULL, "interrupted");
     g->interrupted = status == ASSAY_ERR_INTERRUPTED;
@@ -172,6 +179,16 @@ static uint64_t make_secret(void)
     return secret;
 }
 
+/* What became of a workload whose author's functions failed, or took their process with them. */
+static enum assay_outcome outcome_of_author(const struct group *g, enum assay_status status)
+{
+    const assay_strangers *strangers = g->bench->strangers;
+    enum assay_runner_end end =
+        strangers ? assay_strangers_last_end(strangers) : ASSAY_RUNNER_ALIVE;
+    return status == ASSAY_ERR_FAILED && end != ASSAY_RUNNER_ALIVE ? assay_group_outcome_of(end)
+                                                                   : ASSAY_OUTCOME_FAILED;
+}
+
 enum assay_status assay_group_run(struct assay_bench *bench, const struct assay_job *job,
                                   const struct assay_group_hooks *hooks, struct assay_error *err)
 {
@@ -186,7 +203,7 @@ enum assay_status assay_group_run(struct assay_bench *bench, const struct assay_
                          job->settings.threads, &g.problem, err);
     g.problem.host = &bench->host;
     if (status != ASSAY_OK && assay_workload_is(job->group.op)) { /* costs this workload alone */
-        record_whole_group(&g, ASSAY_OUTCOME_FAILED, err->message);
+        record_whole_group(&g, outcome_of_author(&g, status), err->message);
         *err = (struct assay_error){0};
         return ASSAY_OK;
     }
@@ -209,13 +226,14 @@ enum assay_status assay_group_run(struct assay_bench *bench, const struct assay_
             record_whole_group(&g, ASSAY_OUTCOME_OUT_OF_MEMORY, why.message);
             status = ASSAY_OK;
         } else if (assay_workload_is(job->group.op)) {
-            record_whole_group(&g, ASSAY_OUTCOME_FAILED, why.message);
+            record_whole_group(&g, outcome_of_author(&g, status), why.message);
             status = ASSAY_OK;
         } else {
             assay_error_set(err, status, why.where[0] ? why.where : NULL, "%s", why.message);
         }
     }
 cleanup:
+    assay_group_dismiss(&g);
     tear_down(&g);
     return status;
 }

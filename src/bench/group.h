@@ -8,7 +8,7 @@
 #include "op/op.h"
 #include "record/plan.h"
 #include "record/record.h"
-#include "workload/workload.h"
+#include "runner/strangers.h"
 
 enum { ASSAY_MAX_VARIANTS = 256 }; /* every kernel of linear with every recipe is 242 */
 
@@ -28,6 +28,7 @@ struct assay_group_hooks {
 struct assay_bench {
     struct assay_host host;     /* travels in every problem */
     assay_workloads *workloads; /* NULL: none */
+    assay_strangers *strangers; /* whose code runs in processes of its own; NULL: it runs in this */
     struct assay_watch *watch;  /* the page shared with a supervisor; NULL: there is none */
     struct assay_ceilings
         ceilings; /* the best this machine was seen to do; zero levels: not known */

@@ -110,11 +110,73 @@ static void make_others(struct group *g)
     }
 }
 
+/* Would the reference say the same whatever the inputs are? */
+static bool answers_are_constant(struct group *g)
+{
+    int64_t n = assay_tensor_count(&g->problem.outputs[0]);
+    if (!g->recipes[0].others[0])
+        return false;
+    double *usual = assay_calloc((size_t)n, sizeof *usual);
+    double *others = assay_calloc((size_t)n, sizeof *others);
+    bool same = usual && others &&
+                g->op->reference_whole(&g->problem, assay_operands_inputs(g->operands), 0, usual,
+                                       NULL) == ASSAY_OK &&
+                g->op->reference_whole(&g->problem, assay_operands_other_inputs(g->operands), 0,
+                                       others, NULL) == ASSAY_OK &&
+                memcmp(usual, others, (size_t)n * sizeof *usual) == 0;
+    assay_free(usual);
+    assay_free(others);
+    return same;
+}
+
+/* An author is not trusted more than a kernel. What the functions did wrong was found on the way.
+ */
+static enum assay_status check_author(struct group *g, struct assay_error *err)
+{
+    if (!assay_workload_is(g->op->name))
+        return ASSAY_OK;
+    if (assay_workload_has_tolerance(&g->problem) && g->recipes[0].outputs[0])
+        assay_reference_control_author(g->recipes[0].outputs[0], &g->mistrust);
+    if (answers_are_constant(g))
+        assay_error_set(&g->mistrust, ASSAY_UNSUPPORTED, NULL,
+                        "the author's verify gives the same answers whatever the inputs are");
+    if (!g->bench->strangers)
+        return ASSAY_OK;
+    enum assay_status status = assay_strangers_failure(g->bench->strangers, err);
+    if (status == ASSAY_OK && assay_strangers_ignore_seed(g->bench->strangers, &g->problem))
+        assay_error_set(&g->mistrust, ASSAY_UNSUPPORTED, NULL,
+                        "the inputs are the same for every seed: its answers could be known "
+                        "beforehand");
+    return status;
+}
+
+/* The group's own operands serve the kernels that run in this process; each of the others has its
+ * own, in a process of its own. */
+static void hire(struct group *g)
+{
+    for (int64_t i = 0; i < g->n_variants && !group_stopped(g); i++) {
+        struct variant *v = &g->variants[i];
+        v->device = g->bench->host.device;
+        v->operands = g->operands;
+        if (v->ready && assay_kernel_is_elsewhere(v->kernel))
+            assay_group_hire(g, v);
+    }
+}
+
+static bool all_elsewhere(const struct group *g)
+{
+    for (int64_t i = 0; i < g->n_variants; i++)
+        if (g->variants[i].ready && !assay_kernel_is_elsewhere(g->variants[i].kernel))
+            return false;
+    return true;
+}
+
 enum assay_status assay_group_build(struct group *g, int64_t n_sets, struct assay_error *err)
 {
+    g->sets_there = n_sets;
     enum assay_status status =
         assay_operands_create(g->bench->host.device, g->op, &g->problem, g->job->settings.seed,
-                              n_sets, &g->operands, err);
+                              all_elsewhere(g) ? 1 : n_sets, &g->operands, err);
     group_step(g, -1);
     for (int64_t r = 0; r < g->n_recipes && status == ASSAY_OK; r++)
         if (r == 0 || assay_group_has_recipe(g, r))
@@ -123,6 +185,10 @@ enum assay_status assay_group_build(struct group *g, int64_t n_sets, struct assa
         assay_reference_controls(g->recipes[0].outputs[i], &g->mistrust);
     if (status == ASSAY_OK)
         make_others(g);
+    if (status == ASSAY_OK)
+        status = check_author(g, err);
+    if (status == ASSAY_OK)
+        hire(g);
     return status;
 }
 
@@ -136,51 +202,70 @@ static void failed_early(struct variant *v, enum assay_status status, const char
         v->record.outcome = ASSAY_OUTCOME_UNSUPPORTED;
 }
 
+static enum assay_status set_up_here(struct group *g, struct variant *v, struct assay_error *err)
+{
+    v->others_threads = assay_traces_threads();
+    group_step(g, v - g->variants);
+    struct assay_memory_mark mark = assay_memory_begin(v->device);
+    int64_t start = assay_clock_ns();
+    enum assay_status status =
+        v->kernel->setup ? v->kernel->setup(&v->problem, &v->state, err) : ASSAY_OK;
+    v->record.setup_ns = (double)(assay_clock_ns() - start);
+    assay_memory_end(v->device, &mark, ASSAY_MEMORY_SETUP, &v->memory);
+    return status;
+}
+
 void assay_group_set_up(struct group *g, struct variant *v)
 {
     struct assay_error err = {0};
-    v->others_threads = assay_traces_threads();
-    group_step(g, v - g->variants);
-    struct assay_memory_mark mark = assay_memory_begin(g->bench->host.device);
-    int64_t start = assay_clock_ns();
     enum assay_status status =
-        v->kernel->setup ? v->kernel->setup(&v->problem, &v->state, &err) : ASSAY_OK;
-    v->record.setup_ns = (double)(assay_clock_ns() - start);
-    assay_memory_end(g->bench->host.device, &mark, ASSAY_MEMORY_SETUP, &v->memory);
-    assay_group_check_traces(g, v);
+        v->runner ? assay_group_set_up_there(g, v, &err) : set_up_here(g, v, &err);
+    group_step(g, -1);
+    if (assay_group_blame_runner(g, v, " in setup"))
+        return;
+    if (!v->runner)
+        assay_group_check_traces(g, v);
     v->set_up = status == ASSAY_OK;
     if (!v->set_up)
         failed_early(v, status, "setup", &err);
-    else if (v->kernel->setup && group_is_users(g, v))
+    else if (group_is_users(g, v))
         assay_group_check_idle(g, v);
 }
 
 void assay_group_forget(const struct group *g, const struct variant *v)
 {
-    assay_device *device = g->bench->host.device;
-    if (device->driver->forget)
-        device->driver->forget(device, v->state);
+    (void)g;
+    if (v->device && v->device->driver->forget)
+        v->device->driver->forget(v->device, v->state);
+}
+
+static enum assay_status prepare_here(struct group *g, struct variant *v, int64_t set,
+                                      struct assay_error *err)
+{
+    struct assay_memory_mark mark = {0};
+    const struct assay_args *args =
+        &assay_operands_sets(v->operands)[set % assay_operands_n_sets(v->operands)];
+    group_step(g, v - g->variants);
+    assay_group_forget(g, v);
+    if (set == 0) /* what is told is of one set */
+        mark = assay_memory_begin(v->device);
+    enum assay_status status = v->kernel->prepare(v->state, set, args, err);
+    if (set == 0)
+        assay_memory_end(v->device, &mark, ASSAY_MEMORY_PREPARE, &v->memory);
+    return status;
 }
 
 void assay_group_prepare(struct group *g, struct variant *v, int64_t set)
 {
     struct assay_error err = {0};
-    struct assay_memory_mark mark = {0};
     if (!v->kernel->prepare || !v->ready)
         return;
-    const struct assay_args *args =
-        &assay_operands_sets(g->operands)[set % assay_operands_n_sets(g->operands)];
-    group_step(g, v - g->variants);
-    assay_group_forget(g, v);
-    if (set == 0) /* what is told is of one set */
-        mark = assay_memory_begin(g->bench->host.device);
     int64_t start = assay_clock_ns();
-    enum assay_status status = v->kernel->prepare(v->state, set, args, &err);
-    if (set == 0) {
+    enum assay_status status =
+        v->runner ? assay_group_prepare_there(g, v, set, &err) : prepare_here(g, v, set, &err);
+    if (set == 0)
         v->record.prepare_ns = (double)(assay_clock_ns() - start);
-        assay_memory_end(g->bench->host.device, &mark, ASSAY_MEMORY_PREPARE, &v->memory);
-    }
     group_step(g, -1);
-    if (status != ASSAY_OK)
+    if (!assay_group_blame_runner(g, v, " in prepare") && status != ASSAY_OK)
         failed_early(v, status, "prepare", &err);
 }

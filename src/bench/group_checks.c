@@ -2,13 +2,16 @@
  * compute, is nothing touched beyond the tensors, is nothing left behind? */
 #include "bench/group_internal.h"
 
+#include "base/clock.h"
 #include "base/last_words.h"
-#include "bench/fence.h"
+#include "runner/fence.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { PASSES = 3 };
+enum { PASSES = 3, PASSES_MOST = 24 };
+/* Passes beyond the first few take no longer than this: a call in ten that is left out shows. */
+static const int64_t PASSES_NS = 100000000;
 
 /* What a call left in its set. */
 enum output { RIGHT, SKIPPED /* nothing, or what was there before */, WRONG };
@@ -23,7 +26,7 @@ struct pass {
 };
 
 /* Each set gets the usual or the other values, at random; half of the sets change at the least. */
-static void set_pass(struct group *g, struct pass *p)
+static void set_pass(struct group *g, struct variant *v, struct pass *p)
 {
     int64_t surely = assay_rng_below(&g->secret, CHECK_SETS);
     for (int64_t set = 0; set < CHECK_SETS; set++) {
@@ -32,10 +35,10 @@ static void set_pass(struct group *g, struct pass *p)
             p->can_change && p->number > 0 && (sure || assay_rng_below(&g->secret, 2) == 0);
         if (p->changed[set]) {
             p->others[set] = !p->others[set];
-            assay_operands_put(g->operands, set, p->others[set]);
+            assay_operands_put(v->operands, set, p->others[set]);
         }
         if (p->number == 0 || !p->can_change)
-            assay_operands_poison(g->operands, set);
+            assay_operands_poison(v->operands, set);
     }
 }
 
@@ -43,7 +46,7 @@ static void set_pass(struct group *g, struct pass *p)
  * prepared is of set 0 alone: a kernel that prepares is given each of them as that. */
 static enum assay_status run_pass(struct group *g, struct variant *v, const struct pass *p)
 {
-    const struct assay_args *sets = assay_operands_sets(g->operands);
+    const struct assay_args *sets = assay_operands_sets(v->operands);
     int64_t start = assay_rng_below(&g->secret, CHECK_SETS), done = 0;
     enum assay_status status = ASSAY_OK;
     while (done < CHECK_SETS && status == ASSAY_OK) {
@@ -61,11 +64,11 @@ static enum assay_status run_pass(struct group *g, struct variant *v, const stru
     return status;
 }
 
-static bool is_answer(const struct group *g, int64_t set, assay_reference *const *expected,
-                      struct assay_comparison *c)
+static bool is_answer(const struct group *g, const struct variant *v, int64_t set,
+                      assay_reference *const *expected, struct assay_comparison *c)
 {
     for (int32_t i = 0; i < g->problem.n_outputs && !g->op->unverified; i++) {
-        assay_reference_compare(expected[i], assay_operands_output(g->operands, set, i), c);
+        assay_reference_compare(expected[i], assay_operands_output(v->operands, set, i), c);
         if (c->mismatches)
             return false;
     }
@@ -78,16 +81,16 @@ static enum output judge_set(struct group *g, const struct variant *v, int64_t s
     struct assay_comparison c;
     bool others = p->others[set];
     bool first = p->why.code == ASSAY_OK; /* which is what is told */
-    if (assay_operands_check_harm(g->operands, set, &p->why) != ASSAY_OK) {
+    if (assay_operands_check_harm(v->operands, set, &p->why) != ASSAY_OK) {
         p->harmed |= first;
         return WRONG;
     }
-    struct assay_unwritten left = assay_operands_unwritten(g->operands, set, &p->why);
+    struct assay_unwritten left = assay_operands_unwritten(v->operands, set, &p->why);
     if (left.elements > 0)
         return left.elements == left.of ? SKIPPED : WRONG;
-    if (is_answer(g, set, others ? r->others : r->outputs, &c))
+    if (is_answer(g, v, set, others ? r->others : r->outputs, &c))
         return RIGHT;
-    bool stale = p->changed[set] && is_answer(g, set, others ? r->outputs : r->others, &c);
+    bool stale = p->changed[set] && is_answer(g, v, set, others ? r->outputs : r->others, &c);
     return stale ? SKIPPED : WRONG;
 }
 
@@ -105,8 +108,8 @@ static void blame(struct group *g, struct variant *v, const struct pass *p)
     int64_t set = first[WRONG] >= 0 ? first[WRONG] : first[SKIPPED];
     struct assay_comparison c = {0};
     const struct recipe_references *r = &g->recipes[v->recipe];
-    assay_operands_fetch(g->operands, set, NULL);
-    is_answer(g, set, p->others[set] ? r->others : r->outputs, &c);
+    assay_operands_fetch(v->operands, set, NULL);
+    is_answer(g, v, set, p->others[set] ? r->others : r->outputs, &c);
     bool late = assay_group_name_mistake(g, v, set, p->others[set], &c, "");
     bool unwritten = p->why.code != ASSAY_OK;
     if (late || (count[WRONG] && !unwritten))
@@ -124,8 +127,10 @@ static void blame(struct group *g, struct variant *v, const struct pass *p)
 static void check_pass(struct group *g, struct variant *v, struct pass *p)
 {
     bool all = true;
-    set_pass(g, p);
+    set_pass(g, v, p);
     enum assay_status status = run_pass(g, v, p);
+    if (assay_group_blame_runner(g, v, ""))
+        return;
     if (status != ASSAY_OK)
         assay_group_failed_run(v, status, "run");
     if (!v->ready)
@@ -144,15 +149,19 @@ static void check_pass(struct group *g, struct variant *v, struct pass *p)
 static void check_every_call(struct group *g, struct variant *v)
 {
     struct pass pass = {.can_change = g->recipes[v->recipe].others[0]};
-    if (assay_operands_n_sets(g->operands) < CHECK_SETS)
+    if (assay_operands_n_sets(v->operands) < CHECK_SETS)
         return;
-    for (pass.number = 0; pass.number < PASSES && v->ready && !group_stopped(g); pass.number++)
+    int64_t end = assay_clock_ns() + PASSES_NS;
+    for (; pass.number < PASSES_MOST && v->ready && !group_stopped(g); pass.number++) {
+        if (pass.number >= PASSES && assay_clock_ns() > end)
+            break;
         check_pass(g, v, &pass);
+    }
     for (int64_t set = 0; set < CHECK_SETS; set++)
         if (!v->ready)
-            assay_operands_repair(g->operands, set);
+            assay_operands_repair(v->operands, set);
         else if (pass.can_change)
-            assay_operands_put(g->operands, set, false);
+            assay_operands_put(v->operands, set, false);
 }
 
 static void run_at_fence(struct group *g, struct variant *v, enum assay_fence_side side)
@@ -171,21 +180,42 @@ static void run_at_fence(struct group *g, struct variant *v, enum assay_fence_si
     assay_fence_destroy(fence);
 }
 
+static void run_at_fence_there(struct group *g, struct variant *v, enum assay_fence_side side)
+{
+    struct assay_runner_command c = {.verb = ASSAY_RUNNER_FENCE, .side = (int32_t)side};
+    struct assay_runner_reply reply;
+    enum assay_status status = assay_runner_ask(v->runner, &c, &reply, NULL);
+    group_step(g, -1);
+    if (!assay_group_blame_runner(g, v, "") && status != ASSAY_OK)
+        assay_group_failed_run(v, status, "run");
+}
+
 /* A fence that is touched ends the process: only where another one goes on. */
 static void check_fences(struct group *g, struct variant *v)
 {
-    if (!assay_device_shares_memory(g->bench->host.device) || !assay_last_words_are_heard())
+    bool there = v->runner;
+    if (!assay_device_shares_memory(g->bench->host.device) ||
+        (!there && !assay_last_words_are_heard()))
         return;
-    run_at_fence(g, v, ASSAY_FENCE_END);
-    if (v->ready)
-        run_at_fence(g, v, ASSAY_FENCE_START);
+    for (int side = ASSAY_FENCE_END; side <= ASSAY_FENCE_START && v->ready; side++)
+        (there ? run_at_fence_there : run_at_fence)(g, v, (enum assay_fence_side)side);
+}
+
+static enum assay_trace traces_of(struct group *g, struct variant *v, struct assay_error *why)
+{
+    if (!v->runner)
+        return assay_traces_undo(&g->home, why);
+    const struct assay_runner_reply *last = assay_remote_device_last(v->device);
+    if (last->trace != ASSAY_TRACE_NONE)
+        assay_error_set(why, ASSAY_ERR_CORRUPT, NULL, "%s", last->text);
+    return (enum assay_trace)last->trace;
 }
 
 /* A library that starts may pin the thread it starts in, once: that is forgiven. */
 void assay_group_check_traces(struct group *g, struct variant *v)
 {
     struct assay_error why = {0};
-    enum assay_trace left = assay_traces_undo(&g->home, &why);
+    enum assay_trace left = traces_of(g, v, &why);
     if (left == ASSAY_TRACE_NONE || !group_is_users(g, v))
         return;
     bool forgiven = left == ASSAY_TRACE_CORES && !v->moved;
@@ -194,25 +224,42 @@ void assay_group_check_traces(struct group *g, struct variant *v)
         group_give_up(v, ASSAY_OUTCOME_MISMATCH, why.message);
 }
 
+static void tell_busy(struct variant *v, double busy, char *words, size_t size)
+{
+    snprintf(words, size, "left threads computing after it had returned: %.0f of them",
+             ceil(busy - 0.1));
+    group_give_up(v, ASSAY_OUTCOME_MISMATCH, words);
+}
+
 void assay_group_check_idle(struct group *g, struct variant *v)
 {
     char words[128];
-    double busy = assay_traces_busy_threads() - g->busy_threads;
-    if (busy < ASSAY_BUSY_THREADS)
+    double busy = v->runner ? assay_runner_busy_cores(v->runner)
+                            : assay_traces_busy_threads() - g->busy_threads;
+    if (assay_group_blame_runner(g, v, "") || busy < ASSAY_BUSY_THREADS)
         return;
-    snprintf(words, sizeof words, "left threads computing after it had returned: %.0f of them",
-             ceil(busy - 0.1));
+    tell_busy(v, busy, words, sizeof words);
+    if (v->runner)
+        return;
     if (assay_last_words_are_heard()) { /* nobody can be measured beside them: a new worker can */
         group_step(g, v - g->variants);
         assay_last_words(words);
     }
     g->busy_threads += busy;
-    group_give_up(v, ASSAY_OUTCOME_MISMATCH, words);
+}
+
+void assay_group_check_pages(struct variant *v)
+{
+    struct assay_error why = {0};
+    if (v->runner && !assay_remote_device_intact(v->device, &why))
+        group_give_up(v, ASSAY_OUTCOME_MISMATCH, why.message);
 }
 
 void assay_group_check_user(struct group *g, struct variant *v)
 {
-    check_every_call(g, v);
+    assay_group_check_pages(v);
+    if (v->ready)
+        check_every_call(g, v);
     if (v->ready)
         check_fences(g, v);
     if (v->ready)

@@ -28,6 +28,22 @@ static void choose_recipes(struct group *g)
             g->recipes[g->n_recipes++].name = asked->items[i];
 }
 
+static void take_note(struct group *g, struct variant *v)
+{
+    struct assay_error err = {0};
+    char *text = v->record.note;
+    if (!assay_kernel_is_elsewhere(v->kernel)) {
+        if (v->kernel->note)
+            v->kernel->note(&v->problem, text, sizeof v->record.note);
+        return;
+    }
+    if (assay_strangers_note(g->bench->strangers, v->kernel, &v->problem, text,
+                             sizeof v->record.note, &err) != ASSAY_OK)
+        group_give_up(
+            v, assay_group_outcome_of(assay_strangers_end_of(g->bench->strangers, v->kernel)),
+            err.message);
+}
+
 static void add_variant(struct group *g, int64_t recipe, const struct assay_contender *found)
 {
     struct variant *v = &g->variants[g->n_variants];
@@ -40,11 +56,33 @@ static void add_variant(struct group *g, int64_t recipe, const struct assay_cont
     assay_group_record(g->job, g->op, g->n_variants, v->kernel->name, v->kernel->implementation,
                        name ? name : "", &v->record);
     v->record.dtype = g->problem.dtype; /* a workload's is known only here */
-    if (v->ready && v->kernel->note)
-        v->kernel->note(&v->problem, v->record.note, sizeof v->record.note);
-    if (!v->ready)
+    if (found->status == ASSAY_ERR_FAILED && g->bench->strangers)
+        group_give_up(
+            v, assay_group_outcome_of(assay_strangers_end_of(g->bench->strangers, v->kernel)),
+            found->why.message);
+    else if (!v->ready)
         group_give_up(v, ASSAY_OUTCOME_UNSUPPORTED, found->why.message);
+    else
+        take_note(g, v);
     g->n_variants++;
+}
+
+/* A plug-in that could not even be opened has a row of its own. */
+static void add_broken(struct group *g, struct assay_contender *found)
+{
+    static const struct assay_kernel nothing = {.name = "", .op = "", .implementation = ""};
+    const assay_strangers *strangers = g->bench->strangers;
+    int64_t n = strangers ? assay_strangers_n_broken(strangers) : 0;
+    for (int64_t i = 0; i < n && g->n_variants < ASSAY_MAX_VARIANTS; i++) {
+        struct assay_stranger_broken broken = assay_strangers_broken(strangers, i);
+        struct variant *v = &g->variants[g->n_variants];
+        v->kernel = &nothing;
+        v->problem = g->problem;
+        assay_group_record(g->job, g->op, g->n_variants, broken.name, broken.name,
+                           g->op->takes_recipes ? "baseline" : "", &v->record);
+        group_give_up(v, assay_group_outcome_of(broken.end), broken.reason);
+        found[g->n_variants++] = (struct assay_contender){.kernel = &nothing};
+    }
 }
 
 /* Those of a model are its executors. */
@@ -93,6 +131,8 @@ enum assay_status assay_group_choose(struct group *g, struct assay_error *err)
                 add_variant(g, r, &found[g->n_variants]);
             }
     }
+    if (status == ASSAY_OK)
+        add_broken(g, found);
     if (g->hooks->contenders && status == ASSAY_OK)
         g->hooks->contenders(g->hooks->user, found, g->n_variants);
     assay_free(found);
@@ -125,6 +165,9 @@ static void memory_of(const struct group *g, int64_t n_sets, double *need, doubl
     if (g->job->settings.memory_limit > 0 && (double)g->job->settings.memory_limit < *limit)
         *limit = (double)g->job->settings.memory_limit;
     *need = (double)assay_operands_bytes(&g->problem, n_sets) + prepared_estimate(g, &info);
+    for (int64_t i = 0; i < g->n_variants; i++) /* in a runner of its own, with an image here */
+        if (g->variants[i].ready && assay_kernel_is_elsewhere(g->variants[i].kernel))
+            *need += (double)assay_operands_bytes(&g->problem, n_sets + 1);
 }
 
 bool assay_group_fits(const struct group *g, int64_t n_sets, char *reason, size_t size)

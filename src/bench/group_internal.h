@@ -6,11 +6,12 @@
 #include "base/rng.h"
 #include "bench/engine.h"
 #include "bench/group.h"
-#include "bench/memory.h"
+#include "runner/memory.h"
 #include "bench/operands.h"
 #include "bench/probes.h"
-#include "bench/traces.h"
+#include "runner/traces.h"
 #include "bench/verify.h"
+#include "runner/remote_device.h"
 #include "workload/workload.h"
 
 #include <stdio.h>
@@ -22,12 +23,16 @@ struct variant {
     struct assay_problem problem; /* the group's, with this variant's recipe */
     int64_t recipe;               /* which of the group's */
     void *state;
-    int64_t others_threads;  /* of this process, before it was set up */
-    bool moved;              /* its thread to other cores, once */
-    bool set_up;             /* and so to be taken down */
-    bool ready;              /* set up and, so far, right */
-    int64_t n_sets;          /* in a cold measurement */
-    struct assay_args *sets; /* those, where they are not the operands' own */
+    assay_runner *runner;     /* a stranger's process; NULL: it runs in this one */
+    assay_device *device;     /* that it runs on: the group's, or the runner's */
+    assay_operands *operands; /* likewise */
+    double prepared_bytes;    /* of one set, as its runner says */
+    int64_t others_threads;   /* of its process, before it was set up */
+    bool moved;               /* its thread to other cores, once */
+    bool set_up;              /* and so to be taken down */
+    bool ready;               /* set up and, so far, right */
+    int64_t n_sets;           /* in a cold measurement */
+    struct assay_args *sets;  /* those, where they are not the operands' own */
     struct assay_memory memory;
     struct assay_record record;
 };
@@ -53,6 +58,7 @@ struct group {
     struct recipe_references recipes[MAX_RECIPES]; /* the first is what accuracy refers to */
     int64_t n_recipes;
     assay_operands *operands;
+    int64_t sets_there;                 /* of operands in each runner */
     uint64_t others_seed;               /* of their other values */
     struct assay_rng secret;            /* unpredictable for kernels: not from the job's seed */
     void *snapshots[ASSAY_MAX_OUTPUTS]; /* of outputs, where the device's memory is the host's */
@@ -148,10 +154,31 @@ void assay_group_failed_run(struct variant *v, enum assay_status status, const c
 
 enum { CHECK_SETS = 4 }; /* of operands, for the first of these */
 void assay_group_check_user(struct group *g, struct variant *v);
-/* Undoes what a call of the variant changed in this process; a user's kernel is given up for it. */
+/* Undoes what a call of the variant changed in its process; a user's kernel is given up for it. */
 void assay_group_check_traces(struct group *g, struct variant *v);
-/* Ends the process, where another one goes on with the rest, if the variant's threads go on. */
+/* Are the pages of its tensors as they were reserved? Else it is given up. */
+void assay_group_check_pages(struct variant *v);
+/* Do its threads go on computing? Then it is given up. */
 void assay_group_check_idle(struct group *g, struct variant *v);
+
+/* ---- group_runner.c: strangers in processes of their own ---- */
+
+/* Starts the variant's runner and makes its operands there. */
+void assay_group_hire(struct group *g, struct variant *v);
+/* Ends all of them, and what they left behind. */
+void assay_group_dismiss(struct group *g);
+/* Given up for what became of its runner, if anything did. True: it was. */
+bool assay_group_blame_runner(struct group *g, struct variant *v, const char *when);
+enum assay_outcome assay_group_outcome_of(enum assay_runner_end end);
+enum assay_status assay_group_set_up_there(struct group *g, struct variant *v,
+                                           struct assay_error *err);
+enum assay_status assay_group_prepare_there(struct group *g, struct variant *v, int64_t set,
+                                            struct assay_error *err);
+/* Once more before its process ends: its teardown may crash, too. */
+void assay_group_tear_down_there(struct group *g, struct variant *v);
+/* What was done to the group's inputs is done to the strangers'. */
+void assay_group_refill_there(struct group *g, const struct assay_problem *problem, bool exact);
+void assay_group_change_there(struct group *g, const struct assay_change *changes, int64_t n);
 
 /* ---- group_spot.c: samples of the timing that are looked at ---- */
 
@@ -165,6 +192,18 @@ struct spot {
     double spent_ns;  /* on all of them */
 };
 
+/* What a stranger was asked in its samples, and how long they took. */
+enum { ASKED_MOST = 64 };
+/* What a sample finds: values of enum assay_values, the same as were there, written once more, or
+ * those of the calls right before it, as in the samples that are reported. */
+enum { ASKED_AGAIN = ASSAY_VALUES_FRESH + 1, ASKED_PRIMED, ASKED_KINDS };
+struct asked {
+    double ns[ASKED_KINDS][ASKED_MOST];
+    int64_t n[ASKED_KINDS];
+    int kind; /* of the last values that were put */
+    bool put; /* now: other values than before */
+};
+
 /* The engine speaks of lanes; everybody else of variants. */
 struct lane_map {
     struct group *group;
@@ -172,14 +211,15 @@ struct lane_map {
     struct assay_lane *lanes;
     int64_t n_lanes; /* those behind time only a part of a kernel */
     struct spot spots[ASSAY_MAX_VARIANTS];
+    struct asked asked[ASSAY_MAX_VARIANTS];
 };
 
 /* The engine's hooks; `user` is a lane_map. */
 /* Are samples of this group looked at at all? */
 bool assay_group_may_look(const struct group *g);
-bool assay_group_look(void *user, int64_t lane);
+enum assay_look assay_group_look(void *user, int64_t lane);
 void assay_group_before_sample(void *user, int64_t lane, const struct assay_work *work);
-bool assay_group_after_sample(void *user, int64_t lane, const struct assay_work *work);
+bool assay_group_after_sample(void *user, int64_t lane, const struct assay_work *work, double ns);
 
 /* Is the output in `set`, which was not right, right a little later? It is not waited for where the
  * variant has started no thread that could bring it. */
@@ -191,10 +231,18 @@ bool assay_group_comes_late(const struct group *g, const struct variant *v, int6
 bool assay_group_name_mistake(struct group *g, struct variant *v, int64_t set, bool others,
                               const struct assay_comparison *seen, const char *when);
 
-/* ---- group_recall.c: is a call much faster on values that the kernel knows,
- * and many no longer than one? ---- */
+/* ---- group_asked.c: does a stranger's time depend on what it remembers, on how many calls it is
+ * asked for, on who reads the clock? ---- */
 
-void assay_group_check_recall(struct group *g);
+/* For the hooks of group_spot.c: what the next sample is, what it finds, how long it took. */
+enum assay_look assay_group_ask(struct lane_map *map, int64_t lane);
+void assay_group_ask_before(struct lane_map *map, int64_t lane);
+void assay_group_ask_after(struct lane_map *map, int64_t lane);
+/* Any set whose outputs are still there at the end of this work. */
+int64_t assay_group_choose_set(struct group *g, const struct variant *v,
+                               const struct assay_work *work);
+/* After the timing: asks for what is missing, and judges. */
+void assay_group_judge_times(struct lane_map *map, int64_t lane);
 
 /* ---- group_memory.c: what a variant takes of memory ---- */
 

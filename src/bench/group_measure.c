@@ -17,7 +17,7 @@
 static int64_t cold_copies(const struct group *g, const struct variant *v)
 {
     struct assay_device_info info;
-    int64_t own = assay_operands_n_sets(g->operands);
+    int64_t own = assay_operands_n_sets(v->operands);
     g->bench->host.device->driver->describe(g->bench->host.device, &info);
     double wanted = 2.0 * (double)info.llc_bytes / fmax(assay_group_working_set(g, v), 4096) + 2;
     double turns = fmax(1, ceil(fmin(wanted, 1e6) / (double)own - 0.1));
@@ -26,7 +26,7 @@ static int64_t cold_copies(const struct group *g, const struct variant *v)
 
 static enum assay_status prepare_cold(struct group *g, struct variant *v, struct assay_error *err)
 {
-    int64_t own = assay_operands_n_sets(g->operands);
+    int64_t own = assay_operands_n_sets(v->operands);
     v->n_sets = own;
     if (!v->kernel->prepare)
         return ASSAY_OK;
@@ -35,7 +35,7 @@ static enum assay_status prepare_cold(struct group *g, struct variant *v, struct
     if (!v->sets)
         return assay_error_nomem(err);
     for (int64_t i = 0; i < v->n_sets && v->ready && !group_stopped(g); i++) {
-        v->sets[i] = assay_operands_sets(g->operands)[i % own];
+        v->sets[i] = assay_operands_sets(v->operands)[i % own];
         if (i > 0)
             assay_group_prepare(g, v, i);
     }
@@ -103,34 +103,51 @@ static double unit_full_ns(const struct group *g)
 static void lane_step(void *user, int64_t lane)
 {
     struct lane_map *map = user;
-    group_step(map->group, map->variant[lane]);
+    int64_t variant = map->variant[lane];
+    bool there = variant >= 0 && map->group->variants[variant].runner;
+    group_step(map->group, there ? -1 : variant);
 }
 
 static bool lane_stop(void *user) { return group_stopped(((struct lane_map *)user)->group); }
 
-static void verify_again(struct group *g, const struct lane_map *map)
+/* What was done to a stranger's operands is its own doing; to the group's, anybody's. */
+static void verify_lane(struct group *g, struct lane_map *map, int64_t i, enum assay_status damage,
+                        const char *what)
 {
     struct assay_error why = {0};
     char reason[256];
-    enum assay_status damage = assay_operands_check_all(g->operands, &why);
-    for (int64_t i = 0; i < map->n_lanes; i++) {
-        struct variant *v = &g->variants[map->variant[i]];
-        const struct assay_lane *lane = &map->lanes[i];
-        if (!v->ready) {
-            continue; /* given up in a sample that was looked at */
-        } else if (lane->status != ASSAY_OK) {
-            assay_group_failed_run(v, lane->status, "run");
-        } else if (damage != ASSAY_OK) {
-            snprintf(
-                reason, sizeof reason,
-                "while timing, one of this group %.120s; measure them one at a time to see which",
-                why.message);
+    struct variant *v = &g->variants[map->variant[i]];
+    const struct assay_lane *lane = &map->lanes[i];
+    if (!v->ready || assay_group_blame_runner(g, v, " in a timed sample")) {
+        return; /* given up in a sample that was looked at */
+    } else if (lane->status != ASSAY_OK) {
+        assay_group_failed_run(v, lane->status, "run");
+    } else if (v->runner && assay_operands_check_all(v->operands, &why) != ASSAY_OK) {
+        snprintf(reason, sizeof reason, "%.200s while it was timed", why.message);
+        if (!assay_group_blame_runner(g, v, " while it was timed"))
             group_give_up(v, ASSAY_OUTCOME_MISMATCH, reason);
-        } else if (lane->iters > 0) { /* 0: the run was stopped before its turn came */
-            assay_group_run_and_judge(g, v, lane->iters, lane->sets, lane->n_sets, lane->next_set,
-                                      g->recipes[v->recipe].outputs, " after timing");
-        }
+    } else if (!v->runner && damage != ASSAY_OK) {
+        snprintf(reason, sizeof reason,
+                 "while timing, one of this group %.120s; measure them one at a time to see which",
+                 what);
+        group_give_up(v, ASSAY_OUTCOME_MISMATCH, reason);
+    } else if (lane->iters > 0) { /* 0: the run was stopped before its turn came */
+        int64_t set = lane->next_set % assay_operands_n_sets(v->operands);
+        if (assay_operands_values(v->operands, set) != ASSAY_VALUES_USUAL)
+            assay_operands_put(v->operands, set, false);
+        assay_group_run_and_judge(g, v, lane->iters, lane->sets, lane->n_sets, lane->next_set,
+                                  g->recipes[v->recipe].outputs, " after timing");
+        if (v->ready)
+            assay_group_check_pages(v);
     }
+}
+
+static void verify_again(struct group *g, struct lane_map *map)
+{
+    struct assay_error why = {0};
+    enum assay_status damage = assay_operands_check_all(g->operands, &why);
+    for (int64_t i = 0; i < map->n_lanes; i++)
+        verify_lane(g, map, i, damage, why.message);
 }
 
 /* Threads that a user's kernel started while it was timed. */
@@ -140,7 +157,9 @@ static void check_idle_again(struct group *g, const struct lane_map *map)
     int64_t n = 0;
     for (int64_t i = 0; i < map->n_lanes; i++) {
         struct variant *v = &g->variants[map->variant[i]];
-        if (v->ready && group_is_users(g, v))
+        if (v->ready && v->runner)
+            assay_group_check_idle(g, v);
+        else if (v->ready && group_is_users(g, v))
             users[n++] = v;
     }
     if (n == 1)
@@ -313,7 +332,8 @@ static enum assay_status add_lanes(struct timing *t, struct assay_error *err)
         t->lanes[t->map.n_lanes++] = (struct assay_lane){
             .kernel = v->kernel,
             .state = v->state,
-            .sets = cold && v->sets ? v->sets : assay_operands_sets(g->operands),
+            .device = v->device,
+            .sets = cold && v->sets ? v->sets : assay_operands_sets(v->operands),
             .n_sets = cold ? v->n_sets : 1,
         };
     }
@@ -407,6 +427,8 @@ static enum assay_status time_lanes(struct timing *t, struct assay_error *err)
         status = run_engine(t, err);
     if (status == ASSAY_OK || status == ASSAY_ERR_INTERRUPTED) {
         group_step(g, -1);
+        for (int64_t i = 0; i < t->map.n_lanes && status == ASSAY_OK; i++)
+            assay_group_judge_times(&t->map, i);
         verify_again(g, &t->map);
         check_idle_again(g, &t->map);
         if (take_down_results(t) != ASSAY_OK || note_shares(t) != ASSAY_OK)

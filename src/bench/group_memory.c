@@ -15,7 +15,9 @@ static double output_bytes(const struct group *g)
 
 static double prepared_bytes(const struct variant *v)
 {
-    return v->kernel->prepare ? (double)v->kernel->prepared_bytes(v->state) : 0;
+    if (v->runner || v->prepared_bytes > 0)
+        return v->prepared_bytes;
+    return v->kernel->prepare && v->set_up ? (double)v->kernel->prepared_bytes(v->state) : 0;
 }
 
 double assay_group_plain_bytes(const struct group *g, const struct variant *v)

@@ -11,6 +11,8 @@ static void note_comparison(struct variant *v, const assay_reference *reference,
 {
     struct assay_verification *out = &v->record.verification;
     out->done = true;
+    out->author_reference = assay_workload_is(v->problem.op);
+    out->author_tolerance = assay_workload_has_tolerance(&v->problem);
     out->times++;
     out->compared = c->compared;
     out->of = assay_reference_of(reference);
@@ -41,17 +43,19 @@ static bool judge_now(struct group *g, struct variant *v, int64_t set,
     struct assay_error why = {0};
     struct assay_comparison c;
     char reason[256];
-    if (assay_operands_check(g->operands, set, &why) != ASSAY_OK) {
-        bool unwritten = assay_operands_check_harm(g->operands, set, NULL) == ASSAY_OK;
+    if (assay_operands_check(v->operands, set, &why) != ASSAY_OK) {
+        if (assay_group_blame_runner(g, v, when))
+            return false;
+        bool unwritten = assay_operands_check_harm(v->operands, set, NULL) == ASSAY_OK;
         snprintf(reason, sizeof reason, "%.200s%s", why.message, when);
         group_give_up(v, ASSAY_OUTCOME_MISMATCH, reason);
-        assay_operands_repair(g->operands, set);
+        assay_operands_repair(v->operands, set);
         return unwritten;
     }
     if (g->op->unverified)
         return false;
     for (int32_t i = g->problem.n_outputs - 1; i >= 0; i--) { /* output 0 last: it is the figure */
-        assay_reference_compare(references[i], assay_operands_output(g->operands, set, i), &c);
+        assay_reference_compare(references[i], assay_operands_output(v->operands, set, i), &c);
         note_comparison(v, references[i], &c);
         if (c.mismatches == 0)
             continue;
@@ -79,8 +83,11 @@ static void judge(struct group *g, struct variant *v, int64_t set,
 void assay_group_failed_run(struct variant *v, enum assay_status status, const char *what)
 {
     char reason[128];
-    if (status == ASSAY_ERR_FAILED && assay_workload_failure(&v->problem)[0])
-        snprintf(reason, sizeof reason, "%s", assay_workload_failure(&v->problem));
+    const char *said = assay_workload_failure(&v->problem);
+    if (v->runner)
+        said = assay_remote_device_last(v->device)->err.message;
+    if (status == ASSAY_ERR_FAILED && said[0])
+        snprintf(reason, sizeof reason, "%.120s", said);
     else
         snprintf(reason, sizeof reason, "%s said: %s", what, assay_status_name(status));
     group_give_up(v, status == ASSAY_ERR_NOMEM ? ASSAY_OUTCOME_OUT_OF_MEMORY : ASSAY_OUTCOME_FAILED,
@@ -90,12 +97,14 @@ void assay_group_failed_run(struct variant *v, enum assay_status status, const c
 enum assay_status assay_group_call(struct group *g, struct variant *v,
                                    const struct assay_work *work, struct assay_timing *timing)
 {
-    assay_device *device = g->bench->host.device;
-    assay_traces_undo(&g->home, NULL); /* what was left in a sample nobody looked at */
-    group_step(g, v - g->variants);
+    assay_device *device = v->device;
+    if (!v->runner)
+        assay_traces_undo(&g->home, NULL); /* what was left in a sample nobody looked at */
+    group_step(g, v->runner ? -1 : v - g->variants);
     enum assay_status status = device->driver->time(device, v->kernel, v->state, work, timing);
     group_step(g, -1);
-    assay_group_check_traces(g, v);
+    if (status == ASSAY_OK || !v->runner)
+        assay_group_check_traces(g, v);
     return status;
 }
 
@@ -104,14 +113,23 @@ void assay_group_run_and_judge(struct group *g, struct variant *v, int64_t iters
                                assay_reference *const *references, const char *when)
 {
     int64_t first = ((last - iters + 1) % n_sets + n_sets) % n_sets;
-    int64_t operand_set = last % assay_operands_n_sets(g->operands);
+    int64_t operand_set = last % assay_operands_n_sets(v->operands);
+    bool first_alone = iters == 1 && n_sets == 1;
     struct assay_work work = {.iters = iters, .first = first, .n_sets = n_sets, .sets = sets};
     struct assay_timing timing;
-    assay_operands_poison(g->operands, operand_set);
-    struct assay_memory_mark mark = assay_memory_begin(g->bench->host.device);
+    assay_operands_poison(v->operands, operand_set);
+    struct assay_memory_mark mark = {0};
+    if (v->runner && first_alone)
+        assay_remote_device_count_memory(v->device);
+    else if (!v->runner)
+        mark = assay_memory_begin(v->device);
     enum assay_status status = assay_group_call(g, v, &work, &timing);
-    if (status == ASSAY_OK && iters == 1 && n_sets == 1)
-        assay_memory_end(g->bench->host.device, &mark, ASSAY_MEMORY_RUN, &v->memory);
+    if (status == ASSAY_OK && first_alone && v->runner)
+        v->memory = assay_remote_device_last(v->device)->memory;
+    else if (status == ASSAY_OK && first_alone)
+        assay_memory_end(v->device, &mark, ASSAY_MEMORY_RUN, &v->memory);
+    if (assay_group_blame_runner(g, v, when))
+        return;
     if (status != ASSAY_OK)
         assay_group_failed_run(v, status, "run");
     else if (v->ready)
@@ -123,7 +141,7 @@ static void verify_once(struct group *g, struct variant *v, assay_reference *con
 {
     assay_group_prepare(g, v, 0);
     if (v->ready)
-        assay_group_run_and_judge(g, v, 1, assay_operands_sets(g->operands), 1, 0, references,
+        assay_group_run_and_judge(g, v, 1, assay_operands_sets(v->operands), 1, 0, references,
                                   when);
     if (v->ready && group_is_users(g, v))
         assay_group_check_idle(g, v);
@@ -138,6 +156,7 @@ static enum assay_status verify_on_integers(struct group *g, int64_t recipe,
     struct assay_problem problem = g->problem;
     problem.recipe = g->recipes[recipe].name;
     assay_operands_refill(g->operands, &problem, true);
+    assay_group_refill_there(g, &problem, true);
     enum assay_status status =
         assay_group_make_references(g, recipe, INPUTS_INTEGERS, references, err);
     for (int64_t i = 0; i < g->n_variants && status == ASSAY_OK && !group_stopped(g); i++) {
@@ -165,6 +184,7 @@ static enum assay_status verify_with_spikes(struct group *g, int pass, struct as
     enum assay_status status =
         assay_reference_moved(usual, spikes.mean_change, spikes.allowed, &references[0], err);
     assay_operands_change(g->operands, spikes.changes, spikes.n);
+    assay_group_change_there(g, spikes.changes, spikes.n);
     for (int64_t i = 0; i < g->n_variants && status == ASSAY_OK && !group_stopped(g); i++) {
         struct variant *v = &g->variants[i];
         if (!v->ready || (pass > 0 && !group_is_users(g, v)))
@@ -174,6 +194,7 @@ static enum assay_status verify_with_spikes(struct group *g, int pass, struct as
             v->record.verification.max_abs = v->record.verification.max_rel = 0;
     }
     assay_operands_change(g->operands, NULL, 0);
+    assay_group_change_there(g, NULL, 0);
     assay_group_drop_references(references);
     return status;
 }
@@ -208,8 +229,10 @@ enum assay_status assay_group_verify(struct group *g, struct assay_error *err)
     for (int64_t r = 0; r < g->n_recipes && status == ASSAY_OK && !group_stopped(g); r++)
         if (g->op->fill_exact && assay_group_has_recipe(g, r))
             status = verify_on_integers(g, r, err);
-    if (g->op->fill_exact)
+    if (g->op->fill_exact) {
         assay_operands_refill(g->operands, &g->problem, false);
+        assay_group_refill_there(g, &g->problem, false);
+    }
     if (status == ASSAY_OK)
         status = verify_parts(g, err);
     for (int64_t i = 0; i < g->n_variants && status == ASSAY_OK && !group_stopped(g); i++) {
@@ -218,7 +241,7 @@ enum assay_status assay_group_verify(struct group *g, struct assay_error *err)
             continue;
         verify_once(g, v, g->recipes[v->recipe].outputs, "");
         if (v->ready)
-            note_accuracy(g, v, assay_operands_output(g->operands, 0, 0));
+            note_accuracy(g, v, assay_operands_output(v->operands, 0, 0));
         if (v->ready && group_is_users(g, v))
             assay_group_check_user(g, v);
     }

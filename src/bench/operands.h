@@ -22,6 +22,11 @@ enum assay_status assay_operands_create(assay_device *device, const struct assay
                                         const struct assay_problem *problem, uint64_t seed,
                                         int64_t n_sets, assay_operands **out,
                                         struct assay_error *err);
+/* The same tensors once more, on another device, filled as `like` is and with its other values.
+ * What is done to the inputs of both is done to `like` first. */
+enum assay_status assay_operands_create_like(assay_device *device, const assay_operands *like,
+                                             int64_t n_sets, assay_operands **out,
+                                             struct assay_error *err);
 void assay_operands_destroy(assay_operands *operands);
 
 /* Fills set 0 alone anew: with the op's integer-valued inputs for this problem (the one of create,
@@ -42,6 +47,10 @@ int64_t assay_operands_n_sets(const assay_operands *operands);
  * fetched; outputs of the set that was fetched last. */
 const void *const *assay_operands_inputs(const assay_operands *operands);
 const void *assay_operands_output(const assay_operands *operands, int64_t set, int32_t output);
+
+/* Downloads a set's outputs alone, as assay_operands_fetch does all of it. */
+enum assay_status assay_operands_fetch_outputs(const assay_operands *operands, int64_t set,
+                                               struct assay_error *why);
 
 /* Downloads a set to where the host sees it, as every check does. */
 enum assay_status assay_operands_fetch(const assay_operands *operands, int64_t set,
@@ -80,6 +89,11 @@ double assay_operands_others_allowed(const assay_operands *operands);
 const void *const *assay_operands_other_inputs(const assay_operands *operands);
 /* Puts the others, or the usual ones, into a set. Its outputs stay as they are. */
 void assay_operands_put(assay_operands *operands, int64_t set, bool others);
+/* Values that no kernel has seen, and whose outputs nobody knows: the others, each changed a little
+ * by `seed`, or filled anew from it. False: there are none. */
+bool assay_operands_put_fresh(assay_operands *operands, int64_t set, uint64_t seed);
+enum assay_values { ASSAY_VALUES_USUAL, ASSAY_VALUES_OTHERS, ASSAY_VALUES_FRESH };
+enum assay_values assay_operands_values(const assay_operands *operands, int64_t set);
 
 /* Is what was put there still there? Like assay_operands_check, of nothing else. */
 enum assay_status assay_operands_check_put(const assay_operands *operands, int64_t set,

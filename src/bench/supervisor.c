@@ -459,7 +459,7 @@ enum assay_status assay_supervise(const struct assay_plan *plan,
     s->attempt.records = assay_calloc(ASSAY_MAX_VARIANTS, sizeof *s->attempt.records);
     s->attempt.names = assay_calloc(ASSAY_MAX_VARIANTS, sizeof *s->attempt.names);
     if (!options->program)
-        worker = assay_worker_create(&watch);
+        worker = assay_worker_create(&watch, false);
     if (!s->attempt.records || !s->attempt.names || (!options->program && !worker))
         goto cleanup;
     status = ASSAY_OK;

@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/rng.h"
 
+#include <math.h>
 #include <string.h>
 
 /* A segment of a row that the reference covers; its values start at `at`. */
@@ -411,5 +412,24 @@ enum assay_status assay_reference_controls(const assay_reference *r, struct assa
     if (reversal_differs(r) && passes(r, reversed))
         return assay_error_set(why, ASSAY_UNSUPPORTED, NULL,
                                "the right values in the wrong order would pass the check");
+    return ASSAY_OK;
+}
+
+/* What nobody calls rounding. */
+static double tenth_off(const assay_reference *r, int64_t i)
+{
+    return r->values[i] * (1 + fmax(0.1, 8 * assay_dtype_info(r->dtype)->unit));
+}
+
+enum assay_status assay_reference_control_author(const assay_reference *r, struct assay_error *why)
+{
+    bool is_float = assay_dtype_info(r->dtype)->is_float;
+    if (is_float && passes(r, tenth_off))
+        return assay_error_set(
+            why, ASSAY_UNSUPPORTED, NULL,
+            "the author's tolerance (%.2g relative, %.2g absolute) would pass an "
+            "answer that is %.0f%% off",
+            r->tolerance.relative, r->tolerance.absolute,
+            100 * fmax(0.1, 8 * assay_dtype_info(r->dtype)->unit));
     return ASSAY_OK;
 }

@@ -53,5 +53,9 @@ void assay_reference_copy(const assay_reference *reference, const void *from, vo
  * wrong output would have passed. */
 enum assay_status assay_reference_controls(const assay_reference *reference,
                                            struct assay_error *why);
+/* The same of a tolerance that is an author's own: an output a tenth off, or by some units of its
+ * type, must fail, too. */
+enum assay_status assay_reference_control_author(const assay_reference *reference,
+                                                 struct assay_error *why);
 
 #endif

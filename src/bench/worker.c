@@ -21,7 +21,7 @@ struct assay_worker {
     int32_t threads;
 };
 
-assay_worker *assay_worker_create(struct assay_watch *watch)
+assay_worker *assay_worker_create(struct assay_watch *watch, bool isolate)
 {
     assay_worker *worker = assay_calloc(1, sizeof *worker);
     if (!worker)
@@ -29,7 +29,11 @@ assay_worker *assay_worker_create(struct assay_watch *watch)
     worker->bench.watch = watch;
     worker->bench.host.registry = assay_kernel_registry_create();
     worker->bench.workloads = assay_workloads_create();
-    if (!worker->bench.host.registry || !worker->bench.workloads) {
+    if (isolate && worker->bench.workloads)
+        worker->bench.strangers =
+            assay_strangers_create(&worker->bench.host, worker->bench.workloads);
+    if (!worker->bench.host.registry || !worker->bench.workloads ||
+        (isolate && !worker->bench.strangers)) {
         assay_worker_destroy(worker);
         return NULL;
     }
@@ -40,6 +44,7 @@ void assay_worker_destroy(assay_worker *worker)
 {
     if (!worker)
         return;
+    assay_strangers_destroy(worker->bench.strangers);
     assay_device_close(worker->bench.host.device);
     assay_kernel_registry_destroy(worker->bench.host.registry);
     assay_workloads_destroy(worker->bench.workloads);
@@ -47,22 +52,36 @@ void assay_worker_destroy(assay_worker *worker)
     assay_free(worker);
 }
 
-static enum assay_status load_plugins(assay_worker *worker, const struct assay_strings *plugins,
+/* Runners show by this that the judge waits for them, and does not hang. */
+static bool beat(void *user)
+{
+    const assay_worker *worker = user;
+    struct assay_watch *watch = worker->bench.watch;
+    atomic_fetch_add_explicit(&watch->beat, 1, memory_order_relaxed);
+    return atomic_load_explicit(&watch->stop, memory_order_relaxed) != 0;
+}
+
+/* A stranger's code is opened in a process of its own, or here where there is none for it. */
+static enum assay_status load_plugins(assay_worker *worker, const struct assay_settings *s,
                                       struct assay_error *err)
 {
     enum assay_status status = ASSAY_OK;
-    for (int64_t i = 0; i < plugins->n && status == ASSAY_OK; i++) {
-        if (assay_strings_have(&worker->plugins, plugins->items[i]))
+    struct assay_bench *bench = &worker->bench;
+    struct assay_runner_options options = {.timeout_s = s->timeout_s,
+                                           .memory_bytes = s->memory_limit,
+                                           .sandbox = s->sandbox,
+                                           .beat = beat,
+                                           .user = worker};
+    if (bench->strangers)
+        assay_strangers_use(bench->strangers, &options, s->device, s->threads);
+    for (int64_t i = 0; i < s->plugins.n && status == ASSAY_OK; i++) {
+        const char *path = s->plugins.items[i];
+        if (assay_strings_have(&worker->plugins, path))
             continue;
-        bool has_kernels;
-        assay_workloads *workloads = worker->bench.workloads;
-        int64_t before = assay_workload_count(workloads);
-        status = assay_workload_add(workloads, worker->bench.host.registry, plugins->items[i],
-                                    &has_kernels, err);
-        if (status == ASSAY_OK && (has_kernels || assay_workload_count(workloads) == before))
-            status = assay_kernel_add_plugin(worker->bench.host.registry, plugins->items[i], err);
-        if (status == ASSAY_OK &&
-            assay_strings_add(&worker->plugins, plugins->items[i]) != ASSAY_OK)
+        status = bench->strangers
+                     ? assay_strangers_add(bench->strangers, path, err)
+                     : assay_workload_load(bench->workloads, bench->host.registry, path, err);
+        if (status == ASSAY_OK && assay_strings_add(&worker->plugins, path) != ASSAY_OK)
             status = assay_error_nomem(err);
     }
     return status;
@@ -79,6 +98,8 @@ static enum assay_status check_names(assay_worker *worker, const struct assay_se
         .n_kernels = s->kernels.n,
         .baseline = assay_model_is_executor(s->baseline) ? NULL : s->baseline,
     };
+    if (worker->bench.strangers && assay_strangers_n_broken(worker->bench.strangers) > 0)
+        return ASSAY_OK; /* they may be the names of what could not be opened */
     return assay_kernel_check_choice(worker->bench.host.registry, &choice, err);
 }
 
@@ -172,7 +193,7 @@ enum assay_status assay_worker_run(assay_worker *worker, const struct assay_job 
 {
     assay_watch_step(worker->bench.watch, -1);
     worker->bench.host.autotune = job->settings.autotune;
-    enum assay_status status = load_plugins(worker, &job->settings.plugins, err);
+    enum assay_status status = load_plugins(worker, &job->settings, err);
     if (status == ASSAY_OK)
         status = check_names(worker, &job->settings, err);
     if (status == ASSAY_OK)
@@ -319,7 +340,7 @@ int assay_worker_main(int job_fd, int event_fd, int watch_fd)
     assay_last_words_to(watch->last_words, sizeof watch->last_words);
     struct assay_wire jobs = {.fd = job_fd};
     struct line line = {.events = {.fd = event_fd}, .watch = watch, .process = getpid()};
-    assay_worker *worker = assay_worker_create(watch);
+    assay_worker *worker = assay_worker_create(watch, true);
     if (!worker)
         atomic_store(&watch->no_memory, 1);
     bool go_on = worker != NULL;

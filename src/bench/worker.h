@@ -7,8 +7,9 @@
 
 typedef struct assay_worker assay_worker;
 
-/* `watch` is borrowed. */
-assay_worker *assay_worker_create(struct assay_watch *watch);
+/* `watch` is borrowed. `isolate`: plug-ins run in runners, which only assay's own program can
+ * start; else in this process. */
+assay_worker *assay_worker_create(struct assay_watch *watch, bool isolate);
 void assay_worker_destroy(assay_worker *worker);
 
 /* One job, in this process. Opens the device, loads plug-ins and ceilings when they are first

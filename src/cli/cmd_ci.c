@@ -28,14 +28,18 @@ static void name_missing(const struct assay_record *records, int64_t n)
         const struct assay_record *r = &records[i];
         if (r->outcome == ASSAY_OUTCOME_OK)
             continue;
-        fprintf(stderr, "assay: no record of %s %s", r->entry,
-                r->recipe[0] ? r->recipe : "baseline");
+        struct assay_text text = {0};
+        assay_text_format(&text, "no record of %s %s", r->entry,
+                          r->recipe[0] ? r->recipe : "baseline");
         for (int32_t k = 0; k < r->n_axes; k++)
-            fprintf(stderr, "-%lld", (long long)r->axes[k]);
+            assay_text_format(&text, "-%lld", (long long)r->axes[k]);
         if (r->implementation[0])
-            fprintf(stderr, " (%s)", r->implementation);
-        fprintf(stderr, ": %s%s%s\n", assay_outcome_name(r->outcome), r->reason[0] ? ": " : "",
-                r->reason);
+            assay_text_format(&text, " (%s)", r->implementation);
+        assay_text_format(&text, ": %s%s%s", assay_outcome_name(r->outcome),
+                          r->reason[0] ? ": " : "", r->reason);
+        assay_warn(text.failed ? "a case is missing, and there is no memory to say which"
+                               : text.data);
+        assay_text_fini(&text);
     }
 }
 

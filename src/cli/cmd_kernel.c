@@ -32,25 +32,40 @@ static void help(struct assay_text *out)
                    "  assay kernel --new my_softmax --op softmax --lang c\n");
 }
 
+static void print_workload(const struct assay_workload_found *w)
+{
+    const char *const parts[] = {"  ", w->benchmark, ".", w->name, " on ", w->device};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        assay_put(stdout, parts[i]);
+    puts(w->verified ? "" : ", without a reference");
+}
+
+static void print_kernel(const struct assay_kernel_found *k)
+{
+    const char *const parts[] = {"  kernel ", k->name, " of ", k->op, " on ", k->device, ":"};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        assay_put(stdout, parts[i]);
+    for (int dtype = 0; dtype < ASSAY_DTYPE_COUNT; dtype++)
+        if (k->dtypes & ASSAY_DTYPE_BIT(dtype) && assay_dtype_info((enum assay_dtype)dtype))
+            printf(" %s", assay_dtype_name((enum assay_dtype)dtype));
+    for (int64_t r = 0; r < k->n_recipes; r++) {
+        fputs(r ? ", " : "; ", stdout);
+        assay_put(stdout, k->recipes[r]);
+    }
+    puts("");
+}
+
 static void print_contents(const struct assay_kernel_object *object,
                            const struct assay_kernel_options *options)
 {
     const struct assay_contents *c = object->contents;
-    printf("%s\n", object->shown);
+    assay_put(stdout, object->shown);
+    puts("");
     for (int64_t i = 0; i < c->n_workloads; i++)
         if (assay_kernel_wants(options, c->workloads[i].benchmark, c->workloads[i].name))
-            printf("  %s.%s on %s%s\n", c->workloads[i].benchmark, c->workloads[i].name,
-                   c->workloads[i].device, c->workloads[i].verified ? "" : ", without a reference");
-    for (int64_t i = 0; i < c->n_kernels; i++) {
-        const struct assay_kernel_found *k = &c->kernels[i];
-        printf("  kernel %s of %s on %s:", k->name, k->op, k->device);
-        for (int dtype = 0; dtype < ASSAY_DTYPE_COUNT; dtype++)
-            if (k->dtypes & ASSAY_DTYPE_BIT(dtype) && assay_dtype_info((enum assay_dtype)dtype))
-                printf(" %s", assay_dtype_name((enum assay_dtype)dtype));
-        for (int64_t r = 0; r < k->n_recipes; r++)
-            printf("%s%s", r ? ", " : "; ", k->recipes[r]);
-        printf("\n");
-    }
+            print_workload(&c->workloads[i]);
+    for (int64_t i = 0; i < c->n_kernels; i++)
+        print_kernel(&c->kernels[i]);
 }
 
 /* The files' names behind each other; what does not fit is cut. */
@@ -95,6 +110,7 @@ static int measure_repository(const struct assay_kernel_options *options,
         if (assay_kernel_plan(options, &k->file, k->objects, k->n_objects, &plan, assay_warn,
                               &err) != ASSAY_OK)
             return assay_complain(&err);
+        plan.settings.sandbox = assay_kernel_sandboxed(options, &k->repository);
         snprintf(commit, sizeof commit, "%s%s", k->repository.commit,
                  k->repository.dirty ? "+" : "");
         name_files(&k->sources, files, sizeof files);

@@ -8,9 +8,13 @@
 #include "model/model.h"
 #include "quant/quant.h"
 #include "report/report.h"
+#include "runner/strangers.h"
 
 #include <stdio.h>
 #include <string.h>
+
+/* A plug-in that takes longer to say what it holds does not come back. */
+static const double PATIENCE_S = 20;
 
 struct list_config {
     struct assay_strings what;
@@ -82,36 +86,87 @@ static void print_dtypes(uint64_t dtypes)
     printf("%-14s", text);
 }
 
-static enum assay_status open_registry(const struct list_config *config,
-                                       assay_kernel_registry **registry, struct assay_error *err)
+/* What is known of kernels: assay's own, and plug-ins', which are asked in processes of their own.
+ */
+struct known {
+    struct assay_host host;
+    assay_workloads *workloads;
+    assay_strangers *strangers;
+};
+
+static enum assay_status open_known(const struct list_config *config, struct known *known,
+                                    struct assay_error *err)
 {
-    *registry = assay_kernel_registry_create();
-    enum assay_status status = *registry ? ASSAY_OK : ASSAY_ERR_NOMEM;
+    struct assay_runner_options options = {.timeout_s = PATIENCE_S};
+    known->host.registry = assay_kernel_registry_create();
+    known->workloads = assay_workloads_create();
+    known->strangers =
+        known->workloads ? assay_strangers_create(&known->host, known->workloads) : NULL;
+    if (!known->host.registry || !known->strangers)
+        return assay_error_nomem(err);
+    enum assay_status status = ASSAY_OK;
+    assay_strangers_use(known->strangers, &options, "cpu", 1);
     for (int64_t i = 0; i < config->plugins.n && status == ASSAY_OK; i++)
-        status = assay_kernel_add_plugin(*registry, config->plugins.items[i], err);
+        status = assay_strangers_add(known->strangers, config->plugins.items[i], err);
+    if (status == ASSAY_OK && assay_strangers_n_broken(known->strangers) > 0) {
+        struct assay_stranger_broken broken = assay_strangers_broken(known->strangers, 0);
+        status = assay_error_set(err, ASSAY_ERR_INVALID, broken.name, "%s", broken.reason);
+    }
     return status;
+}
+
+static void close_known(struct known *known)
+{
+    assay_strangers_destroy(known->strangers);
+    assay_kernel_registry_destroy(known->host.registry);
+    assay_workloads_destroy(known->workloads);
+}
+
+static enum assay_status can_run_here(const struct known *known, const struct assay_kernel *kernel,
+                                      struct assay_error *why)
+{
+    return assay_kernel_is_elsewhere(kernel)
+               ? known->host.can_run(known->host.strangers, kernel, NULL, why)
+               : assay_kernel_can_run(kernel, NULL, why);
+}
+
+/* A plug-in's name, filled with blanks. */
+static void put_column(const char *text, int width)
+{
+    int length = (int)strlen(text);
+    assay_put(stdout, text);
+    printf("%*s ", length < width ? width - length : 0, "");
+}
+
+static void put_line(const char *text)
+{
+    assay_put(stdout, text);
+    puts("");
 }
 
 static int list_kernels(const struct list_config *config)
 {
     struct assay_error err = {0};
-    assay_kernel_registry *registry;
-    enum assay_status status = open_registry(config, &registry, &err);
+    struct known known = {0};
+    enum assay_status status = open_known(config, &known, &err);
+    const assay_kernel_registry *registry = known.host.registry;
     for (int64_t i = 0; status == ASSAY_OK && i < assay_kernel_count(registry); i++) {
         const struct assay_kernel *kernel = assay_kernel_at(registry, i);
         struct assay_error why = {0};
         if (config->names) {
-            puts(kernel->name);
+            put_line(kernel->name);
             continue;
         }
-        printf("%-26s %-8s %-6s ", kernel->name, kernel->implementation, kernel->device);
+        put_column(kernel->name, 26);
+        put_column(kernel->implementation, 8);
+        put_column(kernel->device, 6);
         print_dtypes(kernel->dtypes);
-        enum assay_status can = assay_kernel_can_run(kernel, NULL, &why);
-        puts(can == ASSAY_OK ? "runs here" : why.message);
+        enum assay_status can = can_run_here(&known, kernel, &why);
+        put_line(can == ASSAY_OK ? "runs here" : why.message);
         if (can == ASSAY_ERR_NOMEM)
             status = assay_error_set(&err, can, kernel->name, "%s", why.message);
     }
-    assay_kernel_registry_destroy(registry);
+    close_known(&known);
     return status == ASSAY_OK ? ASSAY_EXIT_FINE : assay_complain(&err);
 }
 
@@ -132,17 +187,20 @@ static int64_t count_alike(const assay_kernel_registry *registry, int64_t first)
 static int list_implementations(const struct list_config *config)
 {
     struct assay_error err = {0};
-    assay_kernel_registry *registry;
-    enum assay_status status = open_registry(config, &registry, &err);
+    struct known known = {0};
+    enum assay_status status = open_known(config, &known, &err);
+    const assay_kernel_registry *registry = known.host.registry;
     for (int64_t i = 0; status == ASSAY_OK && i < assay_kernel_count(registry); i++) {
         const char *name = assay_kernel_at(registry, i)->implementation;
         int64_t n = count_alike(registry, i);
-        if (n && config->names)
-            puts(name);
-        else if (n)
-            printf("%-10s %lld kernel%s\n", name, (long long)n, n == 1 ? "" : "s");
+        if (n && config->names) {
+            put_line(name);
+        } else if (n) {
+            put_column(name, 10);
+            printf("%lld kernel%s\n", (long long)n, n == 1 ? "" : "s");
+        }
     }
-    assay_kernel_registry_destroy(registry);
+    close_known(&known);
     return status == ASSAY_OK ? ASSAY_EXIT_FINE : assay_complain(&err);
 }
 

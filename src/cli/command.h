@@ -4,6 +4,7 @@
 #define ASSAY_CLI_COMMAND_H
 
 #include "base/text.h"
+#include <stdio.h>
 
 enum assay_exit {
     ASSAY_EXIT_FINE = 0,
@@ -35,6 +36,11 @@ const char *assay_list_name(int64_t index);
 /* Says "assay: …" on standard error, and gives the exit code that fits the error. */
 int assay_complain(const struct assay_error *err);
 void assay_warn(const char *text);
+
+/* Texts that may come from a repository, a plug-in or a file, without control characters: a name or
+ * a sentence, and text of several lines. */
+void assay_put(FILE *to, const char *text);
+void assay_put_lines(FILE *to, const char *text);
 
 /* Prints the text on standard output and frees it; where it is not all there, says so. Returns the
  * exit code. */

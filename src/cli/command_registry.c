@@ -42,7 +42,36 @@ int assay_command_unknown(const char *name)
     return assay_complain(&err);
 }
 
-void assay_warn(const char *text) { fprintf(stderr, "assay: %s\n", text); }
+/* Without memory every control character is a '?'. */
+static void put_bytes(FILE *to, const char *text, bool lines)
+{
+    for (; *text; text++) {
+        bool control = (unsigned char)*text < ' ' || *text == 0x7f;
+        fputc(control && !(lines && (*text == '\n' || *text == '\t')) ? '?' : *text, to);
+    }
+}
+
+static void put_shown(FILE *to, const char *text, bool lines)
+{
+    struct assay_text shown = {0};
+    (lines ? assay_text_add_shown_lines : assay_text_add_shown)(&shown, text);
+    if (shown.failed)
+        put_bytes(to, text, lines);
+    else if (shown.data)
+        fputs(shown.data, to);
+    assay_text_fini(&shown);
+}
+
+void assay_put(FILE *to, const char *text) { put_shown(to, text, false); }
+
+void assay_put_lines(FILE *to, const char *text) { put_shown(to, text, true); }
+
+void assay_warn(const char *text)
+{
+    fputs("assay: ", stderr);
+    assay_put(stderr, text);
+    fputs("\n", stderr);
+}
 
 /* Whoever complains has failed. What fails without saying why has run out of memory: every other
  * reason is told. */
@@ -74,7 +103,7 @@ int assay_print_text(struct assay_text *text)
     if (text->failed)
         code = assay_complain(&(struct assay_error){.code = ASSAY_ERR_NOMEM});
     else if (text->data)
-        fputs(text->data, stdout);
+        assay_put_lines(stdout, text->data);
     assay_text_fini(text);
     return code;
 }

@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "cli/command.h"
+#include "runner/strangers.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,8 +13,10 @@ static const char *compiling; /* not told yet */
 
 static void say(const char *text)
 {
-    if (!quiet)
-        fprintf(stderr, "%s\n", text);
+    if (quiet)
+        return;
+    assay_put(stderr, text);
+    fputs("\n", stderr);
 }
 
 /* The command itself only where it is asked for, or fails. */
@@ -74,6 +77,12 @@ static void note_failure(struct assay_kernel_objects *k, const struct assay_erro
     k->worst = code > k->worst ? code : k->worst;
 }
 
+bool assay_kernel_sandboxed(const struct assay_kernel_options *options,
+                            const struct assay_repository *repository)
+{
+    return !options->measure.no_sandbox && (options->measure.sandbox || repository->cloned);
+}
+
 static enum assay_status compile_one(const struct assay_kernel_options *o,
                                      struct assay_kernel_objects *k, int64_t index,
                                      const struct assay_compile_flags *flags)
@@ -85,12 +94,15 @@ static enum assay_status compile_one(const struct assay_kernel_options *o,
     enum assay_status status =
         assay_compile(&k->repository, source, flags, say_command, object, &err);
     if (object->output.length && !(object->cached && status == ASSAY_OK))
-        fprintf(stderr, "%s%s", object->output.data,
-                object->output.data[object->output.length - 1] == '\n' ? "" : "\n");
-    if (status == ASSAY_ERR_FAILED && object->command.length && !verbose)
-        fprintf(stderr, "The command was: %s\n", object->command.data);
+        assay_put_lines(stderr, object->output.data);
+    if (status == ASSAY_ERR_FAILED && object->command.length && !verbose) {
+        fputs("The command was: ", stderr);
+        assay_put(stderr, object->command.data);
+        fputs("\n", stderr);
+    }
     if (status == ASSAY_OK && !o->build) /* opening it runs code of its own */
-        status = assay_contents_read(object->path.data, &k->contents[index], &err);
+        status = assay_contents_read(object->path.data, assay_kernel_sandboxed(o, &k->repository),
+                                     &k->contents[index], &err);
     if (status == ASSAY_OK)
         k->objects[k->n_objects++] =
             (struct assay_kernel_object){source->shown, object->path.data, &k->contents[index]};

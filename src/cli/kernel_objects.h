@@ -23,6 +23,9 @@ struct assay_kernel_objects {
 enum assay_status assay_kernel_objects_make(const struct assay_kernel_options *options,
                                             struct assay_kernel_objects *out,
                                             struct assay_error *err);
+/* Do its files run without a network and with a read-only file system? */
+bool assay_kernel_sandboxed(const struct assay_kernel_options *options,
+                            const struct assay_repository *repository);
 void assay_kernel_objects_fini(struct assay_kernel_objects *objects);
 
 #endif

@@ -2,6 +2,7 @@
 #include "base/json.h"
 #include "bench/child.h"
 #include "cli/command.h"
+#include "runner/runner.h"
 #include "base/version.h"
 
 #include <errno.h>
@@ -59,6 +60,8 @@ int main(int argc, char **argv)
     assay_json_count_memory();
     if (argc >= 2 && strcmp(argv[1], ASSAY_CHILD_COMMAND) == 0)
         return assay_child_main(argc, argv);
+    if (argc == 2 && strcmp(argv[1], ASSAY_RUNNER_COMMAND) == 0)
+        return assay_runner_main();
     int code = run_command(argc, argv);
     bool lost = fflush(stdout) != 0 || ferror(stdout);
     if (!lost || code != ASSAY_EXIT_FINE)

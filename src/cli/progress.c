@@ -1,6 +1,7 @@
 #include "cli/progress.h"
 
 #include "base/clock.h"
+#include "cli/command.h"
 #include "tensor/tensor.h"
 
 #include <stdio.h>
@@ -33,8 +34,9 @@ static void draw(struct assay_progress *p)
 {
     char left[48];
     eta(p, left, sizeof left);
-    fprintf(stderr, "\r\033[K[%lld/%lld] %s%s", (long long)p->done + 1, (long long)p->total,
-            p->label, left);
+    fprintf(stderr, "\r\033[K[%lld/%lld] ", (long long)p->done + 1, (long long)p->total);
+    assay_put(stderr, p->label);
+    fputs(left, stderr);
     (void)fflush(stderr);
     p->visible = true;
     p->drawn_ns = assay_clock_ns();

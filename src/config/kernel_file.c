@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "config/run_reading.h"
+#include "repo/inside.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -9,19 +10,22 @@
 
 enum { MOST_WORDS = 1000 }; /* of one list */
 
+enum { NOT_CHECKED = -1 }; /* where the words are used */
+
 /* Keys whose values are lists of words. */
 static const struct list_key {
     const char *name, *separators; /* of words that are written as one text */
     size_t offset;
+    int flags; /* enum assay_flag_list, or NOT_CHECKED */
 } list_keys[] = {
-    {"cflags", " \t\r\n", offsetof(struct assay_kernel_file, cflags)},
-    {"cxxflags", " \t\r\n", offsetof(struct assay_kernel_file, cxxflags)},
-    {"cudaflags", " \t\r\n", offsetof(struct assay_kernel_file, cudaflags)},
-    {"ldflags", " \t\r\n", offsetof(struct assay_kernel_file, ldflags)},
-    {"include", " \t\r\n", offsetof(struct assay_kernel_file, include)},
-    {"sources", " \t\r\n", offsetof(struct assay_kernel_file, sources)},
-    {"shapes", ", \t\r\n", offsetof(struct assay_kernel_file, shapes)},
-    {"dtypes", ", \t\r\n", offsetof(struct assay_kernel_file, dtypes)},
+    {"cflags", " \t\r\n", offsetof(struct assay_kernel_file, cflags), ASSAY_FLAGS_C},
+    {"cxxflags", " \t\r\n", offsetof(struct assay_kernel_file, cxxflags), ASSAY_FLAGS_CXX},
+    {"cudaflags", " \t\r\n", offsetof(struct assay_kernel_file, cudaflags), ASSAY_FLAGS_CUDA},
+    {"ldflags", " \t\r\n", offsetof(struct assay_kernel_file, ldflags), ASSAY_FLAGS_LINK},
+    {"include", " \t\r\n", offsetof(struct assay_kernel_file, include), ASSAY_FLAGS_INCLUDE},
+    {"sources", " \t\r\n", offsetof(struct assay_kernel_file, sources), NOT_CHECKED},
+    {"shapes", ", \t\r\n", offsetof(struct assay_kernel_file, shapes), NOT_CHECKED},
+    {"dtypes", ", \t\r\n", offsetof(struct assay_kernel_file, dtypes), NOT_CHECKED},
 };
 enum { N_LISTS = sizeof list_keys / sizeof list_keys[0] };
 
@@ -73,6 +77,24 @@ static enum assay_status read_list(struct assay_reading *r, const struct list_ke
     return status;
 }
 
+/* A word that is refused stands at its own item of a list; of words in one text, at the text. */
+static enum assay_status check_words(struct assay_reading *r, const struct list_key *key,
+                                     const struct assay_yaml *node,
+                                     const struct assay_strings *words, const char *root)
+{
+    struct assay_error why = {0};
+    int64_t at = 0;
+    if (key->flags == NOT_CHECKED ||
+        assay_compile_flags_check_list((enum assay_flag_list)key->flags,
+                                       (const char *const *)words->items, root, &at,
+                                       &why) == ASSAY_OK)
+        return ASSAY_OK;
+    const struct assay_yaml *item = node->kind == ASSAY_YAML_LIST ? node->first : NULL;
+    for (int64_t i = 0; item && i < at; i++)
+        item = item->next;
+    return assay_reading_fail(r, assay_place_of(item ? item : node), "%s", why.message);
+}
+
 static enum assay_status read_name(struct assay_reading *r, const struct assay_yaml *node,
                                    struct assay_kernel_file *out)
 {
@@ -93,7 +115,7 @@ static enum assay_status read_name(struct assay_reading *r, const struct assay_y
 }
 
 static enum assay_status read_root(struct assay_reading *r, const struct assay_yaml *root,
-                                   struct assay_kernel_file *out)
+                                   const char *folder, struct assay_kernel_file *out)
 {
     const char *known[N_LISTS + 2] = {"name"};
     for (int i = 0; i < N_LISTS; i++)
@@ -109,24 +131,28 @@ static enum assay_status read_root(struct assay_reading *r, const struct assay_y
         status = read_name(r, name, out);
     for (int i = 0; i < N_LISTS && status == ASSAY_OK; i++) {
         const struct assay_yaml *node = assay_yaml_get(root, list_keys[i].name);
+        struct assay_strings *words = list_of(out, &list_keys[i]);
         if (node)
-            status = read_list(r, &list_keys[i], node, list_of(out, &list_keys[i]));
+            status = read_list(r, &list_keys[i], node, words);
+        if (node && status == ASSAY_OK)
+            status = check_words(r, &list_keys[i], node, words, folder);
     }
     return status;
 }
 
 enum assay_status assay_kernel_file_parse(const char *bytes, size_t length, const char *file,
-                                          struct assay_kernel_file *out, struct assay_error *err)
+                                          const char *root, struct assay_kernel_file *out,
+                                          struct assay_error *err)
 {
     struct assay_run_config config = {0}; /* of it only the file's name */
     struct assay_reading reading = {.config = &config, .err = err};
-    struct assay_yaml *root;
+    struct assay_yaml *tree;
     *out = (struct assay_kernel_file){0};
     assay_run_config_name(&config, file);
-    enum assay_status status = assay_yaml_parse(bytes, length, config.file, &root, err);
+    enum assay_status status = assay_yaml_parse(bytes, length, config.file, &tree, err);
     if (status == ASSAY_OK)
-        status = read_root(&reading, root, out);
-    assay_yaml_destroy(root);
+        status = read_root(&reading, tree, root, out);
+    assay_yaml_destroy(tree);
     return status;
 }
 
@@ -140,11 +166,11 @@ enum assay_status assay_kernel_file_read(const char *root, struct assay_kernel_f
     assay_text_format(&path, "%s/assay.yml", root);
     if (path.failed)
         return assay_error_nomem(err);
-    enum assay_status status = ASSAY_OK;
-    if (access(path.data, F_OK) == 0)
+    enum assay_status status = assay_inside_check(root, path.data, "assay.yml", err);
+    if (status == ASSAY_OK && access(path.data, F_OK) == 0)
         status = assay_yaml_read_file(path.data, "file", &bytes, &length, err);
     if (status == ASSAY_OK && bytes)
-        status = assay_kernel_file_parse(bytes, length, path.data, out, err);
+        status = assay_kernel_file_parse(bytes, length, path.data, root, out, err);
     assay_free(bytes);
     assay_text_fini(&path);
     return status;

@@ -23,12 +23,16 @@ struct assay_kernel_file {
 };
 
 /* Reads ROOT/assay.yml where there is one; without it all lists stay empty. Errors name file, line
- * and column, unknown keys with the nearest known one. Release with fini, also after an error. */
+ * and column, unknown keys with the nearest known one. So is a flag that a repository may not set
+ * (repo/compile_flags.h), and a file that is a link out of the repository. Release with fini, also
+ * after an error. */
 enum assay_status assay_kernel_file_read(const char *root, struct assay_kernel_file *out,
                                          struct assay_error *err);
-/* The same from memory; `file` is for the errors. */
+/* The same from memory; `file` is for the errors. With root NULL folders are judged by their names
+ * alone. */
 enum assay_status assay_kernel_file_parse(const char *bytes, size_t length, const char *file,
-                                          struct assay_kernel_file *out, struct assay_error *err);
+                                          const char *root, struct assay_kernel_file *out,
+                                          struct assay_error *err);
 void assay_kernel_file_fini(struct assay_kernel_file *file);
 
 /* What of it the compiler wants; valid as long as the file is. */

@@ -32,6 +32,13 @@ const struct assay_option assay_measure_rows[] = {
      "go on with an earlier run: its id, \"last\", or a journal file", 0, 0},
     {"plugin", 0, ASSAY_OPTION_REPEAT, AT(plugins), "FILE.so",
      "load kernels from a shared object (assay_kernel.h); repeatable", 0, 0},
+    {"sandbox", 0, ASSAY_OPTION_FLAG, AT(sandbox), NULL,
+     "plug-ins and repositories without a network and with a read-only file system (the default "
+     "for "
+     "what was cloned)",
+     0, 0},
+    {"no-sandbox", 0, ASSAY_OPTION_FLAG, AT(no_sandbox), NULL,
+     "a cloned repository runs with your rights", 0, 0},
     {"strict-device", 0, ASSAY_OPTION_FLAG, AT(strict_device), NULL,
      "fail if the device is not here, instead of falling back to the cpu", 0, 0},
     {"autotune", 0, ASSAY_OPTION_FLAG, AT(autotune), NULL,
@@ -95,6 +102,7 @@ enum assay_status assay_measure_settings(const struct assay_measure_config *c, d
         .energy = c->energy,
         .no_ceiling = c->no_ceiling,
         .autotune = c->autotune,
+        .sandbox = c->sandbox && !c->no_sandbox,
     };
     if (s->threads > assay_cpu_info()->cores)
         return assay_error_set(err, ASSAY_ERR_INVALID, NULL,

@@ -12,12 +12,22 @@
 
 typedef struct assay_device assay_device;
 
+/* Things that disturb a measurement, counted since the device was opened. */
+struct assay_disturbance {
+    int64_t context_switches; /* involuntary ones of this process */
+    int64_t waited_ns;        /* its threads were ready to run and had no core */
+    uint64_t throttle;        /* what holds a GPU's clock down now: NVML's bits; 0: nothing */
+};
+
 /* How long one call of a kernel's run took, in ns. */
 struct assay_timing {
     double device_ns; /* the work itself: what is reported */
     double host_ns;   /* the host's side of it; the same on a CPU */
     bool elsewhere;   /* a GPU's work on other streams than it was given: timed by the host's clock,
                          until the whole device is at rest */
+    /* What disturbed it, where that is not this process's to see: in another one. */
+    bool watched;
+    struct assay_disturbance before, after;
 };
 
 struct assay_device_info {
@@ -26,13 +36,6 @@ struct assay_device_info {
     size_t memory_available; /* now; 0: not known */
     size_t llc_bytes;        /* the last-level cache a cold measurement must exceed */
     int32_t cores;
-};
-
-/* Things that disturb a measurement, counted since the device was opened. */
-struct assay_disturbance {
-    int64_t context_switches; /* involuntary ones of this process */
-    int64_t waited_ns;        /* its threads were ready to run and had no core */
-    uint64_t throttle;        /* what holds a GPU's clock down now: NVML's bits; 0: nothing */
 };
 
 struct assay_device_driver {
@@ -72,10 +75,24 @@ struct assay_device_driver {
     enum assay_status (*copy)(assay_device *device, void *to, const void *from, size_t bytes,
                               struct assay_error *err);
 
+    /* Memory of this process that another one is to read and write: `share` gives a handle of 64
+     * bytes for what was allocated, a multiple of `share_unit` bytes; `shared` opens it in the
+     * other process, where all of `bytes` must be; `unshare` closes it there. Where a driver
+     * cannot, ASSAY_UNSUPPORTED says so. Optional, all. */
+    size_t share_unit;
+    enum assay_status (*share)(assay_device *device, void *memory, unsigned char *handle,
+                               struct assay_error *err);
+    enum assay_status (*shared)(assay_device *device, const unsigned char *handle, size_t bytes,
+                                void **out, struct assay_error *err);
+    void (*unshare)(assay_device *device, void *memory);
+
     /* Runs the kernel once on `work`, to completion, and times it. Nothing but the clock reads and
      * the kernel lies between start and end. */
     enum assay_status (*time)(assay_device *device, const struct assay_kernel *kernel, void *state,
                               const struct assay_work *work, struct assay_timing *out);
+    /* The next `time` begins with so many calls that are not timed, on the sets before its own.
+     * Optional: a device in another process, to which each way is long. */
+    void (*prime)(assay_device *device, int64_t calls);
     /* A kernel's state is about to change or end: drop everything cached of it. Optional. */
     void (*forget)(assay_device *device, void *state);
 

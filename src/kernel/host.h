@@ -13,6 +13,10 @@ struct assay_host {
     assay_device *device;
     assay_kernel_registry *registry;
     bool autotune; /* time the ways there are to do a thing, and keep the fastest */
+    /* Can a kernel that runs in another process take this problem? NULL: there are none. */
+    enum assay_status (*can_run)(void *strangers, const struct assay_kernel *kernel,
+                                 const struct assay_problem *problem, struct assay_error *why);
+    void *strangers;
 };
 
 /* Did the user give --autotune? No, where the problem comes from nowhere. */

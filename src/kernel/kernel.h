@@ -23,6 +23,12 @@ const struct assay_kernel *assay_kernel_find(const assay_kernel_registry *regist
 /* Is it one of assay's own, and not a user's? */
 bool assay_kernel_is_builtin(const struct assay_kernel *kernel);
 
+/* A kernel that runs in another process, and is known here by its description: its functions are
+ * these, which nobody calls. Whether it can run is asked through the problem's host. */
+enum assay_status assay_kernel_run_elsewhere(void *state, const struct assay_work *work);
+enum assay_status assay_kernel_activations_elsewhere(void *state, const struct assay_work *work);
+bool assay_kernel_is_elsewhere(const struct assay_kernel *kernel);
+
 /* Opens a shared object, by a path or by a bare name in this folder. NULL with the reason. */
 void *assay_kernel_open_object(const char *path, struct assay_error *err);
 
@@ -55,6 +61,7 @@ struct assay_kernel_choice {
      * implementation is then represented by its next one. */
     const char *const *excluded;
     int64_t n_excluded;
+    bool here; /* only those that run in this process, as the steps of a model do */
 };
 
 /* One variant: the kernel, and why it cannot run where status is not ASSAY_OK. */

@@ -1,5 +1,5 @@
 /* kernel_registry.c: the list of kernels, plug-ins, and the choice of variants for a problem. */
-#include "kernel/kernel.h"
+#include "kernel/host.h"
 
 #include "base/alloc.h"
 #include "base/text.h"
@@ -187,12 +187,35 @@ enum assay_status assay_kernel_add_plugin(assay_kernel_registry *registry, const
     return status;
 }
 
+enum assay_status assay_kernel_run_elsewhere(void *state, const struct assay_work *work)
+{
+    (void)state, (void)work;
+    return ASSAY_ERR_INTERNAL;
+}
+
+/* Not the same function: it says which of the two is meant. */
+enum assay_status assay_kernel_activations_elsewhere(void *state, const struct assay_work *work)
+{
+    (void)state, (void)work;
+    return ASSAY_UNSUPPORTED;
+}
+
+bool assay_kernel_is_elsewhere(const struct assay_kernel *kernel)
+{
+    return kernel->run == assay_kernel_run_elsewhere ||
+           kernel->run == assay_kernel_activations_elsewhere;
+}
+
 enum assay_status assay_kernel_can_run(const struct assay_kernel *kernel,
                                        const struct assay_problem *problem, struct assay_error *why)
 {
     if (problem && !(kernel->dtypes & ASSAY_DTYPE_BIT(problem->dtype)))
         return assay_error_set(why, ASSAY_UNSUPPORTED, NULL, "no %s",
                                assay_dtype_name(problem->dtype));
+    if (assay_kernel_is_elsewhere(kernel))
+        return problem && problem->host && problem->host->can_run
+                   ? problem->host->can_run(problem->host->strangers, kernel, problem, why)
+                   : ASSAY_OK;
     return kernel->can_run ? kernel->can_run(problem, why) : ASSAY_OK;
 }
 
@@ -295,6 +318,8 @@ int64_t assay_kernel_choose(const assay_kernel_registry *registry,
                 ? listed(kernel->implementation, choice->implementations, choice->n_implementations)
                 : !choice->n_kernels || every;
         if (strcmp(kernel->op, problem->op) != 0 || strcmp(kernel->device, choice->device) != 0)
+            continue;
+        if (choice->here && assay_kernel_is_elsewhere(kernel))
             continue;
         if (!(wanted || (named && !every)) || excluded(kernel, problem, choice) ||
             too_slow(kernel, problem, choice))

@@ -41,7 +41,7 @@ static enum assay_status best_kernel(const struct assay_problem *problem, const 
                                      const struct assay_kernel **out, struct assay_error *why)
 {
     struct assay_contender found[MAX_CONTENDERS];
-    struct assay_kernel_choice choice = {.device = device};
+    struct assay_kernel_choice choice = {.device = device, .here = true};
     int64_t n =
         assay_kernel_choose(problem->host->registry, problem, &choice, found, MAX_CONTENDERS);
     const struct assay_contender *best = NULL, *refused = NULL;
@@ -93,7 +93,7 @@ int64_t assay_steps_candidates(const struct assay_step *step, const char *device
     bool best_only = strcmp(device, "cpu") == 0 &&
                      step->node->op->cost(&step->problem).flops > MOST_FLOPS_FOR_ALL;
     struct assay_kernel_choice choice = {
-        .device = device, .kernels = every, .n_kernels = best_only ? 0 : 1};
+        .device = device, .kernels = every, .n_kernels = best_only ? 0 : 1, .here = true};
     int64_t n = 0, all = assay_kernel_choose(step->problem.host->registry, &step->problem, &choice,
                                              found, MAX_CONTENDERS);
     for (int64_t i = 0; i < all && n < max; i++)

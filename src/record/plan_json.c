@@ -84,6 +84,7 @@ assay_json *assay_settings_to_json(const struct assay_settings *s)
     assay_json_put_bool(o, "energy", s->energy);
     assay_json_put_bool(o, "no_ceiling", s->no_ceiling);
     assay_json_put_bool(o, "autotune", s->autotune);
+    assay_json_put_bool(o, "sandbox", s->sandbox);
     assay_json_put_string(o, "baseline", s->baseline);
     assay_json_put(o, "implementations", strings_to_json(&s->implementations));
     assay_json_put(o, "kernels", strings_to_json(&s->kernels));
@@ -136,6 +137,7 @@ enum assay_status assay_settings_from_json(const assay_json *json, struct assay_
         .energy = assay_json_bool(assay_json_get(json, "energy"), false),
         .no_ceiling = assay_json_bool(assay_json_get(json, "no_ceiling"), false),
         .autotune = assay_json_bool(assay_json_get(json, "autotune"), false),
+        .sandbox = assay_json_bool(assay_json_get(json, "sandbox"), false),
     };
     enum assay_status status = check_settings(out, err);
     if (status == ASSAY_OK)

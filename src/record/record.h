@@ -75,6 +75,7 @@ struct assay_verification {
     double tolerance_relative, tolerance_absolute;
     int32_t times; /* how often: before timing and after each cache state */
     bool exact;    /* also compared bit for bit on integer-valued inputs */
+    bool author_reference, author_tolerance; /* of a workload: they are its author's own */
 };
 
 struct assay_record {
@@ -89,6 +90,9 @@ struct assay_record {
     char mode[32], label[64]; /* of the group; empty where there is none */
     char recipe[32];          /* empty for ops without recipes */
     char note[128];           /* the kernel's note about itself; may be empty */
+    char confined[160];       /* a stranger: how its process was kept apart; empty: it is none */
+    char printed[512];        /* what it printed, control characters made visible; bounded */
+    bool not_asked; /* whether it computes every call could not be asked: too slow, large */
     int32_t threads;
     uint64_t seed;
 
@@ -119,6 +123,9 @@ struct assay_record {
     struct assay_measurement states[ASSAY_CACHE_STATES];
     struct assay_verification verification;
 };
+
+/* What `confined` says of a stranger that ran in assay's own process. */
+#define ASSAY_NOT_ISOLATED "none: it ran in assay's own process"
 
 /* Was it measured on the host's own processor? Then threads and the host's memory matter. */
 bool assay_record_on_host(const struct assay_record *record);

@@ -122,6 +122,8 @@ static const struct field verification_fields[] = {
     {"tolerance_relative", REAL,  ESSENTIAL, MEMBER(T, tolerance_relative)},
     {"tolerance_absolute", REAL,  ESSENTIAL, MEMBER(T, tolerance_absolute)},
     {"exact",              FLAG,  OPTIONAL,  MEMBER(T, exact)},
+    {"author_reference",   FLAG,  OPTIONAL,  MEMBER(T, author_reference)},
+    {"author_tolerance",   FLAG,  OPTIONAL,  MEMBER(T, author_tolerance)},
     {0},
 };
 #undef T
@@ -143,6 +145,9 @@ static const struct field record_fields[] = {
     {"compile",          TEXT,    OPTIONAL,  MEMBER(T, compile)},
     {"recipe",           TEXT,    OPTIONAL,  MEMBER(T, recipe)},
     {"note",             TEXT,    OPTIONAL,  MEMBER(T, note)},
+    {"isolation",        TEXT,    OPTIONAL,  MEMBER(T, confined)},
+    {"printed",          TEXT,    OPTIONAL,  MEMBER(T, printed)},
+    {"not_asked",        FLAG,    OPTIONAL,  MEMBER(T, not_asked)},
     {"threads",         INT32,   ESSENTIAL, MEMBER(T, threads)},
     {"seed",            SEED,    ESSENTIAL, MEMBER(T, seed)},
     {"status",          OUTCOME, ESSENTIAL, MEMBER(T, outcome)},

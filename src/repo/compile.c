@@ -2,6 +2,8 @@
 
 #include "repo/compiler.h"
 #include "repo/headers.h"
+#include "repo/inside.h"
+#include "repo/messages.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +15,7 @@ struct job {
     const struct assay_compile_flags *flags;
     void (*say)(const char *text);
     struct assay_text headers;      /* the folder of assay's own */
+    struct assay_text first;        /* the empty one among them */
     struct assay_arguments objects; /* compiled so far */
     enum assay_language linker;     /* the highest language among them */
     struct assay_object *out;
@@ -127,6 +130,50 @@ static enum assay_status command_failed(const struct job *job, struct assay_made
 
 /* ---- commands -------------------------------------------------------------------------------- */
 
+static enum assay_status inspect(const void *user, const struct assay_arguments *files,
+                                 struct assay_text *output, struct assay_error *err)
+{
+    return assay_messages_check(user, files, output, err);
+}
+
+/* The linker's files are objects that were made here, and libraries that were looked at. */
+static enum assay_status inspect_linking(const void *user, const struct assay_arguments *files,
+                                         struct assay_text *output, struct assay_error *err)
+{
+    static const struct assay_arguments none = {0};
+    (void)files;
+    return assay_messages_check(user, &none, output, err);
+}
+
+/* The compiler says which headers it reads, also where it fails. A file included before all others
+ * keeps gcc from taking X.h.gch for X.h: it maps such a file into its memory as it is. nvcc
+ * includes one of its own. */
+static void add_watch(const struct job *job, enum assay_language language,
+                      struct assay_arguments *out)
+{
+    if (language == ASSAY_LANGUAGE_CUDA) {
+        add_words(out, "-Xcompiler -H");
+        return;
+    }
+    add_words(out, "-H -include");
+    assay_arguments_add(out, job->first.data);
+}
+
+/* nvcc hands paths to a shell. */
+static enum assay_status check_paths(const struct job *job, enum assay_language language,
+                                     const char *path, const char *shown, struct assay_error *err)
+{
+    bool good = assay_compile_flags_shell_safe(path) &&
+                assay_compile_flags_shell_safe(job->repository->root.data);
+    for (const char *const *at = job->flags->include; at && *at; at++)
+        good = good && assay_compile_flags_shell_safe(*at);
+    if (language != ASSAY_LANGUAGE_CUDA || good)
+        return ASSAY_OK;
+    return assay_error_set(err, ASSAY_ERR_INVALID, shown,
+                           "nvcc hands paths to a shell, to which some characters of this one, of "
+                           "its folder or of \"include\" mean something; rename it");
+}
+
 /* Runs it, or finds what it would make; the result's path joins the objects. */
 static enum assay_status make(struct job *job, const struct assay_making *making, const char *file,
                               struct assay_arguments *result, struct assay_error *err)
@@ -148,17 +195,25 @@ static enum assay_status compile_file(struct job *job, const struct assay_source
                                       struct assay_error *err)
 {
     enum assay_language language = assay_compiler_language(source);
-    struct assay_arguments command = {0}, inputs = {0};
+    struct assay_arguments command = {0}, inputs = {0}, compiler = {0};
+    const struct assay_territory territory = {job->repository->root.data, job->headers.data,
+                                              &compiler};
     struct assay_making making = {.command = &command,
                                   .folder = job->repository->root.data,
                                   .inputs = &inputs,
                                   .lists_inputs = true,
                                   .ending = ".o",
-                                  .say = job->say};
-    enum assay_status status = assay_compiler_find(language, source->shown, &command, err);
+                                  .say = job->say,
+                                  .inspect = inspect,
+                                  .user = &territory};
+    enum assay_status status = check_paths(job, language, source->path, source->shown, err);
+    if (status == ASSAY_OK)
+        status = assay_compiler_find(language, source->shown, &compiler, err);
     if (status != ASSAY_OK)
         goto cleanup;
+    assay_arguments_add_all(&command, (const char *const *)compiler.items);
     add_usual(job, language, &command);
+    add_watch(job, language, &command);
     if (source->run_time_cuda)
         assay_arguments_add(&command, "-DASSAY_BENCHMARK_DEVICE=\"cuda\"");
     add_includes(job, &command);
@@ -172,9 +227,11 @@ static enum assay_status compile_file(struct job *job, const struct assay_source
     }
     if (language > job->linker)
         job->linker = language;
+    command.failed = command.failed || compiler.failed;
     status = make(job, &making, source->shown, &job->objects, err);
 cleanup:
     assay_arguments_fini(&command);
+    assay_arguments_fini(&compiler);
     assay_arguments_fini(&inputs);
     return status;
 }
@@ -203,16 +260,21 @@ static void add_named_files(const struct job *job, struct assay_arguments *out)
 static enum assay_status link_objects(struct job *job, const struct assay_source *source,
                                       struct assay_error *err)
 {
-    struct assay_arguments command = {0}, inputs = {0}, result = {0};
+    struct assay_arguments command = {0}, inputs = {0}, result = {0}, compiler = {0};
+    const struct assay_territory territory = {job->repository->root.data, job->headers.data,
+                                              &compiler};
     bool cuda = job->linker == ASSAY_LANGUAGE_CUDA;
     struct assay_making making = {.command = &command,
                                   .folder = job->repository->root.data,
                                   .inputs = &inputs,
                                   .ending = ".so",
-                                  .say = job->say};
-    enum assay_status status = assay_compiler_find(job->linker, source->shown, &command, err);
+                                  .say = job->say,
+                                  .inspect = inspect_linking,
+                                  .user = &territory};
+    enum assay_status status = assay_compiler_find(job->linker, source->shown, &compiler, err);
     if (status != ASSAY_OK)
         goto cleanup;
+    assay_arguments_add_all(&command, (const char *const *)compiler.items);
     add_usual(job, job->linker, &command);
     assay_arguments_add_all(&command, flags_of(job, job->linker));
     add_words(&command, cuda ? "-shared -Xlinker --no-undefined" : "-shared -Wl,--no-undefined");
@@ -221,6 +283,7 @@ static enum assay_status link_objects(struct job *job, const struct assay_source
     assay_arguments_add(&command, "-lm");
     assay_arguments_add_all(&inputs, (const char *const *)job->objects.items);
     add_named_files(job, &inputs);
+    command.failed = command.failed || compiler.failed;
     if (!command.failed)
         assay_compiler_key(job->linker, command.items[0], &making.key);
     status = make(job, &making, source->shown, &result, err);
@@ -230,6 +293,7 @@ static enum assay_status link_objects(struct job *job, const struct assay_source
         assay_text_add(&job->out->path, result.items[0]);
 cleanup:
     assay_arguments_fini(&command);
+    assay_arguments_fini(&compiler);
     assay_arguments_fini(&inputs);
     assay_arguments_fini(&result);
     return status;
@@ -263,7 +327,13 @@ enum assay_status assay_compile(const struct assay_repository *repository,
 {
     struct job job = {.repository = repository, .flags = flags, .say = say, .out = out};
     *out = (struct assay_object){.cached = true};
-    enum assay_status status = assay_headers_folder(&job.headers, err);
+    enum assay_status status = assay_compile_flags_check(flags, repository->root.data, err);
+    if (status == ASSAY_OK)
+        status = assay_inside_check(repository->root.data, source->path, source->shown, err);
+    if (status == ASSAY_OK)
+        status = assay_headers_folder(&job.headers, err);
+    if (status == ASSAY_OK)
+        status = assay_headers_first(job.headers.data, &job.first, err);
     if (status == ASSAY_OK)
         status = compile_file(&job, source, err);
     if (status == ASSAY_OK)
@@ -276,6 +346,7 @@ enum assay_status assay_compile(const struct assay_repository *repository,
         status = no_memory(err);
     out->cached = out->cached && status == ASSAY_OK;
     assay_text_fini(&job.headers);
+    assay_text_fini(&job.first);
     assay_arguments_fini(&job.objects);
     return status;
 }

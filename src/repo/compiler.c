@@ -131,7 +131,7 @@ void assay_compiler_key(enum assay_language language, const char *program, struc
         "NVCC_CCBIN",    "NVCC_APPEND_FLAGS", "CUDA_VISIBLE_DEVICES",
     };
     assay_sha256_init(key);
-    assay_sha256_add_text(key, "1"); /* the form of what follows */
+    assay_sha256_add_text(key, "2"); /* the form of what follows */
     add_program(key, program);
     add_cpu(key);
     if (language == ASSAY_LANGUAGE_CUDA)

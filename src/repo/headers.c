@@ -60,3 +60,12 @@ enum assay_status assay_headers_folder(struct assay_text *out, struct assay_erro
         status = write_header(out->data + start, &assay_headers[i], err);
     return status;
 }
+
+enum assay_status assay_headers_first(const char *folder, struct assay_text *out,
+                                      struct assay_error *err)
+{
+    static const struct assay_header empty = {"assay_first.h",
+                                              "/* Included before all others. */\n"};
+    assay_text_format(out, "%s/assay/%s", folder, empty.name);
+    return out->failed ? no_memory(err) : write_header(folder, &empty, err);
+}

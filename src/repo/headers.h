@@ -16,4 +16,8 @@ extern const int assay_n_headers;
  * where something of it is missing or was changed. */
 enum assay_status assay_headers_folder(struct assay_text *out, struct assay_error *err);
 
+/* An empty header in that folder, to be included before all others; its path goes to `out`. */
+enum assay_status assay_headers_first(const char *folder, struct assay_text *out,
+                                      struct assay_error *err);
+
 #endif

@@ -353,36 +353,41 @@ static enum assay_status run_command(const struct assay_making *making, const ch
     return status;
 }
 
-/* All it read, from its own list and from ours. False: they cannot be known, or one has changed
- * since `start`. */
-static bool stamp_inputs(const struct assay_making *making, const char *folder, long long start,
-                         struct files *out)
+/* All it read, from its own list and from ours. False: its own cannot be known. */
+static bool list_inputs(const struct assay_making *making, const char *folder,
+                        struct assay_arguments *out)
 {
     struct assay_text path = {0}, rule = {0};
-    struct assay_arguments paths = {0};
-    struct stat found;
     bool good = true;
-    assay_arguments_add_all(&paths, (const char *const *)making->inputs->items);
+    assay_arguments_add_all(out, (const char *const *)making->inputs->items);
     if (making->lists_inputs) {
         assay_text_format(&path, "%s/rule", folder);
         good = !path.failed &&
                assay_folder_read_file(path.data, MOST_BYTES, &rule, NULL) == ASSAY_OK &&
-               parse_rule(rule.data, &paths);
+               parse_rule(rule.data, out);
     }
-    for (int64_t i = 0; i < paths.n && good; i++) {
+    assay_text_fini(&path);
+    assay_text_fini(&rule);
+    return good;
+}
+
+/* False: one cannot be read, or has changed since `start`. */
+static bool stamp_inputs(const struct assay_making *making, const struct assay_arguments *paths,
+                         long long start, struct files *out)
+{
+    struct stat found;
+    bool good = !paths->failed;
+    for (int64_t i = 0; i < paths->n && good; i++) {
         struct stamp stamp = {0};
         struct assay_text whole = {0};
-        if (paths.items[i][0] != '/') /* relative to where the command ran */
+        if (paths->items[i][0] != '/') /* relative to where the command ran */
             assay_text_format(&whole, "%s/", making->folder);
-        assay_text_add(&whole, paths.items[i]);
+        assay_text_add(&whole, paths->items[i]);
         good = !whole.failed && !strchr(whole.data, '\n') && take_stamp(whole.data, &stamp) &&
                stat(whole.data, &found) == 0 && changed_ns(&found) <= start &&
                add_file(out, whole.data, &stamp);
         assay_text_fini(&whole);
     }
-    assay_arguments_fini(&paths);
-    assay_text_fini(&path);
-    assay_text_fini(&rule);
     return good;
 }
 
@@ -409,25 +414,42 @@ static enum assay_status settle(const char *folder, struct place *place, struct 
     return status;
 }
 
+static enum assay_status inspect(const struct assay_making *making,
+                                 const struct assay_arguments *files, struct assay_made *out,
+                                 struct assay_error *err)
+{
+    if (files->failed)
+        return no_memory(err);
+    return making->inspect ? making->inspect(making->user, files, &out->output, err) : ASSAY_OK;
+}
+
 static enum assay_status make_object(const struct assay_making *making, struct place *place,
                                      const char *folder, struct assay_made *out,
                                      struct assay_error *err)
 {
     struct files files = {0};
+    struct assay_arguments read = {0};
     char key[ASSAY_SHA256_HEX];
     struct stat begun = {0}; /* by the file system's clock, which may differ from ours */
     enum assay_status status = assay_folder_make(folder, err);
     bool known = status == ASSAY_OK && stat(folder, &begun) == 0;
     if (status == ASSAY_OK)
         status = run_command(making, folder, out, err);
+    if (status == ASSAY_OK || status == ASSAY_ERR_FAILED) {
+        known = list_inputs(making, folder, &read) && known;
+        enum assay_status fine = inspect(making, &read, out, err);
+        status = fine == ASSAY_OK ? status : fine;
+    }
+    known = status == ASSAY_OK && known && stamp_inputs(making, &read, changed_ns(&begun), &files);
+    assay_arguments_fini(&read);
     if (status != ASSAY_OK)
-        return status;
-    known = known && stamp_inputs(making, folder, changed_ns(&begun), &files);
+        goto cleanup;
     object_key(known ? place->key : folder, &files, key); /* a name that will not be used again */
     place_object(place, key, making->ending);
     status = settle(folder, place, err);
     if (status == ASSAY_OK && known)
         write_files(place->list.data, &files);
+cleanup:
     files_fini(&files);
     return status;
 }

@@ -24,6 +24,11 @@ struct assay_making {
     const char *ending;                    /* ".o", ".so" */
     struct assay_sha256 key;       /* begun with the other inputs: the compiler, the machine */
     void (*say)(const char *text); /* receives the command when it is run; NULL: nobody */
+    /* Looks at the files that were read, as far as they are known, and at what was printed, before
+     * anything of it is used. What is not ASSAY_OK ends it. NULL: nobody looks. */
+    enum assay_status (*inspect)(const void *user, const struct assay_arguments *files,
+                                 struct assay_text *output, struct assay_error *err);
+    const void *user; /* of inspect */
 };
 
 struct assay_made {

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -114,18 +115,28 @@ static bool is_program(const char *path)
     return stat(path, &found) == 0 && S_ISREG(found.st_mode) && access(path, X_OK) == 0;
 }
 
+/* It is started from another folder, in which the same path may be somebody else's program. */
+static void add_absolute(const char *path, struct assay_text *out)
+{
+    char here[PATH_MAX];
+    if (path[0] != '/' && getcwd(here, sizeof here))
+        assay_text_format(out, "%s/", here);
+    assay_text_add(out, path);
+}
+
 bool assay_process_find(const char *name, struct assay_text *out)
 {
     if (strchr(name, '/')) {
-        if (is_program(name))
-            assay_text_add(out, name);
-        return is_program(name) && !out->failed;
+        if (!is_program(name))
+            return false;
+        add_absolute(name, out);
+        return !out->failed;
     }
     const char *path = getenv("PATH");
     size_t before = out->length;
     for (const char *at = path && name[0] ? path : NULL; at;) {
         size_t length = strcspn(at, ":");
-        if (length > 0) { /* an empty entry would be the current folder: nobody means that */
+        if (at[0] == '/') { /* what lies in the current folder, nobody means */
             assay_text_format(out, "%.*s/%s", (int)length, at, name);
             if (out->failed || is_program(out->data + before))
                 return !out->failed;

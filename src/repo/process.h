@@ -26,7 +26,8 @@ void assay_arguments_fini(struct assay_arguments *arguments);
 /* Quoted as for a shell. */
 void assay_arguments_shown(const struct assay_arguments *arguments, struct assay_text *out);
 
-/* A program by its name, in $PATH, or by its path: its path, appended to `out`. False: not here. */
+/* A program by its name, in the absolute folders of $PATH, or by its path: its absolute path,
+ * appended to `out`. False: not here. */
 bool assay_process_find(const char *name, struct assay_text *out);
 
 struct assay_process {

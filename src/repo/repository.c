@@ -589,6 +589,7 @@ static enum assay_status find_remote(const struct assay_repository_wanted *wante
         status = no_memory(err);
     if (status == ASSAY_OK)
         status = find_clone(wanted, folder.data, &r, out, err);
+    out->cloned = true;
     if (status == ASSAY_OK) /* the clone may have been edited */
         status = assay_git_describe(out->root.data, commit, &out->dirty, err);
     assay_text_fini(&folder);

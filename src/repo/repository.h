@@ -30,6 +30,7 @@ struct assay_repository {
     struct assay_text file; /* absolute, where a single file was named; else empty */
     char name[128];         /* as shown: "owner/name@v1", or the path as typed */
     char commit[48];        /* of the clone or of the folder's own git; empty: not under git */
+    bool cloned;            /* by assay: nobody has looked at it here */
     bool dirty;             /* the folder has changes that are not in the commit */
 };
 

@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/folder.h"
+#include "repo/inside.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -52,8 +53,9 @@ static bool has_word(const struct assay_text *text, const char *word)
 
 /* A file of which path and `shown` (from the root, as it is) are known. Its contents are left in
  * `text`. */
-static enum assay_status read_source(const char *path, const char *shown, struct assay_source *out,
-                                     struct assay_text *text, struct assay_error *err)
+static enum assay_status read_source(const char *root, const char *path, const char *shown,
+                                     struct assay_source *out, struct assay_text *text,
+                                     struct assay_error *err)
 {
     struct assay_text escaped = {0};
     assay_text_add_shown(&escaped, shown);
@@ -66,7 +68,9 @@ static enum assay_status read_source(const char *path, const char *shown, struct
         return assay_error_set(err, ASSAY_ERR_INVALID, out->shown,
                                "assay does not compile this file: source files end in " ENDINGS);
     struct assay_error why = {0};
-    enum assay_status status = assay_folder_read_file(path, ASSAY_SOURCE_BYTES, text, &why);
+    enum assay_status status = assay_inside_check(root, path, out->shown, &why);
+    if (status == ASSAY_OK)
+        status = assay_folder_read_file(path, ASSAY_SOURCE_BYTES, text, &why);
     if (status != ASSAY_OK)
         return assay_error_set(err, status, out->shown, "%s", why.message);
     out->run_time_cuda = out->language == ASSAY_LANGUAGE_CUDA && has_word(text, "__CUDACC_RTC__");
@@ -85,7 +89,7 @@ enum assay_status assay_source_at(const char *root, const char *path, struct ass
         assay_text_format(&whole, "%s/", root);
     assay_text_add(&whole, path);
     enum assay_status status =
-        whole.failed ? no_memory(err) : read_source(whole.data, path, out, &text, err);
+        whole.failed ? no_memory(err) : read_source(root, whole.data, path, out, &text, err);
     assay_text_fini(&whole);
     assay_text_fini(&text);
     return status;
@@ -113,7 +117,7 @@ static enum assay_status add_source(struct finding *f, const char *path, const c
     struct assay_sources *out = f->out;
     struct assay_source source = {0};
     struct assay_text text = {0};
-    enum assay_status status = read_source(path, shown, &source, &text, err);
+    enum assay_status status = read_source(f->root, path, shown, &source, &text, err);
     if (status == ASSAY_OK && only_defining && !defines_something(&text))
         goto cleanup;
     if (status == ASSAY_OK && out->n == ASSAY_SOURCES_MOST)
@@ -174,10 +178,10 @@ static enum assay_status look_through(struct finding *f, const char *part, const
     assay_text_format(&path, "%s%s%s", f->root, part[0] ? "/" : "", part);
     if (path.failed)
         return no_memory(err);
-    DIR *folder = opendir(path.data);
+    enum assay_status status = assay_inside_check(f->root, path.data, part, err);
+    DIR *folder = status == ASSAY_OK ? opendir(path.data) : NULL;
     *there = folder || errno != ENOENT;
-    enum assay_status status = ASSAY_OK;
-    if (!folder && *there)
+    if (!folder && *there && status == ASSAY_OK)
         status =
             assay_error_set(err, ASSAY_ERR_IO, path.data, "cannot be read: %s", strerror(errno));
     for (const struct dirent *entry; folder && status == ASSAY_OK && (entry = readdir(folder));) {

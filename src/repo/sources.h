@@ -6,7 +6,7 @@
  *                                                  ASSAY_KERNELS, ASSAY_BENCHMARK or assay_plugin
  *   a single file that was named                   that one, whatever it holds
  *
- * Links are followed, also out of the repository. */
+ * Links are followed within the repository. One that leads out of it is an error. */
 #ifndef ASSAY_REPO_SOURCES_H
 #define ASSAY_REPO_SOURCES_H
 

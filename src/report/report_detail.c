@@ -88,8 +88,10 @@ static void check_lines(const struct assay_verification *v, struct assay_flow fl
         assay_flow_item(&flow, "SQNR %.1f dB", v->sqnr_db);
     if (v->exact)
         assay_flow_item(&flow, "bit for bit on integers");
-    assay_flow_item(&flow, "allowed %.2g rel + %.2g abs", v->tolerance_relative,
-                    v->tolerance_absolute);
+    assay_flow_item(&flow, "allowed %.2g rel + %.2g abs%s", v->tolerance_relative,
+                    v->tolerance_absolute, v->author_tolerance ? " by its author" : "");
+    if (v->author_reference)
+        assay_flow_item(&flow, "against its author's own verify");
     assay_line_flush(flow.line, flow.sink);
 }
 
@@ -146,6 +148,17 @@ static void kernel_line(const struct assay_record *record, struct assay_flow flo
     assay_line_flush(flow.line, flow.sink);
 }
 
+/* Of a stranger. */
+static void isolation_line(const struct assay_record *record, struct assay_flow flow)
+{
+    assay_flow_item(&flow, "isolation: %s", record->confined);
+    if (record->not_asked)
+        assay_flow_item(&flow, "not asked whether it computes every call");
+    if (record->printed[0])
+        assay_flow_item(&flow, "printed: %s", record->printed);
+    assay_line_flush(flow.line, flow.sink);
+}
+
 void assay_detail_write(const struct assay_record *record, struct assay_line *line,
                         const struct assay_sink *sink, int width)
 {
@@ -158,6 +171,8 @@ void assay_detail_write(const struct assay_record *record, struct assay_line *li
                 begin_line(line, sink, width, assay_cache_state_name((enum assay_cache_state)s)));
     if (record->peak_bytes > 0)
         memory_line(record, begin_line(line, sink, width, "memory"));
+    if (record->confined[0])
+        isolation_line(record, begin_line(line, sink, width, "process"));
     if (record->verification.done)
         check_lines(&record->verification, begin_line(line, sink, width, "check"));
 }

@@ -91,13 +91,21 @@ static struct glyph spelt_out(int32_t code)
     return plain("?");
 }
 
+/* Separators of lines, and what shows a name in another order than it has. */
+static bool turns_writing(int32_t code)
+{
+    static const int32_t ranges[][2] = {
+        {0x61c, 0x61c}, {0x200e, 0x200f}, {0x2028, 0x202e}, {0x2066, 0x2069}};
+    return within(code, ranges, sizeof ranges / sizeof ranges[0]);
+}
+
 static struct glyph next_glyph(const char **text, bool ascii)
 {
     const char *start = *text;
     int32_t code = decode(text);
     if (code < 0)
         return plain("?");
-    if (code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x2028 || code == 0x2029)
+    if (code < 0x20 || (code >= 0x7f && code < 0xa0) || turns_writing(code))
         return plain(" ");
     if (ascii && code >= 0x7f)
         return spelt_out(code);

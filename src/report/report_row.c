@@ -3,6 +3,7 @@
 #include "report/report_cells.h"
 
 #include <stdio.h>
+#include <string.h>
 
 const char *assay_row_mark(const struct assay_measurement *m, struct assay_legend *legend)
 {
@@ -66,12 +67,43 @@ static void warning(struct assay_line *line, const struct assay_sink *sink, int 
     assay_line_flush(line, sink);
 }
 
+/* What is not known of a stranger's row, or not ours. */
+static int stranger_warnings(const struct assay_record *record, struct assay_line *line,
+                             const struct assay_sink *sink, int width)
+{
+    const struct assay_verification *v = &record->verification;
+    char text[160];
+    int lines = 0;
+    if (strcmp(record->confined, ASSAY_NOT_ISOLATED) == 0) {
+        snprintf(text, sizeof text, "%s: nothing was isolated (--in-process)",
+                 record->implementation);
+        warning(line, sink, width, text);
+        lines++;
+    }
+    if (record->not_asked && record->outcome == ASSAY_OUTCOME_OK) {
+        snprintf(text, sizeof text,
+                 "%s: not asked whether it computes every call: too slow or large",
+                 record->implementation);
+        warning(line, sink, width, text);
+        lines++;
+    }
+    if (v->author_tolerance && v->done) {
+        snprintf(text, sizeof text, "%s: its author allows %.2g%% and %.2g", record->implementation,
+                 100 * v->tolerance_relative, v->tolerance_absolute);
+        warning(line, sink, width, text);
+        lines++;
+    }
+    return lines;
+}
+
 int assay_row_warnings(const struct assay_record *records, int64_t n, struct assay_line *line,
                        const struct assay_sink *sink, int width)
 {
     static const double slow_machine = 0.9, too_many = 0.25;
     char text[160];
     int lines = 0;
+    for (int64_t i = 0; i < n; i++)
+        lines += stranger_warnings(&records[i], line, sink, width);
     for (int s = 0; s < ASSAY_CACHE_STATES; s++) {
         const char *name = assay_cache_state_name((enum assay_cache_state)s);
         const struct assay_measurement *slowest =

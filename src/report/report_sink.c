@@ -51,7 +51,21 @@ void assay_sink_json(const struct assay_sink *sink, assay_json *value, int inden
     assay_json_free(value);
 }
 
-void assay_sink_csv(const struct assay_sink *sink, const char *text)
+/* A number may begin with a sign, and a dash alone stands for nothing. */
+static bool looks_like_formula(const char *text)
+{
+    static const char *const beginnings[] = {"=",  "+",  "-",  "@",  "\t", "\r",
+                                             "\n", "＝", "＋", "－", "＠"};
+    double number;
+    if (!text[0] || !text[1] || assay_text_double(text, &number) == ASSAY_OK)
+        return false;
+    for (size_t i = 0; i < sizeof beginnings / sizeof beginnings[0]; i++)
+        if (strncmp(text, beginnings[i], strlen(beginnings[i])) == 0)
+            return true;
+    return false;
+}
+
+static void put_field(const struct assay_sink *sink, const char *text)
 {
     if (!strpbrk(text, ",\"\r\n")) {
         assay_sink_put(sink, text);
@@ -65,6 +79,19 @@ void assay_sink_csv(const struct assay_sink *sink, const char *text)
     }
     assay_sink_put(sink, text);
     assay_sink_put(sink, "\"");
+}
+
+void assay_sink_csv(const struct assay_sink *sink, const char *text)
+{
+    struct assay_text shown = {0};
+    if (looks_like_formula(text))
+        assay_text_add(&shown, "'");
+    assay_text_add_shown_lines(&shown, text);
+    if (shown.failed)
+        assay_sink_fail(sink);
+    else if (shown.data)
+        put_field(sink, shown.data);
+    assay_text_fini(&shown);
 }
 
 void assay_sink_csv_real(const struct assay_sink *sink, double value)

@@ -17,7 +17,9 @@ void assay_sink_format(const struct assay_sink *sink, const char *fmt, ...) ASSA
  * the sink is told. */
 void assay_sink_json(const struct assay_sink *sink, assay_json *value, int indent);
 
-/* One field of a CSV file, quoted where RFC 4180 asks for it. */
+/* One field of a CSV file, quoted where RFC 4180 asks for it. Text that a spreadsheet would take
+ * for a formula, because it begins with = + - @ and is not a number, has an apostrophe before it;
+ * control characters but newlines and tabs are written as \x1b. */
 void assay_sink_csv(const struct assay_sink *sink, const char *text);
 /* A number with all its digits; nothing where it is not finite. */
 void assay_sink_csv_real(const struct assay_sink *sink, double value);

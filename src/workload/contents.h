@@ -1,21 +1,18 @@
-/* contents.h: what a shared object holds: workloads, and kernels of known ops. It is opened in a
- * child of this process, because opening it runs its code. */
+/* contents.h: what a shared object holds: workloads, and kernels of known ops. Plain data, which
+ * the process that opened the object leaves for others to read. */
 #ifndef ASSAY_WORKLOAD_CONTENTS_H
 #define ASSAY_WORKLOAD_CONTENTS_H
 
-#include "base/error.h"
-#include <assay/assay_kernel.h>
+#include "workload/workload.h"
 
 enum { ASSAY_CONTENTS_WORKLOADS = 256, ASSAY_CONTENTS_KERNELS = 64, ASSAY_CONTENTS_RECIPES = 24 };
-
-struct assay_workload_found {
-    char op[64], benchmark[64], name[64], device[8];
-    bool verified;
-};
 
 struct assay_kernel_found {
     char name[64], op[64], implementation[32], device[8];
     uint64_t dtypes;
+    int32_t preference;
+    uint32_t units, flags;
+    bool prepares, has_activations, has_note;
     char recipes[ASSAY_CONTENTS_RECIPES][32]; /* that it takes, of ops that have them */
     int64_t n_recipes;
 };
@@ -27,8 +24,10 @@ struct assay_contents {
     int64_t n_kernels;
 };
 
-/* Errors: it cannot be opened, was built for another version, holds neither, crashes or hangs. */
-enum assay_status assay_contents_read(const char *path, struct assay_contents *out,
-                                      struct assay_error *err);
+/* Of the process that opened it: all workloads, and the registry's kernels from `first` on. The
+ * recipes stay empty: to ask for them is to call a kernel. */
+enum assay_status assay_contents_list(const assay_workloads *workloads,
+                                      const assay_kernel_registry *registry, int64_t first,
+                                      struct assay_contents *out, struct assay_error *err);
 
 #endif

@@ -15,9 +15,11 @@
 struct workload {
     char name[64]; /* "workload:Silu.large"; first, because a problem's op points at it */
     char reference_name[80];
-    const struct assay_benchmark *benchmark;
+    struct assay_workload_found found;
+    const struct assay_benchmark *benchmark; /* NULL: its author's functions are elsewhere */
     struct assay_workload own;
-    struct assay_setup declared; /* what setup last declared */
+    const struct assay_workload_author *author; /* how they are called there */
+    struct assay_setup declared;                /* what setup last declared */
     struct assay_op op;
     struct assay_kernel kernel, reference;
     char failure[64]; /* what a function of it returned last, where that was not 0 */
@@ -101,6 +103,9 @@ static enum assay_status check_setup(const struct workload *w, const struct assa
     if (s->n_outputs < 1)
         return assay_error_set(err, ASSAY_ERR_INVALID, name,
                                "setup declares no output, so nothing could be checked");
+    if (!(s->bytes >= 0 && s->bytes < 1e30 && s->flops >= 0 && s->flops < 1e30))
+        return assay_error_set(err, ASSAY_ERR_INVALID, name,
+                               "setup counts bytes or flops that are no number");
     for (int32_t i = 0; i < s->n_inputs && status == ASSAY_OK; i++)
         status = check_tensor(w, &s->inputs[i], err);
     for (int32_t i = 0; i < s->n_outputs && status == ASSAY_OK; i++)
@@ -147,18 +152,53 @@ static enum assay_status call(struct workload *w, const struct assay_setup *s,
 
 /* ---- the op ---- */
 
-static enum assay_status check(const struct assay_problem *p, struct assay_error *err)
+static enum assay_status declare_here(struct workload *w, int32_t threads, struct assay_error *err)
 {
-    struct workload *w = workload_of(p);
     struct assay_setup s;
-    enum assay_status status = set_up(w, p->threads, &s, err);
+    enum assay_status status = set_up(w, threads, &s, err);
     if (status != ASSAY_OK)
         return status;
     take_down(w, s.state);
     s.state = NULL;
     w->declared = s;
-    w->op.absolute_of_rms = !(s.relative > 0 || s.absolute > 0); /* the author's is as it is */
     return ASSAY_OK;
+}
+
+static enum assay_status declare_there(struct workload *w, int32_t threads, struct assay_error *err)
+{
+    struct assay_setup *s = &w->declared;
+    enum assay_status status = w->author->declare(w->author->user, w->name, threads, s, err);
+    if (status != ASSAY_OK)
+        return status;
+    s->state = NULL;
+    s->n_inputs = s->n_inputs < ASSAY_MAX_INPUTS ? s->n_inputs : ASSAY_MAX_INPUTS;
+    s->n_outputs = s->n_outputs < ASSAY_MAX_OUTPUTS ? s->n_outputs : ASSAY_MAX_OUTPUTS;
+    s->error[sizeof s->error - 1] = '\0';
+    for (int32_t i = 0; i < s->n_inputs; i++)
+        s->inputs[i].name[sizeof s->inputs[i].name - 1] = '\0';
+    for (int32_t i = 0; i < s->n_outputs; i++)
+        s->outputs[i].name[sizeof s->outputs[i].name - 1] = '\0';
+    return check_setup(w, s, err);
+}
+
+static bool has_own_tolerance(const struct assay_setup *s)
+{
+    return s->relative != 0 || s->absolute != 0;
+}
+
+bool assay_workload_has_tolerance(const struct assay_problem *problem)
+{
+    return assay_workload_is(problem->op) && has_own_tolerance(&workload_of(problem)->declared);
+}
+
+static enum assay_status check(const struct assay_problem *p, struct assay_error *err)
+{
+    struct workload *w = workload_of(p);
+    enum assay_status status =
+        w->author ? declare_there(w, p->threads, err) : declare_here(w, p->threads, err);
+    if (status == ASSAY_OK) /* the author's is as it is */
+        w->op.absolute_of_rms = !has_own_tolerance(&w->declared);
+    return status;
 }
 
 static void shapes(struct assay_problem *p)
@@ -177,8 +217,10 @@ static void fill(const struct assay_problem *p, int32_t index, void *data, uint6
 {
     const struct workload *w = workload_of(p);
     const struct assay_operand *input = &w->declared.inputs[index];
-    uint64_t own_seed = assay_rng_at(seed, w->benchmark->seed);
-    if (input->fill)
+    uint64_t own_seed = assay_rng_at(seed, w->found.seed);
+    if (input->fill && w->author)
+        w->author->fill(w->author->user, w->name, index, &input->tensor, data, own_seed);
+    else if (input->fill)
         input->fill(&input->tensor, data, assay_tensor_count(&input->tensor), own_seed);
     else if (assay_dtype_info(input->tensor.dtype)->is_float)
         assay_tensor_fill_normal(&input->tensor, data, own_seed);
@@ -244,7 +286,7 @@ static struct assay_tolerance tolerance_of(const struct assay_problem *p, int32_
 {
     const struct assay_setup *s = &workload_of(p)->declared;
     const struct assay_dtype_info *info = assay_dtype_info(p->outputs[output].dtype);
-    if (s->relative > 0 || s->absolute > 0)
+    if (has_own_tolerance(s))
         return (struct assay_tolerance){.relative = s->relative, .absolute = s->absolute};
     if (!info->is_float)
         return (struct assay_tolerance){0};
@@ -338,11 +380,6 @@ static enum assay_status take_output(const struct buffers *b, const struct assay
     return status;
 }
 
-static bool verifies_on_device(const struct workload *w)
-{
-    return w->own.verify && !(w->own.flags & ASSAY_WORKLOAD_VERIFY_ON_HOST);
-}
-
 static enum assay_status run_verify(struct workload *w, const struct assay_problem *p,
                                     const struct assay_args *args, struct assay_error *err)
 {
@@ -361,8 +398,10 @@ static enum assay_status reference_whole(const struct assay_problem *p, const vo
                                          int32_t output, double *out, struct assay_error *err)
 {
     struct workload *w = workload_of(p);
+    if (w->author)
+        return w->author->verify(w->author->user, p, in, output, out, err);
     assay_device *device = p->host ? p->host->device : NULL;
-    bool apart = verifies_on_device(w) && device && !assay_device_shares_memory(device);
+    bool apart = w->found.on_device && device && !assay_device_shares_memory(device);
     struct buffers b = {.device = apart ? device : NULL};
     const void *inputs[ASSAY_MAX_INPUTS];
     void *outputs[ASSAY_MAX_OUTPUTS];
@@ -448,8 +487,8 @@ static void make_op(struct workload *w)
         .cost = cost,
         .tolerance = tolerance,
         .tolerance_second = tolerance_second,
-        .reference_whole = w->own.verify ? reference_whole : NULL,
-        .unverified = !w->own.verify,
+        .reference_whole = w->found.verified ? reference_whole : NULL,
+        .unverified = !w->found.verified,
     };
 }
 
@@ -461,7 +500,7 @@ static void make_kernels(struct workload *w)
         .name = w->op.title,
         .op = w->name,
         .implementation = ASSAY_WORKLOAD_KERNEL,
-        .device = w->benchmark->device,
+        .device = w->found.device,
         .dtypes = ~UINT64_C(0),
         .setup = setup_kernel,
         .run = run,
@@ -474,9 +513,9 @@ static void make_kernels(struct workload *w)
     w->reference.setup = setup_reference;
 }
 
-static enum assay_status add(assay_workloads *workloads, assay_kernel_registry *registry,
-                             const struct assay_benchmark *b, int32_t index, const char *path,
-                             struct assay_error *err)
+/* The workload by its name, in memory of its own; its op and kernels are made from `found`. */
+static enum assay_status add(assay_workloads *workloads, const struct assay_workload_found *found,
+                             const char *path, struct workload **out, struct assay_error *err)
 {
     struct workload **grown =
         assay_realloc(workloads->all, (size_t)workloads->n + 1, sizeof *grown);
@@ -485,46 +524,129 @@ static enum assay_status add(assay_workloads *workloads, assay_kernel_registry *
         workloads->all = grown;
     if (!w)
         return assay_error_nomem(err);
-    w->benchmark = b;
-    assay_benchmarks_workload(b, index, &w->own);
-    snprintf(w->name, sizeof w->name, "%s%s.%s", ASSAY_WORKLOAD_PREFIX, b->name, w->own.name);
+    w->found = *found;
+    snprintf(w->name, sizeof w->name, "%s", found->op);
     if (find(workloads, w->name)) {
-        assay_error_set(err, ASSAY_ERR_INVALID, path, "there is a workload %s.%s already", b->name,
-                        w->own.name);
+        assay_error_set(err, ASSAY_ERR_INVALID, path, "there is a workload %s.%s already",
+                        found->benchmark, found->name);
         assay_free(w);
         return ASSAY_ERR_INVALID;
     }
     make_op(w);
     make_kernels(w);
-    workloads->all[workloads->n++] = w;
+    workloads->all[workloads->n++] = *out = w;
+    return ASSAY_OK;
+}
+
+static enum assay_status add_kernels(struct workload *w, assay_kernel_registry *registry,
+                                     const char *path, struct assay_error *err)
+{
     enum assay_status status = assay_kernel_add(registry, &w->kernel, path, err);
-    if (status == ASSAY_OK && verifies_on_device(w))
+    if (status == ASSAY_OK && w->found.on_device)
         status = assay_kernel_add(registry, &w->reference, path, err);
     return status;
 }
 
-enum assay_status assay_workload_add(assay_workloads *workloads, assay_kernel_registry *registry,
-                                     const char *path, bool *has_kernels, struct assay_error *err)
+static enum assay_status add_here(assay_workloads *workloads, assay_kernel_registry *registry,
+                                  const struct assay_benchmark *b, int32_t index, const char *path,
+                                  struct assay_error *err)
+{
+    struct assay_workload own;
+    struct workload *w;
+    assay_benchmarks_workload(b, index, &own);
+    struct assay_workload_found found = {.verified = own.verify, .seed = b->seed};
+    found.on_device = own.verify && !(own.flags & ASSAY_WORKLOAD_VERIFY_ON_HOST);
+    snprintf(found.op, sizeof found.op, "%s%s.%s", ASSAY_WORKLOAD_PREFIX, b->name, own.name);
+    snprintf(found.benchmark, sizeof found.benchmark, "%s", b->name);
+    snprintf(found.name, sizeof found.name, "%s", own.name);
+    snprintf(found.device, sizeof found.device, "%.7s", b->device);
+    enum assay_status status = add(workloads, &found, path, &w, err);
+    if (status != ASSAY_OK)
+        return status;
+    w->benchmark = b;
+    w->own = own;
+    return add_kernels(w, registry, path, err);
+}
+
+enum assay_status assay_workload_load(assay_workloads *workloads, assay_kernel_registry *registry,
+                                      const char *path, struct assay_error *err)
 {
     struct assay_benchmarks object;
     enum assay_status status = assay_benchmarks_open(path, &object, err);
     for (const struct assay_benchmark *b = object.first; b && status == ASSAY_OK; b = b->next)
         for (int32_t i = 0; i < b->n_workloads && status == ASSAY_OK; i++)
-            status = add(workloads, registry, b, i, path, err);
-    *has_kernels = object.plugin != NULL;
+            status = add_here(workloads, registry, b, i, path, err);
+    if (status == ASSAY_OK && !object.plugin && !object.first)
+        status = assay_error_set(err, ASSAY_ERR_INVALID, path,
+                                 "defines no benchmark (ASSAY_BENCHMARK) and does not export %s "
+                                 "(ASSAY_KERNELS); see assay_kernel.h",
+                                 ASSAY_PLUGIN_SYMBOL);
+    if (status == ASSAY_OK && object.plugin)
+        status = assay_kernel_add_plugin(registry, path, err);
     return status;
+}
+
+/* Such a kernel runs elsewhere: the judge never calls it. */
+static void run_elsewhere(struct assay_kernel *kernel, const struct assay_kernel *proxy)
+{
+    kernel->setup = proxy->setup;
+    kernel->run = proxy->run;
+    kernel->teardown = proxy->teardown;
+}
+
+enum assay_status assay_workload_add_remote(assay_workloads *workloads,
+                                            assay_kernel_registry *registry,
+                                            const struct assay_workload_found *found,
+                                            const struct assay_workload_author *author,
+                                            const struct assay_kernel *proxy, const char *path,
+                                            struct assay_error *err)
+{
+    struct workload *w;
+    enum assay_status status = add(workloads, found, path, &w, err);
+    if (status != ASSAY_OK)
+        return status;
+    w->author = author;
+    run_elsewhere(&w->kernel, proxy);
+    run_elsewhere(&w->reference, proxy);
+    return add_kernels(w, registry, path, err);
 }
 
 int64_t assay_workload_count(const assay_workloads *workloads) { return workloads->n; }
 
-struct assay_workload_info assay_workload_at(const assay_workloads *workloads, int64_t index)
+const struct assay_workload_found *assay_workload_at(const assay_workloads *workloads,
+                                                     int64_t index)
 {
-    const struct workload *w = workloads->all[index];
-    return (struct assay_workload_info){
-        .op = w->name,
-        .benchmark = w->benchmark->name,
-        .workload = w->own.name,
-        .device = w->benchmark->device,
-        .verified = w->own.verify != NULL,
-    };
+    return &workloads->all[index]->found;
+}
+
+/* ---- for the process that has the author's functions ---- */
+
+enum assay_status assay_workload_declare(assay_workloads *workloads, const char *op,
+                                         int32_t threads, struct assay_setup *out,
+                                         struct assay_error *err)
+{
+    struct workload *w = find(workloads, op);
+    enum assay_status status = w ? declare_here(w, threads, err)
+                                 : assay_error_set(err, ASSAY_ERR_INVALID, op, "no such workload");
+    if (status == ASSAY_OK)
+        *out = w->declared;
+    return status;
+}
+
+void assay_workload_fill(assay_workloads *workloads, const char *op, int32_t input, void *data,
+                         uint64_t seed)
+{
+    const struct workload *w = find(workloads, op);
+    const struct assay_operand *operand = &w->declared.inputs[input];
+    operand->fill(&operand->tensor, data, assay_tensor_count(&operand->tensor), seed);
+}
+
+enum assay_status assay_workload_verify(assay_workloads *workloads, const struct assay_host *host,
+                                        const char *op, const void *const *in, int32_t output,
+                                        int32_t threads, double *out, struct assay_error *err)
+{
+    struct workload *w = find(workloads, op);
+    struct assay_problem problem = {.op = w->name, .threads = threads, .host = host};
+    shapes(&problem);
+    return reference_whole(&problem, in, output, out, err);
 }

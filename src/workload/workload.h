@@ -7,6 +7,7 @@
 #define ASSAY_WORKLOAD_WORKLOAD_H
 
 #include "kernel/host.h"
+#include <assay/assay_benchmark.h>
 #include "op/op_name.h"
 
 #define ASSAY_WORKLOAD_KERNEL "kernel"
@@ -20,26 +21,67 @@ typedef struct assay_workloads assay_workloads;
 assay_workloads *assay_workloads_create(void); /* NULL without memory */
 void assay_workloads_destroy(assay_workloads *workloads);
 
-/* Opens a shared object and adds its workloads, and their kernels to `registry`. It may have none;
- * *has_kernels tells whether it exports kernels of known ops (assay_plugin). The object stays open
- * until the process ends. The error names what is wrong with which benchmark. */
-enum assay_status assay_workload_add(assay_workloads *workloads, assay_kernel_registry *registry,
-                                     const char *path, bool *has_kernels, struct assay_error *err);
+/* Opens a shared object and adds its workloads and its kernels of known ops (assay_plugin) to
+ * `registry`. It stays open until the process ends. The error names what is wrong with it. */
+enum assay_status assay_workload_load(assay_workloads *workloads, assay_kernel_registry *registry,
+                                      const char *path, struct assay_error *err);
+
+/* A workload as others may know it. */
+struct assay_workload_found {
+    char op[64], benchmark[64], name[64], device[8];
+    uint64_t seed;
+    bool verified;
+    bool on_device; /* its verify runs there, and can be timed */
+};
+
+/* The author's functions, called in another process. Outlives the workloads. */
+struct assay_workload_author {
+    void *user;
+    enum assay_status (*declare)(void *user, const char *op, int32_t threads,
+                                 struct assay_setup *out, struct assay_error *err);
+    void (*fill)(void *user, const char *op, int32_t input, const struct assay_tensor *tensor,
+                 void *data, uint64_t seed);
+    enum assay_status (*verify)(void *user, const struct assay_problem *problem,
+                                const void *const *in, int32_t output, double *out,
+                                struct assay_error *err);
+};
+
+/* Adds one whose functions are called through `author`; its kernels have those of `proxy`. */
+enum assay_status assay_workload_add_remote(assay_workloads *workloads,
+                                            assay_kernel_registry *registry,
+                                            const struct assay_workload_found *found,
+                                            const struct assay_workload_author *author,
+                                            const struct assay_kernel *proxy, const char *path,
+                                            struct assay_error *err);
 
 /* The op; NULL where no such workload was added. A verify that runs on the device does so on that
  * of the problem's host. */
 const struct assay_op *assay_workload_op(const assay_workloads *workloads, const char *name);
+
+/* Is the problem's op a workload whose author says how far an output may be off? */
+bool assay_workload_has_tolerance(const struct assay_problem *problem);
 
 /* What a function of the problem's workload returned last, where that was not 0: "run returned
  * 700"; empty otherwise. */
 const char *assay_workload_failure(const struct assay_problem *problem);
 
 /* Those that were added, in order. */
-struct assay_workload_info {
-    const char *op, *benchmark, *workload, *device;
-    bool verified;
-};
 int64_t assay_workload_count(const assay_workloads *workloads);
-struct assay_workload_info assay_workload_at(const assay_workloads *workloads, int64_t index);
+const struct assay_workload_found *assay_workload_at(const assay_workloads *workloads,
+                                                     int64_t index);
+
+/* ---- for the process that has the author's functions; `op` is one that was added there ---- */
+
+/* What its setup declares; the two others go by what was declared last. */
+enum assay_status assay_workload_declare(assay_workloads *workloads, const char *op,
+                                         int32_t threads, struct assay_setup *out,
+                                         struct assay_error *err);
+/* By the author's fill, which it must have. */
+void assay_workload_fill(assay_workloads *workloads, const char *op, int32_t input, void *data,
+                         uint64_t seed);
+/* An output of its verify, all of it, in double. */
+enum assay_status assay_workload_verify(assay_workloads *workloads, const struct assay_host *host,
+                                        const char *op, const void *const *in, int32_t output,
+                                        int32_t threads, double *out, struct assay_error *err);
 
 #endif

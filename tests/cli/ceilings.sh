@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Without stored ceilings they are measured once. A busy machine may refuse: then its state is not known, and
 # everything else is as always, because the ceilings kernels are compared with are probed beside them.
+# Not under sanitizers: they would measure themselves; test_ceiling runs the same code there.
+# Needs quiet cores: a busy machine refuses to be measured.
 # shellcheck source-path=SCRIPTDIR source=lib.sh disable=SC2154
 . "$(dirname "$0")/lib.sh"
 rm -r "$XDG_CACHE_HOME"

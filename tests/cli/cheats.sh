@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Kernels that want to look better than they are: each is caught, and what it did is named. Honest
 # ones pass.
+# Not under sanitizers: the cheats are planted where no sanitizer looks.
+# Needs quiet cores: some cheats show in times only.
 # shellcheck source-path=SCRIPTDIR source=lib.sh disable=SC2154
 . "$(dirname "$0")/lib.sh"
 with=(--plugin "$ASSAY_PLUGINS/cheats.so" --cache hot --iters 12 --warmup 1 --threads 1)
@@ -20,7 +22,7 @@ caught() {
 }
 
 caught mismatch 'answered with a result kept from other inputs' kept_by_pointer looks_for_poison
-caught mismatch 'answered with a result kept from other inputs in a timed sample' tires
+caught mismatch '(answered with a result kept from other inputs|did not compute every call)' tires
 caught mismatch 'did not compute every call: [0-9] of 4 answers are right' first_call_only second_calls_only last_of_sample
 caught mismatch 'had not finished when it returned' finishes_later
 caught mismatch 'left [0-9]+ of 16000 elements of output 0 unwritten' first_rows_only
@@ -30,17 +32,13 @@ caught mismatch 'left the floating-point unit changed' flushes_to_zero
 if [ "$(nproc)" -gt 1 ]; then
     caught mismatch 'left its thread on other cores' moves_away
 fi
-if is_sanitized; then
-    say "crashes and times: not under a sanitizer, which has its own handlers and is slow"
-else
-    caught crashed 'left threads computing after it had returned: 1 of them' burns
-    caught crashed 'read past the end of input 0' reads_past_end
-    caught crashed 'read before the start of input 0' reads_before_start
-    caught crashed '(read|wrote) past the end of output 0' borrows_room
-    caught mismatch 'answers known inputs from memory: .* on new values, .* on ones it has seen' \
-        kept_by_content known_inputs
-    caught mismatch 'computes once for all calls of a sample: 1 takes .*, [0-9]+ take ' once_a_sample
-fi
+caught mismatch 'left threads computing after it had returned: 1 of them' burns
+caught crashed 'read past the end of input 0' reads_past_end
+caught crashed 'read before the start of input 0' reads_before_start
+caught crashed '(read|wrote) past the end of output 0' borrows_room
+caught mismatch 'answers known inputs from memory: .* on new values, .* on ones it has seen' \
+    kept_by_content known_inputs
+caught mismatch 'computes once for all calls of a sample: a call takes .* in [0-9]+, .* in [0-9]+' once_a_sample
 
 say "a burning thread slows nobody down: the others are measured without it"
 expect_exit 1 "$ASSAY" bench gelu "${size[@]}" "${with[@]}" --impl burns,honest -o rows.jsonl

@@ -319,3 +319,26 @@ expect_err 'measuring Fake GPU'
 expect_out '^ +[0-9]+ [KMG]iB +memory '
 expect_file "$XDG_CACHE_HOME/assay/ceilings-fake-gpu-1t.json" '"device": ?"Fake GPU"'
 nothing_left
+
+say "a stranger's kernels run in processes of their own, and the judge reaches their memory"
+: >"$FAKE_CUDA_LOG"
+stranger=(bench relu "${gpu[@]}" "${cold[@]}" --plugin "$ASSAY_PLUGINS/gpu.so")
+expect_exit 0 "$ASSAY" "${stranger[@]}" --impl gpu_right,cuda -o "$rows"
+expect_count 2 '"status":"ok"' "$rows"
+expect_count 1 '"kernel":"gpu_right".*"isolation":"seccomp' "$rows"
+nothing_left
+expect_exit 0 "$ASSAY" "${stranger[@]}" --impl gpu_right,cuda --sandbox -o "$rows"
+expect_count 2 '"status":"ok"' "$rows"
+expect_count 1 '"isolation":"[^"]*, no network"' "$rows"
+
+say "an error that ends the GPU's context costs the stranger's own row"
+expect_exit 1 "$ASSAY" "${stranger[@]}" --impl gpu_right,gpu_copies,gpu_illegal,cuda -o "$rows"
+expect_count 2 '"status":"ok"' "$rows"
+expect_count 1 '"kernel":"gpu_copies".*"status":"mismatch"' "$rows"
+expect_count 1 '"kernel":"gpu_illegal".*"status":"crashed","reason":"CUDA error 700: an illegal memory access' "$rows"
+
+say "a driver that cannot share memory: only in the same process"
+ASSAY_CUDA_DRIVER=$ASSAY_FAKES/fake_cuda_lean.so expect_exit 0 "$ASSAY" "${stranger[@]}" --impl gpu_right,cuda -o "$rows"
+expect_count 1 '"kernel":"gpu_right".*"status":"unsupported","reason":"needs --in-process' "$rows"
+ASSAY_CUDA_DRIVER=$ASSAY_FAKES/fake_cuda_lean.so expect_exit 0 "$ASSAY" "${stranger[@]}" --impl gpu_right,cuda --in-process -o "$rows"
+expect_count 2 '"status":"ok"' "$rows"

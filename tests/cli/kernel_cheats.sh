@@ -2,6 +2,7 @@
 # Workloads that cheat: each is caught, and named for what it does. The same tricks as kernels of a
 # known op are in cheats.sh.
 # Not under sanitizers: compiled code is not theirs, and they slow down what its time is compared with.
+# Needs quiet cores: some cheats show in times only.
 # shellcheck source-path=SCRIPTDIR source=lib.sh disable=SC2154
 . "$(dirname "$0")/lib.sh"
 command -v cc >/dev/null || skip "no C compiler"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # The example repositories: they run here and are right, and their CUDA compiles.
+# Not under sanitizers: compiled code is not theirs, and kernel.sh takes the same way there.
 # shellcheck source-path=SCRIPTDIR source=lib.sh disable=SC2154
 . "$(dirname "$0")/lib.sh"
 command -v "${CC:-cc}" >/dev/null || skip "no C compiler"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # assay kernel --new: every op has a skeleton in C that is right from the start, and one in CUDA that
 # compiles; tools/check-device runs those. KERNEL_NEW_OPS: only these ops; a new op may have none.
+# Not under sanitizers: it is mostly compiling, and what it compiles is not theirs.
 # shellcheck source-path=SCRIPTDIR source=lib.sh disable=SC2154
 . "$(dirname "$0")/lib.sh"
 command -v "${CC:-cc}" >/dev/null || skip "no C compiler"

@@ -12,7 +12,7 @@
 #   expect_count N PATTERN FILE  so many lines of the file match
 #   valid_json FILE            the file is JSON, as far as this machine can tell
 #   wait_for COMMAND...        until it succeeds, half a minute at the most
-#   seal FILE                  gives a hand-written file of ceilings its checksum
+#   seal FILE                  gives a hand-written file of ceilings its checksum (tests/ceilings.sh)
 #
 # Every script has folders of its own, and ceilings in them that nothing reaches, so that nothing is
 # calibrated. $quick are the options of a measurement that takes no time.
@@ -21,6 +21,8 @@ LC_ALL=C
 export LC_ALL
 unset NO_COLOR
 : "${ASSAY:?the program under test}" "${ASSAY_PLUGINS:?the folder of the plug-ins}"
+# shellcheck source=tests/ceilings.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../ceilings.sh"
 work=$(mktemp -d "${TMPDIR:-/tmp}/assay-cli-XXXXXX")
 export HOME=$work XDG_CACHE_HOME=$work/cache XDG_DATA_HOME=$work/data
 export ASSAY_LOCK=$work/measuring.lock # scripts run side by side
@@ -103,36 +105,6 @@ wait_for() {
         sleep 0.1
     done
     fail "waited in vain for: $*"
-}
-
-# seal FILE: gives a JSON object, whose last line ends with its brace, the checksum that assay asks for
-# (src/base/sealed.h).
-seal() {
-    local body
-    body="$(sed '$s/}[[:space:]]*$/,/' "$1")"
-    printf '%s\n  "sha256": "%s"\n}\n' "$body" "$(printf '%s\n' "$body" | sha256sum | cut -d' ' -f1)" >"$1.new"
-    mv "$1.new" "$1"
-}
-
-# Ceilings far above anything, so that nothing is called impossible on a busy machine, for one thread
-# and for all, under this machine's name.
-make_ceilings() {
-    local model cores threads file
-    model=$("$ASSAY" info | sed -n 's/^cpu  *//; s/ ([^()]* family .*//p')
-    cores=$("$ASSAY" info | sed -n 's/^cores  *\([0-9]*\).*/\1/p')
-    file=$(echo "$model" | tr 'A-Z' 'a-z' | tr -cs 'a-z0-9' '-' | sed 's/^-//; s/-$//')
-    mkdir -p "$XDG_CACHE_HOME/assay"
-    for threads in 1 "$cores"; do
-        cat >"$XDG_CACHE_HOME/assay/ceilings-$file-${threads}t.json" <<END
-{"format": "assay-ceilings", "version": 5, "device": "$model", "threads": $threads,
- "measured_at": 1700000000, "flops_f32": 1e18, "flops_f16": 1e18, "flops_bf16": 1e18,
- "flops_s8": 1e18, "flops_f8": 1e18, "clock_hz": 3e9, "timer_ns": 20, "floor_ns": 20,
- "levels": [{"name": "L1", "bytes": 100000}, {"name": "memory", "bytes": null}],
- "points": [{"bytes": 1, "read": 1e15, "write": 1e15, "copy": 1e15, "triad": 1e15}]}
-END
-        seal "$XDG_CACHE_HOME/assay/ceilings-$file-${threads}t.json"
-    done
-    "$ASSAY" info | grep -q '^ceilings with' || fail "the ceilings made for the tests are not read"
 }
 
 # Sanitized programs live under no memory limit.

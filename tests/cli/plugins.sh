@@ -6,7 +6,7 @@
 say "each is refused with its file and the reason"
 expect_usage 'bad_abi.so: has a kernel built for another version of assay' \
     "$ASSAY" bench relu "${quick[@]}" --plugin "$ASSAY_PLUGINS/bad_abi.so"
-expect_usage 'no_symbol.so: does not export assay_plugin' \
+expect_usage 'no_symbol.so: .*does not export assay_plugin' \
     "$ASSAY" bench relu "${quick[@]}" --plugin "$ASSAY_PLUGINS/no_symbol.so"
 expect_usage 'no_kernels.so: offers no kernels' \
     "$ASSAY" bench relu "${quick[@]}" --plugin "$ASSAY_PLUGINS/no_kernels.so"

@@ -3,6 +3,7 @@
 # 64 MB: the sizes where caches fill. With a rotation of its own for each variant half of them were
 # called different.
 # Not under sanitizers: it is about time, and the kernels are not sanitized.
+# Needs quiet cores: it compares times.
 # shellcheck source-path=SCRIPTDIR source=lib.sh disable=SC2154
 . "$(dirname "$0")/lib.sh"
 

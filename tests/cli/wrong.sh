@@ -37,9 +37,13 @@ expect_out '^ *setup_refuses .*unsupported: only on Sundays'
 
 say "what a kernel prints does not land among the results"
 expect_exit 0 "$ASSAY" bench relu "${quick[@]}" "${with[@]}" --impl prints -o -  -f jsonl
-expect_no_out garbage
-expect_err garbage
+expect_count 1 '"printed":"garbage on standard output' "$work/out"
+expect_err_lines 0
 valid_json "$work/out"
+expect_exit 0 "$ASSAY" bench relu "${quick[@]}" "${with[@]}" --impl prints
+expect_no_out garbage
+expect_exit 0 "$ASSAY" bench relu "${quick[@]}" "${with[@]}" --impl prints -v
+expect_out 'printed: garbage on standard output'
 
 say "a check that cannot tell right from wrong is mistrusted"
 expect_exit 1 "$ASSAY" bench cross_entropy --batch 2 --seq 3 --dim 1 --cache hot --iters 10 --warmup 1

@@ -76,6 +76,11 @@ template <> struct stand_for<ours::cu_launch_config, CUlaunchConfig> : std::true
     static_assert(offsetof(ours::cu_launch_attribute, value) == offsetof(CUlaunchAttribute, value), "");
 };
 
+template <> struct stand_for<ours::cu_ipc_handle, CUipcMemHandle> : std::true_type {
+    static_assert(sizeof(ours::cu_ipc_handle) == sizeof(CUipcMemHandle), "");
+    static_assert(alignof(ours::cu_ipc_handle) == alignof(CUipcMemHandle), "");
+};
+
 template <class T> constexpr bool is_number = std::is_integral<T>::value || std::is_enum<T>::value;
 
 template <class A, class B> constexpr bool alike()
@@ -155,6 +160,7 @@ SAME(CU_CAPTURE_RELAXED, CU_STREAM_CAPTURE_MODE_RELAXED)
 SAME(CU_RECORD_EXTERNAL, CU_EVENT_RECORD_EXTERNAL)
 SAME(CU_LIMIT_PERSISTING_L2, CU_LIMIT_PERSISTING_L2_CACHE_SIZE)
 SAME(CU_LAUNCH_PROGRAMMATIC, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
+SAME(CU_IPC_LAZY_PEER_ACCESS, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS)
 SAME(CU_HOST_PORTABLE, CU_MEMHOSTALLOC_PORTABLE)
 SAME(CU_HOST_DEVICEMAP, CU_MEMHOSTALLOC_DEVICEMAP)
 SAME(CU_FUNCTION_MAX_DYNAMIC_SHARED, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)

@@ -23,15 +23,18 @@
  *
  * Built three times: as it is; FAKE_OLD, which lacks a function that is required; FAKE_LEAN, which
  * lacks all that need not be there, but for one way to read events. */
+#define _GNU_SOURCE /* memfd_create */
 #include "device/cuda/cuda_api.h"
 #include "fake.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -316,6 +319,9 @@ cu_context fake_cuda_callers_context(void);
 cu_context fake_cuda_callers_context(void) { return &callers; }
 int fake_cuda_retained(void);
 int fake_cuda_retained(void) { return context.retained; }
+/* For plug-ins: what a kernel that touches an illegal address leaves. */
+void fake_cuda_break(cu_result error);
+void fake_cuda_break(cu_result error) { dead = error; }
 
 cu_result cuCtxSynchronize(void)
 {
@@ -326,9 +332,65 @@ cu_result cuCtxSynchronize(void)
     return CU_SUCCESS;
 }
 
-/* ---- memory: a line before each piece holds its size ----------------------------------------- */
+/* ---- memory: a line before each piece holds its size; whole blocks can be shared --------------
+ */
 
-enum { LINE = 256 };
+enum { LINE = 256, BLOCK = 2 << 20, MOST_BLOCKS = 64 };
+
+/* A file of memory, mapped: this process's own, or another's that it opened. */
+struct block {
+    char *base; /* NULL: a free slot */
+    size_t bytes;
+    int file; /* -1: another's */
+};
+static struct block whole[MOST_BLOCKS];
+
+/* What a handle holds. */
+struct shown {
+    char magic[8];
+    pid_t process;
+    int file;
+    size_t bytes;
+};
+
+static struct block *block_at(const void *base)
+{
+    for (int i = 0; i < MOST_BLOCKS; i++)
+        if (whole[i].base == base)
+            return &whole[i];
+    return NULL;
+}
+
+/* Takes over the file; NULL: there is no slot, or it cannot be mapped. */
+static struct block *map_block(int file, size_t bytes)
+{
+    struct block *b = file >= 0 ? block_at(NULL) : NULL;
+    void *base = b ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
+    if (base == MAP_FAILED)
+        return NULL;
+    *b = (struct block){.base = base, .bytes = bytes, .file = file};
+    allocations++;
+    return b;
+}
+
+static struct block *make_block(size_t bytes)
+{
+    int file = bytes % BLOCK == 0 ? memfd_create("fake-gpu", MFD_CLOEXEC) : -1;
+    struct block *b =
+        file >= 0 && ftruncate(file, (off_t)bytes) == 0 ? map_block(file, bytes) : NULL;
+    if (!b && file >= 0)
+        close(file);
+    return b;
+}
+
+static void drop_block(struct block *b)
+{
+    munmap(b->base, b->bytes);
+    if (b->file >= 0)
+        close(b->file);
+    b->base = NULL;
+    allocations--;
+}
 
 cu_result cuMemGetInfo_v2(size_t *available, size_t *total)
 {
@@ -345,6 +407,12 @@ cu_result cuMemAlloc_v2(cu_deviceptr *pointer, size_t bytes)
         return ERROR_INVALID_VALUE;
     if (bytes > memory_bytes() - bytes_held)
         return CU_ERROR_OUT_OF_MEMORY;
+    struct block *b = make_block(bytes);
+    if (b) {
+        bytes_held += bytes;
+        *pointer = (cu_deviceptr)(uintptr_t)b->base;
+        return CU_SUCCESS;
+    }
     char *line = aligned_alloc(LINE, (bytes + 2 * LINE - 1) / LINE * LINE);
     if (!line)
         return CU_ERROR_OUT_OF_MEMORY;
@@ -360,6 +428,12 @@ cu_result cuMemFree_v2(cu_deviceptr pointer)
     size_t bytes;
     if (!pointer)
         return CU_SUCCESS;
+    struct block *b = block_at(at(pointer));
+    if (b) {
+        bytes_held -= b->bytes;
+        drop_block(b);
+        return CU_SUCCESS;
+    }
     char *line = (char *)at(pointer) - LINE;
     memcpy(&bytes, line, sizeof bytes);
     bytes_held -= bytes;
@@ -914,6 +988,64 @@ cu_result cuDeviceGetPCIBusId(char *text, int size, cu_device device)
 {
     SCRIPTED(cuDeviceGetPCIBusId);
     snprintf(text, (size_t)size, "0000:%02X:00.0", 0x1b + device);
+    return CU_SUCCESS;
+}
+
+cu_result cuMemGetAddressRange_v2(cu_deviceptr *base, size_t *bytes, cu_deviceptr pointer)
+{
+    SCRIPTED_IN_CONTEXT(cuMemGetAddressRange_v2);
+    const struct block *b = block_at(at(pointer));
+    if (!b)
+        return ERROR_INVALID_VALUE; /* nobody asks for others here */
+    *base = pointer;
+    *bytes = b->bytes;
+    return CU_SUCCESS;
+}
+
+/* What is smaller than a block lies in one with others. The real driver gives that one's handle;
+ * who asks for it does not know what they get, and is told so here. */
+cu_result cuIpcGetMemHandle(cu_ipc_handle *handle, cu_deviceptr pointer)
+{
+    SCRIPTED_IN_CONTEXT(cuIpcGetMemHandle);
+    const struct block *b = block_at(at(pointer));
+    if (!b || b->file < 0)
+        return ERROR_INVALID_VALUE;
+    struct shown shown = {"fakeipc", getpid(), b->file, b->bytes};
+    memset(handle, 0, sizeof *handle);
+    memcpy(handle, &shown, sizeof shown);
+    return CU_SUCCESS;
+}
+
+/* A process cannot open what it gave out itself. */
+cu_result cuIpcOpenMemHandle_v2(cu_deviceptr *pointer, cu_ipc_handle handle, unsigned flags)
+{
+    SCRIPTED_IN_CONTEXT(cuIpcOpenMemHandle_v2);
+    struct shown shown;
+    char path[64];
+    memcpy(&shown, &handle, sizeof shown);
+    if (memcmp(shown.magic, "fakeipc", sizeof shown.magic) != 0 || flags != CU_IPC_LAZY_PEER_ACCESS)
+        return ERROR_INVALID_VALUE;
+    if (shown.process == getpid())
+        return ERROR_INVALID_CONTEXT;
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)shown.process, shown.file);
+    int file = open(path, O_RDWR | O_CLOEXEC);
+    struct block *b = map_block(file, shown.bytes);
+    if (file >= 0)
+        close(file);
+    if (!b)
+        return ERROR_INVALID_VALUE;
+    b->file = -1;
+    *pointer = (cu_deviceptr)(uintptr_t)b->base;
+    return CU_SUCCESS;
+}
+
+cu_result cuIpcCloseMemHandle(cu_deviceptr pointer)
+{
+    SCRIPTED(cuIpcCloseMemHandle);
+    struct block *b = block_at(at(pointer));
+    if (!b || b->file >= 0)
+        return ERROR_INVALID_VALUE;
+    drop_block(b);
     return CU_SUCCESS;
 }
 

@@ -1,12 +1,11 @@
 #!/usr/bin/env bash
 # The plug-in of docs/adding.md: the page shows the very file, and its commands build and run it.
-set -euo pipefail
+# shellcheck source=tests/docs/lib.sh
+. "$ASSAY_SOURCE_DIR/tests/docs/lib.sh"
 doc=$ASSAY_SOURCE_DIR/docs/adding.md
 tmp=$(mktemp -d) && trap 'rm -rf "$tmp"' EXIT
 export XDG_DATA_HOME=$tmp/data XDG_CACHE_HOME=$tmp/cache
-
-# block NAME: the lines of the code block between <!-- NAME --> and <!-- end -->
-block() { sed -n "/^<!-- $1 -->\$/,/^<!-- end -->\$/p" "$doc" | sed '/^<!--/d;/^```/d'; }
+make_ceilings
 
 block my_relu.c | diff -u "$ASSAY_SOURCE_DIR/examples/adding/my_relu.c" - ||
     { echo "docs/adding.md does not show examples/adding/my_relu.c as it is"; exit 1; }

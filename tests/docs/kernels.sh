@@ -8,6 +8,7 @@ tmp=$(mktemp -d) && trap 'rm -rf "$tmp"' EXIT
 export HOME=$tmp XDG_DATA_HOME=$tmp/data XDG_CACHE_HOME=$tmp/cache ASSAY_CUDA_DRIVER=$tmp/no_driver
 # shellcheck source=tests/docs/lib.sh
 . "$ASSAY_SOURCE_DIR/tests/docs/lib.sh"
+make_ceilings
 
 cd "$tmp"
 mkdir -p my_kernel/benchmarks bin

@@ -2,6 +2,8 @@
 # the tests that see the new things.
 # shellcheck shell=bash
 set -euo pipefail
+# shellcheck source=tests/ceilings.sh
+. "$ASSAY_SOURCE_DIR/tests/ceilings.sh"
 
 # block NAME: the lines of the code block of $doc between <!-- NAME --> and <!-- end -->
 block() { sed -n "/^<!-- $1 -->\$/,/^<!-- end -->\$/p" "$doc" | sed '/^<!--/d;/^```/d'; }
@@ -40,6 +42,7 @@ start() {
     trap 'rm -rf "$tmp"' EXIT
     export ASSAY_LOCK=${ASSAY_LOCK:-$tmp/lock}
     export XDG_DATA_HOME=$tmp/data XDG_CACHE_HOME=$tmp/cache CMAKE_BUILD_PARALLEL_LEVEL=2 CC=$ASSAY_CC
+    make_ceilings
 }
 
 parts=(CMakeLists.txt LICENSE assay.pc.in cmake include share src docs tests tools examples)

@@ -6,6 +6,9 @@ page=$ASSAY_SOURCE_DIR/docs/presets.md
 failed=0
 tmp=$(mktemp -d) && trap 'rm -rf "$tmp"' EXIT
 export XDG_DATA_HOME=$tmp/data XDG_CACHE_HOME=$tmp/cache ASSAY_CUDA_DRIVER=$tmp/no_driver
+# shellcheck source=tests/ceilings.sh
+. "$ASSAY_SOURCE_DIR/tests/ceilings.sh"
+make_ceilings
 complain() { echo "$*"; failed=1; }
 
 sed -n '/^<!-- preset file -->$/,/^<!-- end -->$/p' "$page" | sed '/^<!--/d;/^```/d' >"$tmp/mine.yml"

@@ -18,7 +18,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct assay_kernel_file file;
     struct assay_error err = {0};
-    if (assay_kernel_file_parse((const char *)data, size, "assay.yml", &file, &err) == ASSAY_OK) {
+    if (assay_kernel_file_parse((const char *)data, size, "assay.yml", NULL, &file, &err) ==
+        ASSAY_OK) {
         check(&file.cflags);
         check(&file.ldflags);
         check(&file.sources);

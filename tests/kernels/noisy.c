@@ -112,21 +112,13 @@ static enum assay_status run_killed(void *state, const struct assay_work *work)
     return ASSAY_OK;
 }
 
-/* While the group is prepared: NOISY_KILL names a file with a character for each worker that is to
- * be killed when it loads this plug-in. */
-__attribute__((constructor)) static void kill_worker(void)
+/* While the group is prepared: ASSAY_NOISY_KILL names a file with a character for each runner that
+ * is to be killed when it loads this plug-in. */
+__attribute__((constructor)) static void kill_runner(void)
 {
-    char line[4096] = "";
-    const char *path = getenv("NOISY_KILL");
+    const char *path = getenv("ASSAY_NOISY_KILL");
     struct stat left;
-    FILE *file = fopen("/proc/self/cmdline", "r");
-    if (!file)
-        return;
-    size_t length = fread(line, 1, sizeof line - 1, file);
-    fclose(file);
-    bool worker = length > 14 && strcmp(line + strlen(line) + 1, "--worker") == 0;
-    if (path && worker && stat(path, &left) == 0 && left.st_size > 0 &&
-        truncate(path, left.st_size - 1) == 0)
+    if (path && stat(path, &left) == 0 && left.st_size > 0 && truncate(path, left.st_size - 1) == 0)
         raise(SIGKILL);
 }
 

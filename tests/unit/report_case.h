@@ -40,8 +40,16 @@ static inline struct assay_record plain_record(int64_t group, int64_t variant, c
         .floor_ns = 24,
         .accuracy_db = (double)NAN,
         .activation_share = (double)NAN,
-        .verification = {true, 1024 * 768, 12582912, 0, 3.1e-7, 2.2e-6, 4.4e-8, 142.25, 1e-5, 1e-6,
-                         3, false},
+        .verification = {.done = true,
+                         .compared = 1024 * 768,
+                         .of = 12582912,
+                         .max_abs = 3.1e-7,
+                         .max_rel = 2.2e-6,
+                         .rms = 4.4e-8,
+                         .sqnr_db = 142.25,
+                         .tolerance_relative = 1e-5,
+                         .tolerance_absolute = 1e-6,
+                         .times = 3},
     };
     snprintf(r.op, sizeof r.op, "%s", op);
     snprintf(r.title, sizeof r.title, "%s", title);

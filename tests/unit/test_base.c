@@ -440,9 +440,38 @@ static void a_library_there_is_no_room_for_is_not_missing(void **state)
     assert_int_equal(err.code, ASSAY_ERR_NOMEM);
 }
 
+static void names_are_shown_without_control_characters(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *shown, *lines;
+    } names[] = {
+        {"plain näme ✓", "plain näme ✓", "plain näme ✓"},
+        {"a\nb\tc", "a\\nb\\tc", "a\nb\tc"},
+        {"\033]0;x\a\r\b\177", "\\x1b]0;x\\x07\\x0d\\x08\\x7f", "\\x1b]0;x\\x07\\x0d\\x08\\x7f"},
+        {"\xc2\x9b"
+         "2J",
+         "\\xc2\\x9b2J", "\\xc2\\x9b2J"},
+        {"a\xe2\x80\xae"
+         "b\xe2\x81\xa6",
+         "a\\xe2\\x80\\xaeb\\xe2\\x81\\xa6", "a\\xe2\\x80\\xaeb\\xe2\\x81\\xa6"},
+        {"\xff", "\\xff", "\\xff"},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        struct assay_text shown = {0}, lines = {0};
+        assay_text_add_shown(&shown, names[i].name);
+        assay_text_add_shown_lines(&lines, names[i].name);
+        assert_string_equal(shown.data, names[i].shown);
+        assert_string_equal(lines.data, names[i].lines);
+        assay_text_fini(&shown);
+        assay_text_fini(&lines);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_are_shown_without_control_characters),
         cmocka_unit_test(a_library_there_is_no_room_for_is_not_missing),
         cmocka_unit_test(the_first_error_wins),
         cmocka_unit_test(an_error_may_have_no_place_and_no_reader),

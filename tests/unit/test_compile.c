@@ -291,6 +291,101 @@ static void what_the_compiler_says_is_passed_on(void **state)
     assay_object_fini(&object);
 }
 
+/* Whatever way a source finds to another file of the user's, its lines stay unseen. */
+static void files_outside_the_repository_are_not_shown(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "#include \"../secret\"\n",
+        "#include \"../secret\"\n#error stop\n",
+        "#include \"../secret\"\n#include \"missing.h\"\n",
+        "#include \"link\"\n",
+        "#include \"folder/secret\"\n",
+        "#include \"/proc/self/cwd/../secret\"\n",
+        "#pragma GCC system_header\n#include \"../secret\"\n",
+        "#define Q(x) #x\nint tiger; int i =\n#include \"../secret\"\n;\n#error stop\n",
+        "__asm__(\".include \\\"../secret\\\"\");\n",
+        "__asm__(\".include \\\"link\\\"\");\n",
+        "#line 1 \"../secret\"\nint x = nonsense;\n",
+        "#line 1 \"link\"\nint x = nonsense;\n",
+        "#include \"col\033[mour\"\n#include \"missing.h\"\n",
+    };
+    put_file("secret", "tiger password\n");
+    assert_int_equal(mkdir(in_temporary("repo"), 0755), 0);
+    assert_int_equal(symlink("../secret", in_temporary("repo/link")), 0);
+    assert_int_equal(symlink("..", in_temporary("repo/folder")), 0);
+    assert_int_equal(symlink("../secret", in_temporary("repo/col\033[mour")), 0);
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct assay_object object;
+        struct assay_error err;
+        put_file("repo/x.c", texts[i]);
+        enum assay_status status = compile("repo", "x.c", &none, &object, &err);
+        if (status != ASSAY_ERR_INVALID || object.output.length || strstr(err.message, "tiger") ||
+            !strstr(err.message, "outside the repository"))
+            fail_msg("%s gives %s: %s", texts[i], err.message,
+                     object.output.data ? object.output.data : "");
+        assay_object_fini(&object);
+    }
+    /* A name of two lines: a message about it is not known as one. */
+    struct assay_object odd;
+    struct assay_error odd_err;
+    assert_int_equal(symlink("../secret", in_temporary("repo/two\nlines")), 0);
+    put_file("repo/x.c", "#line 1 \"two\\nlines\"\nint x = nonsense;\n");
+    assert_int_equal(compile("repo", "x.c", &none, &odd, &odd_err), ASSAY_ERR_FAILED);
+    assert_null(strstr(odd.output.data, "tiger"));
+    assert_non_null(strstr(odd.output.data, "newlines"));
+    assay_object_fini(&odd);
+    assert_int_equal(unlink(in_temporary("repo/two\nlines")), 0);
+    /* What the user has named is the user's to show. */
+    char variable[600];
+    snprintf(variable, sizeof variable, "cc -I%s", in_temporary("mine"));
+    put_file("mine/mine.h", "int tiger = nonsense;\n");
+    put_file("repo/x.c", "#include <mine.h>\n");
+    struct assay_object object;
+    struct assay_error err;
+    setenv("CC", variable, 1);
+    assert_int_equal(compile("repo", "x.c", &none, &object, &err), ASSAY_ERR_FAILED);
+    assert_non_null(strstr(object.output.data, "tiger"));
+    unsetenv("CC");
+    assay_object_fini(&object);
+}
+
+/* gcc maps such a file as it is: a precompiled header is a program of its own. */
+static void precompiled_headers_are_not_used(void **state)
+{
+    (void)state;
+    char command[1200];
+    put_file("repo/y.h", "#define ANSWER 2\n");
+    snprintf(command, sizeof command,
+             "cd '%s' && cc -std=gnu17 -O3 -march=native -fPIC -fopenmp "
+             "-x c-header y.h -o y.h.gch",
+             in_temporary("repo"));
+    assert_int_equal(system(command), 0); // NOLINT(cert-env33-c)
+    put_file("repo/y.h", "#define ANSWER 1\n");
+    put_file("repo/x.c", "#include \"y.h\"\nint answer(void) { return ANSWER; }\n");
+    assert_int_equal(answer(&none, NULL), 1);
+}
+
+static void flags_and_files_that_a_repository_may_not_name(void **state)
+{
+    (void)state;
+    static const char *const wrapper[] = {"-wrapper", "./run.sh", NULL};
+    static const char *const outside[] = {"../secret.c", NULL}, *const up[] = {"..", NULL};
+    const struct assay_compile_flags flags[] = {
+        {.c = wrapper}, {.link = wrapper}, {.sources = outside}, {.include = up}};
+    put_file("repo/x.c", "int answer(void) { return 1; }\n");
+    put_file("secret.c", "tiger\n");
+    put_script("repo/run.sh", "#!/bin/sh\ntouch ran\nexec \"$@\"\n");
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
+        struct assay_object object;
+        struct assay_error err;
+        assert_int_equal(compile("repo", "x.c", &flags[i], &object, &err), ASSAY_ERR_INVALID);
+        assert_int_equal(object.output.length, 0);
+        assay_object_fini(&object);
+    }
+    assert_int_not_equal(access(in_temporary("repo/ran"), F_OK), 0);
+}
+
 static void an_undefined_symbol_is_found_now(void **state)
 {
     (void)state;
@@ -562,6 +657,9 @@ int main(void)
         WITH_FOLDER(a_benchmark_includes_assays_headers_in_c_and_cxx),
         WITH_FOLDER(headers_that_were_changed_are_written_again),
         WITH_FOLDER(what_the_compiler_says_is_passed_on),
+        WITH_FOLDER(files_outside_the_repository_are_not_shown),
+        WITH_FOLDER(precompiled_headers_are_not_used),
+        WITH_FOLDER(flags_and_files_that_a_repository_may_not_name),
         WITH_FOLDER(an_undefined_symbol_is_found_now),
         WITH_FOLDER(a_compiler_that_is_not_here_is_no_failure),
         WITH_FOLDER(paths_may_be_called_anything),

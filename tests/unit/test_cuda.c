@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/last_words.h"
-#include "bench/memory.h"
+#include "runner/memory.h"
 #include "device/cuda/cuda_gpu.h"
 #include "device/device.h"
 #include "op/attention.h"
@@ -138,6 +138,94 @@ static void test_too_much_memory_says_how_much(void **state)
     assert_int_equal(device->bytes_held, 0);
 }
 
+/* ---- memory that another process sees ---------------------------------------------------------
+ */
+
+enum { BLOCK = 2 << 20 };
+
+/* In a child: gives out the handle of memory that it filled, and waits until the other is done.
+ * 0: all went well, and the other's bytes came. */
+static int be_the_owner(assay_device *device, int to_other, int from_other)
+{
+    unsigned char handle[64], byte = 0, *there = malloc(BLOCK);
+    void *memory = NULL;
+    memset(there, 7, BLOCK);
+    if (assay_device_alloc(device, BLOCK, &memory, NULL) != ASSAY_OK ||
+        device->driver->share(device, memory, handle, NULL) != ASSAY_OK ||
+        device->driver->upload(device, memory, there, BLOCK, NULL) != ASSAY_OK)
+        return 1;
+    if (write(to_other, handle, sizeof handle) != sizeof handle || read(from_other, &byte, 1) != 1)
+        return 2;
+    device->driver->download(device, there, memory, BLOCK, NULL);
+    bool came = there[BLOCK - 1] == 9;
+    free(there);
+    return came ? 0 : 3;
+}
+
+static void test_another_process_sees_memory(void **state)
+{
+    assay_device *device = *state;
+    const struct assay_device_driver *driver = device->driver;
+    int to[2], from[2], status = -1;
+    unsigned char handle[64], seen[2];
+    void *memory = NULL;
+    struct assay_error err = {0};
+    assert_int_equal(pipe(to), 0);
+    assert_int_equal(pipe(from), 0);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(be_the_owner(device, from[1], to[0]));
+    close(from[1]); /* so that one that ends early is noticed */
+    assert_int_equal(read(from[0], handle, sizeof handle), sizeof handle);
+    assert_int_equal(driver->shared(device, handle, BLOCK + 1, &memory, &err), ASSAY_ERR_CORRUPT);
+    assert_null(memory);
+    assert_int_equal(driver->shared(device, handle, BLOCK, &memory, &err), ASSAY_OK);
+    assert_int_equal(driver->download(device, seen, memory, 1, NULL), ASSAY_OK);
+    assert_int_equal(driver->download(device, seen + 1, (char *)memory + BLOCK - 1, 1, NULL),
+                     ASSAY_OK);
+    assert_true(seen[0] == 7 && seen[1] == 7);
+    seen[0] = 9;
+    assert_int_equal(driver->upload(device, (char *)memory + BLOCK - 1, seen, 1, NULL), ASSAY_OK);
+    driver->unshare(device, memory);
+    assert_int_equal(write(to[1], seen, 1), 1);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    close(to[0]);
+    close(to[1]);
+    close(from[0]);
+}
+
+static void test_what_cannot_be_shared(void **state)
+{
+    assay_device *device = *state;
+    struct cuda_gpu *gpu = assay_cuda_gpu();
+    const struct cuda_driver_api *usual = gpu->api;
+    struct cuda_driver_api without = *usual;
+    unsigned char handle[64] = {0};
+    void *small = NULL, *block = NULL, *opened = NULL;
+    struct assay_error err = {0};
+    assert_int_equal(assay_device_alloc(device, 1000, &small, NULL), ASSAY_OK);
+    assert_int_equal(assay_device_alloc(device, BLOCK, &block, NULL), ASSAY_OK);
+    /* A part of a block, whose handle would be that of all of it. */
+    assert_int_equal(device->driver->share(device, small, handle, &err), ASSAY_ERR_DEVICE);
+    /* A handle of nothing, and this process's own. */
+    assert_int_equal(device->driver->shared(device, handle, 1, &opened, NULL), ASSAY_ERR_DEVICE);
+    assert_int_equal(device->driver->share(device, block, handle, NULL), ASSAY_OK);
+    assert_int_equal(device->driver->shared(device, handle, BLOCK, &opened, NULL),
+                     ASSAY_ERR_DEVICE);
+    assert_null(opened);
+    without.cuIpcGetMemHandle = NULL;
+    gpu->api = &without;
+    err = (struct assay_error){0};
+    assert_int_equal(device->driver->share(device, block, handle, &err), ASSAY_UNSUPPORTED);
+    assert_non_null(strstr(err.message, "--in-process"));
+    assert_int_equal(device->driver->shared(device, handle, BLOCK, &opened, NULL),
+                     ASSAY_UNSUPPORTED);
+    gpu->api = usual;
+    assay_device_free(device, small, 1000);
+    assay_device_free(device, block, BLOCK);
+}
+
 /* ---- timing ---------------------------------------------------------------------------------- */
 
 enum { MOST_CALLS = 512 };
@@ -178,7 +266,7 @@ static struct noted *make_noted(uint64_t ns)
 
 static struct assay_timing timed(assay_device *device, struct noted *s, struct assay_work work)
 {
-    struct assay_timing timing = {-1, -1, false};
+    struct assay_timing timing = {.device_ns = -1, .host_ns = -1};
     assert_int_equal(device->driver->time(device, &noted_kernel, s, &work, &timing), ASSAY_OK);
     return timing;
 }
@@ -891,6 +979,8 @@ int main(void)
         WITH_GPU(test_a_variants_memory),
         WITH_GPU(test_a_driver_that_does_not_tell),
         WITH_GPU(test_too_much_memory_says_how_much),
+        WITH_GPU(test_another_process_sees_memory),
+        WITH_GPU(test_what_cannot_be_shared),
         WITH_GPU(test_time_is_the_kernels),
         WITH_GPU(test_events_are_taken_off),
         WITH_GPU(test_events_that_take_too_long_are_not_taken_off),

@@ -186,7 +186,7 @@ static void test_the_cpu_runs_the_kernel_once_and_passes_its_answer_on(void **st
     assay_device *device = open_cpu();
     struct assay_kernel kernel = {.struct_size = sizeof kernel, .run = count_calls};
     struct assay_work work = {.iters = 5, .n_sets = 1};
-    struct assay_timing timing = {-1, -1, false};
+    struct assay_timing timing = {.device_ns = -1, .host_ns = -1};
     int64_t calls = 0;
     assert_int_equal(device->driver->time(device, &kernel, &calls, &work, &timing), ASSAY_OK);
     assert_int_equal(calls, 5);

@@ -617,15 +617,18 @@ static void test_a_lane_starts_afresh(void **state)
 /* Every third sample of lane 0 is; the work told before and after is the one that was run. */
 struct looker {
     struct stage *stage;
+    enum assay_look how;
     int64_t asked, before, after, wrong_at;
+    double ns; /* of the last one */
     struct assay_work work;
     int64_t log_before;
 };
 
-static bool look(void *user, int64_t lane)
+static enum assay_look look(void *user, int64_t lane)
 {
     struct looker *l = user;
-    return lane == 0 && l->asked++ % 3 == 0;
+    bool third = lane == 0 && l->asked++ % 3 == 0;
+    return third ? l->how : ASSAY_LOOK_AWAY;
 }
 
 static void look_before(void *user, int64_t lane, const struct assay_work *work)
@@ -637,7 +640,7 @@ static void look_before(void *user, int64_t lane, const struct assay_work *work)
     l->log_before = l->stage->n_log;
 }
 
-static bool look_after(void *user, int64_t lane, const struct assay_work *work)
+static bool look_after(void *user, int64_t lane, const struct assay_work *work, double ns)
 {
     struct looker *l = user;
     assert_int_equal(lane, 0);
@@ -647,6 +650,7 @@ static bool look_after(void *user, int64_t lane, const struct assay_work *work)
     assert_int_equal(run->iters, work->iters);
     assert_int_equal(run->first, work->first);
     assert_int_equal(work->iters, l->stage->lanes[0].iters);
+    l->ns = ns;
     return ++l->after != l->wrong_at;
 }
 
@@ -672,7 +676,7 @@ static void play_looked_at(struct looker *l, int64_t n_lanes)
 
 static void test_samples_that_are_looked_at_do_not_count(void **state)
 {
-    struct looker l = {.stage = *state};
+    struct looker l = {.stage = *state, .how = ASSAY_LOOK_ASIDE};
     l.stage->n_sets[0] = 3;
     play_looked_at(&l, 2);
     assert_int_equal(l.asked, 9);
@@ -684,9 +688,23 @@ static void test_samples_that_are_looked_at_do_not_count(void **state)
     }
 }
 
+static void test_a_sample_that_counts_can_be_looked_at(void **state)
+{
+    struct looker l = {.stage = *state, .how = ASSAY_LOOK_COUNTED};
+    play_looked_at(&l, 1);
+    assert_int_equal(l.after, 3);
+    assert_int_equal(l.stage->lanes[0].taken, 9);
+    int64_t runs = 0; /* the samples alone, without priming and warming up */
+    for (int64_t i = l.log_before; i < l.stage->n_log; i++)
+        runs += l.stage->log[i].iters == l.stage->lanes[0].iters;
+    assert_true(runs >= 3); /* the looked-at one, and the two behind it */
+    double last = l.stage->lanes[0].samples[6] * (double)l.stage->lanes[0].iters;
+    assert_true(l.ns > 0.99 * last && l.ns < 1.01 * last);
+}
+
 static void test_a_lane_found_out_is_left_out(void **state)
 {
-    struct looker l = {.stage = *state, .wrong_at = 2};
+    struct looker l = {.stage = *state, .wrong_at = 2, .how = ASSAY_LOOK_ASIDE};
     play_looked_at(&l, 2);
     assert_int_equal(l.after, 2);
     assert_int_equal(l.stage->lanes[0].status, ASSAY_ERR_CORRUPT);
@@ -1214,6 +1232,7 @@ int main(void)
         TEST(test_all_lanes_share_one_rotation),
         TEST(test_a_lane_starts_afresh),
         TEST(test_samples_that_are_looked_at_do_not_count),
+        TEST(test_a_sample_that_counts_can_be_looked_at),
         TEST(test_a_lane_found_out_is_left_out),
         TEST(test_at_full_speed_a_sample_stands_between_two_probes),
         TEST(test_a_sample_at_the_slow_speed_is_taken_again_and_then_kept),

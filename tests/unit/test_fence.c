@@ -3,7 +3,7 @@
 #include "unit.h"
 
 #include "base/last_words.h"
-#include "bench/fence.h"
+#include "runner/fence.h"
 #include "op/op.h"
 
 #include <signal.h>

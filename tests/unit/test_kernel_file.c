@@ -8,7 +8,7 @@ static enum assay_status parse(const char *text, struct assay_kernel_file *out,
                                struct assay_error *err)
 {
     *err = (struct assay_error){0};
-    return assay_kernel_file_parse(text, strlen(text), "assay.yml", out, err);
+    return assay_kernel_file_parse(text, strlen(text), "assay.yml", NULL, out, err);
 }
 
 static void assert_words(const struct assay_strings *got, const char *want)
@@ -87,6 +87,12 @@ static void mistakes_have_a_place_and_a_hint(void **state)
         {"name: [a]\n", "assay.yml:1:7", "name takes a name"},
         {"- a\n", "assay.yml:1:1", "is a mapping"},
         {"cflags: [\n", "assay.yml:", ""},
+        {"cflags: [-O3, -g,\n  -fplugin=x.so]\n", "assay.yml:2:3",
+         "cflags: \"-fplugin=x.so\" is refused: it loads a plug-in into the compiler"},
+        {"cxxflags: -O3 -B.\n", "assay.yml:1:11", "CXX=\"c++ -B.\""},
+        {"ldflags:\n  - -lm\n  - -Wl,-Map=/etc/x\n", "assay.yml:3:5", "is refused"},
+        {"cudaflags: [\"-DX=`id`\"]\n", "assay.yml:1:13", "shell"},
+        {"include: [src, ../other]\n", "assay.yml:1:16", "leads out of the repository"},
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         struct assay_kernel_file file;
@@ -108,7 +114,7 @@ static void limits_end_in_an_error(void **state)
     struct assay_text text = {0};
     assay_text_add(&text, "cflags:");
     for (int i = 0; i < 1001; i++)
-        assay_text_add(&text, " -x");
+        assay_text_add(&text, " -w");
     assert_int_equal(parse(text.data, &file, &err), ASSAY_ERR_INVALID);
     assay_text_fini(&text);
     assert_non_null(strstr(err.message, "more than 1000"));
@@ -136,6 +142,14 @@ static void the_file_lies_at_the_root(void **state)
     assert_non_null(strstr(err.where, "assay.yml:1:1"));
     assay_kernel_file_fini(&file);
     assay_folder_remove(in_temporary("assay.yml"));
+    put_file("secret", "password: tiger\n");
+    assert_int_equal(mkdir(in_temporary("repo"), 0755), 0);
+    assert_int_equal(symlink("../secret", in_temporary("repo/assay.yml")), 0);
+    err = (struct assay_error){0};
+    assert_int_equal(assay_kernel_file_read(in_temporary("repo"), &file, &err), ASSAY_ERR_INVALID);
+    assert_non_null(strstr(err.message, "leads out of the repository"));
+    assert_null(strstr(err.message, "password"));
+    assay_kernel_file_fini(&file);
     assert_int_equal(mkdir(in_temporary("assay.yml"), 0755), 0);
     err = (struct assay_error){0};
     assert_int_equal(assay_kernel_file_read(temporary, &file, &err), ASSAY_ERR_INVALID);
@@ -149,9 +163,9 @@ static void without_memory_there_is_an_error(void **state)
     for (int64_t nth = 1; status != ASSAY_OK; nth++) {
         struct assay_kernel_file file;
         struct assay_error err = {0};
-        static const char text[] = "name: x\ncflags: -a -b\nsources: [c, d]\n";
+        static const char text[] = "name: x\ncflags: -O1 -g\nsources: [c, d]\n";
         assay_alloc_fail_after(nth);
-        status = assay_kernel_file_parse(text, strlen(text), "assay.yml", &file, &err);
+        status = assay_kernel_file_parse(text, strlen(text), "assay.yml", NULL, &file, &err);
         assay_alloc_fail_after(0);
         assert_true(status == ASSAY_OK || status == ASSAY_ERR_NOMEM);
         assay_kernel_file_fini(&file);

@@ -3,7 +3,7 @@
 #include "unit.h"
 
 #include "base/alloc.h"
-#include "bench/memory.h"
+#include "runner/memory.h"
 #include "device/null/null.h"
 
 #include <stdlib.h>

@@ -16,13 +16,14 @@ static struct assay_record full_record(void)
     r.dtype = ASSAY_DTYPE_BF16;
     r.n_axes = ASSAY_MAX_AXES;
     r.outcome = ASSAY_OUTCOME_OUT_OF_MEMORY;
-    r.interrupted = r.is_baseline = r.pareto = true;
+    r.interrupted = r.is_baseline = r.pareto = r.not_asked = true;
     r.verification.done = r.verification.exact = true;
+    r.verification.author_reference = r.verification.author_tolerance = true;
     char *strings[] = {r.implementation, r.device, r.baseline, r.mode, r.recipe};
     for (int i = 0; i < 5; i++)
         strings[i][31] = '\0';
     r.op[63] = r.title[63] = r.entry[63] = r.label[63] = r.compile[15] = r.kernel[63] =
-        r.note[127] = r.reason[255] = '\0';
+        r.note[127] = r.confined[159] = r.printed[511] = r.reason[255] = '\0';
     for (int i = 0; i < ASSAY_MAX_AXES; i++) {
         r.axis_names[i][15] = '\0';
         r.axis_names[i][0] = (char)('a' + i);

@@ -2,6 +2,8 @@
  * the registry promises. ASSAY_UPDATE_GOLDEN=1 rewrites the golden files; look at the diff. */
 #include "report_case.h"
 
+#include "report/report_sink.h"
+
 #include "base/alloc.h"
 #include "report/report.h"
 #include "report/report_cells.h"
@@ -73,8 +75,17 @@ static struct group failing_group(void)
         g.records[i].seed = UINT64_MAX;
     }
     struct assay_record *wrong = &g.records[0];
-    wrong->verification =
-        (struct assay_verification){true, 1000, 1000, 12, 1.5, 1, 0.1, 3.5, 0.01, 0.001, 1, false};
+    wrong->verification = (struct assay_verification){.done = true,
+                                                      .compared = 1000,
+                                                      .of = 1000,
+                                                      .mismatches = 12,
+                                                      .max_abs = 1.5,
+                                                      .max_rel = 1,
+                                                      .rms = 0.1,
+                                                      .sqnr_db = 3.5,
+                                                      .tolerance_relative = 0.01,
+                                                      .tolerance_absolute = 0.001,
+                                                      .times = 1};
     g.records[5].states[HOT] = around(1.1e6, 0.001);
     g.records[6].verification.tolerance_relative = (double)NAN;
     return g;
@@ -642,6 +653,43 @@ static void csv_rows_have_all_columns(void **state)
     assay_text_fini(&text);
 }
 
+/* A spreadsheet computes what begins like a formula; a number stays a number. */
+static void csv_texts_are_no_formulas(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *field;
+    } cells[] = {
+        {"=1+1", "'=1+1"},
+        {"+cmd|' /C calc'!A0", "'+cmd|' /C calc'!A0"},
+        {"-2+3", "'-2+3"},
+        {"@SUM(A1)", "'@SUM(A1)"},
+        {"\t=1", "'\t=1"},
+        {"\r=1", "'\\x0d=1"},
+        {"=1,2", "\"'=1,2\""},
+        {"＝1", "'＝1"},
+        {"-1.5", "-1.5"},
+        {"-1e-9", "-1e-9"},
+        {"+3", "+3"},
+        {"-", "-"},
+        {"a=b", "a=b"},
+        {"", ""},
+        {"a\033[2Jb", "a\\x1b[2Jb"},
+    };
+    for (size_t i = 0; i < sizeof cells / sizeof cells[0]; i++) {
+        struct assay_text text = {0};
+        const struct assay_sink sink = {&text, write_text, NULL};
+        assay_sink_csv(&sink, cells[i].text);
+        assert_string_equal(text.data ? text.data : "", cells[i].field);
+        assay_text_fini(&text);
+    }
+    struct assay_text text = {0};
+    const struct assay_sink sink = {&text, write_text, NULL};
+    assay_sink_csv_real(&sink, -1.5);
+    assert_string_equal(text.data, "-1.5");
+    assay_text_fini(&text);
+}
+
 /* ---- registry ----------------------------------------------------------------------------- */
 
 static void names_are_unique_and_found(void **state)
@@ -762,6 +810,7 @@ int main(void)
         cmocka_unit_test(comprehensive_has_the_right_ones_only),
         cmocka_unit_test(an_empty_report_is_valid),
         cmocka_unit_test(csv_rows_have_all_columns),
+        cmocka_unit_test(csv_texts_are_no_formulas),
         cmocka_unit_test(names_are_unique_and_found),
         cmocka_unit_test(an_unknown_name_is_told_the_nearest),
         cmocka_unit_test(files_choose_their_format),

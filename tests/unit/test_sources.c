@@ -141,15 +141,51 @@ static void odd_names_are_shown_escaped_and_links_followed(void **state)
     struct assay_sources sources;
     struct assay_error err;
     put_file("repo/benchmarks/benchmark\n\x1b.c", "");
-    put_file("outside.c", "");
-    assert_int_equal(
-        symlink(in_temporary("outside.c"), in_temporary("repo/benchmarks/benchmark_link.c")), 0);
+    put_file("repo/src/shared.c", "");
+    assert_int_equal(symlink("../src/shared.c", in_temporary("repo/benchmarks/benchmark_link.c")),
+                     0);
     assert_int_equal(find(NULL, &sources, &err), ASSAY_OK);
     assert_int_equal(sources.n, 2);
     assert_string_equal(sources.items[0].shown, "benchmarks/benchmark\\n\\x1b.c");
     assert_non_null(strstr(sources.items[0].path, "benchmark\n\x1b.c"));
     assert_string_equal(sources.items[1].shown, "benchmarks/benchmark_link.c");
     assay_sources_fini(&sources);
+}
+
+/* A file, a folder, one that assay.yml names, and a single one. */
+static void links_that_lead_out_are_refused(void **state)
+{
+    (void)state;
+    struct assay_sources sources;
+    struct assay_source source = {0};
+    struct assay_error err;
+    put_file("outside/benchmark_secret.c", "/* ASSAY_KERNELS: tiger */");
+    put_file("repo/x.c", "");
+    assert_int_equal(symlink("../outside", in_temporary("repo/benchmarks")), 0);
+    assert_int_equal(find(NULL, &sources, &err), ASSAY_ERR_INVALID);
+    assert_string_equal(err.where, "benchmarks");
+    assert_non_null(strstr(err.message, "leads out of the repository"));
+    assay_sources_fini(&sources);
+    assert_int_equal(unlink(in_temporary("repo/benchmarks")), 0);
+    assert_int_equal(mkdir(in_temporary("repo/benchmarks"), 0755), 0);
+    assert_int_equal(symlink("../../outside/benchmark_secret.c",
+                             in_temporary("repo/benchmarks/benchmark_link.c")),
+                     0);
+    assert_int_equal(find(NULL, &sources, &err), ASSAY_ERR_INVALID);
+    assert_string_equal(err.where, "benchmarks/benchmark_link.c");
+    assay_sources_fini(&sources);
+    assert_int_equal(find("repo/benchmarks/benchmark_link.c", &sources, &err), ASSAY_ERR_INVALID);
+    assay_sources_fini(&sources);
+    static const char *const paths[] = {"benchmarks/benchmark_link.c",
+                                        "../outside/benchmark_secret.c", "/etc/passwd.c",
+                                        "benchmarks/../../outside/benchmark_secret.c"};
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        err = (struct assay_error){0};
+        assert_int_equal(assay_source_at(in_temporary("repo"), paths[i], &source, &err),
+                         ASSAY_ERR_INVALID);
+        assert_non_null(strstr(err.message, "leads out of the repository"));
+        assay_source_fini(&source);
+    }
 }
 
 static void limits_end_in_an_error(void **state)
@@ -204,6 +240,7 @@ int main(void)
         WITH_FOLDER(a_single_file_is_that_file),
         WITH_FOLDER(what_is_missing_is_told),
         WITH_FOLDER(odd_names_are_shown_escaped_and_links_followed),
+        WITH_FOLDER(links_that_lead_out_are_refused),
         WITH_FOLDER(limits_end_in_an_error),
         WITH_FOLDER(without_memory_there_is_an_error),
     };

@@ -1,7 +1,7 @@
 /* test_traces.c: what is left behind in a process is seen, and put back. */
 #include "unit.h"
 
-#include "bench/traces.h"
+#include "runner/traces.h"
 
 #include <fenv.h>
 #include <omp.h>

@@ -1,7 +1,7 @@
 /* test_wire.c: messages between supervisor and worker, and whatever else may come through the pipe;
  * and who says that memory was short. */
 #include "base/alloc.h"
-#include "bench/oom.h"
+#include "runner/oom.h"
 #include "bench/wire.h"
 #include "temporary.h"
 

@@ -442,6 +442,80 @@ static enum assay_status copy(assay_device *device, void *to, const void *from, 
     return assay_cuda_copy(to, from, bytes, err);
 }
 
+/* ---- memory that another process sees -------------------------------------------------------- */
+
+/* The driver puts smaller allocations into one block, and a handle is the whole block's. */
+enum { BLOCK_BYTES = 2 << 20 };
+
+static enum assay_status can_share(const struct cuda_driver_api *api, struct assay_error *err)
+{
+    if (api->cuIpcGetMemHandle && api->cuIpcOpenMemHandle_v2 && api->cuIpcCloseMemHandle)
+        return ASSAY_OK;
+    return assay_error_set(err, ASSAY_UNSUPPORTED, NULL,
+                           "needs --in-process: this driver cannot share the GPU's memory "
+                           "with another process");
+}
+
+/* The allocation that an address is in. False: the driver does not tell. */
+static bool range_of(const struct cuda_driver_api *api, const void *memory, cu_deviceptr *base,
+                     size_t *bytes)
+{
+    return api->cuMemGetAddressRange_v2 &&
+           api->cuMemGetAddressRange_v2(base, bytes, address(memory)) == CU_SUCCESS;
+}
+
+static enum assay_status share(assay_device *device, void *memory, unsigned char *out,
+                               struct assay_error *err)
+{
+    const struct cuda_driver_api *api = ((const struct cuda_gpu *)device)->api;
+    cu_ipc_handle handle;
+    cu_deviceptr base = 0;
+    size_t bytes = 0;
+    enum assay_status status = can_share(api, err);
+    if (status == ASSAY_OK && range_of(api, memory, &base, &bytes) &&
+        (base != address(memory) || bytes % BLOCK_BYTES != 0))
+        status = assay_error_set(err, ASSAY_ERR_INTERNAL, NULL,
+                                 "only whole blocks of the GPU's memory can be shared");
+    if (status == ASSAY_OK)
+        status = assay_cuda_check(api->cuIpcGetMemHandle(&handle, address(memory)),
+                                  "cuIpcGetMemHandle", err);
+    if (status == ASSAY_OK)
+        memcpy(out, &handle, sizeof handle);
+    return status;
+}
+
+static void unshare(assay_device *device, void *memory)
+{
+    const struct cuda_driver_api *api = ((const struct cuda_gpu *)device)->api;
+    api->cuIpcCloseMemHandle(address(memory));
+}
+
+/* The handle comes from a process that is not trusted: what it opens may be too small. */
+static enum assay_status shared(assay_device *device, const unsigned char *from, size_t bytes,
+                                void **out, struct assay_error *err)
+{
+    const struct cuda_driver_api *api = ((const struct cuda_gpu *)device)->api;
+    cu_ipc_handle handle;
+    cu_deviceptr pointer = 0, base = 0;
+    size_t there = 0;
+    enum assay_status status = can_share(api, err);
+    memcpy(&handle, from, sizeof handle);
+    if (status == ASSAY_OK)
+        status =
+            assay_cuda_check(api->cuIpcOpenMemHandle_v2(&pointer, handle, CU_IPC_LAZY_PEER_ACCESS),
+                             "cuIpcOpenMemHandle", err);
+    if (status != ASSAY_OK)
+        return status;
+    *out = (void *)(uintptr_t)pointer;
+    if (range_of(api, *out, &base, &there) && base + there - pointer < bytes) {
+        unshare(device, *out);
+        *out = NULL;
+        return assay_error_set(err, ASSAY_ERR_CORRUPT, NULL,
+                               "the runner shares less of the GPU's memory than was asked for");
+    }
+    return ASSAY_OK;
+}
+
 static int64_t now_ns(assay_device *device)
 {
     (void)device;
@@ -465,6 +539,10 @@ const struct assay_device_driver assay_device_cuda = {
     .upload = upload,
     .download = download,
     .copy = copy,
+    .share_unit = BLOCK_BYTES,
+    .share = share,
+    .shared = shared,
+    .unshare = unshare,
     .time = assay_cuda_time,
     .forget = assay_cuda_forget,
     .now_ns = now_ns,

@@ -41,6 +41,11 @@ typedef struct {
     unsigned n_attributes;
 } cu_launch_config;
 
+/* CUipcMemHandle: names memory of this process to others. */
+typedef struct {
+    char bytes[64];
+} cu_ipc_handle;
+
 enum {
     CU_SUCCESS = 0,
     CU_ERROR_OUT_OF_MEMORY = 2,
@@ -84,6 +89,7 @@ enum {
     CU_FUNCTION_MAX_DYNAMIC_SHARED = 8,
     CU_FUNCTION_CARVEOUT = 9,
     CU_LIMIT_PERSISTING_L2 = 6, /* bytes of it that are set aside for lines that persist */
+    CU_IPC_LAZY_PEER_ACCESS = 1,
     CU_LAUNCH_PROGRAMMATIC = 6, /* a launch attribute: begins before what comes before has ended */
 };
 
@@ -152,6 +158,12 @@ enum {
       (const cu_launch_config *config, cu_function function, void **parameters, void **extra))     \
     F(cu_result, cuGraphGetNodes, (cu_graph graph, void *nodes, size_t *n))                        \
     F(cu_result, cuDeviceGetPCIBusId, (char *text, int size, cu_device device))                    \
+    F(cu_result, cuMemGetAddressRange_v2,                                                          \
+      (cu_deviceptr * base, size_t * bytes, cu_deviceptr pointer))                                 \
+    F(cu_result, cuIpcGetMemHandle, (cu_ipc_handle * handle, cu_deviceptr pointer))                \
+    F(cu_result, cuIpcOpenMemHandle_v2,                                                            \
+      (cu_deviceptr * pointer, cu_ipc_handle handle, unsigned flags))                              \
+    F(cu_result, cuIpcCloseMemHandle, (cu_deviceptr pointer))                                      \
     F(cu_result, cuCtxGetLimit, (size_t * value, int limit))                                       \
     F(cu_result, cuCtxSetLimit, (int limit, size_t value))                                         \
     F(cu_result, cuCtxResetPersistingL2Cache, (void))                                              \

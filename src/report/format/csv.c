@@ -1,6 +1,7 @@
 /* csv.c: one row for each record and cache state, or one row without figures for a record that was
  * not timed. Fields are quoted as RFC 4180 says; lines end in \n, as spreadsheets and scripts both
- * accept. Numbers have the digits to read back exactly; what is not known is empty.
+ * accept. Numbers have the digits to read back exactly; what is not known is empty. Texts that
+ * begin like a formula have an apostrophe before them.
  *
  * The columns, in this order for good; new ones are added at the end:
  *   group variant op title implementation kernel device dtype

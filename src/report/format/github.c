@@ -116,16 +116,16 @@ static void put_result(struct state *s, const struct assay_pair *pair)
     const struct assay_record *trouble = assay_pair_trouble(pair);
     bool one_of_two =
         pair->eager && pair->compiled && pair->eager->outcome != pair->compiled->outcome;
-    char text[256];
-    if (trouble)
-        snprintf(text, sizeof text, "%s%s%s%s", assay_outcome_is_fine(trouble->outcome) ? "" : "✗ ",
-                 one_of_two ? trouble->implementation : "", one_of_two ? " " : "",
-                 assay_cell_outcome(trouble->outcome).text);
-    else
-        snprintf(text, sizeof text, "%s",
-                 assay_pair_any(pair)->verification.done ? "✓" : "not checked");
-    assay_md_cell(&s->md, text);
-    assay_sink_put(&s->md.sink, "\n");
+    assay_sink_put(&s->md.sink, " ");
+    if (trouble) {
+        assay_md_plain(&s->md, assay_outcome_is_fine(trouble->outcome) ? "" : "✗ ");
+        assay_md_text(&s->md, one_of_two ? trouble->implementation : "");
+        assay_md_plain(&s->md, one_of_two ? " " : "");
+        assay_md_plain(&s->md, assay_cell_outcome(trouble->outcome).text);
+    } else {
+        assay_md_plain(&s->md, assay_pair_any(pair)->verification.done ? "✓" : "not checked");
+    }
+    assay_sink_put(&s->md.sink, " |\n");
 }
 
 /* "custom (1024, 1024, 1024)" */

@@ -307,13 +307,29 @@ static void put_ceiling(struct state *s, const struct assay_measurement *m)
 }
 
 /* Remarks that need no comparison. */
+static void put_remark(struct state *s, const char *text)
+{
+    assay_line_put(&s->page.line, ",", 1, ASSAY_INK_PLAIN);
+    put_phrase(s, text, ASSAY_INK_WARN);
+}
+
 static void put_remarks(struct state *s, const struct assay_bout *bout)
 {
+    const struct assay_record *r = bout->kernel;
+    const struct assay_verification *v = &r->verification;
+    struct assay_cell cell = {""};
     put_ceiling(s, bout->m);
-    if (!bout->kernel->interrupted)
-        return;
-    assay_line_put(&s->page.line, ",", 1, ASSAY_INK_PLAIN);
-    put_phrase(s, "interrupted: fewer samples than planned", ASSAY_INK_WARN);
+    if (r->interrupted)
+        put_remark(s, "interrupted: fewer samples than planned");
+    if (v->author_tolerance && v->done) {
+        assay_cell_add(&cell, "its author allows %.2g%% and %.2g", 100 * v->tolerance_relative,
+                       v->tolerance_absolute);
+        put_remark(s, cell.text);
+    }
+    if (r->not_asked)
+        put_remark(s, "not asked whether every call computes");
+    if (strcmp(r->confined, ASSAY_NOT_ISOLATED) == 0)
+        put_remark(s, "nothing was isolated");
 }
 
 /* "crashed: SIGSEGV" */

@@ -1,14 +1,15 @@
 /* traces.h: what code that was called leaves behind in this process, and must not: the state of the
  * floating-point unit, where the thread may run, how many threads OpenMP uses, threads that go on
  * computing. */
-#ifndef ASSAY_BENCH_TRACES_H
-#define ASSAY_BENCH_TRACES_H
+#ifndef ASSAY_RUNNER_TRACES_H
+#define ASSAY_RUNNER_TRACES_H
 
 #include "base/error.h"
 
 #include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct assay_traces {
     uint64_t floating; /* rounding, flush to zero, exceptions: not the flags of what happened */
@@ -32,6 +33,8 @@ int64_t assay_traces_threads(void);
  * only wait for work have had time to fall asleep. Some 15 ms where there are none, up to a second
  * else. 0 where the system does not tell. */
 double assay_traces_busy_threads(void);
+/* The same of another process, its first thread included. */
+double assay_traces_busy_threads_of(pid_t process);
 #define ASSAY_BUSY_THREADS 0.5 /* from here on somebody is */
 
 #endif

@@ -3,8 +3,8 @@
  * Only what happens between begin and end is the variant's: the calls of its own functions. What
  * they allocate through assay is counted where it is allocated, with its peak. What they and their
  * libraries take of malloc directly is what malloc has given out more when they return. */
-#ifndef ASSAY_BENCH_MEMORY_H
-#define ASSAY_BENCH_MEMORY_H
+#ifndef ASSAY_RUNNER_MEMORY_H
+#define ASSAY_RUNNER_MEMORY_H
 
 #include "device/device.h"
 

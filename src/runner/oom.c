@@ -1,4 +1,4 @@
-#include "bench/oom.h"
+#include "runner/oom.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "bench/memory.h"
+#include "runner/memory.h"
 
 #include "base/alloc.h"
 

@@ -1,4 +1,4 @@
-#include "bench/traces.h"
+#include "runner/traces.h"
 
 #include "base/clock.h"
 #include "base/folder.h"
@@ -78,35 +78,38 @@ static void sleep_ns(int64_t ns)
 }
 
 /* Is this thread running, or would it if it had a core? Its line: "1234 (name) R …". */
-static bool is_running(const char *tid)
+static bool is_running(pid_t process, const char *tid)
 {
     char path[64], line[512];
-    snprintf(path, sizeof path, "/proc/self/task/%.20s/stat", tid);
+    snprintf(path, sizeof path, "/proc/%d/task/%.20s/stat", (int)process, tid);
     const char *name_ends =
         assay_folder_peek(path, line, sizeof line) == 0 ? strrchr(line, ')') : NULL;
     return name_ends && name_ends[1] == ' ' && name_ends[2] == 'R';
 }
 
-/* Threads besides this one: all, or those that are running. */
-static int64_t count_threads(bool running)
+/* Threads of a process besides this one: all, or those that are running. */
+static int64_t count_threads(pid_t process, bool running)
 {
-    char own[24];
+    char own[24], path[48];
     int64_t n = 0;
-    DIR *tasks = opendir("/proc/self/task");
+    snprintf(path, sizeof path, "/proc/%d/task", (int)process);
+    DIR *tasks = opendir(path);
     snprintf(own, sizeof own, "%ld", (long)gettid());
     for (struct dirent *task; tasks && (task = readdir(tasks));)
         if (task->d_name[0] != '.' && strcmp(task->d_name, own) != 0)
-            n += !running || is_running(task->d_name);
+            n += !running || is_running(process, task->d_name);
     if (tasks)
         closedir(tasks);
     return n;
 }
 
-int64_t assay_traces_threads(void) { return count_threads(false); }
+int64_t assay_traces_threads(void) { return count_threads(getpid(), false); }
 
-double assay_traces_busy_threads(void)
+double assay_traces_busy_threads(void) { return assay_traces_busy_threads_of(getpid()); }
+
+double assay_traces_busy_threads_of(pid_t process)
 {
-    int64_t start = assay_clock_ns(), running = count_threads(true);
+    int64_t start = assay_clock_ns(), running = count_threads(process, true);
     if (running == 0)
         return 0;
     sleep_ns(SETTLE_NS);
@@ -114,7 +117,7 @@ double assay_traces_busy_threads(void)
         running = 0;
         for (int i = 0; i < LOOKS; i++) {
             sleep_ns(LOOK_NS);
-            running += count_threads(true);
+            running += count_threads(process, true);
         }
     } while ((double)running > ASSAY_BUSY_THREADS / 2 * LOOKS &&
              assay_clock_ns() - start < PATIENCE_NS);

@@ -1,8 +1,8 @@
 /* fence.h: one set of operands in which every tensor lies against a page that nobody may touch, so
  * that a kernel that reads or writes beyond it is caught in the act: the process ends, and its last
  * words say what was done to which tensor. Only where the device's memory is the host's. */
-#ifndef ASSAY_BENCH_FENCE_H
-#define ASSAY_BENCH_FENCE_H
+#ifndef ASSAY_RUNNER_FENCE_H
+#define ASSAY_RUNNER_FENCE_H
 
 #include "base/error.h"
 #include <assay/assay_kernel.h>

@@ -1,5 +1,5 @@
 #include "base/math.h"
-#include "bench/fence.h"
+#include "runner/fence.h"
 
 #include "base/alloc.h"
 #include "base/last_words.h"

@@ -1,0 +1,369 @@
+/* group_asked.c: does a stranger's time depend on what it remembers, on how many calls it is asked
+ * for, or on who reads the clock?
+ *
+ * A kernel that recognises its inputs, by a checksum of what it has seen or by one that somebody
+ * wrote into it, gives right outputs always. Only the time tells. While it is timed, a part of its
+ * samples, which nobody can foresee, finds other values where the inputs are, and their outputs are
+ * compared with the reference: answers kept by address, by number or by time are wrong then. After
+ * that samples of the same length are taken on values that it has seen and on ones that it has not:
+ * all that differs between the two is what the kernel remembers. One that is honest when it notices
+ * this is found by samples that are taken as those were that are reported.
+ *
+ * One thing an honest kernel remembers is in the CPU: how the branches went. Random branches before
+ * a call clear that history, and where inputs are so small that it could matter, the difference
+ * must be larger. */
+#include "bench/group_internal.h"
+
+#include "base/clock.h"
+#include "base/text.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WASH = 100000, LEAST = 7, TRIALS = 3, PAIRS = 5, TIMES = 8 };
+enum { ONE_IN = 4 }; /* samples */
+enum {
+    COUNTED_FROM = 16
+}; /* calls: then a set that was just written weighs too little to matter */
+static const size_t SMALL_BYTES = 32768;
+/* A call on new values takes so much longer than one on known ones: by this share of it, and so
+ * many ns. Of small inputs the CPU may remember which way the branches went. */
+static const double MUCH = 0.5, MUCH_SMALL = 2, MUCH_PRIMED = 1, LEAST_GAIN_NS = 1000;
+/* Those of the calls right before: beyond what other caches cost, and threads that have to wake. */
+static const double PRIMED_GAIN_NS = 50e3, PRIMED_GAIN_THREADS_NS = 500e3;
+/* Calls in a sample TIMES as long take less than this of those in an ordinary one; not asked of
+ * calls so short that what is paid once a run may be all of them. */
+static const double ONCE = 0.6, LEAST_CALL_NS = 2000;
+/* The judge's clock may have seen so much more than was claimed; a GPU's launches cost the host. */
+static const double CLAIM = 1.25, EXCESS = 0.25, LAUNCH_NS = 20000;
+/* What may be spent on samples that only ask: of the lane's time, and of the budget afterwards. */
+static const double SHARE = 0.2, SHARE_AFTER = 0.5, AFTER_LEAST_NS = 3e9;
+
+static struct variant *variant_of(const struct lane_map *map, int64_t lane)
+{
+    return &map->group->variants[map->variant[lane]];
+}
+
+static bool may_spend(const struct lane_map *map, int64_t index)
+{
+    const struct assay_lane *lane = &map->lanes[index];
+    const struct spot *spot = &map->spots[index];
+    return spot->done < 3 || spot->spent_ns < SHARE * lane->spent_ns;
+}
+
+/* One that finds other values is counted where the calls before it, or many of its own, make what
+ * was just written no matter; else it comes on top. */
+enum assay_look assay_group_ask(struct lane_map *map, int64_t index)
+{
+    struct asked *a = &map->asked[index];
+    const struct assay_lane *lane = &map->lanes[index];
+    bool early = lane->taken < 3 && map->spots[index].done < 2;
+    a->put = may_spend(map, index) && (early || assay_rng_below(&map->group->secret, ONE_IN) == 0);
+    if (!a->put)
+        return ASSAY_LOOK_AWAY;
+    return lane->iters >= COUNTED_FROM ? ASSAY_LOOK_COUNTED : ASSAY_LOOK_ASIDE;
+}
+
+/* Of the kinds that are possible the one that was asked about the least. */
+static int next_kind(struct group *g, const struct asked *a, enum assay_values now)
+{
+    int first = (int)assay_rng_below(&g->secret, ASKED_KINDS), next = -1;
+    for (int i = 0; i < ASKED_KINDS; i++) {
+        int kind = (first + i) % ASKED_KINDS;
+        bool possible = kind == ASSAY_VALUES_FRESH || kind == ASKED_PRIMED ||
+                        (kind == ASKED_AGAIN ? now != ASSAY_VALUES_FRESH : kind != (int)now);
+        if (possible && (next < 0 || a->n[kind] < a->n[next]))
+            next = kind;
+    }
+    return next;
+}
+
+static void put_values(struct group *g, struct variant *v, struct asked *a, int64_t set)
+{
+    enum assay_values now = assay_operands_values(v->operands, set);
+    enum assay_values values = a->kind == ASKED_AGAIN ? now : (enum assay_values)a->kind;
+    if (values == ASSAY_VALUES_FRESH &&
+        assay_operands_put_fresh(v->operands, set, assay_rng_next(&g->secret)))
+        return;
+    assay_operands_put(v->operands, set, values != ASSAY_VALUES_USUAL);
+    if (values == ASSAY_VALUES_FRESH)
+        a->kind = ASSAY_VALUES_OTHERS;
+}
+
+/* While it is timed: the others where it holds the usual ones, and back. */
+void assay_group_ask_before(struct lane_map *map, int64_t index)
+{
+    struct variant *v = variant_of(map, index);
+    int64_t set = map->spots[index].set;
+    if (map->asked[index].put)
+        assay_operands_put(v->operands, set,
+                           assay_operands_values(v->operands, set) != ASSAY_VALUES_OTHERS);
+}
+
+void assay_group_ask_after(struct lane_map *map, int64_t index) { map->asked[index].put = false; }
+
+/* ---- afterwards ---- */
+
+static void note_sample(struct asked *a, double ns)
+{
+    a->ns[a->kind][a->n[a->kind]++ % ASKED_MOST] = ns;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The one of this rank; 0 is the smallest. */
+static double ranked(const double *values, int64_t n, int64_t rank)
+{
+    double sorted[ASKED_MOST];
+    memcpy(sorted, values, (size_t)n * sizeof *sorted);
+    qsort(sorted, (size_t)n, sizeof *sorted, by_size);
+    return sorted[rank];
+}
+
+static double median(const double *values, int64_t n) { return ranked(values, n, n / 2); }
+
+static int64_t count(const struct asked *a, int kind)
+{
+    return a->n[kind] < ASKED_MOST ? a->n[kind] : ASKED_MOST;
+}
+
+static double median_on(const struct asked *a, int kind)
+{
+    return median(a->ns[kind], count(a, kind));
+}
+
+/* All but one of the samples on new values took longer than all but one of those on known ones. */
+static bool recalls(const struct asked *a, int known, int64_t iters, double much, double gain_ns)
+{
+    int64_t n = count(a, known), n_fresh = count(a, ASSAY_VALUES_FRESH);
+    double extra = median_on(a, ASSAY_VALUES_FRESH) - median_on(a, known);
+    return ranked(a->ns[ASSAY_VALUES_FRESH], n_fresh, 1) > ranked(a->ns[known], n, n - 2) &&
+           extra > much * median_on(a, known) / (double)iters && extra > gain_ns;
+}
+
+/* The kind of values that it knows; -1: none. Those of the calls right before differ from ones that
+ * were just written by more than what the kernel remembers: by what lies in which cache, and by how
+ * the branches went. */
+static int recalled(const struct asked *a, int64_t iters, double much, double primed_ns)
+{
+    for (int kind = 0; kind < ASKED_KINDS; kind++) {
+        bool primed = kind == ASKED_PRIMED;
+        double gain = primed ? primed_ns : LEAST_GAIN_NS;
+        if (kind != ASSAY_VALUES_FRESH && a->n[kind] >= LEAST &&
+            recalls(a, kind, iters, primed ? fmax(much, MUCH_PRIMED) : much, gain))
+            return kind;
+    }
+    return -1;
+}
+
+/* Branches that go either way: how they went in the last call is forgotten. */
+static void wash_predictors(uint64_t seed)
+{
+    struct assay_rng rng = {seed};
+    uint64_t taken = 0;
+    for (int i = 0; i < WASH; i++) {
+        if (assay_rng_next(&rng) & 1)
+            __asm__ volatile("" : "+r"(taken)); /* a jump, not arithmetic */
+        else
+            taken++;
+    }
+    __asm__ volatile("" : : "r"(taken));
+}
+
+/* One sample: a call, then `iters` that are timed. In between come values, or nothing, or, for a
+ * primed one, not even time. NaN where it failed. */
+static double sample_ns(struct lane_map *map, int64_t index, int64_t iters, bool put)
+{
+    struct group *g = map->group;
+    struct variant *v = variant_of(map, index);
+    struct assay_lane *lane = &map->lanes[index];
+    struct asked *a = &map->asked[index];
+    struct assay_work work = {.iters = 1, .n_sets = lane->n_sets, .sets = lane->sets};
+    struct assay_timing timing = {0};
+    enum assay_status status = ASSAY_OK;
+    work.first = lane->next_set % lane->n_sets;
+    struct assay_work timed = work;
+    timed.first = (work.first + 1) % lane->n_sets;
+    timed.iters = iters;
+    int64_t set = assay_group_choose_set(g, v, &timed);
+    a->kind = put ? next_kind(g, a, assay_operands_values(v->operands, set)) : -1;
+    bool primed = a->kind == ASKED_PRIMED && v->device->driver->prime;
+    if (primed)
+        v->device->driver->prime(v->device, 1);
+    else
+        status = assay_group_call(g, v, &work, &timing);
+    if (put && a->kind != ASKED_PRIMED) {
+        put_values(g, v, a, set);
+        wash_predictors(assay_rng_next(&g->secret));
+    }
+    if (status == ASSAY_OK && v->ready)
+        status = assay_group_call(g, v, &timed, &timing);
+    lane->next_set = (timed.first + iters) % lane->n_sets;
+    if (assay_group_blame_runner(g, v, " in a timed sample"))
+        return (double)NAN;
+    if (status != ASSAY_OK)
+        assay_group_failed_run(v, status, "run");
+    if (put && v->ready)
+        note_sample(a, timing.device_ns);
+    return v->ready ? timing.device_ns : (double)NAN;
+}
+
+/* Of many sets most hold the usual values: they are there again, and seldom anew. */
+static bool asked_enough(const struct asked *a, int64_t n_sets)
+{
+    bool enough = true;
+    for (int i = 0; i < ASKED_KINDS; i++)
+        enough = enough && (a->n[i] >= LEAST || (i == ASSAY_VALUES_USUAL && n_sets > 1));
+    return enough;
+}
+
+/* Takes what is missing. False: it failed, there are no fresh values, or time ran out. */
+static bool ask_more(struct lane_map *map, int64_t index, int64_t end_ns)
+{
+    struct asked *a = &map->asked[index];
+    struct variant *v = variant_of(map, index);
+    int64_t n_sets = map->lanes[index].n_sets;
+    for (int tries = 0; !asked_enough(a, n_sets) && tries < 8 * LEAST; tries++)
+        if (assay_clock_ns() > end_ns || group_stopped(map->group) ||
+            isnan(sample_ns(map, index, map->lanes[index].iters, true)))
+            return false;
+    return v->ready && asked_enough(a, n_sets);
+}
+
+static void check_values(struct lane_map *map, int64_t index, int64_t end_ns)
+{
+    struct asked *a = &map->asked[index];
+    struct variant *v = variant_of(map, index);
+    int64_t iters = map->lanes[index].iters;
+    char reason[160], fresh_text[32], known_text[32];
+    int known;
+    size_t bytes = assay_operands_others_bytes(map->group->op, &map->group->problem) / 2;
+    double much = bytes < SMALL_BYTES ? MUCH_SMALL : MUCH;
+    double primed_ns = v->problem.threads > 1 ? PRIMED_GAIN_THREADS_NS : PRIMED_GAIN_NS;
+    bool guilty = true;
+    double fresh_ns = 0, known_ns = 0;
+    for (int trial = 0; trial < TRIALS && guilty; trial++) { /* noise does not come three times */
+        if (!ask_more(map, index, end_ns)) {
+            if (v->ready)
+                v->record.not_asked = true;
+            return;
+        }
+        known = recalled(a, iters, much, primed_ns);
+        guilty = known >= 0;
+        known_ns = median_on(a, guilty ? known : 0) / (double)iters;
+        fresh_ns = median_on(a, ASSAY_VALUES_FRESH) - known_ns * (double)(iters - 1);
+        memset(a->n, 0, sizeof a->n);
+    }
+    if (!guilty)
+        return;
+    assay_text_time(fresh_ns, fresh_text, sizeof fresh_text);
+    assay_text_time(known_ns, known_text, sizeof known_text);
+    snprintf(reason, sizeof reason,
+             "answers known inputs from memory: %s on new values, %s on ones it has seen",
+             fresh_text, known_text);
+    group_give_up(v, ASSAY_OUTCOME_MISMATCH, reason);
+}
+
+/* A call's time in samples of the usual length, and in long ones right behind them: of all pairs
+ * the one in which the two are the nearest. */
+struct stretch {
+    double usual_ns, long_ns; /* as claimed, where the long ones are cheapest */
+    double once;              /* the most that calls cost in a long one, of those in a usual one */
+    double wall;              /* the least that the judge's clock saw, of what was claimed */
+};
+
+static bool take_pairs(struct lane_map *map, int64_t index, struct stretch *out)
+{
+    struct variant *v = variant_of(map, index);
+    int64_t iters = map->lanes[index].iters;
+    *out = (struct stretch){.once = 0, .wall = (double)INFINITY};
+    for (int i = 0; i < PAIRS; i++) {
+        double usual = sample_ns(map, index, iters, false) / (double)iters;
+        double many = sample_ns(map, index, TIMES * iters, false) / (double)(TIMES * iters);
+        if (isnan(usual) || isnan(many))
+            return false;
+        if (many / usual > out->once) {
+            out->once = many / usual;
+            out->usual_ns = usual;
+            out->long_ns = many;
+        }
+        double slack = assay_device_shares_memory(map->group->bench->host.device) ? 0 : LAUNCH_NS;
+        double wall = v->runner
+                          ? (assay_runner_worked_ns(v->runner) - assay_runner_idle_ns(v->runner)) /
+                                    (double)(TIMES * iters) -
+                                slack
+                          : many;
+        out->wall = fmin(out->wall, wall / many);
+    }
+    return true;
+}
+
+static void tell_once(struct variant *v, const struct stretch *s, int64_t iters)
+{
+    char reason[160], one[32], many[32];
+    assay_text_time(s->usual_ns, one, sizeof one);
+    assay_text_time(s->long_ns, many, sizeof many);
+    snprintf(reason, sizeof reason,
+             "computes once for all calls of a sample: a call takes %s in %lld, %s in %lld", one,
+             (long long)iters, many, (long long)(TIMES * iters));
+    group_give_up(v, ASSAY_OUTCOME_MISMATCH, reason);
+}
+
+static void tell_lied(struct variant *v, double by)
+{
+    char reason[160];
+    snprintf(reason, sizeof reason,
+             "claims shorter times than went by: %.2f of what it says, by the judge's clock", by);
+    group_give_up(v, ASSAY_OUTCOME_MISMATCH, reason);
+}
+
+/* In a hot sample all calls have the same output: one alone would leave the same values there. And
+ * who reads the clock in a process may do so as it likes; but not in this one. */
+static void check_lengths(struct lane_map *map, int64_t index)
+{
+    struct variant *v = variant_of(map, index);
+    const struct assay_lane *lane = &map->lanes[index];
+    bool on_host = assay_device_shares_memory(map->group->bench->host.device);
+    /* A GPU's cold samples come behind launches that lead in, which nobody claims. */
+    bool all_claimed = on_host || lane->n_sets == 1;
+    bool once = lane->iters > 1, lied = v->runner && all_claimed;
+    struct stretch s = {0};
+    for (int trial = 0; trial < TRIALS && (once || lied); trial++) {
+        if (!take_pairs(map, index, &s))
+            return;
+        once = once && s.usual_ns > LEAST_CALL_NS && s.once < ONCE;
+        lied = lied && s.wall > CLAIM;
+    }
+    if (once)
+        tell_once(v, &s, lane->iters);
+    else if (lied)
+        tell_lied(v, s.wall);
+    else if (v->runner && on_host && assay_remote_device_excess(v->device) > EXCESS)
+        tell_lied(v, 1 + assay_remote_device_excess(v->device));
+}
+
+void assay_group_judge_times(struct lane_map *map, int64_t index)
+{
+    struct group *g = map->group;
+    struct variant *v = variant_of(map, index);
+    const struct assay_lane *lane = &map->lanes[index];
+    if (!v->ready || lane->status != ASSAY_OK || !group_is_users(g, v) || lane->iters < 1)
+        return;
+    double budget_ns = fmax(SHARE_AFTER * g->job->settings.budget_s * 1e9, AFTER_LEAST_NS);
+    bool affordable = PAIRS * (TIMES + 1) * lane->call_ns * (double)lane->iters < budget_ns;
+    group_step(g, -1);
+    if (affordable)
+        check_lengths(map, index);
+    else
+        v->record.not_asked = true;
+    if (v->ready && assay_operands_have_others(v->operands))
+        check_values(map, index, assay_clock_ns() + (int64_t)budget_ns);
+    else if (v->ready)
+        v->record.not_asked = true;
+    group_step(g, -1);
+}

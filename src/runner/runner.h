@@ -1,0 +1,94 @@
+/* runner.h: a process of its own for a stranger's code, as the judge sees it: start it, ask it one
+ * thing at a time, keep time meanwhile, look into its memory, stop it between its turns, end it.
+ *
+ * A runner that crashes, hangs, lies or runs out of memory ends alone: every later command fails,
+ * and `assay_runner_end_of` says what became of it. */
+#ifndef ASSAY_RUNNER_RUNNER_H
+#define ASSAY_RUNNER_RUNNER_H
+
+#include "runner/message.h"
+#include <sys/types.h>
+
+typedef struct assay_runner assay_runner;
+
+struct assay_runner_options {
+    double timeout_s;     /* a command that takes longer ends it */
+    int64_t memory_bytes; /* 0: no limit */
+    bool sandbox;
+    /* While a command runs, some times a second: the judge's sign of life. True: give up. */
+    bool (*beat)(void *user);
+    void *user;
+};
+
+/* What became of it. */
+enum assay_runner_end {
+    ASSAY_RUNNER_ALIVE,
+    ASSAY_RUNNER_CRASHED,
+    ASSAY_RUNNER_TIMEOUT,
+    ASSAY_RUNNER_NO_MEMORY,
+    ASSAY_RUNNER_KILLED, /* from outside */
+    ASSAY_RUNNER_CHEATED /* it spoke out of turn, or hid its memory */
+};
+
+/* Starts it, opens `device` there for so many threads and then the shared object at `path`. With
+ * an empty device none is opened: enough to be asked what the object holds. Failure: the object
+ * cannot be used; where it took the process with it, *end and the message say how. */
+enum assay_status assay_runner_start(const struct assay_runner_options *options, const char *path,
+                                     const char *device, int32_t threads, assay_runner **out,
+                                     enum assay_runner_end *end, struct assay_error *err);
+/* With everything that it started. NULL is fine. */
+void assay_runner_stop(assay_runner *runner);
+
+/* One command. The version and number are filled in. ASSAY_ERR_FAILED with a sentence where the
+ * process did not live to answer, or does not live; otherwise the reply's status, with its message
+ * in `err`. The process is at rest afterwards: stopped, until the next command. */
+enum assay_status assay_runner_ask(assay_runner *runner, struct assay_runner_command *command,
+                                   struct assay_runner_reply *reply, struct assay_error *err);
+/* Of the last command: from before it was sent until the reply was there, by the judge's clock. */
+double assay_runner_wall_ns(const assay_runner *runner);
+/* Less the time that it or the judge was ready and had no core. */
+double assay_runner_worked_ns(const assay_runner *runner);
+
+pid_t assay_runner_pid(const assay_runner *runner); /* 0: it has ended */
+enum assay_runner_end assay_runner_end_of(const assay_runner *runner);
+const char *assay_runner_reason(const assay_runner *runner);
+/* Found guilty by others: it is ended, with this reason. */
+void assay_runner_condemn(assay_runner *runner, const char *reason);
+
+/* Which kernel, and which problem (NULL: none), a command is about. */
+void assay_runner_put_problem(struct assay_runner_command *command,
+                              const struct assay_kernel *kernel,
+                              const struct assay_problem *problem);
+
+/* Its memory, from outside: ASSAY_ERR_CORRUPT where it cannot be reached, which ends it. */
+enum assay_status assay_runner_read(assay_runner *runner, void *to, uint64_t from, size_t bytes,
+                                    struct assay_error *err);
+enum assay_status assay_runner_write(assay_runner *runner, uint64_t to, const void *from,
+                                     size_t bytes, struct assay_error *err);
+/* Is this span ordinary memory, as it was reserved? False with a sentence where it was protected,
+ * mapped anew, or is filled by somebody when it is read. */
+bool assay_runner_intact(assay_runner *runner, uint64_t start, size_t bytes,
+                         struct assay_error *why);
+
+/* Cores that it keeps busy after it has answered, once those of its threads that only wait have had
+ * time to fall asleep. Some 15 ms where there are none, up to a second else. */
+double assay_runner_busy_cores(assay_runner *runner);
+
+/* Between the two it runs without being asked anything. */
+void assay_runner_wake(assay_runner *runner);
+void assay_runner_rest(assay_runner *runner);
+/* Lets it run for so long without asking it anything: what it does late shows. */
+void assay_runner_let_run(assay_runner *runner, int64_t ns);
+/* What a command that does nothing took before the stranger's code was there. */
+double assay_runner_idle_ns(const assay_runner *runner);
+
+/* What it printed, control characters made visible; bounded, may be empty. */
+const char *assay_runner_printed(const assay_runner *runner);
+/* How it is confined: "seccomp, no network, …". */
+const char *assay_runner_confined(const assay_runner *runner);
+
+/* The whole life of a runner; the program's exit code. */
+int assay_runner_main(void);
+#define ASSAY_RUNNER_COMMAND "--runner"
+
+#endif
