@@ -2,7 +2,6 @@
 
 #include "base/alloc.h"
 #include "base/rng.h"
-#include "stats/stats.h"
 
 #include <math.h>
 
@@ -15,9 +14,10 @@ static const double SAMPLE_NS = 200e3;
 static const double PRIME_NS = 100e3;
 /* A call this long makes its own warmth; priming it would only double the cost. */
 static const double NO_PRIME_NS = 5e6;
-/* After a probe, which has memory of its own, and before one, a hot lane is primed with so many
- * calls: a large cache keeps what comes again only after some passes (192 MB in one of 300 MB: 115
- * GB/s in the second pass, 180 in the third, 210 from the fifth on). */
+/* After a lane that has memory of its own, a probe or one in another process, and before one, a hot
+ * lane is primed with so many calls: a large cache keeps what comes again only after some passes
+ * (192 MB in one of 300 MB: 115 GB/s in the second pass, 180 in the third, 210 from the fifth on).
+ */
 static const int64_t PRIME_CALLS = 4;
 /* Cold, there is no warmth to make but the clock's and the code's. */
 static const double NO_PRIME_COLD_NS = 500e3;
@@ -53,6 +53,7 @@ enum {
     CHECK_EVERY = 10, /* rounds at first; later every tenth more of those there are */
     CLOCK_EVERY_NS = 2000000,
     STEAL_EVERY_NS = 10000000,
+    PLACE_ROUNDS = 4, /* at one place: ten places within ROUNDS_LEAST */
 };
 
 struct assay_engine {
@@ -63,7 +64,7 @@ struct assay_engine {
     int64_t n_lanes, n_contenders;
     struct assay_rng rng;
     int64_t *order;
-    bool probed_last; /* the last sample was a probe's */
+    const struct assay_lane *last; /* whose sample was the last */
     int64_t rounds, capacity;
     double *clocks, *scratch;
     double unit_best_ns; /* the fastest probe of the matrix unit so far, or what is known of it */
@@ -105,6 +106,7 @@ enum assay_status assay_engine_create(assay_device *device,
                                    .device = lanes[i].device ? lanes[i].device : device,
                                    .sets = lanes[i].sets,
                                    .n_sets = lanes[i].n_sets,
+                                   .places = lanes[i].places,
                                    .probe = lanes[i].probe};
         lanes[i] = fresh;
         e->n_contenders += !fresh.probe;
@@ -138,6 +140,12 @@ static bool stopped(const assay_engine *e) { return e->hooks.stop && e->hooks.st
 
 static double now(const assay_engine *e) { return (double)e->device->driver->now_ns(e->device); }
 
+/* Of the lane's sets the one that a hot sample of this round is taken on. */
+static int64_t place_of(const assay_engine *e, const struct assay_lane *lane)
+{
+    return lane->places > 1 ? e->rounds / PLACE_ROUNDS % lane->places : 0;
+}
+
 /* One rotation for all lanes. With a position of its own a lane would trail through sets that
  * another has just brought into the cache. */
 static struct assay_work next_work(const assay_engine *e, const struct assay_lane *lane,
@@ -146,7 +154,7 @@ static struct assay_work next_work(const assay_engine *e, const struct assay_lan
     return (struct assay_work){.iters = iters,
                                .first = e->calls % lane->n_sets,
                                .n_sets = lane->n_sets,
-                               .sets = lane->sets};
+                               .sets = lane->sets + place_of(e, lane)};
 }
 
 /* Runs `iters` calls of a lane, timed; the lane's status tells whether it worked. */
@@ -359,6 +367,12 @@ static double spent_by(const assay_engine *e, bool probes)
     return ns;
 }
 
+/* Does the lane find the operands in the caches that the last one left there? */
+static bool shares_operands(const assay_engine *e, const struct assay_lane *lane)
+{
+    return !lane->probe && (!e->last || (!e->last->probe && e->last->device == lane->device));
+}
+
 static void prime(assay_engine *e, struct assay_lane *lane)
 {
     double no_prime_ns = lane->n_sets > 1 ? NO_PRIME_COLD_NS : NO_PRIME_NS;
@@ -366,7 +380,7 @@ static void prime(assay_engine *e, struct assay_lane *lane)
         return;
     int64_t calls = calls_within(PRIME_NS, lane->pace_ns);
     calls = calls < lane->iters ? calls : lane->iters;
-    if (lane->n_sets == 1 && (lane->probe || e->probed_last) && calls < PRIME_CALLS)
+    if (lane->n_sets == 1 && !shares_operands(e, lane) && calls < PRIME_CALLS)
         calls = PRIME_CALLS;
     if (!lane->device->driver->prime) {
         run_lane(e, lane, calls);
@@ -465,7 +479,7 @@ static double take_sample(assay_engine *e, struct assay_lane *lane)
         return (double)NAN;
     double ns = run_primed(e, lane, look == ASSAY_LOOK_COUNTED, &before, &after);
     lane->spent_ns += now(e) - start;
-    e->probed_last = lane->probe;
+    e->last = lane;
     if (lane->status != ASSAY_OK)
         return (double)NAN;
     lane->taken++;
@@ -544,11 +558,21 @@ static bool is_decided(const assay_engine *e, const struct assay_ratio *ratio)
            (ratio->clear || ratio->smallest_visible <= fmax(goal / 2, ASSAY_STATS_EQUAL));
 }
 
+void assay_engine_compare(const struct assay_lane *base, const struct assay_lane *mine,
+                          int64_t rounds, double *scratch, struct assay_ratio *out)
+{
+    struct assay_places places = {mine->places, PLACE_ROUNDS};
+    if (mine->places > 1 && base->places == mine->places && base->device != mine->device)
+        assay_stats_ratio_by_place(base->samples, mine->samples, rounds, places, scratch, out);
+    else
+        assay_stats_ratio(base->samples, mine->samples, rounds, scratch, out);
+}
+
 static struct assay_ratio ratio_of(assay_engine *e, int64_t index)
 {
     struct assay_ratio ratio;
-    assay_stats_ratio(e->lanes[e->options.baseline].samples, e->lanes[index].samples, e->rounds,
-                      e->scratch, &ratio);
+    assay_engine_compare(&e->lanes[e->options.baseline], &e->lanes[index], e->rounds, e->scratch,
+                         &ratio);
     return ratio;
 }
 
@@ -564,11 +588,11 @@ static bool is_compared(assay_engine *e, int64_t index)
 }
 
 /* Would more rounds tell whether they differ? */
-static bool is_open(const struct assay_ratio *ratio)
+static bool is_open(const struct assay_lane *lane, const struct assay_ratio *ratio)
 {
     if (ratio->n < ASSAY_STATS_FEWEST_ROUNDS) /* hopeless: it takes no more than these */
         return false;
-    return ratio->n < ROUNDS_LEAST ? !ratio->significant : ratio->likely && !ratio->clear;
+    return lane->taken < ROUNDS_LEAST ? !ratio->significant : ratio->likely && !ratio->clear;
 }
 
 /* The budget is spent: whoever's ratio to the baseline is open goes on with it, until it is not or
@@ -584,7 +608,7 @@ static void allot_overtime(assay_engine *e)
         if (lane->probe || i == baseline || lane->status != ASSAY_OK)
             continue;
         struct assay_ratio ratio = ratio_of(e, i);
-        lane->overtime = is_open(&ratio);
+        lane->overtime = is_open(lane, &ratio);
         any = any || lane->overtime;
     }
     e->lanes[baseline].overtime = any;

@@ -10,6 +10,7 @@
 #define ASSAY_BENCH_ENGINE_H
 
 #include "device/device.h"
+#include "stats/stats.h"
 
 struct assay_engine_options {
     double precision;       /* goal: half of the 95 % interval over the median */
@@ -43,6 +44,9 @@ struct assay_lane {
     assay_device *device;          /* that runs it; NULL: the engine's */
     const struct assay_args *sets; /* as in struct assay_work; they outlive the engine */
     int64_t n_sets;
+    /* Of a hot lane: how many of `sets` it takes in turns, a few rounds with each; 0: the first
+     * alone. Lanes on different devices are then compared by places, see assay_engine_compare. */
+    int64_t places;
     /* Not a variant: what the machine can do. All probes together take at most a fifth of the
      * time, in rounds spread over the run; a run that could stop waits for ten of them. */
     bool probe;
@@ -96,6 +100,12 @@ void assay_engine_destroy(assay_engine *engine);
 
 /* Warms up, then measures. ASSAY_ERR_INTERRUPTED when stop() said so: what was sampled stays. */
 enum assay_status assay_engine_run(assay_engine *engine, struct assay_error *err);
+
+/* How `mine` compares with `base` after so many rounds. In two processes operands that nearly fill
+ * a cache lie in it by luck, as their pages do in memory: where both took several places in turns,
+ * that luck is part of what the interval allows for. `scratch` holds twice the rounds. */
+void assay_engine_compare(const struct assay_lane *base, const struct assay_lane *mine,
+                          int64_t rounds, double *scratch, struct assay_ratio *out);
 
 int64_t assay_engine_rounds(const assay_engine *engine);
 /* The clock in each round's middle, Hz; zeros where it cannot be read. */

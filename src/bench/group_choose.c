@@ -211,9 +211,36 @@ bool assay_group_has_users(const struct group *g)
     return false;
 }
 
+static bool has_elsewhere(const struct group *g)
+{
+    for (int64_t i = 0; i < g->n_variants; i++)
+        if (g->variants[i].ready && assay_kernel_is_elsewhere(g->variants[i].kernel))
+            return true;
+    return false;
+}
+
+/* Below an eighth of a cache no line is in another's way. Ten places are the fewest that can show a
+ * difference, and all of them must be filled before anything is timed. */
+int64_t assay_group_places_liked(const struct group *g)
+{
+    enum { MOST = 40 };
+    static const double MOST_BYTES = 160e6;
+    struct assay_device_info info;
+    g->bench->host.device->driver->describe(g->bench->host.device, &info);
+    double bytes = (double)assay_operands_bytes(&g->problem, 1);
+    bool lucky = bytes / g->problem.threads > (double)info.own_cache_bytes / 8;
+    int64_t places = (int64_t)fmin(MOST, MOST_BYTES / bytes);
+    return lucky && info.own_cache_bytes > 0 && places >= ASSAY_STATS_FEWEST_ROUNDS &&
+                   g->job->settings.hot && has_elsewhere(g)
+               ? places
+               : 1;
+}
+
 int64_t assay_group_sets_liked(const struct group *g)
 {
     int64_t needed = assay_group_sets_needed(g);
-    bool more = needed < CHECK_SETS && assay_group_has_users(g) && fits_easily(g, CHECK_SETS, 0);
-    return more ? CHECK_SETS : needed;
+    int64_t liked = assay_group_has_users(g) ? CHECK_SETS : 1, places = assay_group_places_liked(g);
+    if (places > needed && fits_easily(g, places, 0))
+        return places;
+    return liked > needed && fits_easily(g, liked, 0) ? liked : needed;
 }

@@ -112,6 +112,9 @@ bool assay_group_has_users(const struct group *g);
 int64_t assay_group_sets_needed(const struct group *g);
 /* The same, or as many as the checks of users' kernels would like where they fit easily. */
 int64_t assay_group_sets_liked(const struct group *g);
+/* On how many sets in turns hot samples are to be taken: several where strangers' operands nearly
+ * fill a cache, and lie in it by luck. */
+int64_t assay_group_places_liked(const struct group *g);
 /* Would the operands fit, with a tenth of the memory left for everything else? */
 bool assay_group_fits(const struct group *g, int64_t n_sets, char *reason, size_t size);
 /* And the other values of their inputs? */

@@ -312,6 +312,16 @@ static enum assay_status note_shares(const struct timing *t)
     return ASSAY_OK;
 }
 
+/* As many in every process, so that rounds at one place are the same for all. */
+static int64_t count_places(const struct group *g)
+{
+    int64_t places = assay_group_places_liked(g);
+    for (int64_t i = 0; i < g->n_variants; i++)
+        if (g->variants[i].ready && assay_operands_n_sets(g->variants[i].operands) < places)
+            places = 1;
+    return places;
+}
+
 /* Lanes for the variants that are ready, and shadows of those that quantise activations. */
 static enum assay_status add_lanes(struct timing *t, struct assay_error *err)
 {
@@ -320,6 +330,7 @@ static enum assay_status add_lanes(struct timing *t, struct assay_error *err)
     for (int64_t i = 0; i < g->n_variants && cold && !group_stopped(g); i++)
         if (g->variants[i].ready && prepare_cold(g, &g->variants[i], err) != ASSAY_OK)
             return ASSAY_ERR_NOMEM;
+    int64_t places = cold ? 0 : count_places(g);
     t->baseline = choose_baseline(g);
     t->baseline_lane = -1;
     for (int64_t i = 0; i < g->n_variants; i++) {
@@ -335,6 +346,7 @@ static enum assay_status add_lanes(struct timing *t, struct assay_error *err)
             .device = v->device,
             .sets = cold && v->sets ? v->sets : assay_operands_sets(v->operands),
             .n_sets = cold ? v->n_sets : 1,
+            .places = places,
         };
     }
     if (!cold)

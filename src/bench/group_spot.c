@@ -95,12 +95,20 @@ static assay_reference *const *references_for(const struct group *g, const struc
     return others ? g->recipes[v->recipe].others : g->recipes[v->recipe].outputs;
 }
 
+/* Where the sets of `work` begin among the operands' own: a hot sample may be taken on any. */
+static int64_t first_set(const struct variant *v, const struct assay_work *work)
+{
+    const struct assay_args *own = assay_operands_sets(v->operands);
+    bool inside = work->sets >= own && work->sets < own + assay_operands_n_sets(v->operands);
+    return inside ? work->sets - own : 0;
+}
+
 int64_t assay_group_choose_set(struct group *g, const struct variant *v,
                                const struct assay_work *work)
 {
     int64_t last = work->iters < work->n_sets ? work->iters : work->n_sets;
     int64_t call = work->iters - 1 - assay_rng_below(&g->secret, last);
-    return assay_work_set(work, call) % assay_operands_n_sets(v->operands);
+    return (first_set(v, work) + assay_work_set(work, call)) % assay_operands_n_sets(v->operands);
 }
 
 void assay_group_before_sample(void *user, int64_t index, const struct assay_work *work)

@@ -74,8 +74,7 @@ static bool is_fastest(const struct assay_verdict_input *in, int64_t lane, doubl
     if (best == lane || best < 0)
         return best == lane;
     struct assay_ratio ratio;
-    assay_stats_ratio(in->lanes[best].samples, in->lanes[lane].samples, in->rounds, scratch,
-                      &ratio);
+    assay_engine_compare(&in->lanes[best], &in->lanes[lane], in->rounds, scratch, &ratio);
     return ratio.n >= ASSAY_STATS_FEWEST_ROUNDS && !ratio.significant;
 }
 
@@ -177,13 +176,13 @@ static enum assay_status hold_against_ceiling(const struct assay_verdict_input *
     return ASSAY_OK;
 }
 
-/* The ratio of `lane` to another; false where there is none. */
+/* The ratio of `lane` to another; false where there is none. `scratch` holds twice the rounds. */
 static bool compare(const struct assay_verdict_input *in, int64_t other, int64_t lane,
                     double *scratch, struct assay_ratio *out)
 {
     if (other < 0 || other == lane || !in->lanes[other].samples)
         return false;
-    assay_stats_ratio(in->lanes[other].samples, in->lanes[lane].samples, in->rounds, scratch, out);
+    assay_engine_compare(&in->lanes[other], &in->lanes[lane], in->rounds, scratch, out);
     return out->n > 0;
 }
 
@@ -207,7 +206,7 @@ enum assay_status assay_verdict_measurement(const struct assay_verdict_input *in
         out->slow_unit = lane->slow_unit;
         out->throttled = lane->throttled;
         out->host_ns = lane->host_ns;
-        assay_stats_summarise(samples, n, scratch, &out->time);
+        assay_stats_summarise(samples, n, scratch, &out->time); /* and `samples` is free again */
         if (out->time.median > 0) {
             const struct assay_cost *cost = &in->costs[lane_index];
             double seconds = out->time.median * 1e-9;

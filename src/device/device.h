@@ -35,6 +35,7 @@ struct assay_device_info {
     size_t memory_bytes;     /* in all */
     size_t memory_available; /* now; 0: not known */
     size_t llc_bytes;        /* the last-level cache a cold measurement must exceed */
+    size_t own_cache_bytes;  /* the largest cache a thread has to itself; 0: none, or not known */
     int32_t cores;
 };
 

@@ -264,16 +264,10 @@ static bool differs(double ratio, struct assay_interval interval)
     return fabs(ratio - 1) >= ASSAY_STATS_EQUAL && (interval.lo > 1 || interval.hi < 1);
 }
 
-void assay_stats_ratio(const double *base, const double *mine, int64_t n, double *scratch,
-                       struct assay_ratio *out)
+/* Of n ratios, which are put in order. */
+static void judge_ratios(double *scratch, int64_t n, struct assay_ratio *out)
 {
-    *out = (struct assay_ratio){0};
-    for (int64_t i = 0; i < n; i++) {
-        double ratio = base[i] / mine[i]; /* 0 / 0 drops out too: such a round tells nothing */
-        if (!isnan(ratio))
-            scratch[out->n++] = ratio;
-    }
-    n = out->n;
+    *out = (struct assay_ratio){.n = n};
     if (n == 0)
         return;
     int64_t k = enclosing_rank(n, SIGNIFICANCE_LEVEL);
@@ -293,6 +287,43 @@ void assay_stats_ratio(const double *base, const double *mine, int64_t n, double
      * from r = ratio / lo upwards and from r = ratio / hi downwards. */
     double visible = fmax(out->ratio / wide.lo - 1, 1 - out->ratio / wide.hi);
     out->smallest_visible = fmax(visible, ASSAY_STATS_EQUAL);
+}
+
+/* 0 / 0 drops out too: such a round tells nothing. */
+static int64_t add_ratio(double base, double mine, double *ratios, int64_t n)
+{
+    double ratio = base / mine;
+    if (!isnan(ratio))
+        ratios[n++] = ratio;
+    return n;
+}
+
+void assay_stats_ratio(const double *base, const double *mine, int64_t n, double *scratch,
+                       struct assay_ratio *out)
+{
+    int64_t kept = 0;
+    for (int64_t i = 0; i < n; i++)
+        kept = add_ratio(base[i], mine[i], scratch, kept);
+    judge_ratios(scratch, kept, out);
+}
+
+void assay_stats_ratio_by_place(const double *base, const double *mine, int64_t n,
+                                struct assay_places places, double *scratch,
+                                struct assay_ratio *out)
+{
+    double *rounds = scratch + n; /* of one place */
+    int64_t turn = places.n * places.block, kept = 0;
+    for (int64_t first = 0; first < turn && first < n; first += places.block) {
+        int64_t here = 0;
+        for (int64_t block = first; block < n; block += turn)
+            for (int64_t i = block; i < block + places.block && i < n; i++)
+                here = add_ratio(base[i], mine[i], rounds, here);
+        if (here == 0)
+            continue;
+        assay_stats_sort(rounds, here);
+        scratch[kept++] = assay_stats_quantile(rounds, here, 0.5);
+    }
+    judge_ratios(scratch, kept, out);
 }
 
 double assay_stats_precision(const double *samples, int64_t n, double *scratch)

@@ -67,6 +67,17 @@ void assay_stats_summarise(const double *samples, int64_t n, double *scratch,
 void assay_stats_ratio(const double *base, const double *mine, int64_t n, double *scratch,
                        struct assay_ratio *out);
 
+/* The same where operands of the two lay elsewhere in memory in other rounds: `block` rounds in a
+ * row at each of so many places, round and round. What a place does to the ratio is common to all
+ * its rounds, so it counts once, with their median: n is the number of places. `scratch` holds
+ * 2 n values. */
+struct assay_places {
+    int64_t n, block;
+};
+void assay_stats_ratio_by_place(const double *base, const double *mine, int64_t n,
+                                struct assay_places places, double *scratch,
+                                struct assay_ratio *out);
+
 /* The quick question the stop rule asks: the half width of the 95 % interval of the median over the
  * median; INFINITY where n < 6. NaN samples are left out. `scratch` holds n values. */
 double assay_stats_precision(const double *samples, int64_t n, double *scratch);

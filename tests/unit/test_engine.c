@@ -25,7 +25,7 @@ struct actor {
 };
 
 struct run {
-    int64_t lane, iters, first;
+    int64_t lane, iters, first, place;
 };
 
 struct stage {
@@ -44,8 +44,9 @@ struct stage {
     assay_device *device;
     assay_engine *engine;
     struct assay_args sets[MAX_LANES][32];
-    int64_t n_sets[MAX_LANES];
-    const double *probes; /* of the matrix unit, one after the other, again from the start */
+    int64_t n_sets[MAX_LANES], places[MAX_LANES];
+    double place_costs[32]; /* of lane 1, as a share of a call */
+    const double *probes;   /* of the matrix unit, one after the other, again from the start */
     int64_t n_probes, probed;
 };
 
@@ -57,10 +58,11 @@ static double duration(void *user, const struct assay_kernel *kernel, void *stat
     assert_true(kernel == &s->kernels[actor - s->actors]);
     assert_true(work->iters >= 1);
     assert_true(work->first >= 0 && work->first < work->n_sets);
-    assert_ptr_equal(work->sets, s->sets[actor - s->actors]);
-    assert_int_equal(work->n_sets, s->n_sets[actor - s->actors]);
+    int64_t lane = actor - s->actors, place = work->sets - s->sets[lane];
+    assert_true(place == 0 || (place > 0 && place < s->places[lane]));
+    assert_int_equal(work->n_sets, s->n_sets[lane]);
     assert_true(s->n_log < MAX_RUNS);
-    s->log[s->n_log++] = (struct run){actor - s->actors, work->iters, work->first};
+    s->log[s->n_log++] = (struct run){lane, work->iters, work->first, place};
     if (s->switch_in_run && s->n_log % s->switch_in_run == 0)
         s->switches++;
     if (s->wait_in_run && s->n_log % s->wait_in_run == 0)
@@ -74,6 +76,7 @@ static double duration(void *user, const struct assay_kernel *kernel, void *stat
         return actor->durations[run];
     bool lucky = actor->lucky_every && run / 2 % actor->lucky_every == 0;
     return (double)work->iters * actor->call_ns * (lucky ? 0.96 : 1) *
+           (1 + (lane == 1 ? s->place_costs[place] : 0)) *
            (1 + (run / 2 % 2 ? 1 : -1) * actor->noise);
 }
 
@@ -163,6 +166,7 @@ static enum assay_status play(struct stage *s, int64_t n_lanes, struct assay_err
                                           .state = &s->actors[i],
                                           .sets = s->sets[i],
                                           .n_sets = s->n_sets[i],
+                                          .places = s->places[i],
                                           .probe = s->probing[i]};
     enum assay_status status =
         assay_engine_create(s->device, &s->options, &hooks, s->lanes, n_lanes, &s->engine, err);
@@ -586,6 +590,54 @@ static void test_all_lanes_share_one_rotation(void **state)
         for (int64_t k = 0; k < n_sets[lane]; k++)
             assert_true(seen[lane][k]);
     }
+}
+
+/* Hot, a lane with several places has four rounds at each, and all lanes are at the same one. */
+static void test_hot_lanes_change_places_together(void **state)
+{
+    struct stage *s = *state;
+    int64_t runs[3] = {0};
+    s->actors[0].call_ns = 50 * US;
+    s->actors[1].call_ns = 90 * US;
+    s->options.warmup = 1;
+    s->options.rounds = 20;
+    s->places[0] = s->places[1] = 3;
+    play_well(s, 2);
+    int64_t from = s->n_log - 20 * 4; /* in each round each lane is primed and sampled */
+    assert_true(from > 0);
+    for (int64_t i = from; i < s->n_log; i++) {
+        int64_t round = (i - from) / 4;
+        assert_int_equal(s->log[i].place, round / 4 % 3);
+        runs[s->log[i].place]++;
+    }
+    assert_int_equal(runs[0], 2 * 4 * 4);
+    assert_int_equal(runs[1], 2 * 4 * 4);
+    assert_int_equal(runs[2], 4 * 4);
+}
+
+/* Three places cost one of two equals 5 %, the others nothing. Within a process both lanes would
+ * have met them; in two processes it is luck, and no difference between the kernels. */
+static void test_luck_with_places_is_no_difference(void **state)
+{
+    struct stage *s = *state;
+    struct assay_ratio ratio;
+    s->actors[0].call_ns = s->actors[1].call_ns = 50 * US;
+    s->options.rounds = 400;
+    s->options.baseline = 0;
+    s->places[0] = s->places[1] = 5;
+    for (int i = 0; i < 3; i++)
+        s->place_costs[i] = 0.05;
+    play_well(s, 2);
+    double *scratch = calloc(800, sizeof *scratch);
+    assay_engine_compare(&s->lanes[0], &s->lanes[1], 400, scratch, &ratio);
+    assert_int_equal(ratio.n, 400);
+    assert_true(ratio.significant);
+    struct assay_lane there = s->lanes[1];
+    there.device = NULL;
+    assay_engine_compare(&s->lanes[0], &there, 400, scratch, &ratio);
+    assert_int_equal(ratio.n, 5);
+    assert_false(ratio.significant);
+    free(scratch);
 }
 
 /* What the caller left in a lane but for its kernel, state and sets is not believed. */
@@ -1230,6 +1282,8 @@ int main(void)
         TEST(test_stop_ends_within_the_sample),
         TEST(test_lanes_about_as_fast_take_as_many_calls),
         TEST(test_all_lanes_share_one_rotation),
+        TEST(test_hot_lanes_change_places_together),
+        TEST(test_luck_with_places_is_no_difference),
         TEST(test_a_lane_starts_afresh),
         TEST(test_samples_that_are_looked_at_do_not_count),
         TEST(test_a_sample_that_counts_can_be_looked_at),

@@ -465,6 +465,45 @@ static void nine_rounds_are_never_significant(void **state)
     assert_true(r.clear);
 }
 
+/* Two rounds at each of three places, twice, and one round more: the places' medians are 2, 4 and
+ * 6; the second has one round that was sat out. */
+static void each_place_counts_once(void **state)
+{
+    (void)state;
+    static const double ratios[] = {2, 1, 4, 4, 6, 60, 2, 3, (double)NAN, 4, 6, 6, 2};
+    double mine[13], scratch[26];
+    struct assay_places places = {3, 2};
+    struct assay_ratio r;
+    for (int i = 0; i < 13; i++)
+        mine[i] = 1;
+    assay_stats_ratio_by_place(ratios, mine, 13, places, scratch, &r);
+    assert_int_equal(r.n, 3);
+    assert_near(r.ratio, 4, 0);
+    assert_near(r.ci.lo, 2, 0);
+    assert_near(r.ci.hi, 6, 0);
+    assert_false(r.significant);
+    assay_stats_ratio_by_place(ratios, mine, 2, places, scratch, &r);
+    assert_int_equal(r.n, 1);
+    assert_near(r.ratio, 1.5, 0);
+    assay_stats_ratio_by_place(ratios, mine, 0, places, scratch, &r);
+    assert_int_equal(r.n, 0);
+}
+
+/* Ten places that all say the same are as good as ten rounds. */
+static void ten_places_can_be_significant(void **state)
+{
+    (void)state;
+    double base[40], mine[40], scratch[80];
+    struct assay_ratio r;
+    for (int i = 0; i < 40; i++)
+        base[i] = 1.1 * (mine[i] = i + 1);
+    assay_stats_ratio_by_place(base, mine, 40, (struct assay_places){40, 4}, scratch, &r);
+    assert_int_equal(r.n, 10);
+    assert_true(r.significant);
+    assay_stats_ratio_by_place(base, mine, 36, (struct assay_places){40, 4}, scratch, &r);
+    assert_false(r.significant);
+}
+
 static void ratio_leaves_out_rounds_that_one_sat_out(void **state)
 {
     (void)state;
@@ -670,6 +709,8 @@ int main(void)
         cmocka_unit_test(identical_samples_have_no_spread),
         cmocka_unit_test(summary_leaves_nan_out),
         cmocka_unit_test(ratio_of_eleven_rounds),
+        cmocka_unit_test(each_place_counts_once),
+        cmocka_unit_test(ten_places_can_be_significant),
         cmocka_unit_test(nine_rounds_are_never_significant),
         cmocka_unit_test(ratio_leaves_out_rounds_that_one_sat_out),
         cmocka_unit_test(ratio_without_a_common_round_is_zero),

@@ -114,6 +114,7 @@ static void describe(assay_device *device, struct assay_device_info *out)
         .memory_bytes = cpu->memory_bytes,
         .memory_available = assay_cpu_memory_available(),
         .llc_bytes = assay_cpu_llc_bytes(device->threads),
+        .own_cache_bytes = cpu->l2_bytes,
         .cores = cpu->cores,
     };
     snprintf(out->name, sizeof out->name, "%s", cpu->model[0] ? cpu->model : "cpu");
