@@ -20,23 +20,34 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-enum { WASH = 100000, LEAST = 7, TRIALS = 3, PAIRS = 5, TIMES = 8 };
+enum { WASH = 100000, TRIALS = 3, PAIRS = 5, TIMES = 8, TRIES = 56 };
+/* Of each kind of values, and how often noise would have to come again. */
+enum { LEAST = 7, LEAST_LONG = 3, ASK_TRIALS = 4, ASK_TRIALS_LONG = 2 };
 enum { ONE_IN = 4 }; /* samples */
 enum {
     COUNTED_FROM = 16
 }; /* calls: then a set that was just written weighs too little to matter */
 static const size_t SMALL_BYTES = 32768;
 /* A call on new values takes so much longer than one on known ones: by this share of it, and so
- * many ns. Of small inputs the CPU may remember which way the branches went. */
-static const double MUCH = 0.5, MUCH_SMALL = 2, MUCH_PRIMED = 1, LEAST_GAIN_NS = 1000;
+ * many ns. Of small inputs the CPU may remember which way the branches went; of those that were
+ * there a thousand times it does up to 64 KB and more (a gelu: 89 us on them, 130 on any others).
+ */
+static const double MUCH = 0.5, MUCH_SMALL = 2, MUCH_OFTEN = 1, LEAST_GAIN_NS = 1000;
 /* Those of the calls right before: beyond what other caches cost, and threads that have to wake. */
 static const double PRIMED_GAIN_NS = 50e3, PRIMED_GAIN_THREADS_NS = 500e3;
+/* Samples so long need fewer of them, and a larger difference: noise is small beside them. */
+static const double LONG_NS = 20e6, MUCH_LONG = 1;
 /* Calls in a sample TIMES as long take less than this of those in an ordinary one; not asked of
- * calls so short that what is paid once a run may be all of them. */
-static const double ONCE = 0.6, LEAST_CALL_NS = 2000;
+ * samples so short that what is paid once a run may be most of them. */
+static const double ONCE = 0.6, LEAST_SAMPLE_NS = 50e3;
 /* The judge's clock may have seen so much more than was claimed; a GPU's launches cost the host. */
 static const double CLAIM = 1.25, EXCESS = 0.25, LAUNCH_NS = 20000;
+/* Samples on new values come after a rest, primed ones do not: where threads then wait for a core,
+ * for more than this share of it, the two cannot be compared. */
+static const double WAITED = 0.05;
+enum { ASLEEP_NS = 300000 }; /* OpenMP's threads spin for some 50 us */
 /* What may be spent on samples that only ask: of the lane's time, and of the budget afterwards. */
 static const double SHARE = 0.2, SHARE_AFTER = 0.5, AFTER_LEAST_NS = 3e9;
 
@@ -105,9 +116,11 @@ void assay_group_ask_after(struct lane_map *map, int64_t index) { map->asked[ind
 
 /* ---- afterwards ---- */
 
-static void note_sample(struct asked *a, double ns)
+static void note_sample(struct asked *a, const struct assay_timing *timing)
 {
-    a->ns[a->kind][a->n[a->kind]++ % ASKED_MOST] = ns;
+    double waited = (double)(timing->after.waited_ns - timing->before.waited_ns);
+    a->ns[a->kind][a->n[a->kind]++ % ASKED_MOST] = timing->device_ns;
+    a->disturbed += a->kind == ASSAY_VALUES_FRESH && waited > WAITED * timing->device_ns;
 }
 
 static int by_size(const void *a, const void *b)
@@ -137,12 +150,21 @@ static double median_on(const struct asked *a, int kind)
     return median(a->ns[kind], count(a, kind));
 }
 
-/* All but one of the samples on new values took longer than all but one of those on known ones. */
+static bool is_long(const struct asked *a)
+{
+    int64_t n = count(a, ASSAY_VALUES_FRESH);
+    return n > 0 && ranked(a->ns[ASSAY_VALUES_FRESH], n, 0) > LONG_NS;
+}
+
+static int64_t least_of(const struct asked *a) { return is_long(a) ? LEAST_LONG : LEAST; }
+
+/* All samples on new values took longer than most of those on known ones: what else goes on makes a
+ * sample longer and never shorter. Of equals one in thirty looks like this. */
 static bool recalls(const struct asked *a, int known, int64_t iters, double much, double gain_ns)
 {
-    int64_t n = count(a, known), n_fresh = count(a, ASSAY_VALUES_FRESH);
+    int64_t n_fresh = count(a, ASSAY_VALUES_FRESH);
     double extra = median_on(a, ASSAY_VALUES_FRESH) - median_on(a, known);
-    return ranked(a->ns[ASSAY_VALUES_FRESH], n_fresh, 1) > ranked(a->ns[known], n, n - 2) &&
+    return ranked(a->ns[ASSAY_VALUES_FRESH], n_fresh, 0) > median_on(a, known) &&
            extra > much * median_on(a, known) / (double)iters && extra > gain_ns;
 }
 
@@ -154,15 +176,16 @@ static int recalled(const struct asked *a, int64_t iters, double much, double pr
     for (int kind = 0; kind < ASKED_KINDS; kind++) {
         bool primed = kind == ASKED_PRIMED;
         double gain = primed ? primed_ns : LEAST_GAIN_NS;
-        if (kind != ASSAY_VALUES_FRESH && a->n[kind] >= LEAST &&
-            recalls(a, kind, iters, primed ? fmax(much, MUCH_PRIMED) : much, gain))
+        if (kind != ASSAY_VALUES_FRESH && a->n[kind] >= least_of(a) && !(primed && a->disturbed) &&
+            recalls(a, kind, iters, kind == ASSAY_VALUES_OTHERS ? much : fmax(much, MUCH_OFTEN),
+                    gain))
             return kind;
     }
     return -1;
 }
 
-/* Branches that go either way: how they went in the last call is forgotten. */
-static void wash_predictors(uint64_t seed)
+/* Branches that go either way: how they went in the last call is forgotten on this core. */
+static void wash_predictor(uint64_t seed)
 {
     struct assay_rng rng = {seed};
     uint64_t taken = 0;
@@ -173,6 +196,15 @@ static void wash_predictors(uint64_t seed)
             taken++;
     }
     __asm__ volatile("" : : "r"(taken));
+}
+
+/* The judge's threads have the cores of the runner's, and have left them when this returns. */
+static void wash_predictors(uint64_t seed)
+{
+    struct timespec asleep = {.tv_nsec = ASLEEP_NS};
+#pragma omp parallel
+    wash_predictor(seed);
+    nanosleep(&asleep, NULL);
 }
 
 /* One sample: a call, then `iters` that are timed. In between come values, or nothing, or, for a
@@ -209,7 +241,7 @@ static double sample_ns(struct lane_map *map, int64_t index, int64_t iters, bool
     if (status != ASSAY_OK)
         assay_group_failed_run(v, status, "run");
     if (put && v->ready)
-        note_sample(a, timing.device_ns);
+        note_sample(a, &timing);
     return v->ready ? timing.device_ns : (double)NAN;
 }
 
@@ -218,7 +250,7 @@ static bool asked_enough(const struct asked *a, int64_t n_sets)
 {
     bool enough = true;
     for (int i = 0; i < ASKED_KINDS; i++)
-        enough = enough && (a->n[i] >= LEAST || (i == ASSAY_VALUES_USUAL && n_sets > 1));
+        enough = enough && (a->n[i] >= least_of(a) || (i == ASSAY_VALUES_USUAL && n_sets > 1));
     return enough;
 }
 
@@ -228,7 +260,7 @@ static bool ask_more(struct lane_map *map, int64_t index, int64_t end_ns)
     struct asked *a = &map->asked[index];
     struct variant *v = variant_of(map, index);
     int64_t n_sets = map->lanes[index].n_sets;
-    for (int tries = 0; !asked_enough(a, n_sets) && tries < 8 * LEAST; tries++)
+    for (int tries = 0; !asked_enough(a, n_sets) && tries < TRIES; tries++)
         if (assay_clock_ns() > end_ns || group_stopped(map->group) ||
             isnan(sample_ns(map, index, map->lanes[index].iters, true)))
             return false;
@@ -247,17 +279,20 @@ static void check_values(struct lane_map *map, int64_t index, int64_t end_ns)
     double primed_ns = v->problem.threads > 1 ? PRIMED_GAIN_THREADS_NS : PRIMED_GAIN_NS;
     bool guilty = true;
     double fresh_ns = 0, known_ns = 0;
-    for (int trial = 0; trial < TRIALS && guilty; trial++) { /* noise does not come three times */
+    for (int trial = 0, trials = ASK_TRIALS; trial < trials && guilty; trial++) {
         if (!ask_more(map, index, end_ns)) {
             if (v->ready)
                 v->record.not_asked = true;
             return;
         }
-        known = recalled(a, iters, much, primed_ns);
+        trials = is_long(a) ? ASK_TRIALS_LONG : ASK_TRIALS;
+        known = recalled(a, iters, is_long(a) ? fmax(much, MUCH_LONG) : much, primed_ns);
         guilty = known >= 0;
         known_ns = median_on(a, guilty ? known : 0) / (double)iters;
         fresh_ns = median_on(a, ASSAY_VALUES_FRESH) - known_ns * (double)(iters - 1);
+        v->record.not_asked = v->record.not_asked || (!guilty && a->disturbed);
         memset(a->n, 0, sizeof a->n);
+        a->disturbed = 0;
     }
     if (!guilty)
         return;
@@ -336,7 +371,7 @@ static void check_lengths(struct lane_map *map, int64_t index)
     for (int trial = 0; trial < TRIALS && (once || lied); trial++) {
         if (!take_pairs(map, index, &s))
             return;
-        once = once && s.usual_ns > LEAST_CALL_NS && s.once < ONCE;
+        once = once && s.usual_ns * (double)lane->iters > LEAST_SAMPLE_NS && s.once < ONCE;
         lied = lied && s.wall > CLAIM;
     }
     if (once)
