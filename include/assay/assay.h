@@ -59,7 +59,7 @@ struct assay_session_options {
     const char *implementations; /* ops: "native,onednn"; NULL: all */
     const char *baseline;        /* ops: the implementation speedups refer to */
     const char *plugin;          /* ops: a shared object with your own kernels */
-    int32_t isolate;             /* cases, cpu: run them in a child process */
+    int32_t isolate;             /* cases, cpu: run each in a process of its own */
     double timeout_s;            /* 60: with `isolate`, a call is abandoned after this time */
 };
 

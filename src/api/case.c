@@ -91,8 +91,7 @@ static enum assay_status measure_all(struct assay_open_session *session,
     if (status != ASSAY_OK)
         return status;
     session->running = true;
-    status = session->how.isolate ? assay_cases_isolate(session, cases, n, figures, err)
-                                  : assay_cases_measure(session, cases, n, NULL, figures, err);
+    status = assay_cases_measure(session, cases, n, figures, err);
     session->running = false;
     return status == ASSAY_OK ? keep_all(session, cases, n, figures, err) : status;
 }

@@ -1,16 +1,17 @@
 /* case.h: cases on their way from the caller's struct to a result.
  *
  * case.c checks what the caller gave and keeps the results; case_measure.c sets up, warms up and
- * samples, in this process or (case_isolate.c) in a child; case_time.c has the timed call itself;
- * case_result.c makes what callers read, and case_report.c writes it. */
+ * samples; case_isolate.c has each case do so in a runner of its own; case_time.c has the timed
+ * call itself; case_result.c makes what callers read, and case_report.c writes it. */
 #ifndef ASSAY_API_CASE_H
 #define ASSAY_API_CASE_H
 
 #include "api/guard.h"
 #include "api/session.h"
 #include "bench/engine.h"
+#include "runner/remote_device.h"
 
-/* What is known of a case after measuring. Plain data: it also comes out of a child process. */
+/* What is known of a case after measuring. Plain data: it also comes out of a runner. */
 struct assay_case_figures {
     enum assay_outcome outcome; /* not ok before measuring: this case is left out */
     char reason[256];
@@ -33,6 +34,9 @@ struct assay_case_lane {
     int64_t calls; /* in all */
     size_t most;   /* the most that assay_session_alloc gave in one call */
     struct assay_kernel kernel;
+    assay_runner *runner; /* where it is isolated: its process, */
+    assay_device *device; /* and that as a device; NULL: it runs in this one */
+    double timeout_s;     /* of what it is asked there */
 };
 
 /* ---- case_time.c ---- */
@@ -45,7 +49,9 @@ struct assay_case_timer {
     assay_device *gpu;
     int64_t last_ns; /* when the last call ended */
 };
-void assay_case_timer_init(struct assay_case_timer *timer, assay_device *gpu, bool by_precision);
+/* `elsewhere`: its cases are not called in this process, which keeps time all the same. */
+void assay_case_timer_init(struct assay_case_timer *timer, assay_device *gpu, bool by_precision,
+                           bool elsewhere);
 void assay_case_lane_init(struct assay_case_lane *lane);
 /* One call, with what it took; for warming up. */
 enum assay_status assay_case_timer_call(struct assay_case_timer *timer,
@@ -53,25 +59,31 @@ enum assay_status assay_case_timer_call(struct assay_case_timer *timer,
 /* Ends the case as crashed, by what the guard caught; the status is a failure. */
 enum assay_status assay_case_crashed(struct assay_case_lane *lane, const char *during);
 
-/* ---- case_measure.c, case_isolate.c ---- */
-
-/* Told what is about to run: a case, or -1 for none. Optional. */
-struct assay_case_watch {
-    void *user;
-    void (*step)(void *user, int64_t index);
-};
+/* ---- case_measure.c ---- */
 
 /* Measures those of `cases` whose outcome is still ok, into `figures`. A case that fails is a
  * result, not an error. */
 enum assay_status assay_cases_measure(struct assay_open_session *session,
                                       const struct assay_case *cases, int64_t n,
-                                      const struct assay_case_watch *watch,
                                       struct assay_case_figures *figures, struct assay_error *err);
 
-/* The same in a child process, again without a case that kills it or takes too long. */
-enum assay_status assay_cases_isolate(struct assay_open_session *session,
-                                      const struct assay_case *cases, int64_t n,
-                                      struct assay_case_figures *figures, struct assay_error *err);
+/* What is done with a case before and after it is timed, in the process it lives in. */
+void assay_case_set_up(struct assay_case_lane *lane);
+void assay_case_look_at_memory(struct assay_open_session *session, struct assay_case_timer *timer,
+                               struct assay_case_lane *lane);
+void assay_case_tear_down(struct assay_case_lane *lane);
+
+/* ---- case_isolate.c ---- */
+
+/* Gives each case that is well a runner of its own, a copy of this process. */
+enum assay_status assay_cases_hire(struct assay_open_session *session,
+                                   struct assay_case_timer *timer, struct assay_case_lane *lanes,
+                                   int64_t n, struct assay_error *err);
+/* Has one of the three functions above called there: ASSAY_RUNNER_SETUP, PREPARE, TEARDOWN. */
+void assay_case_ask(struct assay_case_lane *lane, enum assay_runner_verb verb);
+/* What became of it there: its figures as it left them, or how its process ended. */
+void assay_case_fetch(struct assay_case_lane *lane);
+void assay_cases_dismiss(struct assay_case_lane *lanes, int64_t n);
 
 /* ---- case_result.c ---- */
 

@@ -1,135 +1,195 @@
-/* case_isolate.c: cases in a child process, which may hang, scribble over its memory or end. It is
- * a copy of this one, so that the caller's functions and data are there; what the cases do to their
- * data stays there too. Figures come back through a shared page. */
+/* case_isolate.c: each case in a runner of its own, which may hang, scribble over its memory or
+ * end. It is a copy of this process, so that the caller's functions and data are there; what a case
+ * does to its data stays there too. This process keeps the clock, tells whose turn it is, and reads
+ * what a case left in its copy of the figures. */
 #include "api/case.h"
 
 #include "base/alloc.h"
-#include "base/clock.h"
 
-#include <errno.h>
-#include <poll.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-enum { LOOK_EVERY_MS = 20 };
-
-struct shared {
-    _Atomic int64_t beat;    /* counts steps */
-    _Atomic int64_t running; /* the case that is; -1: none */
-    _Atomic int complete;
-    enum assay_status status;
-    struct assay_error err;
-    struct assay_case_figures figures[];
+/* What a copy knows of itself. */
+struct life {
+    struct assay_open_session *session;
+    struct assay_case_timer *timer;
+    struct assay_case_lane *lane;
 };
 
-static void step(void *user, int64_t index)
+static bool is_well(const struct assay_case_lane *lane)
 {
-    struct shared *shared = user;
-    atomic_store_explicit(&shared->running, index, memory_order_relaxed);
-    atomic_fetch_add_explicit(&shared->beat, 1, memory_order_relaxed);
+    return lane->figures->outcome == ASSAY_OUTCOME_OK;
 }
 
-static _Noreturn void be_child(struct assay_open_session *session, const struct assay_case *cases,
-                               int64_t n, struct shared *shared)
+/* ---- in the runner --------------------------------------------------------------------------- */
+
+static enum assay_status time_calls(struct life *life, int64_t calls, struct assay_timing *out)
 {
-    struct assay_case_watch watch = {.user = shared, .step = step};
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    shared->status = assay_cases_measure(session, cases, n, &watch, shared->figures, &shared->err);
-    atomic_store(&shared->complete, 1);
-    _exit(0); /* the caller's exit handlers and buffers are the caller's */
+    static const struct assay_args none;
+    struct assay_device *device = &life->timer->device;
+    struct assay_work work = {.iters = calls, .n_sets = 1, .sets = &none};
+    return device->driver->time(device, &life->lane->kernel, life->lane, &work, out);
 }
 
-/* Waits for the end of the child, as long as it moves. True: it had to be ended. */
-static bool await(pid_t child, int fd, struct shared *shared, double timeout_s, int *status)
+static enum assay_status run(struct life *life, const struct assay_runner_command *c,
+                             struct assay_runner_reply *r)
 {
-    int64_t beat = -1, moved_at = 0;
-    bool late = false;
-    for (;;) {
-        struct pollfd hang_up = {.fd = fd};
-        poll(&hang_up, 1, LOOK_EVERY_MS);
-        pid_t gone = waitpid(child, status, late ? 0 : WNOHANG);
-        if (gone == child || (gone < 0 && errno != EINTR))
-            return late;
-        int64_t now = assay_clock_ns(), seen = atomic_load(&shared->beat);
-        if (seen != beat) {
-            beat = seen;
-            moved_at = now;
-        } else if (!late && (double)(now - moved_at) > timeout_s * 1e9) {
-            kill(child, SIGKILL);
-            late = true;
-        }
+    struct assay_device *device = &life->timer->device;
+    struct assay_disturbance before, after;
+    struct assay_timing primed = {0};
+    enum assay_status status =
+        c->run.prime > 0 ? time_calls(life, c->run.prime, &primed) : ASSAY_OK;
+    r->prime_ns = primed.host_ns;
+    device->driver->disturbance(device, &before);
+    if (status == ASSAY_OK)
+        status = time_calls(life, c->run.iters, &r->timing);
+    device->driver->disturbance(device, &after);
+    r->timing.before = before;
+    r->timing.after = after;
+    return status;
+}
+
+static enum assay_status obey(struct life *life, const struct assay_runner_command *c,
+                              struct assay_runner_reply *r)
+{
+    switch (c->verb) {
+    case ASSAY_RUNNER_SETUP:
+        assay_case_set_up(life->lane);
+        break;
+    case ASSAY_RUNNER_PREPARE:
+        assay_case_look_at_memory(life->session, life->timer, life->lane);
+        break;
+    case ASSAY_RUNNER_RUN:
+        return run(life, c, r);
+    case ASSAY_RUNNER_TEARDOWN:
+        assay_case_tear_down(life->lane);
+        break;
+    default:
+        break;
+    }
+    return ASSAY_OK;
+}
+
+static void live(void *user, int line)
+{
+    struct life *life = user;
+    struct assay_runner_command command;
+    bool go_on = true;
+    while (go_on && assay_runner_hear(line, &command)) {
+        struct assay_runner_reply reply = {.version = ASSAY_RUNNER_VERSION,
+                                           .number = command.number};
+        reply.status = (int32_t)obey(life, &command, &reply);
+        go_on = assay_runner_answer(line, &reply);
     }
 }
 
-/* What became of the case that was running when the child ended. */
-static void tell(struct assay_case_figures *figures, bool late, int status, double timeout_s)
+/* ---- in this process ------------------------------------------------------------------------- */
+
+static void start(struct assay_open_session *session, struct assay_case_timer *timer,
+                  struct assay_case_lane *lane, assay_runner *const *others, int64_t n,
+                  enum assay_status *status, struct assay_error *err)
 {
-    figures->outcome = late ? ASSAY_OUTCOME_TIMEOUT : ASSAY_OUTCOME_CRASHED;
-    if (late)
-        snprintf(figures->reason, sizeof figures->reason, "a call did not end within %g s",
-                 timeout_s);
-    else if (WIFSIGNALED(status))
-        snprintf(figures->reason, sizeof figures->reason, "%s ended its process",
-                 assay_signal_name(WTERMSIG(status)));
-    else
-        snprintf(figures->reason, sizeof figures->reason, "it ended its process, with status %d",
-                 WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+    struct life life = {session, timer, lane};
+    struct assay_runner_options options = {.timeout_s = session->how.timeout_s};
+    lane->timeout_s = options.timeout_s;
+    *status = assay_runner_fork(&options, live, &life, others, n, &lane->runner, err);
+    if (*status == ASSAY_OK)
+        *status = assay_remote_device_create(lane->runner, &timer->device, &lane->device, err);
 }
 
-/* One child. True: all that were left are done. */
-static bool attempt(struct assay_open_session *session, const struct assay_case *cases, int64_t n,
-                    struct shared *shared, struct assay_error *err)
+enum assay_status assay_cases_hire(struct assay_open_session *session,
+                                   struct assay_case_timer *timer, struct assay_case_lane *lanes,
+                                   int64_t n, struct assay_error *err)
 {
-    int ends[2], status = 0;
-    atomic_store(&shared->running, -1);
-    if (pipe(ends) != 0) {
-        shared->status = assay_error_set(err, ASSAY_ERR_IO, NULL, "no pipe: %s", strerror(errno));
-        return true;
+    enum assay_status status = ASSAY_OK;
+    assay_runner **started = assay_calloc((size_t)n, sizeof *started);
+    if (!started)
+        return assay_error_nomem(err);
+    for (int64_t i = 0; i < n && status == ASSAY_OK; i++) {
+        if (is_well(&lanes[i]))
+            start(session, timer, &lanes[i], started, i, &status, err);
+        started[i] = lanes[i].runner;
     }
-    pid_t child = fork();
-    if (child == 0) {
-        close(ends[0]);
-        be_child(session, cases, n, shared);
+    assay_free(started);
+    return status;
+}
+
+static void tell_end(struct assay_case_lane *lane)
+{
+    struct assay_case_figures *figures = lane->figures;
+    const char *reason = assay_runner_reason(lane->runner);
+    bool by_signal = strncmp(reason, "SIG", 3) == 0;
+    char late[64];
+    switch (assay_runner_end_of(lane->runner)) {
+    case ASSAY_RUNNER_TIMEOUT:
+        figures->outcome = ASSAY_OUTCOME_TIMEOUT;
+        snprintf(late, sizeof late, "a call did not end within %g s", lane->timeout_s);
+        reason = late;
+        break;
+    case ASSAY_RUNNER_NO_MEMORY:
+        figures->outcome = ASSAY_OUTCOME_OUT_OF_MEMORY;
+        break;
+    case ASSAY_RUNNER_CHEATED:
+        figures->outcome = ASSAY_OUTCOME_MISMATCH;
+        break;
+    case ASSAY_RUNNER_KILLED:
+        figures->outcome = ASSAY_OUTCOME_CRASHED;
+        reason = "SIGKILL";
+        by_signal = true;
+        break;
+    case ASSAY_RUNNER_ALIVE:
+    case ASSAY_RUNNER_CRASHED:
+        figures->outcome = ASSAY_OUTCOME_CRASHED;
+        break;
     }
-    close(ends[1]);
-    if (child < 0)
-        shared->status =
-            assay_error_set(err, ASSAY_ERR_IO, NULL, "cannot start a process: %s", strerror(errno));
-    bool late = child > 0 && await(child, ends[0], shared, session->how.timeout_s, &status);
-    close(ends[0]);
-    if (child < 0 || atomic_load(&shared->complete))
-        return true;
-    int64_t at = atomic_load(&shared->running);
-    if (at >= 0 && at < n) {
-        tell(&shared->figures[at], late, status, session->how.timeout_s);
+    snprintf(figures->reason, sizeof figures->reason, "%s%s", reason,
+             by_signal ? " ended its process" : "");
+}
+
+/* The copy has them at the same addresses. Times are not among them: those are known here. */
+static bool read_copy(struct assay_case_lane *lane)
+{
+    struct assay_case_lane there;
+    struct assay_case_figures figures;
+    if (assay_runner_end_of(lane->runner) != ASSAY_RUNNER_ALIVE ||
+        assay_runner_read(lane->runner, &there, (uintptr_t)lane, sizeof there, NULL) != ASSAY_OK ||
+        assay_runner_read(lane->runner, &figures, (uintptr_t)lane->figures, sizeof figures, NULL) !=
+            ASSAY_OK)
         return false;
-    }
-    shared->status = assay_error_set(err, ASSAY_ERR_INTERNAL, NULL,
-                                     "the process of the cases ended, and not by one of them");
+    lane->calls = there.calls;
+    lane->most = there.most;
+    lane->figures->outcome = figures.outcome;
+    snprintf(lane->figures->reason, sizeof lane->figures->reason, "%.*s",
+             (int)sizeof figures.reason - 1, figures.reason);
+    lane->figures->idle_bytes = figures.idle_bytes;
+    lane->figures->workspace_bytes = figures.workspace_bytes;
+    lane->figures->macs = figures.macs;
+    lane->figures->flops = figures.flops;
     return true;
 }
 
-enum assay_status assay_cases_isolate(struct assay_open_session *session,
-                                      const struct assay_case *cases, int64_t n,
-                                      struct assay_case_figures *figures, struct assay_error *err)
+void assay_case_fetch(struct assay_case_lane *lane)
 {
-    size_t bytes = sizeof(struct shared) + (size_t)n * sizeof *figures;
-    struct shared *shared =
-        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (shared == MAP_FAILED)
-        return assay_error_nomem(err);
-    /* At most one case is given up in each attempt; the others start afresh in the next. */
-    while (!attempt(session, cases, n, shared, err))
-        ;
-    memcpy(figures, shared->figures, (size_t)n * sizeof *figures);
-    enum assay_status status = shared->status;
-    if (status != ASSAY_OK)
-        assay_error_set(err, status, shared->err.where, "%s", shared->err.message);
-    munmap(shared, bytes);
-    return status;
+    if (is_well(lane) && !read_copy(lane))
+        tell_end(lane);
+}
+
+void assay_case_ask(struct assay_case_lane *lane, enum assay_runner_verb verb)
+{
+    struct assay_runner_command command = {.verb = verb};
+    struct assay_runner_reply reply;
+    if (assay_runner_end_of(lane->runner) != ASSAY_RUNNER_ALIVE)
+        return;
+    assay_runner_ask(lane->runner, &command, &reply, NULL);
+    assay_case_fetch(lane);
+}
+
+void assay_cases_dismiss(struct assay_case_lane *lanes, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        assay_remote_device_destroy(lanes[i].device);
+        assay_runner_stop(lanes[i].runner);
+        lanes[i].device = NULL;
+        lanes[i].runner = NULL;
+    }
 }

@@ -1,4 +1,4 @@
-/* case_measure.c: cases from setup to figures, in this process. */
+/* case_measure.c: cases from setup to figures, in this process or, isolated, from here. */
 #include "api/case.h"
 
 #include "api/case_memory.h"
@@ -12,7 +12,6 @@ static const double TIMER_NS = 25;
 
 struct measuring {
     struct assay_open_session *session;
-    const struct assay_case_watch *watch;
     struct assay_guard guard;
     struct assay_case_timer timer;
     assay_device *memory;
@@ -22,18 +21,6 @@ struct measuring {
     int64_t *case_of;
     int64_t n_lanes;
 };
-
-static void step(const struct measuring *m, int64_t index)
-{
-    if (m->watch && m->watch->step)
-        m->watch->step(m->watch->user, index);
-}
-
-static void lane_step(void *user, int64_t lane)
-{
-    const struct measuring *m = user;
-    step(m, m->case_of[lane]);
-}
 
 static bool is_well(const struct assay_case_lane *c)
 {
@@ -83,16 +70,58 @@ static void guarded(struct assay_case_lane *c, void (*f)(void *), const char *wh
         assay_case_crashed(c, what);
 }
 
+void assay_case_set_up(struct assay_case_lane *c)
+{
+    guarded(c, set_up, "setup");
+    if (is_well(c))
+        guarded(c, count_operations, "a counter");
+}
+
+void assay_case_tear_down(struct assay_case_lane *c)
+{
+    if (c->is_set_up && c->self.teardown)
+        guarded(c, tear_down, "teardown");
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+/* How many calls of warming up that takes. */
+static int64_t calls_looked_at(int64_t warmup) { return warmup > 1 ? 2 : 1; }
+
+/* The first calls of warming up. The last of them is the one whose memory is looked at: pages of
+ * the case's own data, touched for the first time by the one before, are not that call's. */
+void assay_case_look_at_memory(struct assay_open_session *session, struct assay_case_timer *timer,
+                               struct assay_case_lane *c)
+{
+    struct assay_case_memory memory;
+    int64_t calls = calls_looked_at(session->how.warmup);
+    c->figures->idle_bytes = assay_case_memory_idle(session, c->memory);
+    for (int64_t i = 1; i < calls && is_well(c); i++)
+        assay_case_timer_call(timer, c);
+    if (!is_well(c))
+        return;
+    assay_case_memory_begin(&memory, session, c->memory);
+    assay_case_timer_call(timer, c);
+    c->figures->workspace_bytes = assay_case_memory_end(&memory);
+}
+
+/* ---- here, or in their runners --------------------------------------------------------------- */
+
 static void prepare_all(struct measuring *m)
 {
     for (int64_t i = 0; i < m->n; i++) {
         struct assay_case_lane *c = &m->cases[i];
-        if (!is_well(c))
-            continue;
-        step(m, i);
-        guarded(c, set_up, "setup");
-        if (is_well(c))
-            guarded(c, count_operations, "a counter");
+        if (is_well(c) && c->runner)
+            assay_case_ask(c, ASSAY_RUNNER_SETUP);
+        else if (is_well(c))
+            assay_case_set_up(c);
+    }
+    for (int64_t i = 0; i < m->n; i++) {
+        struct assay_case_lane *c = &m->cases[i];
+        if (is_well(c) && c->runner)
+            assay_case_ask(c, ASSAY_RUNNER_PREPARE);
+        else if (is_well(c))
+            assay_case_look_at_memory(m->session, &m->timer, c);
     }
 }
 
@@ -102,31 +131,11 @@ static void finish_all(struct measuring *m)
         struct assay_case_lane *c = &m->cases[i];
         if (m->timer.gpu && m->timer.gpu->driver->forget)
             m->timer.gpu->driver->forget(m->timer.gpu, c);
-        if (!c->is_set_up || !c->self.teardown)
-            continue;
-        step(m, i);
-        guarded(c, tear_down, "teardown");
+        if (c->runner)
+            assay_case_ask(c, ASSAY_RUNNER_TEARDOWN);
+        else
+            assay_case_tear_down(c);
     }
-    step(m, -1);
-}
-
-/* ---- memory ---------------------------------------------------------------------------------- */
-
-/* The first calls of warming up. The last of them is the one whose memory is looked at: pages of
- * the case's own data, touched for the first time by the one before, are not that call's. */
-static int64_t look_at_memory(struct measuring *m, struct assay_case_lane *c, int64_t warmup)
-{
-    struct assay_case_memory memory;
-    int64_t calls = warmup > 1 ? 2 : 1;
-    c->figures->idle_bytes = assay_case_memory_idle(m->session, m->memory);
-    for (int64_t i = 1; i < calls && is_well(c); i++)
-        assay_case_timer_call(&m->timer, c);
-    if (!is_well(c))
-        return calls;
-    assay_case_memory_begin(&memory, m->session, m->memory);
-    assay_case_timer_call(&m->timer, c);
-    c->figures->workspace_bytes = assay_case_memory_end(&memory);
-    return calls;
 }
 
 /* ---- sampling -------------------------------------------------------------------------------- */
@@ -143,6 +152,7 @@ static enum assay_status make_lanes(struct measuring *m, struct assay_error *err
             m->case_of[m->n_lanes] = i;
             m->lanes[m->n_lanes++] = (struct assay_lane){.kernel = &m->cases[i].kernel,
                                                          .state = &m->cases[i],
+                                                         .device = m->cases[i].device,
                                                          .sets = &no_operands,
                                                          .n_sets = 1};
         }
@@ -178,7 +188,7 @@ static enum assay_status sample(struct measuring *m, int64_t warmup, struct assa
         .timer_ns = TIMER_NS,
         .baseline = m->n_lanes > 1 ? 0 : -1,
     };
-    struct assay_engine_hooks hooks = {.user = m, .step = m->watch ? lane_step : NULL};
+    struct assay_engine_hooks hooks = {0};
     assay_engine *engine = NULL;
     enum assay_status status =
         assay_engine_create(&m->timer.device, &options, &hooks, m->lanes, m->n_lanes, &engine, err);
@@ -188,6 +198,9 @@ static enum assay_status sample(struct measuring *m, int64_t warmup, struct assa
     double *scratch = assay_calloc((size_t)rounds + 1, sizeof *scratch);
     if (status == ASSAY_OK && !scratch)
         status = assay_error_nomem(err);
+    for (int64_t i = 0; i < m->n_lanes; i++)
+        if (m->cases[m->case_of[i]].runner)
+            assay_case_fetch(&m->cases[m->case_of[i]]);
     for (int64_t i = 0; i < m->n_lanes && status == ASSAY_OK; i++)
         if (is_well(&m->cases[m->case_of[i]]))
             take_down(m, &m->lanes[i], &m->cases[m->case_of[i]], rounds, scratch);
@@ -200,32 +213,32 @@ static enum assay_status sample(struct measuring *m, int64_t warmup, struct assa
 
 static enum assay_status measure_all(struct measuring *m, struct assay_error *err)
 {
-    int64_t warmup = m->session->how.warmup, used = 0;
+    int64_t warmup = m->session->how.warmup;
+    enum assay_status status = ASSAY_OK;
     for (int64_t i = 0; i < m->n; i++) {
         m->cases[i].guard = &m->guard;
         m->cases[i].memory = m->memory;
         m->cases[i].gpu = m->timer.gpu;
         assay_case_lane_init(&m->cases[i]);
     }
-    prepare_all(m);
-    for (int64_t i = 0; i < m->n; i++)
-        if (is_well(&m->cases[i])) {
-            step(m, i);
-            used = look_at_memory(m, &m->cases[i], warmup);
-        }
-    enum assay_status status = make_lanes(m, err);
-    if (status == ASSAY_OK && m->n_lanes > 0)
-        status = sample(m, warmup - used, err);
-    finish_all(m);
+    if (m->session->how.isolate)
+        status = assay_cases_hire(m->session, &m->timer, m->cases, m->n, err);
+    if (status == ASSAY_OK) {
+        prepare_all(m);
+        status = make_lanes(m, err);
+        if (status == ASSAY_OK && m->n_lanes > 0)
+            status = sample(m, warmup - calls_looked_at(warmup), err);
+        finish_all(m);
+    }
+    assay_cases_dismiss(m->cases, m->n);
     return status;
 }
 
 enum assay_status assay_cases_measure(struct assay_open_session *session,
                                       const struct assay_case *cases, int64_t n,
-                                      const struct assay_case_watch *watch,
                                       struct assay_case_figures *figures, struct assay_error *err)
 {
-    struct measuring m = {.session = session, .watch = watch, .n = n};
+    struct measuring m = {.session = session, .n = n};
     m.cases = assay_calloc((size_t)n, sizeof *m.cases);
     if (!m.cases)
         return assay_error_nomem(err);
@@ -235,7 +248,8 @@ enum assay_status assay_cases_measure(struct assay_open_session *session,
     if (status == ASSAY_OK)
         status = assay_guard_begin(&m.guard, err);
     if (status == ASSAY_OK) {
-        assay_case_timer_init(&m.timer, session->gpu, session->how.iters == 0);
+        assay_case_timer_init(&m.timer, session->gpu, session->how.iters == 0,
+                              session->how.isolate);
         status = measure_all(&m, err);
         assay_guard_end(&m.guard);
     }

@@ -120,6 +120,12 @@ static enum assay_status time_on_stream(assay_device *device, const struct assay
 /* Time as of the last call's end: a clock read less in each sample. */
 static int64_t last_end(assay_device *device) { return timer_of(device)->last_ns; }
 
+static int64_t now_ns(assay_device *device)
+{
+    (void)device;
+    return assay_clock_ns();
+}
+
 static double no_clock(assay_device *device)
 {
     (void)device;
@@ -140,12 +146,13 @@ static void disturbed(assay_device *device, struct assay_disturbance *out)
     *out = (struct assay_disturbance){.context_switches = usage.ru_nivcsw};
 }
 
-void assay_case_timer_init(struct assay_case_timer *timer, assay_device *gpu, bool by_precision)
+void assay_case_timer_init(struct assay_case_timer *timer, assay_device *gpu, bool by_precision,
+                           bool elsewhere)
 {
     *timer = (struct assay_case_timer){
         .driver = {.name = "case",
                    .time = gpu ? time_on_stream : time_on_host,
-                   .now_ns = last_end,
+                   .now_ns = elsewhere ? now_ns : last_end,
                    .clock_hz = no_clock,
                    .disturbance = by_precision ? disturbed : not_disturbed},
         .gpu = gpu,

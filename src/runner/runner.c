@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -239,6 +240,22 @@ static void open_waits(assay_runner *r)
     r->oom_kills = assay_oom_kills("");
 }
 
+/* The judge's side, once there is a process; the other ends are closed here. */
+static void take_ends(assay_runner *r, struct ends *ends)
+{
+    r->fd = ends->socket[0];
+    r->output = ends->output[0];
+    ends->socket[0] = ends->output[0] = -1;
+    fcntl(r->output, F_SETFL, O_NONBLOCK);
+    open_waits(r);
+}
+
+static enum assay_status not_started(int problem, struct assay_error *err)
+{
+    return assay_error_set(err, ASSAY_ERR_IO, NULL, "cannot start a runner: %s%s",
+                           strerror(problem), problem == EMFILE ? " (ulimit -n)" : "");
+}
+
 static enum assay_status spawn(assay_runner *r, const struct assay_confinement *confinement,
                                struct assay_error *err)
 {
@@ -259,21 +276,31 @@ static enum assay_status spawn(assay_runner *r, const struct assay_confinement *
         become_runner(&ends, confinement, judge, &cores, environment);
     int problem = errno;
     assay_free(environment);
-    if (r->pid > 0) {
-        r->fd = ends.socket[0];
-        r->output = ends.output[0];
-        ends.socket[0] = ends.output[0] = -1;
-        fcntl(r->output, F_SETFL, O_NONBLOCK);
-        open_waits(r);
-    }
-    if (opened)
+    if (r->pid > 0)
+        take_ends(r, &ends);
+    if (environment)
         close_ends(&ends);
     if (r->pid > 0)
         return ASSAY_OK;
     r->pid = 0;
-    return environment ? assay_error_set(err, ASSAY_ERR_IO, NULL, "cannot start a runner: %s%s",
-                                         strerror(problem), problem == EMFILE ? " (ulimit -n)" : "")
-                       : assay_error_nomem(err);
+    return environment ? not_started(problem, err) : assay_error_nomem(err);
+}
+
+/* After fork, in the child. What it prints is the caller's own. */
+static _Noreturn void become_copy(struct ends *e, pid_t judge, void (*live)(void *, int),
+                                  void *user, assay_runner *const *others, int64_t n_others)
+{
+    int line = e->socket[1];
+    e->socket[1] = -1;
+    close_ends(e);
+    for (int64_t i = 0; i < n_others; i++)
+        if (others[i])
+            let_go(others[i]);
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() == judge) /* it did not die before we asked to be told */
+        live(user, line);
+    _exit(0); /* the caller's exit handlers and buffers are the caller's */
 }
 
 static enum assay_status open_device(assay_runner *r, const char *device, int32_t threads,
@@ -329,19 +356,56 @@ static enum assay_status begin(assay_runner *r, const char *path, const char *de
                               : status;
 }
 
-enum assay_status assay_runner_start(const struct assay_runner_options *options, const char *path,
-                                     const char *device, int32_t threads, assay_runner **out,
-                                     enum assay_runner_end *end, struct assay_error *err)
+static assay_runner *create(const struct assay_runner_options *options)
 {
     assay_runner *r = assay_calloc(1, sizeof *r);
-    *out = NULL;
-    *end = ASSAY_RUNNER_ALIVE;
     if (!r)
-        return assay_error_nomem(err);
+        return NULL;
     r->options = *options;
     if (r->options.memory_bytes <= 0)
         r->options.memory_bytes = (int64_t)(assay_cpu_memory_available() / 20 * 19);
     r->fd = r->output = r->waits[0] = r->waits[1] = -1;
+    return r;
+}
+
+enum assay_status assay_runner_fork(const struct assay_runner_options *options,
+                                    void (*live)(void *user, int line), void *user,
+                                    assay_runner *const *others, int64_t n_others,
+                                    assay_runner **out, struct assay_error *err)
+{
+    struct ends ends;
+    pid_t judge = getpid();
+    assay_runner *r = create(options);
+    *out = NULL;
+    if (!r)
+        return assay_error_nomem(err);
+    r->pid = open_ends(&ends, &r->words) ? fork() : -1;
+    if (r->pid == 0)
+        become_copy(&ends, judge, live, user, others, n_others);
+    int problem = errno;
+    if (r->pid > 0) {
+        setpgid(r->pid, r->pid); /* whoever of the two is first */
+        take_ends(r, &ends);
+    }
+    close_ends(&ends);
+    r->pid = r->pid > 0 ? r->pid : 0;
+    enum assay_status status = r->pid > 0 ? measure_idle(r, err) : not_started(problem, err);
+    if (status == ASSAY_OK)
+        *out = r;
+    else
+        assay_runner_stop(r);
+    return status;
+}
+
+enum assay_status assay_runner_start(const struct assay_runner_options *options, const char *path,
+                                     const char *device, int32_t threads, assay_runner **out,
+                                     enum assay_runner_end *end, struct assay_error *err)
+{
+    assay_runner *r = create(options);
+    *out = NULL;
+    *end = ASSAY_RUNNER_ALIVE;
+    if (!r)
+        return assay_error_nomem(err);
     bool gpu = device[0] && !assay_device_is_host(device);
     struct assay_confinement confinement = {
         .sandbox = options->sandbox, .gpu = gpu, .memory_bytes = r->options.memory_bytes};

@@ -36,6 +36,14 @@ enum assay_runner_end {
 enum assay_status assay_runner_start(const struct assay_runner_options *options, const char *path,
                                      const char *device, int32_t threads, assay_runner **out,
                                      enum assay_runner_end *end, struct assay_error *err);
+/* One that is a copy of this process, so that the caller's functions and data are there. It is in a
+ * group of its own and ends with this process, but is not confined. `live` is its whole life, with
+ * its end of the line; to PING it answers. What this process has of the `others`, runners that were
+ * started before, is closed there. */
+enum assay_status assay_runner_fork(const struct assay_runner_options *options,
+                                    void (*live)(void *user, int line), void *user,
+                                    assay_runner *const *others, int64_t n_others,
+                                    assay_runner **out, struct assay_error *err);
 /* With everything that it started. NULL is fine. */
 void assay_runner_stop(assay_runner *runner);
 
@@ -86,6 +94,10 @@ double assay_runner_idle_ns(const assay_runner *runner);
 const char *assay_runner_printed(const assay_runner *runner);
 /* How it is confined: "seccomp, no network, …". */
 const char *assay_runner_confined(const assay_runner *runner);
+
+/* The runner's end of the line. False: it was closed. */
+bool assay_runner_hear(int line, struct assay_runner_command *command);
+bool assay_runner_answer(int line, const struct assay_runner_reply *reply);
 
 /* The whole life of a runner; the program's exit code. */
 int assay_runner_main(void);

@@ -545,23 +545,21 @@ static const verb_fn verbs[ASSAY_RUNNER_VERBS] = {
     [ASSAY_RUNNER_VERIFY] = verify,
 };
 
-static bool next_command(struct assay_runner_command *c)
+bool assay_runner_hear(int line, struct assay_runner_command *c)
 {
     ssize_t n;
     do
-        n = recv(ASSAY_RUNNER_FD, c, sizeof *c, 0);
+        n = recv(line, c, sizeof *c, 0);
     while (n < 0 && errno == EINTR);
     return n == (ssize_t)sizeof *c && c->version == ASSAY_RUNNER_VERSION &&
            c->verb < ASSAY_RUNNER_VERBS;
 }
 
-static bool answer(const struct server *s, const struct assay_runner_reply *r)
+bool assay_runner_answer(int line, const struct assay_runner_reply *r)
 {
     ssize_t n;
-    if (getpid() != s->process)
-        _exit(0);
     do
-        n = send(ASSAY_RUNNER_FD, r, sizeof *r, MSG_NOSIGNAL);
+        n = send(line, r, sizeof *r, MSG_NOSIGNAL);
     while (n < 0 && errno == EINTR);
     return n == (ssize_t)sizeof *r;
 }
@@ -589,11 +587,13 @@ int assay_runner_main(void)
     s->host.registry = assay_kernel_registry_create();
     s->workloads = assay_workloads_create();
     bool go_on = s->host.registry && s->workloads;
-    while (go_on && next_command(&command)) {
+    while (go_on && assay_runner_hear(ASSAY_RUNNER_FD, &command)) {
         struct assay_runner_reply reply = {.version = ASSAY_RUNNER_VERSION,
                                            .number = command.number};
         reply.status = (int32_t)verbs[command.verb](s, &command, &reply);
-        go_on = answer(s, &reply);
+        if (getpid() != s->process)
+            _exit(0);
+        go_on = assay_runner_answer(ASSAY_RUNNER_FD, &reply);
     }
     _exit(go_on ? 0 : 1); /* a stranger's exit handlers are not ours to run */
 }

@@ -149,6 +149,41 @@ static int crash_elsewhere(void *argument)
     return 0;
 }
 
+static void *touch_later(void *argument)
+{
+    usleep(20000);
+    return touch_on_a_thread(argument);
+}
+
+/* Well itself; its process dies in a turn of the others. */
+static int crash_later(void *argument)
+{
+    static bool started;
+    pthread_t thread;
+    if (!started && pthread_create(&thread, NULL, touch_later, argument) == 0)
+        pthread_detach(thread);
+    started = true;
+    return 0;
+}
+
+static void *burn(void *argument)
+{
+    (void)argument;
+    for (;;)
+        ;
+    return NULL;
+}
+
+/* Leaves threads that would be in everybody's way. */
+static int burn_cores(void *argument)
+{
+    static int started;
+    pthread_t thread;
+    for (; started < 8 && pthread_create(&thread, NULL, burn, argument) == 0; started++)
+        pthread_detach(thread);
+    return 0;
+}
+
 static int kill_itself(void *argument)
 {
     (void)argument;
@@ -731,6 +766,8 @@ static void test_sessions_on_several_threads(void **state)
     assert_ptr_equal((void *)(uintptr_t)before.sa_handler, (void *)(uintptr_t)after.sa_handler);
 }
 
+static double big(const struct assay_case *self);
+
 /* ---- isolated -------------------------------------------------------------------------------- */
 
 static void test_isolated_cases_leave_no_trace(void **state)
@@ -756,8 +793,8 @@ static void test_isolation_contains_everything(void **state)
     static const char *const statuses[] = {"timeout", "ok",      "crashed",
                                            "crashed", "crashed", "crashed"};
     static const char *const reasons[] = {
-        "a call did not end within 0.3 s", "",           "it ended its process, with status 7",
-        "Killed ended its process",        "SIGSEGV at", "SIGSEGV ended its process"};
+        "a call did not end within 0.3 s", "",           "it ended the process with exit code 7",
+        "SIGKILL ended its process",       "SIGSEGV at", "SIGSEGV ended its process"};
     signal(SIGSEGV, SIG_DFL); /* cmocka has a handler */
     assay_session *session = open_isolated(0.3);
     struct assay_case cases[] = {
@@ -772,6 +809,53 @@ static void test_isolation_contains_everything(void **state)
         assert_non_null(strstr(r->reason, reasons[i]));
     }
     assert_int_equal(assay_session_case(session, 1)->samples, 5);
+    assay_session_close(session);
+}
+
+/* One process for each: a rival has neither the blame nor the harm. */
+static void test_isolated_cases_do_not_meet(void **state)
+{
+    (void)state;
+    signal(SIGSEGV, SIG_DFL);
+    struct assay_session_options options = some(1, 60);
+    options.isolate = 1;
+    options.timeout_s = 5;
+    assay_session *session = open_with(&options);
+    struct assay_case cases[] = {make("spin", spin_200us, NULL), make("later", crash_later, NULL),
+                                 make("burn", burn_cores, NULL), make("again", spin_200us, NULL)};
+    assay_session_run_many(session, cases, 4, &err);
+    const struct assay_case_result *spin = assay_session_case(session, 0);
+    const struct assay_case_result *again = assay_session_case(session, 3);
+    assert_string_equal(assay_session_case(session, 1)->status, "crashed");
+    assert_string_equal(assay_session_case(session, 2)->status, "ok");
+    assert_string_equal(spin->status, "ok");
+    assert_string_equal(again->status, "ok");
+    assert_int_equal(spin->samples, 60);
+    assert_true(spin->median_ms >= 0.2 && spin->median_ms < 0.3);
+    assert_true(again->median_ms >= 0.2 && again->median_ms < 0.3);
+    assay_session_close(session);
+}
+
+/* Precision decides, operations and memory are counted, and a failure there is told as it is. */
+static void test_isolated_cases_tell_the_same(void **state)
+{
+    (void)state;
+    struct assay_session_options options = some(0, 0);
+    options.isolate = 1;
+    options.precision = 0.05;
+    int left = 30;
+    assay_session *session = open_with(&options);
+    struct assay_case cases[] = {make("spin", spin_200us, NULL), make("no", fail_later, &left)};
+    cases[0].flops = big;
+    assay_session_run_many(session, cases, 2, &err);
+    const struct assay_case_result *spin = assay_session_case(session, 0);
+    assert_string_equal(spin->status, "ok");
+    assert_true(spin->samples >= 40);
+    assert_true(spin->median_ms >= 0.2 && spin->median_ms < 0.3);
+    assert_near(spin->flops, big(&cases[0]), 0);
+    assert_string_equal(assay_session_case(session, 1)->status, "failed");
+    assert_string_equal(assay_session_case(session, 1)->reason, "run answered 42, call 30");
+    assert_int_equal(left, 30);
     assay_session_close(session);
 }
 
@@ -1075,18 +1159,23 @@ static void test_no_allocation_is_taken_for_granted(void **state)
     struct assay_case c = make("x", count_call, &calls);
     c.metadata = &metadata;
     c.n_metadata = 1;
-    bool all_worked = false;
-    for (int64_t nth = 1; !all_worked && nth < 2000; nth++) {
-        assay_session *session = NULL;
-        assay_alloc_fail_after(nth);
-        enum assay_status opened = assay_session_open(NULL, &session, NULL);
-        enum assay_status ran = opened == ASSAY_OK ? assay_session_run(session, &c, NULL) : opened;
-        assay_alloc_fail_after(0);
-        assert_true(ran == ASSAY_OK || ran == ASSAY_ERR_NOMEM);
-        all_worked = ran == ASSAY_OK;
-        assay_session_close(session);
+    for (int isolate = 0; isolate < 2; isolate++) {
+        struct assay_session_options options = some(1, 2);
+        bool all_worked = false;
+        options.isolate = isolate;
+        for (int64_t nth = 1; !all_worked && nth < 2000; nth++) {
+            assay_session *session = NULL;
+            assay_alloc_fail_after(nth);
+            enum assay_status ran = assay_session_open(&options, &session, NULL);
+            if (ran == ASSAY_OK)
+                ran = assay_session_run(session, &c, NULL);
+            assay_alloc_fail_after(0);
+            assert_true(ran == ASSAY_OK || ran == ASSAY_ERR_NOMEM);
+            all_worked = ran == ASSAY_OK;
+            assay_session_close(session);
+        }
+        assert_true(all_worked);
     }
-    assert_true(all_worked);
 }
 
 int main(void)
@@ -1117,6 +1206,8 @@ int main(void)
         cmocka_unit_test(test_sessions_on_several_threads),
         cmocka_unit_test(test_isolated_cases_leave_no_trace),
         cmocka_unit_test(test_isolation_contains_everything),
+        cmocka_unit_test(test_isolated_cases_do_not_meet),
+        cmocka_unit_test(test_isolated_cases_tell_the_same),
         cmocka_unit_test(test_options_that_make_no_sense),
         cmocka_unit_test(test_structs_of_other_ages),
         cmocka_unit_test(test_cases_that_make_no_sense),
