@@ -159,6 +159,9 @@ static enum assay_status measure_group(struct group *g, struct assay_error *err)
         measure_energy(g);
     if (s->cold && status == ASSAY_OK && !group_stopped(g))
         status = assay_group_measure_state(g, ASSAY_CACHE_COLD, err);
+    for (int64_t i = 0; i < g->n_variants && status == ASSAY_OK && !group_stopped(g); i++)
+        if (g->variants[i].ready && group_is_users(g, &g->variants[i]))
+            assay_group_check_user_again(g, &g->variants[i]);
     for (int64_t i = 0; i < g->n_variants; i++)
         assay_group_tear_down_there(g, &g->variants[i]);
     assay_group_dismiss(g);

@@ -150,6 +150,18 @@ static enum assay_status check_author(struct group *g, struct assay_error *err)
     return status;
 }
 
+/* Processes of strangers get ready while operands and references are made. */
+static void launch(struct group *g)
+{
+    for (int64_t i = 0; i < g->n_variants && !group_stopped(g); i++) {
+        struct variant *v = &g->variants[i];
+        struct assay_error err = {0};
+        if (v->ready && assay_kernel_is_elsewhere(v->kernel) &&
+            assay_group_launch(g, v, &err) != ASSAY_OK)
+            group_give_up(v, ASSAY_OUTCOME_FAILED, err.message);
+    }
+}
+
 /* The group's own operands serve the kernels that run in this process; each of the others has its
  * own, in a process of its own. */
 static void hire(struct group *g)
@@ -174,6 +186,7 @@ static bool all_elsewhere(const struct group *g)
 enum assay_status assay_group_build(struct group *g, int64_t n_sets, struct assay_error *err)
 {
     g->sets_there = n_sets;
+    launch(g);
     enum assay_status status =
         assay_operands_create(g->bench->host.device, g->op, &g->problem, g->job->settings.seed,
                               all_elsewhere(g) ? 1 : n_sets, &g->operands, err);
@@ -228,8 +241,6 @@ void assay_group_set_up(struct group *g, struct variant *v)
     v->set_up = status == ASSAY_OK;
     if (!v->set_up)
         failed_early(v, status, "setup", &err);
-    else if (group_is_users(g, v))
-        assay_group_check_idle(g, v);
 }
 
 void assay_group_forget(const struct group *g, const struct variant *v)

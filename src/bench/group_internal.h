@@ -157,6 +157,8 @@ void assay_group_failed_run(struct variant *v, enum assay_status status, const c
 
 enum { CHECK_SETS = 4 }; /* of operands, for the first of these */
 void assay_group_check_user(struct group *g, struct variant *v);
+/* More of the first question, once it was timed. */
+void assay_group_check_user_again(struct group *g, struct variant *v);
 /* Undoes what a call of the variant changed in its process; a user's kernel is given up for it. */
 void assay_group_check_traces(struct group *g, struct variant *v);
 /* Are the pages of its tensors as they were reserved? Else it is given up. */
@@ -166,7 +168,9 @@ void assay_group_check_idle(struct group *g, struct variant *v);
 
 /* ---- group_runner.c: strangers in processes of their own ---- */
 
-/* Starts the variant's runner and makes its operands there. */
+/* Starts the variant's runner, which gets ready by itself. */
+enum assay_status assay_group_launch(struct group *g, struct variant *v, struct assay_error *err);
+/* Opens its object there, and makes its operands. */
 void assay_group_hire(struct group *g, struct variant *v);
 /* Ends all of them, and what they left behind. */
 void assay_group_dismiss(struct group *g);
@@ -204,8 +208,8 @@ struct asked {
     double ns[ASKED_KINDS][ASKED_MOST];
     int64_t n[ASKED_KINDS];
     int64_t disturbed; /* samples on fresh values whose threads waited for a core */
-    int kind; /* of the last values that were put */
-    bool put; /* now: other values than before */
+    int kind;          /* of the last values that were put */
+    bool put;          /* now: other values than before */
 };
 
 /* The engine speaks of lanes; everybody else of variants. */

@@ -52,8 +52,7 @@ static bool beat(void *user)
     return group_stopped(g);
 }
 
-static enum assay_status start(struct group *g, struct variant *v, enum assay_runner_end *end,
-                               struct assay_error *err)
+enum assay_status assay_group_launch(struct group *g, struct variant *v, struct assay_error *err)
 {
     const struct assay_settings *s = &g->job->settings;
     struct assay_runner_options options = {.timeout_s = s->timeout_s,
@@ -61,8 +60,14 @@ static enum assay_status start(struct group *g, struct variant *v, enum assay_ru
                                            .sandbox = s->sandbox,
                                            .beat = beat,
                                            .user = g};
+    return assay_runner_launch(&options, s->device, &v->runner, err);
+}
+
+static enum assay_status open_object(struct group *g, struct variant *v, struct assay_error *err)
+{
+    const struct assay_settings *s = &g->job->settings;
     const char *path = assay_strangers_path(g->bench->strangers, v->kernel);
-    return assay_runner_start(&options, path, s->device, s->threads, &v->runner, end, err);
+    return assay_runner_open(v->runner, path, s->device, s->threads, err);
 }
 
 static enum assay_status make_operands(struct group *g, struct variant *v, struct assay_error *err)
@@ -92,11 +97,11 @@ static enum assay_outcome outcome_of_start(enum assay_status status)
 void assay_group_hire(struct group *g, struct variant *v)
 {
     struct assay_error err = {0};
-    enum assay_runner_end end = ASSAY_RUNNER_ALIVE;
     char reason[256];
     group_step(g, -1);
-    enum assay_status status = start(g, v, &end, &err);
+    enum assay_status status = open_object(g, v, &err);
     if (status != ASSAY_OK) {
+        enum assay_runner_end end = assay_runner_end_of(v->runner);
         snprintf(reason, sizeof reason, "%.200s while it was opened", err.message);
         group_give_up(
             v, end == ASSAY_RUNNER_ALIVE ? outcome_of_start(status) : assay_group_outcome_of(end),

@@ -33,6 +33,7 @@ enum {
     LOOKS = 10,
 };
 static const int64_t LOOK_NS = 2000000;
+static const int64_t RETURN_NS = 300000; /* its first thread goes back to waiting for a command */
 
 struct assay_runner {
     pid_t pid;
@@ -342,10 +343,13 @@ static enum assay_status ask_of_object(assay_runner *r, enum assay_runner_verb v
     return assay_runner_ask(r, &c, reply, err);
 }
 
-static enum assay_status begin(assay_runner *r, const char *path, const char *device,
-                               int32_t threads, bool gpu, struct assay_error *err)
+static bool is_gpu(const char *device) { return device[0] && !assay_device_is_host(device); }
+
+enum assay_status assay_runner_open(assay_runner *r, const char *path, const char *device,
+                                    int32_t threads, struct assay_error *err)
 {
     struct assay_runner_reply reply;
+    bool gpu = is_gpu(device);
     enum assay_status status = ask_of_object(r, ASSAY_RUNNER_CONFINE, path, gpu, &reply, err);
     snprintf(r->confined, sizeof r->confined, "%s", reply.text);
     if (status == ASSAY_OK)
@@ -397,27 +401,38 @@ enum assay_status assay_runner_fork(const struct assay_runner_options *options,
     return status;
 }
 
+enum assay_status assay_runner_launch(const struct assay_runner_options *options,
+                                      const char *device, assay_runner **out,
+                                      struct assay_error *err)
+{
+    assay_runner *r = create(options);
+    *out = NULL;
+    if (!r)
+        return assay_error_nomem(err);
+    struct assay_confinement confinement = {.sandbox = options->sandbox,
+                                            .gpu = is_gpu(device),
+                                            .memory_bytes = r->options.memory_bytes};
+    enum assay_status status = spawn(r, &confinement, err);
+    if (status == ASSAY_OK)
+        *out = r;
+    else
+        assay_runner_stop(r);
+    return status;
+}
+
 enum assay_status assay_runner_start(const struct assay_runner_options *options, const char *path,
                                      const char *device, int32_t threads, assay_runner **out,
                                      enum assay_runner_end *end, struct assay_error *err)
 {
-    assay_runner *r = create(options);
-    *out = NULL;
     *end = ASSAY_RUNNER_ALIVE;
-    if (!r)
-        return assay_error_nomem(err);
-    bool gpu = device[0] && !assay_device_is_host(device);
-    struct assay_confinement confinement = {
-        .sandbox = options->sandbox, .gpu = gpu, .memory_bytes = r->options.memory_bytes};
-    enum assay_status status = spawn(r, &confinement, err);
+    enum assay_status status = assay_runner_launch(options, device, out, err);
     if (status == ASSAY_OK)
-        status = begin(r, path, device, threads, gpu, err);
-    if (status == ASSAY_OK) {
-        *out = r;
-        return status;
+        status = assay_runner_open(*out, path, device, threads, err);
+    if (status != ASSAY_OK && *out) {
+        *end = assay_runner_end_of(*out);
+        assay_runner_stop(*out);
+        *out = NULL;
     }
-    *end = r->end;
-    assay_runner_stop(r);
     return status;
 }
 
@@ -735,6 +750,7 @@ double assay_runner_busy_cores(assay_runner *r)
     if (r->end != ASSAY_RUNNER_ALIVE)
         return 0;
     wake(r);
+    sleep_ns(RETURN_NS);
     double busy = assay_traces_busy_threads_of(r->pid);
     int64_t others = busy > 0 ? 0 : assay_descendants_running(r->pid);
     for (int i = 0; i < LOOKS && others > 0; i++) { /* at work all the time, or just now? */

@@ -30,9 +30,16 @@ enum assay_runner_end {
     ASSAY_RUNNER_CHEATED /* it spoke out of turn, or hid its memory */
 };
 
-/* Starts it, opens `device` there for so many threads and then the shared object at `path`. With
- * an empty device none is opened: enough to be asked what the object holds. Failure: the object
- * cannot be used; where it took the process with it, *end and the message say how. */
+/* Only its process, which gets ready while others do other things; `device` as below. */
+enum assay_status assay_runner_launch(const struct assay_runner_options *options,
+                                      const char *device, assay_runner **out,
+                                      struct assay_error *err);
+/* Opens `device` there for so many threads and then the shared object at `path`. With an empty
+ * device none is opened: enough to be asked what the object holds. Failure: the object cannot be
+ * used; where it took the process with it, assay_runner_end_of and the message say how. */
+enum assay_status assay_runner_open(assay_runner *runner, const char *path, const char *device,
+                                    int32_t threads, struct assay_error *err);
+/* Both. Where this fails there is no runner, and *end says what became of it. */
 enum assay_status assay_runner_start(const struct assay_runner_options *options, const char *path,
                                      const char *device, int32_t threads, assay_runner **out,
                                      enum assay_runner_end *end, struct assay_error *err);
