@@ -34,7 +34,8 @@ static const size_t SMALL_BYTES = 32768;
  * many ns. Of small inputs the CPU may remember which way the branches went; of those that were
  * there a thousand times it does up to 64 KB and more (a gelu: 89 us on them, 130 on any others).
  */
-static const double MUCH = 0.5, MUCH_SMALL = 2, MUCH_OFTEN = 1, LEAST_GAIN_NS = 1000;
+static const double MUCH = 0.5, MUCH_SMALL = 2, MUCH_OFTEN = 1, MUCH_PRIMED = 2,
+                    LEAST_GAIN_NS = 1000;
 /* Those of the calls right before: beyond what other caches cost, and threads that have to wake. */
 static const double PRIMED_GAIN_NS = 50e3, PRIMED_GAIN_THREADS_NS = 500e3;
 /* Samples so long need fewer of them, and a larger difference: noise is small beside them. */
@@ -168,17 +169,24 @@ static bool recalls(const struct asked *a, int known, int64_t iters, double much
            extra > much * median_on(a, known) / (double)iters && extra > gain_ns;
 }
 
-/* The kind of values that it knows; -1: none. Those of the calls right before differ from ones that
- * were just written by more than what the kernel remembers: by what lies in which cache, and by how
- * the branches went. */
+/* How many calls a sample on new values must take longer than one on these. The calls right before
+ * have taught the predictor all of a sample: its branches took 100 us in a gelu of 64 KB, and 200
+ * without. */
+static double much_of(int kind, double much, int64_t iters)
+{
+    if (kind == ASKED_PRIMED)
+        return MUCH_PRIMED * (double)iters;
+    return kind == ASSAY_VALUES_OTHERS ? much : fmax(much, MUCH_OFTEN);
+}
+
+/* The kind of values that it knows; -1: none. */
 static int recalled(const struct asked *a, int64_t iters, double much, double primed_ns)
 {
     for (int kind = 0; kind < ASKED_KINDS; kind++) {
-        bool primed = kind == ASKED_PRIMED;
-        double gain = primed ? primed_ns : LEAST_GAIN_NS;
-        if (kind != ASSAY_VALUES_FRESH && a->n[kind] >= least_of(a) && !(primed && a->disturbed) &&
-            recalls(a, kind, iters, kind == ASSAY_VALUES_OTHERS ? much : fmax(much, MUCH_OFTEN),
-                    gain))
+        bool primed = kind == ASKED_PRIMED, asked = a->n[kind] >= least_of(a);
+        if (kind == ASSAY_VALUES_FRESH || !asked || (primed && a->disturbed))
+            continue;
+        if (recalls(a, kind, iters, much_of(kind, much, iters), primed ? primed_ns : LEAST_GAIN_NS))
             return kind;
     }
     return -1;
