@@ -219,8 +219,8 @@ static bool has_elsewhere(const struct group *g)
     return false;
 }
 
-/* Below an eighth of a cache no line is in another's way. Ten places are the fewest that can show a
- * difference, and all of them must be filled before anything is timed. */
+/* Below some KB no line is in another's way in the first cache either. Ten places are the fewest
+ * that can show a difference, and all of them must be filled before anything is timed. */
 int64_t assay_group_places_liked(const struct group *g)
 {
     enum { MOST = 40 };
@@ -228,7 +228,8 @@ int64_t assay_group_places_liked(const struct group *g)
     struct assay_device_info info;
     g->bench->host.device->driver->describe(g->bench->host.device, &info);
     double bytes = (double)assay_operands_bytes(&g->problem, 1);
-    bool lucky = bytes / g->problem.threads > (double)info.own_cache_bytes / 8;
+    double share = (double)assay_op_bytes(&g->problem) / g->problem.threads;
+    bool lucky = share > (double)info.own_cache_bytes / 64;
     int64_t places = (int64_t)fmin(MOST, MOST_BYTES / bytes);
     return lucky && info.own_cache_bytes > 0 && places >= ASSAY_STATS_FEWEST_ROUNDS &&
                    g->job->settings.hot && has_elsewhere(g)

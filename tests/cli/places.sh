@@ -16,7 +16,7 @@ expect_places() {
 }
 
 say "what is small stays where it is"
-expect_places 1 16 --iters 50
+expect_places 1 8 --iters 50
 say "half of a cache is measured on a place after the other, four rounds on each"
 expect_places '1[0-4]' $((l2 / 2)) --iters 50
 say "on 40 at the most"
