@@ -24,17 +24,17 @@
 
 enum { WASH = 100000, TRIALS = 3, PAIRS = 5, TIMES = 8, TRIES = 56 };
 /* Of each kind of values, and how often noise would have to come again. */
-enum { LEAST = 7, LEAST_LONG = 3, ASK_TRIALS = 4, ASK_TRIALS_LONG = 2 };
+enum { LEAST = 7, LEAST_LONG = 3, ASK_TRIALS = 3, ASK_TRIALS_LONG = 2 };
 enum { ONE_IN = 4 }; /* samples */
 enum {
     COUNTED_FROM = 16
 }; /* calls: then a set that was just written weighs too little to matter */
 static const size_t SMALL_BYTES = 32768;
-/* A call on new values takes so much longer than one on known ones: by this share of it, and so
- * many ns. Of small inputs the CPU may remember which way the branches went; of those that were
- * there a thousand times it does up to 64 KB and more (a gelu: 89 us on them, 130 on any others).
- */
-static const double MUCH = 0.5, MUCH_SMALL = 2, MUCH_OFTEN = 1, MUCH_PRIMED = 2,
+/* A sample on new values takes so much longer than one on known ones: by this share of a call, and
+ * so many ns. Of small inputs the CPU may remember which way the branches went. Of those that were
+ * there a thousand times it does up to 64 KB and more (a gelu: 89 us on them, 130 on any others),
+ * and takes 70 calls of 0.2 us to learn others: so many times as much. */
+static const double MUCH = 0.5, MUCH_SMALL = 2, MUCH_OFTEN = 4, MUCH_PRIMED = 2,
                     LEAST_GAIN_NS = 1000;
 /* Those of the calls right before: beyond what other caches cost, and threads that have to wake. */
 static const double PRIMED_GAIN_NS = 50e3, PRIMED_GAIN_THREADS_NS = 500e3;
@@ -159,36 +159,54 @@ static bool is_long(const struct asked *a)
 
 static int64_t least_of(const struct asked *a) { return is_long(a) ? LEAST_LONG : LEAST; }
 
-/* All samples on new values took longer than most of those on known ones: what else goes on makes a
- * sample longer and never shorter. Of equals one in thirty looks like this. */
-static bool recalls(const struct asked *a, int known, int64_t iters, double much, double gain_ns)
+/* How the samples on new values lie to those on known ones: by how much longer their median is;
+ * whether all but one of them took longer than all but one; whether each took longer than the
+ * median of the others, by half of the difference. What else goes on makes a sample longer and
+ * never shorter, so the last holds on a busy machine too. */
+struct lag {
+    double extra_ns;
+    bool apart, surely;
+};
+
+static struct lag lag_behind(const struct asked *a, int known)
 {
-    int64_t n_fresh = count(a, ASSAY_VALUES_FRESH);
-    double extra = median_on(a, ASSAY_VALUES_FRESH) - median_on(a, known);
-    return ranked(a->ns[ASSAY_VALUES_FRESH], n_fresh, 0) > median_on(a, known) &&
-           extra > much * median_on(a, known) / (double)iters && extra > gain_ns;
+    const double *fresh = a->ns[ASSAY_VALUES_FRESH];
+    int64_t n = count(a, known), n_fresh = count(a, ASSAY_VALUES_FRESH);
+    double usual = median_on(a, known), extra = median(fresh, n_fresh) - usual;
+    return (struct lag){.extra_ns = extra,
+                        .apart = ranked(fresh, n_fresh, 1) > ranked(a->ns[known], n, n - 2),
+                        .surely = ranked(fresh, n_fresh, 0) - usual > extra / 2};
 }
 
-/* How many calls a sample on new values must take longer than one on these. The calls right before
- * have taught the predictor all of a sample: its branches took 100 us in a gelu of 64 KB, and 200
- * without. */
-static double much_of(int kind, double much, int64_t iters)
+/* Does it answer these values from memory? A small difference must be clear, and is one only on
+ * values that the predictor does not know: the usual ones were there a thousand times. Who knows
+ * those alone computes all calls of a hot sample on others. And the calls right before have taught
+ * the predictor all of a sample: its branches took 100 us in a gelu of 64 KB, and 200 without. */
+static bool recalls(const struct asked *a, int known, const struct assay_lane *lane, double much,
+                    double primed_ns)
 {
-    if (kind == ASKED_PRIMED)
-        return MUCH_PRIMED * (double)iters;
-    return kind == ASSAY_VALUES_OTHERS ? much : fmax(much, MUCH_OFTEN);
+    struct lag lag = lag_behind(a, known);
+    double iters = (double)lane->iters, call_ns = median_on(a, known) / iters;
+    double large = fmax(MUCH_OFTEN * much, lane->n_sets == 1 ? iters / 2 : 0);
+    bool is_large = lag.extra_ns > large * call_ns;
+    if (lag.extra_ns <= LEAST_GAIN_NS)
+        return false;
+    if (known == ASKED_PRIMED)
+        return !a->disturbed && lag.surely && lag.extra_ns > MUCH_PRIMED * iters * call_ns &&
+               lag.extra_ns > primed_ns;
+    if (known == ASSAY_VALUES_OTHERS && lag.apart && lag.extra_ns > much * call_ns)
+        return true;
+    return (lag.apart || lag.surely) && is_large;
 }
 
 /* The kind of values that it knows; -1: none. */
-static int recalled(const struct asked *a, int64_t iters, double much, double primed_ns)
+static int recalled(const struct asked *a, const struct assay_lane *lane, double much,
+                    double primed_ns)
 {
-    for (int kind = 0; kind < ASKED_KINDS; kind++) {
-        bool primed = kind == ASKED_PRIMED, asked = a->n[kind] >= least_of(a);
-        if (kind == ASSAY_VALUES_FRESH || !asked || (primed && a->disturbed))
-            continue;
-        if (recalls(a, kind, iters, much_of(kind, much, iters), primed ? primed_ns : LEAST_GAIN_NS))
+    for (int kind = 0; kind < ASKED_KINDS; kind++)
+        if (kind != ASSAY_VALUES_FRESH && a->n[kind] >= least_of(a) &&
+            recalls(a, kind, lane, much, primed_ns))
             return kind;
-    }
     return -1;
 }
 
@@ -294,7 +312,8 @@ static void check_values(struct lane_map *map, int64_t index, int64_t end_ns)
             return;
         }
         trials = is_long(a) ? ASK_TRIALS_LONG : ASK_TRIALS;
-        known = recalled(a, iters, is_long(a) ? fmax(much, MUCH_LONG) : much, primed_ns);
+        known =
+            recalled(a, &map->lanes[index], is_long(a) ? fmax(much, MUCH_LONG) : much, primed_ns);
         guilty = known >= 0;
         known_ns = median_on(a, guilty ? known : 0) / (double)iters;
         fresh_ns = median_on(a, ASSAY_VALUES_FRESH) - known_ns * (double)(iters - 1);
