@@ -179,15 +179,16 @@ static struct lag lag_behind(const struct asked *a, int known)
 }
 
 /* Does it answer these values from memory? A small difference must be clear, and is one only on
- * values that the predictor does not know: the usual ones were there a thousand times. Who knows
- * those alone computes all calls of a hot sample on others. And the calls right before have taught
- * the predictor all of a sample: its branches took 100 us in a gelu of 64 KB, and 200 without. */
+ * values that the predictor does not know: the usual ones were there a thousand times, and small
+ * ones it learns over many calls of a hot sample. The calls right before have taught it all of a
+ * sample: its branches took 100 us in a gelu of 64 KB, and 200 without. */
 static bool recalls(const struct asked *a, int known, const struct assay_lane *lane, double much,
                     double primed_ns)
 {
     struct lag lag = lag_behind(a, known);
     double iters = (double)lane->iters, call_ns = median_on(a, known) / iters;
-    double large = fmax(MUCH_OFTEN * much, lane->n_sets == 1 ? iters / 2 : 0);
+    bool learns = much >= MUCH_SMALL && lane->n_sets == 1; /* over many calls */
+    double large = fmax(MUCH_OFTEN * much, learns ? iters / 2 : 0);
     bool is_large = lag.extra_ns > large * call_ns;
     if (lag.extra_ns <= LEAST_GAIN_NS)
         return false;
