@@ -53,7 +53,7 @@ enum {
     CHECK_EVERY = 10, /* rounds at first; later every tenth more of those there are */
     CLOCK_EVERY_NS = 2000000,
     STEAL_EVERY_NS = 10000000,
-    PLACE_ROUNDS = 4, /* at one place: ten places within ROUNDS_LEAST */
+    PLACE_ROUNDS = 4, /* at one place at the most: ten places within ROUNDS_LEAST */
 };
 
 struct assay_engine {
@@ -107,6 +107,7 @@ enum assay_status assay_engine_create(assay_device *device,
                                    .sets = lanes[i].sets,
                                    .n_sets = lanes[i].n_sets,
                                    .places = lanes[i].places,
+                                   .place_rounds = PLACE_ROUNDS,
                                    .probe = lanes[i].probe};
         lanes[i] = fresh;
         e->n_contenders += !fresh.probe;
@@ -143,7 +144,7 @@ static double now(const assay_engine *e) { return (double)e->device->driver->now
 /* Of the lane's sets the one that a hot sample of this round is taken on. */
 static int64_t place_of(const assay_engine *e, const struct assay_lane *lane)
 {
-    return lane->places > 1 ? e->rounds / PLACE_ROUNDS % lane->places : 0;
+    return lane->places > 1 ? e->rounds / lane->place_rounds % lane->places : 0;
 }
 
 /* One rotation for all lanes. With a position of its own a lane would trail through sets that
@@ -288,6 +289,22 @@ static void align_iters(assay_engine *e)
         else
             lane->iters = calls_within(sample_length(e), lane->pace_ns);
     }
+}
+
+/* So many that even of the slowest lane there are as many places as can show a difference. */
+static void choose_place_rounds(assay_engine *e)
+{
+    double rounds = (double)e->options.rounds;
+    for (int64_t i = 0; i < e->n_lanes && e->options.rounds == 0; i++) {
+        const struct assay_lane *lane = &e->lanes[i];
+        double share = e->options.budget_ns / (double)e->n_contenders;
+        double taken = share / fmax(lane->call_ns * (double)lane->iters, 1);
+        if (!lane->probe && lane->status == ASSAY_OK && (rounds == 0 || taken < rounds))
+            rounds = taken;
+    }
+    double each = floor(rounds / ASSAY_STATS_FEWEST_ROUNDS);
+    for (int64_t i = 0; i < e->n_lanes; i++)
+        e->lanes[i].place_rounds = (int64_t)fmax(1, fmin(each, PLACE_ROUNDS));
 }
 
 /* On shared hosts samples of such a lane stand between probes of the matrix unit. */
@@ -561,7 +578,7 @@ static bool is_decided(const assay_engine *e, const struct assay_ratio *ratio)
 void assay_engine_compare(const struct assay_lane *base, const struct assay_lane *mine,
                           int64_t rounds, double *scratch, struct assay_ratio *out)
 {
-    struct assay_places places = {mine->places, PLACE_ROUNDS};
+    struct assay_places places = {mine->places, mine->place_rounds};
     if (mine->places > 1 && base->places == mine->places && base->device != mine->device)
         assay_stats_ratio_by_place(base->samples, mine->samples, rounds, places, scratch, out);
     else
@@ -679,6 +696,7 @@ enum assay_status assay_engine_run(assay_engine *e, struct assay_error *err)
         warm_up(e, &e->lanes[i]);
     if (e->options.calls == 0 && !stopped(e))
         align_iters(e);
+    choose_place_rounds(e);
     while (status == ASSAY_OK && !stopped(e) && !finished(e))
         status = run_round(e, err);
     if (e->rounds > 0)

@@ -51,7 +51,8 @@ struct assay_lane {
      * time, in rounds spread over the run; a run that could stop waits for ten of them. */
     bool probe;
 
-    int64_t next_set; /* the set behind the last one it ran on */
+    int64_t place_rounds; /* in a row at one place: fewer where there are few rounds */
+    int64_t next_set;     /* the set behind the last one it ran on */
     enum assay_status
         status;      /* what run last returned; a lane that fails is left out from then on */
     int64_t iters;   /* calls in a sample */

@@ -592,27 +592,35 @@ static void test_all_lanes_share_one_rotation(void **state)
     }
 }
 
-/* Hot, a lane with several places has four rounds at each, and all lanes are at the same one. */
-static void test_hot_lanes_change_places_together(void **state)
+/* Hot, a lane with several places has four rounds at each, and all lanes are at the same one. Of
+ * few rounds each is at another place. */
+static void check_places(struct stage *s, int64_t rounds, int64_t each)
 {
-    struct stage *s = *state;
-    int64_t runs[3] = {0};
     s->actors[0].call_ns = 50 * US;
     s->actors[1].call_ns = 90 * US;
     s->options.warmup = 1;
-    s->options.rounds = 20;
+    s->options.rounds = rounds;
     s->places[0] = s->places[1] = 3;
     play_well(s, 2);
-    int64_t from = s->n_log - 20 * 4; /* in each round each lane is primed and sampled */
+    int64_t from = s->n_log - rounds * 4; /* in each round each lane is primed and sampled */
     assert_true(from > 0);
-    for (int64_t i = from; i < s->n_log; i++) {
-        int64_t round = (i - from) / 4;
-        assert_int_equal(s->log[i].place, round / 4 % 3);
-        runs[s->log[i].place]++;
-    }
-    assert_int_equal(runs[0], 2 * 4 * 4);
-    assert_int_equal(runs[1], 2 * 4 * 4);
-    assert_int_equal(runs[2], 4 * 4);
+    for (int64_t i = from; i < s->n_log; i++)
+        assert_int_equal(s->log[i].place, (i - from) / 4 / each % 3);
+}
+
+static void test_hot_lanes_change_places_together(void **state) { check_places(*state, 40, 4); }
+static void test_each_of_few_rounds_has_its_place(void **state) { check_places(*state, 12, 1); }
+
+/* Calls so long that the budget has room for 25 rounds. */
+static void test_slow_calls_change_places_sooner(void **state)
+{
+    struct stage *s = *state;
+    s->actors[0].call_ns = s->actors[1].call_ns = 30 * MS;
+    s->options.budget_ns = 2 * 25 * 30 * MS;
+    s->places[0] = s->places[1] = 20;
+    play_well(s, 2);
+    assert_int_equal(s->lanes[0].place_rounds, 2);
+    assert_int_equal(s->lanes[1].place_rounds, 2);
 }
 
 /* Three places cost one of two equals 5 %, the others nothing. Within a process both lanes would
@@ -1283,6 +1291,8 @@ int main(void)
         TEST(test_lanes_about_as_fast_take_as_many_calls),
         TEST(test_all_lanes_share_one_rotation),
         TEST(test_hot_lanes_change_places_together),
+        TEST(test_each_of_few_rounds_has_its_place),
+        TEST(test_slow_calls_change_places_sooner),
         TEST(test_luck_with_places_is_no_difference),
         TEST(test_a_lane_starts_afresh),
         TEST(test_samples_that_are_looked_at_do_not_count),
