@@ -39,6 +39,11 @@ struct assay_case_lane {
     double timeout_s;     /* of what it is asked there */
 };
 
+static inline bool assay_case_is_well(const struct assay_case_lane *lane)
+{
+    return lane->figures->outcome == ASSAY_OUTCOME_OK;
+}
+
 /* ---- case_time.c ---- */
 
 /* What the engine times cases with: the host's clock around a call or, with `gpu`, events on the
@@ -53,9 +58,10 @@ struct assay_case_timer {
 void assay_case_timer_init(struct assay_case_timer *timer, assay_device *gpu, bool by_precision,
                            bool elsewhere);
 void assay_case_lane_init(struct assay_case_lane *lane);
-/* One call, with what it took; for warming up. */
+/* So many calls, with what they took; `out` may be NULL. */
 enum assay_status assay_case_timer_call(struct assay_case_timer *timer,
-                                        struct assay_case_lane *lane);
+                                        struct assay_case_lane *lane, int64_t calls,
+                                        struct assay_timing *out);
 /* Ends the case as crashed, by what the guard caught; the status is a failure. */
 enum assay_status assay_case_crashed(struct assay_case_lane *lane, const char *during);
 

@@ -16,20 +16,7 @@ struct life {
     struct assay_case_lane *lane;
 };
 
-static bool is_well(const struct assay_case_lane *lane)
-{
-    return lane->figures->outcome == ASSAY_OUTCOME_OK;
-}
-
 /* ---- in the runner --------------------------------------------------------------------------- */
-
-static enum assay_status time_calls(struct life *life, int64_t calls, struct assay_timing *out)
-{
-    static const struct assay_args none;
-    struct assay_device *device = &life->timer->device;
-    struct assay_work work = {.iters = calls, .n_sets = 1, .sets = &none};
-    return device->driver->time(device, &life->lane->kernel, life->lane, &work, out);
-}
 
 static enum assay_status run(struct life *life, const struct assay_runner_command *c,
                              struct assay_runner_reply *r)
@@ -38,11 +25,12 @@ static enum assay_status run(struct life *life, const struct assay_runner_comman
     struct assay_disturbance before, after;
     struct assay_timing primed = {0};
     enum assay_status status =
-        c->run.prime > 0 ? time_calls(life, c->run.prime, &primed) : ASSAY_OK;
+        c->run.prime > 0 ? assay_case_timer_call(life->timer, life->lane, c->run.prime, &primed)
+                         : ASSAY_OK;
     r->prime_ns = primed.host_ns;
     device->driver->disturbance(device, &before);
     if (status == ASSAY_OK)
-        status = time_calls(life, c->run.iters, &r->timing);
+        status = assay_case_timer_call(life->timer, life->lane, c->run.iters, &r->timing);
     device->driver->disturbance(device, &after);
     r->timing.before = before;
     r->timing.after = after;
@@ -106,7 +94,7 @@ enum assay_status assay_cases_hire(struct assay_open_session *session,
     if (!started)
         return assay_error_nomem(err);
     for (int64_t i = 0; i < n && status == ASSAY_OK; i++) {
-        if (is_well(&lanes[i]))
+        if (assay_case_is_well(&lanes[i]))
             start(session, timer, &lanes[i], started, i, &status, err);
         started[i] = lanes[i].runner;
     }
@@ -170,7 +158,7 @@ static bool read_copy(struct assay_case_lane *lane)
 
 void assay_case_fetch(struct assay_case_lane *lane)
 {
-    if (is_well(lane) && !read_copy(lane))
+    if (assay_case_is_well(lane) && !read_copy(lane))
         tell_end(lane);
 }
 

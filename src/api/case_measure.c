@@ -22,14 +22,9 @@ struct measuring {
     int64_t n_lanes;
 };
 
-static bool is_well(const struct assay_case_lane *c)
-{
-    return c->figures->outcome == ASSAY_OUTCOME_OK;
-}
-
 static void fail(struct assay_case_lane *c, const char *who, double returned)
 {
-    if (!is_well(c))
+    if (!assay_case_is_well(c))
         return;
     c->figures->outcome = ASSAY_OUTCOME_FAILED;
     snprintf(c->figures->reason, sizeof c->figures->reason, "%s answered %g", who, returned);
@@ -73,7 +68,7 @@ static void guarded(struct assay_case_lane *c, void (*f)(void *), const char *wh
 void assay_case_set_up(struct assay_case_lane *c)
 {
     guarded(c, set_up, "setup");
-    if (is_well(c))
+    if (assay_case_is_well(c))
         guarded(c, count_operations, "a counter");
 }
 
@@ -96,12 +91,12 @@ void assay_case_look_at_memory(struct assay_open_session *session, struct assay_
     struct assay_case_memory memory;
     int64_t calls = calls_looked_at(session->how.warmup);
     c->figures->idle_bytes = assay_case_memory_idle(session, c->memory);
-    for (int64_t i = 1; i < calls && is_well(c); i++)
-        assay_case_timer_call(timer, c);
-    if (!is_well(c))
+    for (int64_t i = 1; i < calls && assay_case_is_well(c); i++)
+        assay_case_timer_call(timer, c, 1, NULL);
+    if (!assay_case_is_well(c))
         return;
     assay_case_memory_begin(&memory, session, c->memory);
-    assay_case_timer_call(timer, c);
+    assay_case_timer_call(timer, c, 1, NULL);
     c->figures->workspace_bytes = assay_case_memory_end(&memory);
 }
 
@@ -111,16 +106,16 @@ static void prepare_all(struct measuring *m)
 {
     for (int64_t i = 0; i < m->n; i++) {
         struct assay_case_lane *c = &m->cases[i];
-        if (is_well(c) && c->runner)
+        if (assay_case_is_well(c) && c->runner)
             assay_case_ask(c, ASSAY_RUNNER_SETUP);
-        else if (is_well(c))
+        else if (assay_case_is_well(c))
             assay_case_set_up(c);
     }
     for (int64_t i = 0; i < m->n; i++) {
         struct assay_case_lane *c = &m->cases[i];
-        if (is_well(c) && c->runner)
+        if (assay_case_is_well(c) && c->runner)
             assay_case_ask(c, ASSAY_RUNNER_PREPARE);
-        else if (is_well(c))
+        else if (assay_case_is_well(c))
             assay_case_look_at_memory(m->session, &m->timer, c);
     }
 }
@@ -148,7 +143,7 @@ static enum assay_status make_lanes(struct measuring *m, struct assay_error *err
     if (!m->lanes || !m->case_of)
         return assay_error_nomem(err);
     for (int64_t i = 0; i < m->n; i++)
-        if (is_well(&m->cases[i])) {
+        if (assay_case_is_well(&m->cases[i])) {
             m->case_of[m->n_lanes] = i;
             m->lanes[m->n_lanes++] = (struct assay_lane){.kernel = &m->cases[i].kernel,
                                                          .state = &m->cases[i],
@@ -170,7 +165,8 @@ static void take_down(const struct measuring *m, const struct assay_lane *lane,
     if (c->most > a->workspace_bytes)
         a->workspace_bytes = c->most;
     const struct assay_lane *first = &m->lanes[0];
-    a->has_ratio = lane != first && is_well(&m->cases[0]); /* then it is the first lane */
+    a->has_ratio =
+        lane != first && assay_case_is_well(&m->cases[0]); /* then it is the first lane */
     if (a->has_ratio)
         assay_stats_ratio(first->samples, lane->samples, rounds, scratch, &a->ratio);
 }
@@ -202,7 +198,7 @@ static enum assay_status sample(struct measuring *m, int64_t warmup, struct assa
         if (m->cases[m->case_of[i]].runner)
             assay_case_fetch(&m->cases[m->case_of[i]]);
     for (int64_t i = 0; i < m->n_lanes && status == ASSAY_OK; i++)
-        if (is_well(&m->cases[m->case_of[i]]))
+        if (assay_case_is_well(&m->cases[m->case_of[i]]))
             take_down(m, &m->lanes[i], &m->cases[m->case_of[i]], rounds, scratch);
     assay_free(scratch);
     assay_engine_destroy(engine);

@@ -173,10 +173,11 @@ void assay_case_lane_init(struct assay_case_lane *lane)
 }
 
 enum assay_status assay_case_timer_call(struct assay_case_timer *timer,
-                                        struct assay_case_lane *lane)
+                                        struct assay_case_lane *lane, int64_t calls,
+                                        struct assay_timing *out)
 {
     const struct assay_args none = {0};
-    struct assay_work work = {.iters = 1, .n_sets = 1, .sets = &none};
-    struct assay_timing timing;
-    return timer->driver.time(&timer->device, &lane->kernel, lane, &work, &timing);
+    struct assay_work work = {.iters = calls, .n_sets = 1, .sets = &none};
+    struct assay_timing unused;
+    return timer->driver.time(&timer->device, &lane->kernel, lane, &work, out ? out : &unused);
 }

@@ -26,9 +26,8 @@ enum { WASH = 100000, TRIALS = 3, PAIRS = 5, TIMES = 8, TRIES = 56 };
 /* Of each kind of values, and how often noise would have to come again. */
 enum { LEAST = 7, LEAST_LONG = 3, ASK_TRIALS = 3, ASK_TRIALS_LONG = 2 };
 enum { ONE_IN = 4 }; /* samples */
-enum {
-    COUNTED_FROM = 16
-}; /* calls: then a set that was just written weighs too little to matter */
+/* Calls: then a set that was just written weighs too little to matter. */
+enum { COUNTED_FROM = 16 };
 static const size_t SMALL_BYTES = 32768;
 /* A sample on new values takes so much longer than one on known ones: by this share of a call, and
  * so many ns. Of small inputs the CPU may remember which way the branches went. Of those that were
@@ -316,7 +315,7 @@ static void check_values(struct lane_map *map, int64_t index, int64_t end_ns)
         known =
             recalled(a, &map->lanes[index], is_long(a) ? fmax(much, MUCH_LONG) : much, primed_ns);
         guilty = known >= 0;
-        known_ns = median_on(a, guilty ? known : 0) / (double)iters;
+        known_ns = guilty ? median_on(a, known) / (double)iters : 0;
         fresh_ns = median_on(a, ASSAY_VALUES_FRESH) - known_ns * (double)(iters - 1);
         v->record.not_asked = v->record.not_asked || (!guilty && a->disturbed);
         memset(a->n, 0, sizeof a->n);

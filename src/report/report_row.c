@@ -82,7 +82,7 @@ static int stranger_warnings(const struct assay_record *record, struct assay_lin
     }
     if (record->not_asked && record->outcome == ASSAY_OUTCOME_OK) {
         snprintf(text, sizeof text,
-                 "%s: not asked whether it computes every call: too slow or large",
+                 "%s: not asked whether it computes every call: too slow, large or disturbed",
                  record->implementation);
         warning(line, sink, width, text);
         lines++;
