@@ -146,8 +146,8 @@ static void check_pass(struct group *g, struct variant *v, struct pass *p)
         blame(g, v, p);
 }
 
-/* Every call has an output of its own, so that one that is left out shows. The first of all passes
- * is made whatever it takes. */
+/* Every call has an output of its own, so that one that is left out shows. The passes before the
+ * timing are made whatever they take. */
 static void check_every_call(struct group *g, struct variant *v, int from, int to)
 {
     struct pass pass = {.number = from, .can_change = g->recipes[v->recipe].others[0]};
