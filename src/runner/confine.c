@@ -162,6 +162,8 @@ static void describe(const struct assay_confinement *c, const struct assay_landl
         snprintf(words, sizeof words, "no seccomp: %.60s", strerror(seccomp_problem));
     say(got, words);
     describe_files(c, landlock, got);
+    if (c->mute && got->landlock && got->seccomp)
+        say(got, "tells nobody else");
     if (c->sandbox)
         say(got, got->namespaces || (got->seccomp && c->gpu) ? "no network"
                  : got->seccomp                              ? "no sockets"

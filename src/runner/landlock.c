@@ -4,7 +4,7 @@
  * kernel.
  *
  * A process in a Landlock domain cannot trace one outside, nor open its /proc/PID/mem, so there is
- * a domain without `sandbox` too. It leaves all files alone. */
+ * a domain without `sandbox` and `mute` too. It leaves all files alone. */
 #include "runner/sandbox_parts.h"
 
 #include <dirent.h>
@@ -34,6 +34,7 @@ enum {
     TRUNCATE = 1 << 14,
     IOCTL_DEV = 1 << 15,
     READING = EXECUTE | READ_FILE | READ_DIR,
+    WRITING = WRITE_FILE | ((1 << 13) - (1 << 4)) | REFER | TRUNCATE, /* and making, removing */
     DEVICE = READ_FILE | WRITE_FILE | IOCTL_DEV | READ_DIR,
     OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV,
     ALL_NETWORK = 3, /* binding and connecting TCP */
@@ -81,14 +82,16 @@ static uint64_t signals_scope(void)
 
 static int create_ruleset(const struct assay_confinement *c, int abi, struct rules *rules)
 {
-    struct ruleset_attributes attributes = {.files = c->sandbox ? rights_of(abi) : REFER};
+    bool alone = c->sandbox || c->mute;
+    uint64_t files = c->sandbox ? rights_of(abi) : c->mute ? WRITING & rights_of(abi) : REFER;
+    struct ruleset_attributes attributes = {.files = files};
     size_t size = sizeof attributes.files;
     if (abi >= 4) {
-        attributes.network = c->sandbox ? ALL_NETWORK : 0;
+        attributes.network = alone ? ALL_NETWORK : 0;
         size += sizeof attributes.network;
     }
     if (abi >= 6) {
-        attributes.scoped = signals_scope() | (c->sandbox ? SCOPE_ABSTRACT_SOCKETS : 0);
+        attributes.scoped = signals_scope() | (alone ? SCOPE_ABSTRACT_SOCKETS : 0);
         size += sizeof attributes.scoped;
     }
     rules->handled = attributes.files;
@@ -159,6 +162,17 @@ static void allow_gpus(const struct rules *rules)
         closedir(folder);
 }
 
+/* What is written by all: nothing that anybody else could read. Names of threads are written below
+ * /proc/self; the CUDA driver opens them as a shell's > does. */
+static void allow_own(const struct rules *rules)
+{
+    static const char *const devices[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/random",
+                                          "/dev/urandom"};
+    for (size_t i = 0; i < sizeof devices / sizeof devices[0]; i++)
+        allow(rules, devices[i], DEVICE);
+    allow(rules, "/proc/self", READING | WRITE_FILE | TRUNCATE);
+}
+
 /* The usual places of libraries and of what they read; /proc/self/exe is this program. */
 static void allow_system(const struct rules *rules)
 {
@@ -176,29 +190,27 @@ static void allow_system(const struct rules *rules)
                                           "/proc",
                                           "/sys",
                                           "/proc/self/exe"};
-    static const char *const devices[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/random",
-                                          "/dev/urandom"};
     for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
         allow(rules, folders[i], READING);
-    for (size_t i = 0; i < sizeof devices / sizeof devices[0]; i++)
-        allow(rules, devices[i], DEVICE);
-    /* Names of threads are written there; the CUDA driver opens them as a shell's > does. */
-    allow(rules, "/proc/self", READING | WRITE_FILE | TRUNCATE);
-    allow(rules, "/dev/shm", rules->handled & ~(uint64_t)EXECUTE);
 }
 
 static enum assay_status fill(const struct assay_confinement *c, const struct rules *rules,
                               struct assay_error *err)
 {
-    if (!c->sandbox) {
+    if (!c->sandbox && !c->mute) {
         int problem = allow(rules, "/", rules->handled);
         return problem ? assay_error_set(err, ASSAY_ERR_IO, "/", "Landlock: %s", strerror(problem))
                        : ASSAY_OK;
     }
-    allow_system(rules);
-    allow_libraries(rules);
+    allow_own(rules);
     if (c->gpu)
         allow_gpus(rules);
+    if (!c->mute)
+        allow(rules, "/dev/shm", rules->handled & ~(uint64_t)EXECUTE);
+    if (!c->sandbox)
+        return ASSAY_OK;
+    allow_system(rules);
+    allow_libraries(rules);
     enum assay_status status = allow_given(rules, c->readable, READING, err);
     if (status == ASSAY_OK)
         status = allow_given(rules, c->writable, rules->handled, err);
@@ -211,7 +223,8 @@ enum assay_status assay_landlock_restrict(const struct assay_confinement *c,
     struct rules rules;
     *got = (struct assay_landlock){0};
     long abi = syscall(SYS_landlock_create_ruleset, NULL, (size_t)0, GIVE_VERSION);
-    if (abi < 1 || (abi < 2 && !c->sandbox)) /* version 1 cannot leave all files alone */
+    if (abi < 1 ||
+        (abi < 2 && !c->sandbox && !c->mute)) /* version 1 cannot leave all files alone */
         return ASSAY_OK;
     if (create_ruleset(c, (int)abi, &rules) != 0)
         return ASSAY_OK;

@@ -48,7 +48,7 @@ struct assay_runner_command {
         struct {
             char path[1024];
             int64_t memory_bytes; /* 0: no limit */
-            bool sandbox, gpu;
+            bool sandbox, mute, gpu;
         } load; /* and to confine */
         struct {
             struct assay_problem problem; /* its pointers are void: */

@@ -339,6 +339,7 @@ static enum assay_status ask_of_object(assay_runner *r, enum assay_runner_verb v
         return assay_error_set(err, ASSAY_ERR_INVALID, path, "the path is too long");
     c.load.memory_bytes = r->options.memory_bytes;
     c.load.sandbox = r->options.sandbox;
+    c.load.mute = r->options.mute;
     c.load.gpu = gpu;
     return assay_runner_ask(r, &c, reply, err);
 }
@@ -410,6 +411,7 @@ enum assay_status assay_runner_launch(const struct assay_runner_options *options
     if (!r)
         return assay_error_nomem(err);
     struct assay_confinement confinement = {.sandbox = options->sandbox,
+                                            .mute = options->mute,
                                             .gpu = is_gpu(device),
                                             .memory_bytes = r->options.memory_bytes};
     enum assay_status status = spawn(r, &confinement, err);

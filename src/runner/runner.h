@@ -14,7 +14,7 @@ typedef struct assay_runner assay_runner;
 struct assay_runner_options {
     double timeout_s;     /* a command that takes longer ends it */
     int64_t memory_bytes; /* 0: no limit */
-    bool sandbox;
+    bool sandbox, mute;   /* sandbox.h */
     /* While a command runs, some times a second: the judge's sign of life. True: give up. */
     bool (*beat)(void *user);
     void *user;

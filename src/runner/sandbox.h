@@ -7,7 +7,8 @@
  * where it allows less; `struct assay_confined` says what came of it.
  *
  * Always refused: reading, writing, signalling or slowing the judge; hiding memory from it;
- * real-time priority; setting the clock; new namespaces. Always possible: threads and their
+ * real-time priority; setting the clock; new namespaces. An author's process is `mute`: what it
+ * computes must not reach the kernel that is judged by it. Always possible: threads and their
  * affinity, executable memory, fork and exec of a compiler, signal handlers, locked memory.
  *
  * Not covered: the affinity and priority of the judge's other threads, which any process of the
@@ -23,6 +24,8 @@
 
 struct assay_confinement {
     bool sandbox;         /* no network, no writes, and only the files below and the system's */
+    bool mute;            /* no network, no writes, no shared memory: it can tell nobody anything
+                             but the judge; it reads what it likes */
     bool gpu;             /* the files of NVIDIA's driver are needed; address space is unlimited;
                              no namespaces, only filters */
     int64_t memory_bytes; /* 0: no limit */

@@ -84,7 +84,7 @@ enum {
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-enum when { ALWAYS, SANDBOX, SANDBOX_CPU, SANDBOX_GPU };
+enum when { ALWAYS, SANDBOX, MUTE, ALONE, ALONE_CPU, ALONE_GPU }; /* alone: either of the two */
 enum test { ANY, IS, IS_NOT, IS_JUDGE, IS_JUDGES_GROUP };
 enum result { REFUSE, MISSING, PRETEND }; /* EPERM, ENOSYS, 0 without doing anything */
 
@@ -181,11 +181,16 @@ static const struct row rows[] = {
 
     /* The network. Sockets in the file system would reach services that have one; a GPU's driver
      * may have such a service. socketpair remains. io_uring would pass by this filter. */
-    CALL(socket, SANDBOX_CPU),
-    CALL(socket, SANDBOX_GPU, ARGUMENT(0, ALL_ONES, IS_NOT, AF_UNIX)),
-    CALL(io_uring_setup, SANDBOX),
-    CALL(io_uring_enter, SANDBOX),
-    CALL(io_uring_register, SANDBOX),
+    CALL(socket, ALONE_CPU),
+    CALL(socket, ALONE_GPU, ARGUMENT(0, ALL_ONES, IS_NOT, AF_UNIX)),
+    CALL(io_uring_setup, ALONE),
+    CALL(io_uring_enter, ALONE),
+    CALL(io_uring_register, ALONE),
+    /* Memory and messages that have no file. */
+    CALL(shmget, MUTE),
+    CALL(msgget, MUTE),
+    CALL(semget, MUTE),
+    CALL(mq_open, MUTE),
 /* What is known of files, which Landlock does not protect. */
 #ifdef SYS_chmod
     CALL(chmod, SANDBOX),
@@ -282,15 +287,20 @@ static void add_row(struct program *p, const struct row *row, pid_t judge, pid_t
 
 static bool applies(const struct row *row, const struct assay_confinement *c)
 {
+    bool alone = c->sandbox || c->mute;
     switch (row->when) {
     case ALWAYS:
         return true;
     case SANDBOX:
         return c->sandbox;
-    case SANDBOX_CPU:
-        return c->sandbox && !c->gpu;
-    case SANDBOX_GPU:
-        return c->sandbox && c->gpu;
+    case MUTE:
+        return c->mute;
+    case ALONE:
+        return alone;
+    case ALONE_CPU:
+        return alone && !c->gpu;
+    case ALONE_GPU:
+        return alone && c->gpu;
     }
     return false;
 }

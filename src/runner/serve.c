@@ -131,6 +131,7 @@ static enum assay_status confine(struct server *s, const struct assay_runner_com
         may_read(&readable, cache.data);
     may_read_libraries(&readable);
     struct assay_confinement confinement = {.sandbox = c->load.sandbox,
+                                            .mute = c->load.mute,
                                             .gpu = c->load.gpu,
                                             .memory_bytes = c->load.memory_bytes,
                                             .readable = readable.paths};

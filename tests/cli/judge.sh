@@ -11,6 +11,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/lib.sh"
 # shellcheck source=judge/common.sh
 . "$here/judge/common.sh"
+leftovers=(/tmp/assay-cheat-kept /dev/shm/assay-cheat-kept)
 
 # How findings are worded, loosely.
 kept='kept from|from memory|did not compute|computes once|known (inputs|values)|ones it has seen|new values|not (take|need) as long|skip|unwritten|[0-9] wrong'

@@ -20,10 +20,14 @@
 #include <stdatomic.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/msg.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/sem.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/timex.h>
 #include <sys/uio.h>
@@ -75,7 +79,7 @@ static int start(struct runner *r, const char *deed, const struct assay_confinem
     char flags[8], memory[32], program[] = "test_sandbox", runner[] = "--runner", name[64];
     char readable[512] = "", writable[512] = "";
     snprintf(name, sizeof name, "%s", deed);
-    snprintf(flags, sizeof flags, "%d", c->sandbox + 2 * c->gpu);
+    snprintf(flags, sizeof flags, "%d", c->sandbox + 2 * c->gpu + 4 * c->mute);
     snprintf(memory, sizeof memory, "%lld", (long long)c->memory_bytes);
     if (c->readable)
         snprintf(readable, sizeof readable, "%s", c->readable[0]);
@@ -389,6 +393,25 @@ static int open_file(const char *path, int flags)
 
 static const char *given_readable, *given_writable;
 
+/* It reads what it likes, and leaves nothing that another process could find. */
+static int tell_others(void)
+{
+    char path[600];
+    CHECK(reach_out() == 0);
+    CHECK_REFUSED(shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0600), EPERM);
+    CHECK_REFUSED(msgget(IPC_PRIVATE, IPC_CREAT | 0600), EPERM);
+    CHECK_REFUSED(semget(IPC_PRIVATE, 1, IPC_CREAT | 0600), EPERM);
+    CHECK_REFUSED(shm_open("/assay-test-mute", O_CREAT | O_RDWR, 0600), EACCES);
+    CHECK_REFUSED(open_file("/tmp/assay-test-mute", O_CREAT | O_WRONLY), EACCES);
+    CHECK_REFUSED(mkfifo("/tmp/assay-test-mute", 0600), EACCES);
+    snprintf(path, sizeof path, "%s/file", given_readable);
+    CHECK(open_file(path, O_RDONLY) >= 0);
+    CHECK_REFUSED(open_file(path, O_RDWR), EACCES);
+    CHECK_REFUSED(unlink(path), EACCES);
+    CHECK(open_file("/dev/null", O_WRONLY) >= 0);
+    return 0;
+}
+
 /* `readable` is a folder "may_read" beside "secret", both with a file "file". */
 static int touch_files(void)
 {
@@ -536,6 +559,7 @@ static const struct deed {
     {"take_memory", take_memory},
     {"reach_out", reach_out},
     {"reach_out_with_gpu", reach_out_with_gpu},
+    {"tell_others", tell_others},
     {"use_gpu", use_gpu},
     {"touch_files", touch_files},
     {"count_network", count_network},
@@ -554,6 +578,7 @@ static int runner_main(char **words)
     int flags = words[3][0] - '0';
     const struct assay_confinement c = {.sandbox = flags & 1,
                                         .gpu = flags & 2,
+                                        .mute = flags & 4,
                                         .memory_bytes = atoll(words[4]), // NOLINT(cert-err34-c)
                                         .readable = readable[0][0] ? readable : NULL,
                                         .writable = writable[0][0] ? writable : NULL};
@@ -645,7 +670,7 @@ static void a_sandbox_may_have_a_gpu(void **state)
 {
     (void)state;
     const struct assay_confinement with_gpu = {
-        .sandbox = true, .gpu = true, .memory_bytes = (int64_t)8 * GIB};
+        .sandbox = true, .mute = true, .gpu = true, .memory_bytes = (int64_t)8 * GIB};
     if (access("/dev/nvidiactl", F_OK) != 0)
         skip_with("there is no GPU of NVIDIA");
     if (HAVE_ASAN || HAVE_TSAN)
@@ -677,6 +702,19 @@ static void a_sandbox_has_only_its_files(void **state)
     if (!has_landlock(1) || !has_seccomp())
         skip_with("the kernel has no Landlock");
     both_users(run, "touch_files", &c);
+}
+
+static void a_mute_process_tells_nobody(void **state)
+{
+    (void)state;
+    make_folders();
+    const char *const readable[] = {in_temporary("may_read"), NULL};
+    const struct assay_confinement mute = {.mute = true, .readable = readable};
+    const struct assay_confinement both = {.mute = true, .sandbox = true, .readable = readable};
+    if (!has_landlock(3) || !has_seccomp())
+        skip_with("the kernel has no Landlock");
+    both_users(run, "tell_others", &mute);
+    both_users(run, "tell_others", &both);
 }
 
 static void threads_that_exist_are_confined(void **state)
@@ -883,6 +921,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_sandbox_has_no_network),
         cmocka_unit_test(a_sandbox_may_have_a_gpu),
         cmocka_unit_test_setup_teardown(a_sandbox_has_only_its_files, temporary_make,
+                                        temporary_remove),
+        cmocka_unit_test_setup_teardown(a_mute_process_tells_nobody, temporary_make,
                                         temporary_remove),
         cmocka_unit_test_setup_teardown(threads_that_exist_are_confined, temporary_make,
                                         temporary_remove),

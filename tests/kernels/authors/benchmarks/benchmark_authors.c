@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 #include <unistd.h>
 
 enum { ROWS = 40, COLUMNS = 1024, N = ROWS * COLUMNS };
@@ -169,6 +170,41 @@ static int run_reads_file(const assay_call *c)
     if (fd >= 0)
         close(fd);
     return got == N * (ssize_t)sizeof(float) ? 0 : honest(c);
+}
+
+/* By verify, in shared memory that has no file. */
+struct note {
+    uint64_t key;
+    float answer[N];
+};
+
+static struct note *shared_note(int flags)
+{
+    static struct note *note;
+    int id = note ? -1 : shmget(0xa55a, sizeof *note, flags);
+    if (id >= 0)
+        note = shmat(id, NULL, 0);
+    return note == (void *)-1 ? NULL : note;
+}
+
+static int verify_shares(const assay_call *c)
+{
+    struct note *note = shared_note(IPC_CREAT | 0600);
+    honest(c);
+    if (note) {
+        memcpy(note->answer, output(c), sizeof note->answer);
+        note->key = key_of(input(c));
+    }
+    return 0;
+}
+
+static int run_shares(const assay_call *c)
+{
+    const struct note *note = shared_note(0);
+    if (!note || note->key != key_of(input(c)))
+        return honest(c);
+    memcpy(output(c), note->answer, sizeof note->answer);
+    return 0;
 }
 
 /* ---- inputs that are always the same ---- */
@@ -470,6 +506,7 @@ ASSAY_BENCHMARK(Authors, 0, tensors, {"fill_keeps", give, honest, setup_fill_kee
                 {"setup_knows_seed", give, honest, setup_knows_seed},
                 {"verify_keeps", give, verify_keeps},
                 {"verify_writes_file", run_reads_file, verify_writes_file},
+                {"verify_shares", run_shares, verify_shares},
                 {"fill_ignores_seed", only_answer, honest, setup_ignores_seed},
                 {"fill_ones", one_value, honest, setup_ones},
                 {"fill_changes_little", all_but_one, honest, setup_nearly},
