@@ -129,6 +129,7 @@ struct assay_device_driver {
 struct assay_device {
     const struct assay_device_driver *driver;
     int32_t index, threads;
+    bool strangers;                /* run here: where times could be hidden, it is looked twice */
     size_t bytes_held, bytes_peak; /* the peak since it was last reset to the current value */
 };
 

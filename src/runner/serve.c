@@ -66,6 +66,8 @@ static enum assay_status open_device(struct server *s, const struct assay_runner
     enum assay_status status = assay_device_parse(c->device.name, &driver, &index, &r->err);
     if (status == ASSAY_OK)
         status = assay_device_open(driver, index, c->device.threads, &s->host.device, &r->err);
+    if (status == ASSAY_OK)
+        s->host.device->strangers = true;
     return status;
 }
 

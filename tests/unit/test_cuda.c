@@ -557,6 +557,28 @@ static void test_a_device_that_stays_busy_is_noticed(void **state)
     free(s);
 }
 
+/* A stranger's run that the events miss is found at once. Others are run as often as they are asked
+ * for. */
+static void test_what_events_miss_is_noticed(void **state)
+{
+    assay_device *device = *state;
+    struct assay_args args = {0};
+    struct noted *s = make_noted(10);
+    struct assay_work work = {.iters = 1, .n_sets = 1, .sets = &args};
+    device->strangers = true;
+    assert_false(timed(device, s, work).elsewhere);
+    assert_int_equal(s->n, 2);
+    setenv("FAKE_CUDA_BUSY_NS", "200000", 1);
+    struct assay_timing timing = timed(device, s, work);
+    unsetenv("FAKE_CUDA_BUSY_NS");
+    assert_true(timing.elsewhere);
+    assert_true(timing.device_ns >= 200000);
+    device->strangers = false;
+    device->driver->forget(device, s);
+    assert_false(timed(device, s, work).elsewhere);
+    free(s);
+}
+
 /* ---- programs -------------------------------------------------------------------------------- */
 
 static void test_functions_that_cannot_be_had(void **state)
@@ -992,6 +1014,7 @@ int main(void)
         WITH_GPU(test_replays_are_limited),
         WITH_GPU(test_work_on_another_stream_is_counted),
         WITH_GPU(test_a_device_that_stays_busy_is_noticed),
+        WITH_GPU(test_what_events_miss_is_noticed),
         WITH_GPU(test_a_run_that_fails_says_so),
         WITH_GPU(test_a_gate_that_gave_up_is_not_used_again),
         WITH_GPU(test_functions_that_cannot_be_had),

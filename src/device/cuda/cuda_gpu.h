@@ -2,6 +2,7 @@
 #ifndef ASSAY_DEVICE_CUDA_CUDA_GPU_H
 #define ASSAY_DEVICE_CUDA_CUDA_GPU_H
 
+#include "base/rng.h"
 #include "device/cuda/cuda.h"
 #include "device/cuda/cuda_library.h"
 #include "device/device.h"
@@ -62,6 +63,11 @@ struct cuda_gpu {
         const void *state;
         int32_t in_a_row;
     } lingers;
+    struct { /* the last one whose direct runs were timed by the host's clock as well */
+        const void *state;
+        int32_t n; /* that could have shown something */
+        struct assay_rng secret;
+    } looks;
 
     /* Health. */
     int64_t health_at; /* when NVML was last read, ns */
