@@ -311,23 +311,36 @@ static bool left_out(int64_t share, bool stretch, int64_t i, int64_t n)
 }
 
 /* Statistics without the elements of a part are those of a row in which others stand in for them.
- */
-static void leave_out(const struct one_row *r, int64_t share, bool stretch)
+ * Outliers (assay_op_fill_outliers) are too few to be among those as often as among the kept: by
+ * chance there may be as many of them as before, so that others are tried. */
+enum { STAND_INS = 8 };
+
+static bool has_outliers(const struct one_row *r)
 {
+    enum { FAR = 30 }; /* deviations of the others */
+    for (int64_t i = 0; i < r->length; i++)
+        if (fabs(r->values[i]) > FAR)
+            return true;
+    return false;
+}
+
+static void leave_out(const struct one_row *r, int64_t share, bool stretch, int stand_in)
+{
+    static const int64_t steps[STAND_INS] = {7, 11, 13, 17, 19, 23, 29, 31};
     int64_t n = r->length, kept = n - n / share;
     for (int64_t i = 0; i < n; i++) {
-        int64_t instead = stretch ? i * 7 % kept : i - 1;
+        int64_t instead = stretch ? i * steps[stand_in] % kept : i - 1 - stand_in % (share - 1);
         int64_t from = left_out(share, stretch, i, n) ? instead : i;
         assay_dtype_store(r->problem.inputs[0].dtype, &r->values[from], r->inputs, i, 1);
     }
 }
 
 /* Of the elements that stand where they stood, is one outside the tolerance, once it is rounded? */
-static bool row_shows(const struct one_row *r, int64_t share, bool stretch)
+static bool row_shows(const struct one_row *r, int64_t share, bool stretch, int stand_in)
 {
     struct assay_comparison c;
     enum assay_dtype dtype = r->problem.outputs[0].dtype;
-    leave_out(r, share, stretch);
+    leave_out(r, share, stretch, stand_in);
     if (row_reference(r, r->wrong, NULL) != ASSAY_OK)
         return true;
     assay_comparison_init(&c, r->op->tolerance(&r->problem));
@@ -354,8 +367,10 @@ enum assay_status assay_parts_control_norm(const struct assay_op *op, const stru
             break;
         row_load(&r, p, in, rows / tried * i);
         status = row_reference(&r, r.right, r.sizes);
-        for (int j = 0; j < 2 * SHARES; j++)
-            shown[j] = shown[j] || row_shows(&r, shares[j / 2], j % 2);
+        int tries = has_outliers(&r) ? STAND_INS : 1;
+        for (int j = 0; j < 2 * SHARES * tries; j++)
+            shown[j / tries] =
+                shown[j / tries] || row_shows(&r, shares[j / tries / 2], j / tries % 2, j % tries);
     }
     row_destroy(&r);
     if (status != ASSAY_OK)

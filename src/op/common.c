@@ -1,5 +1,7 @@
 #include "op/common.h"
 
+#include "base/rng.h"
+
 struct assay_tensor assay_op_bsd(const struct assay_problem *problem)
 {
     return (struct assay_tensor){.dtype = problem->dtype,
@@ -116,6 +118,20 @@ void assay_op_fill_norm(const struct assay_problem *p, int32_t index, void *data
 {
     static const double scales[] = {1, 0.25, 0.5}, shifts[] = {0.5, 1, 0};
     assay_tensor_fill_scaled(&p->inputs[index], data, seed, scales[index], shifts[index]);
+}
+
+void assay_op_fill_outliers(const struct assay_tensor *x, void *data, int64_t block, int64_t groups,
+                            uint64_t seed)
+{
+    enum { MANY = 65536, OUTLIERS = 19 };
+    struct assay_rng rng = {assay_rng_mix(seed ^ UINT64_C(0x6f75746c69657273))};
+    int64_t n = block / groups, blocks = assay_tensor_count(x) / block;
+    double value = sqrt((double)n / fmax(1, (double)OUTLIERS / (double)groups));
+    for (int64_t i = 0; i < blocks * OUTLIERS && n > MANY; i++) {
+        int64_t at = i / OUTLIERS * block + assay_rng_below(&rng, block);
+        assay_dtype_store(x->dtype, &value, data, at, 1);
+        value = -value;
+    }
 }
 
 void assay_op_load_row(const struct assay_problem *problem, const void *const *in, int32_t index,

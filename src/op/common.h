@@ -56,6 +56,12 @@ struct assay_tolerance assay_op_tolerance_norm(const struct assay_problem *probl
 void assay_op_fill_norm(const struct assay_problem *problem, int32_t index, void *data,
                         uint64_t seed);
 
+/* For the x of norms: where statistics are over more than 65536 values, which hardly change when
+ * some of them are left out, a few large ones make up half of the variance. A block, a row or an
+ * image, holds `groups` that are normalised each by itself. */
+void assay_op_fill_outliers(const struct assay_tensor *x, void *data, int64_t block, int64_t groups,
+                            uint64_t seed);
+
 /* Row `row`, elements [first, first + n) of input `index`, in double. */
 void assay_op_load_row(const struct assay_problem *problem, const void *const *in, int32_t index,
                        int64_t row, int64_t first, int64_t n, double *out);

@@ -115,6 +115,15 @@ static enum assay_status reference_blocks(const struct assay_problem *p, const v
     return ASSAY_OK;
 }
 
+static void fill(const struct assay_problem *p, int32_t index, void *data, uint64_t seed)
+{
+    assay_op_fill_norm(p, index, data, seed);
+    if (index == X)
+        assay_op_fill_outliers(&p->inputs[X], data,
+                               pixels_of(p) * axis(p, ASSAY_GROUPNORM_CHANNELS),
+                               axis(p, ASSAY_GROUPNORM_GROUPS), seed);
+}
+
 static struct assay_cost cost(const struct assay_problem *p)
 {
     return assay_op_cost_streaming(p, p->params[ASSAY_GROUPNORM_SILU] != 0 ? 11 : 6);
@@ -153,7 +162,7 @@ const struct assay_op assay_op_groupnorm = {
     .param_names = {"eps", "silu"},
     .params = {1e-5},
     .shapes = shapes,
-    .fill = assay_op_fill_norm,
+    .fill = fill,
     .cost = cost,
     .tolerance = tolerance,
     .normalised_axes = 1,

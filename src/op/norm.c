@@ -4,6 +4,13 @@
 #include "op/node.h"
 
 enum { X, GAMMA, BETA };
+
+static void fill(const struct assay_problem *p, int32_t index, void *data, uint64_t seed)
+{
+    assay_op_fill_norm(p, index, data, seed);
+    if (index == X)
+        assay_op_fill_outliers(&p->inputs[X], data, p->axes[2], 1, seed);
+}
 enum { BLOCK = 512 };
 
 static void shapes_gamma(struct assay_problem *p)
@@ -126,7 +133,7 @@ const struct assay_op assay_op_layernorm = {
     .param_names = {"eps"},
     .params = {1e-5},
     .shapes = shapes_gamma_beta,
-    .fill = assay_op_fill_norm,
+    .fill = fill,
     .reference = layernorm,
     .reference_sums = layernorm_sums,
     .cost = cost_layernorm,
@@ -145,7 +152,7 @@ const struct assay_op assay_op_layernorm_gelu = {
     .param_names = {"eps"},
     .params = {1e-5},
     .shapes = shapes_gamma_beta,
-    .fill = assay_op_fill_norm,
+    .fill = fill,
     .reference = layernorm_gelu,
     .reference_sums = layernorm_gelu_sums,
     .cost = cost_layernorm_gelu,
@@ -163,6 +170,8 @@ static void fill_rmsnorm(const struct assay_problem *p, int32_t index, void *dat
 {
     assay_tensor_fill_scaled(&p->inputs[index], data, seed, index == GAMMA ? 0.25 : 1,
                              index == GAMMA ? 1 : 0);
+    if (index == X)
+        assay_op_fill_outliers(&p->inputs[X], data, p->axes[2], 1, seed);
 }
 
 static void rmsnorm(const struct assay_problem *p, const void *const *in, int64_t row,

@@ -218,6 +218,20 @@ static void statistics_of_a_part_are_rejected(void **state)
     }
 }
 
+/* Of so many values a part more or less would not show, but for the outliers in them. */
+static void statistics_of_many_values_tell(void **state)
+{
+    (void)state;
+    for (int t = 0; t < 2; t++) {
+        struct assay_error why = {0};
+        enum assay_dtype dtype = t ? ASSAY_DTYPE_BF16 : ASSAY_DTYPE_F32;
+        if (control_norm(assay_op_find("rmsnorm"), dtype, 1, 1, 600000, &why) != ASSAY_OK ||
+            control_norm(assay_op_find("layernorm"), dtype, 1, 2, 600000, &why) != ASSAY_OK ||
+            control_norm(assay_op_find("groupnorm"), dtype, 1, 500, 400, &why) != ASSAY_OK)
+            fail_msg("%s: %s", assay_dtype_name(dtype), why.message);
+    }
+}
+
 static void a_norm_that_cannot_tell_says_so(void **state)
 {
     (void)state;
@@ -238,6 +252,7 @@ int main(void)
         cmocka_unit_test(usual_inputs_would_not_tell),
         cmocka_unit_test(a_loose_tolerance_is_told),
         cmocka_unit_test(few_terms_are_not_asked),
+        cmocka_unit_test(statistics_of_many_values_tell),
         cmocka_unit_test(statistics_of_a_part_are_rejected),
         cmocka_unit_test(a_norm_that_cannot_tell_says_so),
     };
