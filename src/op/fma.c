@@ -39,6 +39,6 @@ const struct assay_op assay_op_fma = {
     .reference = reference,
     .cost = cost,
     .tolerance = tolerance,
-    .skeleton = {"elementwise", "1 + 0.60623419f * (x - 1)", NULL}, /* all steps at once */
+    .skeleton = {"fma", NULL, NULL},
     .example = ASSAY_EXAMPLE(1, 3, .in = {{1, 0, 2}}, .want = {1, 1 - LEFT, 1 + LEFT}),
 };
