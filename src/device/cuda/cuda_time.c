@@ -452,7 +452,8 @@ static void look_elsewhere(struct cuda_gpu *gpu, const struct assay_kernel *kern
         gpu->looks.n = 0;
     gpu->looks.state = state;
     bool look = gpu->looks.n < LOOKS || assay_rng_below(&gpu->looks.secret, LOOK_ONE_IN) == 0;
-    if (look && has_hidden(gpu, kernel, state, work, seen))
+    bool telling = work->iters > 1 || seen->device_ns > 4 * HIDDEN_NS;
+    if (look && telling && has_hidden(gpu, kernel, state, work, seen))
         note_odd_one(gpu, kernel, state)->elsewhere = true;
 }
 

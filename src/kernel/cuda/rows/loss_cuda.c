@@ -1,6 +1,9 @@
 /* loss_cuda.c: mse and cross_entropy on the GPU; the work is in loss.cu. */
 #include "kernel/cuda/cuda_rows.h"
 
+#include "base/alloc.h"
+#include "base/rng.h"
+
 enum { MSE_THREADS = 512, MSE_VECS = 2, WARPS = 8 };
 
 /* As many blocks as the GPU holds at once, or fewer, so that all have the same number of rounds:
@@ -11,16 +14,23 @@ static unsigned even_grid(cu_function function, unsigned threads, int64_t pieces
     return (unsigned)assay_ceil_div(pieces, assay_ceil_div(pieces, held));
 }
 
-/* What blocks leave for the last of them: a ticket, alone in a line, and partial sums. */
-enum { TICKET_BYTES = 128 };
+/* What blocks leave for the last of them: a ticket, alone in a line, and partial sums. Where the
+ * ticket lies decides how long they wait for it, by a tenth of a short launch: each output has one
+ * of several, so that this goes with the operands and not with the process. */
+enum { TICKET_BYTES = 128, SLOTS = 32 };
 
 struct state {
     struct cuda_rows rows; /* cross_entropy */
     int64_t count;         /* mse */
     cu_function function;
     struct assay_cuda_launch launch;
-    size_t scratch_bytes;
+    size_t scratch_bytes, slot_bytes;
     void *scratch;
+};
+
+struct slot {
+    void *ticket;
+    double *partials;
 };
 
 static void release(void *state)
@@ -29,21 +39,28 @@ static void release(void *state)
     assay_cuda_free(s->scratch, s->scratch_bytes);
 }
 
-static double *partials_of(const struct state *s)
+static struct slot slot_of(const struct state *s, const void *out)
 {
-    return (double *)(void *)((char *)s->scratch + TICKET_BYTES);
+    size_t index = assay_rng_mix((uintptr_t)out) % SLOTS;
+    char *at = (char *)s->scratch + index * s->slot_bytes;
+    return (struct slot){at, (double *)(void *)(at + TICKET_BYTES)};
 }
 
-/* Once the launch is known; the ticket starts at 0 and every launch leaves it there. */
+/* Once the launch is known; tickets start at 0 and every launch leaves its own there. */
 static enum assay_status make_scratch(struct state *s, struct assay_error *err)
 {
-    static const char zeros[TICKET_BYTES];
-    size_t bytes = TICKET_BYTES + s->launch.grid_x * sizeof(double);
-    enum assay_status status = assay_cuda_alloc(bytes, &s->scratch, err);
-    if (status != ASSAY_OK)
-        return status;
-    s->scratch_bytes = bytes;
-    return assay_cuda_upload(s->scratch, zeros, TICKET_BYTES, err);
+    size_t partials = s->launch.grid_x * sizeof(double);
+    size_t slot = TICKET_BYTES + (partials + TICKET_BYTES - 1) / TICKET_BYTES * TICKET_BYTES;
+    void *zeros = assay_calloc(SLOTS, slot);
+    enum assay_status status =
+        zeros ? assay_cuda_alloc(SLOTS * slot, &s->scratch, err) : assay_error_nomem(err);
+    if (status == ASSAY_OK) {
+        s->slot_bytes = slot;
+        s->scratch_bytes = SLOTS * slot;
+        status = assay_cuda_upload(s->scratch, zeros, s->scratch_bytes, err);
+    }
+    assay_free(zeros);
+    return status;
 }
 
 static enum assay_status plan_mse(void *state, const struct assay_problem *problem,
@@ -83,10 +100,10 @@ static enum assay_status call_mse(void *state, int64_t set, const struct assay_a
 {
     struct state *s = state;
     (void)set;
-    double *partials = partials_of(s);
     const void *x = args->in[0], *y = args->in[1];
     void *out = args->out[0];
-    void *parameters[] = {&x, &y, &out, &s->count, &partials, &s->scratch};
+    struct slot slot = slot_of(s, out);
+    void *parameters[] = {&x, &y, &out, &s->count, &slot.partials, &slot.ticket};
     return assay_cuda_launch(s->function, &s->launch, stream, parameters);
 }
 
@@ -95,11 +112,11 @@ static enum assay_status call_cross_entropy(void *state, int64_t set, const stru
 {
     struct state *s = state;
     (void)set;
-    double *partials = partials_of(s);
     const void *x = args->in[0], *classes = args->in[1];
     void *out = args->out[0];
-    void *parameters[] = {&x,           &classes,       &out,      &s->rows.rows,
-                          &s->rows.dim, &s->rows.lanes, &partials, &s->scratch};
+    struct slot slot = slot_of(s, out);
+    void *parameters[] = {&x,           &classes,       &out,           &s->rows.rows,
+                          &s->rows.dim, &s->rows.lanes, &slot.partials, &slot.ticket};
     return assay_cuda_launch(s->function, &s->launch, stream, parameters);
 }
 
