@@ -69,16 +69,19 @@ fi
 
 say "a plug-in whose process is killed while it is opened: tried again, twice; then its row is killed, and can be resumed"
 export ASSAY_NOISY_KILL=$work/kills
-printf xx >kills
+mkfifo kills
+exec {kills}<>kills
+printf xx >&"$kills"
 expect_exit 0 "$ASSAY" bench relu "${noisy[@]}" --impl quiet,ref -o rows.jsonl
 expect_count 2 '"status":"ok"' rows.jsonl
-printf xxx >kills
+printf xxx >&"$kills"
 expect_exit 1 "$ASSAY" bench relu "${noisy[@]}" --impl quiet,ref -o rows.jsonl
 expect_out 'noisy .*killed: SIGKILL from outside'
 expect_count 1 '"status":"ok"' rows.jsonl
 expect_exit 0 "$ASSAY" bench --resume last -q -o rows.jsonl
 expect_count 2 '"status":"ok"' rows.jsonl
 unset ASSAY_NOISY_KILL
+exec {kills}<&-
 
 say "a worker killed by hand while it prepares a group: begun again"
 rm -rf "$runs"

@@ -308,7 +308,7 @@ static int half_wrong(const assay_call *c)
 static int verify_copies_run(const assay_call *c)
 {
     if (!meeting() || meeting()[1] == 0)
-        return half_wrong(c);
+        return honest(c);
     memcpy(output(c), meeting(), N * sizeof(float));
     return 0;
 }
