@@ -22,9 +22,10 @@
 #include <string.h>
 #include <time.h>
 
-enum { WASH = 100000, TRIALS = 3, PAIRS = 5, TIMES = 8, TRIES = 56 };
-/* Of each kind of values, and how often noise would have to come again. */
-enum { LEAST = 7, LEAST_LONG = 3, ASK_TRIALS = 3, ASK_TRIALS_LONG = 2 };
+enum { WASH = 100000, TRIALS = 3, PAIRS = 5, TIMES = 8, TRIES = 80 };
+/* Of each kind of values, how often noise would have to come again, and how often samples may leave
+ * it open. */
+enum { LEAST = 7, LEAST_LONG = 3, ASK_TRIALS = 3, ASK_TRIALS_LONG = 2, OPEN_TRIALS = 3 };
 enum { ONE_IN = 4 }; /* samples */
 /* Calls: then a set that was just written weighs too little to matter. */
 enum { COUNTED_FROM = 16 };
@@ -44,9 +45,11 @@ static const double LONG_NS = 20e6, MUCH_LONG = 1;
 static const double ONCE = 0.6, LEAST_SAMPLE_NS = 50e3;
 /* The judge's clock may have seen so much more than was claimed; a GPU's launches cost the host. */
 static const double CLAIM = 1.25, EXCESS = 0.25, LAUNCH_NS = 20000;
-/* Samples on new values come after a rest, primed ones do not: where threads then wait for a core,
- * for more than this share of it, the two cannot be compared. */
+/* A sample whose threads waited for a core, for more than this share of it, tells nothing. */
 static const double WAITED = 0.05;
+/* Up to so many bytes new values and known ones are written both, whichever are to stay: neither
+ * kind of sample then comes after a longer rest. */
+static const size_t BOTH_WRITTEN = 1 << 20;
 enum { ASLEEP_NS = 300000 }; /* OpenMP's threads spin for some 50 us */
 /* What may be spent on samples that only ask: of the lane's time, and of the budget afterwards. */
 static const double SHARE = 0.2, SHARE_AFTER = 0.5, AFTER_LEAST_NS = 3e9;
@@ -94,6 +97,11 @@ static void put_values(struct group *g, struct variant *v, struct asked *a, int6
 {
     enum assay_values now = assay_operands_values(v->operands, set);
     enum assay_values values = a->kind == ASKED_AGAIN ? now : (enum assay_values)a->kind;
+    bool both = assay_operands_others_bytes(g->op, &g->problem) / 2 <= BOTH_WRITTEN;
+    if (both && values == ASSAY_VALUES_FRESH)
+        assay_operands_put(v->operands, set, true);
+    else if (both)
+        assay_operands_put_fresh(v->operands, set, assay_rng_next(&g->secret));
     if (values == ASSAY_VALUES_FRESH &&
         assay_operands_put_fresh(v->operands, set, assay_rng_next(&g->secret)))
         return;
@@ -119,8 +127,8 @@ void assay_group_ask_after(struct lane_map *map, int64_t index) { map->asked[ind
 static void note_sample(struct asked *a, const struct assay_timing *timing)
 {
     double waited = (double)(timing->after.waited_ns - timing->before.waited_ns);
-    a->ns[a->kind][a->n[a->kind]++ % ASKED_MOST] = timing->device_ns;
-    a->disturbed += a->kind == ASSAY_VALUES_FRESH && waited > WAITED * timing->device_ns;
+    if (waited <= WAITED * timing->device_ns)
+        a->ns[a->kind][a->n[a->kind]++ % ASKED_MOST] = timing->device_ns;
 }
 
 static int by_size(const void *a, const void *b)
@@ -177,12 +185,14 @@ static struct lag lag_behind(const struct asked *a, int known)
                         .surely = ranked(fresh, n_fresh, 0) - usual > extra / 2};
 }
 
+enum finding { CLEAR, OPEN /* it seems so, but samples overlap */, GUILTY };
+
 /* Does it answer these values from memory? A small difference must be clear, and is one only on
  * values that the predictor does not know: the usual ones were there a thousand times, and small
  * ones it learns over many calls of a hot sample. The calls right before have taught it all of a
  * sample: its branches took 100 us in a gelu of 64 KB, and 200 without. */
-static bool recalls(const struct asked *a, int known, const struct assay_lane *lane, double much,
-                    double primed_ns)
+static enum finding recalls(const struct asked *a, int known, const struct assay_lane *lane,
+                            double much, double primed_ns)
 {
     struct lag lag = lag_behind(a, known);
     double iters = (double)lane->iters, call_ns = median_on(a, known) / iters;
@@ -190,24 +200,32 @@ static bool recalls(const struct asked *a, int known, const struct assay_lane *l
     double large = fmax(MUCH_OFTEN * much, learns ? iters / 2 : 0);
     bool is_large = lag.extra_ns > large * call_ns;
     if (lag.extra_ns <= LEAST_GAIN_NS)
-        return false;
+        return CLEAR;
     if (known == ASKED_PRIMED)
-        return !a->disturbed && lag.surely && lag.extra_ns > MUCH_PRIMED * iters * call_ns &&
-               lag.extra_ns > primed_ns;
+        return lag.surely && lag.extra_ns > MUCH_PRIMED * iters * call_ns &&
+                       lag.extra_ns > primed_ns
+                   ? GUILTY
+                   : CLEAR;
     if (known == ASSAY_VALUES_OTHERS && lag.apart && lag.extra_ns > much * call_ns)
-        return true;
-    return (lag.apart || lag.surely) && is_large;
+        return GUILTY;
+    return !is_large ? CLEAR : lag.apart || lag.surely ? GUILTY : OPEN;
 }
 
-/* The kind of values that it knows; -1: none. */
-static int recalled(const struct asked *a, const struct assay_lane *lane, double much,
-                    double primed_ns)
+/* Of all kinds of values the worst, and which these are. */
+static enum finding recalled(const struct asked *a, const struct assay_lane *lane, double much,
+                             double primed_ns, int *kind)
 {
-    for (int kind = 0; kind < ASKED_KINDS; kind++)
-        if (kind != ASSAY_VALUES_FRESH && a->n[kind] >= least_of(a) &&
-            recalls(a, kind, lane, much, primed_ns))
-            return kind;
-    return -1;
+    enum finding worst = CLEAR;
+    for (int k = 0; k < ASKED_KINDS; k++) {
+        if (k == ASSAY_VALUES_FRESH || a->n[k] < least_of(a))
+            continue;
+        enum finding found = recalls(a, k, lane, much, primed_ns);
+        if (found > worst) {
+            worst = found;
+            *kind = k;
+        }
+    }
+    return worst;
 }
 
 /* Branches that go either way: how they went in the last call is forgotten on this core. */
@@ -293,42 +311,65 @@ static bool ask_more(struct lane_map *map, int64_t index, int64_t end_ns)
     return v->ready && asked_enough(a, n_sets);
 }
 
+/* What a kernel that answers from memory is told. */
+struct recall {
+    double fresh_ns, known_ns; /* of a call */
+};
+
+static void tell_recalls(struct variant *v, const struct recall *r)
+{
+    char reason[160], fresh[32], known[32];
+    assay_text_time(r->fresh_ns, fresh, sizeof fresh);
+    assay_text_time(r->known_ns, known, sizeof known);
+    snprintf(reason, sizeof reason,
+             "answers known inputs from memory: %s on new values, %s on ones it has seen", fresh,
+             known);
+    group_give_up(v, ASSAY_OUTCOME_MISMATCH, reason);
+}
+
+/* One trial, with samples of its own. */
+static enum finding try_values(struct lane_map *map, int64_t index, struct recall *out)
+{
+    struct asked *a = &map->asked[index];
+    const struct variant *v = variant_of(map, index);
+    double iters = (double)map->lanes[index].iters;
+    size_t bytes = assay_operands_others_bytes(map->group->op, &map->group->problem) / 2;
+    double much = bytes < SMALL_BYTES ? MUCH_SMALL : MUCH;
+    double primed_ns = v->problem.threads > 1 ? PRIMED_GAIN_THREADS_NS : PRIMED_GAIN_NS;
+    int known = ASSAY_VALUES_USUAL;
+    enum finding found = recalled(a, &map->lanes[index], is_long(a) ? fmax(much, MUCH_LONG) : much,
+                                  primed_ns, &known);
+    if (found == GUILTY) {
+        out->known_ns = median_on(a, known) / iters;
+        out->fresh_ns = median_on(a, ASSAY_VALUES_FRESH) - out->known_ns * (iters - 1);
+    }
+    return found;
+}
+
+/* Guilty is who was found so as often as needed; where the samples leave it open, others are taken,
+ * and in the end the row says so. */
 static void check_values(struct lane_map *map, int64_t index, int64_t end_ns)
 {
     struct asked *a = &map->asked[index];
     struct variant *v = variant_of(map, index);
-    int64_t iters = map->lanes[index].iters;
-    char reason[160], fresh_text[32], known_text[32];
-    int known;
-    size_t bytes = assay_operands_others_bytes(map->group->op, &map->group->problem) / 2;
-    double much = bytes < SMALL_BYTES ? MUCH_SMALL : MUCH;
-    double primed_ns = v->problem.threads > 1 ? PRIMED_GAIN_THREADS_NS : PRIMED_GAIN_NS;
-    bool guilty = true;
-    double fresh_ns = 0, known_ns = 0;
-    for (int trial = 0, trials = ASK_TRIALS; trial < trials && guilty; trial++) {
-        if (!ask_more(map, index, end_ns)) {
-            if (v->ready)
-                v->record.not_asked = true;
+    struct recall recall = {0};
+    int guilty = 0, open = 0, needed = ASK_TRIALS;
+    while (guilty < needed && open < OPEN_TRIALS) {
+        bool enough = ask_more(map, index, end_ns);
+        if (!v->ready)
             return;
-        }
-        trials = is_long(a) ? ASK_TRIALS_LONG : ASK_TRIALS;
-        known =
-            recalled(a, &map->lanes[index], is_long(a) ? fmax(much, MUCH_LONG) : much, primed_ns);
-        guilty = known >= 0;
-        known_ns = guilty ? median_on(a, known) / (double)iters : 0;
-        fresh_ns = median_on(a, ASSAY_VALUES_FRESH) - known_ns * (double)(iters - 1);
-        v->record.not_asked = v->record.not_asked || (!guilty && a->disturbed);
+        enum finding found = enough ? try_values(map, index, &recall) : OPEN;
+        if (found == CLEAR)
+            return;
+        guilty += found == GUILTY;
+        open = enough ? open + (found == OPEN) : OPEN_TRIALS;
+        needed = is_long(a) ? ASK_TRIALS_LONG : ASK_TRIALS;
         memset(a->n, 0, sizeof a->n);
-        a->disturbed = 0;
     }
-    if (!guilty)
-        return;
-    assay_text_time(fresh_ns, fresh_text, sizeof fresh_text);
-    assay_text_time(known_ns, known_text, sizeof known_text);
-    snprintf(reason, sizeof reason,
-             "answers known inputs from memory: %s on new values, %s on ones it has seen",
-             fresh_text, known_text);
-    group_give_up(v, ASSAY_OUTCOME_MISMATCH, reason);
+    if (guilty >= needed)
+        tell_recalls(v, &recall);
+    else
+        v->record.not_asked = true;
 }
 
 /* A call's time in samples of the usual length, and in long ones right behind them: of all pairs

@@ -207,9 +207,8 @@ enum { ASKED_AGAIN = ASSAY_VALUES_FRESH + 1, ASKED_PRIMED, ASKED_KINDS };
 struct asked {
     double ns[ASKED_KINDS][ASKED_MOST];
     int64_t n[ASKED_KINDS];
-    int64_t disturbed; /* samples on fresh values whose threads waited for a core */
-    int kind;          /* of the last values that were put */
-    bool put;          /* now: other values than before */
+    int kind; /* of the last values that were put */
+    bool put; /* now: other values than before */
 };
 
 /* The engine speaks of lanes; everybody else of variants. */

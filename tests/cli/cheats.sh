@@ -8,13 +8,25 @@
 with=(--plugin "$ASSAY_PLUGINS/cheats.so" --cache hot --iters 12 --warmup 1 --threads 1)
 size=(--batch 1 --seq 16 --dim 1000) # of 64 KB: large enough to be worth keeping answers of
 
+# Where the machine is too busy to tell by times, the row says so: then once more.
+asked() {
+    local code
+    for _ in 1 2 3 4; do
+        "$ASSAY" bench "$@" >asked.out
+        code=$?
+        grep -q "not asked whether" asked.out || break
+    done
+    cat asked.out
+    return $code
+}
+
 # OUTCOME REASON NAME...: alone, so that each is blamed for what it did itself.
 caught() {
     local outcome=$1 reason=$2 name
     shift 2
     for name in "$@"; do
         say "$name: $reason"
-        expect_exit 1 "$ASSAY" bench gelu "${size[@]}" "${with[@]}" --impl "$name" -o rows.jsonl
+        expect_exit 1 asked gelu "${size[@]}" "${with[@]}" --impl "$name" -o rows.jsonl
         expect_out "^ *$name .*$outcome: "
         expect_count 1 "\"kernel\":\"$name\".*\"status\":\"$outcome\"" rows.jsonl
         expect_file rows.jsonl "\"reason\":\"[^\"]*$reason"
@@ -22,7 +34,7 @@ caught() {
 }
 
 caught mismatch 'answered with a result kept from other inputs' kept_by_pointer looks_for_poison
-caught mismatch '(answered with a result kept from other inputs|did not compute every call)' tires
+caught mismatch '(answered with a result kept from other inputs|did not compute every call|left [0-9]+ of [0-9]+ elements)' tires
 caught mismatch 'did not compute every call: [0-9] of 4 answers are right' first_call_only second_calls_only last_of_sample
 caught mismatch 'had not finished when it returned' finishes_later
 caught mismatch 'left [0-9]+ of 16000 elements of output 0 unwritten' first_rows_only

@@ -258,7 +258,7 @@ TABLE
 
 # ---- one row ----
 
-bad=0 n_ok=0 n_slow=0 n_not_here=0
+bad=0 n_ok=0 n_slow=0 n_not_here=0 n_unsure=0
 
 record_of() { grep -E "\"(kernel|impl|implementation)\":\"$1\"" run/rows.jsonl 2>/dev/null; }
 field() { sed -n "s/.*\"$1\":\"\(\([^\"\\\\]\|\\\\.\)*\)\".*/\1/p" <<<"$2"; }
@@ -304,6 +304,8 @@ one_row() {
     got=$(field status "$row") cause=$(field reason "$row")
     if [ "$got" = unsupported ]; then
         n_not_here=$((n_not_here + 1))
+    elif [ "$class" = kept ] && [ -n "${again:-}" ] && [ "$got" = ok ] && grep -q '"not_asked":true' <<<"$row"; then
+        n_unsure=$((n_unsure + 1)) # only times tell, they were too noisy twice, and the row says so
     elif [ "$class" = load ] && [ -z "$row" ] && [ $code -ne 0 ] && grep -q "$kernel" err; then
         got="no row" cause=$(grep -m 1 "$kernel" err)
         rivals=()
@@ -368,5 +370,5 @@ for row in "${rows[@]}"; do
     done
 done
 [ $ran -gt 0 ] || fail "no such row: $*"
-echo "$n_ok ok, $bad failed; $n_not_here of them need what this machine does not have; $n_slow slow ones left out; $SECONDS s"
+echo "$n_ok ok, $bad failed; $n_not_here of them need what this machine does not have; $n_unsure not asked; $n_slow slow ones left out; $SECONDS s"
 [ $bad -eq 0 ]

@@ -70,8 +70,8 @@ finish() {
     fi
 }
 
-# The mean of a workload, in ms.
-mean_of() { awk -F'│' -v name="$1" '{ gsub(/ /, "", $3) } $3 == name { print $6 + 0; exit }' out; }
+# The least time of a workload, in ms: others only make it longer.
+least_of() { awk -F'│' -v name="$1" '{ gsub(/ /, "", $3) } $3 == name { print $8 + 0; exit }' out; }
 
 one_row() {
     local name=$1 want=$2 reason=$3 said code
@@ -82,7 +82,7 @@ one_row() {
     code=$?
     said=$(grep -E "^ *$name: (✗|reference) " out | head -n 1)
     if [ "$want" = harmless ] && [ $code -eq 0 ]; then # it found nothing to give, and computed
-        awk -F'│' -v mine="$(mean_of "$name")" -v honest="$(mean_of honest)" 'BEGIN { exit !(mine > 0.6 * honest) }' ||
+        awk -F'│' -v mine="$(least_of "$name")" -v honest="$(least_of honest)" 'BEGIN { exit !(mine > 0.6 * honest) }' ||
             wrong "is faster than the honest one"
     elif [ "$want" = ok ]; then
         grep -q "│ $name .*✓" out || wrong "is not fine: $said"
@@ -126,7 +126,7 @@ ASSAY_BENCHMARK(Names, 0, setup, {"$name", doubled, doubled})
 C
     bounded 20 "$program" kernel "$work/named.c" --threads 1 --iterations 5 --no-ceiling -o csv:rows.csv -o rows.json
     code=$?
-    [ $code -eq 0 ] || [ $code -eq 2 ] || wrong "exit $code"
+    [ $code -eq 0 ] || [ $code -eq 2 ] || wrong "exit $code: $(grep "✗" out | head -n 1)"
     [ $code -eq 0 ] || [ "$(wc -l <err)" -le 2 ] || wrong "standard error has $(wc -l <err) lines"
     if [ $code -eq 0 ]; then
         ! grep -qE '(^|,)"?[=+@-][^0-9.,]' run/rows.csv || wrong "the CSV has a formula: $(grep -oE '(^|,)"?[=+@-][^,]*' run/rows.csv | head -n 1)"
@@ -134,6 +134,13 @@ C
     fi
     expect_quiet
     expect_files
+    if [ -n "$row_failed" ] && [ -z "${again:-}" ]; then
+        printf 'again   name %-19s\n%s' "$name" "$row_failed"
+        again=yes
+        one_name "$name"
+        again=''
+        return
+    fi
     finish "name $name" "exit $code: $(head -c 90 err | tr '\n' ' ')"
 }
 

@@ -603,7 +603,7 @@ static void calibration_makes_sense(void **state)
         skip();
     }
     assert_int_equal(status, ASSAY_OK);
-    assert_true(seconds < (HAVE_ASAN || HAVE_TSAN ? 20 : 8));
+    assert_true(seconds < (HAVE_ASAN || HAVE_TSAN ? 40 : 16));
     assert_int_equal(c.threads, 1);
     assert_true(c.device[0] && c.n_levels >= 2 && c.n_levels <= ASSAY_MAX_LEVELS);
     assert_string_equal(c.levels[0].name, "L1");
