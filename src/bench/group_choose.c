@@ -224,7 +224,7 @@ static bool has_elsewhere(const struct group *g)
 int64_t assay_group_places_liked(const struct group *g)
 {
     enum { MOST = 40 };
-    static const double MOST_BYTES = 160e6, MOST_BYTES_QUEUED = 640e6;
+    static const double MOST_BYTES = 256e6, MOST_BYTES_QUEUED = 640e6;
     struct assay_device_info info;
     g->bench->host.device->driver->describe(g->bench->host.device, &info);
     double bytes = (double)assay_operands_bytes(&g->problem, 1);
