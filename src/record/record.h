@@ -92,8 +92,7 @@ struct assay_record {
     char note[128];           /* the kernel's note about itself; may be empty */
     char confined[160];       /* a stranger: how its process was kept apart; empty: it is none */
     char printed[512];        /* what it printed, control characters made visible; bounded */
-    bool not_asked; /* whether it computes every call could not be asked: too slow, large, disturbed
-                     */
+    bool not_asked;           /* whether it computes every call: too slow, large or disturbed */
     int32_t threads;
     uint64_t seed;
 

@@ -670,12 +670,15 @@ static void a_sandbox_may_have_a_gpu(void **state)
 {
     (void)state;
     const struct assay_confinement with_gpu = {
-        .sandbox = true, .mute = true, .gpu = true, .memory_bytes = (int64_t)8 * GIB};
+        .sandbox = true, .gpu = true, .memory_bytes = (int64_t)8 * GIB};
+    struct assay_confinement mute = with_gpu;
+    mute.mute = true;
     if (access("/dev/nvidiactl", F_OK) != 0)
         skip_with("there is no GPU of NVIDIA");
     if (HAVE_ASAN || HAVE_TSAN)
         skip_with("sanitizers and NVIDIA's driver want the same addresses");
     both_users(run, "use_gpu", &with_gpu);
+    both_users(run, "use_gpu", &mute);
 }
 
 static void make_folders(void)
