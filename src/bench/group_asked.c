@@ -11,7 +11,8 @@
  *
  * One thing an honest kernel remembers is in the CPU: how the branches went. Random branches before
  * a call clear that history, and where inputs are so small that it could matter, the difference
- * must be larger. */
+ * must be larger. And a few values may be cheaper than a few others in all of a sample's thousands
+ * of calls, while who remembers is slow in the first alone: samples of a single call tell which. */
 #include "bench/group_internal.h"
 
 #include "base/clock.h"
@@ -22,7 +23,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { WASH = 100000, TRIALS = 3, PAIRS = 5, TIMES = 8, TRIES = 80 };
+enum { WASH = 100000, TRIALS = 3, PAIRS = 5, MOST_PAIRS = 15, TIMES = 8, TRIES = 160 };
 /* Of each kind of values, how often noise would have to come again, and how often samples may leave
  * it open. */
 enum { LEAST = 7, LEAST_LONG = 3, ASK_TRIALS = 3, ASK_TRIALS_LONG = 2, OPEN_TRIALS = 3 };
@@ -35,7 +36,7 @@ static const size_t SMALL_BYTES = 32768;
  * there a thousand times it does up to 64 KB and more (a gelu: 89 us on them, 130 on any others),
  * and takes 70 calls of 0.2 us to learn others: so many times as much. */
 static const double MUCH = 0.5, MUCH_SMALL = 2, MUCH_OFTEN = 4, MUCH_PRIMED = 2,
-                    LEAST_GAIN_NS = 1000;
+                    LEAST_GAIN_NS = 1000, SINGLE_GAIN_NS = 2000;
 /* Those of the calls right before: beyond what other caches cost, and threads that have to wake. */
 static const double PRIMED_GAIN_NS = 50e3, PRIMED_GAIN_THREADS_NS = 500e3;
 /* Samples so long need fewer of them, and a larger difference: noise is small beside them. */
@@ -124,10 +125,15 @@ void assay_group_ask_after(struct lane_map *map, int64_t index) { map->asked[ind
 
 /* ---- afterwards ---- */
 
-static void note_sample(struct asked *a, const struct assay_timing *timing)
+static bool has_waited(const struct assay_timing *timing)
 {
     double waited = (double)(timing->after.waited_ns - timing->before.waited_ns);
-    if (waited <= WAITED * timing->device_ns)
+    return waited > WAITED * timing->device_ns;
+}
+
+static void note_sample(struct asked *a, const struct assay_timing *timing)
+{
+    if (!has_waited(timing))
         a->ns[a->kind][a->n[a->kind]++ % ASKED_MOST] = timing->device_ns;
 }
 
@@ -187,45 +193,74 @@ static struct lag lag_behind(const struct asked *a, int known)
 
 enum finding { CLEAR, OPEN /* it seems so, but samples overlap */, GUILTY };
 
+/* What counts as a difference for a lane. */
+struct yardstick {
+    const struct assay_lane *lane;
+    double much, primed_ns;
+    bool learns; /* a few values, in many calls: the predictor learns them */
+    bool singly; /* and what they cost is no average: small differences are those of single calls */
+};
+
+static struct yardstick yardstick_of(const struct lane_map *map, int64_t index)
+{
+    const struct group *g = map->group;
+    const struct assay_lane *lane = &map->lanes[index];
+    bool small = assay_operands_others_bytes(g->op, &g->problem) / 2 < SMALL_BYTES;
+    bool threads = map->group->variants[map->variant[index]].problem.threads > 1;
+    double much = small ? MUCH_SMALL : MUCH;
+    return (struct yardstick){.lane = lane,
+                              .much = is_long(&map->asked[index]) ? fmax(much, MUCH_LONG) : much,
+                              .primed_ns = threads ? PRIMED_GAIN_THREADS_NS : PRIMED_GAIN_NS,
+                              .learns = small && lane->n_sets == 1,
+                              .singly = small && lane->n_sets == 1 &&
+                                        assay_device_shares_memory(g->bench->host.device)};
+}
+
 /* Does it answer these values from memory? A small difference must be clear, and is one only on
  * values that the predictor does not know: the usual ones were there a thousand times, and small
  * ones it learns over many calls of a hot sample. The calls right before have taught it all of a
  * sample: its branches took 100 us in a gelu of 64 KB, and 200 without. */
-static enum finding recalls(const struct asked *a, int known, const struct assay_lane *lane,
-                            double much, double primed_ns)
+static enum finding recalls(const struct asked *a, int known, const struct yardstick *y)
 {
     struct lag lag = lag_behind(a, known);
-    double iters = (double)lane->iters, call_ns = median_on(a, known) / iters;
-    bool learns = much >= MUCH_SMALL && lane->n_sets == 1; /* over many calls */
-    double large = fmax(MUCH_OFTEN * much, learns ? iters / 2 : 0);
+    double iters = (double)y->lane->iters, call_ns = median_on(a, known) / iters;
+    double large = fmax(MUCH_OFTEN * y->much, y->learns ? iters / 2 : 0);
     bool is_large = lag.extra_ns > large * call_ns;
     if (lag.extra_ns <= LEAST_GAIN_NS)
         return CLEAR;
     if (known == ASKED_PRIMED)
         return lag.surely && lag.extra_ns > MUCH_PRIMED * iters * call_ns &&
-                       lag.extra_ns > primed_ns
+                       lag.extra_ns > y->primed_ns
                    ? GUILTY
                    : CLEAR;
-    if (known == ASSAY_VALUES_OTHERS && lag.apart && lag.extra_ns > much * call_ns)
+    if (known == ASSAY_VALUES_OTHERS && !y->singly && lag.apart && lag.extra_ns > y->much * call_ns)
         return GUILTY;
     return !is_large ? CLEAR : lag.apart || lag.surely ? GUILTY : OPEN;
 }
 
 /* Of all kinds of values the worst, and which these are. */
-static enum finding recalled(const struct asked *a, const struct assay_lane *lane, double much,
-                             double primed_ns, int *kind)
+static enum finding recalled(const struct asked *a, const struct yardstick *y, int *kind)
 {
     enum finding worst = CLEAR;
     for (int k = 0; k < ASKED_KINDS; k++) {
         if (k == ASSAY_VALUES_FRESH || a->n[k] < least_of(a))
             continue;
-        enum finding found = recalls(a, k, lane, much, primed_ns);
+        enum finding found = recalls(a, k, y);
         if (found > worst) {
             worst = found;
             *kind = k;
         }
     }
     return worst;
+}
+
+/* Does a single call on new values take longer than one on the others? */
+static enum finding recalls_singly(const struct asked *singles, double call_ns,
+                                   const struct yardstick *y)
+{
+    struct lag lag = lag_behind(singles, ASSAY_VALUES_OTHERS);
+    bool large = lag.extra_ns > SINGLE_GAIN_NS && lag.extra_ns > y->much * call_ns;
+    return !large ? CLEAR : lag.apart || lag.surely ? GUILTY : OPEN;
 }
 
 /* Branches that go either way: how they went in the last call is forgotten on this core. */
@@ -251,42 +286,42 @@ static void wash_predictors(uint64_t seed)
     nanosleep(&asleep, NULL);
 }
 
-/* One sample: a call, then `iters` that are timed. In between come values, or nothing, or, for a
- * primed one, not even time. NaN where it failed. */
-static double sample_ns(struct lane_map *map, int64_t index, int64_t iters, bool put)
+/* One sample: a call, then `iters` that are timed. In between come values, which `a` says, or
+ * nothing without it, or, for a primed one, not even time. False: it failed. */
+static bool take_sample(struct lane_map *map, int64_t index, int64_t iters, struct asked *a,
+                        struct assay_timing *timing)
 {
     struct group *g = map->group;
     struct variant *v = variant_of(map, index);
     struct assay_lane *lane = &map->lanes[index];
-    struct asked *a = &map->asked[index];
     struct assay_work work = {.iters = 1, .n_sets = lane->n_sets, .sets = lane->sets};
-    struct assay_timing timing = {0};
     enum assay_status status = ASSAY_OK;
     work.first = lane->next_set % lane->n_sets;
     struct assay_work timed = work;
     timed.first = (work.first + 1) % lane->n_sets;
     timed.iters = iters;
     int64_t set = assay_group_choose_set(g, v, &timed);
-    a->kind = put ? next_kind(g, a, assay_operands_values(v->operands, set)) : -1;
-    bool primed = a->kind == ASKED_PRIMED && v->device->driver->prime;
-    if (primed)
+    if (a)
+        a->kind = next_kind(g, a, assay_operands_values(v->operands, set));
+    bool primed = a && a->kind == ASKED_PRIMED;
+    if (primed && v->device->driver->prime)
         v->device->driver->prime(v->device, 1);
     else
-        status = assay_group_call(g, v, &work, &timing);
-    if (put && a->kind != ASKED_PRIMED) {
+        status = assay_group_call(g, v, &work, timing);
+    if (a && !primed) {
         put_values(g, v, a, set);
         wash_predictors(assay_rng_next(&g->secret));
     }
     if (status == ASSAY_OK && v->ready)
-        status = assay_group_call(g, v, &timed, &timing);
+        status = assay_group_call(g, v, &timed, timing);
     lane->next_set = (timed.first + iters) % lane->n_sets;
     if (assay_group_blame_runner(g, v, " in a timed sample"))
-        return (double)NAN;
+        return false;
     if (status != ASSAY_OK)
         assay_group_failed_run(v, status, "run");
-    if (put && v->ready)
-        note_sample(a, &timing);
-    return v->ready ? timing.device_ns : (double)NAN;
+    if (a && v->ready)
+        note_sample(a, timing);
+    return v->ready;
 }
 
 /* Of many sets most hold the usual values: they are there again, and seldom anew. */
@@ -298,17 +333,25 @@ static bool asked_enough(const struct asked *a, int64_t n_sets)
     return enough;
 }
 
-/* Takes what is missing. False: it failed, there are no fresh values, or time ran out. */
-static bool ask_more(struct lane_map *map, int64_t index, int64_t end_ns)
+/* Takes what is missing, in an order that nobody can foresee: who computes the first call cannot
+ * know whether it is the only one. False: it failed, there are no fresh values, or time ran out. */
+static bool ask_more(struct lane_map *map, int64_t index, struct asked *singles, int64_t end_ns)
 {
-    struct asked *a = &map->asked[index];
-    struct variant *v = variant_of(map, index);
-    int64_t n_sets = map->lanes[index].n_sets;
-    for (int tries = 0; !asked_enough(a, n_sets) && tries < TRIES; tries++)
-        if (assay_clock_ns() > end_ns || group_stopped(map->group) ||
-            isnan(sample_ns(map, index, map->lanes[index].iters, true)))
+    struct asked *all = &map->asked[index];
+    struct group *g = map->group;
+    int64_t n_sets = map->lanes[index].n_sets, iters = map->lanes[index].iters;
+    for (int tries = 0; tries < TRIES; tries++) {
+        bool one = singles && !asked_enough(singles, n_sets), many = !asked_enough(all, n_sets);
+        if (!one && !many)
+            return true;
+        if (one && many)
+            one = assay_rng_below(&g->secret, 2) == 0;
+        struct assay_timing timing = {0};
+        if (assay_clock_ns() > end_ns || group_stopped(g) ||
+            !take_sample(map, index, one ? 1 : iters, one ? singles : all, &timing))
             return false;
-    return v->ready && asked_enough(a, n_sets);
+    }
+    return false;
 }
 
 /* What a kernel that answers from memory is told. */
@@ -328,22 +371,25 @@ static void tell_recalls(struct variant *v, const struct recall *r)
 }
 
 /* One trial, with samples of its own. */
-static enum finding try_values(struct lane_map *map, int64_t index, struct recall *out)
+static enum finding try_values(struct lane_map *map, int64_t index, const struct asked *singles,
+                               struct recall *out)
 {
     struct asked *a = &map->asked[index];
-    const struct variant *v = variant_of(map, index);
-    double iters = (double)map->lanes[index].iters;
-    size_t bytes = assay_operands_others_bytes(map->group->op, &map->group->problem) / 2;
-    double much = bytes < SMALL_BYTES ? MUCH_SMALL : MUCH;
-    double primed_ns = v->problem.threads > 1 ? PRIMED_GAIN_THREADS_NS : PRIMED_GAIN_NS;
+    struct yardstick y = yardstick_of(map, index);
+    double iters = (double)y.lane->iters;
     int known = ASSAY_VALUES_USUAL;
-    enum finding found = recalled(a, &map->lanes[index], is_long(a) ? fmax(much, MUCH_LONG) : much,
-                                  primed_ns, &known);
+    enum finding found = recalled(a, &y, &known);
     if (found == GUILTY) {
         out->known_ns = median_on(a, known) / iters;
         out->fresh_ns = median_on(a, ASSAY_VALUES_FRESH) - out->known_ns * (iters - 1);
     }
-    return found;
+    if (found == GUILTY || !y.singly)
+        return found;
+    enum finding singly = recalls_singly(singles, median_on(a, ASSAY_VALUES_OTHERS) / iters, &y);
+    if (singly == GUILTY)
+        *out = (struct recall){.fresh_ns = median_on(singles, ASSAY_VALUES_FRESH),
+                               .known_ns = median_on(singles, ASSAY_VALUES_OTHERS)};
+    return singly > found ? singly : found;
 }
 
 /* Guilty is who was found so as often as needed; where the samples leave it open, others are taken,
@@ -353,18 +399,20 @@ static void check_values(struct lane_map *map, int64_t index, int64_t end_ns)
     struct asked *a = &map->asked[index];
     struct variant *v = variant_of(map, index);
     struct recall recall = {0};
+    struct asked one_call = {0}, *singles = yardstick_of(map, index).singly ? &one_call : NULL;
     int guilty = 0, open = 0, needed = ASK_TRIALS;
     while (guilty < needed && open < OPEN_TRIALS) {
-        bool enough = ask_more(map, index, end_ns);
+        bool enough = ask_more(map, index, singles, end_ns);
         if (!v->ready)
             return;
-        enum finding found = enough ? try_values(map, index, &recall) : OPEN;
+        enum finding found = enough ? try_values(map, index, &one_call, &recall) : OPEN;
         if (found == CLEAR)
             return;
         guilty += found == GUILTY;
         open = enough ? open + (found == OPEN) : OPEN_TRIALS;
         needed = is_long(a) ? ASK_TRIALS_LONG : ASK_TRIALS;
         memset(a->n, 0, sizeof a->n);
+        memset(one_call.n, 0, sizeof one_call.n);
     }
     if (guilty >= needed)
         tell_recalls(v, &recall);
@@ -380,30 +428,41 @@ struct stretch {
     double wall;              /* the least that the judge's clock saw, of what was claimed */
 };
 
+/* By the judge's clock, of what was claimed for so many calls. */
+static double by_judge(const struct lane_map *map, int64_t index, int64_t calls, double claimed_ns)
+{
+    const struct variant *v = variant_of(map, index);
+    bool on_host = assay_device_shares_memory(map->group->bench->host.device);
+    if (!v->runner)
+        return 1;
+    double ns = assay_runner_worked_ns(v->runner) - assay_runner_idle_ns(v->runner);
+    return (ns - (on_host ? 0 : LAUNCH_NS * (double)calls)) / claimed_ns;
+}
+
+/* False where it failed, or waited for a core in so many of them that too few tell anything. */
 static bool take_pairs(struct lane_map *map, int64_t index, struct stretch *out)
 {
-    struct variant *v = variant_of(map, index);
     int64_t iters = map->lanes[index].iters;
     *out = (struct stretch){.once = 0, .wall = (double)INFINITY};
-    for (int i = 0; i < PAIRS; i++) {
-        double usual = sample_ns(map, index, iters, false) / (double)iters;
-        double many = sample_ns(map, index, TIMES * iters, false) / (double)(TIMES * iters);
-        if (isnan(usual) || isnan(many))
+    for (int i = 0, taken = 0; i < MOST_PAIRS; i++) {
+        struct assay_timing few = {0}, many = {0};
+        if (!take_sample(map, index, iters, NULL, &few) ||
+            !take_sample(map, index, TIMES * iters, NULL, &many))
             return false;
-        if (many / usual > out->once) {
-            out->once = many / usual;
-            out->usual_ns = usual;
-            out->long_ns = many;
+        if (has_waited(&few) || has_waited(&many))
+            continue;
+        double usual_ns = few.device_ns / (double)iters;
+        double long_ns = many.device_ns / (double)(TIMES * iters);
+        if (long_ns / usual_ns > out->once) {
+            out->once = long_ns / usual_ns;
+            out->usual_ns = usual_ns;
+            out->long_ns = long_ns;
         }
-        double slack = assay_device_shares_memory(map->group->bench->host.device) ? 0 : LAUNCH_NS;
-        double wall = v->runner
-                          ? (assay_runner_worked_ns(v->runner) - assay_runner_idle_ns(v->runner)) /
-                                    (double)(TIMES * iters) -
-                                slack
-                          : many;
-        out->wall = fmin(out->wall, wall / many);
+        out->wall = fmin(out->wall, by_judge(map, index, TIMES * iters, many.device_ns));
+        if (++taken == PAIRS)
+            return true;
     }
-    return true;
+    return false;
 }
 
 static void tell_once(struct variant *v, const struct stretch *s, int64_t iters)
@@ -437,8 +496,10 @@ static void check_lengths(struct lane_map *map, int64_t index)
     bool once = lane->iters > 1, lied = v->runner && all_claimed;
     struct stretch s = {0};
     for (int trial = 0; trial < TRIALS && (once || lied); trial++) {
-        if (!take_pairs(map, index, &s))
+        if (!take_pairs(map, index, &s)) {
+            v->record.not_asked = v->ready;
             return;
+        }
         once = once && s.usual_ns * (double)lane->iters > LEAST_SAMPLE_NS && s.once < ONCE;
         lied = lied && s.wall > CLAIM;
     }
