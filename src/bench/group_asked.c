@@ -35,10 +35,10 @@ static const size_t SMALL_BYTES = 32768;
  * so many ns. Of small inputs the CPU may remember which way the branches went. Of those that were
  * there a thousand times it does up to 64 KB and more (a gelu: 89 us on them, 130 on any others),
  * and takes 70 calls of 0.2 us to learn others: so many times as much. */
-static const double MUCH = 0.5, MUCH_SMALL = 2, MUCH_OFTEN = 4, MUCH_PRIMED = 2,
+static const double MUCH = 0.5, MUCH_SMALL = 2, MUCH_OFTEN = 4, MUCH_OF_ALL = 2, HALF = 0.5,
                     LEAST_GAIN_NS = 1000, SINGLE_GAIN_NS = 2000;
 /* Those of the calls right before: beyond what other caches cost, and threads that have to wake. */
-static const double PRIMED_GAIN_NS = 50e3, PRIMED_GAIN_THREADS_NS = 500e3;
+static const double PRIMED_GAIN_NS = 300e3, PRIMED_GAIN_THREADS_NS = 500e3;
 /* Samples so long need fewer of them, and a larger difference: noise is small beside them. */
 static const double LONG_NS = 20e6, MUCH_LONG = 1;
 /* Calls in a sample TIMES as long take less than this of those in an ordinary one; not asked of
@@ -197,8 +197,10 @@ enum finding { CLEAR, OPEN /* it seems so, but samples overlap */, GUILTY };
 struct yardstick {
     const struct assay_lane *lane;
     double much, primed_ns;
-    bool learns; /* a few values, in many calls: the predictor learns them */
-    bool singly; /* and what they cost is no average: small differences are those of single calls */
+    /* Of a few values, in many calls: the predictor learns them, and what they cost is no average.
+     * A large difference is this share of a sample, and small ones are those of single calls. */
+    double of_sample;
+    bool singly;
 };
 
 static struct yardstick yardstick_of(const struct lane_map *map, int64_t index)
@@ -207,13 +209,16 @@ static struct yardstick yardstick_of(const struct lane_map *map, int64_t index)
     const struct assay_lane *lane = &map->lanes[index];
     bool small = assay_operands_others_bytes(g->op, &g->problem) / 2 < SMALL_BYTES;
     bool threads = map->group->variants[map->variant[index]].problem.threads > 1;
+    bool few = small && lane->n_sets == 1;
+    bool singly = few && assay_device_shares_memory(g->bench->host.device);
     double much = small ? MUCH_SMALL : MUCH;
     return (struct yardstick){.lane = lane,
                               .much = is_long(&map->asked[index]) ? fmax(much, MUCH_LONG) : much,
                               .primed_ns = threads ? PRIMED_GAIN_THREADS_NS : PRIMED_GAIN_NS,
-                              .learns = small && lane->n_sets == 1,
-                              .singly = small && lane->n_sets == 1 &&
-                                        assay_device_shares_memory(g->bench->host.device)};
+                              .of_sample = singly ? MUCH_OF_ALL
+                                           : few  ? HALF
+                                                  : 0,
+                              .singly = singly};
 }
 
 /* Does it answer these values from memory? A small difference must be clear, and is one only on
@@ -224,12 +229,12 @@ static enum finding recalls(const struct asked *a, int known, const struct yards
 {
     struct lag lag = lag_behind(a, known);
     double iters = (double)y->lane->iters, call_ns = median_on(a, known) / iters;
-    double large = fmax(MUCH_OFTEN * y->much, y->learns ? iters / 2 : 0);
+    double large = fmax(MUCH_OFTEN * y->much, y->of_sample * iters);
     bool is_large = lag.extra_ns > large * call_ns;
     if (lag.extra_ns <= LEAST_GAIN_NS)
         return CLEAR;
     if (known == ASKED_PRIMED)
-        return lag.surely && lag.extra_ns > MUCH_PRIMED * iters * call_ns &&
+        return lag.surely && lag.extra_ns > MUCH_OF_ALL * iters * call_ns &&
                        lag.extra_ns > y->primed_ns
                    ? GUILTY
                    : CLEAR;
