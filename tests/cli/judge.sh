@@ -244,6 +244,9 @@ table() {
     innocent; rows_by_jump; ok
     innocent; flushes_inside; ok
     innocent; branches; ok
+    innocent; jumps; ok; ; relu --shape 1x1x8200
+    innocent; jumps@33k; ok; ; relu --shape 1x1x33000
+    innocent; costs_by_value; ok; ; --shape 1x1x7
     innocent; backwards; ok
     # its calls are faster where the output is right already: that may be found
     innocent; writes_what_differs; ok|mismatch; from memory

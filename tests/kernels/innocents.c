@@ -481,6 +481,34 @@ static void branches(struct call *c)
 }
 CHEAT(gelu, branches)
 
+/* Little but branches: the CPU learns them within a few calls, and is five times as fast then. */
+static void jumps(struct call *c)
+{
+    for (int64_t i = 0; i < c->n; i++) {
+        c->out[i] = 0;
+        if (c->in[i] >= 0) {
+            __asm__ volatile("" ::: "memory"); /* a jump, not a mask */
+            c->out[i] = c->in[i];
+        }
+    }
+}
+CHEAT(relu, jumps)
+
+/* A series until it converges: large values cost more than small ones. */
+static void costs_by_value(struct call *c)
+{
+    for (int64_t i = 0; i < c->n; i++) {
+        double x = c->in[i], y = x * M_SQRT1_2, term = y, sum = y;
+        for (int k = 1; fabs(term) > 1e-12 && fabs(y) < 5; k++) {
+            term *= -y * y / k;
+            sum += term / (2 * k + 1);
+        }
+        double erf_y = fabs(y) < 5 ? M_2_SQRTPI * sum : copysign(1, y);
+        c->out[i] = (float)(0.5 * x * (1 + erf_y));
+    }
+}
+CHEAT(gelu, costs_by_value)
+
 /* From the end to the beginning. */
 static void backwards(struct call *c)
 {
@@ -625,5 +653,6 @@ ASSAY_KERNELS(&kernel_plain, &kernel_own_pool, &kernel_polling_pool, &kernel_thr
               &kernel_scratch_each_call, &kernel_maps_scratch, &kernel_large_stack,
               &kernel_thread_local_state, &kernel_reads_system, &kernel_prints_a_line,
               &kernel_profiles_itself, &kernel_rows_by_jump, &kernel_flushes_inside,
-              &kernel_branches, &kernel_backwards, &kernel_writes_what_differs,
-              &kernel_sums_by_kahan, &kernel_sums_in_pairs, &kernel_packs_weights)
+              &kernel_branches, &kernel_jumps, &kernel_costs_by_value, &kernel_backwards,
+              &kernel_writes_what_differs, &kernel_sums_by_kahan, &kernel_sums_in_pairs,
+              &kernel_packs_weights)
