@@ -36,10 +36,11 @@ static const size_t SMALL_BYTES = 32768, LEARNT_BYTES = 256 << 10;
  * there a thousand times it does up to 64 KB and more (a gelu: 89 us on them, 130 on any others),
  * and takes 70 calls of 0.2 us to learn others: so many times as much. Where it can, differences of
  * a whole sample's calls must be all of it. */
-static const double MUCH = 0.5, MUCH_SMALL = 2, MUCH_OFTEN = 4, MUCH_OF_ALL = 1, MUCH_PRIMED = 2,
-                    MUCH_AGAIN = 8, LEAST_GAIN_NS = 1000, SINGLE_GAIN_NS = 2000;
+static const double MUCH = 0.5, MUCH_SMALL = 2, MUCH_OFTEN = 4, MUCH_PRIMED = 2, MUCH_AGAIN = 8,
+                    LEAST_GAIN_NS = 1000, SINGLE_GAIN_NS = 2000;
 /* Those of the calls right before: beyond what other caches cost, and threads that have to wake. */
-static const double PRIMED_GAIN_NS = 300e3, PRIMED_GAIN_THREADS_NS = 500e3;
+static const double PRIMED_GAIN_NS = 300e3, PRIMED_GAIN_THREADS_NS = 500e3,
+                    PRIMED_GAIN_QUEUED_NS = 50e3;
 /* Samples so long need fewer of them, and a larger difference: noise is small beside them. */
 static const double LONG_NS = 20e6, MUCH_LONG = 1;
 /* Calls in a sample TIMES as long take less than this of those in an ordinary one; not asked of
@@ -199,9 +200,8 @@ enum finding { CLEAR, OPEN /* it seems so, but samples overlap */, GUILTY };
 struct yardstick {
     const struct assay_lane *lane;
     double much, primed_ns;
-    /* Few values, in many calls: the predictor learns them, and what they cost is no average. A
-     * large difference is one of all calls; on the host small ones are those of single calls. */
-    bool learnt, singly;
+    double of_sample; /* a large one, on few values in many calls: so much of a sample */
+    bool learnt;      /* by a CPU's predictor: small differences are those of single calls */
 };
 
 static struct yardstick yardstick_of(const struct lane_map *map, int64_t index)
@@ -210,14 +210,17 @@ static struct yardstick yardstick_of(const struct lane_map *map, int64_t index)
     const struct assay_lane *lane = &map->lanes[index];
     size_t bytes = assay_operands_others_bytes(g->op, &g->problem) / 2;
     bool threads = map->group->variants[map->variant[index]].problem.threads > 1;
-    bool on_host = assay_device_shares_memory(g->bench->host.device);
-    bool learnt = lane->n_sets == 1 && bytes < LEARNT_BYTES;
-    double much = bytes < SMALL_BYTES ? MUCH_SMALL : MUCH;
+    bool on_host = assay_device_shares_memory(g->bench->host.device), hot = lane->n_sets == 1;
+    bool small = bytes < SMALL_BYTES, learnt = on_host && hot && bytes < LEARNT_BYTES;
+    double much = small ? MUCH_SMALL : MUCH;
+    double rest_ns = on_host ? PRIMED_GAIN_NS : PRIMED_GAIN_QUEUED_NS;
     return (struct yardstick){.lane = lane,
                               .much = is_long(&map->asked[index]) ? fmax(much, MUCH_LONG) : much,
-                              .primed_ns = threads ? PRIMED_GAIN_THREADS_NS : PRIMED_GAIN_NS,
-                              .learnt = learnt,
-                              .singly = on_host && learnt};
+                              .primed_ns = threads ? PRIMED_GAIN_THREADS_NS : rest_ns,
+                              .of_sample = learnt         ? 1
+                                           : hot && small ? 0.5
+                                                          : 0,
+                              .learnt = learnt};
 }
 
 /* Does it answer these values from memory? A small difference must be clear, and is one only on
@@ -228,7 +231,7 @@ static enum finding recalls(const struct asked *a, int known, const struct yards
 {
     struct lag lag = lag_behind(a, known);
     double iters = (double)y->lane->iters, call_ns = median_on(a, known) / iters;
-    double large = fmax(MUCH_OFTEN * y->much, y->learnt ? MUCH_OF_ALL * iters : 0);
+    double large = fmax(MUCH_OFTEN * y->much, y->of_sample * iters);
     bool is_large = lag.extra_ns > large * call_ns;
     if (lag.extra_ns <= LEAST_GAIN_NS)
         return CLEAR;
@@ -237,7 +240,7 @@ static enum finding recalls(const struct asked *a, int known, const struct yards
                        lag.extra_ns > y->primed_ns
                    ? GUILTY
                    : CLEAR;
-    if (known == ASSAY_VALUES_OTHERS && !y->singly && lag.apart && lag.extra_ns > y->much * call_ns)
+    if (known == ASSAY_VALUES_OTHERS && !y->learnt && lag.apart && lag.extra_ns > y->much * call_ns)
         return GUILTY;
     return !is_large ? CLEAR : lag.apart || lag.surely ? GUILTY : OPEN;
 }
@@ -389,7 +392,7 @@ static enum finding try_values(struct lane_map *map, int64_t index, const struct
         out->known_ns = median_on(a, known) / iters;
         out->fresh_ns = median_on(a, ASSAY_VALUES_FRESH) - out->known_ns * (iters - 1);
     }
-    if (found == GUILTY || !y.singly)
+    if (found == GUILTY || !y.learnt)
         return found;
     for (int i = 0; i < 2 && found != GUILTY; i++) {
         known = i == 0 ? ASSAY_VALUES_OTHERS : ASKED_AGAIN;
@@ -409,7 +412,7 @@ static void check_values(struct lane_map *map, int64_t index, int64_t end_ns)
     struct asked *a = &map->asked[index];
     struct variant *v = variant_of(map, index);
     struct recall recall = {0};
-    struct asked one_call = {0}, *singles = yardstick_of(map, index).singly ? &one_call : NULL;
+    struct asked one_call = {0}, *singles = yardstick_of(map, index).learnt ? &one_call : NULL;
     int guilty = 0, open = 0, needed = ASK_TRIALS;
     while (guilty < needed && open < OPEN_TRIALS) {
         bool enough = ask_more(map, index, singles, end_ns);
@@ -509,7 +512,8 @@ static void check_lengths(struct lane_map *map, int64_t index)
     for (int trial = 0; trial < TRIALS && (once || lied); trial++) {
         if (!take_pairs(map, index, &s)) {
             v->record.not_asked = v->ready;
-            return;
+            once = lied = false;
+            break;
         }
         once = once && s.usual_ns * (double)lane->iters > LEAST_SAMPLE_NS && s.once < most;
         lied = lied && s.wall > CLAIM;
@@ -518,7 +522,7 @@ static void check_lengths(struct lane_map *map, int64_t index)
         tell_once(v, &s, lane->iters);
     else if (lied)
         tell_lied(v, s.wall);
-    else if (v->runner && on_host && assay_remote_device_excess(v->device) > EXCESS)
+    else if (v->ready && v->runner && on_host && assay_remote_device_excess(v->device) > EXCESS)
         tell_lied(v, 1 + assay_remote_device_excess(v->device));
 }
 
