@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/rng.h"
+#include "kernel/kernel.h"
 
 #include <math.h>
 
@@ -568,21 +569,30 @@ static enum assay_status run_round(assay_engine *e, struct assay_error *err)
 /* Two figures may be known well while it is still open which of them is the smaller. Clearly
  * different, or the same within half of what was asked for or what counts as equal: that is an
  * answer, and one that equals reach whatever was asked for. */
-static bool is_decided(const assay_engine *e, const struct assay_ratio *ratio)
+static bool is_decided(const assay_engine *e, const struct assay_ratio *ratio, double luck)
 {
     double goal = e->options.precision;
     return ratio->n >= ASSAY_STATS_FEWEST_ROUNDS && ratio->ci_frac <= goal &&
-           (ratio->clear || ratio->smallest_visible <= fmax(goal / 2, ASSAY_STATS_EQUAL));
+           (ratio->clear || ratio->smallest_visible <= fmax(goal / 2, ASSAY_STATS_EQUAL) + luck);
+}
+
+/* What the places of the judge and of a runner may do to a ratio. */
+static double luck_between(const struct assay_lane *base, const struct assay_lane *mine)
+{
+    bool apart = base->device != mine->device &&
+                 assay_kernel_is_elsewhere(base->kernel) != assay_kernel_is_elsewhere(mine->kernel);
+    return apart ? ASSAY_STATS_APART : 0;
 }
 
 void assay_engine_compare(const struct assay_lane *base, const struct assay_lane *mine,
                           int64_t rounds, double *scratch, struct assay_ratio *out)
 {
-    struct assay_places places = {mine->places, mine->place_rounds};
-    if (mine->places > 1 && base->places == mine->places && base->device != mine->device)
-        assay_stats_ratio_by_place(base->samples, mine->samples, rounds, places, scratch, out);
-    else
-        assay_stats_ratio(base->samples, mine->samples, rounds, scratch, out);
+    struct assay_places places = {.luck = luck_between(base, mine)};
+    if (base->device != mine->device && base->places == mine->places) {
+        places.n = mine->places;
+        places.block = mine->place_rounds;
+    }
+    assay_stats_ratio_by_place(base->samples, mine->samples, rounds, places, scratch, out);
 }
 
 static struct assay_ratio ratio_of(assay_engine *e, int64_t index)
@@ -601,7 +611,7 @@ static bool is_compared(assay_engine *e, int64_t index)
     if (baseline < 0 || baseline == index || rests(e, &e->lanes[baseline]))
         return true;
     struct assay_ratio ratio = ratio_of(e, index);
-    return is_decided(e, &ratio);
+    return is_decided(e, &ratio, luck_between(&e->lanes[baseline], &e->lanes[index]));
 }
 
 /* Would more rounds tell whether they differ? */

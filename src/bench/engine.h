@@ -104,7 +104,8 @@ enum assay_status assay_engine_run(assay_engine *engine, struct assay_error *err
 
 /* How `mine` compares with `base` after so many rounds. In two processes operands that nearly fill
  * a cache lie in it by luck, as their pages do in memory: where both took several places in turns,
- * that luck is part of what the interval allows for. `scratch` holds twice the rounds. */
+ * that luck is part of what the interval allows for. Between the judge and a runner a part of it
+ * is the same in every round, ASSAY_STATS_APART. `scratch` holds twice the rounds. */
 void assay_engine_compare(const struct assay_lane *base, const struct assay_lane *mine,
                           int64_t rounds, double *scratch, struct assay_ratio *out);
 

@@ -259,13 +259,14 @@ void assay_stats_summarise(const double *samples, int64_t n, double *scratch,
     out->median_ci_frac = half_width_frac(out->median_ci, out->median);
 }
 
-static bool differs(double ratio, struct assay_interval interval)
+static bool differs(double ratio, double luck, struct assay_interval interval)
 {
-    return fabs(ratio - 1) >= ASSAY_STATS_EQUAL && (interval.lo > 1 || interval.hi < 1);
+    return fabs(ratio - 1) >= ASSAY_STATS_EQUAL &&
+           (interval.lo > 1 + luck || interval.hi < 1 - luck);
 }
 
 /* Of n ratios, which are put in order. */
-static void judge_ratios(double *scratch, int64_t n, struct assay_ratio *out)
+static void judge_ratios(double *scratch, int64_t n, double luck, struct assay_ratio *out)
 {
     *out = (struct assay_ratio){.n = n};
     if (n == 0)
@@ -280,12 +281,14 @@ static void judge_ratios(double *scratch, int64_t n, struct assay_ratio *out)
     if (k < 1) /* n < 10: 1 - 2 / 2^n is below 99.8 %, so no difference could ever be shown */
         return;
     struct assay_interval wide = between_ranks(scratch, n, k);
-    out->likely = differs(out->ratio, out->ci);
-    out->significant = differs(out->ratio, wide);
-    out->clear = widest >= 1 && differs(out->ratio, between_ranks(scratch, n, widest));
-    /* A true ratio r would have moved the interval to [r lo / ratio, r hi / ratio]; it leaves out 1
-     * from r = ratio / lo upwards and from r = ratio / hi downwards. */
-    double visible = fmax(out->ratio / wide.lo - 1, 1 - out->ratio / wide.hi);
+    out->likely = differs(out->ratio, luck, out->ci);
+    out->significant = differs(out->ratio, luck, wide);
+    out->clear = widest >= 1 && differs(out->ratio, luck, between_ranks(scratch, n, widest));
+    /* A true ratio r would have moved the interval to [r lo / ratio, r hi / ratio]; it leaves out
+     * all from 1 - luck to 1 + luck from r = (1 + luck) ratio / lo upwards and from
+     * r = (1 - luck) ratio / hi downwards. */
+    double visible =
+        fmax((1 + luck) * out->ratio / wide.lo - 1, 1 - (1 - luck) * out->ratio / wide.hi);
     out->smallest_visible = fmax(visible, ASSAY_STATS_EQUAL);
 }
 
@@ -304,7 +307,7 @@ void assay_stats_ratio(const double *base, const double *mine, int64_t n, double
     int64_t kept = 0;
     for (int64_t i = 0; i < n; i++)
         kept = add_ratio(base[i], mine[i], scratch, kept);
-    judge_ratios(scratch, kept, out);
+    judge_ratios(scratch, kept, 0, out);
 }
 
 void assay_stats_ratio_by_place(const double *base, const double *mine, int64_t n,
@@ -312,6 +315,10 @@ void assay_stats_ratio_by_place(const double *base, const double *mine, int64_t 
                                 struct assay_ratio *out)
 {
     double *rounds = scratch + n; /* of one place */
+    if (places.n < 2) {
+        places.n = n;
+        places.block = 1;
+    }
     int64_t turn = places.n * places.block, kept = 0;
     for (int64_t first = 0; first < turn && first < n; first += places.block) {
         int64_t here = 0;
@@ -323,7 +330,7 @@ void assay_stats_ratio_by_place(const double *base, const double *mine, int64_t 
         assay_stats_sort(rounds, here);
         scratch[kept++] = assay_stats_quantile(rounds, here, 0.5);
     }
-    judge_ratios(scratch, kept, out);
+    judge_ratios(scratch, kept, places.luck, out);
 }
 
 double assay_stats_precision(const double *samples, int64_t n, double *scratch)

@@ -31,6 +31,11 @@ enum { ASSAY_STATS_FEWEST_ROUNDS = 10 };
  * kernel one pair in thirty differed by 0.4 % or more, one in a hundred by 0.6 %. */
 #define ASSAY_STATS_EQUAL 0.006
 
+/* And so much more does it do where one of the two runs in the judge and the other in a runner: the
+ * first cache also holds what the caller needs, and physical pages are a process's own. Of 216
+ * copies of built-in kernels six were called different otherwise, by 1 to 3.5 %. */
+#define ASSAY_STATS_APART 0.015
+
 /* How one variant compares with the baseline: both were sampled once in each round, so round i
  * gives the ratio base[i] / mine[i], which is > 1 where mine was faster. */
 struct assay_ratio {
@@ -38,8 +43,9 @@ struct assay_ratio {
     double ratio;             /* the median of the per-round ratios */
     struct assay_interval ci; /* 95 % */
     double ci_frac;           /* half of its width over the ratio */
-    bool significant; /* the 99.8 % interval leaves out 1, and the ratio is 0.6 % from it or more:
-                         of equal pairs fewer than 1 in 500 are called different */
+    bool significant; /* the 99.8 % interval leaves out 1 and what luck does to it, and the ratio is
+                         0.6 % from 1 or more: of equal pairs fewer than 1 in 500 are called
+                         different */
     bool clear;  /* so is it by the 99.98 % interval: true also for one who looks again and again */
     bool likely; /* so is it by the 95 % interval: more rounds might show it */
     double smallest_visible; /* the least |ratio - 1| that this run would have called significant,
@@ -69,10 +75,12 @@ void assay_stats_ratio(const double *base, const double *mine, int64_t n, double
 
 /* The same where operands of the two lay elsewhere in memory in other rounds: `block` rounds in a
  * row at each of so many places, round and round. What a place does to the ratio is common to all
- * its rounds, so it counts once, with their median: n is the number of places. `scratch` holds
- * 2 n values. */
+ * its rounds, so it counts once, with their median: n is the number of places; below 2, each round
+ * is one. `luck` is what the place of the two programs themselves may do to the ratio: the same in
+ * every round, so that no interval shows it. `scratch` holds 2 n values. */
 struct assay_places {
     int64_t n, block;
+    double luck;
 };
 void assay_stats_ratio_by_place(const double *base, const double *mine, int64_t n,
                                 struct assay_places places, double *scratch,

@@ -472,7 +472,7 @@ static void each_place_counts_once(void **state)
     (void)state;
     static const double ratios[] = {2, 1, 4, 4, 6, 60, 2, 3, (double)NAN, 4, 6, 6, 2};
     double mine[13], scratch[26];
-    struct assay_places places = {3, 2};
+    struct assay_places places = {.n = 3, .block = 2};
     struct assay_ratio r;
     for (int i = 0; i < 13; i++)
         mine[i] = 1;
@@ -497,11 +497,38 @@ static void ten_places_can_be_significant(void **state)
     struct assay_ratio r;
     for (int i = 0; i < 40; i++)
         base[i] = 1.1 * (mine[i] = i + 1);
-    assay_stats_ratio_by_place(base, mine, 40, (struct assay_places){40, 4}, scratch, &r);
+    assay_stats_ratio_by_place(base, mine, 40, (struct assay_places){.n = 40, .block = 4}, scratch,
+                               &r);
     assert_int_equal(r.n, 10);
     assert_true(r.significant);
-    assay_stats_ratio_by_place(base, mine, 36, (struct assay_places){40, 4}, scratch, &r);
+    assay_stats_ratio_by_place(base, mine, 36, (struct assay_places){.n = 40, .block = 4}, scratch,
+                               &r);
     assert_false(r.significant);
+}
+
+/* What luck does to every round alike is no difference, and the run says how much it is. */
+static void luck_is_left_out(void **state)
+{
+    (void)state;
+    double base[40], mine[40], scratch[80];
+    struct assay_ratio r;
+    for (int i = 0; i < 40; i++)
+        base[i] = 1.012 * (mine[i] = i + 1);
+    assay_stats_ratio_by_place(base, mine, 40, (struct assay_places){0}, scratch, &r);
+    assert_int_equal(r.n, 40);
+    assert_true(r.significant && r.likely && r.clear);
+    struct assay_places apart = {.luck = ASSAY_STATS_APART};
+    assay_stats_ratio_by_place(base, mine, 40, apart, scratch, &r);
+    assert_false(r.significant || r.likely || r.clear);
+    assert_near(r.smallest_visible, ASSAY_STATS_APART, 1e-9);
+    assay_stats_ratio_by_place(mine, base, 40, apart, scratch, &r);
+    assert_false(r.significant || r.likely || r.clear);
+    for (int i = 0; i < 40; i++)
+        base[i] = 1.017 * mine[i];
+    assay_stats_ratio_by_place(base, mine, 40, apart, scratch, &r);
+    assert_true(r.significant && r.likely && r.clear);
+    assay_stats_ratio_by_place(mine, base, 40, apart, scratch, &r);
+    assert_true(r.significant && r.likely && r.clear);
 }
 
 static void ratio_leaves_out_rounds_that_one_sat_out(void **state)
@@ -711,6 +738,7 @@ int main(void)
         cmocka_unit_test(ratio_of_eleven_rounds),
         cmocka_unit_test(each_place_counts_once),
         cmocka_unit_test(ten_places_can_be_significant),
+        cmocka_unit_test(luck_is_left_out),
         cmocka_unit_test(nine_rounds_are_never_significant),
         cmocka_unit_test(ratio_leaves_out_rounds_that_one_sat_out),
         cmocka_unit_test(ratio_without_a_common_round_is_zero),
