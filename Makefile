@@ -3,7 +3,7 @@ PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 sources = $(shell find src include tests examples -name '*.[ch]' 2>/dev/null)
 
-.PHONY: all quickstart test check check-device perf perf-device dist install format lint fuzz clean
+.PHONY: all quickstart test check check-full check-device perf perf-device dist install format lint fuzz clean
 
 all:
 	@tools/build build all
@@ -24,6 +24,11 @@ test:
 check:
 	@tools/setup check
 	@tools/check
+
+# The same with nothing left out: twice as long.
+check-full:
+	@tools/setup check
+	@tools/check --full
 
 # The tests that need a GPU; says so and succeeds where there is none.
 check-device:
