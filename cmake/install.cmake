@@ -14,7 +14,7 @@ file(MAKE_DIRECTORY \"\${folder}\")
 execute_process(COMMAND \"$<TARGET_FILE:assay>\" help ${ARGN}
   OUTPUT_FILE \"\${folder}/${name}\" COMMAND_ERROR_IS_FATAL ANY)")
   endfunction()
-  assay_install_printed(${CMAKE_INSTALL_MANDIR}/man1 assay.1 --man \"${CMAKE_SOURCE_DIR}/docs/assay.1.in\")
+  assay_install_printed(${CMAKE_INSTALL_MANDIR}/man1 assay.1 --man "${CMAKE_SOURCE_DIR}/docs/assay.1.in")
   assay_install_printed(${CMAKE_INSTALL_DATADIR}/bash-completion/completions assay --completion bash)
   assay_install_printed(${CMAKE_INSTALL_DATADIR}/zsh/site-functions _assay --completion zsh)
   assay_install_printed(${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d assay.fish --completion fish)
@@ -47,7 +47,8 @@ install(FILES ${CMAKE_BINARY_DIR}/assayConfig.cmake ${CMAKE_BINARY_DIR}/assayCon
         DESTINATION ${package})
 
 # Written when installing, because only then is the prefix known.
-set(ASSAY_LIBS_PRIVATE "-lm ${OpenMP_C_FLAGS}")
+# By name, not as Requires.private: pkg-config would want their files for the shared library, too.
+set(ASSAY_LIBS_PRIVATE "-ljansson -lyaml -lm ${OpenMP_C_FLAGS}")
 configure_file(assay.pc.in ${CMAKE_BINARY_DIR}/assay.pc.in @ONLY)
 install(CODE "file(READ \"${CMAKE_BINARY_DIR}/assay.pc.in\" text)
 string(REPLACE \"%PREFIX%\" \"\${CMAKE_INSTALL_PREFIX}\" text \"\${text}\")
