@@ -15,7 +15,7 @@ quickstart:
 	@build/assay bench
 
 # Quick: one build, the unit tests and the tools'. T=engine builds and runs tests/unit/test_engine.c alone, or
-# the script of that name: T=bench tests/cli/bench.sh.
+# the script of that name: T=usage tests/cli/usage.sh.
 test:
 	@tools/setup check
 	@tools/test $(T)
