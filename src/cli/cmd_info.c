@@ -23,7 +23,7 @@ static const struct assay_option option_rows[] = {
     {"device", 0, ASSAY_OPTION_TEXT, offsetof(struct info_config, device), "DEVICE",
      "the device whose ceilings are shown (default cpu)", 0, 0},
     {"threads", 't', ASSAY_OPTION_INT, offsetof(struct info_config, threads), "N",
-     "ceilings for so many threads (default: all cores)", 1, 4096},
+     "ceilings for N threads (default: all cores)", 1, 4096},
     {"help", 'h', ASSAY_OPTION_FLAG, offsetof(struct info_config, help), NULL, "this text", 0, 0},
     {0},
 };

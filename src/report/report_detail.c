@@ -70,7 +70,7 @@ static void state_lines(const struct assay_record *record, const struct assay_me
     if (m->machine_frac > 0)
         assay_flow_item(&flow, "machine at %.0f%% of its best", 100 * m->machine_frac);
     if (m->has_ratio)
-        assay_flow_item(&flow, "resolves %.2g%%", 100 * m->ratio.smallest_visible);
+        assay_flow_item(&flow, "resolves differences of %.2g%%", 100 * m->ratio.smallest_visible);
     assay_line_flush(flow.line, flow.sink);
 }
 
@@ -153,7 +153,7 @@ static void isolation_line(const struct assay_record *record, struct assay_flow 
 {
     assay_flow_item(&flow, "isolation: %s", record->confined);
     if (record->not_asked)
-        assay_flow_item(&flow, "not asked whether it computes every call");
+        assay_flow_item(&flow, "not checked whether it computes every call");
     if (record->printed[0])
         assay_flow_item(&flow, "printed: %s", record->printed);
     assay_line_flush(flow.line, flow.sink);

@@ -14,7 +14,7 @@ expect_usage 'unknown language "rust"; there are c and cu' "$ASSAY" kernel --new
 expect_usage 'cannot name a kernel' "$ASSAY" kernel --new 'a b' --op relu --lang c
 expect_usage 'cannot name a kernel.* at the most 30 of them' "$ASSAY" kernel --new a234567890123456789012345678901 --op relu --lang c
 expect_usage 'the name of kernels that are built in' "$ASSAY" kernel --new native --op relu --lang c
-expect_usage 'the folder it would lie in is not there' "$ASSAY" kernel --new none/a --op relu --lang c
+expect_usage 'its parent folder does not exist' "$ASSAY" kernel --new none/a --op relu --lang c
 for left in a 'a b' native none; do
     [ ! -e "$left" ] || fail "$left was left behind"
 done
