@@ -70,7 +70,7 @@ static void state_lines(const struct assay_record *record, const struct assay_me
     if (m->machine_frac > 0)
         assay_flow_item(&flow, "machine at %.0f%% of its best", 100 * m->machine_frac);
     if (m->has_ratio)
-        assay_flow_item(&flow, "resolves differences of %.2g%%", 100 * m->ratio.smallest_visible);
+        assay_flow_item(&flow, "resolves %.2g%%", 100 * m->ratio.smallest_visible);
     assay_line_flush(flow.line, flow.sink);
 }
 

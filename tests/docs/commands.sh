@@ -39,7 +39,7 @@ commands() {
 }
 
 # has_option COMMAND OPTION: does `assay COMMAND` take it?
-has_option() { "$ASSAY" "$1" --help | grep -qE -- "^ *(-., )?$2( |\$)"; }
+has_option() { grep -qE -- "^ *(-., )?$2( |\$)" <<<"$("$ASSAY" "$1" --help)"; }
 
 # Sizes for the presets of such a command that leave nothing to compute.
 small_sizes() {
