@@ -21,8 +21,8 @@ for page in docs/*.md docs/notebook/*.md; do
     name=${page#docs/}
     [ "$name" = index.md ] || grep -qF "]($name" docs/index.md || complain "docs/index.md lacks $name"
 done
-for page in docs/*.md; do
-    sed -n 3p "$page" | grep -qE '^This page is (for|the entrance, for) ' ||
+for page in docs/*.md docs/notebook/*.md; do
+    sed -n 3p "$page" | grep -qE '^This (page|notebook) is (for|the entrance, for) ' ||
         complain "$page does not say first whom it is for"
 done
 
