@@ -100,9 +100,8 @@ static void print_ceilings(const struct assay_ceilings *c)
     for (int math = 0; math < ASSAY_CEILING_MATHS; math++)
         printf("%s %s %.0f", math ? "," : "", assay_ceiling_math_name(math), c->flops[math] * 1e-9);
     printf(" GFLOP/s\n");
-    printf(
-        "floor        %.0f ns for a sample around nothing, %.0f ns for one reading of the clock\n",
-        c->floor_ns, c->timer_ns);
+    printf("floor        %.0f ns for an empty sample, %.0f ns for one reading of the clock\n",
+           c->floor_ns, c->timer_ns);
 }
 
 static int print_cuda(void)

@@ -17,7 +17,7 @@ const struct assay_option assay_measure_rows[] = {
      "stop when every interval is within ±P (default 1%)", 1e-5, 0.5},
     {"budget", 0, ASSAY_OPTION_DURATION, AT(budget_s), "TIME",
      "time for sampling each group in each cache state (default 2s; tour 0.4s, preset 0.5s, kernel "
-     "0.7s; only by default up to four times as long while a difference is uncertain)",
+     "0.5s or 0.7s; only by default up to four times as long while a difference is uncertain)",
      1e-3, 86400},
     {"warmup", 0, ASSAY_OPTION_INT, AT(warmup), "N",
      "warm up with N calls, in addition to those that find the length of a sample", 1, 1e9},
