@@ -37,6 +37,11 @@ words=$(grep -oE '^\*\*[^*]+\*\*' docs/glossary.md | tr -d '*' | tr '[:upper:]' 
 [ "$(wc -l <<<"$words")" -ge 60 ] || complain "docs/glossary.md has too few words"
 LC_ALL=C sort -c <<<"$words" || complain "docs/glossary.md is not in alphabetical order"
 
+# The pictures are there, and none is left over.
+pictures=$(grep -ohE '(src|srcset)="docs/images/[^"]+"' README.md | sed 's/.*="//; s/"//' | sort -u)
+[ -n "$pictures" ] || complain "README.md has no picture"
+ls docs/images/* | diff - <(echo "$pictures") >/dev/null || complain "docs/images is not what README.md shows"
+
 # What newcomers met before it had been explained.
 for word in act baseline ceiling cold compiled eager floor group hot judge KoBench lane preset quantise recipe \
     round runner sample SQNR tour unclear variant workload; do
