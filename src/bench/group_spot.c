@@ -178,11 +178,11 @@ bool assay_group_name_mistake(struct group *g, struct variant *v, int64_t set, b
         snprintf(reason, sizeof reason, "had not finished when it returned%s", when);
     else if (has_others(g, v) && is_right(g, v, set, references_for(g, v, !others)))
         snprintf(reason, sizeof reason, "answered with a result kept from other inputs%s", when);
+    else if (seen->mismatches == 0) /* nothing was compared */
+        snprintf(reason, sizeof reason, "not what was asked for%s", when);
     else
-        snprintf(reason, sizeof reason,
-                 "%lld of %lld wrong%s, first at %lld: got %.6g, expected %.6g",
-                 (long long)seen->mismatches, (long long)seen->compared, when,
-                 (long long)seen->first_mismatch, seen->first_got, seen->first_ref);
+        assay_reference_describe(references_for(g, v, others)[seen->output], seen, when, reason,
+                                 sizeof reason);
     group_give_up(v, ASSAY_OUTCOME_MISMATCH, reason);
     return late;
 }

@@ -59,10 +59,7 @@ static bool judge_now(struct group *g, struct variant *v, int64_t set,
         note_comparison(v, references[i], &c);
         if (c.mismatches == 0)
             continue;
-        snprintf(reason, sizeof reason,
-                 "%lld of %lld wrong%s%s, first at %lld: got %.6g, expected %.6g",
-                 (long long)c.mismatches, (long long)c.compared, i ? " in output 1" : "", when,
-                 (long long)c.first_mismatch, c.first_got, c.first_ref);
+        assay_reference_describe(references[i], &c, when, reason, sizeof reason);
         group_give_up(v, ASSAY_OUTCOME_MISMATCH, reason);
         return true;
     }

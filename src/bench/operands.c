@@ -696,9 +696,11 @@ struct assay_unwritten assay_operands_unwritten(const assay_operands *o, int64_t
                                             t->dtype, &first);
         if (left.elements == 0)
             continue;
+        char at[ASSAY_MAX_RANK * 21 + 3];
+        assay_tensor_coordinates(t, first, at, sizeof at);
         assay_error_set(why, ASSAY_ERR_CORRUPT, NULL,
-                        "left %lld of %lld elements of output %d unwritten, first at %lld",
-                        (long long)left.elements, (long long)left.of, i, (long long)first);
+                        "left %lld of %lld elements of output %d unwritten, first at %s",
+                        (long long)left.elements, (long long)left.of, i, at);
         return left;
     }
     return (struct assay_unwritten){0};

@@ -4,6 +4,7 @@
 #include "base/rng.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* A segment of a row that the reference covers; its values start at `at`. */
@@ -13,6 +14,8 @@ struct segment {
 
 struct assay_reference {
     struct assay_tolerance tolerance;
+    struct assay_tensor output;
+    int32_t which; /* output */
     enum assay_dtype dtype;
     int64_t row_length, total; /* of the output */
     struct segment *segments;
@@ -285,6 +288,8 @@ enum assay_status assay_reference_create(const struct assay_op *op,
         return assay_error_nomem(err);
     r->tolerance = how->output == 0 ? op->tolerance(problem) : op->tolerance_second(problem);
     r->tolerance.relative += how->allowed;
+    r->output = *output;
+    r->which = how->output;
     r->dtype = output->dtype;
     r->row_length = output->rank ? output->dims[output->rank - 1] : 1;
     r->total = assay_tensor_count(output);
@@ -344,11 +349,32 @@ void assay_reference_compare(const assay_reference *r, const void *got,
                              struct assay_comparison *out)
 {
     assay_comparison_init(out, r->tolerance);
+    out->output = r->which;
     for (int64_t i = 0; i < r->n_segments; i++) {
         const struct segment *p = &r->segments[i];
         assay_comparison_add_sums(out, r->dtype, got, p->row * r->row_length + p->first,
                                   r->values + p->at, r->sizes ? r->sizes + p->at : NULL, p->n);
     }
+}
+
+void assay_reference_describe(const assay_reference *r, const struct assay_comparison *found,
+                              const char *when, char *buf, size_t size)
+{
+    char at[ASSAY_MAX_RANK * 21 + 3], first[sizeof at + 16] = "", within[48] = "";
+    char greatest[48] = "";
+    assay_tensor_coordinates(&r->output, found->first_mismatch, at, sizeof at);
+    if (r->total > 1)
+        snprintf(first, sizeof first, ", first at %s", at);
+    if (isfinite(found->first_ref) && found->first_allowed > 0)
+        snprintf(within, sizeof within, " (within %.2g)", found->first_allowed);
+    else if (isfinite(found->first_ref))
+        snprintf(within, sizeof within, " (exactly)");
+    if (found->max_abs > 0) /* of those that are finite */
+        snprintf(greatest, sizeof greatest, ", greatest error %.3g", found->max_abs);
+    snprintf(buf, size, "%lld of %lld wrong%s%s%s: got %.6g, expected %.6g%s%s",
+             (long long)found->mismatches, (long long)found->compared,
+             found->output ? " in output 1" : "", when, first, found->first_got, found->first_ref,
+             within, greatest);
 }
 
 void assay_reference_copy(const assay_reference *r, const void *from, void *to)

@@ -45,6 +45,12 @@ int64_t assay_reference_most(const struct assay_op *op, const struct assay_probl
 void assay_reference_compare(const assay_reference *reference, const void *got,
                              struct assay_comparison *out);
 
+/* What a comparison that failed found: "12 of 1000 wrong, first at [3,17,255]: got 0, expected 1.5
+ * (within 0.015), greatest error 2.1". `when` follows "wrong": "" or " after timing". */
+void assay_reference_describe(const assay_reference *reference,
+                              const struct assay_comparison *found, const char *when, char *buf,
+                              size_t size);
+
 /* Copies the elements of an output that are compared, and no others, to the same
  * offsets of another. */
 void assay_reference_copy(const assay_reference *reference, const void *from, void *to);

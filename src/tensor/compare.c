@@ -35,6 +35,7 @@ static void add_one(struct assay_comparison *c, int64_t index, double got, doubl
             c->first_mismatch = index;
             c->first_got = got;
             c->first_ref = ref;
+            c->first_allowed = allowed;
         }
     }
     if (!isfinite(ref) || !isfinite(got))

@@ -16,7 +16,8 @@ struct assay_comparison {
     struct assay_tolerance tolerance;
     int64_t compared, mismatches;
     int64_t first_mismatch; /* the element's index in the output; -1 if none */
-    double first_got, first_ref;
+    double first_got, first_ref, first_allowed;
+    int32_t output;        /* of the kernel; for messages */
     double worst;          /* the greatest error as a fraction of what was allowed there */
     double worst_absolute; /* and what was allowed there beyond relative * |ref| */
     double max_abs, max_rel;

@@ -35,6 +35,22 @@ void assay_tensor_shape_text(const int64_t *dims, int32_t rank, char *buf, size_
             (size_t)snprintf(buf + used, size - used, "%s%lld", i ? "x" : "", (long long)dims[i]);
 }
 
+void assay_tensor_coordinates(const struct assay_tensor *tensor, int64_t index, char *buf,
+                              size_t size)
+{
+    int64_t at[ASSAY_MAX_RANK];
+    for (int32_t i = tensor->rank - 1; i >= 0; i--) {
+        int64_t dim = tensor->dims[i] > 0 ? tensor->dims[i] : 1;
+        at[i] = index % dim;
+        index /= dim;
+    }
+    size_t used = (size_t)snprintf(buf, size, "[");
+    for (int32_t i = 0; i < tensor->rank && used < size; i++)
+        used += (size_t)snprintf(buf + used, size - used, "%s%lld", i ? "," : "", (long long)at[i]);
+    if (used < size)
+        snprintf(buf + used, size - used, "]");
+}
+
 /* The sum of four 16-bit uniforms: deviation 65536 * sqrt(4 / 12), so that dividing by it gives 1.
  */
 static double normal_at(uint64_t seed, int64_t index)

@@ -11,6 +11,9 @@ size_t assay_tensor_bytes(const struct assay_tensor *tensor);
 
 /* "[32, 512, 768]" without blanks: "32x512x768". */
 void assay_tensor_shape_text(const int64_t *dims, int32_t rank, char *buf, size_t size);
+/* "[3,17,255]": where the element with this index is. */
+void assay_tensor_coordinates(const struct assay_tensor *tensor, int64_t index, char *buf,
+                              size_t size);
 
 /* Nearly normal values, mean 0, deviation 1, within ±3.47, rounded to the dtype. Element i depends
  * only on (seed, i), so threads do not matter. Element 0 is 1.5: no filled tensor is all zeros. */

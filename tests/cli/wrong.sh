@@ -10,12 +10,12 @@ check_rows() {
     expect_out '^ *past_end .*mismatch: wrote out of bounds: 4 bytes past the end of output 0'
     expect_out '^ *before_start .*mismatch: wrote out of bounds: 4 bytes before the start of output 0'
     expect_out '^ *writes_input .*mismatch: changed input 0'
-    expect_out '^ *zeros .*mismatch: [0-9]+ of 30 wrong, first at 0: got 0, expected 1.5'
-    expect_out '^ *unwritten .*mismatch: left 1 of 30 elements of output 0 unwritten, first at 29'
-    expect_out '^ *nan_answer .*mismatch: 30 of 30 wrong, first at 0: got -?nan'
-    expect_out '^ *off_by_one .*mismatch: [0-9]+ of 30 wrong'
+    expect_out '^ *zeros .*mismatch: [0-9]+ of 30 wrong, first at \[0,0,0\]: got 0, expected 1.5'
+    expect_out '^ *unwritten .*mismatch: left 1 of 30 elements of output 0 unwritten, first at \[1,2,4\]'
+    expect_out '^ *nan_answer .*mismatch: 30 of 30 wrong, first at \[0,0,0\]: got -?nan'
+    expect_out '^ *off_by_one .*mismatch: [0-9]+ of 30 wrong, first at \[[01],[012],[0-4]\]: got'
     expect_out '^ *first_call_only .*mismatch: left 30 of 30 elements of output 0 unwritten'
-    expect_out '^ *late_wrong .*mismatch: 1 of 30 wrong, first at 0: got -1'
+    expect_out '^ *late_wrong .*mismatch: 1 of 30 wrong, first at \[0,0,0\]: got -1'
     expect_out '^ *setup_nomem .*out of memory: no room for the packed weights'
     expect_out '^ *setup_silently_fails .*failed: setup said: device error'
     expect_out '^ *run_error .*failed: run said: device error'
@@ -30,6 +30,10 @@ check_rows
 say "the same in this process"
 expect_exit 1 "$ASSAY" bench relu "${quick[@]}" "${with[@]}" --impl "$wrong,good" --in-process
 check_rows
+
+say "the greatest error is named, in JSON without being cut"
+expect_exit 1 "$ASSAY" bench relu "${quick[@]}" "${with[@]}" --impl off_by_one,good -q -o wrong.jsonl
+expect_file wrong.jsonl '"reason":"[0-9]+ of 30 wrong, first at \[.*\]: got .*, expected .* \((within [0-9.e-]+|exactly)\), greatest error [0-9.]+"'
 
 say "a refusal alone is no failure"
 expect_exit 0 "$ASSAY" bench relu "${quick[@]}" "${with[@]}" --impl setup_refuses,good

@@ -114,11 +114,11 @@ static void test_an_untouched_output_is_unwritten_in_every_dtype(void **state)
         assay_dtype_load(dtypes[d], output(&bed, 1), 0, 105, values);
         for (int i = 0; i < 105; i++)
             assert_true(isnan(values[i]));
-        assert_refused(&bed, 1, "left 105 of 105 elements of output 0 unwritten, first at 0");
+        assert_refused(&bed, 1, "left 105 of 105 elements of output 0 unwritten, first at [0,0,0]");
         memset(output(&bed, 1), 0, output_bytes(&bed));
         assert_int_equal(assay_operands_check(bed.operands, 1, NULL), ASSAY_OK);
         assay_operands_poison(bed.operands, 1);
-        assert_refused(&bed, 1, "left 105 of 105 elements of output 0 unwritten, first at 0");
+        assert_refused(&bed, 1, "left 105 of 105 elements of output 0 unwritten, first at [0,0,0]");
         strip_bed(&bed);
     }
 }
@@ -130,17 +130,17 @@ static void test_an_untouched_integer_output_is_unwritten(void **state)
     struct bed bed = make_bed("linear", ASSAY_DTYPE_S8, 3, 5, 7, 2);
     int32_t *out = (int32_t *)output(&bed, 1);
     assert_int_equal(output_bytes(&bed), 21 * sizeof *out);
-    assert_refused(&bed, 1, "left 21 of 21 elements of output 0 unwritten, first at 0");
+    assert_refused(&bed, 1, "left 21 of 21 elements of output 0 unwritten, first at [0,0]");
     for (int i = 0; i < 21; i++)
         assert_true(out[i] < -2000000000);
     memset(out, 0xff, 20 * sizeof *out);
-    assert_refused(&bed, 1, "left 1 of 21 elements of output 0 unwritten, first at 20");
+    assert_refused(&bed, 1, "left 1 of 21 elements of output 0 unwritten, first at [2,6]");
     memset(out, 0xff, 21 * sizeof *out);
     assert_int_equal(assay_operands_check(bed.operands, 1, NULL), ASSAY_OK);
     out[3] = 0x80; /* one byte of the poison is not all of it */
     assert_int_equal(assay_operands_check(bed.operands, 1, NULL), ASSAY_OK);
     assay_operands_poison(bed.operands, 1);
-    assert_refused(&bed, 1, "left 21 of 21 elements of output 0 unwritten, first at 0");
+    assert_refused(&bed, 1, "left 21 of 21 elements of output 0 unwritten, first at [0,0]");
     strip_bed(&bed);
 }
 
@@ -200,9 +200,9 @@ static void test_unwritten_elements_are_counted(void **state)
     float *out = (float *)output(&bed, 0);
     for (int i = 0; i < 104; i++)
         out[i] = 1;
-    assert_refused(&bed, 0, "left 1 of 105 elements of output 0 unwritten, first at 104");
+    assert_refused(&bed, 0, "left 1 of 105 elements of output 0 unwritten, first at [2,4,6]");
     memset(&out[50], 0xff, 3 * sizeof *out);
-    assert_refused(&bed, 0, "left 4 of 105 elements of output 0 unwritten, first at 50");
+    assert_refused(&bed, 0, "left 4 of 105 elements of output 0 unwritten, first at [1,2,1]");
     strip_bed(&bed);
 }
 

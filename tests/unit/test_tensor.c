@@ -289,6 +289,22 @@ static void shapes_read_with_an_x(void **state)
     assert_string_equal(small, "32x51"); /* cut, terminated, nothing beyond */
 }
 
+static void coordinates_name_an_element(void **state)
+{
+    (void)state;
+    struct assay_tensor t = {.dtype = ASSAY_DTYPE_F32, .rank = 3, .dims = {4, 18, 256}};
+    char buf[ASSAY_MAX_RANK * 21 + 3], small[6];
+    assay_tensor_coordinates(&t, (3 * 18 + 17) * 256 + 255, buf, sizeof buf);
+    assert_string_equal(buf, "[3,17,255]");
+    assay_tensor_coordinates(&t, 0, buf, sizeof buf);
+    assert_string_equal(buf, "[0,0,0]");
+    assay_tensor_coordinates(&t, 256, small, sizeof small);
+    assert_string_equal(small, "[0,1,"); /* cut, terminated, nothing beyond */
+    t.rank = 0;
+    assay_tensor_coordinates(&t, 0, buf, sizeof buf);
+    assert_string_equal(buf, "[]");
+}
+
 /* ---- fills ---------------------------------------------------------------------------------- */
 
 enum { FILLED = 100000 };
@@ -651,6 +667,7 @@ int main(void)
         cmocka_unit_test(an_unknown_dtype_suggests_the_nearest),
         cmocka_unit_test(sizes_saturate_instead_of_wrapping),
         cmocka_unit_test(shapes_read_with_an_x),
+        cmocka_unit_test(coordinates_name_an_element),
         cmocka_unit_test(a_fill_is_nearly_normal),
         cmocka_unit_test(a_fill_scales_and_shifts_all_but_the_first),
         cmocka_unit_test(a_fill_does_not_depend_on_threads),

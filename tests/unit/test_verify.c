@@ -6,6 +6,7 @@
 #include "bench/verify.h"
 #include "tensor/tensor.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -87,6 +88,38 @@ static void test_a_small_output_is_compared_whole(void **state)
         assert_near(c.first_ref, (double)held, 1e-6);
         bed.answer[i] = held;
     }
+    strip_bed(&bed);
+}
+
+static void assert_described(struct bed *bed, const char *when, const char *want)
+{
+    char text[200];
+    struct assay_comparison c;
+    assay_reference_compare(bed->reference, bed->answer, &c);
+    assay_reference_describe(bed->reference, &c, when, text, sizeof text);
+    assert_string_equal(text, want);
+}
+
+/* Where it is, what was allowed there, and how far off the worst is. */
+static void test_a_mismatch_is_described(void **state)
+{
+    (void)state;
+    struct bed bed = make_named("relu", 3, 5, 7, 1 << 20);
+    bed.answer[50] = bed.answer[104] = 100;
+    bed.answer[60] = NAN;
+    struct assay_comparison c;
+    assay_reference_compare(bed.reference, bed.answer, &c);
+    assert_int_equal(c.first_mismatch, 50);
+    char want[200], within[40] = "exactly"; /* where 0 is expected */
+    if (c.first_allowed > 0)
+        snprintf(within, sizeof within, "within %.2g", c.first_allowed);
+    assert_near(c.first_allowed, fabs(c.first_ref) * 1e-6, 1e-6);
+    snprintf(want, sizeof want,
+             "3 of 105 wrong after timing, first at [1,2,1]: got 100, expected %.6g (%s), greatest "
+             "error %.3g",
+             c.first_ref, within, c.max_abs);
+    assert_true(c.max_abs > 90 && c.max_abs <= 100);
+    assert_described(&bed, " after timing", want);
     strip_bed(&bed);
 }
 
@@ -499,6 +532,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_small_output_is_compared_whole),
+        cmocka_unit_test(test_a_mismatch_is_described),
         cmocka_unit_test(test_a_large_output_is_compared_in_part),
         cmocka_unit_test(test_the_part_follows_the_seed),
         cmocka_unit_test(test_known_wrong_answers_are_refused),
