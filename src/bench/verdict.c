@@ -55,27 +55,54 @@ static void note_marks(const struct assay_verdict_input *in, const struct assay_
     }
 }
 
-/* The lane with the least median; it and all that are not significantly slower are `fastest`. */
-static bool is_fastest(const struct assay_verdict_input *in, int64_t lane, double *scratch)
+static double median_of(const double *series, int64_t rounds, double *scratch)
+{
+    int64_t n = gather(series, rounds, scratch);
+    assay_stats_sort(scratch, n);
+    return n ? assay_stats_quantile(scratch, n, 0.5) : 0;
+}
+
+/* The lane with the least median; -1 where none has samples. */
+static int64_t find_best(const struct assay_verdict_input *in, double *scratch)
 {
     double best_ns = (double)INFINITY;
     int64_t best = -1;
     for (int64_t i = 0; i < in->n_lanes; i++) {
-        int64_t n = gather(in->lanes[i].samples, in->rounds, scratch);
-        if (n == 0)
-            continue;
-        assay_stats_sort(scratch, n);
-        double median = assay_stats_quantile(scratch, n, 0.5);
-        if (median < best_ns) {
+        double median =
+            in->lanes[i].samples ? median_of(in->lanes[i].samples, in->rounds, scratch) : 0;
+        if (median > 0 && median < best_ns) {
             best_ns = median;
             best = i;
         }
     }
-    if (best == lane || best < 0)
-        return best == lane;
+    return best;
+}
+
+/* Is the other lane shown to be faster? With few rounds hardly anything is: against the best lane
+ * a ratio must also be known, and near 1. */
+static bool is_beaten(const struct assay_verdict_input *in, int64_t lane, int64_t other, bool best,
+                      double *scratch)
+{
+    static const double ABOUT_AS_FAST = 1.1;
     struct assay_ratio ratio;
-    assay_engine_compare(&in->lanes[best], &in->lanes[lane], in->rounds, scratch, &ratio);
-    return ratio.n >= ASSAY_STATS_FEWEST_ROUNDS && !ratio.significant;
+    if (other == lane || !in->lanes[other].samples)
+        return false;
+    assay_engine_compare(&in->lanes[lane], &in->lanes[other], in->rounds, scratch, &ratio);
+    if (best && (ratio.n < ASSAY_STATS_FEWEST_ROUNDS || !(ratio.ratio <= ABOUT_AS_FAST)))
+        return true;
+    return ratio.significant && ratio.ratio > 1;
+}
+
+/* No lane is significantly faster, and there were enough rounds to say so. */
+static bool is_fastest(const struct assay_verdict_input *in, int64_t lane, double *scratch)
+{
+    int64_t best = find_best(in, scratch);
+    if (gather(in->lanes[lane].samples, in->rounds, scratch) < ASSAY_STATS_FEWEST_ROUNDS)
+        return false;
+    for (int64_t i = 0; i < in->n_lanes; i++)
+        if (is_beaten(in, lane, i, i == best, scratch))
+            return false;
+    return true;
 }
 
 /* The samples that met a matrix unit at full speed, where there are enough of them. */
@@ -87,13 +114,6 @@ static void note_fast_unit(const struct assay_verdict_input *in, const struct as
         return;
     assay_stats_sort(scratch, n);
     out->fast_unit_ns = assay_stats_quantile(scratch, n, 0.5);
-}
-
-static double median_of(const double *series, int64_t rounds, double *scratch)
-{
-    int64_t n = gather(series, rounds, scratch);
-    assay_stats_sort(scratch, n);
-    return n ? assay_stats_quantile(scratch, n, 0.5) : 0;
 }
 
 /* What binds a lane, round by round: the larger of what its bytes and its operations take. */
