@@ -74,16 +74,21 @@ static int list_ops(const struct list_config *config)
     return ASSAY_EXIT_FINE;
 }
 
-static void print_dtypes(uint64_t dtypes)
+struct words {
+    char text[64];
+};
+
+/* "f32,f16,bf16" */
+static struct words dtype_names(uint64_t dtypes)
 {
-    char text[64] = "";
+    struct words words = {""};
     for (int d = 1; d < ASSAY_DTYPE_COUNT; d++)
         if (dtypes & ASSAY_DTYPE_BIT(d)) {
-            size_t used = strlen(text);
-            snprintf(text + used, sizeof text - used, "%s%s", used ? "," : "",
+            size_t used = strlen(words.text);
+            snprintf(words.text + used, sizeof words.text - used, "%s%s", used ? "," : "",
                      assay_dtype_name((enum assay_dtype)d));
         }
-    printf("%-14s", text);
+    return words;
 }
 
 /* What is known of kernels: assay's own, and plug-ins', which are asked in processes of their own.
@@ -144,12 +149,39 @@ static void put_line(const char *text)
     puts("");
 }
 
+static int wider(int width, const char *text)
+{
+    int length = (int)strlen(text);
+    return length > width ? length : width;
+}
+
+/* Columns as wide as what is in them. */
+struct kernel_widths {
+    int name, implementation, device, dtypes;
+};
+
+static struct kernel_widths measure_kernels(const assay_kernel_registry *registry)
+{
+    struct kernel_widths w = {0};
+    for (int64_t i = 0; i < assay_kernel_count(registry); i++) {
+        const struct assay_kernel *kernel = assay_kernel_at(registry, i);
+        w.name = wider(w.name, kernel->name);
+        w.implementation = wider(w.implementation, kernel->implementation);
+        w.device = wider(w.device, kernel->device);
+        w.dtypes = wider(w.dtypes, dtype_names(kernel->dtypes).text);
+    }
+    return w;
+}
+
 static int list_kernels(const struct list_config *config)
 {
     struct assay_error err = {0};
     struct known known = {0};
     enum assay_status status = open_known(config, &known, &err);
     const assay_kernel_registry *registry = known.host.registry;
+    struct kernel_widths widths = {0};
+    if (status == ASSAY_OK)
+        widths = measure_kernels(registry);
     for (int64_t i = 0; status == ASSAY_OK && i < assay_kernel_count(registry); i++) {
         const struct assay_kernel *kernel = assay_kernel_at(registry, i);
         struct assay_error why = {0};
@@ -157,10 +189,10 @@ static int list_kernels(const struct list_config *config)
             put_line(kernel->name);
             continue;
         }
-        put_column(kernel->name, 26);
-        put_column(kernel->implementation, 8);
-        put_column(kernel->device, 6);
-        print_dtypes(kernel->dtypes);
+        put_column(kernel->name, widths.name);
+        put_column(kernel->implementation, widths.implementation);
+        put_column(kernel->device, widths.device);
+        put_column(dtype_names(kernel->dtypes).text, widths.dtypes);
         enum assay_status can = can_run_here(&known, kernel, &why);
         put_line(can == ASSAY_OK ? "runs here" : why.message);
         if (can == ASSAY_ERR_NOMEM)
@@ -334,12 +366,15 @@ static int list_dtypes(const struct list_config *config)
 
 static int list_formats(const struct list_config *config)
 {
+    int width = 0;
+    for (int64_t i = 0; i < assay_report_count(); i++)
+        width = wider(width, assay_report_at(i)->name);
     for (int64_t i = 0; i < assay_report_count(); i++) {
         const struct assay_report_format *format = assay_report_at(i);
         if (config->names)
             puts(format->name);
         else
-            printf("%-14s %c%-8s %s\n", format->name, format->extension ? '.' : ' ',
+            printf("%-*s %c%-8s %s\n", width, format->name, format->extension ? '.' : ' ',
                    format->extension ? format->extension : "", format->summary);
     }
     return ASSAY_EXIT_FINE;
