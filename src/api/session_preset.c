@@ -51,7 +51,7 @@ static enum assay_status keep_record(const struct keeper *keeper, const struct a
 {
     struct assay_metadata parameters[ASSAY_MAX_AXES] = {0};
     struct assay_case_figures figures;
-    struct assay_cell name = assay_kobench_name(record);
+    struct assay_cell name = assay_kobench_name(record, record->implementation);
     for (int32_t i = 0; i < record->n_axes; i++)
         parameters[i] = (struct assay_metadata){.key = record->axis_names[i],
                                                 .number = (double)record->axes[i]};

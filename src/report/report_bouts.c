@@ -284,25 +284,7 @@ struct assay_cell assay_bout_name(const struct assay_bouts *bouts, const struct 
 
 const char *assay_bout_rival_name(const struct assay_bout *bout, const struct assay_record *rival)
 {
-    for (int64_t i = 0; i < bout->group->n; i++) {
-        const struct assay_record *other = &bout->group->records[i];
-        if (other != rival && rival->kernel[0] && is(other->recipe, rival->recipe) &&
-            is(other->implementation, rival->implementation))
-            return rival->kernel;
-    }
-    return rival->implementation;
-}
-
-struct assay_cell assay_bout_times(double ratio)
-{
-    struct assay_cell cell;
-    bool third = fabs(ratio - 1) < 0.005 || ratio < 0.0995; /* "1.00x" would say nothing */
-    int decimals = third ? 3 : ratio < 9.995 ? 2 : ratio < 99.95 ? 1 : 0;
-    if (ratio >= 99999.5 || ratio < 0.0005)
-        snprintf(cell.text, sizeof cell.text, "%.0ex", ratio);
-    else
-        snprintf(cell.text, sizeof cell.text, "%.*fx", decimals, ratio);
-    return cell;
+    return assay_cell_variant(rival, bout->group->records, bout->group->n);
 }
 
 int assay_bout_decimals(double ns)

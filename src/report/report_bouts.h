@@ -62,8 +62,6 @@ struct assay_cell assay_bout_workload(const struct assay_bout *bout);
 struct assay_cell assay_bout_name(const struct assay_bouts *bouts, const struct assay_bout *bout);
 /* "native"; the kernel's name where another of the group has this implementation too. */
 const char *assay_bout_rival_name(const struct assay_bout *bout, const struct assay_record *rival);
-/* "1.72x", "0.76x", "1.003x". */
-struct assay_cell assay_bout_times(double ratio);
 /* Decimals of a time in ms that show four digits of it, and never fewer than 4. */
 int assay_bout_decimals(double ns);
 struct assay_cell assay_bout_ms(double ns, int decimals); /* "6.5153" */

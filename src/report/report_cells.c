@@ -63,10 +63,15 @@ struct assay_cell assay_cell_milliseconds(double ns)
     return cell;
 }
 
+bool assay_cell_has_interval(const struct assay_summary *time)
+{
+    return time->n >= ASSAY_STATS_FEWEST_SAMPLES;
+}
+
 struct assay_cell assay_cell_spread(const struct assay_measurement *m)
 {
     double percent = 100 * m->time.median_ci_frac;
-    if (!(percent >= 0) || isinf(percent))
+    if (!assay_cell_has_interval(&m->time) || !(percent >= 0) || isinf(percent))
         return unknown();
     if (percent >= 999.5)
         return (struct assay_cell){">10x"};
@@ -184,90 +189,108 @@ const char *assay_cell_subject(const struct assay_record *record)
                                                           : 0);
 }
 
+static bool is(const char *text, const char *other) { return strcmp(text, other) == 0; }
+
+const char *assay_cell_variant(const struct assay_record *record,
+                               const struct assay_record *records, int64_t n)
+{
+    for (int64_t i = 0; i < n && record->kernel[0]; i++) {
+        const struct assay_record *other = &records[i];
+        if (other->kernel[0] && !is(other->kernel, record->kernel) &&
+            is(other->recipe, record->recipe) && is(other->implementation, record->implementation))
+            return record->kernel;
+    }
+    return record->implementation;
+}
+
 bool assay_cell_is_baseline(const struct assay_record *record)
 {
     return record->is_baseline ||
            (assay_cell_is_model(record) && strcmp(record->recipe, "baseline") == 0);
 }
 
-/* "1.62x", and how many decimals that took; ratios that round to 1.00 get a third. */
-static int format_ratio(double ratio, struct assay_cell *cell)
+/* "1.62x", of a ratio >= 1, and how many decimals that took; ratios that round to 1.00 get a third.
+ */
+static struct assay_cell ratio_text(double ratio, int *decimals)
 {
-    int decimals = ratio < 1.005 ? 3 : ratio < 9.995 ? 2 : ratio < 99.95 ? 1 : 0;
+    struct assay_cell cell;
+    *decimals = ratio < 1.005 ? 3 : ratio < 9.995 ? 2 : ratio < 99.95 ? 1 : 0;
     if (ratio >= 99999.5)
-        snprintf(cell->text, sizeof cell->text, "%.0ex", ratio);
+        snprintf(cell.text, sizeof cell.text, "%.0ex", ratio);
     else
-        snprintf(cell->text, sizeof cell->text, "%.*fx", decimals, ratio);
-    return decimals;
-}
-
-static struct assay_cell with_margin(struct assay_cell cell, double margin, int decimals)
-{
-    double unit = pow(10, -decimals);
-    double rounded_up = ceil(margin / unit - 1e-9) * unit;
-    if (rounded_up < 99999.5)
-        assay_cell_add(&cell, " ±%.*f", decimals, rounded_up);
+        snprintf(cell.text, sizeof cell.text, "%.*fx", *decimals, ratio);
     return cell;
 }
 
-/* "same" only where the run could have seen a difference of 10 %; else "unclear". */
+/* "same" only where the run could have seen a difference of 10 %; else how many rounds there were
+ * to tell. */
 static struct assay_cell same_as_baseline(const struct assay_ratio *ratio, int width)
 {
-    struct assay_cell cell = {"same"};
+    struct assay_cell cell = {"same"}, longer = {""};
     double percent = 100 * ratio->smallest_visible;
-    if (!(percent <= 10))
-        return (struct assay_cell){"unclear"};
-    if (width >= 16 && percent > 0) /* "same within 0.8%" */
-        snprintf(cell.text, sizeof cell.text, "same within %.1f%%", percent);
+    if (!(percent <= 10)) {
+        cell = (struct assay_cell){"unclear"};
+        assay_cell_add(&longer, "unclear (n=%lld)", (long long)ratio->n);
+    } else if (percent > 0) {
+        assay_cell_add(&longer, "same within %.1f%%", percent);
+    }
+    return longer.text[0] && (int)strlen(longer.text) <= width ? longer : cell;
+}
+
+/* One end of an interval, rounded outwards, so that it never says less than is known. A far end has
+ * fewer decimals than the ratio: "[1.65 12.6]". */
+static void add_end(struct assay_cell *cell, double end, int decimals, bool upper)
+{
+    int own = end < 9.995 ? 3 : end < 99.95 ? 1 : 0;
+    decimals = own < decimals ? own : decimals;
+    double unit = pow(10, -decimals);
+    double value = (upper ? ceil(end / unit - 1e-9) : floor(end / unit + 1e-9)) * unit;
+    if (value < 99999.5)
+        assay_cell_add(cell, "%.*f", decimals, value);
+    else
+        assay_cell_add(cell, ">99999");
+}
+
+/* "[1.58 1.66]", or nothing where the ends are not known. */
+static struct assay_cell ends_text(struct assay_interval ci, int decimals)
+{
+    struct assay_cell cell = {""};
+    if (!(ci.lo > 0) || !(ci.hi >= ci.lo) || ci.lo >= 99999)
+        return cell;
+    assay_cell_add(&cell, "[");
+    add_end(&cell, ci.lo, decimals, false);
+    assay_cell_add(&cell, " ");
+    add_end(&cell, ci.hi, decimals, true);
+    assay_cell_add(&cell, "]");
     return cell;
 }
 
-/* A ratio in words: its text, and the number in it (a slowdown is inverted) with its decimals. */
-struct saying {
-    struct assay_cell cell;
-    double ratio;
-    int decimals, direction;
-};
-
-static struct saying say_ratio(const struct assay_ratio *r, int width)
+/* What is said of a slowdown is inverted. */
+struct assay_cell assay_cell_times(const struct assay_ratio *ratio, struct assay_cell *interval)
 {
-    struct saying s = {.direction = assay_cell_ratio_direction(r)};
-    if (!(r->ratio > 0) || isinf(r->ratio)) {
-        s.direction = 0;
-        s.cell = unknown();
-    } else if (s.direction == 0) {
-        s.cell = same_as_baseline(r, width);
-    } else {
-        s.ratio = s.direction > 0 ? r->ratio : 1 / r->ratio;
-        s.decimals = format_ratio(s.ratio, &s.cell);
-        if (s.direction < 0)
-            assay_cell_add(&s.cell, " slower");
-    }
-    return s;
-}
-
-static struct assay_cell ratio_cell(const struct assay_ratio *ratio, int width, bool ascii)
-{
-    struct saying s = say_ratio(ratio, width);
-    if (s.direction == 0)
-        return s.cell;
-    struct assay_cell longer = with_margin(s.cell, s.ratio * ratio->ci_frac, s.decimals);
-    return assay_line_columns_of(longer.text, ascii) <= width ? longer : s.cell;
+    int decimals;
+    bool slower = ratio->ratio < 1;
+    struct assay_interval ci = ratio->ci;
+    struct assay_cell cell = ratio_text(slower ? 1 / ratio->ratio : ratio->ratio, &decimals);
+    if (slower)
+        ci = (struct assay_interval){1 / ratio->ci.hi, 1 / ratio->ci.lo};
+    *interval = ends_text(ci, decimals);
+    return cell;
 }
 
 struct assay_cell assay_cell_interval(const struct assay_ratio *ratio, int width, bool ascii)
 {
-    struct saying s = say_ratio(ratio, width);
-    double lo = ratio->ci.lo, hi = ratio->ci.hi;
-    if (s.direction == 0 || !(lo > 0) || !(hi < 99999.5))
-        return ratio_cell(ratio, width, ascii);
-    double least = s.direction > 0 ? lo : 1 / hi, most = s.direction > 0 ? hi : 1 / lo;
-    double unit = pow(10, -s.decimals); /* outwards, so that it never says less than is known */
-    least = floor(least / unit + 1e-9) * unit;
-    most = ceil(most / unit - 1e-9) * unit;
-    assay_cell_add(&s.cell, " [%.*f %.*f]", s.decimals, least, s.decimals, most);
-    return assay_line_columns_of(s.cell.text, ascii) <= width ? s.cell
-                                                              : ratio_cell(ratio, width, ascii);
+    int direction = assay_cell_ratio_direction(ratio);
+    struct assay_cell ends;
+    if (!(ratio->ratio > 0) || isinf(ratio->ratio))
+        return unknown();
+    if (direction == 0)
+        return same_as_baseline(ratio, width);
+    struct assay_cell cell = assay_cell_times(ratio, &ends);
+    assay_cell_add(&cell, "%s", direction < 0 ? " slower" : "");
+    struct assay_cell longer = cell;
+    assay_cell_add(&longer, " %s", ends.text);
+    return ends.text[0] && assay_line_columns_of(longer.text, ascii) <= width ? longer : cell;
 }
 
 struct assay_cell assay_cell_speedup(const struct assay_record *record,
@@ -275,7 +298,7 @@ struct assay_cell assay_cell_speedup(const struct assay_record *record,
 {
     if (assay_cell_is_baseline(record))
         return (struct assay_cell){"baseline"};
-    return m->has_ratio ? ratio_cell(&m->ratio, width, ascii) : unknown();
+    return m->has_ratio ? assay_cell_interval(&m->ratio, width, ascii) : unknown();
 }
 
 struct assay_cell assay_cell_shape(const struct assay_record *record)

@@ -1,5 +1,6 @@
 #include "report/report_chart.h"
 
+#include "report/report_chart_bars.h"
 #include "report/report_line.h"
 #include "report/report_sink.h"
 #include "stats/stats.h"
@@ -19,7 +20,7 @@ enum {
     ROW = 38,      /* … and of a bar with its two lines of figures */
     BAR = 16,      /* how thick a bar is */
     GAP = 12,      /* between the columns */
-    FIGURES = 168, /* width of the column behind the bars */
+    FIGURES = 200, /* width of the column behind the bars */
     LEAST_LABEL = 90,
     MOST_LABEL = 250,
     WHISKER = 4, /* half the height of its ends */
@@ -40,7 +41,8 @@ struct drawing {
     double most_ratio;                    /* the far end of the longest */
     int n_ratios, bars;
     int64_t left_out;
-    bool on; /* false: only measure */
+    bool kernels; /* of `assay kernel` */
+    bool on;      /* false: only measure */
 };
 
 /* ---- text ---------------------------------------------------------------------------------- */
@@ -132,118 +134,58 @@ static void put_whisker(struct drawing *d, const struct assay_interval *ci, doub
     put_line(d, hi, y - WHISKER, hi, y + WHISKER, d->theme->text, 1.5);
 }
 
-/* What one bar says. */
-struct bar {
-    const struct assay_bout *bout;
-    const struct assay_record *rival;   /* NULL: the kernel alone */
-    const struct assay_record *trouble; /* why there is no figure; NULL: there is one */
-    bool compared;
-    struct assay_ratio ratio;
-};
-
-static struct bar bar_of(const struct assay_bout *bout, const struct assay_record *rival)
+static const char *colour_of(const struct drawing *d, const struct assay_chart_bar *bar, bool text)
 {
-    struct bar bar = {.bout = bout, .rival = rival};
-    bar.compared = rival && assay_bout_ratio(bout, rival, &bar.ratio);
-    if (bout->kernel->outcome != ASSAY_OUTCOME_OK)
-        bar.trouble = bout->kernel;
-    else if (rival && rival->outcome != ASSAY_OUTCOME_OK)
-        bar.trouble = rival;
-    return bar;
-}
-
-static struct assay_cell label_of(const struct bar *bar)
-{
-    struct assay_cell cell = {"this kernel"};
-    if (assay_cell_is_workload(bar->bout->kernel))
-        return assay_bout_workload(bar->bout);
-    if (bar->rival && bar->trouble != bar->bout->kernel)
-        snprintf(cell.text, sizeof cell.text, "%s", assay_bout_rival_name(bar->bout, bar->rival));
-    return cell;
-}
-
-static const char *colour_of(const struct drawing *d, const struct bar *bar, bool text)
-{
-    int direction = assay_cell_ratio_direction(&bar->ratio);
+    int direction = bar->compared ? assay_cell_ratio_direction(&bar->ratio) : 0;
     return direction > 0   ? d->theme->faster
            : direction < 0 ? d->theme->slower
            : text          ? d->theme->muted
                            : d->theme->even;
 }
 
-/* What follows "1.72x". In a group of an op the bar is the rival's, and so is the text. */
-static const char *word_of(const struct bar *bar)
-{
-    if (!bar->ratio.significant)
-        return "not significant";
-    if (!assay_cell_is_workload(bar->bout->kernel))
-        return "the time";
-    return bar->ratio.ratio > 1 ? "faster" : "slower";
-}
-
-/* "6.52 ms vs 11.2 ms"; of an op, where the heading has the kernel's, the rival's alone. */
-static struct assay_cell times_of(const struct bar *bar)
-{
-    const struct assay_measurement *its = assay_bout_figures(bar->bout, bar->rival);
-    struct assay_cell cell = {""};
-    if (bar->bout->m && assay_cell_is_workload(bar->bout->kernel))
-        assay_cell_add(&cell, "%s", assay_cell_time(bar->bout->m->time.median).text);
-    if (its)
-        assay_cell_add(&cell, "%s%s", cell.text[0] ? " vs " : "",
-                       assay_cell_time(its->time.median).text);
-    return cell;
-}
-
 /* The two lines behind a bar; a single line is centred. */
-static void put_figures(struct drawing *d, double middle, const char *colour, const char *first,
-                        const char *second)
+static void put_figures(struct drawing *d, const struct assay_chart_bar *bar, double middle,
+                        const char *colour)
 {
-    put_text(d, d->right + GAP, middle + (second[0] ? -3 : 5), TEXT_SIZE, BOLD, colour, FIGURES,
-             first);
-    if (second[0])
-        put_text(d, d->right + GAP, middle + 12, SMALL_SIZE, PLAIN, d->theme->muted, FIGURES,
-                 second);
+    double at = d->right + GAP, y = middle + (bar->below.text[0] ? -3 : 5);
+    put_text(d, at, y, TEXT_SIZE, BOLD, colour, FIGURES, bar->figure.text);
+    if (bar->interval.text[0])
+        put_text(d, at + 1.1 * width_of(bar->figure.text, TEXT_SIZE) + 6, y, SMALL_SIZE, PLAIN,
+                 d->theme->muted, FIGURES, bar->interval.text);
+    if (bar->below.text[0])
+        put_text(d, at, middle + 12, SMALL_SIZE, PLAIN, d->theme->muted, FIGURES, bar->below.text);
 }
 
-static void put_compared(struct drawing *d, const struct bar *bar, double middle)
+static void put_compared(struct drawing *d, const struct assay_chart_bar *bar, double middle)
 {
-    const char *ink = colour_of(d, bar, true);
-    double at = d->right + GAP;
-    struct assay_cell times = assay_bout_times(bar->ratio.ratio);
     put_bar(d, at_ratio(d, bar->ratio.ratio), middle - BAR / 2.0, colour_of(d, bar, false));
     if (bar->ratio.ratio > d->most * (1 + 1e-9))
         put_break(d, middle);
     else
         put_whisker(d, &bar->ratio.ci, middle);
-    put_figures(d, middle, ink, times.text, times_of(bar).text);
-    put_text(d, at + 1.1 * width_of(times.text, TEXT_SIZE) + 8, middle - 3, SMALL_SIZE, PLAIN,
-             d->theme->muted, FIGURES - 60, word_of(bar));
+    put_figures(d, bar, middle, colour_of(d, bar, true));
 }
 
-static void put_trouble(struct drawing *d, const struct bar *bar, double middle)
+static void put_trouble(struct drawing *d, const struct assay_chart_bar *bar, double middle)
 {
     bool fine = assay_outcome_is_fine(bar->trouble->outcome);
-    bool its = bar->trouble == bar->rival && assay_cell_is_workload(bar->bout->kernel);
-    char text[160];
-    snprintf(text, sizeof text, "%s%s", its ? "reference " : "",
-             assay_cell_outcome(bar->trouble->outcome).text);
     put_bar(d, at_ratio(d, 1), middle - BAR / 2.0, "url(#hatch)");
-    put_figures(d, middle, fine ? d->theme->muted : d->theme->failed, text,
-                bar->bout->m ? times_of(bar).text : "");
+    put_figures(d, bar, middle, fine ? d->theme->muted : d->theme->failed);
 }
 
-/* A time without a comparison. */
-static void put_alone(struct drawing *d, const struct bar *bar, double middle)
+/* A time without a comparison, and the one that all others are compared with. */
+static void put_alone(struct drawing *d, const struct assay_chart_bar *bar, double middle)
 {
-    put_figures(d, middle, d->theme->muted, bar->bout->m ? times_of(bar).text : "not timed",
-                bar->rival ? "not compared" : "no reference");
+    if (bar->baseline)
+        put_bar(d, at_ratio(d, 1), middle - BAR / 2.0, d->theme->even);
+    put_figures(d, bar, middle, d->theme->muted);
 }
 
 /* What is too long for the image is in the bar's title, which browsers show. */
-static void put_title(struct drawing *d, const struct bar *bar)
+static void put_title(struct drawing *d, const struct assay_chart_bar *bar)
 {
     assay_text_add(&d->text, "<title>");
-    add_text(&d->text, assay_bout_name(d->bouts, bar->bout).text, 200);
+    add_text(&d->text, bar->name.text, 200);
     if (bar->trouble && bar->trouble->reason[0]) {
         assay_text_add(&d->text, ": ");
         add_text(&d->text, bar->trouble->reason, 300);
@@ -251,9 +193,9 @@ static void put_title(struct drawing *d, const struct bar *bar)
     assay_text_add(&d->text, "</title>\n");
 }
 
-static void note_extent(struct drawing *d, const struct bar *bar)
+static void note_extent(struct drawing *d, const struct assay_chart_bar *bar)
 {
-    double label = width_of(label_of(bar).text, TEXT_SIZE);
+    double label = width_of(bar->label.text, TEXT_SIZE);
     d->label = label > d->label ? label : d->label;
     if (!bar->compared)
         return;
@@ -262,7 +204,7 @@ static void note_extent(struct drawing *d, const struct bar *bar)
     d->most_ratio = fmax(d->most_ratio, fmin(bar->ratio.ci.hi, 1.5 * bar->ratio.ratio));
 }
 
-static void put_row(struct drawing *d, const struct bar *bar)
+static void put_row(struct drawing *d, const struct assay_chart_bar *bar)
 {
     if (d->bars++ >= ASSAY_CHART_MOST_BARS) {
         d->left_out++;
@@ -276,7 +218,7 @@ static void put_row(struct drawing *d, const struct bar *bar)
     assay_text_add(&d->text, "<g>\n");
     put_title(d, bar);
     put_text(d, MARGIN, middle + 5, TEXT_SIZE, PLAIN, d->theme->text, d->label + 1,
-             label_of(bar).text);
+             bar->label.text);
     if (bar->trouble)
         put_trouble(d, bar, middle);
     else if (bar->compared)
@@ -288,18 +230,6 @@ static void put_row(struct drawing *d, const struct bar *bar)
 }
 
 /* ---- the rows of a run --------------------------------------------------------------------- */
-
-/* "SiluWorkloads"; of an op each group has its own: "layernorm f32 4x512, this kernel 1.23 ms". */
-static struct assay_cell heading_of(const struct assay_bout *bout)
-{
-    struct assay_cell cell = assay_bout_benchmark(bout->kernel);
-    if (assay_cell_is_workload(bout->kernel))
-        return cell;
-    assay_cell_add(&cell, " %s", assay_bout_workload(bout).text);
-    if (bout->m)
-        assay_cell_add(&cell, ": this kernel %s", assay_cell_time(bout->m->time.median).text);
-    return cell;
-}
 
 static void put_heading(struct drawing *d, const char *text)
 {
@@ -313,31 +243,18 @@ static void put_heading(struct drawing *d, const char *text)
     d->y += HEADING;
 }
 
-/* A workload, and a kernel without figures, has one bar. */
-static void put_bout(struct drawing *d, const struct assay_bout *bout)
-{
-    const struct assay_record *rival = assay_bout_rival(d->bouts, bout, NULL);
-    bool one =
-        !rival || bout->kernel->outcome != ASSAY_OUTCOME_OK || assay_cell_is_workload(bout->kernel);
-    do {
-        struct bar bar = bar_of(bout, rival);
-        put_row(d, &bar);
-        rival = rival ? assay_bout_rival(d->bouts, bout, rival) : NULL;
-    } while (rival && !one);
-}
-
 static void put_rows(struct drawing *d)
 {
     struct assay_cell last = {""};
-    struct assay_bout bout = {0};
+    struct assay_chart_walk walk = {0};
+    struct assay_chart_bar bar;
     d->bars = 0;
     d->left_out = 0;
-    while (assay_bouts_next(d->bouts, &bout)) {
-        struct assay_cell heading = heading_of(&bout);
-        if (strcmp(heading.text, last.text) != 0)
-            put_heading(d, heading.text);
-        last = heading;
-        put_bout(d, &bout);
+    while (assay_chart_next(d->bouts, &walk, &bar)) {
+        if (strcmp(bar.heading.text, last.text) != 0)
+            put_heading(d, bar.heading.text);
+        last = bar.heading;
+        put_row(d, &bar);
     }
 }
 
@@ -386,13 +303,15 @@ static double put_swatch(struct drawing *d, double x, double y, const char *fill
 static void put_foot(struct drawing *d)
 {
     double x = MARGIN, y = d->y + 48;
-    x = put_swatch(d, x, y, d->theme->faster, "kernel faster");
-    x = put_swatch(d, x, y, d->theme->slower, "kernel slower");
+    x = put_swatch(d, x, y, d->theme->faster, d->kernels ? "kernel faster" : "faster");
+    x = put_swatch(d, x, y, d->theme->slower, d->kernels ? "kernel slower" : "slower");
     x = put_swatch(d, x, y, d->theme->even, "no significant difference");
     put_swatch(d, x, y, "url(#hatch)", "no result");
     put_text(d, MARGIN, y + 20, SMALL_SIZE, PLAIN, d->theme->muted, WIDTH - 2 * MARGIN,
-             "Bars: the other's time over the kernel's, median over rounds in which both ran; "
-             "whiskers: 95 % interval.");
+             d->kernels ? "Bars: the other's time over the kernel's, median over rounds in which "
+                          "both ran; whiskers, [ ]: 95 % interval."
+                        : "Bars: the baseline's time over a variant's, median over rounds in which "
+                          "both ran; whiskers, [ ]: 95 % interval.");
 }
 
 static void put_note(struct drawing *d, const char *text)
@@ -414,17 +333,39 @@ static void put_left_out(struct drawing *d)
         put_note(d, "The rest did not fit into memory.");
 }
 
+/* Of `assay kernel` the repository; else the command up to its first option: "assay bench gelu". */
+static struct assay_cell title_of(const struct assay_run_info *run)
+{
+    struct assay_cell cell = {""};
+    const char *command = run->command, *slash = memchr(command, '/', strcspn(command, " "));
+    for (; slash; slash = memchr(command, '/', strcspn(command, " ")))
+        command = slash + 1; /* the program's own name */
+    const char *option = strstr(command, " -");
+    int length = option ? (int)(option - command) : (int)strlen(command);
+    if (run->repository[0])
+        assay_cell_add(&cell, "%s", run->repository);
+    else
+        assay_cell_add(&cell, "%.*s", length, command);
+    if (!cell.text[0])
+        assay_cell_add(&cell, "assay");
+    return cell;
+}
+
 /* "NVIDIA H200 · 2385e44 · assay 0.1.0" */
 static void put_head(struct drawing *d, const struct assay_run_info *run)
 {
     char text[256];
-    snprintf(text, sizeof text, "%s · %s%s · assay %s",
-             run->device_name[0] ? run->device_name : run->device,
-             run->kernel_commit[0] ? "commit " : "no commit",
-             run->kernel_commit[0] ? assay_bout_short_sha(run->kernel_commit).text : "",
-             run->version);
+    struct assay_cell what = {""}; /* of a kernel what was measured, else on how much */
+    if (d->kernels)
+        assay_cell_add(&what, "%s%s", run->kernel_commit[0] ? "commit " : "no commit",
+                       run->kernel_commit[0] ? assay_bout_short_sha(run->kernel_commit).text : "");
+    else if (run->threads > 0 && assay_run_on_host(run))
+        assay_cell_add(&what, "%d thread%s", run->threads, run->threads == 1 ? "" : "s");
+    snprintf(text, sizeof text, "%s · %s%sassay %s",
+             run->device_name[0] ? run->device_name : run->device, what.text,
+             what.text[0] ? " · " : "", run->version);
     put_text(d, MARGIN, 38, TITLE_SIZE, BOLD, d->theme->text, WIDTH - 2 * MARGIN,
-             run->repository[0] ? run->repository : "assay kernel");
+             title_of(run).text);
     put_text(d, MARGIN, 62, SMALL_SIZE + 1, PLAIN, d->theme->muted, WIDTH - 2 * MARGIN, text);
 }
 
@@ -477,7 +418,7 @@ static void put_opening(const struct drawing *d, const struct assay_sink *sink,
 {
     const struct assay_chart_theme *t = d->theme;
     struct assay_text name = {0};
-    add_text(&name, run->repository, 200);
+    add_text(&name, title_of(run).text, 200);
     assay_sink_format(sink,
                       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" "
                       "width=\"%d\" height=\"%d\" role=\"img\" font-family=\"-apple-system, "
@@ -513,7 +454,8 @@ void assay_chart_group(void *state, const struct assay_record *records, int64_t 
 
 void assay_chart_end(struct assay_chart *chart, const struct assay_chart_theme *theme)
 {
-    struct drawing d = {.bouts = &chart->bouts, .theme = theme};
+    struct drawing d = {
+        .bouts = &chart->bouts, .theme = theme, .kernels = assay_chart_is_kernels(&chart->bouts)};
     draw(&d, &chart->bouts.run);
     put_opening(&d, &chart->sink, &chart->bouts.run);
     if (d.text.failed || chart->bouts.failed)

@@ -1,10 +1,9 @@
-/* report_chart.h: a run of `assay kernel` as a bar chart, an SVG image for a README: no scripts, no
- * style sheets, nothing from elsewhere, readable at 830 pixels.
+/* report_chart.h: a run as a bar chart, an SVG image for a README: no scripts, no style sheets,
+ * nothing from elsewhere, readable at 830 pixels.
  *
- * One bar for each workload, and of an op that assay knows one for each rival: how many times the
- * kernel's time the other takes, with the interval. Right of the line at 1.0x the kernel is faster.
- * What has no figure is a hatched bar with the word. Light and dark are two formats, so that a page
- * can offer both. */
+ * One bar for each comparison (report_chart_bars.h), with its interval. Right of the line at 1.0x
+ * the kernel, or the variant, is faster. What has no figure is a hatched bar with the word. Light
+ * and dark are two formats, so that a page can offer both. */
 #ifndef ASSAY_REPORT_CHART_H
 #define ASSAY_REPORT_CHART_H
 

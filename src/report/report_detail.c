@@ -69,8 +69,9 @@ static void state_lines(const struct assay_record *record, const struct assay_me
                         100 * m->efficiency_ci.hi);
     if (m->machine_frac > 0)
         assay_flow_item(&flow, "machine at %.0f%% of its best", 100 * m->machine_frac);
-    if (m->has_ratio)
-        assay_flow_item(&flow, "resolves %.2g%%", 100 * m->ratio.smallest_visible);
+    double visible = 100 * m->ratio.smallest_visible;
+    if (m->has_ratio && visible < 1000)
+        assay_flow_item(&flow, visible < 10 ? "resolves %.2g%%" : "resolves %.0f%%", visible);
     assay_line_flush(flow.line, flow.sink);
 }
 

@@ -307,7 +307,7 @@ void assay_grid_no_figures(struct assay_grid *grid, const struct assay_record *r
     int mark = assay_line_columns_of("✓", page->line.ascii) + 1;
     assay_line_to(&page->line, page->line.columns + 1);
     if (record->outcome != ASSAY_OUTCOME_OK)
-        assay_row_reason(&page->line, record, mark, grid->width);
+        page->lines += assay_row_reason(&page->line, &page->sink, record, mark, grid->width);
     else if (record->verification.done)
         assay_row_check(&page->line, record, mark, grid->width);
     else
@@ -347,6 +347,15 @@ struct assay_figure assay_figure_marked_time(const struct assay_measurement *m,
 {
     struct assay_figure f = assay_figure_time(m, text, legend);
     f.mark = m->measured ? assay_row_mark(m, legend) : "";
+    return f;
+}
+
+struct assay_figure assay_figure_speedup(const struct assay_cell_request *q,
+                                         const struct assay_measurement *m)
+{
+    struct assay_figure f = {.cell = assay_cell_speedup(q->record, m, q->width, q->ascii),
+                             .ink = assay_row_speedup_ink(q->record, m)};
+    q->legend->interval |= strchr(f.cell.text, '[') != NULL;
     return f;
 }
 

@@ -141,6 +141,9 @@ struct assay_figure assay_figure_time(const struct assay_measurement *m, struct 
 /* The same with its mark behind. */
 struct assay_figure assay_figure_marked_time(const struct assay_measurement *m,
                                              struct assay_cell text, struct assay_legend *legend);
+/* The speedup of the record that the row is, with its interval where that fits. */
+struct assay_figure assay_figure_speedup(const struct assay_cell_request *q,
+                                         const struct assay_measurement *m);
 /* ✓, or - where it was not verified. */
 struct assay_figure assay_figure_check(bool verified);
 /* The same as a cell function, of rows that are records. */

@@ -7,14 +7,14 @@
 #include <stdio.h>
 #include <string.h>
 
-struct assay_cell assay_kobench_name(const struct assay_record *record)
+struct assay_cell assay_kobench_name(const struct assay_record *record, const char *variant)
 {
     struct assay_cell cell = {""};
     bool eager = strcmp(record->implementation, "eager") == 0;
     bool plain = !record->recipe[0] || strcmp(record->recipe, "baseline") == 0;
     assay_cell_add(&cell, "%s", record->entry[0] ? record->entry : assay_cell_subject(record));
-    if (record->implementation[0] && !(eager && plain))
-        assay_cell_add(&cell, "/%s", record->implementation);
+    if (variant[0] && !(eager && plain))
+        assay_cell_add(&cell, "/%s", variant);
     if (!plain)
         assay_cell_add(&cell, "/%s", record->recipe);
     return cell;

@@ -4,8 +4,9 @@
 
 #include "report/report_cells.h"
 
-/* A case's name: "mlp_gelu", "mlp_gelu/compiled"; of what is no preset's the op's or model's. */
-struct assay_cell assay_kobench_name(const struct assay_record *record);
+/* A case's name: "mlp_gelu", "mlp_gelu/compiled"; of what is no preset's the op's or model's.
+ * `variant`: the implementation, or assay_cell_variant(). */
+struct assay_cell assay_kobench_name(const struct assay_record *record, const char *variant);
 /* PyTorch's name of a type, without its prefix: "float16". */
 const char *assay_kobench_dtype(enum assay_dtype dtype);
 /* "40.0 MB", of 2^20 bytes; "25.77 G" with a unit behind it. "n/a" for NaN. */

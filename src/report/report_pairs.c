@@ -25,8 +25,8 @@ static struct assay_pair pair_of(const struct assay_record *records, int64_t n,
                                  const struct assay_record *record)
 {
     const struct assay_record *other = partner(records, n, record);
-    return is_compiled(record) ? (struct assay_pair){other, record}
-                               : (struct assay_pair){record, other};
+    return is_compiled(record) ? (struct assay_pair){other, record, records, n}
+                               : (struct assay_pair){record, other, records, n};
 }
 
 /* The first of the pair in the group: the pair stands where it does. */
@@ -108,7 +108,8 @@ struct assay_cell assay_pair_label(const struct assay_pair *pair)
     struct assay_cell cell = {""};
     assay_cell_add(&cell, "%s", record->recipe);
     if (!is_eager(record) && !is_compiled(record) && record->implementation[0])
-        assay_cell_add(&cell, "%s%s", cell.text[0] ? " " : "", record->implementation);
+        assay_cell_add(&cell, "%s%s", cell.text[0] ? " " : "",
+                       assay_cell_variant(record, pair->group, pair->n));
     return cell;
 }
 

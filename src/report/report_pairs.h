@@ -7,6 +7,8 @@
 
 struct assay_pair {
     const struct assay_record *eager, *compiled; /* NULL: not in the group; never both */
+    const struct assay_record *group;            /* all records of it, n of them */
+    int64_t n;
 };
 
 enum assay_pair_order {
@@ -28,7 +30,8 @@ const struct assay_record *assay_pair_shown(const struct assay_pair *pair);
 const struct assay_record *assay_pair_trouble(const struct assay_pair *pair);
 
 bool assay_pair_is_pareto(const struct assay_pair *pair);
-/* "int8wo"; with the implementation where that is not an executor's: "int8wo native". */
+/* "int8wo"; with the implementation where that is not an executor's: "int8wo native"; or with the
+ * kernel, see assay_cell_variant(). */
 struct assay_cell assay_pair_label(const struct assay_pair *pair);
 
 /* Its figures, hot where measured, else cold; NULL where it is NULL, not right or not timed. */

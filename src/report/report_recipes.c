@@ -25,8 +25,10 @@ enum column {
 };
 
 enum {
-    PARETO = 2,         /* the column of the mark before the recipe, and a blank */
-    SHORT_SPEEDUP = 13, /* without the ± where it is slower */
+    PARETO = 2,          /* the column of the mark before the recipe, and a blank */
+    SPEEDUP_WIDTH = 24,  /* "1.31x slower [1.28 1.35]" */
+    FASTER_SPEEDUP = 17, /* "1.62x [1.58 1.66]" */
+    SHORT_SPEEDUP = 12,  /* "1.31x slower" */
 };
 
 struct writer {
@@ -94,8 +96,7 @@ static struct assay_figure time_cell(const struct assay_cell_request *q)
 static struct assay_figure speedup_cell(const struct assay_cell_request *q)
 {
     const struct assay_measurement *m = state_of(q);
-    return (struct assay_figure){.cell = assay_cell_speedup(q->row, m, q->width, q->ascii),
-                                 .ink = assay_row_speedup_ink(q->row, m)};
+    return assay_figure_speedup(q, m);
 }
 
 static struct assay_figure rate_cell(const struct assay_cell_request *q)
@@ -143,10 +144,10 @@ static struct assay_figure activations_cell(const struct assay_cell_request *q)
 static const struct assay_column columns[COLUMNS] = {
     [RECIPE]         = {.heading = "recipe", .cell = recipe_cell},
     [IMPLEMENTATION] = {.heading = "impl", .joint = "kernel", .cell = implementation_cell},
-    [KERNEL]         = {.cell = kernel_cell},
+    [KERNEL]         = {.heading = "kernel", .cell = kernel_cell},
     [HOT]            = {.heading = "hot", .width = 8, .right = true, .led = true, .marked = true, .of = ASSAY_CACHE_HOT, .cell = time_cell, .shown = state_is_shown},
     [COLD]           = {.heading = "cold", .width = 8, .right = true, .led = true, .marked = true, .of = ASSAY_CACHE_COLD, .cell = time_cell, .shown = state_is_shown},
-    [SPEEDUP]        = {.heading = "speedup", .width = 20, .cell = speedup_cell},
+    [SPEEDUP]        = {.heading = "speedup", .width = SPEEDUP_WIDTH, .cell = speedup_cell},
     [RATE]           = {.heading = "rate", .width = 10, .right = true, .cell = rate_cell},
     [CEILING]        = {.heading = "ceil", .width = 4, .right = true, .cell = ceiling_cell},
     [WEIGHT]         = {.heading = "MB", .width = 6, .right = true, .cell = weight_cell},
@@ -158,10 +159,44 @@ static const struct assay_column columns[COLUMNS] = {
 /* clang-format on */
 
 static const struct assay_shrink shrinks[] = {
-    {SPEEDUP, SHORT_SPEEDUP},  {KERNEL, 20},         {IMPLEMENTATION, 10},  {PREPARE, ASSAY_DROP},
-    {ACTIVATIONS, ASSAY_DROP}, {RATE, ASSAY_DROP},   {CEILING, ASSAY_DROP}, {WEIGHT, ASSAY_DROP},
-    {LEVEL, ASSAY_DROP},       {KERNEL, ASSAY_DROP}, {RECIPE, 10},          {IMPLEMENTATION, 4},
+    {KERNEL, 20},
+    {IMPLEMENTATION, 10},
+    {PREPARE, ASSAY_DROP},
+    {ACTIVATIONS, ASSAY_DROP},
+    {RATE, ASSAY_DROP},
+    {CEILING, ASSAY_DROP},
+    {KERNEL, ASSAY_DROP},
+    {WEIGHT, ASSAY_DROP},
+    {SPEEDUP, FASTER_SPEEDUP},
+    {LEVEL, ASSAY_DROP},
+    {SPEEDUP, SHORT_SPEEDUP},
+    {RECIPE, 10},
+    {IMPLEMENTATION, 4},
 };
+
+/* Where several kernels have the same implementation and recipe, the kernel's name is what tells
+ * them apart. */
+static const struct assay_shrink kernels_shrinks[] = {
+    {IMPLEMENTATION, 10},
+    {PREPARE, ASSAY_DROP},
+    {ACTIVATIONS, ASSAY_DROP},
+    {RATE, ASSAY_DROP},
+    {CEILING, ASSAY_DROP},
+    {IMPLEMENTATION, ASSAY_DROP},
+    {WEIGHT, ASSAY_DROP},
+    {SPEEDUP, FASTER_SPEEDUP},
+    {LEVEL, ASSAY_DROP},
+    {SPEEDUP, SHORT_SPEEDUP},
+    {RECIPE, 10},
+};
+
+static bool has_several_kernels(const struct assay_record *records, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (assay_cell_variant(&records[i], records, n) == records[i].kernel)
+            return true;
+    return false;
+}
 
 static void choose_layout(struct writer *w, const struct assay_record *records, int64_t n)
 {
@@ -170,7 +205,13 @@ static void choose_layout(struct writer *w, const struct assay_record *records, 
     assay_grid_begin(&w->grid, 0);
     for (int64_t i = 0; i < n; i++)
         assay_grid_measure(&w->grid, &records[i]);
-    assay_grid_fit(&w->grid, shrinks, sizeof shrinks / sizeof shrinks[0], assay_page_most(w->page));
+    if (has_several_kernels(records, n))
+        assay_grid_fit(&w->grid, kernels_shrinks,
+                       sizeof kernels_shrinks / sizeof kernels_shrinks[0],
+                       assay_page_most(w->page));
+    else
+        assay_grid_fit(&w->grid, shrinks, sizeof shrinks / sizeof shrinks[0],
+                       assay_page_most(w->page));
 }
 
 /* ---- a group's heading -------------------------------------------------------------------- */

@@ -22,8 +22,32 @@ enum assay_ink assay_row_speedup_ink(const struct assay_record *record,
     return direction > 0 ? ASSAY_INK_GOOD : ASSAY_INK_WARN;
 }
 
-void assay_row_reason(struct assay_line *line, const struct assay_record *record, int mark,
-                      int width)
+/* Between words, on lines that begin where the first one does. How many lines were flushed. */
+static int put_sentence(struct assay_line *line, const struct assay_sink *sink, const char *text,
+                        int width, enum assay_ink ink)
+{
+    static const char blanks[] = " \t\r\n";
+    int indent = line->columns, lines = 0;
+    char piece[sizeof(struct assay_cell) + sizeof((struct assay_record *)0)->reason + 4] = "";
+    for (text += strspn(text, blanks); *text; text += strspn(text, blanks)) {
+        size_t length = strcspn(text, blanks), used = strlen(piece);
+        snprintf(piece + used, sizeof piece - used, "%s%.*s", used ? " " : "", (int)length, text);
+        if (used && indent + assay_line_columns_of(piece, line->ascii) > width) {
+            piece[used] = '\0';
+            assay_line_put(line, piece, width - indent, ink);
+            assay_line_flush(line, sink);
+            assay_line_to(line, indent);
+            lines++;
+            snprintf(piece, sizeof piece, "%.*s", (int)length, text);
+        }
+        text += length;
+    }
+    assay_line_put(line, piece, width - indent, ink);
+    return lines;
+}
+
+int assay_row_reason(struct assay_line *line, const struct assay_sink *sink,
+                     const struct assay_record *record, int mark, int width)
 {
     bool fine = assay_outcome_is_fine(record->outcome);
     enum assay_ink ink = fine ? ASSAY_INK_DIM : ASSAY_INK_BAD;
@@ -31,7 +55,7 @@ void assay_row_reason(struct assay_line *line, const struct assay_record *record
     char text[sizeof(struct assay_cell) + sizeof record->reason + 2];
     snprintf(text, sizeof text, "%s%s%s", assay_cell_outcome(record->outcome).text,
              record->reason[0] ? ": " : "", record->reason);
-    assay_line_put(line, text, width - line->columns, ink);
+    return put_sentence(line, sink, text, width, ink);
 }
 
 void assay_row_check(struct assay_line *line, const struct assay_record *record, int mark,
@@ -121,8 +145,8 @@ int assay_row_warnings(const struct assay_record *records, int64_t n, struct ass
             const char *recipe = records[i].recipe;
             snprintf(text, sizeof text,
                      "%s: %.0f%% of the samples of %s%s%s were disturbed: look at -v", name,
-                     100 * (double)m->disturbed / (double)m->time.n, records[i].implementation,
-                     recipe[0] ? " " : "", recipe);
+                     100 * (double)m->disturbed / (double)m->time.n,
+                     assay_cell_variant(&records[i], records, n), recipe[0] ? " " : "", recipe);
             warning(line, sink, width, text);
             lines++;
         }
@@ -136,6 +160,8 @@ void assay_legend_marks(const struct assay_legend *legend, struct assay_flow *fl
         assay_flow_item(flow, "▸ fastest, or not significantly slower");
     if (legend->spread)
         assay_flow_item(flow, "± 95%% interval of the median");
+    if (legend->interval)
+        assay_flow_item(flow, "[ ] 95%% interval of the speedup");
     if (legend->imprecise)
         assay_flow_item(flow, "! did not reach --precision");
     if (legend->disturbed)

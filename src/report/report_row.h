@@ -35,10 +35,11 @@ const char *assay_row_mark(const struct assay_measurement *m, struct assay_legen
 enum assay_ink assay_row_speedup_ink(const struct assay_record *record,
                                      const struct assay_measurement *m);
 
-/* Instead of figures, up to column `width`: why there are none, or that a variant was checked
- * and not timed. The mark before the text takes `mark` columns. */
-void assay_row_reason(struct assay_line *line, const struct assay_record *record, int mark,
-                      int width);
+/* Instead of figures, up to column `width`: why there are none, on as many lines as that takes (how
+ * many were flushed; the last one is not), or that a variant was checked and not timed. The mark
+ * before the text takes `mark` columns. */
+int assay_row_reason(struct assay_line *line, const struct assay_sink *sink,
+                     const struct assay_record *record, int mark, int width);
 void assay_row_check(struct assay_line *line, const struct assay_record *record, int mark,
                      int width);
 

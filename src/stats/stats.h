@@ -24,6 +24,9 @@ struct assay_summary {
     double median_ci_frac;           /* half of its width over the median: the ± of the tables */
 };
 
+/* Fewer samples have no 95 % interval: 1 - 2 / 2^n reaches it from n = 6 on. */
+enum { ASSAY_STATS_FEWEST_SAMPLES = 6 };
+
 /* Fewer rounds cannot be significant: 1 - 2 / 2^n reaches 99.8 % from n = 10 on. */
 enum { ASSAY_STATS_FEWEST_ROUNDS = 10 };
 

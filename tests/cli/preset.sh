@@ -58,7 +58,7 @@ expect_exit 0 "$ASSAY" preset all "${short[@]}" --set batch=1 --set seq_len=8 --
     --set hidden_dim=24 --set num_heads=4 --set height=6 --set width=5 --set channels=64 \
     --set in_channels=3 --set out_channels=5 -o kobench-json:all.json -o all.csv
 expect_out '^float32 on cpu'
-expect_out '^name +mean_ms +std_ms +idle_vram +peak_vram +workspace +MACs +MACS +FLOPs +FLOPS'
+expect_out '^name +mean_ms +median_ms +std_ms +idle_vram +peak_vram +workspace +MACs +MACS +FLOPs +FLOPS'
 for name in multi_head_attention mlp_gelu mlp_swiglu conv2d depthwise_conv2d layer_norm group_norm \
     rms_norm transformer_block sd_resblock; do
     expect_out "^$name +[0-9].* ✓\$"

@@ -57,7 +57,9 @@ static struct group failing_group(void)
         enum assay_outcome outcome;
         const char *reason;
     } rows[] = {
-        {"native", ASSAY_OUTCOME_MISMATCH, "12 of 1000 wrong, first at 17: got 0, expected 1.5"},
+        {"native", ASSAY_OUTCOME_MISMATCH,
+         "12 of 1000 wrong, first at [0,1,7]: got 0, expected 1.5 (within 0.016), greatest error "
+         "1.5"},
         {"onednn", ASSAY_OUTCOME_CRASHED, "SIGSEGV in \"gelu_onednn\", at 0x0"},
         {"ref", ASSAY_OUTCOME_TIMEOUT, "no answer in 60 s"},
         {"openblas", ASSAY_OUTCOME_OUT_OF_MEMORY, ""},
@@ -192,8 +194,9 @@ static struct group recipes_group(void)
     r[4].accuracy_db = 21.9;
     r[4].prepare_ns = 1.4e9;
     r[4].pareto = true;
-    r[5] =
-        failing(r[5], ASSAY_OUTCOME_MISMATCH, "3 of 1048576 wrong, first at 17: got 0, expected 1");
+    r[5] = failing(
+        r[5], ASSAY_OUTCOME_MISMATCH,
+        "3 of 1048576 wrong, first at [0,17]: got 0, expected 1 (within 0.02), greatest error 1.1");
     r[6] = failing(r[6], ASSAY_OUTCOME_UNSUPPORTED, "group 256 does not divide k = 1000");
     r[7].accuracy_db = (double)INFINITY;
     r[7].prepare_ns = 0;
@@ -490,22 +493,160 @@ static void assert_speedup(double ratio, double frac, bool significant, int room
 static void speedups_read_well(void **state)
 {
     (void)state;
-    assert_speedup(1.62, 0.0123, true, 13, false, "1.62x ±0.02");
-    assert_speedup(1.62, 0.0001, true, 13, false, "1.62x ±0.01"); /* never ±0.00 */
-    assert_speedup(12.34, 0.03, true, 13, false, "12.3x ±0.4");
-    assert_speedup(123.4, 0.03, true, 13, false, "123x ±4");
-    assert_speedup(9999, 0.03, true, 13, false, "9999x ±300");
-    assert_speedup(1.004, 0.001, true, 13, false, "1.004x ±0.002");
-    assert_speedup(1.004, 0.001, true, 13, true, "1.004x"); /* +/-0.002 does not fit */
-    assert_speedup(0.926, 0.005, true, 13, false, "1.08x slower");
-    assert_speedup(0.926, 0.005, true, 20, false, "1.08x slower ±0.01");
-    assert_speedup(0.001, 0.005, true, 13, false, "1000x slower");
-    assert_speedup(0.998, 0.005, true, 13, false, "1.002x slower");
-    assert_speedup(1.5, 0.5, false, 13, false, "unclear");
+    assert_speedup(1.62, 0.0123, true, 24, false, "1.62x [1.60 1.64]");
+    assert_speedup(1.62, 0.0001, true, 24, false, "1.62x [1.61 1.63]"); /* outwards */
+    assert_speedup(1.62, 0, true, 24, false, "1.62x [1.62 1.62]");
+    assert_speedup(12.34, 0.03, true, 24, false, "12.3x [11.9 12.8]");
+    assert_speedup(123.4, 0.03, true, 24, false, "123x [119 128]");
+    assert_speedup(9999, 0.03, true, 24, false, "9999x [9699 10299]");
+    assert_speedup(1.004, 0.001, true, 24, false, "1.004x [1.002 1.006]");
+    assert_speedup(1.62, 0.0123, true, 17, true, "1.62x [1.60 1.64]");
+    assert_speedup(1.62, 0.0123, true, 16, false, "1.62x"); /* it does not fit */
+    assert_speedup(0.926, 0.005, true, 24, false, "1.08x slower [1.07 1.09]");
+    assert_speedup(0.926, 0.005, true, 23, false, "1.08x slower");
+    assert_speedup(0.001, 0.005, true, 24, false, "1000x slower [995 1006]");
+    assert_speedup(0.998, 0.005, true, 12, false, "1.002x slower");
+    assert_speedup(1.5, 0.5, false, 24, false, "unclear (n=120)");
+    assert_speedup(1.5, 0.5, false, 14, false, "unclear");
     assert_speedup(1.01, 0.02, false, 13, false, "same");
-    assert_speedup(1.001, 0.005, false, 20, false, "same within 0.7%");
-    assert_speedup(0, 0, true, 13, false, "-");
-    assert_speedup((double)NAN, 0, true, 13, false, "-");
+    assert_speedup(1.001, 0.005, false, 24, false, "same within 0.7%");
+    assert_speedup(0, 0, true, 24, false, "-");
+    assert_speedup((double)NAN, 0, true, 24, false, "-");
+}
+
+static void assert_ratio(double ratio, double lo, double hi, const char *want)
+{
+    struct assay_ratio r = {
+        .n = 120, .ratio = ratio, .ci = {lo, hi}, .significant = true, .smallest_visible = 0.1};
+    assert_string_equal(assay_cell_interval(&r, 30, false).text, want);
+}
+
+/* Half of a lopsided interval says nothing: "2.56x +-1034.47". */
+static void lopsided_intervals_read_well(void **state)
+{
+    (void)state;
+    assert_ratio(2.56, 1.7, 2034.1, "2.56x [1.70 2035]");
+    assert_ratio(1.78, 1.65, 12.53, "1.78x [1.65 12.6]");
+    assert_ratio(0.009, 0.0005, 0.8, "111x slower [1 2000]");
+    assert_ratio(0.0625, 0.05, 0.5, "16.0x slower [2.0 20.0]");
+    assert_ratio(2.56, 1.7, 2e6, "2.56x [1.70 >99999]");
+    assert_ratio(2.56, 1.7, (double)INFINITY, "2.56x [1.70 >99999]");
+    assert_ratio(0.5, 0, 0.8, "2.00x slower [1.25 >99999]");
+    assert_ratio(0.5, 0.1, (double)NAN, "2.00x slower"); /* not known */
+}
+
+/* Too few rounds to claim anything. */
+static void few_rounds_are_unclear(void **state)
+{
+    (void)state;
+    struct assay_ratio r = {.n = 8,
+                            .ratio = 0.0418,
+                            .ci = {0.03, 0.05},
+                            .ci_frac = 0.2,
+                            .smallest_visible = (double)INFINITY};
+    assert_string_equal(assay_cell_interval(&r, 24, false).text, "unclear (n=8)");
+    struct assay_measurement m = around(1e6, 0.01);
+    assert_string_equal(assay_cell_spread(&m).text, "1.0%");
+    m.time.n = ASSAY_STATS_FEWEST_SAMPLES - 1; /* no 95 % interval */
+    assert_string_equal(assay_cell_spread(&m).text, "-");
+    m.time.n = 1;
+    m.time.median_ci_frac = 0;
+    assert_string_equal(assay_cell_spread(&m).text, "-");
+}
+
+/* Of several kernels of one implementation the kernel's name says which. */
+static void rows_of_one_implementation_have_names(void **state)
+{
+    (void)state;
+    struct assay_record r[4];
+    static const char *const names[4][3] = {{"native", "gelu_avx2", ""},
+                                            {"native", "gelu_avx512", ""},
+                                            {"ref", "gelu_ref", ""},
+                                            {"native", "gelu_avx2", "int8wo"}};
+    for (int i = 0; i < 4; i++) {
+        r[i] = plain_record(0, i, "gelu", "GELU", names[i][0]);
+        snprintf(r[i].kernel, sizeof r[i].kernel, "%s", names[i][1]);
+        snprintf(r[i].recipe, sizeof r[i].recipe, "%s", names[i][2]);
+    }
+    assert_string_equal(assay_cell_variant(&r[0], r, 4), "gelu_avx2");
+    assert_string_equal(assay_cell_variant(&r[1], r, 4), "gelu_avx512");
+    assert_string_equal(assay_cell_variant(&r[2], r, 4), "ref");
+    assert_string_equal(assay_cell_variant(&r[3], r, 4), "native"); /* its recipe tells */
+    r[1].kernel[0] = '\0';                                          /* not known */
+    assert_string_equal(assay_cell_variant(&r[0], r, 4), "native");
+    assert_string_equal(assay_cell_variant(&r[1], r, 4), "native");
+}
+
+/* Three kernels of one implementation and one of another, with long names; `recipe` may be "". */
+static struct group kernels_group(const char *recipe)
+{
+    static const char *const kernels[] = {
+        "gelu_avx2", "gelu_avx512", "gelu_with_a_name_longer_than_any_column_has", "gelu_ref"};
+    struct group g = {.n = 4};
+    for (int i = 0; i < 4; i++) {
+        g.records[i] = plain_record(0, i, "gelu", "GELU", i == 3 ? "ref" : "native");
+        struct assay_record *r = &g.records[i];
+        snprintf(r->kernel, sizeof r->kernel, "%s", kernels[i]);
+        snprintf(r->recipe, sizeof r->recipe, "%s", recipe);
+        r->is_baseline = i == 3;
+        for (int c = 0; c < ASSAY_CACHE_STATES; c++)
+            r->states[c] = i == 3 ? around(2e6, 0.01) : against(around(1e6, 0.01), 2, 0.1, true);
+    }
+    return g;
+}
+
+/* `--kernel all`: at any width each row says which kernel it is. */
+static void several_kernels_have_names(void **state)
+{
+    (void)state;
+    static const char *const formats[] = {"table",  "md",      "torchao",
+                                          "github", "kobench", "kernel-svg-light"};
+    for (int i = 0; i < 6; i++)
+        for (int width = 60; width <= 140; width += 20)
+            for (int recipes = 0; recipes < 2; recipes++) {
+                struct group g = kernels_group(recipes ? "int8wo" : "");
+                struct assay_report_style style = {.width = width};
+                struct assay_text out = {0};
+                report_groups(formats[i], &style, &a_run, &g, 1, &out);
+                bool md = i == 1 || i == 3;
+                bool cut = i == 2 && width < 100; /* the name is in a column of its own */
+                const char *const names[] = {
+                    md ? "gelu\\_avx2" : "gelu_avx2", md ? "gelu\\_avx512" : "gelu_avx512",
+                    cut  ? "gelu_with"
+                    : md ? "gelu\\_with\\_a\\_name\\_longer\\_than\\_any\\_column\\_has"
+                         : g.records[2].kernel};
+                for (int k = 0; k < 3; k++)
+                    if (!strstr(out.data, names[k]))
+                        fail_msg("%s, %d columns: no %s in\n%s", formats[i], width, names[k],
+                                 out.data);
+                assay_text_fini(&out);
+            }
+}
+
+/* A chart of `assay bench` speaks of variants and their baseline, not of "this kernel". */
+static void charts_of_variants_have_their_own_words(void **state)
+{
+    (void)state;
+    struct assay_text usual = usual_report("kernel-svg-light", usual_style, &a_run);
+    struct assay_text recipes = recipes_report("kernel-svg-light", usual_style, &a_run);
+    const struct assay_text *const both[] = {&usual, &recipes};
+    for (int i = 0; i < 2; i++) {
+        assert_null(strstr(both[i]->data, "this kernel"));
+        assert_null(strstr(both[i]->data, "assay kernel"));
+        assert_null(strstr(both[i]->data, "kernel faster"));
+        assert_non_null(strstr(both[i]->data, ">assay bench<"));
+        assert_non_null(strstr(both[i]->data, ">baseline<"));
+        assert_non_null(strstr(both[i]->data, "the baseline's time over a variant's"));
+    }
+    assert_non_null(strstr(usual.data, ">1.62x faster<"));
+    assert_non_null(strstr(usual.data, ">1.08x slower<"));
+    assert_non_null(strstr(usual.data, ">[1.07 1.09]<"));
+    assert_non_null(strstr(usual.data, "layernorm f32 32x512x768 (hot), baseline onednn 3.74 ms"));
+    assert_non_null(strstr(usual.data, "layernorm f32 32x512x768 (cold), baseline onednn 3.83 ms"));
+    assert_non_null(strstr(recipes.data, ">int8wo native<"));
+    assert_non_null(strstr(recipes.data, ">int4wo-128-hqq native<"));
+    assay_text_fini(&usual);
+    assay_text_fini(&recipes);
 }
 
 static void recipes_cells_read_well(void **state)
@@ -802,6 +943,11 @@ int main(void)
         cmocka_unit_test(ascii_has_nothing_but_ascii),
         cmocka_unit_test(headings_come_again_on_a_long_run),
         cmocka_unit_test(speedups_read_well),
+        cmocka_unit_test(lopsided_intervals_read_well),
+        cmocka_unit_test(few_rounds_are_unclear),
+        cmocka_unit_test(rows_of_one_implementation_have_names),
+        cmocka_unit_test(several_kernels_have_names),
+        cmocka_unit_test(charts_of_variants_have_their_own_words),
         cmocka_unit_test(recipes_cells_read_well),
         cmocka_unit_test(columns_are_counted_as_terminals_do),
         cmocka_unit_test(long_text_is_cut),

@@ -166,7 +166,8 @@ static void put_row(struct state *s, const struct assay_pair *pair)
 
 /* "- small_models: ln_linear_gelu, custom (1024, 1024, 1024), int8wo, compiled: crashed: SIGSEGV"
  */
-static void list_trouble(struct state *s, const struct assay_record *record)
+static void list_trouble(struct state *s, const struct assay_record *record,
+                         const struct assay_record *records, int64_t n)
 {
     struct assay_text *list = assay_outcome_is_fine(record->outcome) ? &s->gaps : &s->failures;
     if (list->length > MOST_LIST_BYTES) {
@@ -181,7 +182,7 @@ static void list_trouble(struct state *s, const struct assay_record *record)
     assay_md_text(&md, assay_cell_subject(record));
     assay_sink_format(&md.sink, ", %s, ", assay_dtype_name(record->dtype));
     put_shape(&md, record);
-    const char *const more[] = {record->recipe, record->implementation};
+    const char *const more[] = {record->recipe, assay_cell_variant(record, records, n)};
     for (int i = 0; i < 2; i++) {
         assay_sink_put(&md.sink, more[i][0] ? ", " : "");
         assay_md_text(&md, more[i]);
@@ -203,7 +204,7 @@ static void github_group(void *state, const struct assay_record *records, int64_
         put_row(s, &pair);
     for (int64_t i = 0; i < n; i++)
         if (records[i].outcome != ASSAY_OUTCOME_OK)
-            list_trouble(s, &records[i]);
+            list_trouble(s, &records[i], records, n);
 }
 
 /* ---- the page ------------------------------------------------------------------------------ */

@@ -2,8 +2,9 @@
  *
  * One row for each workload, and one more where it was also measured cold; under the table one line
  * for each workload and each rival, with the interval, whether the difference is significant, and
- * the share of the ceiling; last, what was measured. The table's times are means over all samples;
- * speedups are medians of the rounds' ratios, and the lines' times medians with their intervals.
+ * the share of the ceiling; last, what was measured. Mean(ms) and Ref(ms) are means over all
+ * samples, as there; speedups are medians of the rounds' ratios, so medians stand beside both, and
+ * in the lines with their intervals.
  * Widths depend on all rows, and so does whether there are references at all: rows are kept until
  * the end. On a narrow terminal the least important columns are dropped. */
 #include "report/report_bouts.h"
@@ -22,22 +23,26 @@ enum column {
     N,
     SPEEDUP,
     MEAN,
+    MEDIAN,
     STD,
     MIN,
     MAX,
     IQR,
     OUTLIERS,
     REF,
+    REF_MEDIAN,
     MATCH,
     COLUMNS
 };
 
 enum {
-    HEADING_EXTRA = 2, /* blanks beside a heading, where the table fits all the same */
-    USUAL_NAME = 24,   /* names longer than this are cut before figures go */
-    LEAST_NAME = 8,    /* … and down to this after */
-    CONTINUED_AT = 6,  /* lines that did not fit into one */
-    MACHINE_LABEL = 9, /* "GPU      " */
+    HEADING_EXTRA = 2,   /* blanks beside a heading, where the table fits all the same */
+    USUAL_NAME = 24,     /* names longer than this are cut before figures go */
+    LEAST_NAME = 8,      /* … and down to this after */
+    CONTINUED_AT = 6,    /* lines that did not fit into one */
+    MACHINE_LABEL = 9,   /* "GPU      " */
+    FASTER_SPEEDUP = 17, /* "1.62x [1.58 1.66]" */
+    SHORT_SPEEDUP = 12,  /* "1.31x slower": the interval is in the line below too */
 };
 
 struct state {
@@ -154,7 +159,8 @@ static struct assay_figure reference_cell(const struct assay_cell_request *q)
     const struct assay_record *reference = reference_of(q);
     if (!reference)
         return (struct assay_figure){0};
-    return aligned(q, assay_bout_figures(q->bout, reference)->time.mean);
+    const struct assay_summary *time = &assay_bout_figures(q->bout, reference)->time;
+    return aligned(q, q->of == REF_MEDIAN ? time->median : time->mean);
 }
 
 static struct assay_figure speedup_cell(const struct assay_cell_request *q)
@@ -163,7 +169,7 @@ static struct assay_figure speedup_cell(const struct assay_cell_request *q)
     struct assay_ratio ratio;
     if (!reference || !assay_bout_ratio(q->bout, reference, &ratio))
         return (struct assay_figure){0};
-    return (struct assay_figure){.cell = assay_bout_times(ratio.ratio),
+    return (struct assay_figure){.cell = assay_cell_interval(&ratio, q->width, q->ascii),
                                  .ink = assay_figure_ratio_ink(&ratio)};
 }
 
@@ -191,20 +197,24 @@ static const struct assay_column columns[COLUMNS] = {
     [N]         = {.heading = "N", .right = true, .of = N, .cell = count_cell},
     [SPEEDUP]   = {.heading = "Speedup", .cell = speedup_cell, .shown = has_references},
     [MEAN]      = {.heading = "Mean(ms)", TIME(mean)},
+    [MEDIAN]    = {.heading = "Median(ms)", TIME(median)},
     [STD]       = {.heading = "Std(ms)", TIME(std)},
     [MIN]       = {.heading = "Min(ms)", TIME(min)},
     [MAX]       = {.heading = "Max(ms)", TIME(max)},
     [IQR]       = {.heading = "IQR(ms)", TIME(iqr)},
     [OUTLIERS]  = {.heading = "Outliers", .right = true, .of = OUTLIERS, .cell = count_cell},
-    [REF]       = {.heading = "Ref(ms)", .right = true, .cell = reference_cell, .shown = has_references},
+    [REF]       = {.heading = "Ref(ms)", .right = true, .of = REF, .cell = reference_cell, .shown = has_references},
+    [REF_MEDIAN] = {.heading = "Ref median", .right = true, .of = REF_MEDIAN, .cell = reference_cell, .shown = has_references},
     [MATCH]     = {.heading = "Match", .cell = match_cell},
 };
 /* clang-format on */
 
 static const struct assay_shrink shrinks[] = {
-    {BENCHMARK, USUAL_NAME}, {WORKLOAD, USUAL_NAME},  {OUTLIERS, ASSAY_DROP}, {IQR, ASSAY_DROP},
-    {MAX, ASSAY_DROP},       {MIN, ASSAY_DROP},       {N, ASSAY_DROP},        {STD, ASSAY_DROP},
-    {REF, ASSAY_DROP},       {BENCHMARK, LEAST_NAME}, {WORKLOAD, LEAST_NAME},
+    {BENCHMARK, USUAL_NAME}, {WORKLOAD, USUAL_NAME}, {SPEEDUP, FASTER_SPEEDUP},
+    {OUTLIERS, ASSAY_DROP},  {IQR, ASSAY_DROP},      {SPEEDUP, SHORT_SPEEDUP},
+    {MAX, ASSAY_DROP},       {MIN, ASSAY_DROP},      {STD, ASSAY_DROP},
+    {REF, ASSAY_DROP},       {N, ASSAY_DROP},        {BENCHMARK, LEAST_NAME},
+    {WORKLOAD, LEAST_NAME},  {MEAN, ASSAY_DROP},     {REF_MEDIAN, ASSAY_DROP},
 };
 
 /* ---- the table ----------------------------------------------------------------------------- */
@@ -343,54 +353,70 @@ static void put_trouble(struct state *s, const struct assay_record *record)
     put_words(s, record->reason, ink);
 }
 
-/* Rounded up: the run could not have seen less than it says. */
 static void put_verdict(struct state *s, const struct assay_ratio *ratio)
 {
-    if (ratio->significant) {
+    if (ratio->significant)
         put_phrase(s, "✓ significant", ASSAY_INK_GOOD);
-        return;
-    }
-    put_phrase(s, s->page.style.ascii ? "- not significant" : "· not significant", ASSAY_INK_DIM);
-    char text[64];
-    double seen = 1 + ratio->smallest_visible;
-    int decimals = seen < 1.01 ? 3 : seen < 10 ? 2 : seen < 100 ? 1 : 0;
-    double unit = pow(10, -decimals);
-    if (seen >= 1 && seen < 1000)
-        snprintf(text, sizeof text, "(could have seen %.*fx)", decimals,
-                 ceil(seen / unit - 1e-9) * unit);
     else
-        snprintf(text, sizeof text, "(too few samples to tell)");
-    put_phrase(s, text, ASSAY_INK_DIM);
+        put_phrase(s, s->page.style.ascii ? "- not significant" : "· not significant",
+                   ASSAY_INK_DIM);
 }
 
-/* "1.72x faster", "1.31x slower"; of a rival "1.31x slower than native". */
+/* "1.72x faster", "1.31x slower than native", and the interval. */
+static void put_difference(struct state *s, const struct assay_ratio *ratio, const char *name)
+{
+    enum assay_ink ink = assay_figure_ratio_ink(ratio);
+    struct assay_cell interval, text = assay_cell_times(ratio, &interval);
+    assay_cell_add(&text, ratio->ratio > 1 ? " faster" : " slower");
+    put_phrase(s, text.text, ink);
+    text = (struct assay_cell){""};
+    assay_cell_add(&text, "than %s", name);
+    if (name[0])
+        put_phrase(s, text.text, ink);
+    if (interval.text[0])
+        put_phrase(s, interval.text, ink);
+}
+
+/* "same speed within 0.8%", "unclear (n=8)"; of a rival "same speed as onednn within 0.8%",
+ * "unclear against onednn (n=8)". */
+static void put_no_difference(struct state *s, const struct assay_ratio *ratio, const char *name)
+{
+    struct assay_cell said = assay_cell_interval(ratio, s->grid.width, s->page.style.ascii);
+    bool same = strncmp(said.text, "same", 4) == 0;
+    const char *rest = strchr(said.text, ' ');
+    struct assay_cell text = {""};
+    assay_cell_add(&text, "%s", same ? "same speed" : "unclear");
+    if (name[0])
+        assay_cell_add(&text, " %s %s", same ? "as" : "against", name);
+    assay_cell_add(&text, "%s", rest ? rest : "");
+    put_words(s, text.text, ASSAY_INK_DIM);
+}
+
 static void put_saying(struct state *s, const struct assay_bout *bout,
                        const struct assay_record *rival, const struct assay_ratio *ratio)
 {
-    bool faster = ratio->ratio > 1;
-    bool same = !ratio->significant && fabs(ratio->ratio - 1) < 0.005;
-    struct assay_cell text = assay_bout_times(faster ? ratio->ratio : 1 / ratio->ratio);
-    assay_cell_add(&text, faster ? " faster" : " slower");
-    if (same)
-        text = (struct assay_cell){"same speed"};
-    put_phrase(s, text.text, assay_figure_ratio_ink(ratio));
-    if (assay_cell_is_workload(bout->kernel))
-        return;
-    text = (struct assay_cell){""};
-    assay_cell_add(&text, "%s %s", same ? "as" : "than", assay_bout_rival_name(bout, rival));
-    put_phrase(s, text.text, assay_figure_ratio_ink(ratio));
+    const char *name =
+        assay_cell_is_workload(bout->kernel) ? "" : assay_bout_rival_name(bout, rival);
+    if (ratio->significant)
+        put_difference(s, ratio, name);
+    else
+        put_no_difference(s, ratio, name);
 }
 
-/* "(95% CI: 6.4302-6.6004ms vs ref 11.2048ms)", as medians; without `rival` only the interval. */
+/* "(95% CI: 6.4302-6.6004ms vs ref 11.2048ms)", as medians; without `rival` only the interval.
+ * Fewer than six samples have none: then it is the median. */
 static void put_interval(struct state *s, const struct assay_bout *bout,
                          const struct assay_record *rival, const char *name)
 {
     const struct assay_summary *mine = &bout->m->time;
     int decimals = assay_bout_decimals(mine->mean);
-    struct assay_cell lo = assay_bout_ms(mine->median_ci.lo, decimals);
-    struct assay_cell hi = assay_bout_ms(mine->median_ci.hi, decimals);
     struct assay_cell text = {""};
-    assay_cell_add(&text, "%s95%% CI: %s-%sms", rival ? "(" : "", lo.text, hi.text);
+    assay_cell_add(&text, "%s", rival ? "(" : "");
+    if (assay_cell_has_interval(mine))
+        assay_cell_add(&text, "95%% CI: %s-%sms", assay_bout_ms(mine->median_ci.lo, decimals).text,
+                       assay_bout_ms(mine->median_ci.hi, decimals).text);
+    else
+        assay_cell_add(&text, "median %sms", assay_bout_ms(mine->median, decimals).text);
     put_phrase(s, text.text, ASSAY_INK_PLAIN);
     if (!rival)
         return;
@@ -491,10 +517,12 @@ static void write_legend(struct state *s)
     if (!s->saw_figures)
         return;
     flush(s);
-    assay_flow_item(&flow, "table: means over all samples");
+    assay_flow_item(&flow, "Mean, Ref: means over all samples");
     assay_flow_item(&flow, "95%% CI: of the median");
-    if (s->saw_ratio)
+    if (s->saw_ratio) {
         assay_flow_item(&flow, "speedup: median over rounds in which both ran");
+        assay_flow_item(&flow, "[ ] its 95%% interval");
+    }
     flush(s);
 }
 
@@ -537,7 +565,7 @@ const struct assay_report_format assay_report_kernel = {
     .extension = NULL,
     .summary = "workloads of a kernel's repository with times, speedup and verdict",
     .state_bytes = sizeof(struct state),
-    .most = 150,
+    .most = 180,
     .begin = kernel_begin,
     .group = kernel_group,
     .end = kernel_end,

@@ -38,7 +38,7 @@ static void dark_end(void *state) { assay_chart_end(state, &dark); }
 const struct assay_report_format assay_report_kernel_svg_light = {
     .name = "kernel-svg-light",
     .extension = "svg",
-    .summary = "a bar chart of a kernel's speedups, for light pages",
+    .summary = "a bar chart of speedups, for light pages",
     .state_bytes = sizeof(struct assay_chart),
     .begin = svg_begin,
     .group = assay_chart_group,

@@ -1,10 +1,10 @@
 /* kobench.c: what `assay preset` shows: KoBench's table, for a terminal.
  *
- * One row for each case, in KoBench's columns and order; behind them the interval of the median,
- * whether the output was right, and of a compiled model how much faster it is than the eager one,
- * on the next line where it does not fit.
- * Rows appear while the run goes on, so widths are fixed: a name that is too long has a line of its
- * own. A row that has no figures says why, across the whole line. */
+ * One row for each case, in KoBench's columns and order, the median behind the mean; behind them
+ * the interval of the median, whether the output was right, and of a compiled model how much faster
+ * it is than the eager one, on the next line where it does not fit. Rows appear while the run goes
+ * on, so widths are fixed: a name that is too long has a line of its own. A row that has no figures
+ * says why, across the whole line. */
 #include "report/report_detail.h"
 #include "report/report_grid.h"
 #include "report/report_kobench.h"
@@ -15,6 +15,7 @@
 enum column {
     NAME,
     MEAN,
+    MEDIAN,
     STD,
     IDLE,
     PEAK,
@@ -28,12 +29,14 @@ enum column {
     COLUMNS
 };
 
-enum { RATIO_WIDTH = 13 };
+enum { RATIO_WIDTH = 24 };
 
 struct state {
     struct assay_page page;
     struct assay_grid grid;
-    char subject[128]; /* what all rows so far have in common */
+    char subject[128];                /* what all rows so far have in common */
+    const struct assay_record *group; /* at hand */
+    int64_t n;
 };
 
 /* ---- columns -------------------------------------------------------------------------------- */
@@ -49,6 +52,12 @@ static struct assay_figure mean_cell(const struct assay_cell_request *q)
     const struct assay_measurement *m = ((const struct row *)q->row)->m;
     return (struct assay_figure){.cell = assay_cell_milliseconds(m->time.mean),
                                  .mark = assay_row_mark(m, q->legend)};
+}
+
+static struct assay_figure median_cell(const struct assay_cell_request *q)
+{
+    return assay_figure_plain(
+        assay_cell_milliseconds(((const struct row *)q->row)->m->time.median));
 }
 
 static struct assay_figure std_cell(const struct assay_cell_request *q)
@@ -94,6 +103,7 @@ static struct assay_figure check_cell(const struct assay_cell_request *q)
 static const struct assay_column columns[COLUMNS] = {
     [NAME]       = {.heading = "name", .width = 20},
     [MEAN]       = {.heading = "mean_ms", .width = 8, .right = true, .marked = true, .cell = mean_cell},
+    [MEDIAN]     = {.heading = "median_ms", .width = 9, .right = true, .cell = median_cell},
     [STD]        = {.heading = "std_ms", .width = 7, .right = true, .cell = std_cell},
     [IDLE]       = {.heading = "idle_vram", .width = 9, .right = true, .of = IDLE, .cell = memory_cell},
     [PEAK]       = {.heading = "peak_vram", .width = 9, .right = true, .of = PEAK, .cell = memory_cell},
@@ -108,8 +118,9 @@ static const struct assay_column columns[COLUMNS] = {
 /* clang-format on */
 
 static const struct assay_shrink shrinks[] = {
-    {WORKSPACE, ASSAY_DROP}, {IDLE, ASSAY_DROP},       {FLOPS, ASSAY_DROP}, {MACS, ASSAY_DROP},
-    {SPREAD, ASSAY_DROP},    {FLOPS_RATE, ASSAY_DROP}, {PEAK, ASSAY_DROP},  {NAME, 10},
+    {WORKSPACE, ASSAY_DROP}, {IDLE, ASSAY_DROP},      {FLOPS, ASSAY_DROP},
+    {MACS, ASSAY_DROP},      {SPREAD, ASSAY_DROP},    {FLOPS_RATE, ASSAY_DROP},
+    {PEAK, ASSAY_DROP},      {MACS_RATE, ASSAY_DROP}, {NAME, 10},
 };
 
 /* ---- the beginning -------------------------------------------------------------------------- */
@@ -149,7 +160,7 @@ static void write_name(struct state *s, const struct assay_record *record, bool 
                        enum assay_ink ink)
 {
     struct assay_line *line = &s->page.line;
-    struct assay_cell name = assay_kobench_name(record);
+    struct assay_cell name = assay_kobench_name(record, assay_cell_variant(record, s->group, s->n));
     if (record->label[0])
         assay_cell_add(&name, " %s", record->label);
     if (cold)
@@ -169,12 +180,13 @@ static void write_ratio(struct state *s, const struct assay_measurement *m)
     if (!m->has_eager_ratio)
         return;
     struct assay_cell cell = assay_cell_interval(&m->eager_ratio, RATIO_WIDTH, line->ascii);
-    if (line->columns + 1 + RATIO_WIDTH > assay_page_most(&s->page)) {
+    int width = assay_line_columns_of(cell.text, line->ascii);
+    if (line->columns + 1 + width > assay_page_most(&s->page)) {
         assay_page_flush(&s->page);
         assay_line_to(line, s->grid.widths[NAME]);
     }
     assay_line_to(line, line->columns + 1);
-    assay_line_put(line, cell.text, RATIO_WIDTH, assay_figure_ratio_ink(&m->eager_ratio));
+    assay_line_put(line, cell.text, width, assay_figure_ratio_ink(&m->eager_ratio));
     s->page.legend.eager_ratio = true;
 }
 
@@ -211,6 +223,8 @@ static void kobench_group(void *state, const struct assay_record *records, int64
     struct state *s = state;
     assay_tally_add(&s->page.tally, records, n);
     write_headings(s, &records[0]);
+    s->group = records;
+    s->n = n;
     for (int64_t i = 0; i < n; i++)
         write_record(s, &records[i]);
     assay_row_warnings(records, n, &s->page.line, &s->page.sink, s->grid.width);
@@ -232,7 +246,7 @@ static void write_legend(struct state *s)
         assay_flow_item(&flow, "1 MB = 2^20 bytes");
     if (legend->counts) {
         assay_flow_item(&flow, "MACs: multiply-adds; FLOPs: all other operations");
-        assay_flow_item(&flow, "MACS, FLOPS: the same per second");
+        assay_flow_item(&flow, "MACS, FLOPS: the same per second, by the mean");
     }
     if (flow.started)
         assay_page_flush(&s->page);

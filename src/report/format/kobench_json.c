@@ -27,7 +27,7 @@ static assay_json *to_json(const struct state *s, const struct assay_record *rec
 {
     static const double mb = 1 << 20;
     assay_json *o = assay_json_object();
-    assay_json_put_string(o, "name", assay_kobench_name(record).text);
+    assay_json_put_string(o, "name", assay_kobench_name(record, record->implementation).text);
     assay_json_put_int(o, "iters", m->time.n);
     assay_json_put(o, "warmup",
                    s->warmup ? assay_json_from_int(s->warmup)

@@ -16,7 +16,7 @@ struct state {
     bool saw_pareto;
 };
 
-enum { SPEEDUP_ROOM = 24 };
+enum { SPEEDUP_ROOM = 40 };
 
 static void md_begin(void *state, const struct assay_sink *sink,
                      const struct assay_report_style *style, const struct assay_run_info *run)
@@ -201,7 +201,7 @@ static void md_group(void *state, const struct assay_record *records, int64_t n)
         assay_sink_format(&s->md.sink, "| %s | %s | ",
                           record->n_axes > 0 ? assay_cell_shape(record).text : "-",
                           assay_dtype_name(record->dtype));
-        assay_md_text(&s->md, record->implementation);
+        assay_md_text(&s->md, assay_cell_variant(record, records, n));
         assay_sink_put(&s->md.sink, " |");
         for (int c = 0; c < ASSAY_CACHE_STATES; c++)
             if (s->shown[c])
@@ -213,7 +213,9 @@ static void md_group(void *state, const struct assay_record *records, int64_t n)
 static void md_end(void *state)
 {
     struct state *s = state;
-    assay_sink_put(&s->md.sink, "\nBold: fastest in its group, or not significantly slower.");
+    assay_sink_put(&s->md.sink,
+                   "\nBold: fastest in its group, or not significantly slower. \\[ \\]: "
+                   "95% interval of the speedup.");
     assay_sink_put(&s->md.sink,
                    " !: did not reach --precision. ~: over 5% of samples disturbed.\n");
     if (s->saw_pareto)

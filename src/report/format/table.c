@@ -3,8 +3,9 @@
  * One header line for each group, one row for each variant, and for each cache state that the run
  * measures a block of columns: time, ±, speedup, rate, share of the ceiling. Widths are fixed
  * before the first row, because rows appear while the run goes on; on a narrow terminal the rate
- * goes first, then the ceiling, then the ±. A row that has no figures says why across the whole
- * line. Groups whose variants differ in a recipe have a table of their own: report_recipes.c. */
+ * goes first, then the ceiling, then the interval of the speedup, then the ±. A name that is too
+ * long has a line of its own. A row that has no figures says why across the whole line. Groups
+ * whose variants differ in a recipe have a table of their own: report_recipes.c. */
 #include "report/report_detail.h"
 #include "report/report_grid.h"
 #include "report/report_recipes.h"
@@ -30,9 +31,13 @@ enum column {
 };
 
 enum {
-    LEAST_NAME = 10,
+    LEAST_NAME = 9,
     MOST_NAME = 32,
-    HEADING_EVERY = 40, /* lines after which the headings are repeated */
+    SPEEDUP = 24,        /* "1.31x slower [1.28 1.35]" */
+    FASTER_SPEEDUP = 17, /* "1.62x [1.58 1.66]" */
+    SHORT_SPEEDUP = 12,  /* "1.31x slower" */
+    TIGHT_CEILING = 4,   /* "100%", without the blank before it, which few figures need */
+    HEADING_EVERY = 40,  /* lines after which the headings are repeated */
 };
 
 struct table {
@@ -40,6 +45,8 @@ struct table {
     struct assay_grid grid;
     bool shown[ASSAY_CACHE_STATES];
     char device[32];
+    const struct assay_record *group; /* at hand */
+    int64_t n;
     bool headings_due; /* before the next group that has these columns */
     bool in_recipes;   /* the last group had the other columns */
 };
@@ -61,8 +68,10 @@ static const struct assay_measurement *measurement(const struct assay_cell_reque
 
 static struct assay_figure name_cell(const struct assay_cell_request *q)
 {
+    const struct table *t = q->table;
     bool ok = q->record->outcome == ASSAY_OUTCOME_OK;
-    return assay_figure_text(q->record->implementation, ok ? ASSAY_INK_PLAIN : ASSAY_INK_DIM);
+    return assay_figure_text(assay_cell_variant(q->record, t->group, t->n),
+                             ok ? ASSAY_INK_PLAIN : ASSAY_INK_DIM);
 }
 
 static struct assay_figure time_cell(const struct assay_cell_request *q)
@@ -87,8 +96,7 @@ static struct assay_figure speedup_cell(const struct assay_cell_request *q)
     const struct assay_measurement *m = measurement(q);
     if (!m->measured)
         return (struct assay_figure){0};
-    return (struct assay_figure){.cell = assay_cell_speedup(q->row, m, q->width, q->ascii),
-                                 .ink = assay_row_speedup_ink(q->row, m)};
+    return assay_figure_speedup(q, m);
 }
 
 static struct assay_figure rate_cell(const struct assay_cell_request *q)
@@ -116,16 +124,16 @@ static struct assay_figure ceiling_cell(const struct assay_cell_request *q)
 }
 
 /* clang-format off */
-#define BLOCK(S, name, gap_, time, spread, speedup, rate_heading, rate, ceiling_heading, ceiling) \
+#define BLOCK(S, name, gap_, time, spread, rate_heading, rate, ceiling_heading, ceiling_gap, ceiling) \
     [S##_TIME] = {.heading = "time", .upper = " " name, .over = 4, .width = time, .gap = gap_, .right = true, \
                   .led = true, .of = ASSAY_CACHE_##S, .cell = time_cell, .shown = state_is_shown}, \
     [S##_SPREAD] = {.heading = "±", .width = spread, .right = true, .marked = true, .of = ASSAY_CACHE_##S, \
                     .cell = spread_cell, .shown = state_is_shown}, \
-    [S##_SPEEDUP] = {.heading = "speedup", .width = speedup, .of = ASSAY_CACHE_##S, .cell = speedup_cell, \
+    [S##_SPEEDUP] = {.heading = "speedup", .width = SPEEDUP, .of = ASSAY_CACHE_##S, .cell = speedup_cell, \
                      .shown = state_is_shown}, \
     [S##_RATE] = {.heading = rate_heading, .width = rate, .right = true, .of = ASSAY_CACHE_##S, \
                   .cell = rate_cell, .shown = state_is_shown}, \
-    [S##_CEILING] = {.heading = ceiling_heading, .width = ceiling, .right = true, .of = ASSAY_CACHE_##S, \
+    [S##_CEILING] = {.heading = ceiling_heading, .width = ceiling, .gap = ceiling_gap, .right = true, .of = ASSAY_CACHE_##S, \
                      .cell = ceiling_cell, .shown = state_is_shown}
 #define AROUND \
     [NAME] = {.width = LEAST_NAME, .most = MOST_NAME, .cell = name_cell}, \
@@ -133,18 +141,24 @@ static struct assay_figure ceiling_cell(const struct assay_cell_request *q)
 
 static const struct assay_column two_states[COLUMNS] = {
     AROUND,
-    BLOCK(HOT, "hot", 0, 8, 4, 13, "GB/s", 6, "ceil", 4),
-    BLOCK(COLD, "cold", 0, 8, 4, 13, "GB/s", 6, "ceil", 4),
+    BLOCK(HOT, "hot", 0, 8, 4, "GB/s", 6, "ceil", -1, TIGHT_CEILING + 1),
+    BLOCK(COLD, "cold", 0, 8, 4, "GB/s", 6, "ceil", -1, TIGHT_CEILING + 1),
 };
 static const struct assay_column one_state[COLUMNS] = {
     AROUND,
-    BLOCK(HOT, "hot", 1, 9, 5, 20, "rate", 12, "ceiling", 16),
-    BLOCK(COLD, "cold", 1, 9, 5, 20, "rate", 12, "ceiling", 16),
+    BLOCK(HOT, "hot", 1, 9, 5, "rate", 12, "ceiling", 0, 16),
+    BLOCK(COLD, "cold", 1, 9, 5, "rate", 12, "ceiling", 0, 16),
 };
 /* clang-format on */
 
 /* Each column goes from both states' blocks. */
-static const struct assay_shrink shrinks[] = {
+static const struct assay_shrink two_states_shrinks[] = {
+    {HOT_RATE, ASSAY_DROP},        {COLD_RATE, ASSAY_DROP_TOO},    {HOT_CEILING, TIGHT_CEILING},
+    {COLD_CEILING, TIGHT_CEILING}, {HOT_CEILING, ASSAY_DROP},      {COLD_CEILING, ASSAY_DROP_TOO},
+    {HOT_SPEEDUP, FASTER_SPEEDUP}, {COLD_SPEEDUP, FASTER_SPEEDUP}, {HOT_SPREAD, ASSAY_DROP},
+    {COLD_SPREAD, ASSAY_DROP_TOO}, {HOT_SPEEDUP, SHORT_SPEEDUP},   {COLD_SPEEDUP, SHORT_SPEEDUP},
+};
+static const struct assay_shrink one_state_shrinks[] = {
     {HOT_RATE, ASSAY_DROP},         {COLD_RATE, ASSAY_DROP_TOO}, {HOT_CEILING, ASSAY_DROP},
     {COLD_CEILING, ASSAY_DROP_TOO}, {HOT_SPREAD, ASSAY_DROP},    {COLD_SPREAD, ASSAY_DROP_TOO},
 };
@@ -159,7 +173,10 @@ static void choose_layout(struct table *t, const struct assay_run_info *run)
                                   .n = COLUMNS,
                                   .table = t};
     assay_grid_begin(&t->grid, 0);
-    assay_grid_fit(&t->grid, shrinks, sizeof shrinks / sizeof shrinks[0], t->page.width);
+    assay_grid_fit(&t->grid, is_roomy(t) ? one_state_shrinks : two_states_shrinks,
+                   is_roomy(t) ? sizeof one_state_shrinks / sizeof one_state_shrinks[0]
+                               : sizeof two_states_shrinks / sizeof two_states_shrinks[0],
+                   t->page.width);
 }
 
 static void write_headings(struct table *t)
@@ -260,13 +277,30 @@ static void write_no_figures(struct table *t, const struct assay_record *record)
     if (record->outcome == ASSAY_OUTCOME_OK)
         assay_row_check(line, record, t->grid.widths[CHECK] + 1, t->grid.width);
     else
-        assay_row_reason(line, record, 2, t->grid.width);
+        t->page.lines += assay_row_reason(line, &t->page.sink, record, 2, t->grid.width);
+}
+
+/* On a line of its own where the column is too narrow. */
+static void write_name(struct table *t, const struct assay_record *record)
+{
+    struct assay_line *line = &t->page.line;
+    const char *name = assay_cell_variant(record, t->group, t->n);
+    int end = 1 + t->grid.widths[NAME];
+    if (assay_line_columns_of(name, line->ascii) <= t->grid.widths[NAME]) {
+        assay_grid_cells(&t->grid, record, NAME, HOT_TIME);
+        return;
+    }
+    assay_line_to(line, 1);
+    assay_line_put(line, name, t->grid.width - 1,
+                   record->outcome == ASSAY_OUTCOME_OK ? ASSAY_INK_PLAIN : ASSAY_INK_DIM);
+    assay_page_flush(&t->page);
+    assay_line_to(line, end);
 }
 
 static void write_row(struct table *t, const struct assay_record *record)
 {
     bool ok = record->outcome == ASSAY_OUTCOME_OK;
-    assay_grid_cells(&t->grid, record, NAME, HOT_TIME);
+    write_name(t, record);
     if (ok && (is_timed(t, record) || !record->verification.done))
         assay_grid_cells(&t->grid, record, HOT_TIME, COLUMNS);
     else
@@ -281,6 +315,8 @@ static void write_group(struct table *t, const struct assay_record *records, int
     if (t->headings_due || t->page.lines >= HEADING_EVERY)
         write_headings(t);
     write_group_header(t, records, n);
+    t->group = records;
+    t->n = n;
     for (int64_t i = 0; i < n; i++)
         write_row(t, &records[i]);
     t->page.lines += assay_row_warnings(records, n, &t->page.line, &t->page.sink, t->grid.width);
