@@ -265,8 +265,10 @@ ASSAY_API enum assay_status assay_session_report(const assay_session *session, c
 ASSAY_API enum assay_status assay_case_result_json(const struct assay_case_result *result,
                                                    assay_write_fn write, void *user,
                                                    struct assay_error *err);
-/* All cases of the session: a JSON array, or a table with the columns name mean_ms std_ms idle_vram
- * peak_vram workspace MACs MACS FLOPs FLOPS, n/a for what is not known. */
+/* All cases of the session: a JSON array, or a table with the columns name mean_ms median_ms std_ms
+ * idle_vram peak_vram workspace MACs MACS FLOPs FLOPS, n/a for what is not known, and where cases
+ * were compared speedup: "1.62x [1.58 1.66]", "1.31x slower [1.28 1.35]", "same within 0.8%",
+ * "unclear (n=8)". */
 ASSAY_API enum assay_status assay_session_cases_json(const assay_session *session,
                                                      assay_write_fn write, void *user,
                                                      struct assay_error *err);

@@ -8,11 +8,12 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { COLUMNS = 10, GAP = 2 };
+enum { COLUMNS = 12, SPEEDUP = COLUMNS - 1, GAP = 2 };
 
-static const char *const headings[COLUMNS] = {"name",      "mean_ms",   "std_ms", "idle_vram",
-                                              "peak_vram", "workspace", "MACs",   "MACS",
-                                              "FLOPs",     "FLOPS"};
+/* KoBench's, with the median behind the mean; the last only where cases were compared. */
+static const char *const headings[COLUMNS] = {"name",      "mean_ms",   "median_ms", "std_ms",
+                                              "idle_vram", "peak_vram", "workspace", "MACs",
+                                              "MACS",      "FLOPs",     "FLOPS",     "speedup"};
 
 void assay_write_file(void *file, const char *bytes, size_t length)
 {
@@ -127,25 +128,43 @@ static struct assay_cell time_cell(double ms)
     return cell;
 }
 
+/* What a result has kept of a comparison: what it could have shown is taken from the 95 % interval,
+ * or unknown where there were too few rounds. */
+static struct assay_cell speedup_cell(const struct assay_case_result *r)
+{
+    enum { WIDE = 40 };
+    struct assay_cell none = {""};
+    struct assay_ratio ratio = {.n = r->samples,
+                                .ratio = r->speedup,
+                                .ci = {r->speedup_lo, r->speedup_hi},
+                                .significant = r->significant != 0,
+                                .smallest_visible = (double)INFINITY};
+    if (r->samples >= ASSAY_STATS_FEWEST_ROUNDS)
+        ratio.smallest_visible = fmax(fabs(r->speedup_hi - 1), fabs(1 - r->speedup_lo));
+    return r->speedup > 0 ? assay_cell_interval(&ratio, WIDE, false) : none;
+}
+
 static void fill_row(const struct assay_case_result *r, struct row *row)
 {
     static const double MB = 1 << 20;
     row->cells[1] = time_cell(r->latency_ms);
-    row->cells[2] = time_cell(r->latency_std_ms);
-    row->cells[3] = assay_kobench_memory(r->idle_vram_mb * MB);
-    row->cells[4] = assay_kobench_memory(r->peak_vram_mb * MB);
-    row->cells[5] = assay_kobench_memory(r->workspace_vram_mb * MB);
-    row->cells[6] = assay_kobench_count(r->macs, "");
-    row->cells[7] = assay_kobench_count(r->macs_rate, "/s");
-    row->cells[8] = assay_kobench_count(r->flops, "");
-    row->cells[9] = assay_kobench_count(r->flops_rate, "/s");
+    row->cells[2] = time_cell(r->median_ms);
+    row->cells[3] = time_cell(r->latency_std_ms);
+    row->cells[4] = assay_kobench_memory(r->idle_vram_mb * MB);
+    row->cells[5] = assay_kobench_memory(r->peak_vram_mb * MB);
+    row->cells[6] = assay_kobench_memory(r->workspace_vram_mb * MB);
+    row->cells[7] = assay_kobench_count(r->macs, "");
+    row->cells[8] = assay_kobench_count(r->macs_rate, "/s");
+    row->cells[9] = assay_kobench_count(r->flops, "");
+    row->cells[10] = assay_kobench_count(r->flops_rate, "/s");
+    row->cells[SPEEDUP] = speedup_cell(r);
 }
 
 static void measure_widths(const struct assay_open_session *session, int *widths)
 {
     struct row row;
     for (int c = 0; c < COLUMNS; c++)
-        widths[c] = assay_line_columns_of(headings[c], false);
+        widths[c] = c == SPEEDUP ? 0 : assay_line_columns_of(headings[c], false);
     for (int64_t i = 0; i < session->n_cases; i++) {
         fill_row(session->cases[i], &row);
         for (int c = 0; c < COLUMNS; c++) {
@@ -154,15 +173,23 @@ static void measure_widths(const struct assay_open_session *session, int *widths
             widths[c] = wide > widths[c] ? wide : widths[c];
         }
     }
+    int least = assay_line_columns_of(headings[SPEEDUP], false);
+    if (widths[SPEEDUP] && widths[SPEEDUP] < least)
+        widths[SPEEDUP] = least;
 }
 
 static void put_row(struct assay_line *line, const struct assay_sink *sink, const int *widths,
                     const char *name, const struct row *row)
 {
     assay_line_left(line, name, widths[0], ASSAY_INK_PLAIN);
-    for (int c = 1; c < COLUMNS; c++)
+    for (int c = 1; c < SPEEDUP; c++)
         assay_line_right(line, row ? row->cells[c].text : headings[c], GAP + widths[c],
                          ASSAY_INK_PLAIN);
+    if (widths[SPEEDUP]) {
+        assay_line_to(line, line->columns + GAP);
+        assay_line_left(line, row ? row->cells[SPEEDUP].text : headings[SPEEDUP], widths[SPEEDUP],
+                        ASSAY_INK_PLAIN);
+    }
     assay_line_flush(line, sink);
 }
 

@@ -1114,23 +1114,25 @@ static void test_the_table(void **state)
     page.length = 0;
     assay_session *session = two_cases();
     assert_int_equal(assay_session_cases_table(session, append, &page, NULL), ASSAY_OK);
-    char words[10][32], *lines[5] = {NULL};
+    char words[11][32], *lines[5] = {NULL};
     int n = 0;
     for (char *line = strtok(page.text, "\n"); line && n < 5; line = strtok(NULL, "\n"))
         lines[n++] = line;
     assert_int_equal(n, 4);
-    assert_int_equal(sscanf(lines[0], "%31s%31s%31s%31s%31s%31s%31s%31s%31s%31s", words[0],
+    assert_int_equal(sscanf(lines[0], "%31s%31s%31s%31s%31s%31s%31s%31s%31s%31s%31s", words[0],
                             words[1], words[2], words[3], words[4], words[5], words[6], words[7],
-                            words[8], words[9]),
-                     10);
-    static const char *const headings[] = {"name",      "mean_ms",   "std_ms", "idle_vram",
-                                           "peak_vram", "workspace", "MACs",   "MACS",
-                                           "FLOPs",     "FLOPS"};
-    for (int i = 0; i < 10; i++)
+                            words[8], words[9], words[10]),
+                     11);
+    static const char *const headings[] = {"name",      "mean_ms",   "median_ms", "std_ms",
+                                           "idle_vram", "peak_vram", "workspace", "MACs",
+                                           "MACS",      "FLOPs",     "FLOPS"};
+    for (int i = 0; i < 11; i++)
         assert_string_equal(words[i], headings[i]);
     assert_int_equal(strncmp(lines[1], "attn ", 5), 0);
     char *rest;
     assert_true(strtod(lines[1] + 5, &rest) >= 0.05);
+    double median = strtod(rest, &rest);
+    assert_near(median, assay_session_case(session, 0)->median_ms, 5.1e-5);
     assert_true(strtod(rest, &rest) >= 0);
 #ifdef SANITIZED
     assert_non_null(strstr(rest, " 0 B "));
@@ -1146,6 +1148,34 @@ static void test_the_table(void **state)
     /* Every line of figures ends in the same column: the second has one byte more, for the ö. */
     assert_int_equal(strlen(lines[0]), strlen(lines[1]));
     assert_int_equal(strlen(lines[1]) + 1, strlen(lines[2]));
+    assay_session_close(session);
+}
+
+/* Cases that were compared have one column more, with the interval as everywhere. */
+static void test_the_table_has_speedups(void **state)
+{
+    (void)state;
+    static struct page page;
+    page.length = 0;
+    assay_session *session = open_some(2, 40);
+    struct assay_case cases[] = {make("slow", spin_200us, NULL), make("fast", spin_50us, NULL)};
+    assert_int_equal(assay_session_run_many(session, cases, 2, &err), ASSAY_OK);
+    assert_int_equal(assay_session_cases_table(session, append, &page, NULL), ASSAY_OK);
+    char *heading = strtok(page.text, "\n"), *slow = strtok(NULL, "\n"), *fast = strtok(NULL, "\n");
+    char *column = strstr(heading, "  speedup");
+    assert_non_null(column);
+    assert_true(strlen(slow) <= (size_t)(column - heading)); /* nothing to compare it with */
+    double ratio, lo, hi;
+    const struct assay_case_result *r = assay_session_case(session, 1);
+    assert_int_equal(sscanf(fast + (column - heading), "%lfx [%lf %lf]", &ratio, &lo, &hi), 3);
+    assert_near(ratio, r->speedup, 0.0051);
+    assert_true(lo <= r->speedup_lo && hi >= r->speedup_hi); /* rounded outwards */
+    assay_session_close(session);
+    page.length = 0;
+    session = open_some(1, 3); /* too few rounds to say anything */
+    assert_int_equal(assay_session_run_many(session, cases, 2, &err), ASSAY_OK);
+    assert_int_equal(assay_session_cases_table(session, append, &page, NULL), ASSAY_OK);
+    assert_non_null(strstr(page.text, "unclear (n=3)"));
     assay_session_close(session);
 }
 
@@ -1215,6 +1245,7 @@ int main(void)
         cmocka_unit_test(test_many_sessions),
         cmocka_unit_test(test_json_has_the_fields_in_order),
         cmocka_unit_test(test_the_table),
+        cmocka_unit_test(test_the_table_has_speedups),
         cmocka_unit_test(test_no_allocation_is_taken_for_granted),
     };
     no_page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
