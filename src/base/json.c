@@ -49,20 +49,6 @@ void assay_json_free(assay_json *value)
 
 void assay_json_count_memory(void) { json_set_alloc_funcs(assay_malloc, assay_free); }
 
-static int append_to_text(const char *bytes, size_t length, void *out)
-{
-    assay_text_append(out, bytes, length);
-    return 0;
-}
-
-void assay_json_write(const assay_json *value, int indent, struct assay_text *out)
-{
-    size_t flags = indent > 0 ? (size_t)JSON_INDENT(indent) : JSON_COMPACT;
-    if (!assay_json_is_complete(value) ||
-        json_dump_callback(value, append_to_text, out, flags | JSON_ENCODE_ANY) != 0)
-        out->failed = true;
-}
-
 assay_json *assay_json_object(void) { return json_object(); }
 assay_json *assay_json_array(void) { return json_array(); }
 assay_json *assay_json_from_int(int64_t value) { return json_integer(value); }

@@ -21,8 +21,9 @@ assay_json *assay_json_parse(const char *text, size_t length, const char *where,
                              struct assay_error *err);
 void assay_json_free(assay_json *value);
 
-/* Appends the value on one line, or indented by `indent` blanks when that is > 0. Sets `failed`,
- * and appends nothing of use, when the value is NULL or incomplete, or there is no memory. */
+/* Appends the value on one line, or indented by `indent` blanks when that is > 0. A number reads
+ * back as the same double, with as few digits as that takes (assay_text_real). Sets `failed`, and
+ * appends nothing of use, when the value is NULL or incomplete, or there is no memory. */
 void assay_json_write(const assay_json *value, int indent, struct assay_text *out);
 
 assay_json *assay_json_object(void);

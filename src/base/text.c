@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -227,6 +228,18 @@ void assay_text_count(double count, char *buf, size_t size)
         i++;
     }
     snprintf(buf, size, "%.*f %s", i || count != (double)(int)count ? 2 : 0, count, prefixes[i]);
+}
+
+void assay_text_real(double value, char *buf, size_t size)
+{
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(buf, size, "%.*g", digits, value);
+        if (strtod(buf, NULL) == value)
+            break;
+    }
+    char *point = strchr(buf, localeconv()->decimal_point[0]);
+    if (point)
+        *point = '.';
 }
 
 enum assay_status assay_text_int64(const char *text, int64_t *out)

@@ -44,6 +44,11 @@ void assay_text_bytes(double bytes, char *buf, size_t size);
 /* "25.77 G", "402.65 M": two decimals and a prefix, which a unit can follow. */
 void assay_text_count(double count, char *buf, size_t size);
 
+/* "46754.4": with 15, 16 or 17 digits, as few as read back as the same double; with a point in any
+ * locale. */
+enum { ASSAY_TEXT_REAL = 32 }; /* bytes that it takes at the most */
+void assay_text_real(double value, char *buf, size_t size);
+
 /* Numbers with nothing after them. Sizes take k, M, G (powers of 1000) and Ki, Mi, Gi; durations
  * ns, us, ms, s, m, h (a bare number is seconds); fractions "1%" or "0.01". */
 enum assay_status assay_text_int64(const char *text, int64_t *out);

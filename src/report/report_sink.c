@@ -96,8 +96,10 @@ void assay_sink_csv(const struct assay_sink *sink, const char *text)
 
 void assay_sink_csv_real(const struct assay_sink *sink, double value)
 {
+    char text[ASSAY_TEXT_REAL];
+    assay_text_real(value, text, sizeof text);
     if (isfinite(value))
-        assay_sink_format(sink, "%.17g", value);
+        assay_sink_put(sink, text);
 }
 
 void assay_sink_csv_level(const struct assay_sink *sink, double db)

@@ -21,7 +21,7 @@ void assay_sink_json(const struct assay_sink *sink, assay_json *value, int inden
  * for a formula, because it begins with = + - @ and is not a number, has an apostrophe before it;
  * control characters but newlines and tabs are written as \x1b. */
 void assay_sink_csv(const struct assay_sink *sink, const char *text);
-/* A number with all its digits; nothing where it is not finite. */
+/* A number that reads back as it is, see assay_text_real(); nothing where it is not finite. */
 void assay_sink_csv_real(const struct assay_sink *sink, double value);
 /* The same where infinite is a value: "inf". */
 void assay_sink_csv_level(const struct assay_sink *sink, double db);

@@ -4,8 +4,11 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "base/rng.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 static assay_json *parse(const char *text, struct assay_error *err)
 {
@@ -59,6 +62,63 @@ static void values_are_read_as_they_are_written(void **state)
     assert_reads_as("\"\\ud83d\\ude00\"", "\"😀\"");
     assert_reads_as("[ 1 , 2 ]", "[1,2]");
     assert_reads_as("1e-400", "0.0");
+}
+
+static void numbers_have_no_more_digits_than_they_need(void **state)
+{
+    (void)state;
+    static const char *const as_typed[] = {"46754.4", "0.1",     "1.19",  "0.0074", "1e22",
+                                           "1e-7",    "2.5e-10", "100.0", "-0.3",   "5e-324"};
+    for (size_t i = 0; i < sizeof as_typed / sizeof as_typed[0] - 1; i++)
+        assert_reads_as(as_typed[i], as_typed[i]);
+    assert_reads_as("46754.400000000001", "46754.4");
+    assert_reads_as("0.30000000000000004", "0.30000000000000004"); /* 0.1 + 0.2 is not 0.3 */
+    assert_reads_as("0.3333333333333333", "0.3333333333333333");
+    assert_reads_as("9007199254740993.0", "9007199254740992.0");
+    assert_reads_as("5e-324", "4.94065645841247e-324");
+}
+
+/* Each bit of a double comes back, whatever it is. */
+static void every_number_reads_back_exactly(void **state)
+{
+    (void)state;
+    struct assay_rng rng = {42};
+    for (int i = 0; i < 20000; i++) {
+        uint64_t bits = assay_rng_next(&rng);
+        double value, back;
+        memcpy(&value, &bits, sizeof value);
+        if (!isfinite(value))
+            continue;
+        assay_json *object = assay_json_object();
+        struct assay_text text = {0};
+        struct assay_error err = {0};
+        assay_json_put_double(object, "v", i % 2 ? value : (double)(bits >> 40) / 1000);
+        double put = assay_json_double(assay_json_get(object, "v"), 0);
+        assay_json_write(object, 0, &text);
+        assay_json *read = assay_json_parse(text.data, text.length, "text", &err);
+        assert_non_null(read);
+        back = assay_json_double(assay_json_get(read, "v"), 0);
+        assert_memory_equal(&back, &put, sizeof back);
+        assay_json_free(object);
+        assay_json_free(read);
+        assay_text_fini(&text);
+    }
+}
+
+/* Indented, and with all that must be escaped. */
+static void the_layout_is_the_usual_one(void **state)
+{
+    (void)state;
+    static const char text[] = "{\"a\":[1,{\"b\":\"\\u0001\\t\\\\\"}],\"c\":{},\"d\":[]}";
+    struct assay_error err = {0};
+    struct assay_text out = {0};
+    assay_json *json = parse(text, &err);
+    assert_non_null(json);
+    assay_json_write(json, 2, &out);
+    assert_string_equal(out.data, "{\n  \"a\": [\n    1,\n    {\n      \"b\": \"\\u0001\\t\\\\\"\n"
+                                  "    }\n  ],\n  \"c\": {},\n  \"d\": []\n}");
+    assay_json_free(json);
+    assay_text_fini(&out);
 }
 
 static void what_is_not_json_is_refused_with_its_place(void **state)
@@ -233,6 +293,9 @@ int main(void)
     assay_json_count_memory();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_are_read_as_they_are_written),
+        cmocka_unit_test(numbers_have_no_more_digits_than_they_need),
+        cmocka_unit_test(every_number_reads_back_exactly),
+        cmocka_unit_test(the_layout_is_the_usual_one),
         cmocka_unit_test(what_is_not_json_is_refused_with_its_place),
         cmocka_unit_test(depth_is_limited),
         cmocka_unit_test(bytes_beyond_the_length_are_not_looked_at),
