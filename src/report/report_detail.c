@@ -69,7 +69,7 @@ static void state_lines(const struct assay_record *record, const struct assay_me
                         100 * m->efficiency_ci.hi);
     if (m->machine_frac > 0)
         assay_flow_item(&flow, "machine at %.0f%% of its best", 100 * m->machine_frac);
-    if (m->has_ratio)
+    if (m->has_ratio && isfinite(m->ratio.smallest_visible)) /* not with fewer than 10 rounds */
         assay_flow_item(&flow, "resolves %.2g%%", 100 * m->ratio.smallest_visible);
     assay_line_flush(flow.line, flow.sink);
 }
