@@ -23,8 +23,11 @@ static enum assay_status add_one(struct assay_recipe_list *list, const char *nam
                                  struct assay_error *err)
 {
     struct assay_recipe recipe;
-    enum assay_status status = assay_recipe_parse(name, &recipe, err);
-    return status == ASSAY_OK ? add(list, &recipe, by_name, err) : status;
+    struct assay_error why = {0};
+    enum assay_status status = assay_recipe_parse(name, &recipe, &why);
+    if (status == ASSAY_OK)
+        return add(list, &recipe, by_name, err);
+    return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "%s", why.message);
 }
 
 enum assay_status assay_recipe_list_add_known(struct assay_recipe_list *list, const char *name,

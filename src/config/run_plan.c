@@ -287,7 +287,7 @@ static enum assay_status pass_over_device(const struct assay_run_config *config,
 {
     char where[128], text[512];
     assay_run_config_place(config, entry->device_at, where, sizeof where);
-    snprintf(text, sizeof text, "%s: %.300s; using the cpu instead", where, why->message);
+    snprintf(text, sizeof text, "%s: %.300s (using the cpu instead)", where, why->message);
     warn(text);
     snprintf(called, 32, "cpu");
     return ASSAY_OK;

@@ -67,7 +67,7 @@ enum assay_status assay_reading_doubt(struct assay_reading *r, struct assay_plac
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
     if (r->config->lenient)
-        return assay_reading_warn(r, at, "%s; it is passed over", text);
+        return assay_reading_warn(r, at, "%s (passed over)", text);
     return assay_reading_fail(r, at, "%s (--lenient passes it over)", text);
 }
 

@@ -20,6 +20,15 @@ expect_file a.md '^\|.*\|$'
 expect_file a.txt 'ReLU|relu'
 [ -z "$(ls ./*.part 2>/dev/null)" ] || fail "a .part file is left"
 
+say "the comprehensive benchmark's names: both losses are Loss, told apart behind its own keys"
+expect_exit 0 "$ASSAY" bench loss swish "${quick[@]}" --impl ref -q -o comprehensive:loss.json
+valid_json loss.json
+expect_count 2 '"operation": "Loss",' loss.json
+expect_count 1 '"operation": "Swish",' loss.json
+expect_count 1 '"op": "mse",' loss.json
+expect_count 1 '"op": "cross_entropy",' loss.json
+expect_count 3 '"time_mean_ms": ' loss.json
+
 say "a format named before the file, and by --format"
 expect_exit 0 "${bench[@]}" -o json:b.txt
 valid_json b.txt

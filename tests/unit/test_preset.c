@@ -143,7 +143,8 @@ static void counters_at_other_sizes(void **state)
         const struct assay_preset_case *c = case_named(cases[i].name);
         if (assay_preset_case_problem(c, cases[i].values, ASSAY_DTYPE_F32, &problem, &err))
             fail_msg("%s: %s", c->name, err.message);
-        assert_near(problem.macs, cases[i].macs, 0);
+        if (cases[i].macs >= 0)
+            assert_near(problem.macs, cases[i].macs, 0);
         if (cases[i].flops >= 0)
             assert_near(problem.flops, cases[i].flops, 0);
     }
