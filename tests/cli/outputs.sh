@@ -44,6 +44,11 @@ valid_json "$work/out"
 expect_exit 0 "${bench[@]}" -o csv:-
 expect_count 1 '^[a-z_]+(,[a-z_0-9]+)+$' "$work/out"
 
+say "with few rounds nothing is said of what they resolve"
+expect_exit 0 "$ASSAY" bench relu --batch 2 --seq 3 --dim 5 --cache hot --iters 5 --warmup 1 --impl native,ref -v
+expect_out 'kernel  relu_ref'
+expect_no_out 'nan|resolves'
+
 say "quiet: nothing on either, only the file"
 expect_exit 0 "${bench[@]}" -q -o d.json
 expect_out_lines 0

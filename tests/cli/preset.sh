@@ -142,7 +142,7 @@ expect_exit 0 "$ASSAY" preset mlp norm "${short[@]}" --set batch_size=1 --set se
     -o kobench-json:words.json
 expect_out '^mlp_relu .* 128 .* ✓$'
 expect_file words.json '"activation": "relu"'
-expect_file words.json '"eps": 1(\.0*1)?e-05'
+expect_file words.json '"eps": 1(\.0*1)?e-0?5'
 expect_usage '--set activation is one of gelu, relu, not "tanh"' "$ASSAY" preset mlp --set activation=tanh
 
 say "without counts until it is precise"

@@ -6,7 +6,7 @@
 short=(--iters 3 --warmup 1)
 planned=0
 
-# entry KEYS...: a configuration of one entry on standard input's recipes; each key is a line
+# config MODE RECIPES KEYS: a configuration of one entry; all three are lines of YAML
 config() {
     local mode=$1 recipes=$2 keys=$3
     printf '%b' "$mode$recipes"
@@ -156,6 +156,14 @@ expect_err 'c\.yml:5:5: unknown key "eval_accuracy"; .*passed over'
 expect_exit 0 "$ASSAY" ci --config c.yml --repeat 1 "${short[@]}" -q
 expect_err 'c\.yml:2:1: unknown key "notes"; .*passed over'
 expect_file benchmark_results.json 'int8wo-4-64-16'
+
+say "records: a recipe that is not here is named once"
+expect_exit 0 "$ASSAY" ci --config c.yml --recipe int8wo --repeat 2 "${short[@]}" -q
+expect_no_err 'no record'
+sed -i 's/my_new_quantization/marlin/' c.yml
+expect_exit 0 "$ASSAY" ci --config c.yml --repeat 2 "${short[@]}" -q
+[ "$(grep -c 'no record' "$work/err")" -eq 1 ] || fail "not one line of what is missing"
+expect_err 'no records of marlin: assay does not have marlin yet'
 
 say "and what is wrong whoever reads it"
 for lenient in '' --lenient; do
