@@ -30,8 +30,8 @@ static bool is_kobench(const char *program)
 
 static int run_kobench(int argc, char **argv)
 {
-    static char name[] = "kobench"; /* without its folder; the command asks for it */
-    argv[0] = name;
+    static char command[] = "kobench"; /* without its folder; the command asks for it */
+    argv[0] = command;
     return assay_command_find("preset")->run(argc, argv);
 }
 
