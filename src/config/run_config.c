@@ -196,9 +196,9 @@ static enum assay_status read_root(struct assay_reading *r, const struct assay_y
     if (status == ASSAY_OK)
         status = assay_reading_members(r, root, ALL_SCOPES, &defaults);
     if (status == ASSAY_OK)
-        status = add_sparse_recipes(r);
-    if (status == ASSAY_OK)
         status = add_entries(r, &defaults);
+    if (status == ASSAY_OK)
+        status = add_sparse_recipes(r);
     if (status == ASSAY_OK && !r->config->output_dir &&
         !(r->config->output_dir = assay_strdup("results")))
         status = assay_reading_no_memory(r);

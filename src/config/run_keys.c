@@ -17,7 +17,7 @@ static const char *const granularities[] = {"tensorwise", "rowwise", "axiswise",
                                             NULL};
 static const char *const sparsities[] = {"semi-sparse", "semi", "2:4", "block", NULL};
 
-/* What drafts of TorchAO's configurations called some keys. */
+/* What drafts of TorchAO's configurations called some keys. They stood in model_params, too. */
 static const char *const older_names[][2] = {
     {"quantizations", "quantization_config_recipe_names"},
     {"quantization", "quantization_config_recipe_names"},
@@ -383,8 +383,11 @@ enum { KEYS = sizeof keys / sizeof keys[0] };
 static const struct assay_key *find_key(const char *name, unsigned scopes)
 {
     for (size_t i = 0; i < sizeof older_names / sizeof older_names[0]; i++)
-        if (strcmp(older_names[i][0], name) == 0)
+        if (strcmp(older_names[i][0], name) == 0) {
             name = older_names[i][1];
+            scopes |= 1u << ASSAY_KEY_RUN;
+            break;
+        }
     for (int i = 0; i < KEYS; i++)
         if ((scopes & 1u << keys[i].scope) && strcmp(keys[i].name, name) == 0)
             return &keys[i];

@@ -84,11 +84,27 @@ model_params:
   compile_mode: "max-autotune"
   device: "cpu"
   model_type: "linear"
+  sparsity: "2:4"
   enable_memory_profile: true
 END
 plan "keys that have other names today"
-expect_out '^recipes: baseline, int8wo$'
+expect_out '^recipes: baseline, int8wo, baseline\+semi-sparse \(unsupported\)$'
 expect_out ' bf16 +cpu +max-autotune '
+
+cat >c.yml <<'END'
+quantizations:
+  - "int8wo"
+  - "int4wo-32"
+model_params:
+  matrix_shapes: [
+    [4, 64, 16],  # [m, k, n]
+    [8, 64, 32]
+  ]
+  precision: "torch.bfloat16"
+  compile: false
+END
+plan "shapes without a name"
+expect_out '^2 groups, 6 rows'
 
 say "entries of the same name, devices that are not here"
 cat >c.yml <<'END'

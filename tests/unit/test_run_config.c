@@ -357,7 +357,7 @@ static void test_recipes_that_are_elsewhere(void **state)
 static void test_older_spellings(void **state)
 {
     (void)state;
-    struct assay_plan plan = good("quantizations: [int8wo]\nsparsity: block\nmodel_params:\n"
+    struct assay_plan plan = good("quantizations: [int8wo]\nmodel_params:\n  sparsity: block\n"
                                   "  precision: torch.float32\n  compile_mode: max-autotune\n"
                                   "  enable_memory_profile: true\n"
                                   "  matrix_shapes: [{name: custom, shapes: [[4, 8, 16]]}]\n",
@@ -434,6 +434,10 @@ static void test_shapes(void **state)
 {
     (void)state;
     refused("matrix_shapes: []\n", ":1:16", "empty list");
+    refused("matrix_shapes: [[1, 2, 3], {name: llama}]\n", ":1:28", "a shape is [m, k, n]");
+    struct assay_plan plan = good("matrix_shapes: [[1, 2, 3], [4, 5, 6]]\n", "");
+    assert_group(&plan, 1, "linear", "model:linear", "custom", 4, 5, 6);
+    assay_plan_fini(&plan);
     refused("matrix_shapes: llama\n", ":1:16", "a list of shapes");
     refused("matrix_shapes: [llama]\n", ":1:17", "write `name: llama`");
     refused("matrix_shapes: [{shapes: [[1, 2, 3]]}]\n", ":1:17", "have no name");
