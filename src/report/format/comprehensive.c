@@ -42,7 +42,7 @@ static assay_json *to_json(const struct assay_record *record, const struct assay
     double time_ms = m->time.median / 1e6;
     assay_json *object = assay_json_object();
     assay_json_put_string(object, "operation", operation_of(record));
-    char variant[80]; /* "native", or "native/int8wo" where variants differ in their recipe too */
+    char variant[112]; /* "native", or "native/int8wo" where variants differ in their recipe too */
     snprintf(variant, sizeof variant, "%s%s%s", implementation_of(record),
              record->recipe[0] ? "/" : "", record->recipe);
     assay_json_put_string(object, "implementation", variant);
