@@ -3,7 +3,7 @@ PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 sources = $(shell find src include tests examples -name '*.[ch]' 2>/dev/null)
 
-.PHONY: all quickstart test check check-device perf perf-device dist install format lint fuzz clean
+.PHONY: all quickstart test check check-full check-device perf perf-device dist deb install uninstall format lint fuzz clean
 
 all:
 	@tools/build build all
@@ -15,7 +15,7 @@ quickstart:
 	@build/assay bench
 
 # Quick: one build, the unit tests and the tools'. T=engine builds and runs tests/unit/test_engine.c alone, or
-# the script of that name: T=bench tests/cli/bench.sh.
+# the script of that name: T=usage tests/cli/usage.sh.
 test:
 	@tools/setup check
 	@tools/test $(T)
@@ -24,6 +24,11 @@ test:
 check:
 	@tools/setup check
 	@tools/check
+
+# The same with nothing left out: twice as long.
+check-full:
+	@tools/setup check
+	@tools/check --full
 
 # The tests that need a GPU; says so and succeeds where there is none.
 check-device:
@@ -43,9 +48,18 @@ dist:
 	@tools/setup build
 	@tools/dist
 
+# dist/assay_VERSION_MACHINE.deb, a Debian package of the program and the library.
+deb: all
+	@tools/setup deb
+	@tools/deb build
+
 # DESTDIR and PREFIX as usual.
 install: all
-	@DESTDIR=$(DESTDIR) cmake --install build --prefix $(PREFIX)
+	@DESTDIR="$(DESTDIR)" tools/install build "$(PREFIX)"
+
+# Removes what `make install` put there; the same DESTDIR and PREFIX.
+uninstall:
+	@DESTDIR="$(DESTDIR)" tools/uninstall "$(PREFIX)"
 
 format:
 	@clang-format -i $(sources)

@@ -6,7 +6,9 @@ endif()
 
 # asserts stay on: nothing in a timed region has one. Sanitized code is built for its reports, which
 # name lines; describing the kernels' inlined variables too would double the time it takes.
-if(ASSAY_SANITIZE OR ASSAY_QUICK)
+if(ASSAY_QUICK AND NOT ASSAY_FULL)
+  set(CMAKE_C_FLAGS_RELEASE "-O0 -g0")
+elseif(ASSAY_SANITIZE OR ASSAY_QUICK)
   set(CMAKE_C_FLAGS_RELEASE "-O1 -g1")
 else()
   set(CMAKE_C_FLAGS_RELEASE "-O2 -g")

@@ -1,4 +1,4 @@
-/* many_cases.c: three ways to compute GELU, measured in turns until each is known to 2 %, and set
+/* many_cases.c: three ways to compute GELU, measured in turn until each is known to 2 %, and set
  * against the first.
  *     cc -O2 many_cases.c $(pkg-config --cflags --libs assay) -lm -o many_cases && ./many_cases */
 #include <assay/assay.h>

@@ -29,7 +29,7 @@ struct assay_open_session *assay_session_find(const assay_session *handle, struc
     struct assay_open_session *session = assay_handle_find(handle);
     if (!session)
         assay_error_set(err, ASSAY_ERR_INVALID, NULL,
-                        handle ? "the session is closed, or is none" : "the session is NULL");
+                        handle ? "the session is closed, or is not one" : "the session is NULL");
     return session;
 }
 

@@ -107,7 +107,7 @@ enum assay_status assay_session_free(assay_session *handle, void *pointer, struc
         i--;
     if (i < 0)
         return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
-                               "%p is no memory of this session: not from assay_session_alloc, or "
+                               "%p is not memory of this session: not from assay_session_alloc, or "
                                "freed already",
                                pointer);
     assay_device_free(holder(session), pointer, session->blocks[i].bytes);

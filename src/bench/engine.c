@@ -1,6 +1,7 @@
 #include "bench/engine.h"
 
 #include "base/alloc.h"
+#include "base/math.h"
 #include "base/rng.h"
 #include "kernel/kernel.h"
 
@@ -20,6 +21,9 @@ static const double NO_PRIME_NS = 5e6;
  * (192 MB in one of 300 MB: 115 GB/s in the second pass, 180 in the third, 210 from the fifth on).
  */
 static const int64_t PRIME_CALLS = 4;
+/* Where all lanes are primed like that, a sample has so many calls at the least: priming takes most
+ * of the time, and twice as many samples would be less certain than ones twice as long. */
+static const int64_t PRIMED_LEAST = 2;
 /* Cold, there is no warmth to make but the clock's and the code's. */
 static const double NO_PRIME_COLD_NS = 500e3;
 /* And one this long counts although it is the first. */
@@ -40,9 +44,8 @@ static const double PROBE_SHARE = 0.25;
 static const double PROBE_MOST_NS = 50e6;
 /* A kernel's share of the ceiling is wanted to within so many times the precision asked for. */
 static const double PROBE_GOALS = 2;
-/* A lane whose difference is likely but not yet certain goes on for so many of its shares, and for
- * so many where its calls are too long for ROUNDS_LEAST of them. */
-static const double OVERTIME = 2, OVERTIME_LONG = 4;
+/* A lane whose difference is likely but not yet certain goes on for so many of its shares. */
+static const double OVERTIME = 4;
 /* Lanes whose calls differ by less than this factor are as good as alike. */
 static const double ALIKE = 1.3;
 
@@ -54,7 +57,7 @@ enum {
     CHECK_EVERY = 10, /* rounds at first; later every tenth more of those there are */
     CLOCK_EVERY_NS = 2000000,
     STEAL_EVERY_NS = 10000000,
-    PLACE_ROUNDS = 4, /* at one place at the most: ten places within ROUNDS_LEAST */
+    PLACE_ROUNDS = 4, /* in a row at one place: ten places within ROUNDS_LEAST */
 };
 
 struct assay_engine {
@@ -267,6 +270,15 @@ static double probe_sample_length(const assay_engine *e)
     return fmax(shortest, sample_length(e));
 }
 
+/* Is a hot lane sampled in turns with ones in other processes, so that it has to be primed well? */
+static bool has_rival_elsewhere(const assay_engine *e, const struct assay_lane *lane)
+{
+    bool any = false;
+    for (int64_t i = 0; i < e->n_lanes; i++)
+        any = any || (!e->lanes[i].probe && e->lanes[i].device != lane->device);
+    return any && !lane->probe && lane->n_sets == 1;
+}
+
 /* Lanes about as fast as each other take as many calls in a sample. What a call costs depends on
  * how many follow it: stores that are still on their way to memory when the clock stops are free,
  * and weigh less in a longer sample. Two equal lanes with 8 and 9 calls differed by 0.5 %. */
@@ -289,23 +301,36 @@ static void align_iters(assay_engine *e)
             lane->iters = calls_within(probe_sample_length(e) - lane->pace_ns / 2, lane->pace_ns);
         else
             lane->iters = calls_within(sample_length(e), lane->pace_ns);
+        if (has_rival_elsewhere(e, lane) && lane->pace_ns < NO_PRIME_NS)
+            lane->iters = assay_max(lane->iters, PRIMED_LEAST);
     }
 }
 
-/* So many that even of the slowest lane there are as many places as can show a difference. */
+/* With the calls before it that are not timed. */
+static double turn_ns(const struct assay_lane *lane)
+{
+    double primed =
+        lane->call_ns < NO_PRIME_NS ? fmax(PRIME_NS, (double)PRIME_CALLS * lane->call_ns) : 0;
+    return fmax(primed + lane->call_ns * (double)lane->iters, 1);
+}
+
+/* So many that even the slowest lane gets to each place, and half of its time is left for other
+ * things: luck differs more from place to place than samples do at one. */
 static void choose_place_rounds(assay_engine *e)
 {
-    double rounds = (double)e->options.rounds;
-    for (int64_t i = 0; i < e->n_lanes && e->options.rounds == 0; i++) {
+    double rounds = (double)e->options.rounds, places = ASSAY_STATS_FEWEST_ROUNDS;
+    for (int64_t i = 0; i < e->n_lanes; i++) {
         const struct assay_lane *lane = &e->lanes[i];
         double share = e->options.budget_ns / (double)e->n_contenders;
-        double taken = share / fmax(lane->call_ns * (double)lane->iters, 1);
-        if (!lane->probe && lane->status == ASSAY_OK && (rounds == 0 || taken < rounds))
-            rounds = taken;
+        if (lane->probe || lane->status != ASSAY_OK)
+            continue;
+        places = fmax(places, (double)lane->places);
+        if (e->options.rounds == 0)
+            rounds = fmin(rounds > 0 ? rounds : (double)INFINITY, share / turn_ns(lane) / 2);
     }
-    double each = floor(rounds / ASSAY_STATS_FEWEST_ROUNDS);
+    double each = fmin(floor(rounds / places), PLACE_ROUNDS);
     for (int64_t i = 0; i < e->n_lanes; i++)
-        e->lanes[i].place_rounds = (int64_t)fmax(1, fmin(each, PLACE_ROUNDS));
+        e->lanes[i].place_rounds = (int64_t)fmax(1, each);
 }
 
 /* On shared hosts samples of such a lane stand between probes of the matrix unit. */
@@ -373,7 +398,7 @@ static bool rests(const assay_engine *e, const struct assay_lane *lane)
         return false;
     double share = e->options.budget_ns / (double)e->n_contenders;
     if (lane->overtime)
-        share *= lane->taken < ROUNDS_LEAST ? OVERTIME_LONG : OVERTIME;
+        share *= OVERTIME;
     return lane->spent_ns >= share && lane->taken >= least_samples(e, lane);
 }
 
@@ -584,15 +609,22 @@ static double luck_between(const struct assay_lane *base, const struct assay_lan
     return apart ? ASSAY_STATS_APART : 0;
 }
 
-void assay_engine_compare(const struct assay_lane *base, const struct assay_lane *mine,
-                          int64_t rounds, double *scratch, struct assay_ratio *out)
+/* How two lanes are compared by places, if they are: then there are several. */
+static struct assay_places places_of(const struct assay_lane *base, const struct assay_lane *mine)
 {
     struct assay_places places = {.luck = luck_between(base, mine)};
     if (base->device != mine->device && base->places == mine->places) {
         places.n = mine->places;
         places.block = mine->place_rounds;
     }
-    assay_stats_ratio_by_place(base->samples, mine->samples, rounds, places, scratch, out);
+    return places;
+}
+
+void assay_engine_compare(const struct assay_lane *base, const struct assay_lane *mine,
+                          int64_t rounds, double *scratch, struct assay_ratio *out)
+{
+    assay_stats_ratio_by_place(base->samples, mine->samples, rounds, places_of(base, mine), scratch,
+                               out);
 }
 
 static struct assay_ratio ratio_of(assay_engine *e, int64_t index)
@@ -614,12 +646,19 @@ static bool is_compared(assay_engine *e, int64_t index)
     return is_decided(e, &ratio, luck_between(&e->lanes[baseline], &e->lanes[index]));
 }
 
-/* Would more rounds tell whether they differ? */
-static bool is_open(const struct assay_lane *lane, const struct assay_ratio *ratio)
+/* Would more rounds tell whether they differ? Places differ more than rounds do, so intervals by
+ * places are wide at first: there the ratio itself says whether it is worth asking. */
+static bool is_open(const struct assay_lane *base, const struct assay_lane *lane,
+                    const struct assay_ratio *ratio)
 {
+    struct assay_places places = places_of(base, lane);
     if (ratio->n < ASSAY_STATS_FEWEST_ROUNDS) /* hopeless: it takes no more than these */
         return false;
-    return lane->taken < ROUNDS_LEAST ? !ratio->significant : ratio->likely && !ratio->clear;
+    if (lane->taken < ROUNDS_LEAST)
+        return !ratio->significant;
+    bool seems = places.n > 1 ? fabs(ratio->ratio - 1) >= fmax(ASSAY_STATS_EQUAL, places.luck)
+                              : ratio->likely;
+    return seems && !ratio->clear;
 }
 
 /* The budget is spent: whoever's ratio to the baseline is open goes on with it, until it is not or
@@ -635,7 +674,7 @@ static void allot_overtime(assay_engine *e)
         if (lane->probe || i == baseline || lane->status != ASSAY_OK)
             continue;
         struct assay_ratio ratio = ratio_of(e, i);
-        lane->overtime = is_open(lane, &ratio);
+        lane->overtime = is_open(&e->lanes[baseline], lane, &ratio);
         any = any || lane->overtime;
     }
     e->lanes[baseline].overtime = any;

@@ -233,7 +233,7 @@ enum assay_status assay_group_run(struct assay_bench *bench, const struct assay_
     int64_t n_sets = assay_group_sets_liked(&g);
     if (g.n_variants == 0 && job->exclude.n == 0) {
         record_whole_group(&g, ASSAY_OUTCOME_UNSUPPORTED,
-                           "no kernel was asked for that has this op");
+                           "none of the requested kernels implements this op");
     } else if (!assay_group_fits(&g, n_sets, reason, sizeof reason)) {
         skip_group(&g, reason);
     } else {

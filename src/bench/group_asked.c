@@ -22,16 +22,15 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-enum { WASH = 100000, TRIALS = 3, PAIRS = 5, MOST_PAIRS = 15, TIMES = 8, TRIES = 160 };
+enum { TRIALS = 3, PAIRS = 5, MOST_PAIRS = 15, TIMES = 8, TRIES = 160 };
 /* Of each kind of values, how often noise would have to come again, and how often samples may leave
  * it open. */
 enum { LEAST = 7, LEAST_LONG = 3, ASK_TRIALS = 3, ASK_TRIALS_LONG = 2, OPEN_TRIALS = 3 };
 enum { ONE_IN = 4 }; /* samples */
 /* Calls: then a set that was just written weighs too little to matter. */
 enum { COUNTED_FROM = 16 };
-static const size_t SMALL_BYTES = 32768, LEARNT_BYTES = 256 << 10, WASH_BYTES = 8 << 20;
+static const size_t SMALL_BYTES = 32768, LEARNT_BYTES = 256 << 10;
 /* A sample on new values takes so much longer than one on known ones: by this share of a call, and
  * so many ns. Of small inputs the CPU may remember which way the branches went. Of those that were
  * there a thousand times it does up to 64 KB and more (a gelu: 89 us on them, 130 on any others),
@@ -58,7 +57,6 @@ static const double WAITED = 0.05;
 /* Up to so many bytes new values and known ones are written both, whichever are to stay: neither
  * kind of sample then comes after a longer rest. */
 static const size_t BOTH_WRITTEN = 1 << 20;
-enum { ASLEEP_NS = 300000 }; /* OpenMP's threads spin for some 50 us */
 /* What may be spent on samples that only ask: of the lane's time, and of the budget afterwards. */
 static const double SHARE = 0.2, SHARE_AFTER = 0.5, AFTER_LEAST_NS = 3e9;
 
@@ -277,46 +275,6 @@ static enum finding recalls_singly(const struct asked *singles, int known, doubl
     return !large ? CLEAR : lag.apart || lag.surely ? GUILTY : OPEN;
 }
 
-/* Branches that go either way: how they went in the last call is forgotten on this core. */
-static void wash_predictor(uint64_t seed)
-{
-    struct assay_rng rng = {seed};
-    uint64_t taken = 0;
-    for (int i = 0; i < WASH; i++) {
-        if (assay_rng_next(&rng) & 1)
-            __asm__ volatile("" : "+r"(taken)); /* a jump, not arithmetic */
-        else
-            taken++;
-    }
-    __asm__ volatile("" : : "r"(taken));
-}
-
-/* Whoever launches on this core finds its code and data out of the core's own caches, whatever was
- * written last. */
-static void wash_caches(void)
-{
-    char *block = assay_malloc(WASH_BYTES);
-    if (!block)
-        return;
-    memset(block, 1, WASH_BYTES);
-    __asm__ volatile("" : : "r"(block) : "memory");
-    assay_free(block);
-}
-
-/* The judge's threads have the cores of the runner's, and have left them when this returns. On the
- * host the caches hold the operands, and stay. */
-static void wash(uint64_t seed, bool caches)
-{
-    struct timespec asleep = {.tv_nsec = ASLEEP_NS};
-#pragma omp parallel
-    {
-        wash_predictor(seed);
-        if (caches)
-            wash_caches();
-    }
-    nanosleep(&asleep, NULL);
-}
-
 /* One sample: a call, then `iters` that are timed. In between come values, which `a` says, or
  * nothing without it, or, for a primed one, not even time. False: it failed. */
 static bool take_sample(struct lane_map *map, int64_t index, int64_t iters, struct asked *a,
@@ -341,7 +299,8 @@ static bool take_sample(struct lane_map *map, int64_t index, int64_t iters, stru
         status = assay_group_call(g, v, &work, timing);
     if (a && !primed) {
         put_values(g, v, a, set);
-        wash(assay_rng_next(&g->secret), !assay_device_shares_memory(g->bench->host.device));
+        if (g->bench->host.device->driver->wash)
+            g->bench->host.device->driver->wash(g->bench->host.device, assay_rng_next(&g->secret));
     }
     if (status == ASSAY_OK && v->ready)
         status = assay_group_call(g, v, &timed, timing);

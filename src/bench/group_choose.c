@@ -239,14 +239,14 @@ static bool has_elsewhere(const struct group *g)
 int64_t assay_group_places_liked(const struct group *g)
 {
     enum { MOST = 40 };
-    static const double MOST_BYTES = 256e6, MOST_BYTES_QUEUED = 640e6;
+    static const double MOST_BYTES = 640e6;
     struct assay_device_info info;
     g->bench->host.device->driver->describe(g->bench->host.device, &info);
     double bytes = (double)assay_operands_bytes(&g->problem, 1);
     double share = (double)assay_op_bytes(&g->problem) / g->problem.threads;
     bool queued = !assay_device_shares_memory(g->bench->host.device); /* a GPU: see measuring.md */
     bool lucky = queued || (info.own_cache_bytes > 0 && share > (double)info.own_cache_bytes / 64);
-    int64_t places = (int64_t)fmin(MOST, (queued ? MOST_BYTES_QUEUED : MOST_BYTES) / bytes);
+    int64_t places = (int64_t)fmin(MOST, MOST_BYTES / bytes);
     return lucky && places >= ASSAY_STATS_FEWEST_ROUNDS && g->job->settings.hot && has_elsewhere(g)
                ? places
                : 1;

@@ -39,9 +39,9 @@ static enum assay_status lock(const assay_journal *journal, struct assay_error *
     long holder = assay_lock_holder(journal->file);
     if (holder > 0)
         return assay_error_set(err, ASSAY_UNSUPPORTED, path,
-                               "process %ld is going on with this run; wait for its end", holder);
+                               "process %ld is continuing this run; wait until it ends", holder);
     return assay_error_set(err, ASSAY_UNSUPPORTED, path,
-                           "another process is going on with this run; wait for its end");
+                           "another process is continuing this run; wait until it ends");
 }
 
 /* A pipe or a device is opened without waiting, and refused. */
@@ -88,7 +88,7 @@ static enum assay_status write_line(assay_journal *journal, struct assay_error *
     assay_io_truncate(journal->file, journal->size);
     lseek(journal->file, journal->size, SEEK_SET);
     return assay_error_set(err, ASSAY_ERR_IO, journal->path.data,
-                           "cannot be written: %s; make room and go on with --resume",
+                           "cannot be written: %s; make room and continue with --resume",
                            strerror(problem));
 }
 

@@ -209,7 +209,7 @@ static enum assay_status on_head(void *user, const struct assay_run_info *info,
     run->plan = &run->resumed;
     if (run->request->models && run->plan->n_groups && !run->plan->groups[0].entry[0])
         return assay_error_set(err, ASSAY_ERR_INVALID, info->id,
-                               "is a run of `assay bench`; go on with it there");
+                               "is a run of `assay bench`; continue it there");
     return settle_plan(run, err);
 }
 

@@ -141,7 +141,7 @@ static void on_line(void *user, const char *line, size_t length)
         take_failure(&s->attempt, ASSAY_ERR_NOMEM, "out of memory");
         break;
     case ASSAY_WIRE_STRAY:
-        snprintf(text, sizeof text, "a kernel wrote into the worker's pipe: %s; passed over", why);
+        snprintf(text, sizeof text, "a kernel wrote into the worker's pipe: %s; ignored", why);
         if (!s->has_stray)
             s->options->note(s->options->user, text);
         s->has_stray = true;
@@ -380,7 +380,7 @@ static void record_nothing(struct supervisor *s, const struct assay_job *job)
     struct assay_record *record = &s->attempt.records[s->attempt.n_records++];
     assay_group_record(job, assay_model_op(job->group.op), 0, "", "", "", record);
     record->outcome = ASSAY_OUTCOME_FAILED;
-    snprintf(record->reason, sizeof record->reason, "no row came of this group");
+    snprintf(record->reason, sizeof record->reason, "the worker sent no row of this group");
 }
 
 static enum assay_status deliver(struct supervisor *s, const struct assay_job *job,

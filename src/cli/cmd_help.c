@@ -36,7 +36,7 @@ static void help(struct assay_text *out)
         "Try:\n"
         "  assay bench                        a tour of half a minute\n"
         "  assay bench layernorm --batch 32 --seq 512 --dim 768 --dtype f32,bf16\n"
-        "  assay run examples/quick.yml        what a configuration says\n"
+        "  assay run CONFIG.yml               the models, shapes and recipes of a configuration\n"
         "  assay preset attn mlp              named cases with their MACs, FLOPs and memory\n"
         "  assay info --calibrate             what this machine can do, measured\n\n"
         "Commands:\n",

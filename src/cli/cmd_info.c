@@ -23,7 +23,7 @@ static const struct assay_option option_rows[] = {
     {"device", 0, ASSAY_OPTION_TEXT, offsetof(struct info_config, device), "DEVICE",
      "the device whose ceilings are shown (default cpu)", 0, 0},
     {"threads", 't', ASSAY_OPTION_INT, offsetof(struct info_config, threads), "N",
-     "ceilings for so many threads (default: all cores)", 1, 4096},
+     "ceilings for N threads (default: all cores)", 1, 4096},
     {"help", 'h', ASSAY_OPTION_FLAG, offsetof(struct info_config, help), NULL, "this text", 0, 0},
     {0},
 };
@@ -100,9 +100,8 @@ static void print_ceilings(const struct assay_ceilings *c)
     for (int math = 0; math < ASSAY_CEILING_MATHS; math++)
         printf("%s %s %.0f", math ? "," : "", assay_ceiling_math_name(math), c->flops[math] * 1e-9);
     printf(" GFLOP/s\n");
-    printf(
-        "floor        %.0f ns for a sample around nothing, %.0f ns for one reading of the clock\n",
-        c->floor_ns, c->timer_ns);
+    printf("floor        %.0f ns for an empty sample, %.0f ns for one reading of the clock\n",
+           c->floor_ns, c->timer_ns);
 }
 
 static int print_cuda(void)

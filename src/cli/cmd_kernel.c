@@ -14,8 +14,8 @@ static void help(struct assay_text *out)
     assay_text_add(
         out,
         "assay kernel PATH | REPO@REVISION [OPTIONS]\n\n"
-        "Compiles and runs what a kernel repository ships, verified, beside its reference, in "
-        "turns.\n"
+        "Compiles the kernels of a repository, verifies them, and samples them in turn with "
+        "their reference.\n"
         "PATH is a folder, or one file. A folder with benchmarks/benchmark*.{c,cpp,cu} has "
         "workloads of\n"
         "its own (ASSAY_BENCHMARK in assay_kernel.h). Without benchmarks/, the files in it that "

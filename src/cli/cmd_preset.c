@@ -18,13 +18,12 @@ static void help(struct assay_text *out)
         "(FLOPs)\n"
         "it counts. PRESET is attn, mlp, conv, norm, transformer, sdres, all, or your own: a YAML "
         "file\n"
-        "or a shared object (docs/presets.md). Measured to 1 % within half a second for each case; "
-        "with\n"
-        "--warmup or --iters exactly so often (8 and 32 where only the other is given). Also "
-        "installed\n"
-        "as `kobench`, which measures attn where no preset is named, and always takes 8 and 32 "
-        "unless\n"
-        "--precision or --budget is given.\n\n");
+        "or a shared object (docs/presets.md). Each case is measured until it is known to 1 %, or "
+        "for\n"
+        "half a second; with --warmup or --iters exactly N times (8 and 32 where only the other "
+        "is\n"
+        "given). Also installed as `kobench`, which measures attn where no preset is named, and\n"
+        "always takes 8 and 32 unless --precision or --budget is given.\n\n");
     assay_options_help(&assay_preset_options_table, out);
     assay_text_add(out, "\nExamples:\n"
                         "  assay preset --list\n"

@@ -209,7 +209,7 @@ static enum assay_status make_folder(const char *path, struct assay_error *err)
     bool name = errno == EEXIST || errno == ENOENT;
     return assay_error_set(err, name ? ASSAY_ERR_INVALID : ASSAY_ERR_IO, path, "%s",
                            errno == EEXIST   ? "exists already; nothing was written"
-                           : errno == ENOENT ? "the folder it would lie in is not there"
+                           : errno == ENOENT ? "its parent folder does not exist"
                                              : strerror(errno));
 }
 

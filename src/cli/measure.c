@@ -101,7 +101,7 @@ static void say_how_to_resume(const struct shown_run *shown)
     const struct assay_run *run = &shown->run;
     int64_t left = assay_run_left(run);
     if (run->journal && left > 0)
-        fprintf(stderr, "assay: %lld of %lld groups are done; go on with: %s --resume %s\n",
+        fprintf(stderr, "assay: %lld of %lld groups are done; continue with: %s --resume %s\n",
                 (long long)(run->plan->n_groups - left), (long long)run->plan->n_groups,
                 shown->measuring->again, run->info.id);
 }
@@ -114,7 +114,7 @@ static void say_what_was_damaged(struct shown_run *shown)
     if (run->damaged == 0)
         return;
     shown->lost = left > 0;
-    fprintf(stderr, "assay: of the journal %lld line%s %s passed over; %lld of %lld groups %s\n",
+    fprintf(stderr, "assay: %lld line%s of the journal %s skipped; %lld of %lld groups %s\n",
             (long long)run->damaged, run->damaged == 1 ? "" : "s",
             run->damaged == 1 ? "was" : "were", (long long)left, (long long)run->plan->n_groups,
             left > 0 ? "are left to measure" : "are left: nothing is missing");

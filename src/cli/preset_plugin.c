@@ -78,7 +78,7 @@ static enum assay_status check_entry(const struct plugin *p, const struct assay_
         if (!assay_expression_is_name(entry->parameters[i].name) || entry->parameters[i].value < 0)
             return assay_error_set(
                 err, ASSAY_ERR_INVALID, p->path,
-                "case %s: \"%.40s\" is no parameter with a default of at least 0", entry->name,
+                "case %s: \"%.40s\" is not a parameter with a default of at least 0", entry->name,
                 entry->parameters[i].name);
     return ASSAY_OK;
 }

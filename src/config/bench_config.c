@@ -19,9 +19,8 @@ static const struct assay_option bench_option_rows[] = {
     {"shapes", 0, ASSAY_OPTION_LIST, AT(shape_sets), "SETS",
      "sets of shapes for linear: llama, pow2, pow2:10:12 (`assay list shapes`)", 0, 0},
     {"mode", 0, ASSAY_OPTION_LIST, AT(modes), "LIST",
-     "modes, of ops that have them (`assay list ops`): bias+gelu, rms+silu+add, s8-row; none: the "
-     "plain one",
-     0, 0},
+     "modes of an op (`assay list ops`): bias+gelu, rms+silu+add, s8-row; none is the op alone", 0,
+     0},
     {"recipe", 0, ASSAY_OPTION_LIST, AT(recipes), "RECIPES",
      "how linear's weights are stored: int8wo, int4wo-128, all (`assay list recipes`); baseline is "
      "always among them",
@@ -31,14 +30,14 @@ static const struct assay_option bench_option_rows[] = {
     {"impl", 0, ASSAY_OPTION_LIST, AT(implementations), "IMPLS",
      "implementations to compare: native, onednn, ref (default: all)", 0, 0},
     {"kernel", 0, ASSAY_OPTION_LIST, AT(kernels), "KERNELS",
-     "exactly these kernels (`assay list kernels`), or all of an op's", 0, 0},
+     "exactly these kernels (`assay list kernels`); all: every kernel of the op", 0, 0},
     {"cache", 0, ASSAY_OPTION_TEXT, AT(measure.cache), "STATE",
      "cache states: hot, cold or both (default)", 0, 0},
     {"baseline", 0, ASSAY_OPTION_TEXT, AT(baseline), "IMPL",
      "what speedups refer to (default: onednn where it runs, else ref; native with --recipe)", 0,
      0},
     {"max-elements", 0, ASSAY_OPTION_SIZE, AT(max_elements), "N",
-     "skip larger inputs; 0: none (default 50M where batch, seq and dim make more than one "
+     "skip larger inputs; 0: no limit (default 50M where batch, seq and dim make more than one "
      "combination)",
      0, 9e18},
     {"output", 'o', ASSAY_OPTION_REPEAT, AT(measure.outputs), "FILE",

@@ -60,10 +60,11 @@ static enum assay_status check_parameter(struct reader *r, const struct assay_ya
 {
     int64_t value;
     if (!assay_expression_is_name(node->key) || strlen(node->key) > MOST_PARAMETER)
-        return assay_reading_fail(&r->reading, assay_place_of_key(node),
-                                  "\"%.60s\" is no name of a parameter: letters, digits and _, %d "
-                                  "at the most",
-                                  node->key, MOST_PARAMETER);
+        return assay_reading_fail(
+            &r->reading, assay_place_of_key(node),
+            "\"%.60s\" cannot be the name of a parameter: letters, digits and _, %d "
+            "at the most",
+            node->key, MOST_PARAMETER);
     if (!assay_yaml_int(node, &value) || value < 0)
         return assay_reading_wrong_type(&r->reading, node->key, node,
                                         "its default, a whole number of at least 0");

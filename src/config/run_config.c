@@ -143,7 +143,7 @@ static enum assay_status check_root(struct assay_reading *r, const struct assay_
 {
     if (!root)
         return assay_reading_fail(r, (struct assay_place){0},
-                                  "nothing stands in this file; a configuration is a "
+                                  "this file is empty; a configuration is a "
                                   "mapping, see `assay help config`");
     struct assay_place at = assay_place_of(root);
     if (root->kind == ASSAY_YAML_LIST && root->first && is_step(root->first))

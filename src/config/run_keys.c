@@ -186,9 +186,8 @@ static enum assay_status read_compile(struct assay_reading *r, const struct assa
     else
         status = assay_read_choice(r, key, node, target);
     if (status == ASSAY_OK && draft->mode && before != draft->entry.compile)
-        return assay_reading_fail(r, assay_place_of(node),
-                                  "%s says something else than %s in line %d", key->name,
-                                  draft->mode->key, draft->mode->key_line);
+        return assay_reading_fail(r, assay_place_of(node), "%s contradicts %s in line %d",
+                                  key->name, draft->mode->key, draft->mode->key_line);
     draft->mode = node;
     return status;
 }

@@ -41,8 +41,8 @@ static const struct assay_option run_rows[] = {
 static const struct assay_option ci_rows[] = {
     FILE_ROW,
     {"output", 'o', ASSAY_OPTION_REPEAT, AT(measure.outputs), "FILE", "the records (default benchmark_results.json), or another format as FORMAT:FILE; repeatable", 0, 0},
-    {"repeat", 0, ASSAY_OPTION_INT, AT(repeat), "N", "measure each group so often: each gives a value of benchmark_values (default 3)", 1, 1000},
-    {"github-summary", 0, ASSAY_OPTION_SPARE, AT(github_summary), "[FILE]", "also write a summary for people; without FILE behind what is in $GITHUB_STEP_SUMMARY", 0, 0},
+    {"repeat", 0, ASSAY_OPTION_INT, AT(repeat), "N", "measure each group N times; each gives a value of benchmark_values (default 3)", 1, 1000},
+    {"github-summary", 0, ASSAY_OPTION_SPARE, AT(github_summary), "[FILE]", "also write a summary in Markdown; without FILE, append it to $GITHUB_STEP_SUMMARY", 0, 0},
     COMMON_ROWS,
     {"format", 'f', ASSAY_OPTION_TEXT, AT(measure.format), "FORMAT", "format of --output instead of pytorch (`assay list formats`)", 0, 0},
     {0},

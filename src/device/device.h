@@ -113,6 +113,11 @@ struct assay_device_driver {
     double (*matrix_probe)(assay_device *device);
     double probe_flops; /* what each thread does in it, in bf16 */
 
+    /* What the host's cores remember of the calls before is cleared: how branches went, so that new
+     * values cost no more than known ones; where kernels are launched from the host, its caches
+     * too. Takes a millisecond. Optional. */
+    void (*wash)(assay_device *device, uint64_t seed);
+
     /* A probe of what the device can do now; ASSAY_UNSUPPORTED or NOMEM where it cannot be had.
      * Takes some milliseconds, to find the fastest loop. Optional, both. */
     enum assay_status (*probe_open)(assay_device *device, const struct assay_probe_spec *spec,

@@ -126,7 +126,7 @@ static enum assay_status read_word(struct reader *r, const assay_json *json, con
     if (!text || !text[0])
         return bad(r, key, "must be a word");
     if (strlen(text) >= size)
-        return bad(r, key, "is too long a word");
+        return bad(r, key, "is too long");
     snprintf(out, size, "%s", text);
     return ASSAY_OK;
 }
@@ -148,7 +148,7 @@ static enum assay_status read_size(struct reader *r, const assay_json *json, con
         return bad(r, key, "is missing: a number, or an expression such as 4*k");
     text = text ? text : number;
     if (strlen(text) >= MAX_SIZE)
-        return bad(r, key, "is too long an expression");
+        return bad(r, key, "is too long for an expression");
     if (assay_expression_size(text, axes, r->d->n_axes, 1, &value, &why) != ASSAY_OK)
         return bad(r, key, why.message);
     snprintf(out, MAX_SIZE, "%s", text);
@@ -334,7 +334,7 @@ static enum assay_status read_inputs(struct reader *r, const assay_json *json)
         char key[64];
         snprintf(key, sizeof key, "inputs.%.48s", name);
         if (strlen(name) >= MAX_WORD)
-            return bad(r, key, "is too long a name");
+            return bad(r, key, "is too long for a name");
         snprintf(input->name, sizeof input->name, "%s", name);
         if (!assay_json_is_array(sizes) || assay_json_count(sizes) != 2)
             return bad(r, key, "must be [rows, columns]");

@@ -20,7 +20,7 @@ static int32_t add_value(struct assay_graph *g, enum assay_value_kind kind,
     if (failed(g))
         return -1;
     if (g->n_values == ASSAY_GRAPH_VALUES || (of_the_model && g->n_inputs == ASSAY_MAX_INPUTS))
-        return fail(g, "a model of more values than there is room for");
+        return fail(g, "the model has too many values");
     g->values[g->n_values] = (struct assay_value){
         .kind = kind, .tensor = *tensor, .input = of_the_model ? g->n_inputs++ : -1};
     return g->n_values++;
@@ -137,7 +137,7 @@ static int32_t add_node(struct assay_graph *g, const struct assay_op *op, const 
     for (int32_t i = 0; i < node.problem.n_inputs; i++)
         node.in[i] = i < op->node->values ? values[i] : add_operand(g, &node, i, weights);
     if (!failed(g) && g->n_nodes == ASSAY_GRAPH_NODES)
-        return fail(g, "a model of more nodes than there is room for");
+        return fail(g, "the model has too many nodes");
     struct assay_tensor out = output_of(g, &node);
     node.out = add_value(g, ASSAY_VALUE_INNER, &out);
     if (failed(g))

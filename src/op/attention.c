@@ -244,8 +244,8 @@ static enum assay_status node_axes(const struct assay_node_sizes *sizes, int64_t
     if (seq < 1 || heads < 1 || sizes->rows % seq != 0 || sizes->columns % (3 * heads) != 0)
         return assay_error_set(
             err, ASSAY_ERR_INVALID, NULL,
-            "attention over sequences of %lld with %lld heads wants rows in multiples of the one "
-            "and columns of three times the other, not %lld x %lld",
+            "attention over sequences of %lld with %lld heads needs rows in a multiple of the "
+            "sequence and columns in a multiple of three times the heads, not %lld x %lld",
             (long long)seq, (long long)heads, (long long)sizes->rows, (long long)sizes->columns);
     axes[ASSAY_ATTENTION_BATCH] = sizes->rows / seq;
     axes[ASSAY_ATTENTION_SEQ] = seq;

@@ -50,8 +50,8 @@ enum assay_status assay_conv_check(const struct assay_problem *p, struct assay_e
     struct assay_conv c = assay_conv_of(p);
     if (c.pad >= c.kernel)
         return assay_error_set(err, ASSAY_ERR_INVALID, p->op,
-                               "padding of %lld around an image for a kernel of %lld: rows of "
-                               "nothing but padding; less than the kernel is wanted",
+                               "padding of %lld with a kernel of %lld makes windows of nothing "
+                               "but padding; padding must be less than the kernel",
                                (long long)c.pad, (long long)c.kernel);
     if (c.height + 2 * c.pad < c.kernel || c.width + 2 * c.pad < c.kernel)
         return assay_error_set(err, ASSAY_ERR_INVALID, p->op,

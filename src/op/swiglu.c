@@ -41,7 +41,7 @@ static enum assay_status node_axes(const struct assay_node_sizes *sizes, int64_t
 {
     if (sizes->columns % 2)
         return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
-                               "swiglu wants rows of two halves, not an odd number of columns");
+                               "swiglu needs an even number of columns: a row has two halves");
     axes[0] = 1;
     axes[1] = sizes->rows;
     axes[2] = sizes->columns / 2;

@@ -131,6 +131,10 @@ struct assay_record {
 /* Was it measured on the host's own processor? Then threads and the host's memory matter. */
 bool assay_record_on_host(const struct assay_record *record);
 
+/* Of records and runs as JSON; every report in JSON says it under "format". It grows when a reader
+ * of an older one would be misled, not with a new key (docs/protocol.md, share/schema). */
+enum { ASSAY_RECORD_FORMAT = 1 };
+
 /* One record as a JSON object, and back. Reading fails on anything but what writing produces. */
 assay_json *assay_record_to_json(const struct assay_record *record);
 enum assay_status assay_record_from_json(const assay_json *json, struct assay_record *out,

@@ -218,7 +218,7 @@ static enum assay_status no_source(const struct assay_repository *r, struct assa
     return assay_error_set(err, ASSAY_ERR_INVALID, r->name,
                            "there is no folder benchmarks/ with files benchmark*, nor a file in "
                            "kernels/ or at the root that ends in " ENDINGS
-                           " and speaks of ASSAY_KERNELS, ASSAY_BENCHMARK or assay_plugin");
+                           " and mentions ASSAY_KERNELS, ASSAY_BENCHMARK or assay_plugin");
 }
 
 static enum assay_status find_files(struct finding *f, const struct assay_repository *r,

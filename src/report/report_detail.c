@@ -153,7 +153,7 @@ static void isolation_line(const struct assay_record *record, struct assay_flow 
 {
     assay_flow_item(&flow, "isolation: %s", record->confined);
     if (record->not_asked)
-        assay_flow_item(&flow, "not asked whether it computes every call");
+        assay_flow_item(&flow, "not checked whether it computes every call");
     if (record->printed[0])
         assay_flow_item(&flow, "printed: %s", record->printed);
     assay_line_flush(flow.line, flow.sink);

@@ -289,7 +289,7 @@ void assay_recipes_legend(struct assay_page *page, const bool *shown)
     const struct assay_legend *legend = &page->legend;
     struct assay_flow flow = assay_page_flow(page, 0, page->width, ASSAY_INK_DIM);
     if (shown[ASSAY_CACHE_HOT] && shown[ASSAY_CACHE_COLD])
-        assay_flow_item(&flow, "speedup and what follows it: hot where measured");
+        assay_flow_item(&flow, "from speedup on: hot where measured");
     if (legend->weight_rate)
         assay_flow_item(&flow, "GB/s: of weights, where memory binds");
     if (legend->weights)
@@ -297,9 +297,9 @@ void assay_recipes_legend(struct assay_page *page, const bool *shown)
     if (legend->levels)
         assay_flow_item(&flow, "SQNR: dB, against the product without quantising");
     if (legend->prepared)
-        assay_flow_item(&flow, "quantise: the weights, once, in none of the times");
+        assay_flow_item(&flow, "quantise: of the weights, once, not part of any time");
     if (legend->activations)
-        assay_flow_item(&flow, "act: of the time, quantising x");
+        assay_flow_item(&flow, "act: share of the time for quantising x");
     if (flow.started)
         assay_page_flush(page);
 }

@@ -82,7 +82,7 @@ static int stranger_warnings(const struct assay_record *record, struct assay_lin
     }
     if (record->not_asked && record->outcome == ASSAY_OUTCOME_OK) {
         snprintf(text, sizeof text,
-                 "%s: not asked whether it computes every call: too slow, large or disturbed",
+                 "%s: not checked whether it computes every call: too slow, large or disturbed",
                  record->implementation);
         warning(line, sink, width, text);
         lines++;
@@ -133,11 +133,11 @@ int assay_row_warnings(const struct assay_record *records, int64_t n, struct ass
 void assay_legend_marks(const struct assay_legend *legend, struct assay_flow *flow)
 {
     if (legend->fastest)
-        assay_flow_item(flow, "▸ none is significantly faster");
+        assay_flow_item(flow, "▸ fastest, or not significantly slower");
     if (legend->spread)
         assay_flow_item(flow, "± 95%% interval of the median");
     if (legend->imprecise)
-        assay_flow_item(flow, "! interval wider than the precision asked for");
+        assay_flow_item(flow, "! did not reach --precision");
     if (legend->disturbed)
         assay_flow_item(flow, "~ over 5%% of samples disturbed");
     if (legend->flops)

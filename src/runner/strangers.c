@@ -171,7 +171,8 @@ static enum assay_status can_run(void *strangers, const struct assay_kernel *ker
     struct assay_runner_command c = {.verb = ASSAY_RUNNER_CAN_RUN};
     struct assay_runner_reply reply;
     if (!s)
-        return assay_error_set(why, ASSAY_ERR_INTERNAL, kernel->name, "nobody has this kernel");
+        return assay_error_set(why, ASSAY_ERR_INTERNAL, kernel->name,
+                               "no plug-in or repository has this kernel");
     if (assay_workload_is(kernel->op)) /* there is nothing to ask */
         return ASSAY_OK;
     assay_runner_put_problem(&c, kernel, problem);

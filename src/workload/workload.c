@@ -105,7 +105,7 @@ static enum assay_status check_setup(const struct workload *w, const struct assa
                                "setup declares no output, so nothing could be checked");
     if (!(s->bytes >= 0 && s->bytes < 1e30 && s->flops >= 0 && s->flops < 1e30))
         return assay_error_set(err, ASSAY_ERR_INVALID, name,
-                               "setup counts bytes or flops that are no number");
+                               "setup counts bytes or flops that are not a number");
     for (int32_t i = 0; i < s->n_inputs && status == ASSAY_OK; i++)
         status = check_tensor(w, &s->inputs[i], err);
     for (int32_t i = 0; i < s->n_outputs && status == ASSAY_OK; i++)

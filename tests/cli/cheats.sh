@@ -14,7 +14,7 @@ asked() {
     for _ in 1 2 3 4; do
         "$ASSAY" bench "$@" >asked.out
         code=$?
-        grep -q "not asked whether" asked.out || break
+        grep -q "not checked whether" asked.out || break
     done
     cat asked.out
     return $code

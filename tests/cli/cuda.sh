@@ -42,9 +42,9 @@ expect_out '^cudnn +not here: .*no_cudnn\.so'
 ASSAY_CUDNN=$ASSAY_FAKES/fake_cudnn.so expect_exit 0 "$ASSAY" info
 expect_out '^cudnn +9\.19\.0, .*/fake_cudnn\.so$'
 expect_out '^cuda:0 +Fake GPU, compute capability 9\.0, 4 SMs, 1\.1 GB of memory, L2 65\.5 kB'
-expect_out '^ +SM 1500 MHz of 1980, memory 2600 MHz, 123 W of 700, 41 C, not held down$'
+expect_out '^ +SM 1500 MHz of 1980, memory 2600 MHz, 123 W of 700, 41 C, not throttled$'
 FAKE_NVML_THROTTLE=0x24 expect_exit 0 "$ASSAY" info
-expect_out ', held down by: power limit, heat$'
+expect_out ', throttled by: power limit, heat$'
 [ ! -s "$FAKE_CUDA_LOG" ] || fail "asking made a context"
 FAKE_CUDA_DEVICES=2 expect_exit 0 "$ASSAY" info
 expect_out '^cuda:1 +Fake GPU 1, '

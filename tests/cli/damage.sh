@@ -48,12 +48,12 @@ for _ in $(seq "$flips"); do
         ;;
     1)
         expect_err "^assay: .*$id.jsonl:[0-9]+: "
-        expect_err '^assay: of the journal [0-9]+ lines? (was|were) passed over; [12] of 6 groups are left to measure'
+        expect_err '^assay: [0-9]+ lines? of the journal (was|were) skipped; [12] of 6 groups are left to measure'
         rows_of report.jsonl | cmp -s - whole.rows || fail "rows differ"
         kept=$(grep -cxFf whole.jsonl report.jsonl)
         [ "$kept" -ge 8 ] || fail "more than the groups of two lines were measured again: $kept rows kept"
         expect_exit 0 "$ASSAY" bench --resume "$id" -q -o twice.jsonl
-        expect_err 'passed over; 0 of 6 groups are left: nothing is missing'
+        expect_err 'skipped; 0 of 6 groups are left: nothing is missing'
         rows_of twice.jsonl | cmp -s - whole.rows || fail "rows differ the second time"
         again=$((again + 1))
         ;;
@@ -116,7 +116,7 @@ yes '{"record":"nonsense"}' | head -n 100000 >>"$journal"
     expect_exit 0 timeout 60 "$ASSAY" bench --resume "$id" -q -o report.jsonl
 ) || exit 1
 expect_err "$id.jsonl:20: has no checksum"
-expect_err 'of the journal 100000 lines were passed over; 0 of 6 groups are left'
+expect_err '100000 lines of the journal were skipped; 0 of 6 groups are left'
 expect_err_lines 6
 cmp -s report.jsonl whole.jsonl || fail "the report changed"
 cp whole.journal "$journal"

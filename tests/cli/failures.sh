@@ -15,7 +15,8 @@ sample() {
     [ $code -eq 0 ] || fail "exit $code"
 }
 
-say "each 251st allocation"
-sample --only memory --every 251
-say "each 47th call"
-sample --only calls --every 47 list bench
+rarer=${ASSAY_SAMPLE:-1}
+say "each $((251 * rarer))th allocation"
+sample --only memory --every $((251 * rarer))
+say "each $((47 * rarer))th call"
+sample --only calls --every $((47 * rarer)) list bench

@@ -49,8 +49,8 @@ echo old >limited.jsonl
     expect_exit 1 "$ASSAY" bench relu --batch 1:20:+1 --seq 3 --dim 5 --cache hot --iters 10 --warmup 1 \
         --impl ref,native -o limited.jsonl
 ) || exit 1
-expect_err 'jsonl: cannot be written: File too large; make room and go on with --resume'
-expect_err '[1-9][0-9]* of 20 groups are done; go on with: assay bench --resume'
+expect_err 'jsonl: cannot be written: File too large; make room and continue with --resume'
+expect_err '[1-9][0-9]* of 20 groups are done; continue with: assay bench --resume'
 [ "$(cat limited.jsonl)" = old ] || [ "$(grep -c '"status":"ok"' limited.jsonl)" -ge 2 ] || fail "half a report"
 [ -z "$(ls ./*.part 2>/dev/null)" ] || fail "a .part file is left"
 expect_exit 0 "$ASSAY" bench --resume last -q -o limited.jsonl
@@ -82,8 +82,8 @@ mkdir -p "$work/small" && mount -t tmpfs -o size=16k tmpfs "$work/small" 2>/dev/
 trap 'umount "$work/small"; clean_up' EXIT
 export XDG_DATA_HOME=$work/small
 expect_exit 1 "$ASSAY" bench relu --batch 1:20:+1 --seq 3 --dim 5 --cache hot --iters 10 --warmup 1 --impl ref,native
-expect_err 'cannot be written: No space left on device; make room and go on with --resume'
-expect_err 'of 20 groups are done; go on with: assay bench --resume'
+expect_err 'cannot be written: No space left on device; make room and continue with --resume'
+expect_err 'of 20 groups are done; continue with: assay bench --resume'
 mount -o remount,size=10m "$work/small" || fail "no room can be made"
 expect_exit 0 "$ASSAY" bench --resume last -q -o rows.jsonl
 expect_count 40 '"status":"ok"' rows.jsonl

@@ -38,7 +38,7 @@ for mode in "" --in-process; do
     ended 130
     expect_err '^assay: interrupted$'
     id=$(basename "$runs"/*.jsonl .jsonl)
-    expect_err "groups are done; go on with: assay bench --resume $id"
+    expect_err "groups are done; continue with: assay bench --resume $id"
     valid_json done.json
     valid_json done.jsonl
     n=$(cat "$runs"/*.jsonl | grep -c '^{"done":')
@@ -60,13 +60,13 @@ ended 130
 say "SIGTERM is the same wish"
 interrupt TERM -q
 ended 130
-expect_err 'go on with: assay bench --resume'
+expect_err 'continue with: assay bench --resume'
 
 say "a terminal that is closed, too; unless nohup has it ignored"
 interrupt HUP -o hup.jsonl
 ended 130
 expect_err '^assay: interrupted$'
-expect_err 'go on with: assay bench --resume'
+expect_err 'continue with: assay bench --resume'
 [ "$(grep -c '"status":"ok"' hup.jsonl)" -ge 4 ] || fail "results are missing"
 rm -rf "$runs"
 (trap '' HUP && exec "$ASSAY" bench relu --batch 2 --seq 3 --dim 5 --cache hot --impl ref,native --precision 1e-5 \
@@ -116,5 +116,5 @@ wait_for journal_there
 sleep 1.5
 kill -INT $pid
 ended 130
-expect_err '0 of 1 groups are done; go on with'
+expect_err '0 of 1 groups are done; continue with'
 expect_no_out 'mismatch'

@@ -14,7 +14,7 @@ expect_usage 'unknown language "rust"; there are c and cu' "$ASSAY" kernel --new
 expect_usage 'cannot name a kernel' "$ASSAY" kernel --new 'a b' --op relu --lang c
 expect_usage 'cannot name a kernel.* at the most 30 of them' "$ASSAY" kernel --new a234567890123456789012345678901 --op relu --lang c
 expect_usage 'the name of kernels that are built in' "$ASSAY" kernel --new native --op relu --lang c
-expect_usage 'the folder it would lie in is not there' "$ASSAY" kernel --new none/a --op relu --lang c
+expect_usage 'its parent folder does not exist' "$ASSAY" kernel --new none/a --op relu --lang c
 for left in a 'a b' native none; do
     [ ! -e "$left" ] || fail "$left was left behind"
 done
@@ -34,7 +34,7 @@ expect_exit 0 "$ASSAY" kernel mine/2-swish.x "${few[@]}"
 expect_out '✓'
 
 say "each op in C is right from the start, on both its shapes"
-all=${KERNEL_NEW_OPS:-$("$ASSAY" list ops --names)} ops=
+all=${KERNEL_NEW_OPS:-$("$ASSAY" list ops --names)} ops= seen=0
 for op in $all; do
     if "$ASSAY" kernel --new "my_$op" --op "$op" --lang c 2>err.txt >/dev/null; then
         ops+=" $op"
@@ -42,6 +42,8 @@ for op in $all; do
         grep -q "there is no skeleton of $op in c yet" err.txt || fail "$op: $(cat err.txt)"
         continue
     fi
+    seen=$((seen + 1))
+    [ -n "${KERNEL_NEW_OPS:-}" ] || [ $((seen % ${ASSAY_SAMPLE:-1})) -eq 0 ] || continue
     # Compiled quickly and for small shapes: it is right or it is not.
     sed -i 's/^# cflags:.*/cflags: [-O1, -Wall, -Wextra, -Werror]/; s/8x128x512/2x3x64/' "my_$op/assay.yml"
     expect_exit 0 "$ASSAY" kernel "my_$op" "${few[@]}"

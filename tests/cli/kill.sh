@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # kill -9 at random moments, of the program and of its worker: after --resume every row is there,
 # exactly once, and at most the group in flight was measured again.
-# usage: kill.sh [N]   so many times each (default 10); a run that was over does not count
+# usage: kill.sh [N]   so many times each (default 10, 4 where ASSAY_SAMPLE is set); a run that was over does not count
 # shellcheck source-path=SCRIPTDIR source=lib.sh disable=SC2154,SC2054
 . "$(dirname "$0")/lib.sh"
 times=${1:-${ASAN_OPTIONS:+4}} # fewer under sanitizers, where each takes longer
+times=${times:-${ASSAY_SAMPLE:+4}}
 times=${times:-10}
 groups=12
 runs=$XDG_DATA_HOME/assay/runs

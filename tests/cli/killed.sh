@@ -15,7 +15,7 @@ expect_out '1 group: 2 ok, 1 killed'
 expect_count 1 '"kernel":"killed".*"status":"killed"' rows.jsonl
 expect_count 2 '"status":"ok"' rows.jsonl
 expect_count 1 ',killed,' rows.csv
-expect_err '0 of 1 groups are done; go on with: assay bench --resume'
+expect_err '0 of 1 groups are done; continue with: assay bench --resume'
 expect_count 0 '^\{"done":' "$runs"/*.jsonl
 expect_exit 1 "$ASSAY" bench --resume last -q -o rows.jsonl
 expect_count 3 '"record":|"kernel":' rows.jsonl

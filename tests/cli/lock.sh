@@ -46,7 +46,7 @@ if flock --no-fork "$journal" true 2>/dev/null; then
     is_locked() { ! flock -n -x "$journal" true; }
     wait_for is_locked
     expect_exit 3 "$ASSAY" bench --resume "$journal" -q
-    expect_err "^assay: $journal: process $holder is going on with this run; wait for its end"
+    expect_err "^assay: $journal: process $holder is continuing this run; wait until it ends"
     cmp -s "$journal" before || fail "the journal changed"
     kill $holder
     wait $holder 2>/dev/null

@@ -30,7 +30,7 @@ expect_usage 'this is a folder' "$ASSAY" run "$work"
 expect_usage 'one configuration at a time; "b.yml" is one too many' "$ASSAY" run a.yml b.yml
 expect_usage 'one configuration at a time; "b.yml" is one too many' "$ASSAY" run b.yml --config a.yml
 expect_usage 'unexpected "c.yml"' "$ASSAY" ci c.yml
-wrong '' 'nothing stands in this file' ''
+wrong '' 'this file is empty' ''
 wrong ':2:1' 'not YAML: ' 'device: [cpu\n'
 wrong ':1:1' 'a configuration is a mapping of keys, not one value' 'hello\n'
 wrong ':1:1' 'these are steps of a GitHub workflow, not a configuration' '- name: x\n  run: make\n'

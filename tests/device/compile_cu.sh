@@ -2,7 +2,7 @@
 # Compiles the CUDA texts with NVRTC, or with nvcc where there is none, with the options assay really uses: a run of
 # every op on the stand-ins (fake_*.c), whose NVRTC notes what it is asked to compile. For an H100
 # (sm_90a) in f32 and bf16, for an A100 (sm_80) in f16: not all that could be, for the time it takes, and of
-# a text's sets of options for one architecture every third. Warnings are shown, errors fail.
+# a text's sets of options for one architecture every third (every ninth where ASSAY_SAMPLE is 3). Warnings are shown, errors fail.
 # usage: compile_cu.sh [--list|--all]    with $ASSAY and $ASSAY_FAKES; --all: every set, after a change to texts
 set -u
 source=${ASSAY_SOURCE_DIR:-$(cd "$(dirname "$0")/../.." && pwd)}
@@ -64,7 +64,7 @@ if [ "${1:-}" = --list ]; then
     cat "$tmp/sets"
     exit
 elif [ "${1:-}" != --all ]; then
-    awk '!(seen[$1 " " $2]++ % 3)' "$tmp/sets" >"$tmp/some" && mv "$tmp/some" "$tmp/sets"
+    awk -v every=$((3 * ${ASSAY_SAMPLE:-1})) '!(seen[$1 " " $2]++ % every)' "$tmp/sets" >"$tmp/some" && mv "$tmp/some" "$tmp/sets"
 fi
 
 # In two processes, each with every second set.

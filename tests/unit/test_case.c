@@ -501,7 +501,7 @@ static void test_memory_that_is_not_the_sessions_is_refused(void **state)
     assert_int_equal(assay_session_alloc(session, 100, &block, &err), ASSAY_OK);
     assert_int_equal(assay_session_free(session, NULL, &err), ASSAY_OK);
     assert_int_equal(assay_session_free(session, &err, &err), ASSAY_ERR_INVALID);
-    assert_non_null(strstr(err.message, "no memory of this session"));
+    assert_non_null(strstr(err.message, "not memory of this session"));
     assert_int_equal(assay_session_free(session, block, NULL), ASSAY_OK);
     assert_int_equal(assay_session_free(session, block, NULL), ASSAY_ERR_INVALID);
     assert_int_equal(assay_session_alloc(session, 100, NULL, NULL), ASSAY_ERR_INVALID);
@@ -999,7 +999,7 @@ static void test_a_closed_session_is_refused(void **state)
     assay_session *other = open_some(1, 1); /* may lie where the first one lay */
     assay_session *const bad[] = {closed, NULL, (assay_session *)&calls, (assay_session *)1};
     for (int i = 0; i < 4; i++) {
-        refuse(bad[i], &c, i == 1 ? "the session is NULL" : "the session is closed, or is none");
+        refuse(bad[i], &c, i == 1 ? "the session is NULL" : "the session is closed, or is not one");
         assert_int_equal(assay_session_alloc(bad[i], 1, &block, NULL), ASSAY_ERR_INVALID);
         assert_int_equal(assay_session_free(bad[i], &calls, NULL), ASSAY_ERR_INVALID);
         assert_int_equal(assay_session_measure(bad[i], "relu", axes, 3, NULL), ASSAY_ERR_INVALID);

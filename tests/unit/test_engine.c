@@ -343,7 +343,7 @@ static void test_a_likely_difference_goes_on(void **state)
         double call_us;
         bool overtime;
         double least_ms, most_ms;
-    } cases[] = {{303, true, 25, 41}, {303, false, 20, 21}};
+    } cases[] = {{303, true, 25, 81}, {303, false, 20, 21}};
     struct stage *s = *state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         assay_engine_destroy(s->engine);
@@ -611,16 +611,24 @@ static void check_places(struct stage *s, int64_t rounds, int64_t each)
 static void test_hot_lanes_change_places_together(void **state) { check_places(*state, 40, 4); }
 static void test_each_of_few_rounds_has_its_place(void **state) { check_places(*state, 12, 1); }
 
-/* Calls so long that the budget has room for 25 rounds. */
+/* Calls so long that the budget has room for so many rounds: half of it reaches all 20 places. */
 static void test_slow_calls_change_places_sooner(void **state)
 {
+    static const struct {
+        int64_t rounds, each;
+    } cases[] = {{25, 1}, {79, 1}, {85, 2}, {200, 4}};
     struct stage *s = *state;
-    s->actors[0].call_ns = s->actors[1].call_ns = 30 * MS;
-    s->options.budget_ns = 2 * 25 * 30 * MS;
-    s->places[0] = s->places[1] = 20;
-    play_well(s, 2);
-    assert_int_equal(s->lanes[0].place_rounds, 2);
-    assert_int_equal(s->lanes[1].place_rounds, 2);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assay_engine_destroy(s->engine);
+        s->engine = NULL;
+        s->n_log = s->steps = 0;
+        s->actors[0].call_ns = s->actors[1].call_ns = 30 * MS;
+        s->options.budget_ns = 2 * (double)cases[i].rounds * 30 * MS;
+        s->places[0] = s->places[1] = 20;
+        play_well(s, 2);
+        assert_int_equal(s->lanes[0].place_rounds, cases[i].each);
+        assert_int_equal(s->lanes[1].place_rounds, cases[i].each);
+    }
 }
 
 /* Three places cost one of two equals 5 %, the others nothing. Within a process both lanes would

@@ -369,7 +369,7 @@ static void test_nobody_to_measure(void **state)
     measure_well(&bed);
     assert_int_equal(bed.n_records, 1);
     assert_int_equal(bed.records[0].outcome, ASSAY_OUTCOME_UNSUPPORTED);
-    assert_string_equal(bed.records[0].reason, "no kernel was asked for that has this op");
+    assert_string_equal(bed.records[0].reason, "none of the requested kernels implements this op");
     strip_bed(&bed);
 }
 

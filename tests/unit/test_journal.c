@@ -551,7 +551,7 @@ static void test_two_cannot_go_on_with_one_run(void **state)
     struct assay_error err = {0};
     assert_int_equal(assay_journal_open(path, &second, &err), ASSAY_UNSUPPORTED);
     assert_null(second);
-    snprintf(own, sizeof own, "process %d is going on with this run", (int)getpid());
+    snprintf(own, sizeof own, "process %d is continuing this run", (int)getpid());
     if (access("/proc/locks", R_OK) == 0)
         assert_non_null(strstr(err.message, own));
     assay_journal_close(first);

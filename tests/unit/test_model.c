@@ -505,7 +505,7 @@ static void models_of_presets_say_what_they_cannot(void **state)
         {"group_norm", {3, 12, 5, 7, 5}, "12 channels cannot be divided into 5 groups"},
         {"sd_resblock", {3, 320, 5, 7, 33}, "320 channels cannot be divided into 33 groups"},
         {"conv2d", {2, 5, 7, 2, 6, 4, 0, 1}, "a kernel of 4 does not fit into an image of 2 x 6"},
-        {"conv2d", {2, 5, 7, 9, 6, 3, 3, 1}, "padding of 3 around an image for a kernel of 3"},
+        {"conv2d", {2, 5, 7, 9, 6, 3, 3, 1}, "padding of 3 with a kernel of 3"},
         {"mlp_gelu", {2, 0, 33, 65}, "seq_len must be at least 1, not 0"},
         {"mlp_gelu", {1 << 20, 1 << 20, 1 << 20, 65}, "too large for any machine"},
     };

@@ -482,7 +482,7 @@ static void bad_files_name_the_place(void **state)
         {"name: a\ncases: {model: linaer}\n", "f.yml:2:16", "did you mean \"linear\"?"},
         {"name: a\ncases: {model: linear}\n", "f.yml:2:16", "needs a size m"},
         {"name: a\nparameters: [m]\ncases: {model: linear}\n", "f.yml:2:13", "a mapping of names"},
-        {"name: a\nparameters: {2m: 3}\ncases: {model: linear}\n", "f.yml:2:14", "no name of a"},
+        {"name: a\nparameters: {2m: 3}\ncases: {model: linear}\n", "f.yml:2:14", "the name of"},
         {"name: a\nparameters: {m: x}\ncases: {model: linear}\n", "f.yml:2:17", "its default"},
         {"name: a\nparameters: {m: 1, k: 1, n: 1, q: 2}\ncases: {model: linear}\n", "f.yml:2:32",
          "no case uses the parameter \"q\""},

@@ -411,7 +411,7 @@ static void mistakes_do_not_fit_the_schema(void **state)
 static void an_unknown_keyword_is_no_schema(void **state)
 {
     (void)state;
-    json_t *schema = json_loads("{\"type\": \"string\", \"pattern\": \"a+\"}", 0, NULL);
+    json_t *schema = json_loads("{\"type\": \"string\", \"maxLength\": 0}", 0, NULL);
     json_t *value = json_string("b");
     struct schema_check check = {0};
     assert_false(schema_check_value(&check, schema, value));

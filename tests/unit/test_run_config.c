@@ -278,7 +278,7 @@ static void test_compiling(void **state)
     assert_string_equal(compile_of("torch_compile_mode: max-autotune-no-cudagraphs\n"),
                         "max-autotune-no-cudagraphs");
     refused("compile: false\ntorch_compile_mode: default\n", ":2:21",
-            "says something else than compile in line 1");
+            "contradicts compile in line 1");
     refused("compile: fast\n", ":1:10", "unknown compile \"fast\"");
     refused("compile: [default]\n", ":1:10", "not a list");
 }
@@ -530,7 +530,7 @@ static void test_models(void **state)
 static void test_names_and_types(void **state)
 {
     (void)state;
-    refused("", "", "nothing stands in this file");
+    refused("", "", "this file is empty");
     refused("word\n", ":1:1", "a mapping of keys");
     refused("- word\n", ":1:1", "a mapping of keys");
     refused("- {name: a, matrix_shapes: [{name: llama}]}\n", ":1:1", "put `model_params:` before");

@@ -36,18 +36,21 @@
 #ifndef ASSAY_QUICK
 #define ASSAY_QUICK 0
 #endif
+#ifndef ASSAY_FULL
+#define ASSAY_FULL 0
+#endif
 
 /* Walks over many shapes ask this before each: sanitized programs are several times slower. Under
- * the address sanitizer, and with the second compiler (ASSAY_QUICK), a quarter of the shapes is
- * tried, spread so that no length of a list falls in step with it; under that of threads, those
- * with several. Elsewhere nothing is left out. */
+ * the address sanitizer, and with the second compiler (ASSAY_QUICK), an eighth of the shapes is
+ * tried (ASSAY_FULL: a quarter), spread so that no length of a list falls in step with it; under
+ * that of threads, those with several. Elsewhere nothing is left out. */
 static inline bool left_out(int threads)
 {
     static uint32_t asked;
     if (HAVE_TSAN)
         return threads == 1;
     return (HAVE_ASAN || ASSAY_QUICK) &&
-           asked++ * 0x9e3779b9u >> 30 != 0; /* multiples of the golden ratio */
+           asked++ * 0x9e3779b9u >> (ASSAY_FULL ? 30 : 29) != 0; /* multiples of the golden ratio */
 }
 
 /* With emulated tiles (tiles_emulated.h) only kernels that use them are looked at: the others have

@@ -10,6 +10,7 @@
 #include "device/cpu/cpu_probe.h"
 #include "device/cpu/cpu_resident.h"
 #include "device/device.h"
+#include "device/wash.h"
 
 #include <errno.h>
 #include <omp.h>
@@ -269,6 +270,13 @@ static double matrix_probe(assay_device *device)
 #endif
 }
 
+/* The caches hold the operands, and stay. */
+static void wash(assay_device *device, uint64_t seed)
+{
+    (void)device;
+    assay_wash(seed, false);
+}
+
 const struct assay_device_driver assay_device_cpu = {
     .name = "cpu",
     .summary = "this machine's processor",
@@ -287,6 +295,7 @@ const struct assay_device_driver assay_device_cpu = {
     .stolen_ns = assay_cpu_stolen_ns,
     .matrix_probe = matrix_probe,
     .probe_flops = ASSAY_CPU_MATRIX_WORK,
+    .wash = wash,
     .probe_open = assay_cpu_probe_open,
     .probe_close = assay_cpu_probe_close,
     .calibrate = assay_cpu_calibrate,

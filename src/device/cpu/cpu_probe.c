@@ -305,7 +305,7 @@ enum assay_status assay_cpu_probe_open(assay_device *device, const struct assay_
         assay_cpu_probe_close(device, out);
         return assay_error_set(err, status, "cpu",
                                status == ASSAY_ERR_NOMEM ? "out of memory"
-                                                         : "no room, or no loop, for a probe");
+                                                         : "no memory, or no loop, for a probe");
     }
     return ASSAY_OK;
 }

@@ -71,11 +71,11 @@ static void add_throttle(struct assay_text *out, unsigned long long reasons)
     bool any = false;
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (reasons & known[i].bit) {
-            assay_text_format(out, "%s%s", any ? ", " : ", held down by: ", known[i].words);
+            assay_text_format(out, "%s%s", any ? ", " : ", throttled by: ", known[i].words);
             any = true;
         }
     if (!any)
-        assay_text_add(out, ", not held down");
+        assay_text_add(out, ", not throttled");
 }
 
 static void add_health(struct assay_text *out, const struct cuda_nvml_api *nvml, nvml_device device)

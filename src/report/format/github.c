@@ -237,11 +237,11 @@ static void put_kept(const struct assay_sink *sink, const struct assay_text *tex
 
 static void put_legend(const struct state *s)
 {
-    assay_sink_put(&s->sink,
-                   "\nTimes are medians; \\[ \\]: 95% interval of the speedup. Bold: none is "
-                   "significantly faster in its group. !: interval wider than the precision asked "
-                   "for. ~: over 5% of samples disturbed. SQNR: against the answer without "
-                   "quantising. Weights: 10^6 bytes as stored.");
+    assay_sink_put(
+        &s->sink, "\nTimes are medians; \\[ \\]: 95% interval of the speedup. Bold: fastest in its "
+                  "group, or not significantly slower. !: did not reach --precision. ~: over 5% of "
+                  "samples disturbed. SQNR: against the answer without quantising. Weights: 10^6 "
+                  "bytes as stored.");
     assay_sink_put(&s->sink, s->saw_pareto ? " \\*: no other of its group is better in time, size "
                                              "of the weights and accuracy.\n"
                                            : "\n");

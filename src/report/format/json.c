@@ -1,4 +1,5 @@
-/* json.c: {"run": {…}, "records": [{…}, …]}, indented. record.h says what the members mean. */
+/* json.c: {"format": 1, "run": {…}, "records": [{…}, …]}, indented. record.h says what the members
+ * mean, share/schema/assay_report_v1.schema.json what there is. */
 #include "report/report_sink.h"
 
 struct state {
@@ -12,7 +13,7 @@ static void json_begin(void *state, const struct assay_sink *sink,
     (void)style;
     struct state *s = state;
     s->sink = *sink;
-    assay_sink_put(sink, "{\n  \"run\": ");
+    assay_sink_format(sink, "{\n  \"format\": %d,\n  \"run\": ", ASSAY_RECORD_FORMAT);
     assay_sink_json(sink, assay_run_info_to_json(run), 2);
     assay_sink_put(sink, ",\n  \"records\": [");
 }

@@ -1,4 +1,4 @@
-/* jsonl.c: one JSON value a line: first {"run": {…}}, then each record. */
+/* jsonl.c: one JSON value a line: first {"format": 1, "run": {…}}, then each record. */
 #include "report/report_sink.h"
 
 struct state {
@@ -12,6 +12,7 @@ static void jsonl_begin(void *state, const struct assay_sink *sink,
     struct state *s = state;
     s->sink = *sink;
     assay_json *line = assay_json_object();
+    assay_json_put_int(line, "format", ASSAY_RECORD_FORMAT);
     assay_json_put(line, "run", assay_run_info_to_json(run));
     assay_sink_json(sink, line, 0);
     assay_sink_put(sink, "\n");

@@ -327,7 +327,7 @@ static void put_remarks(struct state *s, const struct assay_bout *bout)
         put_remark(s, cell.text);
     }
     if (r->not_asked)
-        put_remark(s, "not asked whether every call computes");
+        put_remark(s, "not checked whether every call computes");
     if (strcmp(r->confined, ASSAY_NOT_ISOLATED) == 0)
         put_remark(s, "nothing was isolated");
 }

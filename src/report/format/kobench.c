@@ -231,8 +231,8 @@ static void write_legend(struct state *s)
     if (legend->memory)
         assay_flow_item(&flow, "1 MB = 2^20 bytes");
     if (legend->counts) {
-        assay_flow_item(&flow, "MACs: multiply-adds; FLOPs: operations that are none");
-        assay_flow_item(&flow, "MACS, FLOPS: so many in a second");
+        assay_flow_item(&flow, "MACs: multiply-adds; FLOPs: all other operations");
+        assay_flow_item(&flow, "MACS, FLOPS: the same per second");
     }
     if (flow.started)
         assay_page_flush(&s->page);

@@ -213,10 +213,9 @@ static void md_group(void *state, const struct assay_record *records, int64_t n)
 static void md_end(void *state)
 {
     struct state *s = state;
-    assay_sink_put(&s->md.sink, "\nBold: none is significantly faster in its group.");
-    assay_sink_put(
-        &s->md.sink,
-        " !: interval wider than the precision asked for. ~: over 5% of samples disturbed.\n");
+    assay_sink_put(&s->md.sink, "\nBold: fastest in its group, or not significantly slower.");
+    assay_sink_put(&s->md.sink,
+                   " !: did not reach --precision. ~: over 5% of samples disturbed.\n");
     if (s->saw_pareto)
         assay_sink_put(&s->md.sink,
                        "\\*: no other of its group is better in time, size of the weights "

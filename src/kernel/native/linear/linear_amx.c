@@ -20,8 +20,8 @@
  * pixels and stay in L1, where they can be used from where they are: all 32.
  *
  * Tiles of x lie a line more than a power of two apart, so that the lines of one row do not fall on
- * the same few sets of the L1 cache while it is packed. docs/performance.md tells what else was
- * tried.
+ * the same few sets of the L1 cache while it is packed. docs/notebook/linear.md tells what else
+ * was tried.
  *
  * An f16 is the sum of two bf16, exactly (tile_split): x and the weights are split while they are
  * packed and decoded, and the four products of parts go into the same sums. Codes of s8 and
