@@ -49,14 +49,15 @@ static void figures_of(const struct keeper *keeper, const struct assay_record *r
 static enum assay_status keep_record(const struct keeper *keeper, const struct assay_record *record,
                                      struct assay_error *err)
 {
-    struct assay_metadata parameters[ASSAY_MAX_AXES] = {0};
+    struct assay_kobench_parameter known[ASSAY_KOBENCH_PARAMETERS];
+    struct assay_metadata parameters[ASSAY_KOBENCH_PARAMETERS] = {0};
     struct assay_case_figures figures;
+    int32_t n = assay_kobench_parameters(record, known);
     struct assay_cell name = assay_kobench_name(record, record->implementation);
-    for (int32_t i = 0; i < record->n_axes; i++)
-        parameters[i] = (struct assay_metadata){.key = record->axis_names[i],
-                                                .number = (double)record->axes[i]};
-    struct assay_case self = {
-        .name = name.text, .metadata = parameters, .n_metadata = record->n_axes};
+    for (int32_t i = 0; i < n; i++)
+        parameters[i] = (struct assay_metadata){
+            .key = known[i].key, .number = known[i].number, .text = known[i].text};
+    struct assay_case self = {.name = name.text, .metadata = parameters, .n_metadata = n};
     figures_of(keeper, record, &figures);
     struct assay_case_result *result = assay_case_result_from(keeper->session, &self, &figures);
     if (result &&
@@ -76,14 +77,27 @@ static enum assay_status keep(void *user, const struct assay_record *records, in
 
 /* ---- the plan ------------------------------------------------------------------------------- */
 
-/* The preset that has a case of this name; NULL: none has. */
-static const struct assay_preset *preset_of_case(const char *name)
+/* The case of this name, and its preset; NULL: there is none. */
+static const struct assay_preset_case *case_named(const char *name,
+                                                  const struct assay_preset **preset)
 {
     for (int64_t i = 0; i < assay_preset_count(); i++)
         for (const struct assay_preset_case *c = assay_preset_at(i)->cases; c->name; c++)
-            if (assay_text_same(c->name, name))
-                return assay_preset_at(i);
+            if (assay_text_same(c->name, name)) {
+                *preset = assay_preset_at(i);
+                return c;
+            }
     return NULL;
+}
+
+/* Is this one of the names that the case has? */
+static bool is_of_case(const struct assay_preset_case *c, const char *entry)
+{
+    int64_t choice = c->names ? assay_preset_case_parameter(c, c->choice) : 0;
+    for (int64_t i = 0; c->names && c->words[choice][i]; i++)
+        if (assay_text_same(c->names[i], entry))
+            return true;
+    return assay_text_same(c->name, entry);
 }
 
 /* The options of the command line that say what the session says. */
@@ -111,11 +125,11 @@ static enum assay_status make_options(const struct assay_open_session *session, 
 }
 
 /* Leaves out the groups of other cases. */
-static void keep_case_only(struct assay_plan *plan, const char *name)
+static void keep_case_only(struct assay_plan *plan, const struct assay_preset_case *c)
 {
     int64_t kept = 0;
     for (int64_t i = 0; i < plan->n_groups; i++)
-        if (assay_text_same(plan->groups[i].entry, name))
+        if (is_of_case(c, plan->groups[i].entry))
             plan->groups[kept++] = plan->groups[i];
     plan->n_groups = kept;
 }
@@ -126,7 +140,8 @@ static enum assay_status make_plan(const struct assay_open_session *session, con
 {
     struct assay_preset_options options;
     struct assay_preset_choice choice = {0};
-    const struct assay_preset *preset = preset_of_case(name);
+    const struct assay_preset *preset = NULL;
+    const struct assay_preset_case *c = case_named(name, &preset);
     enum assay_status status =
         make_options(session, preset ? preset->name : name, settings, n, &options);
     if (status != ASSAY_OK)
@@ -135,8 +150,8 @@ static enum assay_status make_plan(const struct assay_open_session *session, con
         status = assay_preset_choose(&options, &choice, err);
     if (status == ASSAY_OK)
         status = assay_preset_plan(&options, &choice, plan, ignore, err);
-    if (status == ASSAY_OK && preset)
-        keep_case_only(plan, name);
+    if (status == ASSAY_OK && c)
+        keep_case_only(plan, c);
     assay_preset_choice_fini(&choice);
     assay_preset_options_fini(&options);
     return status;

@@ -41,6 +41,7 @@ void assay_group_record(const struct assay_job *job, const struct assay_op *op, 
     snprintf(out->label, sizeof out->label, "%s", job->group.label);
     snprintf(out->entry, sizeof out->entry, "%s", job->group.entry);
     snprintf(out->compile, sizeof out->compile, "%s", job->group.compile);
+    snprintf(out->profilers, sizeof out->profilers, "%s", job->group.profilers);
     snprintf(out->recipe, sizeof out->recipe, "%s", recipe);
     snprintf(out->op, sizeof out->op, "%s", job->group.op);
     snprintf(out->title, sizeof out->title, "%s", op ? op->title : job->group.op);
@@ -63,6 +64,21 @@ static void record_whole_group(struct group *g, enum assay_outcome outcome, cons
     assay_group_record(g->job, g->op, 0, "", "", g->op->takes_recipes ? "baseline" : "", &v.record);
     group_give_up(&v, outcome, reason);
     g->hooks->record(g->hooks->user, &v.record);
+}
+
+/* A model that does not fit costs the rows of all its recipes: each says so. */
+static void skip_group(struct group *g, const char *reason)
+{
+    if (!group_is_model(g) || g->n_variants < 2) {
+        record_whole_group(g, ASSAY_OUTCOME_SKIPPED, reason);
+        return;
+    }
+    for (int64_t i = 0; i < g->n_variants; i++) {
+        struct variant *v = &g->variants[i];
+        if (v->ready)
+            group_give_up(v, ASSAY_OUTCOME_SKIPPED, reason);
+        g->hooks->record(g->hooks->user, &v->record);
+    }
 }
 
 /* What was measured of a group that was not measured to its end is still worth telling; a variant
@@ -219,7 +235,7 @@ enum assay_status assay_group_run(struct assay_bench *bench, const struct assay_
         record_whole_group(&g, ASSAY_OUTCOME_UNSUPPORTED,
                            "none of the requested kernels implements this op");
     } else if (!assay_group_fits(&g, n_sets, reason, sizeof reason)) {
-        record_whole_group(&g, ASSAY_OUTCOME_SKIPPED, reason);
+        skip_group(&g, reason);
     } else {
         struct assay_error why = {0};
         status = assay_group_build(&g, n_sets, &why);

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "kernel/implementation.h"
 #include "model/model.h"
+#include "quant/quant.h"
 
 #include <math.h>
 #include <string.h>
@@ -85,6 +86,19 @@ static void add_broken(struct group *g, struct assay_contender *found)
     }
 }
 
+/* A recipe that assay knows of and does not have runs nowhere, and its rows say why. */
+static void refuse_missing(const char *recipe, struct assay_contender *found, int64_t n)
+{
+    struct assay_recipe parsed;
+    struct assay_error why = {0};
+    if (!recipe || assay_recipe_parse(recipe, &parsed, &why) != ASSAY_UNSUPPORTED)
+        return;
+    for (int64_t i = 0; i < n; i++) {
+        found[i].status = ASSAY_UNSUPPORTED;
+        found[i].why = why;
+    }
+}
+
 /* Those of a model are its executors. */
 static int64_t choose_kernels(const struct group *g, const struct assay_problem *problem,
                               const struct assay_kernel_choice *choice, struct assay_contender *out)
@@ -122,6 +136,7 @@ enum assay_status assay_group_choose(struct group *g, struct assay_error *err)
         struct assay_problem problem = g->problem;
         problem.recipe = g->recipes[r].name;
         int64_t n = choose_kernels(g, &problem, &choice, found + g->n_variants);
+        refuse_missing(problem.recipe, found + g->n_variants, n);
         for (int64_t i = 0, first = g->n_variants; i < n; i++)
             if (found[first + i].status == ASSAY_ERR_NOMEM)
                 status = assay_error_set(err, ASSAY_ERR_NOMEM, found[first + i].kernel->name, "%s",

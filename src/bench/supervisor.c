@@ -422,7 +422,7 @@ static enum assay_status run_group(struct supervisor *s, int64_t index, assay_wo
     s->has_stray = false;
     if (job.group.device[0])
         snprintf(job.settings.device, sizeof job.settings.device, "%s", job.group.device);
-    if (strcmp(job.group.compile, "max-autotune") == 0)
+    if (strncmp(job.group.compile, "max-autotune", strlen("max-autotune")) == 0)
         job.settings.autotune = true;
     if (s->options->start)
         s->options->start(s->options->user, index);

@@ -188,6 +188,14 @@ static enum assay_status check(const struct assay_kernel_options *o, struct assa
         return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
                                "a resumed run keeps the plan it had; leave out \"%.60s\"",
                                o->words.items[0]);
+    if (o->json && o->measure.format && strcmp(o->measure.format, "kernel-json") != 0)
+        return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                               "--json prints kernel-json; leave out --format %.60s",
+                               o->measure.format);
+    if (o->json && o->measure.outputs.n)
+        return assay_error_set(
+            err, ASSAY_ERR_INVALID, NULL,
+            "--json prints the results, and --output writes them; leave out one");
     return ASSAY_OK;
 }
 
@@ -201,6 +209,8 @@ static int run_kernel(int argc, char **argv)
         assay_options_parse(&assay_kernel_options_table, argc - 1, argv + 1, &options, &err);
     if (status == ASSAY_OK && !options.measure.help)
         status = check(&options, &err);
+    if (options.json)
+        options.measure.format = "kernel-json";
     if (status != ASSAY_OK)
         code = assay_complain(&err);
     else if (options.measure.help)

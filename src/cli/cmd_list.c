@@ -135,6 +135,18 @@ static enum assay_status can_run_here(const struct known *known, const struct as
                : assay_kernel_can_run(kernel, NULL, why);
 }
 
+/* What an op can be asked for: its slow reference would take more. Of one that is a plug-in's own,
+ * all. */
+static uint64_t dtypes_of(const char *name)
+{
+    const struct assay_op *op = assay_op_find(name);
+    uint64_t dtypes = 0;
+    for (int d = 1; d < ASSAY_DTYPE_COUNT; d++)
+        if (!op || assay_op_has_dtype(op, (enum assay_dtype)d))
+            dtypes |= ASSAY_DTYPE_BIT(d);
+    return dtypes;
+}
+
 /* A plug-in's name, filled with blanks. */
 static void put_column(const char *text, int width)
 {
@@ -192,7 +204,7 @@ static int list_kernels(const struct list_config *config)
         put_column(kernel->name, widths.name);
         put_column(kernel->implementation, widths.implementation);
         put_column(kernel->device, widths.device);
-        put_column(dtype_names(kernel->dtypes).text, widths.dtypes);
+        put_column(dtype_names(kernel->dtypes & dtypes_of(kernel->op)).text, widths.dtypes);
         enum assay_status can = can_run_here(&known, kernel, &why);
         put_line(can == ASSAY_OK ? "runs here" : why.message);
         if (can == ASSAY_ERR_NOMEM)

@@ -6,6 +6,7 @@
 #include "config/preset_plan.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static void help(struct assay_text *out)
 {
@@ -21,7 +22,8 @@ static void help(struct assay_text *out)
         "for\n"
         "half a second; with --warmup or --iters exactly N times (8 and 32 where only the other "
         "is\n"
-        "given). Also installed as `kobench`.\n\n");
+        "given). Also installed as `kobench`, which measures attn where no preset is named, and\n"
+        "always takes 8 and 32 unless --precision or --budget is given.\n\n");
     assay_options_help(&assay_preset_options_table, out);
     assay_text_add(out, "\nExamples:\n"
                         "  assay preset --list\n"
@@ -64,8 +66,24 @@ static int measure_presets(const struct assay_preset_options *options,
     return err.code == ASSAY_OK ? assay_measure(&measuring, &plan) : assay_complain(&err);
 }
 
+/* What KoBench does where nobody says otherwise. */
+static enum assay_status kobench_defaults(struct assay_preset_options *o, struct assay_error *err)
+{
+    struct assay_measure_config *m = &o->measure;
+    bool named = o->words.n || o->presets.n;
+    if (!m->warmup && !m->rounds && m->precision <= 0 && m->budget_s <= 0) {
+        m->warmup = ASSAY_PRESET_WARMUP;
+        m->rounds = ASSAY_PRESET_ITERS;
+    }
+    if (named || o->list || m->resume || m->help)
+        return ASSAY_OK;
+    return assay_strings_add(&o->presets, "attn") == ASSAY_OK ? ASSAY_OK : assay_error_nomem(err);
+}
+
 static int run_preset(int argc, char **argv)
 {
+    static char preset[] = "preset"; /* what stands in records is what one types to assay */
+    bool kobench = strcmp(argv[0], "kobench") == 0;
     struct assay_preset_options options;
     struct assay_preset_choice choice = {0};
     struct assay_error err = {0};
@@ -73,6 +91,9 @@ static int run_preset(int argc, char **argv)
     assay_preset_options_init(&options);
     enum assay_status status =
         assay_options_parse(&assay_preset_options_table, argc - 1, argv + 1, &options, &err);
+    if (status == ASSAY_OK && kobench)
+        status = kobench_defaults(&options, &err);
+    argv[0] = preset;
     bool plugin = status == ASSAY_OK && assay_preset_plugin_named(&options);
     if (status == ASSAY_OK && !options.measure.help && !plugin)
         status = assay_preset_choose(&options, &choice, &err);

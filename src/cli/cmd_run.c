@@ -55,13 +55,15 @@ static int measure_config(const struct assay_run_options *options,
                           const struct assay_run_config *config, struct assay_plan *plan, int argc,
                           char **argv)
 {
-    struct assay_text path = {0}, again = {0};
+    struct assay_text path = {0}, again = {0}, folder = {0};
     const char *file = assay_run_options_file(options);
     name_csv(options, config, &path);
+    assay_text_format(&folder, "%s/%s", folder_of(options, config), assay_run_modes[config->mode]);
     assay_text_format(&again, "assay run%s%s", file ? " " : "", file ? file : "");
-    if (path.failed || again.failed) {
+    if (path.failed || again.failed || folder.failed) {
         assay_text_fini(&path);
         assay_text_fini(&again);
+        assay_text_fini(&folder);
         return assay_complain(&(struct assay_error){.code = ASSAY_ERR_NOMEM});
     }
     struct assay_measuring measuring = {
@@ -73,11 +75,12 @@ static int measure_config(const struct assay_run_options *options,
         .argv = argv,
         .again = again.data,
         .models = true,
-        .origin = {.output_dir = folder_of(options, config)},
+        .origin = {.output_dir = folder.data},
     };
     int code = assay_measure(&measuring, plan);
     assay_text_fini(&path);
     assay_text_fini(&again);
+    assay_text_fini(&folder);
     return code;
 }
 

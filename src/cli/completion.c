@@ -46,7 +46,7 @@ static const struct values all_values[] = {
     {.name = "PRESETS", .list = "presets", .words = "all"},
     {.name = "PRESET", .list = "presets", .words = "all", .files = "*.(yml|yaml|so)"},
     {.name = "STATE", .words = "hot cold both"},
-    {.name = "MODE", .words = "default max-autotune false"},
+    {.name = "MODE", .words = "default max-autotune reduce-overhead max-autotune-no-cudagraphs false"},
     {.name = "LANGUAGE", .words = "c cu"},
     {.name = "SHELL", .words = "bash zsh fish"},
     {.name = "WHAT", .more_words = add_list_names},

@@ -92,8 +92,9 @@ static double bytes_of(const struct dry_run *run, const struct assay_problem *pr
     int64_t k = problem->axes[1], n = problem->axes[2];
     double plain = assay_recipe_bytes(&run->recipes[0], problem->dtype, n, k);
     for (int64_t i = 0; i < run->n_recipes; i++)
-        bytes +=
-            cost->weight_bytes / plain * assay_recipe_bytes(&run->recipes[i], problem->dtype, n, k);
+        if (run->recipes[i].quant)
+            bytes += cost->weight_bytes / plain *
+                     assay_recipe_bytes(&run->recipes[i], problem->dtype, n, k);
     return bytes;
 }
 
@@ -164,7 +165,8 @@ static void write_head(const struct dry_run *run)
 {
     assay_text_add(run->out, "recipes: ");
     for (int64_t i = 0; i < run->n_recipes; i++)
-        assay_text_format(run->out, "%s%s", i ? ", " : "", run->recipes[i].name);
+        assay_text_format(run->out, "%s%s%s", i ? ", " : "", run->recipes[i].name,
+                          run->recipes[i].quant ? "" : " (unsupported)");
     assay_text_format(
         run->out, "\n\n   #  %-*s  %-*s  %-*s %18s  %-5s %-8s %-12s %4s %9s %9s %9s\n",
         run->entry_width, "entry", run->model_width, "model", run->label_width, "shape",
@@ -232,11 +234,15 @@ enum assay_status assay_dry_run(const struct assay_plan *plan, int64_t repeat,
 {
     struct dry_run run = {.plan = plan, .out = out, .all_timed = true};
     enum assay_status status = ASSAY_OK;
-    for (int64_t i = 0; i < plan->settings.recipes.n && i < 64 && status == ASSAY_OK; i++)
-        status =
-            assay_recipe_parse(plan->settings.recipes.items[i], &run.recipes[run.n_recipes++], err);
-    if (status != ASSAY_OK)
-        return status;
+    for (int64_t i = 0; i < plan->settings.recipes.n && i < 64 && status == ASSAY_OK; i++) {
+        struct assay_error why = {0};
+        const char *name = plan->settings.recipes.items[i];
+        status = assay_recipe_parse(name, &run.recipes[run.n_recipes++], &why);
+        if (status == ASSAY_UNSUPPORTED) /* it has rows, and takes nothing */
+            status = ASSAY_OK;
+        else if (status != ASSAY_OK)
+            return assay_error_set(err, status, NULL, "%s", why.message);
+    }
     measure_columns(&run);
     write_head(&run);
     for (int64_t i = 0; i < plan->n_groups / repeat; i++) {

@@ -144,6 +144,9 @@ enum assay_status assay_kernel_objects_make(const struct assay_kernel_options *o
         status = assay_kernel_file_read(out->repository.root.data, &out->file, err);
     if (status == ASSAY_OK)
         status = assay_sources_find(&out->repository, &out->sources, err);
+    if (status == ASSAY_OK && out->sources.other[0] && !quiet)
+        fprintf(stderr, "assay: benchmarks/%s is passed over: assay runs C, C++ and CUDA\n",
+                out->sources.other);
     if (status == ASSAY_OK)
         status = compile_all(options, out, err);
     return status;

@@ -23,6 +23,7 @@ enum { MOST_CASES = 64, MOST_BOUND = 4096 };
 /* A case for given values of its parameters. */
 struct bound {
     const struct assay_preset_entry *entry;
+    char name[192]; /* the entry's, with what differs in a sweep: "one_sum length=100" */
     int64_t values[ASSAY_PRESET_MOST_PARAMETERS];
     struct assay_metadata metadata[ASSAY_PRESET_MOST_PARAMETERS];
     const char *device;
@@ -183,11 +184,17 @@ static enum assay_status bind_values(struct plugin *p, const struct assay_preset
         return ASSAY_OK;
     }
     const char *name = c->parameters[parameter].name;
-    const struct assay_axis *axis = assay_preset_sets_find(sets, &p->preset, c, name);
+    const struct assay_preset_set *set = assay_preset_sets_find(sets, &p->preset, c, name);
+    const struct assay_axis *axis = set ? &set->values : NULL;
+    size_t named = strlen(b->name);
     for (int64_t i = 0; i < (axis ? axis->n : 1) && status == ASSAY_OK; i++) {
         b->values[parameter] = axis ? axis->values[i] : c->parameters[parameter].value;
         b->metadata[parameter] =
             (struct assay_metadata){.key = name, .number = (double)b->values[parameter]};
+        b->name[named] = '\0';
+        if (axis && axis->n > 1)
+            snprintf(b->name + named, sizeof b->name - named, " %s=%lld", name,
+                     (long long)b->values[parameter]);
         status = bind_values(p, sets, b, parameter + 1, err);
     }
     return status;
@@ -203,6 +210,7 @@ static enum assay_status bind_cases(struct plugin *p, struct assay_error *err)
         status = assay_error_nomem(err);
     for (int32_t i = 0; i < p->own->n_entries && status == ASSAY_OK; i++) {
         struct bound b = {.entry = &p->own->entries[i]};
+        snprintf(b.name, sizeof b.name, "%s", b.entry->name);
         status = bind_values(p, &sets, &b, 0, err);
     }
     assay_preset_sets_fini(&sets);
@@ -213,7 +221,7 @@ static enum assay_status run_bound(assay_session *session, const struct plugin *
                                    struct assay_error *err)
 {
     struct assay_case one;
-    assay_case_init(&one, b->entry->name, run_case, b);
+    assay_case_init(&one, b->name, run_case, b);
     one.setup = set_up;
     one.teardown = tear_down;
     one.metadata = b->metadata;

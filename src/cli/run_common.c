@@ -66,6 +66,7 @@ int assay_run_command(const struct assay_run_command *command, int argc, char **
     int code;
     assay_run_options_init(&options);
     options.repeat = command->repeat;
+    options.lenient = command->lenient;
     if (assay_options_parse(command->table, argc - 1, argv + 1, &options, &err) != ASSAY_OK)
         code = assay_complain(&err);
     else if (options.measure.help)

@@ -12,6 +12,7 @@ struct assay_run_command {
     const char *name;
     const struct assay_option_table *table;
     int64_t repeat; /* the default */
+    bool lenient;   /* with files that have what nobody knows */
     /* Has the plan measured; it is empty where an earlier run is resumed, and then the
      * configuration may be empty too. Gives the exit code. */
     int (*measure)(const struct assay_run_options *options, const struct assay_run_config *config,

@@ -37,7 +37,9 @@ static const struct assay_option bench_option_rows[] = {
      "what speedups refer to (default: onednn where it runs, else ref; native with --recipe)", 0,
      0},
     {"max-elements", 0, ASSAY_OPTION_SIZE, AT(max_elements), "N",
-     "skip larger inputs; 0: no limit (default 50M in sweeps over batch, seq and dim)", 0, 9e18},
+     "skip larger inputs; 0: no limit (default 50M where batch, seq and dim make more than one "
+     "combination)",
+     0, 9e18},
     {"output", 'o', ASSAY_OPTION_REPEAT, AT(measure.outputs), "FILE",
      "also write FILE, in the format of its extension or as FORMAT:FILE; repeatable", 0, 0},
     {"format", 'f', ASSAY_OPTION_TEXT, AT(measure.format), "FORMAT",

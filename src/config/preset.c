@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define ASSAY_PRESET(n) extern const struct assay_preset assay_preset_##n;
@@ -63,6 +64,67 @@ int64_t assay_preset_case_parameter(const struct assay_preset_case *c, const cha
     return -1;
 }
 
+/* ---- values that are words ------------------------------------------------------------------ */
+
+/* Which word the case's choice has; 0 without one. */
+static int64_t chosen(const struct assay_preset_case *c, const int64_t *values)
+{
+    return c->choice ? values[assay_preset_case_parameter(c, c->choice)] : 0;
+}
+
+static const char *model_of(const struct assay_preset_case *c, const int64_t *values)
+{
+    return c->models ? c->models[chosen(c, values)] : c->model;
+}
+
+const char *assay_preset_case_name(const struct assay_preset_case *c, const int64_t *values)
+{
+    return c->names ? c->names[chosen(c, values)] : c->name;
+}
+
+/* "1e-05" is 1e-5. */
+static bool same_number(const char *a, const char *b)
+{
+    char *end_a, *end_b;
+    double x = strtod(a, &end_a), y = strtod(b, &end_b);
+    return end_a != a && !*end_a && end_b != b && !*end_b && fabs(x - y) <= 1e-9 * fabs(y);
+}
+
+int64_t assay_preset_case_word(const struct assay_preset_case *c, int64_t parameter,
+                               const char *word)
+{
+    const char *const *words = c->words[parameter];
+    bool truth = strcmp(words[0], "false") == 0;
+    if (truth && (strcmp(word, "0") == 0 || strcmp(word, "1") == 0))
+        return word[0] - '0';
+    for (int64_t i = 0; words[i]; i++)
+        if (assay_text_same(words[i], word) || same_number(word, words[i]))
+            return i;
+    return -1;
+}
+
+void assay_preset_case_value(const struct assay_preset_case *c, int64_t parameter, int64_t value,
+                             char *buf, size_t size)
+{
+    if (c->words[parameter])
+        snprintf(buf, size, "%s", c->words[parameter][value]);
+    else
+        snprintf(buf, size, "%lld", (long long)value);
+}
+
+enum assay_status assay_preset_case_default(const struct assay_preset_case *c, int64_t parameter,
+                                            int64_t *values, struct assay_error *err)
+{
+    struct assay_variable variables[ASSAY_PRESET_PARAMETERS];
+    values[parameter] = c->parameters[parameter].value;
+    if (!c->follows[parameter])
+        return ASSAY_OK;
+    for (int64_t i = 0; i < parameter; i++)
+        variables[i] = (struct assay_variable){c->parameters[i].name, (double)values[i]};
+    return assay_expression_size(c->follows[parameter], variables, parameter, 0, &values[parameter],
+                                 err);
+}
+
 int64_t assay_preset_case_least(const struct assay_preset_case *c, int64_t parameter)
 {
     return c->zeros >> parameter & 1 ? 0 : 1;
@@ -79,6 +141,10 @@ static enum assay_status check_values(const struct assay_preset_case *c, const i
             return assay_error_set(err, ASSAY_ERR_INVALID, c->name,
                                    "%s must be at least %lld, not %lld", c->parameters[i].name,
                                    (long long)least, (long long)values[i]);
+        for (int64_t k = 0; c->words[i] && k <= values[i]; k++)
+            if (!c->words[i][k])
+                return assay_error_set(err, ASSAY_ERR_INVALID, c->name, "%s has no value %lld",
+                                       c->parameters[i].name, (long long)values[i]);
     }
     for (int i = 0; i < ASSAY_PRESET_MULTIPLES && c->multiples[i].parameter; i++) {
         int64_t one = assay_preset_case_parameter(c, c->multiples[i].parameter);
@@ -128,12 +194,12 @@ enum assay_status assay_preset_case_problem(const struct assay_preset_case *c,
     struct assay_error why = {0};
     int64_t n = assay_preset_case_parameters(c);
     *out = (struct assay_preset_problem){0};
-    snprintf(out->op, sizeof out->op, ASSAY_MODEL_PREFIX "%s", c->model);
     for (int64_t i = 0; i < n; i++)
         variables[i] = (struct assay_variable){c->parameters[i].name, (double)values[i]};
     enum assay_status status = check_values(c, values, err);
     if (status != ASSAY_OK)
         return status;
+    snprintf(out->op, sizeof out->op, ASSAY_MODEL_PREFIX "%s", model_of(c, values));
     const struct assay_op *op = assay_model_op(out->op);
     if (!op)
         return assay_error_set(err, ASSAY_ERR_INVALID, c->name, "there is no model \"%s\"",
@@ -172,8 +238,9 @@ static void describe_case(const struct assay_preset_case *c, struct assay_text *
     for (int64_t i = 0; i < n; i++) {
         variables[i] =
             (struct assay_variable){c->parameters[i].name, (double)c->parameters[i].value};
-        assay_text_format(out, " %s=%lld", c->parameters[i].name,
-                          (long long)c->parameters[i].value);
+        char value[32];
+        assay_preset_case_value(c, i, c->parameters[i].value, value, sizeof value);
+        assay_text_format(out, " %s=%s", c->parameters[i].name, value);
     }
     if (c->macs || c->flops) {
         assay_text_format(out, "\n  %-21s ", "");

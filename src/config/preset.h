@@ -22,6 +22,14 @@ struct assay_preset_case {
     const char *model; /* of the models, without their prefix */
     struct assay_preset_parameter parameters[ASSAY_PRESET_PARAMETERS]; /* up to the first unnamed */
     uint32_t zeros; /* bit i: parameter i may be 0; else it is at least 1 */
+    /* Of a parameter that is no size: what its values 0, 1, … are called, up to a NULL. */
+    const char *const *words[ASSAY_PRESET_PARAMETERS];
+    /* What a parameter is where nobody says, of those before it; NULL: its default. */
+    const char *follows[ASSAY_PRESET_PARAMETERS];
+    /* A parameter with words that chooses the model, one for each word and all with the same axes,
+     * and the case's name; NULL: `model`, `name`. */
+    const char *choice;
+    const char *const *models, *const *names;
     /* What the model's axes are, each an expression of the parameters; NULL: the parameter that has
      * the axis's name. */
     const char *sizes[ASSAY_MAX_AXES];
@@ -48,6 +56,17 @@ enum assay_status assay_preset_find(const char *name, const struct assay_preset 
 int64_t assay_preset_case_parameters(const struct assay_preset_case *c);
 /* Which of its parameters has this name; -1: none. */
 int64_t assay_preset_case_parameter(const struct assay_preset_case *c, const char *name);
+/* What the case is called with these values of its parameters. */
+const char *assay_preset_case_name(const struct assay_preset_case *c, const int64_t *values);
+/* Which value of a parameter a word stands for: "relu", "True", "1e-05"; -1: none. */
+int64_t assay_preset_case_word(const struct assay_preset_case *c, int64_t parameter,
+                               const char *word);
+/* A parameter's value for people: "4", "relu". */
+void assay_preset_case_value(const struct assay_preset_case *c, int64_t parameter, int64_t value,
+                             char *buf, size_t size);
+/* Sets it to what it follows, or else to its default; those before it are set. */
+enum assay_status assay_preset_case_default(const struct assay_preset_case *c, int64_t parameter,
+                                            int64_t *values, struct assay_error *err);
 /* The least value it may have, 0 or 1. */
 int64_t assay_preset_case_least(const struct assay_preset_case *c, int64_t parameter);
 

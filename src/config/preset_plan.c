@@ -32,9 +32,6 @@ const struct assay_option_table assay_preset_options_table = {.options = rows,
                                                               .shared = assay_measure_rows,
                                                               .shared_offset = AT(measure)};
 
-/* KoBench's own numbers, where --warmup or --iters asks for fixed ones. */
-enum { USUAL_WARMUP = 8, USUAL_ITERS = 32 };
-
 /* Of a case, where they are not: long enough for 1 % in most cases, short enough to run them all
  * at once. */
 static const double BUDGET_S = 0.5;
@@ -80,6 +77,11 @@ static enum assay_status add_named(struct assay_preset_choice *choice, const cha
 {
     const struct assay_preset *preset;
     enum assay_status status = ASSAY_OK;
+    size_t length = strlen(name);
+    if (length > 3 && strcmp(name + length - 3, ".py") == 0)
+        return assay_error_set(err, ASSAY_ERR_INVALID, name,
+                               "assay runs no Python; write the preset in YAML, or in C as a "
+                               "shared object (docs/presets.md)");
     if (assay_preset_file_is(name))
         return add_file(choice, name, err);
     if (assay_text_same(name, "all")) {
@@ -136,8 +138,8 @@ static enum assay_status make_settings(const struct assay_preset_options *option
     if (status != ASSAY_OK)
         return status;
     if (s->warmup || s->rounds) {
-        s->warmup = s->warmup ? s->warmup : USUAL_WARMUP;
-        s->rounds = s->rounds ? s->rounds : USUAL_ITERS;
+        s->warmup = s->warmup ? s->warmup : ASSAY_PRESET_WARMUP;
+        s->rounds = s->rounds ? s->rounds : ASSAY_PRESET_ITERS;
     }
     snprintf(s->baseline, sizeof s->baseline, "eager");
     if (assay_strings_add(&s->recipes, "baseline") != ASSAY_OK)
@@ -180,21 +182,35 @@ struct sweep {
     const struct assay_preset_options *options;
     const struct assay_preset_case *preset_case;
     enum assay_dtype dtype;
-    const struct assay_axis *axes[ASSAY_PRESET_PARAMETERS]; /* NULL: the default */
+    const struct assay_preset_set *sets[ASSAY_PRESET_PARAMETERS]; /* NULL: the default */
+    int64_t at[ASSAY_PRESET_PARAMETERS];                          /* which of the set's values */
     int64_t values[ASSAY_PRESET_PARAMETERS];
     struct assay_plan *plan;
 };
+
+/* The parameter before this one that changes together with it: height, of image_size's width; -1:
+ * none. */
+static int64_t leader(const struct sweep *sweep, int64_t parameter)
+{
+    for (int64_t i = 0; i < parameter && sweep->sets[parameter]; i++)
+        if (sweep->sets[i] && sweep->sets[i]->text == sweep->sets[parameter]->text)
+            return i;
+    return -1;
+}
 
 /* What tells a swept case's groups apart: "seq_len=2048 num_heads=8". */
 static void write_label(const struct sweep *sweep, char *out, size_t size)
 {
     const struct assay_preset_case *c = sweep->preset_case;
+    char value[32];
     out[0] = '\0';
     for (int64_t i = 0; i < assay_preset_case_parameters(c); i++) {
         size_t used = strlen(out);
-        if (sweep->axes[i] && sweep->axes[i]->n > 1)
-            snprintf(out + used, size - used, "%s%s=%lld", used ? " " : "", c->parameters[i].name,
-                     (long long)sweep->values[i]);
+        if (!sweep->sets[i] || sweep->sets[i]->values.n < 2 || leader(sweep, i) >= 0)
+            continue;
+        assay_preset_case_value(c, i, sweep->values[i], value, sizeof value);
+        snprintf(out + used, size - used, "%s%s=%s", used ? " " : "", sweep->sets[i]->written,
+                 value);
     }
 }
 
@@ -214,7 +230,7 @@ static enum assay_status add_group(const struct sweep *sweep, struct assay_error
     };
     memcpy(group.axes, problem.axes, sizeof group.axes);
     snprintf(group.op, sizeof group.op, "%s", problem.op);
-    snprintf(group.entry, sizeof group.entry, "%s", c->name);
+    snprintf(group.entry, sizeof group.entry, "%s", assay_preset_case_name(c, sweep->values));
     snprintf(group.device, sizeof group.device, "%s", sweep->plan->settings.device);
     snprintf(group.compile, sizeof group.compile, "%s",
              sweep->options->compile ? "default" : "false");
@@ -232,10 +248,17 @@ static enum assay_status add_combinations(struct sweep *sweep, int64_t parameter
     const struct assay_preset_case *c = sweep->preset_case;
     if (parameter == assay_preset_case_parameters(c))
         return add_group(sweep, err);
-    const struct assay_axis *axis = sweep->axes[parameter];
+    const struct assay_axis *axis = sweep->sets[parameter] ? &sweep->sets[parameter]->values : NULL;
+    int64_t with = leader(sweep, parameter);
     enum assay_status status = ASSAY_OK;
-    for (int64_t i = 0; i < (axis ? axis->n : 1) && status == ASSAY_OK; i++) {
-        sweep->values[parameter] = axis ? axis->values[i] : c->parameters[parameter].value;
+    if (!axis) {
+        status = assay_preset_case_default(c, parameter, sweep->values, err);
+        return status == ASSAY_OK ? add_combinations(sweep, parameter + 1, err) : status;
+    }
+    for (int64_t i = with < 0 ? 0 : sweep->at[with];
+         i < (with < 0 ? axis->n : sweep->at[with] + 1) && status == ASSAY_OK; i++) {
+        sweep->at[parameter] = i;
+        sweep->values[parameter] = axis->values[i];
         status = add_combinations(sweep, parameter + 1, err);
     }
     return status;
@@ -251,7 +274,7 @@ static enum assay_status add_preset_groups(const struct assay_preset_options *op
     for (const struct assay_preset_case *c = preset->cases; c->name && status == ASSAY_OK; c++) {
         struct sweep sweep = {.options = options, .preset_case = c, .dtype = dtype, .plan = plan};
         for (int64_t i = 0; i < assay_preset_case_parameters(c); i++)
-            sweep.axes[i] = assay_preset_sets_find(sets, preset, c, c->parameters[i].name);
+            sweep.sets[i] = assay_preset_sets_find(sets, preset, c, c->parameters[i].name);
         status = add_combinations(&sweep, 0, err);
     }
     return status;

@@ -7,6 +7,9 @@
 
 enum { ASSAY_PRESETS_AT_ONCE = 32, ASSAY_PRESET_FILES = 8 };
 
+/* KoBench's own numbers, where --warmup or --iters asks for fixed ones. */
+enum { ASSAY_PRESET_WARMUP = 8, ASSAY_PRESET_ITERS = 32 };
+
 struct assay_preset_options {
     struct assay_measure_config measure;
     struct assay_strings words;   /* presets as words */

@@ -1,5 +1,7 @@
 #include "config/preset_set.h"
 
+#include "base/alloc.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -33,13 +35,18 @@ static void each_parameter(const struct names *names,
 struct wanted {
     const char *name;
     int64_t found, least;
+    const struct assay_preset_case *c; /* the first that has it, and which it is there */
+    int64_t parameter;
 };
 
 static void count_wanted(const struct assay_preset_case *c, int64_t parameter, void *user)
 {
     struct wanted *wanted = user;
     if (strcmp(c->parameters[parameter].name, wanted->name) == 0) {
-        wanted->found++;
+        if (!wanted->found++) {
+            wanted->c = c;
+            wanted->parameter = parameter;
+        }
         wanted->least |= assay_preset_case_least(c, parameter);
     }
 }
@@ -94,34 +101,131 @@ static enum assay_status check_scope(const struct names *names, struct assay_err
     return unknown("preset or case", names->scope, &known, err);
 }
 
-static enum assay_status read_one(const char *text, struct names *names,
-                                  struct assay_preset_set *set, struct assay_error *err)
+/* What KoBench calls them. */
+static const struct {
+    const char *name, *ours[2];
+} aliases[] = {
+    {"batch_size", {"batch", NULL}},
+    {"kernel_size", {"kernel", NULL}},
+    {"image_size", {"height", "width"}},
+};
+
+/* "SCOPE.NAME=": the parts, and where the values begin. NULL: it is not of this form. */
+static const char *split(const char *text, struct assay_preset_set *set)
 {
     size_t key = strcspn(text, "="), scope = 0;
     for (size_t i = 0; i < key; i++)
         scope = text[i] == '.' ? i : scope; /* the last dot */
     size_t start = scope ? scope + 1 : 0;
     if (!text[key] || key == start || scope >= sizeof set->scope || key - start >= sizeof set->name)
-        return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
-                               "--set takes PARAMETER=VALUES such as seq_len=4096, "
-                               "seq_len=1024:8192:x2 or attn.num_heads=8,16, not \"%.100s\"",
-                               text);
+        return NULL;
     snprintf(set->scope, sizeof set->scope, "%.*s", (int)scope, text);
     snprintf(set->name, sizeof set->name, "%.*s", (int)(key - start), text + start);
-    names->scope = set->scope;
-    enum assay_status status = check_scope(names, err);
-    if (status != ASSAY_OK)
-        return status;
+    memcpy(set->written, set->name, sizeof set->written);
+    return text + key + 1;
+}
+
+/* One of the words that stand for a parameter's values, added. */
+static enum assay_status add_word(const struct wanted *wanted, const char *word,
+                                  struct assay_axis *out, struct assay_error *err)
+{
+    char known[128] = "";
+    int64_t value = assay_preset_case_word(wanted->c, wanted->parameter, word);
+    const char *const *words = wanted->c->words[wanted->parameter];
+    for (int64_t i = 0; i < out->n; i++)
+        if (out->values[i] == value)
+            return ASSAY_OK;
+    if (value >= 0) {
+        out->values[out->n++] = value;
+        return ASSAY_OK;
+    }
+    for (int i = 0; words[i]; i++) {
+        size_t used = strlen(known);
+        snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", words[i]);
+    }
+    return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "--set %s is one of %s, not \"%.60s\"",
+                           wanted->name, known, word);
+}
+
+static enum assay_status read_words(const struct wanted *wanted, const char *text,
+                                    struct assay_axis *out, struct assay_error *err)
+{
+    enum { MOST_WORDS = 16 };
+    struct assay_strings words = {0};
+    enum assay_status status = assay_strings_split(&words, text);
+    if (status == ASSAY_ERR_INVALID)
+        return assay_error_set(err, status, NULL, "--set %s has no value", wanted->name);
+    *out = (struct assay_axis){.values = assay_calloc(MOST_WORDS, sizeof *out->values)};
+    if (status != ASSAY_OK || !out->values)
+        status = assay_error_nomem(err);
+    for (int64_t i = 0; i < words.n && status == ASSAY_OK; i++)
+        status = add_word(wanted, words.items[i], out, err);
+    assay_strings_fini(&words);
+    return status;
+}
+
+/* The values of one parameter, `set->name`. */
+static enum assay_status read_values(const struct names *names, const char *text,
+                                     struct assay_preset_set *set, struct assay_error *err)
+{
+    char option[64];
     struct wanted wanted = {.name = set->name};
     each_parameter(names, count_wanted, &wanted);
     if (!wanted.found) {
         struct list known = {0};
         each_parameter(names, list_parameter, &known);
-        return unknown("parameter", set->name, &known, err);
+        return unknown("parameter", set->written, &known, err);
     }
-    char option[64];
-    snprintf(option, sizeof option, "set %s", set->name);
-    return assay_axis_parse_from(option, text + key + 1, wanted.least, &set->values, err);
+    if (wanted.c->words[wanted.parameter])
+        return read_words(&wanted, text, &set->values, err);
+    snprintf(option, sizeof option, "set %s", set->written);
+    return assay_axis_parse_from(option, text, wanted.least, &set->values, err);
+}
+
+static bool is_parameter(const struct names *names, const char *name)
+{
+    struct wanted wanted = {.name = name};
+    each_parameter(names, count_wanted, &wanted);
+    return wanted.found > 0;
+}
+
+/* KoBench's name as one or two of ours, where no parameter has it. */
+static const char *const *ours_of(const struct names *names, const char *name)
+{
+    for (size_t i = 0; i < sizeof aliases / sizeof aliases[0]; i++)
+        if (strcmp(aliases[i].name, name) == 0 && !is_parameter(names, name) &&
+            is_parameter(names, aliases[i].ours[0]))
+            return aliases[i].ours;
+    return NULL;
+}
+
+static enum assay_status read_one(const struct assay_strings *texts, int64_t index,
+                                  struct names *names, struct assay_preset_sets *out,
+                                  struct assay_error *err)
+{
+    struct assay_preset_set *set = &out->items[out->n++], *second;
+    const char *values = split(texts->items[index], set);
+    if (!values)
+        return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                               "--set takes PARAMETER=VALUES such as seq_len=4096, "
+                               "seq_len=1024:8192:x2 or attn.num_heads=8,16, not \"%.100s\"",
+                               texts->items[index]);
+    set->text = index;
+    names->scope = set->scope;
+    enum assay_status status = check_scope(names, err);
+    if (status != ASSAY_OK)
+        return status;
+    const char *const *ours = ours_of(names, set->name);
+    if (ours)
+        snprintf(set->name, sizeof set->name, "%s", ours[0]);
+    status = read_values(names, values, set, err);
+    if (status != ASSAY_OK || !ours || !ours[1])
+        return status;
+    second = &out->items[out->n++];
+    *second = *set;
+    second->values = (struct assay_axis){0};
+    snprintf(second->name, sizeof second->name, "%s", ours[1]);
+    return read_values(names, values, second, err);
 }
 
 enum assay_status assay_preset_sets_read(const struct assay_strings *texts,
@@ -136,7 +240,7 @@ enum assay_status assay_preset_sets_read(const struct assay_strings *texts,
         return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "--set: %d at the most",
                                ASSAY_PRESET_SETS);
     for (int64_t i = 0; i < texts->n && status == ASSAY_OK; i++)
-        status = read_one(texts->items[i], &names, &out->items[out->n++], err);
+        status = read_one(texts, i, &names, out, err);
     return status;
 }
 
@@ -147,14 +251,14 @@ void assay_preset_sets_fini(struct assay_preset_sets *sets)
     sets->n = 0;
 }
 
-const struct assay_axis *assay_preset_sets_find(const struct assay_preset_sets *sets,
-                                                const struct assay_preset *preset,
-                                                const struct assay_preset_case *c,
-                                                const char *parameter)
+const struct assay_preset_set *assay_preset_sets_find(const struct assay_preset_sets *sets,
+                                                      const struct assay_preset *preset,
+                                                      const struct assay_preset_case *c,
+                                                      const char *parameter)
 {
     for (int64_t i = sets->n - 1; i >= 0; i--)
         if (strcmp(sets->items[i].name, parameter) == 0 &&
             in_scope(sets->items[i].scope, preset, c))
-            return &sets->items[i].values;
+            return &sets->items[i];
     return NULL;
 }

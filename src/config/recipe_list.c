@@ -3,15 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
-static enum assay_status add_one(struct assay_recipe_list *list, const char *name, bool by_name,
-                                 struct assay_error *err)
+static enum assay_status add(struct assay_recipe_list *list, const struct assay_recipe *recipe,
+                             bool by_name, struct assay_error *err)
 {
-    struct assay_recipe recipe;
-    enum assay_status status = assay_recipe_parse(name, &recipe, err);
-    if (status != ASSAY_OK)
-        return status;
     for (int64_t i = 0; i < list->n; i++)
-        if (strcmp(list->items[i].name, recipe.name) == 0) {
+        if (strcmp(list->items[i].name, recipe->name) == 0) {
             list->by_name[i] |= by_name;
             return ASSAY_OK;
         }
@@ -19,8 +15,29 @@ static enum assay_status add_one(struct assay_recipe_list *list, const char *nam
         return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "more than %d recipes",
                                ASSAY_RECIPE_LIST);
     list->by_name[list->n] = by_name;
-    list->items[list->n++] = recipe;
+    list->items[list->n++] = *recipe;
     return ASSAY_OK;
+}
+
+static enum assay_status add_one(struct assay_recipe_list *list, const char *name, bool by_name,
+                                 struct assay_error *err)
+{
+    struct assay_recipe recipe;
+    struct assay_error why = {0};
+    enum assay_status status = assay_recipe_parse(name, &recipe, &why);
+    if (status == ASSAY_OK)
+        return add(list, &recipe, by_name, err);
+    return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "%s", why.message);
+}
+
+enum assay_status assay_recipe_list_add_known(struct assay_recipe_list *list, const char *name,
+                                              struct assay_error *err)
+{
+    struct assay_recipe recipe;
+    struct assay_error why = {0};
+    if (assay_recipe_parse(name, &recipe, &why) == ASSAY_UNSUPPORTED && recipe.name[0])
+        return add(list, &recipe, false, err);
+    return assay_recipe_list_add(list, name, err);
 }
 
 enum assay_status assay_recipe_list_add(struct assay_recipe_list *list, const char *name,
@@ -41,7 +58,8 @@ enum assay_status assay_recipe_list_fits(const struct assay_recipe_list *list, c
     for (int64_t i = 0; i < list->n; i++) {
         const struct assay_recipe *recipe = &list->items[i];
         struct assay_error why = {0};
-        if (!list->by_name[i] || assay_recipe_fits(recipe, dtype, mkn[1], &why) == ASSAY_OK)
+        if (!list->by_name[i] || !recipe->quant ||
+            assay_recipe_fits(recipe, dtype, mkn[1], &why) == ASSAY_OK)
             continue;
         char hint[160] = "", shape[80];
         if (assay_recipe_fits(recipe, dtype, mkn[2], NULL) == ASSAY_OK)

@@ -17,9 +17,14 @@ struct assay_recipe_list {
 /* Adds a recipe, or with "all" the usual one of each kind. What is there already stays once. */
 enum assay_status assay_recipe_list_add(struct assay_recipe_list *list, const char *name,
                                         struct assay_error *err);
+/* The same, and what assay knows of and does not have is added too: it becomes a row that says so.
+ */
+enum assay_status assay_recipe_list_add_known(struct assay_recipe_list *list, const char *name,
+                                              struct assay_error *err);
 
-/* Does every recipe that was named fit weights [n, k]? The error names the shape, the recipe and
- * one that would fit. A recipe that `all` stands for becomes a row that says why not. */
+/* Does every recipe that was named, and that assay has, fit weights [n, k]? The error names the
+ * shape, the recipe and one that would fit. A recipe that `all` stands for becomes a row that says
+ * why not. */
 enum assay_status assay_recipe_list_fits(const struct assay_recipe_list *list, const char *op,
                                          enum assay_dtype dtype, const int64_t mkn[3],
                                          struct assay_error *err);

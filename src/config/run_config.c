@@ -54,21 +54,15 @@ static const struct assay_run_entry *entry_named(const struct assay_run_config *
     return NULL;
 }
 
-/* An entry without a name has its model's, and a number where that is taken. */
-static enum assay_status settle_name(struct assay_reading *r, struct assay_run_draft *draft)
+/* An entry without a name has its model's, and a number where that is taken. Names that the file
+ * gives may be the same: their shapes or types tell the rows apart. */
+static void settle_name(const struct assay_reading *r, struct assay_run_entry *entry)
 {
-    struct assay_run_entry *entry = &draft->entry;
-    if (!entry->name[0]) {
-        snprintf(entry->name, sizeof entry->name, "%s", entry->model);
-        for (int i = 2; entry_named(r->config, entry->name); i++)
-            snprintf(entry->name, sizeof entry->name, "%s_%d", entry->model, i);
-    }
-    if (!entry_named(r->config, entry->name))
-        return ASSAY_OK;
-    const struct assay_yaml *name = draft->name;
-    return assay_reading_fail(r, name ? assay_place_of(name) : (struct assay_place){0},
-                              "two entries are named \"%s\"; each needs a name of its own",
-                              entry->name);
+    if (entry->name[0])
+        return;
+    snprintf(entry->name, sizeof entry->name, "%s", entry->model);
+    for (int i = 2; entry_named(r->config, entry->name); i++)
+        snprintf(entry->name, sizeof entry->name, "%s_%d", entry->model, i);
 }
 
 static enum assay_status settle_shapes(struct assay_reading *r, struct assay_run_draft *draft)
@@ -108,10 +102,10 @@ static enum assay_status add_entry(struct assay_reading *r, const struct assay_r
     enum assay_status status = begin_entry(r, defaults, own_shapes, &draft);
     if (status == ASSAY_OK && node)
         status = assay_reading_members(r, node, MODEL_SCOPES, &draft);
-    if (status == ASSAY_OK)
-        status = settle_name(r, &draft);
-    if (status == ASSAY_OK)
+    if (status == ASSAY_OK) {
+        settle_name(r, &draft.entry);
         status = settle_shapes(r, &draft);
+    }
     if (status != ASSAY_OK) {
         assay_shapes_fini(&draft.entry.shapes);
         return status;
@@ -174,6 +168,24 @@ static enum assay_status check_root(struct assay_reading *r, const struct assay_
     return ASSAY_OK;
 }
 
+/* Each sparsity with the recipes that TorchAO measures it with: rows that say why they have no
+ * figures. */
+static enum assay_status add_sparse_recipes(struct assay_reading *r)
+{
+    struct assay_recipe_list *list = &r->config->recipes;
+    int64_t dense = list->n;
+    enum assay_status status = ASSAY_OK;
+    for (int s = 0; s < ASSAY_READING_SPARSITIES && r->sparsities[s]; s++)
+        for (int64_t i = 0; i < dense && status == ASSAY_OK; i++) {
+            char name[2 * ASSAY_RECIPE_NAME];
+            const char *recipe = list->items[i].name;
+            snprintf(name, sizeof name, "%s+%s", recipe, r->sparsities[s]);
+            if (assay_sparsity_takes(r->sparsities[s], recipe))
+                status = assay_recipe_list_add_known(list, name, r->err);
+        }
+    return status;
+}
+
 static enum assay_status read_root(struct assay_reading *r, const struct assay_yaml *root)
 {
     struct assay_run_draft defaults;
@@ -185,6 +197,8 @@ static enum assay_status read_root(struct assay_reading *r, const struct assay_y
         status = assay_reading_members(r, root, ALL_SCOPES, &defaults);
     if (status == ASSAY_OK)
         status = add_entries(r, &defaults);
+    if (status == ASSAY_OK)
+        status = add_sparse_recipes(r);
     if (status == ASSAY_OK && !r->config->output_dir &&
         !(r->config->output_dir = assay_strdup("results")))
         status = assay_reading_no_memory(r);
@@ -205,11 +219,12 @@ void assay_run_config_name(struct assay_run_config *config, const char *file)
 }
 
 enum assay_status assay_run_config_parse(const char *bytes, size_t length, const char *file,
-                                         struct assay_run_config *out, struct assay_error *err)
+                                         bool lenient, struct assay_run_config *out,
+                                         struct assay_error *err)
 {
     struct assay_reading reading = {.config = out, .err = err};
     struct assay_yaml *root;
-    *out = (struct assay_run_config){0};
+    *out = (struct assay_run_config){.lenient = lenient};
     assay_run_config_name(out, file);
     enum assay_status status = assay_yaml_parse(bytes, length, out->file, &root, err);
     if (status == ASSAY_OK)
@@ -218,15 +233,15 @@ enum assay_status assay_run_config_parse(const char *bytes, size_t length, const
     return status;
 }
 
-enum assay_status assay_run_config_read(const char *path, struct assay_run_config *out,
-                                        struct assay_error *err)
+enum assay_status assay_run_config_read(const char *path, bool lenient,
+                                        struct assay_run_config *out, struct assay_error *err)
 {
     char *bytes;
     size_t length = 0;
     *out = (struct assay_run_config){0};
     enum assay_status status = assay_yaml_read_file(path, "configuration", &bytes, &length, err);
     if (status == ASSAY_OK)
-        status = assay_run_config_parse(bytes, length, path, out, err);
+        status = assay_run_config_parse(bytes, length, path, lenient, out, err);
     assay_free(bytes);
     return status;
 }

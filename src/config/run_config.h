@@ -19,7 +19,7 @@ struct assay_place {
 
 enum assay_run_mode { ASSAY_RUN_INFERENCE, ASSAY_RUN_TRAINING };
 extern const char *const assay_run_modes[];    /* by enum assay_run_mode, then NULL */
-extern const char *const assay_run_compiles[]; /* "default", "max-autotune", "false", NULL */
+extern const char *const assay_run_compiles[]; /* "default", … "false", NULL */
 
 /* One model with its shapes. */
 struct assay_run_entry {
@@ -40,6 +40,7 @@ struct assay_run_entry {
 
 struct assay_run_config {
     char file[96]; /* its name in errors, cut at the front */
+    bool lenient;
     int64_t mode;
     struct assay_place mode_at;
     struct assay_recipe_list recipes; /* baseline first */
@@ -52,11 +53,13 @@ struct assay_run_config {
 };
 
 /* Reads a configuration; `file` is its name in errors, which are FILE:LINE:COLUMN. Release with
- * fini also after a failure. */
+ * fini also after a failure. `lenient`: keys, recipes and devices that nobody knows, and keys
+ * without a value, are warnings and passed over, as TorchAO does it. */
 enum assay_status assay_run_config_parse(const char *bytes, size_t length, const char *file,
-                                         struct assay_run_config *out, struct assay_error *err);
-enum assay_status assay_run_config_read(const char *path, struct assay_run_config *out,
-                                        struct assay_error *err);
+                                         bool lenient, struct assay_run_config *out,
+                                         struct assay_error *err);
+enum assay_status assay_run_config_read(const char *path, bool lenient,
+                                        struct assay_run_config *out, struct assay_error *err);
 void assay_run_config_fini(struct assay_run_config *config);
 
 /* "FILE:LINE:COLUMN", or FILE where the line is not known. */

@@ -9,12 +9,23 @@
 #include <string.h>
 
 const char *const assay_run_modes[] = {"inference", "training", NULL};
-const char *const assay_run_compiles[] = {"default", "max-autotune", "false", NULL};
-enum { COMPILE_DEFAULT = 0, COMPILE_FALSE = 2 };
+const char *const assay_run_compiles[] = {
+    "default", "max-autotune", "reduce-overhead", "max-autotune-no-cudagraphs", "false", NULL};
+enum { COMPILE_DEFAULT = 0, COMPILE_FALSE = 4 };
 static const char *const scalings[] = {"dynamic", "disabled", NULL};
 static const char *const granularities[] = {"tensorwise", "rowwise", "axiswise", "columnwise",
                                             NULL};
-static const char *const sparsities[] = {"semi-sparse", "block", NULL};
+static const char *const sparsities[] = {"semi-sparse", "semi", "2:4", "block", NULL};
+
+/* What drafts of TorchAO's configurations called some keys. They stood in model_params, too. */
+static const char *const older_names[][2] = {
+    {"quantizations", "quantization_config_recipe_names"},
+    {"quantization", "quantization_config_recipe_names"},
+    {"sparsity", "sparsity_config_recipe_names"},
+    {"precision", "high_precision_dtype"},
+    {"compile_mode", "torch_compile_mode"},
+    {"enable_memory_profile", "enable_memory_profiler"},
+};
 
 static enum assay_status read_mode(struct assay_reading *r, const struct assay_key *key,
                                    const struct assay_yaml *node, void *target)
@@ -33,7 +44,6 @@ static enum assay_status read_name(struct assay_reading *r, const struct assay_k
         return assay_reading_fail(r, assay_place_of(node), "a name has 1 to %zu letters",
                                   sizeof draft->entry.name - 1);
     snprintf(draft->entry.name, sizeof draft->entry.name, "%s", node->text);
-    draft->name = node;
     return ASSAY_OK;
 }
 
@@ -100,20 +110,36 @@ static enum assay_status read_dtypes(struct assay_reading *r, const struct assay
     return assay_reading_names(r, key->name, node, target, add_dtype_of_draft);
 }
 
+/* Where the message suggests no near name, all there are. */
+static enum assay_status doubt_recipe(struct assay_reading *r, const struct assay_yaml *node,
+                                      const struct assay_error *why)
+{
+    struct assay_text known = {0};
+    struct assay_place at = assay_place_of(node);
+    if (strstr(why->message, "did you mean"))
+        return assay_reading_doubt(r, at, "%.300s", why->message);
+    for (int64_t i = 0; i < assay_quant_count(); i++)
+        assay_text_format(&known, "%s%s", i ? ", " : "", assay_quant_at(i)->pattern);
+    enum assay_status status = known.failed ? assay_reading_no_memory(r)
+                                            : assay_reading_doubt(r, at, "%.*s; known are %.200s",
+                                                                  (int)strcspn(why->message, ";"),
+                                                                  why->message, known.data);
+    assay_text_fini(&known);
+    return status;
+}
+
+/* TorchAO's null is no recipe: the baseline, which is always there. */
 static enum assay_status add_recipe(struct assay_reading *r, const struct assay_yaml *node,
                                     void *target)
 {
     struct assay_error why = {0};
-    struct assay_text known = {0};
     (void)target;
-    enum assay_status status = assay_recipe_list_add(&r->config->recipes, node->text, &why);
-    if (status == ASSAY_OK)
+    if (assay_yaml_is_null(node))
         return ASSAY_OK;
-    for (int64_t i = 0; i < assay_quant_count(); i++)
-        assay_text_format(&known, "%s%s", i ? ", " : "", assay_quant_at(i)->pattern);
-    status = assay_reading_pass_on(r, node, status, &why, known.failed ? NULL : known.data);
-    assay_text_fini(&known);
-    return status;
+    enum assay_status status = assay_recipe_list_add_known(&r->config->recipes, node->text, &why);
+    return status == ASSAY_OK          ? ASSAY_OK
+           : status == ASSAY_ERR_NOMEM ? assay_reading_no_memory(r)
+                                       : doubt_recipe(r, node, &why);
 }
 
 static enum assay_status read_recipes(struct assay_reading *r, const struct assay_key *key,
@@ -122,21 +148,29 @@ static enum assay_status read_recipes(struct assay_reading *r, const struct assa
     return assay_reading_names(r, key->name, node, target, add_recipe);
 }
 
-static enum assay_status check_sparsity(struct assay_reading *r, const struct assay_yaml *node,
-                                        void *target)
+static enum assay_status add_sparsity(struct assay_reading *r, const struct assay_yaml *node,
+                                      void *target)
 {
+    const char *name = assay_sparsity_name(node->text);
     (void)target;
-    for (int i = 0; sparsities[i]; i++)
-        if (assay_text_same(node->text, sparsities[i]))
-            return assay_reading_warn(r, assay_place_of(node),
-                                      "%s is not supported yet, and left out", sparsities[i]);
-    return assay_reading_unknown(r, node, "sparsity recipe", sparsities);
+    if (assay_yaml_is_null(node) || assay_text_same(node->text, "none"))
+        return ASSAY_OK;
+    for (int i = 0; i < ASSAY_READING_SPARSITIES && name; i++)
+        if (!r->sparsities[i] || strcmp(r->sparsities[i], name) == 0) {
+            r->sparsities[i] = name;
+            return ASSAY_OK;
+        }
+    const char *nearest = assay_text_nearest(node->text, sparsities, 4);
+    return assay_reading_doubt(r, assay_place_of(node),
+                               "unknown sparsity recipe \"%.80s\"; %s \"%s\"%s", node->text,
+                               nearest ? "did you mean" : "there are",
+                               nearest ? nearest : "semi-sparse", nearest ? "?" : " and \"block\"");
 }
 
 static enum assay_status read_sparsity(struct assay_reading *r, const struct assay_key *key,
                                        const struct assay_yaml *node, void *target)
 {
-    return assay_reading_names(r, key->name, node, target, check_sparsity);
+    return assay_reading_names(r, key->name, node, target, add_sparsity);
 }
 
 /* Two spellings of one thing, which may say "false", false and true. */
@@ -290,14 +324,14 @@ static const struct assay_key keys[] = {
     {"quantization_config_recipe_names", ASSAY_KEY_RUN, read_recipes, 0, "names", "baseline",
      "recipes, how weights are stored and multiplied (`assay list recipes`), or `all` for the usual one of each kind. `baseline` is always measured, and first", NULL, 0, 0},
     {"sparsity_config_recipe_names", ASSAY_KEY_RUN, read_sparsity, 0, "names", "none",
-     "not supported yet: `semi-sparse` and `block` are accepted with a warning and left out", NULL, 0, 0},
+     "`semi-sparse` (also `semi`, `2:4`), `block`, or null. assay has none yet: the recipes that TorchAO measures with it have rows `unsupported`", NULL, 0, 0},
     {"output_dir", ASSAY_KEY_RUN, read_output_dir, 0, "folder", "results",
      "results go to `<output_dir>/<benchmark_mode>/results_DDMMYYYY_HHMMSS.csv`", NULL, 0, 0},
     {"model_params", ASSAY_KEY_RUN, read_model_params, 0, "mapping, or a list of them", "one entry of defaults",
      "what is measured: each entry has keys of the next table", NULL, 0, 0},
 
     {"name", ASSAY_KEY_MODEL, read_name, 0, "text", "the model's name",
-     "the entry's name in tables and files; no two are the same", NULL, 0, 0},
+     "the entry's name in tables and files. Several may have the same", NULL, 0, 0},
     {"matrix_shapes", ASSAY_KEY_MODEL, assay_read_shapes, 0, "list of mappings", "custom [1024, 1024, 1024]",
      "shapes [m, k, n]: x is [m, k], the weight [n, k]. Keys of the last table", NULL, 0, 0},
     {"high_precision_dtype", ASSAY_KEY_MODEL, read_dtypes, 0, "name, or a list", "torch.bfloat16",
@@ -311,11 +345,11 @@ static const struct assay_key keys[] = {
     {"use_torch_compile", ASSAY_KEY_MODEL, assay_read_bool, ENTRY(use_torch_compile), "true or false", "true",
      "false: only eager is measured, whatever the mode", NULL, 0, 0},
     {"torch_compile_mode", ASSAY_KEY_MODEL, read_compile, ENTRY(compile), NULL, "default",
-     "how the compiled model is made: `max-autotune` also times the kernels that could do it. `false`, in quotes or not: only eager", assay_run_compiles, 0, 0},
+     "how the compiled model is made: `max-autotune` also times the kernels that could do it. `reduce-overhead` is `default` and `max-autotune-no-cudagraphs` is `max-autotune` under other names: what a launch costs is in no figure. `false`, in quotes or not: only eager", assay_run_compiles, 0, 0},
     {"compile", ASSAY_KEY_MODEL, read_compile, ENTRY(compile), NULL, "default",
      "the older spelling of `torch_compile_mode`; true is `default`", assay_run_compiles, 0, 0},
     {"enable_profiler", ASSAY_KEY_MODEL, read_profiler, ENTRY(enable_profiler), "true or false", "false",
-     "accepted; there is no profile yet, and a note says so", NULL, 0, 0},
+     "accepted and written to the CSV; there is no profile yet, and a note says so", NULL, 0, 0},
     {"enable_memory_profiler", ASSAY_KEY_MODEL, read_profiler, ENTRY(enable_memory_profiler), "true or false", "false",
      "likewise", NULL, 0, 0},
 
@@ -347,6 +381,12 @@ enum { KEYS = sizeof keys / sizeof keys[0] };
 
 static const struct assay_key *find_key(const char *name, unsigned scopes)
 {
+    for (size_t i = 0; i < sizeof older_names / sizeof older_names[0]; i++)
+        if (strcmp(older_names[i][0], name) == 0) {
+            name = older_names[i][1];
+            scopes |= 1u << ASSAY_KEY_RUN;
+            break;
+        }
     for (int i = 0; i < KEYS; i++)
         if ((scopes & 1u << keys[i].scope) && strcmp(keys[i].name, name) == 0)
             return &keys[i];
@@ -365,16 +405,29 @@ static enum assay_status unknown_key(struct assay_reading *r, const struct assay
     int64_t n = 0;
     const struct assay_key *elsewhere = find_key(member->key, ~0u);
     if (elsewhere)
-        return assay_reading_fail(r, at, "%s %s", member->key, homes[elsewhere->scope]);
+        return assay_reading_doubt(r, at, "%s %s", member->key, homes[elsewhere->scope]);
     for (int i = 0; i < KEYS; i++)
         if (scopes & 1u << keys[i].scope)
             names[n++] = keys[i].name;
     const char *nearest = assay_text_nearest(member->key, names, n);
     if (nearest)
-        return assay_reading_fail(r, at, "unknown key \"%.80s\"; did you mean \"%s\"?", member->key,
-                                  nearest);
-    return assay_reading_fail(r, at, "unknown key \"%.80s\"; `assay help config` shows them all",
-                              member->key);
+        return assay_reading_doubt(r, at, "unknown key \"%.80s\"; did you mean \"%s\"?",
+                                   member->key, nearest);
+    return assay_reading_doubt(r, at, "unknown key \"%.80s\"; `assay help config` shows them all",
+                               member->key);
+}
+
+/* A key without a value says nothing; of sparsity that is how one says that there is none. */
+static enum assay_status read_member(struct assay_reading *r, const struct assay_key *key,
+                                     const struct assay_yaml *member, unsigned scopes, void *target)
+{
+    if (!key)
+        return unknown_key(r, member, scopes);
+    if (assay_yaml_is_null(member))
+        return key->read == read_sparsity
+                   ? ASSAY_OK
+                   : assay_reading_doubt(r, assay_place_of(member), "%s has no value", member->key);
+    return key->read(r, key, member, key->scope == ASSAY_KEY_RUN ? (void *)r->config : target);
 }
 
 enum assay_status assay_reading_members(struct assay_reading *r, const struct assay_yaml *map,
@@ -382,12 +435,7 @@ enum assay_status assay_reading_members(struct assay_reading *r, const struct as
 {
     for (const struct assay_yaml *at = map->first; at; at = at->next) {
         const struct assay_key *key = find_key(at->key, scopes);
-        if (!key)
-            return unknown_key(r, at, scopes);
-        if (assay_yaml_is_null(at))
-            return assay_reading_fail(r, assay_place_of(at), "%s has no value", at->key);
-        void *to = key->scope == ASSAY_KEY_RUN ? (void *)r->config : target;
-        enum assay_status status = key->read(r, key, at, to);
+        enum assay_status status = read_member(r, key, at, scopes, target);
         if (status != ASSAY_OK)
             return status;
     }

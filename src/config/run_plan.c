@@ -1,6 +1,7 @@
 #include "config/run_plan.h"
 
 #include "base/alloc.h"
+#include "config/run_reading.h"
 #include "config/sweep.h"
 #include "model/model.h"
 
@@ -21,7 +22,7 @@
     {"recipe", 0, ASSAY_OPTION_LIST, AT(recipes), "RECIPES", "recipes instead of the file's: int8wo, int4wo-128, all (`assay list recipes`)", 0, 0}, \
     {"shapes", 0, ASSAY_OPTION_LIST, AT(shapes), "SETS", "shapes instead of the file's: custom=MxKxN, llama, pow2:10:12 (`assay list shapes`)", 0, 0}, \
     {"model", 0, ASSAY_OPTION_TEXT, AT(model), "MODEL", "the model instead of the file's: linear, ln_linear_gelu, transformer_block", 0, 0}, \
-    {"compile", 0, ASSAY_OPTION_TEXT, AT(compile), "MODE", "how models are compiled, instead of the file's: default, max-autotune or false (only eager)", 0, 0}, \
+    {"compile", 0, ASSAY_OPTION_TEXT, AT(compile), "MODE", "how models are compiled, instead of the file's: default, max-autotune or false (only eager); reduce-overhead and max-autotune-no-cudagraphs are the first two again", 0, 0}, \
     {"limit", 0, ASSAY_OPTION_INT, AT(limit), "N", "only the first N groups", 1, 1e6}, \
     {"dry-run", 0, ASSAY_OPTION_FLAG, AT(dry_run), NULL, "print what would be measured, and end", 0, 0}, \
     {"cache", 0, ASSAY_OPTION_TEXT, AT(measure.cache), "STATE", "cache states: hot (default), cold or both", 0, 0}
@@ -29,6 +30,7 @@
 static const struct assay_option run_rows[] = {
     FILE_ROW,
     COMMON_ROWS,
+    {"lenient", 0, ASSAY_OPTION_FLAG, AT(lenient), NULL, "pass over keys and recipes that nobody knows, with a warning, as TorchAO does", 0, 0},
     {"output-dir", 0, ASSAY_OPTION_TEXT, AT(output_dir), "FOLDER", "where the CSV goes, instead of the file's output_dir", 0, 0},
     {"output", 'o', ASSAY_OPTION_REPEAT, AT(measure.outputs), "FILE", "also write FILE, in the format of its extension or as FORMAT:FILE; repeatable", 0, 0},
     {"format", 'f', ASSAY_OPTION_TEXT, AT(measure.format), "FORMAT", "format of --output, or of standard output without --output (`assay list formats`)", 0, 0},
@@ -85,7 +87,7 @@ enum assay_status assay_run_options_read(const struct assay_run_options *options
         return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
                                "one configuration at a time; \"%.100s\" is one too many",
                                options->files.items[options->config ? 0 : 1]);
-    return assay_run_config_read(assay_run_options_file(options), config, err);
+    return assay_run_config_read(assay_run_options_file(options), options->lenient, config, err);
 }
 
 /* ---- what options replace ------------------------------------------------------------------ */
@@ -182,10 +184,11 @@ static enum assay_status override_compile(const char *mode, struct assay_run_con
         return ASSAY_OK;
     while (assay_run_compiles[found] && !assay_text_same(assay_run_compiles[found], mode))
         found++;
+    char modes[128];
+    assay_reading_words(assay_run_compiles, modes, sizeof modes);
     if (!assay_run_compiles[found])
-        return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
-                               "--compile takes default, max-autotune or false, not \"%.100s\"",
-                               mode);
+        return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "--compile takes %s, not \"%.100s\"",
+                               modes, mode);
     for (int64_t i = 0; i < config->n_entries; i++) {
         config->entries[i].compile = found;
         config->entries[i].use_torch_compile = true;
@@ -276,6 +279,20 @@ struct devices {
     int64_t n;
 };
 
+/* A device that nobody knows, for a lenient reader. */
+static enum assay_status pass_over_device(const struct assay_run_config *config,
+                                          const struct assay_run_entry *entry,
+                                          const struct assay_error *why, char called[32],
+                                          void (*warn)(const char *))
+{
+    char where[128], text[512];
+    assay_run_config_place(config, entry->device_at, where, sizeof where);
+    snprintf(text, sizeof text, "%s: %.300s (using the cpu instead)", where, why->message);
+    warn(text);
+    snprintf(called, 32, "cpu");
+    return ASSAY_OK;
+}
+
 static enum assay_status settle_device(const struct assay_run_options *options,
                                        const struct assay_run_config *config,
                                        const struct assay_run_entry *entry, struct devices *devices,
@@ -291,6 +308,8 @@ static enum assay_status settle_device(const struct assay_run_options *options,
     char *called = devices->called[devices->n];
     enum assay_status status = assay_measure_device(entry->device, options->measure.strict_device,
                                                     called, sizeof devices->called[0], warn, &why);
+    if (status == ASSAY_ERR_INVALID && config->lenient && entry->device_at.line)
+        status = pass_over_device(config, entry, &why, called, warn);
     if (status != ASSAY_OK)
         return at_place(config, entry->device_at, status, &why, err);
     devices->written[devices->n++] = entry->device;
@@ -323,6 +342,11 @@ static enum assay_status add_groups(const struct assay_run_config *config,
     snprintf(model.entry, sizeof model.entry, "%s", entry->name);
     snprintf(model.compile, sizeof model.compile, "%s",
              entry->use_torch_compile ? assay_run_compiles[entry->compile] : "false");
+    if (entry->enable_profiler || entry->enable_memory_profiler)
+        snprintf(model.profilers, sizeof model.profilers, "%s",
+                 !entry->enable_memory_profiler ? "profiler"
+                 : !entry->enable_profiler      ? "memory"
+                                                : "both");
     const struct assay_op *op = assay_model_op(model.op);
     if (!op) /* the model is known since the file was read */
         return assay_error_nomem(err);

@@ -14,7 +14,7 @@ struct assay_run_options {
     struct assay_strings dtypes, recipes, shapes;
     const char *model, *compile, *output_dir;
     int64_t limit;
-    bool dry_run, help_config;
+    bool dry_run, help_config, lenient;
     /* Of ci: */
     int64_t repeat;
     const char *github_summary; /* "": the file the environment names; NULL: none */

@@ -45,7 +45,7 @@ enum assay_status assay_reading_no_memory(struct assay_reading *r)
 enum assay_status assay_reading_warn(struct assay_reading *r, struct assay_place at,
                                      const char *fmt, ...)
 {
-    char where[128], text[256];
+    char where[128], text[440];
     struct assay_text line = {0};
     va_list args;
     va_start(args, fmt);
@@ -56,6 +56,19 @@ enum assay_status assay_reading_warn(struct assay_reading *r, struct assay_place
     bool kept = !line.failed && assay_strings_add(&r->config->warnings, line.data) == ASSAY_OK;
     assay_text_fini(&line);
     return kept ? ASSAY_OK : assay_reading_no_memory(r);
+}
+
+enum assay_status assay_reading_doubt(struct assay_reading *r, struct assay_place at,
+                                      const char *fmt, ...)
+{
+    char text[400];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    if (r->config->lenient)
+        return assay_reading_warn(r, at, "%s (passed over)", text);
+    return assay_reading_fail(r, at, "%s (--lenient passes it over)", text);
 }
 
 void assay_reading_words(const char *const *words, char *buf, size_t size)

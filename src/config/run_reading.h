@@ -10,19 +10,22 @@
 /* Remembers the file's name, cut at the front where it is long. */
 void assay_run_config_name(struct assay_run_config *config, const char *file);
 
+enum { ASSAY_READING_SPARSITIES = 2 };
+
 /* A configuration on its way in. */
 struct assay_reading {
     struct assay_run_config *config;
     struct assay_error *err;
-    int64_t shapes;                        /* of all entries so far */
-    const struct assay_yaml *model_params; /* read when all defaults are known */
-    const struct assay_yaml *profiler;     /* the first that asks for one */
+    int64_t shapes;                                   /* of all entries so far */
+    const struct assay_yaml *model_params;            /* read when all defaults are known */
+    const struct assay_yaml *profiler;                /* the first that asks for one */
+    const char *sparsities[ASSAY_READING_SPARSITIES]; /* as quant.h names them, up to a NULL */
 };
 
 /* An entry on its way in: it starts as a copy of the defaults. */
 struct assay_run_draft {
     struct assay_run_entry entry;
-    const struct assay_yaml *name, *shapes, *mode, *model; /* what this mapping itself says */
+    const struct assay_yaml *shapes, *mode, *model; /* what this mapping itself says */
 };
 
 /* One of the list matrix_shapes. */
@@ -81,6 +84,9 @@ enum assay_status assay_reading_no_memory(struct assay_reading *r);
 /* Not an error, but to be told where there is none. */
 enum assay_status assay_reading_warn(struct assay_reading *r, struct assay_place at,
                                      const char *fmt, ...) ASSAY_PRINTF(3, 4);
+/* Passed over with a warning where the reading is lenient, else an error that names --lenient. */
+enum assay_status assay_reading_doubt(struct assay_reading *r, struct assay_place at,
+                                      const char *fmt, ...) ASSAY_PRINTF(3, 4);
 /* What a user wrote that nobody knows, and what they may have meant. */
 enum assay_status assay_reading_unknown(struct assay_reading *r, const struct assay_yaml *node,
                                         const char *what, const char *const *known);

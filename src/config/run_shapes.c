@@ -159,6 +159,8 @@ enum assay_status assay_read_shapes(struct assay_reading *r, const struct assay_
     if (!node->first)
         return assay_reading_fail(r, assay_place_of(node),
                                   "matrix_shapes is an empty list; leave it out or name some");
+    if (node->first->kind == ASSAY_YAML_LIST) /* [[m, k, n], …], as a draft of the format had it */
+        return add_custom(r, node, node, &draft->entry.shapes);
     for (const struct assay_yaml *at = node->first; at && status == ASSAY_OK; at = at->next)
         status = add_set(r, at, &draft->entry.shapes);
     return status;

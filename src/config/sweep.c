@@ -229,15 +229,20 @@ static enum assay_status check_groups(const struct assay_sweep *sweep, struct as
                            ASSAY_SWEEP_GROUPS);
 }
 
+/* Combinations of batch, seq and dim, of which some may be larger than anyone meant; a single one
+ * and whole shapes are what was asked for. */
+static bool is_sweep(const struct assay_sweep *sweep)
+{
+    const struct assay_bench_config *c = sweep->config;
+    return !c->shapes.n && !c->shape_sets.n &&
+           sweep->axes[0].n * sweep->axes[1].n * sweep->axes[2].n > 1;
+}
+
 enum assay_status assay_sweep_init(struct assay_sweep *sweep, const struct assay_bench_config *c,
                                    struct assay_error *err)
 {
     *sweep = (struct assay_sweep){.config = c};
     sweep->is_tour = c->ops.n == 0 && !axis_option(c) && !c->shapes.n && !c->shape_sets.n;
-    bool all_named = (c->batch && c->seq && c->dim) || c->shapes.n || c->shape_sets.n;
-    sweep->max_elements = c->max_elements >= 0 ? c->max_elements
-                          : all_named          ? 0
-                                               : DEFAULT_MAX_ELEMENTS;
     enum assay_status status = resolve_ops(sweep, err);
     if (status == ASSAY_OK)
         status = resolve_dtypes(sweep, err);
@@ -247,6 +252,10 @@ enum assay_status assay_sweep_init(struct assay_sweep *sweep, const struct assay
         status = read_shapes(sweep, err);
     if (status == ASSAY_OK)
         status = read_axes(sweep, err);
+    if (status == ASSAY_OK)
+        sweep->max_elements = c->max_elements >= 0 ? c->max_elements
+                              : is_sweep(sweep)    ? DEFAULT_MAX_ELEMENTS
+                                                   : 0;
     for (int64_t i = 0; i < sweep->n_ops && status == ASSAY_OK; i++)
         status = check_op(sweep, sweep->ops[i], err);
     return status == ASSAY_OK ? check_groups(sweep, err) : status;

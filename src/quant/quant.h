@@ -26,10 +26,12 @@ enum assay_quant_scope {
 
 struct assay_quant;
 
+enum { ASSAY_RECIPE_NAME = 64 };
+
 /* A recipe by its full name, "int4wo-128-hqq". */
 struct assay_recipe {
-    const struct assay_quant *quant;
-    char name[32];
+    const struct assay_quant *quant; /* NULL: one that assay knows of and does not have */
+    char name[ASSAY_RECIPE_NAME];
     enum assay_dtype code; /* of the stored weights: S8, U4, U8, E4M3; NONE: the high precision */
     enum assay_quant_scope scope;
     int32_t group; /* 0 without groups */
@@ -58,10 +60,16 @@ struct assay_quant {
 int64_t assay_quant_count(void);
 const struct assay_quant *assay_quant_at(int64_t index);
 
-/* Reads a recipe's name, any case; NULL is the baseline. The error names the nearest that exists.
- */
+/* Reads a recipe's name, any case; NULL is the baseline, and "float8dq" is "float8dq-tensor". The
+ * error names the nearest that exists. ASSAY_UNSUPPORTED: TorchAO has it and assay has not, or it
+ * is sparse, which is written "int8dq+semi-sparse"; then out->name is its name, and the error says
+ * what it is. */
 enum assay_status assay_recipe_parse(const char *name, struct assay_recipe *out,
                                      struct assay_error *err);
+/* "semi-sparse" or "block", for this word or another for the same ("semi", "2:4"); NULL: none. */
+const char *assay_sparsity_name(const char *word);
+/* Does TorchAO measure this recipe with that sparsity? Both as they are named here. */
+bool assay_sparsity_takes(const char *sparsity, const char *recipe);
 /* Can weights with rows of k elements be stored by this recipe? ASSAY_OK, or ASSAY_UNSUPPORTED with
  * the reason and the nearest recipe that can ("group 128 does not divide k = 96; int4wo-32
  * does"). */

@@ -9,6 +9,9 @@
  * them. */
 bool assay_recipe_match(const char *pattern, const char *name, int32_t *bits, int32_t *group);
 
+/* What a recipe is that TorchAO has and assay has not, by its name in lower case; NULL: none. */
+const char *assay_recipe_elsewhere(const char *name);
+
 /* The greatest magnitude; the least and the greatest. NaN if there is one. */
 float assay_recipe_amax(const float *w, int64_t count);
 void assay_recipe_range(const float *w, int64_t count, float *least, float *most);

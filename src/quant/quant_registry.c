@@ -29,7 +29,7 @@ static const int32_t bit_choices[] = {4, 8};
 enum {
     GROUPS = sizeof group_choices / sizeof group_choices[0],
     BITS = sizeof bit_choices / sizeof bit_choices[0],
-    NAME_MAX_LENGTH = sizeof((struct assay_recipe *)0)->name - 1
+    NAME_MAX_LENGTH = ASSAY_RECIPE_NAME - 1
 };
 
 /* Which of the choices does the text start with? Past it on success. */
@@ -179,24 +179,61 @@ static enum assay_status unknown_recipe(const char *name, const char *lower,
                            "unknown recipe \"%s\"; `assay list recipes` shows them all", name);
 }
 
+/* The name in lower case, with the usual word for what has two. False where it is too long for any.
+ */
+static bool tidy_name(const char *name, recipe_name out)
+{
+    size_t length = strlen(name);
+    if (length > NAME_MAX_LENGTH)
+        return false;
+    for (size_t i = 0; i <= length; i++)
+        out[i] = (char)tolower((unsigned char)name[i]);
+    if (strcmp(out, "float8dq") == 0)
+        snprintf(out, sizeof(recipe_name), "float8dq-tensor");
+    return true;
+}
+
+/* "int8dq+semi-sparse": known by its parts. */
+static enum assay_status parse_sparse(const char *name, size_t plus, struct assay_recipe *out,
+                                      struct assay_error *err)
+{
+    recipe_name dense;
+    struct assay_error why = {0};
+    const char *sparsity = assay_sparsity_name(name + plus + 1);
+    snprintf(dense, sizeof dense, "%.*s", (int)plus, name);
+    enum assay_status status = assay_recipe_parse(dense, out, &why);
+    if (status == ASSAY_ERR_INVALID || !sparsity)
+        return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "%s",
+                               sparsity ? why.message : "sparsity is semi-sparse or block");
+    snprintf(dense, sizeof dense, "%.40s", out->name);
+    *out = (struct assay_recipe){0};
+    snprintf(out->name, sizeof out->name, "%.40s+%.20s", dense, sparsity);
+    return assay_error_set(err, ASSAY_UNSUPPORTED, NULL, "assay has no sparse weights (%s) yet",
+                           sparsity);
+}
+
 enum assay_status assay_recipe_parse(const char *name, struct assay_recipe *out,
                                      struct assay_error *err)
 {
-    static const char *const sparse[] = {"semi-sparse", "block"};
-    char lower[64];
+    recipe_name lower;
     name = name ? name : "baseline";
-    size_t length = strlen(name);
+    const char *plus = strchr(name, '+'), *sparsity = assay_sparsity_name(name);
     *out = (struct assay_recipe){0};
-    for (size_t i = 0; i < 2; i++)
-        if (assay_text_same(name, sparse[i]))
-            return assay_error_set(err, ASSAY_UNSUPPORTED, NULL,
-                                   "sparsity \"%s\" is not supported yet", sparse[i]);
-    for (size_t i = 0; i <= length && i < sizeof lower; i++)
-        lower[i] = (char)tolower((unsigned char)name[i]);
-    lower[sizeof lower - 1] = '\0';
-    if (length <= NAME_MAX_LENGTH && read_name(lower, out))
+    if (sparsity)
+        return assay_error_set(err, ASSAY_UNSUPPORTED, NULL, "sparsity \"%s\" is not supported yet",
+                               sparsity);
+    if (!tidy_name(name, lower))
+        return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "unknown recipe \"%.60s...\"", name);
+    if (plus)
+        return parse_sparse(lower, (size_t)(plus - name), out, err);
+    if (read_name(lower, out))
         return ASSAY_OK;
-    return unknown_recipe(name, lower, err);
+    const char *what = assay_recipe_elsewhere(lower);
+    if (!what)
+        return unknown_recipe(name, lower, err);
+    snprintf(out->name, sizeof out->name, "%s", lower);
+    return assay_error_set(err, ASSAY_UNSUPPORTED, NULL, "assay does not have %s yet: %s", lower,
+                           what);
 }
 
 /* ---- what fits, and how large it is --------------------------------------------------------- */

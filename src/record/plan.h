@@ -45,10 +45,12 @@ void assay_settings_fini(struct assay_settings *settings);
 
 /* One problem: all variants of it are measured together. */
 struct assay_group {
-    char op[64];            /* "layernorm", "model:ln_linear_gelu" */
-    char device[32];        /* empty: the settings' */
-    char entry[64];         /* of a configuration's list of models: its name; may be empty */
-    char compile[16];       /* of a model: "false", "default", "max-autotune"; empty: not a model */
+    char op[64];        /* "layernorm", "model:ln_linear_gelu" */
+    char device[32];    /* empty: the settings' */
+    char entry[64];     /* of a configuration's list of models: its name; may be empty */
+    char compile[32];   /* of a model: the mode as TorchAO names it, "false": eager alone; empty:
+                           not a model */
+    char profilers[16]; /* asked for by a configuration: "profiler", "memory", "both"; or empty */
     enum assay_dtype dtype; /* none: a workload, which declares them itself */
     int32_t n_axes;
     int64_t axes[ASSAY_MAX_AXES];

@@ -170,8 +170,8 @@ static const struct {
     const char *key;
     size_t offset, size;
 } group_texts[] = {
-    GROUP_TEXT(mode),  GROUP_TEXT(label),   GROUP_TEXT(device),
-    GROUP_TEXT(entry), GROUP_TEXT(compile), GROUP_TEXT(baseline),
+    GROUP_TEXT(mode),    GROUP_TEXT(label),    GROUP_TEXT(device),    GROUP_TEXT(entry),
+    GROUP_TEXT(compile), GROUP_TEXT(baseline), GROUP_TEXT(profilers),
 };
 
 assay_json *assay_group_to_json(const struct assay_group *group)

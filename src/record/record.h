@@ -81,14 +81,15 @@ struct assay_verification {
 struct assay_record {
     int64_t group, variant; /* where in the plan; variant counts within the group */
     char op[64], title[64];
-    char entry[64], compile[16]; /* of the group; empty where there is none */
+    char entry[64], compile[32]; /* of the group; empty where there is none */
     char implementation[32], kernel[64], device[32];
     enum assay_dtype dtype;
     int32_t n_axes;
     char axis_names[ASSAY_MAX_AXES][16];
     int64_t axes[ASSAY_MAX_AXES];
     char mode[32], label[64]; /* of the group; empty where there is none */
-    char recipe[32];          /* empty for ops without recipes */
+    char profilers[16];       /* asked for: "profiler", "memory", "both"; empty: none */
+    char recipe[64];          /* empty for ops without recipes */
     char note[128];           /* the kernel's note about itself; may be empty */
     char confined[160];       /* a stranger: how its process was kept apart; empty: it is none */
     char printed[512];        /* what it printed, control characters made visible; bounded */

@@ -33,7 +33,7 @@ enum kind {
     AXES,    /* n_axes, axis_names and axes of a record */
 };
 
-enum need { ESSENTIAL, OPTIONAL };
+enum need { ESSENTIAL, OPTIONAL, SPARE }; /* SPARE: a text that is not written when empty */
 
 enum { ALWAYS = -1 };
 
@@ -143,6 +143,7 @@ static const struct field record_fields[] = {
     {"label",            TEXT,    OPTIONAL,  MEMBER(T, label)},
     {"entry",            TEXT,    OPTIONAL,  MEMBER(T, entry)},
     {"compile",          TEXT,    OPTIONAL,  MEMBER(T, compile)},
+    {"profilers",        TEXT,    SPARE,     MEMBER(T, profilers)},
     {"recipe",           TEXT,    OPTIONAL,  MEMBER(T, recipe)},
     {"note",             TEXT,    OPTIONAL,  MEMBER(T, note)},
     {"isolation",        TEXT,    OPTIONAL,  MEMBER(T, confined)},
@@ -302,9 +303,10 @@ static assay_json *fields_to_json(const struct field *fields, const void *base)
 {
     assay_json *object = assay_json_object();
     for (const struct field *field = fields; field->key; field++) {
+        const char *text = (const char *)base + field->offset;
         if (field->kind == AXES)
             axes_to_json(base, object);
-        else
+        else if (field->need != SPARE || text[0])
             assay_json_put(object, field->key, value_to_json(field, base));
     }
     return object;
@@ -505,7 +507,7 @@ static enum assay_status field_from_json(const struct field *field, const assay_
 {
     const assay_json *json = assay_json_get(object, field->key);
     if (!json)
-        return field->need == OPTIONAL ? ASSAY_OK : wrong(at, field->key, "is missing");
+        return field->need != ESSENTIAL ? ASSAY_OK : wrong(at, field->key, "is missing");
     if (field->kind == PART)
         return part_from_json(field, json, base, at);
     if (field->kind == AXES)

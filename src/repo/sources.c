@@ -206,7 +206,8 @@ static enum assay_status no_benchmark(const struct finding *f, const struct assa
     if (f->other[0])
         return assay_error_set(err, ASSAY_ERR_INVALID, r->name,
                                "benchmarks/ has no file benchmark* that ends in " ENDINGS
-                               "; it has %s, which assay does not run",
+                               "; it has %s, which assay does not run. "
+                               "docs/coming-from-kernels-benchmark.md says how to move it over",
                                f->other);
     return assay_error_set(err, ASSAY_ERR_INVALID, r->name,
                            "benchmarks/ has no file benchmark* that ends in " ENDINGS);
@@ -227,6 +228,7 @@ static enum assay_status find_files(struct finding *f, const struct assay_reposi
     enum assay_status status = look_through(f, "benchmarks", "benchmark", &there, err);
     if (status != ASSAY_OK)
         return status;
+    snprintf(f->out->other, sizeof f->out->other, "%s", f->other);
     if (there)
         return f->out->n ? ASSAY_OK : no_benchmark(f, r, err);
     status = look_through(f, "kernels", "", &there, err);

@@ -31,6 +31,7 @@ struct assay_sources {
     /* What SPEC calls Benchmark: of lines "HASH  SHOWN", one for each file, in this order, as
      * `cd ROOT && sha256sum FILES | sha256sum` has it. */
     char sha256[ASSAY_SHA256_HEX];
+    char other[64]; /* one of benchmarks/ in a language that is not ours; empty: there is none */
 };
 
 /* Limits: of one file's bytes, of files that match, of a folder's entries. */

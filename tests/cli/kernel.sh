@@ -55,7 +55,26 @@ expect_out "small: $difference \(95% CI: [0-9.]+-[0-9.]+ms vs ref [0-9.]+ms\)"
 expect_out '^Kernel: -  Benchmark: [0-9a-f]{7}$'
 valid_json result.json
 expect_file result.json '"benchmarkScriptSha"'
-expect_file result.json '"workload": "small"'
+expect_file result.json '"workload": "[A-Za-z]+\.small"'
+expect_file result.json '"backend": "CPU"'
+expect_file result.json '"gpu": "(N/A|.+)"'
+expect_file result.json '"benchmarkScriptPath": "benchmarks"'
+expect_file result.json '"benchmarkFiles": "benchmarks/benchmark'
+expect_exit 0 "$ASSAY" kernel good "${fast[@]}" --json
+valid_json "$work/out"
+expect_out '"workload": "[A-Za-z]+\.small"'
+expect_usage '--json prints kernel-json; leave out --format csv' "$ASSAY" kernel good --json -f csv
+expect_usage '--json prints the results, and --output writes them' "$ASSAY" kernel good --json -o x.json
+
+say "a benchmark in Python beside it is passed over, and says so; alone it is an error with the page"
+touch good/benchmarks/benchmark_old.py
+expect_exit 0 "$ASSAY" kernel good "${fast[@]}"
+expect_err 'benchmarks/benchmark_old.py is passed over: assay runs C, C\+\+ and CUDA'
+rm good/benchmarks/benchmark_old.py
+mkdir -p python_only/benchmarks
+touch python_only/benchmarks/benchmark.py
+expect_usage 'has benchmark.py, which assay does not run. docs/coming-from-kernels-benchmark.md says' \
+    "$ASSAY" kernel ./python_only
 expect_exit 0 "$ASSAY" kernel good "${fast[@]}" --workload sm*
 expect_no_err 'Compiling'
 expect_no_out 'alone'

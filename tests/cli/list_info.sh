@@ -16,6 +16,9 @@ expect_no_out ' '
 expect_exit 0 "$ASSAY" list kernels
 expect_out '^relu_ref +ref +cpu +.*runs here'
 expect_out '^relu_portable +native'
+expect_no_out '[a-z0-9]runs here'
+expect_out '^layernorm_ref +ref +cpu +f32,f16,bf16 +runs here$'
+expect_out '^linear_ref +ref +cpu +f32,f16,bf16,s8 +runs here$'
 expect_exit 0 "$ASSAY" list kernels --names
 expect_out '^layernorm_avx512$'
 expect_exit 0 "$ASSAY" list devices

@@ -20,6 +20,15 @@ expect_file a.md '^\|.*\|$'
 expect_file a.txt 'ReLU|relu'
 [ -z "$(ls ./*.part 2>/dev/null)" ] || fail "a .part file is left"
 
+say "the comprehensive benchmark's names: both losses are Loss, told apart behind its own keys"
+expect_exit 0 "$ASSAY" bench loss swish "${quick[@]}" --impl ref -q -o comprehensive:loss.json
+valid_json loss.json
+expect_count 2 '"operation": "Loss",' loss.json
+expect_count 1 '"operation": "Swish",' loss.json
+expect_count 1 '"op": "mse",' loss.json
+expect_count 1 '"op": "cross_entropy",' loss.json
+expect_count 3 '"time_mean_ms": ' loss.json
+
 say "a format named before the file, and by --format"
 expect_exit 0 "${bench[@]}" -o json:b.txt
 valid_json b.txt
@@ -34,6 +43,11 @@ expect_exit 0 "${bench[@]}" -f jsonl -o -
 valid_json "$work/out"
 expect_exit 0 "${bench[@]}" -o csv:-
 expect_count 1 '^[a-z_]+(,[a-z_0-9]+)+$' "$work/out"
+
+say "with few rounds nothing is said of what they resolve"
+expect_exit 0 "$ASSAY" bench relu --batch 2 --seq 3 --dim 5 --cache hot --iters 5 --warmup 1 --impl native,ref -v
+expect_out 'kernel  relu_ref'
+expect_no_out 'nan|resolves'
 
 say "quiet: nothing on either, only the file"
 expect_exit 0 "${bench[@]}" -q -o d.json

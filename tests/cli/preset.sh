@@ -73,7 +73,7 @@ if command -v jq >/dev/null; then
            .device == "cpu" and .latency_ms > 0 and .latency_std_ms >= 0)' all.json >/dev/null ||
         fail "the values of kobench-json"
     jq -e '.[0] | .name == "multi_head_attention" and
-           .metadata == {batch: 1, seq_len: 8, embed_dim: 32, num_heads: 4} and
+           .metadata == {batch_size: 1, seq_len: 8, embed_dim: 32, num_heads: 4} and
            .macs == 4 * 8 * 32 * 32 + 2 * 8 * 8 * 32 and .flops == 6 * 4 * 8 * 8 and
            (.macs_rate * .latency_ms / 1000 / .macs | . > 0.999 and . < 1.001)' all.json >/dev/null ||
         fail "the first case of kobench-json"
@@ -111,6 +111,39 @@ expect_out '"warmup": 8'
 expect_exit 0 "$work/kobench" --preset attn --device cuda:0 --dtype float32 --iters 3 "${tiny_attn[@]}"
 expect_err 'device "cuda:0" is not here .*using the cpu instead'
 expect_out '^float32 on cpu'
+
+say "kobench alone: attn, 8 calls to warm up and 32 timed"
+expect_exit 0 "$work/kobench" --device cpu "${tiny_attn[@]}" -f kobench-json
+expect_out '"name": "multi_head_attention"'
+expect_out '"warmup": 8'
+expect_out '"iters": 32'
+expect_exit 0 "$work/kobench" --device cpu "${tiny_attn[@]}" --iters 5 -f kobench-json
+expect_out '"warmup": 8'
+expect_out '"iters": 5'
+expect_exit 0 "$work/kobench" --device cpu "${tiny_attn[@]}" --budget 20ms -f kobench-json
+expect_out '"warmup": null'
+expect_usage 'my_preset.py: assay runs no Python; write the preset in YAML' "$work/kobench" --preset my_preset.py
+
+say "KoBench's names of parameters, in --set and in its JSON"
+expect_exit 0 "$ASSAY" preset conv "${short[@]}" --set batch_size=1 --set image_size=9 --set kernel_size=5 \
+    --set stride=2 --set in_channels=3 --set out_channels=4 --set channels=16 --set pointwise=False -f kobench-json
+valid_json "$work/out"
+expect_count 2 '"image_size": 9,' "$work/out"
+expect_count 2 '"out_dim": 5,' "$work/out"
+expect_count 2 '"kernel_size": 5,' "$work/out"
+expect_count 2 '"stride": 2,' "$work/out"
+expect_count 2 '"padding": 2,' "$work/out"
+expect_out '"groups": 1$'
+expect_out '"pointwise": false$'
+expect_out '"macs": 7500,'
+expect_out '"macs": 10000,'
+expect_exit 0 "$ASSAY" preset mlp norm "${short[@]}" --set batch_size=1 --set seq_len=4 --set embed_dim=16 \
+    --set hidden_dim=32 --set activation=relu --set image_size=4 --set channels=32 --set eps=1e-5 \
+    -o kobench-json:words.json
+expect_out '^mlp_relu .* 128 .* ✓$'
+expect_file words.json '"activation": "relu"'
+expect_file words.json '"eps": 1(\.0*1)?e-0?5'
+expect_usage '--set activation is one of gelu, relu, not "tanh"' "$ASSAY" preset mlp --set activation=tanh
 
 say "without counts until it is precise"
 expect_exit 0 "$ASSAY" preset attn --device cpu --budget 50ms "${tiny_attn[@]}" -f kobench-json
@@ -152,8 +185,9 @@ expect_exit 0 "$ASSAY" preset "$dot" --list
 expect_out '^dot +two ways to a dot product'
 expect_out '^  many_sums +length=100000'
 expect_exit 0 "$ASSAY" preset "$dot" "${short[@]}" --set length=100,200
-expect_out '^one_sum .*n/a'
-expect_out '^many_sums '
+expect_out '^one_sum length=100 '
+expect_out '^one_sum length=200 '
+expect_out '^many_sums length=200'
 expect_exit 0 "$ASSAY" preset "$dot" "${short[@]}" --set length=1000 -f kobench-json
 valid_json "$work/out"
 expect_count 2 '"macs": ?1000[,.]' "$work/out"

@@ -11,6 +11,17 @@ wrong() {
     expect_usage "^assay: c\.yml$1: $2" "$ASSAY" run --config c.yml --dry-run
 }
 
+# doubtful PLACE MESSAGE TEXT: refused there as well, but only a warning for who passes it over
+doubtful() {
+    printf '%b' "$3" >c.yml
+    expect_usage "^assay: c\.yml$1: $2" "$ASSAY" run c.yml
+    expect_usage "^assay: c\.yml$1: $2.*--lenient" "$ASSAY" run --config c.yml --dry-run
+    expect_exit 0 "$ASSAY" run c.yml --dry-run --lenient
+    expect_err "^assay: c\.yml$1: $2"
+    expect_exit 0 "$ASSAY" ci --config c.yml --dry-run
+    expect_err "^assay: c\.yml$1: $2"
+}
+
 say "files"
 expect_usage 'which configuration\? name one with --config FILE' "$ASSAY" run
 expect_usage 'which configuration\? name one with --config FILE' "$ASSAY" ci
@@ -31,20 +42,23 @@ say "types"
 wrong ':1:9' 'device takes text, not a list' 'device: [cpu]\n'
 wrong ':1:20' 'use_torch_compile takes true or false, not "maybe"' 'use_torch_compile: maybe\n'
 wrong ':1:16' 'matrix_shapes takes a list of shapes, not "llama"' 'matrix_shapes: llama\n'
-wrong ':1:8' 'device has no value' 'device:\n'
+doubtful ':1:8' 'device has no value' 'device:\n'
 
 say "unknown names, each with the nearest known"
-wrong ':1:1' 'unknown key "devise"; did you mean "device"\?' 'devise: cpu\n'
-wrong ':1:36' 'unknown recipe "int8w"; did you mean "int8wo"\?' 'quantization_config_recipe_names: [int8w]\n'
-wrong ':1:36' 'unknown recipe "my_new_quantization"; known are baseline, int8wo' \
+doubtful ':1:1' 'unknown key "devise"; did you mean "device"\?' 'devise: cpu\n'
+doubtful ':1:36' 'unknown recipe "int8w"; did you mean "int8wo"\?' 'quantization_config_recipe_names: [int8w]\n'
+doubtful ':1:36' 'unknown recipe "my_new_quantization"; known are baseline, int8wo' \
     'quantization_config_recipe_names: [my_new_quantization]\n'
 wrong ':1:13' 'unknown model "ln_linear_gelo"; did you mean "ln_linear_gelu"\?' 'model_type: ln_linear_gelo\n'
 wrong ':1:13' 'unknown model "my_custom_model".*linear' 'model_type: my_custom_model\n'
 wrong ':1:24' 'unknown shapes "lama"; did you mean "llama"\?' 'matrix_shapes: [{name: lama}]\n'
-wrong ':1:9' 'unknown device "cudda"; did you mean "cuda"\?' 'device: cudda\n'
+printf 'device: cudda\n' >c.yml
+expect_usage '^assay: c\.yml:1:9: unknown device "cudda"; did you mean "cuda"\?' "$ASSAY" run c.yml
+expect_exit 0 "$ASSAY" ci --config c.yml --dry-run
+expect_err '^assay: c\.yml:1:9: unknown device "cudda".*using the cpu instead'
 wrong ':1:17' 'unknown benchmark_mode "inferense"; did you mean "inference"\?' 'benchmark_mode: inferense\n'
-wrong ':1:32' 'unknown sparsity recipe "blok"; did you mean "block"\?' 'sparsity_config_recipe_names: [blok]\n'
-wrong ':1:1' 'min_power belongs to an entry of matrix_shapes' 'min_power: 3\n'
+doubtful ':1:32' 'unknown sparsity recipe "blok"; did you mean "block"\?' 'sparsity_config_recipe_names: [blok]\n'
+doubtful ':1:1' 'min_power belongs to an entry of matrix_shapes' 'min_power: 3\n'
 
 say "shapes"
 wrong ':1:41' 'a shape is \[m, k, n\], three sizes; here are two' 'matrix_shapes: [{name: custom, shapes: [[1, 2]]}]\n'
@@ -60,7 +74,6 @@ wrong ':1:41' 'the range of powers from 12 to 11 runs backwards' \
 
 say "twice, and empty"
 wrong ':2:1' '"device" is given twice, first in line 1' 'device: cpu\ndevice: cuda\n'
-wrong ':3:11' 'two entries are named "a"' 'model_params:\n  - name: a\n  - name: a\n'
 wrong ':1:35' 'quantization_config_recipe_names is an empty list' 'quantization_config_recipe_names: []\n'
 wrong ':1:16' 'matrix_shapes is an empty list' 'matrix_shapes: []\n'
 wrong ':1:15' 'model_params is an empty list' 'model_params: []\n'
@@ -89,7 +102,7 @@ printf 'device: cpu\n' >c.yml
 expect_usage 'unknown option --recipes; did you mean --recipe\?' "$ASSAY" run c.yml --recipes x
 expect_usage 'no model runs in s8' "$ASSAY" run c.yml --dtype s8
 expect_usage '--shapes takes custom=MxKxN' "$ASSAY" run c.yml --shapes custom=1x2
-expect_usage '--compile takes default, max-autotune or false' "$ASSAY" run c.yml --compile fast
+expect_usage '--compile takes default, max-autotune, .* or false' "$ASSAY" run c.yml --compile fast
 expect_usage '--limit must lie between' "$ASSAY" run c.yml --limit 0
 expect_usage '--repeat must lie between' "$ASSAY" ci --config c.yml --repeat 0
 expect_usage '--dry-run shows what a configuration would measure' "$ASSAY" run --resume last --dry-run

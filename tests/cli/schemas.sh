@@ -46,9 +46,10 @@ fits 0 "$ASSAY" bench linear --shape 4x64x32,4x64x64 --dtype bf16 --recipe int8w
 
 say "run: models, eager and compiled"
 cat >c.yml <<'END'
-quantization_config_recipe_names: [int8wo]
+quantization_config_recipe_names: [int8wo, marlin]
 model_params:
   - name: small
+    enable_profiler: true
     matrix_shapes: [{name: custom, shapes: [[4, 64, 32]]}]
     high_precision_dtype: float32
     device: cpu
@@ -56,6 +57,7 @@ model_params:
     model_type: ln_linear_gelu
 END
 fits 0 "$ASSAY" run c.yml "${short[@]}" --output-dir made
+expect_file lines.jsonl '"profilers":"profiler"'
 
 say "preset: counters"
 fits 0 "$ASSAY" preset attn --set batch=1 --set seq_len=8 --set embed_dim=16 --set num_heads=2 --device cpu \

@@ -54,6 +54,14 @@ expect_exit 0 "$ASSAY" bench relu --batch 2 --seq 3 --dim 5,500 --max-elements 1
 expect_out 'skipped: over the limit of 100 elements'
 expect_out '2 groups'
 
+say "50 M elements are the limit of a sweep, whatever names its sizes, and of nothing else"
+expect_exit 0 "$ASSAY" bench relu --batch 1,60000 --seq 1000 --dim 1 "${short[@]}"
+expect_out 'skipped: over the limit of 50000000 elements'
+expect_exit 0 "$ASSAY" bench relu --batch 1,60000 --seq 1000 --dim 1 --max-elements 0 --memory-limit 20M "${short[@]}"
+expect_out 'skipped: needs '
+expect_exit 0 "$ASSAY" bench relu --batch 60000 --seq 1000 --dim 1 --memory-limit 20M "${short[@]}"
+expect_out 'skipped: needs '
+
 say "the same seed gives the same figures of accuracy, another seed others"
 for run in 1 2 3; do
     expect_exit 0 "$ASSAY" bench gelu --batch 2 --seq 3 --dim 50 "${short[@]}" --impl native \

@@ -24,7 +24,7 @@ done
 grep -oE '^[a-z]+|^  [a-z_0-9]+' "$tmp/list" | tr -d ' ' | while read -r name; do
     grep -qF "\`$name\`" "$page" || echo "docs/presets.md lacks $name"
 done >"$tmp/missing"
-grep -oE '[a-z_]+=[0-9]+' "$tmp/list" | sort -u | tr '=' ' ' | while read -r name value; do
+grep -oE '[a-z_]+=[0-9a-z-]+' "$tmp/list" | sort -u | tr '=' ' ' | while read -r name value; do
     grep -qE "(^|[ |])$name $value([,; ]|\$)" "$page" || echo "docs/presets.md lacks $name $value"
 done >>"$tmp/missing"
 grep -oE '[0-9.]+ [GM](MACs|FLOPs)' "$tmp/list" | sed 's/MACs//; s/FLOPs//' | while read -r count; do

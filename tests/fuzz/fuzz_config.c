@@ -56,14 +56,14 @@ static void check_plan(const struct assay_plan *plan)
     assay_plan_fini(&back);
 }
 
-static void make_plan(const char *text, size_t size)
+static void make_plan(const char *text, size_t size, bool lenient)
 {
     struct assay_run_options options;
     struct assay_run_config config;
     struct assay_plan plan = {0};
     struct assay_error err = {0};
     assay_run_options_init(&options);
-    enum assay_status status = assay_run_config_parse(text, size, "fuzz", &config, &err);
+    enum assay_status status = assay_run_config_parse(text, size, "fuzz", lenient, &config, &err);
     if (status == ASSAY_OK)
         status = assay_run_plan(&options, &config, &plan, say_nothing, &err);
     if (status == ASSAY_OK)
@@ -86,8 +86,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         ask(root);
         assay_json_free(assay_yaml_to_json(root));
     }
-    if (!root || !describes_a_model(root))
-        make_plan(text, size);
+    for (int lenient = 0; lenient < 2 && (!root || !describes_a_model(root)); lenient++)
+        make_plan(text, size, lenient);
     assay_yaml_destroy(root);
     return 0;
 }

@@ -113,6 +113,13 @@ static void test_a_limit_only_where_it_was_meant(void **state)
     struct assay_plan plan = good_plan("relu --batch 1000 --seq 1000 --dim 1000");
     assert_false(plan.groups[0].over_limit); /* every size was named */
     assay_plan_fini(&plan);
+    plan = good_plan("relu --batch 100,1000 --seq 1000 --dim 500");
+    assert_false(plan.groups[0].over_limit); /* 50 M */
+    assert_true(plan.groups[1].over_limit);  /* every list was given, and it is a sweep */
+    assay_plan_fini(&plan);
+    plan = good_plan("relu --shape 1000x1000x1000,1x1x1");
+    assert_false(plan.groups[0].over_limit);
+    assay_plan_fini(&plan);
     plan = good_plan("relu --batch 1000 --seq 1000 --dim 1000 --max-elements 999999999");
     assert_true(plan.groups[0].over_limit);
     assay_plan_fini(&plan);

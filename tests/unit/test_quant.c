@@ -156,7 +156,7 @@ static void junk_is_refused(void **state)
         "int8wo ",
         " int8wo",
         "int8wo-32",
-        "float8dq",
+        "float8dq-",
         "gemlitewo-32",
         "gemlitewo-4-4",
         "gemlitewo-48-32",
@@ -177,6 +177,47 @@ static void junk_is_refused(void **state)
         assert_int_equal(strncmp(err.message, "unknown recipe", 14), 0);
         assert_int_equal(assay_recipe_parse(junk[i], &recipe, NULL), ASSAY_ERR_INVALID);
     }
+}
+
+/* TorchAO's names of what is here, and what it has and assay has not. */
+static void names_of_torchao(void **state)
+{
+    (void)state;
+    static const char *const elsewhere[] = {
+        "int8dq_prefill_wo_decode",
+        "int8_dynamic_activation_intx_weight-4-128",
+        "int8_dynamic_activation_intx_weight-4-128-ASYM",
+        "uintx-3-64",
+        "uintx-3-64-hqq",
+        "fp6",
+        "marlin",
+        "Marlin-QQQ",
+        "int8adq-int4w-symm",
+        "marlin+2:4",
+        "int8dq+semi",
+        "baseline+block",
+    };
+    struct assay_recipe recipe;
+    assert_int_equal(assay_recipe_parse("Float8DQ", &recipe, NULL), ASSAY_OK);
+    assert_string_equal(recipe.name, "float8dq-tensor");
+    for (size_t i = 0; i < sizeof elsewhere / sizeof elsewhere[0]; i++) {
+        struct assay_error err = {0};
+        assert_int_equal(assay_recipe_parse(elsewhere[i], &recipe, &err), ASSAY_UNSUPPORTED);
+        assert_int_equal(strncmp(err.message, "assay ", 6), 0);
+        assert_null(recipe.quant);
+        assert_int_equal(recipe.name[0], elsewhere[i][0] | 0x20);
+    }
+    assert_int_equal(assay_recipe_parse("int8dq+2:4", &recipe, NULL), ASSAY_UNSUPPORTED);
+    assert_string_equal(recipe.name, "int8dq+semi-sparse");
+    static const char *const junk[] = {"uintx",     "uintx-4",      "fp66",        "marlin-",
+                                       "uintx-a-b", "int8dq+semi+", "int8wq+semi", "int8dq+no",
+                                       "+semi",     "int8dq+"};
+    for (size_t i = 0; i < sizeof junk / sizeof junk[0]; i++)
+        if (assay_recipe_parse(junk[i], &recipe, NULL) != ASSAY_ERR_INVALID)
+            fail_msg("\"%s\" was taken", junk[i]);
+    assert_true(assay_sparsity_takes("semi-sparse", "float8dq-row"));
+    assert_false(assay_sparsity_takes("semi-sparse", "int8wo"));
+    assert_false(assay_sparsity_takes("block", "int8dq"));
 }
 
 static void sparsity_is_not_supported_yet(void **state)
@@ -911,6 +952,7 @@ int main(void)
         cmocka_unit_test(names_are_read_in_any_case),
         cmocka_unit_test(an_unknown_recipe_suggests_the_nearest),
         cmocka_unit_test(junk_is_refused),
+        cmocka_unit_test(names_of_torchao),
         cmocka_unit_test(sparsity_is_not_supported_yet),
         cmocka_unit_test(every_file_is_listed),
         cmocka_unit_test(the_usual_recipe_of_each_kind_is_its_own),

@@ -19,11 +19,12 @@ static struct assay_record full_record(void)
     r.interrupted = r.is_baseline = r.pareto = r.not_asked = true;
     r.verification.done = r.verification.exact = true;
     r.verification.author_reference = r.verification.author_tolerance = true;
-    char *strings[] = {r.implementation, r.device, r.baseline, r.mode, r.recipe};
+    char *strings[] = {r.implementation, r.device, r.baseline, r.mode, r.compile};
     for (int i = 0; i < 5; i++)
         strings[i][31] = '\0';
-    r.op[63] = r.title[63] = r.entry[63] = r.label[63] = r.compile[15] = r.kernel[63] =
-        r.note[127] = r.confined[159] = r.printed[511] = r.reason[255] = '\0';
+    r.recipe[63] = r.profilers[15] = '\0';
+    r.op[63] = r.title[63] = r.entry[63] = r.label[63] = r.kernel[63] = r.note[127] =
+        r.confined[159] = r.printed[511] = r.reason[255] = '\0';
     for (int i = 0; i < ASSAY_MAX_AXES; i++) {
         r.axis_names[i][15] = '\0';
         r.axis_names[i][0] = (char)('a' + i);

@@ -48,6 +48,7 @@ static void a_preset_gives_cases(void **state)
     assert_near(r->flops, 6 * 4 * 8, 0);
     assert_near(r->macs_rate * r->latency_ms / 1000, r->macs, 1e-6 * r->macs);
     assert_int_equal(r->n_metadata, 4);
+    assert_string_equal(r->metadata[0].key, "batch_size");
     assert_string_equal(r->metadata[3].key, "hidden_dim");
     assert_near(r->metadata[3].number, 8, 0);
     assert_true(r->peak_vram_mb >= r->idle_vram_mb && r->idle_vram_mb > 0);
@@ -66,6 +67,21 @@ static void one_case_and_a_sweep(void **state)
     assert_near(r->metadata[0].number, 2, 0);
     assert_true(isnan(r->macs) && isnan(r->macs_rate));
     assert_near(r->flops, 4 * 2 * 4 * 8, 0);
+    assay_session_close(session);
+}
+
+static void a_case_by_the_name_it_has_then(void **state)
+{
+    (void)state;
+    static const char *const sets[] = {"batch_size=1", "seq_len=4", "embed_dim=8", "hidden_dim=8",
+                                       "activation=relu"};
+    assay_session *session = open_session(3);
+    assert_int_equal(assay_session_run_preset(session, "mlp_gelu", sets, 5, &err), ASSAY_OK);
+    assert_int_equal(assay_session_case_count(session), 1);
+    const struct assay_case_result *r = assay_session_case(session, 0);
+    assert_string_equal(r->name, "mlp_relu");
+    assert_string_equal(r->metadata[r->n_metadata - 1].key, "activation");
+    assert_string_equal(r->metadata[r->n_metadata - 1].text, "relu");
     assay_session_close(session);
 }
 
@@ -128,6 +144,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_preset_gives_cases),
         cmocka_unit_test(one_case_and_a_sweep),
+        cmocka_unit_test(a_case_by_the_name_it_has_then),
         cmocka_unit_test(what_makes_no_sense),
     };
     return cmocka_run_group_tests(tests, make_ceilings, remove_ceilings);

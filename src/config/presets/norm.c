@@ -1,15 +1,13 @@
 /* norm: the norms: 6 operations an element, of RMSNorm 4. */
 #include "config/preset.h"
 
-#define TOKENS                                                                                     \
-    {                                                                                              \
-        {"batch", 4}, {"seq_len", 512}, { "embed_dim", 2048 }                                      \
-    }
+static const char *const epsilons[] = {"1e-6", "1e-5", "1e-8", NULL};
+static const char *const rms_norms[] = {"rms_norm", "rms_norm_1e_5", "rms_norm_1e_8"};
 
 static const struct assay_preset_case cases[] = {
     {.name = "layer_norm",
      .model = "layer_norm",
-     .parameters = TOKENS,
+     .parameters = {{"batch", 4}, {"seq_len", 512}, {"embed_dim", 2048}},
      .flops = "6*batch*seq_len*embed_dim"},
     {.name = "group_norm",
      .model = "group_norm",
@@ -18,7 +16,11 @@ static const struct assay_preset_case cases[] = {
      .flops = "6*batch*channels*height*width"},
     {.name = "rms_norm",
      .model = "rms_norm",
-     .parameters = TOKENS,
+     .parameters = {{"batch", 4}, {"seq_len", 512}, {"embed_dim", 2048}, {"eps", 0}},
+     .zeros = 1u << 3,
+     .words = {[3] = epsilons},
+     .choice = "eps",
+     .models = rms_norms,
      .flops = "4*batch*seq_len*embed_dim"},
     {0},
 };

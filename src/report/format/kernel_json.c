@@ -1,13 +1,16 @@
 /* kernel_json.c: results as `kernels benchmark` writes them, with what assay knows beside them:
  * {"results": [{…}, …], "machineInfo": {…}, "kernelCommitSha": …}. docs/protocol.md says what the
- * members mean. One element for each workload, with its hot figures where it has any; what was
- * measured cold as well is in its member `cold`. */
+ * members mean. One element for each workload, by name, with its hot figures where it has any; what
+ * was measured cold as well is in its member `cold`. */
 #include "report/report_bouts.h"
 #include "report/report_sink.h"
 
 #include "tensor/dtype.h"
 
+#include <ctype.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct state {
@@ -22,9 +25,12 @@ static assay_json *text_or_null(const char *text)
     return text[0] ? assay_json_from_string(text) : null();
 }
 
+/* As there to four places; what is too short for them has four digits. */
 static void put_ms(assay_json *o, const char *key, double ns)
 {
-    assay_json_put_double(o, key, ns / 1e6);
+    char text[64];
+    snprintf(text, sizeof text, "%.*f", assay_bout_decimals(ns), ns / 1e6);
+    assay_json_put_double(o, key, isfinite(ns) ? strtod(text, NULL) : ns);
 }
 
 static assay_json *times(const struct assay_measurement *m)
@@ -118,11 +124,19 @@ static void put_comparison(assay_json *o, const struct assay_bouts *bouts,
         assay_json_put(o, "rivals", rivals(bouts, bout));
 }
 
-static void put_workload(assay_json *o, const struct assay_bout *bout)
+/* "SiluWorkloads.large" */
+static struct assay_cell workload_of(const struct assay_bout *bout)
 {
     struct assay_bout plain = *bout;
     plain.state = ASSAY_CACHE_HOT; /* its name without " (cold)" */
-    assay_json_put_string(o, "workload", assay_bout_workload(&plain).text);
+    struct assay_cell cell = assay_bout_benchmark(bout->kernel);
+    assay_cell_add(&cell, ".%s", assay_bout_workload(&plain).text);
+    return cell;
+}
+
+static void put_workload(assay_json *o, const struct assay_bout *bout)
+{
+    assay_json_put_string(o, "workload", workload_of(bout).text);
     assay_json_put_string(o, "benchmark", assay_bout_benchmark(bout->kernel).text);
 }
 
@@ -154,18 +168,47 @@ static assay_json *cold(const struct assay_bouts *bouts, const struct assay_bout
     return o;
 }
 
+/* A workload in the order of names; those of the same name in the order they ran. */
+struct listed {
+    struct assay_bout bout; /* its first: hot, where it has two */
+    struct assay_cell name;
+    int64_t at;
+};
+
+static bool is_before(const struct listed *a, const struct listed *b)
+{
+    int order = strcmp(a->name.text, b->name.text);
+    return order < 0 || (order == 0 && a->at < b->at);
+}
+
+/* The next after *last, or the first where `last` has no kernel yet. */
+static bool next_by_name(const struct assay_bouts *bouts, struct listed *last)
+{
+    struct listed candidate = {0}, best = {0};
+    const struct assay_record *previous = NULL;
+    while (assay_bouts_next(bouts, &candidate.bout)) {
+        if (candidate.bout.kernel == previous)
+            continue;
+        previous = candidate.bout.kernel;
+        candidate.name = workload_of(&candidate.bout);
+        candidate.at++;
+        if ((!last->bout.kernel || is_before(last, &candidate)) &&
+            (!best.bout.kernel || is_before(&candidate, &best)))
+            best = candidate;
+    }
+    *last = best;
+    return best.bout.kernel;
+}
+
 static void write_results(const struct state *s)
 {
-    struct assay_bout bout = {0};
+    struct listed at = {0};
     const char *separator = "\n    ";
-    for (bool more = assay_bouts_next(&s->bouts, &bout); more; separator = ",\n    ") {
-        const struct assay_record *kernel = bout.kernel;
-        assay_json *o = result(&s->bouts, &bout);
-        more = assay_bouts_next(&s->bouts, &bout);
-        if (more && bout.kernel == kernel) {
-            assay_json_put(o, "cold", cold(&s->bouts, &bout));
-            more = assay_bouts_next(&s->bouts, &bout);
-        }
+    for (; next_by_name(&s->bouts, &at); separator = ",\n    ") {
+        struct assay_bout second = at.bout;
+        assay_json *o = result(&s->bouts, &at.bout);
+        if (assay_bouts_next(&s->bouts, &second) && second.kernel == at.bout.kernel)
+            assay_json_put(o, "cold", cold(&s->bouts, &second));
         assay_sink_put(&s->sink, separator);
         assay_sink_json(&s->sink, o, 4);
     }
@@ -176,19 +219,28 @@ static void write_results(const struct state *s)
     assay_sink_put(&s->sink, s->bouts.n || s->bouts.failed ? "\n  ]" : "]");
 }
 
+static void put_or_na(assay_json *o, const char *key, const char *text)
+{
+    assay_json_put_string(o, key, text[0] ? text : "N/A");
+}
+
+/* All of it text, as there. */
 static assay_json *machine(const struct assay_run_info *run)
 {
     assay_json *o = assay_json_object();
-    char backend[sizeof run->device];
+    char backend[sizeof run->device], cores[16] = "";
     memcpy(backend, run->device, sizeof backend);
     backend[strcspn(backend, ":")] = '\0'; /* "cuda:1" */
-    assay_json_put(o, "gpu", text_or_null(run->gpu_name));
-    assay_json_put_string(o, "backend", backend);
-    assay_json_put(o, "pytorchVersion", null()); /* none is used */
-    assay_json_put(o, "os", text_or_null(run->host_os));
-    assay_json_put(o, "cpu", text_or_null(run->cpu_name));
-    assay_json_put(o, "gpuCores",
-                   run->gpu_cores > 0 ? assay_json_from_int(run->gpu_cores) : null());
+    for (char *at = backend; *at; at++)
+        *at = (char)toupper((unsigned char)*at);
+    if (run->gpu_cores > 0)
+        snprintf(cores, sizeof cores, "%d", run->gpu_cores);
+    put_or_na(o, "gpu", run->gpu_name);
+    put_or_na(o, "backend", backend);
+    put_or_na(o, "pytorchVersion", ""); /* none is used */
+    put_or_na(o, "os", run->host_os);
+    put_or_na(o, "cpu", run->cpu_name);
+    put_or_na(o, "gpuCores", cores);
     return o;
 }
 
@@ -208,6 +260,21 @@ static void write_commit(const struct state *s)
         *changed = '\0';
     write_member(s, "kernelCommitSha", text_or_null(commit));
     write_member(s, "kernelChanged", assay_json_from_bool(changed));
+}
+
+/* The folder that all files are from; the files themselves where they lie elsewhere. */
+static void write_path(const struct state *s)
+{
+    static const char folder[] = "benchmarks/";
+    const char *files = s->bouts.run.benchmark_path;
+    bool all = files[0];
+    for (const char *at = files; all && *at;) {
+        all = strncmp(at, folder, sizeof folder - 1) == 0;
+        const char *comma = strstr(at, ", ");
+        at = comma ? comma + 2 : at + strlen(at);
+    }
+    write_member(s, "benchmarkScriptPath",
+                 all ? assay_json_from_string("benchmarks") : text_or_null(files));
 }
 
 static void kernel_json_begin(void *state, const struct assay_sink *sink,
@@ -233,8 +300,9 @@ static void kernel_json_end(void *state)
     write_results(s);
     write_member(s, "machineInfo", machine(run));
     write_commit(s);
-    write_member(s, "benchmarkScriptPath", text_or_null(run->benchmark_path));
+    write_path(s);
     write_member(s, "benchmarkScriptSha", text_or_null(run->benchmark_sha));
+    write_member(s, "benchmarkFiles", text_or_null(run->benchmark_path));
     write_member(s, "repository", text_or_null(run->repository));
     write_member(s, "device", assay_json_from_string(run->device));
     write_member(s, "threads", assay_json_from_int(run->threads));

@@ -16,9 +16,16 @@ struct state {
 
 static assay_json *metadata(const struct assay_record *record)
 {
+    struct assay_kobench_parameter parameters[ASSAY_KOBENCH_PARAMETERS];
     assay_json *object = assay_json_object();
-    for (int32_t i = 0; i < record->n_axes && i < ASSAY_MAX_AXES; i++)
-        assay_json_put_int(object, record->axis_names[i], record->axes[i]);
+    int32_t n = assay_kobench_parameters(record, parameters);
+    for (int32_t i = 0; i < n; i++) {
+        const struct assay_kobench_parameter *p = &parameters[i];
+        assay_json_put(object, p->key,
+                       p->text    ? assay_json_from_string(p->text)
+                       : p->truth ? assay_json_from_bool(p->number != 0)
+                                  : assay_json_from_number(p->number));
+    }
     return object;
 }
 

@@ -220,18 +220,17 @@ static void baseline_item(struct assay_flow *flow, const char *name,
                         assay_cell_milliseconds(m->time.median).text);
 }
 
-/* "Name: pow2_0 · Entry: small · Model: ln_linear_gelu · Shape: m=1024 k=1024 n=1024 · bf16 · cpu"
- */
+/* "Name: small · Model: ln_linear_gelu · Shape: pow2_0 (m=1024 k=1024 n=1024) · bf16 · cpu" */
 static void write_subject(struct state *s, const struct assay_record *record)
 {
     struct assay_flow flow = assay_page_flow(&s->page, 0, s->grid.width, ASSAY_INK_BOLD);
-    if (record->label[0])
-        assay_flow_item(&flow, "Name: %s", record->label);
+    bool labelled = record->label[0];
     if (record->entry[0])
-        assay_flow_item(&flow, "Entry: %s", record->entry);
+        assay_flow_item(&flow, "Name: %s", record->entry);
     assay_flow_item(&flow, "Model: %s%s%s", assay_cell_subject(record), record->mode[0] ? " " : "",
                     record->mode);
-    assay_flow_item(&flow, "Shape: %s", assay_cell_axes(record).text);
+    assay_flow_item(&flow, "Shape: %s%s%s%s", record->label, labelled ? " (" : "",
+                    assay_cell_axes(record).text, labelled ? ")" : "");
     assay_flow_item(&flow, "%s", assay_dtype_name(record->dtype));
     if (record->threads > 0 && assay_record_on_host(record))
         assay_flow_item(&flow, "cpu, %d thread%s", record->threads,

@@ -7,6 +7,7 @@
 #include "tensor/dtype.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 struct state {
@@ -37,12 +38,36 @@ static void number(const struct row *r, int64_t value)
 
 static void empty(const struct row *r) { (void)r; }
 
-static void name(const struct row *r) { put(r, r->any->label); }
-static void quantization(const struct row *r) { put(r, r->any->recipe); }
+static void name(const struct row *r) { put(r, r->any->entry[0] ? r->any->entry : r->any->label); }
+static void shape_name(const struct row *r) { put(r, r->any->label); }
+
+/* A recipe's name is "int8dq", or "int8dq+semi-sparse". */
+static void quantization(const struct row *r)
+{
+    char recipe[sizeof r->any->recipe];
+    snprintf(recipe, sizeof recipe, "%s", r->any->recipe);
+    recipe[strcspn(recipe, "+")] = '\0';
+    put(r, recipe);
+}
+
+static void sparsity(const struct row *r)
+{
+    const char *plus = strchr(r->any->recipe, '+');
+    put(r, plus ? plus + 1 : "");
+}
+
 static void device(const struct row *r) { put(r, r->any->device); }
 static void model_type(const struct row *r) { put(r, assay_cell_subject(r->any)); }
 static void compile_mode(const struct row *r) { put(r, r->any->compile); }
-static void not_enabled(const struct row *r) { put(r, "False"); } /* as Python writes it */
+
+/* As Python writes it: what the configuration asked for. */
+static void asked_for(const struct row *r, const char *profiler)
+{
+    const char *asked = r->any->profilers;
+    put(r, strcmp(asked, profiler) == 0 || strcmp(asked, "both") == 0 ? "True" : "False");
+}
+static void profiler(const struct row *r) { asked_for(r, "profiler"); }
+static void memory_profiler(const struct row *r) { asked_for(r, "memory"); }
 
 static void output_dir(const struct row *r) { put(r, r->run->output_dir); }
 
@@ -157,7 +182,6 @@ static void cache(const struct row *r)
                                           : ASSAY_CACHE_COLD));
 }
 
-static void entry(const struct row *r) { put(r, r->any->entry); }
 static void threads(const struct row *r) { number(r, r->any->threads); }
 static void implementation(const struct row *r) { put(r, r->of ? r->of->implementation : ""); }
 static void kernel(const struct row *r) { put(r, r->of ? r->of->kernel : ""); }
@@ -200,7 +224,7 @@ static const struct {
 } columns[] = {
     {"name", ROW, name},
     {"quantization", ROW, quantization},
-    {"sparsity", ROW, empty},
+    {"sparsity", ROW, sparsity},
     {"m", ROW, axis_m},
     {"k", ROW, axis_k},
     {"n", ROW, axis_n},
@@ -209,8 +233,8 @@ static const struct {
     {"device", ROW, device},
     {"model_type", ROW, model_type},
     {"output_dir", ROW, output_dir},
-    {"enable_profiler", ROW, not_enabled},
-    {"enable_memory_profiler", ROW, not_enabled},
+    {"enable_profiler", ROW, profiler},
+    {"enable_memory_profiler", ROW, memory_profiler},
     {"baseline_model_eager_inference_time_in_ms", EAGER, baseline_time},
     {"quantized_model_eager_inference_time_in_ms", EAGER, time_ms},
     {"baseline_model_compiled_inference_time_in_ms", COMPILED, baseline_time},
@@ -223,7 +247,7 @@ static const struct {
     {"memory_visualization_path", ROW, empty},
     {"memory_stats", ROW, empty},
     /* assay's own */
-    {"entry", ROW, entry},
+    {"shape_name", ROW, shape_name},
     {"threads", ROW, threads},
     {"eager_speedup_lo", EAGER, speedup_lo},
     {"eager_speedup_hi", EAGER, speedup_hi},
