@@ -705,7 +705,7 @@ static void test_runs_are_found_by_name(void **state)
     char got[256];
     struct assay_error err = {0};
     assert_int_equal(find("last", got, sizeof got, &err), ASSAY_ERR_INVALID);
-    assert_non_null(strstr(err.message, "there are no runs to resume"));
+    assert_non_null(strstr(err.message, "there are no runs in"));
     char *old = write_journal("20250101-000000-ffff"),
          *new_one = write_journal("20260101-000000-0000");
     assert_int_equal(find("last", got, sizeof got, NULL), ASSAY_OK);
