@@ -307,6 +307,18 @@ static enum assay_status take_json(struct taker *t, const assay_json *json, cons
     return status;
 }
 
+/* Files of before there was a version have none. */
+static enum assay_status check_version(const assay_json *head, const char *where,
+                                       struct assay_error *err)
+{
+    int64_t version = assay_json_int(assay_json_get(head, "format"), ASSAY_RECORD_FORMAT);
+    if (version <= ASSAY_RECORD_FORMAT)
+        return ASSAY_OK;
+    return assay_error_set(err, ASSAY_ERR_CORRUPT, where,
+                           "is of format %lld, which this version of assay cannot read",
+                           (long long)version);
+}
+
 static void take_run(struct taker *t, const assay_json *json)
 {
     struct assay_run_info *run = assay_calloc(1, sizeof *run);
@@ -330,6 +342,8 @@ static enum assay_status read_json(struct taker *t, const char *bytes, size_t le
     if (!assay_json_is_array(records) || !assay_json_is_object(assay_json_get(json, "run")))
         status = assay_error_set(err, ASSAY_ERR_CORRUPT, where, "lacks \"run\" or \"records\"");
     else
+        status = check_version(json, where, err);
+    if (status == ASSAY_OK)
         take_run(t, assay_json_get(json, "run"));
     for (int64_t i = 0; status == ASSAY_OK && i < assay_json_count(records); i++) {
         char place[300];
@@ -352,9 +366,11 @@ static enum assay_status read_json_line(struct taker *t, const char *line, size_
     else if (!json)
         status = assay_error_set(err, ASSAY_ERR_CORRUPT, place, "is not JSON: %s", why.message);
     else if (assay_json_is_object(run))
-        take_run(t, run);
+        status = check_version(json, place, err);
     else
         status = take_json(t, json, place, err);
+    if (status == ASSAY_OK && assay_json_is_object(run))
+        take_run(t, run);
     assay_json_free(json);
     return status;
 }

@@ -343,6 +343,8 @@ static void damaged_files(void **state)
 {
     (void)state;
     assert_damaged("json", "{\"run\": {}, \"records\": [{}]}", "f: records[0]", "is missing");
+    assert_damaged("json", "{\"format\": 2, \"run\": {}, \"records\": []}", "f", "of format 2");
+    assert_damaged("jsonl", "{\"format\":3,\"run\":{}}\n", "f:1", "of format 3");
     assert_damaged("json", "{\"run\": {}, \"records\": 3}", "f", "lacks");
     assert_damaged("json", "{\"run\": {}, \"records\": [", "f:1", "");
     assert_damaged("jsonl", "{\"run\":{}}\n\n{\"op\":1}\n", "f:3", "is missing");
