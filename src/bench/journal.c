@@ -1,4 +1,4 @@
-/* journal.c: journals written and found; journal_read.c reads them. */
+/* journal.c: journals written; journal_read.c reads them, journal_find.c finds them. */
 #include "bench/journal.h"
 
 #include "base/alloc.h"
@@ -7,7 +7,6 @@
 #include "base/io.h"
 #include "base/lock.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -20,15 +19,6 @@ struct assay_journal {
     int64_t size, next; /* what is written, and the number of the next line */
     struct assay_text path, line;
 };
-
-static enum assay_status runs_folder(struct assay_text *out, struct assay_error *err)
-{
-    enum assay_status status = assay_folder_data(out, err);
-    assay_text_add(out, "/runs");
-    if (status == ASSAY_OK && out->failed)
-        status = assay_error_nomem(err);
-    return status;
-}
 
 static enum assay_status lock(const assay_journal *journal, struct assay_error *err)
 {
@@ -151,7 +141,7 @@ enum assay_status assay_journal_create(const struct assay_run_info *run,
 {
     struct assay_text path = {0};
     assay_journal *journal = NULL;
-    enum assay_status status = runs_folder(&path, err);
+    enum assay_status status = assay_journal_folder(&path, err);
     if (status == ASSAY_OK)
         status = assay_folder_make(path.data, err);
     assay_text_format(&path, "/%s.jsonl", run->id);
@@ -239,71 +229,4 @@ enum assay_status assay_journal_go_on(assay_journal *journal, const struct assay
         return assay_error_set(err, ASSAY_ERR_IO, journal->path.data, "cannot be written: %s",
                                strerror(problem));
     return ASSAY_OK;
-}
-
-static bool is_later(const struct timespec *a, const struct timespec *b)
-{
-    return a->tv_sec > b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec > b->tv_nsec);
-}
-
-/* The journals in the data folder: the newest, and how many; -1 and errno where nobody can look. */
-static int64_t newest_run(const char *folder, char *newest, size_t size)
-{
-    enum { STAMP = 15 }; /* of "20261115-034711-a1b2": what of a name tells the time */
-    int64_t n = 0;
-    struct timespec written = {0};
-    newest[0] = '\0';
-    DIR *dir = opendir(folder);
-    struct dirent *entry;
-    if (!dir)
-        return errno == ENOENT ? 0 : -1;
-    while ((entry = readdir(dir))) {
-        const char *dot = strrchr(entry->d_name, '.');
-        if (!dot || strcmp(dot, ".jsonl") != 0)
-            continue;
-        n++;
-        struct stat info = {0};
-        fstatat(dirfd(dir), entry->d_name, &info, 0);
-        int order = strncmp(entry->d_name, newest, STAMP);
-        bool newer = order > 0 || (order == 0 && is_later(&info.st_mtim, &written));
-        if (!newer && n > 1)
-            continue;
-        written = info.st_mtim;
-        snprintf(newest, size, "%.*s", (int)(dot - entry->d_name), entry->d_name);
-    }
-    closedir(dir);
-    return n;
-}
-
-enum assay_status assay_journal_find(const char *name, struct assay_text *path,
-                                     struct assay_error *err)
-{
-    struct stat info;
-    if (strchr(name, '/') || (stat(name, &info) == 0 && S_ISREG(info.st_mode))) {
-        assay_text_add(path, name);
-        return path->failed ? assay_error_nomem(err) : ASSAY_OK;
-    }
-    enum assay_status status = runs_folder(path, err);
-    if (status != ASSAY_OK)
-        return status;
-    char newest[256];
-    int64_t n = newest_run(path->data, newest, sizeof newest);
-    int problem = errno;
-    struct assay_text folder = {0};
-    assay_text_add(&folder, path->data);
-    assay_text_format(path, "/%s.jsonl", strcmp(name, "last") == 0 ? newest : name);
-    if (path->failed || folder.failed)
-        status = assay_error_nomem(err);
-    else if (n < 0)
-        status = assay_error_set(err, problem == ENOMEM ? ASSAY_ERR_NOMEM : ASSAY_ERR_IO,
-                                 folder.data, "cannot be read: %s", strerror(problem));
-    else if (n == 0)
-        status = assay_error_set(err, ASSAY_ERR_INVALID, NULL, "there are no runs to resume in %s",
-                                 folder.data);
-    else if (stat(path->data, &info) != 0)
-        status = assay_error_set(err, ASSAY_ERR_INVALID, NULL,
-                                 "no run \"%s\" in %s; the newest of %lld is \"%s\"", name,
-                                 folder.data, (long long)n, newest);
-    assay_text_fini(&folder);
-    return status;
 }

@@ -64,7 +64,18 @@ enum assay_status assay_journal_open(const char *path, assay_journal **out,
 enum assay_status assay_journal_go_on(assay_journal *journal, const struct assay_journal_end *end,
                                       struct assay_error *err);
 
-/* The file a user means by a run's id, "last", or a path. The error says which runs there are. */
+/* The folder journals are in; it need not exist. Appended to `out`. */
+enum assay_status assay_journal_folder(struct assay_text *out, struct assay_error *err);
+
+/* What is in it: ids, newest first, and names of other files, which no run has written. */
+struct assay_journal_names {
+    struct assay_strings ids, foreign;
+};
+enum assay_status assay_journal_list(struct assay_journal_names *out, struct assay_error *err);
+void assay_journal_names_fini(struct assay_journal_names *names);
+
+/* The file a user means by a run's id, the beginning of one, "last", "last~1" (the one before it),
+ * or a path. The error says which runs there are. */
 enum assay_status assay_journal_find(const char *name, struct assay_text *path,
                                      struct assay_error *err);
 

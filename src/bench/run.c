@@ -232,20 +232,35 @@ static void on_damage(void *user, const char *where, const char *what)
     assay_text_fini(&text);
 }
 
+static enum assay_status read_journal(struct assay_run *run, const char *path,
+                                      struct assay_journal_end *end, struct assay_error *err)
+{
+    struct assay_journal_visitor visitor = {
+        .user = run, .head = on_head, .group = on_group, .damaged = on_damage};
+    enum assay_status status = assay_journal_read(path, &visitor, end, err);
+    return status == ASSAY_OK ? pass_trouble(run, err) : status;
+}
+
+enum assay_status assay_run_read(struct assay_run *run, struct assay_error *err)
+{
+    struct assay_text path = {0};
+    enum assay_status status = assay_journal_find(run->request->resume, &path, err);
+    if (status == ASSAY_OK)
+        status = read_journal(run, path.data, NULL, err);
+    assay_text_fini(&path);
+    return status;
+}
+
 /* The lock comes before reading: nobody else may go on with the run meanwhile. */
 static enum assay_status resume_run(struct assay_run *run, struct assay_error *err)
 {
     struct assay_text path = {0};
     struct assay_journal_end end;
-    struct assay_journal_visitor visitor = {
-        .user = run, .head = on_head, .group = on_group, .damaged = on_damage};
     enum assay_status status = assay_journal_find(run->request->resume, &path, err);
     if (status == ASSAY_OK)
         status = assay_journal_open(path.data, &run->journal, err);
     if (status == ASSAY_OK)
-        status = assay_journal_read(path.data, &visitor, &end, err);
-    if (status == ASSAY_OK)
-        status = pass_trouble(run, err);
+        status = read_journal(run, path.data, &end, err);
     if (status == ASSAY_OK)
         status = assay_journal_go_on(run->journal, &end, err);
     assay_text_fini(&path);

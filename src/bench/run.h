@@ -66,6 +66,9 @@ struct assay_run {
 /* Locks the machine, then starts a new run or reads the earlier one back, its groups to
  * hooks->group. Close it whatever this returns. */
 enum assay_status assay_run_open(struct assay_run *run, struct assay_error *err);
+/* Instead of it: only reads the earlier run that `resume` names, its groups to hooks->group.
+ * Neither the machine nor the journal is locked, and nothing is measured or written. */
+enum assay_status assay_run_read(struct assay_run *run, struct assay_error *err);
 /* Measures the groups that are left. ASSAY_ERR_INTERRUPTED where stop() said so. */
 enum assay_status assay_run_measure(struct assay_run *run, struct assay_error *err);
 /* Calls hooks->begin, once, where no group has done so. */

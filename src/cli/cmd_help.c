@@ -38,6 +38,7 @@ static void help(struct assay_text *out)
         "  assay bench layernorm --batch 32 --seq 512 --dim 768 --dtype f32,bf16\n"
         "  assay run CONFIG.yml               the models, shapes and recipes of a configuration\n"
         "  assay preset attn mlp              named cases with their MACs, FLOPs and memory\n"
+        "  assay compare last~1 last          what has changed since the run before\n"
         "  assay info --calibrate             what this machine can do, measured\n\n"
         "Commands:\n",
         ASSAY_VERSION);
@@ -50,7 +51,8 @@ static void help(struct assay_text *out)
     assay_text_add(
         out, "\nExit codes: 0 all fine; 1 some variant wrong, impossible, crashed, killed or "
              "timed out,\nor results that could not be written; 2 bad usage or configuration; 3 "
-             "this machine cannot; 130 interrupted.\n");
+             "this machine cannot;\n4 compare --fail-slower: a row is slower, wrong or gone; 130 "
+             "interrupted.\n");
 }
 
 static int print_completion(const char *shell)

@@ -1,5 +1,6 @@
 /* assay list: what there is, one function for each list. */
 #include "cli/command.h"
+#include "cli/runs.h"
 #include "config/options.h"
 #include "config/preset.h"
 #include "config/shapes.h"
@@ -418,6 +419,8 @@ static int list_commands(const struct list_config *config)
     return ASSAY_EXIT_FINE;
 }
 
+static int list_runs(const struct list_config *config) { return assay_list_runs(config->names); }
+
 static const struct {
     const char *name;
     int (*run)(const struct list_config *config);
@@ -433,6 +436,7 @@ static const struct {
     {"dtypes", list_dtypes},
     {"formats", list_formats},
     {"commands", list_commands},
+    {"runs", list_runs},
 };
 
 enum { LISTS = sizeof lists / sizeof lists[0] };
@@ -469,7 +473,8 @@ static void help(struct assay_text *out)
     assay_text_format(
         out,
         "assay list WHAT [OPTIONS]\n\n"
-        "What there is. Kernels also say whether they run on this machine, and why others do not.\n"
+        "What there is. Kernels also say whether they run on this machine, and why others do not;\n"
+        "runs are those of this user, newest first.\n"
         "WHAT is one of\n%s.\n\n",
         all);
     assay_options_help(&table, out);
@@ -502,7 +507,7 @@ static int run_list(int argc, char **argv)
 
 const struct assay_command assay_command_list = {
     .name = "list",
-    .summary = "ops, kernels, models, presets, recipes, shapes, devices, dtypes, formats, …",
+    .summary = "ops, kernels, models, presets, recipes, shapes, devices, dtypes, formats, runs, …",
     .options = &table,
     .run = run_list,
     .help = help};

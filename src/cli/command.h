@@ -11,6 +11,7 @@ enum assay_exit {
     ASSAY_EXIT_WRONG = 1,   /* some variant wrong, impossible, crashed, killed or timed out */
     ASSAY_EXIT_USAGE = 2,   /* bad usage or configuration */
     ASSAY_EXIT_MACHINE = 3, /* this machine cannot */
+    ASSAY_EXIT_SLOWER = 4,  /* compare: a row is slower than --fail-slower allows, wrong or gone */
     ASSAY_EXIT_INTERRUPTED = 130,
 };
 

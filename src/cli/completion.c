@@ -51,7 +51,9 @@ static const struct values all_values[] = {
     {.name = "SHELL", .words = "bash zsh fish"},
     {.name = "WHAT", .more_words = add_list_names},
     {.name = "COMMAND", .more_words = add_command_names},
-    {.name = "RUN", .words = "last", .files = "*"},
+    {.name = "RUN", .list = "runs", .words = "last", .files = "*"},
+    {.name = "OLD", .list = "runs", .words = "last last~1", .files = "*"}, /* and NEW */
+    {.name = "table", .words = "table json csv md"},
     {.name = "FILE", .files = "*"},
     {.name = "FILE.so", .files = "*.so"},
     {.name = "FILE.yml", .files = "*.(yml|yaml)"},

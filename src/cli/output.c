@@ -63,6 +63,11 @@ static struct assay_report_style style_for(const struct assay_report_format *for
     };
 }
 
+struct assay_report_style assay_output_style(const struct assay_measure_config *config, int file)
+{
+    return style_for(assay_report_at(0), config, file);
+}
+
 static enum assay_status bind(struct output *output, const struct assay_report_format *format,
                               const struct assay_measure_config *config, struct assay_error *err)
 {

@@ -26,6 +26,9 @@ struct assay_outputs_wanted {
     int64_t n_files;
 };
 
+/* How a report for people looks on this descriptor. */
+struct assay_report_style assay_output_style(const struct assay_measure_config *config, int file);
+
 /* Opens everything the options and the command ask for; fails before anything is measured. */
 enum assay_status assay_outputs_open(const struct assay_measure_config *config,
                                      const struct assay_outputs_wanted *wanted, assay_outputs **out,

@@ -29,7 +29,9 @@ const struct assay_option assay_measure_rows[] = {
     {"memory-limit", 0, ASSAY_OPTION_SIZE, AT(memory_limit), "SIZE",
      "memory the measuring process may use (default: what is free)", 0, 9e18},
     {"resume", 0, ASSAY_OPTION_TEXT, AT(resume), "RUN",
-     "continue an earlier run: its id, \"last\", or a journal file", 0, 0},
+     "continue an earlier run: its id or the beginning of it, last, last~1, or a journal's path "
+     "(`assay list runs`)",
+     0, 0},
     {"plugin", 0, ASSAY_OPTION_REPEAT, AT(plugins), "FILE.so",
      "load kernels from a shared object (assay_kernel.h); repeatable", 0, 0},
     {"sandbox", 0, ASSAY_OPTION_FLAG, AT(sandbox), NULL,

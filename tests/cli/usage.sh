@@ -85,7 +85,7 @@ expect_usage 'x.json: is named twice' "$ASSAY" bench relu -o x.json -o csv:x.jso
 expect_usage '-: is named twice' "$ASSAY" bench relu -o json:- -o csv:-
 expect_usage 'this plug-in cannot be read: No such file' "$ASSAY" bench relu --plugin /nowhere.so
 expect_usage 'a resumed run keeps the plan it had' "$ASSAY" bench relu --resume nope
-expect_usage 'no run "nope"|there are no runs to resume' "$ASSAY" bench --resume nope
+expect_usage 'no run "nope"|there are no runs in' "$ASSAY" bench --resume nope
 [ -z "$(ls x.*)" ] || fail "a file was made"
 [ ! -d "$XDG_DATA_HOME/assay/runs" ] || [ -z "$(ls "$XDG_DATA_HOME/assay/runs")" ] ||
     fail "a mistake left a journal"

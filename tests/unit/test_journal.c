@@ -699,13 +699,22 @@ static enum assay_status find(const char *name, char *out, size_t size, struct a
     return status;
 }
 
+static void assert_cannot_be_found(const char *name, const char *why)
+{
+    char got[256];
+    struct assay_error err = {0};
+    assert_int_equal(find(name, got, sizeof got, &err), ASSAY_ERR_INVALID);
+    if (!strstr(err.message, why))
+        fail_msg("%s: %s", name, err.message);
+}
+
 static void test_runs_are_found_by_name(void **state)
 {
     (void)state;
     char got[256];
     struct assay_error err = {0};
     assert_int_equal(find("last", got, sizeof got, &err), ASSAY_ERR_INVALID);
-    assert_non_null(strstr(err.message, "there are no runs to resume"));
+    assert_non_null(strstr(err.message, "there are no runs in"));
     char *old = write_journal("20250101-000000-ffff"),
          *new_one = write_journal("20260101-000000-0000");
     assert_int_equal(find("last", got, sizeof got, NULL), ASSAY_OK);
@@ -718,12 +727,33 @@ static void test_runs_are_found_by_name(void **state)
     assert_int_equal(find("20270101", got, sizeof got, &err), ASSAY_ERR_INVALID);
     assert_non_null(strstr(err.message, "no run \"20270101\""));
     assert_non_null(strstr(err.message, "the newest of 2 is \"20260101-000000-0000\""));
+    assert_int_equal(find("last~1", got, sizeof got, NULL), ASSAY_OK);
+    assert_string_equal(got, old);
+    assert_int_equal(find("2025", got, sizeof got, NULL), ASSAY_OK);
+    assert_string_equal(got, old);
+    assert_cannot_be_found("20",
+                           "2 runs begin with \"20\", the newest is \"20260101-000000-0000\"");
+    assert_cannot_be_found("last~2", "is more than there are: 2 runs");
+    assert_cannot_be_found("last~", "no run \"last~\"");
+    assert_cannot_be_found("last~-1", "no run \"last~-1\"");
     usleep(20000); /* a file system's clock may be coarse */
     char *same_second = write_journal("20260101-000000-00000"); /* written later: later */
     usleep(20000);
     char *last = write_journal("20260101-000000-0");
     assert_int_equal(find("last", got, sizeof got, NULL), ASSAY_OK);
     assert_string_equal(got, last);
+    char *foreign = write_journal("zzz");
+    struct assay_journal_names names;
+    assert_int_equal(assay_journal_list(&names, NULL), ASSAY_OK);
+    assert_int_equal(names.ids.n, 4);
+    assert_string_equal(names.ids.items[0], "20260101-000000-0");
+    assert_string_equal(names.ids.items[3], "20250101-000000-ffff");
+    assert_int_equal(names.foreign.n, 1);
+    assert_string_equal(names.foreign.items[0], "zzz.jsonl");
+    assay_journal_names_fini(&names);
+    assert_int_equal(find("last", got, sizeof got, NULL), ASSAY_OK);
+    assert_string_equal(got, last);
+    free(foreign);
     free(same_second);
     free(last);
     free(old);

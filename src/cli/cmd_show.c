@@ -1,0 +1,181 @@
+/* assay show: prints an earlier run again, from its journal. No device is opened, and nothing is
+ * measured or locked: a run of another machine can be shown, and one that is being measured. */
+#include "bench/run.h"
+#include "cli/command.h"
+#include "cli/output.h"
+#include "cli/runs.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct show_config {
+    struct assay_measure_config measure; /* of it: format, outputs, quiet, verbose, ascii, help */
+    struct assay_strings runs;
+};
+
+#define AT(member) offsetof(struct show_config, member)
+
+static const struct assay_option option_rows[] = {
+    {"format", 'f', ASSAY_OPTION_TEXT, AT(measure.format), "FORMAT",
+     "format of --output, or of standard output without --output (`assay list formats`)", 0, 0},
+    {"output", 'o', ASSAY_OPTION_REPEAT, AT(measure.outputs), "FILE",
+     "also write FILE, in the format of its extension or as FORMAT:FILE; repeatable", 0, 0},
+    {"quiet", 'q', ASSAY_OPTION_FLAG, AT(measure.quiet), NULL, "no table: only files and errors", 0,
+     0},
+    {"verbose", 'v', ASSAY_OPTION_FLAG, AT(measure.verbose), NULL,
+     "also show samples, quartiles, disturbances, memory and accuracy of each row", 0, 0},
+    {"ascii", 0, ASSAY_OPTION_FLAG, AT(measure.ascii), NULL, "write the table in ASCII only", 0, 0},
+    {"help", 'h', ASSAY_OPTION_FLAG, AT(measure.help), NULL, "this text", 0, 0},
+    {0},
+};
+
+static const struct assay_option_table table = {
+    .options = option_rows, .words_offset = AT(runs), .words = "RUN"};
+
+static void help(struct assay_text *out)
+{
+    assay_text_add(
+        out,
+        "assay show RUN [OPTIONS]\n\n"
+        "Prints an earlier run again, in any format, from what its journal holds; nothing is "
+        "measured.\nRUN is its id, the beginning of one, last, last~1 for the one before, or the "
+        "path of a journal;\n`assay list runs` shows them. Groups that are missing are counted.\n\n"
+        "The exit code is that of the rows: 1 where one is wrong, or where damage cost "
+        "groups.\n\n");
+    assay_options_help(&table, out);
+    assay_text_add(out, "\nExamples:\n"
+                        "  assay show last\n"
+                        "  assay show last~1 --verbose\n"
+                        "  assay show 20261118-2008 -f md\n"
+                        "  assay show last -o results.csv -o results.json\n");
+}
+
+/* ---- the run's hooks ------------------------------------------------------------------------ */
+
+struct shown {
+    const struct show_config *config;
+    struct assay_run run;
+    assay_outputs *outputs;
+};
+
+/* What the command that measured it would show. */
+static const char *table_of(const struct assay_run_info *run)
+{
+    static const char *const tables[][2] = {
+        {"run", "torchao"}, {"ci", "torchao"}, {"preset", "kobench"}, {"kernel", "kernel"}};
+    char command[32];
+    assay_run_command_name(run, command, sizeof command);
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
+        if (strcmp(command, tables[i][0]) == 0)
+            return tables[i][1];
+    return "table";
+}
+
+static enum assay_status open_outputs(void *user, struct assay_error *err)
+{
+    struct shown *shown = user;
+    struct assay_outputs_wanted wanted = {.table = table_of(&shown->run.info)};
+    return assay_outputs_open(&shown->config->measure, &wanted, &shown->outputs, err);
+}
+
+static void begin_outputs(void *user, const struct assay_run_info *info)
+{
+    assay_outputs_begin(((struct shown *)user)->outputs, info);
+}
+
+static enum assay_status write_group(void *user, const struct assay_record *records, int64_t n,
+                                     struct assay_error *err)
+{
+    (void)err; /* what cannot be written is told when the outputs are closed */
+    assay_outputs_group(((struct shown *)user)->outputs, records, n);
+    return ASSAY_OK;
+}
+
+static void show_warning(void *user, const char *text)
+{
+    (void)user;
+    assay_warn(text);
+}
+
+/* ---- the command ---------------------------------------------------------------------------- */
+
+static void say_what_is_missing(const struct shown *shown)
+{
+    char again[64];
+    const struct assay_run *run = &shown->run;
+    const char *name = shown->config->runs.items[0];
+    int64_t left = assay_run_left(run);
+    assay_run_again(&run->info, again, sizeof again);
+    if (left > 0)
+        fprintf(stderr, "assay: %lld of %lld groups are missing; measure them with: %s --resume ",
+                (long long)left, (long long)run->plan->n_groups, again);
+    if (left > 0) {
+        assay_put(stderr, strchr(name, '/') ? name : run->info.id);
+        fputs("\n", stderr);
+    }
+}
+
+static int show(struct shown *shown)
+{
+    struct assay_error err = {0};
+    enum assay_status status = assay_run_read(&shown->run, &err);
+    if (status == ASSAY_OK)
+        status = assay_run_begin(&shown->run, &err);
+    if (status != ASSAY_OK) {
+        assay_outputs_cancel(shown->outputs);
+        return assay_complain(&err);
+    }
+    if (assay_run_left(&shown->run) > 0)
+        assay_outputs_keep_longer(shown->outputs);
+    status = assay_outputs_close(shown->outputs, &err);
+    if (status != ASSAY_OK)
+        return assay_complain(&err);
+    say_what_is_missing(shown);
+    bool lost = shown->run.damaged > 0 && assay_run_left(&shown->run) > 0;
+    return shown->run.something_wrong || lost ? ASSAY_EXIT_WRONG : ASSAY_EXIT_FINE;
+}
+
+static int show_run(const struct show_config *config)
+{
+    struct assay_plan none = {0};
+    struct assay_run_request request = {.resume = config->runs.items[0]};
+    struct shown shown = {.config = config};
+    struct assay_run_hooks hooks = {
+        .user = &shown,
+        .open = open_outputs,
+        .begin = begin_outputs,
+        .group = write_group,
+        .warn = show_warning,
+    };
+    shown.run = (struct assay_run){.request = &request, .hooks = &hooks, .plan = &none};
+    int code = show(&shown);
+    assay_run_close(&shown.run);
+    return code;
+}
+
+static int run_show(int argc, char **argv)
+{
+    struct show_config config = {0};
+    struct assay_error err = {0};
+    int code;
+    if (assay_options_parse(&table, argc - 1, argv + 1, &config, &err) != ASSAY_OK) {
+        code = assay_complain(&err);
+    } else if (config.measure.help) {
+        code = assay_print_help(assay_command_find("show"));
+    } else if (config.runs.n != 1) {
+        assay_error_set(&err, ASSAY_ERR_INVALID, NULL,
+                        "show takes one run: an id, last, or a journal's path; `assay list runs` "
+                        "shows them");
+        code = assay_complain(&err);
+    } else {
+        code = show_run(&config);
+    }
+    assay_options_fini(&table, &config);
+    return code;
+}
+
+const struct assay_command assay_command_show = {.name = "show",
+                                                 .summary = "print an earlier run again",
+                                                 .options = &table,
+                                                 .run = run_show,
+                                                 .help = help};
