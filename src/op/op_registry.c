@@ -3,8 +3,10 @@
 
 #include "base/rng.h"
 #include "base/text.h"
+#include "op/op_name.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define ASSAY_OP(n) extern const struct assay_op assay_op_##n;
 #include "op/op_list.h"
@@ -110,11 +112,20 @@ const char *assay_op_skeleton_shapes(const struct assay_op *op)
     return op->skeleton.shapes ? op->skeleton.shapes : op->usual_shapes;
 }
 
+const char *assay_op_shown(const char *op)
+{
+    static const char *const prefixes[] = {ASSAY_MODEL_PREFIX, ASSAY_WORKLOAD_PREFIX};
+    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
+        if (strncmp(op, prefixes[i], strlen(prefixes[i])) == 0)
+            return op + strlen(prefixes[i]);
+    return op;
+}
+
 static enum assay_status check_size(const struct assay_tensor *tensor, const char *op,
                                     struct assay_error *err)
 {
     if (assay_tensor_bytes(tensor) > (size_t)INT64_MAX / 8)
-        return assay_error_set(err, ASSAY_ERR_INVALID, op,
+        return assay_error_set(err, ASSAY_ERR_INVALID, assay_op_shown(op),
                                "these sizes make a tensor too large for any machine");
     return ASSAY_OK;
 }
@@ -134,7 +145,8 @@ static enum assay_status set_mode(const struct assay_op *op, struct assay_proble
         return op->set_mode(problem, usual ? "" : mode, err);
     if (usual)
         return ASSAY_OK;
-    return assay_error_set(err, ASSAY_ERR_INVALID, op->name, "has no modes, so no \"%s\"", mode);
+    return assay_error_set(err, ASSAY_ERR_INVALID, assay_op_shown(op->name),
+                           "has no modes, so no \"%s\"", mode);
 }
 
 enum assay_status assay_op_problem(const struct assay_op *op, enum assay_dtype dtype,
@@ -149,12 +161,12 @@ enum assay_status assay_op_problem(const struct assay_op *op, enum assay_dtype d
         .threads = threads < 1 ? 1 : threads,
     };
     if (!assay_op_has_dtype(op, dtype))
-        return assay_error_set(err, ASSAY_ERR_INVALID, op->name, "does not compute in %s",
-                               assay_dtype_name(dtype));
+        return assay_error_set(err, ASSAY_ERR_INVALID, assay_op_shown(op->name),
+                               "does not compute in %s", assay_dtype_name(dtype));
     for (int32_t i = 0; i < out->n_axes; i++) {
         int least = op->zero_axes >> i & 1 ? 0 : 1;
         if (axes[i] < least)
-            return assay_error_set(err, ASSAY_ERR_INVALID, op->name,
+            return assay_error_set(err, ASSAY_ERR_INVALID, assay_op_shown(op->name),
                                    "%s must be at least %d, not %lld", op->axis_names[i], least,
                                    (long long)axes[i]);
         out->axes[i] = axes[i];
