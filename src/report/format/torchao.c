@@ -267,9 +267,8 @@ static void write_reason(struct state *s, const struct assay_record *record)
     assay_line_to(line, REASON_AT);
     assay_line_put(line, record->implementation, s->grid.width - REASON_AT, ASSAY_INK_DIM);
     assay_line_put(line, " ", 1, ASSAY_INK_PLAIN);
-    assay_row_reason(line, record,
-                     assay_outcome_is_fine(record->outcome) ? 0 : s->grid.widths[CHECK] + 1,
-                     s->grid.width);
+    int mark = assay_outcome_is_fine(record->outcome) ? 0 : s->grid.widths[CHECK] + 1;
+    s->page.lines += assay_row_reason(line, &s->page.sink, record, mark, s->grid.width);
     flush(s);
 }
 
