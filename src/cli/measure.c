@@ -51,7 +51,9 @@ static enum assay_status open_outputs(void *user, struct assay_error *err)
 
 static void begin_outputs(void *user, const struct assay_run_info *info)
 {
-    assay_outputs_begin(((struct shown_run *)user)->outputs, info);
+    struct shown_run *shown = user;
+    assay_progress_clear(&shown->progress);
+    assay_outputs_begin(shown->outputs, info);
 }
 
 static enum assay_status write_group(void *user, const struct assay_record *records, int64_t n,
@@ -82,7 +84,7 @@ static void show_note(void *user, const char *text)
 
 static void show_warning(void *user, const char *text)
 {
-    (void)user;
+    assay_progress_clear(&((struct shown_run *)user)->progress);
     assay_warn(text);
 }
 
@@ -126,9 +128,11 @@ static enum assay_status measure_shown(struct shown_run *shown, struct assay_err
 {
     struct sigaction before;
     take_signals(&before);
-    assay_progress_init(&shown->progress, assay_run_left(&shown->run), shown->config->quiet);
+    assay_progress_init(&shown->progress, shown->run.plan, shown->run.done, shown->config->quiet,
+                        shown->config->ascii);
     enum assay_status status = assay_run_measure(&shown->run, err);
     assay_progress_clear(&shown->progress);
+    assay_progress_fini(&shown->progress);
     sigaction(SIGINT, &before, NULL);
     return status;
 }

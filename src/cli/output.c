@@ -4,12 +4,12 @@
 #include "base/folder.h"
 #include "base/io.h"
 #include "base/lock.h"
+#include "cli/terminal.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -47,19 +47,21 @@ static void write_bytes(void *user, const char *bytes, size_t length)
         flush(output);
 }
 
-static bool on_terminal(int file) { return isatty(file) == 1; }
-
+/* A file is UTF-8 whatever the locale of the terminal it was made from. */
 static struct assay_report_style style_for(const struct assay_report_format *format,
                                            const struct assay_measure_config *config, int file)
 {
-    const char *no_colour = getenv("NO_COLOR"), *term = getenv("TERM");
-    bool dumb = term && strcmp(term, "dumb") == 0;
+    enum { WIDTH = 100, MOST = 130 };
+    struct assay_terminal terminal;
+    assay_terminal_look(file, &terminal);
+    bool is_file = file != STDOUT_FILENO && !terminal.is_terminal;
+    int usual_most = format->most ? format->most : MOST;
     return (struct assay_report_style){
-        .colour = on_terminal(file) && !(no_colour && no_colour[0]) && !dumb && !config->ascii,
-        .ascii = config->ascii,
+        .colour = terminal.colour && !config->ascii,
+        .ascii = config->ascii || (terminal.ascii && !is_file),
         .verbose = config->verbose,
-        .width = 100,
-        .most = format->most ? format->most : 130,
+        .width = terminal.columns ? terminal.columns : WIDTH,
+        .most = terminal.columns ? terminal.columns : usual_most,
     };
 }
 
