@@ -3,8 +3,10 @@
  * long, the fewest rounds that tell anything. */
 #include "cli/dry_run.h"
 
+#include "cli/command.h"
 #include "device/cpu/cpu_info.h"
 #include "device/device.h"
+#include "kernel/kernel.h"
 #include "model/model.h"
 #include "quant/quant.h"
 
@@ -14,6 +16,8 @@
 
 /* A group's rounds where its calls are longer than the budget, warming up included. */
 static const double FEWEST_ROUNDS = 10;
+/* A sample and the priming before it, where calls are shorter. */
+static const double SAMPLE_NS = 300e3;
 
 /* Devices of a plan, each opened once. */
 enum { MOST_DEVICES = 16 };
@@ -26,22 +30,24 @@ struct seen {
 
 struct dry_run {
     const struct assay_plan *plan;
-    struct assay_text *out;
+    struct assay_text *out; /* NULL: only the sum is wanted */
     struct seen seen[MOST_DEVICES];
     int64_t n_seen;
     struct assay_recipe recipes[64];
     int64_t n_recipes;
-    int entry_width, model_width, label_width;
-    bool all_timed; /* every group's time could be told */
-    double total_s, most_bytes;
-    int64_t variants, too_large;
+    assay_kernel_registry *registry; /* of the kernels of ops */
+    /* Of the columns; 0: it is left out. */
+    int entry_width, subject_width, label_width, compile_width;
+    struct assay_forecast sum;
+    bool no_memory;
 };
 
 /* One group, worked out. */
 struct estimate {
     double bytes, call_ns, seconds; /* NaN would print as such: 0 is unknown */
     int64_t variants;
-    bool fits;
+    const char *why_not; /* NULL: it is measured */
+    bool knows_calls;
 };
 
 /* What the device has; one that does not open keeps its secrets, and the run will say why. */
@@ -64,11 +70,16 @@ static enum assay_status look_at(const struct assay_settings *settings, struct s
     return status;
 }
 
+static const char *device_name(const struct dry_run *run, const struct assay_group *group)
+{
+    return group->device[0] ? group->device : run->plan->settings.device;
+}
+
 static const struct seen *device_of(struct dry_run *run, const struct assay_group *group)
 {
     static const struct seen unknown = {0};
     const struct assay_settings *settings = &run->plan->settings;
-    const char *name = group->device[0] ? group->device : settings->device;
+    const char *name = device_name(run, group);
     for (int64_t i = 0; i < run->n_seen; i++)
         if (strcmp(run->seen[i].name, name) == 0)
             return &run->seen[i];
@@ -76,8 +87,10 @@ static const struct seen *device_of(struct dry_run *run, const struct assay_grou
         return &unknown;
     struct seen *seen = &run->seen[run->n_seen++];
     snprintf(seen->name, sizeof seen->name, "%s", name);
-    if (look_at(settings, seen) == ASSAY_ERR_NOMEM)
-        run->out->failed = true;
+    /* A sum is not worth starting a GPU's driver for. */
+    bool looks = run->out || assay_device_is_host(name);
+    if (looks && look_at(settings, seen) == ASSAY_ERR_NOMEM)
+        run->no_memory = true;
     double limit = (double)settings->memory_limit;
     if (limit > 0 && (seen->limit_bytes == 0 || limit < seen->limit_bytes))
         seen->limit_bytes = limit;
@@ -89,12 +102,64 @@ static double bytes_of(const struct dry_run *run, const struct assay_problem *pr
                        const struct assay_cost *cost)
 {
     double bytes = (double)assay_op_bytes(problem);
+    if (!run->n_recipes)
+        return bytes;
     int64_t k = problem->axes[1], n = problem->axes[2];
     double plain = assay_recipe_bytes(&run->recipes[0], problem->dtype, n, k);
     for (int64_t i = 0; i < run->n_recipes; i++)
         bytes +=
             cost->weight_bytes / plain * assay_recipe_bytes(&run->recipes[i], problem->dtype, n, k);
     return bytes;
+}
+
+static bool is_model(const struct assay_group *group)
+{
+    return strncmp(group->op, ASSAY_MODEL_PREFIX, strlen(ASSAY_MODEL_PREFIX)) == 0;
+}
+
+/* The kernels that take this problem; those of plug-ins are not known here. */
+static int64_t count_kernels(const struct dry_run *run, const struct assay_group *group,
+                             struct assay_problem *problem)
+{
+    enum { MOST = 64 };
+    const struct assay_settings *s = &run->plan->settings;
+    struct assay_contender found[MOST];
+    char kind[32]; /* "cuda" of "cuda:1" */
+    const char *device = device_name(run, group);
+    snprintf(kind, sizeof kind, "%.*s", (int)strcspn(device, ":"), device);
+    struct assay_kernel_choice choice = {
+        .device = kind,
+        .implementations = (const char *const *)s->implementations.items,
+        .n_implementations = s->implementations.n,
+        .kernels = (const char *const *)s->kernels.items,
+        .n_kernels = s->kernels.n,
+        .baseline = s->baseline,
+    };
+    int64_t count = 0;
+    for (int64_t r = 0; r < (run->n_recipes ? run->n_recipes : 1); r++) {
+        problem->recipe = run->n_recipes ? run->recipes[r].name : NULL;
+        int64_t n = assay_kernel_choose(run->registry, problem, &choice, found, MOST);
+        for (int64_t i = 0; i < n; i++)
+            count += found[i].status == ASSAY_OK;
+    }
+    return count;
+}
+
+static int64_t count_variants(const struct dry_run *run, const struct assay_group *group,
+                              struct assay_problem *problem)
+{
+    bool eager_only = strcmp(group->compile, "false") == 0;
+    return is_model(group) ? run->n_recipes * (eager_only ? 1 : 2)
+                           : count_kernels(run, group, problem);
+}
+
+/* A state takes its budget, or where calls are long or counted, what those take. */
+static double seconds_of(const struct assay_settings *s, const struct estimate *e)
+{
+    double rounds = s->rounds ? (double)s->rounds : FEWEST_ROUNDS;
+    double rounds_s = rounds * (double)e->variants * fmax(e->call_ns, SAMPLE_NS) * 1e-9;
+    double state_s = s->rounds || rounds_s > s->budget_s ? rounds_s : s->budget_s;
+    return state_s * (double)(s->hot + s->cold);
 }
 
 static enum assay_status estimate(struct dry_run *run, const struct assay_group *group,
@@ -111,142 +176,238 @@ static enum assay_status estimate(struct dry_run *run, const struct assay_group 
         return status;
     struct assay_cost cost = op->cost(&problem);
     const struct seen *device = device_of(run, group);
-    bool eager_only = strcmp(group->compile, "false") == 0;
-    *out = (struct estimate){
-        .bytes = bytes_of(run, &problem, &cost),
-        .variants = run->n_recipes * (eager_only ? 1 : 2),
-    };
-    out->fits = device->limit_bytes == 0 || out->bytes <= device->limit_bytes;
-    if (!device->has_ceilings)
-        return ASSAY_OK;
-    struct assay_ceiling_time least =
-        assay_ceiling_time(&device->ceilings, cost.bytes_read, cost.bytes_written, cost.flops,
-                           (int)cost.math, (double)assay_op_bytes(&problem), false);
-    double call_ns = fmax(least.transfer_ns, least.compute_ns); /* of one that is known, that */
-    out->call_ns = isnan(call_ns) ? 0 : call_ns;
-    double rounds_s = (s->rounds ? (double)s->rounds : FEWEST_ROUNDS) * (double)out->variants *
-                      out->call_ns * 1e-9;
-    double state_s = s->rounds || rounds_s > s->budget_s ? rounds_s : s->budget_s;
-    out->seconds = state_s * (double)(s->hot + s->cold);
+    *out = (struct estimate){.bytes = bytes_of(run, &problem, &cost),
+                             .variants = count_variants(run, group, &problem),
+                             .knows_calls = device->has_ceilings};
+    if (group->over_limit)
+        out->why_not = "over --max-elements";
+    else if (device->limit_bytes > 0 && out->bytes > device->limit_bytes)
+        out->why_not = "does not fit this memory";
+    if (device->has_ceilings) {
+        struct assay_ceiling_time least =
+            assay_ceiling_time(&device->ceilings, cost.bytes_read, cost.bytes_written, cost.flops,
+                               (int)cost.math, (double)assay_op_bytes(&problem), false);
+        double call_ns = fmax(least.transfer_ns, least.compute_ns); /* of one that is known, that */
+        out->call_ns = isnan(call_ns) ? 0 : call_ns;
+    }
+    out->seconds = seconds_of(s, out);
     return ASSAY_OK;
 }
 
-/* "2.0 s", "4.1 min", "1.3 h" */
-static void seconds_text(double seconds, char *buf, size_t size)
+void assay_dry_run_seconds(double seconds, char *buf, size_t size)
 {
     if (seconds < 100)
-        snprintf(buf, size, "%.1f s", seconds);
+        snprintf(buf, size, "%.*f s", seconds < 10 ? 1 : 0, seconds);
     else if (seconds < 6000)
         snprintf(buf, size, "%.1f min", seconds / 60);
     else
         snprintf(buf, size, "%.1f h", seconds / 3600);
 }
 
-static const char *model_of(const struct assay_group *group)
+/* "linear", "linear bias+gelu" */
+static const char *subject_of(const struct assay_group *group, char *buf, size_t size)
 {
-    return group->op + strlen(ASSAY_MODEL_PREFIX);
+    const char *name = is_model(group) ? group->op + strlen(ASSAY_MODEL_PREFIX) : group->op;
+    snprintf(buf, size, "%s%s%s", name, group->mode[0] ? " " : "", group->mode);
+    return buf;
+}
+
+/* As wide as the heading and the longest text; 0 where every text is empty. */
+static void widen(int *width, const char *heading, const char *text)
+{
+    int needed = (int)strlen(text);
+    if (needed && *width < (int)strlen(heading))
+        *width = (int)strlen(heading);
+    if (*width < needed)
+        *width = needed;
 }
 
 static void measure_columns(struct dry_run *run)
 {
-    run->entry_width = run->model_width = run->label_width = 5;
+    char subject[128];
     for (int64_t i = 0; i < run->plan->n_groups; i++) {
         const struct assay_group *group = &run->plan->groups[i];
-        int entry = (int)strlen(group->entry), model = (int)strlen(model_of(group)),
-            label = (int)strlen(group->label);
-        run->entry_width = entry > run->entry_width ? entry : run->entry_width;
-        run->model_width = model > run->model_width ? model : run->model_width;
-        run->label_width = label > run->label_width ? label : run->label_width;
+        widen(&run->entry_width, "entry", group->entry);
+        widen(&run->subject_width, "model", subject_of(group, subject, sizeof subject));
+        widen(&run->label_width, "shape", group->label);
+        widen(&run->compile_width, "max-autotune", group->compile);
     }
 }
 
-static void write_head(const struct dry_run *run)
+static void put_column(struct dry_run *run, int width, const char *text)
 {
-    assay_text_add(run->out, "recipes: ");
+    if (width)
+        assay_text_format(run->out, "  %-*s", width, text);
+}
+
+static bool has_models(const struct assay_plan *plan)
+{
+    return plan->n_groups > 0 && is_model(&plan->groups[0]);
+}
+
+static void write_head(struct dry_run *run)
+{
+    bool models = has_models(run->plan);
     for (int64_t i = 0; i < run->n_recipes; i++)
-        assay_text_format(run->out, "%s%s", i ? ", " : "", run->recipes[i].name);
-    assay_text_format(
-        run->out, "\n\n   #  %-*s  %-*s  %-*s %18s  %-5s %-8s %-12s %4s %9s %9s %9s\n",
-        run->entry_width, "entry", run->model_width, "model", run->label_width, "shape",
-        "m x k x n", "dtype", "device", "compile", "rows", "memory", "call >=", "time");
+        assay_text_format(run->out, "%s%s", i ? ", " : "recipes: ", run->recipes[i].name);
+    assay_text_add(run->out, run->n_recipes ? "\n\n   #" : "   #");
+    put_column(run, run->entry_width, "entry");
+    put_column(run, run->subject_width, models ? "model" : "op");
+    put_column(run, run->label_width, "shape");
+    assay_text_format(run->out, " %18s  %-5s %-8s", models ? "m x k x n" : "sizes", "dtype",
+                      "device");
+    if (run->compile_width)
+        assay_text_format(run->out, " %-*s", run->compile_width, "compile");
+    assay_text_format(run->out, " %4s %9s %9s %9s\n", "rows", "memory", "call >=", "time");
 }
 
 static void write_group(struct dry_run *run, int64_t number, const struct assay_group *group,
                         const struct estimate *e)
 {
-    char shape[64], bytes[32], call[32] = "-", seconds[32] = "-";
+    char shape[64], bytes[32], call[32] = "-", seconds[32] = "-", subject[128], count[24];
     assay_tensor_shape_text(group->axes, group->n_axes, shape, sizeof shape);
     assay_text_bytes(e->bytes, bytes, sizeof bytes);
     if (e->call_ns > 0)
         assay_text_time(e->call_ns, call, sizeof call);
-    if (!e->fits)
+    if (e->why_not)
         snprintf(seconds, sizeof seconds, "skipped");
-    else if (e->seconds > 0)
-        seconds_text(e->seconds, seconds, sizeof seconds);
-    assay_text_format(
-        run->out, "%4lld  %-*s  %-*s  %-*s %18s  %-5s %-8s %-12s %4lld %9s %9s %9s%s\n",
-        (long long)number, run->entry_width, group->entry, run->model_width, model_of(group),
-        run->label_width, group->label, shape, assay_dtype_name(group->dtype), group->device,
-        group->compile, (long long)e->variants, bytes, call, seconds,
-        e->fits ? "" : "  does not fit this memory");
+    else if (e->knows_calls)
+        assay_dry_run_seconds(e->seconds, seconds, sizeof seconds);
+    snprintf(count, sizeof count, "%lld", (long long)number);
+    assay_text_format(run->out, "%4s", count);
+    put_column(run, run->entry_width, group->entry);
+    put_column(run, run->subject_width, subject_of(group, subject, sizeof subject));
+    put_column(run, run->label_width, group->label);
+    assay_text_format(run->out, " %18s  %-5s %-8s", shape, assay_dtype_name(group->dtype),
+                      device_name(run, group));
+    if (run->compile_width)
+        assay_text_format(run->out, " %-*s", run->compile_width, group->compile);
+    assay_text_format(run->out, " %4lld %9s %9s %9s%s%s\n", (long long)e->variants, bytes, call,
+                      seconds, e->why_not ? "  " : "", e->why_not ? e->why_not : "");
 }
 
-static void count_group(struct dry_run *run, const struct estimate *e, int64_t repeat)
+static void count_group(struct assay_forecast *sum, const struct estimate *e, int64_t repeat)
 {
-    run->most_bytes = e->bytes > run->most_bytes ? e->bytes : run->most_bytes;
-    run->variants += e->variants;
-    if (!e->fits) {
-        run->too_large++;
+    sum->groups++;
+    sum->most_bytes = e->bytes > sum->most_bytes ? e->bytes : sum->most_bytes;
+    sum->variants += e->variants;
+    if (e->why_not) {
+        sum->too_large++;
         return;
     }
-    run->all_timed = run->all_timed && e->seconds > 0;
-    run->total_s += e->seconds * (double)repeat;
+    sum->knows_calls = sum->knows_calls && e->knows_calls;
+    sum->total_s += e->seconds * (double)repeat;
 }
 
-static void write_total(const struct dry_run *run, int64_t groups, int64_t repeat)
+static void write_total(const struct dry_run *run, int64_t repeat)
 {
     char bytes[32], seconds[32];
-    assay_text_bytes(run->most_bytes, bytes, sizeof bytes);
-    seconds_text(run->total_s, seconds, sizeof seconds);
-    assay_text_format(run->out, "\n%lld group%s, %lld rows", (long long)groups,
-                      groups == 1 ? "" : "s", (long long)run->variants);
+    const struct assay_forecast *sum = &run->sum;
+    assay_text_bytes(sum->most_bytes, bytes, sizeof bytes);
+    assay_dry_run_seconds(sum->total_s, seconds, sizeof seconds);
+    assay_text_format(run->out, "\n%lld group%s, %lld rows", (long long)sum->groups,
+                      sum->groups == 1 ? "" : "s", (long long)sum->variants);
     if (repeat > 1)
         assay_text_format(run->out, ", each %lld times", (long long)repeat);
     assay_text_format(run->out, "; up to %s of memory", bytes);
-    if (run->too_large)
-        assay_text_format(run->out, ", which %lld group%s not fit", (long long)run->too_large,
-                          run->too_large == 1 ? " does" : "s do");
-    if (run->all_timed && run->total_s > 0)
+    if (sum->too_large)
+        assay_text_format(run->out, ", %lld group%s skipped", (long long)sum->too_large,
+                          sum->too_large == 1 ? "" : "s");
+    if (sum->knows_calls && sum->total_s > 0)
         assay_text_format(run->out,
                           "; about %s of timing at the most, less where precision is reached; "
-                          "storing weights and verifying come on top",
+                          "preparing and verifying come on top",
                           seconds);
-    else if (!run->all_timed)
+    else if (!sum->knows_calls)
         assay_text_add(run->out, "; no times: ceilings are not known here (assay info "
                                  "--calibrate)");
     assay_text_add(run->out, "\n");
 }
 
+/* Goes through the groups, each once; writes them where there is an output. */
+static enum assay_status walk(struct dry_run *run, int64_t repeat, struct assay_error *err)
+{
+    const struct assay_plan *plan = run->plan;
+    enum assay_status status = ASSAY_OK;
+    run->sum = (struct assay_forecast){.knows_calls = true};
+    run->registry = assay_kernel_registry_create();
+    if (!run->registry)
+        return assay_error_nomem(err);
+    for (int64_t i = 0; i < plan->settings.recipes.n && i < 64 && status == ASSAY_OK; i++)
+        status = assay_recipe_parse(plan->settings.recipes.items[i],
+                                    &run->recipes[run->n_recipes++], err);
+    if (status == ASSAY_OK && run->out) {
+        measure_columns(run);
+        write_head(run);
+    }
+    for (int64_t i = 0; i < plan->n_groups / repeat && status == ASSAY_OK; i++) {
+        struct estimate e = {0};
+        status = estimate(run, &plan->groups[i], &e, err);
+        if (status == ASSAY_OK && run->out)
+            write_group(run, i + 1, &plan->groups[i], &e);
+        count_group(&run->sum, &e, repeat);
+    }
+    assay_kernel_registry_destroy(run->registry);
+    return status;
+}
+
 enum assay_status assay_dry_run(const struct assay_plan *plan, int64_t repeat,
                                 struct assay_text *out, struct assay_error *err)
 {
-    struct dry_run run = {.plan = plan, .out = out, .all_timed = true};
-    enum assay_status status = ASSAY_OK;
-    for (int64_t i = 0; i < plan->settings.recipes.n && i < 64 && status == ASSAY_OK; i++)
-        status =
-            assay_recipe_parse(plan->settings.recipes.items[i], &run.recipes[run.n_recipes++], err);
+    struct dry_run run = {.plan = plan, .out = out};
+    enum assay_status status = walk(&run, repeat, err);
+    if (status == ASSAY_OK && run.no_memory)
+        status = assay_error_nomem(err);
     if (status != ASSAY_OK)
         return status;
-    measure_columns(&run);
-    write_head(&run);
-    for (int64_t i = 0; i < plan->n_groups / repeat; i++) {
-        struct estimate e = {0};
-        status = estimate(&run, &plan->groups[i], &e, err);
-        if (status != ASSAY_OK)
-            return status;
-        write_group(&run, i + 1, &plan->groups[i], &e);
-        count_group(&run, &e, repeat);
-    }
-    write_total(&run, plan->n_groups / repeat, repeat);
+    write_total(&run, repeat);
     return out->failed ? assay_error_nomem(err) : ASSAY_OK;
+}
+
+enum assay_status assay_dry_run_forecast(const struct assay_plan *plan, int64_t repeat,
+                                         struct assay_forecast *out, struct assay_error *err)
+{
+    struct dry_run run = {.plan = plan};
+    enum assay_status status = walk(&run, repeat, err);
+    *out = run.sum;
+    return status == ASSAY_OK && run.no_memory ? assay_error_nomem(err) : status;
+}
+
+int assay_dry_run_print(const struct assay_plan *plan, int64_t repeat)
+{
+    struct assay_text text = {0};
+    struct assay_error err = {0};
+    if (assay_dry_run(plan, repeat, &text, &err) == ASSAY_OK)
+        return assay_print_text(&text);
+    assay_text_fini(&text);
+    return assay_complain(&err);
+}
+
+void assay_dry_run_announce(const struct assay_plan *plan, int64_t repeat, const char *how)
+{
+    char seconds[32];
+    struct assay_forecast sum;
+    const double worth_saying_s = 20;
+    if (assay_dry_run_forecast(plan, repeat, &sum, NULL) != ASSAY_OK ||
+        sum.total_s < worth_saying_s)
+        return;
+    assay_dry_run_seconds(sum.total_s, seconds, sizeof seconds);
+    fprintf(stderr, "assay: %lld group%s, about %s of timing%s; %s\n", (long long)plan->n_groups,
+            plan->n_groups == 1 ? "" : "s", seconds, sum.knows_calls ? "" : " at the least", how);
+}
+
+void assay_dry_run_warn(const struct assay_plan *plan, int64_t repeat)
+{
+    char seconds[32], text[256];
+    struct assay_forecast sum;
+    const double hour_s = 3600;
+    if (assay_dry_run_forecast(plan, repeat, &sum, NULL) != ASSAY_OK || sum.total_s < hour_s)
+        return;
+    assay_dry_run_seconds(sum.total_s, seconds, sizeof seconds);
+    snprintf(
+        text, sizeof text,
+        "on the cpu this takes about %s%s; --dry-run shows where, --limit N measures the first "
+        "N groups, --strict-device ends it instead",
+        seconds, sum.knows_calls ? "" : " at the least");
+    assay_warn(text);
 }
