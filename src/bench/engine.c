@@ -43,6 +43,9 @@ static const double PROBE_GOALS = 2;
 /* A lane whose difference is likely but not yet certain goes on for so many of its shares, and for
  * so many where its calls are too long for ROUNDS_LEAST of them. */
 static const double OVERTIME = 2, OVERTIME_LONG = 4;
+/* A lane whose calls take so many times the baseline's is called slower after ten rounds as surely
+ * as after a thousand: it gets this part of an even share, and the others get the rest. */
+static const double MUCH_SLOWER = 4, SLOW_SHARE = 0.25;
 /* Lanes whose calls differ by less than this factor are as good as alike. */
 static const double ALIKE = 1.3;
 
@@ -292,14 +295,46 @@ static void align_iters(assay_engine *e)
     }
 }
 
-/* So many that even of the slowest lane there are as many places as can show a difference. */
+/* What the lane may spend, by who is slow and what those spent: never less than an even share but
+ * for a slow one. */
+static double share_of(const assay_engine *e, const struct assay_lane *lane)
+{
+    double even = e->options.budget_ns / (double)e->n_contenders, reserved = 0;
+    int64_t n_slow = 0;
+    if (lane->slow && !lane->overtime)
+        return SLOW_SHARE * even;
+    for (int64_t i = 0; i < e->n_lanes; i++)
+        if (e->lanes[i].slow) {
+            n_slow++;
+            reserved += fmax(SLOW_SHARE * even, e->lanes[i].spent_ns);
+        }
+    double left = (e->options.budget_ns - reserved) / (double)(e->n_contenders - n_slow);
+    return fmax(even, left);
+}
+
+/* The baseline never is: what it does not take part in has no ratio. Nor is what runs in another
+ * process: a user's kernel is what the run is for, and is asked questions in its samples. */
+static void find_slow_lanes(assay_engine *e)
+{
+    if (e->options.baseline < 0)
+        return;
+    const struct assay_lane *baseline = &e->lanes[e->options.baseline];
+    for (int64_t i = 0; i < e->n_lanes && baseline->status == ASSAY_OK; i++) {
+        struct assay_lane *lane = &e->lanes[i];
+        lane->slow = !lane->probe && lane->device == e->device &&
+                     lane->call_ns > MUCH_SLOWER * baseline->call_ns;
+    }
+}
+
+/* So many that even of the slowest lane there are as many places as can show a difference. Fixed
+ * numbers count as what the budget leaves of them. */
 static void choose_place_rounds(assay_engine *e)
 {
     double rounds = (double)e->options.rounds;
-    for (int64_t i = 0; i < e->n_lanes && e->options.rounds == 0; i++) {
+    bool timed = e->options.rounds == 0 || e->options.within_budget;
+    for (int64_t i = 0; i < e->n_lanes && timed; i++) {
         const struct assay_lane *lane = &e->lanes[i];
-        double share = e->options.budget_ns / (double)e->n_contenders;
-        double taken = share / fmax(lane->call_ns * (double)lane->iters, 1);
+        double taken = share_of(e, lane) / fmax(lane->call_ns * (double)lane->iters, 1);
         if (!lane->probe && lane->status == ASSAY_OK && (rounds == 0 || taken < rounds))
             rounds = taken;
     }
@@ -371,7 +406,7 @@ static bool rests(const assay_engine *e, const struct assay_lane *lane)
         return true;
     if (e->options.rounds > 0 && !e->options.within_budget)
         return false;
-    double share = e->options.budget_ns / (double)e->n_contenders;
+    double share = share_of(e, lane);
     if (lane->overtime)
         share *= lane->taken < ROUNDS_LEAST ? OVERTIME_LONG : OVERTIME;
     return lane->spent_ns >= share && lane->taken >= least_samples(e, lane);
@@ -622,6 +657,19 @@ static bool is_open(const struct assay_lane *lane, const struct assay_ratio *rat
     return lane->taken < ROUNDS_LEAST ? !ratio->significant : ratio->likely && !ratio->clear;
 }
 
+/* A slow lane that is about to rest and whose difference is not significant has an even share after
+ * all. */
+static void review_slow_lanes(assay_engine *e)
+{
+    for (int64_t i = 0; i < e->n_lanes; i++) {
+        struct assay_lane *lane = &e->lanes[i];
+        if (!lane->slow || lane->reviewed || lane->status != ASSAY_OK || !rests(e, lane))
+            continue;
+        lane->reviewed = true;
+        lane->slow = ratio_of(e, i).significant;
+    }
+}
+
 /* The budget is spent: whoever's ratio to the baseline is open goes on with it, until it is not or
  * the overtime is spent too. */
 static void allot_overtime(assay_engine *e)
@@ -683,6 +731,7 @@ static bool all_rest(const assay_engine *e)
 
 static bool finished(assay_engine *e)
 {
+    review_slow_lanes(e);
     if (e->options.rounds > 0)
         return e->rounds >= e->options.rounds || all_rest(e);
     if (!e->overtime && all_rest(e)) {
@@ -706,6 +755,7 @@ enum assay_status assay_engine_run(assay_engine *e, struct assay_error *err)
         warm_up(e, &e->lanes[i]);
     if (e->options.calls == 0 && !stopped(e))
         align_iters(e);
+    find_slow_lanes(e);
     choose_place_rounds(e);
     while (status == ASSAY_OK && !stopped(e) && !finished(e))
         status = run_round(e, err);

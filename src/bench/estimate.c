@@ -212,6 +212,7 @@ static int64_t count_able(const assay_estimator *e, const struct assay_group *gr
         .n_implementations = s->implementations.n,
         .kernels = (const char *const *)s->kernels.items,
         .n_kernels = s->kernels.n,
+        .baseline = s->baseline,
     };
     int64_t able = 0, n = assay_kernel_choose(e->registry, problem, &choice, found, MOST_FOUND);
     for (int64_t i = 0; i < n; i++)

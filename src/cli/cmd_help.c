@@ -36,8 +36,8 @@ static void help(struct assay_text *out)
         "Try:\n"
         "  assay bench                        a tour of half a minute\n"
         "  assay bench layernorm --batch 32 --seq 512 --dim 768 --dtype f32,bf16\n"
-        "  assay run examples/quick.yml        what a configuration says\n"
         "  assay preset attn mlp              named cases with their MACs, FLOPs and memory\n"
+        "  assay run FILE.yml                 what a configuration says (assay help config)\n"
         "  assay info --calibrate             what this machine can do, measured\n\n"
         "Commands:\n",
         ASSAY_VERSION);
@@ -50,7 +50,7 @@ static void help(struct assay_text *out)
     assay_text_add(
         out, "\nExit codes: 0 all fine; 1 some variant wrong, impossible, crashed, killed or "
              "timed out,\nor results that could not be written; 2 bad usage or configuration; 3 "
-             "this machine cannot; 130 interrupted.\n");
+             "this machine cannot,\nor every row is skipped or unsupported; 130 interrupted.\n");
 }
 
 static int print_completion(const char *shell)

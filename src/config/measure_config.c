@@ -1,5 +1,6 @@
 #include "config/measure_config.h"
 
+#include "base/suggest.h"
 #include "device/cpu/cpu_info.h"
 #include "device/device.h"
 
@@ -16,8 +17,10 @@ const struct assay_option assay_measure_rows[] = {
     {"precision", 0, ASSAY_OPTION_FRACTION, AT(precision), "P",
      "stop when every interval is within ±P (default 1%)", 1e-5, 0.5},
     {"budget", 0, ASSAY_OPTION_DURATION, AT(budget_s), "TIME",
-     "stop after so long for each group and cache state (default 2s, a tour's 0.4s; without it, "
-     "up to four times as long where a difference is not yet certain)",
+     "stop after so long for each group and cache state (default 2s; a tour 0.4s, cases of presets "
+     "0.5s, kernel repositories 0.7s, their kernels of known ops 0.5s; without it, up to four "
+     "times "
+     "as long where a difference is not yet certain)",
      1e-3, 86400},
     {"warmup", 0, ASSAY_OPTION_INT, AT(warmup), "N",
      "warm up with N calls, beside those that find a sample's length", 1, 1e9},
@@ -29,7 +32,7 @@ const struct assay_option assay_measure_rows[] = {
     {"memory-limit", 0, ASSAY_OPTION_SIZE, AT(memory_limit), "SIZE",
      "memory the measuring process may use (default: what is free)", 0, 9e18},
     {"resume", 0, ASSAY_OPTION_TEXT, AT(resume), "RUN",
-     "go on with an earlier run: its id, \"last\", or a journal file", 0, 0},
+     "go on with an earlier run, as it was planned: its id, \"last\", or a journal file", 0, 0},
     {"plugin", 0, ASSAY_OPTION_REPEAT, AT(plugins), "FILE.so",
      "load kernels from a shared object (assay_kernel.h); repeatable", 0, 0},
     {"sandbox", 0, ASSAY_OPTION_FLAG, AT(sandbox), NULL,
@@ -70,10 +73,11 @@ static enum assay_status parse_cache(const char *text, struct assay_settings *s,
     if (s->hot || s->cold)
         return ASSAY_OK;
     static const char *const names[] = {"hot", "cold", "both"};
-    const char *nearest = assay_text_nearest(text, names, 3);
+    char rest[64];
     return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
-                           "--cache takes hot, cold or both, not \"%s\"; did you mean \"%s\"?",
-                           text, nearest ? nearest : "both");
+                           "--cache takes hot, cold or both, not \"%s\"; %s", text,
+                           assay_suggest_text(ASSAY_TOPIC_CACHE, text, names, 3,
+                                              "did you mean \"both\"?", rest, sizeof rest));
 }
 
 /* Plug-ins are code of others: only the worker opens them. */

@@ -2,6 +2,7 @@
 #include "op/op.h"
 
 #include "base/rng.h"
+#include "base/suggest.h"
 #include "base/text.h"
 #include "op/op_name.h"
 
@@ -30,12 +31,27 @@ const struct assay_op *assay_op_find(const char *name)
     return NULL;
 }
 
+/* Equal up to case, hyphens and underscores: layer_norm, Cross-Entropy. */
+static bool same_name(const char *a, const char *b)
+{
+    char plain[2][64];
+    const char *const names[] = {a, b};
+    for (int i = 0; i < 2; i++) {
+        size_t n = 0;
+        for (const char *c = names[i]; *c && n < sizeof plain[i] - 1; c++)
+            if (*c != '_' && *c != '-')
+                plain[i][n++] = *c;
+        plain[i][n] = '\0';
+    }
+    return plain[0][0] && assay_text_same(plain[0], plain[1]);
+}
+
 static bool goes_by(const struct assay_op *op, const char *name)
 {
-    if (assay_text_same(op->name, name))
+    if (same_name(op->name, name))
         return true;
     for (const char *const *alias = op->aliases; alias && *alias; alias++)
-        if (assay_text_same(*alias, name))
+        if (same_name(*alias, name))
             return true;
     return false;
 }
@@ -51,12 +67,11 @@ static enum assay_status unknown_op(const char *name, struct assay_error *err)
         for (const char *const *alias = op->aliases; alias && *alias && n < 120; alias++)
             candidates[n++] = *alias;
     }
-    const char *nearest = assay_text_nearest(name, candidates, n);
-    if (!nearest)
-        return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
-                               "unknown op \"%s\"; `assay list ops` shows them all", name);
-    return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "unknown op \"%s\"; did you mean \"%s\"?",
-                           name, nearest);
+    char rest[160];
+    return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "unknown op \"%s\"; %s", name,
+                           assay_suggest_text(ASSAY_TOPIC_OP, name, candidates, n,
+                                              "`assay list ops` shows them all", rest,
+                                              sizeof rest));
 }
 
 enum assay_status assay_op_resolve(const char *name, const struct assay_op **out, int64_t max,

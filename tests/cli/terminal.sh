@@ -166,6 +166,11 @@ for command in "$run" ${kernel:+"$kernel"}; do
     expect_fits 80
     expect_no_out '(model|workload):[A-Za-z]'
 done
+for command in "$ASSAY run c.yml --dry-run" "$ASSAY bench softmax --dry-run"; do
+    on_terminal "$command"
+    expect_fits 80
+    expect_out '^ +# .*(model|op) .* rows .* time'
+done
 columns=
 
 if [ ${#widths[@]} -gt 1 ]; then
