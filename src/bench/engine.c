@@ -46,6 +46,9 @@ static const double PROBE_MOST_NS = 50e6;
 static const double PROBE_GOALS = 2;
 /* A lane whose difference is likely but not yet certain goes on for so many of its shares. */
 static const double OVERTIME = 4;
+/* A lane whose calls take so many times the baseline's is called slower after ten rounds as surely
+ * as after a thousand: it gets this part of an even share, and the others get the rest. */
+static const double MUCH_SLOWER = 4, SLOW_SHARE = 0.25;
 /* Lanes whose calls differ by less than this factor are as good as alike. */
 static const double ALIKE = 1.3;
 
@@ -306,6 +309,37 @@ static void align_iters(assay_engine *e)
     }
 }
 
+/* What the lane may spend, by who is slow and what those spent: never less than an even share but
+ * for a slow one. */
+static double share_of(const assay_engine *e, const struct assay_lane *lane)
+{
+    double even = e->options.budget_ns / (double)e->n_contenders, reserved = 0;
+    int64_t n_slow = 0;
+    if (lane->slow && !lane->overtime)
+        return SLOW_SHARE * even;
+    for (int64_t i = 0; i < e->n_lanes; i++)
+        if (e->lanes[i].slow) {
+            n_slow++;
+            reserved += fmax(SLOW_SHARE * even, e->lanes[i].spent_ns);
+        }
+    double left = (e->options.budget_ns - reserved) / (double)(e->n_contenders - n_slow);
+    return fmax(even, left);
+}
+
+/* The baseline never is: what it does not take part in has no ratio. Nor is what runs in another
+ * process: a user's kernel is what the run is for, and is asked questions in its samples. */
+static void find_slow_lanes(assay_engine *e)
+{
+    if (e->options.baseline < 0)
+        return;
+    const struct assay_lane *baseline = &e->lanes[e->options.baseline];
+    for (int64_t i = 0; i < e->n_lanes && baseline->status == ASSAY_OK; i++) {
+        struct assay_lane *lane = &e->lanes[i];
+        lane->slow = !lane->probe && lane->device == e->device &&
+                     lane->call_ns > MUCH_SLOWER * baseline->call_ns;
+    }
+}
+
 /* With the calls before it that are not timed. */
 static double turn_ns(const struct assay_lane *lane)
 {
@@ -315,18 +349,20 @@ static double turn_ns(const struct assay_lane *lane)
 }
 
 /* So many that even the slowest lane gets to each place, and half of its time is left for other
- * things: luck differs more from place to place than samples do at one. */
+ * things: luck differs more from place to place than samples do at one. Fixed numbers count as what
+ * the budget leaves of them. */
 static void choose_place_rounds(assay_engine *e)
 {
     double rounds = (double)e->options.rounds, places = ASSAY_STATS_FEWEST_ROUNDS;
+    bool timed = e->options.rounds == 0 || e->options.within_budget;
     for (int64_t i = 0; i < e->n_lanes; i++) {
         const struct assay_lane *lane = &e->lanes[i];
-        double share = e->options.budget_ns / (double)e->n_contenders;
         if (lane->probe || lane->status != ASSAY_OK)
             continue;
         places = fmax(places, (double)lane->places);
-        if (e->options.rounds == 0)
-            rounds = fmin(rounds > 0 ? rounds : (double)INFINITY, share / turn_ns(lane) / 2);
+        if (timed)
+            rounds =
+                fmin(rounds > 0 ? rounds : (double)INFINITY, share_of(e, lane) / turn_ns(lane) / 2);
     }
     double each = fmin(floor(rounds / places), PLACE_ROUNDS);
     for (int64_t i = 0; i < e->n_lanes; i++)
@@ -396,7 +432,7 @@ static bool rests(const assay_engine *e, const struct assay_lane *lane)
         return true;
     if (e->options.rounds > 0 && !e->options.within_budget)
         return false;
-    double share = e->options.budget_ns / (double)e->n_contenders;
+    double share = share_of(e, lane);
     if (lane->overtime)
         share *= OVERTIME;
     return lane->spent_ns >= share && lane->taken >= least_samples(e, lane);
@@ -661,6 +697,19 @@ static bool is_open(const struct assay_lane *base, const struct assay_lane *lane
     return seems && !ratio->clear;
 }
 
+/* A slow lane that is about to rest and whose difference is not significant has an even share after
+ * all. */
+static void review_slow_lanes(assay_engine *e)
+{
+    for (int64_t i = 0; i < e->n_lanes; i++) {
+        struct assay_lane *lane = &e->lanes[i];
+        if (!lane->slow || lane->reviewed || lane->status != ASSAY_OK || !rests(e, lane))
+            continue;
+        lane->reviewed = true;
+        lane->slow = ratio_of(e, i).significant;
+    }
+}
+
 /* The budget is spent: whoever's ratio to the baseline is open goes on with it, until it is not or
  * the overtime is spent too. */
 static void allot_overtime(assay_engine *e)
@@ -722,6 +771,7 @@ static bool all_rest(const assay_engine *e)
 
 static bool finished(assay_engine *e)
 {
+    review_slow_lanes(e);
     if (e->options.rounds > 0)
         return e->rounds >= e->options.rounds || all_rest(e);
     if (!e->overtime && all_rest(e)) {
@@ -745,6 +795,7 @@ enum assay_status assay_engine_run(assay_engine *e, struct assay_error *err)
         warm_up(e, &e->lanes[i]);
     if (e->options.calls == 0 && !stopped(e))
         align_iters(e);
+    find_slow_lanes(e);
     choose_place_rounds(e);
     while (status == ASSAY_OK && !stopped(e) && !finished(e))
         status = run_round(e, err);

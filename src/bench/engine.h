@@ -69,6 +69,8 @@ struct assay_lane {
     int64_t throttled; /* samples while something held the device's clock down */
     double host_ns;    /* the host's side of one call, in the last sample */
     bool elsewhere;    /* it was timed by the host's clock: see struct assay_timing */
+    bool slow;         /* much slower than the baseline: few samples say so */
+    bool reviewed;     /* they did say so, or it is not slow any more */
     bool overtime;     /* it goes on although its share of the budget is spent */
     bool precise;
 };

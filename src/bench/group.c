@@ -44,7 +44,7 @@ void assay_group_record(const struct assay_job *job, const struct assay_op *op, 
     snprintf(out->profilers, sizeof out->profilers, "%s", job->group.profilers);
     snprintf(out->recipe, sizeof out->recipe, "%s", recipe);
     snprintf(out->op, sizeof out->op, "%s", job->group.op);
-    snprintf(out->title, sizeof out->title, "%s", op ? op->title : job->group.op);
+    snprintf(out->title, sizeof out->title, "%s", op ? op->title : assay_op_shown(job->group.op));
     snprintf(out->kernel, sizeof out->kernel, "%s", kernel);
     snprintf(out->implementation, sizeof out->implementation, "%s", implementation);
     snprintf(out->device, sizeof out->device, "%s", job->settings.device);
@@ -215,7 +215,7 @@ enum assay_status assay_group_run(struct assay_bench *bench, const struct assay_
     char reason[128];
     g.op = find_op(bench, job->group.op);
     if (!g.op)
-        return assay_error_set(err, ASSAY_ERR_INVALID, job->group.op, "no such op");
+        return assay_error_set(err, ASSAY_ERR_INVALID, assay_op_shown(job->group.op), "no such op");
     group_step(&g, -1);
     enum assay_status status =
         assay_op_problem(g.op, job->group.dtype, job->group.mode, job->group.axes,

@@ -121,6 +121,7 @@ enum assay_status assay_group_choose(struct group *g, struct assay_error *err)
         .n_implementations = s->implementations.n,
         .kernels = (const char *const *)s->kernels.items,
         .n_kernels = s->kernels.n,
+        .baseline = s->baseline,
         .excluded = (const char *const *)g->job->exclude.items,
         .n_excluded = g->job->exclude.n,
     };

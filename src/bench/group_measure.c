@@ -9,6 +9,7 @@
 #include "quant/quant.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* How many prepared copies a cold measurement needs so that they, with x and y, outgrow the cache.
@@ -55,14 +56,16 @@ static int64_t find_named(const struct group *g, const char *name, bool any_reci
 }
 
 /* The variant the ratios refer to: the implementation asked for, else the one of the highest
- * baseline rank with the weights as they are, else the first. -1 where none is ready. */
+ * baseline rank with the weights as they are, else the first. -1 where none is ready, or not the
+ * one that was asked for: another in its place would be mistaken for it. A model's executors have
+ * baselines of their own. */
 static int64_t choose_baseline(const struct group *g)
 {
-    const char *named = g->job->group.baseline; /* without it there is nothing to compare with */
+    const char *named = g->job->group.baseline, *asked = g->job->settings.baseline;
     if (named[0])
         return find_named(g, named, true);
-    int64_t best = find_named(g, g->job->settings.baseline, false);
-    if (best >= 0)
+    int64_t best = find_named(g, asked, false);
+    if (best >= 0 || (asked[0] && !group_is_model(g)))
         return best;
     int32_t best_rank = 0;
     for (int64_t i = 0; i < g->n_variants; i++) {
@@ -79,6 +82,35 @@ static int64_t choose_baseline(const struct group *g)
         }
     }
     return best;
+}
+
+/* Why the baseline that was asked for is not there; empty: nobody knows. */
+static const char *why_absent(const struct group *g)
+{
+    for (int64_t i = 0; i < g->n_variants; i++) {
+        const struct assay_record *r = &g->variants[i].record;
+        if (g->variants[i].recipe == 0 && r->reason[0] &&
+            assay_text_same(r->implementation, g->job->settings.baseline))
+            return r->reason;
+    }
+    return "";
+}
+
+/* Said once for each group. */
+static void tell_absent_baseline(const struct group *g, enum assay_cache_state state)
+{
+    char text[400], shape[64];
+    const struct assay_settings *s = &g->job->settings;
+    bool first = state == ASSAY_CACHE_HOT || !s->hot;
+    if (!first || !s->baseline[0] || g->job->group.baseline[0] || group_is_model(g) ||
+        !g->hooks->note)
+        return;
+    const char *why = why_absent(g);
+    assay_tensor_shape_text(g->problem.axes, g->problem.n_axes, shape, sizeof shape);
+    snprintf(text, sizeof text,
+             "%s %s: the baseline %s was not measured%s%.150s; no speedups are shown", g->op->name,
+             shape, s->baseline, why[0] ? ": " : "", why);
+    g->hooks->note(g->hooks->user, text);
 }
 
 /* What a reading of the clock costs, which says how long samples must be. A GPU's events take 1 us
@@ -333,6 +365,8 @@ static enum assay_status add_lanes(struct timing *t, struct assay_error *err)
     int64_t places = cold ? 0 : count_places(g);
     t->baseline = choose_baseline(g);
     t->baseline_lane = -1;
+    if (t->baseline < 0)
+        tell_absent_baseline(g, t->state);
     for (int64_t i = 0; i < g->n_variants; i++) {
         struct variant *v = &g->variants[i];
         if (!v->ready)

@@ -151,12 +151,23 @@ enum assay_status assay_run_begin(struct assay_run *run, struct assay_error *err
     return pass_trouble(run, err);
 }
 
+static void count_row(struct assay_run *run, const struct assay_record *record)
+{
+    bool left_out =
+        record->outcome == ASSAY_OUTCOME_SKIPPED || record->outcome == ASSAY_OUTCOME_UNSUPPORTED;
+    run->something_wrong = run->something_wrong || !assay_outcome_is_fine(record->outcome);
+    run->n_rows++;
+    run->n_left_out += left_out;
+    if (left_out && !run->why_left_out[0])
+        copy_text(record->reason, run->why_left_out, sizeof run->why_left_out);
+}
+
 static void hand_over(struct assay_run *run, const struct assay_record *records, int64_t n)
 {
     if (assay_run_begin(run, NULL) != ASSAY_OK)
         return;
     for (int64_t i = 0; i < n; i++)
-        run->something_wrong = run->something_wrong || !assay_outcome_is_fine(records[i].outcome);
+        count_row(run, &records[i]);
     enum assay_status status = run->hooks->group(run->hooks->user, records, n, &run->trouble);
     if (status != ASSAY_OK && run->trouble.code == ASSAY_OK)
         run->trouble.code = status;

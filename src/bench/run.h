@@ -50,11 +50,13 @@ struct assay_run {
 
     /* To be read: */
     struct assay_run_info info;
-    assay_journal *journal; /* NULL: there is none */
-    bool begun;             /* hooks->begin was called, or would have been */
-    bool something_wrong;   /* a variant has an outcome that is not fine */
-    int64_t damaged;        /* lines of the journal that were passed over */
-    bool *done;             /* by group; NULL until the plan is settled */
+    assay_journal *journal;     /* NULL: there is none */
+    bool begun;                 /* hooks->begin was called, or would have been */
+    bool something_wrong;       /* a variant has an outcome that is not fine */
+    int64_t n_rows, n_left_out; /* all rows, and those skipped or unsupported */
+    char why_left_out[256];     /* the first of them */
+    int64_t damaged;            /* lines of the journal that were passed over */
+    bool *done;                 /* by group; NULL until the plan is settled */
 
     /* For run.c alone: */
     struct assay_plan resumed;

@@ -11,8 +11,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* How long a worker may take to finish after it was asked to stop. */
-static const double STOP_GRACE_S = 10;
+/* How long a worker may take to finish its sample after it was asked to stop: whoever presses
+ * Ctrl-C waits for a second, the reports included. What it prepares or verifies is not worth more,
+ * and a group that was not measured to its end is measured again. */
+static const double STOP_GRACE_S = 0.5;
 /* How long the harness itself may go without a sign of life. */
 static const double HARNESS_TIMEOUT_S = 120;
 
@@ -219,7 +221,7 @@ static bool await(struct supervisor *s, const struct assay_job *job, bool *timed
 {
     int64_t seen = -1, since = assay_clock_ns(), stop_asked = 0;
     while (!s->attempt.done && !s->attempt.failed && !s->attempt.worn && !s->attempt.misfit[0]) {
-        if (!assay_child_read(&s->child, 200, on_line, s))
+        if (!assay_child_read(&s->child, stop_asked ? 50 : 200, on_line, s))
             return false;
         int64_t now = assay_clock_ns(), beat = assay_child_beat(&s->child);
         if (s->options->idle)

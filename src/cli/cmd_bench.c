@@ -1,5 +1,6 @@
 /* assay bench: compares implementations of ops. */
 #include "cli/command.h"
+#include "cli/dry_run.h"
 #include "cli/measure.h"
 #include "config/sweep.h"
 
@@ -80,12 +81,16 @@ static void add_ops(struct assay_text *out)
 static void help(struct assay_text *out)
 {
     assay_text_add(
-        out,
-        "assay bench [OP...] [OPTIONS]\n\n"
-        "Measures every implementation of an op on the same work, verified, hot and cold. "
-        "Without OP\nand sizes: a tour of half a minute. Sizes not given: batch " ASSAY_SWEEP_BATCH
-        ", seq " ASSAY_SWEEP_SEQ ", dim\n" ASSAY_SWEEP_DIM
-        ". Ops not given: layernorm, gelu, silu and the losses.\n\n");
+        out, "assay bench [OP...] [OPTIONS]\n\n"
+             "Measures every implementation of an op on the same work, verified, hot and cold.\n\n"
+             "  without OP and sizes     a tour of half a minute\n"
+             "  OP without sizes         a minute: batch x seq of " ASSAY_SWEEP_USUAL_ROWS
+             ", each\n                           with dim " ASSAY_SWEEP_USUAL_DIMS "\n"
+             "  --sweep                  112 groups for each op: batch " ASSAY_SWEEP_BATCH
+             ",\n                           seq " ASSAY_SWEEP_SEQ ", dim " ASSAY_SWEEP_DIM "\n"
+             "  some of --batch, --seq   those; what is not given is as with --sweep\n"
+             "  and --dim\n\n"
+             "Ops not given: layernorm, gelu, silu and the losses.\n\n");
     add_ops(out);
     assay_options_help(&assay_bench_options, out);
     assay_text_add(out, "\nExamples:\n"
@@ -93,6 +98,7 @@ static void help(struct assay_text *out)
                         "  assay bench gelu --dtype bf16 --kernel all --threads 1 -o gelu.csv\n"
                         "  assay bench linear --shape 1x4096x4096 --recipe all --dtype bf16\n"
                         "  assay bench linear --shapes llama,pow2:10:12 --mode none,bias+gelu\n"
+                        "  assay bench gelu,silu --sweep --dry-run\n"
                         "  assay bench --resume last\n");
 }
 
@@ -100,6 +106,10 @@ static void help(struct assay_text *out)
 static enum assay_status make_plan(const struct assay_bench_config *config, struct assay_plan *plan,
                                    struct assay_error *err)
 {
+    if (config->measure.resume && config->dry_run)
+        return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                               "--dry-run shows what would be measured; --resume goes on with a "
+                               "plan that is made");
     if (!config->measure.resume)
         return assay_bench_plan(config, plan, assay_warn, err);
     if (config->ops.n)
@@ -109,6 +119,20 @@ static enum assay_status make_plan(const struct assay_bench_config *config, stru
     return ASSAY_OK;
 }
 
+static int measure(const struct assay_bench_config *config, struct assay_plan *plan, int argc,
+                   char **argv)
+{
+    struct assay_measuring measuring = {
+        .config = &config->measure,
+        .outputs = {.table = "table"},
+        .argc = argc,
+        .argv = argv,
+        .again = "assay bench",
+        .fewer = "--dry-run shows them, --shape names fewer",
+    };
+    return assay_measure(&measuring, plan);
+}
+
 static int run_bench(int argc, char **argv)
 {
     struct assay_bench_config config;
@@ -116,13 +140,6 @@ static int run_bench(int argc, char **argv)
     struct assay_error err = {0};
     int code;
     assay_bench_config_init(&config);
-    struct assay_measuring measuring = {
-        .config = &config.measure,
-        .outputs = {.table = "table"},
-        .argc = argc,
-        .argv = argv,
-        .again = "assay bench",
-    };
     enum assay_status status =
         assay_options_parse(&assay_bench_options, argc - 1, argv + 1, &config, &err);
     if (status == ASSAY_OK && !config.measure.help)
@@ -131,8 +148,11 @@ static int run_bench(int argc, char **argv)
         code = assay_complain(&err);
     else if (config.measure.help)
         code = assay_print_help(assay_command_find("bench"));
+    else if (config.dry_run)
+        code = assay_dry_run_print(&plan, 1);
     else
-        code = assay_measure(&measuring, &plan);
+        code = measure(&config, &plan, argc, argv);
+    assay_plan_fini(&plan);
     assay_bench_config_fini(&config);
     return code;
 }

@@ -93,10 +93,13 @@ static int measure_config(const struct assay_run_options *options,
     struct assay_text again = {0};
     struct assay_measuring measuring = {
         .config = &options->measure,
-        .outputs = {.table = "torchao", .file_format = "pytorch"},
+        .outputs = {.table = "torchao", .file_format = "pytorch", .tell = true},
         .argc = argc,
         .argv = argv,
         .models = true,
+        .fewer = ASSAY_RUN_FEWER,
+        .fell_back = assay_run_fell_back(config, plan),
+        .repeats = true,
         .group = name_missing,
     };
     name_recipes(&config->recipes);

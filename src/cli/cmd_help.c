@@ -49,10 +49,11 @@ static void help(struct assay_text *out)
                         "configuration;\n`assay --version` the version. Options of help:\n\n");
     assay_options_help(&table, out);
     assay_text_add(
-        out, "\nExit codes: 0 all fine; 1 some variant wrong, impossible, crashed, killed or "
-             "timed out,\nor results that could not be written; 2 bad usage or configuration; 3 "
-             "this machine cannot;\n4 compare --fail-slower: a row is slower, wrong or gone; 130 "
-             "interrupted.\n");
+        out,
+        "\nExit codes: 0 all fine; 1 some variant wrong, impossible, crashed, killed or "
+        "timed out,\nor results that could not be written; 2 bad usage or configuration; 3 "
+        "this machine cannot,\nor every row is skipped or unsupported; 4 compare --fail-slower: "
+        "a row is slower, wrong or\ngone; 130 interrupted.\n");
 }
 
 static int print_completion(const char *shell)

@@ -25,7 +25,7 @@ static void help(struct assay_text *out)
     assay_options_help(&assay_kernel_options_table, out);
     assay_text_add(out,
                    "\nExamples:\n"
-                   "  assay kernel ./examples/kernels/activation\n"
+                   "  assay kernel ./my_kernels --workload 'large*'\n"
                    "  assay kernel ./my_layernorm --dtype f32 --shape 8x512x1024\n"
                    "  assay kernel owner/activation@v1 --iterations 200 --output results.json\n"
                    "  assay kernel owner/activation --branch main --list\n"
@@ -131,6 +131,7 @@ static int measure_repository(const struct assay_kernel_options *options,
         measuring.outputs.files[1] =
             (struct assay_output_file){"kernel-svg-dark", dark, false, false};
         measuring.outputs.n_files = 2;
+        measuring.outputs.tell = true;
     }
     return assay_measure(&measuring, &plan);
 }

@@ -18,7 +18,7 @@ static void help(struct assay_text *out)
         "output and the file <output_dir>/inference/results_DDMMYYYY_HHMMSS.csv.\n\n");
     assay_options_help(&assay_run_options_table, out);
     assay_text_add(out, "\nExamples:\n"
-                        "  assay run examples/quick.yml\n"
+                        "  assay run bench.yml\n"
                         "  assay run bench.yml --dry-run\n"
                         "  assay run bench.yml --device cpu --recipe int8wo,int4wo-128 --limit 3\n"
                         "  assay run bench.yml --shapes custom=1x4096x4096,llama --compile false\n"
@@ -70,11 +70,14 @@ static int measure_config(const struct assay_run_options *options,
         .config = &options->measure,
         .outputs = {.table = "torchao",
                     .files = {{"torchao-csv", path.data, .make_folder = true}},
-                    .n_files = 1},
+                    .n_files = 1,
+                    .tell = true},
         .argc = argc,
         .argv = argv,
         .again = again.data,
         .models = true,
+        .fewer = ASSAY_RUN_FEWER,
+        .fell_back = assay_run_fell_back(config, plan),
         .origin = {.output_dir = folder.data},
     };
     int code = assay_measure(&measuring, plan);

@@ -1,7 +1,9 @@
 #include "cli/measure.h"
 
 #include "cli/command.h"
+#include "cli/dry_run.h"
 #include "cli/progress.h"
+#include "cli/repeats.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -46,12 +48,18 @@ struct shown_run {
 static enum assay_status open_outputs(void *user, struct assay_error *err)
 {
     struct shown_run *shown = user;
-    return assay_outputs_open(shown->config, &shown->measuring->outputs, &shown->outputs, err);
+    enum assay_status status =
+        assay_outputs_open(shown->config, &shown->measuring->outputs, &shown->outputs, err);
+    if (status == ASSAY_OK && shown->measuring->repeats)
+        status = assay_outputs_expect(shown->outputs, shown->run.plan, err);
+    return status;
 }
 
 static void begin_outputs(void *user, const struct assay_run_info *info)
 {
-    assay_outputs_begin(((struct shown_run *)user)->outputs, info);
+    struct shown_run *shown = user;
+    assay_progress_clear(&shown->progress);
+    assay_outputs_begin(shown->outputs, info);
 }
 
 static enum assay_status write_group(void *user, const struct assay_record *records, int64_t n,
@@ -82,7 +90,7 @@ static void show_note(void *user, const char *text)
 
 static void show_warning(void *user, const char *text)
 {
-    (void)user;
+    assay_progress_clear(&((struct shown_run *)user)->progress);
     assay_warn(text);
 }
 
@@ -120,24 +128,40 @@ static void say_what_was_damaged(struct shown_run *shown)
             left > 0 ? "are left to measure" : "are left: nothing is missing");
 }
 
+/* How long a new run takes, where that is worth a line. */
+static void announce(const struct shown_run *shown)
+{
+    const struct assay_measuring *measuring = shown->measuring;
+    const struct assay_plan *plan = shown->run.plan;
+    if (shown->config->resume || !measuring->fewer)
+        return;
+    if (measuring->fell_back)
+        assay_dry_run_warn(plan, assay_repeats_count(plan));
+    else if (!shown->config->quiet)
+        assay_dry_run_announce(plan, assay_repeats_count(plan), measuring->fewer);
+}
+
 /* ---- from plan to exit code ---- */
 
 static enum assay_status measure_shown(struct shown_run *shown, struct assay_error *err)
 {
     struct sigaction before;
     take_signals(&before);
-    assay_progress_init(&shown->progress, assay_run_left(&shown->run), shown->config->quiet);
+    assay_progress_init(&shown->progress, shown->run.plan, shown->run.done, shown->config->quiet,
+                        shown->config->ascii);
     enum assay_status status = assay_run_measure(&shown->run, err);
     assay_progress_clear(&shown->progress);
+    assay_progress_fini(&shown->progress);
     sigaction(SIGINT, &before, NULL);
     return status;
 }
 
-/* A run that failed before it had anything to tell leaves no files; any other tells what it has. */
+/* A run that failed, or was interrupted, before it had anything to tell writes nothing; any other
+ * tells what it has. */
 static enum assay_status close_outputs(struct shown_run *shown, enum assay_status status,
                                        struct assay_error *err)
 {
-    bool failed = status != ASSAY_OK && status != ASSAY_ERR_INTERRUPTED;
+    bool failed = status != ASSAY_OK;
     enum assay_status begun = ASSAY_OK;
     if (!shown->outputs)
         return ASSAY_OK;
@@ -152,12 +176,25 @@ static enum assay_status close_outputs(struct shown_run *shown, enum assay_statu
     return assay_outputs_close(shown->outputs, err);
 }
 
+/* Everything that was asked for was left out: no row is wrong, and none is of use. */
+static int judge_left_out(const struct assay_run *run)
+{
+    char text[400];
+    if (run->n_left_out < run->n_rows || run->n_rows == 0)
+        return ASSAY_EXIT_FINE;
+    snprintf(text, sizeof text, "nothing was measured: every row is skipped or unsupported%s%s",
+             run->why_left_out[0] ? ": " : "", run->why_left_out);
+    assay_warn(text);
+    return ASSAY_EXIT_MACHINE;
+}
+
 static int run_shown(struct shown_run *shown)
 {
     struct assay_error err = {0}, output_err = {0};
     enum assay_status status = assay_run_open(&shown->run, &err);
     if (status == ASSAY_OK) {
         say_what_was_damaged(shown);
+        announce(shown);
         status = measure_shown(shown, &err);
     } else { /* reports of half a journal would replace whole ones */
         assay_outputs_cancel(shown->outputs);
@@ -166,6 +203,8 @@ static int run_shown(struct shown_run *shown)
     enum assay_status written = close_outputs(shown, status, &output_err);
     bool fine = !shown->run.something_wrong && !shown->lost;
     int code = fine ? ASSAY_EXIT_FINE : ASSAY_EXIT_WRONG;
+    if (status == ASSAY_OK && fine)
+        code = judge_left_out(&shown->run);
     if (status != ASSAY_OK)
         code = assay_complain(&err);
     if (written != ASSAY_OK) {

@@ -13,6 +13,9 @@ struct assay_measuring {
     char **argv;
     struct assay_run_origin origin; /* all but the command */
     const char *again; /* what goes on with this run when --resume ID is added: "assay bench" */
+    const char *fewer; /* what to do about a plan that takes long; NULL: it is not announced */
+    bool fell_back;    /* to the CPU, from the device that was asked for */
+    bool repeats;      /* the plan may have each group several times */
     bool models;       /* a resumed run must be one of models */
     /* Hears of every group, those of an earlier part of the run included. Optional. */
     void (*group)(const struct assay_record *records, int64_t n);

@@ -4,12 +4,14 @@
 #include "base/folder.h"
 #include "base/io.h"
 #include "base/lock.h"
+#include "cli/command.h"
+#include "cli/repeats.h"
+#include "cli/terminal.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -20,13 +22,16 @@ struct output {
     char *path, *part;         /* NULL: standard output, or written in place */
     int error;                 /* errno of the first failed write */
     bool incomplete;           /* a format had no memory for all of it */
+    bool kept;                 /* a regular file, which is told of once it is there */
+    const struct assay_report_format *format;
     assay_report *report;
 };
 
 struct assay_outputs {
     struct output *items;
     int64_t n;
-    bool keep_longer;
+    bool keep_longer, tell;
+    assay_repeats *repeats; /* NULL: every group comes once */
 };
 
 static void flush(struct output *output)
@@ -47,19 +52,21 @@ static void write_bytes(void *user, const char *bytes, size_t length)
         flush(output);
 }
 
-static bool on_terminal(int file) { return isatty(file) == 1; }
-
+/* A file is UTF-8 whatever the locale of the terminal it was made from. */
 static struct assay_report_style style_for(const struct assay_report_format *format,
                                            const struct assay_measure_config *config, int file)
 {
-    const char *no_colour = getenv("NO_COLOR"), *term = getenv("TERM");
-    bool dumb = term && strcmp(term, "dumb") == 0;
+    enum { WIDTH = 100, MOST = 130 };
+    struct assay_terminal terminal;
+    assay_terminal_look(file, &terminal);
+    bool is_file = file != STDOUT_FILENO && !terminal.is_terminal;
+    int usual_most = format->most ? format->most : MOST;
     return (struct assay_report_style){
-        .colour = on_terminal(file) && !(no_colour && no_colour[0]) && !dumb && !config->ascii,
-        .ascii = config->ascii,
+        .colour = terminal.colour && !config->ascii,
+        .ascii = config->ascii || (terminal.ascii && !is_file),
         .verbose = config->verbose,
-        .width = 100,
-        .most = format->most ? format->most : 130,
+        .width = terminal.columns ? terminal.columns : WIDTH,
+        .most = terminal.columns ? terminal.columns : usual_most,
     };
 }
 
@@ -73,6 +80,7 @@ static enum assay_status bind(struct output *output, const struct assay_report_f
 {
     struct assay_sink sink = {output, write_bytes, &output->incomplete};
     struct assay_report_style style = style_for(format, config, output->file);
+    output->format = format;
     output->report = assay_report_create(format, &sink, &style);
     if (!output->report)
         return assay_error_nomem(err);
@@ -142,6 +150,7 @@ static enum assay_status open_file(struct output *output, const char *path, bool
         return ASSAY_OK;
     }
     output->path = assay_strdup(path);
+    output->kept = append || !in_place;
     if (in_place) {
         const int flags = O_WRONLY | O_NOCTTY | O_CLOEXEC;
         output->file = open(path, append ? flags | O_APPEND | O_CREAT : flags, 0666);
@@ -259,6 +268,7 @@ enum assay_status assay_outputs_open(const struct assay_measure_config *config,
         assay_free(outputs);
         return assay_error_nomem(err);
     }
+    outputs->tell = wanted->tell && !config->quiet;
     for (int64_t i = 0; i < config->outputs.n && status == ASSAY_OK; i++)
         status = add_named(outputs, config->outputs.items[i], config, wanted, err);
     for (int64_t i = 0; i < wanted->n_files && status == ASSAY_OK; i++)
@@ -282,12 +292,44 @@ void assay_outputs_begin(assay_outputs *outputs, const struct assay_run_info *ru
         assay_report_begin(outputs->items[i].report, run);
 }
 
-void assay_outputs_group(assay_outputs *outputs, const struct assay_record *records, int64_t n)
+enum assay_status assay_outputs_expect(assay_outputs *outputs, const struct assay_plan *plan,
+                                       struct assay_error *err)
+{
+    if (assay_repeats_count(plan) < 2)
+        return ASSAY_OK;
+    outputs->repeats = assay_repeats_create(plan);
+    return outputs->repeats ? ASSAY_OK : assay_error_nomem(err);
+}
+
+/* To the formats that take repeats as one, or to the others. */
+static void write_group(assay_outputs *outputs, bool merged, const struct assay_record *records,
+                        int64_t n)
 {
     for (int64_t i = 0; i < outputs->n; i++) {
-        assay_report_group(outputs->items[i].report, records, n);
-        flush(&outputs->items[i]);
+        struct output *output = &outputs->items[i];
+        if ((outputs->repeats && output->format->merges) != merged)
+            continue;
+        assay_report_group(output->report, records, n);
+        flush(output);
     }
+}
+
+/* Groups whose repeats are all there; with `all` the others, too. */
+static void write_merged(assay_outputs *outputs, bool all, bool no_memory)
+{
+    const struct assay_record *records;
+    int64_t n = 0;
+    while (!no_memory && (n = assay_repeats_next(outputs->repeats, all, &records)) > 0)
+        write_group(outputs, true, records, n);
+    for (int64_t i = 0; i < outputs->n && (no_memory || n < 0); i++)
+        outputs->items[i].incomplete |= outputs->items[i].format->merges;
+}
+
+void assay_outputs_group(assay_outputs *outputs, const struct assay_record *records, int64_t n)
+{
+    write_group(outputs, false, records, n);
+    if (outputs->repeats)
+        write_merged(outputs, false, !assay_repeats_add(outputs->repeats, records, n));
 }
 
 /* All that was written is on the disk before it replaces anything, and so is the new name after. */
@@ -318,7 +360,9 @@ static bool is_shorter(const char *path, const char *than)
     return stat(path, &one) == 0 && stat(than, &other) == 0 && one.st_size < other.st_size;
 }
 
-static enum assay_status close_one(struct output *output, bool keep_longer, struct assay_error *err)
+/* `told` gets the names of files that are there now. */
+static enum assay_status close_one(struct output *output, bool keep_longer, struct assay_text *told,
+                                   struct assay_error *err)
 {
     const char *name = output->path ? output->path : "standard output";
     bool cancelled = output->error == ECANCELED;
@@ -332,12 +376,15 @@ static enum assay_status close_one(struct output *output, bool keep_longer, stru
     if (keep_longer && output->part && !output->error && is_shorter(output->part, name)) {
         fprintf(stderr, "assay: %s: holds more than there is now, and is left as it is\n", name);
         unlink(output->part);
+        output->kept = false;
     } else if (output->part) {
         take_name(output);
     }
     if (output->error && !cancelled)
         status = assay_error_set(err, output->error == ENOMEM ? ASSAY_ERR_NOMEM : ASSAY_ERR_IO,
                                  name, "cannot be written: %s", strerror(output->error));
+    if (output->kept && !output->error)
+        assay_text_format(told, "%s%s", told->length ? ", " : "", name);
     assay_text_fini(&output->waiting);
     assay_free(output->path);
     assay_free(output->part);
@@ -360,12 +407,22 @@ void assay_outputs_cancel(assay_outputs *outputs)
 enum assay_status assay_outputs_close(assay_outputs *outputs, struct assay_error *err)
 {
     enum assay_status status = ASSAY_OK;
+    struct assay_text told = {0};
     if (!outputs)
         return ASSAY_OK;
+    if (outputs->repeats)
+        write_merged(outputs, true, false);
     for (int64_t i = 0; i < outputs->n; i++) {
-        enum assay_status one = close_one(&outputs->items[i], outputs->keep_longer, err);
+        enum assay_status one = close_one(&outputs->items[i], outputs->keep_longer, &told, err);
         status = status == ASSAY_OK ? one : status;
     }
+    if (outputs->tell && told.data && !told.failed) {
+        fputs("assay: wrote ", stderr);
+        assay_put(stderr, told.data);
+        fputs("\n", stderr);
+    }
+    assay_text_fini(&told);
+    assay_repeats_destroy(outputs->repeats);
     assay_free(outputs->items);
     assay_free(outputs);
     return status;

@@ -24,6 +24,7 @@ struct assay_outputs_wanted {
     const char *json_format; /* of those that end in .json, by their extension; NULL: json */
     struct assay_output_file files[2];
     int64_t n_files;
+    bool tell; /* on standard error, which files were written; not with --quiet */
 };
 
 /* How a report for people looks on this descriptor. */
@@ -33,6 +34,9 @@ struct assay_report_style assay_output_style(const struct assay_measure_config *
 enum assay_status assay_outputs_open(const struct assay_measure_config *config,
                                      const struct assay_outputs_wanted *wanted, assay_outputs **out,
                                      struct assay_error *err);
+/* The plan has each group several times: formats for people get them as one. */
+enum assay_status assay_outputs_expect(assay_outputs *outputs, const struct assay_plan *plan,
+                                       struct assay_error *err);
 void assay_outputs_begin(assay_outputs *outputs, const struct assay_run_info *run);
 void assay_outputs_group(assay_outputs *outputs, const struct assay_record *records, int64_t n);
 

@@ -1,8 +1,7 @@
 #include "cli/run_common.h"
 
 #include "cli/dry_run.h"
-
-#include <stdio.h>
+#include "device/device.h"
 
 int assay_print_config_reference(void)
 {
@@ -11,14 +10,15 @@ int assay_print_config_reference(void)
     return assay_print_text(&text);
 }
 
-static int print_plan(const struct assay_plan *plan, int64_t repeat)
+bool assay_run_fell_back(const struct assay_run_config *config, const struct assay_plan *plan)
 {
-    struct assay_text text = {0};
-    struct assay_error err = {0};
-    if (assay_dry_run(plan, repeat, &text, &err) == ASSAY_OK)
-        return assay_print_text(&text);
-    assay_text_fini(&text);
-    return assay_complain(&err);
+    for (int64_t i = 0; i < plan->n_groups; i++)
+        if (!assay_device_is_host(plan->groups[i].device))
+            return false;
+    for (int64_t i = 0; i < config->n_entries; i++)
+        if (!assay_device_is_host(config->entries[i].device))
+            return true;
+    return false;
 }
 
 /* A resumed run keeps its plan; the configuration, where one is named, says where results go. */
@@ -51,7 +51,7 @@ static int act(const struct assay_run_command *command, const struct assay_run_o
     if (prepare(options, &config, &plan, &err) != ASSAY_OK)
         code = assay_complain(&err);
     else if (options->dry_run)
-        code = print_plan(&plan, options->repeat);
+        code = assay_dry_run_print(&plan, options->repeat);
     else
         code = command->measure(options, &config, &plan, argc, argv);
     assay_plan_fini(&plan);

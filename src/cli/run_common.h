@@ -22,6 +22,12 @@ struct assay_run_command {
 /* Every key of a configuration, on standard output. */
 int assay_print_config_reference(void);
 
+/* Was a device asked for that is not here, and the plan made for the CPU? */
+bool assay_run_fell_back(const struct assay_run_config *config, const struct assay_plan *plan);
+
+/* What a long run is told. */
+#define ASSAY_RUN_FEWER "--dry-run shows them, --limit N measures the first N"
+
 int assay_run_command(const struct assay_run_command *command, int argc, char **argv);
 
 #endif

@@ -4,6 +4,7 @@
 #include "kernel/kernel.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define AT(field) offsetof(struct assay_bench_config, field)
 
@@ -12,6 +13,10 @@ static const struct assay_option bench_option_rows[] = {
      "sizes of the first axis: 16,32 or 16:128:x2 or 256:1024:+256", 0, 0},
     {"seq", 0, ASSAY_OPTION_TEXT, AT(seq), "LIST", "sizes of the second axis", 0, 0},
     {"dim", 0, ASSAY_OPTION_TEXT, AT(dim), "LIST", "sizes of the last axis", 0, 0},
+    {"sweep", 0, ASSAY_OPTION_FLAG, AT(sweep), NULL,
+     "every batch (" ASSAY_SWEEP_BATCH "), seq (" ASSAY_SWEEP_SEQ ") and dim (" ASSAY_SWEEP_DIM
+     "): 112 groups for each op",
+     0, 0},
     {"shape", 0, ASSAY_OPTION_LIST, AT(shapes), "LIST",
      "whole shapes: MxKxN for linear, MxK for quantize, BATCHxSEQxHEADSxDIM for attention, "
      "BATCHxHEIGHTxWIDTHxINxOUTxKERNELxSTRIDE for conv2d, else BATCHxSEQxDIM",
@@ -40,6 +45,8 @@ static const struct assay_option bench_option_rows[] = {
      "skip larger inputs; 0: no limit (default 50M where batch, seq and dim make more than one "
      "combination)",
      0, 9e18},
+    {"dry-run", 0, ASSAY_OPTION_FLAG, AT(dry_run), NULL, "print what would be measured, and end", 0,
+     0},
     {"output", 'o', ASSAY_OPTION_REPEAT, AT(measure.outputs), "FILE",
      "also write FILE, in the format of its extension or as FORMAT:FILE; repeatable", 0, 0},
     {"format", 'f', ASSAY_OPTION_TEXT, AT(measure.format), "FORMAT",
@@ -71,14 +78,19 @@ void assay_bench_config_fini(struct assay_bench_config *config)
 static const double TOUR_BUDGET_S = 0.4;
 
 /* With plug-ins, whose names only the worker knows, it checks. */
-static enum assay_status check_kernels(const struct assay_bench_config *c, struct assay_error *err)
+static enum assay_status check_kernels(const struct assay_bench_config *c,
+                                       const struct assay_sweep *sweep, const char *device,
+                                       struct assay_error *err)
 {
+    char kind[32]; /* "cuda" of "cuda:1" */
     if (c->measure.plugins.n)
         return ASSAY_OK;
     assay_kernel_registry *registry = assay_kernel_registry_create();
     if (!registry)
         return assay_error_nomem(err);
+    snprintf(kind, sizeof kind, "%.*s", (int)strcspn(device, ":"), device);
     struct assay_kernel_choice choice = {
+        .device = kind,
         .implementations = (const char *const *)c->implementations.items,
         .n_implementations = c->implementations.n,
         .kernels = (const char *const *)c->kernels.items,
@@ -86,6 +98,8 @@ static enum assay_status check_kernels(const struct assay_bench_config *c, struc
         .baseline = c->baseline,
     };
     enum assay_status status = assay_kernel_check_choice(registry, &choice, err);
+    for (int64_t i = 0; i < sweep->n_ops && status == ASSAY_OK; i++)
+        status = assay_kernel_check_baseline(registry, sweep->ops[i]->name, &choice, err);
     assay_kernel_registry_destroy(registry);
     return status;
 }
@@ -100,7 +114,7 @@ static enum assay_status make_settings(const struct assay_bench_config *c,
         status = assay_measure_device(c->measure.device, c->measure.strict_device, s->device,
                                       sizeof s->device, warn, err);
     if (status == ASSAY_OK)
-        status = check_kernels(c, err);
+        status = check_kernels(c, sweep, s->device, err);
     if (status != ASSAY_OK)
         return status;
     if (c->baseline)

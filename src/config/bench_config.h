@@ -11,6 +11,7 @@ struct assay_bench_config {
     struct assay_strings shapes, shape_sets, modes, recipes;
     struct assay_strings dtypes, implementations, kernels;
     int64_t max_elements;
+    bool sweep, dry_run;
 };
 
 extern const struct assay_option_table assay_bench_options;
@@ -21,7 +22,7 @@ void assay_bench_config_fini(struct assay_bench_config *config);
 
 /* Checks everything that can be checked without a device and makes the plan. `warn` hears of a
  * device that is not here and falls back to the CPU. With no op named it is a tour of half a
- * minute. */
+ * minute, with ops and no sizes a minute for each. */
 enum assay_status assay_bench_plan(const struct assay_bench_config *config, struct assay_plan *out,
                                    void (*warn)(const char *text), struct assay_error *err);
 

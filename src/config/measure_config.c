@@ -1,5 +1,6 @@
 #include "config/measure_config.h"
 
+#include "base/suggest.h"
 #include "device/cpu/cpu_info.h"
 #include "device/device.h"
 
@@ -29,7 +30,8 @@ const struct assay_option assay_measure_rows[] = {
     {"memory-limit", 0, ASSAY_OPTION_SIZE, AT(memory_limit), "SIZE",
      "memory the measuring process may use (default: what is free)", 0, 9e18},
     {"resume", 0, ASSAY_OPTION_TEXT, AT(resume), "RUN",
-     "continue an earlier run: its id or the beginning of it, last, last~1, or a journal's path "
+     "continue an earlier run, as it was planned: its id or the beginning of it, last, last~1, or "
+     "a journal's path "
      "(`assay list runs`)",
      0, 0},
     {"plugin", 0, ASSAY_OPTION_REPEAT, AT(plugins), "FILE.so",
@@ -57,7 +59,8 @@ const struct assay_option assay_measure_rows[] = {
      "no table, no progress: only files and errors", 0, 0},
     {"verbose", 'v', ASSAY_OPTION_FLAG, AT(verbose), NULL,
      "also show samples, quartiles, disturbances, memory and accuracy of each row", 0, 0},
-    {"ascii", 0, ASSAY_OPTION_FLAG, AT(ascii), NULL, "write the table in ASCII only", 0, 0},
+    {"ascii", 0, ASSAY_OPTION_FLAG, AT(ascii), NULL,
+     "write the table in ASCII only; so it is by itself where the locale is not UTF-8", 0, 0},
     {"help", 'h', ASSAY_OPTION_FLAG, AT(help), NULL, "this text", 0, 0},
     {0},
 };
@@ -70,10 +73,11 @@ static enum assay_status parse_cache(const char *text, struct assay_settings *s,
     if (s->hot || s->cold)
         return ASSAY_OK;
     static const char *const names[] = {"hot", "cold", "both"};
-    const char *nearest = assay_text_nearest(text, names, 3);
+    char rest[64];
     return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
-                           "--cache takes hot, cold or both, not \"%s\"; did you mean \"%s\"?",
-                           text, nearest ? nearest : "both");
+                           "--cache takes hot, cold or both, not \"%s\"; %s", text,
+                           assay_suggest_text(ASSAY_TOPIC_CACHE, text, names, 3,
+                                              "did you mean \"both\"?", rest, sizeof rest));
 }
 
 /* Plug-ins are code of others: only the worker opens them. */

@@ -1,5 +1,7 @@
 #include "config/options.h"
 
+#include "base/suggest.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -57,12 +59,12 @@ static enum assay_status unknown_option(const struct assay_option_table *table, 
     for (EACH_ROW(table, o))
         if (n < 64)
             names[n++] = o->name;
-    const char *nearest = assay_text_nearest(bare, names, n);
-    if (nearest)
+    struct assay_suggestion found = assay_suggest(ASSAY_TOPIC_OPTION, bare, names, n);
+    if (found.name)
         return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
-                               "unknown option %s; did you mean --%s?", word, nearest);
-    return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "unknown option %s; --help shows them all",
-                           word);
+                               "unknown option %s; did you mean --%s?", word, found.name);
+    return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "unknown option %s; %s", word,
+                           found.hint ? found.hint : "--help shows them all");
 }
 
 static const char *expectation(enum assay_option_type type)
@@ -145,9 +147,45 @@ static enum assay_status store(const struct assay_option *o, const char *value, 
     return check_range(o, number, value, err);
 }
 
+/* ---- beside --resume ---- */
+
+/* Where results go, how they are shown, and what does not touch the plan. */
+static const char *const beside_resume[] = {
+    "resume", "output",  "format", "output-dir", "github-summary", "visual", "config",
+    "quiet",  "verbose", "ascii",  "wait",       "in-process",     "help",   "dry-run",
+};
+
+/* What has been read so far. */
+struct given {
+    bool resume, help;
+    const struct assay_option *of_plan; /* the first that a resumed run would not heed */
+};
+
+static void note_given(struct given *given, const struct assay_option *o)
+{
+    bool fine = false;
+    for (size_t i = 0; i < sizeof beside_resume / sizeof beside_resume[0]; i++)
+        fine = fine || strcmp(o->name, beside_resume[i]) == 0;
+    given->resume = given->resume || strcmp(o->name, "resume") == 0;
+    given->help = given->help || strcmp(o->name, "help") == 0;
+    if (!fine && !given->of_plan)
+        given->of_plan = o;
+}
+
+static enum assay_status check_resume(const struct given *given, struct assay_error *err)
+{
+    if (!given->resume || given->help || !given->of_plan)
+        return ASSAY_OK;
+    return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                           "a resumed run keeps the plan it had; leave out --%s",
+                           given->of_plan->name);
+}
+
+/* ---- reading ---- */
+
 /* One option, whose value may be in the same word, in the next, or not needed. */
 static enum assay_status parse_option(const struct assay_option_table *table, int argc,
-                                      char *const *argv, int *at, void *out,
+                                      char *const *argv, int *at, void *out, struct given *given,
                                       struct assay_error *err)
 {
     const char *word = argv[*at];
@@ -157,6 +195,7 @@ static enum assay_status parse_option(const struct assay_option_table *table, in
         is_long ? find_option(table, word + 2, name_length) : find_letter(table, word[1]);
     if (!o || (!is_long && word[2] && o->type == ASSAY_OPTION_FLAG))
         return unknown_option(table, word, err);
+    note_given(given, o);
     const char *value = is_long && word[2 + name_length] == '=' ? word + 3 + name_length : NULL;
     if (!is_long && word[2])
         value = word + 2;
@@ -179,12 +218,13 @@ enum assay_status assay_options_parse(const struct assay_option_table *table, in
                                       char *const *argv, void *out, struct assay_error *err)
 {
     enum assay_status status = ASSAY_OK;
+    struct given given = {0};
     bool only_words = false;
     for (int i = 0; i < argc && status == ASSAY_OK; i++) {
         if (!only_words && strcmp(argv[i], "--") == 0) {
             only_words = true;
         } else if (!only_words && argv[i][0] == '-' && argv[i][1]) {
-            status = parse_option(table, argc, argv, &i, out, err);
+            status = parse_option(table, argc, argv, &i, out, &given, err);
         } else if (table->words_offset < 0) {
             status = assay_error_set(err, ASSAY_ERR_INVALID, NULL, "unexpected \"%s\"", argv[i]);
         } else {
@@ -195,7 +235,7 @@ enum assay_status assay_options_parse(const struct assay_option_table *table, in
                 assay_error_set(err, status, NULL, "out of memory");
         }
     }
-    return status;
+    return status == ASSAY_OK ? check_resume(&given, err) : status;
 }
 
 void assay_options_fini(const struct assay_option_table *table, void *out)

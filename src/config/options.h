@@ -40,7 +40,7 @@ struct assay_option_table {
 
 /* Reads argv[0 … argc) into `out`, a struct that holds the defaults. `--name value`,
  * `--name=value`, `-x value`; `--` ends options. The error names the option, and the nearest for an
- * unknown one. */
+ * unknown one. Beside --resume stand only options that leave the plan as it is. */
 enum assay_status assay_options_parse(const struct assay_option_table *table, int argc,
                                       char *const *argv, void *out, struct assay_error *err);
 

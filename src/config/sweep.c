@@ -12,6 +12,15 @@ enum { DEFAULT_MAX_ELEMENTS = 50000000 };
 /* The tour: two sizes, one that lives in the caches and one that does not, in half a minute. */
 static const int64_t tour_shapes[][3] = {{16, 256, 64}, {32, 512, 768}};
 
+/* ASSAY_SWEEP_USUAL_ROWS, _DIMS: of batch and seq the diagonal of the sweep, of dim the ends and
+ * two between; from what a core's own cache holds to what no cache does. */
+static const int64_t usual_rows[][2] = {{16, 256}, {32, 512}, {64, 1024}};
+static const int64_t usual_dims[] = {8, 64, 256, 512};
+enum {
+    USUAL_ROWS = sizeof usual_rows / sizeof usual_rows[0],
+    USUAL_DIMS = sizeof usual_dims / sizeof usual_dims[0]
+};
+
 static int32_t axis_named(const struct assay_op *op, const char *name)
 {
     int32_t n = assay_op_axes(op);
@@ -29,21 +38,45 @@ static bool has_mkn(const struct assay_op *op)
 
 /* ---- reading the options ------------------------------------------------------------------ */
 
+static enum assay_status add_op(struct assay_sweep *sweep, const char *name,
+                                struct assay_error *err)
+{
+    const struct assay_op *found[8];
+    int64_t n;
+    enum assay_status status = assay_op_resolve(name, found, 8, &n, err);
+    for (int64_t k = 0; status == ASSAY_OK && k < n && sweep->n_ops < ASSAY_SWEEP_OPS; k++)
+        sweep->ops[sweep->n_ops++] = found[k];
+    return status;
+}
+
+/* "gelu" or "gelu,silu". */
+static enum assay_status add_ops(struct assay_sweep *sweep, const char *words,
+                                 struct assay_error *err)
+{
+    struct assay_strings names = {0};
+    if (!strchr(words, ','))
+        return add_op(sweep, words, err);
+    enum assay_status status = assay_strings_split(&names, words);
+    if (status == ASSAY_ERR_NOMEM)
+        assay_error_nomem(err);
+    else if (status != ASSAY_OK)
+        assay_error_set(err, status, NULL, "\"%.100s\" is not a list of ops; write gelu,silu",
+                        words);
+    for (int64_t i = 0; i < names.n && status == ASSAY_OK; i++)
+        status = add_op(sweep, names.items[i], err);
+    assay_strings_fini(&names);
+    return status;
+}
+
 static enum assay_status resolve_ops(struct assay_sweep *sweep, struct assay_error *err)
 {
     const struct assay_strings *named = &sweep->config->ops;
     int64_t n_names = named->n ? named->n : (int64_t)(sizeof default_ops / sizeof default_ops[0]);
-    for (int64_t i = 0; i < n_names; i++) {
-        const char *name = named->n ? named->items[i] : default_ops[i];
-        const struct assay_op *found[8];
-        int64_t n;
-        enum assay_status status = assay_op_resolve(name, found, 8, &n, err);
-        if (status != ASSAY_OK)
-            return status;
-        for (int64_t k = 0; k < n && sweep->n_ops < ASSAY_SWEEP_OPS; k++)
-            sweep->ops[sweep->n_ops++] = found[k];
-    }
-    return ASSAY_OK;
+    enum assay_status status = ASSAY_OK;
+    for (int64_t i = 0; i < n_names && status == ASSAY_OK; i++)
+        status =
+            named->n ? add_ops(sweep, named->items[i], err) : add_op(sweep, default_ops[i], err);
+    return status;
 }
 
 /* f64 is for references; no kernel has it. */
@@ -164,12 +197,29 @@ static const char *axis_option(const struct assay_bench_config *c)
     return c->batch ? "--batch" : c->seq ? "--seq" : c->dim ? "--dim" : NULL;
 }
 
-static enum assay_status check_shape(const struct assay_op *op, const struct assay_shape *shape,
-                                     struct assay_error *err)
+/* "1024,1024,1024": a shape whose sizes are separated as shapes are. */
+static bool is_one_shape(const struct assay_strings *shapes, const struct assay_op *op, char *text,
+                         size_t size)
 {
-    char order[80];
+    size_t used = 0;
+    bool one = shapes->n > 1 && shapes->n == assay_op_axes(op);
+    for (int64_t i = 0; i < shapes->n && one && used < size; i++) {
+        one = strspn(shapes->items[i], "0123456789") == strlen(shapes->items[i]);
+        used += (size_t)snprintf(text + used, size - used, "%s%s", i ? "x" : "", shapes->items[i]);
+    }
+    return one;
+}
+
+static enum assay_status check_shape(const struct assay_sweep *sweep, const struct assay_op *op,
+                                     const struct assay_shape *shape, struct assay_error *err)
+{
+    char order[80], whole[80];
     if (shape->n == assay_op_axes(op))
         return ASSAY_OK;
+    if (is_one_shape(&sweep->config->shapes, op, whole, sizeof whole))
+        return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                               "commas separate shapes, and %s takes %s; write %s", op->name,
+                               assay_op_order(op, order, sizeof order), whole);
     return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "%s takes %s%s%s; got %d size%s", op->name,
                            assay_op_order(op, order, sizeof order), op->size_words ? ": " : "",
                            op->size_words ? op->size_words : "", shape->n,
@@ -190,6 +240,11 @@ static enum assay_status check_op(const struct assay_sweep *sweep, const struct 
     if (axis && sweep->shapes.n)
         return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
                                "--shape names whole shapes, so there is nothing left for %s", axis);
+    if (c->sweep && !assay_op_is_of_rows(op))
+        return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                               "--sweep goes over batch, seq and dim, and %s has other axes; give "
+                               "its sizes with --shape %s",
+                               op->name, order);
     if (c->shape_sets.n && !has_mkn(op))
         return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
                                "--shapes are sets of m, k and n, and %s has other axes; give its "
@@ -200,7 +255,7 @@ static enum assay_status check_op(const struct assay_sweep *sweep, const struct 
                                "%s has no usual shape; give --shape %s", op->name, order);
     enum assay_status status = ASSAY_OK;
     for (int64_t i = 0; i < sweep->shapes.n && status == ASSAY_OK; i++)
-        status = check_shape(op, &sweep->shapes.items[i], err);
+        status = check_shape(sweep, op, &sweep->shapes.items[i], err);
     return status;
 }
 
@@ -211,6 +266,8 @@ static double groups_of(const struct assay_sweep *sweep, const struct assay_op *
         groups *= (double)sweep->config->modes.n;
     if (sweep->shapes.n)
         return groups * (double)sweep->shapes.n;
+    if (sweep->is_usual && assay_op_is_of_rows(op))
+        return groups * (double)(USUAL_ROWS * USUAL_DIMS);
     for (int i = 0; i < 3 && assay_op_is_of_rows(op); i++)
         groups *= (double)sweep->axes[i].n;
     return groups;
@@ -238,12 +295,25 @@ static bool is_sweep(const struct assay_sweep *sweep)
            sweep->axes[0].n * sweep->axes[1].n * sweep->axes[2].n > 1;
 }
 
+static enum assay_status check_sweep(const struct assay_bench_config *c, struct assay_error *err)
+{
+    if (!c->sweep || (!c->shapes.n && !c->shape_sets.n))
+        return ASSAY_OK;
+    return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                           "--sweep is every batch, seq and dim; leave out --%s",
+                           c->shapes.n ? "shape" : "shapes");
+}
+
 enum assay_status assay_sweep_init(struct assay_sweep *sweep, const struct assay_bench_config *c,
                                    struct assay_error *err)
 {
     *sweep = (struct assay_sweep){.config = c};
-    sweep->is_tour = c->ops.n == 0 && !axis_option(c) && !c->shapes.n && !c->shape_sets.n;
-    enum assay_status status = resolve_ops(sweep, err);
+    bool no_sizes = !axis_option(c) && !c->shapes.n && !c->shape_sets.n && !c->sweep;
+    sweep->is_tour = c->ops.n == 0 && no_sizes;
+    sweep->is_usual = c->ops.n > 0 && no_sizes;
+    enum assay_status status = check_sweep(c, err);
+    if (status == ASSAY_OK)
+        status = resolve_ops(sweep, err);
     if (status == ASSAY_OK)
         status = resolve_dtypes(sweep, err);
     if (status == ASSAY_OK)
@@ -332,6 +402,17 @@ static enum assay_status add_tour(const struct part *part, struct assay_error *e
     return status;
 }
 
+static enum assay_status add_usual_rows(const struct part *part, struct assay_error *err)
+{
+    enum assay_status status = ASSAY_OK;
+    for (int i = 0; i < USUAL_ROWS; i++)
+        for (int k = 0; k < USUAL_DIMS && status == ASSAY_OK; k++) {
+            int64_t axes[3] = {usual_rows[i][0], usual_rows[i][1], usual_dims[k]};
+            status = add_group(part, axes, "", err);
+        }
+    return status;
+}
+
 static enum assay_status add_list(const struct part *part, const struct assay_shapes *shapes,
                                   struct assay_error *err)
 {
@@ -366,6 +447,8 @@ static enum assay_status add_part(const struct part *part, struct assay_error *e
         return add_list(part, &part->sweep->shapes, err);
     if (!assay_op_is_of_rows(part->op))
         return add_usual(part, err);
+    if (part->sweep->is_usual)
+        return add_usual_rows(part, err);
     return part->sweep->is_tour ? add_tour(part, err) : add_product(part, err);
 }
 

@@ -15,11 +15,16 @@
 #define ASSAY_SWEEP_SEQ "256:2048:x2"
 #define ASSAY_SWEEP_DIM "8:512:x2"
 
+/* Of that, what is measured of an op that is named without sizes: a minute's worth. */
+#define ASSAY_SWEEP_USUAL_ROWS "16x256, 32x512 and 64x1024"
+#define ASSAY_SWEEP_USUAL_DIMS "8, 64, 256 and 512"
+
 enum { ASSAY_SWEEP_OPS = 64, ASSAY_SWEEP_DTYPES = 8, ASSAY_SWEEP_GROUPS = 100000 };
 
 struct assay_sweep {
     const struct assay_bench_config *config;
-    bool is_tour; /* neither ops nor sizes were named */
+    bool is_tour;  /* neither ops nor sizes were named */
+    bool is_usual; /* ops were, sizes were not */
     const struct assay_op *ops[ASSAY_SWEEP_OPS];
     int64_t n_ops;
     enum assay_dtype dtypes[ASSAY_SWEEP_DTYPES];

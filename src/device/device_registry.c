@@ -2,6 +2,7 @@
 #include "device/device.h"
 
 #include "base/alloc.h"
+#include "base/suggest.h"
 #include "base/text.h"
 
 #include <stdio.h>
@@ -48,10 +49,10 @@ static enum assay_status not_here(const char *name, const char *base, struct ass
                                    "this version of assay has no %s devices", absent_devices[i]);
         candidates[n++] = absent_devices[i];
     }
-    const char *nearest = assay_text_nearest(base, candidates, n);
-    return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
-                           "unknown device \"%s\"; did you mean \"%s\"?", name,
-                           nearest ? nearest : "cpu");
+    char rest[160];
+    return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "unknown device \"%s\"; %s", name,
+                           assay_suggest_text(ASSAY_TOPIC_DEVICE, base, candidates, n,
+                                              "there are cpu and cuda", rest, sizeof rest));
 }
 
 static enum assay_status check_number(const struct assay_device_driver *driver, int32_t index,

@@ -56,7 +56,8 @@ struct assay_kernel_choice {
     int64_t n_implementations;
     const char *const *kernels; /* exactly these; "all" for every kernel of the op */
     int64_t n_kernels;
-    const char *baseline; /* an implementation; NULL or empty: none. Only checked, not chosen by */
+    const char *baseline; /* an implementation, for the checks below; NULL or empty: none. Chosen by
+                           * only where it is ref, which is else left out where it is slow */
     /* Kernels to leave out ("linear_onednn", or with a recipe "linear_onednn/baseline"): their
      * implementation is then represented by its next one. */
     const char *const *excluded;
@@ -91,5 +92,10 @@ int64_t assay_kernel_choose(const assay_kernel_registry *registry,
 enum assay_status assay_kernel_check_choice(const assay_kernel_registry *registry,
                                             const struct assay_kernel_choice *choice,
                                             struct assay_error *err);
+
+/* Does the baseline take part in this op with this choice? The error names those that do. */
+enum assay_status assay_kernel_check_baseline(const assay_kernel_registry *registry, const char *op,
+                                              const struct assay_kernel_choice *choice,
+                                              struct assay_error *err);
 
 #endif

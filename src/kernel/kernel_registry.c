@@ -292,15 +292,45 @@ static bool is_product(const struct assay_op *op, const struct assay_problem *pr
            op->cost(problem).flops > MOST_AN_ELEMENT * (double)assay_tensor_count(problem->inputs);
 }
 
+/* Speedups refer to it; that takes the plain product only. */
+static bool is_asked_baseline(const char *name, const struct assay_problem *problem,
+                              const struct assay_kernel_choice *choice)
+{
+    return choice->baseline && assay_text_same(choice->baseline, name) &&
+           (!problem->recipe || assay_text_same(problem->recipe, "baseline"));
+}
+
 /* The user did not name the reference, and it would be very slow. */
 static bool too_slow(const struct assay_kernel *kernel, const struct assay_problem *problem,
                      const struct assay_kernel_choice *choice)
 {
     if (strcmp(kernel->implementation, "ref") != 0 || choice->n_implementations ||
-        choice->n_kernels)
+        choice->n_kernels || is_asked_baseline("ref", problem, choice))
         return false;
     const struct assay_op *op = assay_op_find(problem->op);
     return op && op->cost(problem).flops > ASSAY_REF_MOST_FLOPS && is_product(op, problem);
+}
+
+static bool is_every(const struct assay_kernel_choice *choice)
+{
+    return listed("all", choice->kernels, choice->n_kernels);
+}
+
+/* Did the user name this very kernel? */
+static bool is_named(const struct assay_kernel *kernel, const struct assay_kernel_choice *choice)
+{
+    return is_every(choice) || listed(kernel->name, choice->kernels, choice->n_kernels);
+}
+
+/* Or its implementation, or none? */
+static bool is_wanted(const struct assay_kernel *kernel, const struct assay_kernel_choice *choice)
+{
+    bool every = is_every(choice);
+    bool wanted =
+        choice->n_implementations
+            ? listed(kernel->implementation, choice->implementations, choice->n_implementations)
+            : !choice->n_kernels || every;
+    return wanted || (!every && is_named(kernel, choice));
 }
 
 int64_t assay_kernel_choose(const assay_kernel_registry *registry,
@@ -309,24 +339,18 @@ int64_t assay_kernel_choose(const assay_kernel_registry *registry,
                             int64_t max)
 {
     int64_t n = 0;
-    bool every = listed("all", choice->kernels, choice->n_kernels);
     for (int64_t i = 0; i < assay_kernel_count(registry); i++) {
         const struct assay_kernel *kernel = assay_kernel_at(registry, i);
-        bool named = every || listed(kernel->name, choice->kernels, choice->n_kernels);
-        bool wanted =
-            choice->n_implementations
-                ? listed(kernel->implementation, choice->implementations, choice->n_implementations)
-                : !choice->n_kernels || every;
         if (strcmp(kernel->op, problem->op) != 0 || strcmp(kernel->device, choice->device) != 0)
             continue;
         if (choice->here && assay_kernel_is_elsewhere(kernel))
             continue;
-        if (!(wanted || (named && !every)) || excluded(kernel, problem, choice) ||
+        if (!is_wanted(kernel, choice) || excluded(kernel, problem, choice) ||
             too_slow(kernel, problem, choice))
             continue;
         struct assay_contender candidate = {.kernel = kernel, .recipe = problem->recipe};
         candidate.status = assay_kernel_can_run(kernel, problem, &candidate.why);
-        n = offer(out, n, max, &candidate, problem->dtype, named);
+        n = offer(out, n, max, &candidate, problem->dtype, is_named(kernel, choice));
     }
     return n;
 }
@@ -364,5 +388,43 @@ enum assay_status assay_kernel_check_choice(const assay_kernel_registry *registr
             status = check_name(registry, choice->kernels[i], false, err);
     if (status == ASSAY_OK && choice->baseline && choice->baseline[0])
         status = check_name(registry, choice->baseline, true, err);
+    return status;
+}
+
+/* The implementation's name, once. */
+static void add_once(const char *name, struct assay_text *names)
+{
+    const char *at = names->data ? strstr(names->data, name) : NULL;
+    size_t length = strlen(name);
+    while (at && !((at == names->data || at[-1] == ' ') && (!at[length] || at[length] == ',')))
+        at = strstr(at + 1, name);
+    if (!at)
+        assay_text_format(names, "%s%s", names->length ? ", " : "", name);
+}
+
+enum assay_status assay_kernel_check_baseline(const assay_kernel_registry *registry, const char *op,
+                                              const struct assay_kernel_choice *choice,
+                                              struct assay_error *err)
+{
+    struct assay_text others = {0};
+    bool found = !choice->baseline || !choice->baseline[0];
+    for (int64_t i = 0; i < assay_kernel_count(registry) && !found; i++) {
+        const struct assay_kernel *kernel = assay_kernel_at(registry, i);
+        if (strcmp(kernel->op, op) != 0 || strcmp(kernel->device, choice->device) != 0 ||
+            !is_wanted(kernel, choice))
+            continue;
+        found = assay_text_same(kernel->implementation, choice->baseline);
+        add_once(kernel->implementation, &others);
+    }
+    enum assay_status status = ASSAY_OK;
+    if (others.failed)
+        status = assay_error_nomem(err);
+    else if (!found)
+        status = assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                                 "--baseline %s: it does not take part in %s on %s; %s%s",
+                                 choice->baseline, op, choice->device,
+                                 others.length ? "these do: " : "nor does anything else",
+                                 others.length ? others.data : "");
+    assay_text_fini(&others);
     return status;
 }

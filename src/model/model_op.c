@@ -60,17 +60,17 @@ static enum assay_status check(const struct assay_problem *p, struct assay_error
     for (int32_t i = 0; i < p->n_axes; i++) {
         product *= fmax((double)p->axes[i], 1);
         if (p->axes[i] > MOST_SIZE)
-            return assay_error_set(err, ASSAY_ERR_INVALID, p->op,
+            return assay_error_set(err, ASSAY_ERR_INVALID, assay_op_shown(p->op),
                                    "%s = %lld is too large: %lld at the most", op->axis_names[i],
                                    (long long)p->axes[i], (long long)MOST_SIZE);
     }
     if (p->n_axes > 3 && product > MOST_PRODUCT)
-        return assay_error_set(err, ASSAY_ERR_INVALID, p->op,
+        return assay_error_set(err, ASSAY_ERR_INVALID, assay_op_shown(p->op),
                                "these sizes make a model too large for any machine");
     struct assay_graph storage, *g = graph_of(p, &storage);
     enum assay_status status =
         g->error.code != ASSAY_OK
-            ? assay_error_set(err, g->error.code, p->op, "%s", g->error.message)
+            ? assay_error_set(err, g->error.code, assay_op_shown(p->op), "%s", g->error.message)
             : ASSAY_OK;
     return status;
 }

@@ -55,7 +55,7 @@ static enum assay_status best_kernel(const struct assay_problem *problem, const 
         *out = best->kernel;
         return ASSAY_OK;
     }
-    return assay_error_set(why, ASSAY_UNSUPPORTED, NULL, "%s: %s", problem->op,
+    return assay_error_set(why, ASSAY_UNSUPPORTED, NULL, "%s: %s", assay_op_shown(problem->op),
                            refused ? refused->why.message : "no kernel on this device");
 }
 

@@ -2,9 +2,12 @@
 #include "op/op.h"
 
 #include "base/rng.h"
+#include "base/suggest.h"
 #include "base/text.h"
+#include "op/op_name.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define ASSAY_OP(n) extern const struct assay_op assay_op_##n;
 #include "op/op_list.h"
@@ -28,12 +31,27 @@ const struct assay_op *assay_op_find(const char *name)
     return NULL;
 }
 
+/* Equal up to case, hyphens and underscores: layer_norm, Cross-Entropy. */
+static bool same_name(const char *a, const char *b)
+{
+    char plain[2][64];
+    const char *const names[] = {a, b};
+    for (int i = 0; i < 2; i++) {
+        size_t n = 0;
+        for (const char *c = names[i]; *c && n < sizeof plain[i] - 1; c++)
+            if (*c != '_' && *c != '-')
+                plain[i][n++] = *c;
+        plain[i][n] = '\0';
+    }
+    return plain[0][0] && assay_text_same(plain[0], plain[1]);
+}
+
 static bool goes_by(const struct assay_op *op, const char *name)
 {
-    if (assay_text_same(op->name, name))
+    if (same_name(op->name, name))
         return true;
     for (const char *const *alias = op->aliases; alias && *alias; alias++)
-        if (assay_text_same(*alias, name))
+        if (same_name(*alias, name))
             return true;
     return false;
 }
@@ -49,12 +67,11 @@ static enum assay_status unknown_op(const char *name, struct assay_error *err)
         for (const char *const *alias = op->aliases; alias && *alias && n < 120; alias++)
             candidates[n++] = *alias;
     }
-    const char *nearest = assay_text_nearest(name, candidates, n);
-    if (!nearest)
-        return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
-                               "unknown op \"%s\"; `assay list ops` shows them all", name);
-    return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "unknown op \"%s\"; did you mean \"%s\"?",
-                           name, nearest);
+    char rest[160];
+    return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "unknown op \"%s\"; %s", name,
+                           assay_suggest_text(ASSAY_TOPIC_OP, name, candidates, n,
+                                              "`assay list ops` shows them all", rest,
+                                              sizeof rest));
 }
 
 enum assay_status assay_op_resolve(const char *name, const struct assay_op **out, int64_t max,
@@ -110,11 +127,20 @@ const char *assay_op_skeleton_shapes(const struct assay_op *op)
     return op->skeleton.shapes ? op->skeleton.shapes : op->usual_shapes;
 }
 
+const char *assay_op_shown(const char *op)
+{
+    static const char *const prefixes[] = {ASSAY_MODEL_PREFIX, ASSAY_WORKLOAD_PREFIX};
+    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
+        if (strncmp(op, prefixes[i], strlen(prefixes[i])) == 0)
+            return op + strlen(prefixes[i]);
+    return op;
+}
+
 static enum assay_status check_size(const struct assay_tensor *tensor, const char *op,
                                     struct assay_error *err)
 {
     if (assay_tensor_bytes(tensor) > (size_t)INT64_MAX / 8)
-        return assay_error_set(err, ASSAY_ERR_INVALID, op,
+        return assay_error_set(err, ASSAY_ERR_INVALID, assay_op_shown(op),
                                "these sizes make a tensor too large for any machine");
     return ASSAY_OK;
 }
@@ -134,7 +160,8 @@ static enum assay_status set_mode(const struct assay_op *op, struct assay_proble
         return op->set_mode(problem, usual ? "" : mode, err);
     if (usual)
         return ASSAY_OK;
-    return assay_error_set(err, ASSAY_ERR_INVALID, op->name, "has no modes, so no \"%s\"", mode);
+    return assay_error_set(err, ASSAY_ERR_INVALID, assay_op_shown(op->name),
+                           "has no modes, so no \"%s\"", mode);
 }
 
 enum assay_status assay_op_problem(const struct assay_op *op, enum assay_dtype dtype,
@@ -149,12 +176,12 @@ enum assay_status assay_op_problem(const struct assay_op *op, enum assay_dtype d
         .threads = threads < 1 ? 1 : threads,
     };
     if (!assay_op_has_dtype(op, dtype))
-        return assay_error_set(err, ASSAY_ERR_INVALID, op->name, "does not compute in %s",
-                               assay_dtype_name(dtype));
+        return assay_error_set(err, ASSAY_ERR_INVALID, assay_op_shown(op->name),
+                               "does not compute in %s", assay_dtype_name(dtype));
     for (int32_t i = 0; i < out->n_axes; i++) {
         int least = op->zero_axes >> i & 1 ? 0 : 1;
         if (axes[i] < least)
-            return assay_error_set(err, ASSAY_ERR_INVALID, op->name,
+            return assay_error_set(err, ASSAY_ERR_INVALID, assay_op_shown(op->name),
                                    "%s must be at least %d, not %lld", op->axis_names[i], least,
                                    (long long)axes[i]);
         out->axes[i] = axes[i];

@@ -2,6 +2,7 @@
  */
 #include "quant/quant_recipe.h"
 
+#include "base/suggest.h"
 #include "base/text.h"
 
 #include <ctype.h>
@@ -171,12 +172,11 @@ static enum assay_status unknown_recipe(const char *name, const char *lower,
     int64_t n = all_names(names, 128);
     for (int64_t i = 0; i < n; i++)
         candidates[i] = names[i];
-    const char *nearest = assay_text_nearest(lower, candidates, n);
-    if (nearest)
-        return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
-                               "unknown recipe \"%s\"; did you mean \"%s\"?", name, nearest);
-    return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
-                           "unknown recipe \"%s\"; `assay list recipes` shows them all", name);
+    char rest[160];
+    return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "unknown recipe \"%s\"; %s", name,
+                           assay_suggest_text(ASSAY_TOPIC_RECIPE, lower, candidates, n,
+                                              "`assay list recipes` shows them all", rest,
+                                              sizeof rest));
 }
 
 /* The name in lower case, with the usual word for what has two. False where it is too long for any.

@@ -66,6 +66,10 @@ struct assay_measurement {
     int64_t slow_unit;        /* samples, those taken again included, beside a slow matrix unit */
     int64_t throttled;        /* samples while power, heat or hardware held a GPU's clock down */
     double host_ns;           /* the host's side of one call; on a CPU the call itself */
+
+    /* Of a row that stands for several repeats (record/merge.h); not in JSON, which has them all */
+    int64_t repeats;     /* 0: it is one measurement */
+    double repeats_frac; /* half of the range of their medians, over the median */
 };
 
 struct assay_verification {

@@ -32,6 +32,7 @@ struct assay_report_format {
     const char *extension; /* "json", without the dot; NULL if no file extension means it */
     const char *summary;
     size_t state_bytes; /* what the functions below may keep in `state` (zeroed) */
+    bool merges;        /* repeats of a group come as one: see record/merge.h */
     int most;           /* columns its rows take where they have them, for style.most; 0: usual */
 
     /* Called once, then once for each group in order with all its records, then once at the end. */

@@ -184,9 +184,7 @@ bool assay_cell_is_workload(const struct assay_record *record)
 
 const char *assay_cell_subject(const struct assay_record *record)
 {
-    return record->op + (assay_cell_is_model(record)      ? sizeof ASSAY_MODEL_PREFIX - 1
-                         : assay_cell_is_workload(record) ? sizeof ASSAY_WORKLOAD_PREFIX - 1
-                                                          : 0);
+    return assay_op_shown(record->op);
 }
 
 static bool is(const char *text, const char *other) { return strcmp(text, other) == 0; }

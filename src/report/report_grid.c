@@ -123,8 +123,17 @@ static void narrow(int *width, int too_much, int least)
     *width = want < *width ? want : *width;
 }
 
+static void grow(struct assay_grid *grid, int c, int most, int width)
+{
+    int left = width - assay_grid_total(grid), wanted = most - grid->widths[c];
+    if (left > 0 && wanted > 0)
+        grid->widths[c] += left < wanted ? left : wanted;
+}
+
 void assay_grid_fit(struct assay_grid *grid, const struct assay_shrink *steps, int n, int width)
 {
+    int whole[ASSAY_MOST_COLUMNS];
+    memcpy(whole, grid->widths, sizeof whole);
     for (int i = 0; i < n; i++) {
         int *column = &grid->widths[steps[i].column], least = steps[i].least;
         int too_much = assay_grid_total(grid) - width;
@@ -135,11 +144,14 @@ void assay_grid_fit(struct assay_grid *grid, const struct assay_shrink *steps, i
         else
             *column = 0;
     }
-    for (int c = 0; c < grid->n; c++) {
-        int most = grid->columns[c].most, left = width - assay_grid_total(grid);
-        if (most && left > 0)
-            grid->widths[c] = grid->widths[c] + left < most ? grid->widths[c] + left : most;
+    for (int i = n - 1; i >= 0;
+         i--) { /* a column that was dropped may leave more than was needed */
+        int c = steps[i].column;
+        if (grid->widths[c] && grid->columns[c].width == ASSAY_COLUMN_CONTENTS)
+            grow(grid, c, whole[c], width);
     }
+    for (int c = 0; c < grid->n; c++)
+        grow(grid, c, grid->columns[c].most, width);
     grid->width = assay_grid_total(grid);
 }
 
@@ -309,7 +321,7 @@ void assay_grid_no_figures(struct assay_grid *grid, const struct assay_record *r
     if (record->outcome != ASSAY_OUTCOME_OK)
         page->lines += assay_row_reason(&page->line, &page->sink, record, mark, grid->width);
     else if (record->verification.done)
-        assay_row_check(&page->line, record, mark, grid->width);
+        page->lines += assay_row_check(&page->line, &page->sink, record, mark, grid->width);
     else
         assay_line_put(&page->line, "-", 1, ASSAY_INK_DIM);
 }

@@ -112,8 +112,8 @@ struct assay_grid {
 void assay_grid_begin(struct assay_grid *grid, int extra);
 /* Makes room for a row's cells, where columns are as wide as their contents. */
 void assay_grid_measure(struct assay_grid *grid, const void *row);
-/* Takes steps, in order, until the table fits into `width`; then columns that may grow take what is
- * left. */
+/* Takes steps, in order, until the table fits into `width`; then columns that were as wide as their
+ * contents get back what is left, and columns that may grow take the rest. */
 void assay_grid_fit(struct assay_grid *grid, const struct assay_shrink *steps, int n, int width);
 /* Columns that a row takes. */
 int assay_grid_total(const struct assay_grid *grid);

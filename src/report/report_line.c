@@ -230,6 +230,35 @@ void assay_line_flush(struct assay_line *line, const struct assay_sink *sink)
     line->columns = 0;
 }
 
+int assay_line_wrap(struct assay_line *line, const struct assay_sink *sink, const char *text,
+                    int indent, int width, enum assay_ink ink)
+{
+    char word[512];
+    bool follows = false; /* another word of the text on this line */
+    int lines = 0;
+    if (line->columns + assay_line_columns_of(text, line->ascii) <= width) {
+        assay_line_put(line, text, width - line->columns, ink);
+        return 0;
+    }
+    for (text += strspn(text, " "); *text; text += strspn(text, " ")) {
+        size_t length = strcspn(text, " ");
+        snprintf(word, sizeof word, "%.*s", (int)length, text);
+        if ((follows || line->columns > indent) &&
+            line->columns + follows + assay_line_columns_of(word, line->ascii) > width) {
+            assay_line_flush(line, sink);
+            assay_line_to(line, indent);
+            follows = false;
+            lines++;
+        }
+        if (follows)
+            assay_line_put(line, " ", 1, ASSAY_INK_PLAIN);
+        assay_line_put(line, word, width - line->columns, ink);
+        follows = true;
+        text += length;
+    }
+    return lines;
+}
+
 void assay_flow_item(struct assay_flow *flow, const char *fmt, ...)
 {
     char item[512];
@@ -246,6 +275,6 @@ void assay_flow_item(struct assay_flow *flow, const char *fmt, ...)
     if (flow->started)
         assay_line_put(line, " · ", 3, ASSAY_INK_DIM);
     assay_line_to(line, flow->indent);
-    assay_line_put(line, item, flow->width - line->columns, flow->ink);
+    assay_line_wrap(line, flow->sink, item, flow->indent, flow->width, flow->ink);
     flow->started = true;
 }

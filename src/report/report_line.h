@@ -37,6 +37,10 @@ void assay_line_put(struct assay_line *line, const char *text, int width, enum a
 /* The same, then filled with blanks, or with blanks before it, to `width` columns. */
 void assay_line_left(struct assay_line *line, const char *text, int width, enum assay_ink ink);
 void assay_line_right(struct assay_line *line, const char *text, int width, enum assay_ink ink);
+/* Appends the text, broken between words where it does not fit into `width`: it goes on at column
+ * `indent` of further lines. The caller flushes the last one; returns how many came before it. */
+int assay_line_wrap(struct assay_line *line, const struct assay_sink *sink, const char *text,
+                    int indent, int width, enum assay_ink ink);
 /* Blanks, or a rule, up to this column. */
 void assay_line_to(struct assay_line *line, int column);
 void assay_line_rule(struct assay_line *line, int column, enum assay_ink ink);
@@ -45,7 +49,8 @@ void assay_line_rule(struct assay_line *line, int column, enum assay_ink ink);
 void assay_line_flush(struct assay_line *line, const struct assay_sink *sink);
 
 /* Items with " · " between them, continued on further lines at the same indent where they do not
- * fit into `width`. Begins wherever the line stands; the caller flushes the last line. */
+ * fit into `width`; an item longer than a line is broken between words. Begins wherever the line
+ * stands; the caller flushes the last line. */
 struct assay_flow {
     struct assay_line *line;
     const struct assay_sink *sink;

@@ -295,9 +295,9 @@ static void write_notes(struct writer *w, const struct assay_record *records, in
     for (int64_t i = 0; i < n; i++)
         any |= records[i].pareto;
     if (any) {
-        assay_line_put(&w->page->line,
-                       "* no other is better in time, size of the weights and accuracy",
-                       w->grid.width, ASSAY_INK_DIM);
+        assay_line_wrap(&w->page->line, &w->page->sink,
+                        "* no other is better in time, size of the weights and accuracy", PARETO,
+                        w->grid.width, ASSAY_INK_DIM);
         assay_page_flush(w->page);
     }
     for (int64_t i = 0; i < n; i++) {
@@ -306,7 +306,8 @@ static void write_notes(struct writer *w, const struct assay_record *records, in
         char text[sizeof records[i].kernel + sizeof records[i].note + 4];
         snprintf(text, sizeof text, "%s: %s", records[i].kernel, records[i].note);
         assay_line_to(&w->page->line, PARETO);
-        assay_line_put(&w->page->line, text, w->grid.width - PARETO, ASSAY_INK_DIM);
+        assay_line_wrap(&w->page->line, &w->page->sink, text, PARETO + 2, w->grid.width,
+                        ASSAY_INK_DIM);
         assay_page_flush(w->page);
     }
 }

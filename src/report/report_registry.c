@@ -2,6 +2,7 @@
 #include "report/report.h"
 
 #include "base/alloc.h"
+#include "base/suggest.h"
 
 #include <string.h>
 
@@ -32,12 +33,11 @@ enum assay_status assay_report_find(const char *name, const struct assay_report_
             return ASSAY_OK;
         }
     }
-    const char *nearest = assay_text_nearest(name, names, REPORTS);
-    if (nearest)
-        return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
-                               "unknown format \"%s\"; did you mean \"%s\"?", name, nearest);
-    return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
-                           "unknown format \"%s\"; `assay list formats` shows them all", name);
+    char rest[160];
+    return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "unknown format \"%s\"; %s", name,
+                           assay_suggest_text(ASSAY_TOPIC_FORMAT, name, names, REPORTS,
+                                              "`assay list formats` shows them all", rest,
+                                              sizeof rest));
 }
 
 const struct assay_report_format *assay_report_for_file(const char *path)

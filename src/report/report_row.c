@@ -22,30 +22,6 @@ enum assay_ink assay_row_speedup_ink(const struct assay_record *record,
     return direction > 0 ? ASSAY_INK_GOOD : ASSAY_INK_WARN;
 }
 
-/* Between words, on lines that begin where the first one does. How many lines were flushed. */
-static int put_sentence(struct assay_line *line, const struct assay_sink *sink, const char *text,
-                        int width, enum assay_ink ink)
-{
-    static const char blanks[] = " \t\r\n";
-    int indent = line->columns, lines = 0;
-    char piece[sizeof(struct assay_cell) + sizeof((struct assay_record *)0)->reason + 4] = "";
-    for (text += strspn(text, blanks); *text; text += strspn(text, blanks)) {
-        size_t length = strcspn(text, blanks), used = strlen(piece);
-        snprintf(piece + used, sizeof piece - used, "%s%.*s", used ? " " : "", (int)length, text);
-        if (used && indent + assay_line_columns_of(piece, line->ascii) > width) {
-            piece[used] = '\0';
-            assay_line_put(line, piece, width - indent, ink);
-            assay_line_flush(line, sink);
-            assay_line_to(line, indent);
-            lines++;
-            snprintf(piece, sizeof piece, "%.*s", (int)length, text);
-        }
-        text += length;
-    }
-    assay_line_put(line, piece, width - indent, ink);
-    return lines;
-}
-
 int assay_row_reason(struct assay_line *line, const struct assay_sink *sink,
                      const struct assay_record *record, int mark, int width)
 {
@@ -55,18 +31,18 @@ int assay_row_reason(struct assay_line *line, const struct assay_sink *sink,
     char text[sizeof(struct assay_cell) + sizeof record->reason + 2];
     snprintf(text, sizeof text, "%s%s%s", assay_cell_outcome(record->outcome).text,
              record->reason[0] ? ": " : "", record->reason);
-    return put_sentence(line, sink, text, width, ink);
+    return assay_line_wrap(line, sink, text, line->columns, width, ink);
 }
 
-void assay_row_check(struct assay_line *line, const struct assay_record *record, int mark,
-                     int width)
+int assay_row_check(struct assay_line *line, const struct assay_sink *sink,
+                    const struct assay_record *record, int mark, int width)
 {
     const struct assay_verification *v = &record->verification;
     assay_line_left(line, "✓", mark, ASSAY_INK_GOOD);
     char text[160];
     snprintf(text, sizeof text, "right: max abs %.2g, max rel %.2g, %lld of %lld elements compared",
              v->max_abs, v->max_rel, (long long)v->compared, (long long)v->of);
-    assay_line_put(line, text, width - line->columns, ASSAY_INK_PLAIN);
+    return assay_line_wrap(line, sink, text, line->columns, width, ASSAY_INK_PLAIN);
 }
 
 /* The measurement in this state whose probes were the slowest, relative to their best ever. */
@@ -83,12 +59,14 @@ static const struct assay_measurement *slowest_probe(const struct assay_record *
     return slowest;
 }
 
-static void warning(struct assay_line *line, const struct assay_sink *sink, int width,
-                    const char *text)
+/* How many lines it took. */
+static int warning(struct assay_line *line, const struct assay_sink *sink, int width,
+                   const char *text)
 {
     assay_line_to(line, 1);
-    assay_line_put(line, text, width - line->columns, ASSAY_INK_WARN);
+    int lines = assay_line_wrap(line, sink, text, 3, width, ASSAY_INK_WARN) + 1;
     assay_line_flush(line, sink);
+    return lines;
 }
 
 /* What is not known of a stranger's row, or not ours. */
@@ -101,21 +79,18 @@ static int stranger_warnings(const struct assay_record *record, struct assay_lin
     if (strcmp(record->confined, ASSAY_NOT_ISOLATED) == 0) {
         snprintf(text, sizeof text, "%s: nothing was isolated (--in-process)",
                  record->implementation);
-        warning(line, sink, width, text);
-        lines++;
+        lines += warning(line, sink, width, text);
     }
     if (record->not_asked && record->outcome == ASSAY_OUTCOME_OK) {
         snprintf(text, sizeof text,
                  "%s: not checked whether it computes every call: too slow, large or disturbed",
                  record->implementation);
-        warning(line, sink, width, text);
-        lines++;
+        lines += warning(line, sink, width, text);
     }
     if (v->author_tolerance && v->done) {
         snprintf(text, sizeof text, "%s: its author allows %.2g%% and %.2g", record->implementation,
                  100 * v->tolerance_relative, v->tolerance_absolute);
-        warning(line, sink, width, text);
-        lines++;
+        lines += warning(line, sink, width, text);
     }
     return lines;
 }
@@ -135,8 +110,7 @@ int assay_row_warnings(const struct assay_record *records, int64_t n, struct ass
         if (slowest && slowest->machine_frac < slow_machine) {
             snprintf(text, sizeof text, "%s: machine at %.0f%% of its best (%s)", name,
                      100 * slowest->machine_frac, slowest->bound);
-            warning(line, sink, width, text);
-            lines++;
+            lines += warning(line, sink, width, text);
         }
         for (int64_t i = 0; i < n; i++) {
             const struct assay_measurement *m = &records[i].states[s];
@@ -147,8 +121,7 @@ int assay_row_warnings(const struct assay_record *records, int64_t n, struct ass
                      "%s: %.0f%% of the samples of %s%s%s were disturbed: look at -v", name,
                      100 * (double)m->disturbed / (double)m->time.n,
                      assay_cell_variant(&records[i], records, n), recipe[0] ? " " : "", recipe);
-            warning(line, sink, width, text);
-            lines++;
+            lines += warning(line, sink, width, text);
         }
     }
     return lines;

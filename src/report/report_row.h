@@ -35,13 +35,13 @@ const char *assay_row_mark(const struct assay_measurement *m, struct assay_legen
 enum assay_ink assay_row_speedup_ink(const struct assay_record *record,
                                      const struct assay_measurement *m);
 
-/* Instead of figures, up to column `width`: why there are none, on as many lines as that takes (how
- * many were flushed; the last one is not), or that a variant was checked and not timed. The mark
- * before the text takes `mark` columns. */
+/* Instead of figures, up to column `width` of this line and of as many more as it takes: why there
+ * are none, or that a variant was checked and not timed. The mark before the text takes `mark`
+ * columns. How many lines were flushed before the last one, which is not. */
 int assay_row_reason(struct assay_line *line, const struct assay_sink *sink,
                      const struct assay_record *record, int mark, int width);
-void assay_row_check(struct assay_line *line, const struct assay_record *record, int mark,
-                     int width);
+int assay_row_check(struct assay_line *line, const struct assay_sink *sink,
+                    const struct assay_record *record, int mark, int width);
 
 /* Lines below a group's rows, where its figures are not what they seem: the machine is not at its
  * best, or most of a variant's samples were disturbed. How many lines. */

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "kernel/host.h"
 #include "op/op.h"
+#include "op/op_name.h"
 #include "runner/fence.h"
 #include "runner/sandbox.h"
 #include "runner/traces.h"
@@ -174,7 +175,8 @@ static enum assay_status take_problem(struct server *s, const struct assay_runne
     out->op = op ? op->name : s->op;
     out->recipe = c->problem.has_recipe ? s->recipe : NULL;
     out->host = &s->host;
-    return op ? ASSAY_OK : assay_error_set(err, ASSAY_ERR_INVALID, s->op, "no such op");
+    return op ? ASSAY_OK
+              : assay_error_set(err, ASSAY_ERR_INVALID, assay_op_shown(s->op), "no such op");
 }
 
 static const struct assay_kernel *find_kernel(const struct server *s, const char *name,

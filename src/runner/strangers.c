@@ -5,6 +5,7 @@
 #include "base/rng.h"
 #include "base/text.h"
 #include "op/op.h"
+#include "op/op_name.h"
 #include "quant/quant.h"
 #include "runner/sandbox.h"
 #include "tensor/tensor.h"
@@ -214,7 +215,8 @@ static enum assay_status declare(void *user, const char *op, int32_t threads,
     c.workload.threads = threads;
     enum assay_status status = ask(s, &c, &reply, "setup", err);
     if (status == ASSAY_OK && reply.bytes != sizeof *out)
-        return assay_error_set(err, ASSAY_ERR_CORRUPT, op, "the runner's answer does not fit");
+        return assay_error_set(err, ASSAY_ERR_CORRUPT, assay_op_shown(op),
+                               "the runner's answer does not fit");
     if (status == ASSAY_OK)
         status = assay_runner_read(s->clerk, out, reply.address, sizeof *out, err);
     snprintf(s->declared, sizeof s->declared, "%s", status == ASSAY_OK ? op : "");
@@ -299,7 +301,8 @@ static void fill(void *user, const char *op, int32_t input, const struct assay_t
     if (status == ASSAY_OK)
         status = ask(s, &c, &reply, "fill", &all->failure);
     if (status == ASSAY_OK && reply.bytes != bytes)
-        status = assay_error_set(&all->failure, ASSAY_ERR_CORRUPT, op, "fill is of another size");
+        status = assay_error_set(&all->failure, ASSAY_ERR_CORRUPT, assay_op_shown(op),
+                                 "fill is of another size");
     if (status == ASSAY_OK)
         status = assay_runner_read(s->clerk, data, reply.address, bytes, &all->failure);
     if (status != ASSAY_OK) {
@@ -342,7 +345,8 @@ static enum assay_status verify(void *user, const struct assay_problem *p, const
     if (status == ASSAY_OK)
         status = ask(s, &c, &reply, "verify", err);
     if (status == ASSAY_OK && reply.bytes != bytes)
-        return assay_error_set(err, ASSAY_ERR_CORRUPT, p->op, "the runner's answer does not fit");
+        return assay_error_set(err, ASSAY_ERR_CORRUPT, assay_op_shown(p->op),
+                               "the runner's answer does not fit");
     return status == ASSAY_OK ? assay_runner_read(s->clerk, out, reply.address, bytes, err)
                               : status;
 }

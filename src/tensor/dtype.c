@@ -1,5 +1,6 @@
 #include "tensor/dtype.h"
 
+#include "base/suggest.h"
 #include "base/text.h"
 
 #include <float.h>
@@ -80,11 +81,10 @@ enum assay_status assay_dtype_parse(const char *name, enum assay_dtype *out,
             }
             candidates[n++] = *alias;
         }
-    const char *nearest = assay_text_nearest(bare, candidates, n);
-    if (!nearest)
-        nearest = "f32";
-    return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
-                           "unknown dtype \"%s\"; did you mean \"%s\"?", name, nearest);
+    char rest[160];
+    return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "unknown dtype \"%s\"; %s", name,
+                           assay_suggest_text(ASSAY_TOPIC_DTYPE, bare, candidates, n,
+                                              "did you mean \"f32\"?", rest, sizeof rest));
 }
 
 void assay_dtype_load(enum assay_dtype dtype, const void *src, int64_t first, int64_t n,

@@ -626,8 +626,9 @@ enum assay_status assay_workload_declare(assay_workloads *workloads, const char 
                                          struct assay_error *err)
 {
     struct workload *w = find(workloads, op);
-    enum assay_status status = w ? declare_here(w, threads, err)
-                                 : assay_error_set(err, ASSAY_ERR_INVALID, op, "no such workload");
+    enum assay_status status =
+        w ? declare_here(w, threads, err)
+          : assay_error_set(err, ASSAY_ERR_INVALID, assay_op_shown(op), "no such workload");
     if (status == ASSAY_OK)
         *out = w->declared;
     return status;

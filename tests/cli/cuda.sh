@@ -105,7 +105,7 @@ ASSAY_CUDA_DRIVER=$ASSAY_FAKES/fake_cuda_lean.so expect_exit 0 "$ASSAY" info
 expect_out '^cuda:0 +Fake GPU'
 
 say "without NVRTC and NVML: no kernels of ours, and it says so"
-ASSAY_NVRTC=$work/none.so ASSAY_NVML=$work/none.so expect_exit 0 "$ASSAY" bench relu "${gpu[@]}" "${quick[@]}" -o "$rows"
+ASSAY_NVRTC=$work/none.so ASSAY_NVML=$work/none.so expect_exit 3 "$ASSAY" bench relu "${gpu[@]}" "${quick[@]}" -o "$rows"
 expect_count 1 '"status":"unsupported".*none\.so' "$rows"
 
 say "a driver that is too old, does not start, or is not there"
@@ -239,7 +239,7 @@ ASSAY_CUDNN=$ASSAY_FAKES/fake_cudnn_lean.so expect_exit 1 "$ASSAY" bench attenti
     --mode none,qkv+causal --shape 2x7x3x16 -o "$rows"
 expect_count 2 '"kernel":"attention_cudnn".*"status":"mismatch"' "$rows"
 nothing_left
-FAKE_CUDNN_NONE=1 ASSAY_CUDNN=$ASSAY_FAKES/fake_cudnn_lean.so expect_exit 0 "$ASSAY" bench attention "${gpu[@]}" "${conv[@]}" \
+FAKE_CUDNN_NONE=1 ASSAY_CUDNN=$ASSAY_FAKES/fake_cudnn_lean.so expect_exit 3 "$ASSAY" bench attention "${gpu[@]}" "${conv[@]}" \
     --dtype bf16 --impl cudnn --shape 2x7x3x16 -o "$rows"
 expect_file "$rows" '"status":"unsupported".*no engine for this graph: CUDNN_STATUS_NOT_SUPPORTED"'
 nothing_left

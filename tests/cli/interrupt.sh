@@ -118,3 +118,21 @@ kill -INT $pid
 ended 130
 expect_err '0 of 1 groups are done; continue with'
 expect_no_out 'mismatch'
+
+say "what is prepared or verified is not waited for: it ends within a second, without a report"
+# The reference of this product takes many seconds.
+rm -rf "$runs"
+env --default-signal=INT "$ASSAY" bench linear --shape 4096x4096x4096 --cache hot --impl ref,native \
+    -o nothing.json >"$work/out" 2>"$work/err" &
+pid=$!
+started+=("$pid")
+wait_for journal_there
+sleep 1
+start=$(date +%s%N)
+kill -INT $pid
+ended 130
+took=$((($(date +%s%N) - start) / 1000000))
+[ $took -lt 1000 ] || is_sanitized || fail "it took $took ms to end"
+expect_err '0 of 1 groups are done; go on with'
+expect_out_lines 0
+[ ! -e nothing.json ] || fail "a report of nothing"

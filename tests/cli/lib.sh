@@ -17,7 +17,7 @@
 # Every script has folders of its own, and ceilings in them that nothing reaches, so that nothing is
 # calibrated. $quick are the options of a measurement that takes no time.
 set -u
-LC_ALL=C
+LC_ALL=C.UTF-8 # what the program writes follows from it
 export LC_ALL
 unset NO_COLOR
 : "${ASSAY:?the program under test}" "${ASSAY_PLUGINS:?the folder of the plug-ins}"

@@ -48,6 +48,21 @@ say "shapes that do not fit are shown"
 expect_exit 0 "$ASSAY" run c.yml --dry-run --memory-limit 20k
 expect_out 'skipped  does not fit this memory'
 
+say "a fall-back to the cpu that takes hours is said"
+cat >gpu.yml <<'END'
+device: cuda
+quantization_config_recipe_names: [int8wo]
+matrix_shapes: [{name: pow2_extended, min_power: 10, max_power: 14}]
+END
+"$ASSAY" run gpu.yml --budget 2h --no-ceiling >"$work/out" 2>"$work/err" &
+pid=$!
+started+=("$pid")
+warned() { grep -Eq '^assay: on the cpu this takes about [0-9.]+ h.*--dry-run shows where, --limit N' "$work/err"; }
+wait_for warned
+kill -TERM $pid
+wait $pid
+expect_exit 3 "$ASSAY" run gpu.yml --strict-device
+
 say "options replace what the file says"
 expect_exit 0 "$ASSAY" run --config c.yml --dry-run --dtype f16 --recipe int4wo-32 --model linear \
     --shapes custom=2x32x8,pow2:5:6 --compile max-autotune --limit 2
@@ -65,6 +80,7 @@ csv=(made/deep/inference/results_*.csv)
 expect_file "${csv[0]}" 'int8wo'
 expect_file "${csv[0]}" 'act'
 [ -z "$(ls made/deep/inference/*.part 2>/dev/null)" ] || fail "a part was left"
+expect_err "^assay: wrote ${csv[0]}\$"
 
 say "other files beside it, and another folder"
 expect_exit 0 "$ASSAY" run c.yml "${short[@]}" -q --limit 1 --output-dir other -o rows.jsonl

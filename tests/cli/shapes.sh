@@ -45,8 +45,8 @@ say "both cache states"
 expect_exit 0 "$ASSAY" bench relu --batch 2 --seq 3 --dim 4096 --iters 8 --warmup 1 --impl native
 expect_out 'hot .*cold'
 
-say "too large for this memory: a row that says so, and no failure"
-expect_exit 0 "$ASSAY" bench relu --batch 1048576 --seq 1024 --dim 1024 "${short[@]}"
+say "too large for this memory: a row that says so, and exit code 3 where it is the only one"
+expect_exit 3 "$ASSAY" bench relu --batch 1048576 --seq 1024 --dim 1024 "${short[@]}"
 expect_out 'skipped: needs .* of memory, .* can be had'
 
 say "over the limit of elements: skipped, the others measured"

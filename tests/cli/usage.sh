@@ -17,7 +17,37 @@ expect_usage 'unknown option --bach; did you mean --batch\?' "$ASSAY" bench relu
 expect_usage 'unknown option -z' "$ASSAY" bench relu -z
 expect_usage 'unknown device "cqu"; did you mean "cpu"\?' "$ASSAY" bench relu --device cqu
 expect_usage 'there is no device "cpu:1"' "$ASSAY" bench relu --device cpu:1
-expect_usage 'takes hot, cold or both, not "warm"' "$ASSAY" bench relu --cache warm
+
+say "words that people bring along from other tools"
+for op in gemm matmul mm; do
+    expect_usage "unknown op \"$op\"; did you mean \"linear\"\?" "$ASSAY" bench $op
+done
+expect_usage 'unknown op "batch_norm"; there is no such norm; layernorm, rmsnorm and groupnorm are' \
+    "$ASSAY" bench batch_norm
+expect_usage 'unknown op "all"; name the ops \(`assay list ops`\), or none for a tour' "$ASSAY" bench all
+expect_usage 'unknown device "gpu"; did you mean "cuda"\?' "$ASSAY" bench gelu --device gpu
+expect_usage 'unknown device "rocm"; there are cpu and cuda' "$ASSAY" bench gelu --device rocm
+expect_usage 'unknown dtype "fp8"; no op computes in 8-bit floats; .*--recipe float8wo' \
+    "$ASSAY" bench gelu --dtype fp8
+expect_usage 'unknown recipe "int4"; did you mean "int4wo-128"\?' "$ASSAY" bench linear --recipe int4
+expect_usage 'unknown recipe "fp8"; 8-bit floats are the recipes float8wo, ' "$ASSAY" bench linear --recipe fp8
+expect_usage 'unknown option --json; write -o FILE.json' "$ASSAY" bench gelu --json out.json
+expect_usage 'unknown option --list; `assay list` shows ops' "$ASSAY" bench gelu --list
+expect_usage 'unknown option --gpu; write --device cuda' "$ASSAY" bench gelu --gpu
+expect_usage 'unknown option --repeat; did you mean --iters\?' "$ASSAY" bench gelu --repeat 3
+expect_usage 'takes hot, cold or both, not "warm"; did you mean "hot"\?' "$ASSAY" bench relu --cache warm
+expect_usage 'unknown format "markdown"; did you mean "md"\?' "$ASSAY" bench relu -f markdown
+expect_usage 'commas separate shapes, and linear takes MxKxN; write 1024x1024x1024' \
+    "$ASSAY" bench linear --shape 1024,1024,1024
+expect_usage 'commas separate shapes, and gelu takes BATCHxSEQxDIM; write 1024x1024x1024' \
+    "$ASSAY" bench gelu --shape 1024,1024,1024
+expect_usage 'unknown op "sillu"; did you mean "silu"\?' "$ASSAY" bench gelu,sillu
+
+say "a baseline that does not take part"
+expect_usage '--baseline native: it does not take part in relu on cpu; these do: ref$' \
+    "$ASSAY" bench relu --impl ref --baseline native
+expect_usage '--baseline openblas: it does not take part in gelu on cpu; these do: .*native' \
+    "$ASSAY" bench gelu --baseline openblas
 
 say "lists of sizes"
 for list in '16,' ',16' '16,,32' 'a' '16:128' '16:128:' '16:128:2' '' '1.5' '1e3'; do
@@ -86,6 +116,15 @@ expect_usage '-: is named twice' "$ASSAY" bench relu -o json:- -o csv:-
 expect_usage 'this plug-in cannot be read: No such file' "$ASSAY" bench relu --plugin /nowhere.so
 expect_usage 'a resumed run keeps the plan it had' "$ASSAY" bench relu --resume nope
 expect_usage 'no run "nope"|there are no runs in' "$ASSAY" bench --resume nope
+for option in '--budget 1s' '--threads 1' '--impl ref' '--shape 1x2x3' '--sweep' '--no-ceiling'; do
+    # shellcheck disable=SC2086
+    expect_usage "a resumed run keeps the plan it had; leave out ${option%% *}\$" \
+        "$ASSAY" bench --resume nope $option -q -o x.json
+done
+expect_usage 'keeps the plan it had; leave out --limit$' "$ASSAY" run --limit 3 --resume nope
+expect_usage 'keeps the plan it had; leave out --repeat$' "$ASSAY" ci --resume nope --repeat 2
+expect_usage 'keeps the plan it had; leave out --set$' "$ASSAY" preset --resume nope --set seq_len=3
+expect_usage '--dry-run shows what would be measured' "$ASSAY" bench --resume nope --dry-run
 [ -z "$(ls x.*)" ] || fail "a file was made"
 [ ! -d "$XDG_DATA_HOME/assay/runs" ] || [ -z "$(ls "$XDG_DATA_HOME/assay/runs")" ] ||
     fail "a mistake left a journal"

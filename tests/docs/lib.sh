@@ -2,6 +2,7 @@
 # the tests that see the new things.
 # shellcheck shell=bash
 set -euo pipefail
+export LC_ALL=C.UTF-8 # what the program writes follows from it
 # shellcheck source=tests/ceilings.sh
 . "$ASSAY_SOURCE_DIR/tests/ceilings.sh"
 

@@ -81,7 +81,7 @@ static void test_the_defaults(void **state)
 static void test_the_sweep(void **state)
 {
     (void)state;
-    struct assay_plan plan = good_plan("gelu");
+    struct assay_plan plan = good_plan("gelu --sweep");
     assert_int_equal(plan.n_groups, 4 * 4 * 7);
     int64_t over = 0;
     for (int64_t i = 0; i < plan.n_groups; i++) {
@@ -92,6 +92,45 @@ static void test_the_sweep(void **state)
     }
     assert_true(over > 0);
     assay_plan_fini(&plan);
+}
+
+/* An op without sizes is a minute's worth: all of them sizes of the sweep. */
+static void test_an_op_without_sizes(void **state)
+{
+    (void)state;
+    struct assay_plan usual = good_plan("gelu"), sweep = good_plan("gelu --sweep");
+    assert_int_equal(usual.n_groups, 12);
+    for (int64_t i = 0; i < usual.n_groups; i++) {
+        bool found = false;
+        for (int64_t k = 0; k < sweep.n_groups; k++)
+            found = found ||
+                    memcmp(usual.groups[i].axes, sweep.groups[k].axes, 3 * sizeof(int64_t)) == 0;
+        assert_true(found);
+        assert_false(usual.groups[i].over_limit);
+    }
+    assay_plan_fini(&usual);
+    assay_plan_fini(&sweep);
+    usual = good_plan("gelu --dim 8"); /* some sizes: the others are the sweep's */
+    assert_int_equal(usual.n_groups, 4 * 4);
+    assay_plan_fini(&usual);
+    usual = good_plan("--sweep");
+    assert_int_equal(usual.n_groups, 5 * 4 * 4 * 7);
+    assay_plan_fini(&usual);
+    assert_refused("gelu --sweep --shape 1x2x3", ASSAY_ERR_INVALID, "leave out --shape");
+    assert_refused("linear --sweep", ASSAY_ERR_INVALID, "linear has other axes");
+}
+
+static void test_ops_behind_commas(void **state)
+{
+    (void)state;
+    struct assay_plan plan = good_plan("gelu,silu layer_norm --shape 2x3x5");
+    assert_int_equal(plan.n_groups, 3);
+    assert_string_equal(plan.groups[0].op, "gelu");
+    assert_string_equal(plan.groups[1].op, "silu");
+    assert_string_equal(plan.groups[2].op, "layernorm");
+    assay_plan_fini(&plan);
+    assert_refused("gelu, --shape 2x3x5", ASSAY_ERR_INVALID, "write gelu,silu");
+    assert_refused("gelu,sillu", ASSAY_ERR_INVALID, "did you mean \"silu\"?");
 }
 
 static void test_a_plan_is_a_product(void **state)
@@ -171,7 +210,7 @@ static void test_the_usual_shapes(void **state)
     assert_string_equal(plan.groups[0].mode, "");
     assert_int_equal(plan.settings.recipes.n, 0);
     assert_string_equal(plan.groups[2].op, "relu");
-    assert_int_equal(plan.n_groups, 2 + 4 * 4 * 7);
+    assert_int_equal(plan.n_groups, 2 + 12);
     assay_plan_fini(&plan);
     plan = good_plan("quantize dequantize");
     assert_int_equal(plan.n_groups, 2);
@@ -241,6 +280,7 @@ static void test_options_of_other_ops(void **state)
     assert_refused("quantize --shape 4x5x6", ASSAY_ERR_INVALID,
                    "quantize takes MxK: rows, elements of each; got 3 sizes");
     assert_refused("relu --shape 7", ASSAY_ERR_INVALID, "relu takes BATCHxSEQxDIM; got 1 size");
+    assert_refused("linear --shape 1024,1024,512", ASSAY_ERR_INVALID, "write 1024x1024x512");
     assert_refused("linear --batch 4", ASSAY_ERR_INVALID, "give its sizes with --shape MxKxN");
     assert_refused("relu linear --dim 4", ASSAY_ERR_INVALID, "linear has no such axis as --dim");
     assert_refused("relu --shape 1x2x3 --seq 4", ASSAY_ERR_INVALID, "nothing left for --seq");
@@ -260,10 +300,10 @@ static void test_options_of_other_ops(void **state)
 static void test_settings_are_passed_on(void **state)
 {
     (void)state;
-    struct assay_plan plan =
-        good_plan("relu --cache cold --threads 1 --precision 2% --budget 500ms --timeout 7 "
-                  "--warmup 4 --iters 9 --seed 11 --memory-limit 1GiB --baseline ref --impl native "
-                  "--kernel all");
+    struct assay_plan plan = good_plan(
+        "relu --cache cold --threads 1 --precision 2% --budget 500ms --timeout 7 "
+        "--warmup 4 --iters 9 --seed 11 --memory-limit 1GiB --baseline ref --impl native,ref "
+        "--kernel all");
     const struct assay_settings *s = &plan.settings;
     assert_true(!s->hot && s->cold);
     assert_int_equal(s->threads, 1);
@@ -293,9 +333,27 @@ static void test_a_device_that_is_not_here(void **state)
     assert_string_equal(plan.settings.device, "cpu");
     assay_plan_fini(&plan);
     assert_refused("relu --device cuda --strict-device", ASSAY_UNSUPPORTED, "cuda");
-    assert_refused("relu --device gpu", ASSAY_ERR_INVALID, "did you mean \"");
+    assert_refused("relu --device gpu", ASSAY_ERR_INVALID, "did you mean \"cuda\"?");
     assert_refused("relu --device cpu:1", ASSAY_ERR_INVALID, "there is no device \"cpu:1\"");
     assert_refused("relu --device cpu:x", ASSAY_ERR_INVALID, "has no valid number");
+}
+
+/* Never silently another one. */
+static void test_a_baseline_takes_part(void **state)
+{
+    (void)state;
+    assert_refused("relu --impl ref --baseline native", ASSAY_ERR_INVALID,
+                   "--baseline native: it does not take part in relu on cpu; these do: ref");
+    assert_refused("relu --kernel relu_portable,relu_avx2 --baseline ref", ASSAY_ERR_INVALID,
+                   "these do: native");
+    assert_refused("linear relu --baseline openblas", ASSAY_ERR_INVALID,
+                   "does not take part in relu on cpu; these do: ");
+    assert_refused("linear --impl cuda --baseline native", ASSAY_ERR_INVALID,
+                   "nor does anything else");
+    struct assay_plan plan = good_plan("relu --kernel relu_portable,relu_ref --baseline REF");
+    assay_plan_fini(&plan);
+    plan = good_plan("linear --baseline openblas");
+    assay_plan_fini(&plan);
 }
 
 static void test_every_unknown_name_has_a_nearest(void **state)
@@ -382,6 +440,9 @@ int main(void)
         cmocka_unit_test(test_options_of_other_ops),
         cmocka_unit_test(test_settings_are_passed_on),
         cmocka_unit_test(test_a_device_that_is_not_here),
+        cmocka_unit_test(test_an_op_without_sizes),
+        cmocka_unit_test(test_ops_behind_commas),
+        cmocka_unit_test(test_a_baseline_takes_part),
         cmocka_unit_test(test_every_unknown_name_has_a_nearest),
         cmocka_unit_test(test_sizes_beyond_reason),
         cmocka_unit_test(test_more_groups_than_reason),

@@ -398,6 +398,68 @@ static void test_a_thousandfold_slower_lane_rests(void **state)
         assert_int_equal(isnan(slow->samples[i]), i >= 10);
 }
 
+/* Ten times slower than the baseline, with calls of 10 ms: of 600 ms it takes ten samples, half of
+ * an even share, which are enough to say so; the others take the rest. */
+static void test_a_slow_lane_leaves_time_to_the_others(void **state)
+{
+    struct stage *s = *state;
+    struct assay_ratio ratio;
+    double scratch[4096];
+    s->actors[0] = s->actors[1] = (struct actor){.call_ns = 1 * MS, .noise = 0.4};
+    s->actors[2] = (struct actor){.call_ns = 10 * MS};
+    s->options.budget_ns = 600 * MS;
+    s->options.baseline = 0;
+    play_well(s, 3);
+    const struct assay_lane *slow = &s->lanes[2];
+    assert_true(slow->slow && slow->reviewed);
+    assert_int_equal(slow->taken, 10);
+    for (int i = 0; i < 2; i++)
+        assert_true(s->lanes[i].spent_ns >= 250 * MS && s->lanes[i].spent_ns < 255 * MS);
+    int64_t rounds = assay_engine_rounds(s->engine);
+    assert_true(2 * rounds <= 4096);
+    assay_engine_compare(&s->lanes[0], slow, rounds, scratch, &ratio);
+    assert_true(ratio.significant && ratio.n == 10);
+}
+
+/* The same, but for one sample that beats the baseline's: ten samples are no certainty then, and it
+ * has an even share after all. */
+static void test_a_slow_lane_that_is_undecided_has_its_share(void **state)
+{
+    struct stage *s = *state;
+    double durations[64];
+    for (int i = 0; i < 64; i++)
+        durations[i] = 10 * MS;
+    durations[5] = 0.1 * MS; /* two runs find a sample's length, one warms up */
+    s->actors[0] = s->actors[1] = (struct actor){.call_ns = 1 * MS, .noise = 0.4};
+    s->actors[2] = (struct actor){.call_ns = 10 * MS, .durations = durations, .n_durations = 64};
+    s->options.budget_ns = 600 * MS;
+    s->options.baseline = 0;
+    s->options.warmup = 1;
+    play_well(s, 3);
+    const struct assay_lane *slow = &s->lanes[2];
+    assert_true(!slow->slow && slow->reviewed);
+    assert_true(slow->spent_ns >= 200 * MS && slow->spent_ns < 211 * MS);
+    assert_true(s->lanes[0].spent_ns >= 200 * MS && s->lanes[0].spent_ns < 205 * MS);
+}
+
+/* Fixed numbers that the budget ends: 100 rounds of calls of 10 ms do not fit into 300 ms. What
+ * does is spread over places, or a difference between two processes could never be seen. */
+static void test_places_of_rounds_that_the_budget_ends(void **state)
+{
+    struct stage *s = *state;
+    s->actors[0].call_ns = 10 * MS;
+    s->actors[1].call_ns = 100 * US;
+    s->options.warmup = 1;
+    s->options.rounds = 100;
+    s->options.within_budget = true;
+    s->options.budget_ns = 300 * MS;
+    s->options.baseline = 0;
+    s->places[0] = s->places[1] = 20;
+    play_well(s, 2);
+    assert_int_equal(s->lanes[0].taken, 15);
+    assert_int_equal(s->lanes[0].place_rounds, 1);
+}
+
 static void test_a_hopeless_lane_takes_three_samples(void **state)
 {
     struct stage *s = *state;
@@ -1288,6 +1350,9 @@ int main(void)
         TEST(test_equals_stop_whatever_was_asked_for),
         TEST(test_the_budget_ends_what_never_settles),
         TEST(test_a_thousandfold_slower_lane_rests),
+        TEST(test_a_slow_lane_leaves_time_to_the_others),
+        TEST(test_a_slow_lane_that_is_undecided_has_its_share),
+        TEST(test_places_of_rounds_that_the_budget_ends),
         TEST(test_a_hopeless_lane_takes_three_samples),
         TEST(test_a_resting_baseline_holds_nobody_up),
         TEST(test_every_round_has_every_lane_once_in_any_order),

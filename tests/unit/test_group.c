@@ -565,9 +565,12 @@ static void test_the_baseline_asked_for(void **state)
     measure_well(&bed);
     assert_true(record_of(&bed, "good")->is_baseline);
     assert_string_equal(record_of(&bed, "relu_ref")->baseline, "good");
-    snprintf(bed.job.settings.baseline, sizeof bed.job.settings.baseline, "zeros"); /* not right */
+    /* One that is not right is not replaced by another. */
+    snprintf(bed.job.settings.baseline, sizeof bed.job.settings.baseline, "zeros");
     measure_well(&bed);
-    assert_true(record_of(&bed, "relu_ref")->is_baseline);
+    assert_false(record_of(&bed, "relu_ref")->is_baseline);
+    assert_string_equal(record_of(&bed, "relu_ref")->baseline, "");
+    assert_false(record_of(&bed, "relu_ref")->states[ASSAY_CACHE_HOT].has_ratio);
     strip_bed(&bed);
 }
 

@@ -1,6 +1,7 @@
 /* test_ops.c: every op's reference on its own worked example, then names, sizes, fills, costs, and
  * what else an op says of itself. test_linear.c has more on `linear`. */
 #include "op/op.h"
+#include "op/op_name.h"
 #include "unit.h"
 
 #include <stdlib.h>
@@ -553,6 +554,15 @@ static void tolerances_follow_the_dtype(void **state)
         }
 }
 
+static void prefixes_are_for_the_harness_alone(void **state)
+{
+    (void)state;
+    assert_string_equal(assay_op_shown("softmax"), "softmax");
+    assert_string_equal(assay_op_shown("model:linear"), "linear");
+    assert_string_equal(assay_op_shown("workload:Silu.large"), "Silu.large");
+    assert_string_equal(assay_op_shown("model"), "model");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -567,6 +577,7 @@ int main(void)
         cmocka_unit_test(an_unknown_op_suggests_the_nearest),
         cmocka_unit_test(find_wants_the_exact_name),
         cmocka_unit_test(names_are_unambiguous),
+        cmocka_unit_test(prefixes_are_for_the_harness_alone),
         cmocka_unit_test(every_op_is_complete),
         cmocka_unit_test(shapes_of_ops_are_shapes_of_theirs),
         cmocka_unit_test(an_op_need_not_have_usual_shapes),

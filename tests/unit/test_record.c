@@ -38,6 +38,8 @@ static struct assay_record full_record(void)
         m->bound[15] = '\0';
         m->time.median = 0.1 + s; /* needs all 17 digits */
         m->time.n = INT64_MIN;
+        m->repeats = 0; /* these two are not in JSON, which has each repeat */
+        m->repeats_frac = 0;
     }
     return r;
 }

@@ -112,9 +112,11 @@ static void steps_are_taken_in_order_and_no_more_than_needed(void **state)
         {33, 4, 6, 5, 13}, /* just fits */
         {30, 4, 6, 5, 10}, /* cut as far as needed */
         {26, 4, 6, 5, 6},  /* … and down to the least */
-        {25, 8, 0, 0, 6},  /* both go together; the rest is for the name */
-        {11, 4, 0, 0, 5},  /* cut again */
-        {5, 4, 0, 0, 2},   /* it cannot be narrower */
+        {25, 8, 0, 0,
+         13}, /* both go together; the note gets its width back, the rest is the name's */
+        {15, 4, 0, 0, 9}, /* … or as much as there is */
+        {11, 4, 0, 0, 5}, /* cut again */
+        {5, 4, 0, 0, 2},  /* it cannot be narrower */
     };
     bool notes = true;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -166,6 +168,44 @@ static void boxes(void **state)
                                  "+------+-------+\n");
 }
 
+/* The text on lines of so many columns, behind what stands there, going on at column 2. */
+static void wrap(const char *before, const char *text, int width)
+{
+    bool notes = false;
+    begin(&notes);
+    assay_line_put(&page.line, before, width, ASSAY_INK_PLAIN);
+    assay_line_wrap(&page.line, &page.sink, text, 2, width, ASSAY_INK_PLAIN);
+    assay_page_flush(&page);
+}
+
+static void texts_are_broken_between_words(void **state)
+{
+    (void)state;
+    wrap("", "it fits", 7);
+    assert_string_equal(written, "it fits\n");
+    wrap("", "one  two three four", 9);
+    assert_string_equal(written, "one two\n  three\n  four\n");
+    wrap("a row: ", "reason", 9); /* not even one word behind it */
+    assert_string_equal(written, "a row:\n  reason\n");
+    wrap("", "an overlong_word_here", 10); /* cut where it is longer than any line */
+    assert_string_equal(written, "an\n  overl...\n");
+    wrap("", "\xc2\xb1 5 %", 7); /* +/- in ASCII */
+    assert_string_equal(written, "+/- 5 %\n");
+}
+
+static void items_longer_than_a_line_are_broken(void **state)
+{
+    (void)state;
+    bool notes = false;
+    begin(&notes);
+    struct assay_flow flow = assay_page_flow(&page, 1, 16, ASSAY_INK_PLAIN);
+    assay_flow_item(&flow, "short");
+    assay_flow_item(&flow, "an item of many words");
+    assay_flow_item(&flow, "end");
+    assay_page_flush(&page);
+    assert_string_equal(written, " short\n an item of many\n words | end\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -173,6 +213,8 @@ int main(void)
         cmocka_unit_test(steps_are_taken_in_order_and_no_more_than_needed),
         cmocka_unit_test(headings_and_rows),
         cmocka_unit_test(boxes),
+        cmocka_unit_test(texts_are_broken_between_words),
+        cmocka_unit_test(items_longer_than_a_line_are_broken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,7 +27,7 @@ struct state {
     struct assay_md md;                       /* writes to `tables` */
     struct assay_record open;                 /* of the table that is open; no op: none is */
     struct assay_tally tally;
-    int64_t rows_left_out, lines_left_out;
+    int64_t rows_left_out, lines_left_out, most_repeats;
     bool saw_pareto;
 };
 
@@ -88,11 +88,15 @@ static void put_executor(struct state *s, const struct assay_record *record)
         assay_sink_put(&s->md.sink, " | |");
         return;
     }
-    char time[160];
+    char time[160], spread[24] = "";
     const char *bold = m->fastest ? "**" : "";
     const char *mark = !m->precise ? " !" : assay_cell_disturbed(m) ? " ~" : "";
-    snprintf(time, sizeof time, "%s%s%s%s", bold, assay_cell_milliseconds(m->time.median).text,
-             bold, mark);
+    if (m->repeats > 1)
+        snprintf(spread, sizeof spread, s->style.ascii ? " +-%.1f%%" : " ±%.1f%%",
+                 100 * m->repeats_frac);
+    s->most_repeats = m->repeats > s->most_repeats ? m->repeats : s->most_repeats;
+    snprintf(time, sizeof time, "%s%s%s%s%s", bold, assay_cell_milliseconds(m->time.median).text,
+             bold, spread, mark);
     assay_md_cell(&s->md, time);
     bool compared = m->has_ratio && !assay_cell_is_baseline(record);
     struct assay_cell speedup = compared
@@ -243,6 +247,9 @@ static void put_legend(const struct state *s)
                   "group, or not significantly slower. !: did not reach --precision. ~: over 5% of "
                   "samples disturbed. SQNR: against the answer without quantising. Weights: 10^6 "
                   "bytes as stored.");
+    if (s->most_repeats > 1)
+        assay_sink_format(&s->sink, " %s: half of the range of the medians of %lld repeats.",
+                          s->style.ascii ? "+-" : "±", (long long)s->most_repeats);
     assay_sink_put(&s->sink, s->saw_pareto ? " \\*: no other of its group is better in time, size "
                                              "of the weights and accuracy.\n"
                                            : "\n");
@@ -282,6 +289,7 @@ static void github_fini(void *state)
 
 const struct assay_report_format assay_report_github = {
     .name = "github",
+    .merges = true,
     .extension = NULL, /* .md means the format of that name */
     .summary = "Markdown for the summary page of a GitHub job",
     .state_bytes = sizeof(struct state),

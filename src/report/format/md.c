@@ -32,7 +32,7 @@ static void md_begin(void *state, const struct assay_sink *sink,
 static void put_title(struct state *s, const struct assay_record *record)
 {
     assay_sink_put(&s->md.sink, "\n### ");
-    assay_md_text(&s->md, record->title[0] ? record->title : record->op);
+    assay_md_text(&s->md, record->title[0] ? record->title : assay_cell_subject(record));
     assay_sink_put(&s->md.sink, record->mode[0] ? " " : "");
     assay_md_text(&s->md, record->mode);
 }

@@ -275,7 +275,8 @@ static void write_no_figures(struct table *t, const struct assay_record *record)
     struct assay_line *line = &t->page.line;
     assay_line_to(line, line->columns + 1 + t->grid.columns[HOT_TIME].gap);
     if (record->outcome == ASSAY_OUTCOME_OK)
-        assay_row_check(line, record, t->grid.widths[CHECK] + 1, t->grid.width);
+        t->page.lines +=
+            assay_row_check(line, &t->page.sink, record, t->grid.widths[CHECK] + 1, t->grid.width);
     else
         t->page.lines += assay_row_reason(line, &t->page.sink, record, 2, t->grid.width);
 }

@@ -17,8 +17,10 @@
 enum column {
     QUANTIZATION,
     EAGER,
+    EAGER_SPREAD,
     EAGER_SPEEDUP,
     COMPILED,
+    COMPILED_SPREAD,
     COMPILED_SPEEDUP,
     VERSUS,
     WEIGHT,
@@ -38,6 +40,8 @@ struct state {
     struct assay_page page;
     struct assay_grid grid; /* of the group at hand */
     bool has_compiled;      /* some variant of the group at hand is a compiled model */
+    bool has_repeats;       /* some row stands for several measurements */
+    int64_t most_repeats;
 };
 
 static void flush(struct state *s) { assay_page_flush(&s->page); }
@@ -61,6 +65,13 @@ static bool is_compared(const void *table, int of)
 {
     (void)of;
     return ((const struct state *)table)->has_compiled;
+}
+
+/* Spreads of repeats, of the compiled model where there is one. */
+static bool is_repeated(const void *table, int of)
+{
+    const struct state *s = table;
+    return s->has_repeats && (of == EAGER || s->has_compiled);
 }
 
 /* Of a column with this `of`: EAGER or COMPILED. */
@@ -87,7 +98,7 @@ static struct assay_figure label_cell(const struct assay_cell_request *q)
                                  .ink = is_timed(q->pair) ? ASSAY_INK_PLAIN : ASSAY_INK_DIM};
 }
 
-/* Instead of a time and a speedup: that there are none. */
+/* Instead of a time, its spread and a speedup: that there are none. */
 static struct assay_figure no_time(const struct assay_record *record, bool ascii)
 {
     bool failed = record && record->outcome != ASSAY_OUTCOME_OK;
@@ -98,7 +109,7 @@ static struct assay_figure no_time(const struct assay_record *record, bool ascii
     f.lead = bad ? "✗" : "";
     f.lead_ink = ASSAY_INK_BAD;
     f.lead_width = assay_line_columns_of("✓", ascii) + 1;
-    f.span = 1;
+    f.span = 2; /* spread and speedup */
     return f;
 }
 
@@ -112,6 +123,15 @@ static struct assay_figure time_cell(const struct assay_cell_request *q)
     q->legend->hot |= hot;
     q->legend->cold |= !hot;
     return assay_figure_marked_time(m, assay_cell_milliseconds(m->time.median), q->legend);
+}
+
+static struct assay_figure spread_cell(const struct assay_cell_request *q)
+{
+    const struct assay_measurement *m = assay_pair_figures(record_of(q));
+    struct assay_figure f = {.ink = ASSAY_INK_DIM};
+    if (m && m->repeats > 1)
+        assay_cell_add(&f.cell, "%.1f%%", 100 * m->repeats_frac);
+    return f;
 }
 
 static struct assay_figure speedup_cell(const struct assay_cell_request *q)
@@ -167,9 +187,11 @@ static struct assay_figure check_cell(const struct assay_cell_request *q)
 /* clang-format off */
 static const struct assay_column columns[COLUMNS] = {
     [QUANTIZATION]     = {.heading = "Quantization", .cell = label_cell},
-    [EAGER]            = {.heading = "Model ms", .upper = "Eager", .over = 1, .width = 8, .right = true, .led = true, .marked = true, .of = EAGER, .cell = time_cell},
+    [EAGER]            = {.heading = "Model ms", .upper = "Eager", .over = 2, .width = 8, .right = true, .led = true, .marked = true, .of = EAGER, .cell = time_cell},
+    [EAGER_SPREAD]     = {.heading = "Spread", .width = 6, .right = true, .of = EAGER, .cell = spread_cell, .shown = is_repeated},
     [EAGER_SPEEDUP]    = {.heading = "Speedup", .of = EAGER, .cell = speedup_cell},
-    [COMPILED]         = {.heading = "Model ms", .upper = "Compile", .over = 1, .width = 8, .right = true, .led = true, .marked = true, .of = COMPILED, .cell = time_cell, .shown = is_compared},
+    [COMPILED]         = {.heading = "Model ms", .upper = "Compile", .over = 2, .width = 8, .right = true, .led = true, .marked = true, .of = COMPILED, .cell = time_cell, .shown = is_compared},
+    [COMPILED_SPREAD]  = {.heading = "Spread", .width = 6, .right = true, .of = COMPILED, .cell = spread_cell, .shown = is_repeated},
     [COMPILED_SPEEDUP] = {.heading = "Speedup", .of = COMPILED, .cell = speedup_cell, .shown = is_compared},
     [VERSUS]           = {.heading = "Speedup", .upper = "Eager vs Compile", .of = COMPILED, .cell = versus_cell, .shown = is_compared},
     [WEIGHT]           = {.heading = "MB", .upper = "Weight", .width = 6, .right = true, .cell = weight_cell},
@@ -189,12 +211,26 @@ static const struct assay_shrink shrinks[] = {
     {EAGER_SPEEDUP, SHORT_SPEEDUP},
     {COMPILED_SPEEDUP, SHORT_SPEEDUP},
     {LEVEL, ASSAY_DROP},
+    {COMPILED_SPREAD, ASSAY_DROP},
+    {EAGER_SPREAD, ASSAY_DROP},
     {QUANTIZATION, 7},
 };
+
+static bool note_repeats(struct state *s, const struct assay_record *records, int64_t n)
+{
+    int64_t most = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const struct assay_measurement *m = assay_pair_figures(&records[i]);
+        most = m && m->repeats > most ? m->repeats : most;
+    }
+    s->most_repeats = most > s->most_repeats ? most : s->most_repeats;
+    return most > 1;
+}
 
 static void choose_layout(struct state *s, const struct assay_record *records, int64_t n)
 {
     s->has_compiled = assay_pair_has_compiled(records, n);
+    s->has_repeats = note_repeats(s, records, n);
     s->grid = (struct assay_grid){
         .page = &s->page, .columns = columns, .n = COLUMNS, .table = s, .start = PARETO - 1};
     assay_grid_begin(&s->grid, 0);
@@ -340,6 +376,9 @@ static void write_legend(struct state *s)
                         !legend->cold  ? "hot"
                         : !legend->hot ? "cold"
                                        : "hot where measured, else cold");
+    if (s->most_repeats > 1)
+        assay_flow_item(&flow, "Spread: half of the range of the medians of %lld repeats",
+                        (long long)s->most_repeats);
     if (legend->same)
         assay_flow_item(&flow, "same, unclear: no significant difference");
     if (legend->versus)
@@ -363,6 +402,7 @@ static void torchao_end(void *state)
 
 const struct assay_report_format assay_report_torchao = {
     .name = "torchao",
+    .merges = true,
     .extension = NULL,
     .summary = "recipes of each model and shape, eager and compiled, fastest first",
     .state_bytes = sizeof(struct state),
