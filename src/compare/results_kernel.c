@@ -42,6 +42,15 @@ struct workload {
     int time;      /* that its own figures are of */
 };
 
+/* "silu" of "Activation.silu". */
+static const char *workload_of(const assay_json *json)
+{
+    const char *benchmark = text(json, "benchmark"), *workload = text(json, "workload");
+    size_t length = strlen(benchmark);
+    bool qualified = strncmp(workload, benchmark, length) == 0 && workload[length] == '.';
+    return qualified ? workload + length + 1 : workload;
+}
+
 /* The workload's row of this implementation and kernel; a new one where there is none yet. */
 static struct assay_result *row_of(const struct workload *w, struct assay_results *out,
                                    const char *implementation, const char *kernel)
@@ -52,8 +61,7 @@ static struct assay_result *row_of(const struct workload *w, struct assay_result
             strcmp(out->rows[i].fields[ASSAY_RESULT_KERNEL], kernel) == 0)
             return &out->rows[i];
     struct assay_result *row = assay_results_add(out);
-    snprintf(name, sizeof name, "%.100s %.150s", text(w->json, "benchmark"),
-             text(w->json, "workload"));
+    snprintf(name, sizeof name, "%.100s %.150s", text(w->json, "benchmark"), workload_of(w->json));
     if (!row || !assay_result_set(row, ASSAY_RESULT_OP, name) ||
         !assay_result_set(row, ASSAY_RESULT_DTYPE, text(w->json, "dtype")) ||
         !assay_result_set(row, ASSAY_RESULT_DEVICE, text(w->json, "device")) ||

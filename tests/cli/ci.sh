@@ -34,14 +34,14 @@ expect_file summary.md '±: half of the range of the medians of 2 repeats'
 say "repeats are one row with its spread, files have them all, and it says which it wrote"
 expect_exit 0 "$ASSAY" ci --config c.yml "${short[@]}" --repeat 3 --output jsonl:all.jsonl --output b.json
 expect_count 2 '^[* ] int8wo ' "$work/out"
-expect_count 2 'Name: custom' "$work/out"
+expect_count 2 'Name: linear' "$work/out"
 expect_out 'Spread'
 expect_out 'Spread: half of the range of the medians of 3 repeats'
 expect_out '^8 rows in 2 groups'
 expect_count 6 '"recipe":"int8wo".*"implementation":"eager"|"implementation":"eager".*"recipe":"int8wo"' all.jsonl
 expect_err '^assay: wrote all.jsonl, b.json$'
 expect_exit 0 "$ASSAY" ci --config c.yml --resume last --output jsonl:again.jsonl
-expect_count 2 'Name: custom' "$work/out"
+expect_count 2 'Name: linear' "$work/out"
 cmp -s all.jsonl again.jsonl || fail "resuming changed the records"
 expect_exit 0 "$ASSAY" ci --config c.yml "${short[@]}" --repeat 1 --output b.json
 expect_no_out 'Spread'
@@ -66,7 +66,7 @@ say "where it is all there is, that is exit code 3, and the summary shows it"
 expect_exit 3 "$ASSAY" ci --config c.yml "${short[@]}" -q --repeat 1 --output none.json \
     --shapes custom=262144x262144x4096 --github-summary gaps.md
 expect_err 'nothing was measured: every row is skipped or unsupported: '
-expect_file gaps.md '1 not measured'
+expect_file gaps.md '4 cases, 0 failed, 4 not measured'
 expect_err 'no record of linear .*-262144-262144-4096.*: skipped: '
 valid_json none.json
 if grep -q 'int8wo' none.json; then fail "a case that was skipped has a record"; fi

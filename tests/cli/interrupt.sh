@@ -133,6 +133,6 @@ kill -INT $pid
 ended 130
 took=$((($(date +%s%N) - start) / 1000000))
 [ $took -lt 1000 ] || is_sanitized || fail "it took $took ms to end"
-expect_err '0 of 1 groups are done; go on with'
+expect_err '0 of 1 groups are done; continue with'
 expect_out_lines 0
 [ ! -e nothing.json ] || fail "a report of nothing"

@@ -59,7 +59,7 @@ expect_exit 0 "$ASSAY" bench relu --batch 1,60000 --seq 1000 --dim 1 "${short[@]
 expect_out 'skipped: over the limit of 50000000 elements'
 expect_exit 0 "$ASSAY" bench relu --batch 1,60000 --seq 1000 --dim 1 --max-elements 0 --memory-limit 20M "${short[@]}"
 expect_out 'skipped: needs '
-expect_exit 0 "$ASSAY" bench relu --batch 60000 --seq 1000 --dim 1 --memory-limit 20M "${short[@]}"
+expect_exit 3 "$ASSAY" bench relu --batch 60000 --seq 1000 --dim 1 --memory-limit 20M "${short[@]}"
 expect_out 'skipped: needs '
 
 say "the same seed gives the same figures of accuracy, another seed others"

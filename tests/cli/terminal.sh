@@ -188,7 +188,7 @@ say "COLUMNS is for what is no terminal"
     expect_fits 80
     expect_exit 0 env COLUMNS=wide $both
 }
-expect_out 'time +± +speedup +GB/s +ceil'
+expect_out 'time +± +speedup +ceil'
 
 say "the locale says what characters there are; files are UTF-8"
 for locale in LC_ALL=C LC_ALL=POSIX LC_ALL=en_US.ISO-8859-1 'LC_ALL= LC_CTYPE=C LANG=C.UTF-8' 'LC_ALL= LC_CTYPE= LANG='; do

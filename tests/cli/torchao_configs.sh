@@ -150,7 +150,7 @@ expect_exit 0 "$ASSAY" run --resume last -q -o again.jsonl
 expect_count 2 '"recipe":"marlin".*"status":"unsupported"' again.jsonl
 
 say "a shape that does not fit has a row for each recipe"
-expect_exit 0 "$ASSAY" run c.yml "${short[@]}" --recipe int8wo --shapes custom=262144x262144x4096 -o large.csv
+expect_exit 3 "$ASSAY" run c.yml "${short[@]}" --recipe int8wo --shapes custom=262144x262144x4096 -o large.csv
 expect_count 2 ',skipped,' large.csv
 expect_count 1 ',int8wo,' large.csv
 

@@ -133,6 +133,7 @@ static json_t *full_report(void)
     json_t *report = golden("json");
     json_t *record = json_array_get(json_object_get(report, "records"), 0);
     json_t *hot = json_object_get(record, "hot");
+    json_object_set_new(record, "profilers", json_string("both")); /* of configurations alone */
     json_object_set(hot, "eager_ratio", json_object_get(hot, "ratio"));
     assert_fits(report_schema, report);
     return report;
@@ -303,6 +304,7 @@ static void write_journal(struct assay_text *path)
                                           .device = "cpu",
                                           .entry = "one",
                                           .compile = "default",
+                                          .profilers = "both",
                                           .baseline = "ref",
                                           .over_limit = true,
                                           .macs = 7,
