@@ -75,7 +75,8 @@ void assay_bench_config_fini(struct assay_bench_config *config)
     assay_options_fini(&assay_bench_options, config);
 }
 
-static const double TOUR_BUDGET_S = 0.4;
+/* What a tour takes for each group and cache state, and what can be known by then. */
+static const double TOUR_BUDGET_S = 0.4, TOUR_PRECISION = 0.05;
 
 /* With plug-ins, whose names only the worker knows, it checks. */
 static enum assay_status check_kernels(const struct assay_bench_config *c,
@@ -110,6 +111,8 @@ static enum assay_status make_settings(const struct assay_bench_config *c,
 {
     enum assay_status status =
         assay_measure_settings(&c->measure, sweep->is_tour ? TOUR_BUDGET_S : 2, s, err);
+    if (sweep->is_tour && c->measure.precision <= 0)
+        s->precision = TOUR_PRECISION;
     if (status == ASSAY_OK)
         status = assay_measure_device(c->measure.device, c->measure.strict_device, s->device,
                                       sizeof s->device, warn, err);

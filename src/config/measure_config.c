@@ -15,7 +15,7 @@ const struct assay_option assay_measure_rows[] = {
     {"threads", 't', ASSAY_OPTION_INT, AT(threads), "N",
      "threads of CPU kernels (default: all cores)", 1, 4096},
     {"precision", 0, ASSAY_OPTION_FRACTION, AT(precision), "P",
-     "stop when every interval is within ±P (default 1%)", 1e-5, 0.5},
+     "stop when every interval is within ±P (default 1%; tour 5%)", 1e-5, 0.5},
     {"budget", 0, ASSAY_OPTION_DURATION, AT(budget_s), "TIME",
      "time for sampling each group in each cache state (default 2s; tour 0.4s, preset 0.5s, kernel "
      "0.5s or 0.7s; only by default up to four times as long while a difference is uncertain)",

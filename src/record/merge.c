@@ -87,7 +87,7 @@ static struct assay_ratio merge_ratios(const struct assay_measurement *const *m,
 static void merge_state(const struct assay_measurement *const *m, int64_t n,
                         struct assay_measurement *out)
 {
-    double least = INFINITY, most = 0;
+    double least = (double)INFINITY, most = 0;
     int64_t fastest = 0, ratios = 0, eager_ratios = 0;
     *out = *m[middle_of(m, n, time_of)];
     for (int64_t i = 0; i < n; i++) {

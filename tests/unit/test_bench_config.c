@@ -71,7 +71,7 @@ static void test_the_defaults(void **state)
     assert_true(s->hot && s->cold);
     assert_string_equal(s->device, "cpu");
     assert_int_equal(s->threads, assay_cpu_info()->cores);
-    assert_near(s->precision, 0.01, 0);
+    assert_near(s->precision, 0.05, 0);
     assert_near(s->timeout_s, 60, 0);
     assert_int_equal(s->warmup + s->rounds + s->memory_limit + (int64_t)s->seed, 0);
     assert_int_equal(plan.n_groups, 10); /* five ops, for loss is two, in two sizes */
@@ -320,6 +320,26 @@ static void test_settings_are_passed_on(void **state)
     assay_plan_fini(&plan);
 }
 
+/* It has little time, so it asks for less, unless told. */
+static void test_a_tour_asks_for_what_fits_its_time(void **state)
+{
+    static const struct {
+        const char *line;
+        double budget_s, precision;
+    } cases[] = {{"", 0.4, 0.05},
+                 {"--precision 1%", 0.4, 0.01},
+                 {"--budget 2s", 2, 0.05},
+                 {"relu", 2, 0.01},
+                 {"--dim 8", 2, 0.01}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct assay_plan plan = good_plan(cases[i].line);
+        assert_near(plan.settings.budget_s, cases[i].budget_s, 1e-15);
+        assert_near(plan.settings.precision, cases[i].precision, 1e-15);
+        assay_plan_fini(&plan);
+    }
+}
+
 static void test_a_device_that_is_not_here(void **state)
 {
     (void)state;
@@ -439,6 +459,7 @@ int main(void)
         cmocka_unit_test(test_a_named_recipe_must_fit),
         cmocka_unit_test(test_options_of_other_ops),
         cmocka_unit_test(test_settings_are_passed_on),
+        cmocka_unit_test(test_a_tour_asks_for_what_fits_its_time),
         cmocka_unit_test(test_a_device_that_is_not_here),
         cmocka_unit_test(test_an_op_without_sizes),
         cmocka_unit_test(test_ops_behind_commas),
