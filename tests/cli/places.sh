@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Hot samples of a group with a plug-in go through many sets of operands where these nearly fill a
 # cache, so that luck with pages is not taken for a difference of kernels; else they stay on one.
+# Not under sanitizers: it depends on how long calls take; test_engine and test_group have the rest.
 # shellcheck source-path=SCRIPTDIR source=lib.sh disable=SC2154
 . "$(dirname "$0")/lib.sh"
 hot=(--plugin "$ASSAY_PLUGINS/places.so" --impl places,native --cache hot --threads 1 --warmup 1)

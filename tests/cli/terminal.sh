@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # What is only seen on a terminal: colour, progress, and that everything fits whatever its width.
+# Not under sanitizers: it is about what a screen shows; tests of reports and of the time left run the same code there.
 # shellcheck source-path=SCRIPTDIR source=lib.sh disable=SC2154
 . "$(dirname "$0")/lib.sh"
 command -v script >/dev/null || skip "no script(1) to make a terminal with"
