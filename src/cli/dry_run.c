@@ -29,12 +29,20 @@ enum column {
     COLUMNS
 };
 
+/* A plan in a few figures. */
+struct forecast {
+    int64_t groups, variants, too_large; /* each once, however often it is repeated */
+    double most_bytes;
+    double total_s;   /* of timing, repeats included */
+    bool knows_calls; /* the ceilings are known; else only the budget was counted */
+};
+
 struct dry_run {
     const struct assay_plan *plan;
     struct assay_text *out; /* NULL: only the sum is wanted */
     int width;              /* of the output; 0: as wide as it takes */
     int widths[COLUMNS];    /* 0: the column is left out */
-    struct assay_forecast sum;
+    struct forecast sum;
 };
 
 static const char *device_name(const struct dry_run *run, const struct assay_group *group)
@@ -53,7 +61,8 @@ static const char *why_not(const struct assay_group *group, const struct assay_e
     return group->over_limit ? "over --max-elements" : e->fits ? NULL : "does not fit this memory";
 }
 
-void assay_dry_run_seconds(double seconds, char *buf, size_t size)
+/* "2.0 s", "41 s", "4.1 min", "1.3 h" */
+static void seconds_text(double seconds, char *buf, size_t size)
 {
     if (seconds < 100)
         snprintf(buf, size, "%.*f s", seconds < 10 ? 1 : 0, seconds);
@@ -171,7 +180,7 @@ static void write_group(struct dry_run *run, int64_t number, const struct assay_
     if (left_out)
         snprintf(seconds, sizeof seconds, "skipped");
     else if (e->has_ceilings)
-        assay_dry_run_seconds(e->timing_s, seconds, sizeof seconds);
+        seconds_text(e->timing_s, seconds, sizeof seconds);
     snprintf(count, sizeof count, "%lld", (long long)number);
     snprintf(rows, sizeof rows, "%lld", (long long)e->variants);
     const char *const cells[COLUMNS] = {[NUMBER] = count,
@@ -194,7 +203,7 @@ static void write_group(struct dry_run *run, int64_t number, const struct assay_
     assay_text_add(run->out, "\n");
 }
 
-static void count_group(struct assay_forecast *sum, const struct assay_group *group,
+static void count_group(struct forecast *sum, const struct assay_group *group,
                         const struct assay_estimate *e, int64_t repeat)
 {
     sum->groups++;
@@ -225,10 +234,10 @@ static void add_wrapped(const struct dry_run *run, const char *text)
 static void write_total(const struct dry_run *run, int64_t repeat)
 {
     char bytes[32], seconds[32];
-    const struct assay_forecast *sum = &run->sum;
+    const struct forecast *sum = &run->sum;
     struct assay_text text = {0};
     assay_text_bytes(sum->most_bytes, bytes, sizeof bytes);
-    assay_dry_run_seconds(sum->total_s, seconds, sizeof seconds);
+    seconds_text(sum->total_s, seconds, sizeof seconds);
     assay_text_format(&text, "%lld group%s, %lld rows", (long long)sum->groups,
                       sum->groups == 1 ? "" : "s", (long long)sum->variants);
     if (repeat > 1)
@@ -257,7 +266,7 @@ static enum assay_status walk(struct dry_run *run, int64_t repeat, struct assay_
 {
     const struct assay_plan *plan = run->plan;
     assay_estimator *estimator = NULL;
-    run->sum = (struct assay_forecast){.knows_calls = true};
+    run->sum = (struct forecast){.knows_calls = true};
     /* A sum is not worth starting a GPU's driver for. */
     enum assay_status status = assay_estimator_create(plan, run->out != NULL, &estimator, err);
     if (status == ASSAY_OK && run->out) {
@@ -290,8 +299,9 @@ enum assay_status assay_dry_run(const struct assay_plan *plan, int64_t repeat,
     return out->failed ? assay_error_nomem(err) : ASSAY_OK;
 }
 
-enum assay_status assay_dry_run_forecast(const struct assay_plan *plan, int64_t repeat,
-                                         struct assay_forecast *out, struct assay_error *err)
+/* The plan's figures alone. */
+static enum assay_status forecast_of(const struct assay_plan *plan, int64_t repeat,
+                                     struct forecast *out, struct assay_error *err)
 {
     struct dry_run run = {.plan = plan};
     enum assay_status status = walk(&run, repeat, err);
@@ -312,12 +322,11 @@ int assay_dry_run_print(const struct assay_plan *plan, int64_t repeat)
 void assay_dry_run_announce(const struct assay_plan *plan, int64_t repeat, const char *how)
 {
     char seconds[32];
-    struct assay_forecast sum;
+    struct forecast sum;
     const double worth_saying_s = 20;
-    if (assay_dry_run_forecast(plan, repeat, &sum, NULL) != ASSAY_OK ||
-        sum.total_s < worth_saying_s)
+    if (forecast_of(plan, repeat, &sum, NULL) != ASSAY_OK || sum.total_s < worth_saying_s)
         return;
-    assay_dry_run_seconds(sum.total_s, seconds, sizeof seconds);
+    seconds_text(sum.total_s, seconds, sizeof seconds);
     fprintf(stderr, "assay: %lld group%s, about %s of timing%s; %s\n", (long long)plan->n_groups,
             plan->n_groups == 1 ? "" : "s", seconds, sum.knows_calls ? "" : " at the least", how);
 }
@@ -325,11 +334,11 @@ void assay_dry_run_announce(const struct assay_plan *plan, int64_t repeat, const
 void assay_dry_run_warn(const struct assay_plan *plan, int64_t repeat)
 {
     char seconds[32], text[256];
-    struct assay_forecast sum;
+    struct forecast sum;
     const double hour_s = 3600;
-    if (assay_dry_run_forecast(plan, repeat, &sum, NULL) != ASSAY_OK || sum.total_s < hour_s)
+    if (forecast_of(plan, repeat, &sum, NULL) != ASSAY_OK || sum.total_s < hour_s)
         return;
-    assay_dry_run_seconds(sum.total_s, seconds, sizeof seconds);
+    seconds_text(sum.total_s, seconds, sizeof seconds);
     snprintf(
         text, sizeof text,
         "on the cpu this takes about %s%s; --dry-run shows where, --limit N measures the first "

@@ -5,21 +5,9 @@
 
 #include "record/plan.h"
 
-/* A plan in a few figures. */
-struct assay_forecast {
-    int64_t groups, variants, too_large; /* each once, however often it is repeated */
-    double most_bytes;
-    double total_s;   /* of timing, repeats included */
-    bool knows_calls; /* the ceilings are known; else only the budget was counted */
-};
-
 /* Appends the plan, whose groups come `repeat` times. */
 enum assay_status assay_dry_run(const struct assay_plan *plan, int64_t repeat,
                                 struct assay_text *out, struct assay_error *err);
-
-/* The same plan's figures alone. */
-enum assay_status assay_dry_run_forecast(const struct assay_plan *plan, int64_t repeat,
-                                         struct assay_forecast *out, struct assay_error *err);
 
 /* On standard output; gives the exit code. */
 int assay_dry_run_print(const struct assay_plan *plan, int64_t repeat);
@@ -30,8 +18,5 @@ void assay_dry_run_announce(const struct assay_plan *plan, int64_t repeat, const
 
 /* The same as a warning, where the CPU in place of another device makes hours of it. */
 void assay_dry_run_warn(const struct assay_plan *plan, int64_t repeat);
-
-/* "2.0 s", "41 s", "4.1 min", "1.3 h" */
-void assay_dry_run_seconds(double seconds, char *buf, size_t size);
 
 #endif
