@@ -1,7 +1,7 @@
 # The two commands of the README and a few more; everything real is in CMakeLists.txt and tools/.
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
-sources = $(shell find src include tests examples -name '*.[ch]' 2>/dev/null)
+sources = $(shell find src include python tests examples -name '*.[ch]' 2>/dev/null)
 
 .PHONY: all quickstart test check check-full check-device perf perf-device dist deb install uninstall format lint fuzz clean
 

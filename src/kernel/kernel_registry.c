@@ -13,17 +13,21 @@
 #define ASSAY_OP(n) extern const struct assay_kernel assay_kernel_##n##_ref;
 #include "op/op_list.h"
 #undef ASSAY_OP
+#ifndef ASSAY_NO_KERNELS /* Python's extension has no kernels of assay's own, but for `ref` */
 #define ASSAY_KERNEL(n) extern const struct assay_kernel assay_kernel_##n;
 #include "kernel/kernel_list.h"
 #undef ASSAY_KERNEL
+#endif
 
 static const struct assay_kernel *const builtin[] = {
 #define ASSAY_OP(n) &assay_kernel_##n##_ref,
 #include "op/op_list.h"
 #undef ASSAY_OP
+#ifndef ASSAY_NO_KERNELS
 #define ASSAY_KERNEL(n) &assay_kernel_##n,
 #include "kernel/kernel_list.h"
 #undef ASSAY_KERNEL
+#endif
 };
 
 enum { BUILTIN = sizeof builtin / sizeof builtin[0] };

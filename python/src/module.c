@@ -1,0 +1,27 @@
+/* module.c: the extension module assay._assay: what it is called, and what it holds. */
+#include <Python.h>
+
+#include <assay/assay.h>
+
+static PyObject *version(PyObject *self, PyObject *none)
+{
+    (void)self, (void)none;
+    return PyUnicode_FromString(assay_version());
+}
+
+static PyMethodDef methods[] = {
+    {"version", version, METH_NOARGS, "The version of assay: '0.1.0'."},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    .m_base = PyModuleDef_HEAD_INIT,
+    .m_name = "assay._assay",
+    .m_doc = "The C part of assay. Use the package `assay`.",
+    .m_size = 0,
+    .m_methods = methods,
+};
+
+PyMODINIT_FUNC PyInit__assay(void); /* its only caller is the interpreter */
+
+PyMODINIT_FUNC PyInit__assay(void) { return PyModuleDef_Init(&definition); }
