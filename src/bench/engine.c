@@ -1,8 +1,7 @@
-#include "bench/engine.h"
+#include "bench/engine_internal.h"
 
 #include "base/alloc.h"
 #include "base/math.h"
-#include "base/rng.h"
 #include "kernel/kernel.h"
 
 #include <math.h>
@@ -42,45 +41,13 @@ static const double WAITED_FRAC = 0.01;
 static const double PROBE_SHARE = 0.25;
 /* Their samples take no longer than this. */
 static const double PROBE_MOST_NS = 50e6;
-/* A kernel's share of the ceiling is wanted to within so many times the precision asked for. */
-static const double PROBE_GOALS = 2;
-/* A lane whose difference is likely but not yet certain goes on for so many of its shares. */
-static const double OVERTIME = 4;
-/* A lane whose calls take so many times the baseline's is called slower after ten rounds as surely
- * as after a thousand: it gets this part of an even share, and the others get the rest. */
-static const double MUCH_SLOWER = 4, SLOW_SHARE = 0.25;
 /* Lanes whose calls differ by less than this factor are as good as alike. */
 static const double ALIKE = 1.3;
 
 enum {
     UNIT_TRIES = 3,
-    ROUNDS_LEAST = 40, /* before precision may end the run */
-    ROUNDS_FEWEST = 3, /* of a lane too slow to show a difference at all */
-    ROUNDS_MOST = 20000,
-    CHECK_EVERY = 10, /* rounds at first; later every tenth more of those there are */
     CLOCK_EVERY_NS = 2000000,
     STEAL_EVERY_NS = 10000000,
-    PLACE_ROUNDS = 4, /* in a row at one place: ten places within ROUNDS_LEAST */
-};
-
-struct assay_engine {
-    assay_device *device;
-    struct assay_engine_options options;
-    struct assay_engine_hooks hooks;
-    struct assay_lane *lanes;
-    int64_t n_lanes, n_contenders;
-    struct assay_rng rng;
-    int64_t *order;
-    const struct assay_lane *last; /* whose sample was the last */
-    int64_t rounds, capacity;
-    double *clocks, *scratch;
-    double unit_best_ns; /* the fastest probe of the matrix unit so far, or what is known of it */
-    double clock_hz;     /* the last one read */
-    int64_t clock_read_at;
-    int64_t stolen_ns, steal_read_at, steal_read_round; /* as of the last reading */
-    int64_t next_check;
-    bool overtime; /* the budget is spent */
-    int64_t calls; /* of all lanes so far: where the rotation through the sets stands */
 };
 
 enum assay_status assay_engine_create(assay_device *device,
@@ -100,7 +67,7 @@ enum assay_status assay_engine_create(assay_device *device,
         .n_lanes = n_lanes,
         .rng = {options->seed},
         .unit_best_ns = options->unit_full_ns,
-        .next_check = ROUNDS_LEAST,
+        .next_check = ENGINE_ROUNDS_LEAST,
     };
     e->order = assay_calloc((size_t)n_lanes, sizeof *e->order);
     if (!e->order) {
@@ -114,7 +81,7 @@ enum assay_status assay_engine_create(assay_device *device,
                                    .sets = lanes[i].sets,
                                    .n_sets = lanes[i].n_sets,
                                    .places = lanes[i].places,
-                                   .place_rounds = PLACE_ROUNDS,
+                                   .place_rounds = ENGINE_PLACE_ROUNDS,
                                    .probe = lanes[i].probe};
         lanes[i] = fresh;
         e->n_contenders += !fresh.probe;
@@ -309,37 +276,6 @@ static void align_iters(assay_engine *e)
     }
 }
 
-/* What the lane may spend, by who is slow and what those spent: never less than an even share but
- * for a slow one. */
-static double share_of(const assay_engine *e, const struct assay_lane *lane)
-{
-    double even = e->options.budget_ns / (double)e->n_contenders, reserved = 0;
-    int64_t n_slow = 0;
-    if (lane->slow && !lane->overtime)
-        return SLOW_SHARE * even;
-    for (int64_t i = 0; i < e->n_lanes; i++)
-        if (e->lanes[i].slow) {
-            n_slow++;
-            reserved += fmax(SLOW_SHARE * even, e->lanes[i].spent_ns);
-        }
-    double left = (e->options.budget_ns - reserved) / (double)(e->n_contenders - n_slow);
-    return fmax(even, left);
-}
-
-/* The baseline never is: what it does not take part in has no ratio. Nor is what runs in another
- * process: a user's kernel is what the run is for, and is asked questions in its samples. */
-static void find_slow_lanes(assay_engine *e)
-{
-    if (e->options.baseline < 0)
-        return;
-    const struct assay_lane *baseline = &e->lanes[e->options.baseline];
-    for (int64_t i = 0; i < e->n_lanes && baseline->status == ASSAY_OK; i++) {
-        struct assay_lane *lane = &e->lanes[i];
-        lane->slow = !lane->probe && lane->device == e->device &&
-                     lane->call_ns > MUCH_SLOWER * baseline->call_ns;
-    }
-}
-
 /* With the calls before it that are not timed. */
 static double turn_ns(const struct assay_lane *lane)
 {
@@ -361,10 +297,10 @@ static void choose_place_rounds(assay_engine *e)
             continue;
         places = fmax(places, (double)lane->places);
         if (timed)
-            rounds =
-                fmin(rounds > 0 ? rounds : (double)INFINITY, share_of(e, lane) / turn_ns(lane) / 2);
+            rounds = fmin(rounds > 0 ? rounds : (double)INFINITY,
+                          engine_share(e, lane) / turn_ns(lane) / 2);
     }
-    double each = fmin(floor(rounds / places), PLACE_ROUNDS);
+    double each = fmin(floor(rounds / places), ENGINE_PLACE_ROUNDS);
     for (int64_t i = 0; i < e->n_lanes; i++)
         e->lanes[i].place_rounds = (int64_t)fmax(1, each);
 }
@@ -415,27 +351,6 @@ static void shuffle(assay_engine *e)
         e->order[i] = e->order[j];
         e->order[j] = held;
     }
-}
-
-/* How many samples a lane takes even when it has used up its share of the budget. */
-static int64_t least_samples(const assay_engine *e, const struct assay_lane *lane)
-{
-    bool hopeless = lane->call_ns * ASSAY_STATS_FEWEST_ROUNDS > 4 * e->options.budget_ns;
-    return hopeless ? ROUNDS_FEWEST : ASSAY_STATS_FEWEST_ROUNDS;
-}
-
-/* A lane much slower than the others would eat the whole budget: once it has had its share, it
- * rests. */
-static bool rests(const assay_engine *e, const struct assay_lane *lane)
-{
-    if (lane->status != ASSAY_OK)
-        return true;
-    if (e->options.rounds > 0 && !e->options.within_budget)
-        return false;
-    double share = share_of(e, lane);
-    if (lane->overtime)
-        share *= OVERTIME;
-    return lane->spent_ns >= share && lane->taken >= least_samples(e, lane);
 }
 
 static double spent_by(const assay_engine *e, bool probes)
@@ -616,7 +531,8 @@ static enum assay_status run_round(assay_engine *e, struct assay_error *err)
     shuffle(e);
     for (int64_t i = 0; i < e->n_lanes; i++) {
         struct assay_lane *lane = &e->lanes[e->order[i]];
-        if (lane->probe ? probing && lane->status == ASSAY_OK : !rests(e, lane))
+        if (lane->probe ? probing && lane->status == ASSAY_OK
+                        : !engine_rests(e, lane) && !engine_sits_out(e, lane))
             lane->samples[e->rounds] = take_sample(e, lane);
         if (lane->fast && lane->unit_fast)
             lane->fast[e->rounds] = lane->samples[e->rounds];
@@ -627,167 +543,6 @@ static enum assay_status run_round(assay_engine *e, struct assay_error *err)
     return ASSAY_OK;
 }
 
-/* Two figures may be known well while it is still open which of them is the smaller. Clearly
- * different, or the same within half of what was asked for or what counts as equal: that is an
- * answer, and one that equals reach whatever was asked for. */
-static bool is_decided(const assay_engine *e, const struct assay_ratio *ratio, double luck)
-{
-    double goal = e->options.precision;
-    return ratio->n >= ASSAY_STATS_FEWEST_ROUNDS && ratio->ci_frac <= goal &&
-           (ratio->clear || ratio->smallest_visible <= fmax(goal / 2, ASSAY_STATS_EQUAL) + luck);
-}
-
-/* What the places of the judge and of a runner may do to a ratio. */
-static double luck_between(const struct assay_lane *base, const struct assay_lane *mine)
-{
-    bool apart = base->device != mine->device &&
-                 assay_kernel_is_elsewhere(base->kernel) != assay_kernel_is_elsewhere(mine->kernel);
-    return apart ? ASSAY_STATS_APART : 0;
-}
-
-/* How two lanes are compared by places, if they are: then there are several. */
-static struct assay_places places_of(const struct assay_lane *base, const struct assay_lane *mine)
-{
-    struct assay_places places = {.luck = luck_between(base, mine)};
-    if (base->device != mine->device && base->places == mine->places) {
-        places.n = mine->places;
-        places.block = mine->place_rounds;
-    }
-    return places;
-}
-
-void assay_engine_compare(const struct assay_lane *base, const struct assay_lane *mine,
-                          int64_t rounds, double *scratch, struct assay_ratio *out)
-{
-    assay_stats_ratio_by_place(base->samples, mine->samples, rounds, places_of(base, mine), scratch,
-                               out);
-}
-
-static struct assay_ratio ratio_of(assay_engine *e, int64_t index)
-{
-    struct assay_ratio ratio;
-    assay_engine_compare(&e->lanes[e->options.baseline], &e->lanes[index], e->rounds, e->scratch,
-                         &ratio);
-    return ratio;
-}
-
-/* Is this lane's ratio to the baseline known well enough? A resting baseline gives no more ratios:
- * waiting for them would waste the budget. */
-static bool is_compared(assay_engine *e, int64_t index)
-{
-    int64_t baseline = e->options.baseline;
-    if (baseline < 0 || baseline == index || rests(e, &e->lanes[baseline]))
-        return true;
-    struct assay_ratio ratio = ratio_of(e, index);
-    return is_decided(e, &ratio, luck_between(&e->lanes[baseline], &e->lanes[index]));
-}
-
-/* Would more rounds tell whether they differ? Places differ more than rounds do, so intervals by
- * places are wide at first: there the ratio itself says whether it is worth asking. */
-static bool is_open(const struct assay_lane *base, const struct assay_lane *lane,
-                    const struct assay_ratio *ratio)
-{
-    struct assay_places places = places_of(base, lane);
-    if (ratio->n < ASSAY_STATS_FEWEST_ROUNDS) /* hopeless: it takes no more than these */
-        return false;
-    if (lane->taken < ROUNDS_LEAST)
-        return !ratio->significant;
-    bool seems = places.n > 1 ? fabs(ratio->ratio - 1) >= fmax(ASSAY_STATS_EQUAL, places.luck)
-                              : ratio->likely;
-    return seems && !ratio->clear;
-}
-
-/* A slow lane that is about to rest and whose difference is not significant has an even share after
- * all. */
-static void review_slow_lanes(assay_engine *e)
-{
-    for (int64_t i = 0; i < e->n_lanes; i++) {
-        struct assay_lane *lane = &e->lanes[i];
-        if (!lane->slow || lane->reviewed || lane->status != ASSAY_OK || !rests(e, lane))
-            continue;
-        lane->reviewed = true;
-        lane->slow = ratio_of(e, i).significant;
-    }
-}
-
-/* The budget is spent: whoever's ratio to the baseline is open goes on with it, until it is not or
- * the overtime is spent too. */
-static void allot_overtime(assay_engine *e)
-{
-    int64_t baseline = e->options.baseline;
-    bool any = false;
-    if (!e->options.overtime || baseline < 0)
-        return;
-    for (int64_t i = 0; i < e->n_lanes; i++) {
-        struct assay_lane *lane = &e->lanes[i];
-        if (lane->probe || i == baseline || lane->status != ASSAY_OK)
-            continue;
-        struct assay_ratio ratio = ratio_of(e, i);
-        lane->overtime = is_open(&e->lanes[baseline], lane, &ratio);
-        any = any || lane->overtime;
-    }
-    e->lanes[baseline].overtime = any;
-}
-
-/* Are the ratios of the variants to this probe known well enough? */
-static bool is_probed_enough(assay_engine *e, const struct assay_lane *probe)
-{
-    if (probe->status != ASSAY_OK)
-        return true;
-    bool enough = probe->taken >= ASSAY_STATS_FEWEST_ROUNDS;
-    for (int64_t i = 0; i < e->n_lanes && enough; i++) {
-        struct assay_ratio ratio;
-        if (e->lanes[i].probe || rests(e, &e->lanes[i]))
-            continue;
-        assay_stats_ratio(probe->samples, e->lanes[i].samples, e->rounds, e->scratch, &ratio);
-        enough = ratio.ci_frac <= PROBE_GOALS * e->options.precision;
-    }
-    return enough;
-}
-
-static bool all_done(assay_engine *e)
-{
-    bool done = true;
-    for (int64_t i = 0; i < e->n_lanes; i++) {
-        struct assay_lane *lane = &e->lanes[i];
-        if (lane->probe) {
-            done = done && is_probed_enough(e, lane);
-            continue;
-        }
-        lane->precise =
-            assay_stats_precision(lane->samples, e->rounds, e->scratch) <= e->options.precision;
-        done = done && (rests(e, lane) || (lane->precise && is_compared(e, i)));
-    }
-    return done;
-}
-
-static bool all_rest(const assay_engine *e)
-{
-    for (int64_t i = 0; i < e->n_lanes; i++)
-        if (!e->lanes[i].probe && !rests(e, &e->lanes[i]))
-            return false;
-    return true;
-}
-
-static bool finished(assay_engine *e)
-{
-    review_slow_lanes(e);
-    if (e->options.rounds > 0)
-        return e->rounds >= e->options.rounds || all_rest(e);
-    if (!e->overtime && all_rest(e)) {
-        e->overtime = true;
-        e->next_check = e->rounds;
-    }
-    if (e->overtime && e->rounds >= e->next_check)
-        allot_overtime(e);
-    if (e->rounds >= ROUNDS_MOST || all_rest(e))
-        return true;
-    if (e->rounds < e->next_check)
-        return false;
-    e->next_check += e->rounds / 10 > CHECK_EVERY ? e->rounds / 10 : CHECK_EVERY;
-    return all_done(e);
-}
-
 enum assay_status assay_engine_run(assay_engine *e, struct assay_error *err)
 {
     enum assay_status status = ASSAY_OK;
@@ -795,14 +550,14 @@ enum assay_status assay_engine_run(assay_engine *e, struct assay_error *err)
         warm_up(e, &e->lanes[i]);
     if (e->options.calls == 0 && !stopped(e))
         align_iters(e);
-    find_slow_lanes(e);
+    engine_find_slow_lanes(e);
     choose_place_rounds(e);
-    while (status == ASSAY_OK && !stopped(e) && !finished(e))
+    while (status == ASSAY_OK && !stopped(e) && !engine_finished(e))
         status = run_round(e, err);
     if (e->rounds > 0)
         read_steal(e, true);
     if (status == ASSAY_OK && e->rounds > 0)
-        all_done(e); /* brings `precise` up to date */
+        engine_all_done(e);
     if (status == ASSAY_OK && stopped(e))
         status = assay_error_set(err, ASSAY_ERR_INTERRUPTED, NULL, "interrupted");
     return status;

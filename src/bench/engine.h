@@ -73,6 +73,7 @@ struct assay_lane {
     bool reviewed;     /* they did say so, or it is not slow any more */
     bool overtime;     /* it goes on although its share of the budget is spent */
     bool precise;
+    bool satisfied; /* all that is asked of it is known: few rounds more */
 };
 
 /* Is the next sample one that is looked at: an extra one, which is not counted, or this one? */

@@ -398,6 +398,28 @@ static void test_a_thousandfold_slower_lane_rests(void **state)
         assert_int_equal(isnan(slow->samples[i]), i >= 10);
 }
 
+/* The third is known after the first check: from then on it is sampled in every fourth round, to
+ * the last, and what it leaves goes to the one that is not known. */
+static void test_a_lane_that_is_known_leaves_time_to_the_others(void **state)
+{
+    struct stage *s = *state;
+    s->actors[0] = (struct actor){.call_ns = 1 * MS};
+    s->actors[1] = (struct actor){.call_ns = 1 * MS, .noise = 0.4};
+    s->actors[2] = (struct actor){.call_ns = 2 * MS};
+    s->options.budget_ns = 3000 * MS;
+    s->options.baseline = 0;
+    play_well(s, 3);
+    int64_t rounds = assay_engine_rounds(s->engine), last = 0;
+    const struct assay_lane *noisy = &s->lanes[1], *known = &s->lanes[2];
+    assert_true(known->precise && known->satisfied && !noisy->satisfied);
+    assert_true(noisy->spent_ns > 1100 * MS);
+    assert_in_range(known->taken, 40 + (rounds - 40) / 4, 40 + (rounds - 40) / 4 + 1);
+    for (int64_t i = 0; i < rounds; i++)
+        last = isnan(known->samples[i]) ? last : i;
+    assert_in_range(last, rounds - 4, rounds - 1);
+    assert_true(s->lanes[0].taken * 10 > rounds * 9); /* every ratio needs the baseline */
+}
+
 /* Ten times slower than the baseline, with calls of 10 ms: of 600 ms it takes ten samples, half of
  * an even share, which are enough to say so; the others take the rest. */
 static void test_a_slow_lane_leaves_time_to_the_others(void **state)
@@ -1350,6 +1372,7 @@ int main(void)
         TEST(test_equals_stop_whatever_was_asked_for),
         TEST(test_the_budget_ends_what_never_settles),
         TEST(test_a_thousandfold_slower_lane_rests),
+        TEST(test_a_lane_that_is_known_leaves_time_to_the_others),
         TEST(test_a_slow_lane_leaves_time_to_the_others),
         TEST(test_a_slow_lane_that_is_undecided_has_its_share),
         TEST(test_places_of_rounds_that_the_budget_ends),
