@@ -46,10 +46,12 @@ static const double PRIMED_GAIN_NS = 300e3, PRIMED_GAIN_THREADS_NS = 500e3,
                     PRIMED_GAIN_QUEUED_NS = 50e3;
 /* Samples so long need fewer of them, and a larger difference: noise is small beside them. */
 static const double LONG_NS = 20e6, MUCH_LONG = 1;
-/* Calls in a sample TIMES as long take less than this of those in an ordinary one; not asked of
- * samples so short that what is paid once a run may be most of them. Branches are learnt once a
- * sample: a relu that jumps took 68 us a call in 4 of them, and half of that in 32. */
-static const double ONCE = 0.6, ONCE_LEARNT = 0.4, LEAST_SAMPLE_NS = 50e3;
+/* Calls in a sample TIMES as long take less than this of those in an ordinary one. Branches are
+ * learnt once a sample: a relu that jumps took 68 us a call in 4 of them, and half of that in 32.
+ * Of samples so short that what is paid once a run may be most of them, ones that ought to be TIMES
+ * as long as this are taken: thousands of calls of 2 ns are a third of those, with 40 us paid once.
+ */
+static const double ONCE = 0.6, ONCE_LEARNT = 0.4, ONCE_SHORT = 0.2, LEAST_SAMPLE_NS = 50e3;
 /* The judge's clock may have seen so much more than was claimed; a GPU's launches cost the host. */
 static const double CLAIM = 1.25, EXCESS = 0.25, LAUNCH_NS = 20000;
 /* A sample whose threads waited for a core, for more than this share of it, tells nothing. */
@@ -417,6 +419,7 @@ static void check_values(struct lane_map *map, int64_t index, int64_t end_ns)
 /* A call's time in samples of the usual length, and in long ones right behind them: of all pairs
  * the one in which the two are the nearest. */
 struct stretch {
+    int64_t times;            /* as many calls as usual are in a long one */
     double usual_ns, long_ns; /* as claimed, where the long ones are cheapest */
     double once;              /* the most that calls cost in a long one, of those in a usual one */
     double wall;              /* the least that the judge's clock saw, of what was claimed */
@@ -433,26 +436,40 @@ static double by_judge(const struct lane_map *map, int64_t index, int64_t calls,
     return (ns - (on_host ? 0 : LAUNCH_NS * (double)calls)) / claimed_ns;
 }
 
+static double sample_ns(const struct assay_lane *lane)
+{
+    return lane->call_ns * (double)lane->iters;
+}
+
+static bool is_short(const struct assay_lane *lane) { return sample_ns(lane) <= LEAST_SAMPLE_NS; }
+
+static int64_t long_times(const struct assay_lane *lane)
+{
+    enum { MOST = 1000 };
+    double of_short = ceil(TIMES * LEAST_SAMPLE_NS / fmax(sample_ns(lane), 1));
+    return is_short(lane) ? (int64_t)fmin(of_short, MOST) : TIMES;
+}
+
 /* False where it failed, or waited for a core in so many of them that too few tell anything. */
 static bool take_pairs(struct lane_map *map, int64_t index, struct stretch *out)
 {
-    int64_t iters = map->lanes[index].iters;
-    *out = (struct stretch){.once = 0, .wall = (double)INFINITY};
+    int64_t iters = map->lanes[index].iters, times = long_times(&map->lanes[index]);
+    *out = (struct stretch){.times = times, .once = 0, .wall = (double)INFINITY};
     for (int i = 0, taken = 0; i < MOST_PAIRS; i++) {
         struct assay_timing few = {0}, many = {0};
         if (!take_sample(map, index, iters, NULL, &few) ||
-            !take_sample(map, index, TIMES * iters, NULL, &many))
+            !take_sample(map, index, times * iters, NULL, &many))
             return false;
         if (has_waited(&few) || has_waited(&many))
             continue;
         double usual_ns = few.device_ns / (double)iters;
-        double long_ns = many.device_ns / (double)(TIMES * iters);
+        double long_ns = many.device_ns / (double)(times * iters);
         if (long_ns / usual_ns > out->once) {
             out->once = long_ns / usual_ns;
             out->usual_ns = usual_ns;
             out->long_ns = long_ns;
         }
-        out->wall = fmin(out->wall, by_judge(map, index, TIMES * iters, many.device_ns));
+        out->wall = fmin(out->wall, by_judge(map, index, times * iters, many.device_ns));
         if (++taken == PAIRS)
             return true;
     }
@@ -466,7 +483,7 @@ static void tell_once(struct variant *v, const struct stretch *s, int64_t iters)
     assay_text_time(s->long_ns, many, sizeof many);
     snprintf(reason, sizeof reason,
              "computes once for all calls of a sample: a call takes %s in %lld, %s in %lld", one,
-             (long long)iters, many, (long long)(TIMES * iters));
+             (long long)iters, many, (long long)(s->times * iters));
     group_give_up(v, ASSAY_OUTCOME_MISMATCH, reason);
 }
 
@@ -488,7 +505,9 @@ static void check_lengths(struct lane_map *map, int64_t index)
     /* A GPU's cold samples come behind launches that lead in, which nobody claims. */
     bool all_claimed = on_host || lane->n_sets == 1;
     bool once = lane->iters > 1, lied = v->runner && all_claimed;
-    double most = yardstick_of(map, index).learnt ? ONCE_LEARNT : ONCE;
+    double most = is_short(lane)                    ? ONCE_SHORT
+                  : yardstick_of(map, index).learnt ? ONCE_LEARNT
+                                                    : ONCE;
     struct stretch s = {0};
     for (int trial = 0; trial < TRIALS && (once || lied); trial++) {
         if (!take_pairs(map, index, &s)) {
@@ -496,7 +515,7 @@ static void check_lengths(struct lane_map *map, int64_t index)
             once = lied = false;
             break;
         }
-        once = once && s.usual_ns * (double)lane->iters > LEAST_SAMPLE_NS && s.once < most;
+        once = once && s.once < most;
         lied = lied && s.wall > CLAIM;
     }
     if (once)
@@ -515,7 +534,7 @@ void assay_group_judge_times(struct lane_map *map, int64_t index)
     if (!v->ready || lane->status != ASSAY_OK || !group_is_users(g, v) || lane->iters < 1)
         return;
     double budget_ns = fmax(SHARE_AFTER * g->job->settings.budget_s * 1e9, AFTER_LEAST_NS);
-    bool affordable = PAIRS * (TIMES + 1) * lane->call_ns * (double)lane->iters < budget_ns;
+    bool affordable = PAIRS * (double)(long_times(lane) + 1) * sample_ns(lane) < budget_ns;
     group_step(g, -1);
     if (affordable)
         check_lengths(map, index);
