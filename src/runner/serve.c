@@ -11,6 +11,7 @@
 #include "op/op.h"
 #include "op/op_name.h"
 #include "runner/fence.h"
+#include "runner/guest.h"
 #include "runner/sandbox.h"
 #include "runner/traces.h"
 #include "workload/contents.h"
@@ -26,7 +27,8 @@
 #include <unistd.h>
 
 struct server {
-    pid_t process; /* a copy that a stranger makes must not answer for us */
+    pid_t process;                   /* a copy that a stranger makes must not answer for us */
+    const struct assay_guest *guest; /* NULL: kernels are C */
     struct assay_host host;
     assay_workloads *workloads;
     int64_t first; /* of the object's kernels in the registry */
@@ -148,8 +150,11 @@ static enum assay_status confine(struct server *s, const struct assay_runner_com
 static enum assay_status load(struct server *s, const struct assay_runner_command *c,
                               struct assay_runner_reply *r)
 {
+    const struct assay_guest *guest = s->guest;
     s->first = assay_kernel_count(s->host.registry);
-    return assay_workload_load(s->workloads, s->host.registry, c->load.path, &r->err);
+    return guest ? guest->load(guest->user, &s->host, c->load.path, s->workloads, s->host.registry,
+                               &r->err)
+                 : assay_workload_load(s->workloads, s->host.registry, c->load.path, &r->err);
 }
 
 static enum assay_status tell_contents(struct server *s, const struct assay_runner_command *c,
@@ -197,7 +202,11 @@ static enum assay_status ask_can_run(struct server *s, const struct assay_runner
         return ASSAY_ERR_INVALID;
     if (c->problem.has_problem && take_problem(s, c, &problem, &r->err) != ASSAY_OK)
         return ASSAY_ERR_INVALID;
-    return assay_kernel_can_run(kernel, c->problem.has_problem ? &problem : NULL, &r->err);
+    const struct assay_problem *asked = c->problem.has_problem ? &problem : NULL;
+    enum assay_status status = assay_kernel_can_run(kernel, asked, &r->err);
+    return status == ASSAY_OK && s->guest
+               ? s->guest->can_run(s->guest->user, kernel, asked, &r->err)
+               : status;
 }
 
 static enum assay_status ask_note(struct server *s, const struct assay_runner_command *c,
@@ -207,7 +216,9 @@ static enum assay_status ask_note(struct server *s, const struct assay_runner_co
     const struct assay_kernel *kernel = find_kernel(s, c->kernel, &r->err);
     if (!kernel || take_problem(s, c, &problem, &r->err) != ASSAY_OK)
         return ASSAY_ERR_INVALID;
-    if (kernel->note)
+    if (s->guest)
+        s->guest->note(s->guest->user, kernel, &problem, r->text, sizeof r->text);
+    else if (kernel->note)
         kernel->note(&problem, r->text, sizeof r->text);
     return ASSAY_OK;
 }
@@ -253,6 +264,14 @@ static void forget(const struct server *s)
         device->driver->forget(device, s->state);
 }
 
+static enum assay_status call_setup(struct server *s, struct assay_error *err)
+{
+    const struct assay_guest *guest = s->guest;
+    if (guest)
+        return guest->setup(guest->user, s->kernel, &s->problem, &s->state, err);
+    return s->kernel->setup ? s->kernel->setup(&s->problem, &s->state, err) : ASSAY_OK;
+}
+
 static enum assay_status set_up(struct server *s, const struct assay_runner_command *c,
                                 struct assay_runner_reply *r)
 {
@@ -261,8 +280,7 @@ static enum assay_status set_up(struct server *s, const struct assay_runner_comm
         return ASSAY_ERR_INVALID;
     s->home = assay_traces_now();
     struct assay_memory_mark mark = assay_memory_begin(s->host.device);
-    enum assay_status status =
-        s->kernel->setup ? s->kernel->setup(&s->problem, &s->state, &r->err) : ASSAY_OK;
+    enum assay_status status = call_setup(s, &r->err);
     assay_memory_end(s->host.device, &mark, ASSAY_MEMORY_SETUP, &s->memory);
     s->set_up = status == ASSAY_OK;
     note_traces(s, r);
@@ -389,6 +407,23 @@ static const struct assay_args *sets_for(struct server *s, int64_t n, int64_t of
 
 /* ---- runs ---- */
 
+/* A guest's operands, before a run. */
+static enum assay_status make_ready(struct server *s, const struct assay_work *work,
+                                    struct assay_error *err)
+{
+    const struct assay_guest *guest = s->guest;
+    struct assay_guest_sets sets = {s->pointers, s->n_sets};
+    return guest ? guest->ready(guest->user, s->state, &sets, work, err) : ASSAY_OK;
+}
+
+/* And its results, after one. */
+static enum assay_status finish(struct server *s, const struct assay_work *work,
+                                enum assay_status ran, struct assay_error *err)
+{
+    const struct assay_guest *guest = s->guest;
+    return guest ? guest->finish(guest->user, s->state, work, ran, err) : ran;
+}
+
 static enum assay_status run_timed(struct server *s, const struct assay_kernel *kernel,
                                    const struct assay_work *work, struct assay_timing *out)
 {
@@ -434,9 +469,12 @@ static enum assay_status run(struct server *s, const struct assay_runner_command
     if (c->run.memory)
         mark = assay_memory_begin(s->host.device);
     const struct assay_kernel *kernel = c->run.activations ? &part : s->kernel;
-    enum assay_status status = run_prime(s, kernel, &work, c->run.prime, &r->prime_ns);
+    enum assay_status status = make_ready(s, &work, &r->err);
+    if (status == ASSAY_OK)
+        status = run_prime(s, kernel, &work, c->run.prime, &r->prime_ns);
     if (status == ASSAY_OK)
         status = run_timed(s, kernel, &work, &r->timing);
+    status = finish(s, &work, status, &r->err);
     if (c->run.memory && status == ASSAY_OK)
         assay_memory_end(s->host.device, &mark, ASSAY_MEMORY_RUN, &s->memory);
     note_traces(s, r);
@@ -456,9 +494,11 @@ static enum assay_status run_at_fence(struct server *s, const struct assay_runne
                            NULL) != ASSAY_OK)
         return ASSAY_OK; /* no memory for it: it is left out */
     struct assay_work work = {.iters = 1, .n_sets = 1, .sets = assay_fence_args(fence)};
+    enum assay_status status = make_ready(s, &work, &r->err);
     assay_fence_arm(fence);
-    enum assay_status status =
-        s->host.device->driver->time(s->host.device, s->kernel, s->state, &work, &timing);
+    if (status == ASSAY_OK)
+        status = s->host.device->driver->time(s->host.device, s->kernel, s->state, &work, &timing);
+    status = finish(s, &work, status, &r->err);
     assay_fence_disarm(fence);
     assay_fence_destroy(fence);
     note_traces(s, r);
@@ -580,7 +620,20 @@ static bool hear_last_words(void)
     return true;
 }
 
-int assay_runner_main(void)
+static bool hear(const struct server *s, struct assay_runner_command *command)
+{
+    const struct assay_guest *guest = s->guest;
+    if (guest)
+        guest->rest(guest->user);
+    bool heard = assay_runner_hear(ASSAY_RUNNER_FD, command);
+    if (guest)
+        guest->wake(guest->user);
+    return heard;
+}
+
+int assay_runner_main(void) { return assay_runner_serve(NULL); }
+
+int assay_runner_serve(const struct assay_guest *guest)
 {
     struct assay_runner_command command;
     struct server *s = hear_last_words() ? assay_calloc(1, sizeof *s) : NULL;
@@ -589,10 +642,11 @@ int assay_runner_main(void)
         return 2;
     }
     s->process = getpid();
+    s->guest = guest;
     s->host.registry = assay_kernel_registry_create();
     s->workloads = assay_workloads_create();
     bool go_on = s->host.registry && s->workloads;
-    while (go_on && assay_runner_hear(ASSAY_RUNNER_FD, &command)) {
+    while (go_on && hear(s, &command)) {
         struct assay_runner_reply reply = {.version = ASSAY_RUNNER_VERSION,
                                            .number = command.number};
         reply.status = (int32_t)verbs[command.verb](s, &command, &reply);

@@ -181,6 +181,11 @@ static enum assay_status declare_there(struct workload *w, int32_t threads, stru
     return check_setup(w, s, err);
 }
 
+static enum assay_status declare(struct workload *w, int32_t threads, struct assay_error *err)
+{
+    return w->author ? declare_there(w, threads, err) : declare_here(w, threads, err);
+}
+
 static bool has_own_tolerance(const struct assay_setup *s)
 {
     return s->relative != 0 || s->absolute != 0;
@@ -194,8 +199,7 @@ bool assay_workload_has_tolerance(const struct assay_problem *problem)
 static enum assay_status check(const struct assay_problem *p, struct assay_error *err)
 {
     struct workload *w = workload_of(p);
-    enum assay_status status =
-        w->author ? declare_there(w, p->threads, err) : declare_here(w, p->threads, err);
+    enum assay_status status = declare(w, p->threads, err);
     if (status == ASSAY_OK) /* the author's is as it is */
         w->op.absolute_of_rms = !has_own_tolerance(&w->declared);
     return status;
@@ -627,7 +631,7 @@ enum assay_status assay_workload_declare(assay_workloads *workloads, const char 
 {
     struct workload *w = find(workloads, op);
     enum assay_status status =
-        w ? declare_here(w, threads, err)
+        w ? declare(w, threads, err)
           : assay_error_set(err, ASSAY_ERR_INVALID, assay_op_shown(op), "no such workload");
     if (status == ASSAY_OK)
         *out = w->declared;
@@ -639,7 +643,10 @@ void assay_workload_fill(assay_workloads *workloads, const char *op, int32_t inp
 {
     const struct workload *w = find(workloads, op);
     const struct assay_operand *operand = &w->declared.inputs[input];
-    operand->fill(&operand->tensor, data, assay_tensor_count(&operand->tensor), seed);
+    if (w->author)
+        w->author->fill(w->author->user, w->name, input, &operand->tensor, data, seed);
+    else
+        operand->fill(&operand->tensor, data, assay_tensor_count(&operand->tensor), seed);
 }
 
 enum assay_status assay_workload_verify(assay_workloads *workloads, const struct assay_host *host,

@@ -1,0 +1,47 @@
+/* guest.h: kernels in another language than C. A runner that is that language's interpreter serves
+ * the same line as any other (assay_runner_serve) and brings these functions, which are called
+ * instead of a kernel's own; `run` and `teardown` are the kernel's, as always.
+ *
+ * The results of such kernels are objects of their own. `ready` and `finish` put operands in and
+ * results where the operands lie, so that a sample is around the calls alone. */
+#ifndef ASSAY_RUNNER_GUEST_H
+#define ASSAY_RUNNER_GUEST_H
+
+#include "kernel/host.h"
+#include "workload/workload.h"
+
+/* The operands that were bound: a row of pointers for each set, inputs before outputs. */
+struct assay_guest_sets {
+    void *const *pointers;
+    int64_t n_sets;
+};
+
+struct assay_guest {
+    void *user;
+    /* Adds what the object at `path` holds. */
+    enum assay_status (*load)(void *user, const struct assay_host *host, const char *path,
+                              assay_workloads *workloads, assay_kernel_registry *registry,
+                              struct assay_error *err);
+    enum assay_status (*can_run)(void *user, const struct assay_kernel *kernel,
+                                 const struct assay_problem *problem, struct assay_error *why);
+    void (*note)(void *user, const struct assay_kernel *kernel, const struct assay_problem *problem,
+                 char *text, size_t size);
+    enum assay_status (*setup)(void *user, const struct assay_kernel *kernel,
+                               const struct assay_problem *problem, void **state,
+                               struct assay_error *err);
+    /* Before a run and what it is primed with: the operands as the language's own tensors. */
+    enum assay_status (*ready)(void *user, void *state, const struct assay_guest_sets *sets,
+                               const struct assay_work *work, struct assay_error *err);
+    /* After it, whatever came of it: its results where the operands are. */
+    enum assay_status (*finish)(void *user, void *state, const struct assay_work *work,
+                                enum assay_status ran, struct assay_error *err);
+    /* Around each wait for a command: other threads of the interpreter may run. */
+    void (*rest)(void *user);
+    void (*wake)(void *user);
+};
+
+/* The whole life of a runner: takes a command, does it, and answers, until the line is closed.
+ * NULL: its kernels are all C. The program's exit code. */
+int assay_runner_serve(const struct assay_guest *guest);
+
+#endif
