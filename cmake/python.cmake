@@ -33,3 +33,25 @@ if(python_version VERSION_GREATER_EQUAL 3.11)
   set_target_properties(assay_python PROPERTIES PREFIX "" OUTPUT_NAME _assay SUFFIX .abi3.so LINKER_LANGUAGE C
                         LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/python/assay)
 endif()
+# The program carries the package, the module and all (src/runner/python.h). Sanitizers have to be in a process
+# from its start, which an interpreter's is not.
+if(ASSAY_PYTHON AND TARGET assay AND NOT ASSAY_SANITIZE)
+  file(GLOB_RECURSE assay_python_files CONFIGURE_DEPENDS python/*.py)
+  list(FILTER assay_python_files EXCLUDE REGEX "/setup\\.py$")
+  set(parts ${CMAKE_CURRENT_BINARY_DIR}/python_parts.c)
+  set(module ${CMAKE_CURRENT_BINARY_DIR}/python_module.so)
+  add_custom_command(OUTPUT ${parts} ${module}
+    COMMAND ${CMAKE_STRIP} -o ${module} $<TARGET_FILE:assay_python>
+    COMMAND ${CMAKE_COMMAND} -DOUT=${parts} -DROOT=${CMAKE_SOURCE_DIR}/python "-DFILES=${assay_python_files}"
+            -DMODULE=${module} -P ${CMAKE_SOURCE_DIR}/cmake/python_parts.cmake
+    DEPENDS ${assay_python_files} assay_python cmake/python_parts.cmake VERBATIM)
+  add_library(assay_python_parts OBJECT ${parts})
+  set_source_files_properties(${parts} PROPERTIES OBJECT_DEPENDS "${module};${assay_python_files}")
+  target_include_directories(assay_python_parts PRIVATE src include)
+  set_target_properties(assay_python_parts PROPERTIES C_EXTENSIONS ON)
+  foreach(program assay assay_portable)
+    if(TARGET ${program})
+      target_sources(${program} PRIVATE $<TARGET_OBJECTS:assay_python_parts>)
+    endif()
+  endforeach()
+endif()

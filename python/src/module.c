@@ -1,5 +1,5 @@
 /* module.c: the extension module assay._assay: what it is called, and what it holds. */
-#include <Python.h>
+#include "module.h"
 
 #include <assay/assay.h>
 
@@ -11,6 +11,11 @@ static PyObject *version(PyObject *self, PyObject *none)
 
 static PyMethodDef methods[] = {
     {"version", version, METH_NOARGS, "The version of assay: '0.1.0'."},
+    {"serve", assay_py_serve, METH_O, "serve(runner): the life of a runner; does not return."},
+    {"capsule", assay_py_capsule, METH_VARARGS,
+     "capsule(address, dtype, dims, device): a DLPack capsule; device -1 is the cpu."},
+    {"view", assay_py_view, METH_VARARGS,
+     "view(address, bytes): a memoryview of that memory, which can be written."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -67,7 +67,10 @@ enum assay_status assay_group_launch(struct group *g, struct variant *v, struct 
                                            .mute = is_reference(v),
                                            .beat = beat,
                                            .user = g};
-    return assay_runner_launch(&options, s->device, &v->runner, err);
+    const char *path = assay_strangers_path(g->bench->strangers, v->kernel);
+    enum assay_status status =
+        assay_strangers_interpreter(g->bench->strangers, path ? path : "", &options, err);
+    return status == ASSAY_OK ? assay_runner_launch(&options, s->device, &v->runner, err) : status;
 }
 
 static enum assay_status open_object(struct group *g, struct variant *v, struct assay_error *err)

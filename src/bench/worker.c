@@ -4,6 +4,7 @@
 #include "base/last_words.h"
 #include "bench/wire.h"
 #include "model/model.h"
+#include "runner/python.h"
 #include "workload/workload.h"
 
 #include <errno.h>
@@ -70,6 +71,7 @@ static enum assay_status load_plugins(assay_worker *worker, const struct assay_s
     struct assay_runner_options options = {.timeout_s = s->timeout_s,
                                            .memory_bytes = s->memory_limit,
                                            .sandbox = s->sandbox,
+                                           .python = s->python,
                                            .beat = beat,
                                            .user = worker};
     if (bench->strangers)
@@ -78,9 +80,13 @@ static enum assay_status load_plugins(assay_worker *worker, const struct assay_s
         const char *path = s->plugins.items[i];
         if (assay_strings_have(&worker->plugins, path))
             continue;
-        status = bench->strangers
-                     ? assay_strangers_add(bench->strangers, path, err)
-                     : assay_workload_load(bench->workloads, bench->host.registry, path, err);
+        if (bench->strangers)
+            status = assay_strangers_add(bench->strangers, path, err);
+        else if (assay_python_is(path))
+            status = assay_error_set(err, ASSAY_ERR_INVALID, path,
+                                     "Python has a process of its own, so not with --in-process");
+        else
+            status = assay_workload_load(bench->workloads, bench->host.registry, path, err);
         if (status == ASSAY_OK && assay_strings_add(&worker->plugins, path) != ASSAY_OK)
             status = assay_error_nomem(err);
     }

@@ -101,8 +101,9 @@ static enum assay_status compile_one(const struct assay_kernel_options *o,
         fputs("\n", stderr);
     }
     if (status == ASSAY_OK && !o->build) /* opening it runs code of its own */
-        status = assay_contents_read(object->path.data, assay_kernel_sandboxed(o, &k->repository),
-                                     &k->contents[index], &err);
+        status =
+            assay_contents_read(object->path.data, NULL, assay_kernel_sandboxed(o, &k->repository),
+                                &k->contents[index], &err);
     if (status == ASSAY_OK)
         k->objects[k->n_objects++] =
             (struct assay_kernel_object){source->shown, object->path.data, &k->contents[index]};

@@ -80,11 +80,12 @@ static const double TOUR_BUDGET_S = 0.4, TOUR_PRECISION = 0.05;
 
 /* With plug-ins, whose names only the worker knows, it checks. */
 static enum assay_status check_kernels(const struct assay_bench_config *c,
-                                       const struct assay_sweep *sweep, const char *device,
-                                       struct assay_error *err)
+                                       const struct assay_sweep *sweep,
+                                       const struct assay_settings *s, struct assay_error *err)
 {
     char kind[32]; /* "cuda" of "cuda:1" */
-    if (c->measure.plugins.n)
+    const char *device = s->device;
+    if (s->plugins.n)
         return ASSAY_OK;
     assay_kernel_registry *registry = assay_kernel_registry_create();
     if (!registry)
@@ -116,8 +117,6 @@ static enum assay_status make_settings(const struct assay_bench_config *c,
     if (status == ASSAY_OK)
         status = assay_measure_device(c->measure.device, c->measure.strict_device, s->device,
                                       sizeof s->device, warn, err);
-    if (status == ASSAY_OK)
-        status = check_kernels(c, sweep, s->device, err);
     if (status != ASSAY_OK)
         return status;
     if (c->baseline)
@@ -125,6 +124,11 @@ static enum assay_status make_settings(const struct assay_bench_config *c,
     if (assay_strings_copy(&c->implementations, &s->implementations) != ASSAY_OK ||
         assay_strings_copy(&c->kernels, &s->kernels) != ASSAY_OK)
         return assay_error_nomem(err);
+    status = assay_measure_python(c->measure.python, s, err);
+    if (status == ASSAY_OK)
+        status = check_kernels(c, sweep, s, err);
+    if (status != ASSAY_OK)
+        return status;
     return assay_recipe_list_names(&sweep->recipes, &s->recipes, err);
 }
 

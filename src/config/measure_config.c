@@ -3,6 +3,7 @@
 #include "base/suggest.h"
 #include "device/cpu/cpu_info.h"
 #include "device/device.h"
+#include "runner/python.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -34,8 +35,13 @@ const struct assay_option assay_measure_rows[] = {
      "a journal's path "
      "(`assay list runs`)",
      0, 0},
-    {"plugin", 0, ASSAY_OPTION_REPEAT, AT(plugins), "FILE.so",
-     "load kernels from a shared object (assay_kernel.h); repeatable", 0, 0},
+    {"plugin", 0, ASSAY_OPTION_REPEAT, AT(plugins), "FILE",
+     "load kernels from a shared object (assay_kernel.h) or a file of Python; repeatable", 0, 0},
+    {"python", 0, ASSAY_OPTION_TEXT, AT(python), "PATH",
+     "the interpreter of kernels in Python (default: $ASSAY_PYTHON, the active virtual "
+     "environment's, "
+     "python3)",
+     0, 0},
     {"sandbox", 0, ASSAY_OPTION_FLAG, AT(sandbox), NULL,
      "run plug-ins and repositories without network access and with a read-only file system "
      "(default for cloned repositories)",
@@ -85,7 +91,8 @@ static enum assay_status check_plugin_files(const struct assay_strings *plugins,
                                             struct assay_error *err)
 {
     for (int64_t i = 0; i < plugins->n; i++)
-        if (access(plugins->items[i], R_OK) != 0)
+        if (strncmp(plugins->items[i], ASSAY_PYTHON_PREFIX, strlen(ASSAY_PYTHON_PREFIX)) != 0 &&
+            access(plugins->items[i], R_OK) != 0)
             return assay_error_set(err, ASSAY_ERR_INVALID, plugins->items[i],
                                    "this plug-in cannot be read: %s", strerror(errno));
     return ASSAY_OK;
@@ -119,6 +126,43 @@ enum assay_status assay_measure_settings(const struct assay_measure_config *c, d
     if (status == ASSAY_OK && assay_strings_copy(&c->plugins, &s->plugins) != ASSAY_OK)
         status = assay_error_nomem(err);
     return status;
+}
+
+static enum assay_status add_object(const char *name, struct assay_settings *s,
+                                    struct assay_error *err)
+{
+    const char *object = assay_python_object_of(name);
+    if (object && !assay_strings_have(&s->plugins, object) &&
+        assay_strings_add(&s->plugins, object) != ASSAY_OK)
+        return assay_error_nomem(err);
+    return ASSAY_OK;
+}
+
+static enum assay_status find_python(const char *wanted, struct assay_settings *s,
+                                     struct assay_error *err)
+{
+    struct assay_text path = {0};
+    enum assay_status status = assay_python_find(wanted, &path, err);
+    if (status == ASSAY_OK && path.length >= sizeof s->python)
+        status = assay_error_set(err, ASSAY_ERR_INVALID, path.data, "the path is too long");
+    if (status == ASSAY_OK)
+        snprintf(s->python, sizeof s->python, "%s", path.data);
+    assay_text_fini(&path);
+    return status;
+}
+
+enum assay_status assay_measure_python(const char *wanted, struct assay_settings *s,
+                                       struct assay_error *err)
+{
+    enum assay_status status = add_object(s->baseline, s, err);
+    bool any = false;
+    for (int64_t i = 0; i < s->implementations.n && status == ASSAY_OK; i++)
+        status = add_object(s->implementations.items[i], s, err);
+    for (int64_t i = 0; i < s->kernels.n && status == ASSAY_OK; i++)
+        status = add_object(s->kernels.items[i], s, err);
+    for (int64_t i = 0; i < s->plugins.n; i++)
+        any = any || assay_python_is(s->plugins.items[i]);
+    return status == ASSAY_OK && any ? find_python(wanted, s, err) : status;
 }
 
 enum assay_status assay_measure_device(const char *name, bool strict, char *out, size_t size,

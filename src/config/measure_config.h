@@ -9,7 +9,7 @@ struct assay_measure_config {
     const char *cache, *device, *format;
     struct assay_strings outputs;
     /* Rows below: */
-    const char *resume;
+    const char *resume, *python;
     struct assay_strings plugins;
     int64_t threads, warmup, rounds, seed, memory_limit;
     double precision, budget_s, timeout_s;
@@ -23,6 +23,12 @@ extern const struct assay_option assay_measure_rows[];
  * `budget_s` is the default. */
 enum assay_status assay_measure_settings(const struct assay_measure_config *config, double budget_s,
                                          struct assay_settings *out, struct assay_error *err);
+
+/* Once the settings say what is to be compared: adds the objects of implementations and kernels
+ * that are Python's, and finds the interpreter where there is anything for it. `wanted` is
+ * --python. */
+enum assay_status assay_measure_python(const char *wanted, struct assay_settings *settings,
+                                       struct assay_error *err);
 
 /* The canonical name of the device a user means, "cuda" or "cuda:1"; where it is not here the cpu,
  * of which `warn` hears, or, if `strict`, ASSAY_UNSUPPORTED. */

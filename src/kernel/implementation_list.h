@@ -6,6 +6,7 @@
  * kernels. `own`: assay's own, shown for every recipe, also one it refuses. */
 ASSAY_IMPLEMENTATION(reference, 6, 6, false) /* of a workload: what its author compares with */
 ASSAY_IMPLEMENTATION(eager, 5, 5, false)     /* of a model: node by node */
+ASSAY_IMPLEMENTATION(torch, 5, 5, false)     /* what a user of PyTorch has */
 ASSAY_IMPLEMENTATION(onednn, 4, 0, false)
 ASSAY_IMPLEMENTATION(native, 0, 4, true)
 ASSAY_IMPLEMENTATION(cuda, 0, 0, true)

@@ -36,6 +36,7 @@ struct assay_settings {
     bool sandbox;         /* strangers have no network and may write no files */
     bool autotune;        /* libraries that offer several algorithms time them first */
     char baseline[32];    /* an implementation; empty: chosen for each group */
+    char python[512];     /* the interpreter of plug-ins that are Python's; empty: not known */
     struct assay_strings implementations, kernels, plugins;
     struct assay_strings recipes; /* for ops that take them; empty: only the baseline */
     struct assay_strings models;  /* described in a configuration: JSON, see model/model.h */

@@ -86,6 +86,8 @@ assay_json *assay_settings_to_json(const struct assay_settings *s)
     assay_json_put_bool(o, "autotune", s->autotune);
     assay_json_put_bool(o, "sandbox", s->sandbox);
     assay_json_put_string(o, "baseline", s->baseline);
+    if (s->python[0])
+        assay_json_put_string(o, "python", s->python);
     assay_json_put(o, "implementations", strings_to_json(&s->implementations));
     assay_json_put(o, "kernels", strings_to_json(&s->kernels));
     assay_json_put(o, "plugins", strings_to_json(&s->plugins));
@@ -146,6 +148,8 @@ enum assay_status assay_settings_from_json(const assay_json *json, struct assay_
         status = text_from_json(json, "device", out->device, sizeof out->device, err);
     if (status == ASSAY_OK)
         status = text_from_json(json, "baseline", out->baseline, sizeof out->baseline, err);
+    if (status == ASSAY_OK)
+        status = spare_text_from_json(json, "python", out->python, sizeof out->python, err);
     if (status == ASSAY_OK)
         status = strings_from_json(assay_json_get(json, "implementations"), "implementations",
                                    &out->implementations, err);

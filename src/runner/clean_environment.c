@@ -33,6 +33,13 @@ static const char *const allowed[] = {
     "CUBLAS_*",
     "CUDNN_*",
     "NVRTC_*",
+    "PYTHONPATH",
+    "PYTHONHOME",
+    "PYTHONNOUSERSITE",
+    "TORCH*",
+    "TRITON_*",
+    "CC",
+    "CXX",
     "VIRTUAL_ENV", /* below these two lie NVIDIA's libraries where Python brought them */
     "CONDA_PREFIX",
     "MALLOC_*",

@@ -2,8 +2,9 @@
  * the same line as any other (assay_runner_serve) and brings these functions, which are called
  * instead of a kernel's own; `run` and `teardown` are the kernel's, as always.
  *
- * The results of such kernels are objects of their own. `ready` and `finish` put operands in and
- * results where the operands lie, so that a sample is around the calls alone. */
+ * The results of such kernels are objects of their own. `ready` and `finish` make operands the
+ * language's tensors, and put results where operands lie; they are commands of their own, so that a
+ * run is the calls alone. */
 #ifndef ASSAY_RUNNER_GUEST_H
 #define ASSAY_RUNNER_GUEST_H
 
@@ -18,6 +19,7 @@ struct assay_guest_sets {
 
 struct assay_guest {
     void *user;
+    const char *const *readable; /* files and folders that the interpreter needs; NULL-terminated */
     /* Adds what the object at `path` holds. */
     enum assay_status (*load)(void *user, const struct assay_host *host, const char *path,
                               assay_workloads *workloads, assay_kernel_registry *registry,
@@ -32,9 +34,11 @@ struct assay_guest {
     /* Before a run and what it is primed with: the operands as the language's own tensors. */
     enum assay_status (*ready)(void *user, void *state, const struct assay_guest_sets *sets,
                                const struct assay_work *work, struct assay_error *err);
-    /* After it, whatever came of it: its results where the operands are. */
+    /* After it, where it succeeded: its results where the operands are. */
     enum assay_status (*finish)(void *user, void *state, const struct assay_work *work,
-                                enum assay_status ran, struct assay_error *err);
+                                struct assay_error *err);
+    /* Why the last run failed. */
+    const char *(*failure)(void *user);
     /* Around each wait for a command: other threads of the interpreter may run. */
     void (*rest)(void *user);
     void (*wake)(void *user);

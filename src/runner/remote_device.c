@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "kernel/kernel.h"
+#include "runner/traces.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -243,6 +244,21 @@ static enum assay_status check_claim(struct remote *r, const struct assay_runner
     return ASSAY_ERR_FAILED;
 }
 
+/* What a guest does around a run, outside the clocks. Its failure is the run's. */
+static enum assay_status ask_guest(struct remote *r, const struct assay_runner_command *run,
+                                   enum assay_runner_verb verb)
+{
+    struct assay_runner_command c = *run;
+    struct assay_runner_reply reply;
+    if (!assay_runner_has_guest(r->runner))
+        return ASSAY_OK;
+    c.verb = verb;
+    enum assay_status status = assay_runner_ask(r->runner, &c, &reply, NULL);
+    if (status != ASSAY_OK || reply.trace != ASSAY_TRACE_NONE)
+        r->last = reply;
+    return status;
+}
+
 static enum assay_status time_there(assay_device *device, const struct assay_kernel *kernel,
                                     void *state, const struct assay_work *work,
                                     struct assay_timing *out)
@@ -260,10 +276,14 @@ static enum assay_status time_there(assay_device *device, const struct assay_ker
     c.run.activations = kernel->run == assay_kernel_activations_elsewhere;
     c.run.memory = r->count_memory;
     r->count_memory = false;
-    enum assay_status status = assay_runner_ask(r->runner, &c, &r->last, NULL);
+    enum assay_status status = ask_guest(r, &c, ASSAY_RUNNER_READY);
+    if (status == ASSAY_OK)
+        status = assay_runner_ask(r->runner, &c, &r->last, NULL);
     if (status == ASSAY_OK)
         status = check_claim(r, &c);
     *out = r->last.timing;
+    if (status == ASSAY_OK)
+        status = ask_guest(r, &c, ASSAY_RUNNER_FINISH);
     out->watched = true;
     return status;
 }

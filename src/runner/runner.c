@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "device/cpu/cpu_info.h"
 #include "runner/oom.h"
+#include "runner/python.h"
 #include "runner/sandbox.h"
 #include "runner/traces.h"
 
@@ -211,9 +212,30 @@ static bool open_ends(struct ends *e, char **words)
     return *words;
 }
 
+/* What the child becomes. */
+struct runner_program {
+    const char *path;
+    char *arguments[5], **environment;
+};
+
+static struct runner_program program_of(const struct assay_runner_options *o, char **environment)
+{
+    /* An interpreter learns of its virtual environment by its first argument. */
+    const char *const python[] = {o->python, "-c", assay_python_program, o->package};
+    const char *const ours[] = {"assay", ASSAY_RUNNER_COMMAND};
+    struct runner_program p = {.path = o->python ? o->python : "/proc/self/exe",
+                               .environment = environment};
+    if (o->python) /* exec changes none of them */
+        memcpy(p.arguments, python, sizeof python);
+    else
+        memcpy(p.arguments, ours, sizeof ours);
+    return p;
+}
+
 /* After fork, in the child. Each end is first moved out of the way of the others' new numbers. */
 static _Noreturn void become_runner(const struct ends *e, const struct assay_confinement *c,
-                                    pid_t judge, const cpu_set_t *cores, char **environment)
+                                    const struct runner_program *program, pid_t judge,
+                                    const cpu_set_t *cores)
 {
     enum { ASIDE = 64 };
     int line = fcntl(e->socket[1], F_DUPFD, ASIDE), output = fcntl(e->output[1], F_DUPFD, ASIDE);
@@ -226,9 +248,7 @@ static _Noreturn void become_runner(const struct ends *e, const struct assay_con
     dup2(words, ASSAY_RUNNER_WORDS_FD);
     sched_setaffinity(0, sizeof *cores, cores);
     assay_confine_before_exec(c, judge);
-    char name[] = "assay", command[] = ASSAY_RUNNER_COMMAND;
-    char *const arguments[] = {name, command, NULL};
-    execve("/proc/self/exe", arguments, environment);
+    execve(program->path, program->arguments, program->environment);
     _exit(127);
 }
 
@@ -271,10 +291,11 @@ static enum assay_status spawn(assay_runner *r, const struct assay_confinement *
     if (sched_getaffinity(getppid(), sizeof cores, &cores) != 0) /* nobody pinned that one */
         sched_getaffinity(0, sizeof cores, &cores);
     assay_descendants_adopt();
+    struct runner_program program = program_of(&r->options, environment);
     bool opened = environment && open_ends(&ends, &r->words);
     r->pid = opened ? fork() : -1;
     if (opened && r->pid == 0)
-        become_runner(&ends, confinement, judge, &cores, environment);
+        become_runner(&ends, confinement, &program, judge, &cores);
     int problem = errno;
     assay_free(environment);
     if (r->pid > 0)
@@ -360,6 +381,8 @@ enum assay_status assay_runner_open(assay_runner *r, const char *path, const cha
     return status == ASSAY_OK ? ask_of_object(r, ASSAY_RUNNER_LOAD, path, gpu, &reply, err)
                               : status;
 }
+
+bool assay_runner_has_guest(const assay_runner *r) { return r->options.python != NULL; }
 
 static assay_runner *create(const struct assay_runner_options *options)
 {

@@ -15,6 +15,9 @@ struct assay_runner_options {
     double timeout_s;     /* a command that takes longer ends it */
     int64_t memory_bytes; /* 0: no limit */
     bool sandbox, mute;   /* sandbox.h */
+    /* A Python interpreter, and the folder of the package it serves the line with (python.h). NULL:
+     * this program. */
+    const char *python, *package;
     /* While a command runs, some times a second: the judge's sign of life. True: give up. */
     bool (*beat)(void *user);
     void *user;
@@ -64,6 +67,8 @@ double assay_runner_wall_ns(const assay_runner *runner);
 /* Less the time that it or the judge was ready and had no core. */
 double assay_runner_worked_ns(const assay_runner *runner);
 
+/* Is it an interpreter, whose kernels are its own (guest.h)? */
+bool assay_runner_has_guest(const assay_runner *runner);
 pid_t assay_runner_pid(const assay_runner *runner); /* 0: it has ended */
 enum assay_runner_end assay_runner_end_of(const assay_runner *runner);
 const char *assay_runner_reason(const assay_runner *runner);

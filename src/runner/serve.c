@@ -80,7 +80,7 @@ static void folder_of(const char *path, char *out, size_t size)
     snprintf(out, size, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
 }
 
-enum { MOST_READABLE = 24 };
+enum { MOST_READABLE = 96 };
 
 /* What may be read. Some of the paths are made up here. */
 struct readable {
@@ -128,7 +128,8 @@ static enum assay_status confine(struct server *s, const struct assay_runner_com
 {
     struct readable readable = {0};
     struct assay_text cache = {0};
-    (void)s;
+    for (const char *const *path = s->guest ? s->guest->readable : NULL; path && *path; path++)
+        may_read(&readable, *path);
     may_read(&readable, c->load.path);
     may_read_beside(&readable, c->load.path);
     may_read(&readable, ".");
@@ -251,7 +252,8 @@ static enum assay_status ping(struct server *s, const struct assay_runner_comman
 static void note_failure(const struct server *s, enum assay_status status,
                          struct assay_runner_reply *r)
 {
-    const char *said = assay_workload_failure(&s->problem);
+    const char *said =
+        s->guest ? s->guest->failure(s->guest->user) : assay_workload_failure(&s->problem);
     if (status == ASSAY_ERR_FAILED && said[0])
         assay_error_set(&r->err, status, NULL, "%s", said);
 }
@@ -407,23 +409,6 @@ static const struct assay_args *sets_for(struct server *s, int64_t n, int64_t of
 
 /* ---- runs ---- */
 
-/* A guest's operands, before a run. */
-static enum assay_status make_ready(struct server *s, const struct assay_work *work,
-                                    struct assay_error *err)
-{
-    const struct assay_guest *guest = s->guest;
-    struct assay_guest_sets sets = {s->pointers, s->n_sets};
-    return guest ? guest->ready(guest->user, s->state, &sets, work, err) : ASSAY_OK;
-}
-
-/* And its results, after one. */
-static enum assay_status finish(struct server *s, const struct assay_work *work,
-                                enum assay_status ran, struct assay_error *err)
-{
-    const struct assay_guest *guest = s->guest;
-    return guest ? guest->finish(guest->user, s->state, work, ran, err) : ran;
-}
-
 static enum assay_status run_timed(struct server *s, const struct assay_kernel *kernel,
                                    const struct assay_work *work, struct assay_timing *out)
 {
@@ -453,28 +438,67 @@ static enum assay_status run_prime(struct server *s, const struct assay_kernel *
     return status;
 }
 
+static enum assay_status take_work(struct server *s, const struct assay_runner_command *c,
+                                   struct assay_work *out, struct assay_error *err)
+{
+    if (!s->set_up || c->run.offset < 0 || c->run.offset >= s->n_sets || c->run.n_sets < 1)
+        return assay_error_set(err, ASSAY_ERR_INTERNAL, NULL, "nothing to run");
+    *out =
+        (struct assay_work){.iters = c->run.iters, .first = c->run.first, .n_sets = c->run.n_sets};
+    out->sets = sets_for(s, c->run.n_sets, c->run.offset);
+    return out->sets ? ASSAY_OK : assay_error_nomem(err);
+}
+
+static enum assay_status make_ready(struct server *s, const struct assay_work *work,
+                                    struct assay_error *err)
+{
+    const struct assay_guest *guest = s->guest;
+    struct assay_guest_sets sets = {s->pointers, s->n_sets};
+    return guest ? guest->ready(guest->user, s->state, &sets, work, err) : ASSAY_OK;
+}
+
+static enum assay_status make_finished(struct server *s, const struct assay_work *work,
+                                       struct assay_error *err)
+{
+    const struct assay_guest *guest = s->guest;
+    return guest ? guest->finish(guest->user, s->state, work, err) : ASSAY_OK;
+}
+
+static enum assay_status ready(struct server *s, const struct assay_runner_command *c,
+                               struct assay_runner_reply *r)
+{
+    struct assay_work work;
+    enum assay_status status = take_work(s, c, &work, &r->err);
+    return status == ASSAY_OK ? make_ready(s, &work, &r->err) : status;
+}
+
+static enum assay_status finish(struct server *s, const struct assay_runner_command *c,
+                                struct assay_runner_reply *r)
+{
+    struct assay_work work;
+    enum assay_status status = take_work(s, c, &work, &r->err);
+    if (status == ASSAY_OK)
+        status = make_finished(s, &work, &r->err);
+    note_traces(s, r);
+    return status;
+}
+
 static enum assay_status run(struct server *s, const struct assay_runner_command *c,
                              struct assay_runner_reply *r)
 {
-    if (!s->set_up || c->run.offset < 0 || c->run.offset >= s->n_sets || c->run.n_sets < 1)
-        return assay_error_set(&r->err, ASSAY_ERR_INTERNAL, NULL, "nothing to run");
+    struct assay_work work;
+    enum assay_status status = take_work(s, c, &work, &r->err);
+    if (status != ASSAY_OK)
+        return status;
     struct assay_kernel part = *s->kernel;
     part.run = part.run_activations;
-    struct assay_work work = {
-        .iters = c->run.iters, .first = c->run.first, .n_sets = c->run.n_sets};
-    work.sets = sets_for(s, c->run.n_sets, c->run.offset);
-    if (!work.sets)
-        return assay_error_nomem(&r->err);
     struct assay_memory_mark mark = {0};
     if (c->run.memory)
         mark = assay_memory_begin(s->host.device);
     const struct assay_kernel *kernel = c->run.activations ? &part : s->kernel;
-    enum assay_status status = make_ready(s, &work, &r->err);
-    if (status == ASSAY_OK)
-        status = run_prime(s, kernel, &work, c->run.prime, &r->prime_ns);
+    status = run_prime(s, kernel, &work, c->run.prime, &r->prime_ns);
     if (status == ASSAY_OK)
         status = run_timed(s, kernel, &work, &r->timing);
-    status = finish(s, &work, status, &r->err);
     if (c->run.memory && status == ASSAY_OK)
         assay_memory_end(s->host.device, &mark, ASSAY_MEMORY_RUN, &s->memory);
     note_traces(s, r);
@@ -498,7 +522,8 @@ static enum assay_status run_at_fence(struct server *s, const struct assay_runne
     assay_fence_arm(fence);
     if (status == ASSAY_OK)
         status = s->host.device->driver->time(s->host.device, s->kernel, s->state, &work, &timing);
-    status = finish(s, &work, status, &r->err);
+    if (status == ASSAY_OK)
+        status = make_finished(s, &work, &r->err);
     assay_fence_disarm(fence);
     assay_fence_destroy(fence);
     note_traces(s, r);
@@ -582,7 +607,9 @@ static const verb_fn verbs[ASSAY_RUNNER_VERBS] = {
     [ASSAY_RUNNER_TEARDOWN] = tear_down,
     [ASSAY_RUNNER_RESERVE] = reserve,
     [ASSAY_RUNNER_BIND] = bind_sets,
+    [ASSAY_RUNNER_READY] = ready,
     [ASSAY_RUNNER_RUN] = run,
+    [ASSAY_RUNNER_FINISH] = finish,
     [ASSAY_RUNNER_FENCE] = run_at_fence,
     [ASSAY_RUNNER_DECLARE] = declare,
     [ASSAY_RUNNER_FILL] = fill,

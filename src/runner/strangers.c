@@ -7,6 +7,7 @@
 #include "op/op.h"
 #include "op/op_name.h"
 #include "quant/quant.h"
+#include "runner/python.h"
 #include "runner/sandbox.h"
 #include "tensor/tensor.h"
 
@@ -15,8 +16,9 @@
 #include <string.h>
 #include <sys/random.h>
 
-/* Opening a file takes milliseconds; one that needs longer does not come back. */
-static const double PATIENCE_S = 20;
+/* Opening a file takes milliseconds; one that needs longer does not come back. Importing a
+ * framework from a cold disk takes a minute. */
+static const double PATIENCE_S = 20, PYTHON_PATIENCE_S = 120;
 
 enum { TRACKED = 256 }; /* inputs that authors fill */
 enum { TRIES = 3 };     /* for one that was killed from outside */
@@ -43,10 +45,16 @@ struct stranger {
     char name[64], reason[192];
 };
 
+/* The interpreter of what is Python's, found when it is first needed. */
+struct interpreter {
+    struct assay_text python, package;
+};
+
 struct assay_strangers {
     struct assay_host *host;
     assay_workloads *workloads;
     struct assay_runner_options options;
+    struct interpreter interpreter;
     char device[32];
     int32_t threads;
     struct stranger **items;
@@ -71,6 +79,25 @@ assay_strangers *assay_strangers_create(struct assay_host *host, assay_workloads
     return all;
 }
 
+static void forget_interpreter(struct interpreter *i)
+{
+    assay_text_fini(&i->python);
+    assay_text_fini(&i->package);
+}
+
+static enum assay_status find_interpreter(struct interpreter *i, const char *wanted,
+                                          struct assay_error *err)
+{
+    if (i->package.length > 0)
+        return ASSAY_OK;
+    enum assay_status status = assay_python_find(wanted, &i->python, err);
+    if (status == ASSAY_OK)
+        status = assay_python_package(&i->package, err);
+    if (status != ASSAY_OK)
+        forget_interpreter(i);
+    return status;
+}
+
 void assay_strangers_destroy(assay_strangers *all)
 {
     for (int64_t i = 0; all && i < all->n; i++) {
@@ -78,9 +105,27 @@ void assay_strangers_destroy(assay_strangers *all)
         assay_free(all->items[i]->contents);
         assay_free(all->items[i]);
     }
-    if (all)
+    if (all) {
         assay_free(all->items);
+        forget_interpreter(&all->interpreter);
+    }
     assay_free(all);
+}
+
+enum assay_status assay_strangers_interpreter(assay_strangers *all, const char *path,
+                                              struct assay_runner_options *options,
+                                              struct assay_error *err)
+{
+    struct interpreter *i = &all->interpreter;
+    options->python = options->package = NULL;
+    if (!assay_python_is(path))
+        return ASSAY_OK;
+    enum assay_status status = find_interpreter(i, all->options.python, err);
+    if (status == ASSAY_OK) {
+        options->python = i->python.data;
+        options->package = i->package.data;
+    }
+    return status;
 }
 
 /* ---- clerks ---- */
@@ -97,8 +142,13 @@ static enum assay_status need_clerk(struct stranger *s, struct assay_error *err)
     s->clerk = NULL;
     s->declared[0] = '\0';
     snprintf(s->device, sizeof s->device, "%s", device);
-    return assay_runner_start(&all->options, s->path, device, all->threads, &s->clerk,
-                              &all->last_end, err);
+    struct assay_runner_options options = all->options;
+    all->last_end = ASSAY_RUNNER_ALIVE;
+    enum assay_status status = assay_strangers_interpreter(all, s->path, &options, err);
+    if (status == ASSAY_OK)
+        status = assay_runner_start(&options, s->path, device, all->threads, &s->clerk,
+                                    &all->last_end, err);
+    return status;
 }
 
 /* Its death is told with the function it died in. */
@@ -593,20 +643,30 @@ static enum assay_status read_recipes(assay_runner *runner, struct assay_kernel_
     return ASSAY_OK;
 }
 
-enum assay_status assay_contents_read(const char *path, bool sandbox, struct assay_contents *out,
-                                      struct assay_error *err)
+enum assay_status assay_contents_read(const char *path, const char *python, bool sandbox,
+                                      struct assay_contents *out, struct assay_error *err)
 {
     struct assay_runner_options options = {.timeout_s = PATIENCE_S, .sandbox = sandbox};
+    struct interpreter interpreter = {0};
     struct assay_error why = {0};
-    enum assay_runner_end end;
-    assay_runner *runner;
-    enum assay_status status = assay_runner_start(&options, path, "", 1, &runner, &end, &why);
+    enum assay_runner_end end = ASSAY_RUNNER_ALIVE;
+    assay_runner *runner = NULL;
+    enum assay_status status = ASSAY_OK;
+    if (assay_python_is(path)) {
+        status = find_interpreter(&interpreter, python, &why);
+        options.python = interpreter.python.data;
+        options.package = interpreter.package.data;
+        options.timeout_s = PYTHON_PATIENCE_S;
+    }
+    if (status == ASSAY_OK)
+        status = assay_runner_start(&options, path, "", 1, &runner, &end, &why);
     if (status == ASSAY_OK)
         status = read_contents(runner, out, &why);
     for (int64_t i = 0; status == ASSAY_OK && i < out->n_kernels; i++)
         status = read_recipes(runner, &out->kernels[i], &why);
     end = runner ? assay_runner_end_of(runner) : end;
     assay_runner_stop(runner);
+    forget_interpreter(&interpreter);
     if (status == ASSAY_OK)
         return status;
     const char *how = end == ASSAY_RUNNER_TIMEOUT ? "hangs while it is opened: "

@@ -14,9 +14,16 @@ typedef struct assay_strangers assay_strangers;
 assay_strangers *assay_strangers_create(struct assay_host *host, assay_workloads *workloads);
 void assay_strangers_destroy(assay_strangers *strangers);
 
-/* For everything from now on. `device` is what workloads compute on. */
+/* For everything from now on. `device` is what workloads compute on. `options->python` is whom the
+ * user asked for, if anybody: the interpreter of objects that are Python's. */
 void assay_strangers_use(assay_strangers *strangers, const struct assay_runner_options *options,
                          const char *device, int32_t threads);
+
+/* The interpreter and package of an object that is Python's go into `options`; others leave it
+ * alone. The strings live as long as `strangers`. */
+enum assay_status assay_strangers_interpreter(assay_strangers *strangers, const char *path,
+                                              struct assay_runner_options *options,
+                                              struct assay_error *err);
 
 /* Adds the kernels and workloads of an object, once. One that cannot be used is an error; one whose
  * process does not live to tell what it holds becomes a broken one, below. */
@@ -57,9 +64,10 @@ bool assay_strangers_ignore_seed(const assay_strangers *strangers,
 void assay_strangers_sweep(const assay_strangers *strangers, assay_runner *const *runners,
                            int64_t n);
 
-/* What an object holds, for commands that measure nothing of it now; recipes included. Errors: it
+/* What an object holds, for commands that measure nothing of it now; recipes included. `python` as
+ * in assay_python_find. Errors: it
  * cannot be opened, was built for another version, holds nothing, crashes or hangs. */
-enum assay_status assay_contents_read(const char *path, bool sandbox, struct assay_contents *out,
-                                      struct assay_error *err);
+enum assay_status assay_contents_read(const char *path, const char *python, bool sandbox,
+                                      struct assay_contents *out, struct assay_error *err);
 
 #endif

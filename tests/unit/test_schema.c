@@ -289,6 +289,7 @@ static void write_journal(struct assay_text *path)
                                            .precision = 0.01,
                                            .budget_s = 1,
                                            .overtime = true,
+                                           .python = "/usr/bin/python3",
                                            .timeout_s = 1,
                                            .within_budget = true}};
     struct assay_record records[2] = {plain_record(0, 0, "relu", "ReLU", "ref"),

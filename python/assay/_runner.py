@@ -1,0 +1,131 @@
+"""The Python half of a runner: what the C half (python/src/guest.c) asks of kernels.
+
+An object is a file of Python, or kernels that come with assay ("python:torch"). It is imported
+once; everything here is called between samples, never inside one.
+"""
+
+import os
+import sys
+
+from assay import _assay, frameworks
+
+
+class Call:
+    """A kernel that is set up.
+
+    `function` is called with the inputs as tensors, with the outputs behind them where `takes_out`.
+    What it returns else is copied to the outputs after the sample. `wrap` makes a tensor of memory,
+    `look` tells where a result is.
+    """
+
+    def __init__(self, function, takes_out=False, framework=None, teardown=None):
+        framework = framework or frameworks.torch()
+        self.function = function
+        self.takes_out = takes_out
+        self.wrap = framework.wrap
+        self.look = framework.look
+        self.teardown = teardown
+
+
+_object = None  # the module of contenders, plug-in or script that was loaded
+_words = []  # what explains the last exception: it is printed once
+
+
+def main():
+    """Serves the judge until the line is closed."""
+    _assay.serve(sys.modules[__name__])
+
+
+def readable():
+    """Files and folders that this interpreter needs, for a sandbox."""
+    paths = [sys.prefix, sys.base_prefix, sys.exec_prefix, sys.executable]
+    paths += [p for p in sys.path if p]
+    return [p for p in dict.fromkeys(map(os.path.abspath, paths)) if os.path.exists(p)]
+
+
+def explain(kind, value, traceback):
+    """The last line of a traceback; all of it goes to stderr."""
+    import traceback as tracebacks
+
+    lines = tracebacks.format_exception(kind, value, traceback)
+    sys.stderr.write("".join(lines))
+    sys.stderr.flush()
+    last = lines[-1].strip().splitlines() or [kind.__name__]
+    at = _place(kind, value, traceback)
+    return last[0] + at if len(last) == 1 else last[0] + " …" + at
+
+
+def _place(kind, value, traceback):
+    """Where in the user's file it was raised."""
+    if isinstance(value, SyntaxError):
+        return " (%s:%s)" % (os.path.basename(value.filename or "?"), value.lineno)
+    place = ""
+    while traceback is not None:
+        name = traceback.tb_frame.f_code.co_filename
+        if _object is not None and name == getattr(_object, "__file__", None):
+            place = " (%s:%d)" % (os.path.basename(name), traceback.tb_lineno)
+        traceback = traceback.tb_next
+    return place
+
+
+# ---- the object ----
+
+
+def load(path, device):
+    """What the object holds for this device: {"kernels": […], "workloads": […]}."""
+    global _object
+    frameworks.hold()  # before a stranger's code can change what they are
+    if path.startswith("python:"):
+        import importlib
+
+        _object = importlib.import_module("assay.contenders.%s_ops" % path[len("python:"):])
+    else:
+        from assay import plugin
+
+        _object = plugin.load(path)
+    kernels = [k for k in getattr(_object, "KERNELS", ()) if k["device"] == device]
+    return {"kernels": kernels, "workloads": getattr(_object, "WORKLOADS", ())}
+
+
+def tensor(address, size, dtype, dims, device):
+    """Memory as a tensor of PyTorch."""
+    return frameworks.torch().wrap(address, size, dtype, dims, device)
+
+
+# ---- kernels ----
+
+
+def can_run(kernel, problem):
+    return _object.can_run(kernel, problem)
+
+
+def note(kernel, problem):
+    about = getattr(_object, "note", None)
+    return about(kernel, problem) if about else None
+
+
+def setup(kernel, problem):
+    _use_threads(problem.threads)
+    made = _object.setup(kernel, problem)
+    return made if isinstance(made, Call) else Call(made)
+
+
+def _use_threads(n):
+    """As many as every other contender has."""
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(n)
+
+
+# ---- workloads ----
+
+
+def declare(workload, threads, device):
+    return _object.declare(workload, threads, device)
+
+
+def fill(workload, index, seed):
+    return frameworks.contents(_object.fill(workload, index, seed))
+
+
+def verify(workload, inputs, output):
+    return frameworks.contents(_object.verify(workload, inputs)[output])

@@ -1,0 +1,121 @@
+"""Tensors of a framework from memory, and where a framework's tensors are.
+
+The functions that look at results are taken from the framework's own types before any stranger's
+code is imported: what a stranger puts in their place later is not called.
+"""
+
+import sys
+
+from assay import _assay
+
+
+class Framework:
+    """How a framework's tensors come and go."""
+
+    def __init__(self, wrap, look):
+        self.wrap = wrap
+        self.look = look
+
+
+_held = {}
+
+
+def hold():
+    """Takes down the functions of the frameworks that are imported already."""
+    if "torch" in sys.modules:
+        torch()
+    if "numpy" in sys.modules:
+        numpy()
+
+
+def torch():
+    if "torch" not in _held:
+        _held["torch"] = _torch()
+    return _held["torch"]
+
+
+def numpy():
+    if "numpy" not in _held:
+        _held["numpy"] = _numpy()
+    return _held["numpy"]
+
+
+def _torch():
+    import torch
+    from torch.utils.dlpack import from_dlpack
+
+    names = {
+        torch.float64: "f64", torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16",
+        torch.int32: "s32", torch.int8: "s8", torch.uint8: "u8",
+    }
+    bytewise = {}  # types that travel as bytes
+    for ours, theirs in (("e4m3", "float8_e4m3fn"), ("e5m2", "float8_e5m2")):
+        dtype = getattr(torch, theirs, None)
+        if dtype is not None:
+            names[dtype] = ours
+            bytewise[ours] = dtype
+    base = torch._C._TensorBase
+    pointer, contiguous = base.data_ptr, base.is_contiguous
+    dtype_of, shape_of = base.dtype.__get__, base.shape.__get__
+    device_of, layout_of = base.device.__get__, base.layout.__get__
+    kinds = (torch.Tensor, torch.nn.Parameter)
+    strided = torch.strided
+
+    def wrap(address, size, dtype, dims, device):
+        made = from_dlpack(_assay.capsule(address, dtype, dims, device))
+        return made.view(bytewise[dtype]) if dtype in bytewise else made
+
+    def look(result):
+        if type(result) not in kinds:
+            raise TypeError("it returned %s, not a torch.Tensor" % _name(result))
+        if layout_of(result) is not strided or not contiguous(result):
+            raise TypeError("it returned a tensor that is not contiguous; return t.contiguous()")
+        dtype, device = dtype_of(result), device_of(result)
+        if dtype not in names:
+            raise TypeError("it returned %s, which no op of assay has" % dtype)
+        index = -1 if device.type == "cpu" else device.index or 0
+        return pointer(result), names[dtype], tuple(shape_of(result)), index
+
+    return Framework(wrap, look)
+
+
+def _numpy():
+    import numpy
+
+    names = {"float64": "f64", "float32": "f32", "float16": "f16", "int32": "s32", "int8": "s8",
+             "uint8": "u8"}
+    types = {ours: theirs for theirs, ours in names.items()}
+    array = numpy.ndarray
+    interface, flags = array.__array_interface__.__get__, array.flags.__get__
+
+    def wrap(address, size, dtype, dims, device):
+        if dtype not in types:
+            raise NotImplementedError("NumPy has no %s" % dtype)
+        return numpy.frombuffer(_assay.view(address, size), types[dtype]).reshape(dims)
+
+    def look(result):
+        if type(result) is not array:
+            if isinstance(result, numpy.generic):  # a scalar
+                result = numpy.asarray(result)
+            else:
+                raise TypeError("it returned %s, not a numpy.ndarray" % _name(result))
+        if not flags(result).c_contiguous:
+            raise TypeError("it returned an array that is not contiguous")
+        name = result.dtype.name
+        if name not in names:
+            raise TypeError("it returned %s, which no op of assay has" % name)
+        return interface(result)["data"][0], names[name], result.shape, -1
+
+    return Framework(wrap, look)
+
+
+def _name(value):
+    return "None" if value is None else "a %s.%s" % (type(value).__module__, type(value).__name__)
+
+
+def contents(tensor):
+    """A tensor's values on the host, as something with a buffer; the owner is kept beside it."""
+    if "torch" in sys.modules and isinstance(tensor, sys.modules["torch"].Tensor):
+        held = tensor.detach().cpu().contiguous()
+        return _assay.view(held.data_ptr(), held.numel() * held.element_size()), held
+    return tensor
