@@ -8,23 +8,7 @@ import os
 import sys
 
 from assay import _assay, frameworks
-
-
-class Call:
-    """A kernel that is set up.
-
-    `function` is called with the inputs as tensors, with the outputs behind them where `takes_out`.
-    What it returns else is copied to the outputs after the sample. `wrap` makes a tensor of memory,
-    `look` tells where a result is.
-    """
-
-    def __init__(self, function, takes_out=False, framework=None, teardown=None):
-        framework = framework or frameworks.torch()
-        self.function = function
-        self.takes_out = takes_out
-        self.wrap = framework.wrap
-        self.look = framework.look
-        self.teardown = teardown
+from assay.call import Call
 
 
 _object = None  # the module of contenders, plug-in or script that was loaded
@@ -105,9 +89,13 @@ def note(kernel, problem):
 
 
 def setup(kernel, problem):
+    """A Call. An implementation that cannot do this raises NotImplementedError."""
     _use_threads(problem.threads)
     made = _object.setup(kernel, problem)
-    return made if isinstance(made, Call) else Call(made)
+    call = made if isinstance(made, Call) else Call(made)
+    call.framework = call.framework or frameworks.torch()
+    _use_threads(problem.threads)
+    return call
 
 
 def _use_threads(n):

@@ -58,7 +58,7 @@ class _Plugin:
 
     @staticmethod
     def setup(name, problem):
-        from assay._runner import Call
+        from assay.call import Call
 
         described, function, takes_out, framework, setup, can_run = _kernels[name]
         made = setup(problem) if setup else None

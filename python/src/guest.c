@@ -10,6 +10,7 @@
 #include "runner/runner.h"
 #include "workload/contents.h"
 
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,6 +121,9 @@ static bool dtypes_of(PyObject *dict, uint64_t *out)
 
 static enum assay_status run(void *state, const struct assay_work *work);
 static void teardown(void *state);
+static enum assay_status prepare(void *state, int64_t set, const struct assay_args *args,
+                                 struct assay_error *err);
+static size_t prepared_bytes(void *state);
 
 static enum assay_status add_kernel(struct guest *g, PyObject *dict, const char *path,
                                     assay_kernel_registry *registry, struct assay_error *err)
@@ -134,6 +138,8 @@ static enum assay_status add_kernel(struct guest *g, PyObject *dict, const char 
         .device = d->device,
         .run = run,
         .teardown = teardown,
+        .prepare = prepare,
+        .prepared_bytes = prepared_bytes,
     };
     double preference;
     if (!text_of(dict, "name", d->name, sizeof d->name) ||
@@ -144,7 +150,10 @@ static enum assay_status add_kernel(struct guest *g, PyObject *dict, const char 
         return failed(g, ASSAY_ERR_INVALID, path, err);
     kernel.preference = (int32_t)preference;
     g->n_kernels++;
-    return assay_kernel_add(registry, &kernel, path, err);
+    enum assay_status status = strncmp(d->op, ASSAY_MODEL_PREFIX, strlen(ASSAY_MODEL_PREFIX)) == 0
+                                   ? ASSAY_OK
+                                   : assay_kernel_check_op(&kernel, path, err);
+    return status == ASSAY_OK ? assay_kernel_add(registry, &kernel, path, err) : status;
 }
 
 static enum assay_status add_workload(struct guest *g, PyObject *dict, const char *path,
@@ -279,15 +288,16 @@ static void note(void *user, const struct assay_kernel *kernel, const struct ass
 
 /* ---- a kernel that is set up ---- */
 
-/* The operands of one set as arguments, and what the call returned. */
+/* The operands of one set as tensors, the arguments made of them, and what the call returned. */
 struct row {
     void *own[MOST_TENSORS]; /* where the operands are */
-    PyObject *arguments, *result;
+    PyObject *tensors, *arguments, *result;
 };
 
 struct call {
     struct guest *guest;
     PyObject *object, *function, *wrap, *look;
+    PyObject *prepare, *finish; /* NULL: there is none */
     bool takes_out;
     int32_t n_inputs, n_outputs;
     struct assay_tensor inputs[ASSAY_MAX_INPUTS], outputs[ASSAY_MAX_OUTPUTS];
@@ -298,12 +308,17 @@ struct call {
     int64_t n_turns;
 };
 
+static void drop_row(struct row *row)
+{
+    Py_CLEAR(row->result);
+    Py_CLEAR(row->arguments);
+    Py_CLEAR(row->tensors);
+}
+
 static void drop_rows(struct call *c)
 {
-    for (int64_t i = 0; i < c->n_rows; i++) {
-        Py_CLEAR(c->rows[i].arguments);
-        Py_CLEAR(c->rows[i].result);
-    }
+    for (int64_t i = 0; i < c->n_rows; i++)
+        drop_row(&c->rows[i]);
     free(c->rows);
     c->rows = NULL;
     c->n_rows = 0;
@@ -318,8 +333,9 @@ static void teardown(void *state)
     Py_XDECREF(answer);
     Py_XDECREF(end);
     drop_rows(c);
-    Py_XDECREF(c->spare.arguments);
-    Py_XDECREF(c->spare.result);
+    drop_row(&c->spare);
+    Py_XDECREF(c->prepare);
+    Py_XDECREF(c->finish);
     Py_XDECREF(c->object);
     Py_XDECREF(c->function);
     Py_XDECREF(c->wrap);
@@ -328,15 +344,28 @@ static void teardown(void *state)
     free(c);
 }
 
+/* An attribute; NULL without an exception where it is None. */
+static PyObject *member(const struct call *c, const char *name)
+{
+    PyObject *value = PyObject_GetAttrString(c->object, name);
+    if (value == Py_None)
+        Py_CLEAR(value);
+    return value;
+}
+
 static bool take_members(struct call *c)
 {
     PyObject *takes = PyObject_GetAttrString(c->object, "takes_out");
-    c->function = takes ? PyObject_GetAttrString(c->object, "function") : NULL;
-    c->wrap = c->function ? PyObject_GetAttrString(c->object, "wrap") : NULL;
-    c->look = c->wrap ? PyObject_GetAttrString(c->object, "look") : NULL;
     c->takes_out = takes && PyObject_IsTrue(takes) == 1;
     Py_XDECREF(takes);
-    return c->look != NULL;
+    c->function = PyObject_GetAttrString(c->object, "fn");
+    c->wrap = c->function ? PyObject_GetAttrString(c->object, "wrap") : NULL;
+    c->look = c->wrap ? PyObject_GetAttrString(c->object, "look") : NULL;
+    if (c->look) {
+        c->prepare = member(c, "prepare");
+        c->finish = member(c, "finish");
+    }
+    return !PyErr_Occurred();
 }
 
 static enum assay_status setup(void *user, const struct assay_kernel *kernel,
@@ -381,22 +410,37 @@ static PyObject *wrap(const struct call *c, void *at, const struct assay_tensor 
     return made;
 }
 
-static bool fill_row(const struct call *c, struct row *row, void *const *pointers)
+static PyObject *make_tensors(const struct call *c, void *const *pointers)
 {
     int32_t n = c->n_inputs + (c->takes_out ? c->n_outputs : 0);
-    PyObject *arguments = PyTuple_New(n);
-    for (int32_t i = 0; arguments && i < n; i++) {
+    PyObject *tensors = PyTuple_New(n);
+    for (int32_t i = 0; tensors && i < n; i++) {
         const struct assay_tensor *tensor =
             i < c->n_inputs ? &c->inputs[i] : &c->outputs[i - c->n_inputs];
         PyObject *one = wrap(c, pointers[i], tensor);
-        if (!one || PyTuple_SetItem(arguments, i, one) != 0)
-            Py_CLEAR(arguments);
+        if (!one || PyTuple_SetItem(tensors, i, one) != 0)
+            Py_CLEAR(tensors);
     }
-    Py_CLEAR(row->arguments);
-    Py_CLEAR(row->result);
-    row->arguments = arguments;
+    return tensors;
+}
+
+static PyObject *make_arguments(const struct call *c, PyObject *tensors)
+{
+    if (!c->prepare)
+        return Py_NewRef(tensors);
+    PyObject *made = PyObject_Call(c->prepare, tensors, NULL);
+    PyObject *tuple = made ? PySequence_Tuple(made) : NULL;
+    Py_XDECREF(made);
+    return tuple;
+}
+
+static bool fill_row(const struct call *c, struct row *row, void *const *pointers)
+{
+    drop_row(row);
+    row->tensors = make_tensors(c, pointers);
+    row->arguments = row->tensors ? make_arguments(c, row->tensors) : NULL;
     memcpy(row->own, pointers, (size_t)(c->n_inputs + c->n_outputs) * sizeof *pointers);
-    return arguments != NULL;
+    return row->arguments != NULL;
 }
 
 /* The pointers of a set: its inputs', with those of its outputs behind them. */
@@ -436,6 +480,23 @@ static enum assay_status make_place(struct call *c, int64_t n_rows, int64_t n_tu
     }
     c->n_turns = c->turns ? n_turns : 0;
     return c->rows && c->turns ? ASSAY_OK : assay_error_nomem(err);
+}
+
+/* Constant inputs have other values: what was made of them is made anew. */
+static enum assay_status prepare(void *state, int64_t set, const struct assay_args *args,
+                                 struct assay_error *err)
+{
+    struct call *c = state;
+    (void)args, (void)err;
+    if (set < c->n_rows)
+        drop_row(&c->rows[set]);
+    return ASSAY_OK;
+}
+
+static size_t prepared_bytes(void *state)
+{
+    (void)state;
+    return 0; /* PyTorch's own, which nobody tells */
 }
 
 static enum assay_status ready(void *user, void *state, const struct assay_guest_sets *sets,
@@ -560,19 +621,24 @@ static enum assay_status take_results(const struct call *c, const struct row *ro
                                       struct assay_error *err)
 {
     enum assay_status status = ASSAY_OK;
-    bool many = PyTuple_Check(row->result) || PyList_Check(row->result);
-    Py_ssize_t n = many ? PySequence_Size(row->result) : 1;
     if (c->takes_out)
         return ASSAY_OK;
+    PyObject *result = c->finish ? PyObject_CallFunctionObjArgs(c->finish, row->result, NULL)
+                                 : Py_NewRef(row->result);
+    if (!result)
+        return failed(c->guest, ASSAY_ERR_FAILED, NULL, err);
+    bool many = PyTuple_Check(result) || PyList_Check(result);
+    Py_ssize_t n = many ? PySequence_Size(result) : 1;
     if (n != c->n_outputs)
-        return assay_error_set(err, ASSAY_ERR_FAILED, NULL,
-                               "it returned %zd tensors, and there are %d outputs", n,
-                               (int)c->n_outputs);
+        status = assay_error_set(err, ASSAY_ERR_FAILED, NULL,
+                                 "it returned %zd tensors, and there are %d outputs", n,
+                                 (int)c->n_outputs);
     for (int32_t i = 0; i < c->n_outputs && status == ASSAY_OK; i++) {
-        PyObject *one = many ? PySequence_GetItem(row->result, i) : Py_NewRef(row->result);
+        PyObject *one = many ? PySequence_GetItem(result, i) : Py_NewRef(result);
         status = copy_result(c, one, i, row->own[c->n_inputs + i], err);
         Py_XDECREF(one);
     }
+    Py_DECREF(result);
     return status;
 }
 
@@ -748,6 +814,16 @@ static bool list_readable(PyObject *runner, const char **out)
     return n >= 0;
 }
 
+/* Results of many sets are kept until the sample is over, and then freed at once: without this the
+ * system would take their pages back, and the next sample would pay for new ones. In a loop that
+ * keeps nothing malloc comes to the same: blocks up to 32 MiB stay with the process. */
+static void keep_freed_memory(void)
+{
+    enum { LARGEST = 32 << 20, NEVER = 1 << 30 };
+    mallopt(M_MMAP_THRESHOLD, LARGEST);
+    mallopt(M_TRIM_THRESHOLD, NEVER);
+}
+
 PyObject *assay_py_serve(PyObject *module, PyObject *runner)
 {
     const char *readable[MOST_READABLE + 1] = {NULL};
@@ -770,5 +846,6 @@ PyObject *assay_py_serve(PyObject *module, PyObject *runner)
     (void)module;
     if (!list_readable(runner, readable))
         return NULL;
+    keep_freed_memory();
     return PyLong_FromLong(assay_runner_serve(&guest));
 }

@@ -43,6 +43,10 @@ enum assay_status assay_kernel_add(assay_kernel_registry *registry,
                                    const struct assay_kernel *kernel, const char *path,
                                    struct assay_error *err);
 
+/* Is the kernel's op one of those assay knows, by its own name? */
+enum assay_status assay_kernel_check_op(const struct assay_kernel *kernel, const char *path,
+                                        struct assay_error *err);
+
 /* Does this kernel take this problem here? Checks device, op and dtype, then asks can_run. With
  * problem == NULL, whether it can run on this machine at all. */
 enum assay_status assay_kernel_can_run(const struct assay_kernel *kernel,

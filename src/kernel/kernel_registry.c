@@ -114,8 +114,8 @@ static enum assay_status check_plugin_kernel(const assay_kernel_registry *regist
 }
 
 /* A plug-in's op must be one of the list. */
-static enum assay_status check_op(const struct assay_kernel *kernel, const char *path,
-                                  struct assay_error *err)
+enum assay_status assay_kernel_check_op(const struct assay_kernel *kernel, const char *path,
+                                        struct assay_error *err)
 {
     const struct assay_op *op;
     int64_t n;
@@ -186,7 +186,7 @@ enum assay_status assay_kernel_add_plugin(assay_kernel_registry *registry, const
     for (int32_t i = 0; i < n && status == ASSAY_OK; i++) {
         status = assay_kernel_add(registry, kernels[i], path, err);
         if (status == ASSAY_OK)
-            status = check_op(kernels[i], path, err);
+            status = assay_kernel_check_op(kernels[i], path, err);
     }
     return status;
 }
