@@ -292,6 +292,7 @@ static void note(void *user, const struct assay_kernel *kernel, const struct ass
 struct row {
     void *own[MOST_TENSORS]; /* where the operands are */
     PyObject *tensors, *arguments, *result;
+    bool fresh; /* the result has not been copied to the outputs */
 };
 
 struct call {
@@ -516,6 +517,9 @@ static enum assay_status ready(void *user, void *state, const struct assay_guest
 
 /* ---- the run ---- */
 
+/* A result is kept until the next call on its set: then its memory, which the new one will take, is
+ * as cold as the operands of the set are. */
+
 static enum assay_status run(void *state, const struct assay_work *work)
 {
     const struct call *c = state;
@@ -523,6 +527,7 @@ static enum assay_status run(void *state, const struct assay_work *work)
         struct row *row = c->turns[assay_work_set(work, i)];
         Py_CLEAR(row->result);
         row->result = PyObject_Call(c->function, row->arguments, NULL);
+        row->fresh = true;
         if (!row->result) {
             tell_exception(c->guest, c->guest->failure, sizeof c->guest->failure);
             return ASSAY_ERR_FAILED;
@@ -650,9 +655,9 @@ static enum assay_status finish(void *user, void *state, const struct assay_work
     (void)user;
     for (int64_t i = 0; i < c->n_turns && i < work->n_sets; i++) {
         struct row *row = c->turns[i];
-        if (row->result && status == ASSAY_OK)
+        if (row->fresh && row->result && status == ASSAY_OK)
             status = take_results(c, row, err);
-        Py_CLEAR(row->result);
+        row->fresh = false;
     }
     return status;
 }
@@ -814,9 +819,8 @@ static bool list_readable(PyObject *runner, const char **out)
     return n >= 0;
 }
 
-/* Results of many sets are kept until the sample is over, and then freed at once: without this the
- * system would take their pages back, and the next sample would pay for new ones. In a loop that
- * keeps nothing malloc comes to the same: blocks up to 32 MiB stay with the process. */
+/* Blocks up to 32 MiB stay with the process when they are freed. malloc comes to the same by
+ * itself, but only after a while. */
 static void keep_freed_memory(void)
 {
     enum { LARGEST = 32 << 20, NEVER = 1 << 30 };
