@@ -24,6 +24,7 @@ struct variant {
     int64_t recipe;               /* which of the group's */
     void *state;
     assay_runner *runner;     /* a stranger's process; NULL: it runs in this one */
+    bool opened;              /* which has its object open already */
     assay_device *device;     /* that it runs on: the group's, or the runner's */
     assay_operands *operands; /* likewise */
     double prepared_bytes;    /* of one set, as its runner says */

@@ -68,9 +68,8 @@ enum assay_status assay_group_launch(struct group *g, struct variant *v, struct 
                                            .beat = beat,
                                            .user = g};
     const char *path = assay_strangers_path(g->bench->strangers, v->kernel);
-    enum assay_status status =
-        assay_strangers_interpreter(g->bench->strangers, path ? path : "", &options, err);
-    return status == ASSAY_OK ? assay_runner_launch(&options, s->device, &v->runner, err) : status;
+    return assay_strangers_hire(g->bench->strangers, path ? path : "", &options, &v->runner,
+                                &v->opened, err);
 }
 
 static enum assay_status open_object(struct group *g, struct variant *v, struct assay_error *err)
@@ -109,7 +108,7 @@ void assay_group_hire(struct group *g, struct variant *v)
     struct assay_error err = {0};
     char reason[256];
     group_step(g, -1);
-    enum assay_status status = open_object(g, v, &err);
+    enum assay_status status = v->opened ? ASSAY_OK : open_object(g, v, &err);
     if (status != ASSAY_OK) {
         enum assay_runner_end end = assay_runner_end_of(v->runner);
         snprintf(reason, sizeof reason, "%.200s while it was opened", err.message);
@@ -148,7 +147,11 @@ void assay_group_dismiss(struct group *g)
         note_printed(v);
         if (v->device && v->device != g->bench->host.device)
             assay_remote_device_let_go(v->device);
-        assay_runner_stop(v->runner);
+        const char *path = assay_strangers_path(g->bench->strangers, v->kernel);
+        if (v->record.outcome == ASSAY_OUTCOME_OK)
+            assay_strangers_dismiss(g->bench->strangers, path ? path : "", v->runner);
+        else
+            assay_runner_stop(v->runner);
         v->runner = NULL;
     }
     if (any)

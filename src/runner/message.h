@@ -25,6 +25,7 @@ enum assay_runner_verb {
     ASSAY_RUNNER_PREPARE,
     ASSAY_RUNNER_TEARDOWN,
     ASSAY_RUNNER_RESERVE, /* memory of the device, touched */
+    ASSAY_RUNNER_RELEASE, /* all of it: the variant is done, and another may come */
     ASSAY_RUNNER_BIND,    /* a table of pointers, for the judge to fill: the sets of operands */
     ASSAY_RUNNER_READY,   /* of a guest (guest.h): before a run, which it is told of as `run` */
     ASSAY_RUNNER_RUN,

@@ -384,6 +384,15 @@ enum assay_status assay_runner_open(assay_runner *r, const char *path, const cha
 
 bool assay_runner_has_guest(const assay_runner *r) { return r->options.python != NULL; }
 
+void assay_runner_reuse(assay_runner *r, const struct assay_runner_options *options)
+{
+    r->options.timeout_s = options->timeout_s;
+    r->options.beat = options->beat;
+    r->options.user = options->user;
+    r->n_printed = 0;
+    memset(r->printed, 0, sizeof r->printed);
+}
+
 static assay_runner *create(const struct assay_runner_options *options)
 {
     assay_runner *r = assay_calloc(1, sizeof *r);

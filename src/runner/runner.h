@@ -42,7 +42,10 @@ enum assay_status assay_runner_launch(const struct assay_runner_options *options
  * used; where it took the process with it, assay_runner_end_of and the message say how. */
 enum assay_status assay_runner_open(assay_runner *runner, const char *path, const char *device,
                                     int32_t threads, struct assay_error *err);
-/* Both. Where this fails there is no runner, and *end says what became of it. */
+/* One that was another variant's serves a new one: whom it tells that it lives, and how long it
+ * may take. */
+void assay_runner_reuse(assay_runner *runner, const struct assay_runner_options *options);
+/* Launched and opened. Where this fails there is no runner, and *end says what became of it. */
 enum assay_status assay_runner_start(const struct assay_runner_options *options, const char *path,
                                      const char *device, int32_t threads, assay_runner **out,
                                      enum assay_runner_end *end, struct assay_error *err);

@@ -26,6 +26,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+enum { BLOCKS = 8 };
+
+struct block {
+    void *memory;
+    size_t bytes;
+};
+
 struct server {
     pid_t process;                   /* a copy that a stranger makes must not answer for us */
     const struct assay_guest *guest; /* NULL: kernels are C */
@@ -42,6 +49,8 @@ struct server {
     struct assay_memory memory;
     struct assay_traces home; /* this process before the kernel was called */
 
+    struct block blocks[BLOCKS]; /* of the device's memory, for operands */
+    int32_t n_blocks;
     void **pointers;                 /* of all sets, one behind the other */
     struct assay_args *sets, *turns; /* as they were bound; and so often that a rotation fits */
     int64_t n_sets, n_turns;
@@ -333,17 +342,29 @@ static void touch(char *base, size_t bytes)
         base[at] = 0;
 }
 
+static enum assay_status alloc_block(struct server *s, size_t bytes, void **out,
+                                     struct assay_error *err)
+{
+    if (s->n_blocks == BLOCKS)
+        return assay_error_set(err, ASSAY_ERR_INTERNAL, NULL, "too many blocks in one runner");
+    enum assay_status status = assay_device_alloc(s->host.device, bytes, out, err);
+    if (status == ASSAY_OK)
+        s->blocks[s->n_blocks++] = (struct block){*out, bytes};
+    return status;
+}
+
 /* A device's own, which the judge opens by the handle. */
-static enum assay_status reserve_shared(assay_device *device, size_t bytes,
+static enum assay_status reserve_shared(struct server *s, size_t bytes,
                                         struct assay_runner_reply *r)
 {
+    assay_device *device = s->host.device;
     void *memory = NULL;
     if (!device->driver->share)
         return assay_error_set(&r->err, ASSAY_UNSUPPORTED, NULL,
                                "needs --in-process: this device cannot share its memory with "
                                "another process");
     bytes = assay_round_up_bytes(bytes ? bytes : 1, device->driver->share_unit);
-    enum assay_status status = assay_device_alloc(device, bytes, &memory, &r->err);
+    enum assay_status status = alloc_block(s, bytes, &memory, &r->err);
     if (status == ASSAY_OK)
         status = device->driver->share(device, memory, r->handle, &r->err);
     r->address = (uintptr_t)memory;
@@ -353,16 +374,30 @@ static enum assay_status reserve_shared(assay_device *device, size_t bytes,
 static enum assay_status reserve(struct server *s, const struct assay_runner_command *c,
                                  struct assay_runner_reply *r)
 {
-    assay_device *device = s->host.device;
     void *memory = NULL;
     r->bytes = c->bytes;
-    if (!assay_device_shares_memory(device))
-        return reserve_shared(device, c->bytes, r);
-    enum assay_status status = assay_device_alloc(device, c->bytes, &memory, &r->err);
+    if (!assay_device_shares_memory(s->host.device))
+        return reserve_shared(s, c->bytes, r);
+    enum assay_status status = alloc_block(s, c->bytes, &memory, &r->err);
     if (status == ASSAY_OK)
         touch(memory, c->bytes);
     r->address = (uintptr_t)memory;
     return status;
+}
+
+/* As it was before the variant came; its kernel is torn down. */
+static enum assay_status release(struct server *s, const struct assay_runner_command *c,
+                                 struct assay_runner_reply *r)
+{
+    (void)c, (void)r;
+    while (s->n_blocks > 0) {
+        struct block *block = &s->blocks[--s->n_blocks];
+        assay_device_free(s->host.device, block->memory, block->bytes);
+    }
+    s->n_sets = 0;
+    s->memory = (struct assay_memory){0};
+    return s->set_up ? assay_error_set(&r->err, ASSAY_ERR_INTERNAL, NULL, "a kernel is set up")
+                     : ASSAY_OK;
 }
 
 static enum assay_status bind_sets(struct server *s, const struct assay_runner_command *c,
@@ -606,6 +641,7 @@ static const verb_fn verbs[ASSAY_RUNNER_VERBS] = {
     [ASSAY_RUNNER_PREPARE] = prepare,
     [ASSAY_RUNNER_TEARDOWN] = tear_down,
     [ASSAY_RUNNER_RESERVE] = reserve,
+    [ASSAY_RUNNER_RELEASE] = release,
     [ASSAY_RUNNER_BIND] = bind_sets,
     [ASSAY_RUNNER_READY] = ready,
     [ASSAY_RUNNER_RUN] = run,

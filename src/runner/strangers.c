@@ -9,6 +9,7 @@
 #include "quant/quant.h"
 #include "runner/python.h"
 #include "runner/sandbox.h"
+#include "runner/spares.h"
 #include "tensor/tensor.h"
 
 #include <math.h>
@@ -55,6 +56,7 @@ struct assay_strangers {
     assay_workloads *workloads;
     struct assay_runner_options options;
     struct interpreter interpreter;
+    struct assay_spares spares;
     char device[32];
     int32_t threads;
     struct stranger **items;
@@ -107,14 +109,16 @@ void assay_strangers_destroy(assay_strangers *all)
     }
     if (all) {
         assay_free(all->items);
+        assay_spares_end(&all->spares);
         forget_interpreter(&all->interpreter);
     }
     assay_free(all);
 }
 
-enum assay_status assay_strangers_interpreter(assay_strangers *all, const char *path,
-                                              struct assay_runner_options *options,
-                                              struct assay_error *err)
+/* The interpreter of an object that is Python's goes into `options`; others leave it alone. */
+static enum assay_status take_interpreter(assay_strangers *all, const char *path,
+                                          struct assay_runner_options *options,
+                                          struct assay_error *err)
 {
     struct interpreter *i = &all->interpreter;
     options->python = options->package = NULL;
@@ -126,6 +130,27 @@ enum assay_status assay_strangers_interpreter(assay_strangers *all, const char *
         options->package = i->package.data;
     }
     return status;
+}
+
+enum assay_status assay_strangers_hire(assay_strangers *all, const char *path,
+                                       struct assay_runner_options *options, assay_runner **out,
+                                       bool *opened, struct assay_error *err)
+{
+    enum assay_status status = take_interpreter(all, path, options, err);
+    *out = status == ASSAY_OK ? assay_spares_take(&all->spares, path, all->device, all->threads)
+                              : NULL;
+    *opened = *out != NULL;
+    if (*out)
+        assay_runner_reuse(*out, options);
+    else if (status == ASSAY_OK)
+        status = assay_runner_launch(options, all->device, out, err);
+    return status;
+}
+
+void assay_strangers_dismiss(assay_strangers *all, const char *path, assay_runner *runner)
+{
+    if (!assay_spares_keep(&all->spares, runner, path, all->device, all->threads))
+        assay_runner_stop(runner);
 }
 
 /* ---- clerks ---- */
@@ -144,7 +169,7 @@ static enum assay_status need_clerk(struct stranger *s, struct assay_error *err)
     snprintf(s->device, sizeof s->device, "%s", device);
     struct assay_runner_options options = all->options;
     all->last_end = ASSAY_RUNNER_ALIVE;
-    enum assay_status status = assay_strangers_interpreter(all, s->path, &options, err);
+    enum assay_status status = take_interpreter(all, s->path, &options, err);
     if (status == ASSAY_OK)
         status = assay_runner_start(&options, s->path, device, all->threads, &s->clerk,
                                     &all->last_end, err);
@@ -600,6 +625,9 @@ void assay_strangers_sweep(const assay_strangers *all, assay_runner *const *runn
     for (int64_t i = 0; i < n && n_spared < MOST; i++)
         if (runners[i] && assay_runner_pid(runners[i]) > 0)
             spared[n_spared++] = assay_runner_pid(runners[i]);
+    for (int i = 0; i < all->spares.n && n_spared < MOST; i++)
+        if (assay_runner_pid(all->spares.items[i].runner) > 0)
+            spared[n_spared++] = assay_runner_pid(all->spares.items[i].runner);
     for (int64_t i = 0; i < all->n && n_spared < MOST; i++)
         if (all->items[i]->clerk && assay_runner_pid(all->items[i]->clerk) > 0)
             spared[n_spared++] = assay_runner_pid(all->items[i]->clerk);

@@ -19,12 +19,6 @@ void assay_strangers_destroy(assay_strangers *strangers);
 void assay_strangers_use(assay_strangers *strangers, const struct assay_runner_options *options,
                          const char *device, int32_t threads);
 
-/* The interpreter and package of an object that is Python's go into `options`; others leave it
- * alone. The strings live as long as `strangers`. */
-enum assay_status assay_strangers_interpreter(assay_strangers *strangers, const char *path,
-                                              struct assay_runner_options *options,
-                                              struct assay_error *err);
-
 /* Adds the kernels and workloads of an object, once. One that cannot be used is an error; one whose
  * process does not live to tell what it holds becomes a broken one, below. */
 enum assay_status assay_strangers_add(assay_strangers *strangers, const char *path,
@@ -59,6 +53,14 @@ enum assay_runner_end assay_strangers_last_end(const assay_strangers *strangers)
 /* Are all inputs of this workload the same whatever the seed is? */
 bool assay_strangers_ignore_seed(const assay_strangers *strangers,
                                  const struct assay_problem *problem);
+
+/* A runner for a variant of the object at `path`: one that is left from another variant, which has
+ * the object open (*opened), or a new process. */
+enum assay_status assay_strangers_hire(assay_strangers *strangers, const char *path,
+                                       struct assay_runner_options *options, assay_runner **out,
+                                       bool *opened, struct assay_error *err);
+/* The variant is done and torn down: kept for another, or ended. */
+void assay_strangers_dismiss(assay_strangers *strangers, const char *path, assay_runner *runner);
 
 /* Ends everything that strangers left behind, but for the clerks and these runners. */
 void assay_strangers_sweep(const assay_strangers *strangers, assay_runner *const *runners,
