@@ -1,0 +1,123 @@
+#!/usr/bin/env bash
+# Kernels in Python: which interpreter, and what becomes of those that are wrong, raise, exit or hang.
+# Not under sanitizers: the program carries no package there, because an interpreter is not sanitized
+# shellcheck source-path=SCRIPTDIR source=lib.sh disable=SC2154
+. "$(dirname "$0")/lib.sh"
+here=$(cd "$(dirname "$0")" && pwd)
+unset ASSAY_PYTHON VIRTUAL_ENV
+python=/usr/bin/python3
+"$ASSAY" bench relu "${quick[@]}" --python $python --plugin "$here/python/relu.py" --dry-run 2>&1 |
+    grep -q "built without Python's headers" && skip "built without Python's headers"
+$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || skip "no Python 3.11"
+
+say "without an interpreter that can be run"
+expect_exit 3 "$ASSAY" bench relu "${quick[@]}" --impl torch --python /nowhere/python
+expect_err -- '--python /nowhere/python is not a program that can be run'
+ASSAY_PYTHON=/nowhere expect_exit 3 "$ASSAY" bench relu "${quick[@]}" --impl torch
+expect_err 'ASSAY_PYTHON /nowhere is not a program'
+VIRTUAL_ENV=/nowhere expect_exit 3 "$ASSAY" bench relu "${quick[@]}" --impl torch
+expect_err "VIRTUAL_ENV's /nowhere/bin/python3 is not a program"
+PATH=/nowhere expect_exit 3 "$ASSAY" bench relu "${quick[@]}" --impl torch
+expect_err 'there is no python3 in PATH'
+
+say "one that is something else, or too old"
+printf '#!/bin/sh\necho "I am no Python"\nexit 7\n' >false_python
+printf '#!/bin/sh\nexec %s -c "import sys; sys.version_info = (3, 9, 2); exec(sys.argv[1])" "$2" "$3"\n' \
+    $python >old_python
+chmod +x false_python old_python
+cat >small.py <<'END'
+import assay
+
+@assay.kernel("relu", framework="numpy")
+def f(x):
+    return x
+END
+expect_exit 1 "$ASSAY" bench relu "${quick[@]}" --plugin small.py --python ./false_python
+expect_out 'exit code 7.*: I am no Python'
+expect_exit 1 "$ASSAY" bench relu "${quick[@]}" --plugin small.py --python ./old_python
+expect_out 'is Python 3.9; assay needs 3.11 or later'
+
+say "without the framework: a row that says how to get it"
+cat >hidden.py <<'END'
+import sys
+
+class Hidden:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ("torch", "triton", "numpy"):
+            raise ModuleNotFoundError("No module named %r" % name)
+
+sys.meta_path.insert(0, Hidden())
+END
+mkdir bare && python3 -m venv --help >/dev/null 2>&1
+$python -m venv bare/venv --without-pip >"$work/out" 2>&1 || rm -rf bare/venv
+if [ -d bare/venv ]; then
+    VIRTUAL_ENV=$work/bare/venv expect_exit 3 "$ASSAY" bench relu "${quick[@]}" --impl torch
+    expect_out 'unsupported: PyTorch is not installed for .*venv/bin/python'
+    VIRTUAL_ENV=$work/bare/venv expect_exit 0 "$ASSAY" bench relu "${quick[@]}" --impl native,triton
+    expect_out 'native .*✓'
+    expect_out 'unsupported: Triton is not installed'
+fi
+
+say "files that define nothing, or something else"
+export ASSAY_PYTHON=$python
+echo 'def f(x)' >syntax.py
+expect_usage 'syntax.py: SyntaxError: .*\(syntax.py:1\)' "$ASSAY" bench relu "${quick[@]}" --plugin syntax.py
+echo 'import assay' >nothing.py
+expect_usage 'nothing.py: defines no kernels' "$ASSAY" bench relu "${quick[@]}" --plugin nothing.py
+sed 's/"relu"/"relv"/' small.py >relv.py
+expect_usage 'relv.py: .*unknown op "relv"; did you mean "relu"' "$ASSAY" bench relu "${quick[@]}" --plugin relv.py
+sed 's/framework=/dtypes=["f33"], framework=/' small.py >f33.py
+expect_usage 'f33.py: .*unknown dtype "f33"' "$ASSAY" bench relu "${quick[@]}" --plugin f33.py
+echo 'import sys; sys.exit(4)' >exits.py
+expect_usage 'exits.py: SystemExit: 4' "$ASSAY" bench relu "${quick[@]}" --plugin exits.py
+echo 'import os; print("farewell", flush=True); os._exit(4)' >gone.py
+expect_exit 1 "$ASSAY" bench relu "${quick[@]}" --plugin gone.py
+expect_out 'gone.py .*crashed: .*exit code 4 while it was opened.*: farewell'
+expect_usage 'absent.py: this plug-in cannot be read' "$ASSAY" bench relu "${quick[@]}" --plugin absent.py
+expect_exit 2 "$ASSAY" bench relu "${quick[@]}" --plugin small.py --in-process
+expect_err 'Python has a process of its own'
+
+$python -c 'import torch, numpy' 2>/dev/null || skip "the rest needs PyTorch and NumPy"
+
+say "right ones are measured, wrong ones are named by what they did"
+expect_exit 1 "$ASSAY" bench relu "${quick[@]}" --plugin "$here/python/relu.py" --kernel all \
+    --timeout 2s -o all.json
+columns() { COLUMNS=400 "$@"; }
+expect_exit 1 columns "$ASSAY" show last
+row() { expect_out "relu_$1 +$2"; }
+row right '.*✓'
+row into '.*✓'
+row of_numpy '.*✓'
+row needs_grad '.*✓'
+row made_in_setup '.*✓'
+row wrong '.*mismatch: '
+row raises ".*failed: NameError: name 'y' is not defined \(relu.py:[0-9]+\)"
+row calls_exit '.*failed: SystemExit: 3'
+row ends_process '.*crashed: it ended the process with exit code 0'
+row never_ends '.*timeout: '
+row crashes '.*crashed: SIGSEGV'
+row returns_nothing '.*failed: .*returned None'
+row returns_a_number '.*failed: .*returned a builtins.int'
+row returns_two '.*failed: it returned 2 tensors, and there are 1 outputs'
+row other_dtype '.*failed: it returned f64 \[2, 3, 5\], not f32'
+row other_shape '.*failed: it returned f32 \[30\], not f32 \[2, 3, 5\]'
+row transposed '.*failed: .*not contiguous'
+row in_place '.*mismatch: changed input 0'
+row refuses '.*unsupported: not for \(2, 3, 5\) of f32'
+row setup_raises '.*failed: ValueError: no such scale'
+row keeps '.*mismatch: '
+valid_json all.json
+expect_file all.json 'Traceback \(most recent call last\)'
+
+say "PyTorch's own ops, beside assay's"
+expect_exit 0 "$ASSAY" bench relu add layernorm softmax mse "${quick[@]}" --impl native,torch
+expect_count 5 '^ *▸?torch .*✓' "$work/out"
+expect_out 'baseline'
+expect_exit 0 "$ASSAY" bench linear --shape 8x16x24 --cache hot --iters 10 --dtype f32,bf16 --impl native,torch
+expect_out 'linear_torch'
+
+say "a resumed run has the same interpreter"
+unset ASSAY_PYTHON
+expect_exit 0 "$ASSAY" bench relu "${quick[@]}" --python $python --plugin "$here/python/relu.py" --kernel relu_right
+expect_exit 0 "$ASSAY" bench --resume last
+expect_out 'relu .*✓'
