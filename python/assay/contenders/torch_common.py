@@ -40,11 +40,16 @@ def rows(name, op, dtypes, devices=DEVICES, implementations=IMPLEMENTATIONS, pre
 
 # ---- before PyTorch is imported ----
 
-def missing(package="torch", called="PyTorch"):
+def absent(package, called):
     """Why there is no such package for this interpreter, or None."""
     if importlib.util.find_spec(package):
         return None
     return "%s is not installed for %s: pip install %s" % (called, sys.executable, package)
+
+
+def missing(implementation):
+    """Why the implementation cannot be used here at all, or None."""
+    return absent("torch", "PyTorch")
 
 
 def version_file():
@@ -75,7 +80,7 @@ def too_old(least, what):
 
 def cannot(kernel):
     """Why no problem at all can be measured by this kernel (a row of KERNELS), or None."""
-    reason = missing()
+    reason = missing(kernel["implementation"])
     if reason:
         return reason
     if kernel["implementation"] == COMPILE:
@@ -85,7 +90,7 @@ def cannot(kernel):
         if about and not about.get("cuda"):
             reason = "PyTorch %s is built without CUDA" % about.get("__version__")
         elif kernel["implementation"] == COMPILE:
-            reason = missing("triton", "torch.compile on a GPU takes Triton, which")
+            reason = absent("triton", "torch.compile on a GPU takes Triton, which")
     return reason
 
 
@@ -153,16 +158,17 @@ def first_call(torch, kernel, problem, call):
     return Call(fn, prepare=call.prepare, finish=call.finish), result
 
 
-def is_contiguous(call, result):
-    """Is the result, finished, as it lies in the op's operand?"""
+def lies_right(call, result):
+    """Is the finished result the very memory of the result, as it lies in the op's operand?"""
     finished = call.finish(result) if call.finish else result
-    return all(t.is_contiguous() for t in (finished if type(finished) is tuple else (finished,)))
+    pairs = zip(*(t if type(t) is tuple else (t,) for t in (finished, result)))
+    return all(t.is_contiguous() and t.data_ptr() == r.data_ptr() for t, r in pairs)
 
 
 def tried(torch, kernel, problem, plain):
     """first_call; with a copy as part of the call where the framework's layout is another one."""
     call, result = first_call(torch, kernel, problem, plain)
-    if not is_contiguous(call, result):
+    if not lies_right(call, result):
         call, result = first_call(torch, kernel, problem, contiguous(plain))
     if problem.device == "cuda":
         del result
@@ -178,6 +184,11 @@ def reason_of(error):
         if REFUSALS.search(line):
             return line.strip()
     return (lines[0] or "not implemented") if isinstance(error, NotImplementedError) else None
+
+
+def written(text, names):
+    """A lambda made of text, so that a call does nothing but what the text says."""
+    return eval(compile(text, __file__, "eval"), names)
 
 
 def key(kernel, problem):

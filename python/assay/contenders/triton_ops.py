@@ -1,0 +1,2 @@
+KERNELS = []
+def missing(i): return None
