@@ -4,7 +4,9 @@ Run by any python3; what takes PyTorch is skipped where there is none.
 """
 
 import collections
+import contextlib
 import importlib.util
+import itertools
 import math
 import os
 import subprocess
@@ -15,7 +17,7 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "pyt
 sys.path.insert(0, ROOT)
 sys.dont_write_bytecode = True
 
-from assay.contenders import Unsupported, torch_models, torch_ops, triton_ops  # noqa: E402
+from assay.contenders import Unsupported, torch_common, torch_models, torch_ops, triton_ops
 
 MODULES = (torch_ops, torch_models, triton_ops)
 HAVE_TORCH = importlib.util.find_spec("torch") is not None
@@ -148,14 +150,13 @@ def log_loss(x, classes):
 # ---- cases ----
 
 SHAPES = ((1, 1, 1), (2, 3, 5), (1, 7, 77), (3, 1, 1000), (2, 5, 512))
+LONG = ((1, 2, 40000),)
 ELEMENTS = {
-    "gelu": gelu, "gelu_tanh": gelu_tanh, "silu": silu, "sigmoid": sigmoid, "add": None,
-    "relu": ACTIVATIONS["relu"], "leakyrelu": ACTIVATIONS["leakyrelu"],
+    "gelu": gelu, "gelu_tanh": gelu_tanh, "silu": silu, "sigmoid": sigmoid,
+    "add": lambda x, y: x + y, "triad": lambda x, y: x + 3 * y, "relu": ACTIVATIONS["relu"], "leakyrelu": ACTIVATIONS["leakyrelu"],
     "relu6": ACTIVATIONS["relu6"], "hardswish": ACTIVATIONS["hardswish"], "copy": lambda x: x,
     "softmax": softmax,
 }
-ELEMENTS["add"] = lambda x, y: x + y
-ELEMENTS["triad"] = lambda x, y: x + 3 * y
 PARAMS = {"leakyrelu": (0.01,), "layernorm": (1e-5,), "layernorm_gelu": (1e-5,),
           "rmsnorm": (1e-5,)}
 ROWS = {
@@ -165,9 +166,9 @@ ROWS = {
 }
 
 
-def row_cases(op, dtype):
+def row_cases(op, dtype, shapes=SHAPES):
     """(problem, reference) of ops of batch, seq and dim."""
-    for shape in SHAPES:
+    for shape in shapes:
         params = PARAMS.get(op, ())
         if op in ELEMENTS:
             n = ELEMENTS[op].__code__.co_argcount
@@ -231,7 +232,8 @@ def conv_reference(op, stride, pad, bias, add):
 
 
 def conv_cases(op, dtype):
-    sizes = ((2, 7, 9, 3, 5, 3, 2), (1, 5, 4, 8, 1, 1, 1), (1, 6, 6, 1, 4, 4, 1), (2, 4, 4, 6, 8, 3, 1))
+    sizes = ((2, 7, 9, 3, 5, 3, 2), (1, 5, 4, 8, 1, 1, 1), (1, 6, 6, 1, 4, 4, 1),
+             (2, 4, 4, 6, 8, 3, 1))
     for b, h, w, i, o, kernel, stride in sizes:
         for mode in ((-1, 0, 0), (0, 1, 0), (kernel - 1, 0, 1), (-1, 1, 1)):
             pad = (kernel - 1) // 2 if mode[0] < 0 else mode[0]
@@ -304,6 +306,10 @@ def model_cases(dtype):
     yield from image_models(model)
 
 
+def of_model(op, dtype):
+    return [case for case in model_cases(dtype) if case[0].op == op]
+
+
 def image_models(model):
     b, h, w, c = 2, 5, 4, 6
     rows = (b * h * w, c)
@@ -366,6 +372,27 @@ def patched_attention(torch):
         torch.nn.functional.scaled_dot_product_attention = sdpa
 
 
+@contextlib.contextmanager
+def compiling(torch):
+    """A torch.compile that gives its function back, and a PyTorch that is new enough for it."""
+    had, version = getattr(torch, "compile", None), torch_common.version
+    asked = []
+
+    def give_back(fn, **options):
+        asked.append(options)
+        return fn
+    torch.compile, torch_common.version = give_back, lambda: (99, 0)
+    try:
+        yield
+        assert asked and all(o == dict(dynamic=False, fullgraph=True) for o in asked)
+    finally:
+        torch_common.version = version
+        if had:
+            torch.compile = had
+        else:
+            del torch.compile
+
+
 def attempt(torch, module, kernel, p):
     """The kernel's results, finished; Unsupported with the reason."""
     reason = module.can_run(kernel, p)
@@ -404,12 +431,12 @@ class Torch(unittest.TestCase):
             row["name"], p.dtype, p.axes, p.params, got[wrong][:3], want[wrong][:3]))
         return None
 
-    def run_rows(self, module, cases_of):
+    def run_rows(self, module, cases_of, implementation="torch", dtypes=tuple(UNITS)):
         ran, refused = set(), {}
         for row in module.KERNELS:
-            if row["device"] != "cpu" or row["implementation"] != "torch":
+            if row["device"] != "cpu" or row["implementation"] != implementation:
                 continue
-            for dtype in row["dtypes"]:
+            for dtype in [d for d in row["dtypes"] if d in dtypes]:
                 for p, reference in cases_of(row["op"], dtype):
                     with self.subTest(kernel=row["name"], dtype=dtype, axes=p.axes,
                                       params=p.params):
@@ -429,10 +456,16 @@ class Torch(unittest.TestCase):
             if op not in ("quantize", "dequantize"):
                 self.assertIn((op + "_torch", "f32"), ran)
 
+    def test_what_is_compiled(self):
+        """What torch.compile gets, without compiling it: that is PyTorch's own affair."""
+        with compiling(self.torch):
+            ran, _ = self.run_rows(torch_ops, cases, "torch-compile", ("f32",))
+            self.assertEqual(len(ran), len(torch_ops.OPS) - 2)
+            ran, _ = self.run_rows(torch_models, of_model, "torch-compile", ("f32",))
+            self.assertEqual(len(ran), len(torch_models.MODELS))
+
     def test_models(self):
-        def of(op, dtype):
-            return [case for case in model_cases(dtype) if case[0].op == op]
-        ran, _ = self.run_rows(torch_models, of)
+        ran, _ = self.run_rows(torch_models, of_model)
         for name in torch_models.MODELS:
             self.assertIn(("model_" + name + "_torch", "f32"), ran)
 
@@ -477,13 +510,18 @@ class Codes(unittest.TestCase):
             yield (number, group), (form, (m, k)), scales, runs
 
     def test_s8(self):
+        self.hold_s8("quantize_torch")
+        with compiling(self.torch):
+            self.hold_s8("quantize_torch_compile")
+
+    def hold_s8(self, kernel):
         import numpy as np
         m, k = 5, 64
         for dtype in ("f32", "bf16", "f16"):
             for params, codes, scales, runs in self.modes("s8", m, k):
                 p = problem("quantize", dtype, (m, k), [(m, k)], [codes, scales], params)
                 x = self.x(dtype, m, k)
-                call = torch_ops.setup("quantize_torch", p)
+                call = torch_ops.setup(kernel, p)
                 got, own = call.finish(call.fn(*call.prepare(x)))
                 scale, inverse = self.scales(x.float().view(runs, -1), 127.5)
                 want = np.rint(x.float().view(runs, -1).numpy() * inverse[:, None])
@@ -549,12 +587,37 @@ class Codes(unittest.TestCase):
                     return codes.double() * scale.double()[:, None]
                 want = rounded(x) @ rounded(w).T + b.double()
                 off = (y.double() - want).abs()
-                self.assertTrue(bool((off <= (1.02 * UNITS[dtype] + 1e-6) * want.abs() + 1e-5).all()))
+                bound = (1.02 * UNITS[dtype] + 1e-6) * want.abs() + 1e-5
+                self.assertTrue(bool((off <= bound).all()))
         finally:
             if had:
                 torch._int_mm = had
             else:
                 del torch._int_mm
+
+
+@unittest.skipUnless(HAVE_TORCH and HAVE_TRITON, "Triton is not installed for " + sys.executable)
+class Triton(unittest.TestCase):
+    """The kernels under Triton's interpreter, on small problems and on rows that are long."""
+
+    def test_ops(self):
+        import torch
+        os.environ["TRITON_INTERPRET"] = "1"  # before triton_kernels is imported
+        for op in triton_ops.OPS:
+            for dtype in ("f32", "f16"):
+                for p, reference in itertools.chain(cases(op, dtype), row_cases(op, dtype, LONG)):
+                    with self.subTest(op=op, dtype=dtype, axes=p.axes, params=p.params):
+                        self.hold(torch, op + "_triton", p._replace(device="cuda"), reference)
+
+    def hold(self, torch, kernel, p, reference):
+        if triton_ops.can_run(kernel, p):
+            return
+        inputs = operands(torch, p)
+        got = triton_ops.setup(kernel, p).fn(*inputs)
+        want = reference(*(t.double() for t in inputs))
+        self.assertEqual(tuple(got.shape), tuple(p.outputs[0][1]))
+        off = (got.double() - want).abs()
+        self.assertTrue(bool((off <= allowed(p, want)).all()))
 
 
 class Refusals(unittest.TestCase):
@@ -570,7 +633,7 @@ class Refusals(unittest.TestCase):
                 ("linear_torch", p("linear", recipe="float8dq-row"), "on GPUs only"),
                 ("linear_torch_cuda", p("linear", "f16", recipe="float8dq-row"), "bf16 only"),
                 ("linear_torch_cuda", p("linear", "s8", axes=(16, 64, 64)), "above 16"),
-                ("attention_torch_flash_cuda", p("attention", axes=(1, 1, 1, 20)), "multiples of 8"),
+                ("attention_torch_flash_cuda", p("attention", axes=(1, 1, 1, 20)), "of 8"),
                 ("conv2d_torch", p("conv2d", axes=(1, 8, 8, 3, 3, 3, 1), params=(-1, 0, 1)),
                  "residual")):
             refuses = torch_ops.REFUSES[rows[kernel]["op"]]

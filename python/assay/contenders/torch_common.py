@@ -25,7 +25,7 @@ COMPILE = "torch-compile"
 REFUSALS = re.compile(
     "not implemented|not supported|only support|unsupported|No available kernel|no kernel found"
     "|Could not run|C\\+\\+ compiler|working triton|should be divisible|must be divisible"
-    "|needs to be (greater|a multiple)", re.IGNORECASE)
+    "|needs to be (greater|a multiple)|execution plan", re.IGNORECASE)
 
 _guards = []  # inference mode, once entered
 _notes = {}
@@ -104,14 +104,16 @@ def dtype(torch, name):
     return found
 
 
-def enter(torch, problem):
+def enter(torch, device, threads):
     """Threads, inference mode, and sums in full precision: assay holds all kernels to it."""
     if not torch.is_inference_mode_enabled():
         _guards.append(torch.inference_mode())
         _guards[-1].__enter__()
-    if problem.device == "cpu":
-        torch.set_num_threads(problem.threads)
+    if device == "cpu":
+        torch.set_num_threads(threads)
         return
+    if not torch.cuda.is_available():
+        raise Unsupported("PyTorch %s finds no GPU that it can use" % torch.__version__)
     import warnings
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # there are newer names
@@ -200,7 +202,7 @@ def ready(kernel, problem, make):
     """The Call of a kernel (a row of KERNELS) for a problem; make(torch, problem, kernel) is it
     before it is compiled or tried."""
     import torch
-    enter(torch, problem)
+    enter(torch, problem.device, problem.threads)
     try:
         plain = make(torch, problem, kernel)
         start = time.perf_counter()

@@ -382,7 +382,7 @@ def backend(name):
     def make(torch, problem, kernel):
         on_cpu = name == "flash" and problem.device == "cpu"
         function, behind = FLASH_CPU if on_cpu else BACKENDS[name]
-        fn = getattr(torch, function, None)
+        fn = getattr(torch, function, None) or getattr(torch.ops.aten, function, None)
         if not fn:
             raise Unsupported("PyTorch %s has no %s" % (torch.__version__, function))
         behind = behind.replace("C", str(bool(problem.params[1])))
@@ -401,8 +401,8 @@ def attention_refuses(kernel, problem):
         return reason
     if "flash" in name and (dim > 256 or dim % 8):
         return "flash attention takes heads of up to 256 elements, in multiples of 8"
-    if "cudnn" in name and (dim > 128 or dim % 8):
-        return "cuDNN's attention takes heads of up to 128 elements, in multiples of 8"
+    if "cudnn" in name and (dim > 256 or dim % 8):
+        return "cuDNN's attention takes heads of up to 256 elements, in multiples of 8"
     if "efficient" in name and dim % (4 if problem.dtype == "f32" else 8):
         return "efficient attention takes heads in multiples of 16 bytes"
     return None

@@ -9,7 +9,7 @@ import sys
 import time
 
 from . import Call, Unsupported
-from .torch_common import absent, dtype, enter, remark
+from .torch_common import absent, cannot, dtype, enter, remark
 from .torch_common import note as torch_note
 from .torch_ops import ACTIVATIONS, recipe_of
 
@@ -295,6 +295,8 @@ def fastest(torch, candidates, inputs):
 def can_run(kernel, problem):
     """Why not, or None. Imports nothing."""
     reason = missing("triton")
+    if not reason and not interpreted():
+        reason = cannot(dict(implementation="torch", device="cuda"))
     if reason or problem is None or problem.op != "linear":
         return reason
     if recipe_of(problem):
@@ -305,7 +307,7 @@ def can_run(kernel, problem):
 def setup(kernel, problem):
     """The fastest candidate's Call."""
     import torch
-    enter(torch, problem)
+    enter(torch, device_of(problem), problem.threads)
     try:
         from . import triton_kernels as kernels
     except ImportError as error:
