@@ -11,6 +11,7 @@ import math
 import os
 import subprocess
 import sys
+import types
 import unittest
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python")
@@ -153,7 +154,8 @@ SHAPES = ((1, 1, 1), (2, 3, 5), (1, 7, 77), (3, 1, 1000), (2, 5, 512))
 LONG = ((1, 2, 40000),)
 ELEMENTS = {
     "gelu": gelu, "gelu_tanh": gelu_tanh, "silu": silu, "sigmoid": sigmoid,
-    "add": lambda x, y: x + y, "triad": lambda x, y: x + 3 * y, "relu": ACTIVATIONS["relu"], "leakyrelu": ACTIVATIONS["leakyrelu"],
+    "add": lambda x, y: x + y, "triad": lambda x, y: x + 3 * y,
+    "relu": ACTIVATIONS["relu"], "leakyrelu": ACTIVATIONS["leakyrelu"],
     "relu6": ACTIVATIONS["relu6"], "hardswish": ACTIVATIONS["hardswish"], "copy": lambda x: x,
     "softmax": softmax,
 }
@@ -669,6 +671,24 @@ class Refusals(unittest.TestCase):
                      "gelu_torch_compile_cuda", "attention_torch_flash_cuda",
                      "attention_torch_math", "model_linear_torch"):
             self.assertIn(name, names)
+
+    def test_triton_has_tiles(self):
+        """Every size has candidates, and tiles that cover it."""
+        properties = types.SimpleNamespace(multi_processor_count=132)
+        torch = types.SimpleNamespace(cuda=types.SimpleNamespace(
+            current_device=lambda: 0, get_device_properties=lambda device: properties))
+        for rows in (1, 7, 65536):
+            for dim in (1, 2, 31, 512, 1000, 4097, 16384, 20000, 32768):
+                tiles = list(triton_ops.row_tiles(torch, rows, dim))
+                self.assertTrue(0 < len(tiles) <= 20, (rows, dim, len(tiles)))
+                for programs, tile in tiles:
+                    self.assertGreaterEqual(tile["BLOCK"], dim)
+                    self.assertLessEqual(programs, -(-rows // tile["ROWS"]))
+        for dtype in ("f32", "bf16"):
+            for axes in ((1, 1, 1), (1, 4096, 4096), (300, 5, 1), (300, 64, 33), (8192, 64, 64),
+                         (77, 1000, 1000), (2, 16, 100000)):
+                p = problem("linear", dtype, axes, [], [])
+                self.assertTrue(list(triton_ops.product_tiles(p)), (dtype, axes))
 
     def test_sources_compile(self):
         folder = os.path.join(ROOT, "assay", "contenders")

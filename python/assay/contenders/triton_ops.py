@@ -97,9 +97,9 @@ def product_tiles(problem):
     m, k, n = problem.axes[:3]
     size, tiles = (4, F32_TILES) if problem.dtype == "f32" else (2, SHORT_TILES)
     for bm, bn, bk, warps, stages in tiles:
-        if bm > max(16, power_of_two(m)) or bm < 64 and m > 256 or bn > max(16, power_of_two(n)):
-            continue
-        if (bm + bn) * bk * size * stages <= SHARED:
+        beyond = bm > max(16, power_of_two(m)) or bn > max(16, power_of_two(n))
+        low = bm < 64 and m > 256 and n >= 64
+        if not beyond and not low and (bm + bn) * bk * size * stages <= SHARED:
             yield (ceil_div(m, bm) * ceil_div(n, bn),
                    dict(M=m, N=n, K=k, BM=bm, BN=bn, BK=bk, GROUP=8, num_warps=warps,
                         num_stages=stages))
