@@ -25,7 +25,7 @@ COMPILE = "torch-compile"
 REFUSALS = re.compile(
     "not implemented|not supported|only support|unsupported|No available kernel|no kernel found"
     "|Could not run|C\\+\\+ compiler|working triton|should be divisible|must be divisible"
-    "|needs to be (greater|a multiple)", re.IGNORECASE)
+    "|needs to be (greater|a multiple)|execution plan", re.IGNORECASE)
 
 _guards = []  # inference mode, once entered
 _notes = {}
@@ -40,11 +40,16 @@ def rows(name, op, dtypes, devices=DEVICES, implementations=IMPLEMENTATIONS, pre
 
 # ---- before PyTorch is imported ----
 
-def missing(package="torch", called="PyTorch"):
+def absent(package, called):
     """Why there is no such package for this interpreter, or None."""
     if importlib.util.find_spec(package):
         return None
     return "%s is not installed for %s: pip install %s" % (called, sys.executable, package)
+
+
+def missing(implementation):
+    """Why the implementation cannot be used here at all, or None."""
+    return absent("torch", "PyTorch")
 
 
 def version_file():
@@ -75,7 +80,7 @@ def too_old(least, what):
 
 def cannot(kernel):
     """Why no problem at all can be measured by this kernel (a row of KERNELS), or None."""
-    reason = missing()
+    reason = missing(kernel["implementation"])
     if reason:
         return reason
     if kernel["implementation"] == COMPILE:
@@ -85,7 +90,7 @@ def cannot(kernel):
         if about and not about.get("cuda"):
             reason = "PyTorch %s is built without CUDA" % about.get("__version__")
         elif kernel["implementation"] == COMPILE:
-            reason = missing("triton", "torch.compile on a GPU takes Triton, which")
+            reason = absent("triton", "torch.compile on a GPU takes Triton, which")
     return reason
 
 
@@ -99,14 +104,16 @@ def dtype(torch, name):
     return found
 
 
-def enter(torch, problem):
+def enter(torch, device, threads):
     """Threads, inference mode, and sums in full precision: assay holds all kernels to it."""
     if not torch.is_inference_mode_enabled():
         _guards.append(torch.inference_mode())
         _guards[-1].__enter__()
-    if problem.device == "cpu":
-        torch.set_num_threads(problem.threads)
+    if device == "cpu":
+        torch.set_num_threads(threads)
         return
+    if not torch.cuda.is_available():
+        raise Unsupported("PyTorch %s finds no GPU that it can use" % torch.__version__)
     import warnings
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # there are newer names
@@ -153,16 +160,17 @@ def first_call(torch, kernel, problem, call):
     return Call(fn, prepare=call.prepare, finish=call.finish), result
 
 
-def is_contiguous(call, result):
-    """Is the result, finished, as it lies in the op's operand?"""
+def lies_right(call, result):
+    """Is the finished result the very memory of the result, as it lies in the op's operand?"""
     finished = call.finish(result) if call.finish else result
-    return all(t.is_contiguous() for t in (finished if type(finished) is tuple else (finished,)))
+    pairs = zip(*(t if type(t) is tuple else (t,) for t in (finished, result)))
+    return all(t.is_contiguous() and t.data_ptr() == r.data_ptr() for t, r in pairs)
 
 
 def tried(torch, kernel, problem, plain):
     """first_call; with a copy as part of the call where the framework's layout is another one."""
     call, result = first_call(torch, kernel, problem, plain)
-    if not is_contiguous(call, result):
+    if not lies_right(call, result):
         call, result = first_call(torch, kernel, problem, contiguous(plain))
     if problem.device == "cuda":
         del result
@@ -180,6 +188,11 @@ def reason_of(error):
     return (lines[0] or "not implemented") if isinstance(error, NotImplementedError) else None
 
 
+def written(text, names):
+    """A lambda made of text, so that a call does nothing but what the text says."""
+    return eval(compile(text, __file__, "eval"), names)
+
+
 def key(kernel, problem):
     """What a note is kept under."""
     return (kernel, problem.dtype, tuple(problem.axes), tuple(problem.params), problem.recipe)
@@ -189,7 +202,7 @@ def ready(kernel, problem, make):
     """The Call of a kernel (a row of KERNELS) for a problem; make(torch, problem, kernel) is it
     before it is compiled or tried."""
     import torch
-    enter(torch, problem)
+    enter(torch, problem.device, problem.threads)
     try:
         plain = make(torch, problem, kernel)
         start = time.perf_counter()

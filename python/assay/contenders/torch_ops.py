@@ -7,7 +7,7 @@ two of its own ops and the op rounds once, it computes in f32 between them, and 
 
 from . import Call, Unsupported
 from .torch_common import (COMPILE, DEVICES, IMPLEMENTATIONS, SHORT, cannot, dtype, missing, note,
-                           ready, remark, rows, too_old)
+                           ready, remark, rows, too_old, written)
 
 FLOATS = ("f64", "f32", "f16", "bf16")
 BETWEEN = "f32 between its ops"
@@ -76,7 +76,7 @@ def layernorm_gelu(torch, problem, kernel):
                 gelu(fn(x.float(), shape, gamma.float(), beta.float(), eps)).to(into))
 
 
-def rms_norm(torch, problem, kernel):
+def rms_norm_of(torch, problem, kernel):
     """torch.nn.functional.rms_norm, or what was written for it before there was one."""
     found = getattr(torch.nn.functional, "rms_norm", None)
     if found:
@@ -91,7 +91,7 @@ def rms_norm(torch, problem, kernel):
 
 
 def rmsnorm(torch, problem, kernel):
-    fn, shape, eps = rms_norm(torch, problem, kernel), problem.axes[2:3], problem.params[0]
+    fn, shape, eps = rms_norm_of(torch, problem, kernel), problem.axes[2:3], problem.params[0]
     return Call(lambda x, weight: fn(x, shape, weight, eps))
 
 
@@ -156,9 +156,6 @@ def coding(torch, problem, kernel, name):
 
 
 # ---- quantize and dequantize ----
-
-FORMATS = {6: "s8", 8: "u4", 9: "e4m3", 10: "e5m2"}
-
 
 def form_of(problem):
     """The codes' dtype: that of the quantize's first output, of the dequantize's first input."""
@@ -268,9 +265,11 @@ def product_float8(torch, problem, kernel, by_row):
 RECIPES = {
     "int8dq": ("s8", False, product_int8),
     "float8dq-row": ("e4m3", False,
-                     lambda torch, problem, kernel: product_float8(torch, problem, kernel, True)),
+                     lambda torch, problem, kernel:
+                     product_float8(torch, problem, kernel, True)),
     "float8dq-tensor": ("e4m3", True,
-                        lambda torch, problem, kernel: product_float8(torch, problem, kernel, False)),
+                        lambda torch, problem, kernel:
+                        product_float8(torch, problem, kernel, False)),
 }
 
 
@@ -311,8 +310,8 @@ def linear(torch, problem, kernel):
     weight = ["w", "s"] if recipe_of(problem) else ["w"]
     names = dict(functions(torch), product=product, shape=problem.axes[1:2])
     if problem.params[2:3] == (2,):
-        names["rms_norm"] = rms_norm(torch, problem, kernel)
-    return Call(eval(expression(problem, weight), names),
+        names["rms_norm"] = rms_norm_of(torch, problem, kernel)
+    return Call(written(expression(problem, weight), names),
                 prepare=lambda x, w, *others: (x,) + store(w) + others)
 
 
@@ -343,8 +342,8 @@ def rounds_before(problem):
     name = ACTIVATIONS[activation]
     if problem.dtype not in SHORT or bias or norm or add or name in CHOOSING:
         return None
-    return ("PyTorch rounds the product to %s before %s, which this op does not allow; it does with "
-            "--mode bias+%s" % (problem.dtype, name, name))
+    return ("PyTorch rounds the product to %s before %s, which this op does not allow; "
+            "with --mode bias+%s it does" % (problem.dtype, name, name))
 
 
 # ---- attention ----
@@ -383,11 +382,12 @@ def backend(name):
     def make(torch, problem, kernel):
         on_cpu = name == "flash" and problem.device == "cpu"
         function, behind = FLASH_CPU if on_cpu else BACKENDS[name]
-        fn = getattr(torch, function, None)
+        fn = getattr(torch, function, None) or getattr(torch.ops.aten, function, None)
         if not fn:
             raise Unsupported("PyTorch %s has no %s" % (torch.__version__, function))
-        text = "lambda q, k, v: fn(q, k, v, %s)[0]" % behind.replace("C", str(bool(problem.params[1])))
-        return Call(eval(text, dict(fn=fn)), prepare=views(problem), finish=tokens_first)
+        behind = behind.replace("C", str(bool(problem.params[1])))
+        text = "lambda q, k, v: fn(q, k, v, %s)[0]" % behind
+        return Call(written(text, dict(fn=fn)), prepare=views(problem), finish=tokens_first)
     return make
 
 
@@ -395,15 +395,17 @@ def attention_refuses(kernel, problem):
     """What a backend does not take."""
     name, dim = kernel["name"], problem.axes[3]
     reason = too_old((2, 0), "scaled_dot_product_attention")
+    if name in MAKERS:
+        reason = too_old((2, 5), "a backend of attention by itself")
     if reason or kernel["device"] == "cpu":
         return reason
     if "flash" in name and (dim > 256 or dim % 8):
         return "flash attention takes heads of up to 256 elements, in multiples of 8"
-    if "cudnn" in name and (dim > 128 or dim % 8):
-        return "cuDNN's attention takes heads of up to 128 elements, in multiples of 8"
+    if "cudnn" in name and (dim > 256 or dim % 8):
+        return "cuDNN's attention takes heads of up to 256 elements, in multiples of 8"
     if "efficient" in name and dim % (4 if problem.dtype == "f32" else 8):
         return "efficient attention takes heads in multiples of 16 bytes"
-    return too_old((2, 5), "cuDNN's attention") if "cudnn" in name else None
+    return None
 
 
 # ---- images, channels last ----
@@ -433,7 +435,7 @@ def conv2d(torch, problem, kernel):
 
     def prepare(x, w, *others):
         return (image(x), image(w)) + tuple(image(t) if t.dim() == 4 else t for t in others)
-    return Call(eval(text, dict(conv=conv, stride=stride, pad=pad)), prepare=prepare,
+    return Call(written(text, dict(conv=conv, stride=stride, pad=pad)), prepare=prepare,
                 finish=channels_last)
 
 
@@ -464,18 +466,19 @@ def conv_refuses(kernel, problem):
 
 
 def groupnorm(torch, problem, kernel):
-    fn, silu, groups, eps = (torch.nn.functional.group_norm, torch.nn.functional.silu,
-                             problem.axes[4], problem.params[0])
-    into, activated, short = (dtype(torch, problem.dtype), problem.params[1:2] == (1,),
-                              problem.dtype in SHORT)
-    call = lambda x, gamma, beta: fn(x, groups, gamma, beta, eps)
-    if activated and not short:
-        call = lambda x, gamma, beta: silu(fn(x, groups, gamma, beta, eps))
-    elif activated:
+    fn, silu = torch.nn.functional.group_norm, torch.nn.functional.silu
+    groups, eps = problem.axes[4], problem.params[0]
+    into = dtype(torch, problem.dtype)
+    variant = (int(problem.params[1]), problem.dtype in SHORT)
+    variants = {
+        (1, False): lambda x, gamma, beta: silu(fn(x, groups, gamma, beta, eps)),
+        (1, True): lambda x, gamma, beta: silu(
+            fn(x.float(), groups, gamma.float(), beta.float(), eps)).to(into),
+    }
+    if variant == (1, True):
         remark(kernel["name"], problem, BETWEEN)
-        call = lambda x, gamma, beta: silu(
-            fn(x.float(), groups, gamma.float(), beta.float(), eps)).to(into)
-    return Call(call, prepare=lambda x, *others: (image(x),) + others, finish=channels_last)
+    return Call(variants.get(variant, lambda x, gamma, beta: fn(x, groups, gamma, beta, eps)),
+                prepare=lambda x, *others: (image(x),) + others, finish=channels_last)
 
 
 # ---- the table ----
@@ -542,7 +545,16 @@ def quantize_refuses(kernel, problem):
     return too_old((2, 1), form) if form in ("e4m3", "e5m2") else None
 
 
+def old_and_coarse(kernel, problem):
+    """On CPUs PyTorch used to compute some ops in 16 bits, several roundings in a row."""
+    if kernel["device"] != "cpu" or problem.dtype not in SHORT:
+        return None
+    return too_old((2, 4), "%s in %s, computed in f32 on a CPU," % (kernel["op"], problem.dtype))
+
+
 REFUSES = {
+    **dict.fromkeys(("layernorm", "gelu", "gelu_tanh", "silu", "groupnorm", "triad"),
+                    old_and_coarse),
     "linear": linear_refuses,
     "quantize": quantize_refuses,
     "dequantize": quantize_refuses,
