@@ -11,6 +11,26 @@ from assay import _assay, frameworks
 from assay.call import Call
 
 
+_CONTENDERS = {"torch": ("torch_ops", "torch_models"), "triton": ("triton_ops",)}
+
+
+class _Contenders:
+    """The kernels of several modules as one object."""
+
+    def __init__(self, modules):
+        self.KERNELS = [k for module in modules for k in module.KERNELS]
+        self.module_of = {k["name"]: module for module in modules for k in module.KERNELS}
+
+    def can_run(self, kernel, problem):
+        return self.module_of[kernel].can_run(kernel, problem)
+
+    def note(self, kernel, problem):
+        return self.module_of[kernel].note(kernel, problem)
+
+    def setup(self, kernel, problem):
+        return self.module_of[kernel].setup(kernel, problem)
+
+
 _object = None  # the module of contenders, plug-in or script that was loaded
 _words = []  # what explains the last exception: it is printed once
 
@@ -62,12 +82,14 @@ def load(path, device):
     if path.startswith("python:"):
         import importlib
 
-        _object = importlib.import_module("assay.contenders.%s_ops" % path[len("python:"):])
+        names = _CONTENDERS[path[len("python:"):]]
+        _object = _Contenders([importlib.import_module("assay.contenders." + n) for n in names])
     else:
         from assay import plugin
 
         _object = plugin.load(path)
-    kernels = [k for k in getattr(_object, "KERNELS", ()) if k["device"] == device]
+    all = getattr(_object, "KERNELS", ())
+    kernels = [k for k in all if k["device"] == device] or list(all)
     return {"kernels": kernels, "workloads": getattr(_object, "WORKLOADS", ())}
 
 

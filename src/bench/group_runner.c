@@ -165,6 +165,16 @@ static void take_down_memory(struct variant *v, const struct assay_runner_reply 
     v->memory = reply->memory;
 }
 
+/* Only the process that has it set up knows what an interpreter's kernel took to compile. */
+static void take_guests_note(struct variant *v)
+{
+    struct assay_runner_command c = {.verb = ASSAY_RUNNER_NOTE};
+    struct assay_runner_reply reply;
+    assay_runner_put_problem(&c, v->kernel, &v->problem);
+    if (assay_runner_ask(v->runner, &c, &reply, NULL) == ASSAY_OK && reply.text[0])
+        snprintf(v->record.note, sizeof v->record.note, "%.127s", reply.text);
+}
+
 enum assay_status assay_group_set_up_there(struct group *g, struct variant *v,
                                            struct assay_error *err)
 {
@@ -176,6 +186,8 @@ enum assay_status assay_group_set_up_there(struct group *g, struct variant *v,
     v->record.setup_ns = (double)(assay_clock_ns() - start_ns);
     take_down_memory(v, &reply);
     v->others_threads = reply.threads;
+    if (status == ASSAY_OK && assay_runner_has_guest(v->runner))
+        take_guests_note(v);
     (void)g;
     return status;
 }

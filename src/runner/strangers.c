@@ -171,8 +171,11 @@ static enum assay_status need_clerk(struct stranger *s, struct assay_error *err)
     all->last_end = ASSAY_RUNNER_ALIVE;
     enum assay_status status = take_interpreter(all, s->path, &options, err);
     if (status == ASSAY_OK)
-        status = assay_runner_start(&options, s->path, device, all->threads, &s->clerk,
-                                    &all->last_end, err);
+        status = assay_runner_launch(&options, device, &s->clerk, err);
+    if (status == ASSAY_OK)
+        status = assay_runner_open(s->clerk, s->path, device, all->threads, err);
+    if (s->clerk)
+        all->last_end = assay_runner_end_of(s->clerk);
     return status;
 }
 
@@ -554,6 +557,25 @@ static void name_after(const char *path, char *out, size_t size)
     snprintf(out, size, "%.*s", end && end > name ? (int)(end - name) : (int)strlen(name), name);
 }
 
+/* With the last line it printed. */
+static void tell_broken(struct stranger *s, const char *how)
+{
+    struct assay_text shown = {0};
+    const char *printed = s->clerk ? assay_runner_printed(s->clerk) : "", *line = printed;
+    size_t length = strlen(printed);
+    while (length > 0 && strchr("\n\r ", printed[length - 1]))
+        length--;
+    for (size_t i = 0; i < length; i++)
+        if (printed[i] == '\n')
+            line = printed + i + 1;
+    char last[96];
+    snprintf(last, sizeof last, "%.*s", (int)(length - (size_t)(line - printed)), line);
+    assay_text_add_shown(&shown, last);
+    snprintf(s->reason, sizeof s->reason, "%.90s while it was opened%s%.80s", how,
+             shown.length ? ": " : "", shown.data ? shown.data : "");
+    assay_text_fini(&shown);
+}
+
 enum assay_status assay_strangers_add(assay_strangers *all, const char *path,
                                       struct assay_error *err)
 {
@@ -577,7 +599,7 @@ enum assay_status assay_strangers_add(assay_strangers *all, const char *path,
     }
     if (status == ASSAY_ERR_FAILED && end != ASSAY_RUNNER_ALIVE) { /* costs its own rows */
         s->broken = end;
-        snprintf(s->reason, sizeof s->reason, "%.160s while it was opened", why.message);
+        tell_broken(s, why.message);
         *s->contents = (struct assay_contents){0};
         return ASSAY_OK;
     }
