@@ -1,6 +1,9 @@
 /* module.c: the extension module assay._assay: what it is called, and what it holds. */
 #include <Python.h>
 
+#include "session.h"
+#include "values.h"
+
 #include <assay/assay.h>
 
 static PyObject *version(PyObject *self, PyObject *none)
@@ -11,6 +14,11 @@ static PyObject *version(PyObject *self, PyObject *none)
 
 static PyMethodDef methods[] = {
     {"version", version, METH_NOARGS, "The version of assay: '0.1.0'."},
+    {"measure", assay_python_measure, METH_VARARGS, "Measures cases in turn: a list of dicts."},
+    {"read", assay_python_read, METH_O, "A tensor's values, on the host."},
+    {"write", assay_python_write, METH_VARARGS, "Writes values back into a tensor."},
+    {"stir", assay_python_stir, METH_VARARGS, "Values that differ a little from these."},
+    {"compare", assay_python_compare, METH_VARARGS, "Compares values in double."},
     {NULL, NULL, 0, NULL},
 };
 
