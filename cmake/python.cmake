@@ -31,9 +31,10 @@ if(python_version VERSION_GREATER_EQUAL 3.11)
   target_link_libraries(assay_python PRIVATE assay_flags assay_dependencies assay_strict_warnings)
   target_compile_definitions(assay_python PRIVATE _GNU_SOURCE ASSAY_KERNEL_ONLY)
   set_target_properties(assay_python PROPERTIES PREFIX "" OUTPUT_NAME _assay SUFFIX .abi3.so LINKER_LANGUAGE C
-                        LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/python/assay)
+                        LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/python/assay
+                        BUILD_RPATH "$ORIGIN/_libs") # where a wheel has jansson and libyaml (tools/wheel)
   # The rest of the package beside it: PYTHONPATH=build/python is all that a test needs.
-  file(GLOB_RECURSE files RELATIVE ${CMAKE_SOURCE_DIR}/python CONFIGURE_DEPENDS python/*.py python/*.pyi python/*.typed)
+  file(GLOB_RECURSE files RELATIVE ${CMAKE_SOURCE_DIR}/python CONFIGURE_DEPENDS python/*/*.py python/*/*.pyi python/*/*.typed)
   set(copies)
   foreach(file IN LISTS files)
     add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/python/${file}
