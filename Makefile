@@ -3,7 +3,7 @@ PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 sources = $(shell find src include python tests examples -name '*.[ch]' 2>/dev/null)
 
-.PHONY: all quickstart test check check-full check-device perf perf-device dist deb install uninstall format lint fuzz clean
+.PHONY: all quickstart test check check-full check-device perf perf-device dist deb python install uninstall format lint fuzz clean
 
 all:
 	@tools/build build all
@@ -52,6 +52,11 @@ dist:
 deb: all
 	@tools/setup deb
 	@tools/deb build
+
+# dist/assay-VERSION-cp311-abi3-linux_MACHINE.whl, the Python packages assay and kohakubench for pip.
+python: all
+	@tools/setup python
+	@tools/wheel build
 
 # DESTDIR and PREFIX as usual.
 install: all

@@ -31,19 +31,38 @@ if(python_version VERSION_GREATER_EQUAL 3.11)
   target_link_libraries(assay_python PRIVATE assay_flags assay_dependencies assay_strict_warnings)
   target_compile_definitions(assay_python PRIVATE _GNU_SOURCE ASSAY_KERNEL_ONLY)
   set_target_properties(assay_python PROPERTIES PREFIX "" OUTPUT_NAME _assay SUFFIX .abi3.so LINKER_LANGUAGE C
-                        LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/python/assay)
+                        LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/python/assay
+                        BUILD_RPATH "$ORIGIN/_libs") # where a wheel has jansson and libyaml (tools/wheel)
+  # The rest of the package beside it: PYTHONPATH=build/python is all that a test needs.
+  file(GLOB_RECURSE files RELATIVE ${CMAKE_SOURCE_DIR}/python CONFIGURE_DEPENDS python/*/*.py python/*/*.pyi python/*/*.typed)
+  set(copies)
+  foreach(file IN LISTS files)
+    add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/python/${file}
+      COMMAND ${CMAKE_COMMAND} -E copy ${CMAKE_SOURCE_DIR}/python/${file} ${CMAKE_BINARY_DIR}/python/${file}
+      DEPENDS python/${file} VERBATIM)
+    list(APPEND copies ${CMAKE_BINARY_DIR}/python/${file})
+  endforeach()
+  add_custom_target(assay_python_files ALL DEPENDS ${copies})
 endif()
 # The program carries the package, the module and all (src/runner/python.h). Sanitizers have to be in a process
 # from its start, which an interpreter's is not.
 if(ASSAY_PYTHON AND TARGET assay AND NOT ASSAY_SANITIZE)
   file(GLOB_RECURSE assay_python_files CONFIGURE_DEPENDS python/*.py)
   list(FILTER assay_python_files EXCLUDE REGEX "/setup\\.py$")
+  list(FILTER assay_python_files EXCLUDE REGEX "/tests/")
+  set(libraries) # that the module needs and another machine may not have, by the names it knows them by
+  foreach(library ${JANSSON_LIBRARY} ${YAML_LIBRARY})
+    file(REAL_PATH ${library} file)
+    execute_process(COMMAND ${CMAKE_OBJDUMP} -p ${file} OUTPUT_VARIABLE header)
+    string(REGEX MATCH "SONAME +([^\n ]+)" soname "${header}")
+    list(APPEND libraries "${CMAKE_MATCH_1}=${file}")
+  endforeach()
   set(parts ${CMAKE_CURRENT_BINARY_DIR}/python_parts.c)
   set(module ${CMAKE_CURRENT_BINARY_DIR}/python_module.so)
   add_custom_command(OUTPUT ${parts} ${module}
     COMMAND ${CMAKE_STRIP} -o ${module} $<TARGET_FILE:assay_python>
     COMMAND ${CMAKE_COMMAND} -DOUT=${parts} -DROOT=${CMAKE_SOURCE_DIR}/python "-DFILES=${assay_python_files}"
-            -DMODULE=${module} -P ${CMAKE_SOURCE_DIR}/cmake/python_parts.cmake
+            -DMODULE=${module} "-DLIBRARIES=${libraries}" -P ${CMAKE_SOURCE_DIR}/cmake/python_parts.cmake
     DEPENDS ${assay_python_files} assay_python cmake/python_parts.cmake VERBATIM)
   add_library(assay_python_parts OBJECT ${parts})
   set_source_files_properties(${parts} PROPERTIES OBJECT_DEPENDS "${module};${assay_python_files}")

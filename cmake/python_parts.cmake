@@ -1,5 +1,6 @@
 # The Python package as C: each file of it by its path in the package, its bytes taken in by the assembler.
-# cmake -DOUT=parts.c -DROOT=python -DFILES="a.py;b.py" -DMODULE=_assay.abi3.so -P python_parts.cmake
+# cmake -DOUT=parts.c -DROOT=python -DFILES="a.py;b.py" -DMODULE=_assay.abi3.so -DLIBRARIES="liba.so.1=/usr/lib/…"
+#       -P python_parts.cmake
 cmake_minimum_required(VERSION 3.25)
 set(count 0)
 set(all "")
@@ -15,6 +16,10 @@ foreach(file ${FILES})
   add_part(${name} ${file})
 endforeach()
 add_part(assay/_assay.abi3.so ${MODULE})
+foreach(library ${LIBRARIES}) # where the module looks first (python.cmake)
+  string(REGEX MATCH "^([^=]*)=(.*)$" pair ${library})
+  add_part(assay/_libs/${CMAKE_MATCH_1} ${CMAKE_MATCH_2})
+endforeach()
 string(SHA256 hash "${all}")
 file(WRITE ${OUT} "#include \"runner/python.h\"
 

@@ -61,6 +61,10 @@ struct assay_session_options {
     const char *plugin;          /* ops: a shared object with your own kernels */
     int32_t isolate;             /* cases, cpu: run each in a process of its own */
     double timeout_s;            /* 60: with `isolate`, a call is abandoned after this time */
+    /* Cases: called between samples, at no other time; anything but 0 ends the measuring with
+     * ASSAY_ERR_INTERRUPTED, without results. */
+    int (*between)(void *user);
+    void *user;
 };
 
 /* Zeroes, with size and ABI filled in. */
@@ -101,6 +105,10 @@ struct assay_metadata {
 
 /* On cuda: `run` only launches, always the same, so it may be captured once and replayed. */
 #define ASSAY_CASE_GRAPH 1u
+/* A crash is not caught: what runs the function, an interpreter for one, could not go on. */
+#define ASSAY_CASE_UNGUARDED 2u
+/* On the cpu: before each call, untimed, the caches are filled with something else. */
+#define ASSAY_CASE_COLD 4u
 
 /* A function with its argument. It and all it points at stay the caller's; the library keeps
  * copies of name and metadata. C++: no exception may leave the functions. */
@@ -177,6 +185,10 @@ struct assay_case_result {
      * compare. Above 1: faster than that one. With its 95 % interval. */
     double speedup, speedup_lo, speedup_hi;
     int32_t significant; /* the speedup is no accident */
+
+    /* The samples, in ms of one call: one for each round, NaN where the case sat out. */
+    int64_t rounds;
+    const double *sample_ms;
 };
 
 /* Measures a case and adds its result to the session, whatever happened. A signal that says
@@ -210,6 +222,11 @@ ASSAY_API enum assay_status assay_session_run_preset(assay_session *session,
 ASSAY_API int64_t assay_session_case_count(const assay_session *session);
 ASSAY_API const struct assay_case_result *assay_session_case(const assay_session *session,
                                                              int64_t index);
+
+/* What the speedup comes to, as the tables say it: "1.62x [1.58 1.66]", "1.31x slower [1.28 1.35]",
+ * "same within 0.8%", "unclear (n=8)"; "" where there is nothing to compare. */
+ASSAY_API void assay_case_result_verdict(const struct assay_case_result *result, char *out,
+                                         size_t size);
 
 /* ---- ops: what assay knows itself ------------------------------------------------------------ */
 

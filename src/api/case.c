@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+static const uint32_t KNOWN_FLAGS = ASSAY_CASE_GRAPH | ASSAY_CASE_UNGUARDED | ASSAY_CASE_COLD;
+
 double assay_case_number(const struct assay_case *self, const char *key, double otherwise)
 {
     for (int32_t i = 0; self && key && i < self->n_metadata; i++)
@@ -40,9 +42,9 @@ static enum assay_status check(const struct assay_case *c, int32_t index, struct
         return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "case %d has no name", index);
     if (!c->run)
         return assay_error_set(err, ASSAY_ERR_INVALID, c->name, "the case has no function to run");
-    if (c->flags & ~ASSAY_CASE_GRAPH)
+    if (c->flags & ~KNOWN_FLAGS)
         return assay_error_set(err, ASSAY_ERR_INVALID, c->name, "unknown flags 0x%x",
-                               (unsigned)(c->flags & ~ASSAY_CASE_GRAPH));
+                               (unsigned)(c->flags & ~KNOWN_FLAGS));
     return check_metadata(c, err);
 }
 
@@ -104,6 +106,8 @@ static enum assay_status run_all(struct assay_open_session *session, const struc
     enum assay_status status = cases && figures
                                    ? measure_all(session, given, n, cases, figures, err)
                                    : assay_error_nomem(err);
+    for (int32_t i = 0; figures && i < n; i++)
+        assay_free(figures[i].sample_ns);
     assay_free(cases);
     assay_free(figures);
     return status;

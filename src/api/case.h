@@ -21,6 +21,8 @@ struct assay_case_figures {
     struct assay_ratio ratio; /* to the first case */
     size_t idle_bytes, workspace_bytes;
     double macs, flops; /* NaN: no counter */
+    int64_t rounds;
+    double *sample_ns; /* of each round */
 };
 
 /* A case while it is measured. */
@@ -53,6 +55,8 @@ struct assay_case_timer {
     struct assay_device_driver driver;
     assay_device *gpu;
     int64_t last_ns; /* when the last call ended */
+    void *sweep;     /* what the caches are filled with before a call that is to be cold */
+    size_t sweep_bytes;
 };
 /* `elsewhere`: its cases are not called in this process, which keeps time all the same. */
 void assay_case_timer_init(struct assay_case_timer *timer, assay_device *gpu, bool by_precision,

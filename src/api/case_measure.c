@@ -3,12 +3,19 @@
 
 #include "api/case_memory.h"
 #include "base/alloc.h"
+#include "base/math.h"
+#include "device/cpu/cpu_info.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 /* Two readings of the clock, for the length of a sample where precision decides. */
 static const double TIMER_NS = 25;
+/* Cold calls are samples each: so many at the most, where the budget allows. */
+enum { COLD_ROUNDS = 200 };
+/* Twice what the last level holds, within these. */
+static const size_t SWEEP_LEAST = (size_t)32 << 20, SWEEP_MOST = (size_t)512 << 20;
 
 struct measuring {
     struct assay_open_session *session;
@@ -154,8 +161,20 @@ static enum assay_status make_lanes(struct measuring *m, struct assay_error *err
     return ASSAY_OK;
 }
 
-static void take_down(const struct measuring *m, const struct assay_lane *lane,
-                      struct assay_case_lane *c, int64_t rounds, double *scratch)
+static enum assay_status keep_samples(struct assay_case_figures *a, const double *samples,
+                                      int64_t rounds, struct assay_error *err)
+{
+    a->sample_ns = assay_calloc((size_t)rounds + 1, sizeof *a->sample_ns);
+    if (!a->sample_ns)
+        return assay_error_nomem(err);
+    memcpy(a->sample_ns, samples, (size_t)rounds * sizeof *samples);
+    a->rounds = rounds;
+    return ASSAY_OK;
+}
+
+static enum assay_status take_down(const struct measuring *m, const struct assay_lane *lane,
+                                   struct assay_case_lane *c, int64_t rounds, double *scratch,
+                                   struct assay_error *err)
 {
     struct assay_case_figures *a = c->figures;
     assay_stats_summarise(lane->samples, rounds, scratch, &a->time);
@@ -169,28 +188,38 @@ static void take_down(const struct measuring *m, const struct assay_lane *lane,
         lane != first && assay_case_is_well(&m->cases[0]); /* then it is the first lane */
     if (a->has_ratio)
         assay_stats_ratio(first->samples, lane->samples, rounds, scratch, &a->ratio);
+    return keep_samples(a, lane->samples, rounds, err);
+}
+
+static bool stop(void *user)
+{
+    const struct assay_case_settings *how = user;
+    return how->between(how->user) != 0;
 }
 
 static enum assay_status sample(struct measuring *m, int64_t warmup, struct assay_error *err)
 {
     const struct assay_case_settings *how = &m->session->how;
+    int64_t rounds = how->iters ? how->iters : m->timer.sweep ? COLD_ROUNDS : 0;
     struct assay_engine_options options = {
         .precision = how->precision,
         .budget_ns = how->budget_ns,
-        .warmup = how->iters ? warmup : 0,
-        .rounds = how->iters,
-        .calls = how->iters ? 1 : 0,
+        .warmup = rounds ? warmup : 0,
+        .rounds = rounds,
+        .calls = rounds ? 1 : 0,
+        .within_budget = rounds && how->iters == 0,
         .seed = how->seed,
         .timer_ns = TIMER_NS,
         .baseline = m->n_lanes > 1 ? 0 : -1,
     };
-    struct assay_engine_hooks hooks = {0};
+    struct assay_engine_hooks hooks = {.user = &m->session->how,
+                                       .stop = how->between ? stop : NULL};
     assay_engine *engine = NULL;
     enum assay_status status =
         assay_engine_create(&m->timer.device, &options, &hooks, m->lanes, m->n_lanes, &engine, err);
     if (status == ASSAY_OK)
         status = assay_engine_run(engine, err);
-    int64_t rounds = status == ASSAY_OK ? assay_engine_rounds(engine) : 0;
+    rounds = status == ASSAY_OK ? assay_engine_rounds(engine) : 0;
     double *scratch = assay_calloc((size_t)rounds + 1, sizeof *scratch);
     if (status == ASSAY_OK && !scratch)
         status = assay_error_nomem(err);
@@ -199,10 +228,27 @@ static enum assay_status sample(struct measuring *m, int64_t warmup, struct assa
             assay_case_fetch(&m->cases[m->case_of[i]]);
     for (int64_t i = 0; i < m->n_lanes && status == ASSAY_OK; i++)
         if (assay_case_is_well(&m->cases[m->case_of[i]]))
-            take_down(m, &m->lanes[i], &m->cases[m->case_of[i]], rounds, scratch);
+            status = take_down(m, &m->lanes[i], &m->cases[m->case_of[i]], rounds, scratch, err);
     assay_free(scratch);
     assay_engine_destroy(engine);
     return status;
+}
+
+/* Memory to sweep the caches with, where a case is to be cold. */
+static enum assay_status prepare_sweep(struct measuring *m, struct assay_error *err)
+{
+    bool cold = false;
+    for (int64_t i = 0; i < m->n; i++)
+        cold = cold || m->cases[i].self.flags & ASSAY_CASE_COLD;
+    if (!cold)
+        return ASSAY_OK;
+    if (m->timer.gpu)
+        return assay_error_set(err, ASSAY_ERR_INVALID, m->session->device_name,
+                               "cold cases are for the cpu");
+    size_t wanted = assay_max_bytes(2 * assay_cpu_llc_bytes(1), SWEEP_LEAST);
+    m->timer.sweep_bytes = wanted < SWEEP_MOST ? wanted : SWEEP_MOST;
+    m->timer.sweep = assay_malloc(m->timer.sweep_bytes);
+    return m->timer.sweep ? ASSAY_OK : assay_error_nomem(err);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
@@ -246,9 +292,12 @@ enum assay_status assay_cases_measure(struct assay_open_session *session,
     if (status == ASSAY_OK) {
         assay_case_timer_init(&m.timer, session->gpu, session->how.iters == 0,
                               session->how.isolate);
-        status = measure_all(&m, err);
+        status = prepare_sweep(&m, err);
+        if (status == ASSAY_OK)
+            status = measure_all(&m, err);
         assay_guard_end(&m.guard);
     }
+    assay_free(m.timer.sweep);
     assay_free(m.lanes);
     assay_free(m.case_of);
     assay_free(m.cases);

@@ -144,6 +144,12 @@ static struct assay_cell speedup_cell(const struct assay_case_result *r)
     return r->speedup > 0 ? assay_cell_interval(&ratio, WIDE, false) : none;
 }
 
+void assay_case_result_verdict(const struct assay_case_result *result, char *out, size_t size)
+{
+    if (out && size > 0)
+        snprintf(out, size, "%s", result ? speedup_cell(result).text : "");
+}
+
 static void fill_row(const struct assay_case_result *r, struct row *row)
 {
     static const double MB = 1 << 20;

@@ -34,22 +34,24 @@ static void know_nothing(struct assay_case_result *r)
         *figures[i] = (double)NAN;
 }
 
-/* One allocation: the result, its metadata, then the texts of both. */
-struct assay_case_result *assay_case_result_create(const char *name,
-                                                   const struct assay_metadata *metadata,
-                                                   int32_t n_metadata, const char *reason)
+/* One allocation: the result, its metadata, `rounds` samples, then the texts. */
+static struct assay_case_result *create(const char *name, const struct assay_metadata *metadata,
+                                        int32_t n_metadata, const char *reason, int64_t rounds)
 {
     size_t texts = length_of(name) + length_of(reason);
     for (int32_t i = 0; i < n_metadata; i++)
         texts += length_of(metadata[i].key) + length_of(metadata[i].text);
     size_t rows = (size_t)n_metadata * sizeof *metadata;
-    char *block = assay_calloc(1, sizeof(struct assay_case_result) + rows + texts);
+    size_t samples = (size_t)rounds * sizeof(double);
+    char *block = assay_calloc(1, sizeof(struct assay_case_result) + rows + samples + texts);
     if (!block)
         return NULL;
     struct assay_case_result *r = (struct assay_case_result *)block;
     struct assay_metadata *copies =
         (struct assay_metadata *)(block + sizeof(struct assay_case_result));
-    char *rest = (char *)copies + rows;
+    char *rest = (char *)copies + rows + samples;
+    r->rounds = rounds;
+    r->sample_ms = rounds ? (const double *)((char *)copies + rows) : NULL;
     know_nothing(r);
     r->name = copy_text(name, &rest);
     r->reason = copy_text(reason, &rest);
@@ -60,6 +62,20 @@ struct assay_case_result *assay_case_result_create(const char *name,
                                             .number = metadata[i].number,
                                             .text = copy_text(metadata[i].text, &rest)};
     return r;
+}
+
+struct assay_case_result *assay_case_result_create(const char *name,
+                                                   const struct assay_metadata *metadata,
+                                                   int32_t n_metadata, const char *reason)
+{
+    return create(name, metadata, n_metadata, reason, 0);
+}
+
+static void set_samples(struct assay_case_result *r, const struct assay_case_figures *a)
+{
+    double *samples = (double *)((char *)(r + 1) + (size_t)r->n_metadata * sizeof *r->metadata);
+    for (int64_t i = 0; i < a->rounds; i++)
+        samples[i] = a->sample_ns[i] / 1e6;
 }
 
 static void set_times(struct assay_case_result *r, const struct assay_case_figures *a)
@@ -93,7 +109,7 @@ struct assay_case_result *assay_case_result_from(const struct assay_open_session
                                                  const struct assay_case_figures *a)
 {
     struct assay_case_result *r =
-        assay_case_result_create(self->name, self->metadata, self->n_metadata, a->reason);
+        create(self->name, self->metadata, self->n_metadata, a->reason, a->rounds);
     if (!r)
         return NULL;
     r->status = assay_outcome_name(a->outcome);
@@ -107,6 +123,7 @@ struct assay_case_result *assay_case_result_from(const struct assay_open_session
     r->workspace_vram_mb = (double)a->workspace_bytes / MB;
     r->peak_vram_mb = (double)(a->idle_bytes + a->workspace_bytes) / MB;
     set_times(r, a);
+    set_samples(r, a);
     return r;
 }
 

@@ -119,6 +119,8 @@ static enum assay_status settle_cases(const struct assay_session_options *o,
         .seed = o->seed,
         .isolate = o->isolate != 0,
         .timeout_s = o->timeout_s > 0 ? o->timeout_s : TIMEOUT_S,
+        .between = o->between,
+        .user = o->user,
     };
     return ASSAY_OK;
 }

@@ -27,6 +27,8 @@ struct assay_case_settings {
     uint64_t seed;
     bool isolate;
     double timeout_s;
+    int (*between)(void *user); /* samples; anything but 0 ends the measuring */
+    void *user;
 };
 
 struct assay_open_session {

@@ -1181,6 +1181,85 @@ static void test_the_table_has_speedups(void **state)
 
 /* ---- without memory -------------------------------------------------------------------------- */
 
+/* Counts how often it was called, and ends the measuring at `most`. */
+struct turns {
+    int calls, most;
+};
+
+static int count_turn(void *user)
+{
+    struct turns *turns = user;
+    return ++turns->calls >= turns->most;
+}
+
+static void test_between_samples_the_caller_is_heard(void **state)
+{
+    int calls = 0;
+    struct turns turns = {0, 1 << 20};
+    struct assay_session_options options = some(2, 10);
+    options.between = count_turn;
+    options.user = &turns;
+    assay_session *session = open_with(&options);
+    struct assay_case one = make("counted", count_call, &calls);
+    (void)state;
+    assert_int_equal(assay_session_run(session, &one, &err), ASSAY_OK);
+    assert_int_equal(calls, 12);
+    assert_true(turns.calls >= 10);
+    turns = (struct turns){0, 3};
+    assert_int_equal(assay_session_run(session, &one, &err), ASSAY_ERR_INTERRUPTED);
+    assert_int_equal(assay_session_case_count(session), 1);
+    assert_true(calls < 24);
+    assay_session_close(session);
+}
+
+static int sum_line(void *argument)
+{
+    const volatile char *line = argument;
+    return line[0] + line[64] + line[128] + line[192];
+}
+
+static void test_cold_cases_are_called_once_in_a_sample(void **state)
+{
+    static char line[4096];
+    struct assay_session_options options = some(0, 0);
+    options.precision = 0.01;
+    options.budget_s = 0.3;
+    assay_session *session = open_with(&options);
+    struct assay_case cases[] = {make("cold", sum_line, line), make("colder", sum_line, line)};
+    (void)state;
+    cases[0].flags = cases[1].flags = ASSAY_CASE_COLD | ASSAY_CASE_UNGUARDED;
+    assert_int_equal(assay_session_run_many(session, cases, 2, &err), ASSAY_OK);
+    const struct assay_case_result *r = assay_session_case(session, 0);
+    assert_true(r->samples > 0);
+    assert_int_equal(r->iters, r->samples);
+    assay_session_close(session);
+}
+
+static void test_samples_are_kept_and_the_verdict_is_the_tables(void **state)
+{
+    assay_session *session = open_some(2, 20);
+    struct assay_case cases[] = {make("slow", spin_50us, NULL), make("slow too", spin_50us, NULL)};
+    static struct page page;
+    char verdict[128] = "x";
+    page.length = 0;
+    (void)state;
+    assert_int_equal(assay_session_run_many(session, cases, 2, &err), ASSAY_OK);
+    const struct assay_case_result *r = assay_session_case(session, 1);
+    assert_int_equal(r->rounds, 20);
+    double least = r->sample_ms[0];
+    for (int64_t i = 0; i < r->rounds; i++)
+        least = r->sample_ms[i] < least ? r->sample_ms[i] : least;
+    assert_true(least == r->min_ms);
+    assay_case_result_verdict(assay_session_case(session, 0), verdict, sizeof verdict);
+    assert_string_equal(verdict, "");
+    assay_case_result_verdict(r, verdict, sizeof verdict);
+    assay_session_cases_table(session, append, &page, NULL);
+    assert_true(verdict[0] && strstr(page.text, verdict));
+    assay_case_result_verdict(NULL, verdict, sizeof verdict);
+    assert_string_equal(verdict, "");
+    assay_session_close(session);
+}
+
 static void test_no_allocation_is_taken_for_granted(void **state)
 {
     (void)state;
@@ -1246,6 +1325,9 @@ int main(void)
         cmocka_unit_test(test_json_has_the_fields_in_order),
         cmocka_unit_test(test_the_table),
         cmocka_unit_test(test_the_table_has_speedups),
+        cmocka_unit_test(test_between_samples_the_caller_is_heard),
+        cmocka_unit_test(test_cold_cases_are_called_once_in_a_sample),
+        cmocka_unit_test(test_samples_are_kept_and_the_verdict_is_the_tables),
         cmocka_unit_test(test_no_allocation_is_taken_for_granted),
     };
     no_page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
