@@ -5,6 +5,7 @@
  * and nothing else of Python's. */
 #include "module.h"
 
+#include "base/clock.h"
 #include "kernel/kernel.h"
 #include "runner/guest.h"
 #include "runner/runner.h"
@@ -454,7 +455,7 @@ static void pointers_of(const struct call *c, const struct assay_args *args, voi
 }
 
 static struct row *row_of(struct call *c, const struct assay_guest_sets *sets,
-                          const struct assay_args *args)
+                          const struct assay_args *args, bool *made)
 {
     void *pointers[MOST_TENSORS];
     int64_t each = c->n_inputs + c->n_outputs;
@@ -464,6 +465,7 @@ static struct row *row_of(struct call *c, const struct assay_guest_sets *sets,
     struct row *row = bound ? &c->rows[index] : &c->spare;
     pointers_of(c, args, pointers);
     bool known = row->arguments && memcmp(row->own, pointers, (size_t)each * sizeof *pointers) == 0;
+    *made = *made || (!known && bound);
     return known || fill_row(c, row, pointers) ? row : NULL;
 }
 
@@ -500,18 +502,41 @@ static size_t prepared_bytes(void *state)
     return 0; /* PyTorch's own, which nobody tells */
 }
 
+/* Results of several sets are kept at a time, and malloc needs some rounds until it has a place for
+ * each: until then a call pays for new pages. */
+static enum assay_status settle_memory(struct call *c, const struct assay_work *work)
+{
+    enum { ROUNDS = 4 };
+    static const int64_t MOST_NS = 100000000;
+    enum assay_status status = ASSAY_OK;
+    struct assay_work round = {.iters = work->n_sets, .n_sets = work->n_sets, .sets = work->sets};
+    int64_t start_ns = assay_clock_ns();
+    for (int i = 0; i < ROUNDS && status == ASSAY_OK; i++) {
+        status = run(c, &round);
+        if (assay_clock_ns() - start_ns > MOST_NS)
+            break;
+    }
+    return status;
+}
+
 static enum assay_status ready(void *user, void *state, const struct assay_guest_sets *sets,
                                const struct assay_work *work, struct assay_error *err)
 {
     struct guest *g = user;
     struct call *c = state;
+    bool made = false;
     g->failure[0] = '\0';
     enum assay_status status = make_place(c, sets->n_sets, work->n_sets, err);
     for (int64_t i = 0; i < work->n_sets && status == ASSAY_OK; i++) {
-        c->turns[i] = row_of(c, sets, &work->sets[i]);
+        c->turns[i] = row_of(c, sets, &work->sets[i], &made);
         if (!c->turns[i])
             status = failed(g, ASSAY_ERR_FAILED, NULL, err);
     }
+    bool here = !g->host->device || assay_device_shares_memory(g->host->device);
+    if (status == ASSAY_OK && made && here && work->n_sets > 1)
+        status = settle_memory(c, work);
+    if (status == ASSAY_ERR_FAILED && g->failure[0])
+        assay_error_set(err, status, NULL, "%s", g->failure);
     return status;
 }
 

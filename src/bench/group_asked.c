@@ -117,7 +117,10 @@ static void put_values(struct group *g, struct variant *v, struct asked *a, int6
     if (values == ASSAY_VALUES_FRESH &&
         assay_operands_put_fresh(v->operands, set, assay_rng_next(&g->secret)))
         return;
-    assay_operands_put(v->operands, set, values != ASSAY_VALUES_USUAL);
+    if (both || a->kind == ASKED_AGAIN)
+        assay_operands_put(v->operands, set, values != ASSAY_VALUES_USUAL);
+    else
+        assay_operands_put_alike(v->operands, set, values != ASSAY_VALUES_USUAL);
     if (values == ASSAY_VALUES_FRESH)
         a->kind = ASSAY_VALUES_OTHERS;
 }

@@ -548,10 +548,11 @@ static bool may_have_infinity(uint64_t word, enum assay_dtype dtype)
     return word & (word << 1) & top;
 }
 
-/* Eight bytes at a time; what is left over stays. */
-static void flip(char *to, const char *from, size_t bytes, enum assay_dtype dtype, uint64_t seed)
+/* Eight bytes at a time; what is left over stays. Without a mask everything does, for as much work.
+ */
+static void flip(char *to, const char *from, size_t bytes, enum assay_dtype dtype, uint64_t mask,
+                 uint64_t seed)
 {
-    uint64_t mask = low_bits(dtype);
     size_t words = bytes / 8;
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < words; i++) {
@@ -573,7 +574,7 @@ static void make_fresh(const assay_operands *o, int32_t input, void *to, bool fi
     if (filled)
         assay_op_fill(o->op, &o->problem, input, to, seed);
     else if (can_flip(o, input))
-        flip(to, from, o->layout.bytes[input], dtype, seed);
+        flip(to, from, o->layout.bytes[input], dtype, low_bits(dtype), seed);
     else
         memcpy(to, from, o->layout.bytes[input]);
 }
@@ -595,6 +596,23 @@ bool assay_operands_put_fresh(assay_operands *o, int64_t set, uint64_t seed)
     }
     o->in_set[set] = fresh ? ASSAY_VALUES_FRESH : ASSAY_VALUES_OTHERS;
     return fresh;
+}
+
+void assay_operands_put_alike(assay_operands *o, int64_t set, bool others)
+{
+    const struct others *x = others_of(o);
+    const char *from = others ? x->other : x->usual;
+    for (int32_t i = 0; i < o->problem.n_inputs; i++) {
+        size_t bytes = o->layout.bytes[i];
+        const char *values = from + x->offset[i];
+        char *made = x->changes[i] ? assay_malloc(bytes) : NULL;
+        if (made)
+            flip(made, values, bytes, o->problem.inputs[i].dtype, 0, 0);
+        if (x->changes[i])
+            bring_there(o, tensor_at(o, set, i), made ? made : values, bytes);
+        assay_free(made);
+    }
+    o->in_set[set] = others ? ASSAY_VALUES_OTHERS : ASSAY_VALUES_USUAL;
 }
 
 enum assay_values assay_operands_values(const assay_operands *o, int64_t set)

@@ -89,6 +89,8 @@ double assay_operands_others_allowed(const assay_operands *operands);
 const void *const *assay_operands_other_inputs(const assay_operands *operands);
 /* Puts the others, or the usual ones, into a set. Its outputs stay as they are. */
 void assay_operands_put(assay_operands *operands, int64_t set, bool others);
+/* The same for as much work, and as much of the caches, as fresh values take, which come next. */
+void assay_operands_put_alike(assay_operands *operands, int64_t set, bool others);
 /* Values that no kernel has seen, and whose outputs nobody knows: the others, each changed a little
  * by `seed`, or filled anew from it. False: there are none. */
 bool assay_operands_put_fresh(assay_operands *operands, int64_t set, uint64_t seed);
