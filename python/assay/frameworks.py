@@ -17,7 +17,16 @@ class Framework:
         self.look = look
 
 
+NO_TORCH = "PyTorch is not installed for %s: pip install torch"
+
 _held = {}
+
+
+def has_torch():
+    """Without importing it."""
+    import importlib.util
+
+    return importlib.util.find_spec("torch") is not None
 
 
 def hold():
