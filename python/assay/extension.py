@@ -331,6 +331,7 @@ def main(arguments):
     from assay import frameworks, repository
 
     root, kind = arguments
+    print("torch", *frameworks.torch_version())
     try:
         if not frameworks.has_torch():
             raise Unsupported(frameworks.NO_TORCH % sys.executable)

@@ -29,6 +29,21 @@ def has_torch():
     return importlib.util.find_spec("torch") is not None
 
 
+def torch_version():
+    """(PyTorch's version, that of its CUDA) as far as there are any, without importing it."""
+    import importlib.util
+    import os
+
+    spec = importlib.util.find_spec("torch")
+    found = {}
+    try:
+        with open(os.path.join(os.path.dirname(spec.origin), "version.py"), encoding="utf-8") as file:
+            exec(file.read(), found)
+    except Exception:
+        return ()
+    return tuple(v for v in (found.get("__version__"), found.get("cuda")) if v)
+
+
 def hold():
     """Takes down the functions of the frameworks that are imported already."""
     if "torch" in sys.modules:

@@ -347,7 +347,7 @@ class Workload:
         call = Call(self.run, takes_out=True, framework=frameworks.torch(), prepare=prepare)
         call.collect = collect
         if changed:
-            call.again = lambda made, n: template.again(made, n, changed)
+            call.again = lambda arguments, n: template.again(arguments[0], n, changed)
         if outs and any(t.requires_grad for t in outs):
             raise ScriptError("self.out requires a gradient")
         return call
@@ -400,9 +400,9 @@ class _Group:
     """The tensors that lie in one piece of memory, which is an operand of assay's."""
 
     def __init__(self, paths_and_tensors):
-        self.paths = [p for p, _ in paths_and_tensors]
         self.tensors = [t for _, t in paths_and_tensors]
-        self.name = "=".join(dict.fromkeys(".".join(map(str, p)) for p in self.paths))[:47]
+        names = [".".join(map(str, p)) for p, _ in paths_and_tensors if p[0] != "out"]
+        self.name = "=".join(names)[:47]
         first = self.tensors[0]
         self.dtype = tensors.dtype_name(first)
         size = tensors.storage_bytes(first) // first.element_size()
