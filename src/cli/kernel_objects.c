@@ -152,7 +152,7 @@ static enum assay_status compile_all(const struct assay_kernel_options *o,
     if (!k->compiled || !k->contents || !k->objects)
         status = assay_error_nomem(err);
     if (status == ASSAY_OK)
-        status = assay_kernel_scripts_prepare(o, k, verbose ? say : NULL, err);
+        status = assay_kernel_scripts_prepare(o, k, err);
     for (int64_t i = 0; i < k->sources.n && status == ASSAY_OK; i++)
         if (is_script(k, i))
             take_script(o, k, i);

@@ -20,7 +20,7 @@ static const char program[] = "import sys\n"
                               "from assay import extension\n"
                               "sys.exit(extension.main(sys.argv[2:]))\n";
 
-enum { FINE = 0, MISTAKE = 1 }; /* its exit codes */
+enum { FINE = 0, MISTAKE = 1, NOT_HERE = 3 }; /* its exit codes */
 static const double COMPILE_LIMIT_S = 3600;
 
 /* A script runs on any device: the one that is asked for, else the GPU where there is one. */
@@ -52,31 +52,39 @@ static bool has_file(const struct assay_kernel_objects *k, const char *name, con
     return has;
 }
 
-/* The first line is "torch 2.11.0 13.0", without a version where there is none; the last is what
- * came of compiling. */
+/* The first line is "torch 2.11.0 13.0", with the versions there are; the last says what came of
+ * compiling. PyTorch may print between the two. */
 static void read_answer(struct assay_kernel_scripts *s, const struct assay_process_end *end,
                         struct assay_text *said)
 {
-    char *line = said->length ? said->data : NULL, *next = line ? strchr(line, '\n') : NULL;
-    if (line && sscanf(line, "torch %31s %15s", s->torch, s->torch_cuda) >= 0 && next)
-        line = next + 1;
-    size_t length = line ? strlen(line) : 0;
-    while (length > 0 && line[length - 1] == '\n')
-        line[--length] = '\0';
-    if (end->exit_code == MISTAKE && length)
-        fail(s, ASSAY_ERR_INVALID, line);
-    else if (end->timed_out)
+    size_t length = said->length;
+    while (length > 0 && said->data[length - 1] == '\n')
+        said->data[--length] = '\0';
+    char *line = length ? strchr(said->data, '\n') : NULL, *last = length ? said->data : NULL;
+    if (line)
+        *line++ = '\0';
+    bool began = length && strncmp(said->data, "torch", strlen("torch")) == 0;
+    if (began) {
+        sscanf(said->data, "torch %31s %15s", s->torch, s->torch_cuda);
+        last = line && strrchr(line, '\n') ? strrchr(line, '\n') + 1 : line;
+    }
+    if (end->timed_out)
         fail(s, ASSAY_ERR_INVALID, "compiling what build.toml names took more than an hour");
-    else if (end->signal || end->exit_code == MISTAKE)
-        fail(s, ASSAY_UNSUPPORTED, "the interpreter ended before it could compile build.toml");
+    else if (end->exit_code == MISTAKE && began && last)
+        fail(s, ASSAY_ERR_INVALID, last);
+    else if (end->exit_code == NOT_HERE && !began && last)
+        fail(s, ASSAY_UNSUPPORTED, last);
+    else if (end->signal || (end->exit_code != FINE && !began))
+        fail(s, ASSAY_UNSUPPORTED,
+             "the interpreter ended before it could say which PyTorch it has: try another with "
+             "--python");
 }
 
 static enum assay_status ask(struct assay_kernel_objects *k, const char *python,
-                             const char *package, void (*say)(const char *),
-                             struct assay_error *err)
+                             const char *package, struct assay_error *err)
 {
     struct assay_arguments arguments = {0};
-    struct assay_text said = {0}, shown = {0};
+    struct assay_text said = {0};
     struct assay_process_end end = {0};
     const char *const words[] = {python,          "-c", program, package, k->repository.root.data,
                                  k->scripts.kind, NULL};
@@ -85,9 +93,6 @@ static enum assay_status ask(struct assay_kernel_objects *k, const char *python,
                                     .folder = k->repository.root.data,
                                     .limit_s = COMPILE_LIMIT_S,
                                     .out = &said};
-    assay_arguments_shown(&arguments, &shown);
-    if (say && !shown.failed)
-        say(shown.data);
     struct assay_error why = {0};
     enum assay_status status =
         arguments.failed ? assay_error_nomem(&why) : assay_process_run(&process, &end, &why);
@@ -99,7 +104,6 @@ static enum assay_status ask(struct assay_kernel_objects *k, const char *python,
         assay_error_set(err, status, NULL, "%s", why.message);
     assay_arguments_fini(&arguments);
     assay_text_fini(&said);
-    assay_text_fini(&shown);
     return status == ASSAY_ERR_IO ? ASSAY_OK : status;
 }
 
@@ -113,7 +117,6 @@ static int64_t n_scripts(const struct assay_sources *sources)
 
 enum assay_status assay_kernel_scripts_prepare(const struct assay_kernel_options *options,
                                                struct assay_kernel_objects *k,
-                                               void (*say)(const char *text),
                                                struct assay_error *err)
 {
     struct assay_text python = {0}, package = {0};
@@ -130,7 +133,7 @@ enum assay_status assay_kernel_scripts_prepare(const struct assay_kernel_options
     } else if (status == ASSAY_OK) {
         if (!options->measure.quiet && has_file(k, "build.toml", "[kernel."))
             fputs("Compiling what build.toml names, unless that was done before...\n", stderr);
-        status = ask(k, python.data, package.data, say, err);
+        status = ask(k, python.data, package.data, err);
     } else {
         assay_error_set(err, status, NULL, "%s", why.message);
     }

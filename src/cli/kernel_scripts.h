@@ -6,10 +6,9 @@
 
 /* Chooses the device of the repository's scripts, asks their interpreter for its PyTorch, and has
  * it compile what build.toml names. What came of it is in `k->scripts`; failures here are those of
- * asking: ASSAY_ERR_INTERRUPTED, ASSAY_ERR_NOMEM. `say` hears what is run; it may be NULL. */
+ * asking: ASSAY_ERR_INTERRUPTED, ASSAY_ERR_NOMEM. */
 enum assay_status assay_kernel_scripts_prepare(const struct assay_kernel_options *options,
                                                struct assay_kernel_objects *k,
-                                               void (*say)(const char *text),
                                                struct assay_error *err);
 
 /* The workloads of one script, on the device that was chosen. */
