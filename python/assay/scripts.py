@@ -23,6 +23,8 @@ _READY_MADE = ("small", "medium", "large")
 class ScriptError(Exception):
     """Something in a script that cannot be measured; its words say what."""
 
+    says_all = True
+
 
 # ---- scripts ----
 
@@ -316,6 +318,9 @@ class Workload:
         if tensors.plain(answer.shape) != tensors.plain(out.shape):
             raise ScriptError("verify_%s returns a tensor of shape %s, and self.out has %s"
                               % (self.name, list(answer.shape), list(out.shape)))
+        if not tensors.is_as_precise(answer.dtype, out.dtype):
+            raise ScriptError("verify_%s returns %s, and self.out is %s" % (
+                self.name, str(answer.dtype)[6:], str(out.dtype)[6:]))
         return answer.detach().to(out.dtype).contiguous()
 
     def _bring(self, tensor):
@@ -367,6 +372,11 @@ class Workload:
         n = len(template.groups)
         outs = problem.outputs
         verify = self.verify
+        made = template.place([g.memory for g in template.groups])
+        there = {tensors.storage_key(t) for _, t in tensors.walk(vars(made))}
+        if any(tensors.storage_key(a) in there for a in tensors.as_tuple(verify(made))):
+            raise Unsupported("verify_%s returns a tensor that is there already: there is nothing to time"
+                              % self.name)
 
         def finish(result):
             answers = self._checked(tensors.as_tuple(result), outs)

@@ -56,6 +56,11 @@ const char *assay_workload_failure(const struct assay_problem *problem)
     return assay_workload_is(problem->op) ? workload_of(problem)->failure : "";
 }
 
+const char *assay_workload_input_name(const struct assay_problem *problem, int32_t input)
+{
+    return workload_of(problem)->declared.inputs[input].name;
+}
+
 static struct workload *find(const assay_workloads *workloads, const char *name)
 {
     for (int64_t i = 0; i < workloads->n; i++)
