@@ -163,7 +163,8 @@ static enum assay_status check_author(struct group *g, struct assay_error *err)
 {
     if (!assay_workload_is(g->op->name))
         return ASSAY_OK;
-    if (assay_workload_has_tolerance(&g->problem) && g->recipes[0].outputs[0])
+    bool from_elsewhere = assay_workload_has_tolerance(&g->problem) || g->op->fills_together;
+    if (from_elsewhere && g->recipes[0].outputs[0])
         assay_reference_control_author(g->recipes[0].outputs[0], &g->mistrust);
     check_answers(g);
     if (!g->bench->strangers)
