@@ -19,6 +19,7 @@ HAVE_TORCH = importlib.util.find_spec("torch") is not None
 if HAVE_TORCH:
     import torch
 
+READY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli", "kernel_python", "ready")
 PURE = {
     "torch-ext/mine/__init__.py": """
         import torch
@@ -68,6 +69,14 @@ class Names(unittest.TestCase):
         with repository_of(PURE) as folder:
             self.assertEqual(repository.name_of(folder, {}), "mine")
             self.assertEqual(repository.name_of(folder, {"general": {"name": "a-b"}}), "a_b")
+
+    @unittest.skipUnless(HAVE_TORCH, "no PyTorch")
+    def test_what_cannot_be_compiled_says_why(self):
+        for section, words in (({"backend": "cuda"}, "no kernel for cpu, only for cuda"),
+                               ({"backend": "cpu", "depends": ["torch", "cutlass_3_5"]},
+                                "kernel.k of build.toml depends on cutlass_3_5")):
+            with self.assertRaisesRegex(Unsupported, words):
+                extension._Job("/", {"kernel": {"k": section}}, "k", "cpu")
 
     def test_broken_toml_is_named(self):
         with repository_of({"build.toml": "[general\n"}) as folder:
@@ -290,6 +299,38 @@ class Scripts(unittest.TestCase):
             self.tearDown()
         with self.assertRaisesRegex(scripts.ScriptError, "no subclass"):
             self.load("x = 1")
+
+
+@unittest.skipUnless(HAVE_TORCH, "no PyTorch")
+class ReadyMade(unittest.TestCase):
+    """A repository that subclasses each ready-made class."""
+
+    def test_each_agrees_with_its_reference(self):
+        home = os.getcwd()
+        script = scripts.load(os.path.join(READY, "benchmarks", "benchmark.py"))
+        try:
+            self.assertEqual(sorted(script.works), sorted(c + "." + w for c in (
+                "Attention", "Causal", "Varlen", "Gelu", "LayerNorm", "RMSNorm", "Silu")
+                for w in ("small", "medium", "large")))
+            for work in script.works.values():
+                if work.name == "small":
+                    self.check(work)
+        finally:
+            os.chdir(home)
+
+    def check(self, work):
+        declared = work.declare()
+        inputs = [work.fill(i, 5) for i in range(len(declared["inputs"]))]
+        expected = work.expected(inputs)[0].double()
+        call = work.call(None)
+        out = torch.full(declared["outputs"][0][2], float("nan"))
+        (made,) = call.prepare(*inputs, out)
+        call.fn(made)
+        got = call.collect(made)[0].double()
+        allowed = declared["absolute"] + declared["relative"] * expected.abs()
+        self.assertTrue(((got - expected).abs() <= allowed).all(), work.title)
+        self.assertFalse((0.9 * expected - expected).abs().le(allowed).all(), work.title)
+        self.assertGreater(float(expected.square().mean()), 0.001, work.title)
 
 
 @unittest.skipUnless(HAVE_TORCH, "no PyTorch")
