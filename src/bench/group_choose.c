@@ -99,14 +99,35 @@ static void refuse_missing(const char *recipe, struct assay_contender *found, in
     }
 }
 
-/* Those of a model are its executors. */
+/* A model's executors, and beside them the implementations that are named, PyTorch's; of one that
+ * has a compiled form, that too where the model is to be compiled. */
+static int64_t choose_for_model(const struct group *g, const struct assay_problem *problem,
+                                const struct assay_kernel_choice *choice,
+                                struct assay_contender *out, int64_t most)
+{
+    const struct assay_kernel_registry *registry = g->bench->host.registry;
+    const struct assay_strings *named = &g->job->settings.implementations;
+    bool compiles = strcmp(g->job->group.compile, "false") != 0;
+    int64_t n = assay_model_choose(problem, compiles, choice, out, most);
+    n += assay_kernel_choose(registry, problem, choice, out + n, most - n);
+    for (int64_t i = 0; i < named->n && compiles; i++) {
+        struct assay_kernel_choice more = *choice;
+        const char *compiled = assay_implementation_compiled(named->items[i]);
+        if (!compiled || assay_strings_have(named, compiled))
+            continue;
+        more.implementations = &compiled;
+        more.n_implementations = 1;
+        n += assay_kernel_choose(registry, problem, &more, out + n, most - n);
+    }
+    return n;
+}
+
 static int64_t choose_kernels(const struct group *g, const struct assay_problem *problem,
                               const struct assay_kernel_choice *choice, struct assay_contender *out)
 {
     int64_t most = ASSAY_MAX_VARIANTS - g->n_variants;
-    bool compiled = strcmp(g->job->group.compile, "false") != 0;
     return group_is_model(g)
-               ? assay_model_choose(problem, compiled, choice, out, most)
+               ? choose_for_model(g, problem, choice, out, most)
                : assay_kernel_choose(g->bench->host.registry, problem, choice, out, most);
 }
 

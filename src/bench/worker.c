@@ -93,13 +93,19 @@ static enum assay_status load_plugins(assay_worker *worker, const struct assay_s
     return status;
 }
 
-/* With the plug-ins loaded, every name that was asked for must be known. */
+/* With the plug-ins loaded, every name that was asked for must be known: executors always are. */
 static enum assay_status check_names(assay_worker *worker, const struct assay_settings *s,
                                      struct assay_error *err)
 {
+    enum { MOST = 64 };
+    const char *names[MOST];
+    int64_t n = 0;
+    for (int64_t i = 0; i < s->implementations.n && n < MOST; i++)
+        if (!assay_model_is_executor(s->implementations.items[i]))
+            names[n++] = s->implementations.items[i];
     struct assay_kernel_choice choice = {
-        .implementations = (const char *const *)s->implementations.items,
-        .n_implementations = s->implementations.n,
+        .implementations = names,
+        .n_implementations = n,
         .kernels = (const char *const *)s->kernels.items,
         .n_kernels = s->kernels.n,
         .baseline = assay_model_is_executor(s->baseline) ? NULL : s->baseline,

@@ -6,6 +6,7 @@
  * has no figures says why, across the whole line; where only one of the two has none, a line under
  * the row says why. Columns follow from what is in the group; where they are too wide, intervals
  * are shortened first. */
+#include "kernel/implementation.h"
 #include "report/report_detail.h"
 #include "report/report_grid.h"
 #include "report/report_pairs.h"
@@ -249,10 +250,13 @@ static void baseline_item(struct assay_flow *flow, const char *name,
                           const struct assay_record *records, int64_t n,
                           const struct assay_record *record)
 {
-    const struct assay_measurement *m =
-        record ? assay_pair_figures(assay_pair_baseline(records, n, record)) : NULL;
+    const struct assay_record *baseline = record ? assay_pair_baseline(records, n, record) : NULL;
+    const struct assay_measurement *m = assay_pair_figures(baseline);
+    struct assay_cell whose = {""};
+    if (m && !assay_implementation_runs_models(baseline->implementation))
+        assay_cell_add(&whose, " (%s)", baseline->implementation);
     if (m)
-        assay_flow_item(flow, "%s Baseline Inference Time: %s ms", name,
+        assay_flow_item(flow, "%s Baseline%s Inference Time: %s ms", name, whose.text,
                         assay_cell_milliseconds(m->time.median).text);
 }
 
