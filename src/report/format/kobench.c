@@ -38,7 +38,8 @@ struct state {
     char subject[128];                /* what all rows so far have in common */
     const struct assay_record *group; /* at hand */
     int64_t n;
-    char baseline[32]; /* that ratios shown refer to, where they do not refer to eager */
+    char baseline[32];      /* that ratios shown refer to, where they do not refer to eager */
+    bool compared_compiled; /* some are of compiled models */
 };
 
 /* ---- columns -------------------------------------------------------------------------------- */
@@ -199,6 +200,7 @@ static const struct assay_ratio *ratio_of(struct state *s, const struct assay_re
         return NULL;
     const char *eager = assay_implementation_uncompiled(shared);
     snprintf(s->baseline, sizeof s->baseline, "%s", eager ? eager : shared);
+    s->compared_compiled |= assay_implementation_uncompiled(record->implementation) != NULL;
     return &m->ratio;
 }
 
@@ -274,7 +276,8 @@ static void write_legend(struct state *s)
     const char *compiled = assay_implementation_compiled(s->baseline);
     if (s->baseline[0])
         assay_flow_item(&flow, "x: against %s%s%s", s->baseline,
-                        compiled ? ", of compiled models against " : "", compiled ? compiled : "");
+                        compiled && s->compared_compiled ? ", of compiled models against " : "",
+                        compiled && s->compared_compiled ? compiled : "");
     if (legend->memory)
         assay_flow_item(&flow, "1 MB = 2^20 bytes");
     if (legend->counts) {

@@ -182,7 +182,9 @@ static bool is_checked(const struct assay_record *record)
 
 static struct assay_figure check_cell(const struct assay_cell_request *q)
 {
-    return assay_figure_check(is_checked(q->pair->eager) && is_checked(q->pair->compiled));
+    return is_timed(q->pair)
+               ? assay_figure_check(is_checked(q->pair->eager) && is_checked(q->pair->compiled))
+               : (struct assay_figure){0};
 }
 
 /* clang-format off */
@@ -288,13 +290,13 @@ static void write_heading(struct state *s, const struct assay_record *records, i
 {
     write_subject(s, &records[0]);
     struct assay_flow flow = assay_page_flow(&s->page, 0, s->grid.width, ASSAY_INK_DIM);
-    struct assay_pair pair = {0}, last = {0};
+    struct assay_pair pair = {0}, first = {0};
     while (assay_pair_next(records, n, ASSAY_PAIRS_AS_LISTED, &pair)) {
-        last.eager = pair.eager ? pair.eager : last.eager;
-        last.compiled = pair.compiled ? pair.compiled : last.compiled;
+        first.eager = first.eager ? first.eager : pair.eager;
+        first.compiled = first.compiled ? first.compiled : pair.compiled;
     }
-    baseline_item(&flow, "Eager", records, n, last.eager);
-    baseline_item(&flow, "Compile", records, n, last.compiled);
+    baseline_item(&flow, "Eager", records, n, first.eager);
+    baseline_item(&flow, "Compile", records, n, first.compiled);
     if (flow.started)
         flush(s);
 }
