@@ -171,12 +171,20 @@ static struct point *add_point(struct state *s)
     return &s->points[s->n];
 }
 
+/* The compiled model, unless there can be none. */
+static const struct assay_record *record_of(const struct assay_pair *pair)
+{
+    const struct assay_record *record = assay_pair_main(pair);
+    bool impossible = record->outcome == ASSAY_OUTCOME_UNSUPPORTED && pair->eager;
+    return impossible ? pair->eager : record;
+}
+
 static void pytorch_group(void *state, const struct assay_record *records, int64_t n)
 {
     struct state *s = state;
     struct assay_pair pair = {0};
     while (assay_pair_next(records, n, ASSAY_PAIRS_AS_LISTED, &pair)) {
-        const struct assay_record *record = assay_pair_main(&pair);
+        const struct assay_record *record = record_of(&pair);
         if (!record->recipe[0] || !assay_pair_figures(record))
             continue;
         struct point *point = add_point(s);
