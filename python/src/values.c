@@ -365,7 +365,7 @@ static PyObject *dims_of(const struct view *view)
     return dims;
 }
 
-PyObject *assay_python_read(PyObject *module, PyObject *tensor)
+PyObject *assay_py_read(PyObject *module, PyObject *tensor)
 {
     struct view view;
     PyObject *result = NULL;
@@ -384,7 +384,7 @@ PyObject *assay_python_read(PyObject *module, PyObject *tensor)
     return result;
 }
 
-PyObject *assay_python_write(PyObject *module, PyObject *args)
+PyObject *assay_py_write(PyObject *module, PyObject *args)
 {
     struct view view;
     PyObject *tensor, *values, *result = NULL;
@@ -417,7 +417,7 @@ static void stir(const struct element *e, char *values, int64_t n, uint64_t seed
     }
 }
 
-PyObject *assay_python_stir(PyObject *module, PyObject *args)
+PyObject *assay_py_stir(PyObject *module, PyObject *args)
 {
     const char *name;
     PyObject *values;
@@ -486,7 +486,7 @@ static void compare(const struct element *g, const char *got, const struct eleme
     }
 }
 
-PyObject *assay_python_compare(PyObject *module, PyObject *args)
+PyObject *assay_py_compare(PyObject *module, PyObject *args)
 {
     const char *got_name, *expected_name;
     PyObject *got, *expected;
