@@ -5,7 +5,7 @@
 
 #include <Python.h>
 
-/* read(tensor) -> (dtype, dims, values, writable, device): a dense copy on the host. TypeError: it
+/* read(tensor) -> (dtype, dims, values, writable, device, protocol): a dense copy on the host. TypeError: it
  * is not a tensor, or of a type that assay does not know. */
 PyObject *assay_py_read(PyObject *module, PyObject *tensor);
 /* write(tensor, values): the same bytes, back into it. */
