@@ -321,6 +321,16 @@ def _name_of(fn):
     return name or type(fn).__name__
 
 
+def _named(functions):
+    named = {}
+    for fn in functions:
+        name = _name_of(fn)
+        if name in named:
+            raise ValueError(f"two functions are called {name}; give a dict of names and functions")
+        named[name] = fn
+    return named
+
+
 def _measure_all(functions, args, kwargs, reference, isolate, timeout, how):
     for name, fn in functions.items():
         if not callable(fn):
@@ -426,7 +436,7 @@ def compare(
     The other parameters are those of bench.
     """
     if not isinstance(functions, dict):
-        functions = {_name_of(fn): fn for fn in functions}
+        functions = _named(functions)
     if not functions:
         raise ValueError("no functions to compare")
     how = {
@@ -489,7 +499,7 @@ def run(where=None, *, show=True, **options):
         if members[0].group is None:
             found.append(bench(members[0].fn, *members[0].arguments(), **how))
         else:
-            functions = {_name_of(m.fn): m.fn for m in members}
+            functions = _named(m.fn for m in members)
             found.append(compare(functions, members[0].arguments(), **how))
         if show:
             print(found[-1])
