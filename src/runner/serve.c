@@ -8,6 +8,7 @@
 #include "base/math.h"
 #include "base/text.h"
 #include "kernel/host.h"
+#include "model/model.h"
 #include "op/op.h"
 #include "op/op_name.h"
 #include "runner/fence.h"
@@ -185,7 +186,7 @@ static enum assay_status take_problem(struct server *s, const struct assay_runne
     snprintf(s->op, sizeof s->op, "%s", c->problem.op);
     snprintf(s->recipe, sizeof s->recipe, "%s", c->problem.recipe);
     const struct assay_op *op =
-        assay_workload_is(s->op) ? assay_workload_op(s->workloads, s->op) : assay_op_find(s->op);
+        assay_workload_is(s->op) ? assay_workload_op(s->workloads, s->op) : assay_model_op(s->op);
     *out = c->problem.problem;
     out->op = op ? op->name : s->op;
     out->recipe = c->problem.has_recipe ? s->recipe : NULL;

@@ -560,6 +560,12 @@ static void name_after(const char *path, char *out, size_t size)
 /* With the last line it printed. */
 static void tell_broken(struct stranger *s, const char *how)
 {
+    if (s->broken == ASSAY_RUNNER_TIMEOUT && assay_python_is(s->path)) {
+        snprintf(s->reason, sizeof s->reason,
+                 "importing %.60s took longer than %g s: allow more with --timeout", s->name,
+                 s->all->options.timeout_s);
+        return;
+    }
     struct assay_text shown = {0};
     const char *printed = s->clerk ? assay_runner_printed(s->clerk) : "", *line = printed;
     size_t length = strlen(printed);
