@@ -542,6 +542,25 @@ static void check_lengths(struct lane_map *map, int64_t index)
         tell_lied(v, 1 + assay_remote_device_excess(v->device));
 }
 
+/* An interpreter's kernel returns an object. Who computes when it is looked at, or before the call,
+ * does so in commands of their own (READY, FINISH), by the judge's clock. */
+static void check_outside(struct lane_map *map, int64_t index)
+{
+    struct variant *v = variant_of(map, index);
+    char reason[160], took[32];
+    if (!v->ready || !v->runner || !assay_runner_has_guest(v->runner) ||
+        !assay_device_shares_memory(map->group->bench->host.device))
+        return;
+    struct assay_remote_outside outside = assay_remote_device_outside(v->device);
+    if (outside.times <= 1)
+        return;
+    assay_text_time(outside.ns, took, sizeof took);
+    snprintf(reason, sizeof reason,
+             "computes outside of its calls: %s before and after each sample, by the judge's clock",
+             took);
+    group_give_up(v, ASSAY_OUTCOME_MISMATCH, reason);
+}
+
 void assay_group_judge_times(struct lane_map *map, int64_t index)
 {
     struct group *g = map->group;
@@ -550,11 +569,12 @@ void assay_group_judge_times(struct lane_map *map, int64_t index)
     if (!v->ready || lane->status != ASSAY_OK || !group_is_users(g, v) || lane->iters < 1)
         return;
     double budget_ns = fmax(SHARE_AFTER * g->job->settings.budget_s * 1e9, AFTER_LEAST_NS);
+    check_outside(map, index);
     bool affordable = PAIRS * (double)(long_times(lane) + 1) * sample_ns(lane) < budget_ns;
     group_step(g, -1);
-    if (affordable)
+    if (v->ready && affordable)
         check_lengths(map, index);
-    else
+    else if (v->ready)
         v->record.not_asked = true;
     if (v->ready && assay_operands_have_others(v->operands))
         check_values(map, index, assay_clock_ns() + (int64_t)budget_ns);
