@@ -714,6 +714,7 @@ static enum assay_status finish(void *user, void *state, const struct assay_work
     struct guest *g = user;
     struct call *c = state;
     bool all = g->n_finished < ALL_FIRST || g->n_finished % ALL_ONE_IN == 0;
+    int collects = PyGC_Disable(); /* a stranger may be told of it, or have something collected */
     enum assay_status status = check_intact(g, all, err);
     g->n_finished++;
     for (int64_t i = 0; i < c->n_turns && i < work->n_sets; i++) {
@@ -722,6 +723,8 @@ static enum assay_status finish(void *user, void *state, const struct assay_work
             status = take_results(c, row, err);
         row->fresh = false;
     }
+    if (collects)
+        PyGC_Enable();
     return status;
 }
 

@@ -392,7 +392,7 @@ def lazy_by_frame(x):
 
 # ---- threads that compute later ----
 
-work, results = [], {}
+work = []
 there = threading.Event()
 
 
@@ -440,8 +440,11 @@ def start_holder(problem):
 @assay.kernel("silu", framework="numpy", setup=start_holder)
 def late_in_finish(x):
     y = numpy.empty_like(x)
-    work[:] = [(x, y)]
+    work.append((x, y))
     return y
+
+
+watched, n_seen = {}, {}
 
 
 def start_watcher(problem):
@@ -451,13 +454,13 @@ def start_watcher(problem):
     def watch():
         while True:
             time.sleep(0)
-            for key, (x, seen, y) in list(results.items()):
+            for key, (x, seen, y) in list(watched.items()):
                 if not (x.ravel()[::61] == seen).all():
                     flat, to = x.ravel(), y.ravel()
                     for i in range(0, flat.size, 256):
                         part = flat[i:i + 256]
                         to[i:i + 256] = part / (1 + numpy.exp(-part))
-                    results[key] = x, x.ravel()[::61].copy(), y
+                    watched[key] = x, x.ravel()[::61].copy(), y
 
     threading.Thread(target=watch, daemon=True).start()
     return None
@@ -466,20 +469,63 @@ def start_watcher(problem):
 @assay.kernel("silu", framework="numpy", setup=start_watcher)
 def early_thread(x):
     key = x.ctypes.data
-    if key not in results:
-        results[key] = x, x.ravel()[::61].copy(), silu(x)
-    return results[key][2]
+    if key in watched:
+        return watched[key][2]
+    n_seen[key] = n_seen.get(key, 0) + 1
+    y = silu(x)
+    if n_seen[key] > 4:  # it stays
+        watched[key] = x, x.ravel()[::61].copy(), y
+    return y
+
+
+def compute_waiting(number, frame):
+    while work:
+        x, y = work.pop()
+        y[...] = silu(x)
 
 
 @kernel
 def late_timer(x):
+    """By a signal, which the interpreter hears when it looks at the result."""
     y = numpy.empty_like(x)
+    work.append((x, y))
+    signal.signal(signal.SIGALRM, compute_waiting)
+    signal.setitimer(signal.ITIMER_REAL, 2e-5)
+    return y
 
-    def compute(number, frame):
-        numpy.copyto(y, silu(x))
 
-    signal.signal(signal.SIGALRM, compute)
-    signal.setitimer(signal.ITIMER_REAL, 1e-6)
+def hears_gc(problem):
+    """The collector runs when the result is looked at, and tells whom it was asked to tell."""
+    gc.set_threshold(1)
+    gc.callbacks.append(lambda phase, info: compute_waiting(0, None))
+    return None
+
+
+@assay.kernel("silu", framework="numpy", setup=hears_gc)
+def late_by_gc(x):
+    y = numpy.empty_like(x)
+    work.append((x, y))
+    return y
+
+
+def hears_audit(problem):
+    """The interpreter tells of what is looked up, for the sake of security."""
+    busy = []
+
+    def hook(event, arguments):
+        if event == "object.__getattr__" and work and not busy:
+            busy.append(True)
+            compute_waiting(0, None)
+            busy.clear()
+
+    sys.addaudithook(hook)
+    return None
+
+
+@assay.kernel("silu", framework="numpy", setup=hears_audit)
+def late_by_audit(x):
+    y = numpy.empty_like(x)
+    work.append((x, y))
     return y
 
 
@@ -820,12 +866,6 @@ def spins_in_child(x):
 
 
 kernel(spins_in_child)
-
-
-@kernel
-def pins_itself(x):
-    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    return silu(x)
 
 
 @kernel
