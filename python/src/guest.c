@@ -5,9 +5,12 @@
  * and nothing else of Python's. */
 #include "module.h"
 
+#include "intact.h"
+
 #include "base/clock.h"
 #include "kernel/kernel.h"
 #include "runner/guest.h"
+#include "runner/python.h"
 #include "runner/runner.h"
 #include "workload/contents.h"
 
@@ -30,6 +33,8 @@ struct guest {
     struct assay_workload_author author;
     struct described *kernels;
     int64_t n_kernels;
+    struct assay_py_intact *intact; /* what a stranger must leave alone; NULL: there is none */
+    int64_t n_finished;
     char failure[sizeof((struct assay_error *)0)->message]; /* of a run */
 };
 
@@ -229,12 +234,34 @@ static const char *device_of(const struct guest *g)
     return device ? device->driver->name : "cpu";
 }
 
+/* Before a stranger's code comes. */
+static bool hold_what_is(struct guest *g, const char *path)
+{
+    if (strncmp(path, ASSAY_PYTHON_PREFIX, strlen(ASSAY_PYTHON_PREFIX)) == 0)
+        return true;
+    PyObject *answer = PyObject_CallMethod(g->runner, "expect", "s", path);
+    Py_XDECREF(answer);
+    g->intact = answer ? assay_py_intact_hold() : NULL;
+    return g->intact;
+}
+
+/* A stranger's doing, however it came about. */
+static enum assay_status check_intact(const struct guest *g, bool all, struct assay_error *err)
+{
+    char words[160];
+    return !g->intact || assay_py_intact_check(g->intact, all, words, sizeof words)
+               ? ASSAY_OK
+               : assay_error_set(err, ASSAY_ERR_CORRUPT, NULL, "%s", words);
+}
+
 static enum assay_status load(void *user, const struct assay_host *host, const char *path,
                               assay_workloads *workloads, assay_kernel_registry *registry,
                               struct assay_error *err)
 {
     struct guest *g = user;
     g->host = host;
+    if (!hold_what_is(g, path))
+        return failed(g, ASSAY_ERR_INVALID, path, err);
     PyObject *found = PyObject_CallMethod(g->runner, "load", "ss", path, device_of(g));
     if (!found)
         return failed(g, ASSAY_ERR_INVALID, path, err);
@@ -385,8 +412,12 @@ static enum assay_status setup(void *user, const struct assay_kernel *kernel,
     memcpy(c->outputs, problem->outputs, sizeof c->outputs);
     c->object = ask(g, "setup", kernel, problem);
     if (c->object && take_members(c)) {
-        *state = c;
-        return ASSAY_OK;
+        enum assay_status intact = check_intact(g, true, err);
+        if (intact == ASSAY_OK)
+            *state = c;
+        else
+            teardown(c);
+        return intact;
     }
     bool unsupported = PyErr_ExceptionMatches(PyExc_NotImplementedError);
     enum assay_status status =
@@ -638,6 +669,8 @@ static enum assay_status copy_result(const struct call *c, PyObject *result, int
     }
     const void *from = (const void *)(uintptr_t)address;
     size_t bytes = assay_tensor_bytes(&want);
+    if (!from && bytes > 0)
+        return assay_error_set(err, ASSAY_ERR_FAILED, NULL, "it returned a tensor without memory");
     if (from == to)
         return ASSAY_OK;
     if (!here)
@@ -657,16 +690,18 @@ static enum assay_status take_results(const struct call *c, const struct row *ro
                                  : Py_NewRef(row->result);
     if (!result)
         return failed(c->guest, ASSAY_ERR_FAILED, NULL, err);
-    bool many = PyTuple_Check(result) || PyList_Check(result);
-    Py_ssize_t n = many ? PySequence_Size(result) : 1;
+    bool tuple = PyTuple_Check(result), list = PyList_Check(result);
+    Py_ssize_t n = tuple ? PyTuple_Size(result) : list ? PyList_Size(result) : 1;
     if (n != c->n_outputs)
         status = assay_error_set(err, ASSAY_ERR_FAILED, NULL,
                                  "it returned %zd tensors, and there are %d outputs", n,
                                  (int)c->n_outputs);
     for (int32_t i = 0; i < c->n_outputs && status == ASSAY_OK; i++) {
-        PyObject *one = many ? PySequence_GetItem(result, i) : Py_NewRef(result);
+        /* What is in it, whatever a subclass says that it holds; borrowed. */
+        PyObject *one = tuple  ? PyTuple_GetItem(result, i)
+                        : list ? PyList_GetItem(result, i)
+                               : result;
         status = copy_result(c, one, i, row->own[c->n_inputs + i], err);
-        Py_XDECREF(one);
     }
     Py_DECREF(result);
     return status;
@@ -675,15 +710,21 @@ static enum assay_status take_results(const struct call *c, const struct row *ro
 static enum assay_status finish(void *user, void *state, const struct assay_work *work,
                                 struct assay_error *err)
 {
+    enum { ALL_FIRST = 8, ALL_ONE_IN = 16 };
+    struct guest *g = user;
     struct call *c = state;
-    enum assay_status status = ASSAY_OK;
-    (void)user;
+    bool all = g->n_finished < ALL_FIRST || g->n_finished % ALL_ONE_IN == 0;
+    int collects = PyGC_Disable(); /* a stranger may be told of it, or have something collected */
+    enum assay_status status = check_intact(g, all, err);
+    g->n_finished++;
     for (int64_t i = 0; i < c->n_turns && i < work->n_sets; i++) {
         struct row *row = c->turns[i];
         if (row->fresh && row->result && status == ASSAY_OK)
             status = take_results(c, row, err);
         row->fresh = false;
     }
+    if (collects)
+        PyGC_Enable();
     return status;
 }
 

@@ -91,7 +91,7 @@ static enum assay_status find_interpreter(struct interpreter *i, const char *wan
                                           struct assay_error *err)
 {
     if (i->package.length > 0)
-        return ASSAY_OK;
+        return assay_python_restore(i->package.data, err);
     enum assay_status status = assay_python_find(wanted, &i->python, err);
     if (status == ASSAY_OK)
         status = assay_python_package(&i->package, err);
