@@ -107,6 +107,8 @@ def load(path, device):
         from assay import plugin
 
         _object = plugin.load(path)
+        if hasattr(_object, "use_device"):
+            _object.use_device(device)
     all = getattr(_object, "KERNELS", ())
     kernels = [k for k in all if k["device"] == device] or list(all)
     return {"kernels": kernels, "workloads": getattr(_object, "WORKLOADS", ())}

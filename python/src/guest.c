@@ -177,6 +177,7 @@ static enum assay_status add_workload(struct guest *g, PyObject *dict, const cha
     found.seed = (uint64_t)(seed > 0 ? seed : 0);
     found.verified = flag_of(dict, "verified");
     found.on_device = flag_of(dict, "on_device");
+    found.together = flag_of(dict, "together");
     if (snprintf(found.op, sizeof found.op, "%s%s.%s", ASSAY_WORKLOAD_PREFIX, found.benchmark,
                  found.name) >= (int)sizeof found.op)
         return assay_error_set(err, ASSAY_ERR_INVALID, path, "the name %s.%s is too long",
@@ -320,13 +321,15 @@ static void note(void *user, const struct assay_kernel *kernel, const struct ass
 struct row {
     void *own[MOST_TENSORS]; /* where the operands are */
     PyObject *tensors, *arguments, *result;
+    PyObject *turns, *last; /* of calls that change their inputs: see take_turns; NULL: none */
+    Py_ssize_t n_turns, next_turn;
     bool fresh; /* the result has not been copied to the outputs */
 };
 
 struct call {
     struct guest *guest;
     PyObject *object, *function, *wrap, *look;
-    PyObject *prepare, *finish; /* NULL: there is none */
+    PyObject *prepare, *finish, *collect, *again; /* NULL: there is none */
     bool takes_out;
     int32_t n_inputs, n_outputs;
     struct assay_tensor inputs[ASSAY_MAX_INPUTS], outputs[ASSAY_MAX_OUTPUTS];
@@ -339,6 +342,8 @@ struct call {
 
 static void drop_row(struct row *row)
 {
+    Py_CLEAR(row->last);
+    Py_CLEAR(row->turns);
     Py_CLEAR(row->result);
     Py_CLEAR(row->arguments);
     Py_CLEAR(row->tensors);
@@ -365,6 +370,8 @@ static void teardown(void *state)
     drop_row(&c->spare);
     Py_XDECREF(c->prepare);
     Py_XDECREF(c->finish);
+    Py_XDECREF(c->collect);
+    Py_XDECREF(c->again);
     Py_XDECREF(c->object);
     Py_XDECREF(c->function);
     Py_XDECREF(c->wrap);
@@ -393,6 +400,8 @@ static bool take_members(struct call *c)
     if (c->look) {
         c->prepare = member(c, "prepare");
         c->finish = member(c, "finish");
+        c->collect = member(c, "collect");
+        c->again = member(c, "again");
     }
     return !PyErr_Occurred();
 }
@@ -550,6 +559,28 @@ static enum assay_status settle_memory(struct call *c, const struct assay_work *
     return status;
 }
 
+/* A call that changes its inputs has arguments of its own, with the inputs as they were: this many
+ * calls are coming for the sets of `work` together. */
+static bool take_turns(struct call *c, struct row *row, const struct assay_work *work)
+{
+    Py_ssize_t n = (Py_ssize_t)(work->iters / work->n_sets) + 2;
+    Py_CLEAR(row->turns);
+    row->turns = PyObject_CallFunction(c->again, "On", row->arguments, n);
+    row->n_turns = row->turns ? PyList_Size(row->turns) : -1;
+    row->next_turn = 0;
+    return row->n_turns > 0;
+}
+
+static PyObject *arguments_of(struct row *row)
+{
+    if (!row->turns)
+        return row->arguments;
+    PyObject *turn = PyList_GetItem(row->turns, row->next_turn++ % row->n_turns); /* borrowed */
+    Py_XDECREF(row->last);
+    row->last = Py_XNewRef(turn);
+    return turn;
+}
+
 static enum assay_status ready(void *user, void *state, const struct assay_guest_sets *sets,
                                const struct assay_work *work, struct assay_error *err)
 {
@@ -566,6 +597,9 @@ static enum assay_status ready(void *user, void *state, const struct assay_guest
     bool here = !g->host->device || assay_device_shares_memory(g->host->device);
     if (status == ASSAY_OK && made && here && work->n_sets > 1)
         status = settle_memory(c, work);
+    for (int64_t i = 0; i < work->n_sets && status == ASSAY_OK && c->again; i++)
+        if (!take_turns(c, c->turns[i], work))
+            status = failed(g, ASSAY_ERR_FAILED, NULL, err);
     if (status == ASSAY_ERR_FAILED && g->failure[0])
         assay_error_set(err, status, NULL, "%s", g->failure);
     return status;
@@ -582,7 +616,7 @@ static enum assay_status run(void *state, const struct assay_work *work)
     for (int64_t i = 0; i < work->iters; i++) {
         struct row *row = c->turns[assay_work_set(work, i)];
         Py_CLEAR(row->result);
-        row->result = PyObject_Call(c->function, row->arguments, NULL);
+        row->result = PyObject_Call(c->function, arguments_of(row), NULL);
         row->fresh = true;
         if (!row->result) {
             tell_exception(c->guest, c->guest->failure, sizeof c->guest->failure);
@@ -679,15 +713,23 @@ static enum assay_status copy_result(const struct call *c, PyObject *result, int
     return ASSAY_OK;
 }
 
+/* The results of the last call on a set. A new reference. */
+static PyObject *given_by(const struct call *c, const struct row *row)
+{
+    if (c->collect)
+        return PyObject_Call(c->collect, row->last ? row->last : row->arguments, NULL);
+    return c->finish ? PyObject_CallFunctionObjArgs(c->finish, row->result, NULL)
+                     : Py_NewRef(row->result);
+}
+
 /* A kernel that was given its outputs may return whatever it likes. */
 static enum assay_status take_results(const struct call *c, const struct row *row,
                                       struct assay_error *err)
 {
     enum assay_status status = ASSAY_OK;
-    if (c->takes_out)
+    if (c->takes_out && !c->collect)
         return ASSAY_OK;
-    PyObject *result = c->finish ? PyObject_CallFunctionObjArgs(c->finish, row->result, NULL)
-                                 : Py_NewRef(row->result);
+    PyObject *result = given_by(c, row);
     if (!result)
         return failed(c->guest, ASSAY_ERR_FAILED, NULL, err);
     bool tuple = PyTuple_Check(result), list = PyList_Check(result);
@@ -785,7 +827,9 @@ static enum assay_status declare(void *user, const char *op, int32_t threads,
     PyObject *dict = PyObject_CallMethod(g->runner, "declare", "sis", name, threads, device_of(g));
     bool fine = dict && read_setup(dict, out);
     Py_XDECREF(dict);
-    return fine ? ASSAY_OK : failed(g, ASSAY_ERR_FAILED, name, err);
+    bool unsupported = !fine && PyErr_ExceptionMatches(PyExc_NotImplementedError);
+    return fine ? ASSAY_OK
+                : failed(g, unsupported ? ASSAY_UNSUPPORTED : ASSAY_ERR_FAILED, name, err);
 }
 
 /* The bytes of something with a buffer; of a tuple, its first. */

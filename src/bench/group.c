@@ -204,6 +204,8 @@ static enum assay_outcome outcome_of_author(const struct group *g, enum assay_st
     const assay_strangers *strangers = g->bench->strangers;
     enum assay_runner_end end =
         strangers ? assay_strangers_last_end(strangers) : ASSAY_RUNNER_ALIVE;
+    if (status == ASSAY_UNSUPPORTED)
+        return ASSAY_OUTCOME_UNSUPPORTED;
     return status == ASSAY_ERR_FAILED && end != ASSAY_RUNNER_ALIVE ? assay_group_outcome_of(end)
                                                                    : ASSAY_OUTCOME_FAILED;
 }

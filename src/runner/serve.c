@@ -142,6 +142,8 @@ static enum assay_status confine(struct server *s, const struct assay_runner_com
         may_read(&readable, *path);
     may_read(&readable, c->load.path);
     may_read_beside(&readable, c->load.path);
+    if (s->guest && readable.n > 0) /* of a script in benchmarks/: the repository it is in */
+        may_read_beside(&readable, readable.paths[readable.n - 1]);
     may_read(&readable, ".");
     if (assay_folder_cache(&cache, NULL) == ASSAY_OK)
         may_read(&readable, cache.data);
@@ -505,6 +507,7 @@ static enum assay_status ready(struct server *s, const struct assay_runner_comma
 {
     struct assay_work work;
     enum assay_status status = take_work(s, c, &work, &r->err);
+    work.iters += c->run.prime; /* the calls before are told of too */
     return status == ASSAY_OK ? make_ready(s, &work, &r->err) : status;
 }
 
