@@ -253,6 +253,13 @@ int64_t assay_group_choose_set(struct group *g, const struct variant *v,
 /* After the timing: asks for what is missing, and judges. */
 void assay_group_judge_times(struct lane_map *map, int64_t lane);
 
+/* ---- group_timed.c: how a GPU's samples were taken ---- */
+
+/* Into the record; a guest that launched nothing, or elsewhere, is given up. */
+void assay_group_note_timed(struct group *g, struct variant *v);
+/* Of a guest, once it was verified: compiling is part of setting up. */
+void assay_group_note_first_call(struct variant *v);
+
 /* ---- group_memory.c: what a variant takes of memory ---- */
 
 /* The inputs it reads as they are: all but the weights it keeps its own way. */

@@ -12,6 +12,7 @@ struct assay_run_origin {
     const char *command;                                                /* as typed */
     const char *output_dir;                                             /* of a configuration */
     const char *repository, *commit, *files, *sha256, *implementations; /* of `assay kernel` */
+    const char *pytorch, *pytorch_cuda; /* versions, where benchmarks in Python are run */
 };
 
 struct assay_run_request {

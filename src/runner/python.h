@@ -26,6 +26,9 @@ enum assay_status assay_python_find(const char *wanted, struct assay_text *out,
  * Written where it is missing. ASSAY_UNSUPPORTED where the program was built without Python's
  * headers. */
 enum assay_status assay_python_package(struct assay_text *out, struct assay_error *err);
+/* Before each interpreter that starts: the folder holds these bytes and nothing else, or it is
+ * written anew. What ran before may have had the rights to change it. */
+enum assay_status assay_python_restore(const char *folder, struct assay_error *err);
 
 /* The error of a program that was built without it. */
 enum assay_status assay_python_absent(struct assay_error *err);
