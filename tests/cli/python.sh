@@ -25,7 +25,7 @@ expect_err 'there is no python3 in PATH'
 
 say "one that is something else, or too old"
 printf '#!/bin/sh\necho "I am no Python"\nexit 7\n' >false_python
-printf '#!/bin/sh\nexec %s -c "import sys; sys.version_info = (3, 9, 2); exec(sys.argv[1])" "$2" "$3"\n' \
+printf '#!/bin/sh\nexec %s -c "import sys; sys.version_info = (3, 9, 2); exec(sys.argv[1])" "$3" "$4"\n' \
     $python >old_python
 chmod +x false_python old_python
 cat >small.py <<'END'
