@@ -32,6 +32,7 @@ class _Contenders:
 
 
 _object = None  # the module of contenders, plug-in or script that was loaded
+_file = None  # the path of it, where it is a file
 _words = []  # what explains the last exception: it is printed once
 
 
@@ -68,7 +69,7 @@ def _place(kind, value, traceback):
     place = ""
     while traceback is not None:
         name = traceback.tb_frame.f_code.co_filename
-        if _object is not None and name == getattr(_object, "__file__", None):
+        if name == _file:
             place = " (%s:%d)" % (os.path.basename(name), traceback.tb_lineno)
         traceback = traceback.tb_next
     return place
@@ -97,7 +98,7 @@ def expect(path):
 
 def load(path, device):
     """What the object holds for this device: {"kernels": […], "workloads": […]}."""
-    global _object
+    global _object, _file
     if path.startswith("python:"):
         import importlib
 
@@ -106,6 +107,7 @@ def load(path, device):
     else:
         from assay import plugin
 
+        _file = os.path.abspath(path)
         _object = plugin.load(path)
         if hasattr(_object, "use_device"):
             _object.use_device(device)

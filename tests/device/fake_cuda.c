@@ -977,7 +977,7 @@ cu_result cuGraphUpload(cu_graph_exec exec, cu_stream stream)
     return CU_SUCCESS;
 }
 
-cu_result cuGraphGetNodes(cu_graph graph, void *nodes, size_t *n)
+cu_result cuGraphGetNodes(cu_graph graph, cu_graph_node *nodes, size_t *n)
 {
     SCRIPTED_IN_CONTEXT(cuGraphGetNodes);
     *n = (size_t)graph->n;
