@@ -95,6 +95,8 @@ def _torch():
         dtype, device = dtype_of(result), device_of(result)
         if dtype not in names:
             raise TypeError("it returned %s, which no op of assay has" % dtype)
+        if device.type not in ("cpu", "cuda"):
+            raise TypeError("it returned a tensor on another device (%s)" % device.type)
         index = -1 if device.type == "cpu" else device.index or 0
         return pointer(result), names[dtype], tuple(shape_of(result)), index
 

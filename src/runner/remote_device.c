@@ -15,9 +15,9 @@ static const double PRIME_EACH_NS = 2000;   /* a first call may take so much lon
  * answer and its way took 0.15 ms more. A share of all calls. */
 static const double WAY_BACK = 0.05;
 /* Around its runs a guest looks at its results and copies them: a call of Python's each, and memory
- * at 2 GB/s, both with room to spare. What it does beyond that matters where it is this much, and
+ * at 4 GB/s, both with room to spare. What it does beyond that matters where it is this much, and
  * this share of a call. */
-static const double LOOK_NS = 30e3, BYTE_NS = 0.5, OUTSIDE_NS = 75e3, OUTSIDE_SHARE = 0.25;
+static const double LOOK_NS = 30e3, BYTE_NS = 0.25, OUTSIDE_NS = 75e3, OUTSIDE_SHARE = 0.25;
 
 /* Memory that was reserved in the runner. */
 struct region {

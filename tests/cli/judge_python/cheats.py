@@ -878,3 +878,18 @@ def first_in_line(x):
 def rounds_up(x):
     ctypes.CDLL("libm.so.6").fesetround(0x800 if os.uname().machine == "x86_64" else 0x400000)
     return silu(x)
+
+
+def rewrite_package(problem):
+    """What other interpreters import is among the files it may write to, unless it is confined."""
+    folder = os.path.dirname(assay.__file__)
+    with open(os.path.join(folder, "frameworks.py"), "w") as file:
+        file.write("raise SystemExit('another one')")
+    os.makedirs(os.path.join(folder, "__pycache__"), exist_ok=True)
+    with open(os.path.join(os.path.dirname(folder), "numpy.py"), "w") as file:
+        file.write("raise SystemExit('not numpy')")
+
+
+@assay.kernel("silu", framework="numpy", setup=rewrite_package)
+def rewrites_package(x):
+    return silu(x)
