@@ -8,7 +8,7 @@ import os
 import sys
 
 from assay import _assay, frameworks
-from assay.call import Call
+from assay.call import Call, Unsupported
 
 
 _CONTENDERS = {"torch": ("torch_ops", "torch_models"), "triton": ("triton_ops",)}
@@ -51,6 +51,8 @@ def explain(kind, value, traceback):
     """The last line of a traceback; all of it goes to stderr."""
     import traceback as tracebacks
 
+    if isinstance(value, Unsupported):  # said on purpose
+        return str(value)
     lines = tracebacks.format_exception(kind, value, traceback)
     sys.stderr.write("".join(lines))
     sys.stderr.flush()
@@ -105,6 +107,8 @@ def load(path, device):
         from assay import plugin
 
         _object = plugin.load(path)
+        if hasattr(_object, "use_device"):
+            _object.use_device(device)
     all = getattr(_object, "KERNELS", ())
     kernels = [k for k in all if k["device"] == device] or list(all)
     return {"kernels": kernels, "workloads": getattr(_object, "WORKLOADS", ())}

@@ -17,8 +17,32 @@ class Framework:
         self.look = look
 
 
+NO_TORCH = "PyTorch is not installed for %s: pip install torch"
+
 _held = {}
 _sealed = False  # a stranger's code has been imported
+
+
+def has_torch():
+    """Without importing it."""
+    import importlib.util
+
+    return importlib.util.find_spec("torch") is not None
+
+
+def torch_version():
+    """(PyTorch's version, that of its CUDA) as far as there are any, without importing it."""
+    import importlib.util
+    import os
+
+    spec = importlib.util.find_spec("torch")
+    found = {}
+    try:
+        with open(os.path.join(os.path.dirname(spec.origin), "version.py"), encoding="utf-8") as file:
+            exec(file.read(), found)
+    except Exception:
+        return ()
+    return tuple(v for v in (found.get("__version__"), found.get("cuda")) if v)
 
 
 def hold(text=None):

@@ -27,6 +27,8 @@ const char assay_python_program[] =
     "    end('%s cannot load assay: %s: %s' % (sys.executable, type(e).__name__, e))\n"
     "_runner.main()\n";
 
+const char *const assay_python_implementations[] = {"torch", "torch-compile", "triton", NULL};
+
 static bool ends_in(const char *text, const char *ending)
 {
     size_t n = strlen(text), m = strlen(ending);

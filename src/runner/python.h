@@ -13,6 +13,9 @@ bool assay_python_is(const char *object);
  * that comes with assay. */
 const char *assay_python_object_of(const char *name);
 
+/* Implementations that come with assay and run in Python, with a NULL behind the last. */
+extern const char *const assay_python_implementations[];
+
 /* The interpreter that a user means: `wanted` (--python), $ASSAY_PYTHON, that of the active virtual
  * environment, python3. A name without a slash is looked for in PATH. `wanted` may be NULL or
  * empty. ASSAY_UNSUPPORTED where there is none. */

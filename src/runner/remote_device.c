@@ -1,10 +1,12 @@
 #include "runner/remote_device.h"
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "kernel/kernel.h"
 #include "runner/traces.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,6 +48,7 @@ struct remote {
     double guest_ns; /* in commands around a run */
     size_t output_bytes;
     struct assay_runner_reply last;
+    double first_ns; /* what a guest took to get ready for its first run; 0: there was none */
 };
 
 static struct remote *remote_of(assay_device *device) { return (struct remote *)device; }
@@ -300,6 +303,11 @@ static enum assay_status ask_guest(struct remote *r, const struct assay_runner_c
     return status;
 }
 
+double assay_remote_device_first_ns(const assay_device *device)
+{
+    return remote_of_const(device)->first_ns;
+}
+
 static enum assay_status time_there(assay_device *device, const struct assay_kernel *kernel,
                                     void *state, const struct assay_work *work,
                                     struct assay_timing *out)
@@ -319,6 +327,8 @@ static enum assay_status time_there(assay_device *device, const struct assay_ker
     r->count_memory = false;
     r->guest_ns = 0;
     enum assay_status status = ask_guest(r, &c, ASSAY_RUNNER_READY);
+    if (r->first_ns == 0 && assay_runner_has_guest(r->runner))
+        r->first_ns = assay_runner_wall_ns(r->runner);
     if (status == ASSAY_OK)
         status = assay_runner_ask(r->runner, &c, &r->last, NULL);
     if (status == ASSAY_OK)
@@ -342,6 +352,51 @@ const struct assay_runner_reply *assay_remote_device_last(const assay_device *de
 void assay_remote_device_count_memory(assay_device *device)
 {
     remote_of(device)->count_memory = true;
+}
+
+/* Its words as a terminal may show them. */
+static void show(const char *said, char *out, size_t size)
+{
+    struct assay_text shown = {0};
+    assay_text_add_shown(&shown, said);
+    snprintf(out, size, "%s", shown.data ? shown.data : "");
+    assay_text_fini(&shown);
+}
+
+/* Words and counts of somebody else's process: whole, and no more of them than there can be. */
+static void make_sane(struct assay_timed *t)
+{
+    static const char *const ways[] = {"", ASSAY_TIMED_GRAPH, ASSAY_TIMED_BLOCKED,
+                                       ASSAY_TIMED_EAGER};
+    struct assay_timed said = *t;
+    *t = (struct assay_timed){.fault = said.fault, .has_graph = said.has_graph != 0};
+    said.way[sizeof said.way - 1] = said.why[sizeof said.why - 1] = '\0';
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++)
+        if (strcmp(said.way, ways[i]) == 0)
+            memcpy(t->way, said.way, sizeof t->way);
+    show(said.why, t->why, sizeof t->why);
+    t->graph = said.graph;
+    t->graph.n_names = 0;
+    for (int32_t i = 0; i < said.graph.n_names && i < ASSAY_GRAPH_NAMES; i++) {
+        char *name = said.graph.names[i];
+        name[ASSAY_GRAPH_NAME - 1] = '\0';
+        show(name, t->graph.names[t->graph.n_names++], ASSAY_GRAPH_NAME);
+    }
+}
+
+static void timed(assay_device *device, const struct assay_kernel *kernel, void *state,
+                  struct assay_timed *out)
+{
+    struct remote *r = remote_of(device);
+    struct assay_runner_command c = {.verb = ASSAY_RUNNER_TIMED};
+    struct assay_runner_reply reply;
+    (void)kernel, (void)state;
+    *out = (struct assay_timed){0};
+    if (assay_runner_ask(r->runner, &c, &reply, NULL) == ASSAY_OK && reply.bytes == sizeof *out &&
+        assay_runner_read(r->runner, out, reply.address, sizeof *out, NULL) == ASSAY_OK)
+        make_sane(out);
+    else
+        *out = (struct assay_timed){0};
 }
 
 /* ---- what is the machine's, and not the runner's ---- */
@@ -394,6 +449,7 @@ static const struct assay_device_driver driver_of_gpu = {
     .download = download,
     .copy = copy,
     .time = time_there,
+    .timed = timed,
     .prime = prime,
     .now_ns = now_ns,
     .clock_hz = clock_hz,

@@ -26,6 +26,10 @@ const struct assay_runner_reply *assay_remote_device_last(const assay_device *de
 /* The next run takes down what it takes of memory. */
 void assay_remote_device_count_memory(assay_device *device);
 
+/* What the first run of a guest took beside the run itself: its first call, in which frameworks
+ * compile. By the judge's clock, in ns. */
+double assay_remote_device_first_ns(const assay_device *device);
+
 /* Are the pages of its operands as they were reserved? */
 bool assay_remote_device_intact(assay_device *device, struct assay_error *why);
 
