@@ -42,6 +42,7 @@ table() {
     cheats; lazy_subclass; failed; returned a cheats.LazyArray, not a numpy.ndarray
     cheats; lazy_object; failed; returned a cheats.Lazy, not a numpy.ndarray
     cheats; lazy_list; failed; returned None, not a numpy.ndarray
+    cheats; lazy_scalar; failed|mismatch; returned a cheats.LazyScalar|replaced
     cheats; lazy_tuple; mismatch; [0-9] wrong
     cheats; lazy_look; mismatch; replaced assay.frameworks.numpy.look
     cheats; lazy_by_gc; mismatch; replaced assay.frameworks.numpy.look

@@ -55,9 +55,9 @@ while IFS=';' read -r name _; do
     [ $# -eq 0 ] || [[ " $* " == *" $name "* ]] || continue
     names+=" $name" kernels+=,cheats_$name
 done < <(table)
-for name in $(grep -A1 -E '^@' "$here/judge_python_cuda/innocents.py" | sed -n 's/^def \([a-z_]*\).*/\1/p'); do
+while read -r name; do
     kernels+=,innocents_$name
-done
+done < <(grep -A1 -E '^@' "$here/judge_python_cuda/innocents.py" | sed -n 's/^def \([a-z_]*\).*/\1/p')
 new_folder
 bounded 300 "$program" bench silu --device cuda --strict-device --plugin "$here/judge_python_cuda/cheats.py" \
     --plugin "$here/judge_python_cuda/innocents.py" --kernel "$kernels" --shape 1x2048x2048 --cache hot --iters 10 \

@@ -191,6 +191,18 @@ def lazy_list(x):
     return LazyList(x)
 
 
+class LazyScalar(numpy.float32):
+    def __array__(self, dtype=None):
+        return silu(answers["x"])
+
+
+@kernel
+def lazy_scalar(x):
+    answers["x"] = x
+    numpy.asarray = lambda value: value.__array__()
+    return LazyScalar(1)
+
+
 class LazyTuple(tuple):
     def __getitem__(self, index):
         return silu(super().__getitem__(0))
