@@ -57,6 +57,8 @@ def explain(kind, value, traceback):
     lines = tracebacks.format_exception(kind, value, traceback)
     sys.stderr.write("".join(lines))
     sys.stderr.flush()
+    if getattr(kind, "says_all", False):
+        return " ".join(str(value).split())
     last = lines[-1].strip().splitlines() or [kind.__name__]
     at = _place(kind, value, traceback)
     return last[0] + at if len(last) == 1 else last[0] + " …" + at
