@@ -32,7 +32,8 @@ void assay_group_note_timed(struct group *g, struct variant *v)
 
 void assay_group_note_first_call(struct variant *v)
 {
-    if (!v->runner || !assay_runner_has_guest(v->runner) || !v->device->driver->timed)
+    bool guest = v->runner && v->device && assay_runner_has_guest(v->runner);
+    if (!guest || !v->device->driver->timed)
         return;
     snprintf(v->record.caller, sizeof v->record.caller, "python");
     v->record.setup_ns += assay_remote_device_first_ns(v->device);

@@ -411,7 +411,7 @@ void assay_cuda_note_way(struct cuda_gpu *gpu, const struct assay_kernel *kernel
     if (replayed || (odd && odd->elsewhere))
         snprintf(timed->why, sizeof timed->why, "%s", why);
     else
-        snprintf(timed->why, sizeof timed->why, "%s%s%.120s", why, why[0] ? "; not captured: " : "",
+        snprintf(timed->why, sizeof timed->why, "%s%s%.100s", why, why[0] ? "; not captured: " : "",
                  refused);
     if (!replayed) /* what was captured once is not what was timed */
         timed->has_graph = timed->has_graph && timed->fault != ASSAY_TIMED_FINE;
