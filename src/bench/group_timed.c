@@ -20,7 +20,10 @@ static const char *fault_of(const struct assay_timed *timed)
 
 void assay_group_note_timed(struct group *g, struct variant *v)
 {
-    if (!v->ready || !v->device || !v->device->driver->timed)
+    /* One whose output was wrong may just have launched nothing: that says more. */
+    bool wrong = v->record.outcome == ASSAY_OUTCOME_MISMATCH && v->runner && v->set_up &&
+                 assay_runner_end_of(v->runner) == ASSAY_RUNNER_ALIVE;
+    if ((!v->ready && !wrong) || !v->device || !v->device->driver->timed)
         return;
     v->device->driver->timed(v->device, v->kernel, v->state, &v->record.timed);
     if (assay_group_blame_runner(g, v, ""))
