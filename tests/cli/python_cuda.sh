@@ -33,3 +33,55 @@ measure() {
     grep '"kernel":"relu_cuda_' "$rows" >row || fail "no row for $name"
 }
 row() { expect_file row "$1"; }
+
+say "what can be captured is replayed, and its graph looked through"
+for name in right twice into joined; do
+    measure $name 0
+    row '"caller":"python","timed":"graph","graph":'
+    row '"status":"ok"'
+done
+measure twice 0 --cache cold --iters 40
+row '"status":"ok".*"timed":"graph"'
+calls=$(grep -o '"calls":[0-9]*' row | head -n 1 | tr -dc 0-9)
+[ "${calls:-0}" -gt 0 ] || fail "no calls were captured"
+row "\"calls\":$calls,\"kernels\":$((2 * calls)),\"copies\":0,\"memsets\":0,\"others\":0,\"names\":\\[\"eltwise\"\\]"
+
+say "the first call compiles, and is part of setting up"
+measure compiles 0
+row '"setup_ns":[0-9]{9,}'
+row '"timed":"graph"'
+
+say "nothing on the stream, work that is not joined"
+for name in elsewhere nothing sets_the_stream; do
+    measure $name 1
+    row '"status":"mismatch","reason":"launched nothing on the stream it was given"'
+done
+measure sometimes 1
+row '"reason":"launched nothing (on the stream it was given|in some of its calls)"'
+measure unjoined 1
+row '"status":"mismatch","reason":"its work on another stream is not joined .*cudaErrorStreamCaptureUnjoined'
+
+say "what cannot be captured says so, and how it was timed"
+measure takes_item 0
+row '"timed":"eager","timed_why":"it waits for the GPU; not captured: a host synchronisation in it at relu_cuda.py:[0-9]+"'
+measure synchronises 0
+row '"timed":"eager",.*a host synchronisation in it \(cudaErrorStreamCaptureUnsupported\) at relu_cuda.py:[0-9]+"'
+measure refuses_capture 0
+row '"timed":"blocked stream","timed_why":"it raised ValueError while it was captured: not in a graph, please"'
+grep -q '"graph":' row && fail "a graph that was not replayed"
+TORCH_OLD=1 measure right 0
+row '"timed":"blocked stream","timed_why":"PyTorch 2\.5\.0 cannot keep the graph it captures; 2\.8 and later can"'
+
+say "the caller's side is a column; -v has the rest"
+expect_exit 0 "$ASSAY" bench relu "${plugin[@]}" "${quick[@]}" --impl cuda,right,takes_item -v
+expect_out '^ .*speedup.* host$'
+expect_out '^ right .* us ✓'
+expect_out '^ +timed +graph · 1 kernel a call · eltwise$'
+expect_out '^ +timed +eager: it waits for the GPU'
+expect_out 'a caller in Python waits [0-9.]+ (ns|us) a call'
+expect_out '^.*host: what the caller waits for'
+expect_exit 0 "$ASSAY" bench relu "${plugin[@]}" "${quick[@]}" --impl cuda
+expect_no_out ' host$'
+expect_exit 0 "$ASSAY" bench relu "${plugin[@]}" "${quick[@]}" --impl right --format csv
+expect_out ',timed,timed_why,graph_calls,graph_kernels,graph_copies,graph_memsets$'
+expect_out ',graph,,[0-9]+,[0-9]+,0,0$'
