@@ -22,6 +22,8 @@ struct assay_py_guest {
     struct assay_workload_author author;
     struct assay_py_described *kernels;
     int64_t n_kernels;
+    struct assay_py_intact *intact; /* what a stranger must leave alone; NULL: there is none */
+    int64_t n_finished;
     char failure[sizeof((struct assay_error *)0)->message]; /* of a run */
 
     /* Launches on a GPU. */
@@ -36,6 +38,8 @@ struct assay_py_guest {
 struct assay_py_row {
     void *own[ASSAY_PY_TENSORS]; /* where the operands are */
     PyObject *tensors, *arguments, *result;
+    PyObject *turns, *last; /* of calls that change their inputs: see take_turns; NULL: none */
+    Py_ssize_t n_turns, next_turn;
     bool fresh;      /* the result has not been copied to the outputs */
     int64_t capture; /* the last one that a call on it was part of */
 };
@@ -44,7 +48,7 @@ struct assay_py_row {
 struct assay_py_call {
     struct assay_py_guest *guest;
     PyObject *object, *function, *wrap, *look;
-    PyObject *prepare, *finish; /* NULL: there is none */
+    PyObject *prepare, *finish, *collect, *again; /* NULL: there is none */
     bool takes_out;
     bool called; /* once: what is compiled at the first call is */
     int32_t n_inputs, n_outputs;

@@ -5,10 +5,13 @@
  * and nothing else of Python's. */
 #include "call.h"
 
+#include "intact.h"
+
 #include "base/clock.h"
 #include "device/cuda/cuda.h"
 #include "kernel/kernel.h"
 #include "runner/guest.h"
+#include "runner/python.h"
 #include "runner/runner.h"
 #include "workload/contents.h"
 
@@ -158,6 +161,7 @@ static enum assay_status add_workload(struct assay_py_guest *g, PyObject *dict, 
     found.seed = (uint64_t)(seed > 0 ? seed : 0);
     found.verified = flag_of(dict, "verified");
     found.on_device = flag_of(dict, "on_device");
+    found.together = flag_of(dict, "together");
     if (snprintf(found.op, sizeof found.op, "%s%s.%s", ASSAY_WORKLOAD_PREFIX, found.benchmark,
                  found.name) >= (int)sizeof found.op)
         return assay_error_set(err, ASSAY_ERR_INVALID, path, "the name %s.%s is too long",
@@ -215,12 +219,35 @@ static const char *device_of(const struct assay_py_guest *g)
     return device ? device->driver->name : "cpu";
 }
 
+/* Before a stranger's code comes. */
+static bool hold_what_is(struct assay_py_guest *g, const char *path)
+{
+    if (strncmp(path, ASSAY_PYTHON_PREFIX, strlen(ASSAY_PYTHON_PREFIX)) == 0)
+        return true;
+    PyObject *answer = PyObject_CallMethod(g->runner, "expect", "s", path);
+    Py_XDECREF(answer);
+    g->intact = answer ? assay_py_intact_hold() : NULL;
+    return g->intact;
+}
+
+/* A stranger's doing, however it came about. */
+static enum assay_status check_intact(const struct assay_py_guest *g, bool all,
+                                      struct assay_error *err)
+{
+    char words[160];
+    return !g->intact || assay_py_intact_check(g->intact, all, words, sizeof words)
+               ? ASSAY_OK
+               : assay_error_set(err, ASSAY_ERR_CORRUPT, NULL, "%s", words);
+}
+
 static enum assay_status load(void *user, const struct assay_host *host, const char *path,
                               assay_workloads *workloads, assay_kernel_registry *registry,
                               struct assay_error *err)
 {
     struct assay_py_guest *g = user;
     g->host = host;
+    if (!hold_what_is(g, path))
+        return failed(g, ASSAY_ERR_INVALID, path, err);
     PyObject *found = PyObject_CallMethod(g->runner, "load", "ss", path, device_of(g));
     if (!found)
         return failed(g, ASSAY_ERR_INVALID, path, err);
@@ -277,6 +304,8 @@ static void note(void *user, const struct assay_kernel *kernel, const struct ass
 
 static void drop_row(struct assay_py_row *row)
 {
+    Py_CLEAR(row->last);
+    Py_CLEAR(row->turns);
     Py_CLEAR(row->result);
     Py_CLEAR(row->arguments);
     Py_CLEAR(row->tensors);
@@ -303,6 +332,8 @@ static void teardown(void *state)
     drop_row(&c->spare);
     Py_XDECREF(c->prepare);
     Py_XDECREF(c->finish);
+    Py_XDECREF(c->collect);
+    Py_XDECREF(c->again);
     Py_XDECREF(c->object);
     Py_XDECREF(c->function);
     Py_XDECREF(c->wrap);
@@ -331,6 +362,8 @@ static bool take_members(struct assay_py_call *c)
     if (c->look) {
         c->prepare = member(c, "prepare");
         c->finish = member(c, "finish");
+        c->collect = member(c, "collect");
+        c->again = member(c, "again");
     }
     return !PyErr_Occurred();
 }
@@ -350,8 +383,12 @@ static enum assay_status setup(void *user, const struct assay_kernel *kernel,
     memcpy(c->outputs, problem->outputs, sizeof c->outputs);
     c->object = ask(g, "setup", kernel, problem);
     if (c->object && take_members(c)) {
-        *state = c;
-        return ASSAY_OK;
+        enum assay_status intact = check_intact(g, true, err);
+        if (intact == ASSAY_OK)
+            *state = c;
+        else
+            teardown(c);
+        return intact;
     }
     bool unsupported = PyErr_ExceptionMatches(PyExc_NotImplementedError);
     enum assay_status status =
@@ -484,6 +521,29 @@ static enum assay_status settle_memory(struct assay_py_call *c, const struct ass
     return status;
 }
 
+/* A call that changes its inputs has arguments of its own, with the inputs as they were: this many
+ * calls are coming for the sets of `work` together. */
+static bool take_turns(struct assay_py_call *c, struct assay_py_row *row,
+                       const struct assay_work *work)
+{
+    Py_ssize_t n = (Py_ssize_t)(work->iters / work->n_sets) + 2;
+    Py_CLEAR(row->turns);
+    row->turns = PyObject_CallFunction(c->again, "On", row->arguments, n);
+    row->n_turns = row->turns ? PyList_Size(row->turns) : -1;
+    row->next_turn = 0;
+    return row->n_turns > 0;
+}
+
+static PyObject *arguments_of(struct assay_py_row *row)
+{
+    if (!row->turns)
+        return row->arguments;
+    PyObject *turn = PyList_GetItem(row->turns, row->next_turn++ % row->n_turns); /* borrowed */
+    Py_XDECREF(row->last);
+    row->last = Py_XNewRef(turn);
+    return turn;
+}
+
 /* A kernel's first call on a GPU compiles, tunes and loads, and waits for all that: not behind a
  * gate, and not in a capture. */
 static enum assay_status call_first(struct assay_py_call *c, const struct assay_work *work,
@@ -516,6 +576,9 @@ static enum assay_status ready(void *user, void *state, const struct assay_guest
         status = settle_memory(c, work);
     if (status == ASSAY_OK && !here)
         status = call_first(c, work, err);
+    for (int64_t i = 0; i < work->n_sets && status == ASSAY_OK && c->again; i++)
+        if (!take_turns(c, c->turns[i], work))
+            status = failed(g, ASSAY_ERR_FAILED, NULL, err);
     if (status == ASSAY_ERR_FAILED && g->failure[0])
         assay_error_set(err, status, NULL, "%s", g->failure);
     return status;
@@ -541,7 +604,7 @@ static enum assay_status run(void *state, const struct assay_work *work)
     for (int64_t i = 0; i < work->iters; i++) {
         struct assay_py_row *row = c->turns[assay_work_set(work, i)];
         Py_CLEAR(row->result);
-        row->result = PyObject_Call(c->function, row->arguments, NULL);
+        row->result = PyObject_Call(c->function, arguments_of(row), NULL);
         row->fresh = true;
         if (c->guest->capturing)
             row->capture = c->guest->n_captures;
@@ -628,6 +691,8 @@ static enum assay_status copy_result(const struct assay_py_call *c, PyObject *re
     }
     const void *from = (const void *)(uintptr_t)address;
     size_t bytes = assay_tensor_bytes(&want);
+    if (!from && bytes > 0)
+        return assay_error_set(err, ASSAY_ERR_FAILED, NULL, "it returned a tensor without memory");
     if (from == to)
         return ASSAY_OK;
     if (!here)
@@ -636,27 +701,37 @@ static enum assay_status copy_result(const struct assay_py_call *c, PyObject *re
     return ASSAY_OK;
 }
 
+/* The results of the last call on a set. A new reference. */
+static PyObject *given_by(const struct assay_py_call *c, const struct assay_py_row *row)
+{
+    if (c->collect)
+        return PyObject_Call(c->collect, row->last ? row->last : row->arguments, NULL);
+    return c->finish ? PyObject_CallFunctionObjArgs(c->finish, row->result, NULL)
+                     : Py_NewRef(row->result);
+}
+
 /* A kernel that was given its outputs may return whatever it likes. */
 static enum assay_status take_results(const struct assay_py_call *c, const struct assay_py_row *row,
                                       struct assay_error *err)
 {
     enum assay_status status = ASSAY_OK;
-    if (c->takes_out)
+    if (c->takes_out && !c->collect)
         return ASSAY_OK;
-    PyObject *result = c->finish ? PyObject_CallFunctionObjArgs(c->finish, row->result, NULL)
-                                 : Py_NewRef(row->result);
+    PyObject *result = given_by(c, row);
     if (!result)
         return failed(c->guest, ASSAY_ERR_FAILED, NULL, err);
-    bool many = PyTuple_Check(result) || PyList_Check(result);
-    Py_ssize_t n = many ? PySequence_Size(result) : 1;
+    bool tuple = PyTuple_Check(result), list = PyList_Check(result);
+    Py_ssize_t n = tuple ? PyTuple_Size(result) : list ? PyList_Size(result) : 1;
     if (n != c->n_outputs)
         status = assay_error_set(err, ASSAY_ERR_FAILED, NULL,
                                  "it returned %zd tensors, and there are %d outputs", n,
                                  (int)c->n_outputs);
     for (int32_t i = 0; i < c->n_outputs && status == ASSAY_OK; i++) {
-        PyObject *one = many ? PySequence_GetItem(result, i) : Py_NewRef(result);
+        /* What is in it, whatever a subclass says that it holds; borrowed. */
+        PyObject *one = tuple  ? PyTuple_GetItem(result, i)
+                        : list ? PyList_GetItem(result, i)
+                               : result;
         status = copy_result(c, one, i, row->own[c->n_inputs + i], err);
-        Py_XDECREF(one);
     }
     Py_DECREF(result);
     return status;
@@ -665,15 +740,21 @@ static enum assay_status take_results(const struct assay_py_call *c, const struc
 static enum assay_status finish(void *user, void *state, const struct assay_work *work,
                                 struct assay_error *err)
 {
+    enum { ALL_FIRST = 8, ALL_ONE_IN = 16 };
+    struct assay_py_guest *g = user;
     struct assay_py_call *c = state;
-    enum assay_status status = ASSAY_OK;
-    (void)user;
+    bool all = g->n_finished < ALL_FIRST || g->n_finished % ALL_ONE_IN == 0;
+    int collects = PyGC_Disable(); /* a stranger may be told of it, or have something collected */
+    enum assay_status status = check_intact(g, all, err);
+    g->n_finished++;
     for (int64_t i = 0; i < c->n_turns && i < work->n_sets; i++) {
         struct assay_py_row *row = c->turns[i];
         if (row->fresh && row->result && status == ASSAY_OK)
             status = take_results(c, row, err);
         row->fresh = false;
     }
+    if (collects)
+        PyGC_Enable();
     return status;
 }
 
@@ -734,7 +815,9 @@ static enum assay_status declare(void *user, const char *op, int32_t threads,
     PyObject *dict = PyObject_CallMethod(g->runner, "declare", "sis", name, threads, device_of(g));
     bool fine = dict && read_setup(dict, out);
     Py_XDECREF(dict);
-    return fine ? ASSAY_OK : failed(g, ASSAY_ERR_FAILED, name, err);
+    bool unsupported = !fine && PyErr_ExceptionMatches(PyExc_NotImplementedError);
+    return fine ? ASSAY_OK
+                : failed(g, unsupported ? ASSAY_UNSUPPORTED : ASSAY_ERR_FAILED, name, err);
 }
 
 /* The bytes of something with a buffer; of a tuple, its first. */

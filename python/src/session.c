@@ -274,7 +274,7 @@ static void clear(struct python_session *s)
     PyMem_Free(s->own);
 }
 
-PyObject *assay_python_measure(PyObject *module, PyObject *args)
+PyObject *assay_py_measure(PyObject *module, PyObject *args)
 {
     struct assay_session_options options;
     struct python_session s = {0};

@@ -103,7 +103,8 @@ static inline bool group_is_users(const struct group *g, const struct variant *v
 {
     bool reference = assay_workload_is(v->kernel->op) &&
                      strcmp(v->kernel->implementation, ASSAY_WORKLOAD_REFERENCE) == 0;
-    return !group_is_model(g) && !assay_kernel_is_builtin(v->kernel) && !reference;
+    bool executor = group_is_model(g) && !assay_kernel_is_elsewhere(v->kernel);
+    return !executor && !assay_kernel_is_builtin(v->kernel) && !reference;
 }
 
 /* ---- group_choose.c: which kernels take part, and does the group fit into memory? ---- */

@@ -179,6 +179,8 @@ struct assay_run_info {
     /* Of the repository's own kernels of known ops, separated by ", ". A kernel that fails is not
      * the baseline of its group: this still tells whose it is. */
     char implementations[160];
+    char pytorch[32], pytorch_cuda[16]; /* the versions of what runs benchmarks in Python, of it and
+                                           of its CUDA; empty: none */
 };
 
 bool assay_run_on_host(const struct assay_run_info *info);

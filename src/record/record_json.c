@@ -235,6 +235,8 @@ static const struct field run_info_fields[] = {
     {"benchmark_sha",    TEXT,  OPTIONAL, MEMBER(T, benchmark_sha)},
     {"gpu_cores",        INT32, OPTIONAL, MEMBER(T, gpu_cores)},
     {"implementations",  TEXT,  OPTIONAL, MEMBER(T, implementations)},
+    {"pytorch",          TEXT,  OPTIONAL, MEMBER(T, pytorch)},
+    {"pytorch_cuda",     TEXT,  OPTIONAL, MEMBER(T, pytorch_cuda)},
     {0},
 };
 #undef T

@@ -8,6 +8,7 @@
 #include "base/math.h"
 #include "base/text.h"
 #include "kernel/host.h"
+#include "model/model.h"
 #include "op/op.h"
 #include "op/op_name.h"
 #include "runner/fence.h"
@@ -144,6 +145,8 @@ static enum assay_status confine(struct server *s, const struct assay_runner_com
         may_read(&readable, *path);
     may_read(&readable, c->load.path);
     may_read_beside(&readable, c->load.path);
+    if (s->guest && readable.n > 0) /* of a script in benchmarks/: the repository it is in */
+        may_read_beside(&readable, readable.paths[readable.n - 1]);
     may_read(&readable, ".");
     if (assay_folder_cache(&cache, NULL) == ASSAY_OK)
         may_read(&readable, cache.data);
@@ -188,7 +191,7 @@ static enum assay_status take_problem(struct server *s, const struct assay_runne
     snprintf(s->op, sizeof s->op, "%s", c->problem.op);
     snprintf(s->recipe, sizeof s->recipe, "%s", c->problem.recipe);
     const struct assay_op *op =
-        assay_workload_is(s->op) ? assay_workload_op(s->workloads, s->op) : assay_op_find(s->op);
+        assay_workload_is(s->op) ? assay_workload_op(s->workloads, s->op) : assay_model_op(s->op);
     *out = c->problem.problem;
     out->op = op ? op->name : s->op;
     out->recipe = c->problem.has_recipe ? s->recipe : NULL;
@@ -507,6 +510,7 @@ static enum assay_status ready(struct server *s, const struct assay_runner_comma
 {
     struct assay_work work;
     enum assay_status status = take_work(s, c, &work, &r->err);
+    work.iters += c->run.prime; /* the calls before are told of too */
     return status == ASSAY_OK ? make_ready(s, &work, &r->err) : status;
 }
 
