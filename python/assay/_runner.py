@@ -8,7 +8,7 @@ import os
 import sys
 
 from assay import _assay, frameworks
-from assay.call import Call
+from assay.call import Call, Unsupported
 
 
 _CONTENDERS = {"torch": ("torch_ops", "torch_models"), "triton": ("triton_ops",)}
@@ -51,6 +51,8 @@ def explain(kind, value, traceback):
     """The last line of a traceback; all of it goes to stderr."""
     import traceback as tracebacks
 
+    if isinstance(value, Unsupported):  # said on purpose
+        return str(value)
     lines = tracebacks.format_exception(kind, value, traceback)
     sys.stderr.write("".join(lines))
     sys.stderr.flush()
@@ -75,10 +77,27 @@ def _place(kind, value, traceback):
 # ---- the object ----
 
 
+def expect(path):
+    """Imports what a stranger's file is going to need of assay and of frameworks, while it is what it
+    should be."""
+    import importlib.util
+
+    name = os.path.basename(path)
+    text = ""
+    if os.path.isfile(path):
+        with open(path, encoding="utf-8", errors="replace") as file:
+            text = file.read()
+    for module in ("assay.plugin", "assay.scripts") if name.startswith("benchmark") else ("assay.plugin",):
+        if importlib.util.find_spec(module):
+            importlib.import_module(module)
+    if "triton" in text and importlib.util.find_spec("triton"):
+        importlib.import_module("triton")
+    frameworks.hold(text)
+
+
 def load(path, device):
     """What the object holds for this device: {"kernels": […], "workloads": […]}."""
     global _object
-    frameworks.hold()  # before a stranger's code can change what they are
     if path.startswith("python:"):
         import importlib
 
@@ -88,6 +107,8 @@ def load(path, device):
         from assay import plugin
 
         _object = plugin.load(path)
+        if hasattr(_object, "use_device"):
+            _object.use_device(device)
     all = getattr(_object, "KERNELS", ())
     kernels = [k for k in all if k["device"] == device] or list(all)
     return {"kernels": kernels, "workloads": getattr(_object, "WORKLOADS", ())}

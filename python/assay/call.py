@@ -12,8 +12,12 @@ class Call:
     (PyTorch's, where there is none), with the outputs behind them where `takes_out`.
     prepare(*tensors) gives other arguments, once for each set of operands: views of them, and
     constant inputs in a layout of the kernel's own. finish(result) gives the result in the op's
-    shape, untimed.
+    shape, untimed. Where results are not returned, collect(*arguments) gives them after a call.
+    again(arguments, n), of calls that change their inputs, gives arguments for n calls, each with
+    the inputs as they were.
     """
+
+    collect = again = None
 
     def __init__(self, fn, takes_out=False, framework=None, prepare=None, finish=None,
                  teardown=None):

@@ -17,27 +17,73 @@ class Framework:
         self.look = look
 
 
+NO_TORCH = "PyTorch is not installed for %s: pip install torch"
+
 _held = {}
+_sealed = False  # a stranger's code has been imported
 
 
-def hold():
-    """Takes down the functions of the frameworks that are imported already."""
-    if "torch" in sys.modules:
-        torch()
-    if "numpy" in sys.modules:
-        numpy()
+def has_torch():
+    """Without importing it."""
+    import importlib.util
+
+    return importlib.util.find_spec("torch") is not None
+
+
+def torch_version():
+    """(PyTorch's version, that of its CUDA) as far as there are any, without importing it."""
+    import importlib.util
+    import os
+
+    spec = importlib.util.find_spec("torch")
+    found = {}
+    try:
+        with open(os.path.join(os.path.dirname(spec.origin), "version.py"), encoding="utf-8") as file:
+            exec(file.read(), found)
+    except Exception:
+        return ()
+    return tuple(v for v in (found.get("__version__"), found.get("cuda")) if v)
+
+
+def hold(text=None):
+    """Takes down the functions of the frameworks that are imported already, and of those that a file
+    with this text is going to need. From here on no other ones are taken down."""
+    global _sealed
+    import re
+
+    by_itself = text is not None and not re.search(r"framework\s*=\s*[\"']numpy", text)
+    for name, take in (("torch", torch), ("numpy", numpy)):
+        named = text is not None and (name in text or (name == "torch" and by_itself))
+        if named or name in sys.modules:
+            try:
+                take()
+            except ImportError:
+                if name in sys.modules:
+                    raise
+    _sealed = text is not None
+
+
+def held():
+    """The frameworks whose functions have been taken down, by name."""
+    return list(_held.items())
 
 
 def torch():
-    if "torch" not in _held:
-        _held["torch"] = _torch()
-    return _held["torch"]
+    return _taken("torch", _torch)
 
 
 def numpy():
-    if "numpy" not in _held:
-        _held["numpy"] = _numpy()
-    return _held["numpy"]
+    return _taken("numpy", _numpy)
+
+
+def _taken(name, take):
+    if name not in _held:
+        framework = take()
+        if _sealed:
+            raise RuntimeError("%s was imported before assay could see it unchanged; write `import %s` "
+                               "into the file itself" % (name, name))
+        _held[name] = framework
+    return _held[name]
 
 
 def _torch():

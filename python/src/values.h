@@ -5,8 +5,8 @@
 
 #include <Python.h>
 
-/* read(tensor) -> (dtype, dims, values, writable, device, protocol): a dense copy on the host. TypeError: it
- * is not a tensor, or of a type that assay does not know. */
+/* read(tensor) -> (dtype, dims, values, writable, device, protocol): a dense copy on the host.
+ * TypeError: it is not a tensor, or of a type that assay does not know. */
 PyObject *assay_py_read(PyObject *module, PyObject *tensor);
 /* write(tensor, values): the same bytes, back into it. */
 PyObject *assay_py_write(PyObject *module, PyObject *args);

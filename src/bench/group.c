@@ -165,16 +165,27 @@ static void measure_energy(struct group *g)
     }
 }
 
+static void note_timed(struct group *g)
+{
+    for (int64_t i = 0; i < g->n_variants; i++)
+        assay_group_note_timed(g, &g->variants[i]);
+}
+
 static enum assay_status measure_group(struct group *g, struct assay_error *err)
 {
     const struct assay_settings *s = &g->job->settings;
     enum assay_status status = assay_group_verify(g, err);
+    for (int64_t i = 0; i < g->n_variants; i++)
+        assay_group_note_first_call(&g->variants[i]);
+    note_timed(g);
     if (s->hot && status == ASSAY_OK && !group_stopped(g))
         status = assay_group_measure_state(g, ASSAY_CACHE_HOT, err);
+    note_timed(g);
     if (s->energy && s->hot && status == ASSAY_OK)
         measure_energy(g);
     if (s->cold && status == ASSAY_OK && !group_stopped(g))
         status = assay_group_measure_state(g, ASSAY_CACHE_COLD, err);
+    note_timed(g);
     for (int64_t i = 0; i < g->n_variants && status == ASSAY_OK && !group_stopped(g); i++)
         if (g->variants[i].ready && group_is_users(g, &g->variants[i]))
             assay_group_check_user_again(g, &g->variants[i]);
@@ -204,6 +215,8 @@ static enum assay_outcome outcome_of_author(const struct group *g, enum assay_st
     const assay_strangers *strangers = g->bench->strangers;
     enum assay_runner_end end =
         strangers ? assay_strangers_last_end(strangers) : ASSAY_RUNNER_ALIVE;
+    if (status == ASSAY_UNSUPPORTED)
+        return ASSAY_OUTCOME_UNSUPPORTED;
     return status == ASSAY_ERR_FAILED && end != ASSAY_RUNNER_ALIVE ? assay_group_outcome_of(end)
                                                                    : ASSAY_OUTCOME_FAILED;
 }

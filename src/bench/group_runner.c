@@ -79,6 +79,14 @@ static enum assay_status open_object(struct group *g, struct variant *v, struct 
     return assay_runner_open(v->runner, path, s->device, s->threads, err);
 }
 
+static size_t output_bytes(const struct assay_problem *problem)
+{
+    size_t bytes = 0;
+    for (int32_t i = 0; i < problem->n_outputs; i++)
+        bytes += assay_tensor_bytes(&problem->outputs[i]);
+    return bytes;
+}
+
 static enum assay_status make_operands(struct group *g, struct variant *v, struct assay_error *err)
 {
     v->device = NULL;
@@ -92,6 +100,8 @@ static enum assay_status make_operands(struct group *g, struct variant *v, struc
         status =
             assay_remote_device_bind(v->device, assay_operands_sets(v->operands), g->sets_there,
                                      g->problem.n_inputs, g->problem.n_outputs, err);
+    if (status == ASSAY_OK)
+        assay_remote_device_output_bytes(v->device, output_bytes(&g->problem));
     return status;
 }
 

@@ -586,10 +586,11 @@ bool assay_operands_put_fresh(assay_operands *o, int64_t set, uint64_t seed)
     for (int32_t i = 0; i < o->problem.n_inputs; i++) {
         size_t bytes = o->layout.bytes[i];
         void *made = x->changes[i] ? assay_malloc(bytes) : NULL;
-        bool filled = !can_flip(o, i) && (!flips || bytes < PAGE);
+        bool together = o->op->fills_together;
+        bool filled = together || (!can_flip(o, i) && (!flips || bytes < PAGE));
         if (!made)
             continue;
-        make_fresh(o, i, made, filled, seed + (uint64_t)i);
+        make_fresh(o, i, made, filled, together ? seed : seed + (uint64_t)i);
         bring_there(o, tensor_at(o, set, i), made, bytes);
         fresh = fresh || filled || can_flip(o, i);
         assay_free(made);

@@ -67,6 +67,8 @@ static void describe_origin(const struct assay_run_origin *origin, struct assay_
     copy_text(origin->files, info->benchmark_path, sizeof info->benchmark_path);
     copy_text(origin->sha256, info->benchmark_sha, sizeof info->benchmark_sha);
     copy_text(origin->implementations, info->implementations, sizeof info->implementations);
+    copy_text(origin->pytorch, info->pytorch, sizeof info->pytorch);
+    copy_text(origin->pytorch_cuda, info->pytorch_cuda, sizeof info->pytorch_cuda);
 }
 
 /* "20261115-034711-a1b2": two runs of one second differ in the end. */
@@ -326,11 +328,11 @@ static int on_stop(void *user)
     return hooks->stop ? hooks->stop(hooks->user) : 0;
 }
 
-static void on_idle(void *user)
+static void on_idle(void *user, const char *doing)
 {
     const struct assay_run_hooks *hooks = ((struct assay_run *)user)->hooks;
     if (hooks->idle)
-        hooks->idle(hooks->user);
+        hooks->idle(hooks->user, doing);
 }
 
 /* On disk before anybody else sees it. */

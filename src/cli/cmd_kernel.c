@@ -121,6 +121,8 @@ static int measure_repository(const struct assay_kernel_options *options,
             .files = files,
             .sha256 = k->sources.sha256,
             .implementations = own,
+            .pytorch = k->scripts.torch,
+            .pytorch_cuda = k->scripts.torch_cuda,
         };
     }
     if (options->visual) {

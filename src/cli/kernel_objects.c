@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "cli/command.h"
+#include "cli/kernel_scripts.h"
 #include "runner/strangers.h"
 
 #include <stdio.h>
@@ -62,7 +63,7 @@ static bool is_for_here(const struct assay_kernel_options *o, const struct assay
     char device[32], text[700];
     const char *kind = source->language == ASSAY_LANGUAGE_CUDA ? "cuda" : "cpu";
     bool other_may_run = source->language == ASSAY_LANGUAGE_CXX; /* may use CUDA's library */
-    if (o->build || o->list || other_may_run ||
+    if (o->build || o->list || other_may_run || source->language == ASSAY_LANGUAGE_PYTHON ||
         assay_kernel_device(o, kind, device, sizeof device, &why) == ASSAY_OK)
         return true;
     snprintf(text, sizeof text, "%s: skipped: %s", source->shown, why.message);
@@ -114,6 +115,31 @@ static enum assay_status compile_one(const struct assay_kernel_options *o,
     return status;
 }
 
+static bool is_script(const struct assay_kernel_objects *k, int64_t index)
+{
+    return k->sources.items[index].language == ASSAY_LANGUAGE_PYTHON;
+}
+
+/* A script is its own object. */
+static void take_script(const struct assay_kernel_options *o, struct assay_kernel_objects *k,
+                        int64_t index)
+{
+    struct assay_error err = {0};
+    const struct assay_source *source = &k->sources.items[index];
+    enum assay_status status = k->scripts.status;
+    if (status != ASSAY_OK)
+        assay_error_set(&err, status, NULL, "%s", k->scripts.reason);
+    else if (!o->build)
+        status = assay_kernel_script_read(o, k, source->path, &k->contents[index], &err);
+    if (status == ASSAY_OK) {
+        k->objects[k->n_objects++] =
+            (struct assay_kernel_object){source->shown, source->path, &k->contents[index]};
+        return;
+    }
+    snprintf(err.where, sizeof err.where, "%.127s", source->shown);
+    note_failure(k, &err);
+}
+
 static enum assay_status compile_all(const struct assay_kernel_options *o,
                                      struct assay_kernel_objects *k, struct assay_error *err)
 {
@@ -125,9 +151,13 @@ static enum assay_status compile_all(const struct assay_kernel_options *o,
     k->objects = assay_calloc(n, sizeof *k->objects);
     if (!k->compiled || !k->contents || !k->objects)
         status = assay_error_nomem(err);
+    if (status == ASSAY_OK)
+        status = assay_kernel_scripts_prepare(o, k, err);
     for (int64_t i = 0; i < k->sources.n && status == ASSAY_OK; i++)
-        if (is_for_here(o, &k->sources.items[i]) &&
-            compile_one(o, k, i, &flags) == ASSAY_ERR_INTERRUPTED)
+        if (is_script(k, i))
+            take_script(o, k, i);
+        else if (is_for_here(o, &k->sources.items[i]) &&
+                 compile_one(o, k, i, &flags) == ASSAY_ERR_INTERRUPTED)
             status = assay_error_set(err, ASSAY_ERR_INTERRUPTED, NULL, "interrupted");
     return status;
 }
@@ -146,7 +176,7 @@ enum assay_status assay_kernel_objects_make(const struct assay_kernel_options *o
     if (status == ASSAY_OK)
         status = assay_sources_find(&out->repository, &out->sources, err);
     if (status == ASSAY_OK && out->sources.other[0] && !quiet)
-        fprintf(stderr, "assay: benchmarks/%s is passed over: assay runs C, C++ and CUDA\n",
+        fprintf(stderr, "assay: benchmarks/%s is passed over: assay runs Python, C, C++ and CUDA\n",
                 out->sources.other);
     if (status == ASSAY_OK)
         status = compile_all(options, out, err);

@@ -5,11 +5,20 @@
 #include "config/kernel_config.h"
 #include "repo/compile.h"
 
+/* What benchmarks in Python need and have. */
+struct assay_kernel_scripts {
+    enum assay_status status; /* not ASSAY_OK: none of them can be run, for this reason */
+    char reason[400];
+    char kind[8];                   /* "cpu" or "cuda" */
+    char torch[32], torch_cuda[16]; /* PyTorch's version and that of its CUDA; empty: none */
+};
+
 /* Start from {0}; free with fini, also after a failure. */
 struct assay_kernel_objects {
     struct assay_repository repository;
     struct assay_kernel_file file;
     struct assay_sources sources;
+    struct assay_kernel_scripts scripts;
     struct assay_object *compiled;       /* one for each source, empty where it failed */
     struct assay_contents *contents;     /* the same */
     struct assay_kernel_object *objects; /* those that can be used, n_objects of them */

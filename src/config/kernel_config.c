@@ -295,6 +295,8 @@ enum assay_status assay_kernel_plan(const struct assay_kernel_options *options,
         status = add_object(options, file, &objects[i], out, warn, err);
     if (status == ASSAY_OK && out->n_groups == 0)
         status = nothing_to_run(options, objects, n, err);
+    if (status == ASSAY_OK)
+        status = assay_measure_python(options->measure.python, &out->settings, err);
     if (status == ASSAY_OK) /* what the head of the report tells of */
         snprintf(out->settings.device, sizeof out->settings.device, "%s", out->groups[0].device);
     if (status != ASSAY_OK)

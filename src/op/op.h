@@ -80,6 +80,7 @@ struct assay_op {
 
     /* Fills input `index`. Optional: NULL fills each with nearly normal values. */
     void (*fill)(const struct assay_problem *problem, int32_t index, void *data, uint64_t seed);
+    bool fills_together; /* values of different inputs belong together: those of one seed */
 
     /* Output 0 seen as rows: row `row`, its elements [first, first + n), in double. `in` are the
      * inputs in their own dtypes. An op whose output is one number has one row of one element.

@@ -214,7 +214,7 @@ bool assay_op_is_constant(const struct assay_op *op, const struct assay_problem 
 void assay_op_fill(const struct assay_op *op, const struct assay_problem *problem, int32_t index,
                    void *data, uint64_t seed)
 {
-    uint64_t own_seed = assay_rng_at(seed, (uint64_t)index);
+    uint64_t own_seed = op->fills_together ? seed : assay_rng_at(seed, (uint64_t)index);
     if (op->fill)
         op->fill(problem, index, data, own_seed);
     else

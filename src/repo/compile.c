@@ -65,6 +65,8 @@ static void add_usual(const struct job *job, enum assay_language language,
                            : "-gencode arch=compute_80,code=sm_80 "
                              "-gencode arch=compute_90,code=[sm_90,compute_90]");
         break;
+    case ASSAY_LANGUAGE_PYTHON:
+        break;
     }
 }
 

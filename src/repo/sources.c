@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #define ENDINGS ".c, .cc, .cpp, .cxx or .cu"
+#define BENCHMARK_ENDINGS ".py, " ENDINGS
 
 static enum assay_status no_memory(struct assay_error *err)
 {
@@ -28,7 +29,7 @@ static bool language_of(const char *name, enum assay_language *out)
         enum assay_language language;
     } known[] = {
         {".c", ASSAY_LANGUAGE_C},     {".cc", ASSAY_LANGUAGE_CXX},  {".cpp", ASSAY_LANGUAGE_CXX},
-        {".cxx", ASSAY_LANGUAGE_CXX}, {".cu", ASSAY_LANGUAGE_CUDA},
+        {".cxx", ASSAY_LANGUAGE_CXX}, {".cu", ASSAY_LANGUAGE_CUDA}, {".py", ASSAY_LANGUAGE_PYTHON},
     };
     const char *dot = strrchr(name, '.');
     for (size_t i = 0; dot && dot != name && i < sizeof known / sizeof known[0]; i++)
@@ -65,8 +66,9 @@ static enum assay_status read_source(const char *root, const char *path, const c
     if (!out->path || !out->shown)
         return no_memory(err);
     if (!language_of(path, &out->language))
-        return assay_error_set(err, ASSAY_ERR_INVALID, out->shown,
-                               "assay does not compile this file: source files end in " ENDINGS);
+        return assay_error_set(
+            err, ASSAY_ERR_INVALID, out->shown,
+            "assay does not compile this file: source files end in " BENCHMARK_ENDINGS);
     struct assay_error why = {0};
     enum assay_status status = assay_inside_check(root, path, out->shown, &why);
     if (status == ASSAY_OK)
@@ -158,6 +160,8 @@ static enum assay_status look_at(struct finding *f, const char *part, const char
             note_other(f, name);
         return ASSAY_OK;
     }
+    if (language == ASSAY_LANGUAGE_PYTHON && !beginning[0])
+        return ASSAY_OK; /* kernels of known ops in Python are plug-ins */
     assay_text_format(&shown, "%s%s%s", part, part[0] ? "/" : "", name);
     assay_text_format(&path, "%s/%s", f->root, shown.data ? shown.data : "");
     if (shown.failed || path.failed)
@@ -205,12 +209,11 @@ static enum assay_status no_benchmark(const struct finding *f, const struct assa
 {
     if (f->other[0])
         return assay_error_set(err, ASSAY_ERR_INVALID, r->name,
-                               "benchmarks/ has no file benchmark* that ends in " ENDINGS
-                               "; it has %s, which assay does not run. "
-                               "docs/coming-from-kernels-benchmark.md says how to move it over",
+                               "benchmarks/ has no file benchmark* that ends in " BENCHMARK_ENDINGS
+                               "; it has %s, which assay does not run",
                                f->other);
     return assay_error_set(err, ASSAY_ERR_INVALID, r->name,
-                           "benchmarks/ has no file benchmark* that ends in " ENDINGS);
+                           "benchmarks/ has no file benchmark* that ends in " BENCHMARK_ENDINGS);
 }
 
 static enum assay_status no_source(const struct assay_repository *r, struct assay_error *err)

@@ -1,10 +1,10 @@
 /* sources.h: what in a repository is to be compiled: its benchmarks, or, where it has none, the
  * files that define kernels of known ops.
  *
- *   ROOT/benchmarks/benchmark*.{c,cc,cpp,cxx,cu}   benchmarks that define their own workloads
- *   ROOT/kernels/X.{c,cc,cpp,cxx,cu}, ROOT/X.{…}   if there is no benchmarks/: files that mention
- *                                                  ASSAY_KERNELS, ASSAY_BENCHMARK or assay_plugin
- *   a single file that was named                   that one, whatever it holds
+ *   ROOT/benchmarks/benchmark*.{c,cc,cpp,cxx,cu,py}   benchmarks that define their own workloads
+ *   ROOT/kernels/X.{c,cc,cpp,cxx,cu}, ROOT/X.{…}      if there is no benchmarks/: files that
+ * mention ASSAY_KERNELS, ASSAY_BENCHMARK or assay_plugin a single file that was named that one,
+ * whatever it holds
  *
  * Links are followed within the repository. One that leads out of it is an error. */
 #ifndef ASSAY_REPO_SOURCES_H
@@ -13,7 +13,12 @@
 #include "base/sha256.h"
 #include "repo/repository.h"
 
-enum assay_language { ASSAY_LANGUAGE_C, ASSAY_LANGUAGE_CXX, ASSAY_LANGUAGE_CUDA };
+enum assay_language {
+    ASSAY_LANGUAGE_C,
+    ASSAY_LANGUAGE_CXX,
+    ASSAY_LANGUAGE_CUDA,
+    ASSAY_LANGUAGE_PYTHON /* is not compiled */
+};
 
 struct assay_source {
     char *path;  /* absolute */

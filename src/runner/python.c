@@ -2,6 +2,7 @@
 
 #include "base/folder.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,8 @@ const char assay_python_program[] =
     "except BaseException as e:\n"
     "    end('%s cannot load assay: %s: %s' % (sys.executable, type(e).__name__, e))\n"
     "_runner.main()\n";
+
+const char *const assay_python_implementations[] = {"torch", "torch-compile", "triton", NULL};
 
 static bool ends_in(const char *text, const char *ending)
 {
@@ -157,6 +160,67 @@ static enum assay_status write_package(const char *folder, struct assay_error *e
     return status;
 }
 
+/* ---- is it still what was written? ---- */
+
+static bool is_part(const char *folder, const struct assay_python_part *part)
+{
+    struct assay_text path = {0}, bytes = {0};
+    size_t length = (size_t)(part->end - part->bytes);
+    assay_text_format(&path, "%s/%s", folder, part->name);
+    bool same = !path.failed &&
+                assay_folder_read_file(path.data, length, &bytes, NULL) == ASSAY_OK &&
+                bytes.length == length && memcmp(bytes.data, part->bytes, length) == 0;
+    assay_text_fini(&path);
+    assay_text_fini(&bytes);
+    return same;
+}
+
+/* A part, or a folder of one. */
+static bool is_ours(const char *name)
+{
+    size_t length = strlen(name);
+    for (int i = 0; i < assay_python_parts.n; i++) {
+        const char *part = assay_python_parts.all[i].name;
+        if (strncmp(part, name, length) == 0 && (part[length] == '\0' || part[length] == '/'))
+            return true;
+    }
+    return false;
+}
+
+/* Nothing lies there but ours: an interpreter imports whatever it finds, compiled files before
+ * others. `below` is "" or "assay/". */
+static bool holds_only_ours(const char *folder, const char *below)
+{
+    struct assay_text path = {0}, name = {0};
+    assay_text_format(&path, "%s/%s", folder, below);
+    DIR *entries = path.failed ? NULL : opendir(path.data);
+    bool fine = entries;
+    for (struct dirent *entry; fine && (entry = readdir(entries));) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        name.length = 0;
+        assay_text_format(&name, "%s%s", below, entry->d_name);
+        fine = !name.failed && entry->d_type != DT_LNK && is_ours(name.data);
+        if (fine && entry->d_type == DT_DIR) {
+            assay_text_add(&name, "/");
+            fine = !name.failed && holds_only_ours(folder, name.data);
+        }
+    }
+    if (entries)
+        closedir(entries);
+    assay_text_fini(&path);
+    assay_text_fini(&name);
+    return fine;
+}
+
+static bool is_intact(const char *folder)
+{
+    bool intact = holds_only_ours(folder, "");
+    for (int i = 0; i < assay_python_parts.n && intact; i++)
+        intact = is_part(folder, &assay_python_parts.all[i]);
+    return intact;
+}
+
 enum assay_status assay_python_package(struct assay_text *out, struct assay_error *err)
 {
     size_t start = out->length;
@@ -168,7 +232,18 @@ enum assay_status assay_python_package(struct assay_text *out, struct assay_erro
     assay_text_format(out, "/python-%.16s", assay_python_parts.hash);
     if (status == ASSAY_OK && out->failed)
         status = assay_error_nomem(err);
-    if (status == ASSAY_OK && access(out->data + start, F_OK) != 0)
-        status = write_package(out->data + start, err);
+    if (status == ASSAY_OK)
+        status = assay_python_restore(out->data + start, err);
     return status;
+}
+
+enum assay_status assay_python_restore(const char *folder, struct assay_error *err)
+{
+    if (is_intact(folder))
+        return ASSAY_OK;
+    assay_folder_remove(folder);
+    enum assay_status status = write_package(folder, err);
+    return status != ASSAY_OK || is_intact(folder)
+               ? status
+               : assay_error_set(err, ASSAY_ERR_IO, folder, "somebody else writes to it");
 }

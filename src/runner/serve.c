@@ -8,6 +8,7 @@
 #include "base/math.h"
 #include "base/text.h"
 #include "kernel/host.h"
+#include "model/model.h"
 #include "op/op.h"
 #include "op/op_name.h"
 #include "runner/fence.h"
@@ -57,6 +58,7 @@ struct server {
 
     struct assay_setup declared; /* by a workload */
     void *bulk;                  /* what the judge reads or writes next */
+    struct assay_timed timed;
 };
 
 static enum assay_status need_bulk(struct server *s, size_t bytes, struct assay_runner_reply *r)
@@ -78,9 +80,11 @@ static enum assay_status open_device(struct server *s, const struct assay_runner
     enum assay_status status = assay_device_parse(c->device.name, &driver, &index, &r->err);
     if (status == ASSAY_OK)
         status = assay_device_open(driver, index, c->device.threads, &s->host.device, &r->err);
-    if (status == ASSAY_OK)
-        s->host.device->strangers = true;
-    return status;
+    if (status != ASSAY_OK)
+        return status;
+    s->host.device->strangers = true;
+    s->host.device->capturer = s->guest ? s->guest->capturer : NULL;
+    return ASSAY_OK;
 }
 
 static void folder_of(const char *path, char *out, size_t size)
@@ -141,6 +145,8 @@ static enum assay_status confine(struct server *s, const struct assay_runner_com
         may_read(&readable, *path);
     may_read(&readable, c->load.path);
     may_read_beside(&readable, c->load.path);
+    if (s->guest && readable.n > 0) /* of a script in benchmarks/: the repository it is in */
+        may_read_beside(&readable, readable.paths[readable.n - 1]);
     may_read(&readable, ".");
     if (assay_folder_cache(&cache, NULL) == ASSAY_OK)
         may_read(&readable, cache.data);
@@ -185,7 +191,7 @@ static enum assay_status take_problem(struct server *s, const struct assay_runne
     snprintf(s->op, sizeof s->op, "%s", c->problem.op);
     snprintf(s->recipe, sizeof s->recipe, "%s", c->problem.recipe);
     const struct assay_op *op =
-        assay_workload_is(s->op) ? assay_workload_op(s->workloads, s->op) : assay_op_find(s->op);
+        assay_workload_is(s->op) ? assay_workload_op(s->workloads, s->op) : assay_model_op(s->op);
     *out = c->problem.problem;
     out->op = op ? op->name : s->op;
     out->recipe = c->problem.has_recipe ? s->recipe : NULL;
@@ -504,6 +510,7 @@ static enum assay_status ready(struct server *s, const struct assay_runner_comma
 {
     struct assay_work work;
     enum assay_status status = take_work(s, c, &work, &r->err);
+    work.iters += c->run.prime; /* the calls before are told of too */
     return status == ASSAY_OK ? make_ready(s, &work, &r->err) : status;
 }
 
@@ -542,6 +549,19 @@ static enum assay_status run(struct server *s, const struct assay_runner_command
     return status;
 }
 
+static enum assay_status tell_timed(struct server *s, const struct assay_runner_command *c,
+                                    struct assay_runner_reply *r)
+{
+    assay_device *device = s->host.device;
+    (void)c;
+    s->timed = (struct assay_timed){0};
+    if (s->set_up && device->driver->timed)
+        device->driver->timed(device, s->kernel, s->state, &s->timed);
+    r->address = (uintptr_t)&s->timed;
+    r->bytes = sizeof s->timed;
+    return ASSAY_OK;
+}
+
 static enum assay_status run_at_fence(struct server *s, const struct assay_runner_command *c,
                                       struct assay_runner_reply *r)
 {
@@ -559,6 +579,7 @@ static enum assay_status run_at_fence(struct server *s, const struct assay_runne
         status = s->host.device->driver->time(s->host.device, s->kernel, s->state, &work, &timing);
     if (status == ASSAY_OK)
         status = make_finished(s, &work, &r->err);
+    forget(s); /* operands that end now */
     assay_fence_disarm(fence);
     assay_fence_destroy(fence);
     note_traces(s, r);
@@ -646,6 +667,7 @@ static const verb_fn verbs[ASSAY_RUNNER_VERBS] = {
     [ASSAY_RUNNER_READY] = ready,
     [ASSAY_RUNNER_RUN] = run,
     [ASSAY_RUNNER_FINISH] = finish,
+    [ASSAY_RUNNER_TIMED] = tell_timed,
     [ASSAY_RUNNER_FENCE] = run_at_fence,
     [ASSAY_RUNNER_DECLARE] = declare,
     [ASSAY_RUNNER_FILL] = fill,

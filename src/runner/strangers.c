@@ -91,7 +91,7 @@ static enum assay_status find_interpreter(struct interpreter *i, const char *wan
                                           struct assay_error *err)
 {
     if (i->package.length > 0)
-        return ASSAY_OK;
+        return assay_python_restore(i->package.data, err);
     enum assay_status status = assay_python_find(wanted, &i->python, err);
     if (status == ASSAY_OK)
         status = assay_python_package(&i->package, err);
@@ -364,6 +364,16 @@ static void perturb(const struct assay_tensor *tensor, void *data, uint64_t seed
     }
 }
 
+/* Values that a change of one would make wrong beside the others. Only of a script in Python, whose
+ * setup computes them all: who writes C fills tensor by tensor. */
+static bool belongs_together(const struct stranger *s, const char *op)
+{
+    for (int64_t i = 0; i < s->contents->n_workloads; i++)
+        if (strcmp(s->contents->workloads[i].op, op) == 0)
+            return s->contents->workloads[i].together && assay_python_is(s->path);
+    return false;
+}
+
 static void fill(void *user, const char *op, int32_t input, const struct assay_tensor *tensor,
                  void *data, uint64_t seed)
 {
@@ -389,7 +399,8 @@ static void fill(void *user, const char *op, int32_t input, const struct assay_t
         return;
     }
     note_filled(all, op, input, seed, assay_tensor_checksum(data, bytes));
-    perturb(tensor, data, assay_rng_at(all->secret ^ seed, (uint64_t)input));
+    if (!belongs_together(s, op))
+        perturb(tensor, data, assay_rng_at(all->secret ^ seed, (uint64_t)input));
 }
 
 static enum assay_status give_inputs(struct stranger *s, const struct assay_problem *p,
@@ -560,6 +571,12 @@ static void name_after(const char *path, char *out, size_t size)
 /* With the last line it printed. */
 static void tell_broken(struct stranger *s, const char *how)
 {
+    if (s->broken == ASSAY_RUNNER_TIMEOUT && assay_python_is(s->path)) {
+        snprintf(s->reason, sizeof s->reason,
+                 "importing %.60s took longer than %g s: allow more with --timeout", s->name,
+                 s->all->options.timeout_s);
+        return;
+    }
     struct assay_text shown = {0};
     const char *printed = s->clerk ? assay_runner_printed(s->clerk) : "", *line = printed;
     size_t length = strlen(printed);

@@ -493,6 +493,7 @@ static void make_op(struct workload *w)
         .tolerance_second = tolerance_second,
         .reference_whole = w->found.verified ? reference_whole : NULL,
         .unverified = !w->found.verified,
+        .fills_together = w->found.together,
     };
 }
 

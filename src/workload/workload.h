@@ -32,6 +32,7 @@ struct assay_workload_found {
     uint64_t seed;
     bool verified;
     bool on_device; /* its verify runs there, and can be timed */
+    bool together;  /* its inputs' values belong together: they are all of one seed, as they are */
 };
 
 /* The author's functions, called in another process. Outlives the workloads. */

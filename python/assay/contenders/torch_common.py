@@ -8,6 +8,7 @@ import importlib.util
 import os
 import re
 import sys
+import sysconfig
 import time
 
 from . import Call, Unsupported
@@ -44,7 +45,18 @@ def absent(package, called):
     """Why there is no such package for this interpreter, or None."""
     if importlib.util.find_spec(package):
         return None
-    return "%s is not installed for %s: pip install %s" % (called, sys.executable, package)
+    return "%s is not installed for %s: %s" % (called, sys.executable, how_to_get(package))
+
+
+def how_to_get(package):
+    """What to type: a system's own interpreter takes its packages from the system."""
+    own = sys.prefix != sys.base_prefix  # a virtual environment
+    marker = os.path.join(sysconfig.get_path("stdlib"), "EXTERNALLY-MANAGED")
+    if own or not os.path.exists(marker):
+        return "pip install " + package
+    if package == "torch" and os.path.exists("/etc/debian_version"):
+        return "apt install python3-torch, or pip install torch in a virtual environment"
+    return "pip install %s in a virtual environment" % package
 
 
 def missing(implementation):

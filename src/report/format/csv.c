@@ -23,7 +23,9 @@
  *   eager_speedup eager_speedup_lo eager_speedup_hi eager_significant
  *   idle_bytes peak_bytes workspace_bytes system_peak_bytes
  *   macs counted_flops  of a preset
- *   efficiency_lo efficiency_hi (95 %) machine_frac disturbed waited stolen */
+ *   efficiency_lo efficiency_hi (95 %) machine_frac disturbed waited stolen
+ *   timed timed_why   graph, blocked stream or eager; why it was no graph
+ *   graph_calls graph_kernels graph_copies graph_memsets  of the graph that was replayed */
 #include "report/report_sink.h"
 #include "tensor/dtype.h"
 

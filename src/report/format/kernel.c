@@ -100,6 +100,7 @@ static void kernel_begin(void *state, const struct assay_sink *sink,
     write_machine(s, "GPU", gpu);
     write_machine(s, "CPU", run->cpu_name);
     write_machine(s, "OS", run->host_os);
+    write_machine(s, "PyTorch", run->pytorch);
     flush(s);
     write_subject(s, run);
 }

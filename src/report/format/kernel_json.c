@@ -228,16 +228,18 @@ static void put_or_na(assay_json *o, const char *key, const char *text)
 static assay_json *machine(const struct assay_run_info *run)
 {
     assay_json *o = assay_json_object();
-    char backend[sizeof run->device], cores[16] = "";
-    memcpy(backend, run->device, sizeof backend);
-    backend[strcspn(backend, ":")] = '\0'; /* "cuda:1" */
+    char backend[64], cores[16] = "";
+    snprintf(backend, sizeof backend, "%.*s", (int)strcspn(run->device, ":"), run->device);
     for (char *at = backend; *at; at++)
         *at = (char)toupper((unsigned char)*at);
+    if (!assay_run_on_host(run) && run->pytorch_cuda[0])
+        snprintf(backend + strlen(backend), sizeof backend - strlen(backend), " %s",
+                 run->pytorch_cuda);
     if (run->gpu_cores > 0)
         snprintf(cores, sizeof cores, "%d", run->gpu_cores);
     put_or_na(o, "gpu", run->gpu_name);
     put_or_na(o, "backend", backend);
-    put_or_na(o, "pytorchVersion", ""); /* none is used */
+    put_or_na(o, "pytorchVersion", run->pytorch); /* empty: none is used */
     put_or_na(o, "os", run->host_os);
     put_or_na(o, "cpu", run->cpu_name);
     put_or_na(o, "gpuCores", cores);

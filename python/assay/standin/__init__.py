@@ -1,0 +1,1 @@
+"""Modules of other names, for benchmark scripts."""
