@@ -86,3 +86,13 @@ expect_usage "other.so: none of its functions of TVM-FFI is called as an op of a
 say "they have a process of their own"
 expect_exit 2 "$ASSAY" bench relu "${quick[@]}" --plugin mine.so --in-process
 expect_err 'functions of TVM-FFI have a process of their own'
+
+say "on a GPU the library tells them the stream"
+export ASSAY_CUDA_DRIVER=$ASSAY_FAKES/fake_cuda.so ASSAY_NVRTC=$ASSAY_FAKES/fake_nvrtc.so
+export ASSAY_NVML=$ASSAY_FAKES/fake_nvml.so ASSAY_CUBLASLT=$work/none.so ASSAY_CUDNN=$work/none.so
+gpu=(--device cuda --strict-device "${quick[@]}" --plugin mine.so --kernel mine_relu_raises)
+expect_exit 3 "$ASSAY" bench relu "${gpu[@]}"
+expect_words 'unsupported: on a GPU it needs libtvm_ffi.so, which tells it the stream'
+compile -DTVM_STREAMS "$ASSAY_SOURCE_DIR/tests/kernels/tvm_runtime.c" -o streams.so
+ASSAY_TVM_FFI=$work/streams.so expect_exit 1 "$ASSAY" bench relu "${gpu[@]}"
+expect_words 'failed: ValueError: it was told the stream'

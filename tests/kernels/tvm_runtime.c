@@ -1,5 +1,5 @@
 /* A stand-in for libtvm_ffi.so: one error is kept, as the real one keeps it for each thread, and the
- * counts of its references are checked. */
+ * counts of its references are checked. With TVM_STREAMS it also keeps the stream. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +34,25 @@ void TVMFFIErrorMoveFromRaised(void **out)
     *out = raised;
     raised = NULL;
 }
+
+#ifdef TVM_STREAMS
+static void *stream;
+
+int TVMFFIEnvSetStream(int32_t type, int32_t id, void *now, void **before)
+{
+    (void)type, (void)id;
+    if (before)
+        *before = stream;
+    stream = now;
+    return 0;
+}
+
+void *TVMFFIEnvGetStream(int32_t type, int32_t id)
+{
+    (void)type, (void)id;
+    return stream;
+}
+#endif
 
 int TVMFFIObjectDecRef(void *object)
 {
