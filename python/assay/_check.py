@@ -2,6 +2,8 @@
 
 The values are copied to the host and compared in C; no framework is imported here."""
 
+import sys
+
 from assay import _assay
 
 DERIVED = -1.0
@@ -22,19 +24,33 @@ class Leaf:
         return n
 
 
+#: Types that a framework's DLPack may refuse, and what they are to assay: they travel as bytes.
+_BYTEWISE = {"torch.float8_e4m3fn": "float8_e4m3fn", "torch.float8_e5m2": "float8_e5m2", "torch.bool": "bool"}
+
+
+def _as_bytes(tensor):
+    """(the same memory as uint8, the name of its type), or None where that is not known."""
+    torch = sys.modules.get("torch")
+    name = _BYTEWISE.get(str(getattr(tensor, "dtype", "")))
+    if torch is None or name is None or not isinstance(tensor, torch.Tensor):
+        return None
+    return tensor.view(torch.uint8), name
+
+
 def _read(tensor):
     if isinstance(tensor, (bool, int, float)):
         import struct
 
         return "float64", (), struct.pack("<d", tensor), False, "cpu"
+    plain = _plain(tensor)
     try:
-        return _assay.read(_plain(tensor))
+        return _assay.read(plain)[:5]
     except (TypeError, RuntimeError, BufferError) as error:
-        as_float = getattr(tensor, "float", None)  # what DLPack cannot carry: bool, fp8
-        if as_float is None:
+        bytewise = _as_bytes(plain)
+        if bytewise is None:
             raise TypeError(str(error)) from error
-        dtype, dims, values, _, device = _assay.read(_plain(as_float()))
-        return dtype, dims, values, False, device
+    dtype, dims, values, writable, device, _ = _assay.read(bytewise[0])
+    return bytewise[1], dims, values, writable, device
 
 
 def _plain(tensor):
@@ -47,9 +63,11 @@ def _plain(tensor):
 
 
 def is_tensor(value):
-    return any(
-        hasattr(value, name) for name in ("__dlpack__", "__array_interface__", "__cuda_array_interface__")
-    ) or isinstance(value, (bytearray, memoryview)) or type(value).__module__ == "array"
+    names = ("__dlpack__", "__dlpack_c_exchange_api__", "__array_interface__", "__cuda_array_interface__")
+    if isinstance(value, type):
+        return False
+    buffer = isinstance(value, (bytearray, memoryview)) or type(value).__module__ == "array"
+    return buffer or any(hasattr(value, name) for name in names)
 
 
 def tensors(value, found=None):
@@ -116,7 +134,10 @@ class Inputs:
 
     def _write(self, i, values):
         if self.leaves[i].writable:
-            _assay.write(_plain(self.tensors[i]), values)
+            plain = _plain(self.tensors[i])
+            if self.leaves[i].dtype in _BYTEWISE.values():
+                plain = (_as_bytes(plain) or (plain,))[0]
+            _assay.write(plain, values)
 
 
 class Mismatch(Exception):

@@ -3,23 +3,30 @@
 The child (`python -m assay._isolated`) imports the functions by name; the arguments are pickled to
 it, and the results come back as JSON on a pipe of its own."""
 
+import os
 import sys
 
 GRACE_S = 5.0
+#: Set in the environment of a child.
+IN_CHILD = "ASSAY_ISOLATED"
 
 
 def measure(functions, args, kwargs, reference, timeout, how):
     """A Result for each; in this process, with a note, where a function has no name to import."""
     from assay import api
 
+    if IN_CHILD in os.environ:
+        raise RuntimeError(
+            "a script that measures with isolate=True is imported by the process that it starts; put what it "
+            "does below: if __name__ == '__main__':"
+        )
     try:
-        job = _job(functions, args, kwargs, reference, how)
+        return _run_all(_job(functions, args, kwargs, reference, how), list(functions), timeout)
     except ValueError as why:
         results = api._in_process(functions, args, kwargs, reference, how)
         for result in results:
             result.notes.append(f"not isolated: {why}")
         return results
-    return _run_all(job, list(functions), timeout)
 
 
 def _job(functions, args, kwargs, reference, how):
@@ -77,19 +84,20 @@ def _ended(name, ended, job):
     status, reason = ended
     return Result(
         name=name, status=status, reason=reason, isolated=True, device=job["how"]["device"],
+        cache="cold" if job["how"]["cold"] else "hot",
         verdict="", samples=0, calls=0, warmup=0,
     )  # fmt: skip
 
 
 def _run(job, timeout):
-    """(results, None), or (None, (status, reason)) where the child did not answer."""
-    import os
+    """(results, None), or (None, (status, reason)) where the child did not answer. ValueError: the
+    functions cannot be imported in it."""
     import pickle
     import subprocess
 
     ours, theirs = os.pipe()
     path = [os.getcwd() if not p else p for p in sys.path]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path), IN_CHILD: "1"}
     child = subprocess.Popen(
         [sys.executable, "-m", "assay._isolated", str(theirs)],
         stdin=subprocess.PIPE, pass_fds=(theirs,), env=environment,
@@ -114,7 +122,6 @@ def _run(job, timeout):
 
 def _hear(pipe, seconds):
     """All that is written until the pipe is closed; None: it was not, in this time."""
-    import os
     import select
     from time import monotonic
 
@@ -140,7 +147,10 @@ def _read(text, child):
     if text:
         from assay.api import Result
 
-        return [Result(**{**values, "isolated": True}) for values in map(_tuples, json.loads(text))], None
+        found = json.loads(text)
+        if isinstance(found, str):
+            raise ValueError(f"it cannot be imported there: {found}")
+        return [Result(**{**values, "isolated": True}) for values in map(_tuples, found)], None
     return None, ("crashed", _how(code))
 
 

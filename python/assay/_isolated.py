@@ -26,13 +26,10 @@ def _find(where, job):
     return found
 
 
-def main():
-    import json
+def _load(job):
+    """The functions by name, the reference, the arguments."""
     import pickle
 
-    from assay import api
-
-    job = pickle.load(sys.stdin.buffer)
     wanted = [*job["functions"].values(), *([job["reference"]] if job["reference"] else [])]
     if any(module == "__main__" for module, _ in wanted):
         job["loaded"] = _load_main(job["main"])
@@ -40,11 +37,25 @@ def main():
             vars(sys.modules["__main__"]).setdefault(name, value)
     functions = {name: _find(where, job) for name, where in job["functions"].items()}
     reference = _find(job["reference"], job) if job["reference"] else None
-    args, kwargs = pickle.loads(job["values"])
-    how = {**job["how"], "quiet": True, "stream": api._stream_of(job["how"]["device"])}
-    results = api._in_process(functions, args, kwargs, reference, how)
+    return functions, reference, *pickle.loads(job["values"])
+
+
+def main():
+    import json
+    import pickle
+
+    from assay import api
+
+    job = pickle.load(sys.stdin.buffer)
+    try:
+        functions, reference, args, kwargs = _load(job)
+    except Exception as error:
+        answer = api._said(error)
+    else:
+        how = {**job["how"], "quiet": True, "stream": api._stream_of(job["how"]["device"])}
+        answer = [result.to_dict() for result in api._in_process(functions, args, kwargs, reference, how)]
     with os.fdopen(int(sys.argv[1]), "w") as out:
-        json.dump([result.to_dict() for result in results], out)
+        json.dump(answer, out)
 
 
 if __name__ == "__main__":

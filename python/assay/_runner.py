@@ -8,7 +8,7 @@ import os
 import sys
 
 from assay import _assay, frameworks
-from assay.call import Call
+from assay.call import Call, Unsupported
 
 
 _CONTENDERS = {"torch": ("torch_ops", "torch_models"), "triton": ("triton_ops",)}
@@ -32,6 +32,7 @@ class _Contenders:
 
 
 _object = None  # the module of contenders, plug-in or script that was loaded
+_file = None  # the path of it, where it is a file
 _words = []  # what explains the last exception: it is printed once
 
 
@@ -51,6 +52,8 @@ def explain(kind, value, traceback):
     """The last line of a traceback; all of it goes to stderr."""
     import traceback as tracebacks
 
+    if isinstance(value, Unsupported):  # said on purpose
+        return str(value)
     lines = tracebacks.format_exception(kind, value, traceback)
     sys.stderr.write("".join(lines))
     sys.stderr.flush()
@@ -68,7 +71,7 @@ def _place(kind, value, traceback):
     place = ""
     while traceback is not None:
         name = traceback.tb_frame.f_code.co_filename
-        if _object is not None and name == getattr(_object, "__file__", None):
+        if name == _file:
             place = " (%s:%d)" % (os.path.basename(name), traceback.tb_lineno)
         traceback = traceback.tb_next
     return place
@@ -77,10 +80,29 @@ def _place(kind, value, traceback):
 # ---- the object ----
 
 
+def expect(path):
+    """Imports what a stranger's file is going to need of assay and of frameworks, while it is what it
+    should be."""
+    import importlib.util
+
+    name = os.path.basename(path)
+    text = ""
+    if os.path.isfile(path):
+        with open(path, encoding="utf-8", errors="replace") as file:
+            text = file.read()
+    modules = ["assay.plugin", "assay.cuda_graphs"]
+    if name.startswith("benchmark"):
+        modules.append("assay.scripts")
+    for module in modules:
+        importlib.import_module(module)
+    if "triton" in text and importlib.util.find_spec("triton"):
+        importlib.import_module("triton")
+    frameworks.hold(text)
+
+
 def load(path, device):
     """What the object holds for this device: {"kernels": […], "workloads": […]}."""
-    global _object
-    frameworks.hold()  # before a stranger's code can change what they are
+    global _object, _file
     if path.startswith("python:"):
         import importlib
 
@@ -89,6 +111,7 @@ def load(path, device):
     else:
         from assay import plugin
 
+        _file = os.path.abspath(path)
         _object = plugin.load(path)
         if hasattr(_object, "use_device"):
             _object.use_device(device)

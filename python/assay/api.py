@@ -10,12 +10,29 @@ PRECISION = 0.01
 
 
 class Result:
-    """One measured function. Times are seconds of one call; None where there is no figure."""
+    """One measured function. Times are seconds of one call; None where there is no figure.
+
+    status              "ok", "mismatch" (the outputs are not the reference's), "failed" (it raised),
+                        "crashed", "timeout" (with `isolate`); `reason` says why in a sentence
+    median, interval    of the samples, and its 95 % interval (low, high); also mean, std, min, max,
+                        q1, q3, and `times`, the samples themselves
+    speedup             to the first function of a comparison, None alone; speedup_interval (low,
+                        high); significant; verdict, the same in words
+    verified            True: compared with the reference before and after timing. None: there was none
+    max_abs_error       the greatest error of an output, and max_rel_error
+    samples, calls      how many samples there are, and calls in all of them; warmup calls before
+    device, cache       "cpu" or "cuda:0"; "hot" or "cold"
+    isolated            it was measured in a process of its own
+    flops_per_s         from the counters `flops` and `bytes`; bytes_per_s
+    memory_mb           what a call took, in MB of 2^20 bytes, where it is known
+    notes               sentences a reader of the figures should know
+    error, traceback    the exception where it failed, and its traceback as text
+    """
 
     _fields = (
         "name", "status", "reason", "median", "interval", "mean", "std", "min", "max", "q1", "q3",
         "speedup", "speedup_interval", "significant", "verdict", "verified", "max_abs_error",
-        "max_rel_error", "samples", "calls", "warmup", "device", "isolated", "flops", "bytes",
+        "max_rel_error", "samples", "calls", "warmup", "device", "cache", "isolated", "flops", "bytes",
         "flops_per_s", "bytes_per_s", "memory_mb", "notes", "traceback", "times",
     )  # fmt: skip
 
@@ -82,6 +99,7 @@ class Comparison:
         return all(result.ok for result in self.results)
 
     def to_dict(self):
+        """{"results": [...]}: each as Result.to_dict has it."""
         return {"results": [result.to_dict() for result in self.results]}
 
     def __repr__(self):
@@ -283,6 +301,7 @@ def _result(state, how):
         calls=f.get("iters", 0),
         warmup=f.get("warmup", 0),
         device=how["device"],
+        cache="cold" if how["cold"] else "hot",
         isolated=False,
         flops=how["flops"],
         bytes=how["bytes"],
@@ -302,12 +321,25 @@ def _name_of(fn):
     return name or type(fn).__name__
 
 
+def _named(functions):
+    named = {}
+    for fn in functions:
+        name = _name_of(fn)
+        if name in named:
+            raise ValueError(f"two functions are called {name}; give a dict of names and functions")
+        named[name] = fn
+    return named
+
+
 def _measure_all(functions, args, kwargs, reference, isolate, timeout, how):
     for name, fn in functions.items():
         if not callable(fn):
             raise TypeError(f"{name}: {fn!r} is not callable")
     if reference is not None and not callable(reference):
         raise TypeError(f"the reference {reference!r} is not callable")
+    for counter in ("flops", "bytes"):
+        if callable(how[counter]):
+            how[counter] = how[counter](*args, **kwargs)
     if how["device"] is None:
         how["device"] = _device_of(args, kwargs)
     if how["stream"] is None:
@@ -353,7 +385,8 @@ def bench(
     isolate          measure in a Python of its own, where fn can be imported by name: a crash, a hang
                      or os._exit is then this row's status. Result.isolated says what was done
     timeout          seconds, with `isolate`
-    flops, bytes     of one call: the result then has flops_per_s and bytes_per_s
+    flops, bytes     counters: how many operations, and bytes moved, one call has; a number, or a
+                     function of the same arguments. The result then has flops_per_s, bytes_per_s
     rtol, atol       tolerances; by default they follow from the types and sizes
     device, stream   where the work is: found from the tensors, and PyTorch's current stream. On a
                      GPU the events of assay's own engine are the clock
@@ -403,7 +436,7 @@ def compare(
     The other parameters are those of bench.
     """
     if not isinstance(functions, dict):
-        functions = {_name_of(fn): fn for fn in functions}
+        functions = _named(functions)
     if not functions:
         raise ValueError("no functions to compare")
     how = {
@@ -419,6 +452,7 @@ class Benchmark:
     """What @assay.benchmark leaves at a function: how it is to be measured."""
 
     def __init__(self, fn, args, group, options):
+        #: The function, its arguments or what makes them, its group, the keywords for bench.
         self.fn, self.args, self.group, self.options = fn, args, group, options
 
     def arguments(self):
@@ -465,7 +499,7 @@ def run(where=None, *, show=True, **options):
         if members[0].group is None:
             found.append(bench(members[0].fn, *members[0].arguments(), **how))
         else:
-            functions = {_name_of(m.fn): m.fn for m in members}
+            functions = _named(m.fn for m in members)
             found.append(compare(functions, members[0].arguments(), **how))
         if show:
             print(found[-1])

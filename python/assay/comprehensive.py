@@ -231,3 +231,7 @@ def run_comprehensive_benchmark(
             json.dump(rows, file, indent=2)
             file.write("\n")
     return rows
+
+
+if __name__ == "__main__":
+    run_comprehensive_benchmark()

@@ -11,6 +11,12 @@ something needs it. The command is `kobench`.
 
 from kohakubench.core import BenchmarkCase, BenchmarkResult, KoBench, resolve_device, resolve_dtype
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from kohakubench.modules import ScaledDotProductAttention as ScaledDotProductAttention
+
+    __version__: str
+
 __all__ = [
     "BenchmarkCase",
     "BenchmarkResult",
@@ -24,7 +30,7 @@ __all__ = [
 
 def __getattr__(name):
     if name == "ScaledDotProductAttention":
-        from kohakubench.presets.attention import ScaledDotProductAttention
+        from kohakubench.modules import ScaledDotProductAttention
 
         return ScaledDotProductAttention
     if name == "__version__":

@@ -1,5 +1,7 @@
 """The command kobench: measures a preset and prints its table."""
 
+from __future__ import annotations
+
 import sys
 
 from kohakubench.presets import PRESETS
@@ -118,7 +120,7 @@ def _run(options):
     print_table(bench.benchmark_many(load_cases(options.preset, bench.device, bench.dtype)))
 
 
-def main(argv=None):
+def main(argv: list[str] | None = None) -> int:
     """Exit status: 0; 1 where a case failed; 2 where the command line or the preset makes no sense."""
     options = _parser().parse_args(argv)
     if options.list:

@@ -1,7 +1,19 @@
 """Cases, what measures them, and what comes out."""
 
+from __future__ import annotations
+
 import sys
 from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any, Union
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    import torch
+
+    _Device = Union[str, torch.device, None]
+    _Dtype = Union[str, torch.dtype, None]
+    _Counter = Union[Callable[[dict[str, Any]], float], None]
 
 MB = 1 << 20
 
@@ -21,7 +33,7 @@ def _torch():
     return torch
 
 
-def resolve_device(device=None):
+def resolve_device(device: _Device = None) -> torch.device | str:
     """A torch.device (a string where there is no PyTorch). None: CUDA where there is one, else the CPU; a
     GPU that is not here becomes the CPU with a warning."""
     torch = _torch()
@@ -36,7 +48,7 @@ def resolve_device(device=None):
     return found
 
 
-def resolve_dtype(dtype=None, device=None):
+def resolve_dtype(dtype: _Dtype = None, device: _Device = None) -> torch.dtype | str:
     """A torch.dtype (a string where there is no PyTorch). None: float16 on CUDA, float32 elsewhere."""
     torch = _torch()
     if dtype is None:
@@ -58,7 +70,16 @@ class BenchmarkCase:
     """A callable with its arguments. A counter takes one dict, the metadata with `device` and `dtype`, and
     returns the multiply-adds or the other operations of one call."""
 
-    def __init__(self, name, fn, args=(), kwargs=None, metadata=None, flop_counter=None, mac_counter=None):
+    def __init__(
+        self,
+        name: str,
+        fn: Callable[..., Any],
+        args: Iterable[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        flop_counter: _Counter = None,
+        mac_counter: _Counter = None,
+    ) -> None:
         self.name = name
         self.fn = fn
         self.args = tuple(args)
@@ -80,9 +101,23 @@ class BenchmarkResult:
     )  # fmt: skip
 
     def __init__(
-        self, name, iters, warmup, latency_ms, latency_std_ms, device, dtype, idle_vram_mb=None, peak_vram_mb=None,
-        workspace_vram_mb=None, macs=None, macs_rate=None, flops=None, flops_rate=None, metadata=None,
-    ):  # fmt: skip
+        self,
+        name: str,
+        iters: int,
+        warmup: int,
+        latency_ms: float,
+        latency_std_ms: float,
+        device: str,
+        dtype: str,
+        idle_vram_mb: float | None = None,
+        peak_vram_mb: float | None = None,
+        workspace_vram_mb: float | None = None,
+        macs: float | None = None,
+        macs_rate: float | None = None,
+        flops: float | None = None,
+        flops_rate: float | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
         self.name = name
         self.iters, self.warmup = iters, warmup
         self.latency_ms, self.latency_std_ms = latency_ms, latency_std_ms
@@ -93,7 +128,8 @@ class BenchmarkResult:
         self.flops, self.flops_rate = flops, flops_rate
         self.metadata = dict(metadata or {})
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, Any]:
+        """All of it, ready for JSON."""
         values = {field: getattr(self, field) for field in self._fields}
         values["metadata"] = dict(self.metadata)
         return values
@@ -117,7 +153,16 @@ def _name_of(target):
 class KoBench:
     """Measures cases: `warmup` calls, then `iters` with the clock read before and after each."""
 
-    def __init__(self, *, device=None, dtype=None, warmup=8, iters=32, sync=True, inference_mode=True):
+    def __init__(
+        self,
+        *,
+        device: _Device = None,
+        dtype: _Dtype = None,
+        warmup: int = 8,
+        iters: int = 32,
+        sync: bool = True,
+        inference_mode: bool = True,
+    ) -> None:
         self.device = resolve_device(device)
         self.dtype = resolve_dtype(dtype, self.device)
         self.warmup = _count(warmup, "warmup")
@@ -126,12 +171,21 @@ class KoBench:
         self.inference_mode = inference_mode
 
     @property
-    def is_cuda(self):
+    def is_cuda(self) -> bool:
+        """The device is a GPU."""
         return _type_of(self.device) == "cuda"
 
     def benchmark(
-        self, target, *, name=None, warmup=None, iters=None, metadata=None, flop_counter=None, mac_counter=None
-    ):
+        self,
+        target: BenchmarkCase | Callable[[], Any],
+        *,
+        name: str | None = None,
+        warmup: int | None = None,
+        iters: int | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        flop_counter: _Counter = None,
+        mac_counter: _Counter = None,
+    ) -> BenchmarkResult:
         """Measures a BenchmarkCase or any callable without arguments; what it raises is raised again."""
         case = self._case(target, name, metadata, flop_counter, mac_counter)
         warmup = self.warmup if warmup is None else _count(warmup, "warmup")
@@ -142,7 +196,7 @@ class KoBench:
             memory = self._memory_after(idle)
         return self._result(case, times, memory)
 
-    def benchmark_many(self, cases):
+    def benchmark_many(self, cases: Iterable[BenchmarkCase | Callable[[], Any]]) -> list[BenchmarkResult]:
         """One after the other; each may be a case or a callable."""
         return [self.benchmark(case) for case in cases]
 

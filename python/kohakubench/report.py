@@ -1,5 +1,14 @@
 """KoBench's table."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from kohakubench.core import BenchmarkResult
+
 HEADINGS = (
     "name", "mean_ms", "std_ms", "idle_vram", "peak_vram", "workspace", "MACs", "MACS", "FLOPs", "FLOPS",
 )  # fmt: skip
@@ -37,7 +46,7 @@ def _row(result, precision):
     )
 
 
-def format_table(results, precision=3):
+def format_table(results: Iterable[BenchmarkResult], precision: int = 3) -> str:
     """The results as text: columns joined by ' | ', a divider of '-+-' below their names."""
     rows = [HEADINGS, *(_row(result, precision) for result in results)]
     widths = [max(len(row[i]) for row in rows) for i in range(len(HEADINGS))]
@@ -46,5 +55,6 @@ def format_table(results, precision=3):
     return "\n".join(lines)
 
 
-def print_table(results, precision=3):
+def print_table(results: Iterable[BenchmarkResult], precision: int = 3) -> None:
+    """Prints that text."""
     print(format_table(results, precision))

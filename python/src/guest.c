@@ -3,11 +3,15 @@
  *
  * Between the two clock reads of a sample is a loop of calls on arguments that were made before,
  * and nothing else of Python's. */
-#include "module.h"
+#include "call.h"
+
+#include "intact.h"
 
 #include "base/clock.h"
+#include "device/cuda/cuda.h"
 #include "kernel/kernel.h"
 #include "runner/guest.h"
+#include "runner/python.h"
 #include "runner/runner.h"
 #include "workload/contents.h"
 
@@ -16,27 +20,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_TENSORS = ASSAY_MAX_INPUTS + ASSAY_MAX_OUTPUTS, MOST_READABLE = 64 };
-
-/* The strings of a kernel that was described by Python. */
-struct described {
-    char name[64], op[64], implementation[32], device[8];
-};
-
-struct guest {
-    PyObject *runner; /* the module assay._runner */
-    PyThreadState *resting;
-    const struct assay_host *host;
-    struct assay_workload_author author;
-    struct described *kernels;
-    int64_t n_kernels;
-    char failure[sizeof((struct assay_error *)0)->message]; /* of a run */
-};
+enum { MOST_READABLE = 64 };
 
 /* ---- exceptions ---- */
 
 /* The last line of the traceback; all of it goes to what the process prints. */
-static void tell_exception(const struct guest *g, char *out, size_t size)
+void assay_py_tell_exception(const struct assay_py_guest *g, char *out, size_t size)
 {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
@@ -54,12 +43,12 @@ static void tell_exception(const struct guest *g, char *out, size_t size)
     Py_XDECREF(traceback);
 }
 
-static enum assay_status failed(const struct guest *g, enum assay_status status, const char *where,
-                                struct assay_error *err)
+static enum assay_status failed(const struct assay_py_guest *g, enum assay_status status,
+                                const char *where, struct assay_error *err)
 {
     char words[sizeof err->message];
     bool memory = PyErr_ExceptionMatches(PyExc_MemoryError);
-    tell_exception(g, words, sizeof words);
+    assay_py_tell_exception(g, words, sizeof words);
     return memory ? assay_error_nomem(err) : assay_error_set(err, status, where, "%s", words);
 }
 
@@ -126,10 +115,10 @@ static enum assay_status prepare(void *state, int64_t set, const struct assay_ar
                                  struct assay_error *err);
 static size_t prepared_bytes(void *state);
 
-static enum assay_status add_kernel(struct guest *g, PyObject *dict, const char *path,
+static enum assay_status add_kernel(struct assay_py_guest *g, PyObject *dict, const char *path,
                                     assay_kernel_registry *registry, struct assay_error *err)
 {
-    struct described *d = &g->kernels[g->n_kernels];
+    struct assay_py_described *d = &g->kernels[g->n_kernels];
     struct assay_kernel kernel = {
         .struct_size = sizeof kernel,
         .abi = ASSAY_KERNEL_ABI,
@@ -157,7 +146,7 @@ static enum assay_status add_kernel(struct guest *g, PyObject *dict, const char 
     return status == ASSAY_OK ? assay_kernel_add(registry, &kernel, path, err) : status;
 }
 
-static enum assay_status add_workload(struct guest *g, PyObject *dict, const char *path,
+static enum assay_status add_workload(struct assay_py_guest *g, PyObject *dict, const char *path,
                                       assay_workloads *workloads, assay_kernel_registry *registry,
                                       struct assay_error *err)
 {
@@ -191,7 +180,7 @@ static PyObject *list_of(PyObject *dict, const char *key)
     return list;
 }
 
-static enum assay_status add_all(struct guest *g, PyObject *found, const char *path,
+static enum assay_status add_all(struct assay_py_guest *g, PyObject *found, const char *path,
                                  assay_workloads *workloads, assay_kernel_registry *registry,
                                  struct assay_error *err)
 {
@@ -224,18 +213,41 @@ static enum assay_status add_all(struct guest *g, PyObject *found, const char *p
 }
 
 /* "cpu" or "cuda". */
-static const char *device_of(const struct guest *g)
+static const char *device_of(const struct assay_py_guest *g)
 {
     const assay_device *device = g->host ? g->host->device : NULL;
     return device ? device->driver->name : "cpu";
+}
+
+/* Before a stranger's code comes. */
+static bool hold_what_is(struct assay_py_guest *g, const char *path)
+{
+    if (strncmp(path, ASSAY_PYTHON_PREFIX, strlen(ASSAY_PYTHON_PREFIX)) == 0)
+        return true;
+    PyObject *answer = PyObject_CallMethod(g->runner, "expect", "s", path);
+    Py_XDECREF(answer);
+    g->intact = answer ? assay_py_intact_hold() : NULL;
+    return g->intact;
+}
+
+/* A stranger's doing, however it came about. */
+static enum assay_status check_intact(const struct assay_py_guest *g, bool all,
+                                      struct assay_error *err)
+{
+    char words[160];
+    return !g->intact || assay_py_intact_check(g->intact, all, words, sizeof words)
+               ? ASSAY_OK
+               : assay_error_set(err, ASSAY_ERR_CORRUPT, NULL, "%s", words);
 }
 
 static enum assay_status load(void *user, const struct assay_host *host, const char *path,
                               assay_workloads *workloads, assay_kernel_registry *registry,
                               struct assay_error *err)
 {
-    struct guest *g = user;
+    struct assay_py_guest *g = user;
     g->host = host;
+    if (!hold_what_is(g, path))
+        return failed(g, ASSAY_ERR_INVALID, path, err);
     PyObject *found = PyObject_CallMethod(g->runner, "load", "ss", path, device_of(g));
     if (!found)
         return failed(g, ASSAY_ERR_INVALID, path, err);
@@ -247,8 +259,8 @@ static enum assay_status load(void *user, const struct assay_host *host, const c
 /* ---- what a kernel is asked before it runs ---- */
 
 /* Its answer is None or words. */
-static PyObject *ask(const struct guest *g, const char *function, const struct assay_kernel *kernel,
-                     const struct assay_problem *problem)
+static PyObject *ask(const struct assay_py_guest *g, const char *function,
+                     const struct assay_kernel *kernel, const struct assay_problem *problem)
 {
     PyObject *p = problem ? assay_py_problem(problem, device_of(g)) : Py_NewRef(Py_None);
     PyObject *answer = p ? PyObject_CallMethod(g->runner, function, "sO", kernel->name, p) : NULL;
@@ -259,7 +271,7 @@ static PyObject *ask(const struct guest *g, const char *function, const struct a
 static enum assay_status can_run(void *user, const struct assay_kernel *kernel,
                                  const struct assay_problem *problem, struct assay_error *why)
 {
-    const struct guest *g = user;
+    const struct assay_py_guest *g = user;
     PyObject *answer = ask(g, "can_run", kernel, problem);
     if (!answer)
         return failed(g, ASSAY_ERR_FAILED, kernel->name, why);
@@ -278,7 +290,7 @@ static enum assay_status can_run(void *user, const struct assay_kernel *kernel,
 static void note(void *user, const struct assay_kernel *kernel, const struct assay_problem *problem,
                  char *text, size_t size)
 {
-    const struct guest *g = user;
+    const struct assay_py_guest *g = user;
     PyObject *answer = ask(g, "note", kernel, problem);
     PyObject *bytes = answer && answer != Py_None ? PyUnicode_AsUTF8String(answer) : NULL;
     if (bytes)
@@ -290,30 +302,7 @@ static void note(void *user, const struct assay_kernel *kernel, const struct ass
 
 /* ---- a kernel that is set up ---- */
 
-/* The operands of one set as tensors, the arguments made of them, and what the call returned. */
-struct row {
-    void *own[MOST_TENSORS]; /* where the operands are */
-    PyObject *tensors, *arguments, *result;
-    PyObject *turns, *last; /* of calls that change their inputs: see take_turns; NULL: none */
-    Py_ssize_t n_turns, next_turn;
-    bool fresh; /* the result has not been copied to the outputs */
-};
-
-struct call {
-    struct guest *guest;
-    PyObject *object, *function, *wrap, *look;
-    PyObject *prepare, *finish, *collect, *again; /* NULL: there is none */
-    bool takes_out;
-    int32_t n_inputs, n_outputs;
-    struct assay_tensor inputs[ASSAY_MAX_INPUTS], outputs[ASSAY_MAX_OUTPUTS];
-    struct row *rows; /* of the sets that were bound */
-    int64_t n_rows;
-    struct row spare;   /* of others: operands at a fence */
-    struct row **turns; /* the sets of the work that is next */
-    int64_t n_turns;
-};
-
-static void drop_row(struct row *row)
+static void drop_row(struct assay_py_row *row)
 {
     Py_CLEAR(row->last);
     Py_CLEAR(row->turns);
@@ -322,7 +311,7 @@ static void drop_row(struct row *row)
     Py_CLEAR(row->tensors);
 }
 
-static void drop_rows(struct call *c)
+static void drop_rows(struct assay_py_call *c)
 {
     for (int64_t i = 0; i < c->n_rows; i++)
         drop_row(&c->rows[i]);
@@ -333,7 +322,7 @@ static void drop_rows(struct call *c)
 
 static void teardown(void *state)
 {
-    struct call *c = state;
+    struct assay_py_call *c = state;
     PyObject *end = c->object ? PyObject_GetAttrString(c->object, "teardown") : NULL;
     PyObject *answer = end && end != Py_None ? PyObject_CallFunctionObjArgs(end, NULL) : NULL;
     PyErr_Clear();
@@ -354,7 +343,7 @@ static void teardown(void *state)
 }
 
 /* An attribute; NULL without an exception where it is None. */
-static PyObject *member(const struct call *c, const char *name)
+static PyObject *member(const struct assay_py_call *c, const char *name)
 {
     PyObject *value = PyObject_GetAttrString(c->object, name);
     if (value == Py_None)
@@ -362,7 +351,7 @@ static PyObject *member(const struct call *c, const char *name)
     return value;
 }
 
-static bool take_members(struct call *c)
+static bool take_members(struct assay_py_call *c)
 {
     PyObject *takes = PyObject_GetAttrString(c->object, "takes_out");
     c->takes_out = takes && PyObject_IsTrue(takes) == 1;
@@ -383,8 +372,8 @@ static enum assay_status setup(void *user, const struct assay_kernel *kernel,
                                const struct assay_problem *problem, void **state,
                                struct assay_error *err)
 {
-    struct guest *g = user;
-    struct call *c = calloc(1, sizeof *c);
+    struct assay_py_guest *g = user;
+    struct assay_py_call *c = calloc(1, sizeof *c);
     if (!c)
         return assay_error_nomem(err);
     c->guest = g;
@@ -394,8 +383,12 @@ static enum assay_status setup(void *user, const struct assay_kernel *kernel,
     memcpy(c->outputs, problem->outputs, sizeof c->outputs);
     c->object = ask(g, "setup", kernel, problem);
     if (c->object && take_members(c)) {
-        *state = c;
-        return ASSAY_OK;
+        enum assay_status intact = check_intact(g, true, err);
+        if (intact == ASSAY_OK)
+            *state = c;
+        else
+            teardown(c);
+        return intact;
     }
     bool unsupported = PyErr_ExceptionMatches(PyExc_NotImplementedError);
     enum assay_status status =
@@ -406,7 +399,7 @@ static enum assay_status setup(void *user, const struct assay_kernel *kernel,
 
 /* ---- before a run ---- */
 
-static PyObject *wrap(const struct call *c, void *at, const struct assay_tensor *tensor)
+static PyObject *wrap(const struct assay_py_call *c, void *at, const struct assay_tensor *tensor)
 {
     const assay_device *device = c->guest->host->device;
     int index = !device || assay_device_shares_memory(device) ? -1 : device->index;
@@ -421,7 +414,7 @@ static PyObject *wrap(const struct call *c, void *at, const struct assay_tensor 
     return made;
 }
 
-static PyObject *make_tensors(const struct call *c, void *const *pointers)
+static PyObject *make_tensors(const struct assay_py_call *c, void *const *pointers)
 {
     int32_t n = c->n_inputs + (c->takes_out ? c->n_outputs : 0);
     PyObject *tensors = PyTuple_New(n);
@@ -435,7 +428,7 @@ static PyObject *make_tensors(const struct call *c, void *const *pointers)
     return tensors;
 }
 
-static PyObject *make_arguments(const struct call *c, PyObject *tensors)
+static PyObject *make_arguments(const struct assay_py_call *c, PyObject *tensors)
 {
     if (!c->prepare)
         return Py_NewRef(tensors);
@@ -445,7 +438,7 @@ static PyObject *make_arguments(const struct call *c, PyObject *tensors)
     return tuple;
 }
 
-static bool fill_row(const struct call *c, struct row *row, void *const *pointers)
+static bool fill_row(const struct assay_py_call *c, struct assay_py_row *row, void *const *pointers)
 {
     drop_row(row);
     row->tensors = make_tensors(c, pointers);
@@ -455,7 +448,7 @@ static bool fill_row(const struct call *c, struct row *row, void *const *pointer
 }
 
 /* The pointers of a set: its inputs', with those of its outputs behind them. */
-static void pointers_of(const struct call *c, const struct assay_args *args, void **out)
+static void pointers_of(const struct assay_py_call *c, const struct assay_args *args, void **out)
 {
     for (int32_t i = 0; i < c->n_inputs; i++)
         memcpy(&out[i], &args->in[i], sizeof out[i]);
@@ -463,22 +456,22 @@ static void pointers_of(const struct call *c, const struct assay_args *args, voi
         out[c->n_inputs + i] = args->out[i];
 }
 
-static struct row *row_of(struct call *c, const struct assay_guest_sets *sets,
-                          const struct assay_args *args, bool *made)
+static struct assay_py_row *row_of(struct assay_py_call *c, const struct assay_guest_sets *sets,
+                                   const struct assay_args *args, bool *made)
 {
-    void *pointers[MOST_TENSORS];
+    void *pointers[ASSAY_PY_TENSORS];
     int64_t each = c->n_inputs + c->n_outputs;
     intptr_t at = (const char *)args->out - (const char *)sets->pointers;
     int64_t index = at / (intptr_t)(each * (int64_t)sizeof(void *));
     bool bound = at >= 0 && index < sets->n_sets;
-    struct row *row = bound ? &c->rows[index] : &c->spare;
+    struct assay_py_row *row = bound ? &c->rows[index] : &c->spare;
     pointers_of(c, args, pointers);
     bool known = row->arguments && memcmp(row->own, pointers, (size_t)each * sizeof *pointers) == 0;
     *made = *made || (!known && bound);
     return known || fill_row(c, row, pointers) ? row : NULL;
 }
 
-static enum assay_status make_place(struct call *c, int64_t n_rows, int64_t n_turns,
+static enum assay_status make_place(struct assay_py_call *c, int64_t n_rows, int64_t n_turns,
                                     struct assay_error *err)
 {
     if (c->n_rows != n_rows) {
@@ -498,7 +491,7 @@ static enum assay_status make_place(struct call *c, int64_t n_rows, int64_t n_tu
 static enum assay_status prepare(void *state, int64_t set, const struct assay_args *args,
                                  struct assay_error *err)
 {
-    struct call *c = state;
+    struct assay_py_call *c = state;
     (void)args, (void)err;
     if (set < c->n_rows)
         drop_row(&c->rows[set]);
@@ -513,7 +506,7 @@ static size_t prepared_bytes(void *state)
 
 /* Results of several sets are kept at a time, and malloc needs some rounds until it has a place for
  * each: until then a call pays for new pages. */
-static enum assay_status settle_memory(struct call *c, const struct assay_work *work)
+static enum assay_status settle_memory(struct assay_py_call *c, const struct assay_work *work)
 {
     enum { ROUNDS = 4 };
     static const int64_t MOST_NS = 100000000;
@@ -530,7 +523,8 @@ static enum assay_status settle_memory(struct call *c, const struct assay_work *
 
 /* A call that changes its inputs has arguments of its own, with the inputs as they were: this many
  * calls are coming for the sets of `work` together. */
-static bool take_turns(struct call *c, struct row *row, const struct assay_work *work)
+static bool take_turns(struct assay_py_call *c, struct assay_py_row *row,
+                       const struct assay_work *work)
 {
     Py_ssize_t n = (Py_ssize_t)(work->iters / work->n_sets) + 2;
     Py_CLEAR(row->turns);
@@ -540,7 +534,7 @@ static bool take_turns(struct call *c, struct row *row, const struct assay_work 
     return row->n_turns > 0;
 }
 
-static PyObject *arguments_of(struct row *row)
+static PyObject *arguments_of(struct assay_py_row *row)
 {
     if (!row->turns)
         return row->arguments;
@@ -550,11 +544,25 @@ static PyObject *arguments_of(struct row *row)
     return turn;
 }
 
+/* A kernel's first call on a GPU compiles, tunes and loads, and waits for all that: not behind a
+ * gate, and not in a capture. */
+static enum assay_status call_first(struct assay_py_call *c, const struct assay_work *work,
+                                    struct assay_error *err)
+{
+    struct assay_work one = {.iters = 1, .n_sets = work->n_sets, .sets = work->sets};
+    enum assay_status status = assay_py_use_stream(c->guest, err);
+    if (status != ASSAY_OK || c->called)
+        return status;
+    c->called = true;
+    status = run(c, &one);
+    return status == ASSAY_OK ? assay_cuda_rest(err) : status;
+}
+
 static enum assay_status ready(void *user, void *state, const struct assay_guest_sets *sets,
                                const struct assay_work *work, struct assay_error *err)
 {
-    struct guest *g = user;
-    struct call *c = state;
+    struct assay_py_guest *g = user;
+    struct assay_py_call *c = state;
     bool made = false;
     g->failure[0] = '\0';
     enum assay_status status = make_place(c, sets->n_sets, work->n_sets, err);
@@ -566,6 +574,8 @@ static enum assay_status ready(void *user, void *state, const struct assay_guest
     bool here = !g->host->device || assay_device_shares_memory(g->host->device);
     if (status == ASSAY_OK && made && here && work->n_sets > 1)
         status = settle_memory(c, work);
+    if (status == ASSAY_OK && !here)
+        status = call_first(c, work, err);
     for (int64_t i = 0; i < work->n_sets && status == ASSAY_OK && c->again; i++)
         if (!take_turns(c, c->turns[i], work))
             status = failed(g, ASSAY_ERR_FAILED, NULL, err);
@@ -576,21 +586,30 @@ static enum assay_status ready(void *user, void *state, const struct assay_guest
 
 /* ---- the run ---- */
 
+static enum assay_status raised(struct assay_py_guest *g)
+{
+    if (g->capturing)
+        assay_py_keep_raised(g);
+    else
+        assay_py_tell_exception(g, g->failure, sizeof g->failure);
+    return ASSAY_ERR_FAILED;
+}
+
 /* A result is kept until the next call on its set: then its memory, which the new one will take, is
  * as cold as the operands of the set are. */
 
 static enum assay_status run(void *state, const struct assay_work *work)
 {
-    const struct call *c = state;
+    const struct assay_py_call *c = state;
     for (int64_t i = 0; i < work->iters; i++) {
-        struct row *row = c->turns[assay_work_set(work, i)];
+        struct assay_py_row *row = c->turns[assay_work_set(work, i)];
         Py_CLEAR(row->result);
         row->result = PyObject_Call(c->function, arguments_of(row), NULL);
         row->fresh = true;
-        if (!row->result) {
-            tell_exception(c->guest, c->guest->failure, sizeof c->guest->failure);
-            return ASSAY_ERR_FAILED;
-        }
+        if (c->guest->capturing)
+            row->capture = c->guest->n_captures;
+        if (!row->result)
+            return raised(c->guest);
     }
     return ASSAY_OK;
 }
@@ -634,7 +653,7 @@ static struct assay_tensor as_bytes(struct assay_tensor tensor)
 }
 
 /* What was returned, as `look` sees it: (address, dtype, dims, device). */
-static enum assay_status look_at(const struct call *c, PyObject *result,
+static enum assay_status look_at(const struct assay_py_call *c, PyObject *result,
                                  struct assay_tensor *tensor, unsigned long long *address,
                                  int *device, struct assay_error *err)
 {
@@ -648,8 +667,8 @@ static enum assay_status look_at(const struct call *c, PyObject *result,
     return fine ? ASSAY_OK : failed(c->guest, ASSAY_ERR_FAILED, NULL, err);
 }
 
-static enum assay_status copy_result(const struct call *c, PyObject *result, int32_t output,
-                                     void *to, struct assay_error *err)
+static enum assay_status copy_result(const struct assay_py_call *c, PyObject *result,
+                                     int32_t output, void *to, struct assay_error *err)
 {
     assay_device *device = c->guest->host->device;
     bool here = !device || assay_device_shares_memory(device);
@@ -672,6 +691,8 @@ static enum assay_status copy_result(const struct call *c, PyObject *result, int
     }
     const void *from = (const void *)(uintptr_t)address;
     size_t bytes = assay_tensor_bytes(&want);
+    if (!from && bytes > 0)
+        return assay_error_set(err, ASSAY_ERR_FAILED, NULL, "it returned a tensor without memory");
     if (from == to)
         return ASSAY_OK;
     if (!here)
@@ -681,7 +702,7 @@ static enum assay_status copy_result(const struct call *c, PyObject *result, int
 }
 
 /* The results of the last call on a set. A new reference. */
-static PyObject *given_by(const struct call *c, const struct row *row)
+static PyObject *given_by(const struct assay_py_call *c, const struct assay_py_row *row)
 {
     if (c->collect)
         return PyObject_Call(c->collect, row->last ? row->last : row->arguments, NULL);
@@ -690,7 +711,7 @@ static PyObject *given_by(const struct call *c, const struct row *row)
 }
 
 /* A kernel that was given its outputs may return whatever it likes. */
-static enum assay_status take_results(const struct call *c, const struct row *row,
+static enum assay_status take_results(const struct assay_py_call *c, const struct assay_py_row *row,
                                       struct assay_error *err)
 {
     enum assay_status status = ASSAY_OK;
@@ -699,16 +720,18 @@ static enum assay_status take_results(const struct call *c, const struct row *ro
     PyObject *result = given_by(c, row);
     if (!result)
         return failed(c->guest, ASSAY_ERR_FAILED, NULL, err);
-    bool many = PyTuple_Check(result) || PyList_Check(result);
-    Py_ssize_t n = many ? PySequence_Size(result) : 1;
+    bool tuple = PyTuple_Check(result), list = PyList_Check(result);
+    Py_ssize_t n = tuple ? PyTuple_Size(result) : list ? PyList_Size(result) : 1;
     if (n != c->n_outputs)
         status = assay_error_set(err, ASSAY_ERR_FAILED, NULL,
                                  "it returned %zd tensors, and there are %d outputs", n,
                                  (int)c->n_outputs);
     for (int32_t i = 0; i < c->n_outputs && status == ASSAY_OK; i++) {
-        PyObject *one = many ? PySequence_GetItem(result, i) : Py_NewRef(result);
+        /* What is in it, whatever a subclass says that it holds; borrowed. */
+        PyObject *one = tuple  ? PyTuple_GetItem(result, i)
+                        : list ? PyList_GetItem(result, i)
+                               : result;
         status = copy_result(c, one, i, row->own[c->n_inputs + i], err);
-        Py_XDECREF(one);
     }
     Py_DECREF(result);
     return status;
@@ -717,19 +740,25 @@ static enum assay_status take_results(const struct call *c, const struct row *ro
 static enum assay_status finish(void *user, void *state, const struct assay_work *work,
                                 struct assay_error *err)
 {
-    struct call *c = state;
-    enum assay_status status = ASSAY_OK;
-    (void)user;
+    enum { ALL_FIRST = 8, ALL_ONE_IN = 16 };
+    struct assay_py_guest *g = user;
+    struct assay_py_call *c = state;
+    bool all = g->n_finished < ALL_FIRST || g->n_finished % ALL_ONE_IN == 0;
+    int collects = PyGC_Disable(); /* a stranger may be told of it, or have something collected */
+    enum assay_status status = check_intact(g, all, err);
+    g->n_finished++;
     for (int64_t i = 0; i < c->n_turns && i < work->n_sets; i++) {
-        struct row *row = c->turns[i];
+        struct assay_py_row *row = c->turns[i];
         if (row->fresh && row->result && status == ASSAY_OK)
             status = take_results(c, row, err);
         row->fresh = false;
     }
+    if (collects)
+        PyGC_Enable();
     return status;
 }
 
-static const char *failure(void *user) { return ((const struct guest *)user)->failure; }
+static const char *failure(void *user) { return ((const struct assay_py_guest *)user)->failure; }
 
 /* ---- a workload's author ---- */
 
@@ -780,7 +809,7 @@ static bool read_setup(PyObject *dict, struct assay_setup *out)
 static enum assay_status declare(void *user, const char *op, int32_t threads,
                                  struct assay_setup *out, struct assay_error *err)
 {
-    struct guest *g = user;
+    struct assay_py_guest *g = user;
     const char *name = op + strlen(ASSAY_WORKLOAD_PREFIX);
     *out = (struct assay_setup){.struct_size = sizeof *out, .threads = threads};
     PyObject *dict = PyObject_CallMethod(g->runner, "declare", "sis", name, threads, device_of(g));
@@ -810,19 +839,19 @@ static bool copy_buffer(PyObject *object, void *to, size_t bytes)
 static void fill(void *user, const char *op, int32_t input, const struct assay_tensor *tensor,
                  void *data, uint64_t seed)
 {
-    struct guest *g = user;
+    struct assay_py_guest *g = user;
     size_t bytes = assay_tensor_bytes(tensor);
     PyObject *values =
         PyObject_CallMethod(g->runner, "fill", "siK", op + strlen(ASSAY_WORKLOAD_PREFIX),
                             (int)input, (unsigned long long)seed);
     if (!values || !copy_buffer(values, data, bytes)) {
-        tell_exception(g, g->failure, sizeof g->failure);
+        assay_py_tell_exception(g, g->failure, sizeof g->failure);
         memset(data, 0, bytes);
     }
     Py_XDECREF(values);
 }
 
-static PyObject *inputs_of(const struct guest *g, const struct assay_problem *p,
+static PyObject *inputs_of(const struct assay_py_guest *g, const struct assay_problem *p,
                            const void *const *in)
 {
     PyObject *out = PyTuple_New(p->n_inputs);
@@ -844,7 +873,7 @@ static PyObject *inputs_of(const struct guest *g, const struct assay_problem *p,
 static enum assay_status verify(void *user, const struct assay_problem *p, const void *const *in,
                                 int32_t output, double *out, struct assay_error *err)
 {
-    struct guest *g = user;
+    struct assay_py_guest *g = user;
     const char *name = p->op + strlen(ASSAY_WORKLOAD_PREFIX);
     const struct assay_tensor *tensor = &p->outputs[output];
     size_t bytes = assay_tensor_bytes(tensor);
@@ -867,9 +896,9 @@ static enum assay_status verify(void *user, const struct assay_problem *p, const
 
 /* ---- the life of a runner ---- */
 
-static void rest(void *user) { ((struct guest *)user)->resting = PyEval_SaveThread(); }
+static void rest(void *user) { ((struct assay_py_guest *)user)->resting = PyEval_SaveThread(); }
 
-static void wake(void *user) { PyEval_RestoreThread(((struct guest *)user)->resting); }
+static void wake(void *user) { PyEval_RestoreThread(((struct assay_py_guest *)user)->resting); }
 
 /* Paths that the interpreter reads; the strings live as long as the process. */
 static bool list_readable(PyObject *runner, const char **out)
@@ -900,11 +929,13 @@ static void keep_freed_memory(void)
 PyObject *assay_py_serve(PyObject *module, PyObject *runner)
 {
     const char *readable[MOST_READABLE + 1] = {NULL};
-    struct guest g = {.runner = runner};
+    struct assay_py_guest g = {.runner = runner};
     g.author = (struct assay_workload_author){
         .user = &g, .declare = declare, .fill = fill, .verify = verify};
+    const struct assay_capturer capturer = assay_py_capturer(&g);
     struct assay_guest guest = {
         .user = &g,
+        .capturer = &capturer,
         .readable = readable,
         .load = load,
         .can_run = can_run,

@@ -19,11 +19,11 @@ static PyMethodDef methods[] = {
      "capsule(address, dtype, dims, device): a DLPack capsule; device -1 is the cpu."},
     {"view", assay_py_view, METH_VARARGS,
      "view(address, bytes): a memoryview of that memory, which can be written."},
-    {"measure", assay_python_measure, METH_VARARGS, "Measures cases in turn: a list of dicts."},
-    {"read", assay_python_read, METH_O, "A tensor's values, on the host."},
-    {"write", assay_python_write, METH_VARARGS, "Writes values back into a tensor."},
-    {"stir", assay_python_stir, METH_VARARGS, "Values that differ a little from these."},
-    {"compare", assay_python_compare, METH_VARARGS, "Compares values in double."},
+    {"measure", assay_py_measure, METH_VARARGS, "Measures cases in turn: a list of dicts."},
+    {"read", assay_py_read, METH_O, "A tensor's values, on the host."},
+    {"write", assay_py_write, METH_VARARGS, "Writes values back into a tensor."},
+    {"stir", assay_py_stir, METH_VARARGS, "Values that differ a little from these."},
+    {"compare", assay_py_compare, METH_VARARGS, "Compares values in double."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -1,6 +1,6 @@
 /* module.h: what the files of the extension module share. The stable ABI of CPython 3.11 only. */
-#ifndef ASSAY_PYTHON_MODULE_H
-#define ASSAY_PYTHON_MODULE_H
+#ifndef ASSAY_PY_MODULE_H
+#define ASSAY_PY_MODULE_H
 
 #include <Python.h>
 

@@ -1,39 +1,12 @@
 /* tensor.c: memory as tensors of any framework, by DLPack. */
 #include "module.h"
 
+#include "tensor/dlpack.h"
 #include "tensor/tensor.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* What DLPack fixes (github.com/dmlc/dlpack), as far as it is used here: the unversioned capsule,
- * which every framework reads. */
-struct dl_device {
-    int32_t type, id;
-};
-
-struct dl_dtype {
-    uint8_t code, bits;
-    uint16_t lanes;
-};
-
-struct dl_tensor {
-    void *data;
-    struct dl_device device;
-    int32_t rank;
-    struct dl_dtype dtype;
-    int64_t *shape, *strides;
-    uint64_t byte_offset;
-};
-
-struct dl_managed {
-    struct dl_tensor tensor;
-    void *context;
-    void (*deleter)(struct dl_managed *self);
-};
-
-enum { DL_CPU = 1, DL_CUDA = 2 };
-enum { DL_INT = 0, DL_UINT = 1, DL_FLOAT = 2, DL_BFLOAT = 4 };
 static const char CAPSULE[] = "dltensor";
 
 /* A capsule's tensor, with its shape and strides behind it. */

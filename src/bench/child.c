@@ -169,6 +169,11 @@ int64_t assay_child_variant(const struct assay_child *child)
     return atomic_load(&child->watch->variant);
 }
 
+int64_t assay_child_opening(const struct assay_child *child)
+{
+    return (int64_t)atomic_load(&child->watch->opening) - 1;
+}
+
 void assay_child_ask_stop(struct assay_child *child) { atomic_store(&child->watch->stop, 1); }
 
 /* SIGKILL alone is no evidence: users, batch systems and watchdogs send it, too. Any other end is

@@ -45,6 +45,7 @@ bool assay_child_read(struct assay_child *child, int timeout_ms,
 
 int64_t assay_child_beat(const struct assay_child *child);
 int64_t assay_child_variant(const struct assay_child *child); /* as in struct assay_watch */
+int64_t assay_child_opening(const struct assay_child *child); /* a plug-in's index, or -1 */
 void assay_child_ask_stop(struct assay_child *child);
 
 /* Ends it by force if need be, and tells how it ended. */

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "device/cpu/cpu_info.h"
 #include "device/device.h"
+#include "kernel/implementation.h"
 #include "kernel/kernel.h"
 #include "model/model.h"
 #include "quant/quant.h"
@@ -220,13 +221,29 @@ static int64_t count_able(const assay_estimator *e, const struct assay_group *gr
     return able;
 }
 
+/* Ways to run a model: assay's own executors and, where they are named, PyTorch's. */
+static int64_t count_executors(const struct assay_settings *s, const struct assay_group *group)
+{
+    bool eager_only = strcmp(group->compile, "false") == 0;
+    int64_t own = 0, others = 0;
+    for (int64_t i = 0; i < s->implementations.n; i++) {
+        const char *name = s->implementations.items[i];
+        const char *compiled = assay_implementation_compiled(name);
+        if (assay_implementation_runs_models(name))
+            own++;
+        else
+            others +=
+                1 + (!eager_only && compiled && !assay_strings_have(&s->implementations, compiled));
+    }
+    return (own ? own : eager_only ? 1 : 2) + others;
+}
+
 static int64_t count_variants(const assay_estimator *e, const struct assay_group *group,
                               const struct assay_op *op, const struct assay_problem *problem)
 {
     int64_t recipes = op->takes_recipes && e->n_recipes ? e->n_recipes : 1, n = 0;
-    bool eager_only = strcmp(group->compile, "false") == 0;
     if (is_model(group))
-        return recipes * (eager_only ? 1 : 2);
+        return recipes * count_executors(&e->plan->settings, group);
     if (!e->thorough)
         return recipes * count_listed(e, group);
     for (int64_t r = 0; r < recipes; r++) {

@@ -165,16 +165,27 @@ static void measure_energy(struct group *g)
     }
 }
 
+static void note_timed(struct group *g)
+{
+    for (int64_t i = 0; i < g->n_variants; i++)
+        assay_group_note_timed(g, &g->variants[i]);
+}
+
 static enum assay_status measure_group(struct group *g, struct assay_error *err)
 {
     const struct assay_settings *s = &g->job->settings;
     enum assay_status status = assay_group_verify(g, err);
+    for (int64_t i = 0; i < g->n_variants; i++)
+        assay_group_note_first_call(&g->variants[i]);
+    note_timed(g);
     if (s->hot && status == ASSAY_OK && !group_stopped(g))
         status = assay_group_measure_state(g, ASSAY_CACHE_HOT, err);
+    note_timed(g);
     if (s->energy && s->hot && status == ASSAY_OK)
         measure_energy(g);
     if (s->cold && status == ASSAY_OK && !group_stopped(g))
         status = assay_group_measure_state(g, ASSAY_CACHE_COLD, err);
+    note_timed(g);
     for (int64_t i = 0; i < g->n_variants && status == ASSAY_OK && !group_stopped(g); i++)
         if (g->variants[i].ready && group_is_users(g, &g->variants[i]))
             assay_group_check_user_again(g, &g->variants[i]);
@@ -210,6 +221,23 @@ static enum assay_outcome outcome_of_author(const struct group *g, enum assay_st
                                                                    : ASSAY_OUTCOME_FAILED;
 }
 
+/* Why there is no kernel: there may be one, but for another device. */
+static void tell_nobody(const struct group *g, char *out, size_t size)
+{
+    const assay_kernel_registry *registry = g->bench->host.registry;
+    const struct assay_strings *wanted = &g->job->settings.implementations;
+    snprintf(out, size, "none of the requested kernels implements this op");
+    for (int64_t i = 0; i < assay_kernel_count(registry); i++) {
+        const struct assay_kernel *kernel = assay_kernel_at(registry, i);
+        if (strcmp(kernel->op, g->op->name) == 0 &&
+            assay_strings_have(wanted, kernel->implementation)) {
+            snprintf(out, size, "%s's kernels of this op are for %s: --device %s",
+                     kernel->implementation, kernel->device, kernel->device);
+            return;
+        }
+    }
+}
+
 enum assay_status assay_group_run(struct assay_bench *bench, const struct assay_job *job,
                                   const struct assay_group_hooks *hooks, struct assay_error *err)
 {
@@ -234,8 +262,8 @@ enum assay_status assay_group_run(struct assay_bench *bench, const struct assay_
         goto cleanup;
     int64_t n_sets = assay_group_sets_liked(&g);
     if (g.n_variants == 0 && job->exclude.n == 0) {
-        record_whole_group(&g, ASSAY_OUTCOME_UNSUPPORTED,
-                           "none of the requested kernels implements this op");
+        tell_nobody(&g, reason, sizeof reason);
+        record_whole_group(&g, ASSAY_OUTCOME_UNSUPPORTED, reason);
     } else if (!assay_group_fits(&g, n_sets, reason, sizeof reason)) {
         skip_group(&g, reason);
     } else {

@@ -18,10 +18,12 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "runner/python.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { TRIALS = 3, PAIRS = 5, MOST_PAIRS = 15, TIMES = 8, TRIES = 160 };
 /* Of each kind of values, how often noise would have to come again, and how often samples may leave
@@ -55,9 +57,14 @@ static const double ONCE = 0.6, ONCE_LEARNT = 0.4, ONCE_SHORT = 0.2, LEAST_SAMPL
 /* Or what is paid once is this share of an ordinary sample, and so much, and as many calls: threads
  * that wake and branches that are learnt are paid for sooner. A gelu of 64 KB once a sample: 40 us,
  * a fifth of one, and then calls of 1 ns. */
-static const double ONCE_SHARE = 0.1, ONCE_NS = 20e3, ONCE_CALLS = 1000;
+static const double ONCE_SHARE = 0.1, ONCE_NS = 20e3, ONCE_CALLS = 1000,
+                    ONCE_CALLS_GUEST = 150; /* a call of Python's takes 100 ns in itself */
 /* The judge's clock may have seen so much more than was claimed; a GPU's launches cost the host. */
 static const double CLAIM = 1.25, EXCESS = 0.25, LAUNCH_NS = 20000;
+/* An interpreter reads clocks as easily as anything: who computes when some time went by since the
+ * last call does so after new values, which take time to write. So before samples on the same ones
+ * as much goes by. */
+static const int64_t PAUSE_NS = 3000000;
 /* A sample whose threads waited for a core, for more than this share of it, tells nothing. */
 static const double WAITED = 0.05;
 /* Up to so many bytes new values and known ones are written both, whichever are to stay: neither
@@ -284,6 +291,17 @@ static enum finding recalls_singly(const struct asked *singles, int known, doubl
     return !large ? CLEAR : lag.apart || lag.surely ? GUILTY : OPEN;
 }
 
+static bool is_guest(const struct variant *v)
+{
+    return v->runner && assay_runner_has_guest(v->runner);
+}
+
+static void pause_ns(int64_t ns)
+{
+    struct timespec time = {.tv_nsec = ns};
+    nanosleep(&time, NULL);
+}
+
 /* One sample: a call, then `iters` that are timed. In between come values, which `a` says, or
  * nothing without it, or, for a primed one, not even time. False: it failed. */
 static bool take_sample(struct lane_map *map, int64_t index, int64_t iters, struct asked *a,
@@ -302,6 +320,7 @@ static bool take_sample(struct lane_map *map, int64_t index, int64_t iters, stru
     if (a)
         a->kind = next_kind(g, a, assay_operands_values(v->operands, set));
     bool primed = a && a->kind == ASKED_PRIMED;
+    bool pauses = !a && is_guest(v);
     if (primed && v->device->driver->prime)
         v->device->driver->prime(v->device, 1);
     else
@@ -311,6 +330,8 @@ static bool take_sample(struct lane_map *map, int64_t index, int64_t iters, stru
         if (g->bench->host.device->driver->wash)
             g->bench->host.device->driver->wash(g->bench->host.device, assay_rng_next(&g->secret));
     }
+    if (pauses)
+        pause_ns(PAUSE_NS);
     if (status == ASSAY_OK && v->ready)
         status = assay_group_call(g, v, &timed, timing);
     lane->next_set = (timed.first + iters) % lane->n_sets;
@@ -503,12 +524,12 @@ static void tell_lied(struct variant *v, double by)
 }
 
 /* By two lengths of samples: what is paid in each apart from its calls. */
-static bool pays_once(const struct stretch *s, int64_t iters)
+static bool pays_once(const struct stretch *s, int64_t iters, bool guest)
 {
     double n = (double)iters, times = (double)s->times;
     double paid_ns = (s->usual_ns - s->long_ns) * n * times / (times - 1);
     return paid_ns > ONCE_NS && paid_ns > ONCE_SHARE * s->usual_ns * n &&
-           paid_ns > ONCE_CALLS * s->long_ns;
+           paid_ns > (guest ? ONCE_CALLS_GUEST : ONCE_CALLS) * s->long_ns;
 }
 
 /* In a hot sample all calls have the same output: one alone would leave the same values there. And
@@ -531,7 +552,7 @@ static void check_lengths(struct lane_map *map, int64_t index)
             once = lied = false;
             break;
         }
-        once = once && (s.once < most || pays_once(&s, lane->iters));
+        once = once && (s.once < most || pays_once(&s, lane->iters, is_guest(v)));
         lied = lied && s.wall > CLAIM;
     }
     if (once)
@@ -542,6 +563,27 @@ static void check_lengths(struct lane_map *map, int64_t index)
         tell_lied(v, 1 + assay_remote_device_excess(v->device));
 }
 
+/* An interpreter's kernel returns an object. Who computes when it is looked at, or before the call,
+ * does so in commands of their own (READY, FINISH), by the judge's clock. */
+static void check_outside(struct lane_map *map, int64_t index)
+{
+    struct variant *v = variant_of(map, index);
+    char reason[160], took[32];
+    const struct assay_bench *bench = map->group->bench;
+    const char *path = assay_strangers_path(bench->strangers, v->kernel);
+    bool ours = !path || strncmp(path, ASSAY_PYTHON_PREFIX, strlen(ASSAY_PYTHON_PREFIX)) == 0;
+    if (!v->ready || !is_guest(v) || ours || !assay_device_shares_memory(bench->host.device))
+        return;
+    struct assay_remote_outside outside = assay_remote_device_outside(v->device);
+    if (outside.times <= 1)
+        return;
+    assay_text_time(outside.ns, took, sizeof took);
+    snprintf(reason, sizeof reason,
+             "computes outside of its calls: %s before and after each sample, by the judge's clock",
+             took);
+    group_give_up(v, ASSAY_OUTCOME_MISMATCH, reason);
+}
+
 void assay_group_judge_times(struct lane_map *map, int64_t index)
 {
     struct group *g = map->group;
@@ -550,11 +592,12 @@ void assay_group_judge_times(struct lane_map *map, int64_t index)
     if (!v->ready || lane->status != ASSAY_OK || !group_is_users(g, v) || lane->iters < 1)
         return;
     double budget_ns = fmax(SHARE_AFTER * g->job->settings.budget_s * 1e9, AFTER_LEAST_NS);
+    check_outside(map, index);
     bool affordable = PAIRS * (double)(long_times(lane) + 1) * sample_ns(lane) < budget_ns;
     group_step(g, -1);
-    if (affordable)
+    if (v->ready && affordable)
         check_lengths(map, index);
-    else
+    else if (v->ready)
         v->record.not_asked = true;
     if (v->ready && assay_operands_have_others(v->operands))
         check_values(map, index, assay_clock_ns() + (int64_t)budget_ns);

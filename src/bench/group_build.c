@@ -240,6 +240,8 @@ static void failed_early(struct variant *v, enum assay_status status, const char
         snprintf(v->record.reason, sizeof v->record.reason, "%.255s", err->message);
     if (status == ASSAY_UNSUPPORTED)
         v->record.outcome = ASSAY_OUTCOME_UNSUPPORTED;
+    if (status == ASSAY_ERR_CORRUPT && v->runner)
+        v->record.outcome = ASSAY_OUTCOME_MISMATCH;
 }
 
 static enum assay_status set_up_here(struct group *g, struct variant *v, struct assay_error *err)

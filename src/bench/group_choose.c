@@ -29,6 +29,13 @@ static void choose_recipes(struct group *g)
             g->recipes[g->n_recipes++].name = asked->items[i];
 }
 
+/* Of a stranger's function that failed: did its process live on? */
+static enum assay_outcome outcome_of_asking(const struct group *g, const struct variant *v)
+{
+    enum assay_runner_end end = assay_strangers_end_of(g->bench->strangers, v->kernel);
+    return end == ASSAY_RUNNER_ALIVE ? ASSAY_OUTCOME_FAILED : assay_group_outcome_of(end);
+}
+
 static void take_note(struct group *g, struct variant *v)
 {
     struct assay_error err = {0};
@@ -40,9 +47,7 @@ static void take_note(struct group *g, struct variant *v)
     }
     if (assay_strangers_note(g->bench->strangers, v->kernel, &v->problem, text,
                              sizeof v->record.note, &err) != ASSAY_OK)
-        group_give_up(
-            v, assay_group_outcome_of(assay_strangers_end_of(g->bench->strangers, v->kernel)),
-            err.message);
+        group_give_up(v, outcome_of_asking(g, v), err.message);
 }
 
 static void add_variant(struct group *g, int64_t recipe, const struct assay_contender *found)
@@ -58,9 +63,7 @@ static void add_variant(struct group *g, int64_t recipe, const struct assay_cont
                        name ? name : "", &v->record);
     v->record.dtype = g->problem.dtype; /* a workload's is known only here */
     if (found->status == ASSAY_ERR_FAILED && g->bench->strangers)
-        group_give_up(
-            v, assay_group_outcome_of(assay_strangers_end_of(g->bench->strangers, v->kernel)),
-            found->why.message);
+        group_give_up(v, outcome_of_asking(g, v), found->why.message);
     else if (!v->ready)
         group_give_up(v, ASSAY_OUTCOME_UNSUPPORTED, found->why.message);
     else
@@ -99,14 +102,64 @@ static void refuse_missing(const char *recipe, struct assay_contender *found, in
     }
 }
 
-/* Those of a model are its executors. */
+/* An implementation that was named and has nothing of the model, as it has nothing of one that a
+ * configuration describes, says so. */
+static int64_t add_absent(const struct assay_problem *problem, const char *name,
+                          struct assay_contender *out)
+{
+    static const struct assay_kernel torch[] = {
+        {.name = "", .op = "", .implementation = "torch"},
+        {.name = "", .op = "", .implementation = "torch-compile"}};
+    for (size_t i = 0; i < sizeof torch / sizeof torch[0]; i++)
+        if (assay_text_same(torch[i].implementation, name)) {
+            *out = (struct assay_contender){.kernel = &torch[i], .recipe = problem->recipe};
+            out->status = assay_error_set(&out->why, ASSAY_UNSUPPORTED, NULL,
+                                          "assay has the model %s not in PyTorch",
+                                          assay_op_shown(problem->op));
+            return 1;
+        }
+    return 0;
+}
+
+static int64_t add_named(const struct group *g, const struct assay_problem *problem,
+                         const struct assay_kernel_choice *choice, const char *name,
+                         struct assay_contender *out, int64_t most)
+{
+    const assay_strangers *strangers = g->bench->strangers;
+    struct assay_kernel_choice one = *choice;
+    one.implementations = &name;
+    one.n_implementations = 1;
+    int64_t n = assay_kernel_choose(g->bench->host.registry, problem, &one, out, most);
+    bool broken = strangers && assay_strangers_n_broken(strangers) > 0; /* has a row of its own */
+    return n > 0 || broken || most == 0 ? n : add_absent(problem, name, out);
+}
+
+/* A model's executors, and beside them the implementations that are named, PyTorch's; of one that
+ * has a compiled form, that too where the model is to be compiled. */
+static int64_t choose_for_model(const struct group *g, const struct assay_problem *problem,
+                                const struct assay_kernel_choice *choice,
+                                struct assay_contender *out, int64_t most)
+{
+    const struct assay_strings *named = &g->job->settings.implementations;
+    bool compiles = strcmp(g->job->group.compile, "false") != 0;
+    int64_t n = assay_model_choose(problem, compiles, choice, out, most);
+    if (named->n == 0)
+        n += assay_kernel_choose(g->bench->host.registry, problem, choice, out + n, most - n);
+    for (int64_t i = 0; i < named->n; i++) {
+        const char *name = named->items[i], *compiled = assay_implementation_compiled(name);
+        n += add_named(g, problem, choice, name, out + n, most - n);
+        if (compiles && compiled && !assay_strings_have(named, compiled))
+            n += add_named(g, problem, choice, compiled, out + n, most - n);
+    }
+    return n;
+}
+
 static int64_t choose_kernels(const struct group *g, const struct assay_problem *problem,
                               const struct assay_kernel_choice *choice, struct assay_contender *out)
 {
     int64_t most = ASSAY_MAX_VARIANTS - g->n_variants;
-    bool compiled = strcmp(g->job->group.compile, "false") != 0;
     return group_is_model(g)
-               ? assay_model_choose(problem, compiled, choice, out, most)
+               ? choose_for_model(g, problem, choice, out, most)
                : assay_kernel_choose(g->bench->host.registry, problem, choice, out, most);
 }
 

@@ -103,7 +103,8 @@ static inline bool group_is_users(const struct group *g, const struct variant *v
 {
     bool reference = assay_workload_is(v->kernel->op) &&
                      strcmp(v->kernel->implementation, ASSAY_WORKLOAD_REFERENCE) == 0;
-    return !group_is_model(g) && !assay_kernel_is_builtin(v->kernel) && !reference;
+    bool executor = group_is_model(g) && !assay_kernel_is_elsewhere(v->kernel);
+    return !executor && !assay_kernel_is_builtin(v->kernel) && !reference;
 }
 
 /* ---- group_choose.c: which kernels take part, and does the group fit into memory? ---- */
@@ -251,6 +252,13 @@ int64_t assay_group_choose_set(struct group *g, const struct variant *v,
                                const struct assay_work *work);
 /* After the timing: asks for what is missing, and judges. */
 void assay_group_judge_times(struct lane_map *map, int64_t lane);
+
+/* ---- group_timed.c: how a GPU's samples were taken ---- */
+
+/* Into the record; a guest that launched nothing, or elsewhere, is given up. */
+void assay_group_note_timed(struct group *g, struct variant *v);
+/* Of a guest, once it was verified: compiling is part of setting up. */
+void assay_group_note_first_call(struct variant *v);
 
 /* ---- group_memory.c: what a variant takes of memory ---- */
 

@@ -5,7 +5,6 @@
 #include "base/alloc.h"
 #include "bench/verdict.h"
 #include "kernel/implementation.h"
-#include "model/model.h"
 #include "quant/quant.h"
 
 #include <math.h>
@@ -57,8 +56,8 @@ static int64_t find_named(const struct group *g, const char *name, bool any_reci
 
 /* The variant the ratios refer to: the implementation asked for, else the one of the highest
  * baseline rank with the weights as they are, else the first. -1 where none is ready, or not the
- * one that was asked for: another in its place would be mistaken for it. A model's executors have
- * baselines of their own. */
+ * one that was asked for: another in its place would be mistaken for it. A model's variants take
+ * the form of it that is theirs (model_baseline_lane). */
 static int64_t choose_baseline(const struct group *g)
 {
     const char *named = g->job->group.baseline, *asked = g->job->settings.baseline;
@@ -263,6 +262,40 @@ static int64_t lane_of(const struct group *g, const struct lane_map *map,
     return -1;
 }
 
+/* Are both eager, compiled or not, or both torch? */
+static bool same_family(const char *a, const char *b)
+{
+    const char *eager_a = assay_implementation_uncompiled(a);
+    const char *eager_b = assay_implementation_uncompiled(b);
+    return strcmp(eager_a ? eager_a : a, eager_b ? eager_b : b) == 0;
+}
+
+/* Of the group's baseline, the form that an implementation of a model is compared with: an eager
+ * one with the eager form, a compiled one with the compiled form. */
+static const char *form_for(const char *implementation, const char *baseline)
+{
+    const char *eager = assay_implementation_uncompiled(baseline);
+    const char *compiled = assay_implementation_compiled(baseline);
+    if (assay_implementation_uncompiled(implementation))
+        return compiled ? compiled : baseline;
+    return eager ? eager : baseline;
+}
+
+/* The lane that a variant of a model is compared with: that of the baseline in the variant's own
+ * form; else, of another family, the baseline itself; else what the variant is with its weights as
+ * they are. -1: there is none. */
+static int64_t model_baseline_lane(const struct timing *t, const struct variant *v)
+{
+    const struct group *g = t->map.group;
+    const char *own = v->kernel->implementation, *baseline = own;
+    if (t->baseline >= 0)
+        baseline = g->variants[t->baseline].kernel->implementation;
+    int64_t lane = lane_of(g, &t->map, form_for(own, baseline), 0);
+    if (lane < 0 && !same_family(own, baseline))
+        lane = lane_of(g, &t->map, baseline, 0);
+    return lane >= 0 ? lane : lane_of(g, &t->map, own, 0);
+}
+
 static enum assay_status take_down_results(const struct timing *t)
 {
     struct group *g = t->map.group;
@@ -273,9 +306,8 @@ static enum assay_status take_down_results(const struct timing *t)
     int64_t baselines[ASSAY_MAX_VARIANTS], eager[ASSAY_MAX_VARIANTS];
     for (int64_t i = 0; i < n_lanes; i++) {
         const struct variant *v = &g->variants[map->variant[i]];
-        baselines[i] =
-            group_is_model(g) ? lane_of(g, map, v->kernel->implementation, 0) : t->baseline_lane;
-        const char *uncompiled = assay_model_uncompiled(v->kernel->implementation);
+        baselines[i] = group_is_model(g) ? model_baseline_lane(t, v) : t->baseline_lane;
+        const char *uncompiled = assay_implementation_uncompiled(v->kernel->implementation);
         eager[i] = uncompiled ? lane_of(g, map, uncompiled, v->recipe) : -1;
         costs[i] = g->op->cost(&v->problem);
         working_sets[i] = assay_group_working_set(g, v);
@@ -448,17 +480,26 @@ static enum assay_status run_engine(struct timing *t, struct assay_error *err)
     return status == ASSAY_OK ? assay_engine_run(t->engine, err) : status;
 }
 
-/* Which implementation the ratios refer to. Each executor of a model has its own baseline. */
+/* Of a variant of a model: without a lane to compare it with, its own. */
+static const char *model_baseline(const struct timing *t, const struct variant *v)
+{
+    int64_t lane = model_baseline_lane(t, v);
+    return lane < 0 ? v->kernel->implementation
+                    : t->map.group->variants[t->map.variant[lane]].kernel->implementation;
+}
+
+/* Which implementation the ratios refer to. */
 static void note_baseline(const struct timing *t)
 {
     struct group *g = t->map.group;
     for (int64_t i = 0; i < g->n_variants && t->baseline >= 0; i++) {
+        const struct variant *v = &g->variants[i];
         struct assay_record *r = &g->variants[i].record;
         const char *implementation = g->variants[t->baseline].kernel->implementation;
         r->is_baseline = i == t->baseline;
         if (group_is_model(g)) {
-            implementation = r->implementation;
-            r->is_baseline = g->variants[i].recipe == 0;
+            implementation = model_baseline(t, v);
+            r->is_baseline = v->recipe == 0 && strcmp(implementation, r->implementation) == 0;
         }
         snprintf(r->baseline, sizeof r->baseline, "%s", implementation);
     }

@@ -27,7 +27,7 @@ double assay_group_plain_bytes(const struct group *g, const struct variant *v)
     for (int32_t i = 0; i < g->problem.n_inputs; i++)
         if (!keeps || !g->op->is_weight(&g->problem, i))
             bytes += (double)assay_tensor_bytes(&g->problem.inputs[i]);
-    if (group_is_model(g)) /* not all of its kernels need keep theirs */
+    if (group_is_model(g) && !assay_kernel_is_elsewhere(v->kernel)) /* some kernels keep theirs */
         bytes += assay_model_plain_weight_bytes(v->state);
     return bytes;
 }

@@ -83,11 +83,15 @@ void assay_group_failed_run(struct variant *v, enum assay_status status, const c
     const char *said = assay_workload_failure(&v->problem);
     if (v->runner)
         said = assay_remote_device_last(v->device)->err.message;
-    if (status == ASSAY_ERR_FAILED && said[0])
+    bool tampered = v->runner && status == ASSAY_ERR_CORRUPT && said[0];
+    if (tampered || (status == ASSAY_ERR_FAILED && said[0]))
         snprintf(reason, sizeof reason, "%.120s", said);
     else
         snprintf(reason, sizeof reason, "%s said: %s", what, assay_status_name(status));
-    group_give_up(v, status == ASSAY_ERR_NOMEM ? ASSAY_OUTCOME_OUT_OF_MEMORY : ASSAY_OUTCOME_FAILED,
+    group_give_up(v,
+                  tampered                    ? ASSAY_OUTCOME_MISMATCH
+                  : status == ASSAY_ERR_NOMEM ? ASSAY_OUTCOME_OUT_OF_MEMORY
+                                              : ASSAY_OUTCOME_FAILED,
                   reason);
 }
 

@@ -328,11 +328,11 @@ static int on_stop(void *user)
     return hooks->stop ? hooks->stop(hooks->user) : 0;
 }
 
-static void on_idle(void *user)
+static void on_idle(void *user, const char *doing)
 {
     const struct assay_run_hooks *hooks = ((struct assay_run *)user)->hooks;
     if (hooks->idle)
-        hooks->idle(hooks->user);
+        hooks->idle(hooks->user, doing);
 }
 
 /* On disk before anybody else sees it. */

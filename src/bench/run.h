@@ -39,8 +39,8 @@ struct assay_run_hooks {
     void (*start)(void *user, const struct assay_group *group); /* is being measured */
     void (*note)(void *user, const char *text);                 /* from a worker */
     void (*warn)(void *user, const char *text);                 /* something is amiss */
-    int (*stop)(void *user);  /* 0 go on, 1 finish the sample, 2 at once */
-    void (*idle)(void *user); /* a few times a second */
+    int (*stop)(void *user);                     /* 0 go on, 1 finish the sample, 2 at once */
+    void (*idle)(void *user, const char *doing); /* a few times a second (supervisor.h) */
 };
 
 /* Begin with request, hooks and plan, all borrowed; the rest is zero. */

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "bench/child.h"
 #include "bench/worker.h"
+#include "runner/python.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -216,6 +217,22 @@ static double patience_s(const struct supervisor *s, const struct assay_job *job
     return own_work && limit < HARNESS_TIMEOUT_S ? HARNESS_TIMEOUT_S : limit;
 }
 
+static void show_life(const struct supervisor *s, const struct assay_job *job)
+{
+    const struct assay_strings *plugins = &job->settings.plugins;
+    int64_t opening = assay_child_opening(&s->child);
+    char doing[128];
+    if (!s->options->idle)
+        return;
+    bool importing =
+        opening >= 0 && opening < plugins->n && assay_python_is(plugins->items[opening]);
+    if (importing) {
+        const char *path = plugins->items[opening], *slash = strrchr(path, '/');
+        snprintf(doing, sizeof doing, "importing %s", slash ? slash + 1 : path);
+    }
+    s->options->idle(s->options->user, importing ? doing : NULL);
+}
+
 /* Reads events until the group is done, the worker dies, hangs, or the user loses patience. */
 static bool await(struct supervisor *s, const struct assay_job *job, bool *timed_out)
 {
@@ -224,8 +241,7 @@ static bool await(struct supervisor *s, const struct assay_job *job, bool *timed
         if (!assay_child_read(&s->child, stop_asked ? 50 : 200, on_line, s))
             return false;
         int64_t now = assay_clock_ns(), beat = assay_child_beat(&s->child);
-        if (s->options->idle)
-            s->options->idle(s->options->user);
+        show_life(s, job);
         int stop = s->options->stop ? s->options->stop(s->options->user) : 0;
         if (stop && !stop_asked) {
             assay_child_ask_stop(&s->child);

@@ -18,8 +18,10 @@ struct assay_supervisor_options {
     /* All records of a group, in the order of its variants. A failure here ends the run. */
     enum assay_status (*group)(void *user, int64_t group, const struct assay_record *records,
                                int64_t n, struct assay_error *err);
-    int (*stop)(void *user);  /* 0 go on, 1 finish the sample, 2 at once */
-    void (*idle)(void *user); /* a few times a second; optional */
+    int (*stop)(void *user); /* 0 go on, 1 finish the sample, 2 at once */
+    /* A few times a second; optional. `doing` is what takes the time where it is no kernel:
+     * "importing mine.py"; or NULL. */
+    void (*idle)(void *user, const char *doing);
 };
 
 /* Runs the plan's groups in order. ASSAY_ERR_INTERRUPTED when stop() said so. */

@@ -7,13 +7,14 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define ASSAY_WATCH_VERSION 3
+#define ASSAY_WATCH_VERSION 4
 
 struct assay_watch {
     uint32_t version;
     _Atomic int32_t stop;      /* supervisor: finish the current sample and report */
     _Atomic int64_t beat;      /* worker: grows with every step */
     _Atomic int64_t variant;   /* worker: whose kernel runs; -1: the harness itself */
+    _Atomic int32_t opening;   /* worker: 1 + the plug-in of the job that it waits for; 0: none */
     _Atomic int32_t no_memory; /* worker: it ended itself because it could get no memory */
     char last_words[160];      /* worker: why it ended itself; empty where it did not */
 };

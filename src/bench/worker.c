@@ -5,6 +5,7 @@
 #include "bench/wire.h"
 #include "model/model.h"
 #include "runner/python.h"
+#include "runner/tvm_names.h"
 #include "workload/workload.h"
 
 #include <errno.h>
@@ -63,6 +64,13 @@ static bool beat(void *user)
 }
 
 /* A stranger's code is opened in a process of its own, or here where there is none for it. */
+static void set_opening(const assay_worker *worker, int64_t plugin)
+{
+    if (worker->bench.watch)
+        atomic_store_explicit(&worker->bench.watch->opening, (int32_t)(plugin + 1),
+                              memory_order_relaxed);
+}
+
 static enum assay_status load_plugins(assay_worker *worker, const struct assay_settings *s,
                                       struct assay_error *err)
 {
@@ -80,26 +88,38 @@ static enum assay_status load_plugins(assay_worker *worker, const struct assay_s
         const char *path = s->plugins.items[i];
         if (assay_strings_have(&worker->plugins, path))
             continue;
+        set_opening(worker, i);
         if (bench->strangers)
             status = assay_strangers_add(bench->strangers, path, err);
         else if (assay_python_is(path))
             status = assay_error_set(err, ASSAY_ERR_INVALID, path,
                                      "Python has a process of its own, so not with --in-process");
+        else if (assay_tvm_is(path))
+            status = assay_error_set(err, ASSAY_ERR_INVALID, path,
+                                     "functions of TVM-FFI have a process of their own, so not "
+                                     "with --in-process");
         else
             status = assay_workload_load(bench->workloads, bench->host.registry, path, err);
         if (status == ASSAY_OK && assay_strings_add(&worker->plugins, path) != ASSAY_OK)
             status = assay_error_nomem(err);
     }
+    set_opening(worker, -1);
     return status;
 }
 
-/* With the plug-ins loaded, every name that was asked for must be known. */
+/* With the plug-ins loaded, every name that was asked for must be known: executors always are. */
 static enum assay_status check_names(assay_worker *worker, const struct assay_settings *s,
                                      struct assay_error *err)
 {
+    enum { MOST = 64 };
+    const char *names[MOST];
+    int64_t n = 0;
+    for (int64_t i = 0; i < s->implementations.n && n < MOST; i++)
+        if (!assay_model_is_executor(s->implementations.items[i]))
+            names[n++] = s->implementations.items[i];
     struct assay_kernel_choice choice = {
-        .implementations = (const char *const *)s->implementations.items,
-        .n_implementations = s->implementations.n,
+        .implementations = names,
+        .n_implementations = n,
         .kernels = (const char *const *)s->kernels.items,
         .n_kernels = s->kernels.n,
         .baseline = assay_model_is_executor(s->baseline) ? NULL : s->baseline,

@@ -1,6 +1,7 @@
 /* assay info: this machine, and what it can do. */
 #include "cli/command.h"
 #include "base/version.h"
+#include "cli/python_about.h"
 #include "config/options.h"
 #include "device/cpu/cpu_info.h"
 #include "device/cuda/cuda_info.h"
@@ -12,9 +13,9 @@
 #include <time.h>
 
 struct info_config {
-    const char *device;
+    const char *device, *python;
     int64_t threads;
-    bool calibrate, help;
+    bool calibrate, imports, help;
 };
 
 static const struct assay_option option_rows[] = {
@@ -24,6 +25,12 @@ static const struct assay_option option_rows[] = {
      "the device whose ceilings are shown (default cpu)", 0, 0},
     {"threads", 't', ASSAY_OPTION_INT, offsetof(struct info_config, threads), "N",
      "ceilings for N threads (default: all cores)", 1, 4096},
+    {"python", 0, ASSAY_OPTION_TEXT, offsetof(struct info_config, python), "PATH",
+     "the interpreter to look at (default: $ASSAY_PYTHON, the active virtual environment's, "
+     "python3)",
+     0, 0},
+    {"import", 0, ASSAY_OPTION_FLAG, offsetof(struct info_config, imports), NULL,
+     "import PyTorch and Triton to see whether they work, which takes seconds", 0, 0},
     {"help", 'h', ASSAY_OPTION_FLAG, offsetof(struct info_config, help), NULL, "this text", 0, 0},
     {0},
 };
@@ -111,6 +118,26 @@ static int print_cuda(void)
     return assay_print_text(&text);
 }
 
+/* The interpreter, and what it has: a line each. */
+static int print_python(const struct info_config *config)
+{
+    struct assay_text lines = {0};
+    struct assay_error err = {0};
+    enum assay_status status = assay_python_about(config->python, config->imports, &lines, &err);
+    for (const char *at = lines.data; status == ASSAY_OK && at && *at;) {
+        int name = (int)strcspn(at, "\t\n"), length = (int)strcspn(at, "\n");
+        int text = name < length ? name + 1 : length;
+        struct assay_text shown = {0};
+        assay_text_format(&shown, "%-12.*s %.*s", name, at, length - text, at + text);
+        assay_put(stdout, shown.data ? shown.data : "");
+        puts("");
+        assay_text_fini(&shown);
+        at += length + (at[length] == '\n');
+    }
+    assay_text_fini(&lines);
+    return status == ASSAY_OK ? ASSAY_EXIT_FINE : assay_complain(&err);
+}
+
 /* Of one device with `threads` threads: measured now, or as stored. */
 static int show_ceilings(const struct info_config *config, int32_t threads)
 {
@@ -175,6 +202,8 @@ static int run_info(int argc, char **argv)
         return assay_print_help(assay_command_find("info"));
     print_machine();
     int code = print_cuda();
+    if (code == ASSAY_EXIT_FINE)
+        code = print_python(&config);
     (void)fflush(stdout);
     return code == ASSAY_EXIT_FINE ? show_all_ceilings(&config) : code;
 }

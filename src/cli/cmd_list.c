@@ -1,5 +1,6 @@
 /* assay list: what there is, one function for each list. */
 #include "cli/command.h"
+#include "cli/python_about.h"
 #include "cli/runs.h"
 #include "config/options.h"
 #include "config/preset.h"
@@ -9,25 +10,31 @@
 #include "model/model.h"
 #include "quant/quant.h"
 #include "report/report.h"
+#include "runner/python.h"
 #include "runner/strangers.h"
 
 #include <stdio.h>
 #include <string.h>
 
 /* A plug-in that takes longer to say what it holds does not come back. */
-static const double PATIENCE_S = 20;
+static const double PATIENCE_S = 20, PYTHON_PATIENCE_S = 120;
 
 struct list_config {
     struct assay_strings what;
     struct assay_strings plugins;
+    const char *python;
     bool names, help;
 };
 
 static const struct assay_option option_rows[] = {
     {"names", 0, ASSAY_OPTION_FLAG, offsetof(struct list_config, names), NULL,
      "only the names, one on each line", 0, 0},
-    {"plugin", 0, ASSAY_OPTION_REPEAT, offsetof(struct list_config, plugins), "FILE.so",
-     "also the kernels of a shared object; repeatable", 0, 0},
+    {"plugin", 0, ASSAY_OPTION_REPEAT, offsetof(struct list_config, plugins), "FILE",
+     "also the kernels of a shared object or a file of Python; repeatable", 0, 0},
+    {"python", 0, ASSAY_OPTION_TEXT, offsetof(struct list_config, python), "PATH",
+     "the interpreter of kernels in Python (default: $ASSAY_PYTHON, the active virtual "
+     "environment's, python3)",
+     0, 0},
     {"help", 'h', ASSAY_OPTION_FLAG, offsetof(struct list_config, help), NULL, "this text", 0, 0},
     {0},
 };
@@ -103,7 +110,10 @@ struct known {
 static enum assay_status open_known(const struct list_config *config, struct known *known,
                                     struct assay_error *err)
 {
-    struct assay_runner_options options = {.timeout_s = PATIENCE_S};
+    struct assay_runner_options options = {.timeout_s = PATIENCE_S, .python = config->python};
+    for (int64_t i = 0; i < config->plugins.n; i++)
+        if (assay_python_is(config->plugins.items[i]))
+            options.timeout_s = PYTHON_PATIENCE_S;
     known->host.registry = assay_kernel_registry_create();
     known->workloads = assay_workloads_create();
     known->strangers =
@@ -215,6 +225,26 @@ static int list_kernels(const struct list_config *config)
     return status == ASSAY_OK ? ASSAY_EXIT_FINE : assay_complain(&err);
 }
 
+enum { WIDTH = 13 }; /* of "torch-compile" */
+
+static bool is_implementation(const assay_kernel_registry *registry, const char *name)
+{
+    for (int64_t i = 0; i < assay_kernel_count(registry); i++)
+        if (strcmp(assay_kernel_at(registry, i)->implementation, name) == 0)
+            return true;
+    return false;
+}
+
+/* What stands behind a name and a tab, in one of the lines. */
+static const char *find_line(const char *lines, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *at = lines; *at; at += strcspn(at, "\n"), at += *at == '\n')
+        if (strncmp(at, name, length) == 0 && at[length] == '\t')
+            return at + length + 1;
+    return NULL;
+}
+
 /* How many kernels from the `first` on are of the same implementation; 0: it came before. */
 static int64_t count_alike(const assay_kernel_registry *registry, int64_t first)
 {
@@ -229,6 +259,32 @@ static int64_t count_alike(const assay_kernel_registry *registry, int64_t first)
     return n;
 }
 
+/* Those that run in the user's interpreter, with what it has of them. */
+static enum assay_status list_python(const struct list_config *config,
+                                     const assay_kernel_registry *registry, struct assay_error *err)
+{
+    struct assay_text lines = {0};
+    enum assay_status status = ASSAY_OK;
+    if (!config->names)
+        status = assay_python_about(config->python, false, &lines, err);
+    for (const char *const *name = assay_python_implementations; *name && status == ASSAY_OK;
+         name++) {
+        struct assay_text line = {0};
+        const char *about = lines.data ? find_line(lines.data, *name) : NULL;
+        if (is_implementation(registry, *name))
+            continue;
+        if (!about && lines.data) /* the interpreter itself is what is wrong */
+            about = find_line(lines.data, "python");
+        if (!config->names)
+            put_column(*name, WIDTH);
+        assay_text_format(&line, "%.*s", about ? (int)strcspn(about, "\n") : 0, about ? about : "");
+        put_line(config->names ? *name : line.data ? line.data : "");
+        assay_text_fini(&line);
+    }
+    assay_text_fini(&lines);
+    return status;
+}
+
 static int list_implementations(const struct list_config *config)
 {
     struct assay_error err = {0};
@@ -241,10 +297,12 @@ static int list_implementations(const struct list_config *config)
         if (n && config->names) {
             put_line(name);
         } else if (n) {
-            put_column(name, 10);
+            put_column(name, WIDTH);
             printf("%lld kernel%s\n", (long long)n, n == 1 ? "" : "s");
         }
     }
+    if (status == ASSAY_OK)
+        status = list_python(config, registry, &err);
     close_known(&known);
     return status == ASSAY_OK ? ASSAY_EXIT_FINE : assay_complain(&err);
 }

@@ -100,7 +100,10 @@ static int ask_stop(void *user)
     return interrupts > 2 ? 2 : (int)interrupts;
 }
 
-static void show_life(void *user) { assay_progress_tick(&((struct shown_run *)user)->progress); }
+static void show_life(void *user, const char *doing)
+{
+    assay_progress_tick(&((struct shown_run *)user)->progress, doing);
+}
 
 /* ---- what is said ---- */
 

@@ -274,6 +274,8 @@ static enum assay_status check_options(const struct assay_preset_options *o,
     const char *what =
         !only_name(o)                          ? "other presets beside it"
         : o->compile                           ? "--compile"
+        : o->choice.implementations.n          ? "--impl"
+        : o->choice.baseline                   ? "--baseline"
         : o->measure.resume                    ? "--resume"
         : o->measure.outputs.n                 ? "--output"
         : strcmp(o->measure.cache, "hot") != 0 ? "--cache"

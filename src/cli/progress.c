@@ -153,7 +153,8 @@ static void compose(struct assay_progress *p, struct assay_line *line)
     int room = width - line->columns - (int)strlen(left);
     if (room < LEAST_LABEL)
         left[0] = '\0';
-    assay_line_put(line, p->label, left[0] ? room : width - line->columns, ASSAY_INK_PLAIN);
+    assay_line_put(line, p->doing[0] ? p->doing : p->label, left[0] ? room : width - line->columns,
+                   ASSAY_INK_PLAIN);
     assay_line_put(line, left, (int)sizeof left, ASSAY_INK_PLAIN);
 }
 
@@ -203,8 +204,12 @@ void assay_progress_start(struct assay_progress *p, const struct assay_group *gr
         draw(p);
 }
 
-void assay_progress_tick(struct assay_progress *p)
+void assay_progress_tick(struct assay_progress *p, const char *doing)
 {
+    snprintf(p->doing, sizeof p->doing, "%s%s", doing ? doing : "",
+             !doing     ? ""
+             : p->ascii ? " ..."
+                        : " …");
     if (p->shown && p->label[0] && is_due(p))
         draw(p);
 }

@@ -16,8 +16,8 @@ struct assay_progress {
     bool long_run;       /* long enough for a bar */
     int64_t done, total; /* groups that need measuring */
     int64_t started_ns, drawn_ns;
-    double share; /* of the run, as the bar shows it */
-    char label[160];
+    double share;                /* of the run, as the bar shows it */
+    char label[160], doing[160]; /* what is measured; what is done instead, empty: nothing */
     const struct assay_plan *plan;
     struct assay_time_left time_left;
     struct assay_time_left_group *groups; /* of the plan; NULL: no time can be told */
@@ -29,7 +29,7 @@ void assay_progress_init(struct assay_progress *progress, const struct assay_pla
 void assay_progress_fini(struct assay_progress *progress);
 /* `group` is one of the plan's. */
 void assay_progress_start(struct assay_progress *progress, const struct assay_group *group);
-void assay_progress_tick(struct assay_progress *progress);
+void assay_progress_tick(struct assay_progress *progress, const char *doing);
 void assay_progress_done(struct assay_progress *progress);
 /* Clears the line, before anything else is printed. */
 void assay_progress_clear(struct assay_progress *progress);

@@ -174,15 +174,15 @@ static const struct column torchao_columns[] = {
 
 /* The columns of an executor; those that TorchAO does not write may not be there. */
 struct executor {
-    const char *name, *status, *time, *lo, *hi, *samples, *cache, *kernel;
+    const char *name, *implementation, *status, *time, *lo, *hi, *samples, *cache, *kernel;
 };
 
 static const struct executor executors[] = {
-    {"eager", "eager_status", "quantized_model_eager_inference_time_in_ms", "eager_median_lo_ms",
-     "eager_median_hi_ms", "eager_samples", "eager_cache", "eager_kernel"},
-    {"compiled", "compiled_status", "quantized_model_compiled_inference_time_in_ms",
-     "compiled_median_lo_ms", "compiled_median_hi_ms", "compiled_samples", "compiled_cache",
-     "compiled_kernel"},
+    {"eager", "eager_implementation", "eager_status", "quantized_model_eager_inference_time_in_ms",
+     "eager_median_lo_ms", "eager_median_hi_ms", "eager_samples", "eager_cache", "eager_kernel"},
+    {"compiled", "compiled_implementation", "compiled_status",
+     "quantized_model_compiled_inference_time_in_ms", "compiled_median_lo_ms",
+     "compiled_median_hi_ms", "compiled_samples", "compiled_cache", "compiled_kernel"},
 };
 
 static bool set_sizes(const struct assay_csv *csv, struct assay_result *row)
@@ -209,10 +209,12 @@ static enum assay_status read_executor(const struct assay_csv *csv, const struct
     double ms = assay_csv_real(csv, e->time);
     if (status ? !status[0] : !(ms > 0))
         return ASSAY_OK; /* the case was not run this way */
+    const char *implementation = assay_csv_value(csv, e->implementation);
     struct assay_result *row = assay_results_add(out);
     size_t n = sizeof torchao_columns / sizeof torchao_columns[0];
     if (!row || !set_columns(csv, torchao_columns, n, row) || !set_sizes(csv, row) ||
-        !assay_result_set(row, ASSAY_RESULT_IMPLEMENTATION, e->name) ||
+        !assay_result_set(row, ASSAY_RESULT_IMPLEMENTATION,
+                          implementation && implementation[0] ? implementation : e->name) ||
         !assay_result_set(row, ASSAY_RESULT_KERNEL, assay_csv_value(csv, e->kernel)))
         return assay_error_nomem(err);
     row->outcome = status ? assay_outcome_parse(status) : ASSAY_OUTCOME_OK;

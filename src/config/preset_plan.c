@@ -19,6 +19,7 @@ static const struct assay_option rows[] = {
     {"device", 0, ASSAY_OPTION_TEXT, AT(measure.device), "DEVICE", "where to run: cpu, cuda or cuda:N (default: cuda where there is one, else cpu)", 0, 0},
     {"dtype", 0, ASSAY_OPTION_LIST, AT(dtypes), "DTYPES", "element types: float16 (default on CUDA), float32 (default elsewhere), bfloat16", 0, 0},
     {"compile", 0, ASSAY_OPTION_FLAG, AT(compile), NULL, "also measure each case compiled, with its ratio to eager", 0, 0},
+    ASSAY_MODEL_CHOICE_ROWS(AT(choice)),
     {"cache", 0, ASSAY_OPTION_TEXT, AT(measure.cache), "STATE", "cache states: hot (default), cold or both", 0, 0},
     {"output", 'o', ASSAY_OPTION_REPEAT, AT(measure.outputs), "FILE", "also write FILE, in the format of its extension or as FORMAT:FILE; repeatable", 0, 0},
     {"format", 'f', ASSAY_OPTION_TEXT, AT(measure.format), "FORMAT", "format of --output, or of standard output without --output: kobench, kobench-json, … (`assay list formats`)", 0, 0},
@@ -141,7 +142,9 @@ static enum assay_status make_settings(const struct assay_preset_options *option
         s->warmup = s->warmup ? s->warmup : ASSAY_PRESET_WARMUP;
         s->rounds = s->rounds ? s->rounds : ASSAY_PRESET_ITERS;
     }
-    snprintf(s->baseline, sizeof s->baseline, "eager");
+    status = assay_model_choice_apply(&options->choice, options->measure.python, s, err);
+    if (status != ASSAY_OK)
+        return status;
     if (assay_strings_add(&s->recipes, "baseline") != ASSAY_OK)
         return assay_error_nomem(err);
     for (int64_t i = 0; i < choice->n_files; i++)

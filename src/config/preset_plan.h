@@ -3,6 +3,7 @@
 #define ASSAY_CONFIG_PRESET_PLAN_H
 
 #include "config/measure_config.h"
+#include "config/model_choice.h"
 #include "config/preset_file.h"
 
 enum { ASSAY_PRESETS_AT_ONCE = 32, ASSAY_PRESET_FILES = 8 };
@@ -15,6 +16,7 @@ struct assay_preset_options {
     struct assay_strings words;   /* presets as words */
     struct assay_strings presets; /* or as --preset has them */
     struct assay_strings sets, dtypes;
+    struct assay_model_choice choice;
     bool list, compile;
 };
 

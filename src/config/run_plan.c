@@ -23,6 +23,7 @@
     {"shapes", 0, ASSAY_OPTION_LIST, AT(shapes), "SETS", "shapes instead of the file's: custom=MxKxN, llama, pow2:10:12 (`assay list shapes`)", 0, 0}, \
     {"model", 0, ASSAY_OPTION_TEXT, AT(model), "MODEL", "the model instead of the file's: linear, ln_linear_gelu, transformer_block", 0, 0}, \
     {"compile", 0, ASSAY_OPTION_TEXT, AT(compile), "MODE", "how models are compiled, instead of the file's: default, max-autotune or false (only eager); reduce-overhead and max-autotune-no-cudagraphs are the first two again", 0, 0}, \
+    ASSAY_MODEL_CHOICE_ROWS(AT(choice)), \
     {"limit", 0, ASSAY_OPTION_INT, AT(limit), "N", "only the first N groups", 1, 1e6}, \
     {"dry-run", 0, ASSAY_OPTION_FLAG, AT(dry_run), NULL, "print what would be measured, and end", 0, 0}, \
     {"cache", 0, ASSAY_OPTION_TEXT, AT(measure.cache), "STATE", "cache states: hot (default), cold or both", 0, 0}
@@ -419,7 +420,9 @@ static enum assay_status make_settings(const struct assay_run_options *options,
     enum assay_status status = assay_measure_settings(&options->measure, 2, settings, err);
     if (status != ASSAY_OK)
         return status;
-    snprintf(settings->baseline, sizeof settings->baseline, "eager");
+    status = assay_model_choice_apply(&options->choice, options->measure.python, settings, err);
+    if (status != ASSAY_OK)
+        return status;
     if (assay_strings_copy(&config->models, &settings->models) != ASSAY_OK)
         return assay_error_nomem(err);
     return assay_recipe_list_names(&config->recipes, &settings->recipes, err);

@@ -4,6 +4,7 @@
 #define ASSAY_CONFIG_RUN_PLAN_H
 
 #include "config/measure_config.h"
+#include "config/model_choice.h"
 #include "config/run_config.h"
 
 struct assay_run_options {
@@ -13,6 +14,7 @@ struct assay_run_options {
     /* What replaces what the file says, in all entries: */
     struct assay_strings dtypes, recipes, shapes;
     const char *model, *compile, *output_dir;
+    struct assay_model_choice choice;
     int64_t limit;
     bool dry_run, help_config, lenient;
     /* Of ci: */

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "device/ceiling.h"
 #include "device/probe.h"
+#include "device/timed.h"
 #include <assay/assay_kernel.h>
 
 typedef struct assay_device assay_device;
@@ -96,6 +97,9 @@ struct assay_device_driver {
     void (*prime)(assay_device *device, int64_t calls);
     /* A kernel's state is about to change or end: drop everything cached of it. Optional. */
     void (*forget)(assay_device *device, void *state);
+    /* How the samples of a kernel were taken; empty where there were none. Optional. */
+    void (*timed)(assay_device *device, const struct assay_kernel *kernel, void *state,
+                  struct assay_timed *out);
 
     /* Now, in ns, for budgets: monotonic. */
     int64_t (*now_ns)(assay_device *device);
@@ -129,6 +133,30 @@ struct assay_device_driver {
                                    struct assay_error *err);
 };
 
+/* What came of a capture. */
+struct assay_captured {
+    void *graph, *exec; /* CUgraph, CUgraphExec; NULL exec: it is still to be made */
+    bool theirs;        /* the framework's, and valid until `capture` is dropped */
+    void *capture;      /* the capturer's own */
+    int32_t error;      /* the driver's, where it is known; 0 */
+    bool waits;         /* failed: it waits for the GPU */
+    char why[160];      /* it failed; empty: `error` says it */
+};
+
+/* Who is told of captures of a GPU's launches (python/src/capture.c): a framework captures by
+ * itself, so that the memory it gives out meanwhile is the graph's; and results of the launches
+ * are objects that are kept with the graph. */
+struct assay_capturer {
+    void *user;
+    /* ASSAY_OK: runs are captured from here on. ASSAY_UNSUPPORTED: the caller is to do that. */
+    enum assay_status (*begin)(void *user, void *stream, struct assay_captured *out);
+    /* After the runs, and the caller's capture; whether they worked. */
+    enum assay_status (*end)(void *user, void *state, bool worked, struct assay_captured *out);
+    /* After a replay: what the capture left is what the state's last run left. */
+    void (*replayed)(void *user, void *state, void *capture);
+    void (*drop)(void *user, void *capture);
+};
+
 /* The first member of every device. The functions below count bytes here; bytes of a device whose
  * memory is the host's also count in base/alloc. */
 struct assay_device {
@@ -136,6 +164,7 @@ struct assay_device {
     int32_t index, threads;
     bool strangers;                /* run here: where times could be hidden, it is looked twice */
     size_t bytes_held, bytes_peak; /* the peak since it was last reset to the current value */
+    const struct assay_capturer *capturer; /* NULL: the device captures by itself */
 };
 
 enum assay_status assay_device_alloc(assay_device *device, size_t bytes, void **out,

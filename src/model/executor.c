@@ -421,16 +421,33 @@ static bool is_excluded(const struct assay_problem *problem, const char *name,
     return false;
 }
 
+static bool is_listed(const char *name, const struct assay_kernel_choice *choice)
+{
+    for (int64_t i = 0; i < choice->n_implementations; i++)
+        if (assay_text_same(choice->implementations[i], name))
+            return true;
+    return false;
+}
+
+/* Those that are named, or where none is: `eager`, and `compiled` if it is to be. */
+static bool is_wanted(bool is_compiled, bool compiled, const struct assay_kernel_choice *choice)
+{
+    bool eager_named = is_listed("eager", choice), compiled_named = is_listed("compiled", choice);
+    if (eager_named || compiled_named)
+        return is_compiled ? compiled_named : eager_named;
+    return compiled || !is_compiled;
+}
+
 int64_t assay_model_choose(const struct assay_problem *problem, bool compiled,
                            const struct assay_kernel_choice *choice, struct assay_contender *out,
                            int64_t max)
 {
     int64_t n = 0;
-    for (int c = 0; c < 1 + compiled && n < max; c++) {
+    for (int c = 0; c < 2 && n < max; c++) {
         const char *name = c ? "compiled" : "eager";
         struct assay_contender one = {.recipe = problem->recipe};
         uint32_t units = 0;
-        if (is_excluded(problem, name, choice))
+        if (!is_wanted(c != 0, compiled, choice) || is_excluded(problem, name, choice))
             continue;
         one.status = can_run(problem, choice->device, c != 0, &units, &one.why);
         for (size_t i = 0; i < sizeof executors / sizeof executors[0]; i++)
@@ -476,9 +493,4 @@ double assay_model_plain_weight_bytes(const void *state)
         if (x->graph.values[i].kind == ASSAY_VALUE_WEIGHT && reads_plain(x, i))
             bytes += (double)assay_tensor_bytes(&x->graph.values[i].tensor);
     return bytes;
-}
-
-const char *assay_model_uncompiled(const char *implementation)
-{
-    return strcmp(implementation, "compiled") == 0 ? "eager" : NULL;
 }

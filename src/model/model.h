@@ -60,16 +60,15 @@ enum assay_status assay_model_add(const char *json, struct assay_error *err);
 const struct assay_op *assay_model_op(const char *name);
 
 /* The executors for a problem of a model, like assay_kernel_choose: `eager`, and `compiled` where
- * that is wanted. The problem's host gives them device and kernels; where it autotunes, `compiled`
- * times the kernels that can run each node and keeps the fastest. */
+ * that is wanted; where the choice names executors, those. The problem's host gives them device and
+ * kernels; where it autotunes, `compiled` times the kernels that can run each node and keeps the
+ * fastest. */
 int64_t assay_model_choose(const struct assay_problem *problem, bool compiled,
                            const struct assay_kernel_choice *choice, struct assay_contender *out,
                            int64_t max);
 
 /* "eager" or "compiled"? */
 bool assay_model_is_executor(const char *implementation);
-/* The executor that a compiled one is also compared with; NULL for any other implementation. */
-const char *assay_model_uncompiled(const char *implementation);
 
 /* Bytes an eager executor takes for what lies between its nodes. */
 double assay_model_scratch_bytes(const struct assay_problem *problem);

@@ -4,6 +4,7 @@
 #define ASSAY_RECORD_RECORD_H
 
 #include "base/json.h"
+#include "device/timed.h"
 #include "stats/stats.h"
 #include <assay/assay_kernel.h>
 
@@ -116,15 +117,18 @@ struct assay_record {
     double peak_bytes;        /* idle, the outputs, and the peak of everything else */
     double workspace_bytes;   /* scratch memory the variant reserved */
     double system_peak_bytes; /* CUDA: what the driver says; CPU: the process's resident peak */
-    double setup_ns;
-    double weight_bytes; /* the weights as stored by the recipe; 0 for ops without weights */
-    double prepare_ns;   /* quantising and packing the weights, once; 0: not done */
-    double energy_j;     /* of one hot call, for the whole device; NaN where it was not measured */
-    double accuracy_db;  /* SQNR against the unquantised product; NaN where not asked */
+    double setup_ns;          /* with a guest's first call on a GPU: compiling and tuning */
+    double weight_bytes;      /* the weights as stored by the recipe; 0 for ops without weights */
+    double prepare_ns;        /* quantising and packing the weights, once; 0: not done */
+    double energy_j;    /* of one hot call, for the whole device; NaN where it was not measured */
+    double accuracy_db; /* SQNR against the unquantised product; NaN where not asked */
     double
         activation_share; /* of the hot time, spent quantising activations; NaN: does not apply */
     bool pareto; /* no other variant of the group is better in time, weight bytes and accuracy */
     double floor_ns; /* the shortest time this harness can resolve */
+    char caller[16]; /* of a guest on a GPU, the language: what it waits for is a figure of its own
+                      */
+    struct assay_timed timed; /* how a GPU's samples were taken */
     struct assay_measurement states[ASSAY_CACHE_STATES];
     struct assay_verification verification;
 };

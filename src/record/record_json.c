@@ -31,9 +31,11 @@ enum kind {
     RANGE,   /* struct assay_interval: [lo, hi] */
     PART,    /* a struct with a table of its own */
     AXES,    /* n_axes, axis_names and axes of a record */
+    NAMES,   /* n_names and names of a graph: an array of texts */
 };
 
-enum need { ESSENTIAL, OPTIONAL, SPARE }; /* SPARE: a text that is not written when empty */
+/* SPARE: a text that is not written when empty, a part when it is not there */
+enum need { ESSENTIAL, OPTIONAL, SPARE };
 
 enum { ALWAYS = -1 };
 
@@ -128,6 +130,18 @@ static const struct field verification_fields[] = {
 };
 #undef T
 
+#define T struct assay_graph_audit
+static const struct field graph_fields[] = {
+    {"calls",   INT64, ESSENTIAL, MEMBER(T, calls)},
+    {"kernels", INT64, ESSENTIAL, MEMBER(T, kernels)},
+    {"copies",  INT64, ESSENTIAL, MEMBER(T, copies)},
+    {"memsets", INT64, ESSENTIAL, MEMBER(T, memsets)},
+    {"others",  INT64, ESSENTIAL, MEMBER(T, others)},
+    {"names",   NAMES, ESSENTIAL, 0, 0, NULL, ALWAYS},
+    {0},
+};
+#undef T
+
 #define T struct assay_record
 static const struct field record_fields[] = {
     {"group",           INT64,   ESSENTIAL, MEMBER(T, group)},
@@ -174,6 +188,11 @@ static const struct field record_fields[] = {
     {"activation_share", REAL,    OPTIONAL,  MEMBER(T, activation_share)},
     {"pareto",           FLAG,    OPTIONAL,  MEMBER(T, pareto)},
     {"floor_ns",        REAL,    ESSENTIAL, MEMBER(T, floor_ns)},
+    {"caller",          TEXT,    SPARE,     MEMBER(T, caller)},
+    {"timed",           TEXT,    SPARE,     MEMBER(T, timed.way)},
+    {"timed_why",       TEXT,    SPARE,     MEMBER(T, timed.why)},
+    {"graph",           PART,    SPARE,     PLACE(T, timed.graph), graph_fields,
+     offsetof(T, timed.has_graph)},
     {"hot",             PART,    ESSENTIAL, PLACE(T, states[ASSAY_CACHE_HOT]),
      measurement_fields, offsetof(T, states[ASSAY_CACHE_HOT].measured)},
     {"cold",            PART,    ESSENTIAL, PLACE(T, states[ASSAY_CACHE_COLD]),
@@ -284,6 +303,7 @@ static assay_json *value_to_json(const struct field *field, const char *base)
     case PART:
         return part_to_json(field, base);
     case AXES:
+    case NAMES:
         break;
     }
     return NULL;
@@ -301,14 +321,25 @@ static void axes_to_json(const struct assay_record *record, assay_json *object)
     assay_json_put(object, "axis_order", order);
 }
 
+static void names_to_json(const struct assay_graph_audit *graph, assay_json *object)
+{
+    assay_json *names = assay_json_array();
+    for (int32_t i = 0; i < graph->n_names && i < ASSAY_GRAPH_NAMES; i++)
+        assay_json_append(names, assay_json_from_string(graph->names[i]));
+    assay_json_put(object, "names", names);
+}
+
 static assay_json *fields_to_json(const struct field *fields, const void *base)
 {
     assay_json *object = assay_json_object();
     for (const struct field *field = fields; field->key; field++) {
-        const char *text = (const char *)base + field->offset;
+        /* the first letter of a text, or a part's flag */
+        ptrdiff_t at = field->kind == PART ? field->flag : (ptrdiff_t)field->offset;
         if (field->kind == AXES)
             axes_to_json(base, object);
-        else if (field->need != SPARE || text[0])
+        else if (field->kind == NAMES)
+            names_to_json(base, object);
+        else if (field->need != SPARE || ((const char *)base)[at])
             assay_json_put(object, field->key, value_to_json(field, base));
     }
     return object;
@@ -464,6 +495,7 @@ static const char *value_from_json(const struct field *field, const assay_json *
         return range_from_json(json, value);
     case PART:
     case AXES:
+    case NAMES:
         break;
     }
     return "is of no known kind";
@@ -504,6 +536,18 @@ static enum assay_status axes_from_json(const assay_json *object, struct assay_r
     return ASSAY_OK;
 }
 
+static enum assay_status names_from_json(const assay_json *names, struct assay_graph_audit *out,
+                                         const struct place *at)
+{
+    if (!assay_json_is_array(names) || assay_json_count(names) > ASSAY_GRAPH_NAMES)
+        return wrong(at, "names", "is not a short array of names");
+    out->n_names = (int32_t)assay_json_count(names);
+    for (int32_t i = 0; i < out->n_names; i++)
+        if (text_from_json(assay_json_at(names, i), out->names[i], ASSAY_GRAPH_NAME))
+            return wrong(at, "names", "holds something that is not a short name");
+    return ASSAY_OK;
+}
+
 static enum assay_status field_from_json(const struct field *field, const assay_json *object,
                                          char *base, const struct place *at)
 {
@@ -514,6 +558,8 @@ static enum assay_status field_from_json(const struct field *field, const assay_
         return part_from_json(field, json, base, at);
     if (field->kind == AXES)
         return axes_from_json(object, (struct assay_record *)(void *)base, at);
+    if (field->kind == NAMES)
+        return names_from_json(json, (struct assay_graph_audit *)(void *)base, at);
     const char *problem = value_from_json(field, json, base + field->offset);
     return problem ? wrong(at, field->key, problem) : ASSAY_OK;
 }

@@ -203,8 +203,9 @@ const char *assay_cell_variant(const struct assay_record *record,
 
 bool assay_cell_is_baseline(const struct assay_record *record)
 {
+    bool own = !record->baseline[0] || is(record->baseline, record->implementation);
     return record->is_baseline ||
-           (assay_cell_is_model(record) && strcmp(record->recipe, "baseline") == 0);
+           (assay_cell_is_model(record) && own && is(record->recipe, "baseline"));
 }
 
 /* "1.62x", of a ratio >= 1, and how many decimals that took; ratios that round to 1.00 get a third.

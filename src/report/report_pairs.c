@@ -1,21 +1,25 @@
 #include "report/report_pairs.h"
 
+#include "kernel/implementation.h"
+
 #include <math.h>
 #include <string.h>
 
 static bool is(const char *text, const char *other) { return strcmp(text, other) == 0; }
 
-static bool is_eager(const struct assay_record *r) { return is(r->implementation, "eager"); }
-static bool is_compiled(const struct assay_record *r) { return is(r->implementation, "compiled"); }
+static bool is_compiled(const struct assay_record *r)
+{
+    return assay_cell_is_model(r) && assay_implementation_uncompiled(r->implementation);
+}
 
-/* The other executor with the same recipe; NULL where there is none. */
+/* Compiled, of an eager model, or the reverse, with the same recipe; NULL where there is none. */
 static const struct assay_record *partner(const struct assay_record *records, int64_t n,
                                           const struct assay_record *record)
 {
-    if (!is_eager(record) && !is_compiled(record))
-        return NULL;
-    const char *other = is_eager(record) ? "compiled" : "eager";
-    for (int64_t i = 0; i < n; i++)
+    const char *other = is_compiled(record)
+                            ? assay_implementation_uncompiled(record->implementation)
+                            : assay_implementation_compiled(record->implementation);
+    for (int64_t i = 0; i < n && other && assay_cell_is_model(record); i++)
         if (is(records[i].implementation, other) && is(records[i].recipe, record->recipe))
             return &records[i];
     return NULL;
@@ -107,7 +111,7 @@ struct assay_cell assay_pair_label(const struct assay_pair *pair)
     const struct assay_record *record = assay_pair_any(pair);
     struct assay_cell cell = {""};
     assay_cell_add(&cell, "%s", record->recipe);
-    if (!is_eager(record) && !is_compiled(record) && record->implementation[0])
+    if (!assay_implementation_runs_models(record->implementation) && record->implementation[0])
         assay_cell_add(&cell, "%s%s", cell.text[0] ? " " : "",
                        assay_cell_variant(record, pair->group, pair->n));
     return cell;
@@ -126,11 +130,11 @@ const struct assay_measurement *assay_pair_figures(const struct assay_record *re
 const struct assay_record *assay_pair_baseline(const struct assay_record *records, int64_t n,
                                                const struct assay_record *record)
 {
-    bool executor = is_eager(record) || is_compiled(record);
+    const char *baseline = record->baseline[0] ? record->baseline : record->implementation;
     for (int64_t i = 0; i < n; i++)
-        if (executor ? is(records[i].implementation, record->implementation) &&
-                           is(records[i].recipe, "baseline")
-                     : records[i].is_baseline)
+        if (assay_cell_is_model(record)
+                ? is(records[i].implementation, baseline) && is(records[i].recipe, "baseline")
+                : records[i].is_baseline)
             return &records[i];
     return NULL;
 }

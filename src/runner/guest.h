@@ -37,6 +37,8 @@ struct assay_guest {
     /* After it, where it succeeded: its results where the operands are. */
     enum assay_status (*finish)(void *user, void *state, const struct assay_work *work,
                                 struct assay_error *err);
+    /* Of launches on a GPU; NULL: nobody is told of captures. Valid as long as the guest. */
+    const struct assay_capturer *capturer;
     /* Why the last run failed. */
     const char *(*failure)(void *user);
     /* Around each wait for a command: other threads of the interpreter may run. */

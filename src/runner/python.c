@@ -1,7 +1,5 @@
 #include "runner/python.h"
 
-#include "base/folder.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +23,8 @@ const char assay_python_program[] =
     "except BaseException as e:\n"
     "    end('%s cannot load assay: %s: %s' % (sys.executable, type(e).__name__, e))\n"
     "_runner.main()\n";
+
+const char *const assay_python_implementations[] = {"torch", "torch-compile", "triton", NULL};
 
 static bool ends_in(const char *text, const char *ending)
 {
@@ -117,58 +117,4 @@ enum assay_status assay_python_find(const char *wanted, struct assay_text *out,
                         "with --python");
     }
     return status == ASSAY_OK && out->failed ? assay_error_nomem(err) : status;
-}
-
-/* ---- the package ---- */
-
-static enum assay_status write_part(const char *folder, const struct assay_python_part *part,
-                                    struct assay_error *err)
-{
-    struct assay_text path = {0};
-    assay_text_format(&path, "%s/%s", folder, part->name);
-    if (path.failed) {
-        assay_text_fini(&path);
-        return assay_error_nomem(err);
-    }
-    char *slash = strrchr(path.data, '/');
-    *slash = '\0';
-    enum assay_status status = assay_folder_make(path.data, err);
-    *slash = '/';
-    if (status == ASSAY_OK)
-        status = assay_folder_write_quickly(path.data, part->bytes,
-                                            (size_t)(part->end - part->bytes), err);
-    assay_text_fini(&path);
-    return status;
-}
-
-/* Beside its place, and then there as a whole: another assay may be doing the same. */
-static enum assay_status write_package(const char *folder, struct assay_error *err)
-{
-    struct assay_text beside = {0};
-    assay_folder_name_beside(folder, &beside);
-    enum assay_status status = beside.failed ? assay_error_nomem(err) : ASSAY_OK;
-    for (int i = 0; i < assay_python_parts.n && status == ASSAY_OK; i++)
-        status = write_part(beside.data, &assay_python_parts.all[i], err);
-    if (status == ASSAY_OK && rename(beside.data, folder) != 0 && access(folder, F_OK) != 0)
-        status = assay_error_set(err, ASSAY_ERR_IO, folder, "cannot be made");
-    if (beside.data)
-        assay_folder_remove(beside.data);
-    assay_text_fini(&beside);
-    return status;
-}
-
-enum assay_status assay_python_package(struct assay_text *out, struct assay_error *err)
-{
-    size_t start = out->length;
-    if (!&assay_python_parts || assay_python_parts.n == 0)
-        return assay_error_set(err, ASSAY_UNSUPPORTED, NULL,
-                               "this assay was built without Python's headers: install python3-dev "
-                               "and build it again");
-    enum assay_status status = assay_folder_cache(out, err);
-    assay_text_format(out, "/python-%.16s", assay_python_parts.hash);
-    if (status == ASSAY_OK && out->failed)
-        status = assay_error_nomem(err);
-    if (status == ASSAY_OK && access(out->data + start, F_OK) != 0)
-        status = write_package(out->data + start, err);
-    return status;
 }

@@ -13,6 +13,9 @@ bool assay_python_is(const char *object);
  * that comes with assay. */
 const char *assay_python_object_of(const char *name);
 
+/* Implementations that come with assay and run in Python, with a NULL behind the last. */
+extern const char *const assay_python_implementations[];
+
 /* The interpreter that a user means: `wanted` (--python), $ASSAY_PYTHON, that of the active virtual
  * environment, python3. A name without a slash is looked for in PATH. `wanted` may be NULL or
  * empty. ASSAY_UNSUPPORTED where there is none. */
@@ -23,6 +26,12 @@ enum assay_status assay_python_find(const char *wanted, struct assay_text *out,
  * Written where it is missing. ASSAY_UNSUPPORTED where the program was built without Python's
  * headers. */
 enum assay_status assay_python_package(struct assay_text *out, struct assay_error *err);
+/* Before each interpreter that starts: the folder holds these bytes and nothing else, or it is
+ * written anew. What ran before may have had the rights to change it. */
+enum assay_status assay_python_restore(const char *folder, struct assay_error *err);
+
+/* The error of a program that was built without it. */
+enum assay_status assay_python_absent(struct assay_error *err);
 
 /* What the interpreter runs, with the package's folder as its argument: `python3 -c THIS FOLDER`.
  */

@@ -1,10 +1,12 @@
 #include "runner/remote_device.h"
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "kernel/kernel.h"
 #include "runner/traces.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,12 +16,24 @@ static const double PRIME_EACH_NS = 2000;   /* a first call may take so much lon
 /* Calls that stream through the caches make what follows them slow, too: of 24 MB, five times, the
  * answer and its way took 0.15 ms more. A share of all calls. */
 static const double WAY_BACK = 0.05;
+/* Around its runs a guest looks at its results and copies them: a call of Python's each, and memory
+ * at 4 GB/s, both with room to spare. What it does beyond that matters where it is this much, and
+ * this share of a call. A script's object gives its tensors one by one, and before a run inputs are
+ * restored that a call changes. */
+static const double LOOK_NS = 30e3, LOOK_SCRIPT_NS = 300e3, BYTE_NS = 0.25, OUTSIDE_NS = 75e3,
+                    OUTSIDE_SHARE = 0.25;
 
 /* Memory that was reserved in the runner. */
 struct region {
     uint64_t there;
     char *here; /* a GPU's, mapped in this process; NULL: the runner's is read from outside */
     size_t bytes;
+};
+
+/* The last ones. */
+struct recent {
+    double values[RECENT];
+    int64_t n;
 };
 
 struct remote {
@@ -31,10 +45,13 @@ struct remote {
     const struct assay_args *sets; /* as they were bound */
     int64_t n_sets;
     bool count_memory;
-    int64_t prime;         /* calls that the next run begins with */
-    double excess[RECENT]; /* of the last runs */
-    int64_t n_runs;
+    int64_t prime; /* calls that the next run begins with */
+    struct recent excess, outside, outside_ns;
+    double guest_ns; /* in commands around a run */
+    size_t output_bytes;
+    bool script;
     struct assay_runner_reply last;
+    double first_ns; /* what a guest took to get ready for its first run; 0: there was none */
 };
 
 static struct remote *remote_of(assay_device *device) { return (struct remote *)device; }
@@ -200,6 +217,24 @@ enum assay_status assay_remote_device_bind(assay_device *device, const struct as
 
 static bool is_number(double ns) { return ns >= 0 && ns < 1e18; }
 
+static void add_recent(struct recent *r, double value) { r->values[r->n++ % RECENT] = value; }
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* 0 where there are too few. */
+static double median(const struct recent *r)
+{
+    int64_t n = r->n < RECENT ? r->n : RECENT;
+    double sorted[RECENT];
+    memcpy(sorted, r->values, sizeof sorted);
+    qsort(sorted, (size_t)n, sizeof *sorted, by_size);
+    return n < RECENT_LEAST ? 0 : sorted[n / 2];
+}
+
 /* What the calls before the timed ones claim counts as far as it could be true. */
 static void note_excess(struct remote *r, const struct assay_runner_command *c)
 {
@@ -209,23 +244,36 @@ static void note_excess(struct remote *r, const struct assay_runner_command *c)
     if (claimed < LONG_ENOUGH_NS)
         return;
     double allowed = assay_runner_idle_ns(r->runner) + (1 + WAY_BACK) * (claimed + primed);
-    r->excess[r->n_runs++ % RECENT] = (assay_runner_worked_ns(r->runner) - allowed) / claimed;
-}
-
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
+    add_recent(&r->excess, (assay_runner_worked_ns(r->runner) - allowed) / claimed);
 }
 
 double assay_remote_device_excess(const assay_device *device)
 {
+    return median(&remote_of_const(device)->excess);
+}
+
+/* Results of so many calls were looked at. */
+static void note_outside(struct remote *r, const struct assay_runner_command *c)
+{
+    double results = (double)(c->run.iters < c->run.n_sets ? c->run.iters : c->run.n_sets);
+    double look_ns = r->script ? LOOK_SCRIPT_NS : LOOK_NS;
+    double copied_ns = results * (look_ns + BYTE_NS * (double)r->output_bytes);
+    double call_ns = r->last.timing.device_ns / (double)c->run.iters;
+    double ns = r->guest_ns - copied_ns;
+    add_recent(&r->outside_ns, ns);
+    add_recent(&r->outside, ns / fmax(OUTSIDE_NS, OUTSIDE_SHARE * call_ns));
+}
+
+struct assay_remote_outside assay_remote_device_outside(const assay_device *device)
+{
     const struct remote *r = remote_of_const(device);
-    int64_t n = r->n_runs < RECENT ? r->n_runs : RECENT;
-    double sorted[RECENT];
-    memcpy(sorted, r->excess, sizeof sorted);
-    qsort(sorted, (size_t)n, sizeof *sorted, by_size);
-    return n < RECENT_LEAST ? 0 : sorted[n / 2];
+    return (struct assay_remote_outside){median(&r->outside_ns), median(&r->outside)};
+}
+
+void assay_remote_device_expect(assay_device *device, size_t output_bytes, bool script)
+{
+    remote_of(device)->output_bytes = output_bytes;
+    remote_of(device)->script = script;
 }
 
 /* Both clocks are the same machine's. What is claimed has to fit into what went by here; but what a
@@ -254,9 +302,16 @@ static enum assay_status ask_guest(struct remote *r, const struct assay_runner_c
         return ASSAY_OK;
     c.verb = verb;
     enum assay_status status = assay_runner_ask(r->runner, &c, &reply, NULL);
+    if (!r->script || verb == ASSAY_RUNNER_FINISH)
+        r->guest_ns += assay_runner_worked_ns(r->runner) - assay_runner_idle_ns(r->runner);
     if (status != ASSAY_OK || reply.trace != ASSAY_TRACE_NONE)
         r->last = reply;
     return status;
+}
+
+double assay_remote_device_first_ns(const assay_device *device)
+{
+    return remote_of_const(device)->first_ns;
 }
 
 static enum assay_status time_there(assay_device *device, const struct assay_kernel *kernel,
@@ -276,7 +331,10 @@ static enum assay_status time_there(assay_device *device, const struct assay_ker
     c.run.activations = kernel->run == assay_kernel_activations_elsewhere;
     c.run.memory = r->count_memory;
     r->count_memory = false;
+    r->guest_ns = 0;
     enum assay_status status = ask_guest(r, &c, ASSAY_RUNNER_READY);
+    if (r->first_ns == 0 && assay_runner_has_guest(r->runner))
+        r->first_ns = assay_runner_wall_ns(r->runner);
     if (status == ASSAY_OK)
         status = assay_runner_ask(r->runner, &c, &r->last, NULL);
     if (status == ASSAY_OK)
@@ -284,6 +342,8 @@ static enum assay_status time_there(assay_device *device, const struct assay_ker
     *out = r->last.timing;
     if (status == ASSAY_OK)
         status = ask_guest(r, &c, ASSAY_RUNNER_FINISH);
+    if (status == ASSAY_OK)
+        note_outside(r, &c);
     out->watched = true;
     return status;
 }
@@ -298,6 +358,51 @@ const struct assay_runner_reply *assay_remote_device_last(const assay_device *de
 void assay_remote_device_count_memory(assay_device *device)
 {
     remote_of(device)->count_memory = true;
+}
+
+/* Its words as a terminal may show them. */
+static void show(const char *said, char *out, size_t size)
+{
+    struct assay_text shown = {0};
+    assay_text_add_shown(&shown, said);
+    snprintf(out, size, "%s", shown.data ? shown.data : "");
+    assay_text_fini(&shown);
+}
+
+/* Words and counts of somebody else's process: whole, and no more of them than there can be. */
+static void make_sane(struct assay_timed *t)
+{
+    static const char *const ways[] = {"", ASSAY_TIMED_GRAPH, ASSAY_TIMED_BLOCKED,
+                                       ASSAY_TIMED_EAGER};
+    struct assay_timed said = *t;
+    *t = (struct assay_timed){.fault = said.fault, .has_graph = said.has_graph != 0};
+    said.way[sizeof said.way - 1] = said.why[sizeof said.why - 1] = '\0';
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++)
+        if (strcmp(said.way, ways[i]) == 0)
+            memcpy(t->way, said.way, sizeof t->way);
+    show(said.why, t->why, sizeof t->why);
+    t->graph = said.graph;
+    t->graph.n_names = 0;
+    for (int32_t i = 0; i < said.graph.n_names && i < ASSAY_GRAPH_NAMES; i++) {
+        char *name = said.graph.names[i];
+        name[ASSAY_GRAPH_NAME - 1] = '\0';
+        show(name, t->graph.names[t->graph.n_names++], ASSAY_GRAPH_NAME);
+    }
+}
+
+static void timed(assay_device *device, const struct assay_kernel *kernel, void *state,
+                  struct assay_timed *out)
+{
+    struct remote *r = remote_of(device);
+    struct assay_runner_command c = {.verb = ASSAY_RUNNER_TIMED};
+    struct assay_runner_reply reply;
+    (void)kernel, (void)state;
+    *out = (struct assay_timed){0};
+    if (assay_runner_ask(r->runner, &c, &reply, NULL) == ASSAY_OK && reply.bytes == sizeof *out &&
+        assay_runner_read(r->runner, out, reply.address, sizeof *out, NULL) == ASSAY_OK)
+        make_sane(out);
+    else
+        *out = (struct assay_timed){0};
 }
 
 /* ---- what is the machine's, and not the runner's ---- */
@@ -350,6 +455,7 @@ static const struct assay_device_driver driver_of_gpu = {
     .download = download,
     .copy = copy,
     .time = time_there,
+    .timed = timed,
     .prime = prime,
     .now_ns = now_ns,
     .clock_hz = clock_hz,

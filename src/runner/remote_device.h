@@ -26,11 +26,26 @@ const struct assay_runner_reply *assay_remote_device_last(const assay_device *de
 /* The next run takes down what it takes of memory. */
 void assay_remote_device_count_memory(assay_device *device);
 
+/* What the first run of a guest took beside the run itself: its first call, in which frameworks
+ * compile. By the judge's clock, in ns. */
+double assay_remote_device_first_ns(const assay_device *device);
+
 /* Are the pages of its operands as they were reserved? */
 bool assay_remote_device_intact(assay_device *device, struct assay_error *why);
 
 /* How much more of the judge's time its last runs took than they claimed, beyond what a command
  * takes by itself: the median share of what was claimed. 0: there were too few long enough. */
 double assay_remote_device_excess(const assay_device *device);
+
+/* What a guest (guest.h) does in the commands around its runs, of which no clock of its own tells:
+ * ns for each run, beyond what it takes to copy the results, and as a multiple of what may be. The
+ * median of its last runs; 0 where there were too few. */
+struct assay_remote_outside {
+    double ns, times;
+};
+struct assay_remote_outside assay_remote_device_outside(const assay_device *device);
+/* What those commands have to do: copy all outputs of a set, and more where a script's author says
+ * what is measured. */
+void assay_remote_device_expect(assay_device *device, size_t output_bytes, bool script);
 
 #endif

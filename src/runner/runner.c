@@ -215,13 +215,14 @@ static bool open_ends(struct ends *e, char **words)
 /* What the child becomes. */
 struct runner_program {
     const char *path;
-    char *arguments[5], **environment;
+    char *arguments[6], **environment;
 };
 
 static struct runner_program program_of(const struct assay_runner_options *o, char **environment)
 {
-    /* An interpreter learns of its virtual environment by its first argument. */
-    const char *const python[] = {o->python, "-c", assay_python_program, o->package};
+    /* An interpreter learns of its virtual environment by its first argument. -B: it leaves no
+     * compiled files, neither beside a user's nor where the next one would take them for ours. */
+    const char *const python[] = {o->python, "-B", "-c", assay_python_program, o->package};
     const char *const ours[] = {"assay", ASSAY_RUNNER_COMMAND};
     struct runner_program p = {.path = o->python ? o->python : "/proc/self/exe",
                                .environment = environment};

@@ -8,12 +8,15 @@
 #include "base/math.h"
 #include "base/text.h"
 #include "kernel/host.h"
+#include "model/model.h"
 #include "op/op.h"
 #include "op/op_name.h"
 #include "runner/fence.h"
 #include "runner/guest.h"
 #include "runner/sandbox.h"
 #include "runner/traces.h"
+#include "runner/tvm_ffi.h"
+#include "runner/tvm_names.h"
 #include "workload/contents.h"
 #include "workload/workload.h"
 
@@ -57,6 +60,7 @@ struct server {
 
     struct assay_setup declared; /* by a workload */
     void *bulk;                  /* what the judge reads or writes next */
+    struct assay_timed timed;
 };
 
 static enum assay_status need_bulk(struct server *s, size_t bytes, struct assay_runner_reply *r)
@@ -78,9 +82,11 @@ static enum assay_status open_device(struct server *s, const struct assay_runner
     enum assay_status status = assay_device_parse(c->device.name, &driver, &index, &r->err);
     if (status == ASSAY_OK)
         status = assay_device_open(driver, index, c->device.threads, &s->host.device, &r->err);
-    if (status == ASSAY_OK)
-        s->host.device->strangers = true;
-    return status;
+    if (status != ASSAY_OK)
+        return status;
+    s->host.device->strangers = true;
+    s->host.device->capturer = s->guest ? s->guest->capturer : NULL;
+    return ASSAY_OK;
 }
 
 static void folder_of(const char *path, char *out, size_t size)
@@ -116,9 +122,9 @@ static void may_read_beside(struct readable *r, const char *file)
  * there). */
 static void may_read_libraries(struct readable *r)
 {
-    static const char *const files[] = {"ASSAY_CUDA_DRIVER", "ASSAY_NVRTC", "ASSAY_NVML",
-                                        "ASSAY_CUBLASLT",    "ASSAY_CUDNN", "ASSAY_DNNL",
-                                        "ASSAY_OPENBLAS"};
+    static const char *const files[] = {"ASSAY_CUDA_DRIVER", "ASSAY_NVRTC",  "ASSAY_NVML",
+                                        "ASSAY_CUBLASLT",    "ASSAY_CUDNN",  "ASSAY_DNNL",
+                                        "ASSAY_OPENBLAS",    "ASSAY_TVM_FFI"};
     static const char *const folders[] = {"VIRTUAL_ENV", "CONDA_PREFIX", "CUDA_HOME", "CUDA_PATH"};
     const char *home = getenv("HOME");
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
@@ -162,8 +168,13 @@ static enum assay_status confine(struct server *s, const struct assay_runner_com
 static enum assay_status load(struct server *s, const struct assay_runner_command *c,
                               struct assay_runner_reply *r)
 {
-    const struct assay_guest *guest = s->guest;
     s->first = assay_kernel_count(s->host.registry);
+    if (!s->guest && assay_tvm_is(c->load.path)) {
+        s->guest = assay_tvm_guest_create();
+        if (!s->guest)
+            return assay_error_nomem(&r->err);
+    }
+    const struct assay_guest *guest = s->guest;
     return guest ? guest->load(guest->user, &s->host, c->load.path, s->workloads, s->host.registry,
                                &r->err)
                  : assay_workload_load(s->workloads, s->host.registry, c->load.path, &r->err);
@@ -187,7 +198,7 @@ static enum assay_status take_problem(struct server *s, const struct assay_runne
     snprintf(s->op, sizeof s->op, "%s", c->problem.op);
     snprintf(s->recipe, sizeof s->recipe, "%s", c->problem.recipe);
     const struct assay_op *op =
-        assay_workload_is(s->op) ? assay_workload_op(s->workloads, s->op) : assay_op_find(s->op);
+        assay_workload_is(s->op) ? assay_workload_op(s->workloads, s->op) : assay_model_op(s->op);
     *out = c->problem.problem;
     out->op = op ? op->name : s->op;
     out->recipe = c->problem.has_recipe ? s->recipe : NULL;
@@ -545,6 +556,19 @@ static enum assay_status run(struct server *s, const struct assay_runner_command
     return status;
 }
 
+static enum assay_status tell_timed(struct server *s, const struct assay_runner_command *c,
+                                    struct assay_runner_reply *r)
+{
+    assay_device *device = s->host.device;
+    (void)c;
+    s->timed = (struct assay_timed){0};
+    if (s->set_up && device->driver->timed)
+        device->driver->timed(device, s->kernel, s->state, &s->timed);
+    r->address = (uintptr_t)&s->timed;
+    r->bytes = sizeof s->timed;
+    return ASSAY_OK;
+}
+
 static enum assay_status run_at_fence(struct server *s, const struct assay_runner_command *c,
                                       struct assay_runner_reply *r)
 {
@@ -562,6 +586,7 @@ static enum assay_status run_at_fence(struct server *s, const struct assay_runne
         status = s->host.device->driver->time(s->host.device, s->kernel, s->state, &work, &timing);
     if (status == ASSAY_OK)
         status = make_finished(s, &work, &r->err);
+    forget(s); /* operands that end now */
     assay_fence_disarm(fence);
     assay_fence_destroy(fence);
     note_traces(s, r);
@@ -649,6 +674,7 @@ static const verb_fn verbs[ASSAY_RUNNER_VERBS] = {
     [ASSAY_RUNNER_READY] = ready,
     [ASSAY_RUNNER_RUN] = run,
     [ASSAY_RUNNER_FINISH] = finish,
+    [ASSAY_RUNNER_TIMED] = tell_timed,
     [ASSAY_RUNNER_FENCE] = run_at_fence,
     [ASSAY_RUNNER_DECLARE] = declare,
     [ASSAY_RUNNER_FILL] = fill,

@@ -91,7 +91,7 @@ static enum assay_status find_interpreter(struct interpreter *i, const char *wan
                                           struct assay_error *err)
 {
     if (i->package.length > 0)
-        return ASSAY_OK;
+        return assay_python_restore(i->package.data, err);
     enum assay_status status = assay_python_find(wanted, &i->python, err);
     if (status == ASSAY_OK)
         status = assay_python_package(&i->package, err);
@@ -572,6 +572,12 @@ static void name_after(const char *path, char *out, size_t size)
 /* With the last line it printed. */
 static void tell_broken(struct stranger *s, const char *how)
 {
+    if (s->broken == ASSAY_RUNNER_TIMEOUT && assay_python_is(s->path)) {
+        snprintf(s->reason, sizeof s->reason,
+                 "importing %.60s took longer than %g s: allow more with --timeout", s->name,
+                 s->all->options.timeout_s);
+        return;
+    }
     struct assay_text shown = {0};
     const char *printed = s->clerk ? assay_runner_printed(s->clerk) : "", *line = printed;
     size_t length = strlen(printed);

@@ -14,9 +14,10 @@ import sys
 import types
 import unittest
 
-ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python")
-sys.path.insert(0, ROOT)
 sys.dont_write_bytecode = True
+import lib
+
+ROOT = lib.PACKAGE
 
 from assay.contenders import Unsupported, torch_common, torch_models, torch_ops, triton_ops
 

@@ -63,9 +63,11 @@ static void test_contents_are_told(void **state)
     assert_int_equal(assay_contents_read(PLUGIN("good"), NULL, false, c, &err), ASSAY_OK);
     assert_int_equal(c->n_kernels, 1);
     assert_string_equal(c->kernels[0].op, "relu");
-    assert_int_equal(assay_contents_read(PLUGIN("bad_abi"), NULL, false, c, &err), ASSAY_ERR_INVALID);
+    assert_int_equal(assay_contents_read(PLUGIN("bad_abi"), NULL, false, c, &err),
+                     ASSAY_ERR_INVALID);
     err = (struct assay_error){0};
-    assert_int_equal(assay_contents_read(PLUGIN("absent"), NULL, false, c, &err), ASSAY_ERR_INVALID);
+    assert_int_equal(assay_contents_read(PLUGIN("absent"), NULL, false, c, &err),
+                     ASSAY_ERR_INVALID);
     assert_non_null(strstr(err.message, "cannot be opened"));
     free(c);
 }

@@ -7,8 +7,8 @@ PyTorch has products for.
 
 from . import Call
 from .torch_common import cannot, missing, note, ready, rows, too_old
-from .torch_ops import (ACTIVATIONS, RECIPES, channels_last, filters, functions, image, product_of,
-                        recipe_of, rms_norm_of)
+from .torch_ops import (ACTIVATIONS, RECIPES, channels_last, filters, functions, image,
+                        old_and_coarse, product_of, recipe_of, rms_norm_of)
 
 EPS = 1e-5
 SEQ, HEADS = 16, 8  # of transformer_block
@@ -201,6 +201,7 @@ MODELS = {  # model: dtypes, maker, does it take recipes
 }
 MODELS.update(("ln_linear_" + name, (PRODUCTS, ln_linear(name), True)) for name in ACTIVATIONS[1:])
 ATTENTIVE = ("transformer_block", "multi_head_attention", "preset_transformer")
+NORMS = ("layer_norm", "group_norm")  # that PyTorch once computed in 16 bits
 
 KERNELS = [row for name, (dtypes, _, _) in MODELS.items()
            for row in rows("model_" + name, "model:" + name, dtypes)]
@@ -214,6 +215,8 @@ def can_run(kernel, problem):
     reason = cannot(row)
     if not reason and name in ATTENTIVE:
         reason = too_old((2, 0), "scaled_dot_product_attention")
+    if not reason and problem and name in NORMS:
+        reason = old_and_coarse(row, problem)
     if reason or not recipe:
         return reason
     if recipe not in RECIPES:

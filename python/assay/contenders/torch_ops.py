@@ -549,7 +549,8 @@ def old_and_coarse(kernel, problem):
     """On CPUs PyTorch used to compute some ops in 16 bits, several roundings in a row."""
     if kernel["device"] != "cpu" or problem.dtype not in SHORT:
         return None
-    return too_old((2, 4), "%s in %s, computed in f32 on a CPU," % (kernel["op"], problem.dtype))
+    return too_old((2, 4), "%s in %s, computed in f32 on a CPU," % (
+        kernel["op"].replace("model:", ""), problem.dtype))
 
 
 REFUSES = {

@@ -1,17 +1,27 @@
 """Self-attention with its four projections."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Union
+
 from kohakubench.core import BenchmarkCase
 from kohakubench.metrics import elementwise_flops, linear_macs, matmul_macs, total_ops
 from kohakubench.presets._common import divisible, place, positive, ready
+
+if TYPE_CHECKING:
+    import torch
+
+    _Device = Union[str, torch.device, None]
+    _Dtype = Union[str, torch.dtype, None]
 
 SCORE_OPS = 6  # softmax 4, scale 2
 
 
 def __getattr__(name):
     if name in ("ScaledDotProductAttention", "MultiHeadAttention"):
-        from kohakubench.presets import _modules
+        from kohakubench import modules
 
-        return getattr(_modules, name)
+        return getattr(modules, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -28,13 +38,20 @@ def attention_flops(m):
 
 
 def multi_head_attention_case(
-    *, batch_size=4, seq_len=1024, embed_dim=1024, num_heads=16, dtype=None, device=None
-):
+    *,
+    batch_size: int = 4,
+    seq_len: int = 1024,
+    embed_dim: int = 1024,
+    num_heads: int = 16,
+    dtype: _Dtype = None,
+    device: _Device = None,
+) -> BenchmarkCase:
+    """Attention of q, k, v and output projections without biases, not causal."""
     positive(batch_size=batch_size, seq_len=seq_len, embed_dim=embed_dim, num_heads=num_heads)
     divisible(embed_dim=embed_dim, num_heads=num_heads)
     import torch
 
-    from kohakubench.presets._modules import MultiHeadAttention
+    from kohakubench.modules import MultiHeadAttention
 
     where = place(device, dtype)
     return BenchmarkCase(

@@ -1,8 +1,18 @@
 """Convolutions of square images."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Union
+
 from kohakubench.core import BenchmarkCase
 from kohakubench.metrics import conv2d_macs, elementwise_flops, total_ops
 from kohakubench.presets._common import place, positive, ready
+
+if TYPE_CHECKING:
+    import torch
+
+    _Device = Union[str, torch.device, None]
+    _Dtype = Union[str, torch.dtype, None]
 
 
 def out_size(image_size, kernel_size, stride, padding):
@@ -32,9 +42,18 @@ def depthwise_flops(m):
 
 
 def conv2d_case(
-    *, batch_size=4, in_channels=128, out_channels=256, image_size=64, kernel_size=3, stride=1, padding=None,
-    dtype=None, device=None,
-):  # fmt: skip
+    *,
+    batch_size: int = 4,
+    in_channels: int = 128,
+    out_channels: int = 256,
+    image_size: int = 64,
+    kernel_size: int = 3,
+    stride: int = 1,
+    padding: int | None = None,
+    dtype: _Dtype = None,
+    device: _Device = None,
+) -> BenchmarkCase:
+    """A convolution without bias; `padding` None: half of the kernel."""
     positive(batch_size=batch_size, in_channels=in_channels, out_channels=out_channels, stride=stride)
     positive(image_size=image_size, kernel_size=kernel_size)
     padding = kernel_size // 2 if padding is None else padding
@@ -57,15 +76,24 @@ def conv2d_case(
 
 
 def depthwise_conv2d_case(
-    *, batch_size=4, channels=256, image_size=64, kernel_size=3, stride=1, padding=None, pointwise=True,
-    dtype=None, device=None,
-):  # fmt: skip
+    *,
+    batch_size: int = 4,
+    channels: int = 256,
+    image_size: int = 64,
+    kernel_size: int = 3,
+    stride: int = 1,
+    padding: int | None = None,
+    pointwise: bool = True,
+    dtype: _Dtype = None,
+    device: _Device = None,
+) -> BenchmarkCase:
+    """A convolution of each channel alone and, with `pointwise`, a 1x1 one behind it."""
     positive(batch_size=batch_size, channels=channels, image_size=image_size, kernel_size=kernel_size, stride=stride)
     padding = kernel_size // 2 if padding is None else padding
     out_dim = out_size(image_size, kernel_size, stride, padding)
     import torch
 
-    from kohakubench.presets._modules import DepthwiseConv2d
+    from kohakubench.modules import DepthwiseConv2d
 
     where = place(device, dtype)
     return BenchmarkCase(

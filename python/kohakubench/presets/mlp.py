@@ -1,8 +1,18 @@
 """Feed-forward layers."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Union
+
 from kohakubench.core import BenchmarkCase
 from kohakubench.metrics import activation_flops, linear_macs
 from kohakubench.presets._common import place, positive, ready
+
+if TYPE_CHECKING:
+    import torch
+
+    _Device = Union[str, torch.device, None]
+    _Dtype = Union[str, torch.dtype, None]
 
 ACTIVATION_OPS = {"gelu": 6, "silu": 5, "relu": 1}
 GATE_OPS = 1
@@ -42,14 +52,22 @@ def _metadata(batch_size, seq_len, embed_dim, hidden_dim):
 
 
 def standard_mlp_case(
-    *, batch_size=4, seq_len=512, embed_dim=2048, hidden_dim=8192, activation="gelu", dtype=None, device=None
-):
+    *,
+    batch_size: int = 4,
+    seq_len: int = 512,
+    embed_dim: int = 2048,
+    hidden_dim: int = 8192,
+    activation: str = "gelu",
+    dtype: _Dtype = None,
+    device: _Device = None,
+) -> BenchmarkCase:
+    """up, activation ("gelu", "silu", "relu"), down; without biases."""
     if activation not in ACTIVATION_OPS:
         raise ValueError(f"unknown activation {activation!r}; known are {', '.join(ACTIVATION_OPS)}")
     metadata = _metadata(batch_size, seq_len, embed_dim, hidden_dim)
     from torch.nn import functional
 
-    from kohakubench.presets._modules import MLP
+    from kohakubench.modules import MLP
 
     where = place(device, dtype)
     return BenchmarkCase(
@@ -63,10 +81,17 @@ def standard_mlp_case(
 
 
 def swiglu_mlp_case(
-    *, batch_size=4, seq_len=512, embed_dim=2048, hidden_dim=8192, dtype=None, device=None
-):
+    *,
+    batch_size: int = 4,
+    seq_len: int = 512,
+    embed_dim: int = 2048,
+    hidden_dim: int = 8192,
+    dtype: _Dtype = None,
+    device: _Device = None,
+) -> BenchmarkCase:
+    """up to two halves x and gate, then down of silu(gate)*x."""
     metadata = _metadata(batch_size, seq_len, embed_dim, hidden_dim)
-    from kohakubench.presets._modules import SwiGLU
+    from kohakubench.modules import SwiGLU
 
     where = place(device, dtype)
     return BenchmarkCase(

@@ -1,8 +1,18 @@
 """LayerNorm, GroupNorm and RMSNorm."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Union
+
 from kohakubench.core import BenchmarkCase
 from kohakubench.metrics import elementwise_flops
 from kohakubench.presets._common import divisible, place, positive, ready
+
+if TYPE_CHECKING:
+    import torch
+
+    _Device = Union[str, torch.device, None]
+    _Dtype = Union[str, torch.dtype, None]
 
 NORM_OPS, RMS_OPS = 6, 4
 
@@ -23,7 +33,15 @@ def group_norm_flops(m):
     return elementwise_flops(m["batch_size"] * m["channels"] * m["height"] * m["width"], NORM_OPS)
 
 
-def layer_norm_case(*, batch_size=4, seq_len=512, embed_dim=2048, dtype=None, device=None):
+def layer_norm_case(
+    *,
+    batch_size: int = 4,
+    seq_len: int = 512,
+    embed_dim: int = 2048,
+    dtype: _Dtype = None,
+    device: _Device = None,
+) -> BenchmarkCase:
+    """LayerNorm over the last dimension."""
     positive(batch_size=batch_size, seq_len=seq_len, embed_dim=embed_dim)
     import torch
 
@@ -37,7 +55,17 @@ def layer_norm_case(*, batch_size=4, seq_len=512, embed_dim=2048, dtype=None, de
     )
 
 
-def group_norm_case(*, batch_size=4, channels=256, height=64, width=64, groups=32, dtype=None, device=None):
+def group_norm_case(
+    *,
+    batch_size: int = 4,
+    channels: int = 256,
+    height: int = 64,
+    width: int = 64,
+    groups: int = 32,
+    dtype: _Dtype = None,
+    device: _Device = None,
+) -> BenchmarkCase:
+    """GroupNorm of images."""
     positive(batch_size=batch_size, channels=channels, height=height, width=width, groups=groups)
     divisible(channels=channels, groups=groups)
     import torch
@@ -52,11 +80,20 @@ def group_norm_case(*, batch_size=4, channels=256, height=64, width=64, groups=3
     )
 
 
-def rms_norm_case(*, batch_size=4, seq_len=512, embed_dim=2048, eps=1e-6, dtype=None, device=None):
+def rms_norm_case(
+    *,
+    batch_size: int = 4,
+    seq_len: int = 512,
+    embed_dim: int = 2048,
+    eps: float = 1e-6,
+    dtype: _Dtype = None,
+    device: _Device = None,
+) -> BenchmarkCase:
+    """RMSNorm over the last dimension."""
     positive(batch_size=batch_size, seq_len=seq_len, embed_dim=embed_dim)
     import torch
 
-    from kohakubench.presets._modules import RMSNorm
+    from kohakubench.modules import RMSNorm
 
     where = place(device, dtype)
     return BenchmarkCase(

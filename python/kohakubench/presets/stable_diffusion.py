@@ -1,8 +1,18 @@
 """A residual block of Stable Diffusion's UNet."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Union
+
 from kohakubench.core import BenchmarkCase
 from kohakubench.metrics import conv2d_macs, elementwise_flops
 from kohakubench.presets._common import divisible, place, positive, ready
+
+if TYPE_CHECKING:
+    import torch
+
+    _Device = Union[str, torch.device, None]
+    _Dtype = Union[str, torch.dtype, None]
 
 BLOCK_OPS = 2 * 6 + 2 * 5 + 1  # two norms, two silus, one add
 KERNEL = 3
@@ -18,13 +28,21 @@ def resblock_flops(m):
 
 
 def stable_diffusion_resblock_case(
-    *, batch_size=2, channels=320, height=64, width=64, groups=32, dtype=None, device=None
-):
+    *,
+    batch_size: int = 2,
+    channels: int = 320,
+    height: int = 64,
+    width: int = 64,
+    groups: int = 32,
+    dtype: _Dtype = None,
+    device: _Device = None,
+) -> BenchmarkCase:
+    """x + conv(silu(norm(conv(silu(norm(x)))))) with 3x3 convolutions."""
     positive(batch_size=batch_size, channels=channels, height=height, width=width, groups=groups)
     divisible(channels=channels, groups=groups)
     import torch
 
-    from kohakubench.presets._modules import ResBlock
+    from kohakubench.modules import ResBlock
 
     where = place(device, dtype)
     return BenchmarkCase(

@@ -1,9 +1,19 @@
 """A transformer block: attention and a feed-forward layer, each behind a LayerNorm."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Union
+
 from kohakubench.core import BenchmarkCase
 from kohakubench.metrics import activation_flops, linear_macs, total_ops
 from kohakubench.presets._common import divisible, place, positive, ready
 from kohakubench.presets.attention import attention_flops, attention_macs
+
+if TYPE_CHECKING:
+    import torch
+
+    _Device = Union[str, torch.device, None]
+    _Dtype = Union[str, torch.dtype, None]
 
 GELU_OPS = 6
 
@@ -23,13 +33,21 @@ def block_flops(m):
 
 
 def transformer_block_case(
-    *, batch_size=2, seq_len=512, embed_dim=1024, num_heads=16, mlp_ratio=4, dtype=None, device=None
-):
+    *,
+    batch_size: int = 2,
+    seq_len: int = 512,
+    embed_dim: int = 1024,
+    num_heads: int = 16,
+    mlp_ratio: float = 4,
+    dtype: _Dtype = None,
+    device: _Device = None,
+) -> BenchmarkCase:
+    """Attention and an MLP with GELU, each behind a LayerNorm and added to its input."""
     positive(batch_size=batch_size, seq_len=seq_len, embed_dim=embed_dim, num_heads=num_heads, mlp_ratio=mlp_ratio)
     divisible(embed_dim=embed_dim, num_heads=num_heads)
     import torch
 
-    from kohakubench.presets._modules import TransformerBlock
+    from kohakubench.modules import TransformerBlock
 
     where = place(device, dtype)
     metadata = {

@@ -183,6 +183,14 @@ void assay_cuda_free(void *pointer, size_t bytes)
         assay_device_free(&the_gpu->device, pointer, bytes);
 }
 
+void *assay_cuda_stream(void) { return the_gpu ? the_gpu->stream : NULL; }
+
+enum assay_status assay_cuda_rest(struct assay_error *err)
+{
+    return the_gpu ? assay_cuda_check(the_gpu->api->cuCtxSynchronize(), "cuCtxSynchronize", err)
+                   : assay_error_set(err, ASSAY_UNSUPPORTED, NULL, "no GPU is open");
+}
+
 static cu_deviceptr address(const void *pointer) { return (cu_deviceptr)(uintptr_t)pointer; }
 
 enum assay_status assay_cuda_upload(void *to, const void *from, size_t bytes,
@@ -554,6 +562,7 @@ const struct assay_device_driver assay_device_cuda = {
     .unshare = unshare,
     .time = assay_cuda_time,
     .forget = assay_cuda_forget,
+    .timed = assay_cuda_timed,
     .now_ns = now_ns,
     .clock_hz = assay_cuda_clock_hz,
     .disturbance = assay_cuda_disturbance,

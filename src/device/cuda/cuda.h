@@ -60,6 +60,11 @@ struct assay_cuda_launch {
     bool early; /* may begin while the launch before it ends; the kernel waits where it must */
 };
 
+/* The stream on which the open GPU's work is timed where nobody brings one; NULL while none is. */
+void *assay_cuda_stream(void);
+/* Waits until the open GPU has done all of this process's work. */
+enum assay_status assay_cuda_rest(struct assay_error *err);
+
 /* Enqueues one launch. `parameters` point at the arguments, in order, as cuLaunchKernel wants. */
 enum assay_status assay_cuda_launch(cu_function function, const struct assay_cuda_launch *launch,
                                     void *stream, void **parameters);

@@ -21,6 +21,8 @@ typedef struct CUfunc_st *cu_function;
 typedef struct CUstream_st *cu_stream;
 typedef struct CUevent_st *cu_event;
 typedef struct CUgraph_st *cu_graph;
+typedef struct CUgraphNode_st *cu_graph_node;
+typedef struct CUkern_st *cu_kernel;
 typedef struct CUgraphExec_st *cu_graph_exec;
 
 /* CUlaunchAttribute; of its values assay uses one. */
@@ -40,6 +42,15 @@ typedef struct {
     cu_launch_attribute *attributes;
     unsigned n_attributes;
 } cu_launch_config;
+
+/* CUDA_KERNEL_NODE_PARAMS_v2: a function, or a kernel where that is NULL. */
+typedef struct {
+    cu_function function;
+    unsigned grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes;
+    void **parameters, **extra;
+    cu_kernel kernel;
+    cu_context context;
+} cu_kernel_node;
 
 /* CUipcMemHandle: names memory of this process to others. */
 typedef struct {
@@ -65,6 +76,15 @@ enum {
     CU_ERROR_INVALID_ADDRESS_SPACE = 717,
     CU_ERROR_INVALID_PC = 718,
     CU_ERROR_LAUNCH_FAILED = 719,
+    CU_ERROR_CAPTURE_UNSUPPORTED = 900,
+    CU_ERROR_CAPTURE_INVALIDATED = 901,
+    CU_ERROR_CAPTURE_MERGE = 902,
+    CU_ERROR_CAPTURE_UNMATCHED = 903,
+    CU_ERROR_CAPTURE_UNJOINED = 904,
+    CU_ERROR_CAPTURE_ISOLATION = 905,
+    CU_ERROR_CAPTURE_IMPLICIT = 906,
+    CU_ERROR_CAPTURED_EVENT = 907,
+    CU_ERROR_CAPTURE_WRONG_THREAD = 908,
 };
 
 enum {
@@ -91,6 +111,18 @@ enum {
     CU_LIMIT_PERSISTING_L2 = 6, /* bytes of it that are set aside for lines that persist */
     CU_IPC_LAZY_PEER_ACCESS = 1,
     CU_LAUNCH_PROGRAMMATIC = 6, /* a launch attribute: begins before what comes before has ended */
+};
+
+/* CUgraphNodeType */
+enum {
+    CU_NODE_KERNEL = 0,
+    CU_NODE_COPY = 1,
+    CU_NODE_MEMSET = 2,
+    CU_NODE_HOST = 3,
+    CU_NODE_GRAPH = 4,
+    CU_NODE_EMPTY = 5,
+    CU_NODE_WAIT_EVENT = 6,
+    CU_NODE_RECORD_EVENT = 7,
 };
 
 /* F(result, name, arguments) */
@@ -156,7 +188,12 @@ enum {
     F(cu_result, cuGraphUpload, (cu_graph_exec exec, cu_stream stream))                            \
     F(cu_result, cuLaunchKernelEx,                                                                 \
       (const cu_launch_config *config, cu_function function, void **parameters, void **extra))     \
-    F(cu_result, cuGraphGetNodes, (cu_graph graph, void *nodes, size_t *n))                        \
+    F(cu_result, cuGraphGetNodes, (cu_graph graph, cu_graph_node * nodes, size_t * n))             \
+    F(cu_result, cuGraphNodeGetType, (cu_graph_node node, int *type))                              \
+    F(cu_result, cuGraphKernelNodeGetParams_v2, (cu_graph_node node, cu_kernel_node * params))     \
+    F(cu_result, cuGraphChildGraphNodeGetGraph, (cu_graph_node node, cu_graph * graph))            \
+    F(cu_result, cuFuncGetName, (const char **name, cu_function function))                         \
+    F(cu_result, cuKernelGetName, (const char **name, cu_kernel kernel))                           \
     F(cu_result, cuDeviceGetPCIBusId, (char *text, int size, cu_device device))                    \
     F(cu_result, cuMemGetAddressRange_v2,                                                          \
       (cu_deviceptr * base, size_t * bytes, cu_deviceptr pointer))                                 \

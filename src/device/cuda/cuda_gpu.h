@@ -15,11 +15,26 @@ struct cuda_replay {
     int64_t iters, first, n_sets;
     const struct assay_args *sets;
     cu_graph_exec exec;
+    bool theirs;    /* exec is the capturer's */
+    void *capture;  /* of the capturer; NULL: there is none */
     double host_ns; /* what enqueueing it launch by launch costs the host */
     int64_t used;   /* when, for throwing the oldest away */
 };
 
-enum { CUDA_REPLAYS = 64, CUDA_ODD_ONES = 32 };
+/* CUDA_CAPTURES: of one state by a capturer. Its frameworks keep each one's results. */
+enum { CUDA_REPLAYS = 64, CUDA_CAPTURES = 8, CUDA_ODD_ONES = 32, CUDA_WAYS = 64 };
+
+/* How the samples of a kernel were taken. */
+struct cuda_way {
+    enum assay_status (*run)(void *state, const struct assay_work *work); /* NULL: a free slot */
+    void *state;
+    struct assay_timed timed;
+    int64_t samples[3]; /* of each way: graph, blocked, eager */
+    bool several;       /* these are samples of several calls; without such, of one */
+    char refused[sizeof((struct assay_captured *)0)->why]; /* why it could not be captured */
+    double host_ns;                                        /* of a guest's call; 0: not measured */
+    int64_t used;
+};
 
 /* A kernel that cannot be timed in the usual way. */
 struct cuda_odd_one {
@@ -59,7 +74,9 @@ struct cuda_gpu {
     int64_t replays_used;
     struct cuda_odd_one odd_ones[CUDA_ODD_ONES];
     int32_t n_odd_ones; /* the oldest are replaced */
-    struct {            /* the last one after whose runs the device was still busy */
+    struct cuda_way ways[CUDA_WAYS];
+    int64_t ways_used;
+    struct { /* the last one after whose runs the device was still busy */
         const void *state;
         int32_t in_a_row;
     } lingers;
@@ -89,8 +106,31 @@ enum assay_status assay_cuda_time(assay_device *device, const struct assay_kerne
                                   struct assay_timing *out);
 /* A kernel's run whose state is the function `nothing` of gate.cu. */
 enum assay_status assay_cuda_run_nothing(void *nothing, const struct assay_work *work);
+/* The launches before the timed ones, on the sets before theirs. */
+struct assay_work assay_cuda_lead_in(const struct assay_work *work);
+
+/* cuda_replay.c */
+/* What is known of a kernel; NULL where it is like all others. */
+struct cuda_odd_one *assay_cuda_odd_one(struct cuda_gpu *gpu, const struct assay_kernel *kernel,
+                                        const void *state);
+struct cuda_odd_one *assay_cuda_note_odd_one(struct cuda_gpu *gpu,
+                                             const struct assay_kernel *kernel, void *state);
+/* Everything of a sample that the GPU does, as it is captured or enqueued. */
+enum assay_status assay_cuda_enqueue(struct cuda_gpu *gpu, const struct assay_kernel *kernel,
+                                     void *state, const struct assay_work *work, bool capturing);
+/* The replay of this work, captured now if it is new; NULL where it is to be enqueued directly. */
+struct cuda_replay *assay_cuda_replay_of(struct cuda_gpu *gpu, const struct assay_kernel *kernel,
+                                         void *state, const struct assay_work *work,
+                                         enum assay_status *status);
+/* After it ran. */
+void assay_cuda_replayed(struct cuda_gpu *gpu, const struct cuda_replay *replay);
+void assay_cuda_note_way(struct cuda_gpu *gpu, const struct assay_kernel *kernel, void *state,
+                         const struct assay_work *work, bool replayed);
+void assay_cuda_timed(assay_device *device, const struct assay_kernel *kernel, void *state,
+                      struct assay_timed *out);
 /* Forgets replays of a state that is about to end. */
 void assay_cuda_forget(assay_device *device, void *state);
+void assay_cuda_replays_close(struct cuda_gpu *gpu);
 
 /* cuda_health.c */
 void assay_cuda_health_open(struct cuda_gpu *gpu);

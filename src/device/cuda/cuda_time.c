@@ -17,6 +17,8 @@
  * for the GPU inside run finds the gate closed, which gives up after a while. Both are remembered
  * for that kernel, and not tried again.
  *
+ * What is captured, by whom, and what the graph holds: cuda_replay.c.
+ *
  * A kernel that uses its own streams escapes gate, events and capture. It is recognised: nothing of
  * it is in the graph, the device is still busy when the stream is done, or a run takes longer by
  * the host's clock than both its events and its launches. It is timed by the host's clock, from
@@ -34,9 +36,7 @@ static const uint64_t GATE_PATIENCE_NS = 400 * 1000 * 1000;
 static const int64_t LINGER_NS = 50 * 1000;
 
 enum {
-    CAPTURE_MOST = 4096, /* launches that a graph may hold; more are enqueued directly */
-    LEAD_MOST = 32,      /* launches that lead in */
-    HOST_COUNTED = 16,   /* launches whose enqueueing is timed */
+    LEAD_MOST = 32, /* launches that lead in */
     LINGER_TIMES = 5,
     HIDDEN_TIMES = 3,
     LOOKS = 2,        /* at the first runs of a kernel that are not replayed */
@@ -76,18 +76,10 @@ enum assay_status assay_cuda_time_open(struct cuda_gpu *gpu, struct assay_error 
     return status;
 }
 
-static void drop(struct cuda_gpu *gpu, struct cuda_replay *replay)
-{
-    if (replay->exec)
-        gpu->api->cuGraphExecDestroy(replay->exec);
-    *replay = (struct cuda_replay){0};
-}
-
 void assay_cuda_time_close(struct cuda_gpu *gpu)
 {
     const struct cuda_driver_api *api = gpu->api;
-    for (int i = 0; i < CUDA_REPLAYS; i++)
-        drop(gpu, &gpu->replays[i]);
+    assay_cuda_replays_close(gpu);
     if (gpu->flush)
         api->cuMemFree_v2(gpu->flush);
     if (gpu->gate)
@@ -100,48 +92,12 @@ void assay_cuda_time_close(struct cuda_gpu *gpu)
         api->cuStreamDestroy_v2(gpu->stream);
 }
 
-/* What is known of a kernel; NULL where it is like all others. */
-static struct cuda_odd_one *odd_one(struct cuda_gpu *gpu, const struct assay_kernel *kernel,
-                                    const void *state)
-{
-    for (int i = 0; i < CUDA_ODD_ONES; i++)
-        if (gpu->odd_ones[i].run == kernel->run && gpu->odd_ones[i].state == state)
-            return &gpu->odd_ones[i];
-    return NULL;
-}
-
-static struct cuda_odd_one *note_odd_one(struct cuda_gpu *gpu, const struct assay_kernel *kernel,
-                                         void *state)
-{
-    struct cuda_odd_one *one = odd_one(gpu, kernel, state);
-    if (!one) {
-        one = &gpu->odd_ones[gpu->n_odd_ones++ % CUDA_ODD_ONES];
-        *one = (struct cuda_odd_one){.run = kernel->run, .state = state};
-    }
-    return one;
-}
-
-void assay_cuda_forget(assay_device *device, void *state)
-{
-    struct cuda_gpu *gpu = (struct cuda_gpu *)device;
-    if (gpu->looks.state == state)
-        gpu->looks.n = 0;
-    if (gpu->lingers.state == state)
-        gpu->lingers.in_a_row = 0;
-    for (int i = 0; i < CUDA_ODD_ONES && state; i++) /* without a state there is none to change */
-        if (gpu->odd_ones[i].state == state)
-            gpu->odd_ones[i] = (struct cuda_odd_one){0};
-    for (int i = 0; i < CUDA_REPLAYS; i++)
-        if (gpu->replays[i].state == state)
-            drop(gpu, &gpu->replays[i]);
-}
-
 /* ---- the gate -------------------------------------------------------------------------------- */
 
 static enum assay_status close_gate(struct cuda_gpu *gpu, const struct assay_kernel *kernel,
                                     const void *state, cu_stream stream)
 {
-    const struct cuda_odd_one *odd = odd_one(gpu, kernel, state);
+    const struct cuda_odd_one *odd = assay_cuda_odd_one(gpu, kernel, state);
     if (!gpu->block || (odd && odd->waits))
         return ASSAY_OK;
     gpu->ticket++;
@@ -187,141 +143,13 @@ static enum assay_status flush(struct cuda_gpu *gpu, cu_stream stream)
 }
 
 /* The launches before the timed ones, on the sets before theirs. */
-static struct assay_work lead_in(const struct assay_work *work)
+struct assay_work assay_cuda_lead_in(const struct assay_work *work)
 {
     struct assay_work lead = *work;
     lead.iters = work->n_sets / 2 < LEAD_MOST ? work->n_sets / 2 : LEAD_MOST;
     lead.iters = lead.iters < 1 ? 1 : lead.iters;
     lead.first = ((work->first - lead.iters) % work->n_sets + work->n_sets) % work->n_sets;
     return lead;
-}
-
-/* ---- capturing ------------------------------------------------------------------------------- */
-
-static bool matches(const struct cuda_replay *r, const struct assay_kernel *kernel, void *state,
-                    const struct assay_work *work)
-{
-    return r->exec && r->run == kernel->run && r->state == state && r->iters == work->iters &&
-           r->first == work->first && r->n_sets == work->n_sets && r->sets == work->sets;
-}
-
-static struct cuda_replay *oldest(struct cuda_gpu *gpu)
-{
-    struct cuda_replay *found = &gpu->replays[0];
-    for (int i = 1; i < CUDA_REPLAYS; i++)
-        if (gpu->replays[i].used < found->used)
-            found = &gpu->replays[i];
-    return found;
-}
-
-/* Everything of a sample that the GPU does, as it is captured or enqueued. */
-static enum assay_status enqueue(struct cuda_gpu *gpu, const struct assay_kernel *kernel,
-                                 void *state, const struct assay_work *work, bool capturing)
-{
-    const struct cuda_driver_api *api = gpu->api;
-    enum assay_status status = ASSAY_OK;
-    if (work->n_sets > 1) {
-        struct assay_work lead = lead_in(work);
-        status = kernel->run(state, &lead);
-    }
-    if (status == ASSAY_OK)
-        status = assay_cuda_check(
-            capturing ? api->cuEventRecordWithFlags(gpu->start, work->stream, CU_RECORD_EXTERNAL)
-                      : api->cuEventRecord(gpu->start, work->stream),
-            "cuEventRecord", NULL);
-    if (status == ASSAY_OK)
-        status = kernel->run(state, work);
-    if (status == ASSAY_OK)
-        status = assay_cuda_check(
-            capturing ? api->cuEventRecordWithFlags(gpu->end, work->stream, CU_RECORD_EXTERNAL)
-                      : api->cuEventRecord(gpu->end, work->stream),
-            "cuEventRecord", NULL);
-    return status;
-}
-
-/* What it costs the host to enqueue a launch: the usual way, a few of them. */
-static enum assay_status time_host(struct cuda_gpu *gpu, const struct assay_kernel *kernel,
-                                   void *state, const struct assay_work *work, double *ns)
-{
-    struct assay_work few = *work;
-    few.iters = work->iters < HOST_COUNTED ? work->iters : HOST_COUNTED;
-    int64_t start = assay_clock_ns();
-    enum assay_status status = kernel->run(state, &few);
-    *ns = (double)(assay_clock_ns() - start) / (double)few.iters;
-    if (status == ASSAY_OK)
-        status = assay_cuda_check(gpu->api->cuStreamSynchronize(work->stream),
-                                  "cuStreamSynchronize", NULL);
-    return status;
-}
-
-/* Nothing but the two events: the launches went elsewhere. */
-static bool is_empty(const struct cuda_driver_api *api, cu_graph graph)
-{
-    size_t nodes = 0;
-    return api->cuGraphGetNodes && api->cuGraphGetNodes(graph, NULL, &nodes) == CU_SUCCESS &&
-           nodes <= 2;
-}
-
-/* A graph of the work, or NULL where it cannot be captured: then the stream is as before. */
-static cu_graph_exec capture(struct cuda_gpu *gpu, const struct assay_kernel *kernel, void *state,
-                             const struct assay_work *work)
-{
-    const struct cuda_driver_api *api = gpu->api;
-    cu_graph graph = NULL;
-    cu_graph_exec exec = NULL;
-    if (api->cuStreamBeginCapture_v2(work->stream, CU_CAPTURE_RELAXED) != CU_SUCCESS)
-        return NULL;
-    enum assay_status status = enqueue(gpu, kernel, state, work, true);
-    cu_result ended = api->cuStreamEndCapture(work->stream, &graph);
-    bool captured = status == ASSAY_OK && ended == CU_SUCCESS && graph;
-    if (captured && is_empty(api, graph))
-        note_odd_one(gpu, kernel, state)->elsewhere = true;
-    else if (captured && api->cuGraphInstantiateWithFlags(&exec, graph, 0) != CU_SUCCESS)
-        exec = NULL;
-    if (graph)
-        api->cuGraphDestroy(graph);
-    if (exec && api->cuGraphUpload)
-        api->cuGraphUpload(exec, work->stream);
-    return exec;
-}
-
-/* The replay of this work, captured now if it is new; NULL where it is to be enqueued directly. */
-static struct cuda_replay *replay_of(struct cuda_gpu *gpu, const struct assay_kernel *kernel,
-                                     void *state, const struct assay_work *work,
-                                     enum assay_status *status)
-{
-    const struct cuda_odd_one *odd = odd_one(gpu, kernel, state);
-    if ((odd && (odd->no_capture || odd->elsewhere)) || (kernel->flags & ASSAY_KERNEL_DIRECT) ||
-        work->iters < 2 || work->iters > CAPTURE_MOST || !gpu->api->cuEventRecordWithFlags)
-        return NULL;
-    for (int i = 0; i < CUDA_REPLAYS; i++)
-        if (matches(&gpu->replays[i], kernel, state, work)) {
-            gpu->replays[i].used = ++gpu->replays_used;
-            return &gpu->replays[i];
-        }
-    double host_ns = 0;
-    *status = time_host(gpu, kernel, state, work, &host_ns);
-    if (*status != ASSAY_OK)
-        return NULL;
-    cu_graph_exec exec = capture(gpu, kernel, state, work);
-    if (!exec) {
-        note_odd_one(gpu, kernel, state)->no_capture = true;
-        return NULL;
-    }
-    struct cuda_replay *replay = oldest(gpu);
-    drop(gpu, replay);
-    *replay = (struct cuda_replay){
-        .run = kernel->run,
-        .state = state,
-        .iters = work->iters,
-        .first = work->first,
-        .n_sets = work->n_sets,
-        .sets = work->sets,
-        .exec = exec,
-        .host_ns = host_ns,
-        .used = ++gpu->replays_used,
-    };
-    return replay;
 }
 
 /* ---- timing ---------------------------------------------------------------------------------- */
@@ -357,7 +185,7 @@ static enum assay_status rest_and_look(struct cuda_gpu *gpu, const struct assay_
     if (gpu->lingers.state == state)
         gpu->lingers.in_a_row = lingers ? gpu->lingers.in_a_row + 1 : 0;
     if (lingers && gpu->lingers.in_a_row >= LINGER_TIMES)
-        note_odd_one(gpu, kernel, state)->elsewhere = true;
+        assay_cuda_note_odd_one(gpu, kernel, state)->elsewhere = true;
     return status;
 }
 
@@ -368,7 +196,7 @@ static enum assay_status time_whole_device(struct cuda_gpu *gpu, const struct as
 {
     enum assay_status status = ASSAY_OK;
     if (work->n_sets > 1) {
-        struct assay_work lead = lead_in(work);
+        struct assay_work lead = assay_cuda_lead_in(work);
         status = make_flush(gpu);
         if (status == ASSAY_OK)
             status = flush(gpu, work->stream);
@@ -393,8 +221,8 @@ static enum assay_status time_stream(struct cuda_gpu *gpu, const struct assay_ke
                                      struct assay_timing *out, bool *replayed)
 {
     enum assay_status status = ASSAY_OK;
-    struct cuda_replay *replay = replay_of(gpu, kernel, state, work, &status);
-    const struct cuda_odd_one *odd = odd_one(gpu, kernel, state);
+    struct cuda_replay *replay = assay_cuda_replay_of(gpu, kernel, state, work, &status);
+    const struct cuda_odd_one *odd = assay_cuda_odd_one(gpu, kernel, state);
     *replayed = replay;
     out->elsewhere = false;
     if (status == ASSAY_OK && odd && odd->elsewhere)
@@ -409,7 +237,7 @@ static enum assay_status time_stream(struct cuda_gpu *gpu, const struct assay_ke
     if (status == ASSAY_OK)
         status = replay ? assay_cuda_check(gpu->api->cuGraphLaunch(replay->exec, work->stream),
                                            "cuGraphLaunch", NULL)
-                        : enqueue(gpu, kernel, state, work, false);
+                        : assay_cuda_enqueue(gpu, kernel, state, work, false);
     out->host_ns =
         replay ? replay->host_ns * (double)work->iters : (double)(assay_clock_ns() - start);
     open_gate(gpu);
@@ -417,8 +245,10 @@ static enum assay_status time_stream(struct cuda_gpu *gpu, const struct assay_ke
         assay_cuda_check(gpu->api->cuStreamSynchronize(work->stream), "cuStreamSynchronize", NULL);
     if (status == ASSAY_OK)
         status = ended;
+    if (status == ASSAY_OK && replay)
+        assay_cuda_replayed(gpu, replay);
     if (gpu->gate[1] == gpu->ticket && gpu->ticket)
-        note_odd_one(gpu, kernel, state)->waits = true;
+        assay_cuda_note_odd_one(gpu, kernel, state)->waits = true;
     if (status == ASSAY_OK)
         status = rest_and_look(gpu, kernel, state);
     return status == ASSAY_OK ? elapsed(gpu, &out->device_ns) : status;
@@ -454,7 +284,7 @@ static void look_elsewhere(struct cuda_gpu *gpu, const struct assay_kernel *kern
     bool look = gpu->looks.n < LOOKS || assay_rng_below(&gpu->looks.secret, LOOK_ONE_IN) == 0;
     bool telling = work->iters > 1 || seen->device_ns > 4 * HIDDEN_NS;
     if (look && telling && has_hidden(gpu, kernel, state, work, seen))
-        note_odd_one(gpu, kernel, state)->elsewhere = true;
+        assay_cuda_note_odd_one(gpu, kernel, state)->elsewhere = true;
 }
 
 /* ---- what the events add --------------------------------------------------------------------- */
@@ -494,10 +324,12 @@ static double sane_events(double ns) { return ns > 0 && ns < 10000 ? ns : 0; }
 static void measure_events(struct cuda_gpu *gpu)
 {
     enum { FEW = 2, MANY = 20 };
+    const struct assay_capturer *capturer = gpu->device.capturer; /* knows nothing of this kernel */
     cu_function nothing = NULL;
     gpu->events.known = true; /* also where they cannot be measured */
     if (!gpu->block || assay_cuda_function("gate.cu", "", "nothing", 0, &nothing, NULL) != ASSAY_OK)
         return;
+    gpu->device.capturer = NULL;
     double one = time_nothing(gpu, nothing, 1);
     double few = time_nothing(gpu, nothing, FEW), many = time_nothing(gpu, nothing, MANY);
     double launch = (many - few) / (MANY - FEW);
@@ -506,6 +338,7 @@ static void measure_events(struct cuda_gpu *gpu)
         gpu->events.replayed = sane_events(few - FEW * launch);
     }
     assay_cuda_forget(&gpu->device, nothing);
+    gpu->device.capturer = capturer;
 }
 
 enum assay_status assay_cuda_time(assay_device *device, const struct assay_kernel *kernel,
@@ -522,6 +355,8 @@ enum assay_status assay_cuda_time(assay_device *device, const struct assay_kerne
     enum assay_status status = time_stream(gpu, kernel, state, &work, out, &replayed);
     if (status == ASSAY_OK && device->strangers && !replayed && !out->elsewhere)
         look_elsewhere(gpu, kernel, state, &work, out);
+    if (status == ASSAY_OK)
+        assay_cuda_note_way(gpu, kernel, state, &work, replayed);
     if (status == ASSAY_OK && !out->elsewhere)
         out->device_ns -=
             fmin(replayed ? gpu->events.replayed : gpu->events.direct, out->device_ns / 2);

@@ -5,6 +5,7 @@
  * it is than the eager one, on the next line where it does not fit. Rows appear while the run goes
  * on, so widths are fixed: a name that is too long has a line of its own. A row that has no figures
  * says why, across the whole line. */
+#include "kernel/implementation.h"
 #include "report/report_detail.h"
 #include "report/report_grid.h"
 #include "report/report_kobench.h"
@@ -37,6 +38,8 @@ struct state {
     char subject[128];                /* what all rows so far have in common */
     const struct assay_record *group; /* at hand */
     int64_t n;
+    char baseline[32];      /* that ratios shown refer to, where they do not refer to eager */
+    bool compared_compiled; /* some are of compiled models */
 };
 
 /* ---- columns -------------------------------------------------------------------------------- */
@@ -173,21 +176,49 @@ static void write_name(struct state *s, const struct assay_record *record, bool 
     assay_line_to(line, width);
 }
 
-/* Of a compiled model: how it compares with the eager one. */
-static void write_ratio(struct state *s, const struct assay_measurement *m)
+/* Some variants are compared with another implementation than their own; NULL: none is. */
+static const char *shared_baseline(const struct state *s)
+{
+    for (int64_t i = 0; i < s->n; i++)
+        if (s->group[i].baseline[0] &&
+            strcmp(s->group[i].baseline, s->group[i].implementation) != 0)
+            return s->group[i].baseline;
+    return NULL;
+}
+
+/* How it compares with the baseline; where each has its own, a compiled model with the eager one.
+ */
+static const struct assay_ratio *ratio_of(struct state *s, const struct assay_record *record,
+                                          const struct assay_measurement *m)
+{
+    const char *shared = shared_baseline(s);
+    if (!shared) {
+        s->page.legend.eager_ratio |= m->has_eager_ratio;
+        return m->has_eager_ratio ? &m->eager_ratio : NULL;
+    }
+    if (!m->has_ratio || assay_cell_is_baseline(record))
+        return NULL;
+    const char *eager = assay_implementation_uncompiled(shared);
+    snprintf(s->baseline, sizeof s->baseline, "%s", eager ? eager : shared);
+    s->compared_compiled |= assay_implementation_uncompiled(record->implementation) != NULL;
+    return &m->ratio;
+}
+
+static void write_ratio(struct state *s, const struct assay_record *record,
+                        const struct assay_measurement *m)
 {
     struct assay_line *line = &s->page.line;
-    if (!m->has_eager_ratio)
+    const struct assay_ratio *ratio = ratio_of(s, record, m);
+    if (!ratio)
         return;
-    struct assay_cell cell = assay_cell_interval(&m->eager_ratio, RATIO_WIDTH, line->ascii);
+    struct assay_cell cell = assay_cell_interval(ratio, RATIO_WIDTH, line->ascii);
     int width = assay_line_columns_of(cell.text, line->ascii);
     if (line->columns + 1 + width > assay_page_most(&s->page)) {
         assay_page_flush(&s->page);
         assay_line_to(line, s->grid.widths[NAME]);
     }
     assay_line_to(line, line->columns + 1);
-    assay_line_put(line, cell.text, width, assay_figure_ratio_ink(&m->eager_ratio));
-    s->page.legend.eager_ratio = true;
+    assay_line_put(line, cell.text, width, assay_figure_ratio_ink(ratio));
 }
 
 static void write_record(struct state *s, const struct assay_record *record)
@@ -199,7 +230,7 @@ static void write_record(struct state *s, const struct assay_record *record)
             continue;
         write_name(s, record, state == ASSAY_CACHE_COLD, ASSAY_INK_PLAIN);
         assay_grid_cells(&s->grid, &row, MEAN, COLUMNS);
-        write_ratio(s, row.m);
+        write_ratio(s, record, row.m);
         assay_page_flush(&s->page);
         s->page.legend.cold |= state == ASSAY_CACHE_COLD;
         timed = true;
@@ -242,6 +273,11 @@ static void write_legend(struct state *s)
         assay_flow_item(&flow, "(cold): operands not in any cache");
     if (legend->eager_ratio)
         assay_flow_item(&flow, "x of a compiled model: against eager");
+    const char *compiled = assay_implementation_compiled(s->baseline);
+    if (s->baseline[0])
+        assay_flow_item(&flow, "x: against %s%s%s", s->baseline,
+                        compiled && s->compared_compiled ? ", of compiled models against " : "",
+                        compiled && s->compared_compiled ? compiled : "");
     if (legend->memory)
         assay_flow_item(&flow, "1 MB = 2^20 bytes");
     if (legend->counts) {

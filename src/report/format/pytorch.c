@@ -6,6 +6,7 @@
  * the same description are repeats: one record, one value for each repeat, in their order. So that
  * repeats can come at any time, all is kept and written at the end. */
 #include "base/alloc.h"
+#include "kernel/implementation.h"
 #include "report/report_pairs.h"
 #include "report/report_sink.h"
 #include "tensor/dtype.h"
@@ -81,10 +82,11 @@ static assay_json *benchmark_of(const struct state *s, const struct assay_record
     assay_json_put_string(benchmark, "name", "micro-benchmark api");
     assay_json_put_string(benchmark, "mode", "inference");
     assay_json_put_string(benchmark, "dtype", record->recipe);
-    bool eager = strcmp(record->implementation, "compiled") != 0;
+    bool eager = !assay_implementation_uncompiled(record->implementation);
+    const char *mode = eager ? "false" : record->compile[0] ? record->compile : "default";
     assay_json_put_string(extra, "device", record->device);
     assay_json_put_string(extra, "arch", arch_of(&s->run, record));
-    assay_json_put_string(extra, "torch_compile_mode", eager ? "false" : record->compile);
+    assay_json_put_string(extra, "torch_compile_mode", mode);
     put_known(extra, "high_precision_dtype", assay_dtype_name(record->dtype));
     put_known(extra, "model_type", assay_cell_subject(record));
     put_known(extra, "mode", record->mode);
@@ -169,12 +171,20 @@ static struct point *add_point(struct state *s)
     return &s->points[s->n];
 }
 
+/* The compiled model, unless there can be none. */
+static const struct assay_record *record_of(const struct assay_pair *pair)
+{
+    const struct assay_record *record = assay_pair_main(pair);
+    bool impossible = record->outcome == ASSAY_OUTCOME_UNSUPPORTED && pair->eager;
+    return impossible ? pair->eager : record;
+}
+
 static void pytorch_group(void *state, const struct assay_record *records, int64_t n)
 {
     struct state *s = state;
     struct assay_pair pair = {0};
     while (assay_pair_next(records, n, ASSAY_PAIRS_AS_LISTED, &pair)) {
-        const struct assay_record *record = assay_pair_main(&pair);
+        const struct assay_record *record = record_of(&pair);
         if (!record->recipe[0] || !assay_pair_figures(record))
             continue;
         struct point *point = add_point(s);

@@ -6,6 +6,7 @@
  * has no figures says why, across the whole line; where only one of the two has none, a line under
  * the row says why. Columns follow from what is in the group; where they are too wide, intervals
  * are shortened first. */
+#include "kernel/implementation.h"
 #include "report/report_detail.h"
 #include "report/report_grid.h"
 #include "report/report_pairs.h"
@@ -181,7 +182,9 @@ static bool is_checked(const struct assay_record *record)
 
 static struct assay_figure check_cell(const struct assay_cell_request *q)
 {
-    return assay_figure_check(is_checked(q->pair->eager) && is_checked(q->pair->compiled));
+    return is_timed(q->pair)
+               ? assay_figure_check(is_checked(q->pair->eager) && is_checked(q->pair->compiled))
+               : (struct assay_figure){0};
 }
 
 /* clang-format off */
@@ -249,10 +252,13 @@ static void baseline_item(struct assay_flow *flow, const char *name,
                           const struct assay_record *records, int64_t n,
                           const struct assay_record *record)
 {
-    const struct assay_measurement *m =
-        record ? assay_pair_figures(assay_pair_baseline(records, n, record)) : NULL;
+    const struct assay_record *baseline = record ? assay_pair_baseline(records, n, record) : NULL;
+    const struct assay_measurement *m = assay_pair_figures(baseline);
+    struct assay_cell whose = {""};
+    if (m && !assay_implementation_runs_models(baseline->implementation))
+        assay_cell_add(&whose, " (%s)", baseline->implementation);
     if (m)
-        assay_flow_item(flow, "%s Baseline Inference Time: %s ms", name,
+        assay_flow_item(flow, "%s Baseline%s Inference Time: %s ms", name, whose.text,
                         assay_cell_milliseconds(m->time.median).text);
 }
 
@@ -284,13 +290,13 @@ static void write_heading(struct state *s, const struct assay_record *records, i
 {
     write_subject(s, &records[0]);
     struct assay_flow flow = assay_page_flow(&s->page, 0, s->grid.width, ASSAY_INK_DIM);
-    struct assay_pair pair = {0}, last = {0};
+    struct assay_pair pair = {0}, first = {0};
     while (assay_pair_next(records, n, ASSAY_PAIRS_AS_LISTED, &pair)) {
-        last.eager = pair.eager ? pair.eager : last.eager;
-        last.compiled = pair.compiled ? pair.compiled : last.compiled;
+        first.eager = first.eager ? first.eager : pair.eager;
+        first.compiled = first.compiled ? first.compiled : pair.compiled;
     }
-    baseline_item(&flow, "Eager", records, n, last.eager);
-    baseline_item(&flow, "Compile", records, n, last.compiled);
+    baseline_item(&flow, "Eager", records, n, first.eager);
+    baseline_item(&flow, "Compile", records, n, first.compiled);
     if (flow.started)
         flush(s);
 }

@@ -184,6 +184,7 @@ static void cache(const struct row *r)
 
 static void threads(const struct row *r) { number(r, r->any->threads); }
 static void implementation(const struct row *r) { put(r, r->of ? r->of->implementation : ""); }
+static void baseline(const struct row *r) { put(r, r->of ? r->of->baseline : ""); }
 static void kernel(const struct row *r) { put(r, r->of ? r->of->kernel : ""); }
 static void status(const struct row *r) { put(r, r->of ? assay_outcome_name(r->of->outcome) : ""); }
 static void row_status(const struct row *r)
@@ -282,6 +283,9 @@ static const struct {
     {"compiled_cache", COMPILED, cache},
     {"compiled_kernel", COMPILED, kernel},
     {"interrupted", ROW, interrupted},
+    {"compiled_implementation", COMPILED, implementation},
+    {"eager_baseline_implementation", EAGER, baseline},
+    {"compiled_baseline_implementation", COMPILED, baseline},
 };
 
 enum { COLUMNS = sizeof columns / sizeof columns[0] };
