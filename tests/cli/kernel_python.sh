@@ -29,15 +29,9 @@ if [ -d venv ]; then
     expect_out 'base: unsupported: PyTorch is not installed for .*venv/bin/python3: pip install torch'
     expect_exit 0 "$ASSAY" kernel repos/ready --python venv/bin/python3 --list
     expect_count 21 '^  [A-Z][A-Za-z]*\.(small|medium|large) on cpu$' "$work/out"
-    PYTHONPATH=$(dirname "$ASSAY")/python venv/bin/python3 "$here/../python/test_scripts.py" >"$work/out" 2>&1 ||
-        fail "the tests of the package, without PyTorch"
 fi
 export ASSAY_PYTHON=$python
 $python -c 'import torch' 2>/dev/null || skip "the rest needs PyTorch"
-
-say "the package's own tests"
-PYTHONPATH=$(dirname "$ASSAY")/python $python "$here/../python/test_scripts.py" >"$work/out" 2>&1 ||
-    fail "tests/python/test_scripts.py"
 
 say "broken repositories"
 mkdir -p broken/benchmarks
