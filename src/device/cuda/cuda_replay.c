@@ -335,6 +335,18 @@ static bool may_capture(struct cuda_gpu *gpu, const struct assay_kernel *kernel,
            gpu->api->cuEventRecordWithFlags;
 }
 
+static bool is_refused(struct cuda_gpu *gpu, const struct assay_kernel *kernel, void *state)
+{
+    const struct assay_capturer *capturer = gpu->device.capturer;
+    const char *why = capturer ? capturer->refuses(capturer->user, state) : NULL;
+    struct assay_captured none = {0};
+    if (!why)
+        return false;
+    snprintf(none.why, sizeof none.why, "%s", why);
+    note_refusal(way_of(gpu, kernel, state), assay_cuda_note_odd_one(gpu, kernel, state), &none);
+    return true;
+}
+
 struct cuda_replay *assay_cuda_replay_of(struct cuda_gpu *gpu, const struct assay_kernel *kernel,
                                          void *state, const struct assay_work *work,
                                          enum assay_status *status)
@@ -347,6 +359,8 @@ struct cuda_replay *assay_cuda_replay_of(struct cuda_gpu *gpu, const struct assa
             gpu->replays[i].used = ++gpu->replays_used;
             return &gpu->replays[i];
         }
+    if (is_refused(gpu, kernel, state))
+        return NULL;
     *status = host_of(gpu, kernel, state, work, &host_ns);
     if (*status != ASSAY_OK)
         return NULL;
