@@ -101,7 +101,8 @@ static enum assay_status make_operands(struct group *g, struct variant *v, struc
             assay_remote_device_bind(v->device, assay_operands_sets(v->operands), g->sets_there,
                                      g->problem.n_inputs, g->problem.n_outputs, err);
     if (status == ASSAY_OK)
-        assay_remote_device_output_bytes(v->device, output_bytes(&g->problem));
+        assay_remote_device_expect(v->device, output_bytes(&g->problem),
+                                   assay_workload_is(v->kernel->op));
     return status;
 }
 
@@ -121,7 +122,12 @@ void assay_group_hire(struct group *g, struct variant *v)
     enum assay_status status = v->opened ? ASSAY_OK : open_object(g, v, &err);
     if (status != ASSAY_OK) {
         enum assay_runner_end end = assay_runner_end_of(v->runner);
-        snprintf(reason, sizeof reason, "%.200s while it was opened", err.message);
+        if (end == ASSAY_RUNNER_TIMEOUT && assay_runner_has_guest(v->runner))
+            snprintf(reason, sizeof reason,
+                     "importing it took longer than %g s: allow more with --timeout",
+                     g->job->settings.timeout_s);
+        else
+            snprintf(reason, sizeof reason, "%.200s while it was opened", err.message);
         group_give_up(
             v, end == ASSAY_RUNNER_ALIVE ? outcome_of_start(status) : assay_group_outcome_of(end),
             reason);
