@@ -20,7 +20,7 @@ import lib
 ROOT = lib.PACKAGE
 
 from assay import _found
-from assay.contenders import Unsupported, torch_common, torch_models, torch_ops, triton_ops
+from assay.contenders import Unsupported, torch_models, torch_ops, triton_ops
 
 MODULES = (torch_ops, torch_models, triton_ops)
 HAVE_TORCH = importlib.util.find_spec("torch") is not None
