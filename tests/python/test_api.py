@@ -422,6 +422,22 @@ class Frameworks(unittest.TestCase):
             self.assertEqual((r.status, r.notes), ("ok", []), r.reason)
 
     @needs_torch
+    def test_what_lies_scattered_on_a_gpu_is_changed_too(self):
+        import torch
+        from assay._check import Inputs
+
+        class OnGpu(torch.Tensor):  # as far as it is asked
+            is_cuda = property(lambda self: True)
+
+        x = torch.arange(6.0).reshape(2, 3)
+        inputs = Inputs((x.t().as_subclass(OnGpu),), {})
+        self.assertTrue(inputs.stir(1))
+        self.assertFalse(torch.equal(x, torch.arange(6.0).reshape(2, 3)))
+        self.assertEqual(inputs.changed(), [0])
+        inputs.restore()
+        self.assertTrue(torch.equal(x, torch.arange(6.0).reshape(2, 3)))
+
+    @needs_torch
     def test_outputs_that_assay_cannot_compare(self):
         import torch
 
