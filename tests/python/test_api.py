@@ -80,6 +80,12 @@ class Bench(unittest.TestCase):
         r = assay.bench(total, doubles(1, 2), cold=True, **QUICK)
         self.assertEqual((r.status, r.cache), ("ok", "cold"))
 
+    def test_cold_on_a_gpu_is_not_claimed(self):
+        with mock.patch("assay.api._measure"):
+            r = assay.bench(total, doubles(1, 2), cold=True, device="cuda:0", stream=0, **QUICK)
+        self.assertEqual(r.cache, "hot")
+        self.assertIn("measured hot", r.notes[0])
+
     def test_counters(self):
         x = doubles(*range(10))
         r = assay.bench(total, x, flops=10, bytes=lambda values: 8 * len(values), **QUICK)
