@@ -19,7 +19,8 @@ import lib
 
 ROOT = lib.PACKAGE
 
-from assay.contenders import Unsupported, torch_common, torch_models, torch_ops, triton_ops
+from assay import _found
+from assay.contenders import Unsupported, torch_models, torch_ops, triton_ops
 
 MODULES = (torch_ops, torch_models, triton_ops)
 HAVE_TORCH = importlib.util.find_spec("torch") is not None
@@ -378,18 +379,18 @@ def patched_attention(torch):
 @contextlib.contextmanager
 def compiling(torch):
     """A torch.compile that gives its function back, and a PyTorch that is new enough for it."""
-    had, version = getattr(torch, "compile", None), torch_common.version
+    had, version = getattr(torch, "compile", None), _found.version
     asked = []
 
     def give_back(fn, **options):
         asked.append(options)
         return fn
-    torch.compile, torch_common.version = give_back, lambda: (99, 0)
+    torch.compile, _found.version = give_back, lambda: (99, 0)
     try:
         yield
         assert asked and all(o == dict(dynamic=False, fullgraph=True) for o in asked)
     finally:
-        torch_common.version = version
+        _found.version = version
         if had:
             torch.compile = had
         else:
