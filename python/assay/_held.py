@@ -25,7 +25,8 @@ _JUDGES = (
     ("torch.utils.dlpack", ("from_dlpack",)),
     ("torch.utils.benchmark", ("Timer",)),
     ("torch.cuda", ("synchronize", "Event", "Stream", "current_stream", "default_stream", "stream",
-                    "graph", "CUDAGraph", "is_current_stream_capturing")),
+                    "graph", "CUDAGraph", "is_current_stream_capturing", "set_stream",
+                    "ExternalStream", "graph_pool_handle", "set_sync_debug_mode")),
     ("triton.testing", ("do_bench", "do_bench_cudagraph")),
 )
 _METHODS = (

@@ -57,6 +57,8 @@ def explain(kind, value, traceback):
     lines = tracebacks.format_exception(kind, value, traceback)
     sys.stderr.write("".join(lines))
     sys.stderr.flush()
+    if getattr(kind, "says_all", False):
+        return " ".join(str(value).split())
     last = lines[-1].strip().splitlines() or [kind.__name__]
     at = _place(kind, value, traceback)
     return last[0] + at if len(last) == 1 else last[0] + " …" + at
@@ -88,9 +90,11 @@ def expect(path):
     if os.path.isfile(path):
         with open(path, encoding="utf-8", errors="replace") as file:
             text = file.read()
-    for module in ("assay.plugin", "assay.scripts") if name.startswith("benchmark") else ("assay.plugin",):
-        if importlib.util.find_spec(module):
-            importlib.import_module(module)
+    modules = ["assay.plugin", "assay.cuda_graphs"]
+    if name.startswith("benchmark"):
+        modules.append("assay.scripts")
+    for module in modules:
+        importlib.import_module(module)
     if "triton" in text and importlib.util.find_spec("triton"):
         importlib.import_module("triton")
     frameworks.hold(text)

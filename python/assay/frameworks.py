@@ -128,6 +128,8 @@ def _torch():
             raise TypeError("it returned a tensor on another device (%s)" % device)
         if dtype not in names:
             raise TypeError("it returned %s, which no op of assay has" % dtype)
+        if device.type not in ("cpu", "cuda"):
+            raise TypeError("it returned a tensor on another device (%s)" % device.type)
         index = -1 if device.type == "cpu" else device.index or 0
         return pointer(result), names[dtype], tuple(shape_of(result)), index
 
@@ -137,26 +139,27 @@ def _torch():
 def _numpy():
     import numpy
 
-    names = {"float64": "f64", "float32": "f32", "float16": "f16", "int32": "s32", "int8": "s8",
-             "uint8": "u8"}
-    types = {ours: theirs for theirs, ours in names.items()}
-    array = numpy.ndarray
+    names = {"<f8": "f64", "<f4": "f32", "<f2": "f16", "<i4": "s32", "|i1": "s8", "|u1": "u8"}
+    types = {ours: numpy.dtype(theirs) for theirs, ours in names.items()}
+    array, asarray, frombuffer = numpy.ndarray, numpy.asarray, numpy.frombuffer
+    scalars = frozenset(types[name].type for name in types)
     interface, flags = array.__array_interface__.__get__, array.flags.__get__
+    kept = []  # what a scalar became, until the next one
 
     def wrap(address, size, dtype, dims, device):
         if dtype not in types:
             raise NotImplementedError("NumPy has no %s" % dtype)
-        return numpy.frombuffer(_assay.view(address, size), types[dtype]).reshape(dims)
+        return frombuffer(_assay.view(address, size), types[dtype]).reshape(dims)
 
     def look(result):
+        if type(result) in scalars:
+            result = asarray(result)
+            kept[:] = [result]
         if type(result) is not array:
-            if isinstance(result, numpy.generic):  # a scalar
-                result = numpy.asarray(result)
-            else:
-                raise TypeError("it returned %s, not a numpy.ndarray" % _name(result))
+            raise TypeError("it returned %s, not a numpy.ndarray" % _name(result))
         if not flags(result).c_contiguous:
             raise TypeError("it returned an array that is not contiguous")
-        name = result.dtype.name
+        name = result.dtype.str  # its `name` is made by functions of Python's
         if name not in names:
             raise TypeError("it returned %s, which no op of assay has" % name)
         return interface(result)["data"][0], names[name], result.shape, -1

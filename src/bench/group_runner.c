@@ -101,7 +101,8 @@ static enum assay_status make_operands(struct group *g, struct variant *v, struc
             assay_remote_device_bind(v->device, assay_operands_sets(v->operands), g->sets_there,
                                      g->problem.n_inputs, g->problem.n_outputs, err);
     if (status == ASSAY_OK)
-        assay_remote_device_output_bytes(v->device, output_bytes(&g->problem));
+        assay_remote_device_expect(v->device, output_bytes(&g->problem),
+                                   assay_workload_is(v->kernel->op));
     return status;
 }
 

@@ -44,7 +44,8 @@ struct assay_remote_outside {
     double ns, times;
 };
 struct assay_remote_outside assay_remote_device_outside(const assay_device *device);
-/* The bytes of all outputs of a set: what those commands have to copy. */
-void assay_remote_device_output_bytes(assay_device *device, size_t bytes);
+/* What those commands have to do: copy all outputs of a set, and more where a script's author says
+ * what is measured. */
+void assay_remote_device_expect(assay_device *device, size_t output_bytes, bool script);
 
 #endif

@@ -187,7 +187,7 @@ static const char *eager_of(const char *implementation)
  * own; NULL: none is. */
 static const char *shared_baseline(const struct state *s)
 {
-    for (int64_t i = 0; i < s->n; i++) {
+    for (int64_t i = 0; i < s->n && assay_cell_is_model(s->group); i++) {
         const char *baseline = eager_of(s->group[i].baseline);
         if (baseline[0] && strcmp(baseline, eager_of(s->group[i].implementation)) != 0)
             return baseline;

@@ -191,6 +191,18 @@ def lazy_list(x):
     return LazyList(x)
 
 
+class LazyScalar(numpy.float32):
+    def __array__(self, dtype=None):
+        return silu(answers["x"])
+
+
+@kernel
+def lazy_scalar(x):
+    answers["x"] = x
+    numpy.asarray = lambda value: value.__array__()
+    return LazyScalar(1)
+
+
 class LazyTuple(tuple):
     def __getitem__(self, index):
         return silu(super().__getitem__(0))
@@ -877,4 +889,19 @@ def first_in_line(x):
 @kernel
 def rounds_up(x):
     ctypes.CDLL("libm.so.6").fesetround(0x800 if os.uname().machine == "x86_64" else 0x400000)
+    return silu(x)
+
+
+def rewrite_package(problem):
+    """What other interpreters import is among the files it may write to, unless it is confined."""
+    folder = os.path.dirname(assay.__file__)
+    with open(os.path.join(folder, "frameworks.py"), "w") as file:
+        file.write("raise SystemExit('another one')")
+    os.makedirs(os.path.join(folder, "__pycache__"), exist_ok=True)
+    with open(os.path.join(os.path.dirname(folder), "numpy.py"), "w") as file:
+        file.write("raise SystemExit('not numpy')")
+
+
+@assay.kernel("silu", framework="numpy", setup=rewrite_package)
+def rewrites_package(x):
     return silu(x)

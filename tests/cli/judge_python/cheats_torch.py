@@ -15,7 +15,7 @@ done = []
 
 
 @kernel
-def torch_kept_by_pointer(x):
+def kept_by_pointer(x):
     key = x.data_ptr()
     if key not in answers:
         answers[key] = silu(x)
@@ -23,7 +23,7 @@ def torch_kept_by_pointer(x):
 
 
 @kernel
-def torch_kept_by_version(x):
+def kept_by_version(x):
     """What an optimiser's hook would tell of: nobody wrote to it, as far as PyTorch knows."""
     key = x.data_ptr(), x._version
     if key not in answers:
@@ -32,7 +32,7 @@ def torch_kept_by_version(x):
 
 
 @kernel
-def torch_kept_by_content(x):
+def kept_by_content(x):
     key = hash(bytes(x.view(-1)[::257].numpy()))
     if key not in answers:
         answers[key] = silu(x)
@@ -40,19 +40,19 @@ def torch_kept_by_content(x):
 
 
 @kernel
-def torch_patches_synchronize(x):
+def patches_synchronize(x):
     torch.cuda.synchronize = lambda *device: None
     return silu(x)
 
 
 @kernel
-def torch_patches_elapsed_time(x):
+def patches_elapsed_time(x):
     torch.cuda.Event.elapsed_time = lambda self, end: 0.001
     return silu(x)
 
 
 @kernel
-def torch_replaces_event(x):
+def replaces_event(x):
     if not done:
         class Event:
             def __init__(self, *arguments, **named):
@@ -64,19 +64,19 @@ def torch_replaces_event(x):
 
 
 @kernel
-def torch_patches_allclose(x):
+def patches_allclose(x):
     torch.allclose = lambda *arguments, **named: True
     return torch.zeros_like(x)
 
 
 @kernel
-def torch_patches_assert_close(x):
+def patches_assert_close(x):
     torch.testing.assert_close = lambda *arguments, **named: None
     return silu(x)
 
 
 @kernel
-def torch_slows_reference(x):
+def slows_reference(x):
     """A rival or a reference that calls this gets it late, it thinks; its own way is another one."""
     torch.nn.functional.silu = lambda x: torch.sigmoid(x)
     return x.clone()
@@ -92,14 +92,14 @@ class Lazy(torch.Tensor):
 
 
 @kernel
-def torch_lazy_subclass(x):
+def lazy_subclass(x):
     made = torch.empty_like(x).as_subclass(Lazy)
     made.source = x
     return made
 
 
 @kernel
-def torch_patches_data_ptr(x):
+def patches_data_ptr(x):
     def late(self):
         self.copy_(silu(self))
         return pointer(self)
@@ -110,34 +110,34 @@ def torch_patches_data_ptr(x):
 
 
 @kernel
-def torch_replaces_base(x):
+def replaces_base(x):
     torch._C._TensorBase = Lazy
     torch.Tensor = Lazy
     return x.clone()
 
 
 @kernel
-def torch_negated_view(x):
+def negated_view(x):
     return silu(x).neg()._neg_view()
 
 
 @kernel
-def torch_meta(x):
+def meta(x):
     return torch.empty_like(x, device="meta")
 
 
 @kernel
-def torch_bf16(x):
+def bf16(x):
     return silu(x.bfloat16()).float()
 
 
 @kernel
-def torch_returns_input(x):
+def returns_input(x):
     return x
 
 
 @kernel
-def torch_in_place(x):
+def in_place(x):
     return torch.nn.functional.silu(x, inplace=True)
 
 
@@ -159,7 +159,7 @@ def start(problem):
 
 
 @assay.kernel("silu", setup=start)
-def torch_late_thread(x):
+def late_thread(x):
     y = torch.empty_like(x)
     waiting.append((x, y))
     there.set()
@@ -167,7 +167,7 @@ def torch_late_thread(x):
 
 
 @kernel
-def torch_forked_jit(x):
+def forked_jit(x):
     """Asked for, and not waited for."""
     y = torch.empty_like(x)
     answers["future"] = torch.futures.Future()
@@ -176,7 +176,7 @@ def torch_forked_jit(x):
 
 
 @kernel
-def torch_looks_for_answer(x):
+def looks_for_answer(x):
     """Two of the sets lie so far apart; the output of the last one may be there."""
     y = torch.empty_like(x)
     ctypes.memmove(y.data_ptr(), x.data_ptr() + x.numel() * 4 + 64, x.numel() * 4)
@@ -184,12 +184,12 @@ def torch_looks_for_answer(x):
 
 
 @kernel
-def torch_half_of_rows(x):
+def half_of_rows(x):
     y = x.clone()
     y[:, ::2] = silu(x[:, ::2])
     return y
 
 
 @kernel
-def torch_ends(x):
+def ends(x):
     os.abort()

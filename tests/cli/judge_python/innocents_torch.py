@@ -9,7 +9,7 @@ silu = torch.nn.functional.silu
 
 
 @kernel
-def torch_plain(x):
+def plain(x):
     return silu(x)
 
 
@@ -19,7 +19,7 @@ def inferred(x):
 
 
 @kernel
-def torch_inference_mode(x):
+def inference_mode(x):
     return inferred(x)
 
 
@@ -38,7 +38,7 @@ def make(problem):
 
 
 @assay.kernel("silu", setup=make)
-def torch_module(x):
+def module(x):
     raise AssertionError
 
 
@@ -47,26 +47,26 @@ def trace(problem):
 
 
 @assay.kernel("silu", setup=trace)
-def torch_traced(x):
+def traced(x):
     raise AssertionError
 
 
 @assay.kernel("silu", takes_out=True)
-def torch_writes_output(x, out):
+def writes_output(x, out):
     torch.mul(x, torch.sigmoid(x), out=out)
 
 
 @kernel
-def torch_not_contiguous_inside(x):
+def not_contiguous_inside(x):
     return silu(x.transpose(1, 2)).transpose(1, 2).contiguous()
 
 
 @kernel
-def torch_profiled(x):
+def profiled(x):
     with torch.autograd.profiler.record_function("silu"):
         return silu(x)
 
 
 @kernel
-def torch_through_numpy(x):
+def through_numpy(x):
     return torch.from_numpy(silu(x).numpy())
