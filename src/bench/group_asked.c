@@ -570,7 +570,7 @@ static void check_outside(struct lane_map *map, int64_t index)
     struct variant *v = variant_of(map, index);
     char reason[160], took[32];
     const struct assay_bench *bench = map->group->bench;
-    const char *path = assay_strangers_path(bench->strangers, v->kernel);
+    const char *path = bench->strangers ? assay_strangers_path(bench->strangers, v->kernel) : NULL;
     bool ours = !path || strncmp(path, ASSAY_PYTHON_PREFIX, strlen(ASSAY_PYTHON_PREFIX)) == 0;
     if (!v->ready || !is_guest(v) || ours || !assay_device_shares_memory(bench->host.device))
         return;
