@@ -127,6 +127,19 @@ expect_out 'baseline'
 expect_exit 0 "$ASSAY" bench linear --shape 8x16x24 --cache hot --iters 10 --dtype f32,bf16 --impl native,torch
 expect_out 'linear_torch'
 
+say "what a problem says: --autotune is heard"
+cat >told.py <<'END'
+import assay
+
+@assay.kernel("relu", framework="numpy", can_run=lambda p: "autotune %s, recipe %s" % (p.autotune, p.recipe))
+def f(x):
+    return x
+END
+expect_exit 0 "$ASSAY" bench relu "${quick[@]}" --plugin told.py
+expect_words 'told unsupported: autotune False, recipe None'
+expect_exit 0 "$ASSAY" bench relu "${quick[@]}" --plugin told.py --autotune
+expect_words 'told unsupported: autotune True, recipe None'
+
 say "a resumed run has the same interpreter"
 expect_exit 0 env -u ASSAY_PYTHON "$ASSAY" bench relu "${quick[@]}" --python $python \
     --plugin "$here/python/relu.py" --kernel relu_right
