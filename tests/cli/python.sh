@@ -25,7 +25,7 @@ expect_err 'there is no python3 in PATH'
 
 say "one that is something else, or too old"
 printf '#!/bin/sh\necho "I am no Python"\nexit 7\n' >false_python
-printf '#!/bin/sh\nexec %s -c "import sys; sys.version_info = (3, 9, 2); exec(sys.argv[1])" "$2" "$3"\n' \
+printf '#!/bin/sh\nexec %s -c "import sys; sys.version_info = (3, 9, 2); exec(sys.argv[1])" "$3" "$4"\n' \
     $python >old_python
 chmod +x false_python old_python
 cat >small.py <<'END'
@@ -73,7 +73,7 @@ $python -c 'import torch, numpy' 2>/dev/null || skip "the rest needs PyTorch and
 
 say "right ones are measured, wrong ones are named by what they did"
 expect_exit 1 "$ASSAY" bench relu "${quick[@]}" --plugin "$here/python/relu.py" --kernel all \
-    --timeout 2s -o all.json
+    --timeout 6s -o all.json
 row() { expect_words "relu_$1 $2"; }
 row right '▸?[^✗]*✓'
 row into '▸?[^✗]*✓'
