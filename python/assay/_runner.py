@@ -32,6 +32,7 @@ class _Contenders:
 
 
 _object = None  # the module of contenders, plug-in or script that was loaded
+_file = None  # the path of it, where it is a file
 _words = []  # what explains the last exception: it is printed once
 
 
@@ -56,6 +57,8 @@ def explain(kind, value, traceback):
     lines = tracebacks.format_exception(kind, value, traceback)
     sys.stderr.write("".join(lines))
     sys.stderr.flush()
+    if getattr(kind, "says_all", False):
+        return " ".join(str(value).split())
     last = lines[-1].strip().splitlines() or [kind.__name__]
     at = _place(kind, value, traceback)
     return last[0] + at if len(last) == 1 else last[0] + " …" + at
@@ -68,7 +71,7 @@ def _place(kind, value, traceback):
     place = ""
     while traceback is not None:
         name = traceback.tb_frame.f_code.co_filename
-        if _object is not None and name == getattr(_object, "__file__", None):
+        if name == _file:
             place = " (%s:%d)" % (os.path.basename(name), traceback.tb_lineno)
         traceback = traceback.tb_next
     return place
@@ -99,7 +102,7 @@ def expect(path):
 
 def load(path, device):
     """What the object holds for this device: {"kernels": […], "workloads": […]}."""
-    global _object
+    global _object, _file
     if path.startswith("python:"):
         import importlib
 
@@ -108,6 +111,7 @@ def load(path, device):
     else:
         from assay import plugin
 
+        _file = os.path.abspath(path)
         _object = plugin.load(path)
         if hasattr(_object, "use_device"):
             _object.use_device(device)

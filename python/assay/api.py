@@ -20,7 +20,7 @@ class Result:
                         high); significant; verdict, the same in words
     verified            True: compared with the reference before and after timing. None: there was none
     max_abs_error       the greatest error of an output, and max_rel_error
-    samples, calls      how many samples there are, and calls in each; warmup calls before them
+    samples, calls      how many samples there are, and calls in all of them; warmup calls before
     device, cache       "cpu" or "cuda:0"; "hot" or "cold"
     isolated            it was measured in a process of its own
     flops_per_s         from the counters `flops` and `bytes`; bytes_per_s

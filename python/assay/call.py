@@ -4,6 +4,8 @@
 class Unsupported(NotImplementedError):
     """Raised by `setup` with the reason why this problem cannot be measured here."""
 
+    says_all = True  # its words are for a person: no name before them, no place behind
+
 
 class Call:
     """What is timed, and what belongs to it.

@@ -8,6 +8,7 @@ name the stream.
 
 import gc
 import linecache
+import os
 import re
 import sys
 import warnings
@@ -67,6 +68,7 @@ def begin():
     _before = gc.isenabled(), torch.cuda.get_sync_debug_mode()
     gc.disable()  # what ends meanwhile may call the driver
     try:
+        torch.cuda.set_stream(_streams["torch"])  # whatever earlier calls have set
         _treat_waits(torch, "error")
         graph.capture_begin(pool=_pool, capture_error_mode="thread_local")
     except BaseException:
@@ -156,6 +158,7 @@ ERRORS = {
     907: ("cudaErrorCapturedEvent", "event last recorded in a capturing stream"),
     908: ("cudaErrorStreamCaptureWrongThread", "terminate a thread-local capture"),
 }
+FRAMEWORKS = "torch", "triton", "cupy", "numpy"
 WAITS = re.compile(r"synchroni[sz]e|\.item\(|\.cpu\(|\.tolist\(|\.numpy\(|nonzero|masked_select")
 QUERIES = re.compile(r"\.query\(|elapsed_time\(|EventQuery|StreamQuery")
 ALLOCATES = re.compile(r"\bcudaMalloc|cuMemAlloc|caching_allocator_alloc|mem_alloc", re.IGNORECASE)
@@ -174,9 +177,11 @@ def _code(error, text):
 def _line(error):
     """(" at FILE:LINE", the line): the innermost one that is not a framework's."""
     at, found = error.__traceback__, ("", "")
+    theirs = [getattr(sys.modules.get(name), "__file__", None) for name in FRAMEWORKS]
+    theirs = tuple(os.path.dirname(file) + os.sep for file in theirs if file) + (__file__,)
     while at is not None:
         name = at.tb_frame.f_code.co_filename
-        if not re.search(r"/(site|dist)-packages/|/assay/cuda_graphs\.py$", name):
+        if not name.startswith(theirs):
             line = linecache.getline(name, at.tb_lineno).strip()
             found = " at %s:%d" % (name.rsplit("/", 1)[-1], at.tb_lineno), line
         at = at.tb_next

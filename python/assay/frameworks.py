@@ -104,6 +104,7 @@ def _torch():
     pointer, contiguous = base.data_ptr, base.is_contiguous
     dtype_of, shape_of = base.dtype.__get__, base.shape.__get__
     device_of, layout_of = base.device.__get__, base.layout.__get__
+    negated, conjugated = base.is_neg, base.is_conj
     kinds = (torch.Tensor, torch.nn.Parameter)
     strided = torch.strided
 
@@ -114,9 +115,17 @@ def _torch():
     def look(result):
         if type(result) not in kinds:
             raise TypeError("it returned %s, not a torch.Tensor" % _name(result))
-        if layout_of(result) is not strided or not contiguous(result):
+        if layout_of(result) is not strided:
+            raise TypeError("it returned a tensor of layout %s; return t.to_dense()"
+                            % layout_of(result))
+        if not contiguous(result):
             raise TypeError("it returned a tensor that is not contiguous; return t.contiguous()")
+        if negated(result) or conjugated(result):
+            raise TypeError("it returned a view that is negated when it is read; return "
+                            "t.resolve_neg()")
         dtype, device = dtype_of(result), device_of(result)
+        if device.type not in ("cpu", "cuda"):
+            raise TypeError("it returned a tensor on another device (%s)" % device)
         if dtype not in names:
             raise TypeError("it returned %s, which no op of assay has" % dtype)
         if device.type not in ("cpu", "cuda"):

@@ -15,6 +15,7 @@ import sys
 
 from assay import frameworks, tensors
 from assay.call import Call, Unsupported
+from assay.reference import Reference
 
 MOST_INPUTS = 16
 _READY_MADE = ("small", "medium", "large")
@@ -22,6 +23,8 @@ _READY_MADE = ("small", "medium", "large")
 
 class ScriptError(Exception):
     """Something in a script that cannot be measured; its words say what."""
+
+    says_all = True
 
 
 # ---- scripts ----
@@ -208,8 +211,10 @@ class Workload:
         self.device = "cpu"
         self.run = getattr(cls, "benchmark_" + name)
         self.verify = getattr(cls, "verify_" + name, None)
+        self.reference = Reference(self.verify) if self.verify else None
         self._setup = getattr(cls, "setup_" + name, None) or getattr(cls, "setup", None)
         self._template = None
+        self._outputs = ()  # of a call, where setup makes none
         self._filled = []  # the last seeds and the values that setup gave for them
         self.in_place = ()
 
@@ -255,15 +260,34 @@ class Workload:
         outs = template.outputs
         if not outs:
             outs = self._outputs_of_a_call()
+        self._learn(outs)
         return {
             "inputs": [(g.name, g.dtype, g.dims) for g in template.groups],
             "outputs": [("out" if i == 0 else "out%d" % (i + 1), *self._described_output(o))
                         for i, o in enumerate(outs)],
             "fills": True,
+            "relative": self.reference.relative if self.reference else 0,
+            "absolute": self.reference.absolute if self.reference else 0,
         }
+
+    def _learn(self, outs):
+        """What the reference is, once."""
+        if self.reference is None or self.reference.wide is not None:
+            return
+        answers = self._checked(tensors.as_tuple(self.verify(self._again())), outs)
+        for answer, out in zip(answers, outs):
+            self._as_output(answer, out)
+        self.reference.learn(self._again, outs)
+
+    def _again(self, memories=None):
+        """The template, or one with other values, in memory of its own."""
+        template = self.template
+        return template.place(memories or [g.memory.clone() for g in template.groups])
 
     def _outputs_of_a_call(self):
         """What a call assigns to self.out; where it cannot be called here, what verify returns."""
+        if self._outputs:
+            return self._outputs
         made = self.instance()
         try:
             self.run(made)
@@ -275,6 +299,7 @@ class Workload:
             outs = tensors.as_tuple(self.verify(self.instance()))
         if not outs:
             raise ScriptError("there is nothing to check: %s" % why)
+        self._outputs = outs
         return outs
 
     def _described_output(self, out):
@@ -298,10 +323,9 @@ class Workload:
 
     def expected(self, inputs):
         """What verify returns where the instance's tensors have these values."""
-        template = self.template
-        made = template.place([self._bring(t) for t in inputs])
-        answers = tensors.as_tuple(self.verify(made))
-        outs = template.outputs or self._outputs_of_a_call()
+        outs = self.template.outputs or self._outputs_of_a_call()
+        self._learn(outs)
+        answers = self.reference.answers(lambda: self._again([self._bring(t) for t in inputs]))
         return [self._as_output(a, o) for a, o in zip(self._checked(answers, outs), outs)]
 
     def _checked(self, answers, outs):
@@ -316,6 +340,9 @@ class Workload:
         if tensors.plain(answer.shape) != tensors.plain(out.shape):
             raise ScriptError("verify_%s returns a tensor of shape %s, and self.out has %s"
                               % (self.name, list(answer.shape), list(out.shape)))
+        if not tensors.is_as_precise(answer.dtype, out.dtype):
+            raise ScriptError("verify_%s returns %s, and self.out is %s" % (
+                self.name, str(answer.dtype)[6:], str(out.dtype)[6:]))
         return answer.detach().to(out.dtype).contiguous()
 
     def _bring(self, tensor):
@@ -367,6 +394,11 @@ class Workload:
         n = len(template.groups)
         outs = problem.outputs
         verify = self.verify
+        made = template.place([g.memory for g in template.groups])
+        there = {tensors.storage_key(t) for _, t in tensors.walk(vars(made))}
+        if any(tensors.storage_key(a) in there for a in tensors.as_tuple(verify(made))):
+            raise Unsupported("verify_%s returns a tensor that is there already: there is nothing to time"
+                              % self.name)
 
         def finish(result):
             answers = self._checked(tensors.as_tuple(result), outs)

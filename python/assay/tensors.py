@@ -34,6 +34,15 @@ def is_tensor(value):
     return isinstance(value, _torch().Tensor)
 
 
+def is_as_precise(dtype, other):
+    """May values of the one stand for a reference of the other?"""
+    torch = _torch()
+    if dtype == other:
+        return True
+    both = dtype.is_floating_point and other.is_floating_point
+    return both and torch.finfo(dtype).eps <= torch.finfo(other).eps
+
+
 def as_tuple(value):
     """A tensor, or several, as a tuple; what is none is left out."""
     values = value if isinstance(value, (tuple, list)) else (value,)

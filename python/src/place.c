@@ -3,7 +3,7 @@
  * and the first refusal is told if none succeeds. */
 #include "place.h"
 
-#include "dlpack.h"
+#include "tensor/dlpack.h"
 
 #include <string.h>
 

@@ -1,8 +1,7 @@
 /* tensor.c: memory as tensors of any framework, by DLPack. */
 #include "module.h"
 
-#include "dlpack.h"
-
+#include "tensor/dlpack.h"
 #include "tensor/tensor.h"
 
 #include <stdlib.h>

@@ -221,6 +221,23 @@ static enum assay_outcome outcome_of_author(const struct group *g, enum assay_st
                                                                    : ASSAY_OUTCOME_FAILED;
 }
 
+/* Why there is no kernel: there may be one, but for another device. */
+static void tell_nobody(const struct group *g, char *out, size_t size)
+{
+    const assay_kernel_registry *registry = g->bench->host.registry;
+    const struct assay_strings *wanted = &g->job->settings.implementations;
+    snprintf(out, size, "none of the requested kernels implements this op");
+    for (int64_t i = 0; i < assay_kernel_count(registry); i++) {
+        const struct assay_kernel *kernel = assay_kernel_at(registry, i);
+        if (strcmp(kernel->op, g->op->name) == 0 &&
+            assay_strings_have(wanted, kernel->implementation)) {
+            snprintf(out, size, "%s's kernels of this op are for %s: --device %s",
+                     kernel->implementation, kernel->device, kernel->device);
+            return;
+        }
+    }
+}
+
 enum assay_status assay_group_run(struct assay_bench *bench, const struct assay_job *job,
                                   const struct assay_group_hooks *hooks, struct assay_error *err)
 {
@@ -245,8 +262,8 @@ enum assay_status assay_group_run(struct assay_bench *bench, const struct assay_
         goto cleanup;
     int64_t n_sets = assay_group_sets_liked(&g);
     if (g.n_variants == 0 && job->exclude.n == 0) {
-        record_whole_group(&g, ASSAY_OUTCOME_UNSUPPORTED,
-                           "none of the requested kernels implements this op");
+        tell_nobody(&g, reason, sizeof reason);
+        record_whole_group(&g, ASSAY_OUTCOME_UNSUPPORTED, reason);
     } else if (!assay_group_fits(&g, n_sets, reason, sizeof reason)) {
         skip_group(&g, reason);
     } else {

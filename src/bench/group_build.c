@@ -110,23 +110,51 @@ static void make_others(struct group *g)
     }
 }
 
-/* Would the reference say the same whatever the inputs are? */
-static bool answers_are_constant(struct group *g)
+/* Is one of the inputs the answer? Then a kernel has only to copy it. */
+static const char *input_that_is(const struct group *g, const double *answer)
+{
+    enum { BLOCK = 1024 };
+    const struct assay_problem *p = &g->problem;
+    int64_t n = assay_tensor_count(&p->outputs[0]);
+    for (int32_t i = 0; i < p->n_inputs; i++) {
+        double values[BLOCK];
+        bool same =
+            p->inputs[i].dtype == p->outputs[0].dtype && assay_tensor_count(&p->inputs[i]) == n;
+        for (int64_t at = 0; at < n && same; at += BLOCK) {
+            int64_t part = n - at < BLOCK ? n - at : BLOCK;
+            assay_dtype_load(p->inputs[i].dtype, assay_operands_inputs(g->operands)[i], at, part,
+                             values);
+            same = memcmp(values, answer + at, (size_t)part * sizeof *values) == 0;
+        }
+        if (same)
+            return assay_workload_input_name(p, i);
+    }
+    return NULL;
+}
+
+/* Would the reference say the same whatever the inputs are, or does it say what one of them is? */
+static void check_answers(struct group *g)
 {
     int64_t n = assay_tensor_count(&g->problem.outputs[0]);
     if (!g->recipes[0].others[0])
-        return false;
+        return;
     double *usual = assay_calloc((size_t)n, sizeof *usual);
     double *others = assay_calloc((size_t)n, sizeof *others);
-    bool same = usual && others &&
+    bool made = usual && others &&
                 g->op->reference_whole(&g->problem, assay_operands_inputs(g->operands), 0, usual,
                                        NULL) == ASSAY_OK &&
                 g->op->reference_whole(&g->problem, assay_operands_other_inputs(g->operands), 0,
-                                       others, NULL) == ASSAY_OK &&
-                memcmp(usual, others, (size_t)n * sizeof *usual) == 0;
+                                       others, NULL) == ASSAY_OK;
+    const char *input = made && g->op->fills_together ? input_that_is(g, usual) : NULL;
+    if (made && memcmp(usual, others, (size_t)n * sizeof *usual) == 0)
+        assay_error_set(&g->mistrust, ASSAY_UNSUPPORTED, NULL,
+                        "the author's verify gives the same answers whatever the inputs are");
+    else if (input)
+        assay_error_set(&g->mistrust, ASSAY_UNSUPPORTED, NULL,
+                        "what verify returns is in self.%s before the call: a kernel could copy it",
+                        input);
     assay_free(usual);
     assay_free(others);
-    return same;
 }
 
 /* An author is not trusted more than a kernel. What the functions did wrong was found on the way.
@@ -135,11 +163,10 @@ static enum assay_status check_author(struct group *g, struct assay_error *err)
 {
     if (!assay_workload_is(g->op->name))
         return ASSAY_OK;
-    if (assay_workload_has_tolerance(&g->problem) && g->recipes[0].outputs[0])
+    bool from_elsewhere = assay_workload_has_tolerance(&g->problem) || g->op->fills_together;
+    if (from_elsewhere && g->recipes[0].outputs[0])
         assay_reference_control_author(g->recipes[0].outputs[0], &g->mistrust);
-    if (answers_are_constant(g))
-        assay_error_set(&g->mistrust, ASSAY_UNSUPPORTED, NULL,
-                        "the author's verify gives the same answers whatever the inputs are");
+    check_answers(g);
     if (!g->bench->strangers)
         return ASSAY_OK;
     enum assay_status status = assay_strangers_failure(g->bench->strangers, err);
@@ -236,7 +263,8 @@ void assay_group_set_up(struct group *g, struct variant *v)
     enum assay_status status =
         v->runner ? assay_group_set_up_there(g, v, &err) : set_up_here(g, v, &err);
     group_step(g, -1);
-    if (assay_group_blame_runner(g, v, " in setup"))
+    bool calls = v->runner && assay_runner_has_guest(v->runner) && assay_workload_is(g->op->name);
+    if (assay_group_blame_runner(g, v, calls ? " in setup or the first call" : " in setup"))
         return;
     if (!v->runner)
         assay_group_check_traces(g, v);

@@ -29,6 +29,13 @@ static void choose_recipes(struct group *g)
             g->recipes[g->n_recipes++].name = asked->items[i];
 }
 
+/* Of a stranger's function that failed: did its process live on? */
+static enum assay_outcome outcome_of_asking(const struct group *g, const struct variant *v)
+{
+    enum assay_runner_end end = assay_strangers_end_of(g->bench->strangers, v->kernel);
+    return end == ASSAY_RUNNER_ALIVE ? ASSAY_OUTCOME_FAILED : assay_group_outcome_of(end);
+}
+
 static void take_note(struct group *g, struct variant *v)
 {
     struct assay_error err = {0};
@@ -40,9 +47,7 @@ static void take_note(struct group *g, struct variant *v)
     }
     if (assay_strangers_note(g->bench->strangers, v->kernel, &v->problem, text,
                              sizeof v->record.note, &err) != ASSAY_OK)
-        group_give_up(
-            v, assay_group_outcome_of(assay_strangers_end_of(g->bench->strangers, v->kernel)),
-            err.message);
+        group_give_up(v, outcome_of_asking(g, v), err.message);
 }
 
 static void add_variant(struct group *g, int64_t recipe, const struct assay_contender *found)
@@ -58,9 +63,7 @@ static void add_variant(struct group *g, int64_t recipe, const struct assay_cont
                        name ? name : "", &v->record);
     v->record.dtype = g->problem.dtype; /* a workload's is known only here */
     if (found->status == ASSAY_ERR_FAILED && g->bench->strangers)
-        group_give_up(
-            v, assay_group_outcome_of(assay_strangers_end_of(g->bench->strangers, v->kernel)),
-            found->why.message);
+        group_give_up(v, outcome_of_asking(g, v), found->why.message);
     else if (!v->ready)
         group_give_up(v, ASSAY_OUTCOME_UNSUPPORTED, found->why.message);
     else

@@ -122,7 +122,12 @@ void assay_group_hire(struct group *g, struct variant *v)
     enum assay_status status = v->opened ? ASSAY_OK : open_object(g, v, &err);
     if (status != ASSAY_OK) {
         enum assay_runner_end end = assay_runner_end_of(v->runner);
-        snprintf(reason, sizeof reason, "%.200s while it was opened", err.message);
+        if (end == ASSAY_RUNNER_TIMEOUT && assay_runner_has_guest(v->runner))
+            snprintf(reason, sizeof reason,
+                     "importing it took longer than %g s: allow more with --timeout",
+                     g->job->settings.timeout_s);
+        else
+            snprintf(reason, sizeof reason, "%.200s while it was opened", err.message);
         group_give_up(
             v, end == ASSAY_RUNNER_ALIVE ? outcome_of_start(status) : assay_group_outcome_of(end),
             reason);

@@ -20,7 +20,10 @@ static const char *fault_of(const struct assay_timed *timed)
 
 void assay_group_note_timed(struct group *g, struct variant *v)
 {
-    if (!v->ready || !v->device || !v->device->driver->timed)
+    /* One whose output was wrong may just have launched nothing: that says more. */
+    bool wrong = v->record.outcome == ASSAY_OUTCOME_MISMATCH && v->runner && v->set_up &&
+                 assay_runner_end_of(v->runner) == ASSAY_RUNNER_ALIVE;
+    if ((!v->ready && !wrong) || !v->device || !v->device->driver->timed)
         return;
     v->device->driver->timed(v->device, v->kernel, v->state, &v->record.timed);
     if (assay_group_blame_runner(g, v, ""))
@@ -32,7 +35,8 @@ void assay_group_note_timed(struct group *g, struct variant *v)
 
 void assay_group_note_first_call(struct variant *v)
 {
-    if (!v->runner || !assay_runner_has_guest(v->runner) || !v->device->driver->timed)
+    bool guest = v->runner && v->device && assay_runner_has_guest(v->runner);
+    if (!guest || !v->device->driver->timed)
         return;
     snprintf(v->record.caller, sizeof v->record.caller, "python");
     v->record.setup_ns += assay_remote_device_first_ns(v->device);

@@ -5,6 +5,7 @@
 #include "bench/wire.h"
 #include "model/model.h"
 #include "runner/python.h"
+#include "runner/tvm_names.h"
 #include "workload/workload.h"
 
 #include <errno.h>
@@ -93,6 +94,10 @@ static enum assay_status load_plugins(assay_worker *worker, const struct assay_s
         else if (assay_python_is(path))
             status = assay_error_set(err, ASSAY_ERR_INVALID, path,
                                      "Python has a process of its own, so not with --in-process");
+        else if (assay_tvm_is(path))
+            status = assay_error_set(err, ASSAY_ERR_INVALID, path,
+                                     "functions of TVM-FFI have a process of their own, so not "
+                                     "with --in-process");
         else
             status = assay_workload_load(bench->workloads, bench->host.registry, path, err);
         if (status == ASSAY_OK && assay_strings_add(&worker->plugins, path) != ASSAY_OK)

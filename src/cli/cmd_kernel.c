@@ -16,11 +16,13 @@ static void help(struct assay_text *out)
         "assay kernel PATH | REPO@REVISION [OPTIONS]\n\n"
         "Compiles the kernels of a repository, verifies them, and samples them in turn with "
         "their reference.\n"
-        "PATH is a folder, or one file. A folder with benchmarks/benchmark*.{c,cpp,cu} has "
+        "PATH is a folder, or one file. A folder with benchmarks/benchmark*.{py,c,cpp,cu} has "
         "workloads of\n"
-        "its own (ASSAY_BENCHMARK in assay_kernel.h). Without benchmarks/, the files in it that "
-        "define\n"
-        "kernels of known ops (ASSAY_KERNELS) are measured against every other kernel of the op.\n"
+        "its own: in Python as `kernels benchmark` has them, in C ASSAY_BENCHMARK of "
+        "assay_kernel.h.\n"
+        "Without benchmarks/, the files in it that define kernels of known ops (ASSAY_KERNELS) "
+        "are\n"
+        "measured against every other kernel of the op.\n"
         "REPO is cloned with git from --hub. See docs/kernels.md.\n\n");
     assay_options_help(&assay_kernel_options_table, out);
     assay_text_add(out,
@@ -195,6 +197,11 @@ static enum assay_status check(const struct assay_kernel_options *o, struct assa
         return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
                                "--json prints kernel-json; leave out --format %.60s",
                                o->measure.format);
+    if (o->rasterized)
+        return assay_error_set(
+            err, ASSAY_ERR_INVALID, NULL,
+            "assay draws charts as SVG alone: leave out --rasterized, and make a "
+            "PNG of one with `rsvg-convert NAME_light.svg -o NAME.png`");
     if (o->json && o->measure.outputs.n)
         return assay_error_set(
             err, ASSAY_ERR_INVALID, NULL,

@@ -8,16 +8,32 @@
 /* An interpreter starts in 30 ms; a framework on a cold disk takes a minute to import. */
 static const double LIMIT_S = 10, IMPORT_LIMIT_S = 120;
 
-/* Its arguments are the package's folder, and whether to import. */
-static const char program[] =
-    "import sys\n"
-    "if sys.version_info < (3, 11):\n"
-    "    print('python\\t%s is Python %d.%d; assay needs 3.11 or later' % "
-    "((sys.executable,) + sys.version_info[:2]))\n"
-    "    sys.exit(0)\n"
-    "sys.path[0] = sys.argv[1]\n"
-    "from assay import _about\n"
-    "_about.main(sys.argv[2] == 'import')\n";
+/* What is run before the package's own text (python/assay/_found.py), and behind it. Nothing is
+ * imported from the current folder, and nothing written to the cache. */
+static const char BEFORE[] = "import sys\n"
+                             "del sys.path[0]\n"
+                             "if sys.version_info < (3, 11):\n"
+                             "    print('python\\t%s is Python %d.%d; assay needs 3.11 or later' % "
+                             "((sys.executable,) + sys.version_info[:2]))\n"
+                             "    sys.exit(0)\n";
+static const char TEXT[] = "assay/_found.py", BEHIND[] = "\nabout(sys.argv[1] == 'import')\n";
+
+static enum assay_status write_program(struct assay_text *out, struct assay_error *err)
+{
+    size_t length = 0;
+    for (int i = 0; &assay_python_parts && i < assay_python_parts.n; i++) {
+        const struct assay_python_part *part = &assay_python_parts.all[i];
+        if (strcmp(part->name, TEXT) != 0)
+            continue;
+        length = (size_t)(part->end - part->bytes);
+        assay_text_add(out, BEFORE);
+        assay_text_append(out, (const char *)part->bytes, length);
+        assay_text_add(out, BEHIND);
+    }
+    if (out->failed)
+        return assay_error_nomem(err);
+    return length ? ASSAY_OK : assay_python_absent(err);
+}
 
 /* The last line of what it printed. */
 static const char *last_line(struct assay_text *printed)
@@ -41,13 +57,13 @@ static void tell_failure(const char *python, const struct assay_process_end *end
     assay_text_fini(&shown);
 }
 
-static enum assay_status ask(const char *python, const char *package, bool imports,
+static enum assay_status ask(const char *python, const char *program, bool imports,
                              struct assay_text *out, struct assay_error *err)
 {
     struct assay_arguments arguments = {0};
     struct assay_process_end end = {0};
     struct assay_text said = {0}, printed = {0};
-    const char *const words[] = {python, "-c", program, package, imports ? "import" : "look", NULL};
+    const char *const words[] = {python, "-c", program, imports ? "import" : "look", NULL};
     assay_arguments_add_all(&arguments, words);
     struct assay_process process = {.arguments = &arguments,
                                     .limit_s = imports ? IMPORT_LIMIT_S : LIMIT_S,
@@ -74,13 +90,13 @@ static enum assay_status ask(const char *python, const char *package, bool impor
 enum assay_status assay_python_about(const char *wanted, bool imports, struct assay_text *out,
                                      struct assay_error *err)
 {
-    struct assay_text python = {0}, package = {0};
+    struct assay_text python = {0}, program = {0};
     struct assay_error why = {0};
     enum assay_status status = assay_python_find(wanted, &python, &why);
     if (status == ASSAY_OK)
-        status = assay_python_package(&package, &why);
+        status = write_program(&program, &why);
     if (status == ASSAY_OK)
-        status = ask(python.data, package.data, imports, out, err);
+        status = ask(python.data, program.data, imports, out, err);
     else if (status == ASSAY_ERR_NOMEM)
         status = assay_error_nomem(err);
     else {
@@ -88,6 +104,6 @@ enum assay_status assay_python_about(const char *wanted, bool imports, struct as
         status = ASSAY_OK;
     }
     assay_text_fini(&python);
-    assay_text_fini(&package);
+    assay_text_fini(&program);
     return status == ASSAY_OK && out->failed ? assay_error_nomem(err) : status;
 }

@@ -15,7 +15,7 @@ struct assay_kernel_options {
     const char *new_name, *op, *language; /* of --new */
     struct assay_strings workloads;       /* patterns */
     struct assay_strings shapes, dtypes, modes, recipes;
-    bool offline, list, build, json;
+    bool offline, list, build, json, rasterized;
 };
 
 extern const struct assay_option_table assay_kernel_options_table;

@@ -36,7 +36,9 @@ const struct assay_option assay_measure_rows[] = {
      "(`assay list runs`)",
      0, 0},
     {"plugin", 0, ASSAY_OPTION_REPEAT, AT(plugins), "FILE",
-     "load kernels from a shared object (assay_kernel.h) or a file of Python; repeatable", 0, 0},
+     "load kernels from a shared object (assay_kernel.h, or functions of TVM-FFI) or a file of "
+     "Python; repeatable",
+     0, 0},
     {"python", 0, ASSAY_OPTION_TEXT, AT(python), "PATH",
      "the interpreter of kernels in Python (default: $ASSAY_PYTHON, the active virtual "
      "environment's, "

@@ -32,7 +32,7 @@ enum assay_timed_fault {
 
 struct assay_timed {
     char way[16];  /* one of the above; empty: no GPU, or not known */
-    char why[160]; /* it was not a graph */
+    char why[224]; /* it was not a graph */
     int32_t fault; /* enum assay_timed_fault */
     bool has_graph;
     struct assay_graph_audit graph;

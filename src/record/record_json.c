@@ -34,7 +34,8 @@ enum kind {
     NAMES,   /* n_names and names of a graph: an array of texts */
 };
 
-enum need { ESSENTIAL, OPTIONAL, SPARE }; /* SPARE: a text that is not written when empty */
+/* SPARE: a text that is not written when empty, a part when it is not there */
+enum need { ESSENTIAL, OPTIONAL, SPARE };
 
 enum { ALWAYS = -1 };
 
@@ -190,7 +191,7 @@ static const struct field record_fields[] = {
     {"caller",          TEXT,    SPARE,     MEMBER(T, caller)},
     {"timed",           TEXT,    SPARE,     MEMBER(T, timed.way)},
     {"timed_why",       TEXT,    SPARE,     MEMBER(T, timed.why)},
-    {"graph",           PART,    OPTIONAL,  PLACE(T, timed.graph), graph_fields,
+    {"graph",           PART,    SPARE,     PLACE(T, timed.graph), graph_fields,
      offsetof(T, timed.has_graph)},
     {"hot",             PART,    ESSENTIAL, PLACE(T, states[ASSAY_CACHE_HOT]),
      measurement_fields, offsetof(T, states[ASSAY_CACHE_HOT].measured)},
@@ -332,12 +333,13 @@ static assay_json *fields_to_json(const struct field *fields, const void *base)
 {
     assay_json *object = assay_json_object();
     for (const struct field *field = fields; field->key; field++) {
-        const char *text = (const char *)base + field->offset;
+        /* the first letter of a text, or a part's flag */
+        ptrdiff_t at = field->kind == PART ? field->flag : (ptrdiff_t)field->offset;
         if (field->kind == AXES)
             axes_to_json(base, object);
         else if (field->kind == NAMES)
             names_to_json(base, object);
-        else if (field->need != SPARE || text[0])
+        else if (field->need != SPARE || ((const char *)base)[at])
             assay_json_put(object, field->key, value_to_json(field, base));
     }
     return object;

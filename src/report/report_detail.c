@@ -57,7 +57,10 @@ static void state_lines(const struct assay_record *record, const struct assay_me
     disturbances(&flow, m);
     if (m->clock_hz > 0)
         assay_flow_item(&flow, "%.2f GHz", m->clock_hz / 1e9);
-    if (m->host_ns > 0 && launched)
+    if (m->host_ns > 0 && launched && record->caller[0])
+        assay_flow_item(&flow, "a caller in Python waits %s a call",
+                        assay_cell_time(m->host_ns).text);
+    else if (m->host_ns > 0 && launched)
         assay_flow_item(&flow, "the host needs %s a call", assay_cell_time(m->host_ns).text);
     if (launched && record->floor_ns > 0 && t->median > record->floor_ns)
         assay_flow_item(&flow, "%s beyond the floor",
@@ -149,6 +152,41 @@ static void kernel_line(const struct assay_record *record, struct assay_flow flo
     assay_line_flush(flow.line, flow.sink);
 }
 
+/* "3 kernels", of a graph of ten calls with thirty of them; " in 10 calls" where they differ. */
+static void nodes_item(struct assay_flow *flow, const struct assay_graph_audit *graph, int64_t n,
+                       const char *what)
+{
+    bool even = graph->calls > 0 && n % graph->calls == 0;
+    int64_t shown = even ? n / graph->calls : n;
+    if (n == 0)
+        return;
+    if (even)
+        assay_flow_item(flow, "%lld %s%s a call", (long long)shown, what, shown == 1 ? "" : "s");
+    else
+        assay_flow_item(flow, "%lld %s%s in %lld calls", (long long)shown, what,
+                        shown == 1 ? "" : "s", (long long)graph->calls);
+}
+
+/* How a GPU's samples were taken. */
+static void timed_line(const struct assay_record *record, struct assay_flow flow)
+{
+    const struct assay_timed *timed = &record->timed;
+    const struct assay_graph_audit *graph = &timed->graph;
+    if (timed->why[0])
+        assay_flow_item(&flow, "%s: %s", timed->way, timed->why);
+    else
+        assay_flow_item(&flow, "%s", timed->way);
+    if (timed->has_graph) {
+        nodes_item(&flow, graph, graph->kernels, "kernel");
+        nodes_item(&flow, graph, graph->copies, "copy node");
+        nodes_item(&flow, graph, graph->memsets, "memset");
+        nodes_item(&flow, graph, graph->others, "other node");
+        for (int32_t i = 0; i < graph->n_names; i++)
+            assay_flow_item(&flow, "%s", graph->names[i]);
+    }
+    assay_line_flush(flow.line, flow.sink);
+}
+
 /* Of a stranger. */
 static void isolation_line(const struct assay_record *record, struct assay_flow flow)
 {
@@ -170,6 +208,8 @@ void assay_detail_write(const struct assay_record *record, struct assay_line *li
             state_lines(
                 record, &record->states[s],
                 begin_line(line, sink, width, assay_cache_state_name((enum assay_cache_state)s)));
+    if (record->timed.way[0])
+        timed_line(record, begin_line(line, sink, width, "timed"));
     if (record->peak_bytes > 0)
         memory_line(record, begin_line(line, sink, width, "memory"));
     if (record->confined[0])

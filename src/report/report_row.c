@@ -141,6 +141,8 @@ void assay_legend_marks(const struct assay_legend *legend, struct assay_flow *fl
         assay_flow_item(flow, "~ over 5%% of samples disturbed");
     if (legend->flops)
         assay_flow_item(flow, "GF TF: FLOP/s where compute binds");
+    if (legend->host)
+        assay_flow_item(flow, "host: what the caller waits for, to launch one call");
     if (legend->interrupted)
         assay_flow_item(flow, "interrupted: fewer samples than planned");
 }

@@ -6,7 +6,8 @@
 
 /* What was shown, and must be explained under the table. */
 struct assay_legend {
-    bool fastest, spread, imprecise, disturbed, interrupted, ceiling, no_ceiling, flops, times;
+    bool fastest, spread, imprecise, disturbed, interrupted, ceiling, no_ceiling, flops, times,
+        host;
     bool recipes, weight_rate, weights, levels, prepared, activations; /* of rows with a recipe */
     bool pareto, hot, cold, interval, same, versus; /* of models, eager and compiled */
     bool eager_ratio, memory, counts;               /* of presets */

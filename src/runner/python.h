@@ -30,6 +30,9 @@ enum assay_status assay_python_package(struct assay_text *out, struct assay_erro
  * written anew. What ran before may have had the rights to change it. */
 enum assay_status assay_python_restore(const char *folder, struct assay_error *err);
 
+/* The error of a program that was built without it. */
+enum assay_status assay_python_absent(struct assay_error *err);
+
 /* What the interpreter runs, with the package's folder as its argument: `python3 -c THIS FOLDER`.
  */
 extern const char assay_python_program[];

@@ -15,6 +15,8 @@
 #include "runner/guest.h"
 #include "runner/sandbox.h"
 #include "runner/traces.h"
+#include "runner/tvm_ffi.h"
+#include "runner/tvm_names.h"
 #include "workload/contents.h"
 #include "workload/workload.h"
 
@@ -120,9 +122,9 @@ static void may_read_beside(struct readable *r, const char *file)
  * there). */
 static void may_read_libraries(struct readable *r)
 {
-    static const char *const files[] = {"ASSAY_CUDA_DRIVER", "ASSAY_NVRTC", "ASSAY_NVML",
-                                        "ASSAY_CUBLASLT",    "ASSAY_CUDNN", "ASSAY_DNNL",
-                                        "ASSAY_OPENBLAS"};
+    static const char *const files[] = {"ASSAY_CUDA_DRIVER", "ASSAY_NVRTC",  "ASSAY_NVML",
+                                        "ASSAY_CUBLASLT",    "ASSAY_CUDNN",  "ASSAY_DNNL",
+                                        "ASSAY_OPENBLAS",    "ASSAY_TVM_FFI"};
     static const char *const folders[] = {"VIRTUAL_ENV", "CONDA_PREFIX", "CUDA_HOME", "CUDA_PATH"};
     const char *home = getenv("HOME");
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
@@ -166,8 +168,13 @@ static enum assay_status confine(struct server *s, const struct assay_runner_com
 static enum assay_status load(struct server *s, const struct assay_runner_command *c,
                               struct assay_runner_reply *r)
 {
-    const struct assay_guest *guest = s->guest;
     s->first = assay_kernel_count(s->host.registry);
+    if (!s->guest && assay_tvm_is(c->load.path)) {
+        s->guest = assay_tvm_guest_create();
+        if (!s->guest)
+            return assay_error_nomem(&r->err);
+    }
+    const struct assay_guest *guest = s->guest;
     return guest ? guest->load(guest->user, &s->host, c->load.path, s->workloads, s->host.registry,
                                &r->err)
                  : assay_workload_load(s->workloads, s->host.registry, c->load.path, &r->err);

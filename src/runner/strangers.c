@@ -291,7 +291,8 @@ static enum assay_status declare(void *user, const char *op, int32_t threads,
     struct assay_runner_reply reply;
     snprintf(c.workload.op, sizeof c.workload.op, "%s", op);
     c.workload.threads = threads;
-    enum assay_status status = ask(s, &c, &reply, "setup", err);
+    const char *function = assay_python_is(s->path) ? "setup or the first call" : "setup";
+    enum assay_status status = ask(s, &c, &reply, function, err);
     if (status == ASSAY_OK && reply.bytes != sizeof *out)
         return assay_error_set(err, ASSAY_ERR_CORRUPT, assay_op_shown(op),
                                "the runner's answer does not fit");

@@ -56,6 +56,11 @@ const char *assay_workload_failure(const struct assay_problem *problem)
     return assay_workload_is(problem->op) ? workload_of(problem)->failure : "";
 }
 
+const char *assay_workload_input_name(const struct assay_problem *problem, int32_t input)
+{
+    return workload_of(problem)->declared.inputs[input].name;
+}
+
 static struct workload *find(const assay_workloads *workloads, const char *name)
 {
     for (int64_t i = 0; i < workloads->n; i++)
@@ -193,7 +198,9 @@ static bool has_own_tolerance(const struct assay_setup *s)
 
 bool assay_workload_has_tolerance(const struct assay_problem *problem)
 {
-    return assay_workload_is(problem->op) && has_own_tolerance(&workload_of(problem)->declared);
+    if (!assay_workload_is(problem->op) || workload_of(problem)->found.together)
+        return false; /* a script's is not its author's: python/assay/reference.py */
+    return has_own_tolerance(&workload_of(problem)->declared);
 }
 
 static enum assay_status check(const struct assay_problem *p, struct assay_error *err)

@@ -62,6 +62,9 @@ const struct assay_op *assay_workload_op(const assay_workloads *workloads, const
 /* Is the problem's op a workload whose author says how far an output may be off? */
 bool assay_workload_has_tolerance(const struct assay_problem *problem);
 
+/* The name of an input of the problem's workload, as its setup declared it. */
+const char *assay_workload_input_name(const struct assay_problem *problem, int32_t input);
+
 /* What a function of the problem's workload returned last, where that was not 0: "run returned
  * 700"; empty otherwise. */
 const char *assay_workload_failure(const struct assay_problem *problem);

@@ -11,7 +11,7 @@
  *   FAKE_CUDA_MEMORY=BYTES        of the GPU (default 1 GiB)
  *   FAKE_CUDA_DEVICES=N           (default 1)
  *   FAKE_CUDA_CAPABILITY=N        80 is 8.0 (default 90)
- *   FAKE_CUDA_CAPTURE=no          capturing fails
+ *   FAKE_CUDA_CAPTURE=no          capturing fails; "unjoined": when it ends
  *   FAKE_CUDA_BUSY_NS=NS          so long the device takes to come to rest, streams done or not
  *   FAKE_CUDA_EVENT_NS=NS         so much two events add to what is between them
  *   FAKE_CUDA_LOG=FILE            a line at the end: how much was used, and what was not given back
@@ -44,7 +44,6 @@ CUDA_DRIVER_OPTIONAL(DECLARE)
 #undef DECLARE
 
 enum { ERROR_INVALID_VALUE = 1, ERROR_INVALID_IMAGE = 200, ERROR_INVALID_CONTEXT = 201 };
-enum { ERROR_CAPTURE_UNSUPPORTED = 900 };
 
 enum {
     SMS = 4,
@@ -74,6 +73,7 @@ struct CUmod_st {
 
 struct CUstream_st {
     struct CUgraph_st *capturing;
+    bool invalid; /* its capture: something was done that cannot be captured */
 };
 
 struct CUevent_st {
@@ -87,10 +87,11 @@ union value {
     float real;
 };
 
-enum node_kind { NODE_LAUNCH, NODE_EVENT, NODE_COPY, NODE_FILL };
+enum node_kind { NODE_LAUNCH, NODE_EVENT, NODE_COPY, NODE_FILL, NODE_HOST, NODE_GRAPH };
 
 struct node {
     enum node_kind kind;
+    struct CUgraph_st *within; /* of NODE_GRAPH: not performed, and not freed with it */
     cu_function function;
     union value values[MOST_PARAMETERS];
     cu_event event;
@@ -676,6 +677,9 @@ static void perform(const struct node *n)
     case NODE_FILL:
         memset(n->to, n->byte, n->bytes);
         break;
+    case NODE_HOST:
+    case NODE_GRAPH:
+        break;
     }
 }
 
@@ -809,7 +813,8 @@ cu_result cuStreamDestroy_v2(cu_stream stream)
 cu_result cuStreamSynchronize(cu_stream stream)
 {
     SCRIPTED_IN_CONTEXT(cuStreamSynchronize);
-    return the_stream(stream)->capturing ? ERROR_CAPTURE_UNSUPPORTED : CU_SUCCESS;
+    the_stream(stream)->invalid = the_stream(stream)->capturing;
+    return the_stream(stream)->capturing ? CU_ERROR_CAPTURE_UNSUPPORTED : CU_SUCCESS;
 }
 
 cu_result cuEventCreate(cu_event *event, unsigned flags)
@@ -856,8 +861,9 @@ cu_result cuStreamBeginCapture_v2(cu_stream stream, int mode)
     SCRIPTED_IN_CONTEXT(cuStreamBeginCapture_v2);
     (void)mode;
     if (named("FAKE_CUDA_CAPTURE", "no") || the_stream(stream)->capturing)
-        return ERROR_CAPTURE_UNSUPPORTED;
+        return CU_ERROR_CAPTURE_UNSUPPORTED;
     the_stream(stream)->capturing = calloc(1, sizeof *the_stream(stream)->capturing);
+    the_stream(stream)->invalid = false;
     graphs++;
     return the_stream(stream)->capturing ? CU_SUCCESS : CU_ERROR_OUT_OF_MEMORY;
 }
@@ -867,6 +873,12 @@ cu_result cuStreamEndCapture(cu_stream stream, cu_graph *graph)
     SCRIPTED_IN_CONTEXT(cuStreamEndCapture);
     *graph = the_stream(stream)->capturing;
     the_stream(stream)->capturing = NULL;
+    if (*graph && (the_stream(stream)->invalid || named("FAKE_CUDA_CAPTURE", "unjoined"))) {
+        cuGraphDestroy(*graph);
+        *graph = NULL;
+        return the_stream(stream)->invalid ? CU_ERROR_CAPTURE_INVALIDATED
+                                           : CU_ERROR_CAPTURE_UNJOINED;
+    }
     return *graph ? CU_SUCCESS : ERROR_INVALID_VALUE;
 }
 
@@ -977,11 +989,75 @@ cu_result cuGraphUpload(cu_graph_exec exec, cu_stream stream)
     return CU_SUCCESS;
 }
 
-cu_result cuGraphGetNodes(cu_graph graph, void *nodes, size_t *n)
+/* A node's name is its address, until the graph grows. */
+cu_result cuGraphGetNodes(cu_graph graph, cu_graph_node *nodes, size_t *n)
 {
     SCRIPTED_IN_CONTEXT(cuGraphGetNodes);
+    for (size_t i = 0; nodes && i < *n && i < (size_t)graph->n; i++)
+        nodes[i] = (cu_graph_node)&graph->nodes[i];
     *n = (size_t)graph->n;
-    return nodes ? ERROR_INVALID_VALUE : CU_SUCCESS;
+    return CU_SUCCESS;
+}
+
+cu_result cuGraphNodeGetType(cu_graph_node node, int *type)
+{
+    static const int types[] = {[NODE_LAUNCH] = CU_NODE_KERNEL, [NODE_EVENT] = CU_NODE_RECORD_EVENT,
+                                [NODE_COPY] = CU_NODE_COPY,     [NODE_FILL] = CU_NODE_MEMSET,
+                                [NODE_HOST] = CU_NODE_HOST,     [NODE_GRAPH] = CU_NODE_GRAPH};
+    SCRIPTED_IN_CONTEXT(cuGraphNodeGetType);
+    *type = types[((struct node *)node)->kind];
+    return CU_SUCCESS;
+}
+
+cu_result cuGraphKernelNodeGetParams_v2(cu_graph_node node, cu_kernel_node *params)
+{
+    SCRIPTED_IN_CONTEXT(cuGraphKernelNodeGetParams_v2);
+    *params = (cu_kernel_node){.function = ((struct node *)node)->function};
+    return CU_SUCCESS;
+}
+
+cu_result cuGraphChildGraphNodeGetGraph(cu_graph_node node, cu_graph *graph)
+{
+    SCRIPTED_IN_CONTEXT(cuGraphChildGraphNodeGetGraph);
+    *graph = ((struct node *)node)->within;
+    return CU_SUCCESS;
+}
+
+cu_result cuFuncGetName(const char **name, cu_function function)
+{
+    SCRIPTED_IN_CONTEXT(cuFuncGetName);
+    *name = function->name;
+    return CU_SUCCESS;
+}
+
+cu_result cuKernelGetName(const char **name, cu_kernel kernel)
+{
+    (void)name, (void)kernel;
+    return CU_ERROR_NOT_FOUND; /* there are functions only */
+}
+
+/* For a framework that is faked itself: y = max(x, 0). */
+cu_result fake_cuda_relu(cu_stream stream, const float *x, float *y, int64_t n);
+cu_result fake_cuda_relu(cu_stream stream, const float *x, float *y, int64_t n)
+{
+    static struct CUfunc_st relu = {.name = "eltwise", .op = "relu", .element = 32, .options = ""};
+    struct node node = {.kind = NODE_LAUNCH, .function = &relu};
+    memcpy(&node.values[0].pointer, &x, sizeof x);
+    node.values[2].pointer = y;
+    node.values[3].number = n;
+    return dead ? dead : enqueue(stream, &node);
+}
+
+/* For tests: nodes that nothing here launches. */
+cu_result fake_cuda_add_host(cu_stream stream);
+cu_result fake_cuda_add_host(cu_stream stream)
+{
+    return enqueue(stream, &(struct node){.kind = NODE_HOST});
+}
+cu_result fake_cuda_add_graph(cu_stream stream, cu_graph within);
+cu_result fake_cuda_add_graph(cu_stream stream, cu_graph within)
+{
+    return enqueue(stream, &(struct node){.kind = NODE_GRAPH, .within = within});
 }
 
 cu_result cuDeviceGetPCIBusId(char *text, int size, cu_device device)

@@ -175,6 +175,24 @@ class Verification(unittest.TestCase):
         self.assertEqual(r.reason, "the reference: KeyError: 'no'")
 
 
+class Memory(unittest.TestCase):
+    def test_a_call_does_not_fault_its_memory_in_again(self):
+        import resource
+
+        def allocates():  # what is at the heap's end is more than glibc keeps of itself
+            return [bytearray(100_000) for _ in range(40)]
+
+        def faults():
+            return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+
+        if "MALLOC_TRIM_THRESHOLD_" in os.environ or "GLIBC_TUNABLES" in os.environ:
+            self.skipTest("the heap is set up by hand")
+        assay.bench(allocates, **QUICK)
+        before = faults()
+        assay.bench(allocates, warmup=1, iters=100, quiet=True)
+        self.assertLess((faults() - before) / 101, 20)
+
+
 class Failures(unittest.TestCase):
     def test_an_exception_is_a_result(self):
         def raises(x):

@@ -22,7 +22,13 @@ static struct assay_record full_record(void)
     char *strings[] = {r.implementation, r.device, r.baseline, r.mode, r.compile};
     for (int i = 0; i < 5; i++)
         strings[i][31] = '\0';
-    r.recipe[63] = r.profilers[15] = '\0';
+    r.recipe[63] = r.profilers[15] = r.caller[15] = r.timed.way[15] = '\0';
+    r.timed.why[sizeof r.timed.why - 1] = '\0';
+    r.timed.has_graph = true;
+    r.timed.fault = 0; /* for the judge alone */
+    r.timed.graph.n_names = ASSAY_GRAPH_NAMES;
+    for (int i = 0; i < ASSAY_GRAPH_NAMES; i++)
+        r.timed.graph.names[i][ASSAY_GRAPH_NAME - 1] = '\0';
     r.op[63] = r.title[63] = r.entry[63] = r.label[63] = r.kernel[63] = r.note[127] =
         r.confined[159] = r.printed[511] = r.reason[255] = '\0';
     for (int i = 0; i < ASSAY_MAX_AXES; i++) {

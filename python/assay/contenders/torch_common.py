@@ -4,12 +4,11 @@ Calls run in inference mode. `setup` enters it for its thread and never leaves i
 pays for entering: tensors must be made on that thread, after `setup`.
 """
 
-import importlib.util
-import os
 import re
 import sys
-import sysconfig
 import time
+
+from assay._found import absent, too_old, version, version_file  # noqa: F401: also for others
 
 from . import Call, Unsupported
 
@@ -41,53 +40,9 @@ def rows(name, op, dtypes, devices=DEVICES, implementations=IMPLEMENTATIONS, pre
 
 # ---- before PyTorch is imported ----
 
-def absent(package, called):
-    """Why there is no such package for this interpreter, or None."""
-    if importlib.util.find_spec(package):
-        return None
-    return "%s is not installed for %s: %s" % (called, sys.executable, how_to_get(package))
-
-
-def how_to_get(package):
-    """What to type: a system's own interpreter takes its packages from the system."""
-    own = sys.prefix != sys.base_prefix  # a virtual environment
-    marker = os.path.join(sysconfig.get_path("stdlib"), "EXTERNALLY-MANAGED")
-    if own or not os.path.exists(marker):
-        return "pip install " + package
-    if package == "torch" and os.path.exists("/etc/debian_version"):
-        return "apt install python3-torch, or pip install torch in a virtual environment"
-    return "pip install %s in a virtual environment" % package
-
-
 def missing(implementation):
     """Why the implementation cannot be used here at all, or None."""
     return absent("torch", "PyTorch")
-
-
-def version_file():
-    """PyTorch's own version.py as a dictionary of strings, without importing PyTorch."""
-    spec = importlib.util.find_spec("torch")
-    if not spec or not spec.origin:
-        return {}
-    try:
-        with open(os.path.join(os.path.dirname(spec.origin), "version.py")) as file:
-            return dict(re.findall(r"^(\w+)[^=\n]*= *'([^']*)'", file.read(), re.MULTILINE))
-    except OSError:
-        return {}
-
-
-def version():
-    """(2, 11); of a PyTorch that does not say: one that has everything."""
-    numbers = re.match(r"(\d+)\.(\d+)", version_file().get("__version__", ""))
-    return tuple(map(int, numbers.groups())) if numbers else (99, 0)
-
-
-def too_old(least, what):
-    """Why `what`, which came with version `least`, cannot be had; or None."""
-    if version() >= least:
-        return None
-    return "%s needs PyTorch %d.%d; this is %s" % (
-        (what,) + least + (version_file()["__version__"],))
 
 
 def cannot(kernel):

@@ -29,9 +29,10 @@ struct cuda_way {
     enum assay_status (*run)(void *state, const struct assay_work *work); /* NULL: a free slot */
     void *state;
     struct assay_timed timed;
-    int64_t iters;                                      /* of the work that `timed` is of */
-    char refused[sizeof((struct assay_timed *)0)->why]; /* why it could not be captured */
-    double host_ns;                                     /* of a guest's call; 0: not measured */
+    int64_t samples[3]; /* of each way: graph, blocked, eager */
+    bool several;       /* these are samples of several calls; without such, of one */
+    char refused[sizeof((struct assay_captured *)0)->why]; /* why it could not be captured */
+    double host_ns;                                        /* of a guest's call; 0: not measured */
     int64_t used;
 };
 

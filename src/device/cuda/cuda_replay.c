@@ -387,34 +387,46 @@ static const char *why_not_captured(const struct cuda_gpu *gpu, const struct ass
     return work->iters < 2 ? "one call is a whole sample" : "so many calls fill no graph";
 }
 
-/* The longest work says it: checks are of single calls. */
+enum { WAY_GRAPH, WAY_BLOCKED, WAY_EAGER };
+static const char *const way_names[] = {ASSAY_TIMED_GRAPH, ASSAY_TIMED_BLOCKED, ASSAY_TIMED_EAGER};
+
+/* Counts a sample; what most of them are is how the kernel is timed. Single calls are checks, and
+ * count only where there is nothing else. */
+static bool is_usual(struct cuda_way *way, int kind, bool several)
+{
+    bool shown = false;
+    if (several && !way->several)
+        memset(way->samples, 0, sizeof way->samples);
+    way->several |= several;
+    if (several != way->several)
+        return false;
+    way->samples[kind]++;
+    for (int i = 0; i < 3; i++)
+        shown |= i != kind && way->samples[i] > way->samples[kind];
+    return !shown;
+}
+
 void assay_cuda_note_way(struct cuda_gpu *gpu, const struct assay_kernel *kernel, void *state,
                          const struct assay_work *work, bool replayed)
 {
     const struct cuda_odd_one *odd = assay_cuda_odd_one(gpu, kernel, state);
     struct cuda_way *way = way_of(gpu, kernel, state);
     struct assay_timed *timed = &way->timed;
-    const char *name = ASSAY_TIMED_BLOCKED, *why = "";
-    if (work->iters < way->iters)
+    bool elsewhere = odd && odd->elsewhere;
+    const char *why = timed->fault == ASSAY_TIMED_NOTHING ? "nothing of it is on the stream"
+                      : elsewhere                         ? "it works on streams of its own"
+                      : odd && odd->waits                 ? "it waits for the GPU"
+                      : !gpu->block                       ? "without NVRTC no stream can be blocked"
+                                                          : "";
+    int kind = replayed ? WAY_GRAPH : why[0] ? WAY_EAGER : WAY_BLOCKED;
+    if (!is_usual(way, kind, work->iters > 1))
         return;
-    way->iters = work->iters;
-    if (replayed)
-        name = ASSAY_TIMED_GRAPH;
-    else if (odd && odd->elsewhere)
-        name = ASSAY_TIMED_EAGER, why = "it works on streams of its own";
-    else if (odd && odd->waits)
-        name = ASSAY_TIMED_EAGER, why = "it waits for the GPU";
-    else if (!gpu->block)
-        name = ASSAY_TIMED_EAGER, why = "without NVRTC no stream can be blocked";
-    const char *refused = why_not_captured(gpu, kernel, work, way);
-    snprintf(timed->way, sizeof timed->way, "%s", name);
-    if (replayed || (odd && odd->elsewhere))
-        snprintf(timed->why, sizeof timed->why, "%s", why);
+    snprintf(timed->way, sizeof timed->way, "%s", way_names[kind]);
+    if (replayed || elsewhere)
+        snprintf(timed->why, sizeof timed->why, "%s", replayed ? "" : why);
     else
-        snprintf(timed->why, sizeof timed->why, "%s%s%.100s", why, why[0] ? "; not captured: " : "",
-                 refused);
-    if (!replayed) /* what was captured once is not what was timed */
-        timed->has_graph = timed->has_graph && timed->fault != ASSAY_TIMED_FINE;
+        snprintf(timed->why, sizeof timed->why, "%s%s%.160s", why, why[0] ? "; not captured: " : "",
+                 why_not_captured(gpu, kernel, work, way));
 }
 
 void assay_cuda_timed(assay_device *device, const struct assay_kernel *kernel, void *state,
@@ -422,4 +434,6 @@ void assay_cuda_timed(assay_device *device, const struct assay_kernel *kernel, v
 {
     const struct cuda_way *way = find_way((struct cuda_gpu *)device, kernel, state);
     *out = way ? way->timed : (struct assay_timed){0};
+    if (out->fault == ASSAY_TIMED_FINE && strcmp(out->way, ASSAY_TIMED_GRAPH) != 0)
+        out->has_graph = false; /* what was captured is not what was timed */
 }

@@ -324,10 +324,12 @@ static double sane_events(double ns) { return ns > 0 && ns < 10000 ? ns : 0; }
 static void measure_events(struct cuda_gpu *gpu)
 {
     enum { FEW = 2, MANY = 20 };
+    const struct assay_capturer *capturer = gpu->device.capturer; /* knows nothing of this kernel */
     cu_function nothing = NULL;
     gpu->events.known = true; /* also where they cannot be measured */
     if (!gpu->block || assay_cuda_function("gate.cu", "", "nothing", 0, &nothing, NULL) != ASSAY_OK)
         return;
+    gpu->device.capturer = NULL;
     double one = time_nothing(gpu, nothing, 1);
     double few = time_nothing(gpu, nothing, FEW), many = time_nothing(gpu, nothing, MANY);
     double launch = (many - few) / (MANY - FEW);
@@ -336,6 +338,7 @@ static void measure_events(struct cuda_gpu *gpu)
         gpu->events.replayed = sane_events(few - FEW * launch);
     }
     assay_cuda_forget(&gpu->device, nothing);
+    gpu->device.capturer = capturer;
 }
 
 enum assay_status assay_cuda_time(assay_device *device, const struct assay_kernel *kernel,

@@ -35,9 +35,9 @@
 
 enum kind { TEXT, INT32, INT64, SEED, REAL, LEVEL, FLAG, DTYPE, AXES, STATUS, CACHE };
 
-/* What must be there for a column to have a value. Offsets of the first two count from the record,
- * those of the others from the measurement. */
-enum owner { RECORD, CHECK, MEASUREMENT, RATIO, EAGER_RATIO };
+/* What must be there for a column to have a value. Offsets of the first three count from the
+ * record, those of the others from the measurement. */
+enum owner { RECORD, CHECK, GRAPH, MEASUREMENT, RATIO, EAGER_RATIO };
 
 struct column {
     const char *name;
@@ -49,6 +49,7 @@ struct column {
 /* clang-format off */
 #define R(name, kind, member) {name, RECORD, kind, offsetof(struct assay_record, member)}
 #define V(name, kind, member) {name, CHECK, kind, offsetof(struct assay_record, verification.member)}
+#define G(name, kind, member) {name, GRAPH, kind, offsetof(struct assay_record, timed.graph.member)}
 #define M(name, kind, member) {name, MEASUREMENT, kind, offsetof(struct assay_measurement, member)}
 #define Q(name, kind, member) {name, RATIO, kind, offsetof(struct assay_measurement, ratio.member)}
 #define E(name, kind, member) {name, EAGER_RATIO, kind, offsetof(struct assay_measurement, eager_ratio.member)}
@@ -147,6 +148,12 @@ static const struct column column_table[] = {
     M("disturbed", INT64, disturbed),
     M("waited", INT64, waited),
     M("stolen", INT64, stolen),
+    R("timed", TEXT, timed.way),
+    R("timed_why", TEXT, timed.why),
+    G("graph_calls", INT64, calls),
+    G("graph_kernels", INT64, kernels),
+    G("graph_copies", INT64, copies),
+    G("graph_memsets", INT64, memsets),
 };
 /* clang-format on */
 
@@ -214,6 +221,8 @@ static bool is_known(enum owner owner, const struct assay_record *record,
         return true;
     case CHECK:
         return record->verification.done;
+    case GRAPH:
+        return record->timed.has_graph;
     case MEASUREMENT:
         return m != NULL;
     case RATIO:
@@ -231,7 +240,7 @@ static void put_row(const struct assay_sink *sink, const struct assay_record *re
     for (int i = 0; i < COLUMNS; i++) {
         const struct column *c = &column_table[i];
         assay_sink_put(sink, i ? "," : "");
-        const char *base = c->owner <= CHECK ? (const char *)record : (const char *)m;
+        const char *base = c->owner <= GRAPH ? (const char *)record : (const char *)m;
         if (is_known(c->owner, record, m))
             put_value(sink, c->kind, base + c->offset, record, cache);
     }

@@ -3,9 +3,10 @@
  * One header line for each group, one row for each variant, and for each cache state that the run
  * measures a block of columns: time, ±, speedup, rate, share of the ceiling. Widths are fixed
  * before the first row, because rows appear while the run goes on; on a narrow terminal the rate
- * goes first, then the ceiling, then the interval of the speedup, then the ±. A name that is too
- * long has a line of its own. A row that has no figures says why across the whole line. Groups
- * whose variants differ in a recipe have a table of their own: report_recipes.c. */
+ * goes first, then the ceiling, then the host's side (which only groups with kernels that are
+ * called from Python have), then the interval of the speedup, then the ±. A name that is too long
+ * has a line of its own. A row that has no figures says why across the whole line. Groups whose
+ * variants differ in a recipe have a table of their own: report_recipes.c. */
 #include "report/report_detail.h"
 #include "report/report_grid.h"
 #include "report/report_recipes.h"
@@ -26,6 +27,7 @@ enum column {
     COLD_SPEEDUP,
     COLD_RATE,
     COLD_CEILING,
+    HOST,
     CHECK,
     COLUMNS
 };
@@ -49,6 +51,7 @@ struct table {
     int64_t n;
     bool headings_due; /* before the next group that has these columns */
     bool in_recipes;   /* the last group had the other columns */
+    bool with_host;    /* the group's kernels are called from another language: what that takes */
 };
 
 /* ---- columns ------------------------------------------------------------------------------- */
@@ -123,6 +126,24 @@ static struct assay_figure ceiling_cell(const struct assay_cell_request *q)
     return assay_figure_plain(cell);
 }
 
+static bool host_is_shown(const void *table, int of)
+{
+    (void)of;
+    return ((const struct table *)table)->with_host;
+}
+
+/* It is the same in both states. */
+static struct assay_figure host_cell(const struct assay_cell_request *q)
+{
+    const struct assay_measurement *m = &q->record->states[ASSAY_CACHE_HOT];
+    if (!m->measured)
+        m = &q->record->states[ASSAY_CACHE_COLD];
+    if (!m->measured || m->host_ns <= 0)
+        return (struct assay_figure){0};
+    q->legend->host = true;
+    return assay_figure_plain(assay_cell_time(m->host_ns));
+}
+
 /* clang-format off */
 #define BLOCK(S, name, gap_, time, spread, rate_heading, rate, ceiling_heading, ceiling_gap, ceiling) \
     [S##_TIME] = {.heading = "time", .upper = " " name, .over = 4, .width = time, .gap = gap_, .right = true, \
@@ -137,6 +158,7 @@ static struct assay_figure ceiling_cell(const struct assay_cell_request *q)
                      .cell = ceiling_cell, .shown = state_is_shown}
 #define AROUND \
     [NAME] = {.width = LEAST_NAME, .most = MOST_NAME, .cell = name_cell}, \
+    [HOST] = {.heading = "host", .width = 8, .right = true, .cell = host_cell, .shown = host_is_shown}, \
     [CHECK] = {.width = ASSAY_COLUMN_CHECK, .cell = assay_figure_verified}
 
 static const struct assay_column two_states[COLUMNS] = {
@@ -153,21 +175,28 @@ static const struct assay_column one_state[COLUMNS] = {
 
 /* Each column goes from both states' blocks. */
 static const struct assay_shrink two_states_shrinks[] = {
-    {HOT_RATE, ASSAY_DROP},        {COLD_RATE, ASSAY_DROP_TOO},    {HOT_CEILING, TIGHT_CEILING},
-    {COLD_CEILING, TIGHT_CEILING}, {HOT_CEILING, ASSAY_DROP},      {COLD_CEILING, ASSAY_DROP_TOO},
-    {HOT_SPEEDUP, FASTER_SPEEDUP}, {COLD_SPEEDUP, FASTER_SPEEDUP}, {HOT_SPREAD, ASSAY_DROP},
-    {COLD_SPREAD, ASSAY_DROP_TOO}, {HOT_SPEEDUP, SHORT_SPEEDUP},   {COLD_SPEEDUP, SHORT_SPEEDUP},
+    {HOT_RATE, ASSAY_DROP},
+    {COLD_RATE, ASSAY_DROP_TOO},
+    {HOT_CEILING, TIGHT_CEILING},
+    {COLD_CEILING, TIGHT_CEILING},
+    {HOT_CEILING, ASSAY_DROP},
+    {COLD_CEILING, ASSAY_DROP_TOO},
+    {HOST, ASSAY_DROP},
+    {HOT_SPEEDUP, FASTER_SPEEDUP},
+    {COLD_SPEEDUP, FASTER_SPEEDUP},
+    {HOT_SPREAD, ASSAY_DROP},
+    {COLD_SPREAD, ASSAY_DROP_TOO},
+    {HOT_SPEEDUP, SHORT_SPEEDUP},
+    {COLD_SPEEDUP, SHORT_SPEEDUP},
 };
 static const struct assay_shrink one_state_shrinks[] = {
     {HOT_RATE, ASSAY_DROP},         {COLD_RATE, ASSAY_DROP_TOO}, {HOT_CEILING, ASSAY_DROP},
-    {COLD_CEILING, ASSAY_DROP_TOO}, {HOT_SPREAD, ASSAY_DROP},    {COLD_SPREAD, ASSAY_DROP_TOO},
+    {COLD_CEILING, ASSAY_DROP_TOO}, {HOST, ASSAY_DROP},          {HOT_SPREAD, ASSAY_DROP},
+    {COLD_SPREAD, ASSAY_DROP_TOO},
 };
 
-static void choose_layout(struct table *t, const struct assay_run_info *run)
+static void choose_layout(struct table *t)
 {
-    bool either = run->hot || run->cold;
-    t->shown[ASSAY_CACHE_HOT] = run->hot || !either;
-    t->shown[ASSAY_CACHE_COLD] = run->cold || !either;
     t->grid = (struct assay_grid){.page = &t->page,
                                   .columns = is_roomy(t) ? one_state : two_states,
                                   .n = COLUMNS,
@@ -190,8 +219,11 @@ static void table_begin(void *state, const struct assay_sink *sink,
                         const struct assay_report_style *style, const struct assay_run_info *run)
 {
     struct table *t = state;
+    bool either = run->hot || run->cold;
     assay_page_begin(&t->page, sink, style);
-    choose_layout(t, run);
+    t->shown[ASSAY_CACHE_HOT] = run->hot || !either;
+    t->shown[ASSAY_CACHE_COLD] = run->cold || !either;
+    choose_layout(t);
     memcpy(t->device, run->device, sizeof t->device);
     assay_row_machine(run, &t->page.line, sink, t->grid.width);
     assay_page_flush(&t->page);
@@ -311,8 +343,22 @@ static void write_row(struct table *t, const struct assay_record *record)
         assay_detail_write(record, &t->page.line, &t->page.sink, t->grid.width);
 }
 
+/* Only where somebody has to wait for it is the host's side a column. */
+static void choose_host(struct table *t, const struct assay_record *records, int64_t n)
+{
+    bool with_host = false;
+    for (int64_t i = 0; i < n; i++)
+        with_host |= records[i].caller[0] != '\0';
+    if (with_host == t->with_host)
+        return;
+    t->with_host = with_host;
+    choose_layout(t);
+    t->headings_due = true;
+}
+
 static void write_group(struct table *t, const struct assay_record *records, int64_t n)
 {
+    choose_host(t, records, n);
     if (t->headings_due || t->page.lines >= HEADING_EVERY)
         write_headings(t);
     write_group_header(t, records, n);

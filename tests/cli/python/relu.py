@@ -54,12 +54,6 @@ def ends_process(x):
 
 
 @kernel
-def never_ends(x):
-    while True:
-        pass
-
-
-@kernel
 def crashes(x):
     ctypes.string_at(0)
 

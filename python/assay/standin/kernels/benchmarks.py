@@ -64,6 +64,11 @@ class _Sized(Benchmark):
         return self.reference()
 
 
+def _exact(tensor):
+    """In float32 at the least."""
+    return tensor if tensor.dtype == torch.float64 else tensor.float()
+
+
 # ---- act(x) * y, x and y the halves of one tensor ----
 
 
@@ -127,9 +132,9 @@ class RMSNormBenchmark(_Norm):
     is_rms_norm = True
 
     def reference(self):
-        x = self.x.float()
+        x = _exact(self.x)
         scale = torch.rsqrt(x.square().mean(dim=-1, keepdim=True) + self.eps)
-        return (x * scale * self.weight.float()).to(self.x.dtype)
+        return (x * scale * _exact(self.weight)).to(self.x.dtype)
 
 
 # ---- attention: [batch, tokens, heads, head size], or all sequences behind each other ----
@@ -137,7 +142,7 @@ class RMSNormBenchmark(_Norm):
 
 def _attention(q, k, v, causal):
     """Plain, in float32 at the least."""
-    q, k, v = (t.transpose(-3, -2).float() for t in (q, k, v))
+    q, k, v = (_exact(t.transpose(-3, -2)) for t in (q, k, v))
     scores = q @ k.transpose(-2, -1) * q.shape[-1] ** -0.5
     if causal:
         allowed = torch.ones(scores.shape[-2:], dtype=torch.bool, device=q.device).tril()

@@ -1,12 +1,20 @@
 /* dlpack.h: what DLPack fixes (github.com/dmlc/dlpack), as far as it is used here: tensors of
  * versions 0 and 1, and the table of functions of 1.2 and later. */
-#ifndef ASSAY_PY_DLPACK_H
-#define ASSAY_PY_DLPACK_H
+#ifndef ASSAY_TENSOR_DLPACK_H
+#define ASSAY_TENSOR_DLPACK_H
 
 #include <stdint.h>
 
 enum { DL_CPU = 1, DL_CUDA = 2, DL_CUDA_HOST = 3, DL_CUDA_MANAGED = 13 };
-enum { DL_INT = 0, DL_UINT = 1, DL_FLOAT = 2, DL_BFLOAT = 4, DL_BOOL = 6 };
+enum {
+    DL_INT = 0,
+    DL_UINT = 1,
+    DL_FLOAT = 2,
+    DL_BFLOAT = 4,
+    DL_BOOL = 6,
+    DL_E4M3FN = 10,
+    DL_E5M2 = 12
+};
 enum { DL_MAJOR = 1, DL_READ_ONLY = 1 };
 
 struct dl_device {
