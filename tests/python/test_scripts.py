@@ -12,6 +12,8 @@ import unittest
 
 sys.dont_write_bytecode = True
 
+import lib  # noqa: F401  where the package is
+
 from assay import extension, reference, repository, scripts, tensors
 from assay.call import Unsupported
 

@@ -82,6 +82,12 @@ class _TensorBase:
     def is_contiguous(self):
         return True
 
+    def is_neg(self):
+        return False
+
+    def is_conj(self):
+        return False
+
     dtype = property(lambda self: self._kind)
     shape = property(lambda self: self._shape)
     device = property(lambda self: _device)
