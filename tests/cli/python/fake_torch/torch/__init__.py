@@ -85,8 +85,7 @@ class _TensorBase:
     def is_neg(self):
         return False
 
-    def is_conj(self):
-        return False
+    is_conj = is_neg
 
     dtype = property(lambda self: self._kind)
     shape = property(lambda self: self._shape)
