@@ -103,6 +103,13 @@ static void explain(struct assay_py_guest *g, struct assay_captured *out)
     Py_CLEAR(g->raised);
 }
 
+static const char *refuses(void *user, void *state)
+{
+    const struct assay_py_call *c = state;
+    (void)user;
+    return c->again ? "its calls change their inputs, which are restored between them" : NULL;
+}
+
 static enum assay_status begin(void *user, void *stream, struct assay_captured *out)
 {
     struct assay_py_guest *g = user;
@@ -214,6 +221,10 @@ static void replayed(void *user, void *state, void *capture)
 
 struct assay_capturer assay_py_capturer(struct assay_py_guest *g)
 {
-    return (struct assay_capturer){
-        .user = g, .begin = begin, .end = end, .replayed = replayed, .drop = drop};
+    return (struct assay_capturer){.user = g,
+                                   .refuses = refuses,
+                                   .begin = begin,
+                                   .end = end,
+                                   .replayed = replayed,
+                                   .drop = drop};
 }

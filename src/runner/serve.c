@@ -203,6 +203,7 @@ static enum assay_status take_problem(struct server *s, const struct assay_runne
     out->op = op ? op->name : s->op;
     out->recipe = c->problem.has_recipe ? s->recipe : NULL;
     out->host = &s->host;
+    s->host.autotune = c->problem.autotune;
     return op ? ASSAY_OK
               : assay_error_set(err, ASSAY_ERR_INVALID, assay_op_shown(s->op), "no such op");
 }

@@ -8,6 +8,8 @@ import unittest
 
 import lib
 
+import lib  # noqa: F401  where the package is
+
 from assay import extension, reference, repository, scripts, tensors
 from assay.call import Unsupported
 

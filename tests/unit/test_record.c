@@ -394,8 +394,8 @@ static void a_run_info_comes_back(void **state)
     info.cpu_name[63] = info.gpu_name[63] = info.commit[47] = info.project[95] = '\0';
     info.project_branch[63] = info.project_sha[47] = info.output_dir[255] = '\0';
     info.repository[127] = info.kernel_commit[47] = info.benchmark_path[255] = '\0';
-    info.benchmark_sha[71] = info.implementations[159] = info.pytorch[31] = info.pytorch_cuda[15] =
-        '\0';
+    info.benchmark_sha[71] = info.implementations[159] = '\0';
+    info.pytorch[31] = info.pytorch_cuda[15] = '\0';
     info.hot = true;
     info.cold = false;
     assay_json *json = assay_run_info_to_json(&info);
