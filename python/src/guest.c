@@ -558,6 +558,12 @@ static enum assay_status call_first(struct assay_py_call *c, const struct assay_
     return status == ASSAY_OK ? assay_cuda_rest(err) : status;
 }
 
+static bool changes_inputs(void *user, void *state)
+{
+    (void)user;
+    return ((const struct assay_py_call *)state)->again;
+}
+
 static enum assay_status ready(void *user, void *state, const struct assay_guest_sets *sets,
                                const struct assay_work *work, struct assay_error *err)
 {
@@ -942,6 +948,7 @@ PyObject *assay_py_serve(PyObject *module, PyObject *runner)
         .note = note,
         .setup = setup,
         .ready = ready,
+        .changes_inputs = changes_inputs,
         .finish = finish,
         .failure = failure,
         .rest = rest,

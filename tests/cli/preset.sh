@@ -83,7 +83,7 @@ if command -v jq >/dev/null; then
         fail "the norms' counters"
 fi
 expect_count 11 ',' all.csv
-expect_file all.csv '^group,.*,macs,counted_flops,efficiency_lo,efficiency_hi,machine_frac,disturbed,waited,stolen$'
+expect_file all.csv '^group,.*,macs,counted_flops,efficiency_lo,efficiency_hi,machine_frac,disturbed,waited,stolen,timed,timed_why,graph_calls,graph_kernels,graph_copies,graph_memsets$'
 
 say "sweeps, and parameters of one case"
 expect_exit 0 "$ASSAY" preset attn "${short[@]}" "${tiny_attn[@]}" --set seq_len=4:16:x2 --set num_heads=1,2

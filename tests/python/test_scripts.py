@@ -1,21 +1,19 @@
-"""Benchmark scripts: tensors found and replaced, references and tolerances, variants, what is compiled.
+"""Benchmark scripts: tensors found and replaced, references and tolerances, variants, what is compiled."""
+# Also without packages: most of it is skipped then
 
-PYTHONPATH=build/python python3 tests/python/test_scripts.py; without PyTorch most of it is skipped.
-"""
-
-import importlib.util
 import os
-import sys
 import tempfile
 import textwrap
 import unittest
 
-sys.dont_write_bytecode = True
+import lib
+
+import lib  # noqa: F401  where the package is
 
 from assay import extension, reference, repository, scripts, tensors
 from assay.call import Unsupported
 
-HAVE_TORCH = importlib.util.find_spec("torch") is not None
+HAVE_TORCH = lib.HAVE_TORCH
 if HAVE_TORCH:
     import torch
 
@@ -386,4 +384,4 @@ class Tolerances(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    lib.main()
