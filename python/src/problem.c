@@ -1,6 +1,7 @@
 /* problem.c: a problem as Python sees it. */
 #include "module.h"
 
+#include "kernel/host.h"
 #include "op/op.h"
 
 #include <string.h>
@@ -57,14 +58,15 @@ PyObject *assay_py_problem(const struct assay_problem *p, const char *device)
     PyObject *none = PyTuple_New(0);
     PyObject *values =
         make && none
-            ? Py_BuildValue("{s:s,s:s,s:N,s:N,s:N,s:N,s:N,s:N,s:i,s:z,s:s}", "op", p->op, "dtype",
-                            p->dtype ? assay_dtype_name(p->dtype) : "", "axes", axes_of(p),
+            ? Py_BuildValue("{s:s,s:s,s:N,s:N,s:N,s:N,s:N,s:N,s:i,s:z,s:s,s:N}", "op", p->op,
+                            "dtype", p->dtype ? assay_dtype_name(p->dtype) : "", "axes", axes_of(p),
                             "axis_names", names_of(op ? op->axis_names : NULL, p->n_axes), "params",
                             params_of(p), "param_names",
                             names_of(op ? op->param_names : NULL, p->n_params), "inputs",
                             tensors_of(p->inputs, p->n_inputs), "outputs",
                             tensors_of(p->outputs, p->n_outputs), "threads", (int)p->threads,
-                            "recipe", p->recipe, "device", device)
+                            "recipe", p->recipe, "device", device, "autotune",
+                            PyBool_FromLong(p->host && p->host->autotune))
             : NULL;
     PyObject *problem = values ? PyObject_Call(make, none, values) : NULL;
     Py_XDECREF(types);

@@ -57,7 +57,7 @@ struct assay_runner_command {
         struct {
             struct assay_problem problem; /* its pointers are void: */
             char op[64], recipe[32];
-            bool has_problem, has_recipe;
+            bool has_problem, has_recipe, autotune;
         } problem;
         int64_t set; /* to be prepared */
         size_t bytes;

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "device/cpu/cpu_info.h"
+#include "kernel/host.h"
 #include "runner/oom.h"
 #include "runner/python.h"
 #include "runner/sandbox.h"
@@ -651,6 +652,7 @@ void assay_runner_put_problem(struct assay_runner_command *c, const struct assay
     c->problem.problem = *problem;
     c->problem.problem.op = c->problem.problem.recipe = NULL;
     c->problem.problem.host = NULL;
+    c->problem.autotune = problem->host && problem->host->autotune;
     snprintf(c->problem.op, sizeof c->problem.op, "%s", problem->op);
     c->problem.has_recipe = problem->recipe;
     if (problem->recipe)

@@ -56,7 +56,7 @@ fi
 say "Ctrl-C while a file is imported, and while a kernel does not end"
 if env --default-signal=INT true 2>/dev/null && command -v pgrep >/dev/null; then
     # The worker's child runs Python.
-    python_runs() { pgrep -P "$(pgrep -P $pid | head -n 1)" python >/dev/null; }
+    python_runs() { pgrep -P "$(pgrep -P "$pid" | head -n 1)" python >/dev/null; }
     one_done() { grep -qs '^{"done":' "$XDG_DATA_HOME"/assay/runs/*.jsonl; }
     interrupted() { # WHAT-TO-WAIT-FOR COMMAND...
         local there=$1 code

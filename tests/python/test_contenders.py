@@ -19,12 +19,13 @@ import lib
 
 ROOT = lib.PACKAGE
 
+from assay import _found
 from assay.contenders import Unsupported, torch_common, torch_models, torch_ops, triton_ops
 
 MODULES = (torch_ops, torch_models, triton_ops)
 HAVE_TORCH = importlib.util.find_spec("torch") is not None
 HAVE_TRITON = importlib.util.find_spec("triton") is not None
-FIELDS = "op dtype axes params inputs outputs threads recipe device axis_names param_names"
+FIELDS = "op dtype axes params inputs outputs threads recipe device axis_names param_names autotune"
 Problem = collections.namedtuple("Problem", FIELDS)
 UNITS = {"f64": 2.0 ** -53, "f32": 2.0 ** -24, "f16": 2.0 ** -11, "bf16": 2.0 ** -8}
 SEED = 20
@@ -35,7 +36,7 @@ def problem(op, dtype, axes, inputs, outputs, params=(), recipe=None, device="cp
     def tensors(list_):
         return tuple(t if t and type(t[0]) is str else (dtype, tuple(t)) for t in list_)
     return Problem(op, dtype, tuple(axes), tuple(map(float, params)), tensors(inputs),
-                   tensors(outputs), 1, recipe, device, (), ())
+                   tensors(outputs), 1, recipe, device, (), (), False)
 
 
 def tuple_of(result):
@@ -378,18 +379,18 @@ def patched_attention(torch):
 @contextlib.contextmanager
 def compiling(torch):
     """A torch.compile that gives its function back, and a PyTorch that is new enough for it."""
-    had, version = getattr(torch, "compile", None), torch_common.version
+    had, version = getattr(torch, "compile", None), _found.version
     asked = []
 
     def give_back(fn, **options):
         asked.append(options)
         return fn
-    torch.compile, torch_common.version = give_back, lambda: (99, 0)
+    torch.compile, _found.version = give_back, lambda: (99, 0)
     try:
         yield
-        assert asked and all(o == dict(dynamic=False, fullgraph=True) for o in asked)
+        assert asked and all(o == dict(dynamic=False, fullgraph=True, mode=None) for o in asked)
     finally:
-        torch_common.version = version
+        _found.version = version
         if had:
             torch.compile = had
         else:
@@ -466,6 +467,10 @@ class Torch(unittest.TestCase):
             self.assertEqual(len(ran), len(torch_ops.OPS) - 2)
             ran, _ = self.run_rows(torch_models, of_model, "torch-compile", ("f32",))
             self.assertEqual(len(ran), len(torch_models.MODELS))
+        plain = problem("relu", "f32", (2, 3, 5), [], [])
+        self.assertIsNone(torch_common.mode_of(plain))
+        self.assertEqual(torch_common.mode_of(plain._replace(autotune=True)),
+                         "max-autotune-no-cudagraphs")
 
     def test_models(self):
         ran, _ = self.run_rows(torch_models, of_model)

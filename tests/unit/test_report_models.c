@@ -236,6 +236,33 @@ static void ratios_refer_to_their_own_executor(void **state)
     assert_false(assay_cell_is_baseline(&g.records[3]));
 }
 
+/* PyTorch's two are a pair of their own, and assay's rows refer to the form that is theirs. */
+static void torch_is_a_pair_and_a_baseline(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"eager", "compiled", "torch", "torch-compile"};
+    struct group g = {.n = 4};
+    for (int i = 0; i < 4; i++) {
+        struct assay_record *r = &g.records[i];
+        *r = model_record(0, i, names[i], "baseline");
+        snprintf(r->baseline, sizeof r->baseline, "%s", i % 2 ? "torch-compile" : "torch");
+        r->is_baseline = i >= 2;
+        r->states[HOT] = around(1e6 * (1 + i), 0.01);
+    }
+    struct assay_pair pair = {0};
+    for (int i = 0; i < 4; i += 2) {
+        assert_true(assay_pair_next(g.records, g.n, ASSAY_PAIRS_AS_LISTED, &pair));
+        assert_ptr_equal(pair.eager, &g.records[i]);
+        assert_ptr_equal(pair.compiled, &g.records[i + 1]);
+        assert_string_equal(assay_pair_label(&pair).text, i ? "baseline torch" : "baseline");
+    }
+    assert_false(assay_pair_next(g.records, g.n, ASSAY_PAIRS_AS_LISTED, &pair));
+    for (int i = 0; i < 4; i++) {
+        assert_ptr_equal(assay_pair_baseline(g.records, g.n, &g.records[i]), &g.records[2 + i % 2]);
+        assert_int_equal(assay_cell_is_baseline(&g.records[i]), i >= 2);
+    }
+}
+
 /* ---- cells --------------------------------------------------------------------------------- */
 
 static void assert_interval(double ratio, double lo, double hi, bool significant, int room,
@@ -595,6 +622,7 @@ int main(void)
         cmocka_unit_test(pairs_come_fastest_first),
         cmocka_unit_test(what_is_no_executor_stands_alone),
         cmocka_unit_test(ratios_refer_to_their_own_executor),
+        cmocka_unit_test(torch_is_a_pair_and_a_baseline),
         cmocka_unit_test(intervals_read_well),
         cmocka_unit_test(milliseconds_fit),
         cmocka_unit_test(csv_begins_as_torchao_does),

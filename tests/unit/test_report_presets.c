@@ -16,6 +16,7 @@ static struct assay_record case_record(int64_t group, const char *name, const ch
     struct assay_record r = plain_record(group, 0, "model:multi_head_attention", "Attention", "x");
     snprintf(r.implementation, sizeof r.implementation, "%s", executor);
     snprintf(r.kernel, sizeof r.kernel, "%s", executor);
+    snprintf(r.baseline, sizeof r.baseline, "%s", executor);
     snprintf(r.entry, sizeof r.entry, "%s", name);
     snprintf(r.recipe, sizeof r.recipe, "baseline");
     snprintf(r.device, sizeof r.device, "cuda");

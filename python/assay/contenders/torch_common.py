@@ -115,6 +115,11 @@ def contiguous(call):
     return Call(lambda *arguments: finish(fn(*arguments)).contiguous(), prepare=call.prepare)
 
 
+def mode_of(problem):
+    """torch.compile's mode. Graphs are the harness's to capture."""
+    return "max-autotune-no-cudagraphs" if problem.autotune else None
+
+
 def first_call(torch, kernel, problem, call):
     """Compiles, and calls once: what cannot run says so here. Gives the call and the result."""
     inputs = examples(torch, problem)
@@ -122,7 +127,7 @@ def first_call(torch, kernel, problem, call):
     compiles = kernel["implementation"] == COMPILE
     fn = call.fn
     if compiles:
-        fn = torch.compile(fresh(fn), dynamic=False, fullgraph=True)
+        fn = torch.compile(fresh(fn), dynamic=False, fullgraph=True, mode=mode_of(problem))
     result = fn(*arguments)
     return Call(fn, prepare=call.prepare, finish=call.finish), result
 
@@ -183,7 +188,8 @@ def ready(kernel, problem, make):
             raise
         raise Unsupported("PyTorch %s: %s" % (torch.__version__, reason)) from error
     if kernel["implementation"] == COMPILE:
-        remark(kernel["name"], problem, "compiled in %.1f s" % seconds)
+        tuned = ", max-autotune" if problem.autotune else ""
+        remark(kernel["name"], problem, "compiled in %.1f s%s" % (seconds, tuned))
     return call
 
 

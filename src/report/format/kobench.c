@@ -176,13 +176,22 @@ static void write_name(struct state *s, const struct assay_record *record, bool 
     assay_line_to(line, width);
 }
 
-/* Some variants are compared with another implementation than their own; NULL: none is. */
+/* "torch" of "torch-compile". */
+static const char *eager_of(const char *implementation)
+{
+    const char *eager = assay_implementation_uncompiled(implementation);
+    return eager ? eager : implementation;
+}
+
+/* Eager of what some variants are compared with where that is another implementation than their
+ * own; NULL: none is. */
 static const char *shared_baseline(const struct state *s)
 {
-    for (int64_t i = 0; i < s->n; i++)
-        if (s->group[i].baseline[0] &&
-            strcmp(s->group[i].baseline, s->group[i].implementation) != 0)
-            return s->group[i].baseline;
+    for (int64_t i = 0; i < s->n && assay_cell_is_model(s->group); i++) {
+        const char *baseline = eager_of(s->group[i].baseline);
+        if (baseline[0] && strcmp(baseline, eager_of(s->group[i].implementation)) != 0)
+            return baseline;
+    }
     return NULL;
 }
 
@@ -198,8 +207,7 @@ static const struct assay_ratio *ratio_of(struct state *s, const struct assay_re
     }
     if (!m->has_ratio || assay_cell_is_baseline(record))
         return NULL;
-    const char *eager = assay_implementation_uncompiled(shared);
-    snprintf(s->baseline, sizeof s->baseline, "%s", eager ? eager : shared);
+    snprintf(s->baseline, sizeof s->baseline, "%s", shared);
     s->compared_compiled |= assay_implementation_uncompiled(record->implementation) != NULL;
     return &m->ratio;
 }

@@ -255,7 +255,8 @@ static void baseline_item(struct assay_flow *flow, const char *name,
     const struct assay_record *baseline = record ? assay_pair_baseline(records, n, record) : NULL;
     const struct assay_measurement *m = assay_pair_figures(baseline);
     struct assay_cell whose = {""};
-    if (m && !assay_implementation_runs_models(baseline->implementation))
+    if (m && assay_cell_is_model(baseline) &&
+        !assay_implementation_runs_models(baseline->implementation))
         assay_cell_add(&whose, " (%s)", baseline->implementation);
     if (m)
         assay_flow_item(flow, "%s Baseline%s Inference Time: %s ms", name, whose.text,
