@@ -125,7 +125,7 @@ table() {
     cheats_torch; lazy_subclass; failed; returned a cheats_torch.Lazy, not a torch.Tensor
     cheats_torch; patches_data_ptr; mismatch; [0-9] wrong
     cheats_torch; ! replaces_base; mismatch; [0-9] wrong
-    cheats_torch; ! negated_view; mismatch; [0-9] wrong
+    cheats_torch; ! negated_view; failed; negated when it is read
     cheats_torch; ! meta; failed; on another device \(meta\)
     cheats_torch; ! bf16; mismatch; [0-9] wrong
     cheats_torch; ! returns_input; mismatch; [0-9] wrong
