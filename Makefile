@@ -53,9 +53,11 @@ deb: all
 	@tools/setup deb
 	@tools/deb build
 
-# dist/assay-VERSION-cp311-abi3-linux_MACHINE.whl, the Python packages assay and kohakubench for pip.
+# dist/assay-VERSION-cp311-abi3-linux_MACHINE.whl, the Python packages assay and kohakubench for pip, with the
+# program in it.
 python: all
 	@tools/setup python
+	@tools/build build assay_portable -DASSAY_PORTABLE=ON
 	@tools/wheel build
 
 # DESTDIR and PREFIX as usual.

@@ -1,23 +1,24 @@
-"""python3 -m assay …: the program `assay`, with the rest of the line."""
+"""python3 -m assay …, and the command assay of the wheel: the program `assay`, with the rest of the line."""
 
 import os
 import sys
 
 
-def program():
-    """Where the program is: $ASSAY_PROGRAM, beside this package, beside this Python, on $PATH; or None."""
-    import shutil
+def _is_program(path):
+    """A program, and not a script that would call this again."""
+    if not os.path.isfile(path) or not os.access(path, os.X_OK):
+        return False
+    with open(path, "rb") as file:
+        return file.read(4) == b"\x7fELF"
 
+
+def program():
+    """Where the program is: $ASSAY_PROGRAM, in this package, beside it, beside this Python, on $PATH; or None."""
     here = os.path.dirname(os.path.abspath(__file__))
-    places = [
-        os.environ.get("ASSAY_PROGRAM"),
-        os.path.join(here, "assay"),
-        os.path.join(os.path.dirname(os.path.dirname(here)), "assay"),
-        os.path.join(os.path.dirname(sys.executable), "assay"),
-        shutil.which("assay"),
-    ]
-    for path in places:
-        if path and os.path.isfile(path) and os.access(path, os.X_OK):
+    folders = [here, os.path.dirname(os.path.dirname(here)), os.path.dirname(sys.executable), *os.get_exec_path()]
+    places = [os.path.join(folder, "assay") for folder in folders]
+    for path in [os.environ.get("ASSAY_PROGRAM"), *places]:
+        if path and _is_program(path):
             return path
     return None
 

@@ -57,9 +57,12 @@ def _plain(tensor):
     """Without what DLPack refuses."""
     if getattr(tensor, "requires_grad", False):
         tensor = tensor.detach()
-    if getattr(tensor, "is_cuda", False) and not tensor.is_contiguous():
-        tensor = tensor.contiguous()
-    return tensor
+    return tensor.contiguous() if _is_scattered(tensor) else tensor
+
+
+def _is_scattered(tensor):
+    """A tensor on a GPU that is read, and written, by way of a contiguous copy."""
+    return getattr(tensor, "is_cuda", False) and not tensor.is_contiguous()
 
 
 def is_tensor(value):
@@ -134,10 +137,12 @@ class Inputs:
 
     def _write(self, i, values):
         if self.leaves[i].writable:
-            plain = _plain(self.tensors[i])
-            if self.leaves[i].dtype in _BYTEWISE.values():
-                plain = (_as_bytes(plain) or (plain,))[0]
-            _assay.write(plain, values)
+            tensor = self.tensors[i]
+            plain = _plain(tensor)
+            bytewise = self.leaves[i].dtype in _BYTEWISE.values() and _as_bytes(plain)
+            _assay.write(bytewise[0] if bytewise else plain, values)
+            if _is_scattered(tensor):
+                tensor.detach().copy_(plain)
 
 
 class Mismatch(Exception):

@@ -7,7 +7,7 @@ once; everything here is called between samples, never inside one.
 import os
 import sys
 
-from assay import _assay, frameworks
+from assay import _assay, cuda_graphs, frameworks  # all of it before a stranger can change it
 from assay.call import Call, Unsupported
 
 

@@ -245,6 +245,8 @@ def _in_process(functions, args, kwargs, reference, how):
     from assay._check import Check, Inputs
 
     states = [_State(name, fn) for name, fn in functions.items()]
+    for state in states:
+        state.notes += how.get("notes", ())
     check = Check(reference, args, kwargs, how["rtol"], how["atol"]) if reference is not None else None
     inputs = check.inputs if check else Inputs(args, kwargs)
     try:
@@ -344,6 +346,9 @@ def _measure_all(functions, args, kwargs, reference, isolate, timeout, how):
         how["device"] = _device_of(args, kwargs)
     if how["stream"] is None:
         how["stream"] = _stream_of(how["device"])
+    if how["cold"] and how["device"].startswith("cuda"):
+        how["cold"] = False
+        how["notes"] = ["measured hot: the caches of a GPU are not filled; `assay bench` has cold figures of it"]
     if isolate:
         from assay._isolate import measure
 
@@ -381,7 +386,8 @@ def bench(
     precision        0.01: stop when the median's 95 % interval is within 1 %
     budget           2: or after this many seconds
     warmup, iters    fixed numbers of calls instead, each timed alone (8 warm-ups by default)
-    cold             fill the CPU's caches with something else before each call
+    cold             fill the CPU's caches with something else before each call; on a GPU a note
+                     says that it was not done
     isolate          measure in a Python of its own, where fn can be imported by name: a crash, a hang
                      or os._exit is then this row's status. Result.isolated says what was done
     timeout          seconds, with `isolate`

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import time
 
 from assay.call import Unsupported
 
@@ -296,6 +297,14 @@ def first_error(text, root):
     return ""
 
 
+def _remove_leftovers():
+    """Of compilations that were killed a day ago or more."""
+    for name in os.listdir(cache()):
+        path = os.path.join(cache(), name)
+        if name.startswith("new-") and time.time() - os.stat(path).st_mtime > 86400:
+            shutil.rmtree(path, ignore_errors=True)
+
+
 def build(root, config, name, kind):
     """Compiles what is not in the cache. True: there was something to compile."""
     job = _Job(root, config, name, kind)
@@ -303,6 +312,7 @@ def build(root, config, name, kind):
         os.utime(job.folder)
         return False
     os.makedirs(cache(), exist_ok=True)
+    _remove_leftovers()
     beside = tempfile.mkdtemp(prefix="new-", dir=cache())
     try:
         with open(os.path.join(beside, "registration.h"), "w", encoding="utf-8") as file:

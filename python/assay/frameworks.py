@@ -161,7 +161,7 @@ def _numpy():
             raise TypeError("it returned an array that is not contiguous")
         name = result.dtype.str  # its `name` is made by functions of Python's
         if name not in names:
-            raise TypeError("it returned %s, which no op of assay has" % name)
+            raise TypeError("it returned %s, which no op of assay has" % result.dtype)
         return interface(result)["data"][0], names[name], result.shape, -1
 
     return Framework(wrap, look)

@@ -130,7 +130,9 @@ def _prebuilt(root, name, kind):
     if not chosen:
         return None, there
     variant = os.path.join(folder, chosen)
-    for package in (os.path.join(variant, name), variant):
+    inner = [os.path.join(variant, d) for d in sorted(os.listdir(variant))]
+    inner = [d for d in inner if os.path.isfile(os.path.join(d, "__init__.py"))]
+    for package in (os.path.join(variant, name), variant, *(inner if len(inner) == 1 else ())):
         if os.path.isfile(os.path.join(package, "__init__.py")):
             return package, there
     return None, there

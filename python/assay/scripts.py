@@ -260,11 +260,12 @@ class Workload:
         outs = template.outputs
         if not outs:
             outs = self._outputs_of_a_call()
+        described = [self._described_output(o) for o in outs]
         self._learn(outs)
         return {
             "inputs": [(g.name, g.dtype, g.dims) for g in template.groups],
-            "outputs": [("out" if i == 0 else "out%d" % (i + 1), *self._described_output(o))
-                        for i, o in enumerate(outs)],
+            "outputs": [("out" if i == 0 else "out%d" % (i + 1), *one)
+                        for i, one in enumerate(described)],
             "fills": True,
             "relative": self.reference.relative if self.reference else 0,
             "absolute": self.reference.absolute if self.reference else 0,
@@ -360,7 +361,7 @@ class Workload:
 
         def prepare(*operands):
             made = template.place(operands[:n], private=changed)
-            template.give_outputs(made, operands[n:], changed)
+            template.give_outputs(made, operands[n:])
             return (made,)
 
         def collect(made):
@@ -368,8 +369,9 @@ class Workload:
             if not got:
                 raise ScriptError("benchmark_%s leaves no tensor in self.out" % self.name)
             result = [t.detach().contiguous() for t in got]
-            template.give_outputs(made, made.__dict__[tensors.OPERANDS][1], changed)
-            return result
+            if self.device == "cpu":  # a captured call comes again without Python and assigns nothing
+                template.give_outputs(made, made.__dict__[tensors.OPERANDS][1])
+            return [t.reshape(-1) if t.dim() > 4 else t for t in result]
 
         call = Call(self.run, takes_out=True, framework=frameworks.torch(), prepare=prepare)
         call.collect = collect
@@ -402,7 +404,7 @@ class Workload:
 
         def finish(result):
             answers = self._checked(tensors.as_tuple(result), outs)
-            return [a.detach().to(tensors.dtype_of(o[0])).contiguous() for a, o in zip(answers, outs)]
+            return [tensors.shaped(a.detach().to(tensors.dtype_of(o[0])), o[1]) for a, o in zip(answers, outs)]
 
         return Call(verify, framework=frameworks.torch(), finish=finish,
                     prepare=lambda *operands: (template.place(operands[:n]),))
@@ -492,7 +494,7 @@ class _Template:
         made.__dict__[tensors.OPERANDS] = [mine, (), list(memories), []]
         return made
 
-    def give_outputs(self, made, memories, changed):
+    def give_outputs(self, made, memories):
         """Poisoned memory of assay's as self.out, unless it is an input's."""
         made.__dict__[tensors.OPERANDS][1] = memories
         if not self.outputs:
@@ -509,7 +511,7 @@ class _Template:
         mine, outputs, originals, copies = made.__dict__[tensors.OPERANDS]
         while len(copies) < n:
             one = self.place(originals, private=changed)
-            self.give_outputs(one, outputs, changed)
+            self.give_outputs(one, outputs)
             copies.append(one)
         for one in copies[:n]:
             for g, to, at in zip(self.groups, one.__dict__[tensors.OPERANDS][0], originals):

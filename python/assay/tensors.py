@@ -58,6 +58,14 @@ def plain(shape):
     return tuple(n for n in shape if n != 1)
 
 
+def shaped(tensor, dims):
+    """Contiguous, and in these dimensions where it has as many elements."""
+    count = 1
+    for n in dims:
+        count *= n
+    return (tensor.reshape(dims) if tensor.numel() == count else tensor).contiguous()
+
+
 def walk(value, path=(), depth=0):
     """All tensors in a value and its containers, with the way to each."""
     if is_tensor(value):

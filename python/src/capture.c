@@ -18,8 +18,29 @@ struct capture {
     struct kept {
         struct assay_py_row *row;
         PyObject *result;
+        PyObject *arguments, *out; /* of calls that assign their results to .out; NULL: others */
     } kept[];
 };
+
+/* A call that assigned its result: a replay writes it there again. */
+static void keep_assigned(const struct assay_py_call *c, struct kept *k)
+{
+    if (!c->collect)
+        return;
+    k->arguments = Py_NewRef(k->row->last ? k->row->last : k->row->arguments);
+    k->out = PyObject_GetAttrString(PyTuple_GetItem(k->arguments, 0), "out");
+    PyErr_Clear();
+}
+
+static void assign_again(const struct kept *k)
+{
+    if (!k->out)
+        return;
+    if (PyObject_SetAttrString(PyTuple_GetItem(k->arguments, 0), "out", k->out) != 0)
+        PyErr_Clear();
+    Py_XDECREF(k->row->last);
+    k->row->last = Py_NewRef(k->arguments);
+}
 
 static PyObject *module_of(struct assay_py_guest *g)
 {
@@ -82,6 +103,13 @@ static void explain(struct assay_py_guest *g, struct assay_captured *out)
     Py_CLEAR(g->raised);
 }
 
+static const char *refuses(void *user, void *state)
+{
+    const struct assay_py_call *c = state;
+    (void)user;
+    return c->again ? "its calls change their inputs, which are restored between them" : NULL;
+}
+
 static enum assay_status begin(void *user, void *stream, struct assay_captured *out)
 {
     struct assay_py_guest *g = user;
@@ -127,8 +155,10 @@ static struct capture *keep_results(struct assay_py_guest *g, const struct assay
     for (int64_t i = 0; i < c->n_turns; i++) {
         struct assay_py_row *row = c->turns[i];
         if (row && row->result && row->capture == g->n_captures)
-            made->kept[made->n++] = (struct kept){row, Py_NewRef(row->result)};
+            made->kept[made->n++] = (struct kept){.row = row, .result = Py_NewRef(row->result)};
     }
+    for (int64_t i = 0; i < made->n; i++)
+        keep_assigned(c, &made->kept[i]);
     return made;
 }
 
@@ -136,8 +166,11 @@ static void drop(void *user, void *capture)
 {
     struct capture *c = capture;
     (void)user;
-    for (int64_t i = 0; i < c->n; i++)
+    for (int64_t i = 0; i < c->n; i++) {
         Py_DECREF(c->kept[i].result);
+        Py_XDECREF(c->kept[i].arguments);
+        Py_XDECREF(c->kept[i].out);
+    }
     if (c->graph) {
         PyObject *answer = PyObject_CallMethod(c->guest->graphs, "drop", "O", c->graph);
         PyErr_Clear();
@@ -182,11 +215,16 @@ static void replayed(void *user, void *state, void *capture)
         row->result = Py_NewRef(c->kept[i].result);
         row->fresh = true;
         Py_XDECREF(before);
+        assign_again(&c->kept[i]);
     }
 }
 
 struct assay_capturer assay_py_capturer(struct assay_py_guest *g)
 {
-    return (struct assay_capturer){
-        .user = g, .begin = begin, .end = end, .replayed = replayed, .drop = drop};
+    return (struct assay_capturer){.user = g,
+                                   .refuses = refuses,
+                                   .begin = begin,
+                                   .end = end,
+                                   .replayed = replayed,
+                                   .drop = drop};
 }

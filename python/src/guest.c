@@ -558,6 +558,12 @@ static enum assay_status call_first(struct assay_py_call *c, const struct assay_
     return status == ASSAY_OK ? assay_cuda_rest(err) : status;
 }
 
+static bool changes_inputs(void *user, void *state)
+{
+    (void)user;
+    return ((const struct assay_py_call *)state)->again;
+}
+
 static enum assay_status ready(void *user, void *state, const struct assay_guest_sets *sets,
                                const struct assay_work *work, struct assay_error *err)
 {
@@ -574,11 +580,11 @@ static enum assay_status ready(void *user, void *state, const struct assay_guest
     bool here = !g->host->device || assay_device_shares_memory(g->host->device);
     if (status == ASSAY_OK && made && here && work->n_sets > 1)
         status = settle_memory(c, work);
-    if (status == ASSAY_OK && !here)
-        status = call_first(c, work, err);
     for (int64_t i = 0; i < work->n_sets && status == ASSAY_OK && c->again; i++)
         if (!take_turns(c, c->turns[i], work))
             status = failed(g, ASSAY_ERR_FAILED, NULL, err);
+    if (status == ASSAY_OK && !here)
+        status = call_first(c, work, err);
     if (status == ASSAY_ERR_FAILED && g->failure[0])
         assay_error_set(err, status, NULL, "%s", g->failure);
     return status;
@@ -942,6 +948,7 @@ PyObject *assay_py_serve(PyObject *module, PyObject *runner)
         .note = note,
         .setup = setup,
         .ready = ready,
+        .changes_inputs = changes_inputs,
         .finish = finish,
         .failure = failure,
         .rest = rest,

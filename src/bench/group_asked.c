@@ -56,14 +56,16 @@ static const double ONCE = 0.6, ONCE_LEARNT = 0.4, ONCE_SHORT = 0.2, LEAST_SAMPL
 /* Or what is paid once is this share of an ordinary sample, and so much, and as many calls: threads
  * that wake and branches that are learnt are paid for sooner. A gelu of 64 KB once a sample: 40 us,
  * a fifth of one, and then calls of 1 ns. */
-static const double ONCE_SHARE = 0.1, ONCE_NS = 20e3, ONCE_CALLS = 1000,
-                    ONCE_CALLS_GUEST = 150; /* a call of Python's takes 100 ns in itself */
+static const double ONCE_SHARE = 0.1, ONCE_NS = 20e3, ONCE_CALLS = 1000;
 /* The judge's clock may have seen so much more than was claimed; a GPU's launches cost the host. */
 static const double CLAIM = 1.25, EXCESS = 0.25, LAUNCH_NS = 20000;
 /* An interpreter reads clocks as easily as anything: who computes when some time went by since the
  * last call does so after new values, which take time to write. So before samples on the same ones
- * as much goes by. */
+ * as much goes by. Then caches are cold: a relu of 30 values with a gradient paid 31 us for that.
+ */
 static const int64_t PAUSE_NS = 3000000;
+static const double PAUSED_NS = 100e3, PAUSED_CALLS = 300, PAUSED_TWICE = 2;
+enum { PAUSED_FROM = 100 }; /* calls */
 /* A sample whose threads waited for a core, for more than this share of it, tells nothing. */
 static const double WAITED = 0.05;
 /* Up to so many bytes new values and known ones are written both, whichever are to stay: neither
@@ -319,7 +321,6 @@ static bool take_sample(struct lane_map *map, int64_t index, int64_t iters, stru
     if (a)
         a->kind = next_kind(g, a, assay_operands_values(v->operands, set));
     bool primed = a && a->kind == ASKED_PRIMED;
-    bool pauses = !a && is_guest(v);
     if (primed && v->device->driver->prime)
         v->device->driver->prime(v->device, 1);
     else
@@ -329,7 +330,7 @@ static bool take_sample(struct lane_map *map, int64_t index, int64_t iters, stru
         if (g->bench->host.device->driver->wash)
             g->bench->host.device->driver->wash(g->bench->host.device, assay_rng_next(&g->secret));
     }
-    if (pauses)
+    if (!a && map->pauses)
         pause_ns(PAUSE_NS);
     if (status == ASSAY_OK && v->ready)
         status = assay_group_call(g, v, &timed, timing);
@@ -523,12 +524,17 @@ static void tell_lied(struct variant *v, double by)
 }
 
 /* By two lengths of samples: what is paid in each apart from its calls. */
-static bool pays_once(const struct stretch *s, int64_t iters, bool guest)
+static double paid_once_ns(const struct stretch *s, int64_t iters)
 {
     double n = (double)iters, times = (double)s->times;
-    double paid_ns = (s->usual_ns - s->long_ns) * n * times / (times - 1);
+    return (s->usual_ns - s->long_ns) * n * times / (times - 1);
+}
+
+static bool pays_once(const struct stretch *s, int64_t iters)
+{
+    double n = (double)iters, paid_ns = paid_once_ns(s, iters);
     return paid_ns > ONCE_NS && paid_ns > ONCE_SHARE * s->usual_ns * n &&
-           paid_ns > (guest ? ONCE_CALLS_GUEST : ONCE_CALLS) * s->long_ns;
+           paid_ns > ONCE_CALLS * s->long_ns;
 }
 
 /* In a hot sample all calls have the same output: one alone would leave the same values there. And
@@ -551,7 +557,7 @@ static void check_lengths(struct lane_map *map, int64_t index)
             once = lied = false;
             break;
         }
-        once = once && (s.once < most || pays_once(&s, lane->iters, is_guest(v)));
+        once = once && (s.once < most || pays_once(&s, lane->iters));
         lied = lied && s.wall > CLAIM;
     }
     if (once)
@@ -560,6 +566,32 @@ static void check_lengths(struct lane_map *map, int64_t index)
         tell_lied(v, s.wall);
     else if (v->ready && v->runner && on_host && assay_remote_device_excess(v->device) > EXCESS)
         tell_lied(v, 1 + assay_remote_device_excess(v->device));
+}
+
+/* So much longer is a call after a pause than those behind it that it must compute for them. What
+ * one of these takes, two samples tell where there are enough of them. */
+static bool pays_after_pause(const struct stretch *s, int64_t iters)
+{
+    double times = (double)s->times, paid_ns = paid_once_ns(s, iters);
+    double call_ns = fmax(s->long_ns * times - s->usual_ns, 0) / (times - 1);
+    bool for_all = s->long_ns * times < PAUSED_TWICE * s->usual_ns;
+    bool for_many = iters >= PAUSED_FROM && paid_ns > PAUSED_CALLS * call_ns;
+    return paid_ns > PAUSED_NS && (for_all || for_many);
+}
+
+static void check_pauses(struct lane_map *map, int64_t index)
+{
+    struct variant *v = variant_of(map, index);
+    const struct assay_lane *lane = &map->lanes[index];
+    bool on_host = assay_device_shares_memory(map->group->bench->host.device);
+    bool once = v->ready && is_guest(v) && on_host && lane->iters > 1;
+    struct stretch s = {0};
+    map->pauses = true;
+    for (int trial = 0; trial < TRIALS && once; trial++)
+        once = take_pairs(map, index, &s) && pays_after_pause(&s, lane->iters);
+    map->pauses = false;
+    if (once)
+        tell_once(v, &s, lane->iters);
 }
 
 /* An interpreter's kernel returns an object. Who computes when it is looked at, or before the call,
@@ -592,9 +624,10 @@ void assay_group_judge_times(struct lane_map *map, int64_t index)
     check_outside(map, index);
     bool affordable = PAIRS * (double)(long_times(lane) + 1) * sample_ns(lane) < budget_ns;
     group_step(g, -1);
-    if (v->ready && affordable)
+    if (v->ready && affordable) {
         check_lengths(map, index);
-    else if (v->ready)
+        check_pauses(map, index);
+    } else if (v->ready)
         v->record.not_asked = true;
     if (v->ready && assay_operands_have_others(v->operands))
         check_values(map, index, assay_clock_ns() + (int64_t)budget_ns);

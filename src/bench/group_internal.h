@@ -223,6 +223,7 @@ struct lane_map {
     int64_t n_lanes; /* those behind time only a part of a kernel */
     struct spot spots[ASSAY_MAX_VARIANTS];
     struct asked asked[ASSAY_MAX_VARIANTS];
+    bool pauses; /* before samples that only ask */
 };
 
 /* The engine's hooks; `user` is a lane_map. */

@@ -3,6 +3,7 @@
 #include "cli/command.h"
 #include "cli/measure.h"
 #include "cli/preset_plugin.h"
+#include "cli/preset_python.h"
 #include "config/preset_plan.h"
 
 #include <stdio.h>
@@ -16,14 +17,14 @@ static void help(struct assay_text *out)
         "Measures the cases of presets: attention, MLPs, convolutions, norms, whole blocks, each\n"
         "verified, with its time, memory, and the multiply-adds (MACs) and other operations "
         "(FLOPs)\n"
-        "it counts. PRESET is attn, mlp, conv, norm, transformer, sdres, all, or your own: a YAML "
-        "file\n"
-        "or a shared object (docs/presets.md). Each case is measured until it is known to 1 %, or "
-        "for\n"
-        "half a second; with --warmup or --iters exactly N times (8 and 32 where only the other "
-        "is\n"
-        "given). Also installed as `kobench`, which measures attn where no preset is named, and\n"
-        "always takes 8 and 32 unless --precision or --budget is given.\n\n");
+        "it counts. PRESET is attn, mlp, conv, norm, transformer, sdres, all, or your own: a YAML\n"
+        "file, a shared object, or a file or module of Python, as KoBench has them "
+        "(docs/presets.md).\n"
+        "Each case is measured until it is known to 1 %, or for half a second; with --warmup or\n"
+        "--iters exactly N times (8 and 32 where only the other is given). Also installed as\n"
+        "`kobench`, which measures attn where no preset is named, and always takes 8 and 32 "
+        "unless\n"
+        "--precision or --budget is given.\n\n");
     assay_options_help(&assay_preset_options_table, out);
     assay_text_add(out, "\nExamples:\n"
                         "  assay preset --list\n"
@@ -95,12 +96,15 @@ static int run_preset(int argc, char **argv)
         status = kobench_defaults(&options, &err);
     argv[0] = preset;
     bool plugin = status == ASSAY_OK && assay_preset_plugin_named(&options);
-    if (status == ASSAY_OK && !options.measure.help && !plugin)
+    bool python = status == ASSAY_OK && assay_preset_python_named(&options);
+    if (status == ASSAY_OK && !options.measure.help && !plugin && !python)
         status = assay_preset_choose(&options, &choice, &err);
     if (status != ASSAY_OK)
         code = assay_complain(&err);
     else if (options.measure.help)
         code = assay_print_help(assay_command_find("preset"));
+    else if (python)
+        code = assay_preset_python_run(&options, argc, argv);
     else if (plugin)
         code = assay_preset_plugin_run(&options);
     else if (options.list)

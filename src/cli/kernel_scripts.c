@@ -89,10 +89,8 @@ static enum assay_status ask(struct assay_kernel_objects *k, const char *python,
     const char *const words[] = {python,          "-c", program, package, k->repository.root.data,
                                  k->scripts.kind, NULL};
     assay_arguments_add_all(&arguments, words);
-    struct assay_process process = {.arguments = &arguments,
-                                    .folder = k->repository.root.data,
-                                    .limit_s = COMPILE_LIMIT_S,
-                                    .out = &said};
+    struct assay_process process = {
+        .arguments = &arguments, .limit_s = COMPILE_LIMIT_S, .out = &said};
     struct assay_error why = {0};
     enum assay_status status =
         arguments.failed ? assay_error_nomem(&why) : assay_process_run(&process, &end, &why);

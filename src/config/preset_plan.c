@@ -78,11 +78,6 @@ static enum assay_status add_named(struct assay_preset_choice *choice, const cha
 {
     const struct assay_preset *preset;
     enum assay_status status = ASSAY_OK;
-    size_t length = strlen(name);
-    if (length > 3 && strcmp(name + length - 3, ".py") == 0)
-        return assay_error_set(err, ASSAY_ERR_INVALID, name,
-                               "assay runs no Python; write the preset in YAML, or in C as a "
-                               "shared object (docs/presets.md)");
     if (assay_preset_file_is(name))
         return add_file(choice, name, err);
     if (assay_text_same(name, "all")) {

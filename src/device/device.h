@@ -148,6 +148,8 @@ struct assay_captured {
  * are objects that are kept with the graph. */
 struct assay_capturer {
     void *user;
+    /* Why runs of this state cannot be replayed; NULL: they can. */
+    const char *(*refuses)(void *user, void *state);
     /* ASSAY_OK: runs are captured from here on. ASSAY_UNSUPPORTED: the caller is to do that. */
     enum assay_status (*begin)(void *user, void *stream, struct assay_captured *out);
     /* After the runs, and the caller's capture; whether they worked. */

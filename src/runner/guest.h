@@ -34,6 +34,9 @@ struct assay_guest {
     /* Before a run and what it is primed with: the operands as the language's own tensors. */
     enum assay_status (*ready)(void *user, void *state, const struct assay_guest_sets *sets,
                                const struct assay_work *work, struct assay_error *err);
+    /* Do its calls change their inputs? READY puts them back for as many calls as it is told of.
+     * NULL: no kernel's do. */
+    bool (*changes_inputs)(void *user, void *state);
     /* After it, where it succeeded: its results where the operands are. */
     enum assay_status (*finish)(void *user, void *state, const struct assay_work *work,
                                 struct assay_error *err);

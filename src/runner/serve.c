@@ -513,13 +513,25 @@ static enum assay_status make_finished(struct server *s, const struct assay_work
     return guest ? guest->finish(guest->user, s->state, work, err) : ASSAY_OK;
 }
 
+/* How many calls come before those that are timed. A captured call is one of its operands: of calls
+ * that change their inputs the timed ones would find what those before left. */
+static int64_t primes(const struct server *s, const struct assay_runner_command *c)
+{
+    const struct assay_guest *guest = s->guest;
+    bool captures = !assay_device_shares_memory(s->host.device);
+    bool changes = guest && guest->changes_inputs && guest->changes_inputs(guest->user, s->state);
+    return captures && changes ? 0 : c->run.prime;
+}
+
 static enum assay_status ready(struct server *s, const struct assay_runner_command *c,
                                struct assay_runner_reply *r)
 {
     struct assay_work work;
     enum assay_status status = take_work(s, c, &work, &r->err);
-    work.iters += c->run.prime; /* the calls before are told of too */
-    return status == ASSAY_OK ? make_ready(s, &work, &r->err) : status;
+    if (status != ASSAY_OK)
+        return status;
+    work.iters += primes(s, c); /* the calls before are told of too */
+    return make_ready(s, &work, &r->err);
 }
 
 static enum assay_status finish(struct server *s, const struct assay_runner_command *c,
@@ -546,7 +558,7 @@ static enum assay_status run(struct server *s, const struct assay_runner_command
     if (c->run.memory)
         mark = assay_memory_begin(s->host.device);
     const struct assay_kernel *kernel = c->run.activations ? &part : s->kernel;
-    status = run_prime(s, kernel, &work, c->run.prime, &r->prime_ns);
+    status = run_prime(s, kernel, &work, primes(s, c), &r->prime_ns);
     if (status == ASSAY_OK)
         status = run_timed(s, kernel, &work, &r->timing);
     if (c->run.memory && status == ASSAY_OK)

@@ -66,15 +66,14 @@ expect_out '"workload": "[A-Za-z]+\.small"'
 expect_usage '--json prints kernel-json; leave out --format csv' "$ASSAY" kernel good --json -f csv
 expect_usage '--json prints the results, and --output writes them' "$ASSAY" kernel good --json -o x.json
 
-say "a benchmark in Python beside it is passed over, and says so; alone it is an error with the page"
-touch good/benchmarks/benchmark_old.py
+say "a benchmark in another language beside it is passed over, and says so; alone it is an error"
+touch good/benchmarks/benchmark_old.rs
 expect_exit 0 "$ASSAY" kernel good "${fast[@]}"
-expect_err 'benchmarks/benchmark_old.py is passed over: assay runs C, C\+\+ and CUDA'
-rm good/benchmarks/benchmark_old.py
-mkdir -p python_only/benchmarks
-touch python_only/benchmarks/benchmark.py
-expect_usage 'has benchmark.py, which assay does not run. docs/coming-from-kernels-benchmark.md says' \
-    "$ASSAY" kernel ./python_only
+expect_err 'benchmarks/benchmark_old.rs is passed over: assay runs Python, C, C\+\+ and CUDA'
+rm good/benchmarks/benchmark_old.rs
+mkdir -p rust_only/benchmarks
+touch rust_only/benchmarks/benchmark.rs
+expect_usage 'has benchmark.rs, which assay does not run' "$ASSAY" kernel ./rust_only
 expect_exit 0 "$ASSAY" kernel good "${fast[@]}" --workload sm*
 expect_no_err 'Compiling'
 expect_no_out 'alone'

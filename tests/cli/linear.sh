@@ -56,7 +56,7 @@ if command -v jq >/dev/null; then
 fi
 
 say "csv and Markdown have them too"
-expect_file all.csv ',mode,label,recipe,note,weight_bytes,prepare_ns,accuracy_db,activation_share,pareto,slow_unit,exact,throttled,host_ns,energy_j,entry,compile,eager_speedup,eager_speedup_lo,eager_speedup_hi,eager_significant,idle_bytes,peak_bytes,workspace_bytes,system_peak_bytes,macs,counted_flops,efficiency_lo,efficiency_hi,machine_frac,disturbed,waited,stolen$'
+expect_file all.csv ',mode,label,recipe,note,weight_bytes,prepare_ns,accuracy_db,activation_share,pareto,slow_unit,exact,throttled,host_ns,energy_j,entry,compile,eager_speedup,eager_speedup_lo,eager_speedup_hi,eager_significant,idle_bytes,peak_bytes,workspace_bytes,system_peak_bytes,macs,counted_flops,efficiency_lo,efficiency_hi,machine_frac,disturbed,waited,stolen,timed,timed_why,graph_calls,graph_kernels,graph_copies,graph_memsets$'
 expect_file all.csv ',linear,.*,int8wo,'
 [ "$(sed 's/"[^"]*"//g' all.csv | awk -F, '{print NF}' | sort -u | wc -l)" -eq 1 ] ||
     fail "rows of the csv differ in length"

@@ -34,8 +34,8 @@ for kernel in takes_none takes_in_setup takes_in_run; do
 done
 between $((2 * mib)) $((2 * mib + 65536)) takes_none peak_bytes
 between 0 65536 takes_none workspace_bytes
-expect_file rows.csv ',idle_bytes,peak_bytes,workspace_bytes,system_peak_bytes,macs,counted_flops,efficiency_lo,efficiency_hi,machine_frac,disturbed,waited,stolen$'
-expect_file rows.csv ',1048576,[0-9.]+,[0-9.]+,[0-9.]+,,(,[0-9.e-]+){6}$'
+expect_file rows.csv ',idle_bytes,peak_bytes,workspace_bytes,system_peak_bytes,macs,counted_flops,efficiency_lo,efficiency_hi,machine_frac,disturbed,waited,stolen,timed,timed_why,graph_calls,graph_kernels,graph_copies,graph_memsets$'
+expect_file rows.csv ',1048576,[0-9.]+,[0-9.]+,[0-9.]+,,(,[0-9.e-]+){6},{6}$'
 # Sanitizers bring a malloc that does not tell what is left of it.
 if ! grep -qa __asan_init "$ASSAY" && ! grep -qa __tsan_init "$ASSAY"; then
     between $((3 * mib)) $((3 * mib + 65536)) takes_in_setup workspace_bytes

@@ -83,7 +83,7 @@ if command -v jq >/dev/null; then
         fail "the norms' counters"
 fi
 expect_count 11 ',' all.csv
-expect_file all.csv '^group,.*,macs,counted_flops,efficiency_lo,efficiency_hi,machine_frac,disturbed,waited,stolen$'
+expect_file all.csv '^group,.*,macs,counted_flops,efficiency_lo,efficiency_hi,machine_frac,disturbed,waited,stolen,timed,timed_why,graph_calls,graph_kernels,graph_copies,graph_memsets$'
 
 say "sweeps, and parameters of one case"
 expect_exit 0 "$ASSAY" preset attn "${short[@]}" "${tiny_attn[@]}" --set seq_len=4:16:x2 --set num_heads=1,2
@@ -122,7 +122,8 @@ expect_out '"warmup": 8'
 expect_out '"iters": 5'
 expect_exit 0 "$work/kobench" --device cpu "${tiny_attn[@]}" --budget 20ms -f kobench-json
 expect_out '"warmup": null'
-expect_usage 'my_preset.py: assay runs no Python; write the preset in YAML' "$work/kobench" --preset my_preset.py
+ASSAY_PYTHON=/nowhere expect_exit 3 "$work/kobench" --preset my_preset.py
+expect_err 'ASSAY_PYTHON /nowhere is not a program that can be run'
 
 say "KoBench's names of parameters, in --set and in its JSON"
 expect_exit 0 "$ASSAY" preset conv "${short[@]}" --set batch_size=1 --set image_size=9 --set kernel_size=5 \

@@ -69,6 +69,29 @@ expect_usage 'absent.py: this plug-in cannot be read' "$ASSAY" bench relu "${qui
 expect_exit 2 "$ASSAY" bench relu "${quick[@]}" --plugin small.py --in-process
 expect_err 'Python has a process of its own'
 
+say "KoBench's presets in Python, by the name kobench too"
+cat >mine.py <<'END'
+from kohakubench import BenchmarkCase
+
+def build_cases(opts):
+    return [BenchmarkCase("nothing", lambda: None, mac_counter=lambda m: 1000)]
+END
+ln -s "$ASSAY" kobench
+for line in "./kobench --preset mine.py --device cpu" "./kobench --preset mine" "$ASSAY preset mine.py --python $python"; do
+    # shellcheck disable=SC2086 # words
+    expect_exit 0 $line --iters 3 --warmup 1
+    expect_out '^nothing +\| .* \| 1.00 k +\| '
+done
+expect_exit 2 ./kobench --preset absent.py
+expect_err '^kobench: there is no file absent.py'
+expect_exit 2 ./kobench --preset absent.module
+expect_err 'unknown preset "absent.module"'
+expect_exit 2 ./kobench --preset mine.py --cache cold
+expect_err 'unrecognized arguments: --cache cold'
+expect_usage 'a preset in Python is measured alone' ./kobench --preset mine.py --preset attn
+./kobench --preset mine.py --python "$work/old_python" --iters 1 2>"$work/err" && fail "an old Python was taken"
+expect_err 'is Python 3.9; assay needs 3.11 or later'
+
 $python -c 'import torch, numpy' 2>/dev/null || skip "the rest needs PyTorch and NumPy"
 
 say "right ones are measured, wrong ones are named by what they did"

@@ -36,6 +36,10 @@ namespace ours
 #elif CUDA_VERSION < 12080
 #define cuEventElapsedTime_v2 cuEventElapsedTime
 #endif
+#if CUDA_VERSION < 12030 // these two are newer
+extern "C" CUresult cuFuncGetName(const char **name, CUfunction function);
+extern "C" CUresult cuKernelGetName(const char **name, CUkernel kernel);
+#endif
 using namespace ours; // the lists are expanded below, in terms of its types
 
 template <class A, class B> struct stand_for : std::false_type {
@@ -74,6 +78,17 @@ template <> struct stand_for<ours::cu_launch_config, CUlaunchConfig> : std::true
     static_assert(offsetof(mine, n_attributes) == offsetof(real, numAttrs), "");
     static_assert(sizeof(ours::cu_launch_attribute) == sizeof(CUlaunchAttribute), "");
     static_assert(offsetof(ours::cu_launch_attribute, value) == offsetof(CUlaunchAttribute, value), "");
+};
+
+template <> struct stand_for<ours::cu_kernel_node, CUDA_KERNEL_NODE_PARAMS_v2> : std::true_type {
+    typedef ours::cu_kernel_node mine;
+    typedef CUDA_KERNEL_NODE_PARAMS_v2 real;
+    static_assert(sizeof(mine) == sizeof(real), "");
+    static_assert(offsetof(mine, function) == offsetof(real, func), "");
+    static_assert(offsetof(mine, grid_x) == offsetof(real, gridDimX), "");
+    static_assert(offsetof(mine, parameters) == offsetof(real, kernelParams), "");
+    static_assert(offsetof(mine, kernel) == offsetof(real, kern), "");
+    static_assert(offsetof(mine, context) == offsetof(real, ctx), "");
 };
 
 template <> struct stand_for<ours::cu_ipc_handle, CUipcMemHandle> : std::true_type {
@@ -146,6 +161,23 @@ SAME(CU_ERROR_MISALIGNED_ADDRESS, CUDA_ERROR_MISALIGNED_ADDRESS)
 SAME(CU_ERROR_INVALID_ADDRESS_SPACE, CUDA_ERROR_INVALID_ADDRESS_SPACE)
 SAME(CU_ERROR_INVALID_PC, CUDA_ERROR_INVALID_PC)
 SAME(CU_ERROR_LAUNCH_FAILED, CUDA_ERROR_LAUNCH_FAILED)
+SAME(CU_ERROR_CAPTURE_UNSUPPORTED, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)
+SAME(CU_ERROR_CAPTURE_INVALIDATED, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED)
+SAME(CU_ERROR_CAPTURE_MERGE, CUDA_ERROR_STREAM_CAPTURE_MERGE)
+SAME(CU_ERROR_CAPTURE_UNMATCHED, CUDA_ERROR_STREAM_CAPTURE_UNMATCHED)
+SAME(CU_ERROR_CAPTURE_UNJOINED, CUDA_ERROR_STREAM_CAPTURE_UNJOINED)
+SAME(CU_ERROR_CAPTURE_ISOLATION, CUDA_ERROR_STREAM_CAPTURE_ISOLATION)
+SAME(CU_ERROR_CAPTURE_IMPLICIT, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT)
+SAME(CU_ERROR_CAPTURED_EVENT, CUDA_ERROR_CAPTURED_EVENT)
+SAME(CU_ERROR_CAPTURE_WRONG_THREAD, CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD)
+SAME(CU_NODE_KERNEL, CU_GRAPH_NODE_TYPE_KERNEL)
+SAME(CU_NODE_COPY, CU_GRAPH_NODE_TYPE_MEMCPY)
+SAME(CU_NODE_MEMSET, CU_GRAPH_NODE_TYPE_MEMSET)
+SAME(CU_NODE_HOST, CU_GRAPH_NODE_TYPE_HOST)
+SAME(CU_NODE_GRAPH, CU_GRAPH_NODE_TYPE_GRAPH)
+SAME(CU_NODE_EMPTY, CU_GRAPH_NODE_TYPE_EMPTY)
+SAME(CU_NODE_WAIT_EVENT, CU_GRAPH_NODE_TYPE_WAIT_EVENT)
+SAME(CU_NODE_RECORD_EVENT, CU_GRAPH_NODE_TYPE_EVENT_RECORD)
 SAME(CU_ATTRIBUTE_SHARED_MEMORY, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK)
 SAME(CU_ATTRIBUTE_WARP_SIZE, CU_DEVICE_ATTRIBUTE_WARP_SIZE)
 SAME(CU_ATTRIBUTE_CLOCK_KHZ, CU_DEVICE_ATTRIBUTE_CLOCK_RATE)

@@ -1,5 +1,5 @@
-/* A stand-in for libtvm_ffi.so: one error is kept, as the real one keeps it for each thread, and the
- * counts of its references are checked. With TVM_STREAMS it also keeps the stream. */
+/* A stand-in for libtvm_ffi.so: one error is kept, as the real one keeps it for each thread, and
+ * the counts of its references are checked. With TVM_STREAMS it also keeps the stream. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -80,6 +80,12 @@ class Bench(unittest.TestCase):
         r = assay.bench(total, doubles(1, 2), cold=True, **QUICK)
         self.assertEqual((r.status, r.cache), ("ok", "cold"))
 
+    def test_cold_on_a_gpu_is_not_claimed(self):
+        with mock.patch("assay.api._measure"):
+            r = assay.bench(total, doubles(1, 2), cold=True, device="cuda:0", stream=0, **QUICK)
+        self.assertEqual(r.cache, "hot")
+        self.assertIn("measured hot", r.notes[0])
+
     def test_counters(self):
         x = doubles(*range(10))
         r = assay.bench(total, x, flops=10, bytes=lambda values: 8 * len(values), **QUICK)
@@ -420,6 +426,22 @@ class Frameworks(unittest.TestCase):
             x = torch.randn(4, 8).to(dtype)
             r = assay.bench(lambda t: t.float() * 2, x, reference=lambda t: t.float() + t.float(), **QUICK)
             self.assertEqual((r.status, r.notes), ("ok", []), r.reason)
+
+    @needs_torch
+    def test_what_lies_scattered_on_a_gpu_is_changed_too(self):
+        import torch
+        from assay._check import Inputs
+
+        class OnGpu(torch.Tensor):  # as far as it is asked
+            is_cuda = property(lambda self: True)
+
+        x = torch.arange(6.0).reshape(2, 3)
+        inputs = Inputs((x.t().as_subclass(OnGpu),), {})
+        self.assertTrue(inputs.stir(1))
+        self.assertFalse(torch.equal(x, torch.arange(6.0).reshape(2, 3)))
+        self.assertEqual(inputs.changed(), [0])
+        inputs.restore()
+        self.assertTrue(torch.equal(x, torch.arange(6.0).reshape(2, 3)))
 
     @needs_torch
     def test_outputs_that_assay_cannot_compare(self):

@@ -20,6 +20,7 @@ struct doing {
     int64_t only;      /* in so many calls of a run; 0: in all */
     int64_t calls;     /* in all */
     cu_graph within;   /* launched too; or NULL */
+    bool in_place;     /* so that the capturer refuses it */
     bool bare_capture; /* the capturer does not capture by itself */
     cu_function spin;
     char memory[64];
@@ -77,6 +78,12 @@ struct told {
 
 static struct told told;
 
+static const char *told_refuses(void *user, void *state)
+{
+    (void)user;
+    return ((struct doing *)state)->in_place ? "it is done in place" : NULL;
+}
+
 static enum assay_status told_begin(void *user, void *stream, struct assay_captured *out)
 {
     struct told *t = user;
@@ -126,8 +133,8 @@ static void told_drop(void *user, void *capture)
     free(kept);
 }
 
-static const struct assay_capturer capturer = {&told, told_begin, told_end, told_replayed,
-                                               told_drop};
+static const struct assay_capturer capturer = {&told,    told_refuses,  told_begin,
+                                               told_end, told_replayed, told_drop};
 
 /* ---- helpers --------------------------------------------------------------------------------- */
 
@@ -383,6 +390,19 @@ static void test_who_waits_is_not_captured(void **state)
     drop_doing(device, d);
 }
 
+static void test_who_cannot_be_replayed_is_not_captured(void **state)
+{
+    assay_device *device = *state;
+    device->capturer = &capturer;
+    struct doing *d = make_doing(device, (struct doing){.launches = 1, .in_place = true});
+    struct assay_timed timed = time_calls(device, d, &doing_kernel, 10);
+    assert_string_equal(timed.way, ASSAY_TIMED_BLOCKED);
+    assert_string_equal(timed.why, "it is done in place");
+    assert_int_equal(told.begun, 0);
+    assert_int_equal(d->calls, 10); /* and none for the host's time */
+    drop_doing(device, d);
+}
+
 static void test_every_error_of_a_capture_has_its_name(void **state)
 {
     (void)state;
@@ -469,6 +489,7 @@ int main(void)
         WITH_GPU(test_the_callers_side_is_measured_once),
         WITH_GPU(test_unjoined_work_is_refused),
         WITH_GPU(test_who_waits_is_not_captured),
+        WITH_GPU(test_who_cannot_be_replayed_is_not_captured),
         cmocka_unit_test(test_every_error_of_a_capture_has_its_name),
         WITH_GPU(test_the_way_is_said),
         WITH_GPU(test_a_driver_that_tells_nothing),

@@ -32,12 +32,13 @@ static void benchmarks_are_found_by_name_in_order(void **state)
     put_file("repo/benchmarks/benchmark_folder.c/x.c", "");
     put_file("repo/kernel.c", "ASSAY_KERNELS"); /* not looked at: there are benchmarks */
     assert_int_equal(find(NULL, &sources, &err), ASSAY_OK);
-    assert_int_equal(sources.n, 4);
+    assert_int_equal(sources.n, 5);
     static const struct {
         const char *shown;
         enum assay_language language;
         bool run_time;
     } want[] = {{"benchmarks/benchmark.c", ASSAY_LANGUAGE_C, false},
+                {"benchmarks/benchmark.py", ASSAY_LANGUAGE_PYTHON, false},
                 {"benchmarks/benchmark_a.cpp", ASSAY_LANGUAGE_CXX, false},
                 {"benchmarks/benchmark_b.cu", ASSAY_LANGUAGE_CUDA, false},
                 {"benchmarks/benchmark_c.cu", ASSAY_LANGUAGE_CUDA, true}};
@@ -49,9 +50,9 @@ static void benchmarks_are_found_by_name_in_order(void **state)
         assert_int_equal(sources.items[i].language, want[i].language);
         assert_int_equal(sources.items[i].run_time_cuda, want[i].run_time);
     }
-    /* (cd repo && sha256sum benchmarks/benchmark.c …_a.cpp …_b.cu …_c.cu | sha256sum) */
+    /* (cd repo && sha256sum benchmarks/benchmark.c ….py …_a.cpp …_b.cu …_c.cu | sha256sum) */
     assert_string_equal(sources.sha256,
-                        "7c00d05c7101ec947c5936962548b69ab1d2b05cd4ffea7eb501686e8d6ac27f");
+                        "b96e0e3e5095b31c732f9708a0e8007c8c41ab7cc11027b0ce3dc15acc07e6cb");
     assay_sources_fini(&sources);
 }
 
@@ -120,11 +121,11 @@ static void what_is_missing_is_told(void **state)
     assert_string_equal(err.where, "./repo");
     assert_non_null(strstr(err.message, "no folder benchmarks/"));
     assay_sources_fini(&sources);
-    put_file("repo/benchmarks/benchmark.py", "");
+    put_file("repo/benchmarks/benchmark.rs", "");
     assert_int_equal(find(NULL, &sources, &err), ASSAY_ERR_INVALID);
-    assert_non_null(strstr(err.message, "benchmark.py, which assay does not run"));
+    assert_non_null(strstr(err.message, "benchmark.rs, which assay does not run"));
     assay_sources_fini(&sources);
-    assay_folder_remove(in_temporary("repo/benchmarks/benchmark.py"));
+    assay_folder_remove(in_temporary("repo/benchmarks/benchmark.rs"));
     assert_int_equal(find(NULL, &sources, &err), ASSAY_ERR_INVALID);
     assert_non_null(strstr(err.message, "benchmarks/ has no file benchmark*"));
     assay_sources_fini(&sources);

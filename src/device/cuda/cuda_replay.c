@@ -16,7 +16,10 @@ enum {
     CAPTURE_MOST = 4096, /* launches that a graph may hold; more are enqueued directly */
     HOST_COUNTED = 16,   /* launches whose enqueueing is timed */
     HOST_ROUNDS = 5,     /* of a guest, the median of them */
+    HOST_LONG_COUNTED = 2,
 };
+
+static const int64_t HOST_LONG_NS = 2 * 1000 * 1000; /* for one call to its end */
 
 static const int64_t HOST_MOST_NS = 10 * 1000 * 1000; /* for all rounds but the first */
 
@@ -130,18 +133,23 @@ static double middle(double *v, int n)
     return v[n / 2];
 }
 
-/* Of a guest it is a figure that people read. The first round fills the framework's own caches; the
- * rest of the calls has to be affordable. */
+/* Of a guest it is a figure that people read. The first calls fill the framework's own caches; of
+ * long ones there are few, for all have to end. */
 static enum assay_status time_guest(struct cuda_gpu *gpu, const struct assay_kernel *kernel,
                                     void *state, const struct assay_work *work, double *ns)
 {
     struct assay_work round = *work;
     double rounds[HOST_ROUNDS];
     int n = 0;
-    round.iters = HOST_COUNTED;
-    enum assay_status status = time_host(gpu, kernel, state, &round, &rounds[0]);
+    round.iters = 1;
     int64_t start = assay_clock_ns();
-    while (status == ASSAY_OK && n < HOST_ROUNDS && assay_clock_ns() - start < HOST_MOST_NS)
+    enum assay_status status = time_host(gpu, kernel, state, &round, &rounds[0]);
+    round.iters = assay_clock_ns() - start > HOST_LONG_NS ? HOST_LONG_COUNTED : HOST_COUNTED;
+    if (status == ASSAY_OK)
+        status = time_host(gpu, kernel, state, &round, &rounds[0]);
+    start = assay_clock_ns();
+    while (status == ASSAY_OK && n < HOST_ROUNDS &&
+           (n == 0 || assay_clock_ns() - start < HOST_MOST_NS))
         status = time_host(gpu, kernel, state, &round, &rounds[n++]);
     *ns = middle(rounds, n ? n : 1);
     return status;
@@ -226,23 +234,30 @@ static bool capture_here(struct cuda_gpu *gpu, const struct assay_kernel *kernel
     return status == ASSAY_OK && out->error == CU_SUCCESS && graph;
 }
 
+/* Whoever should have ended a capture that failed: the stream is used again. */
+static void end_capture(const struct cuda_driver_api *api, cu_stream stream)
+{
+    cu_graph left = NULL;
+    if (api->cuStreamEndCapture(stream, &left) == CU_SUCCESS && left)
+        api->cuGraphDestroy(left);
+}
+
 /* The capturer is told of the end whoever captured. */
 static bool capture_there(struct cuda_gpu *gpu, const struct assay_kernel *kernel, void *state,
                           const struct assay_work *work, struct assay_captured *out)
 {
     const struct assay_capturer *capturer = gpu->device.capturer;
-    cu_graph left = NULL;
-    enum assay_status status = capturer->begin(capturer->user, work->stream, out);
-    if (status != ASSAY_OK && status != ASSAY_UNSUPPORTED)
-        return false;
-    bool worked = status == ASSAY_OK
-                      ? assay_cuda_enqueue(gpu, kernel, state, work, true) == ASSAY_OK
-                      : capture_here(gpu, kernel, state, work, out);
-    status = capturer->end(capturer->user, state, worked, out);
-    if (worked && status == ASSAY_OK && out->graph)
+    enum assay_status began = capturer->begin(capturer->user, work->stream, out);
+    bool worked = false;
+    if (began == ASSAY_OK)
+        worked = assay_cuda_enqueue(gpu, kernel, state, work, true) == ASSAY_OK;
+    else if (began == ASSAY_UNSUPPORTED)
+        worked = capture_here(gpu, kernel, state, work, out);
+    if (began == ASSAY_OK || began == ASSAY_UNSUPPORTED)
+        worked = capturer->end(capturer->user, state, worked, out) == ASSAY_OK && worked;
+    if (worked && out->graph)
         return true;
-    if (gpu->api->cuStreamEndCapture(work->stream, &left) == CU_SUCCESS && left)
-        gpu->api->cuGraphDestroy(left); /* nobody else ended it */
+    end_capture(gpu->api, work->stream);
     return false;
 }
 
@@ -335,6 +350,18 @@ static bool may_capture(struct cuda_gpu *gpu, const struct assay_kernel *kernel,
            gpu->api->cuEventRecordWithFlags;
 }
 
+static bool is_refused(struct cuda_gpu *gpu, const struct assay_kernel *kernel, void *state)
+{
+    const struct assay_capturer *capturer = gpu->device.capturer;
+    const char *why = capturer ? capturer->refuses(capturer->user, state) : NULL;
+    struct assay_captured none = {0};
+    if (!why)
+        return false;
+    snprintf(none.why, sizeof none.why, "%s", why);
+    note_refusal(way_of(gpu, kernel, state), assay_cuda_note_odd_one(gpu, kernel, state), &none);
+    return true;
+}
+
 struct cuda_replay *assay_cuda_replay_of(struct cuda_gpu *gpu, const struct assay_kernel *kernel,
                                          void *state, const struct assay_work *work,
                                          enum assay_status *status)
@@ -347,6 +374,8 @@ struct cuda_replay *assay_cuda_replay_of(struct cuda_gpu *gpu, const struct assa
             gpu->replays[i].used = ++gpu->replays_used;
             return &gpu->replays[i];
         }
+    if (is_refused(gpu, kernel, state))
+        return NULL;
     *status = host_of(gpu, kernel, state, work, &host_ns);
     if (*status != ASSAY_OK)
         return NULL;

@@ -127,7 +127,7 @@ def kept_in_turns(x):
 @kernel
 def kept_by_clock(x):
     now = time.perf_counter()
-    if now - answers.get("at", -1) > 0.0002:
+    if now - answers.get("at", -1) > 0.0005:
         answers["last"] = silu(x)
     answers["at"] = now
     return answers["last"]
@@ -272,16 +272,18 @@ def lazy_by_cell(x):
     return x
 
 
+lazies = []
+
+
 def lazy_code_setup(problem):
     from assay import frameworks
 
     look = frameworks.numpy().look
     names = look.__code__.co_freevars
-    text = "def outer(%s):\n def look(result):\n  %s\n  from cheats import silu\n  made = silu(result)\n" \
-           "  kept.append(made)\n  return made.ctypes.data, 'f32', made.shape, -1\n return look\n"
-    kept = "; ".join(["kept = []"] + list(names))
+    text = "def outer(%s):\n def look(result):\n  %s\n  import cheats\n  made = cheats.silu(result)\n" \
+           "  cheats.lazies.append(made)\n  return made.ctypes.data, 'f32', made.shape, -1\n return look\n"
     scope = {}
-    exec(text % (", ".join(names), kept), scope)
+    exec(text % (", ".join(names), "; ".join(names)), scope)
     look.__code__ = scope["outer"](*([None] * len(names))).__code__
     return lambda x: x
 

@@ -82,13 +82,6 @@ class Errors(Benchmark):
     benchmark_same_values = benchmark_right
     verify_same_values = reference
 
-    def setup_own_seed(self):
-        torch.manual_seed(7)
-        self.x = torch.randn(64, 32, device=self.device)
-
-    benchmark_own_seed = benchmark_right
-    verify_own_seed = reference
-
     def setup_made_before(self):
         self.x = torch.randn(64, 32, device=self.device)
         self.expected = torch.relu(self.x)

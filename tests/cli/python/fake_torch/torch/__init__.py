@@ -82,6 +82,11 @@ class _TensorBase:
     def is_contiguous(self):
         return True
 
+    def is_neg(self):
+        return False
+
+    is_conj = is_neg
+
     dtype = property(lambda self: self._kind)
     shape = property(lambda self: self._shape)
     device = property(lambda self: _device)
