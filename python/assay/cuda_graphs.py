@@ -15,6 +15,7 @@ import warnings
 
 _pool = None  # of all graphs that live: the memory one gives back, another may take
 _live = 0
+_failed = []  # graphs whose capture PyTorch did not end: its allocators may still ask them
 _streams = {}
 _before = None  # what a capture changed: (the collector was on, how synchronising was treated)
 
@@ -73,7 +74,7 @@ def begin():
         graph.capture_begin(pool=_pool, capture_error_mode="thread_local")
     except BaseException:
         _restore(torch)
-        _clean(torch)
+        _clean(torch, graph)
         raise
     return graph
 
@@ -87,7 +88,7 @@ def end(graph, worked):
         torch.cuda.set_stream(_streams["torch"])  # where it began, whatever the calls have set
         graph.capture_end()
     except Exception:
-        _clean(torch)
+        _clean(torch, graph)
         if worked:
             raise
         return 0, 0
@@ -132,9 +133,10 @@ def _restore(torch):
         gc.enable()
 
 
-def _clean(torch):
+def _clean(torch, graph):
     """After a capture that PyTorch did not end: its allocator still waits for the end."""
     global _pool
+    _failed.append(graph)
     pool, _pool = _pool, None
     device = torch.cuda.current_device()
     for name in ("_cuda_endAllocateToPool", "_cuda_endAllocateCurrentStreamToPool",

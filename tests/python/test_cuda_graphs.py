@@ -145,6 +145,7 @@ class Captures(unittest.TestCase):
         with self.assertRaises(AcceleratorError):
             cuda_graphs.end(graph, True)
         self.assertEqual(FAKE.cleaned, [graph.pool])
+        self.assertIs(cuda_graphs._failed[-1], graph)  # allocators may ask it
         self.assertTrue(gc.isenabled())
         self.assertEqual(cuda_graphs._live, 0)
         graph = cuda_graphs.begin()  # what the calls said is what counts
