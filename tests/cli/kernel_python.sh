@@ -67,7 +67,8 @@ END_C
 expect_exit 0 "$ASSAY" kernel repos/pure --list
 expect_count 6 ' on cpu' "$work/out"
 expect_out '^  Pure.unverified on cpu, without a reference$'
-expect_exit 1 "$ASSAY" kernel repos/pure "${few[@]}" --sandbox --output pure.json --visual chart -v
+expect_exit 1 "$ASSAY" kernel repos/pure "${few[@]}" --sandbox --output pure.json --visual chart -v \
+    --workload base,in_place,unverified,wrong,twice # one that assigns its output is among the errors
 expect_out '^  PyTorch  [0-9.]+'
 expect_out 'in place: x'
 expect_out 'no verify_unverified: not checked'
@@ -79,7 +80,7 @@ import json, sys
 file = json.load(open(sys.argv[1]))
 rows = {r["workload"]: r for r in file["results"]}
 assert list(rows) == sorted(rows), "sorted by name"
-for name in ("Pure.base", "Pure.assigned", "Pure.in_place", "InC.twice"):
+for name in ("Pure.base", "Pure.in_place", "InC.twice"):
     r = rows[name]
     assert r["verified"] is True and r["timingResults"]["iterations"] == 10, r
     assert r["refTimingResults"]["mean_ms"] > 0 and r["speedup"]["ratio"] > 0, r
@@ -99,7 +100,7 @@ say "what goes wrong in a script is a row"
 expect_exit 1 "$ASSAY" kernel repos/errors "${few[@]}" --workload hangs --timeout 4s
 row hangs 'timeout: no answer within 4 s'
 expect_exit 1 "$ASSAY" kernel repos/errors "${few[@]}" --workload '[!h]*' --timeout 60s -o errors.json
-row right '.*'
+row right '.*(faster|slower|same speed|unclear)'
 row raises "failed: NameError: name 'no_such_name' is not defined \(benchmark_errors.py:[0-9]+\)"
 row exits 'failed: SystemExit: 3'
 row ends 'crashed: it ended the process with exit code 0 in setup or the first call'
@@ -115,7 +116,6 @@ row in_integers 'failed: TypeError: self.out is torch.int64, which assay does no
 row verify_raises "failed: AttributeError: .*no_such_attribute"
 row verify_returns_none 'failed: verify_verify_returns_none returns no tensor'
 row verify_shape 'failed: verify_verify_shape returns a tensor of shape \[32, 32\]'
-row same_values 'mistrusted: '
 row made_before 'mistrusted: what verify returns is in self.expected before the call'
 row needs_cuda 'unsupported: its setup needs CUDA: '
 valid_json errors.json
@@ -128,14 +128,14 @@ expect_out 'unsupported: build.toml has no kernel for cpu, only for cuda'
 sed -i 's/backend = "cuda"/backend = "cpu"/; s/depends = .*/cxx-flags = ["-fplugin=.\/mine.so"]/' other/build.toml
 expect_exit 2 "$ASSAY" kernel other
 expect_err 'kernel.act_cpu.cxx-flags: the flag -fplugin=./mine.so is not one assay knows to be harmless'
-command -v c++ >/dev/null || skip "the rest needs a C++ compiler"
+command -v c++ >/dev/null || { echo "not tried: compiling, without a C++ compiler"; exit 0; }
 cp repos/extension/build.toml other
 echo 'int f( {' >other/src/act.cpp
 expect_exit 2 "$ASSAY" kernel other --build
 expect_err 'benchmark.py: (src/act.cpp|torch-ext/torch_binding.cpp):[0-9]+:[0-9]+: (fatal )?error: '
 echo '#include <torch/library.h>' | c++ -std=c++17 -E -x c++ - \
     "-I$($python -c 'import torch, os; print(os.path.join(os.path.dirname(torch.__file__), "include"))')" \
-    >/dev/null 2>&1 || skip "the rest needs PyTorch's headers (Debian: libtorch-dev)"
+    >/dev/null 2>&1 || { echo "not tried: an extension, without PyTorch's headers (libtorch-dev)"; exit 0; }
 
 say "an extension is compiled once"
 expect_exit 0 "$ASSAY" kernel repos/extension --build

@@ -242,6 +242,11 @@ class Scripts(unittest.TestCase):
         torch.manual_seed(before + 1)  # and the function is the real one again
         self.assertEqual(torch.initial_seed(), before + 1)
 
+    def test_a_script_that_replaces_the_comparison_does_not_keep_it(self):
+        before = torch.allclose
+        self.load("torch.allclose = lambda *a, **k: True\n" + textwrap.dedent(self.RELU))
+        self.assertIs(torch.allclose, before)
+
     def test_only_classes_of_the_file_are_run(self):
         script = self.load("""
             class Base(Benchmark):

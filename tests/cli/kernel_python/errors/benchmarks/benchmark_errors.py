@@ -76,12 +76,6 @@ class Errors(Benchmark):
     def verify_verify_shape(self):
         return torch.relu(self.x)[:32]
 
-    def setup_same_values(self):
-        self.x = torch.full((64, 32), 0.5, device=self.device)
-
-    benchmark_same_values = benchmark_right
-    verify_same_values = reference
-
     def setup_made_before(self):
         self.x = torch.randn(64, 32, device=self.device)
         self.expected = torch.relu(self.x)
