@@ -18,7 +18,6 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/text.h"
-#include "runner/python.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -602,10 +601,7 @@ static void check_outside(struct lane_map *map, int64_t index)
     struct variant *v = variant_of(map, index);
     char reason[160], took[32];
     const struct assay_bench *bench = map->group->bench;
-    if (!v->ready || !is_guest(v) || !assay_device_shares_memory(bench->host.device))
-        return;
-    const char *path = assay_strangers_path(bench->strangers, v->kernel);
-    if (!path || strncmp(path, ASSAY_PYTHON_PREFIX, strlen(ASSAY_PYTHON_PREFIX)) == 0)
+    if (!v->ready || !is_guest(v) || v->ours || !assay_device_shares_memory(bench->host.device))
         return;
     struct assay_remote_outside outside = assay_remote_device_outside(v->device);
     if (outside.times <= 1)

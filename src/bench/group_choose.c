@@ -5,6 +5,7 @@
 #include "kernel/implementation.h"
 #include "model/model.h"
 #include "quant/quant.h"
+#include "runner/python.h"
 
 #include <math.h>
 #include <string.h>
@@ -50,6 +51,13 @@ static void take_note(struct group *g, struct variant *v)
         group_give_up(v, outcome_of_asking(g, v), err.message);
 }
 
+static bool comes_with_assay(const struct group *g, const struct assay_kernel *kernel)
+{
+    const char *path =
+        g->bench->strangers ? assay_strangers_path(g->bench->strangers, kernel) : NULL;
+    return path && strncmp(path, ASSAY_PYTHON_PREFIX, strlen(ASSAY_PYTHON_PREFIX)) == 0;
+}
+
 static void add_variant(struct group *g, int64_t recipe, const struct assay_contender *found)
 {
     struct variant *v = &g->variants[g->n_variants];
@@ -59,6 +67,7 @@ static void add_variant(struct group *g, int64_t recipe, const struct assay_cont
     v->problem.recipe = name;
     v->recipe = recipe;
     v->ready = found->status == ASSAY_OK;
+    v->ours = comes_with_assay(g, v->kernel);
     assay_group_record(g->job, g->op, g->n_variants, v->kernel->name, v->kernel->implementation,
                        name ? name : "", &v->record);
     v->record.dtype = g->problem.dtype; /* a workload's is known only here */

@@ -25,6 +25,7 @@ struct variant {
     void *state;
     assay_runner *runner;     /* a stranger's process; NULL: it runs in this one */
     bool opened;              /* which has its object open already */
+    bool ours;                /* what runs there comes with assay: PyTorch's kernels */
     assay_device *device;     /* that it runs on: the group's, or the runner's */
     assay_operands *operands; /* likewise */
     double prepared_bytes;    /* of one set, as its runner says */
@@ -98,12 +99,13 @@ static inline bool group_is_model(const struct group *g)
 }
 
 /* Code that is not assay's own, and not an author's reference: nobody gains by a reference that
- * cheats, and it is the slowest of all. */
+ * cheats, and it is the slowest of all. Nor does anybody by PyTorch's models, whose references are
+ * slow too. */
 static inline bool group_is_users(const struct group *g, const struct variant *v)
 {
     bool reference = assay_workload_is(v->kernel->op) &&
                      strcmp(v->kernel->implementation, ASSAY_WORKLOAD_REFERENCE) == 0;
-    bool executor = group_is_model(g) && !assay_kernel_is_elsewhere(v->kernel);
+    bool executor = group_is_model(g) && (v->ours || !assay_kernel_is_elsewhere(v->kernel));
     return !executor && !assay_kernel_is_builtin(v->kernel) && !reference;
 }
 

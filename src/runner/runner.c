@@ -284,8 +284,10 @@ static enum assay_status spawn(assay_runner *r, const struct assay_confinement *
 {
     /* The threads of one variant must not spin on the cores that the next one is measured on:
      * libgomp's would, for some 7 ms after each call. This is about 50 us. Those of a stranger's
-     * libomp would for 200 ms; it counts in milliseconds. */
-    static const char *const passive[] = {"GOMP_SPINCOUNT=2000", "KMP_BLOCKTIME=1", NULL};
+     * libomp would for 200 ms; it counts in milliseconds. And torch.compile would start a pool of
+     * processes, busy for seconds after it has compiled by itself. */
+    static const char *const passive[] = {"GOMP_SPINCOUNT=2000", "KMP_BLOCKTIME=1",
+                                          "TORCHINDUCTOR_COMPILE_THREADS=1", NULL};
     struct ends ends;
     char **environment = assay_confine_environment(passive);
     pid_t judge = getpid();
