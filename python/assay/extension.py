@@ -348,6 +348,7 @@ def main(arguments):
         config = repository.configuration(root)
         name = repository.name_of(root, config)
         if not repository._prebuilt(root, name, kind)[0] and sections(config):
+            repository.check_device(kind)
             print("compiled" if build(root, config, name, kind) else "kept")
     except Unsupported as why:
         print(why)

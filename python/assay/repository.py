@@ -21,9 +21,20 @@ _modules = {}  # by repository and device
 def kernel(root, device):
     """The module. Unsupported says why there is none for this interpreter and device."""
     kind = device.split(":")[0]
+    check_device(kind)
     if (root, kind) not in _modules:
         _modules[root, kind] = _find(root, kind)
     return _modules[root, kind]
+
+
+def check_device(kind):
+    """Unsupported where PyTorch cannot use the GPU that assay found."""
+    import torch
+
+    if kind == "cuda" and not torch.cuda.is_available():
+        why = "cannot use this GPU" if torch.version.cuda else "has no CUDA"
+        raise Unsupported("PyTorch %s of %s %s; --device cpu runs this on the CPU" % (
+            torch.__version__, sys.executable, why))
 
 
 def _find(root, kind):

@@ -484,6 +484,7 @@ class _Template:
             owned.setdefault(tensors.storage_key(tensor), []).append((path, tensor))
         self.groups, self.fixed = [], []
         self.shares_output = False
+        self.fixed += [k for k, v in vars(instance).items() if tensors.is_module(v)]
         for members in owned.values():
             inputs = [m for m in members if m[0][0] != "out"]
             if not inputs:

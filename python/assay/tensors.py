@@ -34,6 +34,10 @@ def is_tensor(value):
     return isinstance(value, _torch().Tensor)
 
 
+def is_module(value):
+    return isinstance(value, _torch().nn.Module)
+
+
 def is_as_precise(dtype, other):
     """May values of the one stand for a reference of the other?"""
     torch = _torch()

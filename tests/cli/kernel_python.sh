@@ -83,6 +83,7 @@ assert list(rows) == sorted(rows), "sorted by name"
 for name in ("Pure.base", "Pure.in_place", "InC.twice"):
     r = rows[name]
     assert r["verified"] is True and r["timingResults"]["iterations"] == 10, r
+    assert r.get("note") == ("in place: x" if name == "Pure.in_place" else None), r
     assert r["refTimingResults"]["mean_ms"] > 0 and r["speedup"]["ratio"] > 0, r
 assert rows["Pure.wrong"]["verified"] is False and "4096 of 4096 wrong" in rows["Pure.wrong"]["reason"]
 assert rows["Pure.unverified"]["verified"] is None and rows["Pure.unverified"]["timingResults"]
@@ -119,6 +120,7 @@ row verify_shape 'failed: verify_verify_shape returns a tensor of shape \[32, 32
 row made_before 'mistrusted: what verify returns is in self.expected before the call'
 row needs_cuda 'unsupported: its setup needs CUDA: '
 valid_json errors.json
+expect_file errors.json '"printed": "Traceback \(most recent call last\)'
 
 say "an extension: what is not here, what does not compile, what may not be there"
 cp -r repos/extension other

@@ -76,6 +76,11 @@ class Names(unittest.TestCase):
             with self.assertRaisesRegex(Unsupported, words):
                 extension._Job("/", {"kernel": {"k": section}}, "k", "cpu")
 
+    @unittest.skipIf(not HAVE_TORCH or torch.cuda.is_available(), "needs a PyTorch without a GPU")
+    def test_a_gpu_that_pytorch_cannot_use(self):
+        with self.assertRaisesRegex(Unsupported, "--device cpu runs this on the CPU"):
+            repository.kernel("/", "cuda")
+
     def test_broken_toml_is_named(self):
         with repository_of({"build.toml": "[general\n"}) as folder:
             with self.assertRaisesRegex(ValueError, "build.toml: "):
@@ -189,9 +194,10 @@ class Tensors(unittest.TestCase):
         made = type("I", (), {})()
         made.x, made.index, made.none = torch.ones(4), torch.arange(4), torch.empty(0)
         made.weights = [torch.ones(2, 2)]
+        made.layer = torch.nn.Linear(2, 2)
         template = scripts._Template(made, "cpu")
         self.assertEqual([g.name for g in template.groups], ["x", "weights.0"])
-        self.assertEqual(sorted(template.fixed), ["index", "none"])
+        self.assertEqual(sorted(template.fixed), ["index", "layer", "none"])
 
     def test_bits_are_compared(self):
         nan = torch.tensor([float("nan")])

@@ -151,6 +151,10 @@ static assay_json *result(const struct assay_bouts *bouts, const struct assay_bo
     assay_json_put_string(o, "implementation", kernel->implementation);
     assay_json_put_string(o, "kernel", kernel->kernel);
     assay_json_put_string(o, "device", kernel->device);
+    if (kernel->note[0])
+        assay_json_put_string(o, "note", kernel->note);
+    if (kernel->printed[0])
+        assay_json_put_string(o, "printed", kernel->printed);
     if (!assay_cell_is_workload(kernel)) /* a workload's tensors have each their own */
         assay_json_put_string(o, "dtype", assay_dtype_name(kernel->dtype));
     assay_json_put(o, "cache",
