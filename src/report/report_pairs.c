@@ -127,14 +127,25 @@ const struct assay_measurement *assay_pair_figures(const struct assay_record *re
     return NULL;
 }
 
+static const struct assay_record *unquantised(const struct assay_record *records, int64_t n,
+                                              const char *implementation)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (is(records[i].implementation, implementation) && is(records[i].recipe, "baseline"))
+            return &records[i];
+    return NULL;
+}
+
+/* Of a model, records of older versions name an op's baseline: then it is its own form's. */
 const struct assay_record *assay_pair_baseline(const struct assay_record *records, int64_t n,
                                                const struct assay_record *record)
 {
-    const char *baseline = record->baseline[0] ? record->baseline : record->implementation;
+    if (assay_cell_is_model(record)) {
+        const struct assay_record *named = unquantised(records, n, record->baseline);
+        return named ? named : unquantised(records, n, record->implementation);
+    }
     for (int64_t i = 0; i < n; i++)
-        if (assay_cell_is_model(record)
-                ? is(records[i].implementation, baseline) && is(records[i].recipe, "baseline")
-                : records[i].is_baseline)
+        if (records[i].is_baseline)
             return &records[i];
     return NULL;
 }
