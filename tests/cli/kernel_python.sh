@@ -100,7 +100,7 @@ expect_count 1 '✓ *│$' "$work/out"
 say "what goes wrong in a script is a row"
 expect_exit 1 "$ASSAY" kernel repos/errors "${few[@]}" --workload hangs --timeout 4s
 row hangs 'timeout: no answer within 4 s'
-expect_exit 1 "$ASSAY" kernel repos/errors "${few[@]}" --workload '[!h]*' --timeout 60s -o errors.json
+expect_exit 1 "$ASSAY" kernel repos/errors "${few[@]}" --workload '*.[!h]*' -o errors.json
 row right '.*(faster|slower|same speed|unclear)'
 row raises "failed: NameError: name 'no_such_name' is not defined \(benchmark_errors.py:[0-9]+\)"
 row exits 'failed: SystemExit: 3'
