@@ -19,7 +19,7 @@ struct table {
     char problem[400];
 };
 
-static void put_line(struct table *t, const char *text, enum assay_ink ink)
+static void put_line(struct table *t, const char *text, enum assay_line_ink ink)
 {
     assay_line_put(&t->line, text, t->width, ink);
     assay_line_flush(&t->line, t->sink);
@@ -67,7 +67,7 @@ static void put_head(struct table *t, const struct assay_strings *differences)
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
-static enum assay_ink ink_of(enum assay_compare_verdict verdict)
+static enum assay_line_ink ink_of(enum assay_compare_verdict verdict)
 {
     switch (verdict) {
     case ASSAY_COMPARE_FASTER:
@@ -159,7 +159,7 @@ static void put_row(struct table *t, const struct assay_compare_row *row)
 
 /* ---- the end -------------------------------------------------------------------------------- */
 
-static void put_item(struct table *t, const char *text, enum assay_ink ink)
+static void put_item(struct table *t, const char *text, enum assay_line_ink ink)
 {
     struct assay_flow flow = {.line = &t->line, .sink = t->sink, .width = t->width, .ink = ink};
     assay_flow_item(&flow, "%s", text);

@@ -34,7 +34,7 @@ void assay_page_flush(struct assay_page *page)
 }
 
 struct assay_flow assay_page_flow(struct assay_page *page, int indent, int width,
-                                  enum assay_ink ink)
+                                  enum assay_line_ink ink)
 {
     return (struct assay_flow){&page->line, &page->sink, indent, width, false, ink};
 }
@@ -168,7 +168,7 @@ static void put_gap(struct assay_grid *grid, int c)
 }
 
 static void put_text(struct assay_line *line, bool right, const char *text, int width,
-                     enum assay_ink ink)
+                     enum assay_line_ink ink)
 {
     if (right)
         assay_line_right(line, text, width, ink);
@@ -185,7 +185,7 @@ static void put_mark(struct assay_grid *grid, int c, const char *mark)
 }
 
 static void put_heading(struct assay_grid *grid, int c, const char *heading, int width,
-                        enum assay_ink ink)
+                        enum assay_line_ink ink)
 {
     put_gap(grid, c);
     put_text(&grid->page->line, grid->columns[c].right, heading ? heading : "", width, ink);
@@ -237,7 +237,7 @@ static void end_row(struct assay_grid *grid)
 
 void assay_grid_headings(struct assay_grid *grid)
 {
-    enum assay_ink ink = grid->boxed ? ASSAY_INK_BOLD : ASSAY_INK_DIM;
+    enum assay_line_ink ink = grid->boxed ? ASSAY_INK_BOLD : ASSAY_INK_DIM;
     write_upper_headings(grid);
     for (int c = 0; c < grid->n; c++) {
         const struct assay_column *column = &grid->columns[c];
@@ -333,7 +333,7 @@ struct assay_figure assay_figure_plain(struct assay_cell cell)
     return (struct assay_figure){.cell = cell, .ink = ASSAY_INK_PLAIN};
 }
 
-struct assay_figure assay_figure_text(const char *text, enum assay_ink ink)
+struct assay_figure assay_figure_text(const char *text, enum assay_line_ink ink)
 {
     struct assay_figure f = {.ink = ink};
     assay_cell_add(&f.cell, "%s", text);
@@ -381,7 +381,7 @@ struct assay_figure assay_figure_verified(const struct assay_cell_request *q)
     return assay_figure_check(q->record->verification.done);
 }
 
-enum assay_ink assay_figure_ratio_ink(const struct assay_ratio *ratio)
+enum assay_line_ink assay_figure_ratio_ink(const struct assay_ratio *ratio)
 {
     int direction = assay_cell_ratio_direction(ratio);
     return direction > 0 ? ASSAY_INK_GOOD : direction < 0 ? ASSAY_INK_WARN : ASSAY_INK_DIM;

@@ -30,7 +30,7 @@ void assay_page_begin(struct assay_page *page, const struct assay_sink *sink,
 void assay_page_flush(struct assay_page *page);
 /* Items from column `indent` on, on lines of this width; assay_flow_item() adds one. */
 struct assay_flow assay_page_flow(struct assay_page *page, int indent, int width,
-                                  enum assay_ink ink);
+                                  enum assay_line_ink ink);
 
 /* Columns that rows with many figures may take: style->most, or the width, within reason. */
 int assay_page_most(const struct assay_page *page);
@@ -55,9 +55,9 @@ struct assay_cell_request {
 /* What stands in a cell. */
 struct assay_figure {
     struct assay_cell cell;
-    enum assay_ink ink;
+    enum assay_line_ink ink;
     const char *lead; /* before the text, in a column that is `led` or a cell that spans; or NULL */
-    enum assay_ink lead_ink;
+    enum assay_line_ink lead_ink;
     int lead_width;   /* of a cell that spans; of others 1 */
     const char *mark; /* behind it, in a column that is `marked`; or NULL */
     int span;         /* how many columns after its own it takes too */
@@ -134,7 +134,7 @@ void assay_grid_no_figures(struct assay_grid *grid, const struct assay_record *r
 /* ---- cells that several tables have -------------------------------------------------------- */
 
 struct assay_figure assay_figure_plain(struct assay_cell cell);
-struct assay_figure assay_figure_text(const char *text, enum assay_ink ink);
+struct assay_figure assay_figure_text(const char *text, enum assay_line_ink ink);
 /* A time with ▸ before it where none is faster; `text` is the time as the table writes it. */
 struct assay_figure assay_figure_time(const struct assay_measurement *m, struct assay_cell text,
                                       struct assay_legend *legend);
@@ -149,6 +149,6 @@ struct assay_figure assay_figure_check(bool verified);
 /* The same as a cell function, of rows that are records. */
 struct assay_figure assay_figure_verified(const struct assay_cell_request *q);
 /* Green for faster, yellow for slower. */
-enum assay_ink assay_figure_ratio_ink(const struct assay_ratio *ratio);
+enum assay_line_ink assay_figure_ratio_ink(const struct assay_ratio *ratio);
 
 #endif

@@ -142,7 +142,7 @@ static void append_glyph(struct assay_line *line, struct glyph glyph)
     line->columns += glyph.columns;
 }
 
-static const char *ink_code(enum assay_ink ink)
+static const char *ink_code(enum assay_line_ink ink)
 {
     static const char *const codes[] = {
         [ASSAY_INK_PLAIN] = "",          [ASSAY_INK_BOLD] = "\033[1m",
@@ -159,7 +159,7 @@ static void set_ink(struct assay_line *line, const char *code)
         append(line, code, strlen(code));
 }
 
-static void reset_ink(struct assay_line *line, enum assay_ink ink)
+static void reset_ink(struct assay_line *line, enum assay_line_ink ink)
 {
     if (ink != ASSAY_INK_PLAIN)
         set_ink(line, "\033[0m");
@@ -177,7 +177,7 @@ static void put_glyphs(struct assay_line *line, const char *text, int width)
     }
 }
 
-void assay_line_put(struct assay_line *line, const char *text, int width, enum assay_ink ink)
+void assay_line_put(struct assay_line *line, const char *text, int width, enum assay_line_ink ink)
 {
     if (width <= 0 || !*text)
         return;
@@ -192,7 +192,7 @@ void assay_line_put(struct assay_line *line, const char *text, int width, enum a
     reset_ink(line, ink);
 }
 
-void assay_line_rule(struct assay_line *line, int column, enum assay_ink ink)
+void assay_line_rule(struct assay_line *line, int column, enum assay_line_ink ink)
 {
     set_ink(line, ink_code(ink));
     while (line->columns < column)
@@ -206,14 +206,14 @@ void assay_line_to(struct assay_line *line, int column)
         append_glyph(line, plain(" "));
 }
 
-void assay_line_left(struct assay_line *line, const char *text, int width, enum assay_ink ink)
+void assay_line_left(struct assay_line *line, const char *text, int width, enum assay_line_ink ink)
 {
     int start = line->columns;
     assay_line_put(line, text, width, ink);
     assay_line_to(line, start + width);
 }
 
-void assay_line_right(struct assay_line *line, const char *text, int width, enum assay_ink ink)
+void assay_line_right(struct assay_line *line, const char *text, int width, enum assay_line_ink ink)
 {
     assay_line_to(line, line->columns + width - assay_line_columns_of(text, line->ascii));
     assay_line_put(line, text, width, ink);
@@ -231,7 +231,7 @@ void assay_line_flush(struct assay_line *line, const struct assay_sink *sink)
 }
 
 int assay_line_wrap(struct assay_line *line, const struct assay_sink *sink, const char *text,
-                    int indent, int width, enum assay_ink ink)
+                    int indent, int width, enum assay_line_ink ink)
 {
     char word[512];
     bool follows = false; /* another word of the text on this line */

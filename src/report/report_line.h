@@ -9,7 +9,7 @@
 
 #include "report/report.h"
 
-enum assay_ink {
+enum assay_line_ink {
     ASSAY_INK_PLAIN,
     ASSAY_INK_BOLD,
     ASSAY_INK_DIM,
@@ -33,17 +33,18 @@ void assay_line_init(struct assay_line *line, const struct assay_report_style *s
 int assay_line_columns_of(const char *text, bool ascii);
 
 /* Appends the text, cut with an ellipsis where it is wider than `width` columns. */
-void assay_line_put(struct assay_line *line, const char *text, int width, enum assay_ink ink);
+void assay_line_put(struct assay_line *line, const char *text, int width, enum assay_line_ink ink);
 /* The same, then filled with blanks, or with blanks before it, to `width` columns. */
-void assay_line_left(struct assay_line *line, const char *text, int width, enum assay_ink ink);
-void assay_line_right(struct assay_line *line, const char *text, int width, enum assay_ink ink);
+void assay_line_left(struct assay_line *line, const char *text, int width, enum assay_line_ink ink);
+void assay_line_right(struct assay_line *line, const char *text, int width,
+                      enum assay_line_ink ink);
 /* Appends the text, broken between words where it does not fit into `width`: it goes on at column
  * `indent` of further lines. The caller flushes the last one; returns how many came before it. */
 int assay_line_wrap(struct assay_line *line, const struct assay_sink *sink, const char *text,
-                    int indent, int width, enum assay_ink ink);
+                    int indent, int width, enum assay_line_ink ink);
 /* Blanks, or a rule, up to this column. */
 void assay_line_to(struct assay_line *line, int column);
-void assay_line_rule(struct assay_line *line, int column, enum assay_ink ink);
+void assay_line_rule(struct assay_line *line, int column, enum assay_line_ink ink);
 
 /* Writes the line without trailing blanks, and starts the next. */
 void assay_line_flush(struct assay_line *line, const struct assay_sink *sink);
@@ -56,7 +57,7 @@ struct assay_flow {
     const struct assay_sink *sink;
     int indent, width;
     bool started; /* something is on this line already that the next item must be parted from */
-    enum assay_ink ink;
+    enum assay_line_ink ink;
 };
 void assay_flow_item(struct assay_flow *flow, const char *fmt, ...) ASSAY_PRINTF(2, 3);
 

@@ -67,7 +67,7 @@ static bool state_is_shown(const void *table, int of)
     return ((const struct writer *)table)->shown[of];
 }
 
-static enum assay_ink name_ink(const struct assay_record *record)
+static enum assay_line_ink name_ink(const struct assay_record *record)
 {
     return record->outcome == ASSAY_OUTCOME_OK ? ASSAY_INK_PLAIN : ASSAY_INK_DIM;
 }
@@ -216,7 +216,7 @@ static void choose_layout(struct writer *w, const struct assay_record *records, 
 
 /* ---- a group's heading -------------------------------------------------------------------- */
 
-static void put_heading(struct writer *w, const char *text, enum assay_ink ink)
+static void put_heading(struct writer *w, const char *text, enum assay_line_ink ink)
 {
     int left = w->grid.width - w->page->line.columns;
     if (w->page->line.columns && assay_line_columns_of(text, w->page->line.ascii) + 2 > left) {

@@ -13,8 +13,8 @@ const char *assay_row_mark(const struct assay_measurement *m, struct assay_legen
     return !m->precise ? "!" : disturbed ? "~" : "";
 }
 
-enum assay_ink assay_row_speedup_ink(const struct assay_record *record,
-                                     const struct assay_measurement *m)
+enum assay_line_ink assay_row_speedup_ink(const struct assay_record *record,
+                                          const struct assay_measurement *m)
 {
     int direction = assay_cell_direction(m);
     if (assay_cell_is_baseline(record) || direction == 0)
@@ -26,7 +26,7 @@ int assay_row_reason(struct assay_line *line, const struct assay_sink *sink,
                      const struct assay_record *record, int mark, int width)
 {
     bool fine = assay_outcome_is_fine(record->outcome);
-    enum assay_ink ink = fine ? ASSAY_INK_DIM : ASSAY_INK_BAD;
+    enum assay_line_ink ink = fine ? ASSAY_INK_DIM : ASSAY_INK_BAD;
     assay_line_left(line, fine ? "" : "✗", mark, ink);
     char text[sizeof(struct assay_cell) + sizeof record->reason + 2];
     snprintf(text, sizeof text, "%s%s%s", assay_cell_outcome(record->outcome).text,
@@ -158,7 +158,7 @@ void assay_tally_add(struct assay_tally *tally, const struct assay_record *recor
 
 /* Continues on the next line what does not fit on this one. */
 static void put_wrapped(struct assay_line *line, const struct assay_sink *sink, int width,
-                        const char *text, enum assay_ink ink)
+                        const char *text, enum assay_line_ink ink)
 {
     int left = width - line->columns - 1; /* a comma follows */
     if (assay_line_columns_of(text, line->ascii) > left) {

@@ -33,8 +33,8 @@ void assay_row_machine(const struct assay_run_info *run, struct assay_line *line
 /* "!" for a figure that is not as precise as was asked, "~" for a disturbed one, or "". */
 const char *assay_row_mark(const struct assay_measurement *m, struct assay_legend *legend);
 
-enum assay_ink assay_row_speedup_ink(const struct assay_record *record,
-                                     const struct assay_measurement *m);
+enum assay_line_ink assay_row_speedup_ink(const struct assay_record *record,
+                                          const struct assay_measurement *m);
 
 /* Instead of figures, up to column `width` of this line and of as many more as it takes: why there
  * are none, or that a variant was checked and not timed. The mark before the text takes `mark`

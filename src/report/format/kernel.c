@@ -269,7 +269,7 @@ static void write_table(struct state *s)
 /* ---- the lines under it -------------------------------------------------------------------- */
 
 /* Words that stay together, on the next line where they do not fit on this one. */
-static void put_phrase(struct state *s, const char *text, enum assay_ink ink)
+static void put_phrase(struct state *s, const char *text, enum assay_line_ink ink)
 {
     /* A comma may follow. */
     if (s->page.line.columns + 2 + assay_line_columns_of(text, s->page.style.ascii) >
@@ -282,7 +282,7 @@ static void put_phrase(struct state *s, const char *text, enum assay_ink ink)
 }
 
 /* Any sentence, wrapped between words. */
-static void put_words(struct state *s, const char *text, enum assay_ink ink)
+static void put_words(struct state *s, const char *text, enum assay_line_ink ink)
 {
     char word[256];
     for (text += strspn(text, " "); *text; text += strspn(text, " ")) {
@@ -346,7 +346,8 @@ static void put_remarks(struct state *s, const struct assay_bout *bout)
 /* "crashed: SIGSEGV" */
 static void put_trouble(struct state *s, const struct assay_record *record)
 {
-    enum assay_ink ink = assay_outcome_is_fine(record->outcome) ? ASSAY_INK_DIM : ASSAY_INK_BAD;
+    enum assay_line_ink ink =
+        assay_outcome_is_fine(record->outcome) ? ASSAY_INK_DIM : ASSAY_INK_BAD;
     char outcome[sizeof(struct assay_cell) + 1];
     snprintf(outcome, sizeof outcome, "%s%s", assay_cell_outcome(record->outcome).text,
              record->reason[0] ? ":" : "");
@@ -366,7 +367,7 @@ static void put_verdict(struct state *s, const struct assay_ratio *ratio)
 /* "1.72x faster", "1.31x slower than native", and the interval. */
 static void put_difference(struct state *s, const struct assay_ratio *ratio, const char *name)
 {
-    enum assay_ink ink = assay_figure_ratio_ink(ratio);
+    enum assay_line_ink ink = assay_figure_ratio_ink(ratio);
     struct assay_cell interval, text = assay_cell_times(ratio, &interval);
     assay_cell_add(&text, ratio->ratio > 1 ? " faster" : " slower");
     put_phrase(s, text.text, ink);

@@ -160,7 +160,7 @@ static void write_headings(struct state *s, const struct assay_record *record)
 /* ---- rows ----------------------------------------------------------------------------------- */
 
 static void write_name(struct state *s, const struct assay_record *record, bool cold,
-                       enum assay_ink ink)
+                       enum assay_line_ink ink)
 {
     struct assay_line *line = &s->page.line;
     struct assay_cell name = assay_kobench_name(record, assay_cell_variant(record, s->group, s->n));
