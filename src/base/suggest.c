@@ -76,6 +76,13 @@ static const struct row rows[] = {
     {ASSAY_TOPIC_FORMAT, "markdown", "md", NULL},
     {ASSAY_TOPIC_FORMAT, "text txt terminal", "table", NULL},
     {ASSAY_TOPIC_FORMAT, "torch", "pytorch", NULL},
+
+    {ASSAY_TOPIC_CHART, "bar bars barchart speedup speedups", "speedup-bars", NULL},
+    {ASSAY_TOPIC_CHART, "line lines scaling", "sweep", NULL},
+    {ASSAY_TOPIC_CHART, "heat grid matrix map", "heatmap", NULL},
+    {ASSAY_TOPIC_CHART, "histogram hist violin box density samples strip", "distribution", NULL},
+    {ASSAY_TOPIC_CHART, "timeline trace timeseries series", "time-series", NULL},
+    {ASSAY_TOPIC_CHART, "scatter frontier", "pareto", NULL},
 };
 /* clang-format on */
 

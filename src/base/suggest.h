@@ -15,6 +15,7 @@ enum assay_topic {
     ASSAY_TOPIC_OPTION, /* without the dashes */
     ASSAY_TOPIC_CACHE,
     ASSAY_TOPIC_FORMAT,
+    ASSAY_TOPIC_CHART,
 };
 
 /* One of the two, or neither. */

@@ -1,0 +1,54 @@
+/* chart_registry.c: the registry of charts, and which of them fits a book. */
+#include "report/chart/chart.h"
+
+#include "base/suggest.h"
+
+#define ASSAY_CHART(n) extern const struct assay_chart assay_chart_##n;
+#include "report/chart/chart_list.h"
+#undef ASSAY_CHART
+
+static const struct assay_chart *const chart_registry[] = {
+#define ASSAY_CHART(n) &assay_chart_##n,
+#include "report/chart/chart_list.h"
+#undef ASSAY_CHART
+    NULL};
+
+enum { CHARTS = sizeof chart_registry / sizeof chart_registry[0] - 1 };
+
+int64_t assay_chart_count(void) { return CHARTS; }
+
+const struct assay_chart *assay_chart_at(int64_t index) { return chart_registry[index]; }
+
+enum assay_status assay_chart_find(const char *name, const struct assay_chart **out,
+                                   struct assay_error *err)
+{
+    const char *names[CHARTS + 1];
+    for (int i = 0; i < CHARTS; i++) {
+        names[i] = chart_registry[i]->name;
+        if (assay_text_same(names[i], name)) {
+            *out = chart_registry[i];
+            return ASSAY_OK;
+        }
+    }
+    char rest[160];
+    return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "unknown chart \"%s\"; %s", name,
+                           assay_suggest_text(ASSAY_TOPIC_CHART, name, names, CHARTS,
+                                              "`assay list charts` shows them all", rest,
+                                              sizeof rest));
+}
+
+const struct assay_chart *assay_chart_choose(const struct assay_book *book,
+                                             const struct assay_chart_request *request)
+{
+    const struct assay_chart *best = NULL;
+    int greatest = 0;
+    for (int i = 0; i < CHARTS; i++) {
+        char why[160] = "";
+        int fit = chart_registry[i]->fits(book, request, why, sizeof why);
+        if (fit > greatest) {
+            greatest = fit;
+            best = chart_registry[i];
+        }
+    }
+    return best;
+}
