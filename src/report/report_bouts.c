@@ -1,7 +1,6 @@
 #include "report/report_bouts.h"
 
 #include "base/alloc.h"
-#include "tensor/dtype.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -240,15 +239,9 @@ struct assay_cell assay_bout_benchmark(const struct assay_record *record)
 static struct assay_cell workload(const struct assay_record *record)
 {
     struct assay_cell cell = {""};
-    if (assay_cell_is_workload(record)) {
-        assay_cell_add(&cell, "%s", record->label);
-        return cell;
-    }
-    assay_cell_add(&cell, "%s", assay_dtype_name(record->dtype));
-    for (int32_t i = 0; i < record->n_axes && i < ASSAY_MAX_AXES; i++)
-        assay_cell_add(&cell, "%s%lld", i ? "x" : " ", (long long)record->axes[i]);
-    if (record->label[0])
-        assay_cell_add(&cell, " %s", record->label);
+    if (!assay_cell_is_workload(record))
+        return assay_cell_problem(record);
+    assay_cell_add(&cell, "%s", record->label);
     return cell;
 }
 

@@ -2,6 +2,7 @@
 
 #include "op/op_name.h"
 #include "report/report_line.h"
+#include "tensor/dtype.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -221,13 +222,20 @@ static struct assay_cell ratio_text(double ratio, int *decimals)
     return cell;
 }
 
-/* "same" only where the run could have seen a difference of 10 %; else how many rounds there were
- * to tell. */
+enum assay_verdict assay_cell_verdict(const struct assay_ratio *ratio)
+{
+    int direction = assay_cell_ratio_direction(ratio);
+    if (direction != 0)
+        return direction > 0 ? ASSAY_VERDICT_FASTER : ASSAY_VERDICT_SLOWER;
+    return ratio->smallest_visible <= 0.1 ? ASSAY_VERDICT_SAME : ASSAY_VERDICT_UNCLEAR;
+}
+
+/* Where it is unclear, how many rounds there were to tell. */
 static struct assay_cell same_as_baseline(const struct assay_ratio *ratio, int width)
 {
     struct assay_cell cell = {"same"}, longer = {""};
     double percent = 100 * ratio->smallest_visible;
-    if (!(percent <= 10)) {
+    if (assay_cell_verdict(ratio) == ASSAY_VERDICT_UNCLEAR) {
         cell = (struct assay_cell){"unclear"};
         assay_cell_add(&longer, "unclear (n=%lld)", (long long)ratio->n);
     } else if (percent > 0) {
@@ -315,6 +323,21 @@ struct assay_cell assay_cell_axes(const struct assay_record *record)
     for (int32_t i = 0; i < record->n_axes && i < ASSAY_MAX_AXES; i++)
         assay_cell_add(&cell, "%s%.15s=%lld", i ? " " : "", record->axis_names[i],
                        (long long)record->axes[i]);
+    return cell;
+}
+
+struct assay_cell assay_cell_problem(const struct assay_record *record)
+{
+    struct assay_cell cell = {""};
+    const char *blank = "";
+    if (record->dtype != ASSAY_DTYPE_NONE) {
+        assay_cell_add(&cell, "%s", assay_dtype_name(record->dtype));
+        blank = " ";
+    }
+    for (int32_t i = 0; i < record->n_axes && i < ASSAY_MAX_AXES; i++)
+        assay_cell_add(&cell, "%s%lld", i ? "x" : blank, (long long)record->axes[i]);
+    if (record->label[0])
+        assay_cell_add(&cell, "%s%s", cell.text[0] ? " " : "", record->label);
     return cell;
 }
 

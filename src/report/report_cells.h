@@ -46,7 +46,9 @@ bool assay_cell_is_model(const struct assay_record *record);
 bool assay_cell_is_workload(const struct assay_record *record);
 struct assay_cell assay_cell_shape(const struct assay_record *record); /* "[32, 512, 768]", or "" */
 struct assay_cell assay_cell_axes(const struct assay_record *record);  /* "m=1 k=4096 n=4096" */
-struct assay_cell assay_cell_outcome(enum assay_outcome outcome);      /* "out of memory" */
+/* Which group of an op: "f32 4x512x1024", with its label behind where it has one. */
+struct assay_cell assay_cell_problem(const struct assay_record *record);
+struct assay_cell assay_cell_outcome(enum assay_outcome outcome); /* "out of memory" */
 
 /* Which of a group's it is: the implementation, or, where that has several kernels among `records`
  * with the same recipe, the kernel. */
@@ -56,6 +58,15 @@ const char *assay_cell_variant(const struct assay_record *record,
 /* More than one sample in twenty was disturbed: a context switch, a changed clock, a slow matrix
  * unit, or a sample so short that the harness can hardly see it. */
 bool assay_cell_disturbed(const struct assay_measurement *m);
+/* What tables say of a ratio. */
+enum assay_verdict {
+    ASSAY_VERDICT_FASTER,
+    ASSAY_VERDICT_SLOWER,
+    ASSAY_VERDICT_SAME,    /* no significant difference, and one of 10 % would have been seen */
+    ASSAY_VERDICT_UNCLEAR, /* it would not */
+    ASSAY_VERDICTS
+};
+enum assay_verdict assay_cell_verdict(const struct assay_ratio *ratio);
 /* Which way a significant ratio goes: 1 faster than the baseline, -1 slower, 0 neither. */
 int assay_cell_direction(const struct assay_measurement *m);
 int assay_cell_ratio_direction(const struct assay_ratio *ratio);
