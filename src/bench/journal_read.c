@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The longest lines that are read: a record has some 4 kB, the head of a run of a million groups
+/* The longest lines that are read: a record has some 5 kB, the head of a run of a million groups
  * some 200 MB. */
 enum { MOST_LINE = 4 << 20, MOST_HEAD = 512 << 20, CHUNK = 1 << 16 };
 static const char head_begins[] = "{\"assay_journal\":";

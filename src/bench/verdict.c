@@ -41,7 +41,16 @@ static void note_clock(const struct assay_verdict_input *in, double *scratch,
         out->clock_changes += clock_is_off(in, i, out->clock_hz);
 }
 
-/* Every sample that something from outside took part in counts once. */
+/* Did something from outside take part in the sample? A clock that is held down is the same for
+ * all of them, and has a count of its own. */
+static bool is_disturbed(const struct assay_verdict_input *in, const struct assay_lane *lane,
+                         int64_t round, double usual_hz)
+{
+    return lane->marks &&
+           ((lane->marks[round] & ~ASSAY_MARK_THROTTLED) || clock_is_off(in, round, usual_hz));
+}
+
+/* Each disturbed sample counts once. */
 static void note_marks(const struct assay_verdict_input *in, const struct assay_lane *lane,
                        struct assay_measurement *out)
 {
@@ -51,8 +60,18 @@ static void note_marks(const struct assay_verdict_input *in, const struct assay_
             continue;
         out->waited += (marks & ASSAY_MARK_WAITED) != 0;
         out->stolen += (marks & ASSAY_MARK_STOLEN) != 0;
-        out->disturbed += (marks & ~ASSAY_MARK_THROTTLED) || clock_is_off(in, i, out->clock_hz);
+        out->disturbed += is_disturbed(in, lane, i, out->clock_hz);
     }
+}
+
+static void keep_samples(const struct assay_verdict_input *in, const struct assay_lane *lane,
+                         struct assay_measurement *out)
+{
+    int64_t taken = 0;
+    for (int64_t i = 0; i < in->rounds; i++)
+        if (!isnan(lane->samples[i]))
+            assay_samples_offer(&out->samples, out->time.n, taken++, lane->samples[i],
+                                is_disturbed(in, lane, i, out->clock_hz));
 }
 
 static double median_of(const double *series, int64_t rounds, double *scratch)
@@ -239,6 +258,7 @@ enum assay_status assay_verdict_measurement(const struct assay_verdict_input *in
         out->fastest = is_fastest(in, lane_index, scratch);
         note_clock(in, scratch, out);
         note_marks(in, lane, out);
+        keep_samples(in, lane, out);
         note_fast_unit(in, lane, scratch, out);
         status = hold_against_ceiling(in, lane_index, out);
     }

@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "device/timed.h"
+#include "record/samples.h"
 #include "stats/stats.h"
 #include <assay/assay_kernel.h>
 
@@ -32,14 +33,6 @@ bool assay_outcome_is_fine(enum assay_outcome outcome);
 enum assay_cache_state { ASSAY_CACHE_HOT, ASSAY_CACHE_COLD, ASSAY_CACHE_STATES };
 
 const char *assay_cache_state_name(enum assay_cache_state state);
-
-/* Samples as they were taken, in order. Of more than fit, each `every`-th round's is kept. */
-enum { ASSAY_SAMPLES_KEPT = 128 };
-struct assay_samples {
-    int32_t n, every;                          /* how many are here; 1: all that were taken */
-    float ns[ASSAY_SAMPLES_KEPT];              /* of one call */
-    uint8_t disturbed[ASSAY_SAMPLES_KEPT / 8]; /* bit i % 8 of byte i / 8: sample i was */
-};
 
 /* One variant in one cache state. All times are of one call of the op, in ns. */
 struct assay_measurement {
@@ -75,7 +68,7 @@ struct assay_measurement {
     int64_t slow_unit;        /* samples, those taken again included, beside a slow matrix unit */
     int64_t throttled;        /* samples while power, heat or hardware held a GPU's clock down */
     double host_ns;           /* the host's side of one call; on a CPU the call itself */
-    struct assay_samples samples;
+    struct assay_samples samples; /* none in records of older versions */
 
     /* Of a row that stands for several repeats (record/merge.h); not in JSON, which has them all */
     int64_t repeats;     /* 0: it is one measurement */

@@ -32,9 +32,10 @@ enum kind {
     PART,    /* a struct with a table of its own */
     AXES,    /* n_axes, axis_names and axes of a record */
     NAMES,   /* n_names and names of a graph: an array of texts */
+    SAMPLES, /* struct assay_samples */
 };
 
-/* SPARE: a text that is not written when empty, a part when it is not there */
+/* SPARE: what is not written where it is empty: a text, samples; a part where it is not there */
 enum need { ESSENTIAL, OPTIONAL, SPARE };
 
 enum { ALWAYS = -1 };
@@ -106,6 +107,7 @@ static const struct field measurement_fields[] = {
     {"disturbed",        INT64, OPTIONAL,  MEMBER(T, disturbed)},
     {"waited",           INT64, OPTIONAL,  MEMBER(T, waited)},
     {"stolen",           INT64, OPTIONAL,  MEMBER(T, stolen)},
+    {"samples",          SAMPLES, SPARE,   MEMBER(T, samples)},
     {0},
 };
 #undef T
@@ -302,6 +304,8 @@ static assay_json *value_to_json(const struct field *field, const char *base)
         return range_to_json(value);
     case PART:
         return part_to_json(field, base);
+    case SAMPLES:
+        return assay_samples_to_json(value);
     case AXES:
     case NAMES:
         break;
@@ -329,17 +333,24 @@ static void names_to_json(const struct assay_graph_audit *graph, assay_json *obj
     assay_json_put(object, "names", names);
 }
 
+static bool is_empty(const struct field *field, const char *base)
+{
+    if (field->kind == PART)
+        return !*(const bool *)(base + field->flag);
+    if (field->kind == SAMPLES)
+        return ((const struct assay_samples *)(const void *)(base + field->offset))->n == 0;
+    return base[field->offset] == '\0';
+}
+
 static assay_json *fields_to_json(const struct field *fields, const void *base)
 {
     assay_json *object = assay_json_object();
     for (const struct field *field = fields; field->key; field++) {
-        /* the first letter of a text, or a part's flag */
-        ptrdiff_t at = field->kind == PART ? field->flag : (ptrdiff_t)field->offset;
         if (field->kind == AXES)
             axes_to_json(base, object);
         else if (field->kind == NAMES)
             names_to_json(base, object);
-        else if (field->need != SPARE || ((const char *)base)[at])
+        else if (field->need != SPARE || !is_empty(field, base))
             assay_json_put(object, field->key, value_to_json(field, base));
     }
     return object;
@@ -496,6 +507,7 @@ static const char *value_from_json(const struct field *field, const assay_json *
     case PART:
     case AXES:
     case NAMES:
+    case SAMPLES:
         break;
     }
     return "is of no known kind";
@@ -548,6 +560,15 @@ static enum assay_status names_from_json(const assay_json *names, struct assay_g
     return ASSAY_OK;
 }
 
+static enum assay_status samples_from_json(const char *key, const assay_json *json, void *out,
+                                           const struct place *at)
+{
+    char place[64], whole[96];
+    const char *problem = assay_samples_from_json(json, out, place, sizeof place);
+    snprintf(whole, sizeof whole, "%s%s", key, place);
+    return problem ? wrong(at, whole, problem) : ASSAY_OK;
+}
+
 static enum assay_status field_from_json(const struct field *field, const assay_json *object,
                                          char *base, const struct place *at)
 {
@@ -560,6 +581,8 @@ static enum assay_status field_from_json(const struct field *field, const assay_
         return axes_from_json(object, (struct assay_record *)(void *)base, at);
     if (field->kind == NAMES)
         return names_from_json(json, (struct assay_graph_audit *)(void *)base, at);
+    if (field->kind == SAMPLES)
+        return samples_from_json(field->key, json, base + field->offset, at);
     const char *problem = value_from_json(field, json, base + field->offset);
     return problem ? wrong(at, field->key, problem) : ASSAY_OK;
 }

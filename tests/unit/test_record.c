@@ -46,6 +46,9 @@ static struct assay_record full_record(void)
         m->time.n = INT64_MIN;
         m->repeats = 0; /* these two are not in JSON, which has each repeat */
         m->repeats_frac = 0;
+        m->samples.n = ASSAY_SAMPLES_KEPT;
+        for (int i = 0; i < ASSAY_SAMPLES_KEPT; i++) /* of five digits */
+            m->samples.ns[i] = (float)(0.012345 * pow(10, i % 20) + i % 20 * 0.01);
     }
     return r;
 }
@@ -225,6 +228,7 @@ static void an_older_record_is_read(void **state)
                                         "disturbed",
                                         "waited",
                                         "stolen",
+                                        "samples",
                                         "exact",
                                         "macs",
                                         "counted_flops",
@@ -250,6 +254,7 @@ static void an_older_record_is_read(void **state)
         const struct assay_measurement *m = &back.states[s];
         assert_int_equal(m->ceiling_rounds + m->disturbed + m->waited + m->stolen, 0);
         assert_false(m->machine_frac > 0);
+        assert_int_equal(m->samples.n, 0);
     }
     assert_true(isnan(back.accuracy_db) && isnan(back.activation_share));
     assert_true(isnan(back.idle_bytes) && isnan(back.peak_bytes));
@@ -326,6 +331,9 @@ static void wrong_types_are_refused(void **state)
     assert_refused("\"flops\":", "\"flops\":true,\"_\":", "\"flops\"");
     assert_refused("\"accuracy_db\":", "\"accuracy_db\":\"-inf\",\"_\":", "\"accuracy_db\"");
     assert_refused("\"hot\":{", "\"hot\":[],\"_\":{", "\"hot\"");
+    assert_refused("\"samples\":{", "\"samples\":null,\"_\":{", "\"hot.samples\" is not an object");
+    assert_refused("\"samples\":{\"every\":", "\"samples\":{\"every\":0,\"_\":",
+                   "\"hot.samples.every\" is not a whole number");
     assert_refused("\"verification\":{", "\"verification\":null,\"_\":{", "\"verification\"");
     assert_refused("\"median_ns\":", "\"median_ns\":\"1\",\"_\":", "\"hot.median_ns\"");
     assert_refused("\"median_ci_ns\":[", "\"median_ci_ns\":[1,", "\"hot.median_ci_ns\"");

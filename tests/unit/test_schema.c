@@ -114,6 +114,8 @@ static void odd_records_fit(void **state)
     m->time.median_ci = (struct assay_interval){(double)NAN, (double)NAN};
     m->ratio.ratio = m->ratio.smallest_visible = (double)NAN;
     m->bytes_per_s = (double)INFINITY;
+    for (int i = 0; i < 1000; i++)
+        assay_samples_offer(&m->samples, 1000, i, i / 7.0, i % 3 == 0);
     for (int i = 0; i < 3; i++)
         for (int outcome = 0; outcome < ASSAY_OUTCOME_COUNT; outcome++) {
             records[i].outcome = (enum assay_outcome)outcome;
@@ -141,6 +143,9 @@ static json_t *full_report(void)
                         json_pack("{s:i,s:i,s:i,s:i,s:i,s:[s]}", "calls", 20, "kernels", 40,
                                   "copies", 0, "memsets", 1, "others", 0, "names", "add"));
     json_object_set(hot, "eager_ratio", json_object_get(hot, "ratio"));
+    json_object_set_new(
+        hot, "samples",
+        json_pack("{s:i,s:[i,f],s:[i]}", "every", 2, "ns", 2310000, 99.5, "disturbed", 1));
     assert_fits(report_schema, report);
     return report;
 }
@@ -257,6 +262,13 @@ static void mistakes_in_a_report_are_refused(void **state)
         {"records.0.hot.median_ci_ns", "[1.0]", "$.records[0].hot.median_ci_ns: has too few"},
         {"records.0.hot.median_ci_ns", "[1, 2, 3]", "$.records[0].hot.median_ci_ns: has too many"},
         {"records.0.hot.ratio.ci.1", "true", "$.records[0].hot.ratio.ci[1]: is not of type number"},
+        {"records.0.hot.samples", "null", "$.records[0].hot.samples: is not of type object"},
+        {"records.0.hot.samples.every", "0", "samples.every: is below its minimum"},
+        {"records.0.hot.samples.ns", "[]", "samples.ns: has too few"},
+        {"records.0.hot.samples.ns.1", "-1.0", "samples.ns[1]: is below its minimum"},
+        {"records.0.hot.samples.ns.1", "null", "samples.ns[1]: is not of type number"},
+        {"records.0.hot.samples.disturbed.0", "-1", "samples.disturbed[0]: is below its minimum"},
+        {"records.0.hot.samples.disturbed", NULL, "samples: lacks disturbed"},
         {"records.0.hot.ratio.significant", "null", "significant: is not of type boolean"},
         {"records.0.hot.speedup", "2.0", "does not name: speedup"},
         {"records.0.verification", "null", "$.records[0].verification: is not of type object"},

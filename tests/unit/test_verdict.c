@@ -515,11 +515,31 @@ static void test_marks_are_counted_once(void **state)
     assert_int_equal(m.stolen, 2);
     assert_int_equal(m.disturbed, 5); /* throttling is counted apart */
     assert_int_equal(m.clock_changes, 3);
+    assert_int_equal(m.samples.n, ROUNDS - 1);
+    for (int i = 0; i < ROUNDS - 1; i++) /* the first four, and what stands for round 6 */
+        assert_int_equal(assay_samples_is_disturbed(&m.samples, i), i < 4 || i == 5);
     m = measure(&bed, 1);
     assert_int_equal(m.waited, 1);
     assert_int_equal(m.disturbed, 1 + 3);
     bed.lanes[2].marks = NULL; /* as of a lane that is made by hand */
-    assert_int_equal(measure(&bed, 2).disturbed, 0);
+    m = measure(&bed, 2);
+    assert_int_equal(m.disturbed + assay_samples_count_disturbed(&m.samples), 0);
+}
+
+static void test_samples_are_kept_in_their_order(void **state)
+{
+    (void)state;
+    struct bed bed;
+    make_bed(&bed);
+    for (int i = 0; i < ROUNDS; i++)
+        bed.samples[0][i] = i == 7 ? (double)NAN : 400e3 + i;
+    struct assay_measurement m = measure(&bed, 0);
+    assert_int_equal(m.samples.n, m.time.n);
+    assert_int_equal(m.samples.every, 1);
+    for (int i = 0; i < ROUNDS - 1; i++)
+        assert_near(m.samples.ns[i], 400e3 + i + (i >= 7), 0);
+    fill(bed.samples[0], (double)NAN);
+    assert_int_equal(measure(&bed, 0).samples.n, 0);
 }
 
 /* ---- the matrix unit ------------------------------------------------------------------------- */
@@ -729,6 +749,7 @@ int main(void)
         cmocka_unit_test(test_clock_changes_are_counted),
         cmocka_unit_test(test_disturbances_are_passed_on),
         cmocka_unit_test(test_marks_are_counted_once),
+        cmocka_unit_test(test_samples_are_kept_in_their_order),
         cmocka_unit_test(test_a_fast_unit_is_compared_with_a_fast_one),
         cmocka_unit_test(test_a_fast_unit_is_not_held_against_memory),
         cmocka_unit_test(test_faster_than_the_machine_is_impossible),
