@@ -8,6 +8,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static assay_json *parse(const char *text, struct assay_error *err)
@@ -76,6 +77,23 @@ static void numbers_have_no_more_digits_than_they_need(void **state)
     assert_reads_as("0.3333333333333333", "0.3333333333333333");
     assert_reads_as("9007199254740993.0", "9007199254740992.0");
     assert_reads_as("5e-324", "4.94065645841247e-324");
+}
+
+/* Those of few decimals are not written by printf. */
+static void few_decimals_are_as_printf_has_them(void **state)
+{
+    (void)state;
+    struct assay_rng rng = {7};
+    for (int i = 0; i < 20000; i++) {
+        char quick[ASSAY_TEXT_REAL], usual[ASSAY_TEXT_REAL];
+        double value = (double)(int64_t)(assay_rng_next(&rng) >> (14 + i % 50)) / pow(10, i % 7);
+        value = i % 3 ? value : -value;
+        assay_text_real(value, quick, sizeof quick);
+        snprintf(usual, sizeof usual, "%.15g", value);
+        if (strtod(usual, NULL) == value)
+            assert_string_equal(quick, usual);
+        assert_true(strtod(quick, NULL) == value);
+    }
 }
 
 /* Each bit of a double comes back, whatever it is. */
@@ -294,6 +312,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_are_read_as_they_are_written),
         cmocka_unit_test(numbers_have_no_more_digits_than_they_need),
+        cmocka_unit_test(few_decimals_are_as_printf_has_them),
         cmocka_unit_test(every_number_reads_back_exactly),
         cmocka_unit_test(the_layout_is_the_usual_one),
         cmocka_unit_test(what_is_not_json_is_refused_with_its_place),
