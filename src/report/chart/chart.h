@@ -8,6 +8,17 @@
 #include "report/draw/draw.h"
 #include "report/report_book.h"
 
+enum { ASSAY_CHART_WIDTH = 830 }; /* in pixels, of a file */
+
+/* How well a chart fits. Of those that fit equally well the first of the list is drawn. */
+enum {
+    ASSAY_CHART_UNFIT = 0,
+    ASSAY_CHART_POSSIBLE = 10, /* shows something: outcomes, a single row */
+    ASSAY_CHART_GOOD = 50,     /* any run of this kind */
+    ASSAY_CHART_BEST = 90      /* the run was made for it: an axis is swept */
+};
+enum { ASSAY_CHART_WHY = 160 }; /* bytes that a reason takes */
+
 /* What a chart is to show; what is left at zero or NULL the chart chooses. */
 struct assay_chart_request {
     const char *x, *y;  /* axes by name: "seq", "dtype", "recipe", "implementation" */
@@ -21,8 +32,8 @@ struct assay_chart_request {
 struct assay_chart {
     const char *name;    /* "roofline": as --chart takes it */
     const char *summary; /* for `assay list charts` */
-    /* How well it fits: 0 not at all, and `why` says what is missing; the chart with the greatest
-     * number is drawn where none is named. */
+    /* How well it fits: where not at all, `why` says in a clause what is missing ("no row has
+     * samples"); the chart with the greatest number is drawn where none is named. */
     int (*fits)(const struct assay_book *book, const struct assay_chart_request *request, char *why,
                 size_t size);
     /* Only where it fits. */

@@ -22,7 +22,7 @@ const struct assay_chart *assay_chart_at(int64_t index) { return chart_registry[
 enum assay_status assay_chart_find(const char *name, const struct assay_chart **out,
                                    struct assay_error *err)
 {
-    const char *names[CHARTS + 1];
+    const char *names[CHARTS + 1] = {NULL};
     for (int i = 0; i < CHARTS; i++) {
         names[i] = chart_registry[i]->name;
         if (assay_text_same(names[i], name)) {
@@ -43,7 +43,7 @@ const struct assay_chart *assay_chart_choose(const struct assay_book *book,
     const struct assay_chart *best = NULL;
     int greatest = 0;
     for (int i = 0; i < CHARTS; i++) {
-        char why[160] = "";
+        char why[ASSAY_CHART_WHY] = "";
         int fit = chart_registry[i]->fits(book, request, why, sizeof why);
         if (fit > greatest) {
             greatest = fit;
