@@ -9,7 +9,9 @@
 #include <string.h>
 
 struct show_config {
-    struct assay_measure_config measure; /* of it: format, outputs, quiet, verbose, ascii, help */
+    /* Of it: format, outputs, quiet, verbose, plot, ascii, help. */
+    struct assay_measure_config measure;
+    int64_t row; /* from 1; 0: all of them */
     struct assay_strings runs;
 };
 
@@ -24,6 +26,12 @@ static const struct assay_option option_rows[] = {
      0},
     {"verbose", 'v', ASSAY_OPTION_FLAG, AT(measure.verbose), NULL,
      "also show samples, quartiles, disturbances, memory and accuracy of each row", 0, 0},
+    {"row", 0, ASSAY_OPTION_INT, AT(row), "N",
+     "only row N, counted from 1 over all groups; as a table with all that is known of it, its "
+     "samples included",
+     1, 9e18},
+    {"plot", 0, ASSAY_OPTION_FLAG, AT(measure.plot), NULL,
+     "with --row or --format detail: draw the samples instead of listing them", 0, 0},
     {"ascii", 0, ASSAY_OPTION_FLAG, AT(measure.ascii), NULL, "write the table in ASCII only", 0, 0},
     {"help", 'h', ASSAY_OPTION_FLAG, AT(measure.help), NULL, "this text", 0, 0},
     {0},
@@ -40,12 +48,13 @@ static void help(struct assay_text *out)
         "Prints an earlier run again, in any format, from what its journal holds; nothing is "
         "measured.\nRUN is its id, the beginning of one, last, last~1 for the one before, or the "
         "path of a journal;\n`assay list runs` shows them. Groups that are missing are counted.\n\n"
-        "The exit code is that of the rows: 1 where one is wrong, or where damage cost "
+        "The exit code is that of the rows shown: 1 where one is wrong, or where damage cost "
         "groups.\n\n");
     assay_options_help(&table, out);
     assay_text_add(out, "\nExamples:\n"
                         "  assay show last\n"
                         "  assay show last~1 --verbose\n"
+                        "  assay show last --row 3 --plot\n"
                         "  assay show 20261118-2008 -f md\n"
                         "  assay show last -o results.csv -o results.json\n");
 }
@@ -56,6 +65,8 @@ struct shown {
     const struct show_config *config;
     struct assay_run run;
     assay_outputs *outputs;
+    int64_t rows; /* so far */
+    bool row_is_wrong;
 };
 
 /* What the command that measured it would show. */
@@ -74,7 +85,8 @@ static const char *table_of(const struct assay_run_info *run)
 static enum assay_status open_outputs(void *user, struct assay_error *err)
 {
     struct shown *shown = user;
-    struct assay_outputs_wanted wanted = {.table = table_of(&shown->run.info)};
+    struct assay_outputs_wanted wanted = {.table = shown->config->row ? "detail"
+                                                                      : table_of(&shown->run.info)};
     return assay_outputs_open(&shown->config->measure, &wanted, &shown->outputs, err);
 }
 
@@ -87,7 +99,15 @@ static enum assay_status write_group(void *user, const struct assay_record *reco
                                      struct assay_error *err)
 {
     (void)err; /* what cannot be written is told when the outputs are closed */
-    assay_outputs_group(((struct shown *)user)->outputs, records, n);
+    struct shown *shown = user;
+    int64_t row = shown->config->row, index = row - 1 - shown->rows; /* within the group */
+    shown->rows += n;
+    if (row == 0) {
+        assay_outputs_group(shown->outputs, records, n);
+    } else if (index >= 0 && index < n) {
+        assay_outputs_group(shown->outputs, &records[index], 1);
+        shown->row_is_wrong = !assay_outcome_is_fine(records[index].outcome);
+    }
     return ASSAY_OK;
 }
 
@@ -121,6 +141,10 @@ static int show(struct shown *shown)
     enum assay_status status = assay_run_read(&shown->run, &err);
     if (status == ASSAY_OK)
         status = assay_run_begin(&shown->run, &err);
+    if (status == ASSAY_OK && shown->config->row > shown->rows)
+        status = assay_error_set(&err, ASSAY_ERR_INVALID, "--row", "%lld: this run has %lld row%s",
+                                 (long long)shown->config->row, (long long)shown->rows,
+                                 shown->rows == 1 ? "" : "s");
     if (status != ASSAY_OK) {
         assay_outputs_cancel(shown->outputs);
         return assay_complain(&err);
@@ -132,7 +156,8 @@ static int show(struct shown *shown)
         return assay_complain(&err);
     say_what_is_missing(shown);
     bool lost = shown->run.damaged > 0 && assay_run_left(&shown->run) > 0;
-    return shown->run.something_wrong || lost ? ASSAY_EXIT_WRONG : ASSAY_EXIT_FINE;
+    bool wrong = shown->config->row ? shown->row_is_wrong : shown->run.something_wrong;
+    return wrong || lost ? ASSAY_EXIT_WRONG : ASSAY_EXIT_FINE;
 }
 
 static int show_run(const struct show_config *config)

@@ -65,6 +65,7 @@ static struct assay_report_style style_for(const struct assay_report_format *for
         .colour = terminal.colour && !config->ascii,
         .ascii = config->ascii || (terminal.ascii && !is_file),
         .verbose = config->verbose,
+        .plot = config->plot,
         .width = terminal.columns ? terminal.columns : WIDTH,
         .most = terminal.columns ? terminal.columns : usual_most,
     };

@@ -13,8 +13,8 @@ struct assay_measure_config {
     struct assay_strings plugins;
     int64_t threads, warmup, rounds, seed, memory_limit;
     double precision, budget_s, timeout_s;
-    bool in_process, quiet, verbose, ascii, strict_device, autotune, sandbox, no_sandbox, energy,
-        no_ceiling, wait, help;
+    bool in_process, quiet, verbose, plot, ascii, strict_device, autotune, sandbox, no_sandbox,
+        energy, no_ceiling, wait, help;
 };
 
 extern const struct assay_option assay_measure_rows[];

@@ -21,6 +21,7 @@ struct assay_report_style {
     bool colour;
     bool ascii;   /* no characters beyond ASCII */
     bool verbose; /* more lines under each row: kernel, samples, disturbances, memory, accuracy */
+    bool plot;    /* draw with characters what the format can draw */
     int width;    /* columns; 100 unless told */
     int most; /* columns that rows with more figures than fit may take; less than width: width */
 };

@@ -45,7 +45,7 @@ say "a record whose samples are damaged is named, and so is the place"
 journal=$XDG_DATA_HOME/assay/runs/$("$ASSAY" list runs --names | head -n 1).jsonl
 sed -E '1s/"assay_journal":2/"assay_journal":1/; s/(,"records":[0-9]+)?,"seq":[0-9]+,"length":[0-9]+,"crc":"[0-9a-f]{8}"\}$/}/' "$journal" >plain
 expect_exit 0 "$ASSAY" show ./plain -q
-sed 's/"disturbed":\[/&300,/' plain >worse
+sed 's/"disturbed":\[[^]]*\]/"disturbed":[300]/' plain >worse
 expect_exit 1 "$ASSAY" show ./worse -q
 expect_err 'worse:2: field "hot.samples.disturbed\[0\]" is not the index of a sample'
 sed 's/"samples":{"every":3,"ns":\[/&-1,/' plain >worse
@@ -55,3 +55,39 @@ sed 's/"samples":{[^}]*},\{0,1\}//; s/,}/}/g' plain >older
 expect_exit 0 "$ASSAY" show ./older -f jsonl
 expect_no_out '"samples"'
 expect_out '"median_ns"'
+
+say "one row in full, its samples as numbers or drawn"
+id=$("$ASSAY" list runs --names | tail -n 1) # the first run: two groups of two
+expect_exit 0 "$ASSAY" show "$id" --row 3
+expect_out '^gelu batch=2 seq=3 dim=5 f32 · (ref|native)$'
+expect_count 1 '^gelu ' "$work/out"
+expect_no_out '^relu '
+expect_out '^    check +30 of 30 elements'
+expect_count 2 '^    samples (hot|cold) · in [nmu]*s, in order' "$work/out"
+[ "$(sed -n '/samples hot/,/samples cold/p' "$work/out" | grep -v samples | wc -w)" = 21 ] || fail "not 21 samples"
+expect_exit 0 "$ASSAY" show "$id" --row 3 --plot
+expect_count 2 '^    samples (hot|cold) · 21 samples' "$work/out"
+expect_count 2 '─┼|┼─' "$work/out"
+expect_out '█'
+COLUMNS=70 expect_exit 0 "$ASSAY" show "$id" --row 3 --plot
+[ "$(wc -L <"$work/out")" -le 70 ] || fail "wider than 70 columns"
+LC_ALL=C expect_exit 0 "$ASSAY" show "$id" --row 3 --plot
+expect_out '###'
+! LC_ALL=C grep -q $'[\x80-\xff]' "$work/out" || fail "not in ASCII"
+expect_exit 0 "$ASSAY" show "$id" --row 4 -f jsonl
+expect_out_lines 2
+expect_out '"group":1,"variant":1'
+expect_exit 0 "$ASSAY" show "$id" -f detail
+expect_count 8 '^    samples ' "$work/out"
+expect_usage '--row: 5: this run has 4 rows' "$ASSAY" show "$id" --row 5
+expect_usage '--row' "$ASSAY" show "$id" --row 0
+expect_exit 0 "$ASSAY" show ./older --row 1 --plot
+expect_no_out 'samples hot'
+
+say "the exit code is that of the row"
+expect_exit 1 "$ASSAY" bench relu "${quick[@]}" --plugin "$ASSAY_PLUGINS/wrong.so" --impl zeros,ref -q
+expect_exit 1 "$ASSAY" show last
+wrong=$("$ASSAY" show last -f csv | awk -F, 'NR > 1 && $12 == "mismatch" { print NR - 1 }')
+expect_exit 1 "$ASSAY" show last --row "$wrong"
+expect_out '✗ mismatch: '
+expect_exit 0 "$ASSAY" show last --row $((3 - wrong))

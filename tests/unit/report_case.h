@@ -135,6 +135,19 @@ static inline struct assay_measurement disturbed(struct assay_measurement m, int
     return m;
 }
 
+/* With samples that scatter around the median, now and then a disturbed one. */
+static inline struct assay_measurement sampled(struct assay_measurement m, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        double part = (double)((i * 37 + i * i * 11) % 97) / 96; /* 0 … 1, in no order */
+        bool hit = i % 19 == 7;
+        double ns = m.time.median * (0.99 + 0.02 * part * part + (hit ? 0.01 * (double)i : 0));
+        assay_samples_offer(&m.samples, n, i, ns, hit || i % 23 == 5);
+    }
+    m.time.n = n;
+    return m;
+}
+
 static inline struct assay_measurement fastest(struct assay_measurement m)
 {
     m.fastest = true;

@@ -424,7 +424,8 @@ static void no_line_is_wider_than_asked(void **state)
                             recipes_group(), decode_group(),  quantize_group()};
     for (size_t w = 0; w < sizeof widths / sizeof widths[0]; w++)
         for (int bits = 0; bits < 16; bits++) {
-            struct assay_report_style style = {bits & 1, !(bits & 1), bits & 2, widths[w], 0};
+            struct assay_report_style style = {
+                .colour = bits & 1, .ascii = !(bits & 1), .verbose = bits & 2, .width = widths[w]};
             struct assay_run_info run = a_run;
             run.hot = !(bits & 4);
             run.cold = !(bits & 8);
@@ -432,6 +433,7 @@ static void no_line_is_wider_than_asked(void **state)
             struct assay_text out = {0};
             report_groups("table", &style, &run, usual, 6, &out);
             report_groups("torchao", &style, &run, usual, 6, &out);
+            report_groups("detail", &style, &run, usual, 6, &out);
             for (size_t e = 0; e < sizeof extremes / sizeof extremes[0]; e++) {
                 struct group groups[] = {
                     extreme_group(extremes[e], false), extreme_group(extremes[e], true),
@@ -439,6 +441,7 @@ static void no_line_is_wider_than_asked(void **state)
                     with_recipes(extreme_group(extremes[e], true), extremes[e])};
                 report_groups("table", &style, &run, groups, 4, &out);
                 report_groups("torchao", &style, &run, groups, 4, &out);
+                report_groups("detail", &style, &run, groups, 4, &out);
                 for (int g = 2; g < 4; g++)
                     groups[g] = with_executors(groups[g]);
                 report_groups("torchao", &style, &run, groups + 2, 2, &out);
