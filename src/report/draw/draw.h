@@ -39,35 +39,42 @@ enum assay_ink assay_draw_series_ink(int64_t series);
 const char *assay_draw_ink_name(enum assay_ink ink);
 /* "#rrggbb"; `look` is light or dark. */
 const char *assay_draw_colour(enum assay_draw_look look, enum assay_ink ink);
-/* A colour between two, for heat maps: `part` from -1 (slower) over 0 (even, near the background)
- * to 1 (faster); and from 0 (background) to 1 (the first series). In steps of 1/8, so that pages
- * can have a style for each: var(--heat-3), var(--ramp-5). */
+/* Colours of heat maps: `part` from -1 (slower) over 0 (even, near the background) to 1 (faster);
+ * and from 0 (near the background) to 1 (much). In steps of 1/8, so that pages can have a style for
+ * each: var(--heat-0) to var(--heat-16), of which 8 is even, var(--ramp-0) to var(--ramp-8). */
 enum { ASSAY_DRAW_STEPS = 8 };
+/* All of a look for a page's style sheet: "--ink-background:#ffffff;…--ramp-8:#…;", to stand in the
+ * braces of ":root{}". `look` is light or dark. */
+void assay_draw_style(enum assay_draw_look look, struct assay_text *out);
 
 struct assay_drawing {
-    struct assay_text body; /* all but the head */
+    struct assay_text body; /* all but the head; a byte 1 stands for the id of assay_draw_svg */
     double width, height;   /* the height is set before the end */
     enum assay_draw_look look;
     struct assay_text title;   /* for those who cannot see it: <title>, aria-label */
     struct assay_text summary; /* <desc>: what it shows, in a sentence or two */
-    bool hatched;              /* needs the pattern */
+    uint32_t hatched;          /* the inks whose stripes it needs, a bit for each */
 };
 
 /* Start from zeroes. */
 void assay_draw_begin(struct assay_drawing *drawing, enum assay_draw_look look, double width);
 void assay_draw_fini(struct assay_drawing *drawing);
 /* The image: head, body, tail, appended to `out`. Its <svg> has viewBox, width and height, role
- * "img", and fonts of the system. `id` makes the ids inside it unique in a page; "" in a file. */
+ * "img", and fonts of the system. `id` makes the ids inside it unique in a page; "" in a file.
+ * Where there was no memory for all of it, it says so, and `out` has failed. */
 void assay_draw_svg(const struct assay_drawing *drawing, const char *id, struct assay_text *out);
 
 /* ---- marks ---------------------------------------------------------------------------------- */
 
-/* Coordinates that are not finite, and what lies outside the drawing by more than its size, are
- * left out. */
+/* Marks at coordinates that are not finite, or that lie outside the drawing by more than its size
+ * (its height, while that is 0, by 1e5), are left out. */
 void assay_draw_rect(struct assay_drawing *d, double x, double y, double width, double height,
                      enum assay_ink ink);
-/* Stripes of the ink on the background: no result, or a difference that is not significant. */
+/* Stripes of the ink on the background: no result, or a difference that is not significant. Striped
+ * leaves what is below visible between the stripes: for cells that have a colour. */
 void assay_draw_hatched(struct assay_drawing *d, double x, double y, double width, double height,
+                        enum assay_ink ink);
+void assay_draw_striped(struct assay_drawing *d, double x, double y, double width, double height,
                         enum assay_ink ink);
 void assay_draw_frame(struct assay_drawing *d, double x, double y, double width, double height,
                       enum assay_ink ink, double line);
@@ -121,13 +128,14 @@ struct assay_draw_font {
     enum assay_ink ink;
     enum assay_anchor anchor;
     bool upwards; /* turned by 90 degrees: from the bottom to the top */
+    bool halo;    /* with a rim of the background: on lines and stripes */
 };
 
 /* No browser's usual font makes it wider. `text` is any text; what is drawn is valid UTF-8 without
- * control characters, and the width is of that. */
+ * control characters, which are spelt out (\n, \x1b), and the width is of that. */
 double assay_draw_text_width(const char *text, int size, bool bold);
-/* The baseline begins, ends or has its middle at x, y. Cut to `most` pixels with an ellipsis; 0: as
- * long as it is. Gives the width that was used. */
+/* The baseline begins, ends or has its middle at x, y. Cut to `most` pixels with an ellipsis, to
+ * nothing where not even that fits; 0: as long as it is. Gives the width that was used. */
 double assay_draw_text(struct assay_drawing *d, double x, double y, double most,
                        struct assay_draw_font font, const char *text);
 /* The same text as it would be cut. */

@@ -16,6 +16,7 @@ struct assay_scale {
     double lo, hi;   /* values; of a logarithmic one above 0 */
     double from, to; /* pixels; from > to where values grow upwards */
     int64_t n;       /* of bands */
+    bool twos;       /* all values that were seen are powers of two */
 };
 
 /* From values that are to be seen; those that are not finite, or not above 0 on a logarithmic
@@ -27,7 +28,8 @@ bool assay_scale_is_empty(const struct assay_scale *scale); /* nothing was seen 
 void assay_scale_round(struct assay_scale *scale);
 struct assay_scale assay_scale_bands(int64_t n, double from, double to);
 
-/* Not clamped. NaN where the value has no place. */
+/* Not clamped. NaN where the value has no place. Clamped: the ends for what lies beyond them, also
+ * infinities and what is not above 0 on a logarithmic scale; NaN for NaN alone. */
 double assay_scale_at(const struct assay_scale *scale, double value);
 double assay_scale_clamped(const struct assay_scale *scale, double value);
 double assay_scale_band_width(const struct assay_scale *scale);
@@ -40,5 +42,7 @@ enum { ASSAY_SCALE_MOST_TICKS = 128 };
 /* About `wanted` labelled ones or fewer, in growing order; gives their number. */
 int assay_scale_ticks(const struct assay_scale *scale, int wanted,
                       struct assay_tick ticks[ASSAY_SCALE_MOST_TICKS]);
+/* The least of 1, 2, 5 times a power of ten that is not below. */
+double assay_scale_step(double least);
 
 #endif
