@@ -135,6 +135,8 @@ void assay_legend_marks(const struct assay_legend *legend, struct assay_flow *fl
         assay_flow_item(flow, "± 95%% interval of the median");
     if (legend->interval)
         assay_flow_item(flow, "[ ] 95%% interval of the speedup");
+    if (legend->mean)
+        assay_flow_item(flow, "mean speedup: geometric");
     if (legend->imprecise)
         assay_flow_item(flow, "! did not reach --precision");
     if (legend->disturbed)

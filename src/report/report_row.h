@@ -11,6 +11,7 @@ struct assay_legend {
     bool recipes, weight_rate, weights, levels, prepared, activations; /* of rows with a recipe */
     bool pareto, hot, cold, interval, same, versus; /* of models, eager and compiled */
     bool eager_ratio, memory, counts;               /* of presets */
+    bool mean;                                      /* of all groups */
 };
 
 /* What the marks mean that rows of every table have. */

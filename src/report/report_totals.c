@@ -308,6 +308,8 @@ void assay_totals_fini(struct assay_totals *totals)
 
 /* ---- what is said --------------------------------------------------------------------------- */
 
+static const char *plural(int64_t n) { return n == 1 ? "" : "s"; }
+
 bool assay_totals_op_worth(const struct assay_total_op *op) { return op->compared >= 2; }
 
 bool assay_totals_worth(const struct assay_totals *totals)
@@ -322,21 +324,138 @@ struct assay_ratio assay_total_mean(const struct assay_total *total)
     return mean;
 }
 
-static void add_count(struct assay_cell *cell, int64_t count, const char *what)
+/* ", 2 not timed", with the state behind it where figures are of several. */
+static void add_count(struct assay_cell *cell, int64_t count, const char *what, const char *state)
 {
     if (count)
-        assay_cell_add(cell, "%s%lld %s", cell->text[0] ? ", " : "", (long long)count, what);
+        assay_cell_add(cell, "%s%lld %s%s%s", cell->text[0] ? ", " : "", (long long)count, what,
+                       state[0] ? " " : "", state);
 }
 
-struct assay_cell assay_total_missing(const struct assay_total *total)
+/* What is not the same in both states. */
+static void add_missing(struct assay_cell *cell, const struct assay_total *total, bool both)
+{
+    const char *state = both ? assay_cache_state_name(total->state) : "";
+    add_count(cell, total->too_few, "with fewer than 10 rounds", state);
+    add_count(cell, total->untimed, "not timed", state);
+    add_count(cell, total->uncompared, "without a baseline", state);
+}
+
+struct assay_cell assay_total_missing(const struct assay_totals *totals,
+                                      const struct assay_total_op *op, int64_t index)
+{
+    const struct assay_total *total = &op->totals[index];
+    bool both = totals->measured[ASSAY_CACHE_HOT] && totals->measured[ASSAY_CACHE_COLD];
+    struct assay_cell cell = {""}, named = assay_total_name(total);
+    if (!named.text[0]) /* one record that says of all variants why they were not measured */
+        assay_cell_add(&named, "whole groups");
+    if (total->state != ASSAY_CACHE_HOT)
+        return cell;
+    for (int o = 0; o < ASSAY_OUTCOME_COUNT; o++)
+        add_count(&cell, total->outcomes[o], assay_cell_outcome((enum assay_outcome)o).text, "");
+    for (int64_t i = index; i < op->n; i++) {
+        const struct assay_total *other = &op->totals[i];
+        if (totals->measured[other->state] && other->versus == total->versus &&
+            is(other->variant.text, total->variant.text))
+            add_missing(&cell, other, both);
+    }
+    assay_cell_add(&named, ": %s", cell.text);
+    return cell.text[0] ? named : cell;
+}
+
+static int64_t compared(const struct assay_total *total)
+{
+    int64_t sum = 0;
+    for (int v = 0; v < ASSAY_VERDICTS; v++)
+        sum += total->verdicts[v];
+    return sum;
+}
+
+bool assay_total_shown(const struct assay_total *total)
+{
+    return total->baseline + total->uncompared + compared(total) > 0;
+}
+
+struct assay_cell assay_total_groups(const struct assay_total *total)
 {
     struct assay_cell cell = {""};
-    for (int o = 0; o < ASSAY_OUTCOME_COUNT; o++)
-        add_count(&cell, total->outcomes[o], assay_cell_outcome((enum assay_outcome)o).text);
-    add_count(&cell, total->too_few, "with fewer than 10 rounds");
-    add_count(&cell, total->untimed, "not timed");
-    add_count(&cell, total->uncompared, "without a baseline");
+    int64_t counted = total->sum.n > 0 ? total->sum.n : total->baseline;
+    if (counted < total->groups)
+        assay_cell_add(&cell, "%lld/", (long long)counted);
+    assay_cell_add(&cell, "%lld", (long long)total->groups);
     return cell;
+}
+
+struct assay_cell assay_total_name(const struct assay_total *total)
+{
+    struct assay_cell cell = total->variant;
+    if (total->versus)
+        assay_cell_add(&cell, " vs eager");
+    return cell;
+}
+
+struct assay_cell assay_total_speedup(const struct assay_total *total, int width, bool ascii)
+{
+    struct assay_ratio mean = assay_total_mean(total);
+    if (mean.n > 0 && assay_cell_verdict(&mean) == ASSAY_VERDICT_UNCLEAR)
+        return (struct assay_cell){
+            "unclear"}; /* without the number of rounds, of which it has none */
+    if (mean.n > 0)
+        return assay_cell_interval(&mean, width, ascii);
+    return total->baseline > 0 ? (struct assay_cell){"baseline"} : (struct assay_cell){"-"};
+}
+
+struct assay_cell assay_total_best(const struct assay_total *total)
+{
+    struct assay_cell interval;
+    if (!(total->best.ratio > 0))
+        return (struct assay_cell){"-"};
+    struct assay_cell cell = assay_cell_times(&total->best, &interval);
+    if (total->best.ratio < 1)
+        assay_cell_add(&cell, " slower");
+    return cell;
+}
+
+struct assay_cell assay_total_best_group(const struct assay_total_op *op,
+                                         const struct assay_total *total)
+{
+    struct assay_cell cell = {""};
+    bool all = !op->name.text[0];
+    assay_cell_add(&cell, "%s%s%s", all ? total->best_op.text : "",
+                   all && total->best_op.text[0] ? " " : "", total->best_problem.text);
+    return cell;
+}
+
+struct assay_cell assay_total_heading(const struct assay_totals *totals,
+                                      const struct assay_total_op *op)
+{
+    struct assay_cell cell = op->name;
+    if (op == &totals->all)
+        assay_cell_add(&cell, "all %lld ops", (long long)totals->n_ops);
+    assay_cell_add(&cell, ", %lld group%s", (long long)op->groups, plural(op->groups));
+    return cell;
+}
+
+static int64_t rows_of(const struct assay_total_op *op)
+{
+    int64_t rows = 0;
+    for (int64_t i = 0; i < op->n; i++)
+        rows += assay_total_shown(&op->totals[i]);
+    return rows;
+}
+
+const struct assay_total_op *assay_totals_section(const struct assay_totals *totals, int64_t number,
+                                                  int64_t most)
+{
+    int64_t rows = totals->n_ops > 1 ? rows_of(&totals->all) : 0;
+    for (int64_t i = 0; i < totals->n_ops; i++)
+        if (assay_totals_op_worth(&totals->ops[i]))
+            rows += rows_of(&totals->ops[i]);
+    for (int64_t i = 0; i < totals->n_ops && (rows <= most || totals->n_ops == 1); i++)
+        if (assay_totals_op_worth(&totals->ops[i]) && number-- == 0)
+            return &totals->ops[i];
+    bool together = totals->n_ops > 1 && assay_totals_op_worth(&totals->all);
+    return together && number == 0 ? &totals->all : NULL;
 }
 
 /* The one with the most wins among those with fewer than `below`, or as many and later than
@@ -355,8 +474,6 @@ static int64_t next_winner(const struct assay_totals *totals, enum assay_cache_s
     }
     return best;
 }
-
-static const char *plural(int64_t n) { return n == 1 ? "" : "s"; }
 
 /* "native is fastest in 14 of 20 groups, cublaslt in 4, others in 2". */
 static void say_winners(const struct assay_totals *totals, enum assay_cache_state state,
@@ -426,7 +543,7 @@ static void say_failures(const struct assay_totals *totals, struct assay_text *o
     }
 }
 
-void assay_totals_verdict(const struct assay_totals *totals, struct assay_text *out)
+void assay_totals_fastest(const struct assay_totals *totals, struct assay_text *out)
 {
     bool hot = totals->measured[ASSAY_CACHE_HOT], cold = totals->measured[ASSAY_CACHE_COLD];
     if (totals->groups == 0)
@@ -440,5 +557,10 @@ void assay_totals_verdict(const struct assay_totals *totals, struct assay_text *
     assay_text_add(out, hot && cold ? ". Cold: " : "");
     if (cold)
         say_state(totals, ASSAY_CACHE_COLD, out);
+}
+
+void assay_totals_verdict(const struct assay_totals *totals, struct assay_text *out)
+{
+    assay_totals_fastest(totals, out);
     say_failures(totals, out);
 }

@@ -78,11 +78,35 @@ bool assay_totals_op_worth(const struct assay_total_op *op);
 /* "native is fastest in 14 of 20 groups, cublaslt in 4; 1 tied; 1 unclear; 1 row wrong". Where both
  * cache states were measured "Hot: … Cold: …". Without a final full stop; never empty. */
 void assay_totals_verdict(const struct assay_totals *totals, struct assay_text *out);
+/* The same without the rows that are not right, for where their number stands anyway. */
+void assay_totals_fastest(const struct assay_totals *totals, struct assay_text *out);
 
 /* The geometric mean of its ratios; n is 0 where there is none. */
 struct assay_ratio assay_total_mean(const struct assay_total *total);
-/* Groups that are not in the mean, and why: "1 mismatch, 2 with fewer than 10 rounds"; "" where all
- * are. The baseline's own groups are not missing. */
-struct assay_cell assay_total_missing(const struct assay_total *total);
+/* Does it have figures in some group? */
+bool assay_total_shown(const struct assay_total *total);
+/* Of how many groups the mean is, or it is the baseline: "12", "10/12". */
+struct assay_cell assay_total_groups(const struct assay_total *total);
+/* "int8wo compiled", "int8wo compiled vs eager". */
+struct assay_cell assay_total_name(const struct assay_total *total);
+/* "baseline", or the mean as speedups are written, "1.62x [1.58 1.66]". */
+struct assay_cell assay_total_speedup(const struct assay_total *total, int width, bool ascii);
+/* The greatest speedup, "2.41x"; below 1 "1.31x slower". */
+struct assay_cell assay_total_best(const struct assay_total *total);
+/* Of all ops together with the op: "layernorm f32 4x512x1024". */
+struct assay_cell assay_total_best_group(const struct assay_total_op *op,
+                                         const struct assay_total *total);
+/* "layernorm, 12 groups", "all 5 ops, 20 groups". */
+struct assay_cell assay_total_heading(const struct assay_totals *totals,
+                                      const struct assay_total_op *op);
+/* The ops, and all of them together, that are worth summing up: with a number from 0; NULL after
+ * the last. Where that would take more than `most` rows, all together and no op by itself. */
+const struct assay_total_op *assay_totals_section(const struct assay_totals *totals, int64_t number,
+                                                  int64_t most);
+/* Why groups of this variant are not in its mean, in both states: "native: 1 mismatch, 2 with fewer
+ * than 10 rounds"; "" where all are, and of all but one of the variant's totals. The baseline's own
+ * groups are not missing. */
+struct assay_cell assay_total_missing(const struct assay_totals *totals,
+                                      const struct assay_total_op *op, int64_t index);
 
 #endif

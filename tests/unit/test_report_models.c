@@ -533,21 +533,24 @@ static void github_rows_have_all_cells(void **state)
 {
     (void)state;
     struct assay_text text = models_report("github", cli_style);
-    int rows = 0;
+    int rows = 0, head = 0; /* bars of a table's first row */
     for (const char *line = text.data; *line;) {
         size_t length = strcspn(line, "\n");
         int bars = 0;
         for (size_t i = 0; i < length; i++)
             bars += line[i] == '|' && (i == 0 || line[i - 1] != '\\');
         if (line[0] == '|') {
-            assert_int_equal(bars, 11);
+            head = head ? head : bars;
+            assert_int_equal(bars, head);
             rows++;
         } else {
             assert_int_equal(bars, 0);
+            head = 0;
         }
         line += length + (line[length] == '\n');
     }
-    assert_int_equal(rows, 3 * 2 + 4 + 3 + 1 + 4); /* three tables */
+    assert_int_equal(rows,
+                     3 * 2 + 4 + 3 + 1 + 4 + 2 * 2 + 8 + 9); /* three tables, and two of means */
     assay_text_fini(&text);
 }
 
@@ -572,9 +575,12 @@ static void a_page_is_not_too_long(void **state)
     while (note[-1] != '\n')
         note--;
     assert_int_equal(sscanf(note, "%" SCNd64 " more rows and %" SCNd64, &rows, &reasons), 2);
+    const char *means = strstr(text.data, "### Across groups");
+    assert_non_null(means);
     for (const char *line = text.data; line; line = strchr(line, '\n')) {
         line += *line == '\n';
-        seen += line[0] == '|';
+        if (line < means)
+            seen += line[0] == '|';
         listed += line[0] == '-';
     }
     assert_int_equal(seen - 2 + rows, 4 * 3000); /* two lines are the head */

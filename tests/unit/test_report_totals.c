@@ -4,6 +4,8 @@
 #include "base/alloc.h"
 #include "report/report_totals.h"
 
+#include <locale.h>
+
 /* ---- groups ---------------------------------------------------------------------------------- */
 
 /* What becomes of a row. */
@@ -156,6 +158,17 @@ static void two_states(void **state)
 
 /* ---- as means -------------------------------------------------------------------------------- */
 
+static const char *missing_of(const struct assay_totals *totals, const struct assay_total_op *op,
+                              const char *variant, struct assay_cell *cell)
+{
+    for (int64_t i = 0; i < op->n; i++) {
+        *cell = assay_total_missing(totals, op, i);
+        if (strncmp(cell->text, variant, strlen(variant)) == 0)
+            return cell->text;
+    }
+    return "";
+}
+
 static const struct assay_total *total_of(const struct assay_total_op *op, const char *variant,
                                           bool versus)
 {
@@ -207,14 +220,16 @@ static void means_and_what_is_not_in_them(void **state)
     struct assay_ratio mean = assay_total_mean(native);
     assert_int_equal(mean.n, 3);
     assert_near(mean.ratio, pow(2, 1.0 / 3), 1e-12);
-    assert_string_equal(assay_total_missing(native).text, "1 mismatch, 1 without a baseline");
+    struct assay_cell cell;
+    assert_string_equal(missing_of(&totals, &totals.ops[0], "native", &cell),
+                        "native: 1 mismatch, 1 without a baseline");
     assert_near(native->best.ratio, 2, 1e-12);
     assert_string_equal(native->best_problem.text, "f32 32x512x768");
 
     const struct assay_total *ref = total_of(&totals.ops[0], "ref", false);
     assert_int_equal(assay_total_mean(ref).n, 1);
-    assert_string_equal(assay_total_missing(ref).text,
-                        "1 mismatch, 1 crashed, 1 with fewer than 10 rounds");
+    assert_string_equal(missing_of(&totals, &totals.ops[0], "ref", &cell),
+                        "ref: 1 mismatch, 1 crashed, 1 with fewer than 10 rounds");
     const struct assay_total *onednn = total_of(&totals.all, "onednn", false);
     assert_int_equal(onednn->baseline, 5);
     assert_int_equal(assay_total_mean(onednn).n, 0);
@@ -226,7 +241,7 @@ static void means_and_what_is_not_in_them(void **state)
     assay_totals_fini(&totals);
 }
 
-/* Figures that are no numbers are not compared, and nothing of them gets into a mean. */
+/* Figures that are not numbers are not compared, and nothing of them gets into a mean. */
 static void ratios_that_are_no_numbers(void **state)
 {
     (void)state;
@@ -340,8 +355,120 @@ static void memory_runs_out(void **state)
     assert_true(failures >= 4); /* ops, their totals, those of all, winners */
 }
 
+/* ---- as tables ------------------------------------------------------------------------------- */
+
+/* A sweep of two ops in both states: wins, losses, ties, and one that was wrong once. */
+static void sweep(const char *format, const struct assay_report_style *style,
+                  const struct assay_run_info *run, struct assay_text *out)
+{
+    enum { SIZES = 6 };
+    static struct group groups[2 * SIZES];
+    for (int i = 0; i < 2 * SIZES; i++) {
+        const char *op = i < SIZES ? "layernorm" : "gelu";
+        struct group *g = &groups[i];
+        *g = (struct group){.n = 3,
+                            .records = {row(op, "native", i % 5 == 4 ? SAME : FASTER),
+                                        row(op, "onednn", i % 5 == 4 ? MARKED_BASELINE : BASELINE),
+                                        row(op, "ref", i == 7 ? WRONG : SLOWER)}};
+        for (int r = 0; r < 3; r++) {
+            struct assay_record *record = &g->records[r];
+            record->group = i;
+            record->axes[2] = 64 << i % SIZES;
+            if (record->outcome == ASSAY_OUTCOME_OK && run->cold)
+                record->states[COLD] = measured(r == 0   ? SLOWER
+                                                : r == 1 ? MARKED_BASELINE
+                                                         : UNCLEAR);
+            struct assay_ratio *ratio = &record->states[HOT].ratio;
+            if (r == 0 && i % 5 != 4)
+                *ratio = against(record->states[HOT], 1.2 + 0.3 * (i % SIZES), 0.02, true).ratio;
+        }
+    }
+    report_groups(format, style, run, groups, 2 * SIZES, out);
+}
+
+/* What stands below the rows. */
+static struct assay_text foot_of(struct assay_text whole, const char *from)
+{
+    struct assay_text foot = {0};
+    const char *at = strstr(whole.data, from);
+    assert_non_null(at);
+    assay_text_add(&foot, at);
+    assay_text_fini(&whole);
+    return foot;
+}
+
+static void golden_tables(void **state)
+{
+    (void)state;
+    static const struct {
+        int width;
+        bool ascii, hot_only;
+        const char *format, *golden;
+    } cases[] = {
+        {80, false, false, "table", "totals_80"},
+        {100, false, false, "table", "totals_100"},
+        {140, false, false, "table", "totals_140"},
+        {100, true, false, "table", "totals_ascii"},
+        {80, false, true, "table", "totals_hot_80"},
+        {100, false, true, "kobench", "totals_kobench"},
+        {100, false, true, "md", "totals_md"},
+        {100, true, false, "github", "totals_github_ascii"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct assay_report_style style = {.width = cases[i].width, .ascii = cases[i].ascii};
+        struct assay_run_info run = a_run;
+        struct assay_text text = {0};
+        bool table = strcmp(cases[i].format, "md") != 0 && strcmp(cases[i].format, "github") != 0;
+        run.cold = !cases[i].hot_only;
+        sweep(cases[i].format, &style, &run, &text);
+        if (table)
+            assert_no_wider(&text, cases[i].width);
+        for (size_t c = 0; cases[i].ascii && c < text.length; c++)
+            assert_true((unsigned char)text.data[c] < 128);
+        check_golden(cases[i].golden, foot_of(text, table ? " across groups" : "### Across"));
+    }
+}
+
+static void no_line_is_wider_than_the_terminal(void **state)
+{
+    (void)state;
+    for (int width = 60; width <= 180; width += 3) {
+        struct assay_report_style style = {.width = width, .colour = width % 2};
+        struct assay_text text = {0};
+        sweep("table", &style, &a_run, &text);
+        assert_no_wider(&text, width);
+        assay_text_fini(&text);
+    }
+}
+
+/* One group, or nothing to compare in any: nothing is summed up. */
+static void nothing_to_sum_up(void **state)
+{
+    (void)state;
+    static const char *const formats[] = {"table", "torchao", "kobench", "md", "github"};
+    struct group one = {.n = 2,
+                        .records = {row("gelu", "native", FASTER), row("gelu", "ref", BASELINE)}};
+    struct group alone[2] = {{.n = 1, .records = {row("gelu", "native", MARKED_BASELINE)}},
+                             {.n = 1, .records = {row("gelu", "native", MARKED_BASELINE)}}};
+    struct group failed[2] = {
+        {.n = 2, .records = {row("gelu", "native", WRONG), row("gelu", "ref", CRASHED)}},
+        {.n = 2, .records = {row("gelu", "native", CRASHED), row("gelu", "ref", BASELINE)}}};
+    for (size_t f = 0; f < sizeof formats / sizeof formats[0]; f++) {
+        struct assay_text text = {0};
+        report_groups(formats[f], &usual_style, &a_run, &one, 1, &text);
+        report_groups(formats[f], &usual_style, &a_run, alone, 2, &text);
+        report_groups(formats[f], &usual_style, &a_run, failed, 2, &text);
+        report_groups(formats[f], &usual_style, &a_run, NULL, 0, &text);
+        assert_null(strstr(text.data, "across groups"));
+        assert_null(strstr(text.data, "Across groups"));
+        assert_null(strstr(text.data, "is fastest"));
+        assay_text_fini(&text);
+    }
+}
+
 int main(void)
 {
+    setlocale(LC_CTYPE, "C.UTF-8"); /* widths of characters */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_sentence),
         cmocka_unit_test(one_group),
@@ -353,6 +480,9 @@ int main(void)
         cmocka_unit_test(models),
         cmocka_unit_test(runs_of_a_book),
         cmocka_unit_test(memory_runs_out),
+        cmocka_unit_test(golden_tables),
+        cmocka_unit_test(no_line_is_wider_than_the_terminal),
+        cmocka_unit_test(nothing_to_sum_up),
     };
     return cmocka_run_group_tests_name("report_totals", tests, NULL, NULL);
 }

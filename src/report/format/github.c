@@ -7,6 +7,7 @@
 #include "report/report_pairs.h"
 #include "report/report_row.h"
 #include "report/report_sink.h"
+#include "report/report_totals_md.h"
 #include "tensor/dtype.h"
 
 #include <stdio.h>
@@ -29,6 +30,7 @@ struct state {
     struct assay_tally tally;
     int64_t rows_left_out, lines_left_out, most_repeats;
     bool saw_pareto;
+    struct assay_totals totals;
 };
 
 static void write_text(void *user, const char *bytes, size_t length)
@@ -201,6 +203,7 @@ static void github_group(void *state, const struct assay_record *records, int64_
 {
     struct state *s = state;
     assay_tally_add(&s->tally, records, n);
+    assay_totals_add(&s->totals, records, n);
     if (!belongs_into_open_table(s, &records[0]) && s->tables.length <= MOST_TABLE_BYTES)
         open_table(s, &records[0]);
     struct assay_pair pair = {0};
@@ -262,6 +265,7 @@ static void github_end(void *state)
     assay_md_init(&md, &s->sink, &s->style);
     put_headline(s, &md);
     assay_md_machine(&md, &s->run);
+    assay_md_verdict(&md, &s->totals);
     if (s->failures.length || s->failures.failed)
         assay_sink_put(&s->sink, "\n### Failed\n\n");
     put_kept(&s->sink, &s->failures);
@@ -272,6 +276,7 @@ static void github_end(void *state)
                           (long long)s->rows_left_out, (long long)s->lines_left_out);
     if (s->tally.groups)
         put_legend(s);
+    assay_md_totals(&md, &s->totals);
     if (s->gaps.length || s->gaps.failed) {
         assay_sink_put(&s->sink, "\n<details><summary>Not measured</summary>\n\n");
         put_kept(&s->sink, &s->gaps);
@@ -285,6 +290,7 @@ static void github_fini(void *state)
     assay_text_fini(&s->tables);
     assay_text_fini(&s->failures);
     assay_text_fini(&s->gaps);
+    assay_totals_fini(&s->totals);
 }
 
 const struct assay_report_format assay_report_github = {

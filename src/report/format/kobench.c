@@ -9,6 +9,7 @@
 #include "report/report_detail.h"
 #include "report/report_grid.h"
 #include "report/report_kobench.h"
+#include "report/report_totals_table.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -40,6 +41,7 @@ struct state {
     int64_t n;
     char baseline[32];      /* that ratios shown refer to, where they do not refer to eager */
     bool compared_compiled; /* some are of compiled models */
+    struct assay_totals totals;
 };
 
 /* ---- columns -------------------------------------------------------------------------------- */
@@ -261,6 +263,7 @@ static void kobench_group(void *state, const struct assay_record *records, int64
 {
     struct state *s = state;
     assay_tally_add(&s->page.tally, records, n);
+    assay_totals_add(&s->totals, records, n);
     write_headings(s, &records[0]);
     s->group = records;
     s->n = n;
@@ -299,11 +302,15 @@ static void write_legend(struct state *s)
 static void kobench_end(void *state)
 {
     struct state *s = state;
+    assay_totals_write(&s->page, &s->totals);
     if (s->page.tally.groups)
         assay_page_flush(&s->page);
     assay_tally_write(&s->page.tally, &s->page.line, &s->page.sink, s->page.width);
+    assay_totals_write_verdict(&s->page, &s->totals);
     write_legend(s);
 }
+
+static void kobench_fini(void *state) { assay_totals_fini(&((struct state *)state)->totals); }
 
 const struct assay_report_format assay_report_kobench = {
     .name = "kobench",
@@ -313,4 +320,5 @@ const struct assay_report_format assay_report_kobench = {
     .begin = kobench_begin,
     .group = kobench_group,
     .end = kobench_end,
+    .fini = kobench_fini,
 };

@@ -4,6 +4,7 @@
 #include "report/report_md.h"
 #include "report/report_recipes.h"
 #include "report/report_sink.h"
+#include "report/report_totals_md.h"
 #include "tensor/dtype.h"
 
 #include <stdio.h>
@@ -14,6 +15,7 @@ struct state {
     bool shown[ASSAY_CACHE_STATES];
     char op[64], mode[32]; /* of the table that is open; no op: none is */
     bool saw_pareto;
+    struct assay_totals totals;
 };
 
 enum { SPEEDUP_ROOM = 40 };
@@ -187,6 +189,7 @@ static void put_notes(struct state *s, const struct assay_record *records, int64
 static void md_group(void *state, const struct assay_record *records, int64_t n)
 {
     struct state *s = state;
+    assay_totals_add(&s->totals, records, n);
     if (assay_recipes_has(records, n)) {
         open_recipes(s, &records[0]);
         for (int64_t i = 0; i < n; i++)
@@ -213,6 +216,7 @@ static void md_group(void *state, const struct assay_record *records, int64_t n)
 static void md_end(void *state)
 {
     struct state *s = state;
+    assay_md_verdict(&s->md, &s->totals);
     assay_sink_put(&s->md.sink,
                    "\nBold: fastest in its group, or not significantly slower. \\[ \\]: "
                    "95% interval of the speedup.");
@@ -222,7 +226,10 @@ static void md_end(void *state)
         assay_sink_put(&s->md.sink,
                        "\\*: no other of its group is better in time, size of the weights "
                        "and accuracy. Rates in GB/s are of weights.\n");
+    assay_md_totals(&s->md, &s->totals);
 }
+
+static void md_fini(void *state) { assay_totals_fini(&((struct state *)state)->totals); }
 
 const struct assay_report_format assay_report_md = {
     .name = "md",
@@ -232,4 +239,5 @@ const struct assay_report_format assay_report_md = {
     .begin = md_begin,
     .group = md_group,
     .end = md_end,
+    .fini = md_fini,
 };

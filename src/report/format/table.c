@@ -10,6 +10,7 @@
 #include "report/report_detail.h"
 #include "report/report_grid.h"
 #include "report/report_recipes.h"
+#include "report/report_totals_table.h"
 #include "tensor/dtype.h"
 
 #include <stdio.h>
@@ -52,6 +53,7 @@ struct table {
     bool headings_due; /* before the next group that has these columns */
     bool in_recipes;   /* the last group had the other columns */
     bool with_host;    /* the group's kernels are called from another language: what that takes */
+    struct assay_totals totals;
 };
 
 /* ---- columns ------------------------------------------------------------------------------- */
@@ -382,6 +384,7 @@ static void table_group(void *state, const struct assay_record *records, int64_t
     if (t->page.tally.groups)
         assay_page_flush(&t->page);
     assay_tally_add(&t->page.tally, records, n);
+    assay_totals_add(&t->totals, records, n);
     for (int64_t i = 0; i < n; i++)
         t->page.legend.interrupted |= records[i].interrupted;
     t->in_recipes = takes_recipes(t, records, n);
@@ -423,13 +426,17 @@ static void table_end(void *state)
     struct table *t = state;
     if (!t->page.tally.groups)
         write_headings(t);
+    assay_totals_write(&t->page, &t->totals);
     assay_page_flush(&t->page);
     assay_tally_write(&t->page.tally, &t->page.line, &t->page.sink, t->grid.width);
+    assay_totals_write_verdict(&t->page, &t->totals);
     write_legend(t);
     if (t->page.legend.recipes)
         assay_recipes_legend(&t->page, t->shown);
     write_ceiling_legend(t);
 }
+
+static void table_fini(void *state) { assay_totals_fini(&((struct table *)state)->totals); }
 
 const struct assay_report_format assay_report_table = {
     .name = "table",
@@ -439,4 +446,5 @@ const struct assay_report_format assay_report_table = {
     .begin = table_begin,
     .group = table_group,
     .end = table_end,
+    .fini = table_fini,
 };

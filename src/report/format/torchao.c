@@ -10,6 +10,7 @@
 #include "report/report_detail.h"
 #include "report/report_grid.h"
 #include "report/report_pairs.h"
+#include "report/report_totals_table.h"
 #include "tensor/dtype.h"
 
 #include <stdio.h>
@@ -43,6 +44,7 @@ struct state {
     bool has_compiled;      /* some variant of the group at hand is a compiled model */
     bool has_repeats;       /* some row stands for several measurements */
     int64_t most_repeats;
+    struct assay_totals totals;
 };
 
 static void flush(struct state *s) { assay_page_flush(&s->page); }
@@ -358,6 +360,7 @@ static void torchao_group(void *state, const struct assay_record *records, int64
     if (s->page.tally.groups)
         flush(s);
     assay_tally_add(&s->page.tally, records, n);
+    assay_totals_add(&s->totals, records, n);
     choose_layout(s, records, n);
     write_heading(s, records, n);
     if (!is_whole_group(records, n))
@@ -401,11 +404,15 @@ static void write_legend(struct state *s)
 static void torchao_end(void *state)
 {
     struct state *s = state;
+    assay_totals_write(&s->page, &s->totals);
     if (s->page.tally.groups)
         flush(s);
     assay_tally_write(&s->page.tally, &s->page.line, &s->page.sink, s->page.width);
+    assay_totals_write_verdict(&s->page, &s->totals);
     write_legend(s);
 }
+
+static void torchao_fini(void *state) { assay_totals_fini(&((struct state *)state)->totals); }
 
 const struct assay_report_format assay_report_torchao = {
     .name = "torchao",
@@ -416,4 +423,5 @@ const struct assay_report_format assay_report_torchao = {
     .begin = torchao_begin,
     .group = torchao_group,
     .end = torchao_end,
+    .fini = torchao_fini,
 };
