@@ -22,7 +22,9 @@ struct assay_report_style {
     bool ascii;   /* no characters beyond ASCII */
     bool verbose; /* more lines under each row: kernel, samples, disturbances, memory, accuracy */
     bool plot;    /* draw with characters what the format can draw */
-    int width;    /* columns; 100 unless told */
+    bool dark;    /* of images: for dark pages */
+    const char *chart; /* which one, as --chart has it ("heat:x=seq"); NULL: the one that fits */
+    int width;         /* columns; 100 unless told */
     int most; /* columns that rows with more figures than fit may take; less than width: width */
 };
 
