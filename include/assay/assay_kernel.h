@@ -20,12 +20,12 @@ extern "C" {
 
 /* Grows when a struct below changes in a way old kernels cannot survive. Fields are only ever added
  * at the end of a struct, and struct_size tells which of them the other side knows. */
-#define ASSAY_KERNEL_ABI 3u
+#define ASSAY_KERNEL_ABI 4u
 
 #define ASSAY_MAX_AXES 8
 #define ASSAY_MAX_PARAMS 8
 #define ASSAY_MAX_INPUTS 16
-#define ASSAY_MAX_OUTPUTS 2
+#define ASSAY_MAX_OUTPUTS 4
 
 struct assay_host; /* assay's own */
 

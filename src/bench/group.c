@@ -43,6 +43,8 @@ void assay_group_record(const struct assay_job *job, const struct assay_op *op, 
     snprintf(out->compile, sizeof out->compile, "%s", job->group.compile);
     snprintf(out->profilers, sizeof out->profilers, "%s", job->group.profilers);
     snprintf(out->recipe, sizeof out->recipe, "%s", recipe);
+    if (op && assay_op_pass(op) != ASSAY_PASS_FORWARD)
+        snprintf(out->pass, sizeof out->pass, "%s", assay_pass_name(assay_op_pass(op)));
     snprintf(out->op, sizeof out->op, "%s", job->group.op);
     snprintf(out->title, sizeof out->title, "%s", op ? op->title : assay_op_shown(job->group.op));
     snprintf(out->kernel, sizeof out->kernel, "%s", kernel);

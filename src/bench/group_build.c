@@ -25,7 +25,6 @@ enum assay_status assay_group_make_references(struct group *g, int64_t recipe,
     problem.recipe = g->recipes[recipe].name;
     struct assay_reference_how how = {
         .seed = g->job->settings.seed + (integers ? 1 : 0), /* another part each time */
-        .most = assay_reference_most(g->op, &problem),
         .integers = integers,
         .exact = integers && g->op->can_be_exact(&problem),
         .share = inputs == INPUTS_OTHERS ? OTHERS_SHARE : 1,
@@ -36,6 +35,7 @@ enum assay_status assay_group_make_references(struct group *g, int64_t recipe,
     enum assay_status status = ASSAY_OK;
     for (int32_t i = 0; i < problem.n_outputs && status == ASSAY_OK && !g->op->unverified; i++) {
         how.output = i;
+        how.most = assay_reference_most(g->op, &problem, i);
         status = assay_reference_create(g->op, &problem, in, &how, &out[i], err);
         group_step(g, -1);
     }

@@ -266,7 +266,7 @@ static enum assay_status row_reference(const struct one_row *r, double *out, dou
     int64_t zero = 0;
     if (r->op->reference_blocks)
         return r->op->reference_blocks(&r->problem, r->in, &zero, 1, out, sizes, NULL);
-    assay_op_reference(r->op, &r->problem, r->in, 0, 0, r->length, out, sizes);
+    assay_op_reference(r->op, &r->problem, 0, r->in, 0, 0, r->length, out, sizes);
     return ASSAY_OK;
 }
 

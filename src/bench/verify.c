@@ -135,11 +135,8 @@ static void compute_segment(assay_reference *r, const struct assay_op *op,
                             const struct assay_problem *problem, const void *const *in,
                             int32_t output, const struct segment *p)
 {
-    if (output == 0)
-        assay_op_reference(op, problem, in, p->row, p->first, p->n, r->values + p->at,
-                           r->sizes ? r->sizes + p->at : NULL);
-    else
-        op->reference_second(problem, in, p->row, p->first, p->n, r->values + p->at);
+    assay_op_reference(op, problem, output, in, p->row, p->first, p->n, r->values + p->at,
+                       r->sizes ? r->sizes + p->at : NULL);
 }
 
 static void compute_values(assay_reference *r, const struct assay_op *op,
@@ -200,15 +197,18 @@ static enum assay_status fill_in_values(assay_reference *r, const struct assay_o
     return ASSAY_OK;
 }
 
-int64_t assay_reference_most(const struct assay_op *op, const struct assay_problem *problem)
+int64_t assay_reference_most(const struct assay_op *op, const struct assay_problem *problem,
+                             int32_t output)
 {
-    int64_t total = assay_tensor_count(&problem->outputs[0]);
+    const struct assay_tensor *tensor = &problem->outputs[output];
+    int64_t total = assay_tensor_count(tensor), row = tensor->dims[tensor->rank - 1];
     double per_element = op->cost(problem).flops / (double)total;
     double most = REFERENCE_FLOPS / (per_element > 1 ? per_element : 1);
-    most = fmax(most, 2 * (double)assay_op_row_length(problem)); /* every column, twice */
-    return most >= (double)ASSAY_VERIFY_MOST ? ASSAY_VERIFY_MOST
-           : most < 4096                     ? 4096
-                                             : (int64_t)most;
+    if (row < total)
+        most = fmax(most, 2 * (double)row); /* every column, twice */
+    /* Of costly elements 4096 all the same, but where each is a sum over most of the inputs. */
+    double least = fmin(4096, fmax(64, 4 * REFERENCE_FLOPS / fmax(per_element, 1)));
+    return (int64_t)fmin(fmax(most, least), (double)ASSAY_VERIFY_MOST);
 }
 
 /* Segments of rows, each computed by itself. */
@@ -226,9 +226,10 @@ static enum assay_status reference_of_segments(assay_reference *r, const struct 
         chosen = in_all;
     r->segments = assay_calloc((size_t)chosen, sizeof *r->segments);
     r->values = assay_calloc((size_t)(chosen * length), sizeof *r->values);
-    if (op->reference_sums && how->output == 0)
+    bool sums = assay_op_has_sums(op, how->output);
+    if (sums)
         r->sizes = assay_calloc((size_t)(chosen * length), sizeof *r->sizes);
-    if (!r->segments || !r->values || (op->reference_sums && how->output == 0 && !r->sizes))
+    if (!r->segments || !r->values || (sums && !r->sizes))
         return assay_error_nomem(err);
     choose_segments(r, length, per_row, in_all, chosen, how->seed);
     return fill_in_values(r, op, problem, in, how, err);
@@ -286,7 +287,7 @@ enum assay_status assay_reference_create(const struct assay_op *op,
     assay_reference *r = assay_calloc(1, sizeof *r);
     if (!r)
         return assay_error_nomem(err);
-    r->tolerance = how->output == 0 ? op->tolerance(problem) : op->tolerance_second(problem);
+    r->tolerance = assay_op_tolerance(op, problem, how->output);
     r->tolerance.relative += how->allowed;
     r->output = *output;
     r->which = how->output;

@@ -38,8 +38,9 @@ void assay_reference_destroy(assay_reference *reference);
 int64_t assay_reference_compared(const assay_reference *reference);
 int64_t assay_reference_of(const assay_reference *reference);
 
-/* The elements worth comparing: fewer where each takes the reference long. */
-int64_t assay_reference_most(const struct assay_op *op, const struct assay_problem *problem);
+/* The elements of an output worth comparing: fewer where each takes the reference long. */
+int64_t assay_reference_most(const struct assay_op *op, const struct assay_problem *problem,
+                             int32_t output);
 
 /* Compares the output with the reference. */
 void assay_reference_compare(const assay_reference *reference, const void *got,

@@ -65,13 +65,18 @@ static void print_specials(const struct assay_op *op)
 
 static int list_ops(const struct list_config *config)
 {
+    int width = 0;
+    for (int64_t i = 0; i < assay_op_count(); i++) {
+        int length = (int)strlen(assay_op_at(i)->name);
+        width = length > width ? length : width;
+    }
     for (int64_t i = 0; i < assay_op_count(); i++) {
         const struct assay_op *op = assay_op_at(i);
         if (config->names) {
             puts(op->name);
             continue;
         }
-        printf("%-16s %s", op->name, op->summary);
+        printf("%-*s %s", width, op->name, op->summary);
         for (const char *const *alias = op->aliases; alias && *alias; alias++)
             printf("%s%s", alias == op->aliases ? "  (also " : ", ", *alias);
         puts(op->aliases ? ")" : "");

@@ -26,6 +26,9 @@ static const struct assay_option bench_option_rows[] = {
     {"mode", 0, ASSAY_OPTION_LIST, AT(modes), "LIST",
      "modes of an op (`assay list ops`): bias+gelu, rms+silu+add, s8-row; none is the op alone", 0,
      0},
+    {"pass", 0, ASSAY_OPTION_TEXT, AT(pass), "PASS",
+     "forward (default), backward: the gradients of each op, or both: one group after the other", 0,
+     0},
     {"recipe", 0, ASSAY_OPTION_LIST, AT(recipes), "RECIPES",
      "how linear's weights are stored: int8wo, int4wo-128, all (`assay list recipes`); baseline is "
      "always among them",

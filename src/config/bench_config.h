@@ -7,7 +7,7 @@
 struct assay_bench_config {
     struct assay_measure_config measure;
     struct assay_strings ops;
-    const char *batch, *seq, *dim, *baseline;
+    const char *batch, *seq, *dim, *baseline, *pass;
     struct assay_strings shapes, shape_sets, modes, recipes;
     struct assay_strings dtypes, implementations, kernels;
     int64_t max_elements;

@@ -38,14 +38,65 @@ static bool has_mkn(const struct assay_op *op)
 
 /* ---- reading the options ------------------------------------------------------------------ */
 
+static enum assay_status resolve_passes(struct assay_sweep *sweep, struct assay_error *err)
+{
+    const char *pass = sweep->config->pass;
+    bool forward = !pass || assay_text_same(pass, "forward");
+    bool backward = pass && assay_text_same(pass, "backward");
+    bool both = pass && assay_text_same(pass, "both");
+    if (!forward && !backward && !both)
+        return assay_error_set(err, ASSAY_ERR_INVALID, "--pass",
+                               "\"%.60s\" is none; write forward, backward or both", pass);
+    sweep->passes[ASSAY_PASS_FORWARD] = forward || both;
+    sweep->passes[ASSAY_PASS_BACKWARD] = backward || both;
+    sweep->passes[ASSAY_PASS_BOTH] = both;
+    return ASSAY_OK;
+}
+
+static enum assay_status no_gradient(const struct assay_op *op, struct assay_error *err)
+{
+    struct assay_text known = {0};
+    for (int64_t i = 0; i < assay_op_count(); i++)
+        if (assay_op_pass(assay_op_at(i)) == ASSAY_PASS_BACKWARD)
+            assay_text_format(&known, "%s%s", known.length ? " " : "",
+                              assay_op_at(i)->gradient->forward);
+    enum assay_status status = known.failed
+                                   ? assay_error_nomem(err)
+                                   : assay_error_set(err, ASSAY_ERR_INVALID, "--pass",
+                                                     "%s has no backward pass; these have: %s",
+                                                     op->name, known.data ? known.data : "none");
+    assay_text_fini(&known);
+    return status;
+}
+
+/* The passes that are wanted of a forward op; a gradient that was named is meant as it is. */
+static enum assay_status add_passes(struct assay_sweep *sweep, const struct assay_op *op,
+                                    struct assay_error *err)
+{
+    bool is_forward = assay_op_pass(op) == ASSAY_PASS_FORWARD;
+    if (is_forward && sweep->passes[ASSAY_PASS_BACKWARD] &&
+        !assay_op_of_pass(op, ASSAY_PASS_BACKWARD))
+        return no_gradient(op, err);
+    for (int pass = 0; pass < (is_forward ? ASSAY_PASSES : 1); pass++) {
+        const struct assay_op *one = is_forward ? assay_op_of_pass(op, (enum assay_pass)pass) : op;
+        if (!one || (is_forward && !sweep->passes[pass]))
+            continue;
+        if (sweep->n_ops == ASSAY_SWEEP_OPS)
+            return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "more than %d ops",
+                                   (int)ASSAY_SWEEP_OPS);
+        sweep->ops[sweep->n_ops++] = one;
+    }
+    return ASSAY_OK;
+}
+
 static enum assay_status add_op(struct assay_sweep *sweep, const char *name,
                                 struct assay_error *err)
 {
     const struct assay_op *found[8];
     int64_t n;
     enum assay_status status = assay_op_resolve(name, found, 8, &n, err);
-    for (int64_t k = 0; status == ASSAY_OK && k < n && sweep->n_ops < ASSAY_SWEEP_OPS; k++)
-        sweep->ops[sweep->n_ops++] = found[k];
+    for (int64_t k = 0; status == ASSAY_OK && k < n; k++)
+        status = add_passes(sweep, found[k], err);
     return status;
 }
 
@@ -72,7 +123,7 @@ static enum assay_status resolve_ops(struct assay_sweep *sweep, struct assay_err
 {
     const struct assay_strings *named = &sweep->config->ops;
     int64_t n_names = named->n ? named->n : (int64_t)(sizeof default_ops / sizeof default_ops[0]);
-    enum assay_status status = ASSAY_OK;
+    enum assay_status status = resolve_passes(sweep, err);
     for (int64_t i = 0; i < n_names && status == ASSAY_OK; i++)
         status =
             named->n ? add_ops(sweep, named->items[i], err) : add_op(sweep, default_ops[i], err);

@@ -25,6 +25,7 @@ struct assay_sweep {
     const struct assay_bench_config *config;
     bool is_tour;  /* neither ops nor sizes were named */
     bool is_usual; /* ops were, sizes were not */
+    bool passes[ASSAY_PASSES];
     const struct assay_op *ops[ASSAY_SWEEP_OPS];
     int64_t n_ops;
     enum assay_dtype dtypes[ASSAY_SWEEP_DTYPES];

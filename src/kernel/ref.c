@@ -44,41 +44,21 @@ static enum assay_status compute_blocks(const struct state *s, const struct assa
     return status;
 }
 
-static void compute(const struct state *s, const struct assay_problem *p,
+static void compute(const struct state *s, const struct assay_problem *p, int32_t output,
                     const struct assay_args *args)
 {
-    int64_t rows = assay_op_rows(p), length = assay_op_row_length(p);
-    int64_t blocks = (length + BLOCK - 1) / BLOCK;
-    if (rows * blocks == 1) { /* one number: the op's own reference may use threads */
-        double values[BLOCK];
-        s->op->reference(p, args->in, 0, 0, length, values);
-        assay_dtype_store(p->outputs[0].dtype, values, args->out[0], 0, length);
-        return;
-    }
-#pragma omp parallel for schedule(static) num_threads(p->threads)
+    const struct assay_tensor *out = &p->outputs[output];
+    int64_t length = out->rank ? out->dims[out->rank - 1] : 1;
+    int64_t rows = assay_tensor_count(out) / length, blocks = (length + BLOCK - 1) / BLOCK;
+    /* One block, a loss: the op's own reference may use threads. */
+#pragma omp parallel for schedule(static) num_threads(p->threads) if (rows * blocks > 1)
     for (int64_t task = 0; task < rows * blocks; task++) {
         double values[BLOCK];
         int64_t row = task / blocks, first = task % blocks * BLOCK;
         int64_t n = length - first < BLOCK ? length - first : BLOCK;
-        s->op->reference(p, args->in, row, first, n, values);
-        assay_dtype_store(p->outputs[0].dtype, values, args->out[0], row * length + first, n);
+        assay_op_reference(s->op, p, output, args->in, row, first, n, values, NULL);
+        assay_dtype_store(out->dtype, values, args->out[output], row * length + first, n);
     }
-}
-
-/* Output 1 of the ops that have one, whole. */
-static void compute_second(const struct state *s, const struct assay_args *args)
-{
-    const struct assay_problem *p = &s->problem;
-    const struct assay_tensor *out = &p->outputs[1];
-    int64_t length = out->dims[out->rank - 1], rows = assay_tensor_count(out) / length;
-#pragma omp parallel for schedule(static) num_threads(p->threads)
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t first = 0; first < length; first += BLOCK) {
-            double values[BLOCK];
-            int64_t n = length - first < BLOCK ? length - first : BLOCK;
-            s->op->reference_second(p, args->in, row, first, n, values);
-            assay_dtype_store(out->dtype, values, args->out[1], row * length + first, n);
-        }
 }
 
 /* A recipe's operands are quantised and dequantised in every call, weights and all: obvious. */
@@ -92,7 +72,7 @@ static enum assay_status compute_recipe(const struct state *s, const struct assa
         return status;
     for (int32_t i = 0; i < plain.n_inputs; i++)
         in[i] = made[i] ? made[i] : args->in[i];
-    compute(s, &plain, &(struct assay_args){.in = in, .out = args->out});
+    compute(s, &plain, 0, &(struct assay_args){.in = in, .out = args->out});
     for (int32_t i = 0; i < plain.n_inputs; i++)
         assay_free(made[i]);
     return ASSAY_OK;
@@ -109,9 +89,9 @@ static enum assay_status run(void *state, const struct assay_work *work)
         else if (s->op->reference_blocks)
             status = compute_blocks(s, args);
         else
-            compute(s, &s->problem, args);
-        if (s->problem.n_outputs > 1)
-            compute_second(s, args);
+            compute(s, &s->problem, 0, args);
+        for (int32_t k = 1; k < s->problem.n_outputs; k++)
+            compute(s, &s->problem, k, args);
     }
     return status;
 }

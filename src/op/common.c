@@ -25,6 +25,13 @@ void assay_op_shapes_unary(struct assay_problem *problem)
     problem->inputs[0] = problem->outputs[0] = assay_op_bsd(problem);
 }
 
+void assay_op_shapes_gradient(struct assay_problem *problem)
+{
+    problem->n_inputs = 2;
+    problem->n_outputs = 1;
+    problem->inputs[0] = problem->inputs[1] = problem->outputs[0] = assay_op_bsd(problem);
+}
+
 struct assay_cost assay_op_cost_streaming(const struct assay_problem *problem,
                                           double flops_per_element)
 {

@@ -82,6 +82,51 @@ double assay_scalar_gelu(double x);
 #define ASSAY_EXAMPLE(rows_, dim_, ...)                                                            \
     &(const struct assay_op_example) { .rows = rows_, .dim = dim_, __VA_ARGS__ }
 
+/* dx = dy f'(of x or y): both inputs and the output are [batch, seq, dim]. */
+void assay_op_shapes_gradient(struct assay_problem *problem);
+
+/* Defines the gradient of such an op from `double f(double dy, double x)`: its inputs are the
+ * gradient of y and what `source_` says, x or y. An error of f is within the same units of
+ * `scale_` times dy. */
+#define ASSAY_ELEMENTWISE_GRADIENT(ident, title_, summary_, source_, f, formula_, flops_, scale_,  \
+                                   ...)                                                            \
+    static void reference_##ident##_backward(const struct assay_problem *p, const void *const *in, \
+                                             int64_t row, int64_t first, int64_t n, double *out)   \
+    {                                                                                              \
+        enum { BLOCK = 512 };                                                                      \
+        double x[BLOCK];                                                                           \
+        assay_op_load_row(p, in, 0, row, first, n, out);                                           \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            if (i % BLOCK == 0)                                                                    \
+                assay_op_load_row(p, in, 1, row, first + i, n - i < BLOCK ? n - i : BLOCK, x);     \
+            out[i] = f(out[i], x[i % BLOCK]);                                                      \
+        }                                                                                          \
+    }                                                                                              \
+    static struct assay_cost cost_##ident##_backward(const struct assay_problem *p)                \
+    {                                                                                              \
+        return assay_op_cost_streaming(p, flops_);                                                 \
+    }                                                                                              \
+    static struct assay_tolerance tolerance_##ident##_backward(const struct assay_problem *p)      \
+    {                                                                                              \
+        return assay_op_tolerance_elementwise(p, 4 * (scale_)); /* dy is within 3.5 */             \
+    }                                                                                              \
+    static const struct assay_gradient gradient_##ident = {                                        \
+        .pass = ASSAY_PASS_BACKWARD,                                                               \
+        .forward = #ident,                                                                         \
+        .in = {{ASSAY_FROM_GRADIENT, 0}, {source_, 0}}};                                           \
+    const struct assay_op assay_op_##ident##_backward = {                                          \
+        .name = #ident "_backward",                                                                \
+        .title = title_ " backward",                                                               \
+        .summary = summary_,                                                                       \
+        .axis_names = ASSAY_BSD_AXES,                                                              \
+        .shapes = assay_op_shapes_gradient,                                                        \
+        .reference = reference_##ident##_backward,                                                 \
+        .cost = cost_##ident##_backward,                                                           \
+        .tolerance = tolerance_##ident##_backward,                                                 \
+        .gradient = &gradient_##ident,                                                             \
+        .skeleton = {"add", formula_, NULL},                                                       \
+        __VA_ARGS__}
+
 /* Defines the whole of a one-input element-wise op from `double f(double)`. `formula_` is the same
  * in C for skeletons, an expression of `float x`. What follows `scale_` are further fields of the
  * struct, at least `.example`. */

@@ -53,7 +53,7 @@ struct assay_mean {
 /* A problem worked out by hand, for tests: [1, rows, dim] in f64, the inputs in the op's order. */
 struct assay_op_example {
     int64_t rows, dim;
-    double in[3][8];
+    double in[5][8];
     double want[8];
 };
 
@@ -62,6 +62,48 @@ struct assay_skeleton {
     const char *body;    /* share/templates/BODY.c.in and BODY.cu.in; NULL: there is none */
     const char *formula; /* @FORMULA@ of templates that have it: an expression of C and CUDA */
     const char *shapes;  /* one to look at and an awkward one, small; NULL: those of rows */
+};
+
+/* An output behind the first one: like reference, reference_sums (optional) and tolerance of that.
+ */
+struct assay_op_output {
+    void (*reference)(const struct assay_problem *problem, const void *const *in, int64_t row,
+                      int64_t first, int64_t n, double *out);
+    void (*reference_sums)(const struct assay_problem *problem, const void *const *in, int64_t row,
+                           int64_t first, int64_t n, double *out, double *sizes);
+    struct assay_tolerance (*tolerance)(const struct assay_problem *problem);
+};
+
+/* Which part of training an op is. A gradient is an op of its own, which stands in the file of its
+ * forward op and is measured like any other. */
+enum assay_pass {
+    ASSAY_PASS_FORWARD,
+    ASSAY_PASS_BACKWARD,
+    ASSAY_PASS_BOTH, /* the output and the gradient at once: a loss */
+    ASSAY_PASSES
+};
+/* "forward", "backward", "both" */
+const char *assay_pass_name(enum assay_pass pass);
+
+/* Where an input of a gradient comes from. */
+enum assay_gradient_source {
+    ASSAY_FROM_GRADIENT, /* of the forward op's output `index` */
+    ASSAY_FROM_INPUT,    /* the forward op's input `index` */
+    ASSAY_FROM_OUTPUT,   /* its output `index` */
+    ASSAY_FROM_SAVED     /* a statistic that the forward pass saves: its own number `index` */
+};
+struct assay_gradient_input {
+    enum assay_gradient_source source;
+    int32_t index;
+};
+
+/* How a gradient hangs together with its forward op. Both have the same axes. */
+struct assay_gradient {
+    enum assay_pass pass; /* not forward */
+    const char *forward;  /* "layernorm" */
+    struct assay_gradient_input in[ASSAY_MAX_INPUTS];
+    /* Output i is the gradient of this input of the forward op; -1: it is that op's own output. */
+    int32_t of[ASSAY_MAX_OUTPUTS];
 };
 
 struct assay_op_node; /* op/node.h */
@@ -143,10 +185,8 @@ struct assay_op {
                                           const void *const *in, const int64_t *blocks, int64_t n,
                                           double *out, double *sizes, struct assay_error *err);
 
-    /* Output 1, for ops that have one: like reference and tolerance. */
-    void (*reference_second)(const struct assay_problem *problem, const void *const *in,
-                             int64_t row, int64_t first, int64_t n, double *out);
-    struct assay_tolerance (*tolerance_second)(const struct assay_problem *problem);
+    /* Outputs 1, 2, …, for ops that have them. */
+    struct assay_op_output more[ASSAY_MAX_OUTPUTS - 1];
 
     /* Instead of all other references, for ops that can only compute all of it: every element of
      * output `output`. */
@@ -174,6 +214,8 @@ struct assay_op {
      * shapes; a new paragraph where it begins with a newline. NULL: the usual sentence, or none for
      * ops of batch, seq and dim. Empty: another op's sentence tells of it. */
     const char *help;
+
+    const struct assay_gradient *gradient; /* NULL: it is a forward op */
 
     struct assay_skeleton skeleton;
     const struct assay_op_node *node; /* how it stands in a model; NULL: it cannot */
@@ -221,10 +263,17 @@ bool assay_op_is_constant(const struct assay_op *op, const struct assay_problem 
 void assay_op_fill(const struct assay_op *op, const struct assay_problem *problem, int32_t index,
                    void *data, uint64_t seed);
 
-/* The reference, with sizes (may be NULL): 0 where the op has none. */
+/* The reference of output `output`, with sizes (may be NULL): 0 where the op has none. */
 void assay_op_reference(const struct assay_op *op, const struct assay_problem *problem,
-                        const void *const *in, int64_t row, int64_t first, int64_t n, double *out,
-                        double *sizes);
+                        int32_t output, const void *const *in, int64_t row, int64_t first,
+                        int64_t n, double *out, double *sizes);
+bool assay_op_has_sums(const struct assay_op *op, int32_t output);
+struct assay_tolerance assay_op_tolerance(const struct assay_op *op,
+                                          const struct assay_problem *problem, int32_t output);
+
+enum assay_pass assay_op_pass(const struct assay_op *op);
+/* The op of this pass of a forward op; NULL: it has none. */
+const struct assay_op *assay_op_of_pass(const struct assay_op *forward, enum assay_pass pass);
 
 /* Output 0 seen as rows (see reference). */
 int64_t assay_op_rows(const struct assay_problem *problem);

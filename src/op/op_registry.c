@@ -222,16 +222,50 @@ void assay_op_fill(const struct assay_op *op, const struct assay_problem *proble
 }
 
 void assay_op_reference(const struct assay_op *op, const struct assay_problem *problem,
-                        const void *const *in, int64_t row, int64_t first, int64_t n, double *out,
-                        double *sizes)
+                        int32_t output, const void *const *in, int64_t row, int64_t first,
+                        int64_t n, double *out, double *sizes)
 {
-    if (op->reference_sums && sizes) {
-        op->reference_sums(problem, in, row, first, n, out, sizes);
+    struct assay_op_output first_one = {op->reference, op->reference_sums, op->tolerance};
+    const struct assay_op_output *o = output == 0 ? &first_one : &op->more[output - 1];
+    if (o->reference_sums && (sizes || !o->reference)) {
+        o->reference_sums(problem, in, row, first, n, out, sizes);
         return;
     }
-    op->reference(problem, in, row, first, n, out);
+    o->reference(problem, in, row, first, n, out);
     for (int64_t i = 0; i < n && sizes; i++)
         sizes[i] = 0;
+}
+
+bool assay_op_has_sums(const struct assay_op *op, int32_t output)
+{
+    return output == 0 ? op->reference_sums != NULL : op->more[output - 1].reference_sums != NULL;
+}
+
+struct assay_tolerance assay_op_tolerance(const struct assay_op *op,
+                                          const struct assay_problem *problem, int32_t output)
+{
+    return output == 0 ? op->tolerance(problem) : op->more[output - 1].tolerance(problem);
+}
+
+const char *assay_pass_name(enum assay_pass pass)
+{
+    static const char *const names[ASSAY_PASSES] = {"forward", "backward", "both"};
+    return names[pass];
+}
+
+enum assay_pass assay_op_pass(const struct assay_op *op)
+{
+    return op->gradient ? op->gradient->pass : ASSAY_PASS_FORWARD;
+}
+
+const struct assay_op *assay_op_of_pass(const struct assay_op *forward, enum assay_pass pass)
+{
+    if (pass == ASSAY_PASS_FORWARD)
+        return forward;
+    for (int64_t i = 0; i < assay_op_count(); i++)
+        if (assay_op_pass(ops[i]) == pass && strcmp(ops[i]->gradient->forward, forward->name) == 0)
+            return ops[i];
+    return NULL;
 }
 
 int64_t assay_op_row_length(const struct assay_problem *problem)

@@ -96,6 +96,7 @@ struct assay_record {
     int64_t axes[ASSAY_MAX_AXES];
     char mode[32], label[64]; /* of the group; empty where there is none */
     char profilers[16];       /* asked for: "profiler", "memory", "both"; empty: none */
+    char pass[12];            /* "backward", "both": the op is a gradient; empty: forward */
     char recipe[64];          /* empty for ops without recipes */
     char note[128];           /* the kernel's note about itself; may be empty */
     char confined[160];       /* a stranger: how its process was kept apart; empty: it is none */

@@ -160,6 +160,7 @@ static const struct field record_fields[] = {
     {"entry",            TEXT,    OPTIONAL,  MEMBER(T, entry)},
     {"compile",          TEXT,    OPTIONAL,  MEMBER(T, compile)},
     {"profilers",        TEXT,    SPARE,     MEMBER(T, profilers)},
+    {"pass",             TEXT,    SPARE,     MEMBER(T, pass)},
     {"recipe",           TEXT,    OPTIONAL,  MEMBER(T, recipe)},
     {"note",             TEXT,    OPTIONAL,  MEMBER(T, note)},
     {"isolation",        TEXT,    OPTIONAL,  MEMBER(T, confined)},

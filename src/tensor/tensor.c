@@ -61,22 +61,35 @@ static double normal_at(uint64_t seed, int64_t index)
     return (double)(sum - 131070) * (1.0 / 37837.2272);
 }
 
-enum { FILL_BLOCK = 1024 };
+static void fill_values(uint64_t seed, double scale, double shift, int64_t first, int64_t n,
+                        double *values)
+{
+    for (int64_t i = 0; i < n; i++)
+        values[i] = scale * normal_at(seed, first + i) + shift;
+    if (first == 0)
+        values[0] = 1.5;
+}
+
+void assay_tensor_fill_values(enum assay_dtype dtype, uint64_t seed, double scale, double shift,
+                              int64_t first, int64_t n, double *values)
+{
+    double stored[ASSAY_FILL_BLOCK];
+    fill_values(seed, scale, shift, first, n, values);
+    assay_dtype_store(dtype, values, stored, 0, n);
+    assay_dtype_load(dtype, stored, 0, n, values);
+}
 
 void assay_tensor_fill_scaled(const struct assay_tensor *tensor, void *data, uint64_t seed,
                               double scale, double shift)
 {
     int64_t count = assay_tensor_count(tensor);
-    int64_t blocks = (count + FILL_BLOCK - 1) / FILL_BLOCK;
+    int64_t blocks = (count + ASSAY_FILL_BLOCK - 1) / ASSAY_FILL_BLOCK;
 #pragma omp parallel for schedule(static)
     for (int64_t b = 0; b < blocks; b++) {
-        double values[FILL_BLOCK];
-        int64_t first = b * FILL_BLOCK;
-        int64_t n = count - first < FILL_BLOCK ? count - first : FILL_BLOCK;
-        for (int64_t i = 0; i < n; i++)
-            values[i] = scale * normal_at(seed, first + i) + shift;
-        if (first == 0)
-            values[0] = 1.5;
+        double values[ASSAY_FILL_BLOCK];
+        int64_t first = b * ASSAY_FILL_BLOCK;
+        int64_t n = count - first < ASSAY_FILL_BLOCK ? count - first : ASSAY_FILL_BLOCK;
+        fill_values(seed, scale, shift, first, n, values);
         assay_dtype_store(tensor->dtype, values, data, first, n);
     }
 }

@@ -23,6 +23,12 @@ void assay_tensor_fill_normal(const struct assay_tensor *tensor, void *data, uin
 void assay_tensor_fill_scaled(const struct assay_tensor *tensor, void *data, uint64_t seed,
                               double scale, double shift);
 
+/* Elements [first, first + n) as that fill stores them, n at most ASSAY_FILL_BLOCK: for what is
+ * derived from them. */
+enum { ASSAY_FILL_BLOCK = 1024 };
+void assay_tensor_fill_values(enum assay_dtype dtype, uint64_t seed, double scale, double shift,
+                              int64_t first, int64_t n, double *values);
+
 /* Uniform integers in [0, limit). */
 void assay_tensor_fill_index(const struct assay_tensor *tensor, void *data, uint64_t seed,
                              int64_t limit);

@@ -312,9 +312,19 @@ static struct assay_tolerance tolerance(const struct assay_problem *p)
     return tolerance_of(p, 0);
 }
 
-static struct assay_tolerance tolerance_second(const struct assay_problem *p)
+static struct assay_tolerance tolerance_1(const struct assay_problem *p)
 {
     return tolerance_of(p, 1);
+}
+
+static struct assay_tolerance tolerance_2(const struct assay_problem *p)
+{
+    return tolerance_of(p, 2);
+}
+
+static struct assay_tolerance tolerance_3(const struct assay_problem *p)
+{
+    return tolerance_of(p, 3);
 }
 
 /* ---- the reference: verify, once, on separate tensors ---- */
@@ -497,7 +507,9 @@ static void make_op(struct workload *w)
         .fill = fill,
         .cost = cost,
         .tolerance = tolerance,
-        .tolerance_second = tolerance_second,
+        .more = {{.tolerance = tolerance_1},
+                 {.tolerance = tolerance_2},
+                 {.tolerance = tolerance_3}},
         .reference_whole = w->found.verified ? reference_whole : NULL,
         .unverified = !w->found.verified,
         .fills_together = w->found.together,

@@ -132,7 +132,7 @@ static struct assay_comparison compare(const struct assay_op *op, struct assay_p
     t.summed += 0x1p-24 * 8 * sqrt((double)dim) * 60;
     assay_comparison_init(&c, t);
     for (int64_t row = 0; row<rows; row += rows> 1000 ? ROW_STEP : 1) {
-        assay_op_reference(op, &p, in, row, 0, dim, want, sizes);
+        assay_op_reference(op, &p, 0, in, row, 0, dim, want, sizes);
         assay_comparison_add_sums(&c, p.dtype, o->host[3], row * dim, want, sizes, dim);
     }
     return c;

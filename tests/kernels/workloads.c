@@ -57,7 +57,7 @@ static void counted(assay_setup *s)
 
 static void too_many(assay_setup *s)
 {
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 5; i++)
         assay_output(s, "out", ASSAY_DTYPE_F32, 1);
 }
 

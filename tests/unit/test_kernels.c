@@ -64,19 +64,18 @@ static ptrdiff_t fenced_damage(const struct fenced *f)
 
 /* One set of operands and the right outputs. */
 struct operands {
-    struct fenced in[ASSAY_MAX_INPUTS], out;
+    struct fenced in[ASSAY_MAX_INPUTS], out[ASSAY_MAX_OUTPUTS];
     const void *in_data[ASSAY_MAX_INPUTS];
-    void *out_data[1];
+    void *out_data[ASSAY_MAX_OUTPUTS];
     uint64_t checksum[ASSAY_MAX_INPUTS];
-    double *expected, *sizes;
-    int64_t count;
+    double *expected[ASSAY_MAX_OUTPUTS], *sizes[ASSAY_MAX_OUTPUTS];
+    int64_t count[ASSAY_MAX_OUTPUTS];
 };
 
 /* Outputs and checksums from what the inputs hold now, or from what a recipe makes of them. */
 static void operands_settle(struct operands *o, const struct assay_op *op,
                             const struct assay_problem *p)
 {
-    int64_t rows = assay_op_rows(p), length = assay_op_row_length(p);
     struct assay_problem plain = *p;
     void *made[ASSAY_MAX_INPUTS] = {0};
     const void *in[ASSAY_MAX_INPUTS];
@@ -86,10 +85,14 @@ static void operands_settle(struct operands *o, const struct assay_op *op,
         o->checksum[i] = assay_tensor_checksum(o->in[i].data, o->in[i].bytes);
         in[i] = made[i] ? made[i] : o->in_data[i];
     }
-#pragma omp parallel for schedule(static) num_threads(2) if (o->count > 100000)
-    for (int64_t row = 0; row < rows; row++)
-        assay_op_reference(op, &plain, in, row, 0, length, o->expected + row * length,
-                           o->sizes + row * length);
+    for (int32_t k = 0; k < p->n_outputs; k++) {
+        const struct assay_tensor *t = &p->outputs[k];
+        int64_t length = t->dims[t->rank - 1];
+#pragma omp parallel for schedule(static) num_threads(2) if (o->count[k] > 100000)
+        for (int64_t row = 0; row < o->count[k] / length; row++)
+            assay_op_reference(op, &plain, k, in, row, 0, length, o->expected[k] + row * length,
+                               o->sizes[k] + row * length);
+    }
     for (int32_t i = 0; i < p->n_inputs; i++)
         assay_free(made[i]);
 }
@@ -103,13 +106,15 @@ static void operands_create(struct operands *o, const struct assay_op *op,
         o->in_data[i] = o->in[i].data;
         assay_op_fill(op, p, i, o->in[i].data, seed);
     }
-    o->out = fenced_create(assay_tensor_bytes(&p->outputs[0]));
-    o->out_data[0] = o->out.data;
-    o->count = assay_tensor_count(&p->outputs[0]);
-    o->expected = calloc((size_t)o->count, sizeof *o->expected);
-    o->sizes = calloc((size_t)o->count, sizeof *o->sizes);
-    assert_non_null(o->expected);
-    assert_non_null(o->sizes);
+    for (int32_t k = 0; k < p->n_outputs; k++) {
+        o->out[k] = fenced_create(assay_tensor_bytes(&p->outputs[k]));
+        o->out_data[k] = o->out[k].data;
+        o->count[k] = assay_tensor_count(&p->outputs[k]);
+        o->expected[k] = calloc((size_t)o->count[k], sizeof *o->expected[k]);
+        o->sizes[k] = calloc((size_t)o->count[k], sizeof *o->sizes[k]);
+        assert_non_null(o->expected[k]);
+        assert_non_null(o->sizes[k]);
+    }
     operands_settle(o, op, p);
 }
 
@@ -117,17 +122,21 @@ static void operands_destroy(struct operands *o, const struct assay_problem *p)
 {
     for (int32_t i = 0; i < p->n_inputs; i++)
         fenced_destroy(&o->in[i]);
-    fenced_destroy(&o->out);
-    free(o->expected);
-    free(o->sizes);
+    for (int32_t k = 0; k < p->n_outputs; k++) {
+        fenced_destroy(&o->out[k]);
+        free(o->expected[k]);
+        free(o->sizes[k]);
+    }
 }
 
 /* 0xff is NaN in every float type: an element nobody writes is seen. As s32 it is -1, so there it
  * is 0x80, which no sum comes near. */
 static void operands_poison(struct operands *o, const struct assay_problem *p)
 {
-    bool is_float = assay_dtype_info(p->outputs[0].dtype)->is_float;
-    memset(o->out.data, is_float ? 0xff : 0x80, o->out.bytes);
+    for (int32_t k = 0; k < p->n_outputs; k++) {
+        bool is_float = assay_dtype_info(p->outputs[k].dtype)->is_float;
+        memset(o->out[k].data, is_float ? 0xff : 0x80, o->out[k].bytes);
+    }
 }
 
 static bool is_of(const struct assay_kernel *kernel, const char *implementation)
@@ -137,28 +146,30 @@ static bool is_of(const struct assay_kernel *kernel, const char *implementation)
 
 /* The op's tolerance; more only for libraries, whose exactness is not for these tests to demand. */
 static struct assay_tolerance tolerance_of(const struct assay_kernel *kernel,
-                                           const struct assay_op *op, const struct assay_problem *p)
+                                           const struct assay_op *op, const struct assay_problem *p,
+                                           int32_t output)
 {
-    struct assay_tolerance tolerance = op->tolerance(p);
+    struct assay_tolerance tolerance = assay_op_tolerance(op, p, output);
     if (!is_of(kernel, "native") && !is_of(kernel, "ref")) /* a library need not be as exact */
         tolerance.relative *= 16, tolerance.absolute *= 16, tolerance.summed *= 16;
     return tolerance;
 }
 
 static void check_within(const struct assay_kernel *kernel, const struct assay_problem *p,
-                         const struct operands *o, struct assay_tolerance tolerance,
+                         const struct operands *o, int32_t output, struct assay_tolerance tolerance,
                          const char *what)
 {
     struct assay_comparison comparison;
+    const struct fenced *out = &o->out[output];
     assay_comparison_init(&comparison, tolerance);
-    assay_comparison_add_sums(&comparison, p->outputs[0].dtype, o->out.data, 0, o->expected,
-                              o->sizes, o->count);
+    assay_comparison_add_sums(&comparison, p->outputs[output].dtype, out->data, 0,
+                              o->expected[output], o->sizes[output], o->count[output]);
     if (comparison.mismatches)
-        fail_msg("%s %s %s %lldx%lldx%lld, %d threads, %s: %lld of %lld wrong; element %lld is "
-                 "%.9g, should be %.9g",
+        fail_msg("%s %s %s %lldx%lldx%lld, %d threads, %s: output %d: %lld of %lld wrong; element "
+                 "%lld is %.9g, should be %.9g",
                  kernel->name, p->recipe ? p->recipe : "", assay_dtype_name(p->dtype),
                  (long long)p->axes[0], (long long)p->axes[1], (long long)p->axes[2], p->threads,
-                 what, (long long)comparison.mismatches, (long long)comparison.compared,
+                 what, output, (long long)comparison.mismatches, (long long)comparison.compared,
                  (long long)comparison.first_mismatch, comparison.first_got, comparison.first_ref);
     for (int32_t i = 0; i < p->n_inputs; i++) {
         if (assay_tensor_checksum(o->in[i].data, o->in[i].bytes) != o->checksum[i])
@@ -166,16 +177,17 @@ static void check_within(const struct assay_kernel *kernel, const struct assay_p
         if (fenced_damage(&o->in[i]))
             fail_msg("%s wrote near its input %d", kernel->name, i);
     }
-    if (fenced_damage(&o->out))
+    if (fenced_damage(out))
         fail_msg("%s %s %lldx%lldx%lld wrote at byte %lld of an output of %zu", kernel->name,
                  assay_dtype_name(p->dtype), (long long)p->axes[0], (long long)p->axes[1],
-                 (long long)p->axes[2], (long long)fenced_damage(&o->out), o->out.bytes);
+                 (long long)p->axes[2], (long long)fenced_damage(out), out->bytes);
 }
 
 static void check(const struct assay_kernel *kernel, const struct assay_op *op,
                   const struct assay_problem *p, const struct operands *o, const char *what)
 {
-    check_within(kernel, p, o, tolerance_of(kernel, op, p), what);
+    for (int32_t k = 0; k < p->n_outputs; k++)
+        check_within(kernel, p, o, k, tolerance_of(kernel, op, p, k), what);
 }
 
 static void run(const struct assay_kernel *kernel, const struct assay_problem *p,
@@ -535,9 +547,9 @@ static void test_repeats(void **state)
         if (!takes(kernel, &p) || !is_of(kernel, "native"))
             continue;
         run_once(kernel, &p, &o);
-        uint64_t first = assay_tensor_checksum(o.out.data, o.out.bytes);
+        uint64_t first = assay_tensor_checksum(o.out[0].data, o.out[0].bytes);
         run_once(kernel, &p, &o);
-        if (assay_tensor_checksum(o.out.data, o.out.bytes) != first)
+        if (assay_tensor_checksum(o.out[0].data, o.out[0].bytes) != first)
             fail_msg("%s gives another answer the second time", kernel->name);
     }
     operands_destroy(&o, &p);
@@ -580,7 +592,7 @@ static void test_softmax_sums_to_one(void **state)
         for (int64_t row = 0; row < 5; row++) {
             double sum = 0;
             for (int64_t j = 0; j < 1031; j++)
-                sum += (double)((const float *)(const void *)o.out.data)[row * 1031 + j];
+                sum += (double)((const float *)(const void *)o.out[0].data)[row * 1031 + j];
             if (!(fabs(sum - 1) <= 1e-6))
                 fail_msg("%s: a row sums to %.9g", kernel->name, sum);
         }
@@ -598,7 +610,7 @@ static void test_layernorm_of_constant_is_beta(void **state)
     for (int64_t i = 0; i < 777; i++)
         put(&p, &o, i, 100.3);
     operands_settle(&o, op, &p);
-    const float *beta = (const void *)o.in[2].data, *out = (const void *)o.out.data;
+    const float *beta = (const void *)o.in[2].data, *out = (const void *)o.out[0].data;
     for (int64_t i = 0; i < assay_kernel_count(registry); i++) {
         const struct assay_kernel *kernel = assay_kernel_at(registry, i);
         if (!takes(kernel, &p) || !is_of(kernel, "native"))
@@ -734,17 +746,17 @@ static void check_exact(struct assay_problem *p)
     for (int32_t i = 0; i < p->n_inputs; i++)
         op->fill_exact(p, i, o.in[i].data, (uint64_t)i + 41);
     operands_settle(&o, op, p);
-    for (int64_t i = 0; i < o.count; i++) {
+    for (int64_t i = 0; i < o.count[0]; i++) {
         double rounded;
-        assay_dtype_store(p->outputs[0].dtype, &o.expected[i], &rounded, 0, 1);
-        assay_dtype_load(p->outputs[0].dtype, &rounded, 0, 1, &o.expected[i]);
+        assay_dtype_store(p->outputs[0].dtype, &o.expected[0][i], &rounded, 0, 1);
+        assay_dtype_load(p->outputs[0].dtype, &rounded, 0, 1, &o.expected[0][i]);
     }
     for (int64_t i = 0; i < assay_kernel_count(registry); i++) {
         const struct assay_kernel *kernel = assay_kernel_at(registry, i);
         if (!takes(kernel, p))
             continue;
         run_once(kernel, p, &o);
-        check_within(kernel, p, &o, (struct assay_tolerance){0}, "integers");
+        check_within(kernel, p, &o, 0, (struct assay_tolerance){0}, "integers");
     }
     operands_destroy(&o, p);
 }
@@ -806,9 +818,9 @@ static void test_linear_sets(void **state)
                 check(kernel, op, &p, &o[k], "one of three sets");
             if (kernel->run_activations) { /* writes no output */
                 operands_poison(&o[0], &p);
-                uint64_t before = assay_tensor_checksum(o[0].out.data, o[0].out.bytes);
+                uint64_t before = assay_tensor_checksum(o[0].out[0].data, o[0].out[0].bytes);
                 assert_int_equal(kernel->run_activations(kernel_state, &work), ASSAY_OK);
-                assert_true(assay_tensor_checksum(o[0].out.data, o[0].out.bytes) == before);
+                assert_true(assay_tensor_checksum(o[0].out[0].data, o[0].out[0].bytes) == before);
             }
             if (kernel->prepare)
                 assert_int_equal(kernel->prepare(kernel_state, 0, &again, NULL), ASSAY_OK);
@@ -886,7 +898,7 @@ static void test_linear_nan_in_tensor(void **state)
                 operands_create(&o, op, &p, 3);
                 put(&p, &o, row * 40 + 7, (double)NAN);
                 operands_settle(&o, op, &p);
-                assert_true(isnan(o.expected[0]) && isnan(o.expected[o.count - 1]));
+                assert_true(isnan(o.expected[0][0]) && isnan(o.expected[0][o.count[0] - 1]));
                 every_kernel(op, &p, &o, "native", 2, "a NaN in x");
                 operands_destroy(&o, &p);
             }

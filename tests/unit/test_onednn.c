@@ -113,7 +113,8 @@ static void check_answer(const struct assay_kernel *kernel, const struct assay_p
     struct assay_comparison comparison;
     assay_comparison_init(&comparison, op->tolerance(problem));
     for (int64_t row = 0; row < rows; row++) {
-        assay_op_reference(op, problem, operands->in, row, 0, length, expected, expected + length);
+        assay_op_reference(op, problem, 0, operands->in, row, 0, length, expected,
+                           expected + length);
         assay_comparison_add_sums(&comparison, problem->outputs[0].dtype, operands->out[0],
                                   row * length, expected, expected + length, length);
     }

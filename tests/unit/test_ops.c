@@ -27,8 +27,8 @@ static enum assay_dtype widest(const struct assay_op *op)
 /* The problem and the inputs of an op's example, as the op stores them. */
 struct worked {
     struct assay_problem problem;
-    double storage[3][8];
-    const void *in[3];
+    double storage[5][8];
+    const void *in[5];
 };
 
 static struct worked *example_of(const struct assay_op *op)
@@ -36,7 +36,7 @@ static struct worked *example_of(const struct assay_op *op)
     static struct worked w;
     const struct assay_op_example *e = op->example;
     w.problem = problem_of(op, widest(op), 1, e->rows, e->dim);
-    for (int32_t i = 0; i < 3; i++) {
+    for (int32_t i = 0; i < 5; i++) {
         w.in[i] = w.storage[i];
         if (i < w.problem.n_inputs)
             assay_dtype_store(w.problem.inputs[i].dtype, e->in[i], w.storage[i], 0, 8);
@@ -135,7 +135,8 @@ static void a_nan_reaches_the_answer(void **state)
             continue;
         struct assay_problem p = problem_of(op, ASSAY_DTYPE_F64, 1, 1, 4);
         const bool indexed = strcmp(op->name, "cross_entropy") == 0;
-        const void *in[] = {x, indexed ? (const void *)classes : (const void *)ones, ones};
+        const void *in[] = {x, indexed ? (const void *)classes : (const void *)ones, ones, ones,
+                            ones};
         double out[4];
         op->reference(&p, in, 0, 0, assay_op_row_length(&p), out);
         if (!isnan(out[0]))
@@ -256,7 +257,9 @@ static void every_op_is_complete(void **state)
         assert_non_null(op->tolerance);
         assert_true(assay_op_axes(op) >= 1);
         assert_int_equal(op->fill_exact != NULL, op->can_be_exact != NULL);
-        assert_int_equal(op->reference_second != NULL, op->tolerance_second != NULL);
+        for (int k = 0; k < ASSAY_MAX_OUTPUTS - 1; k++)
+            assert_int_equal(op->more[k].reference || op->more[k].reference_sums,
+                             op->more[k].tolerance != NULL);
         assert_int_equal(op->modes != NULL, op->set_mode != NULL);
         if (op->takes_recipes)
             assert_non_null(op->dequantised);

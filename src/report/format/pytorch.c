@@ -80,7 +80,7 @@ static assay_json *benchmark_of(const struct state *s, const struct assay_record
 {
     assay_json *benchmark = assay_json_object(), *extra = assay_json_object();
     assay_json_put_string(benchmark, "name", "micro-benchmark api");
-    assay_json_put_string(benchmark, "mode", "inference");
+    assay_json_put_string(benchmark, "mode", record->pass[0] ? "training" : "inference");
     assay_json_put_string(benchmark, "dtype", record->recipe);
     bool eager = !assay_implementation_uncompiled(record->implementation);
     const char *mode = eager ? "false" : record->compile[0] ? record->compile : "default";

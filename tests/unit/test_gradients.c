@@ -1,0 +1,173 @@
+/* Gradients against finite differences of their forward ops' references, in double.
+ *
+ * With weights w on the forward output, L = sum(w y); the gradient's op, given w as the gradient of
+ * y, must give dL/dx for each input x that it has an output for. */
+#include "unit.h"
+
+#include "base/alloc.h"
+#include "base/rng.h"
+#include "op/op.h"
+
+#include <math.h>
+#include <string.h>
+
+/* A problem with its tensors in double, or in integers where they are indices. */
+struct bed {
+    const struct assay_op *op;
+    struct assay_problem problem;
+    void *in[ASSAY_MAX_INPUTS];
+    double *out[ASSAY_MAX_OUTPUTS];
+};
+
+static void make(struct bed *bed, const struct assay_op *op, const char *mode, const int64_t *axes)
+{
+    struct assay_error err = {0};
+    bed->op = op;
+    enum assay_status status =
+        assay_op_problem(op, ASSAY_DTYPE_F64, mode, axes, 1, &bed->problem, &err);
+    if (status != ASSAY_OK)
+        fail_msg("%s: %s", op->name, err.message);
+    for (int32_t i = 0; i < bed->problem.n_inputs; i++) {
+        bed->in[i] = assay_calloc(1, assay_tensor_bytes(&bed->problem.inputs[i]));
+        assay_op_fill(op, &bed->problem, i, bed->in[i], 7);
+    }
+    for (int32_t i = 0; i < bed->problem.n_outputs; i++)
+        bed->out[i] =
+            assay_calloc((size_t)assay_tensor_count(&bed->problem.outputs[i]), sizeof *bed->out[i]);
+}
+
+static void destroy(struct bed *bed)
+{
+    for (int32_t i = 0; i < bed->problem.n_inputs; i++)
+        assay_free(bed->in[i]);
+    for (int32_t i = 0; i < bed->problem.n_outputs; i++)
+        assay_free(bed->out[i]);
+}
+
+/* Output `output`, whole, by whichever reference the op has. */
+static void compute(struct bed *bed, int32_t output)
+{
+    const struct assay_problem *p = &bed->problem;
+    const void *const *in = (const void *const *)bed->in;
+    const struct assay_tensor *t = &p->outputs[output];
+    int64_t length = t->dims[t->rank - 1], rows = assay_tensor_count(t) / length;
+    if (bed->op->reference_whole) {
+        assert_int_equal(bed->op->reference_whole(p, in, output, bed->out[output], NULL), ASSAY_OK);
+        return;
+    }
+    if (output == 0 && bed->op->reference_blocks) {
+        int64_t block = bed->op->row_block(p);
+        for (int64_t b = 0; b < rows / block; b++)
+            assert_int_equal(bed->op->reference_blocks(
+                                 p, in, &b, 1, bed->out[0] + b * block * length, NULL, NULL),
+                             ASSAY_OK);
+        return;
+    }
+    for (int64_t row = 0; row < rows; row++)
+        assay_op_reference(bed->op, p, output, in, row, 0, length, bed->out[output] + row * length,
+                           NULL);
+}
+
+/* sum(w y) of the forward op; w has the type of the gradient's input. */
+static double weighted(struct bed *forward, const struct bed *backward)
+{
+    const struct assay_tensor *t = &forward->problem.outputs[0];
+    double sum = 0;
+    compute(forward, 0);
+    for (int64_t i = 0; i < assay_tensor_count(t); i++) {
+        double w;
+        assay_dtype_load(backward->problem.inputs[0].dtype, backward->in[0], i, 1, &w);
+        sum += w * forward->out[0][i];
+    }
+    return sum;
+}
+
+/* The forward op's inputs are the gradient's where that has them, so that what it saved belongs to
+ * them; its output is given to the gradient. */
+static void join(struct bed *forward, struct bed *backward)
+{
+    const struct assay_gradient *g = backward->op->gradient;
+    for (int32_t i = 0; i < backward->problem.n_inputs; i++)
+        if (g->in[i].source == ASSAY_FROM_INPUT)
+            memcpy(forward->in[g->in[i].index], backward->in[i],
+                   assay_tensor_bytes(&backward->problem.inputs[i]));
+    for (int32_t i = 0; i < backward->problem.n_inputs; i++)
+        if (g->in[i].source == ASSAY_FROM_OUTPUT) {
+            compute(forward, g->in[i].index);
+            assay_dtype_store(backward->problem.inputs[i].dtype, forward->out[g->in[i].index],
+                              backward->in[i], 0, assay_tensor_count(&backward->problem.inputs[i]));
+        }
+}
+
+/* By central differences; near a kink (of relu at 0) they mean nothing: the two sides differ. */
+static void check_element(struct bed *forward, struct bed *backward, int32_t output, int64_t i)
+{
+    const double STEP = 1e-5;
+    int32_t of = backward->op->gradient->of[output];
+    double *x = (double *)forward->in[of] + i, was = *x, middle = weighted(forward, backward);
+    *x = was + STEP;
+    double above = weighted(forward, backward);
+    *x = was - STEP;
+    double below = weighted(forward, backward);
+    *x = was;
+    double slope = (above - below) / (2 * STEP), kink = (above - 2 * middle + below) / STEP;
+    double got = backward->out[output][i];
+    if (fabs(kink) < 1e-3 && !(fabs(slope - got) <= 1e-6 * fmax(1, fabs(slope))))
+        fail_msg("%s: output %d, element %lld: %.9g, by differences %.9g", backward->op->name,
+                 output, (long long)i, got, slope);
+}
+
+static void check(const struct assay_op *op, const char *mode, const int64_t *axes)
+{
+    enum { ELEMENTS = 24 }; /* of each output, spread over it */
+    struct bed forward = {0}, backward = {0};
+    const struct assay_op *other = assay_op_find(op->gradient->forward);
+    assert_non_null(other);
+    make(&forward, other, mode, axes);
+    make(&backward, op, mode, axes);
+    join(&forward, &backward);
+    for (int32_t k = 0; k < backward.problem.n_outputs; k++) {
+        int64_t count = assay_tensor_count(&backward.problem.outputs[k]);
+        int64_t step = count > ELEMENTS ? count / ELEMENTS : 1;
+        compute(&backward, k);
+        for (int64_t i = 0; i < count && op->gradient->of[k] >= 0; i += step)
+            check_element(&forward, &backward, k, i);
+    }
+    destroy(&forward);
+    destroy(&backward);
+}
+
+static void gradients_of_rows_are_slopes(void **state)
+{
+    (void)state;
+    static const int64_t shapes[][3] = {{1, 1, 1}, {2, 3, 5}, {1, 2, 600}};
+    int64_t n = 0;
+    for (int64_t i = 0; i < assay_op_count(); i++)
+        for (size_t k = 0; k < sizeof shapes / sizeof shapes[0]; k++)
+            if (assay_op_pass(assay_op_at(i)) != ASSAY_PASS_FORWARD &&
+                assay_op_is_of_rows(assay_op_at(i))) {
+                check(assay_op_at(i), NULL, shapes[k]);
+                n++;
+            }
+    assert_true(n >= 3 * 11);
+}
+
+static void passes_are_found(void **state)
+{
+    (void)state;
+    const struct assay_op *norm = assay_op_find("layernorm");
+    assert_ptr_equal(assay_op_of_pass(norm, ASSAY_PASS_FORWARD), norm);
+    assert_string_equal(assay_op_of_pass(norm, ASSAY_PASS_BACKWARD)->name, "layernorm_backward");
+    assert_null(assay_op_of_pass(assay_op_find("copy"), ASSAY_PASS_BACKWARD));
+    assert_int_equal(assay_op_pass(assay_op_find("gelu_backward")), ASSAY_PASS_BACKWARD);
+    assert_string_equal(assay_pass_name(ASSAY_PASS_BOTH), "both");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gradients_of_rows_are_slopes),
+        cmocka_unit_test(passes_are_found),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
