@@ -117,6 +117,26 @@ static void check_element(struct bed *forward, struct bed *backward, int32_t out
                  output, (long long)i, got, slope);
 }
 
+/* The logarithm of each row's sum of exponentials, which attention saves. */
+static void save_lse(struct bed *backward, const int64_t *axes, bool causal)
+{
+    const double *q = backward->in[1], *k = backward->in[2];
+    double *lse = backward->in[5];
+    int64_t seq = axes[1], heads = axes[2], dim = axes[3];
+    for (int64_t i = 0; i < axes[0] * heads * seq; i++) {
+        int64_t query = i % seq, head = i / seq % heads, batch = i / seq / heads;
+        double sum = 0;
+        for (int64_t key = 0; key < (causal ? query + 1 : seq); key++) {
+            double s = 0;
+            for (int64_t e = 0; e < dim; e++)
+                s += q[((batch * seq + query) * heads + head) * dim + e] *
+                     k[((batch * seq + key) * heads + head) * dim + e];
+            sum += exp(s / sqrt((double)dim));
+        }
+        lse[i] = log(sum);
+    }
+}
+
 static void check(const struct assay_op *op, const char *mode, const int64_t *axes)
 {
     enum { ELEMENTS = 24 }; /* of each output, spread over it */
@@ -126,6 +146,8 @@ static void check(const struct assay_op *op, const char *mode, const int64_t *ax
     make(&forward, other, mode, axes);
     make(&backward, op, mode, axes);
     join(&forward, &backward);
+    if (strcmp(op->name, "attention_backward") == 0)
+        save_lse(&backward, axes, strcmp(mode, "causal") == 0);
     for (int32_t k = 0; k < backward.problem.n_outputs; k++) {
         int64_t count = assay_tensor_count(&backward.problem.outputs[k]);
         int64_t step = count > ELEMENTS ? count / ELEMENTS : 1;
@@ -152,6 +174,16 @@ static void gradients_of_rows_are_slopes(void **state)
     assert_true(n >= 3 * 11);
 }
 
+static void gradients_of_attention_are_slopes(void **state)
+{
+    (void)state;
+    static const int64_t axes[][4] = {{1, 1, 1, 1}, {2, 5, 3, 4}, {1, 9, 2, 8}};
+    for (size_t k = 0; k < sizeof axes / sizeof axes[0]; k++) {
+        check(assay_op_find("attention_backward"), "none", axes[k]);
+        check(assay_op_find("attention_backward"), "causal", axes[k]);
+    }
+}
+
 static void passes_are_found(void **state)
 {
     (void)state;
@@ -167,6 +199,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gradients_of_rows_are_slopes),
+        cmocka_unit_test(gradients_of_attention_are_slopes),
         cmocka_unit_test(passes_are_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
