@@ -74,6 +74,7 @@ ASSAY_VECTOR_KERNEL(dequantize)
 
 /* native/attention */
 ASSAY_VECTOR_KERNEL(attention)
+ASSAY_VECTOR_KERNEL(attention_backward)
 ASSAY_KERNEL(attention_bf16dot_avx512)
 ASSAY_KERNEL(attention_amx)
 
