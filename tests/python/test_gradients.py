@@ -82,7 +82,7 @@ class Gradients(unittest.TestCase):
     def test_autograd_agrees(self):
         import torch
         ops = forwards(torch.nn.functional, torch)
-        self.assertEqual(sorted(op + "_backward" for op in ops), sorted(torch_gradients.OPS))
+        self.assertLessEqual({op + "_backward" for op in ops}, set(torch_gradients.OPS))
         for op in ops:
             for dtype in ("f32", "f64"):
                 for shape in SHAPES:

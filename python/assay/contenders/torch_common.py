@@ -112,7 +112,12 @@ def fresh(fn):
 def contiguous(call):
     """The same, with the result in the op's own layout as part of the call."""
     fn, finish = call.fn, call.finish
-    return Call(lambda *arguments: finish(fn(*arguments)).contiguous(), prepare=call.prepare)
+
+    def lay_out(result):
+        if type(result) is tuple:
+            return tuple(t.contiguous() for t in result)
+        return result.contiguous()
+    return Call(lambda *arguments: lay_out(finish(fn(*arguments))), prepare=call.prepare)
 
 
 def mode_of(problem):

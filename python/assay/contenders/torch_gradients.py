@@ -79,6 +79,120 @@ def rmsnorm(torch, problem, kernel):
     return Call(backward, prepare=prepare)
 
 
+def swiglu(torch, problem, kernel):
+    """Of the values and of their gates, side by side in one tensor."""
+    silu, backward = torch.nn.functional.silu, function(torch, "silu_backward")
+    cat, into, wide = torch.cat, dtype(torch, problem.dtype), problem.dtype in SHORT
+    remark(kernel["name"], problem, "swiglu's gradient written out")
+
+    def halves(dy, x):
+        return (dy,) + x.chunk(2, -1)
+
+    def call(dy, x, gate):
+        if wide:
+            dy, x, gate = dy.float(), x.float(), gate.float()
+        return cat((dy * silu(gate), backward(dy * x, gate)), -1).to(into)
+    return Call(call, prepare=halves)
+
+
+# ---- losses: the gradient of the loss, one number in f32, comes first ----
+
+MEAN = 1  # at::Reduction
+
+
+def mse(torch, problem, kernel):
+    fn, into = function(torch, "mse_loss_backward"), dtype(torch, problem.dtype)
+    if problem.dtype not in SHORT:
+        return Call(lambda g, x, y: fn(g, x, y, MEAN),
+                    prepare=lambda g, x, y: (g.view(()).to(into), x, y))
+    return Call(lambda g, x, y: fn(g, x.float(), y.float(), MEAN).to(into),
+                prepare=lambda g, x, y: (g.view(()), x, y))
+
+
+def cross_entropy(torch, problem, kernel):
+    """PyTorch saves the logarithms of all probabilities; from the sums alone it is written out."""
+    remark(kernel["name"], problem, "cross_entropy's gradient written out")
+    into, length = dtype(torch, problem.dtype), problem.axes[2]
+    count, one_hot = problem.axes[0] * problem.axes[1], torch.nn.functional.one_hot
+
+    def prepare(g, x, classes, logsums):
+        return g, x.view(-1, length), classes.view(-1), logsums.view(-1, 1)
+
+    def call(g, x, classes, logsums):
+        share = (x.to(logsums.dtype) - logsums).exp()
+        return ((share - one_hot(classes.long(), length)) * (g / count)).to(into)
+    return Call(call, prepare=prepare, finish=lambda dx: dx.view(problem.outputs[0][1]))
+
+
+def cross_entropy_both(torch, problem, kernel):
+    """The loss and its gradient, as cross_entropy and backward() of it call them."""
+    length, into = problem.axes[2], dtype(torch, problem.dtype)
+    forward, backward = function(torch, "nll_loss_forward"), function(torch, "nll_loss_backward")
+    log_softmax = torch.log_softmax
+    softmax_backward = function(torch, "_log_softmax_backward_data")
+    compute = torch.float64 if problem.dtype == "f64" else torch.float32
+    one = torch.ones((), dtype=compute, device=problem.device)
+
+    def call(x, classes):
+        classes, y = classes.long(), log_softmax(x, -1, compute)
+        loss, weight = forward(y, classes, None, MEAN, -100)
+        dy = backward(one, y, classes, None, MEAN, -100, weight)
+        return loss, softmax_backward(dy, y, -1, compute).to(into)
+
+    def finish(result):
+        loss, dx = result
+        return loss.view(1).float(), dx.view(problem.outputs[1][1])
+    return Call(call, prepare=lambda x, classes: (x.view(-1, length), classes.view(-1)),
+                finish=finish)
+
+
+# ---- linear: of x, of W, of the bias ----
+
+BIAS, ONLY = 0, 1  # params
+ONLY_DX, ONLY_DW = 1, 2
+
+
+def linear(torch, problem, kernel):
+    bias, only = (list(map(int, problem.params)) + [0] * 2)[:2]
+    variants = {
+        (0, 0): lambda dy, x, w: (dy @ w, dy.t() @ x),
+        (1, 0): lambda dy, x, w: (dy @ w, dy.t() @ x, dy.sum(0)),
+        (0, ONLY_DX): lambda dy, w: dy @ w,
+        (0, ONLY_DW): lambda dy, x: dy.t() @ x,
+        (1, ONLY_DW): lambda dy, x: (dy.t() @ x, dy.sum(0)),
+    }
+    return Call(variants[(bias, only)])
+
+
+# ---- images, channels last ----
+
+def groupnorm(torch, problem, kernel):
+    """Its function reads channels first; on CPUs since 2.1 channels last, too. What autograd brings
+    into that order within the backward pass is brought there within the call."""
+    fn, everything = function(torch, "native_group_norm_backward"), (True, True, True)
+    batch, height, width, channels, groups = problem.axes[:5]
+    as_it_lies = problem.device == "cpu" and not too_old((2, 1), "group_norm")
+
+    def prepare(dy, x, gamma, mean, rstd):
+        return (dy.permute(0, 3, 1, 2), x.permute(0, 3, 1, 2), gamma, mean.view(batch, groups),
+                rstd.view(batch, groups))
+
+    def finish(result):
+        return (result[0].permute(0, 2, 3, 1),) + tuple(result[1:])
+
+    def call(dy, x, gamma, mean, rstd):
+        if not as_it_lies:
+            dy, x = dy.contiguous(), x.contiguous()
+        return fn(dy, x, mean, rstd, gamma, batch, channels, height * width, groups, everything)
+    return Call(call, prepare=prepare, finish=finish)
+
+
+def groupnorm_refuses(problem):
+    if problem.params[1:2] == (1.0,):
+        return "PyTorch has no gradient of silu and a group norm in one"
+    return None
+
+
 # ---- the table ----
 
 OPS = {  # op: maker
@@ -93,6 +207,12 @@ OPS = {  # op: maker
     "softmax_backward": softmax,
     "layernorm_backward": layernorm,
     "rmsnorm_backward": rmsnorm,
+    "swiglu_backward": swiglu,
+    "mse_backward": mse,
+    "cross_entropy_backward": cross_entropy,
+    "cross_entropy_both": cross_entropy_both,
+    "linear_backward": linear,
+    "groupnorm_backward": groupnorm,
 }
 KERNELS = [row for op in OPS for row in rows(op, op, FLOATS)]
 BY_NAME = {row["name"]: row for row in KERNELS}
@@ -102,6 +222,8 @@ def can_run(kernel, problem):
     """Why not, or None. Imports nothing."""
     row = BY_NAME[kernel]
     reason = cannot(row)
+    if not reason and problem is not None and row["op"] == "groupnorm_backward":
+        reason = groupnorm_refuses(problem)
     if reason or problem is None or row["device"] != "cpu" or problem.dtype not in SHORT:
         return reason
     return too_old((2, 4), "a gradient in %s, computed in f32 on a CPU," % problem.dtype)
