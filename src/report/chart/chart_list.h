@@ -3,4 +3,5 @@
  * in both. Of charts that fit equally well the first is drawn. */
 ASSAY_CHART(speedup)
 ASSAY_CHART(compiled)
+ASSAY_CHART(outcome)
 ASSAY_CHART(memory)
