@@ -32,6 +32,11 @@ static const struct assay_option option_rows[] = {
      1, 9e18},
     {"plot", 0, ASSAY_OPTION_FLAG, AT(measure.plot), NULL,
      "with --row or --format detail: draw the samples instead of listing them", 0, 0},
+    {"chart", 0, ASSAY_OPTION_TEXT, AT(measure.chart), "CHART",
+     "which chart an image of --output shows: a name, or NAME:KEY=VALUE,… (default: the one that "
+     "fits; `assay list charts`)",
+     0, 0},
+    {"dark", 0, ASSAY_OPTION_FLAG, AT(measure.dark), NULL, "draw images for dark pages", 0, 0},
     {"ascii", 0, ASSAY_OPTION_FLAG, AT(measure.ascii), NULL, "write the table in ASCII only", 0, 0},
     {"help", 'h', ASSAY_OPTION_FLAG, AT(measure.help), NULL, "this text", 0, 0},
     {0},

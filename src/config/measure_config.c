@@ -63,6 +63,11 @@ const struct assay_option assay_measure_rows[] = {
      "run kernels in this process, for debuggers: a crash ends everything", 0, 0},
     {"wait", 0, ASSAY_OPTION_FLAG, AT(wait), NULL, "wait for another run to end instead of failing",
      0, 0},
+    {"chart", 0, ASSAY_OPTION_TEXT, AT(chart), "CHART",
+     "which chart an image of --output shows: a name, or NAME:KEY=VALUE,… (default: the one that "
+     "fits; `assay list charts`)",
+     0, 0},
+    {"dark", 0, ASSAY_OPTION_FLAG, AT(dark), NULL, "draw images for dark pages", 0, 0},
     {"quiet", 'q', ASSAY_OPTION_FLAG, AT(quiet), NULL,
      "no table, no progress: only files and errors", 0, 0},
     {"verbose", 'v', ASSAY_OPTION_FLAG, AT(verbose), NULL,
