@@ -151,8 +151,8 @@ static enum assay_status store(const struct assay_option *o, const char *value, 
 
 /* Where results go, how they are shown, and what does not touch the plan. */
 static const char *const beside_resume[] = {
-    "resume", "output",  "format", "output-dir", "github-summary", "visual", "config",
-    "quiet",  "verbose", "ascii",  "wait",       "in-process",     "help",   "dry-run",
+    "resume",  "output", "format", "output-dir", "github-summary", "visual",  "config", "quiet",
+    "verbose", "ascii",  "wait",   "in-process", "help",           "dry-run", "plot",
 };
 
 /* What has been read so far. */
