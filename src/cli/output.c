@@ -271,17 +271,30 @@ static enum assay_status add_own(assay_outputs *outputs, const struct assay_outp
                               : status;
 }
 
+static enum assay_status bind_stdout(assay_outputs *outputs,
+                                     const struct assay_report_format *format,
+                                     const struct assay_measure_config *config,
+                                     struct assay_error *err)
+{
+    struct output *output = &outputs->items[outputs->n++];
+    output->file = STDOUT_FILENO;
+    return bind(output, format, config, err);
+}
+
+/* The table, and with --plot a picture, which is written at the end: below it. */
 static enum assay_status add_stdout(assay_outputs *outputs,
                                     const struct assay_measure_config *config, const char *table,
                                     struct assay_error *err)
 {
-    const struct assay_report_format *format;
+    const struct assay_report_format *format, *picture;
     const char *name = config->format && config->outputs.n == 0 ? config->format : table;
     enum assay_status status = assay_report_find(name, &format, err);
-    if (status != ASSAY_OK)
+    if (status == ASSAY_OK)
+        status = bind_stdout(outputs, format, config, err);
+    if (status != ASSAY_OK || !config->plot || !format->pictured)
         return status;
-    outputs->items[outputs->n].file = STDOUT_FILENO;
-    return bind(&outputs->items[outputs->n++], format, config, err);
+    status = assay_report_find("plot", &picture, err);
+    return status == ASSAY_OK ? bind_stdout(outputs, picture, config, err) : status;
 }
 
 /* A chart that nothing draws was meant for something. */
@@ -305,7 +318,7 @@ enum assay_status assay_outputs_open(const struct assay_measure_config *config,
                                      struct assay_error *err)
 {
     bool to_stdout = !config->quiet;
-    size_t most = (size_t)(config->outputs.n + wanted->n_files + 1);
+    size_t most = (size_t)(config->outputs.n + wanted->n_files + 2);
     (void)fflush(stdout); /* reports go to the descriptor; main tells of what fails here */
     enum assay_status status = ASSAY_OK;
     assay_outputs *outputs = assay_calloc(1, sizeof *outputs);

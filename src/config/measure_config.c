@@ -72,6 +72,8 @@ const struct assay_option assay_measure_rows[] = {
      "no table, no progress: only files and errors", 0, 0},
     {"verbose", 'v', ASSAY_OPTION_FLAG, AT(verbose), NULL,
      "also show samples, quartiles, disturbances, memory and accuracy of each row", 0, 0},
+    {"plot", 0, ASSAY_OPTION_FLAG, AT(plot), NULL,
+     "draw below the table: speedups as bars, or lines where an axis of numbers was swept", 0, 0},
     {"ascii", 0, ASSAY_OPTION_FLAG, AT(ascii), NULL,
      "write the table in ASCII only; so it is by itself where the locale is not UTF-8", 0, 0},
     {"help", 'h', ASSAY_OPTION_FLAG, AT(help), NULL, "this text", 0, 0},

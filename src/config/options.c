@@ -160,7 +160,7 @@ static enum assay_status store(const struct assay_option *o, const char *value, 
 static const char *const beside_resume[] = {
     "resume", "output",  "format",  "output-dir", "github-summary", "visual",
     "config", "quiet",   "verbose", "ascii",      "wait",           "in-process",
-    "help",   "dry-run", "chart",   "dark",       "rasterized",
+    "help",   "dry-run", "chart",   "dark",       "rasterized",     "plot",
 };
 
 /* What has been read so far. */

@@ -36,6 +36,7 @@ struct assay_report_format {
     const char *summary;
     size_t state_bytes; /* what the functions below may keep in `state` (zeroed) */
     bool merges;        /* repeats of a group come as one: see record/merge.h */
+    bool pictured;      /* a table for people: --plot draws a picture below it */
     int most;           /* columns its rows take where they have them, for style.most; 0: usual */
     bool svg;           /* its bytes are an image, of which a PNG can be made */
     bool charts;        /* heeds style.chart */
