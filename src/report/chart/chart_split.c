@@ -241,6 +241,18 @@ struct assay_cell assay_chart_changing(const struct assay_chart_axes *axes, int6
     return cell;
 }
 
+struct assay_cell assay_chart_fixed(const struct assay_chart_axes *axes)
+{
+    struct assay_cell cell = {""};
+    for (int64_t a = ASSAY_CHART_AXIS_SIZE; a < axes->n; a++) {
+        const struct assay_chart_axis *axis = &axes->axes[a];
+        if (axis->n == 1 && !axis->partial)
+            assay_cell_add(&cell, "%s%s %s", cell.text[0] ? ", " : "", axis->name,
+                           axis->values[0].text);
+    }
+    return cell;
+}
+
 /* ---- swept axes ----------------------------------------------------------------------------- */
 
 static bool can_be_swept(const struct assay_chart_axis *axis)

@@ -55,6 +55,9 @@ int64_t assay_chart_rest_find(const struct assay_chart_axes *axes, const int64_t
  * are none. */
 struct assay_cell assay_chart_changing(const struct assay_chart_axes *axes, int64_t leader);
 
+/* "batch 32, dim 768": the sizes that all records have in common. */
+struct assay_cell assay_chart_fixed(const struct assay_chart_axes *axes);
+
 /* ---- swept axes ----------------------------------------------------------------------------- */
 
 /* An axis is swept where records differ in it alone: sizes, and threads. */
