@@ -27,6 +27,8 @@ enum {
 /* Medians that differ by no more have an axis of times. */
 static const double CLOSE = 1.5;
 
+static const double REACH = 4;
+
 static const enum assay_ink INK = (enum assay_ink)ASSAY_CHART_SAMPLES;
 static const enum assay_ink DISTURBED = (enum assay_ink)ASSAY_CHART_DISTURBED;
 
@@ -242,13 +244,31 @@ static double unit_of(const struct lanes *l, int64_t i)
     return l->relative ? l->of[i]->time.median : 1;
 }
 
-static void see_lanes(struct lanes *l, double from, double to)
+/* How far the samples of each lane reach above its median, or below, as a part of it. What is more
+ * than REACH times as far as in the middle lane would squeeze the others: it is beyond the axis. */
+static double reach_of(const struct lanes *l, bool above)
 {
-    assay_scale_init(&l->x, ASSAY_SCALE_LINEAR);
+    double parts[MOST_LANES];
     for (int64_t i = 0; i < l->n; i++) {
         struct assay_samples_span span = assay_samples_span(&l->of[i]->samples);
-        assay_scale_see(&l->x, span.lo / unit_of(l, i));
-        assay_scale_see(&l->x, span.hi / unit_of(l, i));
+        double median = l->of[i]->time.median;
+        parts[i] = fmax(0, above ? span.hi / median - 1 : 1 - span.lo / median);
+    }
+    assay_stats_sort(parts, l->n);
+    double middle = parts[l->n / 2];
+    return middle > 0 ? fmin(parts[l->n - 1], REACH * middle) : parts[l->n - 1];
+}
+
+static void see_lanes(struct lanes *l, double from, double to)
+{
+    double above = reach_of(l, true), below = reach_of(l, false);
+    assay_scale_init(&l->x, ASSAY_SCALE_LINEAR);
+    for (int64_t i = 0; i < l->n; i++) {
+        double middle = l->of[i]->time.median / unit_of(l, i);
+        struct assay_samples_span span = assay_samples_span(&l->of[i]->samples);
+        assay_scale_see(&l->x, middle);
+        assay_scale_see(&l->x, fmax(span.lo / unit_of(l, i), middle * (1 - below)));
+        assay_scale_see(&l->x, fmin(span.hi / unit_of(l, i), middle * (1 + above)));
     }
     assay_scale_round(&l->x);
     l->x.from = from;
@@ -343,7 +363,7 @@ static double draw_lanes(struct assay_drawing *d, struct lanes *l, double top)
 
 /* ---- all of it ------------------------------------------------------------------------------ */
 
-static double draw_legend(struct assay_drawing *d, double y, bool bars, bool dots)
+static double draw_legend(struct assay_drawing *d, double y, bool dots, bool bars)
 {
     struct assay_legend_entry entries[4] = {{.shape = ASSAY_LEGEND_LINE,
                                              .ink = ASSAY_DRAW_TEXT,
@@ -370,14 +390,17 @@ static double draw_row(struct assay_drawing *d, const struct assay_book *book,
                        const struct assay_chart_request *request, const struct assay_chart_row *row)
 {
     double y = assay_chart_row_head(d, book, row, true);
+    bool disturbed = false;
     for (int s = 0; s < ASSAY_CACHE_STATES; s++) {
         enum assay_cache_state state = (enum assay_cache_state)s;
         const struct assay_measurement *m =
             assay_chart_row_samples(request, &row->view.records[row->index], state);
-        if (m)
-            y = draw_histogram(d, y, m, state, row->number);
+        if (!m)
+            continue;
+        y = draw_histogram(d, y, m, state, row->number);
+        disturbed |= assay_samples_count_disturbed(&m->samples) > 0;
     }
-    return draw_legend(d, y, true, true);
+    return draw_legend(d, y, disturbed, disturbed);
 }
 
 static double draw_group(struct assay_drawing *d, const struct assay_book *book,
@@ -385,17 +408,18 @@ static double draw_group(struct assay_drawing *d, const struct assay_book *book,
                          const struct assay_chart_row *row)
 {
     double y = assay_chart_row_head(d, book, row, false);
-    bool dots = false;
+    bool disturbed = false;
     for (int s = 0; s < ASSAY_CACHE_STATES; s++) {
         struct lanes lanes = {
             .request = request, .row = row, .book = book, .state = (enum assay_cache_state)s};
         choose_lanes(&lanes);
         if (lanes.n == 0)
             continue;
-        dots |= lanes.n <= MOST_DOTTED;
+        for (int64_t i = 0; i < lanes.n && lanes.n <= MOST_DOTTED; i++)
+            disturbed |= assay_samples_count_disturbed(&lanes.of[i]->samples) > 0;
         y = draw_lanes(d, &lanes, y);
     }
-    y = draw_legend(d, y, false, dots);
+    y = draw_legend(d, y, disturbed, false);
     if (book->n_groups > 1) {
         char note[96];
         snprintf(note, sizeof note, "Group %lld of %lld; --chart distribution:row=N shows a row",

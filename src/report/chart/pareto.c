@@ -131,6 +131,19 @@ static int by_time(const void *a, const void *b)
     return one != other ? (one > other) - (one < other) : (p->row > q->row) - (p->row < q->row);
 }
 
+/* The recipe, with the implementation where several have it. */
+static struct assay_cell name_of(const struct group *g, const struct assay_record *record)
+{
+    struct assay_cell cell = {""};
+    int64_t same = 0;
+    for (int64_t i = 0; i < g->n; i++)
+        same += strcmp(g->points[i].record->recipe, record->recipe) == 0;
+    if (same > 1)
+        return assay_cell_name(record, g->view->records, g->view->n);
+    assay_cell_add(&cell, "%s", record->recipe);
+    return cell;
+}
+
 static void gather(struct group *g, int64_t group)
 {
     const struct assay_book_view *view = g->view;
@@ -147,13 +160,8 @@ static void gather(struct group *g, int64_t group)
         point.of = implementation_of(g, assay_cell_variant(r, view->records, view->n));
         g->points[g->n++] = point;
     }
-    for (int64_t i = 0; i < g->n; i++) {
-        const struct assay_record *r = g->points[i].record;
-        if (g->n_implementations > 1)
-            g->points[i].name = assay_cell_name(r, view->records, view->n);
-        else
-            assay_cell_add(&g->points[i].name, "%s", r->recipe);
-    }
+    for (int64_t i = 0; i < g->n; i++)
+        g->points[i].name = name_of(g, g->points[i].record);
     qsort(g->points, (size_t)g->n, sizeof *g->points, by_time);
 }
 
@@ -345,13 +353,14 @@ static bool place(struct labels *l, int64_t i)
 {
     static const double sides[][2] = {{1, 0},  {-1, 0}, {0, -1},  {0, 1},
                                       {1, -1}, {1, 1},  {-1, -1}, {-1, 1}};
-    enum { RINGS = 9, STEP = 12, SIDES = sizeof sides / sizeof sides[0] };
+    enum { NEAR = 2, FAR = 9, STEP = 12, SIDES = sizeof sides / sizeof sides[0] };
+    const int rings = l->numbers ? FAR : NEAR; /* many long lines would be a tangle */
     const struct panel *p = l->panel;
     struct assay_cell text;
     text_of(l, i, &text);
     double width = fmin(MOST_LABEL, assay_draw_text_width(text.text, LABEL, false));
     struct box marker = marker_box(p, i);
-    for (int ring = 0; ring < RINGS; ring++)
+    for (int ring = 0; ring < rings; ring++)
         for (int s = 0; s < SIDES; s++) {
             double away = 3 + ring * STEP, dx = sides[s][0], dy = sides[s][1];
             double x = dx > 0   ? marker.right + away
@@ -436,7 +445,7 @@ static double draw_group_legend(struct assay_drawing *d, const struct group *g, 
             .marker = assay_draw_series_marker(g->points[i].of),
             .text = texts[i].text};
     }
-    for (int64_t i = 0; i < g->n_implementations && !numbers && g->n_implementations > 1; i++)
+    for (int64_t i = 0; i < g->n_implementations && g->n_implementations > 1; i++)
         entries[n++] = (struct assay_legend_entry){.shape = ASSAY_LEGEND_MARKER,
                                                    .ink = assay_draw_series_ink(i),
                                                    .marker = assay_draw_series_marker(i),
