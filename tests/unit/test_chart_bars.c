@@ -460,11 +460,12 @@ static void outcomes_are_counted(void **state)
     r[ASSAY_OUTCOME_COUNT + 1] =
         failing(plain_record(0, 21, "gelu", "GELU", ""), ASSAY_OUTCOME_SKIPPED, "needs 96.0 GB");
     struct assay_text svg = draw_records(r, ASSAY_OUTCOME_COUNT + 2, "outcome");
-    static const char *const order[] = {">native<",       ">0 of 11 timed<", ">ref<",
-                                        ">1 of 1 timed<", ">all variants<",  ">0 of 1 timed<",
-                                        ">ok, timed<",    ">ok, not timed<"};
+    static const char *const order[] = {">native<",       ">0 of 11 timed<",   ">ref<",
+                                        ">1 of 1 timed<", ">all variants<",    ">0 of 1 timed<",
+                                        ">timed<",        ">ok but not timed<"};
     assert_order(&svg, order, 8);
-    assert_has(&svg, "1 of 13 rows were timed; 1 ok, not timed, 2 skipped, 1 unsupported, ");
+    assert_has(&svg, "1 out of memory, 1 failed: a reason</title>");
+    assert_has(&svg, "1 of 13 rows were timed; 1 ok but not timed, 2 skipped, 1 unsupported, ");
     for (int i = 1; i < ASSAY_OUTCOME_COUNT; i++) {
         char text[160];
         snprintf(text, sizeof text, ">%s<", assay_cell_outcome((enum assay_outcome)i).text);
