@@ -2,3 +2,4 @@
  * src/report/chart/NAME.c defines assay_chart_NAME; a hyphen in the chart's name is an underscore
  * in both. Of charts that fit equally well the first is drawn. */
 ASSAY_CHART(sweep)
+ASSAY_CHART(heat)
