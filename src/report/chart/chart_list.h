@@ -3,3 +3,4 @@
  * in both. Of charts that fit equally well the first is drawn. */
 ASSAY_CHART(sweep)
 ASSAY_CHART(heat)
+ASSAY_CHART(roofline)
