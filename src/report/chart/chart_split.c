@@ -223,7 +223,8 @@ int64_t assay_chart_rest_find(const struct assay_chart_axes *axes, const int64_t
     return n;
 }
 
-struct assay_cell assay_chart_changing(const struct assay_chart_axes *axes, int64_t leader)
+struct assay_cell assay_chart_changing(const struct assay_chart_axes *axes, int64_t leader,
+                                       enum assay_chart_rest rest)
 {
     struct assay_cell cell = {""};
     const struct assay_chart_axis *list[ASSAY_CHART_AXES_MOST];
@@ -231,7 +232,7 @@ struct assay_cell assay_chart_changing(const struct assay_chart_axes *axes, int6
     for (int64_t a = 0; a < axes->n; a++) {
         const struct assay_chart_axis *axis = &axes->axes[a];
         if (a != leader && assay_chart_axis_varies(axis) && !axis->of_variants &&
-            !names_sizes(axes, a) && comes_with(axes, a, leader, ASSAY_CHART_REST_LOOSE))
+            !names_sizes(axes, a) && comes_with(axes, a, leader, rest))
             list[n++] = axis;
     }
     for (int64_t i = 0; i < n; i++)

@@ -15,6 +15,7 @@ enum {
     MOST_SERIES = 40,
     MOST_ROOFS = 16,
     MARKER = 8,
+    HALF = MARKER / 2 + 1, /* of the box that names keep off */
     HEIGHT = 400
 };
 
@@ -124,8 +125,9 @@ static void find_scales(struct roofline *r)
     double lo = r->x.lo, hi = r->x.hi;
     for (int64_t i = 0; i < r->n_roofs; i++) {
         const struct assay_roof *roof = &r->roofs.roofs[i];
-        assay_scale_see(&r->y, assay_roof_at(roof, roof->lo, lo));
-        assay_scale_see(&r->y, assay_roof_at(roof, roof->hi, roof->compute ? lo : hi));
+        struct assay_interval span = assay_roof_span(&r->roofs, i, &r->x);
+        assay_scale_see(&r->y, assay_roof_at(roof, roof->lo, span.lo));
+        assay_scale_see(&r->y, assay_roof_at(roof, roof->hi, span.hi));
     }
     assay_scale_see(&r->x, lo / AROUND);
     assay_scale_see(&r->x, hi * AROUND);
@@ -214,7 +216,9 @@ static struct box place_at(const struct ridge *ridge, bool compute, int step, bo
     double part = (step + 0.5) / STEPS;
     double x = ridge->x[0] + part * (ridge->x[1] - ridge->x[0]);
     double y = ridge->y[0] + part * (ridge->y[1] - ridge->y[0]) + (above ? -OVER : UNDER);
-    double left = compute ? x - width / 2 : above ? x - BESIDE - width : x + BESIDE;
+    double left = above ? x - BESIDE - width : x + BESIDE;
+    if (compute)
+        left = fmin(x, ridge->x[1] - BESIDE) - width;
     return (struct box){left, y - SIZE, left + width, y + 3};
 }
 
@@ -229,7 +233,8 @@ static bool draw_name(struct assay_drawing *d, const struct roofline *r, int64_t
     for (int i = 0; i < 2 * STEPS && ridge.visible; i++) {
         int step = roof->compute ? STEPS - 1 - i / 2 : i / 2;
         struct box box = place_at(&ridge, roof->compute, step, i % 2 == 0, width);
-        if (box.left < r->plot.left + 3 || box.right > r->plot.right || box.top < r->plot.top ||
+        double least = roof->compute ? ridge.x[0] : r->plot.left + 3;
+        if (box.left < least || box.right > r->plot.right || box.top < r->plot.top ||
             box.bottom > r->plot.bottom || !is_free(boxes, &box))
             continue;
         assay_draw_text(d, box.left, box.bottom - 3, 0, font, roof->name.text);
@@ -264,13 +269,22 @@ static bool is_drawn(const struct roofline *r, const struct assay_chart_point *p
            r->series.classes[r->series.of[p->record]].shown;
 }
 
+/* Variants of the same intensity stand side by side, so that one does not hide the other. */
+static double x_of(const struct roofline *r, const struct assay_chart_point *p)
+{
+    enum { BESIDE = 7, WIDEST = 42 };
+    double n = (double)r->series.n_shown, rank = (double)rank_of(r, r->series.of[p->record]);
+    double step = fmin(BESIDE, WIDEST / n);
+    return assay_scale_at(&r->x, assay_chart_intensity(p)) + (rank - (n - 1) / 2) * step;
+}
+
 static void draw_joints(struct assay_drawing *d, const struct roofline *r)
 {
     for (int64_t i = 1; i < r->points.n; i++) {
         const struct assay_chart_point *p = &r->points.points[i - 1], *q = p + 1;
         if (p->record != q->record || !is_drawn(r, p) || !is_drawn(r, q))
             continue;
-        double x = assay_scale_at(&r->x, assay_chart_intensity(p));
+        double x = x_of(r, p);
         assay_draw_line(d, x, assay_scale_at(&r->y, rate_of(p, p->ns)), x,
                         assay_scale_at(&r->y, rate_of(q, q->ns)),
                         assay_draw_series_ink(rank_of(r, r->series.of[p->record])), 1,
@@ -282,8 +296,7 @@ static void draw_point(struct assay_drawing *d, const struct roofline *r,
                        const struct assay_chart_point *p, struct boxes *boxes)
 {
     int64_t rank = rank_of(r, r->series.of[p->record]);
-    double x = assay_scale_at(&r->x, assay_chart_intensity(p));
-    double y = assay_scale_at(&r->y, rate_of(p, p->ns));
+    double x = x_of(r, p), y = assay_scale_at(&r->y, rate_of(p, p->ns));
     double lo = assay_scale_at(&r->y, rate_of(p, p->ns_ci.hi));
     double hi = assay_scale_at(&r->y, rate_of(p, p->ns_ci.lo));
     if (fabs(lo - hi) > MARKER)
@@ -292,7 +305,7 @@ static void draw_point(struct assay_drawing *d, const struct roofline *r,
                       p->state == ASSAY_CACHE_COLD);
     if (p->outcome == ASSAY_OUTCOME_IMPOSSIBLE)
         assay_draw_marker(d, x, y, 2 * MARKER, ASSAY_DRAW_CROSS, ASSAY_DRAW_FAILED, false);
-    boxes->list[boxes->n++] = (struct box){x - MARKER, y - MARKER, x + MARKER, y + MARKER};
+    boxes->list[boxes->n++] = (struct box){x - HALF, y - HALF, x + HALF, y + HALF};
 }
 
 static void draw_points(struct assay_drawing *d, const struct roofline *r, struct boxes *boxes)
@@ -382,6 +395,8 @@ static double draw_notes(struct assay_drawing *d, const struct roofline *r, doub
     struct assay_cell failures = assay_chart_failures(&r->points);
     assay_text_add(&note, "Ceilings were measured in the same rounds as the kernels: lines are "
                           "their medians, bands their ranges.\n");
+    if (r->series.n_shown > 1)
+        assay_text_add(&note, "Variants of the same intensity stand side by side.\n");
     if (r->without_work > 0)
         assay_text_format(&note, "%lld row%s without arithmetic (copies) %s left out.\n",
                           (long long)r->without_work, r->without_work == 1 ? "" : "s",
