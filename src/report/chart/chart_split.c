@@ -187,11 +187,12 @@ static bool is_any(const int64_t *list, int64_t n, int64_t axis)
     return false;
 }
 
+/* Sizes stay: a panel of one batch is named with the seq that comes with it. */
 static bool splits_further(const struct assay_chart_axes *axes, const int64_t *kept, int64_t n,
                            int64_t axis)
 {
     for (int64_t i = 0; i < n; i++)
-        if (assay_chart_axes_follows(axes, axis, kept[i]))
+        if (!is_size(&axes->axes[axis]) && assay_chart_axes_follows(axes, axis, kept[i]))
             return false;
     return true;
 }

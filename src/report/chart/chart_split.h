@@ -45,8 +45,8 @@ enum assay_chart_rest {
     ASSAY_CHART_REST_LOOSE
 };
 
-/* Those that vary besides `used`, each of which splits further what the others leave; the variants'
- * only where asked. Gives their number. */
+/* Those that vary besides `used` and say more than the ones before them; the variants' only where
+ * asked. Gives their number. */
 int64_t assay_chart_rest_find(const struct assay_chart_axes *axes, const int64_t *used,
                               int64_t n_used, enum assay_chart_rest rest, bool variants,
                               int64_t out[ASSAY_CHART_AXES_MOST]);
