@@ -222,7 +222,7 @@ static struct box place_at(const struct ridge *ridge, bool compute, int step, bo
     return (struct box){left, y - SIZE, left + width, y + 3};
 }
 
-/* False where there is no place for it. */
+/* False where it is seen and there is no place for its name. */
 static bool draw_name(struct assay_drawing *d, const struct roofline *r, int64_t index,
                       struct boxes *boxes)
 {
@@ -241,7 +241,7 @@ static bool draw_name(struct assay_drawing *d, const struct roofline *r, int64_t
         boxes->list[boxes->n++] = box;
         return true;
     }
-    return false;
+    return !ridge.visible;
 }
 
 /* ---- points --------------------------------------------------------------------------------- */
@@ -394,7 +394,12 @@ static double draw_notes(struct assay_drawing *d, const struct roofline *r, doub
     struct assay_text note = {0};
     struct assay_cell failures = assay_chart_failures(&r->points);
     assay_text_add(&note, "Ceilings were measured in the same rounds as the kernels: lines are "
-                          "their medians, bands their ranges.\n");
+                          "their medians, bands hold nine in ten of them.\n");
+    if (assay_chart_slow_probes(&r->points) > 0)
+        assay_text_format(&note,
+                          "%lld are left out: the machine ran at less than half of its best "
+                          "meanwhile.\n",
+                          (long long)assay_chart_slow_probes(&r->points));
     if (r->series.n_shown > 1)
         assay_text_add(&note, "Variants of the same intensity stand side by side.\n");
     if (r->without_work > 0)
