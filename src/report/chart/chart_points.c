@@ -1,6 +1,7 @@
 #include "report/chart/chart_points.h"
 
 #include "base/alloc.h"
+#include "report/chart/chart_rows.h"
 #include "report/chart/chart_words.h"
 #include "report/draw/draw_axis.h"
 
@@ -273,10 +274,9 @@ void assay_chart_point_tip(struct assay_chart_reader *reader, const struct assay
         out->failed = true;
         return;
     }
-    assay_text_add(out, assay_cell_variant(r, reader->view.records, reader->view.n));
-    if (r->recipe[0])
-        assay_text_format(out, " %s", r->recipe);
-    assay_text_format(out, " · %s · %s", assay_chart_group_name(reader->book, &reader->view).text,
+    assay_text_format(out, "%s · %s · %s",
+                      assay_chart_variant(r, reader->view.records, reader->view.n).text,
+                      assay_chart_group_name(reader->book, &reader->view).text,
                       assay_cache_state_name(point->state));
     if (r->outcome != ASSAY_OUTCOME_OK)
         assay_text_format(out, "\n%s%s%s", assay_cell_outcome(r->outcome).text,
