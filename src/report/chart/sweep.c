@@ -48,23 +48,14 @@ static void fini(struct sweep *s)
 
 /* ---- does it fit? --------------------------------------------------------------------------- */
 
-static bool say(char *why, size_t size, const char *fmt, ...) ASSAY_PRINTF(3, 4);
-static bool say(char *why, size_t size, const char *fmt, ...)
-{
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(why, size, fmt, args);
-    va_end(args);
-    return false;
-}
-
 static bool choose_figure(struct sweep *s, const char *name, char *why, size_t size)
 {
     s->figure = name ? assay_chart_figure_named(name) : ASSAY_CHART_TIME;
     if (s->figure >= ASSAY_CHART_WINNER)
-        return say(why, size, "it has no figure \"%s\": time, bandwidth, speedup or ceiling", name);
+        return assay_chart_unfit(
+            why, size, "it has no figure \"%s\": time, bandwidth, speedup or ceiling", name);
     if (!assay_chart_points_have(&s->points, s->figure))
-        return say(why, size, "no row has a %s", assay_chart_figure_name(s->figure));
+        return assay_chart_unfit(why, size, "no row has a %s", assay_chart_figure_name(s->figure));
     return true;
 }
 
@@ -77,16 +68,20 @@ static bool choose_axis(struct sweep *s, const char *name, char *why, size_t siz
     if (name)
         s->x = assay_chart_axes_named(&s->axes, name);
     if (s->x < 0)
-        return say(why, size, "there is no axis \"%.20s\"; numeric ones that vary: %s", name, has);
+        return assay_chart_unfit(
+            why, size, "there is no axis \"%.20s\"; numeric ones that vary: %s", name, has);
     const struct assay_chart_axis *axis = &s->axes.axes[s->x];
     if (!axis->numeric)
-        return say(why, size, "%s is not a number; numeric axes that vary: %s", axis->name, has);
+        return assay_chart_unfit(why, size, "%s is not a number; numeric axes that vary: %s",
+                                 axis->name, has);
     if (axis->n > 1)
         return true;
     if (name)
-        return say(why, size, "%s has a single value; numeric axes that vary: %s", name, has);
+        return assay_chart_unfit(why, size, "%s has a single value; numeric axes that vary: %s",
+                                 name, has);
     assay_chart_axes_names(&s->axes, false, names, sizeof names);
-    return say(why, size, "no numeric axis varies%s%s", names[0] ? ", only " : "", names);
+    return assay_chart_unfit(why, size, "no numeric axis varies%s%s", names[0] ? ", only " : "",
+                             names);
 }
 
 /* Finds everything but the marks; false where it does not fit. */
@@ -99,9 +94,9 @@ static bool prepare(struct sweep *s, const struct assay_book *book,
     if (!s->axes.failed && !s->points.failed)
         s->sweeps = assay_chart_sweeps_find(&s->axes);
     if (s->axes.failed || s->points.failed || s->sweeps.failed)
-        return say(why, size, "there is not enough memory");
+        return assay_chart_unfit(why, size, "there is not enough memory");
     if (request->y)
-        return say(why, size, "it has no second axis: its y is a figure");
+        return assay_chart_unfit(why, size, "it has no second axis: its y is a figure");
     return choose_figure(s, request->figure, why, size) && choose_axis(s, request->x, why, size);
 }
 
@@ -169,12 +164,16 @@ static void find_states(struct sweep *s)
     }
 }
 
+/* Where nothing is swept, or another axis is asked for, a line may take other axes along. */
+static enum assay_chart_rest rule_of(const struct sweep *s)
+{
+    return s->x == s->sweeps.x ? ASSAY_CHART_REST_STRICT : ASSAY_CHART_REST_LOOSE;
+}
+
 static bool find_classes(struct sweep *s)
 {
     int64_t which[ASSAY_CHART_AXES_MOST];
-    bool loose = s->x != s->sweeps.x;
-    int64_t n = assay_chart_rest_find(
-        &s->axes, &s->x, 1, loose ? ASSAY_CHART_REST_LOOSE : ASSAY_CHART_REST_STRICT, false, which);
+    int64_t n = assay_chart_rest_find(&s->axes, &s->x, 1, rule_of(s), false, which);
     if (!assay_chart_classes_find(&s->axes, which, n, &s->rest) ||
         !assay_chart_series_find(&s->axes, &s->series))
         return false;
@@ -397,7 +396,7 @@ static struct seen see_marks(const struct sweep *s)
     for (int64_t i = 0; i < s->n; i++) {
         const struct assay_chart_point *p = s->marks[i].point;
         bool valued = isfinite(assay_chart_point_value(p, s->figure).value);
-        seen.hollow |= valued && !assay_chart_point_is_clear(p);
+        seen.hollow |= valued && !assay_chart_point_is_clear(p, s->figure);
         seen.failing |= p->outcome != ASSAY_OUTCOME_OK;
         seen.ceiling |= p->timed && isfinite(assay_chart_point_ceiling(p, s->figure));
     }
@@ -434,7 +433,9 @@ static double draw_legend(struct assay_drawing *d, const struct sweep *s, const 
         entries[n++] = (struct assay_legend_entry){
             .shape = ASSAY_LEGEND_HOLLOW,
             .ink = ASSAY_DRAW_EVEN,
-            .text = "no significant difference to the baseline, or less exact than asked"};
+            .text = s->figure == ASSAY_CHART_SPEEDUP
+                        ? "no significant difference"
+                        : "no significant difference to the baseline, or less exact than asked"};
     if (seen.failing)
         entries[n++] = (struct assay_legend_entry){.shape = ASSAY_LEGEND_MARKER,
                                                    .ink = ASSAY_DRAW_FAILED,
@@ -449,7 +450,7 @@ static double draw_head(struct assay_drawing *d, const struct sweep *s)
 {
     struct assay_cell title = assay_chart_subject(s->book), place = assay_chart_place(s->book);
     struct assay_cell fixed = assay_chart_fixed(&s->axes);
-    struct assay_cell changing = assay_chart_changing(&s->axes, s->x);
+    struct assay_cell changing = assay_chart_changing(&s->axes, s->x, rule_of(s));
     struct assay_text subtitle = {0};
     const char *x = s->x == ASSAY_CHART_AXIS_MEMORY ? "bytes" : s->axes.axes[s->x].name;
     assay_cell_add(&title, ": %s%s against %s", s->figure == ASSAY_CHART_CEILING ? "% of " : "",
@@ -480,6 +481,12 @@ static double draw_notes(struct assay_drawing *d, const struct sweep *s, double 
     if (s->series.n_shown < s->series.n)
         assay_text_format(&note, "%lld of %lld variants are drawn, those with the most rows.\n",
                           (long long)s->series.n_shown, (long long)s->series.n);
+    if (assay_chart_slow_probes(&s->points) > 0 &&
+        (s->figure == ASSAY_CHART_TIME || s->figure == ASSAY_CHART_BANDWIDTH))
+        assay_text_format(&note,
+                          "%lld ceilings are left out: the machine ran at less than half of its "
+                          "best meanwhile.\n",
+                          (long long)assay_chart_slow_probes(&s->points));
     if (s->without_x > 0)
         assay_text_format(&note, "%lld points have no %s and are left out.\n",
                           (long long)s->without_x, s->axes.axes[s->x].name);
