@@ -670,13 +670,17 @@ function restore(state) {
 }
 
 function swap(page) {
-    const state = remembered();
+    const state = remembered(), live = $("#live");
     store = index = null;
     opened.clear();
-    for (const id of ["assay", "assay-data", "verdict", "live"])
-        if ($("#" + id) && page.getElementById(id))
-            $("#" + id).replaceWith(document.adoptNode(page.getElementById(id)));
+    for (const what of ["header", "#assay", "#assay-data"])
+        if ($(what) && $(what, page))
+            $(what).replaceWith(document.adoptNode($(what, page)));
+    if (!$("#live")) /* the page of a run that has ended */
+        $("h1").after(live);
+    document.title = page.title;
     start();
+    showTheme();
     restore(state);
 }
 
@@ -689,18 +693,21 @@ async function ask(name) {
 
 /* The version is "COUNT STATE"; a new one means a new page. */
 async function follow() {
-    const live = $("#live");
+    const say = text => {
+        if ($("#live").textContent !== text)
+            $("#live").textContent = text;
+    };
     try {
-        const news = (await ask(live.dataset.version)).trim();
+        const news = (await ask($("#live").dataset.version)).trim();
         if (version !== null && news !== version)
             swap(new DOMParser().parseFromString(await ask(""), "text/html"));
         version = news;
         const {groups, planned} = $("#live").dataset, done = /\bdone\b/.test(news);
-        $("#live").textContent = done ? `Done: ${counted(Number(groups), "group")}` : `Measuring: ${groups} of ${planned} groups`;
+        say(done ? `Done: ${counted(all("section.op > .g").length, "group")}` : `Measuring: ${groups} of ${planned} groups`);
         if (!done)
             setTimeout(follow, INTERVAL_MS);
     } catch {
-        live.textContent = "No answer from assay: this page shows what was known last";
+        say("No answer from assay: this page shows what was known last");
         setTimeout(follow, 5 * INTERVAL_MS);
     }
 }
