@@ -1,6 +1,7 @@
 #include "report/chart/chart_heat.h"
 
 #include "base/alloc.h"
+#include "report/chart/chart_rows.h"
 #include "report/report_totals.h"
 
 #include <math.h>
@@ -253,9 +254,8 @@ static void list_times(const struct assay_heat_look *look, const struct assay_he
         if (r->outcome != ASSAY_OUTCOME_OK || !m->measured)
             continue;
         n++;
-        assay_text_format(tip, "\n%s%s%s: %s%s", assay_cell_variant(r, view->records, view->n),
-                          r->recipe[0] ? " " : "", r->recipe, assay_cell_time(m->time.median).text,
-                          m->fastest ? ", fastest" : "");
+        assay_text_format(tip, "\n%s: %s%s", assay_chart_variant(r, view->records, view->n).text,
+                          assay_cell_time(m->time.median).text, m->fastest ? ", fastest" : "");
     }
 }
 

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { MARKER = 7, CROSS = 7 };
+enum { MARKER = 7, CROSS = 7, ALONE = 10 /* half of a ceiling at a single x */ };
 
 /* The next series begins here, or the marks end. */
 static int64_t series_end(const struct assay_sweep_panel *p, int64_t first)
@@ -128,7 +128,10 @@ static void draw_common_roof(struct assay_drawing *d, const struct assay_sweep_p
     }
     if (lines) {
         assay_draw_band(d, x, lo, hi, found, ASSAY_DRAW_EVEN);
-        assay_draw_path(d, x, y, found, ASSAY_DRAW_TEXT, 1.5, ASSAY_DRAW_DASHED);
+        if (found == 1)
+            assay_draw_line(d, x[0] - ALONE, y[0], x[0] + ALONE, y[0], ASSAY_DRAW_TEXT, 1.5,
+                            ASSAY_DRAW_DASHED);
+        assay_draw_path(d, x, y, found > 1 ? found : 0, ASSAY_DRAW_TEXT, 1.5, ASSAY_DRAW_DASHED);
         name_bounds(d, p, roofs, found);
     }
     assay_free(lines);

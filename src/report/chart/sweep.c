@@ -484,6 +484,12 @@ static double draw_notes(struct assay_drawing *d, const struct sweep *s, double 
     if (s->series.n_shown < s->series.n)
         assay_text_format(&note, "%lld of %lld variants are drawn, those with the most rows.\n",
                           (long long)s->series.n_shown, (long long)s->series.n);
+    if (assay_chart_slow_probes(&s->points) > 0 &&
+        (s->figure == ASSAY_CHART_TIME || s->figure == ASSAY_CHART_BANDWIDTH))
+        assay_text_format(&note,
+                          "%lld ceilings are left out: the machine ran at less than half of its "
+                          "best meanwhile.\n",
+                          (long long)assay_chart_slow_probes(&s->points));
     if (s->without_x > 0)
         assay_text_format(&note, "%lld points have no %s and are left out.\n",
                           (long long)s->without_x, s->axes.axes[s->x].name);
