@@ -32,7 +32,7 @@ expect_exit 0 "$ASSAY" list formats
 expect_out '^json '
 expect_exit 0 "$ASSAY" list formats --names
 for format in table detail json jsonl csv md comprehensive torchao torchao-csv pytorch github kobench kobench-json \
-    kernel kernel-json kernel-svg-light kernel-svg-dark; do
+    kernel kernel-json svg kernel-svg-light kernel-svg-dark; do
     expect_out "^$format\$"
 done
 expect_exit 0 "$ASSAY" list recipes
