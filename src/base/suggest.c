@@ -76,6 +76,9 @@ static const struct row rows[] = {
     {ASSAY_TOPIC_FORMAT, "markdown", "md", NULL},
     {ASSAY_TOPIC_FORMAT, "text txt terminal", "table", NULL},
     {ASSAY_TOPIC_FORMAT, "torch", "pytorch", NULL},
+    {ASSAY_TOPIC_FORMAT, "png", NULL, "write -o FILE.png"},
+    {ASSAY_TOPIC_FORMAT, "chart image picture", "svg", NULL},
+    {ASSAY_TOPIC_FORMAT, "page web htm", "html", NULL},
 
     {ASSAY_TOPIC_CHART, "bar bars barchart speedup speedups", "speedup-bars", NULL},
     {ASSAY_TOPIC_CHART, "line lines scaling", "sweep", NULL},

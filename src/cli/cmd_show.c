@@ -31,7 +31,14 @@ static const struct assay_option option_rows[] = {
      "samples included",
      1, 9e18},
     {"plot", 0, ASSAY_OPTION_FLAG, AT(measure.plot), NULL,
-     "with --row or --format detail: draw the samples instead of listing them", 0, 0},
+     "draw below the table: speedups as bars, or lines where an axis of numbers was swept; with "
+     "--row or --format detail the samples, instead of listing them",
+     0, 0},
+    {"chart", 0, ASSAY_OPTION_TEXT, AT(measure.chart), "CHART",
+     "which chart an image of --output shows: a name, or NAME:KEY=VALUE,… (default: the one that "
+     "fits; `assay list charts`)",
+     0, 0},
+    {"dark", 0, ASSAY_OPTION_FLAG, AT(measure.dark), NULL, "draw images for dark pages", 0, 0},
     {"ascii", 0, ASSAY_OPTION_FLAG, AT(measure.ascii), NULL, "write the table in ASCII only", 0, 0},
     {"help", 'h', ASSAY_OPTION_FLAG, AT(measure.help), NULL, "this text", 0, 0},
     {0},
@@ -54,6 +61,7 @@ static void help(struct assay_text *out)
     assay_text_add(out, "\nExamples:\n"
                         "  assay show last\n"
                         "  assay show last~1 --verbose\n"
+                        "  assay show last --plot\n"
                         "  assay show last --row 3 --plot\n"
                         "  assay show 20261118-2008 -f md\n"
                         "  assay show last -o results.csv -o results.json\n");

@@ -42,6 +42,7 @@ static const struct values all_values[] = {
     {.name = "SETS", .list = "shapes"},
     {.name = "DEVICE", .list = "devices"},
     {.name = "FORMAT", .list = "formats"},
+    {.name = "CHART", .list = "charts"},
     {.name = "MODEL", .list = "models"},
     {.name = "PRESETS", .list = "presets", .words = "all"},
     {.name = "PRESET", .list = "presets", .words = "all", .files = "*.(yml|yaml|so)"},

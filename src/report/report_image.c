@@ -16,17 +16,28 @@ void assay_image_group(void *state, const struct assay_record *records, int64_t 
     assay_book_add(&((struct assay_image *)state)->book, records, n);
 }
 
-void assay_image_fini(void *state) { assay_book_fini(&((struct assay_image *)state)->book); }
+const char *assay_image_remark(const void *state)
+{
+    return ((const struct assay_image *)state)->why.data;
+}
+
+void assay_image_fini(void *state)
+{
+    struct assay_image *image = state;
+    assay_book_fini(&image->book);
+    assay_text_fini(&image->why);
+}
 
 /* What there is no memory for is missing; where that is all, it says so and is still an image. */
-void assay_image_write(const struct assay_image *image, const struct assay_chart_spec *spec,
+void assay_image_write(struct assay_image *image, const struct assay_chart_spec *spec,
                        enum assay_draw_look look)
 {
     const struct assay_sink *sink = &image->sink;
     struct assay_drawing drawing;
     struct assay_text svg = {0};
     assay_draw_begin(&drawing, look, ASSAY_CHART_WIDTH);
-    assay_chart_spec_draw(spec, &image->book, &drawing);
+    if (!assay_chart_spec_draw(spec, &image->book, &drawing))
+        assay_chart_spec_fitting(spec, &image->book, &image->why);
     assay_draw_svg(&drawing, "", &svg);
     if (svg.failed || image->book.failed)
         assay_sink_fail(sink);

@@ -1,6 +1,7 @@
 /* report_list.h: every report format, one line each; expand with ASSAY_REPORT(name). The file
  * src/report/format/NAME.c defines assay_report_NAME; kernel_svg.c defines both of its themes. */
 ASSAY_REPORT(table)
+ASSAY_REPORT(plot)
 ASSAY_REPORT(detail)
 ASSAY_REPORT(json)
 ASSAY_REPORT(jsonl)

@@ -175,12 +175,12 @@ static double height_of(const struct assay_chart_rows *rows)
     return height;
 }
 
-/* Where a label is broken that is too long: behind the last blank or sign that fits, else anywhere.
- */
+/* Where a label is broken that is too long: behind the last blank that fits, else the last sign,
+ * else anywhere. */
 static size_t break_at(const char *text, double most)
 {
     char part[sizeof(struct assay_cell)];
-    size_t fits = 0, sign = 0, length = strlen(text);
+    size_t fits = 0, blank = 0, sign = 0, length = strlen(text);
     for (size_t at = 0, bytes; at < length; at += bytes) {
         bytes = assay_text_utf8(text + at, length - at);
         bytes = bytes ? bytes : 1;
@@ -188,10 +188,10 @@ static size_t break_at(const char *text, double most)
         if (assay_draw_text_width(part, SMALL, false) > most)
             break;
         fits = at + bytes;
-        if (strchr(" _-./", text[at]))
-            sign = fits;
+        blank = text[at] == ' ' ? fits : blank;
+        sign = strchr(" _-./", text[at]) ? fits : sign;
     }
-    return sign > fits / 2 ? sign : fits;
+    return blank > fits / 3 ? blank : sign > fits / 2 ? sign : fits;
 }
 
 /* In one line, or in two smaller ones. */

@@ -17,9 +17,11 @@ const struct assay_report_format assay_report_kernel_svg_light = {
     .extension = NULL, /* .svg means the format of that name */
     .summary = "a bar chart of speedups, for light pages",
     .state_bytes = sizeof(struct assay_image),
+    .svg = true,
     .begin = assay_image_begin,
     .group = assay_image_group,
     .end = light_end,
+    .remark = assay_image_remark,
     .fini = assay_image_fini,
 };
 
@@ -28,8 +30,10 @@ const struct assay_report_format assay_report_kernel_svg_dark = {
     .extension = NULL,
     .summary = "the same for dark pages",
     .state_bytes = sizeof(struct assay_image),
+    .svg = true,
     .begin = assay_image_begin,
     .group = assay_image_group,
     .end = dark_end,
+    .remark = assay_image_remark,
     .fini = assay_image_fini,
 };

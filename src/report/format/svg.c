@@ -5,7 +5,7 @@
  * is wrong, is none. */
 static void svg_end(void *state)
 {
-    const struct assay_image *image = state;
+    struct assay_image *image = state;
     struct assay_chart_spec spec;
     if (assay_chart_spec_parse(image->style.chart, &spec, NULL) != ASSAY_OK)
         spec = (struct assay_chart_spec){0};
@@ -17,8 +17,11 @@ const struct assay_report_format assay_report_svg = {
     .extension = "svg",
     .summary = "a chart of the run: the one that fits, or --chart NAME",
     .state_bytes = sizeof(struct assay_image),
+    .svg = true,
+    .charts = true,
     .begin = assay_image_begin,
     .group = assay_image_group,
     .end = svg_end,
+    .remark = assay_image_remark,
     .fini = assay_image_fini,
 };
