@@ -93,9 +93,11 @@ function* order() {
 
 // ---- contrast ------------------------------------------------------------------------------------
 
+// "rgb(1, 2, 3)", "rgba(1, 2, 3, 0.4)", and what mixing gives: "color(srgb 0.1 0.2 0.3 / 0.4)".
 function colour(text) {
-    const p = text.match(/^rgba?\(([\d.]+),\s*([\d.]+),\s*([\d.]+)(?:,\s*([\d.]+))?\)$/);
-    return p ? [+p[1], +p[2], +p[3], p[4] === undefined ? 1 : +p[4]] : [255, 0, 255, 1];
+    const scale = text.startsWith("color(srgb ") ? 255 : 1;
+    const [r, g, b, alpha = 1] = text.replace(/^\w+\((srgb )?/, "").match(/[\d.e+-]+/g).map(Number);
+    return [r * scale, g * scale, b * scale, alpha];
 }
 
 const over = (front, behind) => [0, 1, 2].map(i => front[i] * front[3] + behind[i] * (1 - front[3])).concat(1);

@@ -300,7 +300,11 @@ class Page:
     # ---- surroundings -----------------------------------------------------------------------
 
     def size(self, width, height):
-        self.command("Emulation.setDeviceMetricsOverride", width=width, height=height,
+        self.width, self.height = width, height
+        self._window(height)
+
+    def _window(self, height):
+        self.command("Emulation.setDeviceMetricsOverride", width=self.width, height=height,
                      deviceScaleFactor=1, mobile=False)
 
     def media(self, scheme="light", kind="screen"):
@@ -311,7 +315,13 @@ class Page:
         """From the next page on. What a test evaluates is not meant by it."""
         self.command("Emulation.setScriptExecutionDisabled", value=not on)
 
-    def screenshot(self, path, whole=True):
-        answer = self.command("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
+    def screenshot(self, path, most=8000):
+        """Of the whole page down to `most`: in a window as high as that, for what is not drawn
+        before it can be seen. Twice, because what is drawn then may be higher."""
+        for _ in range(2):
+            height = self.evaluate("document.documentElement.scrollHeight")
+            self._window(max(self.height, min(height, most)))
+        answer = self.command("Page.captureScreenshot", format="png")
+        self._window(self.height)
         with open(path, "wb") as file:
             file.write(base64.b64decode(answer["data"]))

@@ -3,6 +3,7 @@
 Prints what was measured. Cores are shared, so a time fails only when it is far above its bar; what is
 not time fails above it. tests/perf/report_page takes the bars as they are.
 """
+import json
 import os
 import subprocess
 import time
@@ -18,17 +19,16 @@ TRIES = 3  # the best counts: the others were disturbed
 NOTE_USABLE = """addEventListener("DOMContentLoaded", () =>
     requestAnimationFrame(() => setTimeout(() => { window.usable = performance.now(); })));"""
 
-# From an event until the change can be seen.
-TIME_CHANGE = """async (selector, set, value, event, changed) => {
-    const element = document.querySelector(selector), before = eval(changed);
-    const begin = performance.now();
-    element[set] = value;
+# From an event until the change can be seen; null where nothing changes.
+TIME_CHANGE = """(async (element, key, value, event, seen) => {
+    const before = seen(), begin = performance.now();
+    element[key] = value;
     element.dispatchEvent(new Event(event, { bubbles: true }));
-    while (eval(changed) === before && performance.now() < begin + 5000)
+    while (seen() === before && performance.now() < begin + 5000)
         await new Promise(requestAnimationFrame);
     await new Promise(done => requestAnimationFrame(() => setTimeout(done)));
-    return eval(changed) === before ? null : performance.now() - begin;
-}"""
+    return seen() === before ? null : performance.now() - begin;
+})(document.querySelector(%s), %s, %s, %s, () => %s)"""
 
 
 class Bar:
@@ -83,12 +83,11 @@ def making(folder):
     yield Bar("a page without data", size_mb(empty) * 1000, "kB", 150)
 
 
-def change(page, *what):
-    """The best of some, in ms: there, back, there."""
-    selector, key, values, event, changed = what
+def change(page, selector, values, event, seen):
+    """The best of some, in ms: there, and back."""
     times = []
     for i in range(2 * TRIES):
-        ms = page.call(TIME_CHANGE, selector, key, values[i % 2], event, changed)
+        ms = page.evaluate(TIME_CHANGE % (*map(json.dumps, (selector, "value", values[i % 2], event)), seen))
         if ms is None:
             raise chromium.Failure("%s = %r changes nothing" % (selector, values[i % 2]))
         times.append(ms)
@@ -103,13 +102,13 @@ def opening(browser, folder):
         page.open_file(os.path.join(folder, "large.html"))
         usable.append(page.wait("window.usable"))
     yield Bar("open the page, until it can be used", min(usable) / 1000, "s", 1)
-    visible = "document.querySelector('#count').textContent"
-    there, back = change(page, "#filter", "value", ("native softmax", ""), "input", visible)
+    count = "document.querySelector('#count').textContent"
+    there, back = change(page, "#filter", ("native softmax", ""), "input", count)
     yield Bar("filter", there, "ms", 100)
     yield Bar("show all rows again", back, "ms", 100)
     first = "[...document.querySelectorAll('tbody tr[id]')].slice(0, 12).map(r => r.id).join()"
     option = page.evaluate("document.querySelector('#sort').options[2].value")
-    there, back = change(page, "#sort", "value", (option, ""), "change", first)
+    there, back = change(page, "#sort", (option, ""), "input", first)
     yield Bar("sort", there, "ms", 100)
     yield Bar("the order of the run again", back, "ms", 100)
     page.close()

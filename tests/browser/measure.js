@@ -220,9 +220,14 @@ function* unnamed(chart) {
     }
 }
 
+function paper() {
+    const [own, root] = [document.body, document.documentElement].map(e => colour(getComputedStyle(e).backgroundColor));
+    return over(own.rgb, own.alpha, over(root.rgb, root.alpha, [255, 255, 255]));
+}
+
 // `what`: "boxes" or "colours".
 window.measure = (what, most) => {
-    const found = [], page = colour(getComputedStyle(document.body).backgroundColor).rgb;
+    const found = [], page = paper();
     let texts = 0;
     for (const figure of document.querySelectorAll("figure")) {
         const chart = readChart(figure.querySelector("svg"));
