@@ -200,6 +200,37 @@ static void few_rounds_have_no_whisker(void **state)
     assay_text_fini(&svg);
 }
 
+/* An interval that is wider than the axis has arrows: it does not end there. */
+static void wide_intervals_go_on(void **state)
+{
+    (void)state;
+    struct assay_record r[6];
+    variants(r);
+    struct assay_record pair[] = {r[0], r[3]};
+    pair[1].states[HOT].ratio.ci = (struct assay_interval){-0.5, 40};
+    struct assay_text svg = draw_records(pair, 2, "speedup");
+    assert_has(&svg, ">0.5x<");
+    assert_has(&svg, ">2x<");
+    assert_int_equal(count_of(&svg, "<path "), 2);
+    assay_text_fini(&svg);
+}
+
+/* Each executor of a model has a baseline of its own: the heading names none. */
+static void several_baselines_stand_in_rows(void **state)
+{
+    (void)state;
+    struct book_case c = {.models = true, .sizes = 1, .variants = 2};
+    struct assay_record r[2] = {book_case_record(&c, 0, 0, 0, 0), book_case_record(&c, 0, 0, 0, 1)};
+    for (int i = 0; i < 2; i++) {
+        snprintf(r[i].recipe, sizeof r[i].recipe, "baseline");
+        snprintf(r[i].baseline, sizeof r[i].baseline, "%s", r[i].implementation);
+    }
+    struct assay_text svg = draw_records(r, 2, "speedup:state=hot");
+    assert_has(&svg, ">ln_linear_gelu f32 32x16x768 (hot)<");
+    assert_int_equal(count_of(&svg, ">baseline<"), 2);
+    assay_text_fini(&svg);
+}
+
 static void states_are_chosen(void **state)
 {
     (void)state;
@@ -429,11 +460,12 @@ static void outcomes_are_counted(void **state)
     r[ASSAY_OUTCOME_COUNT + 1] =
         failing(plain_record(0, 21, "gelu", "GELU", ""), ASSAY_OUTCOME_SKIPPED, "needs 96.0 GB");
     struct assay_text svg = draw_records(r, ASSAY_OUTCOME_COUNT + 2, "outcome");
-    static const char *const order[] = {">native<",       ">0 of 11 timed<", ">ref<",
-                                        ">1 of 1 timed<", ">all variants<",  ">0 of 1 timed<",
-                                        ">ok, timed<",    ">ok, not timed<"};
+    static const char *const order[] = {">native<",       ">0 of 11 timed<",   ">ref<",
+                                        ">1 of 1 timed<", ">all variants<",    ">0 of 1 timed<",
+                                        ">timed<",        ">ok but not timed<"};
     assert_order(&svg, order, 8);
-    assert_has(&svg, "1 of 13 rows were timed; 1 ok, not timed, 2 skipped, 1 unsupported, ");
+    assert_has(&svg, "1 out of memory, 1 failed: a reason</title>");
+    assert_has(&svg, "1 of 13 rows were timed; 1 ok but not timed, 2 skipped, 1 unsupported, ");
     for (int i = 1; i < ASSAY_OUTCOME_COUNT; i++) {
         char text[160];
         snprintf(text, sizeof text, ">%s<", assay_cell_outcome((enum assay_outcome)i).text);
@@ -652,6 +684,8 @@ int main(void)
         cmocka_unit_test(speedups_are_logarithmic),
         cmocka_unit_test(what_is_not_significant_is_hatched),
         cmocka_unit_test(few_rounds_have_no_whisker),
+        cmocka_unit_test(wide_intervals_go_on),
+        cmocka_unit_test(several_baselines_stand_in_rows),
         cmocka_unit_test(states_are_chosen),
         cmocka_unit_test(what_failed_comes_once),
         cmocka_unit_test(whole_groups_are_drawn),

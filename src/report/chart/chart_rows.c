@@ -118,6 +118,33 @@ struct assay_scale assay_chart_rows_scale(const struct assay_chart_rows *rows, b
     return scale;
 }
 
+/* ---- intervals ------------------------------------------------------------------------------ */
+
+enum { WHISKER = 4 }; /* half an end's length, as of the drawing's own */
+
+static void draw_end(struct assay_drawing *d, double x, double y, double inwards, bool beyond)
+{
+    double back = beyond ? inwards * 1.2 * WHISKER : 0;
+    double xs[] = {x + back, x, x + back}, ys[] = {y - WHISKER, y, y + WHISKER};
+    assay_draw_path(d, xs, ys, 3, ASSAY_DRAW_TEXT, 1.5, ASSAY_DRAW_SOLID);
+}
+
+void assay_chart_whisker(struct assay_drawing *drawing, const struct assay_scale *scale,
+                         const struct assay_interval *ci, double y)
+{
+    bool below = ci->lo<scale->lo, above = ci->hi> scale->hi;
+    double lo = assay_scale_clamped(scale, ci->lo), hi = assay_scale_clamped(scale, ci->hi);
+    if (!(ci->lo <= ci->hi) || ci->hi < scale->lo || ci->lo > scale->hi)
+        return;
+    if (!below && !above) {
+        assay_draw_whisker_x(drawing, lo, hi, y, ASSAY_DRAW_TEXT);
+        return;
+    }
+    assay_draw_line(drawing, lo, y, hi, y, ASSAY_DRAW_TEXT, 1.5, ASSAY_DRAW_SOLID);
+    draw_end(drawing, lo, y, 1, below);
+    draw_end(drawing, hi, y, -1, above);
+}
+
 /* ---- the image ------------------------------------------------------------------------------ */
 
 enum {

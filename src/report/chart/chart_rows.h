@@ -60,6 +60,10 @@ double assay_chart_rows_unit(const struct assay_chart_rows *rows, int64_t row);
 /* From 0 to the longest bar. */
 struct assay_scale assay_chart_rows_scale(const struct assay_chart_rows *rows, bool shares);
 
+/* An interval along a bar; an end that the scale does not reach is an arrow. */
+void assay_chart_whisker(struct assay_drawing *drawing, const struct assay_scale *scale,
+                         const struct assay_interval *ci, double y);
+
 struct assay_chart_rows_style {
     const char *title, *subtitle;
     struct assay_scale *scale; /* its pixels are set */

@@ -177,21 +177,35 @@ static bool some_are_timed(const struct finding *f, enum assay_cache_state state
     return false;
 }
 
+/* The one that all others are compared with; NULL where there are several: each executor of a model
+ * has its own. */
+static const struct assay_record *only_baseline(const struct finding *f,
+                                                enum assay_cache_state state)
+{
+    const struct assay_record *found = NULL;
+    for (int64_t i = 0; i < f->view->n; i++) {
+        const struct assay_record *r = &f->view->records[i];
+        if (!assay_speedups_timed(r, f->request, state) || !assay_cell_is_baseline(r))
+            continue;
+        if (found)
+            return NULL;
+        found = r;
+    }
+    return found;
+}
+
 /* "linear bias+gelu bf16 1x4096x4096 (cold), baseline onednn 85.5 us" */
 static struct assay_cell group_heading(const struct finding *f, enum assay_cache_state state)
 {
     const struct assay_book_view *view = f->view;
+    const struct assay_record *baseline = only_baseline(f, state);
     struct assay_cell cell = assay_chart_group_name(f->book, view);
     if (view->run->info.hot == view->run->info.cold && some_are_timed(f, state))
         assay_cell_add(&cell, " (%s)", assay_cache_state_name(state));
-    for (int64_t i = 0; i < view->n; i++) {
-        const struct assay_record *r = &view->records[i];
-        if (!r->is_baseline || !assay_speedups_timed(r, f->request, state))
-            continue;
-        assay_cell_add(&cell, ", baseline %s %s", assay_cell_variant(r, view->records, view->n),
-                       assay_cell_time(r->states[state].time.median).text);
-        break;
-    }
+    if (baseline)
+        assay_cell_add(&cell, ", baseline %s %s",
+                       assay_cell_variant(baseline, view->records, view->n),
+                       assay_cell_time(baseline->states[state].time.median).text);
     return cell;
 }
 

@@ -210,10 +210,9 @@ static void draw_side(struct assay_drawing *d, const struct compiled *c,
         assay_draw_hatched(d, plot->left, top, end - plot->left, height, ink);
     else
         assay_draw_rect(d, plot->left, top, end - plot->left, height, ink);
+    struct assay_interval ci = {bar->ci.lo / unit, bar->ci.hi / unit};
     if (bar->has_interval)
-        assay_draw_whisker_x(d, assay_scale_clamped(c->scale, bar->ci.lo / unit),
-                             assay_scale_clamped(c->scale, bar->ci.hi / unit), top + height / 2,
-                             ASSAY_DRAW_TEXT);
+        assay_chart_whisker(d, c->scale, &ci, top + height / 2);
 }
 
 static void draw_pair(struct assay_drawing *d, const struct assay_plot *plot, int64_t row, double y,

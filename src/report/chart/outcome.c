@@ -17,8 +17,8 @@ static const struct end {
     bool hatched;
     const char *name; /* NULL: the outcome's */
 } ends[ENDS] = {
-    [TIMED] = {ASSAY_DRAW_FASTER, false, "ok, timed"},
-    [ASSAY_OUTCOME_OK] = {ASSAY_DRAW_FASTER, true, "ok, not timed"},
+    [TIMED] = {ASSAY_DRAW_FASTER, false, "timed"},
+    [ASSAY_OUTCOME_OK] = {ASSAY_DRAW_FASTER, true, "ok but not timed"},
     [ASSAY_OUTCOME_SKIPPED] = {ASSAY_DRAW_EVEN, false, NULL},
     [ASSAY_OUTCOME_UNSUPPORTED] = {ASSAY_DRAW_EVEN, true, NULL},
     [ASSAY_OUTCOME_MISMATCH] = {ASSAY_DRAW_FAILED, false, NULL},
@@ -117,18 +117,22 @@ static void count(struct outcomes *o, const struct assay_record *r,
 }
 
 /* "3 mismatch, 2 crashed": of all but those that were timed. */
-static struct assay_cell others(const int64_t counts[ENDS])
+static void add_others(const int64_t counts[ENDS], struct assay_text *out)
 {
-    struct assay_cell cell = {""};
-    for (int i = 0; i < ENDS; i++)
-        if (order[i] != TIMED && counts[order[i]])
-            assay_cell_add(&cell, "%s%lld %s", cell.text[0] ? ", " : "",
-                           (long long)counts[order[i]], name_of(order[i]).text);
-    return cell;
+    bool any = false;
+    for (int i = 0; i < ENDS; i++) {
+        int end = order[i];
+        if (end == TIMED || !counts[end])
+            continue;
+        assay_text_format(out, "%s%lld %s", any ? ", " : "", (long long)counts[end],
+                          name_of(end).text);
+        any = true;
+    }
 }
 
 static void add(struct outcomes *o, const struct tally *tally)
 {
+    struct assay_text more = {0};
     struct assay_chart_row *row = assay_chart_rows_add(&o->rows);
     if (!row)
         return;
@@ -137,9 +141,14 @@ static void add(struct outcomes *o, const struct tally *tally)
     assay_cell_add(&row->figure, "%lld of %lld timed", (long long)tally->counts[TIMED],
                    (long long)tally->n);
     row->ink = tally->counts[TIMED] == tally->n ? ASSAY_DRAW_TEXT : ASSAY_DRAW_MUTED;
-    row->below = others(tally->counts);
     row->most = (double)tally->n;
-    snprintf(row->more, sizeof row->more, "%s", tally->reason.text);
+    add_others(tally->counts, &more);
+    assay_cell_add(&row->below, "%s", more.length ? more.data : "");
+    if (tally->reason.text[0])
+        assay_text_format(&more, ": %s", tally->reason.text);
+    snprintf(row->more, sizeof row->more, "%s", more.length ? more.data : "");
+    o->failed = o->failed || more.failed;
+    assay_text_fini(&more);
 }
 
 static void find(struct outcomes *o, const struct assay_book *book,
@@ -208,26 +217,32 @@ static void label_count(const void *user, double value, char *text, size_t size)
         text[0] = '\0';
 }
 
-static void draw(struct outcomes *o, const struct assay_book *book, struct assay_drawing *drawing)
+static int64_t make_legend(const struct outcomes *o, struct assay_legend_entry entries[ENDS],
+                           struct assay_cell names[ENDS])
 {
-    struct assay_cell title = assay_chart_subject(book), place = assay_chart_place(book);
-    struct assay_cell names[ENDS], rest = others(o->counts);
-    struct assay_legend_entry legend[ENDS];
-    struct assay_scale scale = assay_chart_rows_scale(&o->rows, false);
     int64_t n = 0;
-    assay_cell_add(&title, ": outcomes");
-    o->scale = &scale;
     for (int i = 0; i < ENDS; i++) {
         const struct end *end = &ends[order[i]];
         if (!o->counts[order[i]])
             continue;
         names[n] = name_of(order[i]);
-        legend[n] = (struct assay_legend_entry){.shape = end->hatched ? ASSAY_LEGEND_HATCHED
-                                                                      : ASSAY_LEGEND_BOX,
-                                                .ink = end->ink,
-                                                .text = names[n].text};
+        entries[n] = (struct assay_legend_entry){.shape = end->hatched ? ASSAY_LEGEND_HATCHED
+                                                                       : ASSAY_LEGEND_BOX,
+                                                 .ink = end->ink,
+                                                 .text = names[n].text};
         n++;
     }
+    return n;
+}
+
+static void draw(struct outcomes *o, const struct assay_book *book, struct assay_drawing *drawing)
+{
+    struct assay_cell title = assay_chart_subject(book), place = assay_chart_place(book);
+    struct assay_cell names[ENDS];
+    struct assay_legend_entry legend[ENDS];
+    struct assay_scale scale = assay_chart_rows_scale(&o->rows, false);
+    assay_cell_add(&title, ": outcomes");
+    o->scale = &scale;
     struct assay_axis axis = {.scale = &scale, .name = "rows", .label = label_count, .grid = true};
     struct assay_chart_rows_style style = {.title = title.text,
                                            .subtitle = place.text,
@@ -237,12 +252,14 @@ static void draw(struct outcomes *o, const struct assay_book *book, struct assay
                                            .bar = draw_bar,
                                            .user = o,
                                            .legend = legend,
-                                           .n_legend = n,
+                                           .n_legend = make_legend(o, legend, names),
                                            .note = "Rows of each implementation, by how they "
                                                    "ended."};
-    assay_text_format(&drawing->summary, "%lld of %lld rows were timed%s%s.",
+    assay_text_format(&drawing->summary, "%lld of %lld rows were timed%s",
                       (long long)o->counts[TIMED], (long long)book->n_records,
-                      rest.text[0] ? "; " : "", rest.text);
+                      o->counts[TIMED] < book->n_records ? "; " : "");
+    add_others(o->counts, &drawing->summary);
+    assay_text_add(&drawing->summary, ".");
     assay_chart_rows_draw(&o->rows, &style, drawing);
 }
 

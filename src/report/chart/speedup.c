@@ -86,9 +86,8 @@ static void draw_compared(struct assay_drawing *d, const struct assay_scale *sca
         assay_draw_rect(d, one, top, end - one, ASSAY_CHART_BAR, ink_of(verdict));
     else
         assay_draw_hatched(d, one, top, end - one, ASSAY_CHART_BAR, ASSAY_DRAW_EVEN);
-    if (ratio->n >= ASSAY_STATS_FEWEST_SAMPLES && ratio->ci.lo <= ratio->ci.hi)
-        assay_draw_whisker_x(d, assay_scale_clamped(scale, ratio->ci.lo),
-                             assay_scale_clamped(scale, ratio->ci.hi), y, ASSAY_DRAW_TEXT);
+    if (ratio->n >= ASSAY_STATS_FEWEST_SAMPLES)
+        assay_chart_whisker(d, scale, &ratio->ci, y);
 }
 
 static void draw_bar(struct assay_drawing *d, const struct assay_plot *plot, int64_t row, double y,
