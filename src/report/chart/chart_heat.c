@@ -223,7 +223,7 @@ static void draw_text(struct assay_drawing *d, const struct assay_heat_look *loo
                       const struct assay_heat_cell *cell, double x, double y, double width,
                       double height)
 {
-    enum { INSET = 3, EDGE = 5 };
+    enum { INSET = 2, EDGE = 5 };
     struct assay_cell text = assay_heat_text(cell, look);
     double edge = cell->kind == ASSAY_HEAT_WON ? EDGE : 0, left = width - 2 * INSET - edge;
     bool fits = height >= SIZE + 3 && assay_draw_text_width(text.text, SIZE, false) <= left;
@@ -241,15 +241,36 @@ static void draw_text(struct assay_drawing *d, const struct assay_heat_look *loo
                           ASSAY_DRAW_CROSS, failed_ink(cell), false);
 }
 
+/* How long each of a group took. */
+static void list_times(const struct assay_heat_look *look, const struct assay_heat_cell *cell,
+                       struct assay_text *tip)
+{
+    enum { MOST = 10 };
+    const struct assay_book_view *view = &look->reader->view;
+    for (int64_t i = 0, n = 0; i < view->n && n < MOST; i++) {
+        const struct assay_record *r = &view->records[i];
+        const struct assay_measurement *m = &r->states[cell->point->state];
+        if (r->outcome != ASSAY_OUTCOME_OK || !m->measured)
+            continue;
+        n++;
+        assay_text_format(tip, "\n%s%s%s: %s%s", assay_cell_variant(r, view->records, view->n),
+                          r->recipe[0] ? " " : "", r->recipe, assay_cell_time(m->time.median).text,
+                          m->fastest ? ", fastest" : "");
+    }
+}
+
 static void begin_cell(struct assay_drawing *d, const struct assay_heat_look *look,
                        const struct assay_heat_cell *cell)
 {
     struct assay_text tip = {0};
+    bool winner = look->figure == ASSAY_CHART_WINNER && cell->kind != ASSAY_HEAT_FAILED;
     if (look->tips) {
-        if (look->figure == ASSAY_CHART_WINNER && cell->kind != ASSAY_HEAT_FAILED)
+        if (winner)
             assay_text_format(&tip, "%s%s\n", cell->kind == ASSAY_HEAT_WON ? "the fastest: " : "",
                               assay_heat_text(cell, look).text);
         assay_chart_point_tip(look->reader, cell->point, &tip);
+        if (winner && !tip.failed)
+            list_times(look, cell, &tip);
         if (cell->rows > 1)
             assay_text_format(&tip, "\nthe first of %lld rows here", (long long)cell->rows);
     }
@@ -274,7 +295,7 @@ void assay_heat_draw(struct assay_drawing *d, const struct assay_heat_look *look
 
 /* ---- the legend ----------------------------------------------------------------------------- */
 
-enum { BAR = 17 * 14, BAR_HEIGHT = 11, LEGEND_APART = 40 };
+enum { BAR = 17 * 14, BAR_HEIGHT = 11, LEGEND_APART = 40, BAR_INSET = 14 };
 
 static void label(const void *user, double value, char *text, size_t size)
 {
@@ -340,8 +361,8 @@ double assay_heat_legend(struct assay_drawing *d, const struct assay_heat_look *
     add_kinds(&e, look, seen);
     if (look->figure != ASSAY_CHART_WINNER &&
         (seen->kinds[ASSAY_HEAT_VALUE] || seen->kinds[ASSAY_HEAT_BASELINE])) {
-        height = draw_bar(d, look, x, y);
-        x += BAR + LEGEND_APART;
+        height = draw_bar(d, look, x + BAR_INSET, y);
+        x += BAR_INSET + BAR + LEGEND_APART;
     }
     height = fmax(height, assay_legend_draw(d, x, y - 3, right - x, e.list, e.n));
     assay_free(e.list);

@@ -384,12 +384,22 @@ static struct assay_scale scale_of(const struct side *side, double from, double 
 
 static double cell_height(const struct side *y) { return y->n <= 16 ? 26 : y->n <= 28 ? 20 : 15; }
 
+/* Without its name where that is longer than the axis. */
+static struct assay_axis left_axis(const struct side *y, const struct assay_scale *scale)
+{
+    struct assay_axis axis = {.scale = scale, .label = label_side, .user = y};
+    double name = assay_draw_text_width(y->axis->name, ASSAY_DRAW_SMALL_SIZE + 1, false);
+    if (name <= cell_height(y) * (double)y->n)
+        axis.name = y->axis->name;
+    return axis;
+}
+
 /* Pixels for a cell in a panel of this width, with its names on the left. */
 static double cell_width(const struct panel *panel, double width)
 {
     enum { WIDEST = 120 };
     struct assay_scale scale = scale_of(&panel->y, 0, 1, true);
-    struct assay_axis axis = {&scale, panel->y.axis->name, label_side, &panel->y, false};
+    struct assay_axis axis = left_axis(&panel->y, &scale);
     return fmin(WIDEST, (width - assay_axis_width(&axis)) / (double)panel->x.n);
 }
 
@@ -398,7 +408,7 @@ static double draw_cells(struct assay_drawing *d, const struct panel *panel, int
 {
     double each = cell_width(panel, width), height = cell_height(&panel->y);
     struct assay_scale xs, ys = scale_of(&panel->y, y, y + height * (double)panel->y.n, true);
-    struct assay_axis left = {&ys, panel->y.axis->name, label_side, &panel->y, false};
+    struct assay_axis left = left_axis(&panel->y, &ys);
     double from = x + assay_axis_width(&left), to = from + each * (double)panel->x.n;
     struct assay_plot plot = {from, y, to, y + height * (double)panel->y.n};
     xs = scale_of(&panel->x, from, to, false);
@@ -439,12 +449,16 @@ static double draw_panel(struct assay_drawing *d, const struct heat *h, const st
 /* Two panels side by side where cells keep their texts, else one below the other. */
 static int64_t count_columns(const struct heat *h, const struct panel *panels, double width)
 {
-    enum { WIDE_ENOUGH = 36 };
+    static const double enough[ASSAY_CHART_FIGURES] = {[ASSAY_CHART_TIME] = 56,
+                                                       [ASSAY_CHART_BANDWIDTH] = 62,
+                                                       [ASSAY_CHART_SPEEDUP] = 42,
+                                                       [ASSAY_CHART_CEILING] = 36,
+                                                       [ASSAY_CHART_WINNER] = 30};
     double half = (width - APART) / 2;
     if (h->rest.n_shown * h->n_states < 2)
         return 1;
     for (int64_t i = 0; i < h->rest.n_shown; i++)
-        if (cell_width(&panels[i], half) < WIDE_ENOUGH)
+        if (cell_width(&panels[i], half) < enough[h->figure])
             return 1;
     return 2;
 }
