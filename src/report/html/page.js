@@ -456,7 +456,7 @@ function sortBy(name, descending) {
     sorted = {name, descending};
     const focused = document.activeElement;
     for (const section of all("section.op")) {
-        const tables = section.getElementsByTagName("table");
+        const tables = all("table", section); /* not a live list: rows move */
         const column = name ? [...tables[0].tHead.rows[0].cells].findIndex(head => nameOf(head) === name) : -1;
         for (const table of tables) {
             const heads = table.tHead.rows[0].cells;
