@@ -3,6 +3,7 @@
 Prints what was measured. Cores are shared, so a time fails only when it is far above its bar; what is
 not time fails above it. tests/perf/report_page takes the bars as they are.
 """
+# Needs quiet cores: it compares times.
 import json
 import os
 import subprocess

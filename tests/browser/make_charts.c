@@ -78,10 +78,7 @@ static void extreme_ratios(struct assay_record *r)
         r->states[state] = against(r->states[state], ratio, 0.4, r->variant % 3 > 0);
 }
 
-static void hot_only(struct assay_record *r)
-{
-    r->states[COLD] = (struct assay_measurement){0};
-}
+static void hot_only(struct assay_record *r) { r->states[COLD] = (struct assay_measurement){0}; }
 
 static void on_gpu(struct assay_record *r)
 {
@@ -106,7 +103,9 @@ static const struct chart_book books[] = {
     {.name = "bars_60", .shape = {.variants = 60, .name_length = 31}},
     {.name = "bars_60_short", .shape = {.variants = 60}, .tweak = name_1},
     {.name = "groups_60", .shape = {.sizes = 60, .variants = 2}},
-    {.name = "sweep", .shape = {.sizes = 12, .variants = 5, .decades = 9, .samples = 32}, .asked = true},
+    {.name = "sweep",
+     .shape = {.sizes = 12, .variants = 5, .decades = 9, .samples = 32},
+     .asked = true},
     {.name = "series_40", .shape = {.sizes = 8, .variants = 40, .name_length = 31, .decades = 9}},
     {.name = "dtypes", .shape = {.sizes = 9, .variants = 4, .dtypes = 3}, .asked = true},
     {.name = "names_1", .shape = {.sizes = 6, .variants = 6}, .tweak = name_1},
@@ -116,17 +115,29 @@ static const struct chart_book books[] = {
     {.name = "models", .shape = {.sizes = 5, .variants = 2, .models = true}},
     {.name = "models_60", .shape = {.sizes = 30, .variants = 2, .models = true}, .tweak = name_60},
     {.name = "samples", .shape = {.variants = 2, .samples = 512}},
-    {.name = "bad", .shape = {.sizes = 7, .variants = 6, .dtypes = 2, .samples = 32, .bad = true}, .asked = true},
+    {.name = "bad",
+     .shape = {.sizes = 7, .variants = 6, .dtypes = 2, .samples = 32, .bad = true},
+     .asked = true},
     {.name = "failed", .shape = {.sizes = 3, .variants = 5}, .tweak = all_fail},
-    {.name = "unreal", .shape = {.sizes = 6, .variants = 6, .samples = 16}, .tweak = unreal, .asked = true},
-    {.name = "unreal_recipes", .shape = {.sizes = 2, .variants = 6, .recipes = true}, .tweak = unreal},
+    {.name = "unreal",
+     .shape = {.sizes = 6, .variants = 6, .samples = 16},
+     .tweak = unreal,
+     .asked = true},
+    {.name = "unreal_recipes",
+     .shape = {.sizes = 2, .variants = 6, .recipes = true},
+     .tweak = unreal},
     {.name = "no_ceilings", .shape = {.sizes = 6, .variants = 3}, .tweak = no_ceilings},
     {.name = "no_baseline", .shape = {.sizes = 4, .variants = 4}, .tweak = no_baseline},
     {.name = "extreme", .shape = {.variants = 14}, .tweak = extreme_ratios},
-    {.name = "extreme_sweep", .shape = {.sizes = 5, .variants = 14, .decades = 9}, .tweak = extreme_ratios},
+    {.name = "extreme_sweep",
+     .shape = {.sizes = 5, .variants = 14, .decades = 9},
+     .tweak = extreme_ratios},
     {.name = "hot_only", .shape = {.sizes = 4, .variants = 3}, .tweak = hot_only},
     {.name = "gpu", .shape = {.sizes = 4, .variants = 3, .samples = 32}, .tweak = on_gpu},
-    {.name = "two_runs", .shape = {.sizes = 4, .variants = 3, .samples = 16}, .twice = true, .asked = true},
+    {.name = "two_runs",
+     .shape = {.sizes = 4, .variants = 3, .samples = 16},
+     .twice = true,
+     .asked = true},
     {.name = "wide", .shape = {.sizes = 4, .variants = 5}, .tweak = wide},
     {.name = "emoji", .shape = {.sizes = 4, .variants = 5}, .tweak = emoji},
     {.name = "combining", .shape = {.sizes = 4, .variants = 5}, .tweak = combining},

@@ -80,8 +80,10 @@ int main(int argc, char **argv)
         return 2;
     }
     const struct book_case *shape = &kinds[k].shape;
-    int64_t groups = (shape->sizes > 0 ? shape->sizes : 1) * (shape->dtypes > 0 ? shape->dtypes : 1);
-    if (argc > 2)
+    int64_t sizes = shape->sizes > 0 ? shape->sizes : 1,
+            dtypes = shape->dtypes > 0 ? shape->dtypes : 1;
+    int64_t groups = shape->variants > 0 ? sizes * dtypes : 0;
+    if (argc > 2 && shape->variants > 0)
         groups = strtoll(argv[2], NULL, 10) / shape->variants;
     struct assay_run_info run = a_run;
     struct assay_sink sink = {NULL, to_stdout, NULL};

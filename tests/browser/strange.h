@@ -1,4 +1,5 @@
-/* strange.h: names that users give and nobody thinks of, for every text of a record and of a run. */
+/* strange.h: names that users give and nobody thinks of, for every text of a record and of a run.
+ */
 #ifndef ASSAY_TESTS_STRANGE_H
 #define ASSAY_TESTS_STRANGE_H
 
@@ -24,8 +25,8 @@ static const char *const strange_hostile[] = {
 };
 static const char *const strange_wide[] = {"漢字仮名交じり文", "한국어커널", "ＦＵＬＬＷＩＤＴＨ"};
 static const char *const strange_emoji[] = {"👩‍🔬🏎️", "🇩🇪🇯🇵", "⚡️🔥"};
-static const char *const strange_combining[] = {"e\u0301\u0302\u0303z\u0327", "Z\u0351\u036b\u0343A",
-                                                "a\u20d0b\u20dd"};
+static const char *const strange_combining[] = {"e\u0301\u0302\u0303z\u0327",
+                                                "Z\u0351\u036b\u0343A", "a\u20d0b\u20dd"};
 static const char *const strange_right[] = {"שלום", "مرحبا", "\u202eabc\u202c", "\u2067x"};
 
 /* "<b>", repeated until `length` bytes are full. */
