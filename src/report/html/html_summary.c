@@ -36,7 +36,7 @@ static void put_row(struct assay_html_out *out, const struct assay_total_op *op,
              assay_total_speedup(total, SPEEDUP_WIDTH, false).text);
     for (int v = 0; v < ASSAY_VERDICTS; v++)
         put_count(out, compared, total->verdicts[v]);
-    put_cell(out, "", assay_total_best(total).text);
+    put_cell(out, "", compared ? assay_total_best(total).text : "");
     put_cell(out, "l", assay_total_best_group(op, total).text);
     assay_html_put(out, "\n");
 }
@@ -59,15 +59,18 @@ static void put_missing(struct assay_html_out *out, const struct assay_totals *t
 static void put_section(struct assay_html_out *out, const struct assay_totals *totals,
                         const struct assay_total_op *op)
 {
-    static const char *const headings[] = {
-        "variant", "cache", "groups",  "▸ in", "mean speedup", "faster",
-        "slower",  "same",  "unclear", "best", "of",
+    static const struct {
+        const char *css, *text;
+    } headings[] = {
+        {"", "variant"},      {" class=l", "cache"}, {"", "groups"},     {"", "▸ in"},
+        {"", "mean speedup"}, {"", "faster"},        {"", "slower"},     {"", "same"},
+        {"", "unclear"},      {"", "best"},          {" class=l", "of"},
     };
     assay_html_put(out, "<div class=scroll><table class=sum><caption>");
     assay_draw_escape(&out->text, assay_total_heading(totals, op).text);
     assay_html_put(out, "</caption><thead><tr>");
     for (size_t i = 0; i < sizeof headings / sizeof headings[0]; i++)
-        assay_text_format(&out->text, "<th scope=col>%s", headings[i]);
+        assay_text_format(&out->text, "<th scope=col%s>%s", headings[i].css, headings[i].text);
     assay_html_put(out, "\n<tbody>\n");
     for (int64_t i = 0; i < op->n; i++)
         if (assay_total_shown(&op->totals[i]))

@@ -124,7 +124,11 @@ function samplesOf(record, state) {
 
 /* ---- words and numbers -------------------------------------------------------------------- */
 
-const digits = (value, n) => String(Number(value.toPrecision(n)));
+/* "0.0123", "4.4e-8" */
+function digits(value, n) {
+    const small = value !== 0 && Math.abs(value) < 1e-3;
+    return small ? value.toExponential(n - 1).replace(/\.?0*e/, "e") : String(Number(value.toPrecision(n)));
+}
 
 function timeText(ns, n = 3) {
     if (!(ns >= 0))
@@ -203,6 +207,7 @@ function drawHistogram(samples, record, state) {
     svg.append(label(LEFT, HEIGHT - 8, "start", timeText(span.lo, 4)),
                label(WIDTH - RIGHT, HEIGHT - 8, "end", timeText(span.hi, 4)),
                label((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 8, "middle", "median " + timeText(median, 4)),
+               label(WIDTH - RIGHT, TOP + 10, "end", span.outside ? counted(span.outside, "sample") + " beyond" : ""),
                label(LEFT - 6, TOP + 10, "end", most), label(LEFT - 6, floor, "end", "0"));
     return svg;
 }
@@ -687,7 +692,7 @@ async function follow() {
     const live = $("#live");
     try {
         const news = (await ask(live.dataset.version)).trim();
-        if (version !== null && news !== version)
+        if (news !== version) /* the first: it may be newer than the page */
             swap(new DOMParser().parseFromString(await ask(""), "text/html"));
         version = news;
         const {groups, planned} = $("#live").dataset, done = /\bdone\b/.test(news);
