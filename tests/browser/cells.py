@@ -106,6 +106,8 @@ def check_cell(heading, text, record):
     if state in ("hot", "cold"):
         m = record.get(state)
         return check_state(column, text, record, m) if m else text == ""
+    if heading == "run":
+        return text == str(record["run"])
     if heading == "recipe":
         return text.rstrip(" *") == record["recipe"] and text.endswith("*") == record["pareto"]
     if heading == "weights MB":

@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import time
+import xml.etree.ElementTree as xml
 
 import cells
 import chromium
@@ -54,17 +55,24 @@ KINDS = ("usual", "bad", "one", "empty", "failed", "models", "recipes", "hostile
 
 
 class Case:
-    """A made-up run, its records and its page."""
+    """Made-up runs, their records and the page of them."""
 
-    def __init__(self, folder, kind):
+    def __init__(self, folder, kind, runs=None):
         self.kind = kind
-        self.source, self.path = (os.path.join(folder, kind + end) for end in (".jsonl", ".html"))
-        with open(self.source, "wb") as file:
-            subprocess.run([os.environ["ASSAY_MAKE_RUN"], kind], stdout=file, check=True, timeout=60)
-        made = subprocess.run([os.environ["ASSAY"], "report", self.source, "-q", "-o", self.path], timeout=60)
+        self.path = os.path.join(folder, kind + ".html")
+        sources = [self._make(folder, run) for run in runs or (kind,)]
+        made = subprocess.run([os.environ["ASSAY"], "report", *sources, "-q", "-o", self.path], timeout=60)
         if made.returncode not in (0, 1):
-            raise SystemExit("assay report %s: exit status %d" % (self.source, made.returncode))
-        self.records = cells.read_records(self.source)
+            raise SystemExit("assay report %s: exit status %d" % (" ".join(sources), made.returncode))
+        self.records = [dict(record, run=number) for number, source in enumerate(sources, 1)
+                        for record in cells.read_records(source)]
+
+    @staticmethod
+    def _make(folder, kind):
+        path = os.path.join(folder, kind + ".jsonl")
+        with open(path, "wb") as file:
+            subprocess.run([os.environ["ASSAY_MAKE_RUN"], kind], stdout=file, check=True, timeout=60)
+        return path
 
 
 class Test:
@@ -252,6 +260,34 @@ class Test:
             self.check(page.evaluate("document.activeElement === document.querySelector('#r2 th button')"),
                        "the focus is lost after Escape")
 
+    def save(self):
+        """A chart is saved as a file that needs nothing of the page."""
+        self.part = "saving"
+        page, name = self.page, self.page.evaluate("document.querySelector('.chart').dataset.chart")
+        path = os.path.join(self.folder, name + ".svg")
+        if os.path.exists(path):
+            os.remove(path)
+        page.browser.command("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": self.folder})
+        page.click(".chart .save")
+        until = time.monotonic() + 5
+        while not os.path.exists(path) and time.monotonic() < until:
+            time.sleep(0.02)
+        if self.check(os.path.exists(path), "nothing is saved"):
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
+            self.check("var(" not in text and "tabindex" not in text, "the file needs the page")
+            self.check(xml.fromstring(text).tag.endswith("svg"), "the file is no SVG")
+
+    def theme(self):
+        """The button turns light to dark and back."""
+        self.part = "theme"
+        paper = "getComputedStyle(document.documentElement).backgroundColor"
+        seen = [self.page.evaluate(paper)]
+        for _ in range(2):
+            self.page.click("#theme")
+            seen.append(self.page.evaluate(paper))
+        self.check(seen[0] == seen[2] != seen[1], "the papers are %s" % seen)
+
     # ---- surroundings ---------------------------------------------------------------------------
 
     def audit(self):
@@ -375,21 +411,25 @@ def main():
         page = browser.page(width=1400)
         check_audit(page, failures)
         test = Test(page, folder, failures)
-        figures = sum(look_at(test, Case(folder, kind)) for kind in KINDS)
-        print("%d pages, %d figures, %.1f s" % (len(KINDS), figures, time.monotonic() - begin))
+        cases = [Case(folder, kind) for kind in KINDS] + [Case(folder, "two_runs", ("usual", "bad"))]
+        figures = sum(look_at(test, case) for case in cases)
+        print("%d pages, %d figures, %.1f s" % (len(cases), figures, time.monotonic() - begin))
     failures.end()
 
 
 def look_at(test, case):
     test.open(case)
     figures = test.shown()
-    if case.kind in ("usual", "bad", "recipes"):
+    if case.kind in ("usual", "bad", "recipes", "two_runs"):
         test.sort()
     if case.kind in ("usual", "bad"):
         test.filter()
     if case.kind in ("usual", "bad", "hostile"):
         test.details()
         test.marks()
+    if case.kind == "usual":
+        test.save()
+        test.theme()
     test.page.evaluate(script("audit.js"))
     if case.kind in ("usual", "hostile"):
         test.keyboard()
