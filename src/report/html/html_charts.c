@@ -7,9 +7,11 @@
 
 #include "report/chart/chart.h"
 
-#include <stdio.h>
+#include <ctype.h>
 
-enum { MOST_CHARTS = 8, MOST_BYTES = 600000 };
+/* Charts that only show something are there where none fits well; those of a row's samples are
+ * drawn by the script, for the row that is opened. */
+enum { MOST_CHARTS = 8, MOST_BYTES = 400000, WELL = 2 * ASSAY_CHART_POSSIBLE };
 
 struct chosen {
     const struct assay_chart *chart;
@@ -34,6 +36,8 @@ static int choose(const struct assay_book *book, struct chosen chosen[MOST_CHART
         if (at < MOST_CHARTS)
             chosen[at] = next;
     }
+    while (n > 1 && chosen[n - 1].fit < WELL)
+        n--;
     return n;
 }
 
@@ -49,13 +53,16 @@ static size_t put_chart(struct assay_html_out *out, const struct assay_book *boo
     assay_draw_svg(&drawing, chart->name, &svg);
     size_t length = svg.failed || svg.length > space ? 0 : svg.length;
     if (length) {
-        assay_text_format(&out->text, "<figure id=chart-%s class=chart data-chart=%s>\n",
+        assay_text_format(&out->text,
+                          "<figure id=chart-%s class=chart data-chart=%s><div class=scroll>\n",
                           chart->name, chart->name);
         assay_html_put(out, svg.data);
-        assay_text_format(&out->text,
-                          "<figcaption>%s. <code>assay report … -o %s.svg --chart %s</code>"
-                          "</figcaption></figure>\n",
-                          chart->summary, chart->name, chart->name);
+        assay_text_format(
+            &out->text,
+            "</div><figcaption><p>%c%s.</p><p><code>assay report … -o %s.svg --chart %s"
+            "</code></p></figcaption></figure>\n",
+            toupper((unsigned char)chart->summary[0]), chart->summary + 1, chart->name,
+            chart->name);
     }
     assay_draw_fini(&drawing);
     assay_text_fini(&svg);
@@ -70,9 +77,9 @@ void assay_html_put_charts(struct assay_html_out *out, const struct assay_book *
     size_t space = MOST_BYTES;
     if (!n)
         return;
-    assay_html_put(out, "<section id=charts aria-labelledby=h-charts><h2 id=h-charts>Charts</h2>"
-                        "<div class=charts>\n");
+    assay_html_put(out,
+                   "<section id=charts aria-labelledby=h-charts><h2 id=h-charts>Charts</h2>\n");
     for (int i = 0; i < n; i++)
         space -= put_chart(out, book, chosen[i].chart, space);
-    assay_html_put(out, "</div></section>\n");
+    assay_html_put(out, "</section>\n");
 }

@@ -41,6 +41,8 @@ static const struct {
     {"max_abs", 4, ASSAY_HTML_ANYTHING, NULL, NULL},
     {"max_rel", 4, ASSAY_HTML_ANYTHING, NULL, NULL},
     {"rms", 4, ASSAY_HTML_ANYTHING, NULL, NULL},
+    {"tolerance_relative", 4, ASSAY_HTML_ANYTHING, NULL, NULL},
+    {"tolerance_absolute", 4, ASSAY_HTML_ANYTHING, NULL, NULL},
     {"sqnr_db", 5, ASSAY_HTML_ANYTHING, NULL, NULL},
     {"setup_ns", 5, ASSAY_HTML_ANYTHING, NULL, NULL},
     {"prepare_ns", 5, ASSAY_HTML_ANYTHING, NULL, NULL},

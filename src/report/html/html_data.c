@@ -33,9 +33,14 @@
 #include <stdio.h>
 #include <string.h>
 
+/* In bytes: what a page is to have at the most, and what records take without samples; a sample
+ * takes some three. */
 enum {
-    SAMPLES_BUDGET = 400000, /* in a page: some three bytes each */
-    FEWEST_SAMPLES = 8,
+    PAGE_BYTES = 7500000,
+    RECORD_BYTES = 110,
+    FIGURE_BYTES = 165,
+    SAMPLE_BYTES = 4,
+    FEWEST_SAMPLES = 8, /* fewer say nothing */
 };
 
 /* Where a column is written. */
@@ -448,23 +453,24 @@ static bool put_all(struct data *d, const struct assay_book *book, int64_t left,
     return true;
 }
 
-struct assay_html_samples assay_html_samples_of(const struct assay_book *book)
+struct assay_html_samples assay_html_samples_of(const struct assay_book *book, size_t written)
 {
-    struct assay_html_samples samples = {.most = ASSAY_SAMPLES_KEPT};
+    struct assay_html_samples samples = {.figures = 0};
     struct assay_book_view view = {0};
-    int64_t greatest = 0;
+    int64_t greatest = 0, space = PAGE_BYTES - (int64_t)written - RECORD_BYTES * book->n_records;
     for (int64_t g = 0; g < book->n_groups && assay_book_open(book, g, &view); g++)
         for (int64_t i = 0; i < view.n; i++)
             for (int s = 0; s < ASSAY_CACHE_STATES; s++) {
-                int64_t n = view.records[i].states[s].samples.n;
-                samples.figures += n > 0;
-                greatest = assay_max(greatest, n);
+                const struct assay_measurement *m = &view.records[i].states[s];
+                samples.figures += m->measured && m->samples.n > 0;
+                greatest = assay_max(greatest, m->measured ? m->samples.n : 0);
+                space -= m->measured ? FIGURE_BYTES : 0;
             }
     assay_book_view_fini(&view);
-    if (samples.figures)
-        samples.most = assay_min(ASSAY_SAMPLES_KEPT, SAMPLES_BUDGET / samples.figures);
+    if (samples.figures && space > 0)
+        samples.most = assay_min(ASSAY_SAMPLES_KEPT, space / SAMPLE_BYTES / samples.figures);
     if (samples.most < FEWEST_SAMPLES)
-        samples.most = 0; /* so few say nothing */
+        samples.most = 0;
     samples.thinned = greatest > samples.most;
     return samples;
 }

@@ -12,12 +12,13 @@
 #include "report/html/html_rows.h"
 #include "report/report_sink.h"
 
+#include <ctype.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 void assay_html_flush(struct assay_html_out *out)
 {
+    out->written += out->text.length;
     if (out->text.length)
         out->sink->write(out->sink->user, out->text.data, out->text.length);
     if (out->text.failed)
@@ -133,9 +134,8 @@ static void put_verdict(struct assay_html_out *out, const struct assay_totals *t
     struct assay_text verdict = {0};
     assay_totals_verdict(totals, &verdict);
     assay_html_put(out, "<p id=verdict>");
-    for (char *first = verdict.data; first && *first >= 'a' && *first <= 'z' && totals->groups == 0;
-         first = NULL)
-        *first = (char)(*first - 'a' + 'A');
+    if (verdict.data && totals->groups == 0) /* else it begins with a name */
+        verdict.data[0] = (char)toupper((unsigned char)verdict.data[0]);
     assay_draw_escape(&out->text, verdict.data ? verdict.data : "");
     assay_html_put(out, ".</p>\n");
     out->text.failed |= verdict.failed;
@@ -203,13 +203,13 @@ static void put_filters(struct assay_html_out *out)
         assay_text_format(&out->text,
                           "<label><input type=checkbox name=kind value=%s checked> %s</label>",
                           kinds[i][0], kinds[i][1]);
-    assay_html_put(out,
-                   "</fieldset>\n<fieldset id=states><legend>Cache</legend>"
-                   "<label><input type=checkbox name=state value=hot checked> hot</label>"
-                   "<label><input type=checkbox name=state value=cold checked> cold</label>"
-                   "</fieldset>\n<label>Sort rows by <select id=sort><option value=\"\">the order "
-                   "of the run</select></label>\n<button type=button id=direction aria-pressed="
-                   "false>Greatest first</button>\n<p id=count role=status></p></form>\n");
+    assay_html_put(
+        out, "</fieldset>\n<fieldset id=states><legend>Cache</legend>"
+             "<label><input type=checkbox name=state value=hot checked> hot</label>"
+             "<label><input type=checkbox name=state value=cold checked> cold</label>"
+             "</fieldset>\n<label>Sort rows by <select id=sort><option value=\"\">the order "
+             "of the run</option></select></label>\n<button type=button id=direction aria-pressed="
+             "false>Greatest first</button>\n<p id=count role=status></p></form>\n");
 }
 
 static void put_groups(struct assay_html_out *out, const struct assay_book *book)
@@ -230,12 +230,21 @@ static void put_groups(struct assay_html_out *out, const struct assay_book *book
     assay_html_put(out, "</section>\n");
 }
 
-static void put_footer(struct assay_html_out *out)
+static void put_footer(struct assay_html_out *out, const struct assay_html_samples *samples)
 {
-    assay_html_put(out,
-                   "<footer><p class=muted>Made by assay " ASSAY_VERSION ". The records are in "
-                   "this file: <code>assay show FILE.html</code>, <code>assay report "
-                   "FILE.html</code> and <code>assay compare</code> read them.</p></footer>\n");
+    assay_html_put(out, "<footer class=muted><p>Made by assay " ASSAY_VERSION ". The records are "
+                        "in this file: <code>assay show FILE.html</code>, <code>assay report "
+                        "FILE.html</code> and <code>assay compare</code> read them.</p>\n");
+    if (samples->thinned && samples->most)
+        assay_text_format(&out->text,
+                          "<p id=samples>Of the samples at most %lld of each figure are in this "
+                          "page, evenly chosen, because there are so many; the run's journal has "
+                          "all.</p>\n",
+                          (long long)samples->most);
+    else if (samples->thinned)
+        assay_html_put(out, "<p id=samples>Samples are left out of this page, because there are "
+                            "too many; the run's journal has them.</p>\n");
+    assay_html_put(out, "</footer>\n");
 }
 
 /* "</script" does not occur in it; it is our own. */
@@ -251,7 +260,6 @@ void assay_html_write(const struct assay_book *book, const struct assay_html_opt
 {
     struct assay_html_out out = {.sink = sink};
     struct assay_totals totals = {0};
-    struct assay_html_samples samples = assay_html_samples_of(book);
     char title[160];
     assay_totals_add_book(&totals, book, -1);
     snprintf(title, sizeof title, "%s · assay", assay_chart_subject(book).text);
@@ -259,13 +267,15 @@ void assay_html_write(const struct assay_book *book, const struct assay_html_opt
     assay_html_put(&out, "<body>\n");
     put_header(&out, book, &totals, options);
     assay_html_put(&out, "<main id=assay>\n");
-    assay_html_put_warnings(&out, book, options->left, &samples);
+    assay_html_put_warnings(&out, book, options->left);
     put_summaries(&out, book, &totals);
     assay_html_put_charts(&out, book);
     put_groups(&out, book);
     assay_html_put_runs(&out, book);
     assay_html_put(&out, "</main>\n");
-    put_footer(&out);
+    assay_html_flush(&out);
+    struct assay_html_samples samples = assay_html_samples_of(book, out.written);
+    put_footer(&out, &samples);
     assay_html_put_data(&out, book, options->left, &samples);
     put_script(&out);
     assay_html_put(&out, "</body>\n</html>\n");

@@ -8,10 +8,10 @@
 /* Facts about each run, one column for each: machine, method, ceilings. */
 void assay_html_put_runs(struct assay_html_out *out, const struct assay_book *book);
 
-/* What a reader must know before believing a figure: groups and samples that are not there, rows
- * that are wrong, runs of different machines. Nothing where there is nothing to say. */
+/* What a reader must know before believing a figure: groups that are not there, rows that are
+ * wrong, runs of different machines. Nothing where there is nothing to say. */
 void assay_html_put_warnings(struct assay_html_out *out, const struct assay_book *book,
-                             int64_t left, const struct assay_html_samples *samples);
+                             int64_t left);
 
 /* Means over groups, a table for each op that has several. */
 void assay_html_put_summary(struct assay_html_out *out, const struct assay_totals *totals,

@@ -8,6 +8,7 @@
 struct assay_html_out {
     const struct assay_sink *sink;
     struct assay_text text;
+    size_t written; /* passed on */
 };
 
 /* Passes on what is there; without memory for it the sink is told. */
@@ -38,7 +39,8 @@ struct assay_html_samples {
     int64_t most;    /* kept of each */
     bool thinned;    /* some had more */
 };
-struct assay_html_samples assay_html_samples_of(const struct assay_book *book);
+/* Where `written` bytes of the page are there already. */
+struct assay_html_samples assay_html_samples_of(const struct assay_book *book, size_t written);
 
 void assay_html_put_data(struct assay_html_out *out, const struct assay_book *book, int64_t left,
                          const struct assay_html_samples *samples);

@@ -137,8 +137,8 @@ static void put_figures(struct rows *r, const struct assay_record *record)
 
 static void put_heading(struct rows *r, const char *css, const char *state, const char *text)
 {
-    assay_text_format(&r->out->text, "<th scope=col class=%s>%s%s%s", css, state,
-                      state[0] && text[0] ? " " : "", text);
+    assay_text_format(&r->out->text, "<th scope=col%s%s>%s%s%s", css[0] ? " class=" : "", css,
+                      state, state[0] && text[0] ? " " : "", text);
     r->layout.columns++;
 }
 
@@ -146,12 +146,12 @@ static void put_state_headings(struct rows *r, int state)
 {
     bool both = r->layout.states[ASSAY_CACHE_HOT] && r->layout.states[ASSAY_CACHE_COLD];
     const char *name = both ? assay_cache_state_name((enum assay_cache_state)state) : "";
-    put_heading(r, state == ASSAY_CACHE_HOT ? "ht" : "ct", name, both ? "" : "time");
+    put_heading(r, state == ASSAY_CACHE_HOT ? "" : "d", name, both ? "" : "time");
     put_heading(r, "p", name, "±");
     put_heading(r, "x", name, "speedup");
     if (r->layout.eager[state])
         put_heading(r, "x", name, "vs eager");
-    put_heading(r, "t", name, "rate");
+    put_heading(r, "", name, "rate");
     put_heading(r, "c", name, "ceiling");
 }
 
@@ -169,16 +169,16 @@ static void put_headings(struct rows *r)
         if (l->states[s])
             put_state_headings(r, s);
     if (l->host)
-        put_heading(r, "t", "", "host");
+        put_heading(r, "", "", "host");
     if (l->weights)
-        put_heading(r, "t", "", "weights MB");
+        put_heading(r, "", "", "weights MB");
     if (l->level)
-        put_heading(r, "t", "", "SQNR dB");
+        put_heading(r, "", "", "SQNR dB");
     if (l->prepare)
-        put_heading(r, "t", "", "quantise");
+        put_heading(r, "", "", "quantise");
     if (l->activation)
         put_heading(r, "p", "", "act");
-    put_heading(r, "o", "", "check");
+    put_heading(r, "", "", "check");
     put(r, "\n<tbody>\n");
 }
 

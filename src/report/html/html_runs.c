@@ -203,7 +203,8 @@ void assay_html_put_runs(struct assay_html_out *out, const struct assay_book *bo
         return;
     assay_html_put(out, "<section id=runs aria-labelledby=h-runs><h2 id=h-runs>");
     assay_html_put(out, book->n_runs > 1 ? "The runs" : "The run");
-    assay_html_put(out, "</h2>\n<div class=scroll><table class=facts>");
+    assay_html_put(out, "</h2>\n<div class=scroll tabindex=0 role=region "
+                        "aria-labelledby=h-runs><table class=facts aria-labelledby=h-runs>");
     if (book->n_runs > 1) {
         assay_html_put(out, "<thead><tr><th scope=col>run");
         for (int64_t i = 0; i < book->n_runs; i++)
@@ -285,25 +286,16 @@ static void say_machines(struct assay_text *out, const struct assay_book *book)
         assay_text_add(out, "<li>The runs are of different versions of assay\n");
 }
 
-static void say_samples(struct assay_text *out, const struct troubles *t,
-                        const struct assay_html_samples *samples)
+static void say_samples(struct assay_text *out, const struct troubles *t)
 {
     if (t->timed && t->no_samples == t->timed)
         assay_text_add(out, "<li>No row has its samples: an older version measured them\n");
     else
         say(out, t->no_samples, "row has no samples", "rows have no samples");
-    if (samples->thinned && samples->most)
-        assay_text_format(out,
-                          "<li>Of samples, %lld of each figure are in this page, evenly chosen; "
-                          "the run's journal has all\n",
-                          (long long)samples->most);
-    else if (samples->thinned)
-        assay_text_add(out, "<li>Samples are left out of this page, because there are too many; "
-                            "the run's journal has them\n");
 }
 
 void assay_html_put_warnings(struct assay_html_out *out, const struct assay_book *book,
-                             int64_t left, const struct assay_html_samples *samples)
+                             int64_t left)
 {
     struct troubles t = {.timed = 0};
     struct assay_text text = {0};
@@ -320,7 +312,7 @@ void assay_html_put_warnings(struct assay_html_out *out, const struct assay_book
     else
         say(&text, t.no_ceiling, "row has no ceiling to compare with",
             "rows have no ceiling to compare with");
-    say_samples(&text, &t, samples);
+    say_samples(&text, &t);
     if (text.length) {
         assay_html_put(out, "<section id=notes aria-labelledby=h-notes><h2 id=h-notes>To be "
                             "known</h2><ul>\n");

@@ -66,7 +66,8 @@ static void put_section(struct assay_html_out *out, const struct assay_totals *t
         {"", "mean speedup"}, {"", "faster"},        {"", "slower"},     {"", "same"},
         {"", "unclear"},      {"", "best"},          {" class=l", "of"},
     };
-    assay_html_put(out, "<div class=scroll><table class=sum><caption>");
+    assay_html_put(out, "<div class=scroll tabindex=0 role=region aria-label=\"Across "
+                        "groups\"><table class=sum><caption>");
     assay_draw_escape(&out->text, assay_total_heading(totals, op).text);
     assay_html_put(out, "</caption><thead><tr>");
     for (size_t i = 0; i < sizeof headings / sizeof headings[0]; i++)

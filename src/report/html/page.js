@@ -30,6 +30,8 @@ function make(name, attributes = {}, ...children) {
     return element;
 }
 
+const ALL_AT_ONCE = 1000; /* so many rows, or tables, are no work to speak of */
+
 /* ---- the records -------------------------------------------------------------------------- */
 
 let store = null; /* what #assay-data holds, ready to be asked for a row */
@@ -409,12 +411,35 @@ function closeRow(number) {
 
 const toggleRow = number => opened.has(number) ? closeRow(number) : openRow(number, false);
 
+/* ---- all rows ----------------------------------------------------------------------------- */
+
+let index = null; /* by section and group: rows in the order of the run, what they say, their kinds */
+
+function buildIndex() {
+    index = index || all("section.op").map(section => ({
+        section,
+        groups: [...section.getElementsByClassName("g")].map(group => {
+            const table = group.getElementsByTagName("table")[0], body = table.tBodies[0];
+            const about = (section.firstElementChild.textContent + " " + table.caption.textContent).toLowerCase();
+            return {group, table, body, rows: [...body.rows].filter(row => row.id[0] === "r").map(row => ({
+                row,
+                text: about + " " + row.textContent.toLowerCase(),
+                kinds: [...row.cells].map(cell => cell.className).filter(kind => /^[fseubyz]$/.test(kind)),
+            }))};
+        }),
+    }));
+    return index;
+}
+
+const detailsRow = row => opened.size && opened.has(numberOf(row)) && document.getElementById("d" + numberOf(row));
+
 /* ---- sorting ------------------------------------------------------------------------------ */
 
 const UNITS = {ns: 1, us: 1e3, ms: 1e6, s: 1e9, "GB/s": 1, "GFLOP/s": 1, "TFLOP/s": 1e3, "PFLOP/s": 1e6,
                "GF/s": 1, "TF/s": 1e3, "PF/s": 1e6};
+const AT_ONCE_MS = 30; /* tables that are not reached in this time are sorted after the next frame */
 let sorted = {name: "", descending: false};
-const originals = new WeakMap(); /* of a table's body: its rows in the order of the run */
+let sortedHeads = [], sorting = 0;
 
 /* What a cell counts as: a number where it begins with one, else its text; null: nothing. */
 function sortKey(cell) {
@@ -441,38 +466,48 @@ function compareKeys(a, b) {
 
 const nameOf = head => head.textContent.trim();
 
-function sortTable(table, column) {
-    const body = table.tBodies[0];
-    if (!originals.has(body))
-        originals.set(body, [...body.rows].filter(row => row.id[0] === "r"));
-    let rows = originals.get(body);
+function sortTable({table, body, rows}, column) {
+    let order = rows.map(({row}) => row);
     if (column >= 0) {
-        const keys = new Map(rows.map(row => [row, sortKey(row.cells[column])]));
-        rows = [...rows].sort((a, b) => compareKeys(keys.get(a), keys.get(b)));
+        const keys = new Map(order.map(row => [row, sortKey(row.cells[column])]));
+        const head = table.tHead.rows[0].cells[column];
+        order.sort((a, b) => compareKeys(keys.get(a), keys.get(b)));
+        head.setAttribute("aria-sort", sorted.descending ? "descending" : "ascending");
+        sortedHeads.push(head);
     }
-    body.append(...rows.flatMap(row => {
-        const details = opened.has(numberOf(row)) && document.getElementById("d" + numberOf(row));
-        return details ? [row, details] : [row];
-    }));
+    body.append(...order.flatMap(row => detailsRow(row) ? [row, detailsRow(row)] : [row]));
+}
+
+/* The tables that can be seen first. */
+function sortJobs(name) {
+    const jobs = buildIndex().flatMap(({groups}) => {
+        const heads = [...groups[0].table.tHead.rows[0].cells];
+        const column = name ? heads.findIndex(head => nameOf(head) === name) : -1;
+        return groups.map(group => ({group, column}));
+    });
+    const middle = document.elementFromPoint(innerWidth / 2, innerHeight / 4);
+    const seen = middle && middle.closest(".g") ? jobs.findIndex(({group}) => group.group === middle.closest(".g")) : 0;
+    return [...jobs.slice(seen), ...jobs.slice(0, seen)];
 }
 
 /* All tables that have the column; none: back to the order of the run. */
 function sortBy(name, descending) {
+    const focused = document.activeElement, job = ++sorting;
+    for (const head of sortedHeads)
+        head.removeAttribute("aria-sort");
+    sortedHeads = [];
     sorted = {name, descending};
-    const focused = document.activeElement;
-    for (const section of all("section.op")) {
-        const tables = all("table", section); /* not a live list: rows move */
-        const column = name ? [...tables[0].tHead.rows[0].cells].findIndex(head => nameOf(head) === name) : -1;
-        for (const table of tables) {
-            const heads = table.tHead.rows[0].cells;
-            for (const head of heads)
-                if (head.ariaSort)
-                    head.removeAttribute("aria-sort");
-            if (column >= 0)
-                heads[column].setAttribute("aria-sort", descending ? "descending" : "ascending");
-            sortTable(table, column);
+    const jobs = sortJobs(name);
+    const step = () => {
+        const end = jobs.length <= ALL_AT_ONCE ? Infinity : performance.now() + AT_ONCE_MS;
+        while (jobs.length && job === sorting && performance.now() < end) {
+            const {group, column} = jobs.shift();
+            sortTable(group, column);
         }
-    }
+        if (jobs.length && job === sorting)
+            setTimeout(step);
+    };
+    step();
     $("#sort").value = name;
     $("#direction").setAttribute("aria-pressed", String(descending));
     if (focused && focused !== document.activeElement)
@@ -487,30 +522,11 @@ function listColumns() {
 
 /* ---- filtering ---------------------------------------------------------------------------- */
 
-let index = null; /* of all rows: element, text, kinds; groups and sections they are in */
-
-function buildIndex() {
-    index = all("section.op").map(section => ({
-        section,
-        groups: [...section.getElementsByClassName("g")].map(group => {
-            const table = group.getElementsByTagName("table")[0];
-            const about = (section.firstElementChild.textContent + " " + table.caption.textContent).toLowerCase();
-            return {group, rows: [...table.tBodies[0].rows].filter(row => row.id[0] === "r").map(row => ({
-                row,
-                text: about + " " + row.textContent.toLowerCase(),
-                kinds: [...row.cells].map(cell => cell.className).filter(kind => /^[fseubyz]$/.test(kind)),
-            }))};
-        }),
-    }));
-}
-
 function filter() {
-    if (!index)
-        buildIndex();
     const words = $("#filter").value.toLowerCase().split(/\s+/).filter(word => word);
     const kinds = new Set(all("input[name=kind]").filter(box => box.checked).map(box => box.value));
     let shown = 0, of = 0;
-    for (const {section, groups} of index) {
+    for (const {section, groups} of buildIndex()) {
         let any = false;
         for (const {group, rows} of groups) {
             let here = 0;
@@ -518,9 +534,8 @@ function filter() {
                 const fits = (!has.length || has.some(kind => kinds.has(kind))) && words.every(word => text.includes(word));
                 if (row.hidden === fits)
                     row.hidden = !fits;
-                const details = opened.size && opened.has(numberOf(row)) && document.getElementById("d" + numberOf(row));
-                if (details)
-                    details.hidden = !fits;
+                if (detailsRow(row))
+                    detailsRow(row).hidden = !fits;
                 here += fits;
             }
             of += rows.length;
@@ -670,13 +685,17 @@ function restore(state) {
 }
 
 function swap(page) {
-    const state = remembered();
+    const state = remembered(), live = $("#live");
     store = index = null;
     opened.clear();
-    for (const id of ["assay", "assay-data", "verdict", "live"])
-        if ($("#" + id) && page.getElementById(id))
-            $("#" + id).replaceWith(document.adoptNode(page.getElementById(id)));
+    for (const what of ["header", "#assay", "#assay-data"])
+        if ($(what) && $(what, page))
+            $(what).replaceWith(document.adoptNode($(what, page)));
+    if (!$("#live")) /* the page of a run that has ended */
+        $("h1").after(live);
+    document.title = page.title;
     start();
+    showTheme();
     restore(state);
 }
 
@@ -689,18 +708,21 @@ async function ask(name) {
 
 /* The version is "COUNT STATE"; a new one means a new page. */
 async function follow() {
-    const live = $("#live");
+    const say = text => {
+        if ($("#live").textContent !== text)
+            $("#live").textContent = text;
+    };
     try {
-        const news = (await ask(live.dataset.version)).trim();
+        const news = (await ask($("#live").dataset.version)).trim();
         if (news !== version) /* the first: it may be newer than the page */
             swap(new DOMParser().parseFromString(await ask(""), "text/html"));
         version = news;
         const {groups, planned} = $("#live").dataset, done = /\bdone\b/.test(news);
-        $("#live").textContent = done ? `Done: ${counted(Number(groups), "group")}` : `Measuring: ${groups} of ${planned} groups`;
+        say(done ? `Done: ${counted(all("section.op > .g").length, "group")}` : `Measuring: ${groups} of ${planned} groups`);
         if (!done)
             setTimeout(follow, INTERVAL_MS);
     } catch {
-        live.textContent = "No answer from assay: this page shows what was known last";
+        say("No answer from assay: this page shows what was known last");
         setTimeout(follow, 5 * INTERVAL_MS);
     }
 }
@@ -772,7 +794,6 @@ function onHover(event) {
 
 /* ---- start -------------------------------------------------------------------------------- */
 
-const ALL_AT_ONCE = 1000; /* so many rows get their buttons right away */
 
 /* For the parts that a newer page replaces. */
 function start() {
@@ -791,6 +812,7 @@ function start() {
     equipCharts();
     if (!$("#filters"))
         return;
+    (window.requestIdleCallback || setTimeout)(buildIndex);
     listColumns();
     addStateRules();
     $("#count").textContent = counted(all("section.op tr[id]").length, "row");
