@@ -187,11 +187,12 @@ static bool is_any(const int64_t *list, int64_t n, int64_t axis)
     return false;
 }
 
+/* Sizes stay: a panel of one batch is named with the seq that comes with it. */
 static bool splits_further(const struct assay_chart_axes *axes, const int64_t *kept, int64_t n,
                            int64_t axis)
 {
     for (int64_t i = 0; i < n; i++)
-        if (assay_chart_axes_follows(axes, axis, kept[i]))
+        if (!is_size(&axes->axes[axis]) && assay_chart_axes_follows(axes, axis, kept[i]))
             return false;
     return true;
 }
@@ -223,7 +224,8 @@ int64_t assay_chart_rest_find(const struct assay_chart_axes *axes, const int64_t
     return n;
 }
 
-struct assay_cell assay_chart_changing(const struct assay_chart_axes *axes, int64_t leader)
+struct assay_cell assay_chart_changing(const struct assay_chart_axes *axes, int64_t leader,
+                                       enum assay_chart_rest rest)
 {
     struct assay_cell cell = {""};
     const struct assay_chart_axis *list[ASSAY_CHART_AXES_MOST];
@@ -231,7 +233,7 @@ struct assay_cell assay_chart_changing(const struct assay_chart_axes *axes, int6
     for (int64_t a = 0; a < axes->n; a++) {
         const struct assay_chart_axis *axis = &axes->axes[a];
         if (a != leader && assay_chart_axis_varies(axis) && !axis->of_variants &&
-            !names_sizes(axes, a) && comes_with(axes, a, leader, ASSAY_CHART_REST_LOOSE))
+            !names_sizes(axes, a) && comes_with(axes, a, leader, rest))
             list[n++] = axis;
     }
     for (int64_t i = 0; i < n; i++)

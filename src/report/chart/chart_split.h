@@ -45,15 +45,16 @@ enum assay_chart_rest {
     ASSAY_CHART_REST_LOOSE
 };
 
-/* Those that vary besides `used`, each of which splits further what the others leave; the variants'
- * only where asked. Gives their number. */
+/* Those that vary besides `used` and say more than the ones before them; the variants' only where
+ * asked. Gives their number. */
 int64_t assay_chart_rest_find(const struct assay_chart_axes *axes, const int64_t *used,
                               int64_t n_used, enum assay_chart_rest rest, bool variants,
                               int64_t out[ASSAY_CHART_AXES_MOST]);
 
-/* "k and n change with m": sizes and others that the loose rule leaves to `leader`; "" where there
- * are none. */
-struct assay_cell assay_chart_changing(const struct assay_chart_axes *axes, int64_t leader);
+/* "k and n change with m": sizes and others that the rule leaves to `leader`; "" where there are
+ * none. */
+struct assay_cell assay_chart_changing(const struct assay_chart_axes *axes, int64_t leader,
+                                       enum assay_chart_rest rest);
 
 /* "batch 32, dim 768": the sizes that all records have in common. */
 struct assay_cell assay_chart_fixed(const struct assay_chart_axes *axes);

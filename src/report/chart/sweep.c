@@ -169,12 +169,16 @@ static void find_states(struct sweep *s)
     }
 }
 
+/* Where nothing is swept, or another axis is asked for, a line may take other axes along. */
+static enum assay_chart_rest rule_of(const struct sweep *s)
+{
+    return s->x == s->sweeps.x ? ASSAY_CHART_REST_STRICT : ASSAY_CHART_REST_LOOSE;
+}
+
 static bool find_classes(struct sweep *s)
 {
     int64_t which[ASSAY_CHART_AXES_MOST];
-    bool loose = s->x != s->sweeps.x;
-    int64_t n = assay_chart_rest_find(
-        &s->axes, &s->x, 1, loose ? ASSAY_CHART_REST_LOOSE : ASSAY_CHART_REST_STRICT, false, which);
+    int64_t n = assay_chart_rest_find(&s->axes, &s->x, 1, rule_of(s), false, which);
     if (!assay_chart_classes_find(&s->axes, which, n, &s->rest) ||
         !assay_chart_series_find(&s->axes, &s->series))
         return false;
@@ -449,7 +453,7 @@ static double draw_head(struct assay_drawing *d, const struct sweep *s)
 {
     struct assay_cell title = assay_chart_subject(s->book), place = assay_chart_place(s->book);
     struct assay_cell fixed = assay_chart_fixed(&s->axes);
-    struct assay_cell changing = assay_chart_changing(&s->axes, s->x);
+    struct assay_cell changing = assay_chart_changing(&s->axes, s->x, rule_of(s));
     struct assay_text subtitle = {0};
     const char *x = s->x == ASSAY_CHART_AXIS_MEMORY ? "bytes" : s->axes.axes[s->x].name;
     assay_cell_add(&title, ": %s%s against %s", s->figure == ASSAY_CHART_CEILING ? "% of " : "",

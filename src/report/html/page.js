@@ -714,7 +714,7 @@ async function follow() {
     };
     try {
         const news = (await ask($("#live").dataset.version)).trim();
-        if (version !== null && news !== version)
+        if (news !== version) /* the first: it may be newer than the page */
             swap(new DOMParser().parseFromString(await ask(""), "text/html"));
         version = news;
         const {groups, planned} = $("#live").dataset, done = /\bdone\b/.test(news);

@@ -69,7 +69,7 @@ static void lay_out(struct bars *b)
     b->scale.twos = false;
     assay_scale_round(&b->scale);
     b->scale.from = 0;
-    b->scale.to = width - b->left - b->words - 1;
+    b->scale.to = width - b->left - b->words - 2; /* a blank before the words */
     b->on = true;
 }
 
