@@ -218,11 +218,12 @@ bool assay_chart_points_have(const struct assay_chart_points *points,
     return false;
 }
 
-bool assay_chart_point_is_clear(const struct assay_chart_point *point)
+bool assay_chart_point_is_clear(const struct assay_chart_point *point,
+                                enum assay_chart_figure figure)
 {
     bool differs = !point->has_ratio || point->verdict == ASSAY_VERDICT_FASTER ||
                    point->verdict == ASSAY_VERDICT_SLOWER;
-    return point->sure && differs;
+    return differs && (point->sure || figure == ASSAY_CHART_SPEEDUP);
 }
 
 /* ---- tips ----------------------------------------------------------------------------------- */

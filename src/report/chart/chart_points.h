@@ -75,9 +75,10 @@ int64_t assay_chart_slow_probes(const struct assay_chart_points *points);
 /* Does any have this figure? */
 bool assay_chart_points_have(const struct assay_chart_points *points,
                              enum assay_chart_figure figure);
-/* It differs significantly from the baseline, or is it, and is as exact as was asked. Marks of
- * others are hollow or striped. */
-bool assay_chart_point_is_clear(const struct assay_chart_point *point);
+/* It differs significantly from the baseline, or is it; and unless the figure is the speedup, whose
+ * verdict says all, it is as exact as was asked. Marks of others are hollow. */
+bool assay_chart_point_is_clear(const struct assay_chart_point *point,
+                                enum assay_chart_figure figure);
 
 /* ---- tips ----------------------------------------------------------------------------------- */
 

@@ -241,7 +241,7 @@ static void draw_marker(struct assay_drawing *d, const struct assay_sweep_panel 
     double x = assay_scale_at(p->x.scale, mark->x), y = assay_scale_at(p->y.scale, value);
     enum assay_marker marker = assay_draw_series_marker(mark->series);
     enum assay_ink ink = assay_draw_series_ink(mark->series);
-    bool hollow = !assay_chart_point_is_clear(mark->point);
+    bool hollow = !assay_chart_point_is_clear(mark->point, p->figure);
     if (hollow && marker == ASSAY_DRAW_CROSS) {
         assay_draw_marker(d, x, y, MARKER + 3, ASSAY_DRAW_DISC, ink, true);
         assay_draw_marker(d, x, y, MARKER - 2, marker, ink, true);
