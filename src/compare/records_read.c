@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/folder.h"
 #include "bench/journal.h"
+#include "report/html/html_page.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -218,11 +219,39 @@ static enum assay_status parse_lines(struct gathered *g, const char *bytes, size
     return status;
 }
 
+/* ---- a page --------------------------------------------------------------------------------- */
+
+static enum assay_status visit_run(const struct assay_book *book, const struct assay_book_run *run,
+                                   const struct assay_records_visitor *visitor,
+                                   struct assay_error *err)
+{
+    struct assay_book_view view = {0};
+    enum assay_status status = visitor->run(visitor->user, &run->info, NULL, err);
+    for (int64_t i = 0; i < run->n && status == ASSAY_OK; i++)
+        status = assay_book_open(book, run->first + i, &view)
+                     ? visitor->group(visitor->user, view.records, view.n, err)
+                     : assay_error_nomem(err);
+    assay_book_view_fini(&view);
+    return status;
+}
+
+static enum assay_status parse_page(const char *bytes, size_t length, const char *where,
+                                    const struct assay_records_visitor *visitor,
+                                    struct assay_error *err)
+{
+    struct assay_book book = {0};
+    enum assay_status status = assay_html_read(bytes, length, where, &book, err);
+    for (int64_t i = 0; i < book.n_runs && status == ASSAY_OK; i++)
+        status = visit_run(&book, &book.runs[i], visitor, err);
+    assay_book_fini(&book);
+    return status;
+}
+
 /* ---- all of them ---------------------------------------------------------------------------- */
 
 bool assay_records_in(const char *format)
 {
-    static const char *const formats[] = {"journal", "json", "jsonl"};
+    static const char *const formats[] = {"journal", "json", "jsonl", "html"};
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++)
         if (strcmp(format, formats[i]) == 0)
             return true;
@@ -236,6 +265,8 @@ enum assay_status assay_records_parse(const char *format, const char *bytes, siz
 {
     static const char mark[] = "\xef\xbb\xbf"; /* some editors write it */
     struct gathered g = {.visitor = visitor};
+    if (strcmp(format, "html") == 0)
+        return parse_page(bytes, length, where, visitor, err);
     if (length >= sizeof mark - 1 && memcmp(bytes, mark, sizeof mark - 1) == 0) {
         bytes += sizeof mark - 1;
         length -= sizeof mark - 1;

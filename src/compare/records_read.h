@@ -1,4 +1,5 @@
-/* records_read.h: files that hold whole records, read back: journals, JSON, JSON lines. */
+/* records_read.h: files that hold whole records, read back: journals, JSON, JSON lines,
+ * pages. */
 #ifndef ASSAY_COMPARE_RECORDS_READ_H
 #define ASSAY_COMPARE_RECORDS_READ_H
 

@@ -7,13 +7,15 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 static const char readable[] =
-    "a journal, or a file of the formats json, jsonl, csv, torchao-csv, comprehensive, "
+    "a journal, or a file of the formats json, jsonl, html, csv, torchao-csv, comprehensive, "
     "kobench-json, kernel-json or pytorch";
-static const char with_records[] = "a run, a journal, or a file of the formats json and jsonl";
+static const char with_records[] =
+    "a run, a journal, or a file of the formats json, jsonl and html";
 
 /* ---- which format --------------------------------------------------------------------------- */
 
@@ -76,6 +78,7 @@ static const char *object_format(const char *bytes, size_t length)
 
 const char *assay_results_format_of(const char *bytes, size_t length)
 {
+    static const char page[] = "<!doctype html";
     size_t at = lead(bytes, length);
     bytes += at;
     length -= at;
@@ -85,6 +88,8 @@ const char *assay_results_format_of(const char *bytes, size_t length)
         return object_format(bytes, length);
     if (bytes[0] == '[')
         return array_format(bytes, length);
+    if (length >= sizeof page - 1 && strncasecmp(bytes, page, sizeof page - 1) == 0)
+        return "html";
     size_t line = first_line(bytes, length);
     if (holds(bytes, line, "quantized_model_eager_inference_time_in_ms"))
         return "torchao-csv";
@@ -181,6 +186,9 @@ void assay_results_source_fini(struct assay_results_source *source)
 /* Takes records, group by group. */
 struct taker {
     struct assay_results *results;
+    const char *where;
+    bool page; /* a format that has several runs, which are no repeats of one */
+    int64_t runs;
     const struct assay_report_format *as; /* NULL: rows of the records themselves */
     assay_report *report;
     struct assay_text text; /* of the report */
@@ -199,6 +207,10 @@ static enum assay_status take_run(void *user, const struct assay_run_info *run,
     struct taker *t = user;
     struct assay_sink sink = {&t->text, write_text, &t->incomplete};
     struct assay_report_style style = {.width = 100, .most = 100};
+    if (t->runs++ > 0 && t->page)
+        return assay_error_set(err, ASSAY_ERR_INVALID, t->where,
+                               "holds several runs, and one is compared at a time; name the run "
+                               "instead (`assay list runs`)");
     t->results->run = *run;
     if (plan) {
         t->results->groups = t->results->groups_missing = plan->n_groups;
@@ -292,7 +304,7 @@ enum assay_status assay_results_parse(const char *format, const char *bytes, siz
                                       const char *where, struct assay_results *out,
                                       struct assay_error *err)
 {
-    struct taker t = {.results = out};
+    struct taker t = {.results = out, .where = where, .page = strcmp(format, "html") == 0};
     struct assay_records_visitor visitor = visitor_of(&t);
     size_t at = lead(bytes, length);
     out->format = format;
@@ -325,7 +337,10 @@ enum assay_status assay_results_read(const struct assay_results_source *source, 
                                      void (*warn)(const char *text), struct assay_results *out,
                                      struct assay_error *err)
 {
-    struct taker t = {.results = out, .warn = warn};
+    struct taker t = {.results = out,
+                      .where = source->path.data,
+                      .page = strcmp(source->format, "html") == 0,
+                      .warn = warn};
     *out = (struct assay_results){0};
     enum assay_status status = ASSAY_OK;
     if (as && source->has_records)

@@ -48,8 +48,10 @@ static void test_files(void **state)
     assert_int_equal(assay_book_read(file_of("a.json", "json"), &book, NULL, &gaps, NULL),
                      ASSAY_OK);
     assert_int_equal(assay_book_read(file_of("b", "jsonl"), &book, NULL, &gaps, NULL), ASSAY_OK);
-    assert_int_equal(book.n_runs, 2);
-    assert_int_equal(book.n_groups, 4);
+    assert_int_equal(assay_book_read(file_of("c.html", "html"), &book, NULL, NULL, NULL), ASSAY_OK);
+    assert_int_equal(book.n_runs, 3);
+    assert_int_equal(book.n_groups, 6);
+    assert_book(&book, 2, 4);
     assert_book(&book, 0, 0);
     assert_book(&book, 1, 2);
     int64_t planned = a_run.groups > 2 ? a_run.groups - 2 : 0;
@@ -148,6 +150,7 @@ static void test_refused(void **state)
     refuse(file_of("a.md", "md"), "holds no results that can be read back: that takes a run");
     refuse(file_of("a.csv", "csv"), "is of the format csv, which does not hold whole records");
     refuse(file_of("k.json", "kernel-json"), "is of the format kernel-json");
+    refuse(put_file("other.html", "<!DOCTYPE html>\n<p>3 < 4"), "not a page that assay wrote");
 }
 
 int main(void)
