@@ -116,7 +116,7 @@ static void test_cells(void **state)
     assert_has(&svg, ">0.25x</text>");
     assert_has(&svg, ">1.02x</text>");
     assert_has(&svg, ">out of memory</text>");
-    assert_has(&svg, "not significant");
+    assert_has(&svg, "no significant difference");
     assert_has(&svg, "no result");
     assert_has(&svg, "Without a result: 1 out of memory.");
     assert_int_equal(count_of(&svg, "url(#stripes-failed-)"), 2); /* the cell, and the legend */

@@ -124,7 +124,7 @@ static void test_ranges(void **state)
     assert_near(roofs.roofs[0].hi, 200e9, 1e3);
     assert_string_equal(roofs.roofs[2].name.text, "compute f32 baseline 600 GFLOP/s");
     assert_string_equal(roofs.roofs[3].name.text, "compute f32 int8wo 2.4 TFLOP/s");
-    assert_string_equal(roofs.roofs[4].name.text, "compute bf16 baseline 600 GFLOP/s");
+    assert_string_equal(roofs.roofs[4].name.text, "compute bf16 600 GFLOP/s");
     assay_roofs_fini(&roofs);
     struct assay_text svg = drawn("roofline", &book, &no_wish);
     assert_has(&svg, "fill-opacity"); /* the range */

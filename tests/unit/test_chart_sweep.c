@@ -283,6 +283,62 @@ static void test_not_numbers(void **state)
     assay_book_fini(&book);
 }
 
+static const char *const mine[] = {"sweep", "heat", "roofline"};
+
+/* Two machines, one of them with a name that XML does not like. */
+static void test_hostile_names(void **state)
+{
+    (void)state;
+    struct assay_book book = {0};
+    struct book_case c = {.sizes = 4, .variants = 3};
+    struct assay_run_info other = a_run;
+    snprintf(other.device_name, sizeof other.device_name, "</svg><script>\"'&\x01\n");
+    snprintf(other.id, sizeof other.id, "20261116-034711-a1b2");
+    book_case_add(&c, &book);
+    assay_book_begin(&book, &other);
+    for (int i = 0; i < 4; i++) {
+        struct assay_record records[3];
+        for (int v = 0; v < 3; v++) {
+            records[v] = book_case_record(&c, i, i, 0, v);
+            if (v == 1)
+                snprintf(records[v].implementation, sizeof records[v].implementation,
+                         "<b>&\"'\x1b[0m</title>");
+            snprintf(records[v].reason, sizeof records[v].reason, "]]> <!-- \xff");
+        }
+        records[2].outcome = ASSAY_OUTCOME_CRASHED;
+        assay_book_add(&book, records, 3);
+    }
+    for (int i = 0; i < 3; i++) {
+        struct assay_text svg = drawn(mine[i], &book, &no_wish);
+        assert_lacks(&svg, "<b>");
+        assert_lacks(&svg, "<script");
+        assert_has(&svg, "2 runs on 2 machines");
+        assay_text_fini(&svg);
+    }
+    assay_book_fini(&book);
+}
+
+/* The same for dark pages, and for pages that bring their colours. */
+static void test_looks(void **state)
+{
+    (void)state;
+    struct assay_book book = {0};
+    struct book_case c = {.sizes = 4, .variants = 3, .bad = true};
+    book_case_add(&c, &book);
+    for (int i = 0; i < 3; i++) {
+        struct assay_text light = draw_look(mine[i], &book, &no_wish, ASSAY_DRAW_LIGHT);
+        struct assay_text dark = draw_look(mine[i], &book, &no_wish, ASSAY_DRAW_DARK);
+        struct assay_text page = draw_look(mine[i], &book, &no_wish, ASSAY_DRAW_PAGE);
+        assert_int_equal(check_xml(&light), check_xml(&dark));
+        check_xml(&page);
+        assert_lacks(&page, "fill=\"#");
+        assay_text_fini(&light);
+        assay_text_fini(&dark);
+        assay_text_fini(&page);
+    }
+    assay_book_fini(&book);
+}
+
 static void test_choice(void **state)
 {
     (void)state;
@@ -315,6 +371,8 @@ int main(void)
         cmocka_unit_test(test_all_failed),
         cmocka_unit_test(test_extremes),
         cmocka_unit_test(test_not_numbers),
+        cmocka_unit_test(test_hostile_names),
+        cmocka_unit_test(test_looks),
         cmocka_unit_test(test_choice),
         cmocka_unit_test(test_memory),
     };

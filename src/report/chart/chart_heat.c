@@ -1,6 +1,7 @@
 #include "report/chart/chart_heat.h"
 
 #include "base/alloc.h"
+#include "report/chart/chart_rows.h"
 #include "report/report_totals.h"
 
 #include <math.h>
@@ -108,8 +109,9 @@ bool assay_heat_add(struct assay_heat_cell *cell, const struct assay_heat_look *
         return true;
     cell->point = point;
     cell->value = assay_chart_point_value(point, look->figure).value;
-    cell->clear =
-        look->figure == ASSAY_CHART_SPEEDUP ? assay_chart_point_is_clear(point) : point->sure;
+    cell->clear = look->figure == ASSAY_CHART_SPEEDUP
+                      ? assay_chart_point_is_clear(point, look->figure)
+                      : point->sure;
     cell->kind = !point->timed                                              ? ASSAY_HEAT_FAILED
                  : !isfinite(cell->value)                                   ? ASSAY_HEAT_UNKNOWN
                  : look->figure == ASSAY_CHART_SPEEDUP && !point->has_ratio ? ASSAY_HEAT_BASELINE
@@ -253,9 +255,8 @@ static void list_times(const struct assay_heat_look *look, const struct assay_he
         if (r->outcome != ASSAY_OUTCOME_OK || !m->measured)
             continue;
         n++;
-        assay_text_format(tip, "\n%s%s%s: %s%s", assay_cell_variant(r, view->records, view->n),
-                          r->recipe[0] ? " " : "", r->recipe, assay_cell_time(m->time.median).text,
-                          m->fastest ? ", fastest" : "");
+        assay_text_format(tip, "\n%s: %s%s", assay_chart_variant(r, view->records, view->n).text,
+                          assay_cell_time(m->time.median).text, m->fastest ? ", fastest" : "");
     }
 }
 
@@ -339,7 +340,7 @@ static void add_kinds(struct entries *e, const struct assay_heat_look *look,
                 seen->kinds[ASSAY_HEAT_ALONE];
     bool speedup = look->figure == ASSAY_CHART_SPEEDUP;
     add(e, seen->striped, ASSAY_LEGEND_HATCHED, ASSAY_DRAW_EVEN,
-        speedup ? "not significant, or less exact than asked" : "less exact than asked");
+        speedup ? "no significant difference" : "less exact than asked");
     add(e, open, ASSAY_LEGEND_HATCHED, ASSAY_DRAW_EVEN,
         "tied, unclear, or nothing to compare with");
     add(e, seen->kinds[ASSAY_HEAT_UNKNOWN], ASSAY_LEGEND_HATCHED, ASSAY_DRAW_EVEN,

@@ -1,6 +1,7 @@
 #include "report/chart/chart_points.h"
 
 #include "base/alloc.h"
+#include "report/chart/chart_rows.h"
 #include "report/chart/chart_words.h"
 #include "report/draw/draw_axis.h"
 
@@ -70,6 +71,7 @@ static void add_figures(struct assay_chart_point *p, const struct assay_record *
     }
     p->ceiling_ns = positive_or(m->ceiling_ns, 0);
     if (p->ceiling_ns > 0) {
+        p->slow_probes = m->machine_frac > 0 && m->machine_frac < 0.5;
         p->efficiency = positive_or(m->efficiency, (double)NAN);
         p->efficiency_ci = positive(m->efficiency_ci);
         memcpy(p->bound, m->bound, sizeof p->bound);
@@ -184,13 +186,23 @@ struct assay_chart_value_of assay_chart_point_value(const struct assay_chart_poi
 double assay_chart_point_ceiling(const struct assay_chart_point *point,
                                  enum assay_chart_figure figure)
 {
-    if (!(point->ceiling_ns > 0))
+    if (figure == ASSAY_CHART_CEILING && point->ceiling_ns > 0)
+        return 1;
+    if (!(point->ceiling_ns > 0) || point->slow_probes)
         return (double)NAN;
     if (figure == ASSAY_CHART_TIME)
         return point->ceiling_ns;
     if (figure == ASSAY_CHART_BANDWIDTH && point->bytes > 0)
         return point->bytes * 1e9 / point->ceiling_ns;
-    return figure == ASSAY_CHART_CEILING ? 1 : (double)NAN;
+    return (double)NAN;
+}
+
+int64_t assay_chart_slow_probes(const struct assay_chart_points *points)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < points->n; i++)
+        n += points->points[i].slow_probes;
+    return n;
 }
 
 bool assay_chart_points_have(const struct assay_chart_points *points,
@@ -206,11 +218,12 @@ bool assay_chart_points_have(const struct assay_chart_points *points,
     return false;
 }
 
-bool assay_chart_point_is_clear(const struct assay_chart_point *point)
+bool assay_chart_point_is_clear(const struct assay_chart_point *point,
+                                enum assay_chart_figure figure)
 {
     bool differs = !point->has_ratio || point->verdict == ASSAY_VERDICT_FASTER ||
                    point->verdict == ASSAY_VERDICT_SLOWER;
-    return point->sure && differs;
+    return differs && (point->sure || figure == ASSAY_CHART_SPEEDUP);
 }
 
 /* ---- tips ----------------------------------------------------------------------------------- */
@@ -262,10 +275,9 @@ void assay_chart_point_tip(struct assay_chart_reader *reader, const struct assay
         out->failed = true;
         return;
     }
-    assay_text_add(out, assay_cell_variant(r, reader->view.records, reader->view.n));
-    if (r->recipe[0])
-        assay_text_format(out, " %s", r->recipe);
-    assay_text_format(out, " · %s · %s", assay_chart_group_name(reader->book, &reader->view).text,
+    assay_text_format(out, "%s · %s · %s",
+                      assay_chart_variant(r, reader->view.records, reader->view.n).text,
+                      assay_chart_group_name(reader->book, &reader->view).text,
                       assay_cache_state_name(point->state));
     if (r->outcome != ASSAY_OUTCOME_OK)
         assay_text_format(out, "\n%s%s%s", assay_cell_outcome(r->outcome).text,

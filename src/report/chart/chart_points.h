@@ -42,6 +42,7 @@ struct assay_chart_point {
     struct assay_interval ns_ci, ratio_ci, efficiency_ci;
     double bytes, flops; /* of one call */
     double ceiling_ns;   /* 0: none */
+    bool slow_probes;    /* … and it is none to draw: see assay_chart_slow_probes */
     char bound[16];
 };
 
@@ -65,15 +66,19 @@ struct assay_chart_value_of {
 };
 struct assay_chart_value_of assay_chart_point_value(const struct assay_chart_point *point,
                                                     enum assay_chart_figure figure);
-/* The same figure at the point's ceiling: the time it allows, the bandwidth; NaN: none. */
+/* The same figure at the point's ceiling: the time it allows, the bandwidth; NaN: none to draw. */
 double assay_chart_point_ceiling(const struct assay_chart_point *point,
                                  enum assay_chart_figure figure);
+/* How many ceilings are not drawn because the probes beside the kernel ran at less than half of the
+ * best that the machine was seen to reach: something else took its cores or its memory. */
+int64_t assay_chart_slow_probes(const struct assay_chart_points *points);
 /* Does any have this figure? */
 bool assay_chart_points_have(const struct assay_chart_points *points,
                              enum assay_chart_figure figure);
-/* It differs significantly from the baseline, or is it, and is as exact as was asked. Marks of
- * others are hollow or striped. */
-bool assay_chart_point_is_clear(const struct assay_chart_point *point);
+/* It differs significantly from the baseline, or is it; and unless the figure is the speedup, whose
+ * verdict says all, it is as exact as was asked. Marks of others are hollow. */
+bool assay_chart_point_is_clear(const struct assay_chart_point *point,
+                                enum assay_chart_figure figure);
 
 /* ---- tips ----------------------------------------------------------------------------------- */
 

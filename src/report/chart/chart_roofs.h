@@ -9,9 +9,10 @@
 
 struct assay_roof {
     bool compute;           /* flat: `rate` is FLOP/s; else slanted: bytes/s */
-    double rate, lo, hi;    /* the median of what its rows measured, and the range */
+    double rate, lo, hi;    /* the median of what its rows measured, and where nine in ten are */
     int64_t n;              /* rows */
     int64_t site;           /* of the roofs that belong together: machine, device, threads */
+    int64_t dtype, recipe;  /* of compute, as values of their axes; recipe -1: any */
     struct assay_cell name; /* "memory 41.2 GB/s", "compute bf16 1.2 TFLOP/s" */
 };
 

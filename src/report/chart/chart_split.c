@@ -105,17 +105,19 @@ struct assay_cell assay_chart_class_name(const struct assay_chart_axes *axes,
                                          const struct assay_chart_classes *classes, int64_t index)
 {
     struct assay_cell cell = {""};
+    bool variant = false; /* what stands before is a variant's: "int8wo native" */
     for (int64_t i = 0; i < classes->n_axes; i++) {
         const struct assay_chart_axis *axis = &axes->axes[classes->axes[i]];
         int64_t at = assay_chart_axes_at(axes, classes->axes[i], classes->classes[index].first);
-        const char *value = at < 0 ? "" : axis->values[at].text, *apart = cell.text[0] ? " · " : "";
+        const char *apart = !cell.text[0] ? "" : variant && axis->of_variants ? " " : " · ";
         if (at < 0 && axis->of_variants)
             continue; /* "native" needs no "no recipe" */
+        variant = axis->of_variants;
         if (at < 0)
             assay_cell_add(&cell, "%sno %s", apart, axis->name);
         else
             assay_cell_add(&cell, "%s%s%s%s", apart, axis->numeric ? axis->name : "",
-                           axis->numeric ? " " : "", value);
+                           axis->numeric ? " " : "", axis->values[at].text);
     }
     return cell;
 }
@@ -125,10 +127,10 @@ bool assay_chart_series_find(const struct assay_chart_axes *axes,
 {
     int64_t which[2], n = 0;
     bool recipes = assay_chart_axis_varies(&axes->axes[ASSAY_CHART_AXIS_RECIPE]);
-    if (assay_chart_axis_varies(&axes->axes[ASSAY_CHART_AXIS_IMPLEMENTATION]) || !recipes)
-        which[n++] = ASSAY_CHART_AXIS_IMPLEMENTATION;
     if (recipes)
         which[n++] = ASSAY_CHART_AXIS_RECIPE;
+    if (assay_chart_axis_varies(&axes->axes[ASSAY_CHART_AXIS_IMPLEMENTATION]) || !recipes)
+        which[n++] = ASSAY_CHART_AXIS_IMPLEMENTATION;
     return assay_chart_classes_find(axes, which, n, series);
 }
 

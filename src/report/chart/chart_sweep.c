@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { MARKER = 7, CROSS = 7 };
+enum { MARKER = 7, CROSS = 7, ALONE = 10 /* half of a ceiling at a single x */ };
 
 /* The next series begins here, or the marks end. */
 static int64_t series_end(const struct assay_sweep_panel *p, int64_t first)
@@ -128,7 +128,10 @@ static void draw_common_roof(struct assay_drawing *d, const struct assay_sweep_p
     }
     if (lines) {
         assay_draw_band(d, x, lo, hi, found, ASSAY_DRAW_EVEN);
-        assay_draw_path(d, x, y, found, ASSAY_DRAW_TEXT, 1.5, ASSAY_DRAW_DASHED);
+        if (found == 1)
+            assay_draw_line(d, x[0] - ALONE, y[0], x[0] + ALONE, y[0], ASSAY_DRAW_TEXT, 1.5,
+                            ASSAY_DRAW_DASHED);
+        assay_draw_path(d, x, y, found > 1 ? found : 0, ASSAY_DRAW_TEXT, 1.5, ASSAY_DRAW_DASHED);
         name_bounds(d, p, roofs, found);
     }
     assay_free(lines);
@@ -238,7 +241,7 @@ static void draw_marker(struct assay_drawing *d, const struct assay_sweep_panel 
     double x = assay_scale_at(p->x.scale, mark->x), y = assay_scale_at(p->y.scale, value);
     enum assay_marker marker = assay_draw_series_marker(mark->series);
     enum assay_ink ink = assay_draw_series_ink(mark->series);
-    bool hollow = !assay_chart_point_is_clear(mark->point);
+    bool hollow = !assay_chart_point_is_clear(mark->point, p->figure);
     if (hollow && marker == ASSAY_DRAW_CROSS) {
         assay_draw_marker(d, x, y, MARKER + 3, ASSAY_DRAW_DISC, ink, true);
         assay_draw_marker(d, x, y, MARKER - 2, marker, ink, true);

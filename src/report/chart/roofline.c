@@ -222,7 +222,33 @@ static struct box place_at(const struct ridge *ridge, bool compute, int step, bo
     return (struct box){left, y - SIZE, left + width, y + 3};
 }
 
-/* False where there is no place for it. */
+static bool crosses(const struct ridge *ridge, const struct box *box)
+{
+    double slope = (ridge->y[1] - ridge->y[0]) / (ridge->x[1] - ridge->x[0]);
+    double from = fmax(box->left, ridge->x[0]), to = fmin(box->right, ridge->x[1]);
+    double a = ridge->y[0] + (from - ridge->x[0]) * slope;
+    double b = ridge->y[0] + (to - ridge->x[0]) * slope;
+    return from < to && fmin(a, b) < box->bottom && fmax(a, b) > box->top;
+}
+
+/* A name beside two lines could be either's. */
+static bool crosses_any(const struct roofline *r, const struct box *box)
+{
+    for (int64_t i = 0; i < r->n_roofs; i++) {
+        struct ridge ridge = ridge_of(r, i);
+        if (ridge.visible && crosses(&ridge, box))
+            return true;
+    }
+    return false;
+}
+
+static bool is_inside(const struct assay_plot *plot, const struct box *box)
+{
+    return box->left >= plot->left && box->right <= plot->right && box->top >= plot->top &&
+           box->bottom <= plot->bottom;
+}
+
+/* Rather where no line crosses it; false where it is seen and there is no place for its name. */
 static bool draw_name(struct assay_drawing *d, const struct roofline *r, int64_t index,
                       struct boxes *boxes)
 {
@@ -230,18 +256,19 @@ static bool draw_name(struct assay_drawing *d, const struct roofline *r, int64_t
     struct ridge ridge = ridge_of(r, index);
     double width = assay_draw_text_width(roof->name.text, SIZE, false);
     struct assay_draw_font font = {.size = SIZE, .ink = ASSAY_DRAW_TEXT, .halo = true};
-    for (int i = 0; i < 2 * STEPS && ridge.visible; i++) {
-        int step = roof->compute ? STEPS - 1 - i / 2 : i / 2;
-        struct box box = place_at(&ridge, roof->compute, step, i % 2 == 0, width);
-        double least = roof->compute ? ridge.x[0] : r->plot.left + 3;
-        if (box.left < least || box.right > r->plot.right || box.top < r->plot.top ||
-            box.bottom > r->plot.bottom || !is_free(boxes, &box))
+    for (int i = 0; i < 4 * STEPS && ridge.visible; i++) {
+        int step = i / 2 % STEPS;
+        struct box box = place_at(&ridge, roof->compute, roof->compute ? STEPS - 1 - step : step,
+                                  i % 2 == 0, width);
+        bool off = roof->compute && box.left < ridge.x[0], strict = i < 2 * STEPS;
+        if (off || !is_inside(&r->plot, &box) || !is_free(boxes, &box) ||
+            (strict && crosses_any(r, &box)))
             continue;
         assay_draw_text(d, box.left, box.bottom - 3, 0, font, roof->name.text);
         boxes->list[boxes->n++] = box;
         return true;
     }
-    return false;
+    return !ridge.visible;
 }
 
 /* ---- points --------------------------------------------------------------------------------- */
@@ -394,7 +421,12 @@ static double draw_notes(struct assay_drawing *d, const struct roofline *r, doub
     struct assay_text note = {0};
     struct assay_cell failures = assay_chart_failures(&r->points);
     assay_text_add(&note, "Ceilings were measured in the same rounds as the kernels: lines are "
-                          "their medians, bands their ranges.\n");
+                          "their medians, bands hold nine in ten of them.\n");
+    if (assay_chart_slow_probes(&r->points) > 0)
+        assay_text_format(&note,
+                          "%lld are left out: the machine ran at less than half of its best "
+                          "meanwhile.\n",
+                          (long long)assay_chart_slow_probes(&r->points));
     if (r->series.n_shown > 1)
         assay_text_add(&note, "Variants of the same intensity stand side by side.\n");
     if (r->without_work > 0)

@@ -401,7 +401,7 @@ static struct seen see_marks(const struct sweep *s)
     for (int64_t i = 0; i < s->n; i++) {
         const struct assay_chart_point *p = s->marks[i].point;
         bool valued = isfinite(assay_chart_point_value(p, s->figure).value);
-        seen.hollow |= valued && !assay_chart_point_is_clear(p);
+        seen.hollow |= valued && !assay_chart_point_is_clear(p, s->figure);
         seen.failing |= p->outcome != ASSAY_OUTCOME_OK;
         seen.ceiling |= p->timed && isfinite(assay_chart_point_ceiling(p, s->figure));
     }
@@ -438,7 +438,9 @@ static double draw_legend(struct assay_drawing *d, const struct sweep *s, const 
         entries[n++] = (struct assay_legend_entry){
             .shape = ASSAY_LEGEND_HOLLOW,
             .ink = ASSAY_DRAW_EVEN,
-            .text = "no significant difference to the baseline, or less exact than asked"};
+            .text = s->figure == ASSAY_CHART_SPEEDUP
+                        ? "no significant difference"
+                        : "no significant difference to the baseline, or less exact than asked"};
     if (seen.failing)
         entries[n++] = (struct assay_legend_entry){.shape = ASSAY_LEGEND_MARKER,
                                                    .ink = ASSAY_DRAW_FAILED,
@@ -484,6 +486,12 @@ static double draw_notes(struct assay_drawing *d, const struct sweep *s, double 
     if (s->series.n_shown < s->series.n)
         assay_text_format(&note, "%lld of %lld variants are drawn, those with the most rows.\n",
                           (long long)s->series.n_shown, (long long)s->series.n);
+    if (assay_chart_slow_probes(&s->points) > 0 &&
+        (s->figure == ASSAY_CHART_TIME || s->figure == ASSAY_CHART_BANDWIDTH))
+        assay_text_format(&note,
+                          "%lld ceilings are left out: the machine ran at less than half of its "
+                          "best meanwhile.\n",
+                          (long long)assay_chart_slow_probes(&s->points));
     if (s->without_x > 0)
         assay_text_format(&note, "%lld points have no %s and are left out.\n",
                           (long long)s->without_x, s->axes.axes[s->x].name);
