@@ -467,7 +467,7 @@ static int list_charts(const struct list_config *config)
     if (!config->names)
         puts(
             "\n--chart NAME chooses one for -o FILE.svg or FILE.png; NAME:KEY=VALUE,… says more of "
-            "it:\nx=AXIS, y=AXIS, figure=speedup|ceiling|time|bandwidth|winner, state=hot|cold, "
+            "it:\nx=AXIS, y=AXIS, figure=time|bandwidth|speedup|ceiling|winner, state=hot|cold, "
             "row=N.");
     return ASSAY_EXIT_FINE;
 }

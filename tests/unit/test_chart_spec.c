@@ -72,7 +72,7 @@ static void test_wrong_words(void **state)
     refuse(":x", "\"x\" is no KEY=VALUE");
     refuse(":x=", "not \"\"");
     refuse(":x=a_name_that_no_axis_could_have", "not \"a_name_that_no_axis_could_have\"");
-    refuse(":figure=speed", "\"speed\"; there are speedup, ceiling, time, bandwidth and winner");
+    refuse(":figure=speed", "\"speed\"; there are time, bandwidth, speedup, ceiling and winner");
     refuse(":state=warm", "unknown state \"warm\"; there are hot, cold and both");
     refuse(":row=0", "not \"0\"");
     refuse(":row=3x", "not \"3x\"");

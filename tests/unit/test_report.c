@@ -271,7 +271,8 @@ static void formats_are_as_before(void **state)
     (void)state;
     for (int64_t i = 0; i < assay_report_count(); i++) {
         const char *name = assay_report_at(i)->name;
-        check_golden(name, usual_report(name, usual_style, &a_run));
+        if (strcmp(name, "html") != 0) /* test_html.c has what of a page should stay as it is */
+            check_golden(name, usual_report(name, usual_style, &a_run));
     }
 }
 

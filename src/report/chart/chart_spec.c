@@ -2,6 +2,7 @@
 #include "report/chart/chart_spec.h"
 
 #include "base/suggest.h"
+#include "report/chart/chart_points.h"
 #include "report/chart/chart_words.h"
 #include "report/draw/draw_axis.h"
 
@@ -13,7 +14,6 @@
 static const char *const key_names[] = {"x", "y", "figure", "state", "row"};
 enum { KEYS = sizeof key_names / sizeof key_names[0] };
 
-static const char *const figure_names[] = {"speedup", "ceiling", "time", "bandwidth", "winner"};
 static const char *const state_names[] = {"hot", "cold", "both"};
 
 /* The one of `names` that is meant; else the error says which there are. */
@@ -51,8 +51,10 @@ static enum assay_status set_axis(char *to, size_t size, const char *key, const 
 static enum assay_status set_figure(struct assay_chart_spec *spec, const char *word,
                                     struct assay_error *err)
 {
-    const char *figure =
-        choose("figure", word, figure_names, sizeof figure_names / sizeof figure_names[0], err);
+    const char *names[ASSAY_CHART_FIGURES];
+    for (int i = 0; i < ASSAY_CHART_FIGURES; i++)
+        names[i] = assay_chart_figure_name((enum assay_chart_figure)i);
+    const char *figure = choose("figure", word, names, ASSAY_CHART_FIGURES, err);
     if (!figure)
         return ASSAY_ERR_INVALID;
     snprintf(spec->figure, sizeof spec->figure, "%s", figure);

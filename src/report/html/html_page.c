@@ -129,17 +129,34 @@ static void put_head(struct assay_html_out *out, const char *title, bool live)
 
 /* ---- body ----------------------------------------------------------------------------------- */
 
-static void put_verdict(struct assay_html_out *out, const struct assay_totals *totals)
+static void put_sentence(struct assay_html_out *out, const struct assay_totals *totals)
 {
     struct assay_text verdict = {0};
     assay_totals_verdict(totals, &verdict);
-    assay_html_put(out, "<p id=verdict>");
     if (verdict.data && totals->groups == 0) /* else it begins with a name */
         verdict.data[0] = (char)toupper((unsigned char)verdict.data[0]);
     assay_draw_escape(&out->text, verdict.data ? verdict.data : "");
-    assay_html_put(out, ".</p>\n");
+    assay_html_put(out, ".");
     out->text.failed |= verdict.failed;
     assay_text_fini(&verdict);
+}
+
+/* Of each run, where there are several. */
+static void put_verdict(struct assay_html_out *out, const struct assay_book *book,
+                        const struct assay_totals *totals)
+{
+    assay_html_put(out, "<p id=verdict>");
+    if (book->n_runs < 2)
+        put_sentence(out, totals);
+    for (int64_t run = 0; run < book->n_runs && book->n_runs > 1; run++) {
+        struct assay_totals of_run = {0};
+        assay_totals_add_book(&of_run, book, run);
+        assay_text_format(&out->text, "%s<b>Run %lld</b> ", run ? "<br>" : "", (long long)run + 1);
+        put_sentence(out, &of_run);
+        out->text.failed |= of_run.failed;
+        assay_totals_fini(&of_run);
+    }
+    assay_html_put(out, "</p>\n");
 }
 
 static void put_header(struct assay_html_out *out, const struct assay_book *book,
@@ -158,7 +175,7 @@ static void put_header(struct assay_html_out *out, const struct assay_book *book
                           (long long)totals->groups, (long long)planned, (long long)totals->groups,
                           (long long)planned);
     }
-    put_verdict(out, totals);
+    put_verdict(out, book, totals);
     assay_html_put(out, "<button id=theme class=control hidden type=button>Dark</button>\n"
                         "</header>\n");
 }
