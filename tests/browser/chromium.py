@@ -297,6 +297,15 @@ class Page:
             self.command("Input.dispatchMouseEvent", type=kind, x=x, y=y, clickCount=1,
                          button="none" if kind == "mouseMoved" else "left")
 
+    def set(self, selector, key, value):
+        """What a control holds, as if a person had chosen it."""
+        self.call("""(selector, key, value) => {
+            const element = document.querySelector(selector);
+            element[key] = value;
+            for (const kind of ["input", "change"])
+                element.dispatchEvent(new Event(kind, { bubbles: true }));
+        }""", selector, key, value)
+
     # ---- surroundings -----------------------------------------------------------------------
 
     def size(self, width, height):

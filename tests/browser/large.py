@@ -32,6 +32,9 @@ TIME_CHANGE = """(async (element, key, value, event, seen) => {
 })(document.querySelector(%s), %s, %s, %s, () => %s)"""
 
 
+LAST_TABLE = "[...[...document.querySelectorAll('#groups tbody')].pop().rows].map(r => r.id).join()"
+
+
 class Bar:
     def __init__(self, what, value, unit, most):
         self.what, self.value, self.unit, self.most = what, value, unit, most
@@ -95,6 +98,15 @@ def change(page, selector, values, event, seen):
     return min(times[0::2]), min(times[1::2])
 
 
+def check_last(page, option):
+    """Tables that nobody sees may come after the others, but they come."""
+    before = page.evaluate(LAST_TABLE)
+    page.set("#sort", "value", option)
+    page.wait("%s !== %s" % (LAST_TABLE, json.dumps(before)))
+    page.set("#sort", "value", "")
+    page.wait("%s === %s" % (LAST_TABLE, json.dumps(before)))
+
+
 def opening(browser, folder):
     page = browser.page(width=1400)
     page.command("Page.addScriptToEvaluateOnNewDocument", source=NOTE_USABLE)
@@ -110,6 +122,7 @@ def opening(browser, folder):
     first = "[...document.querySelectorAll('tbody tr[id]')].slice(0, 12).map(r => r.id).join()"
     option = page.evaluate("document.querySelector('#sort').options[2].value")
     there, back = change(page, "#sort", (option, ""), "input", first)
+    check_last(page, option)
     yield Bar("sort", there, "ms", 100)
     yield Bar("the order of the run again", back, "ms", 100)
     page.close()

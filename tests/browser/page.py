@@ -28,12 +28,6 @@ READ_TABLES = """() => [...document.querySelectorAll("#groups table")].flatMap(t
 SEEN_ROWS = """[...document.querySelectorAll("#groups tbody tr[id]")]
     .filter(r => /^r\\d+$/.test(r.id) && r.checkVisibility()).map(r => +r.id.slice(1))"""
 
-SET = """(selector, key, value) => {
-    const element = document.querySelector(selector);
-    element[key] = value;
-    element.dispatchEvent(new Event("input", { bubbles: true }));
-    element.dispatchEvent(new Event("change", { bubbles: true }));
-}"""
 COLUMN = """name => [...document.querySelectorAll("#groups table")].map(table => {
     const at = [...table.tHead.rows[0].cells].findIndex(c => c.textContent.trim() === name);
     return at < 0 ? [] : [...table.tBodies[0].rows].filter(r => /^r\\d+$/.test(r.id)).map(r =>
@@ -142,12 +136,12 @@ class Test:
         self.part = "sorting"
         page, before = self.page, self.seen()
         for name in page.evaluate("[...document.querySelector('#sort').options].map(o => o.value).filter(v => v)"):
-            page.call(SET, "#sort", "value", name)
+            page.set("#sort", "value", name)
             self._check_order(name, False)
             page.click("#direction")
             self._check_order(name, True)
             page.click("#direction")
-        page.call(SET, "#sort", "value", "")
+        page.set("#sort", "value", "")
         self.same(self.seen(), before, "the order of the run")
         head = "document.querySelectorAll('#groups thead th button')[1]"
         for direction in ("ascending", "descending"):
@@ -155,7 +149,7 @@ class Test:
             said = page.evaluate(head + ".closest('th').ariaSort")
             self.same(said, direction, "aria-sort after a click on a head")
         self._check_order(page.evaluate(head + ".textContent"), True)
-        page.call(SET, "#sort", "value", "")
+        page.set("#sort", "value", "")
 
     def _check_order(self, name, descending):
         for table in self.page.call(COLUMN, name):
