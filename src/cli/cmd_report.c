@@ -1,5 +1,6 @@
 /* assay report: runs as one page, or as an image of one chart. Nothing is measured. */
 #include "base/folder.h"
+#include "base/io.h"
 #include "cli/command.h"
 #include "cli/live.h"
 #include "cli/png.h"
@@ -201,9 +202,11 @@ static void tell_written(const struct report_config *config, const char *path)
 static enum assay_status put(const struct report *report, const char *path,
                              const struct assay_text *text, struct assay_error *err)
 {
-    if (strcmp(path, "-") == 0) { /* main tells of what fails here */
-        (void)fwrite(text->data, 1, text->length, stdout);
-        return ASSAY_OK;
+    if (strcmp(path, "-") == 0) {
+        int failure = assay_io_write(STDOUT_FILENO, text->data, text->length);
+        return !failure ? ASSAY_OK
+                        : assay_error_set(err, ASSAY_ERR_IO, "standard output",
+                                          "cannot be written: %s", strerror(failure));
     }
     enum assay_status status = assay_folder_write_atomic(path, text->data, text->length, err);
     if (status == ASSAY_OK)

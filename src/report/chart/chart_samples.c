@@ -62,33 +62,34 @@ static bool find_asked(const struct assay_book *book, int64_t number, struct ass
 }
 
 static bool find_any(const struct assay_book *book, const struct assay_chart_request *request,
-                     struct assay_chart_row *row)
+                     struct assay_chart_row *row, bool *lost)
 {
     enum { MOST_INTERESTING = 3 };
     int most = 0;
-    for (int64_t g = 0; g < book->n_groups && most < MOST_INTERESTING; g++)
-        if (assay_book_open(book, g, &row->view))
-            look_at_group(book, request, g, &row->view, row, &most);
-    return most > 0;
+    for (int64_t g = 0; g < book->n_groups && most < MOST_INTERESTING && !*lost; g++) {
+        *lost = !assay_book_open(book, g, &row->view);
+        look_at_group(book, request, g, &row->view, row, &most);
+    }
+    return most > 0 && !*lost;
 }
 
 bool assay_chart_row_find(const struct assay_book *book, const struct assay_chart_request *request,
                           struct assay_chart_row *row, char *why, size_t size)
 {
-    bool asked = request->row > 0;
-    bool found = asked ? find_asked(book, request->row, row) : find_any(book, request, row);
+    bool asked = request->row > 0, lost = false;
+    bool found = asked ? find_asked(book, request->row, row) : find_any(book, request, row, &lost);
     if (!found && asked) {
         snprintf(why, size, "there is no row %lld: there are %lld", (long long)request->row,
                  (long long)book->n_records);
         return false;
     }
-    if (!found) {
+    if (!found && !lost) {
         snprintf(why, size, "no row has samples%s%s", request->has_state ? " that are " : "",
                  request->has_state ? assay_cache_state_name(request->state) : "");
         return false;
     }
-    if (!assay_book_open(book, row->group, &row->view)) {
-        snprintf(why, size, "there is not enough memory");
+    if (lost || !assay_book_open(book, row->group, &row->view)) {
+        snprintf(why, size, ASSAY_CHART_NO_MEMORY);
         return false;
     }
     const struct assay_record *r = &row->view.records[row->index];

@@ -167,22 +167,6 @@ static void say_unfit(const struct assay_chart *chart, const char *reason,
     assay_text_fini(&fitting);
 }
 
-/* Where nothing was named: the reason of each, once. */
-static void say_none(const struct assay_book *book, const struct assay_chart_request *request,
-                     struct assay_text *why)
-{
-    char last[ASSAY_CHART_WHY] = "";
-    assay_text_add(why, "no chart fits");
-    for (int64_t i = 0; i < assay_chart_count(); i++) {
-        char reason[ASSAY_CHART_WHY] = "";
-        assay_chart_at(i)->fits(book, request, reason, sizeof reason);
-        if (reason[0] && strcmp(reason, last) != 0)
-            assay_text_format(why, "%s%s", last[0] ? "; " : ": ", reason);
-        if (reason[0])
-            snprintf(last, sizeof last, "%s", reason);
-    }
-}
-
 const struct assay_chart *assay_chart_spec_fitting(const struct assay_chart_spec *spec,
                                                    const struct assay_book *book,
                                                    struct assay_text *why)
@@ -193,13 +177,13 @@ const struct assay_chart *assay_chart_spec_fitting(const struct assay_chart_spec
         assay_text_add(why, "there was no memory for all results");
     else if (book->n_records == 0)
         assay_text_add(why, "there are no results");
-    else if (!chart && !(chart = assay_chart_choose(book, &spec->request)))
-        say_none(book, &spec->request, why);
-    else if (spec->chart &&
-             chart->fits(book, &spec->request, reason, sizeof reason) <= ASSAY_CHART_UNFIT)
-        say_unfit(chart, reason, book, why);
-    else
+    else if (!chart)
+        return assay_chart_choose_or_say(book, &spec->request, why);
+    else if (chart->fits(book, &spec->request, reason, sizeof reason) > ASSAY_CHART_UNFIT)
         return chart;
+    else
+        say_unfit(chart, reason, book, why);
+    why->failed = why->failed || strcmp(reason, ASSAY_CHART_NO_MEMORY) == 0;
     return NULL;
 }
 

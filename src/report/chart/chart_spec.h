@@ -19,7 +19,8 @@ enum assay_status assay_chart_spec_parse(const char *text, struct assay_chart_sp
                                          struct assay_error *err);
 
 /* The chart that the wish comes to. NULL where it does not fit the book, or none does: `why` gets a
- * clause that says so, for those who asked ("the chart sweep does not fit: no axis is swept"). */
+ * clause that says so, for those who asked ("the chart sweep does not fit: no axis is swept"); it
+ * has failed where there was no memory to find out. */
 const struct assay_chart *assay_chart_spec_fitting(const struct assay_chart_spec *spec,
                                                    const struct assay_book *book,
                                                    struct assay_text *why);

@@ -60,11 +60,12 @@ static bool is_pair(const struct assay_pair *pair) { return pair->eager && pair-
 static int compiled_fits(const struct assay_book *book, const struct assay_chart_request *request,
                          char *why, size_t size)
 {
-    bool some = false, timed = false;
+    bool some = false, timed = false, lost = false;
     struct assay_book_view view = {0};
     if (!assay_chart_rows_suit(request, "time", why, size))
         return ASSAY_CHART_UNFIT;
-    for (int64_t g = 0; g < book->n_groups && !timed && assay_book_open(book, g, &view); g++) {
+    for (int64_t g = 0; g < book->n_groups && !timed && !lost; g++) {
+        lost = !assay_book_open(book, g, &view);
         struct assay_pair pair = {0};
         while (assay_pair_next(view.records, view.n, ASSAY_PAIRS_AS_LISTED, &pair)) {
             some = some || is_pair(&pair);
@@ -76,8 +77,9 @@ static int compiled_fits(const struct assay_book *book, const struct assay_chart
     if (timed)
         return ASSAY_CHART_GOOD + 10; /* who measures both wants to see them beside each other */
     snprintf(why, size, "%s",
-             some ? "no model was timed, neither eager nor compiled"
-                  : "no model was measured both eager and compiled");
+             lost   ? ASSAY_CHART_NO_MEMORY
+             : some ? "no model was timed, neither eager nor compiled"
+                    : "no model was measured both eager and compiled");
     return ASSAY_CHART_UNFIT;
 }
 

@@ -143,17 +143,19 @@ static void find(struct memory *m, const struct assay_book *book)
 static int memory_fits(const struct assay_book *book, const struct assay_chart_request *request,
                        char *why, size_t size)
 {
-    bool known = false;
+    bool known = false, lost = false;
     struct assay_book_view view = {0};
     if (!assay_chart_rows_suit(request, "memory", why, size))
         return ASSAY_CHART_UNFIT;
-    for (int64_t g = 0; g < book->n_groups && !known && assay_book_open(book, g, &view); g++)
+    for (int64_t g = 0; g < book->n_groups && !known && !lost; g++) {
+        lost = !assay_book_open(book, g, &view);
         for (int64_t i = 0; i < view.n; i++)
             known = known || is_known(&view.records[i]);
+    }
     assay_book_view_fini(&view);
     if (known)
         return ASSAY_CHART_POSSIBLE / 2; /* every run has it, few are about it */
-    snprintf(why, size, "no row has a count of its memory");
+    snprintf(why, size, "%s", lost ? ASSAY_CHART_NO_MEMORY : "no row has a count of its memory");
     return ASSAY_CHART_UNFIT;
 }
 

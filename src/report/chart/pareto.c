@@ -70,14 +70,19 @@ static const struct assay_measurement *figures(const struct assay_record *r,
                                                                                           : NULL;
 }
 
+static bool is_asked(const struct assay_book *book, int64_t g,
+                     const struct assay_chart_request *request)
+{
+    int64_t index = request->row - 1 - book->groups[g].first;
+    return request->row <= 0 || (index >= 0 && index < book->groups[g].n);
+}
+
 /* Has it two rows or more to be weighed up? */
 static bool is_shown(const struct assay_book *book, int64_t g,
                      const struct assay_chart_request *request, struct assay_book_view *view)
 {
-    int64_t n = 0, index = request->row - 1 - book->groups[g].first;
-    if (request->row > 0 && (index < 0 || index >= book->groups[g].n))
-        return false;
-    if (!assay_book_open(book, g, view))
+    int64_t n = 0;
+    if (!is_asked(book, g, request) || !assay_book_open(book, g, view))
         return false;
     enum assay_cache_state state = state_of(view, request);
     for (int64_t i = 0; i < view->n; i++)
@@ -85,13 +90,17 @@ static bool is_shown(const struct assay_book *book, int64_t g,
     return n >= 2;
 }
 
+/* -1: without memory. */
 static int64_t count_groups(const struct assay_book *book,
                             const struct assay_chart_request *request)
 {
     struct assay_book_view view = {0};
     int64_t n = 0;
-    for (int64_t g = 0; g < book->n_groups; g++)
-        n += is_shown(book, g, request, &view);
+    for (int64_t g = 0; g < book->n_groups && n >= 0; g++)
+        if (is_shown(book, g, request, &view))
+            n++;
+        else if (view.n < book->groups[g].n && is_asked(book, g, request))
+            n = -1;
     assay_book_view_fini(&view);
     return n;
 }
@@ -100,7 +109,9 @@ static int pareto_fits(const struct assay_book *book, const struct assay_chart_r
                        char *why, size_t size)
 {
     int64_t n = count_groups(book, request);
-    if (n == 0 && request->row > book->n_records)
+    if (n < 0)
+        snprintf(why, size, ASSAY_CHART_NO_MEMORY);
+    else if (n == 0 && request->row > book->n_records)
         snprintf(why, size, "there is no row %lld: there are %lld", (long long)request->row,
                  (long long)book->n_records);
     else if (n == 0 && request->row > 0)
@@ -108,7 +119,7 @@ static int pareto_fits(const struct assay_book *book, const struct assay_chart_r
                  (long long)request->row);
     else if (n == 0)
         snprintf(why, size, "no group has two recipes with times");
-    return n == 0                        ? ASSAY_CHART_UNFIT
+    return n <= 0                        ? ASSAY_CHART_UNFIT
            : n == 1 && request->row == 0 ? ASSAY_CHART_BEST
                                          : ASSAY_CHART_GOOD;
 }
@@ -558,6 +569,7 @@ static void pareto_draw(const struct assay_book *book, const struct assay_chart_
         summarise(d, &g);
         drawn++;
     }
+    d->body.failed |= groups < 0;
     d->height = draw_foot(d, y, groups) + ASSAY_DRAW_MARGIN;
     assay_book_view_fini(&view);
 }

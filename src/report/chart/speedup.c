@@ -12,6 +12,7 @@
 struct seen {
     bool rows, timed, compared;
     bool other; /* timed in the state that is not asked for */
+    bool lost;  /* there was no memory to look at all of them */
 };
 
 static void see(const struct assay_record *record, const struct assay_chart_request *request,
@@ -34,10 +35,11 @@ static struct seen look_through(const struct assay_book *book,
 {
     struct seen seen = {0};
     struct assay_book_view view = {0};
-    for (int64_t g = 0; g < book->n_groups && !seen.compared && assay_book_open(book, g, &view);
-         g++)
+    for (int64_t g = 0; g < book->n_groups && !seen.compared && !seen.lost; g++) {
+        seen.lost = !assay_book_open(book, g, &view);
         for (int64_t i = 0; i < view.n; i++)
             see(&view.records[i], request, &seen);
+    }
     assay_book_view_fini(&view);
     return seen;
 }
@@ -48,6 +50,10 @@ static int speedup_fits(const struct assay_book *book, const struct assay_chart_
     if (!assay_chart_rows_suit(request, "speedup", why, size))
         return ASSAY_CHART_UNFIT;
     struct seen seen = look_through(book, request);
+    if (seen.lost)
+        snprintf(why, size, ASSAY_CHART_NO_MEMORY);
+    if (seen.lost)
+        return ASSAY_CHART_UNFIT;
     if (seen.compared)
         return ASSAY_CHART_GOOD;
     if (seen.timed)

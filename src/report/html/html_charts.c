@@ -8,6 +8,7 @@
 #include "report/chart/chart.h"
 
 #include <ctype.h>
+#include <string.h>
 
 /* Charts that only show something are there where none fits well; those of a row's samples are
  * drawn by the script, for the row that is opened. */
@@ -19,7 +20,8 @@ struct chosen {
 };
 
 /* The best first; of those that fit equally well the first of the registry. */
-static int choose(const struct assay_book *book, struct chosen chosen[MOST_CHARTS])
+static int choose(struct assay_html_out *out, const struct assay_book *book,
+                  struct chosen chosen[MOST_CHARTS])
 {
     static const struct assay_chart_request any = {.x = NULL};
     int n = 0;
@@ -27,8 +29,10 @@ static int choose(const struct assay_book *book, struct chosen chosen[MOST_CHART
         char why[ASSAY_CHART_WHY] = "";
         struct chosen next = {.chart = assay_chart_at(i)};
         next.fit = next.chart->fits(book, &any, why, sizeof why);
-        if (next.fit < ASSAY_CHART_POSSIBLE)
+        if (next.fit < ASSAY_CHART_POSSIBLE) {
+            out->text.failed |= strcmp(why, ASSAY_CHART_NO_MEMORY) == 0;
             continue;
+        }
         int at = n < MOST_CHARTS ? n++ : MOST_CHARTS;
         for (; at > 0 && chosen[at - 1].fit < next.fit; at--)
             if (at < MOST_CHARTS)
@@ -51,6 +55,7 @@ static size_t put_chart(struct assay_html_out *out, const struct assay_book *boo
     assay_draw_begin(&drawing, ASSAY_DRAW_PAGE, ASSAY_CHART_WIDTH);
     chart->draw(book, &any, &drawing);
     assay_draw_svg(&drawing, chart->name, &svg);
+    out->text.failed |= svg.failed;
     size_t length = svg.failed || svg.length > space ? 0 : svg.length;
     if (length) {
         assay_text_format(&out->text,
@@ -73,7 +78,7 @@ static size_t put_chart(struct assay_html_out *out, const struct assay_book *boo
 void assay_html_put_charts(struct assay_html_out *out, const struct assay_book *book)
 {
     struct chosen chosen[MOST_CHARTS];
-    int n = book->n_records ? choose(book, chosen) : 0;
+    int n = book->n_records ? choose(out, book, chosen) : 0;
     size_t space = MOST_BYTES;
     if (!n)
         return;

@@ -265,6 +265,7 @@ static void write_escaped(void *user, const char *bytes, size_t length)
 {
     struct assay_text line = {0};
     assay_text_append(&line, bytes, length);
+    ((struct assay_text *)user)->failed |= line.failed;
     if (line.data)
         assay_draw_escape(user, line.data);
     assay_text_fini(&line);
