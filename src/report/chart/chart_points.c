@@ -9,6 +9,15 @@
 #include <stdio.h>
 #include <string.h>
 
+bool assay_chart_unfit(char *why, size_t size, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(why, size, fmt, args);
+    va_end(args);
+    return false;
+}
+
 /* ---- figures -------------------------------------------------------------------------------- */
 
 static const struct {

@@ -6,6 +6,9 @@
 #include "report/chart/chart.h"
 #include "report/report_cells.h"
 
+/* Writes why a chart does not fit; false. */
+bool assay_chart_unfit(char *why, size_t size, const char *fmt, ...) ASSAY_PRINTF(3, 4);
+
 /* ---- figures -------------------------------------------------------------------------------- */
 
 enum assay_chart_figure {

@@ -44,16 +44,6 @@ static void fini(struct heat *h)
 
 /* ---- does it fit? --------------------------------------------------------------------------- */
 
-static bool say(char *why, size_t size, const char *fmt, ...) ASSAY_PRINTF(3, 4);
-static bool say(char *why, size_t size, const char *fmt, ...)
-{
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(why, size, fmt, args);
-    va_end(args);
-    return false;
-}
-
 /* Has one anything to say beside the other? */
 static bool are_apart(const struct assay_chart_axes *axes, int64_t a, int64_t b)
 {
@@ -115,8 +105,8 @@ static bool find_named(const struct heat *h, const char *name, int64_t *axis, ch
     if (name)
         *axis = assay_chart_axes_named(&h->axes, name);
     if (name && *axis < 0)
-        return say(why, size, "there is no axis \"%.20s\"; those that vary: %s", name,
-                   names[0] ? names : "none");
+        return assay_chart_unfit(why, size, "there is no axis \"%.20s\"; those that vary: %s", name,
+                                 names[0] ? names : "none");
     return true;
 }
 
@@ -135,10 +125,11 @@ static bool choose_axes(struct heat *h, const struct assay_chart_request *reques
         h->y = choose(h, h->x, variants);
     assay_chart_axes_names(&h->axes, false, names, sizeof names);
     if (h->x < 0 || h->y < 0)
-        return say(why, size, "it takes two axes that vary; there %s: %s",
-                   strchr(names, ',') ? "are" : "is", names[0] ? names : "none");
+        return assay_chart_unfit(why, size, "it takes two axes that vary; there %s: %s",
+                                 strchr(names, ',') ? "are" : "is", names[0] ? names : "none");
     if (h->x == h->y)
-        return say(why, size, "x and y are the same axis; those that vary: %s", names);
+        return assay_chart_unfit(why, size, "x and y are the same axis; those that vary: %s",
+                                 names);
     if (!request->x && !request->y && is_better_turned(h)) {
         int64_t x = h->x;
         h->x = h->y;
@@ -170,14 +161,14 @@ static bool check_figure(const struct heat *h, const char *name, char *why, size
 {
     bool timed = assay_chart_points_have(&h->points, ASSAY_CHART_TIME);
     if (name && timed && !assay_chart_points_have(&h->points, h->figure))
-        return say(why, size, "no row %s",
-                   h->figure == ASSAY_CHART_WINNER    ? "is the fastest of its group"
-                   : h->figure == ASSAY_CHART_CEILING ? "has a ceiling"
-                   : h->figure == ASSAY_CHART_SPEEDUP ? "has a speedup"
-                                                      : "has a bandwidth");
+        return assay_chart_unfit(why, size, "no row %s",
+                                 h->figure == ASSAY_CHART_WINNER    ? "is the fastest of its group"
+                                 : h->figure == ASSAY_CHART_CEILING ? "has a ceiling"
+                                 : h->figure == ASSAY_CHART_SPEEDUP ? "has a speedup"
+                                                                    : "has a bandwidth");
     if (h->figure == ASSAY_CHART_WINNER && is_of_variants(h))
-        return say(why, size,
-                   "a winner is a group's: implementation and recipe cannot be its axes");
+        return assay_chart_unfit(
+            why, size, "a winner is a group's: implementation and recipe cannot be its axes");
     return true;
 }
 
@@ -191,15 +182,15 @@ static bool prepare(struct heat *h, const struct assay_book *book,
         h->sweeps = assay_chart_sweeps_find(&h->axes);
     if (h->axes.failed || h->points.failed || h->sweeps.failed ||
         !assay_chart_series_find(&h->axes, &h->series))
-        return say(why, size, "there is not enough memory");
+        return assay_chart_unfit(why, size, "there is not enough memory");
     if (request->figure)
         h->figure = assay_chart_figure_named(request->figure);
     if (h->figure == ASSAY_CHART_FIGURES)
-        return say(why, size,
-                   "it has no figure \"%.20s\": speedup, ceiling, time, bandwidth or winner",
-                   request->figure);
+        return assay_chart_unfit(
+            why, size, "it has no figure \"%.20s\": speedup, ceiling, time, bandwidth or winner",
+            request->figure);
     if (h->points.n == 0)
-        return say(why, size, "no row has figures");
+        return assay_chart_unfit(why, size, "no row has figures");
     if (!choose_axes(h, request, why, size))
         return false;
     if (!request->figure)

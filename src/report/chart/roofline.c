@@ -61,31 +61,27 @@ static void count(struct roofline *r)
     }
 }
 
-static bool say(char *why, size_t size, const char *text)
-{
-    snprintf(why, size, "%s", text);
-    return false;
-}
-
 static bool prepare(struct roofline *r, const struct assay_book *book,
                     const struct assay_chart_request *request, char *why, size_t size)
 {
     *r = (struct roofline){.book = book};
     if (request->x || request->y || request->figure)
-        return say(why, size,
-                   "its axes are operations per byte and per second: it takes no x, y or figure");
+        return assay_chart_unfit(
+            why, size,
+            "its axes are operations per byte and per second: it takes no x, y or figure");
     assay_chart_axes_find(book, &r->axes);
     assay_chart_points_find(book, request, &r->points);
     if (r->axes.failed || r->points.failed || !assay_chart_series_find(&r->axes, &r->series) ||
         !assay_roofs_find(&r->axes, &r->points, &r->roofs))
-        return say(why, size, "there is not enough memory");
+        return assay_chart_unfit(why, size, "there is not enough memory");
     count(r);
     if (!assay_chart_points_have(&r->points, ASSAY_CHART_TIME) && r->with_work == 0)
-        return say(why, size, "no row has figures");
+        return assay_chart_unfit(why, size, "no row has figures");
     if (r->with_work == 0)
-        return say(why, size, "no row does arithmetic: copies have no operations per byte");
+        return assay_chart_unfit(why, size,
+                                 "no row does arithmetic: copies have no operations per byte");
     if (r->roofs.n == 0)
-        return say(why, size, "no row has a measured ceiling");
+        return assay_chart_unfit(why, size, "no row has a measured ceiling");
     assay_chart_classes_limit(&r->series, MOST_SERIES);
     r->n_roofs = r->roofs.n < MOST_ROOFS ? r->roofs.n : MOST_ROOFS;
     return true;

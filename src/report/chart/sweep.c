@@ -48,23 +48,14 @@ static void fini(struct sweep *s)
 
 /* ---- does it fit? --------------------------------------------------------------------------- */
 
-static bool say(char *why, size_t size, const char *fmt, ...) ASSAY_PRINTF(3, 4);
-static bool say(char *why, size_t size, const char *fmt, ...)
-{
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(why, size, fmt, args);
-    va_end(args);
-    return false;
-}
-
 static bool choose_figure(struct sweep *s, const char *name, char *why, size_t size)
 {
     s->figure = name ? assay_chart_figure_named(name) : ASSAY_CHART_TIME;
     if (s->figure >= ASSAY_CHART_WINNER)
-        return say(why, size, "it has no figure \"%s\": time, bandwidth, speedup or ceiling", name);
+        return assay_chart_unfit(
+            why, size, "it has no figure \"%s\": time, bandwidth, speedup or ceiling", name);
     if (!assay_chart_points_have(&s->points, s->figure))
-        return say(why, size, "no row has a %s", assay_chart_figure_name(s->figure));
+        return assay_chart_unfit(why, size, "no row has a %s", assay_chart_figure_name(s->figure));
     return true;
 }
 
@@ -77,16 +68,20 @@ static bool choose_axis(struct sweep *s, const char *name, char *why, size_t siz
     if (name)
         s->x = assay_chart_axes_named(&s->axes, name);
     if (s->x < 0)
-        return say(why, size, "there is no axis \"%.20s\"; numeric ones that vary: %s", name, has);
+        return assay_chart_unfit(
+            why, size, "there is no axis \"%.20s\"; numeric ones that vary: %s", name, has);
     const struct assay_chart_axis *axis = &s->axes.axes[s->x];
     if (!axis->numeric)
-        return say(why, size, "%s is not a number; numeric axes that vary: %s", axis->name, has);
+        return assay_chart_unfit(why, size, "%s is not a number; numeric axes that vary: %s",
+                                 axis->name, has);
     if (axis->n > 1)
         return true;
     if (name)
-        return say(why, size, "%s has a single value; numeric axes that vary: %s", name, has);
+        return assay_chart_unfit(why, size, "%s has a single value; numeric axes that vary: %s",
+                                 name, has);
     assay_chart_axes_names(&s->axes, false, names, sizeof names);
-    return say(why, size, "no numeric axis varies%s%s", names[0] ? ", only " : "", names);
+    return assay_chart_unfit(why, size, "no numeric axis varies%s%s", names[0] ? ", only " : "",
+                             names);
 }
 
 /* Finds everything but the marks; false where it does not fit. */
@@ -99,9 +94,9 @@ static bool prepare(struct sweep *s, const struct assay_book *book,
     if (!s->axes.failed && !s->points.failed)
         s->sweeps = assay_chart_sweeps_find(&s->axes);
     if (s->axes.failed || s->points.failed || s->sweeps.failed)
-        return say(why, size, "there is not enough memory");
+        return assay_chart_unfit(why, size, "there is not enough memory");
     if (request->y)
-        return say(why, size, "it has no second axis: its y is a figure");
+        return assay_chart_unfit(why, size, "it has no second axis: its y is a figure");
     return choose_figure(s, request->figure, why, size) && choose_axis(s, request->x, why, size);
 }
 
