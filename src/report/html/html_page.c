@@ -133,7 +133,8 @@ static void put_sentence(struct assay_html_out *out, const struct assay_totals *
 {
     struct assay_text verdict = {0};
     assay_totals_verdict(totals, &verdict);
-    if (verdict.data && totals->groups == 0) /* else it begins with a name */
+    const struct assay_total_groups *states = totals->states;
+    if (verdict.data && !states[0].won && !states[1].won) /* else it may begin with a name */
         verdict.data[0] = (char)toupper((unsigned char)verdict.data[0]);
     assay_draw_escape(&out->text, verdict.data ? verdict.data : "");
     assay_html_put(out, ".");

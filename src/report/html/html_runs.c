@@ -314,8 +314,9 @@ void assay_html_put_warnings(struct assay_html_out *out, const struct assay_book
             "rows have no ceiling to compare with");
     say_samples(&text, &t);
     if (text.length) {
-        assay_html_put(out, "<section id=notes aria-labelledby=h-notes><h2 id=h-notes>To be "
-                            "known</h2><ul>\n");
+        assay_html_put(out,
+                       "<section id=notes aria-labelledby=h-notes><h2 id=h-notes>Please note</h2>"
+                       "<ul>\n");
         assay_html_put(out, text.data);
         assay_html_put(out, "</ul></section>\n");
     }
