@@ -15,7 +15,7 @@ enum assay_option_type {
     ASSAY_OPTION_LIST,      /* struct assay_strings: comma-separated, and repeatable */
     ASSAY_OPTION_REPEAT,    /* struct assay_strings: one each time, commas kept */
     ASSAY_OPTION_SPARE,     /* const char *: "" where the option stands without a value */
-    ASSAY_OPTION_SPARE_INT, /* int64_t: 0 where it does; a next word that is no number within the
+    ASSAY_OPTION_SPARE_INT, /* int64_t: 0 where it does; a next word other than a number within the
                              * bounds is not its value */
 };
 
