@@ -92,7 +92,8 @@ def check_drawn(page, failures):
 def measure(page, folder, wanted, failures):
     page.open_file(os.path.join(folder, "charts.html"))
     charts = check_drawn(page, failures)
-    page.call("word => document.querySelectorAll('figure').forEach(f => { if (!f.dataset.name.includes(word)) f.remove(); })", wanted)
+    page.call("""word => [...document.querySelectorAll('figure')].filter(f => !f.dataset.name.includes(word))
+        .forEach(f => f.remove())""", wanted)
     load_measure(page)
     found, texts = [], 0
     for what, scheme in (("boxes", "light"), ("colours", "light"), ("colours", "dark")):

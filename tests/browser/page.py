@@ -36,6 +36,9 @@ COLUMN = """name => [...document.querySelectorAll("#groups table")].map(table =>
 # Of the marks of a chart the one in the middle, which others may partly hide.
 MARK = """(marks => marks[marks.length >> 1].querySelector("rect, circle, path, line, polygon"))(
     document.querySelectorAll(".chart[data-chart=%s] [data-row]"))"""
+ROW_AT = "(x, y) => +(document.elementFromPoint(x, y).closest('[data-row]') || {dataset: {}}).dataset.row"
+SEEN = "what => [...document.querySelectorAll(what)].filter(e => e.checkVisibility()).length"
+PAPER = "getComputedStyle(document.documentElement).backgroundColor"
 FOCUS = """(() => { const e = document.activeElement, at = wanted.indexOf(e);
     return [at, at >= 0 && look(e) !== calm[at], placeOf(e)]; })()"""
 NAMED = {"button", "link", "textbox", "searchbox", "combobox", "checkbox", "radio", "img", "image", "table",
@@ -181,7 +184,8 @@ class Test:
             page.click("input[name=state][value=%s]" % state)
             heads = page.evaluate("[...document.querySelector('#groups table').tHead.rows[0].cells]"
                                   ".filter(c => c.checkVisibility()).map(c => c.textContent)")
-            self.check(heads and not any(h.startswith(state) for h in heads), "columns of %s are left: %s" % (state, heads))
+            self.check(heads and not any(h.startswith(state) for h in heads),
+                       "columns of %s are left: %s" % (state, heads))
             page.click("input[name=state][value=%s]" % state)
 
     def _leave_out(self, value, wanted):
@@ -201,14 +205,16 @@ class Test:
                 reason = () if record["status"] == "ok" else ("reason",)
                 for key in ("kernel", "note", "printed", "recipe", "isolation", *reason):
                     self.check(plain(record[key]) in plain(text), "row %d does not tell its %s" % (row, key))
-            self.same(page.evaluate("document.querySelector('#r%d th button').ariaExpanded" % row), "true", "aria-expanded")
+            said = page.evaluate("document.querySelector('#r%d th button').ariaExpanded" % row)
+            self.same(said, "true", "aria-expanded")
             self._check_samples(row, record)
             page.click("#r%d th button" % row)
             self.check(not page.evaluate("!!document.querySelector('#d%d')" % row), "row %d does not close" % row)
 
     def _check_samples(self, row, record):
         drawn = self.page.evaluate("document.querySelectorAll('#d%d circle').length" % row)
-        samples = sum(len(record[s]["samples"]["ns"]) for s in ("hot", "cold") if record.get(s) and record[s].get("samples"))
+        states = [record[s] for s in ("hot", "cold") if record.get(s)]
+        samples = sum(len(m["samples"]["ns"]) for m in states if m.get("samples"))
         self.check(drawn == samples, "row %d draws %d of %d samples" % (row, drawn, samples))
 
     def marks(self):
@@ -217,7 +223,7 @@ class Test:
         page = self.page
         for name in page.evaluate("[...document.querySelectorAll('.chart:has([data-row])')].map(f => f.dataset.chart)"):
             place = page.point(MARK % name)
-            row = page.call("(x, y) => +(document.elementFromPoint(x, y).closest('[data-row]') || {dataset: {}}).dataset.row", *place)
+            row = page.call(ROW_AT, *place)
             self.check(row, "no mark of %s is where it is drawn" % name)
             page.click(place)
             opened = page.evaluate("[...document.querySelectorAll('tr.detail')].map(d => +d.id.slice(1))")
@@ -275,11 +281,10 @@ class Test:
     def theme(self):
         """The button turns light to dark and back."""
         self.part = "theme"
-        paper = "getComputedStyle(document.documentElement).backgroundColor"
-        seen = [self.page.evaluate(paper)]
+        seen = [self.page.evaluate(PAPER)]
         for _ in range(2):
             self.page.click("#theme")
-            seen.append(self.page.evaluate(paper))
+            seen.append(self.page.evaluate(PAPER))
         self.check(seen[0] == seen[2] != seen[1], "the papers are %s" % seen)
 
     # ---- surroundings ---------------------------------------------------------------------------
@@ -308,8 +313,8 @@ class Test:
         """The page's own style does not put texts of charts on each other."""
         self.part = "charts"
         self.page.evaluate(script("measure.js"))
-        self.page.evaluate("document.querySelectorAll('.chart').forEach(f => { f.dataset.name = f.dataset.chart; f.dataset.rows = %d; })"
-                           % len(self.case.records))
+        self.page.call("""rows => document.querySelectorAll('.chart').forEach(figure =>
+            Object.assign(figure.dataset, { name: figure.dataset.chart, rows }))""", len(self.case.records))
         for what in ("boxes", "colours"):
             for finding in self.page.call("measure", what, MOST)["found"]:
                 self.check(False, " ".join(map(str, finding)))
@@ -322,10 +327,10 @@ class Test:
         page.open_file(self.case.path)
         self.same(len(self.seen()), len(self.case.records), "rows that can be seen")
         self.check(page.evaluate("document.querySelectorAll('.chart svg').length > 0"), "there are no charts")
-        self.same(page.evaluate("[...document.querySelectorAll('button, input, select')].filter(e => e.checkVisibility()).length"),
-                  0, "controls that do nothing")
+        self.same(page.call(SEEN, "button, input, select"), 0, "controls that do nothing")
         told = page.evaluate("document.querySelector('#groups').textContent")
-        self.check(all(plain(r["kernel"]) in plain(told) for r in self.case.records), "not all kernels are told in the details")
+        self.check(all(plain(r["kernel"]) in plain(told) for r in self.case.records),
+                   "not all kernels are told in the details")
         page.click("details.more summary")
         self.check(page.evaluate("document.querySelector('details.more').open"), "details do not open")
         if self.case.kind in PICTURED:
@@ -339,9 +344,8 @@ class Test:
         page.media("dark", "print")
         page.size(760, 1000)
         self.same(len(self.seen()), len(self.case.records), "rows")
-        self.same(page.evaluate("[...document.querySelectorAll('button:not(.by, .open), input, select')].filter(e => e.checkVisibility()).length"),
-                  0, "controls")
-        self.same(page.evaluate("getComputedStyle(document.documentElement).backgroundColor"), "rgb(255, 255, 255)", "the paper")
+        self.same(page.call(SEEN, "button:not(.by, .open), input, select"), 0, "controls")
+        self.same(page.evaluate(PAPER), "rgb(255, 255, 255)", "the paper")
         for what, where in page.call("audit", MOST):
             self.check("contrast" not in what, "%s: %s" % (what, where))
         if self.case.kind in PICTURED:
