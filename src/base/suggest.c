@@ -76,13 +76,19 @@ static const struct row rows[] = {
     {ASSAY_TOPIC_FORMAT, "markdown", "md", NULL},
     {ASSAY_TOPIC_FORMAT, "text txt terminal", "table", NULL},
     {ASSAY_TOPIC_FORMAT, "torch", "pytorch", NULL},
+    {ASSAY_TOPIC_FORMAT, "png", NULL, "write -o FILE.png"},
+    {ASSAY_TOPIC_FORMAT, "chart image picture", "svg", NULL},
+    {ASSAY_TOPIC_FORMAT, "page web htm", "html", NULL},
 
-    {ASSAY_TOPIC_CHART, "bar bars barchart speedup speedups", "speedup-bars", NULL},
+    {ASSAY_TOPIC_CHART, "bar bars barchart speedup-bars", "speedup", NULL},
     {ASSAY_TOPIC_CHART, "line lines scaling", "sweep", NULL},
-    {ASSAY_TOPIC_CHART, "heat grid matrix map", "heatmap", NULL},
+    {ASSAY_TOPIC_CHART, "heatmap grid matrix map", "heat", NULL},
     {ASSAY_TOPIC_CHART, "histogram hist violin box density samples strip", "distribution", NULL},
-    {ASSAY_TOPIC_CHART, "timeline trace timeseries series", "time-series", NULL},
-    {ASSAY_TOPIC_CHART, "scatter frontier", "pareto", NULL},
+    {ASSAY_TOPIC_CHART, "timeline trace timeseries time-series order", "series", NULL},
+    {ASSAY_TOPIC_CHART, "scatter frontier recipes", "pareto", NULL},
+    {ASSAY_TOPIC_CHART, "eager compile", "compiled", NULL},
+    {ASSAY_TOPIC_CHART, "roof ceilings", "roofline", NULL},
+    {ASSAY_TOPIC_CHART, "failures errors", "outcome", NULL},
 };
 /* clang-format on */
 

@@ -128,8 +128,9 @@ static int measure_repository(const struct assay_kernel_options *options,
         };
     }
     if (options->visual) {
-        snprintf(light, sizeof light, "%s_light.svg", options->visual);
-        snprintf(dark, sizeof dark, "%s_dark.svg", options->visual);
+        const char *ending = options->rasterized ? "png" : "svg";
+        snprintf(light, sizeof light, "%s_light.%s", options->visual, ending);
+        snprintf(dark, sizeof dark, "%s_dark.%s", options->visual, ending);
         measuring.outputs.files[0] =
             (struct assay_output_file){"kernel-svg-light", light, false, false};
         measuring.outputs.files[1] =
@@ -197,11 +198,9 @@ static enum assay_status check(const struct assay_kernel_options *o, struct assa
         return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
                                "--json prints kernel-json; leave out --format %.60s",
                                o->measure.format);
-    if (o->rasterized)
-        return assay_error_set(
-            err, ASSAY_ERR_INVALID, NULL,
-            "assay draws charts as SVG alone: leave out --rasterized, and make a "
-            "PNG of one with `rsvg-convert NAME_light.svg -o NAME.png`");
+    if (o->rasterized && !o->visual)
+        return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                               "--rasterized is for the charts of --visual PATH");
     if (o->json && o->measure.outputs.n)
         return assay_error_set(
             err, ASSAY_ERR_INVALID, NULL,

@@ -9,6 +9,7 @@
 #include "kernel/kernel.h"
 #include "model/model.h"
 #include "quant/quant.h"
+#include "report/chart/chart.h"
 #include "report/report.h"
 #include "runner/python.h"
 #include "runner/strangers.h"
@@ -456,6 +457,26 @@ static int list_formats(const struct list_config *config)
     return ASSAY_EXIT_FINE;
 }
 
+static int list_charts(const struct list_config *config)
+{
+    int width = 0;
+    for (int64_t i = 0; i < assay_chart_count(); i++)
+        width = wider(width, assay_chart_at(i)->name);
+    for (int64_t i = 0; i < assay_chart_count(); i++) {
+        const struct assay_chart *chart = assay_chart_at(i);
+        if (config->names)
+            puts(chart->name);
+        else
+            printf("%-*s  %s\n", width, chart->name, chart->summary);
+    }
+    if (!config->names)
+        puts(
+            "\n--chart NAME chooses one for -o FILE.svg or FILE.png; NAME:KEY=VALUE,… says more of "
+            "it:\nx=AXIS, y=AXIS, figure=time|bandwidth|speedup|ceiling|winner, state=hot|cold, "
+            "row=N.");
+    return ASSAY_EXIT_FINE;
+}
+
 static int list_presets(const struct list_config *config)
 {
     for (int64_t i = 0; i < assay_preset_count(); i++) {
@@ -488,17 +509,10 @@ static const struct {
     const char *name;
     int (*run)(const struct list_config *config);
 } lists[] = {
-    {"ops", list_ops},
-    {"kernels", list_kernels},
-    {"implementations", list_implementations},
-    {"models", list_models},
-    {"presets", list_presets},
-    {"recipes", list_recipes},
-    {"shapes", list_shapes},
-    {"devices", list_devices},
-    {"dtypes", list_dtypes},
-    {"formats", list_formats},
-    {"commands", list_commands},
+    {"ops", list_ops},         {"kernels", list_kernels}, {"implementations", list_implementations},
+    {"models", list_models},   {"presets", list_presets}, {"recipes", list_recipes},
+    {"shapes", list_shapes},   {"devices", list_devices}, {"dtypes", list_dtypes},
+    {"formats", list_formats}, {"charts", list_charts},   {"commands", list_commands},
     {"runs", list_runs},
 };
 
@@ -570,7 +584,8 @@ static int run_list(int argc, char **argv)
 
 const struct assay_command assay_command_list = {
     .name = "list",
-    .summary = "ops, kernels, models, presets, recipes, shapes, devices, dtypes, formats, runs, …",
+    .summary =
+        "ops, kernels, models, presets, recipes, shapes, devices, dtypes, formats, charts, runs, …",
     .options = &table,
     .run = run_list,
     .help = help};

@@ -42,6 +42,7 @@ static const struct values all_values[] = {
     {.name = "SETS", .list = "shapes"},
     {.name = "DEVICE", .list = "devices"},
     {.name = "FORMAT", .list = "formats"},
+    {.name = "CHART", .list = "charts"},
     {.name = "MODEL", .list = "models"},
     {.name = "PRESETS", .list = "presets", .words = "all"},
     {.name = "PRESET", .list = "presets", .words = "all", .files = "*.(yml|yaml|so)"},
@@ -52,6 +53,7 @@ static const struct values all_values[] = {
     {.name = "WHAT", .more_words = add_list_names},
     {.name = "COMMAND", .more_words = add_command_names},
     {.name = "RUN", .list = "runs", .words = "last", .files = "*"},
+    {.name = "PORT", .list = "runs", .words = "last", .files = "*"}, /* left out, and a RUN follows */
     {.name = "OLD", .list = "runs", .words = "last last~1", .files = "*"}, /* and NEW */
     {.name = "table", .words = "table json csv md"},
     {.name = "FILE", .files = "*"},

@@ -5,8 +5,10 @@
 #include "base/io.h"
 #include "base/lock.h"
 #include "cli/command.h"
+#include "cli/png.h"
 #include "cli/repeats.h"
 #include "cli/terminal.h"
+#include "report/chart/chart_spec.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,6 +25,7 @@ struct output {
     int error;                 /* errno of the first failed write */
     bool incomplete;           /* a format had no memory for all of it */
     bool kept;                 /* a regular file, which is told of once it is there */
+    bool png;                  /* to be made of what was written, an SVG */
     const struct assay_report_format *format;
     assay_report *report;
 };
@@ -66,6 +69,8 @@ static struct assay_report_style style_for(const struct assay_report_format *for
         .ascii = config->ascii || (terminal.ascii && !is_file),
         .verbose = config->verbose,
         .plot = config->plot,
+        .dark = config->dark,
+        .chart = config->chart,
         .width = terminal.columns ? terminal.columns : WIDTH,
         .most = terminal.columns ? terminal.columns : usual_most,
     };
@@ -105,6 +110,8 @@ static enum assay_status choose_format(const char **path, const char *asked,
     }
     if (asked)
         return assay_report_find(asked, out, err);
+    if (assay_png_is(*path))
+        return assay_report_find("svg", out, err);
     *out = assay_report_for_file(*path);
     if (!*out)
         return assay_error_set(err, ASSAY_ERR_INVALID, *path,
@@ -185,9 +192,10 @@ static bool is_taken(const assay_outputs *outputs, const char *path)
     return false;
 }
 
-static enum assay_status add(assay_outputs *outputs, const struct assay_report_format *format,
-                             const char *path, bool append,
-                             const struct assay_measure_config *config, struct assay_error *err)
+static enum assay_status add_file(assay_outputs *outputs, const struct assay_report_format *format,
+                                  const char *path, bool append,
+                                  const struct assay_measure_config *config,
+                                  struct assay_error *err)
 {
     struct output *output = &outputs->items[outputs->n];
     if (is_taken(outputs, path))
@@ -195,7 +203,29 @@ static enum assay_status add(assay_outputs *outputs, const struct assay_report_f
     outputs->n++;
     output->file = -1;
     enum assay_status status = open_file(output, path, append, err);
+    output->png = format->svg && assay_png_is(path);
+    if (status == ASSAY_OK && output->png && !output->part)
+        status = assay_error_set(err, ASSAY_ERR_INVALID, path, "a PNG takes a regular file");
     return status == ASSAY_OK ? bind(output, format, config, err) : status;
+}
+
+/* Where no PNG can be made its SVG is, once. */
+static enum assay_status add(assay_outputs *outputs, const struct assay_report_format *format,
+                             const char *path, bool append,
+                             const struct assay_measure_config *config, struct assay_error *err)
+{
+    struct assay_text svg = {0};
+    enum assay_status status = ASSAY_OK;
+    if (!format->svg || !assay_png_is(path) || assay_png_possible())
+        return add_file(outputs, format, path, append, config, err);
+    assay_png_instead(path, &svg);
+    if (svg.failed)
+        return assay_error_nomem(err);
+    assay_png_tell(path, svg.data);
+    if (!is_taken(outputs, svg.data) && !assay_strings_have(&config->outputs, svg.data))
+        status = add_file(outputs, format, svg.data, append, config, err);
+    assay_text_fini(&svg);
+    return status;
 }
 
 /* A file of --output. */
@@ -241,17 +271,46 @@ static enum assay_status add_own(assay_outputs *outputs, const struct assay_outp
                               : status;
 }
 
+static enum assay_status bind_stdout(assay_outputs *outputs,
+                                     const struct assay_report_format *format,
+                                     const struct assay_measure_config *config,
+                                     struct assay_error *err)
+{
+    struct output *output = &outputs->items[outputs->n++];
+    output->file = STDOUT_FILENO;
+    return bind(output, format, config, err);
+}
+
+/* The table, and with --plot a picture, which is written at the end: below it. */
 static enum assay_status add_stdout(assay_outputs *outputs,
                                     const struct assay_measure_config *config, const char *table,
                                     struct assay_error *err)
 {
-    const struct assay_report_format *format;
+    const struct assay_report_format *format, *picture;
     const char *name = config->format && config->outputs.n == 0 ? config->format : table;
     enum assay_status status = assay_report_find(name, &format, err);
-    if (status != ASSAY_OK)
+    if (status == ASSAY_OK)
+        status = bind_stdout(outputs, format, config, err);
+    if (status != ASSAY_OK || !config->plot || !format->pictured)
         return status;
-    outputs->items[outputs->n].file = STDOUT_FILENO;
-    return bind(&outputs->items[outputs->n++], format, config, err);
+    status = assay_report_find("plot", &picture, err);
+    return status == ASSAY_OK ? bind_stdout(outputs, picture, config, err) : status;
+}
+
+/* A chart that nothing draws was meant for something. */
+static enum assay_status check_chart(const assay_outputs *outputs, const char *chart,
+                                     struct assay_error *err)
+{
+    struct assay_chart_spec spec;
+    bool drawn = false;
+    if (!chart)
+        return ASSAY_OK;
+    for (int64_t i = 0; i < outputs->n; i++)
+        drawn = drawn || outputs->items[i].format->charts;
+    if (!drawn)
+        return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                               "--chart is drawn into a file: add -o FILE.svg or FILE.png");
+    return assay_chart_spec_parse(chart, &spec, err);
 }
 
 enum assay_status assay_outputs_open(const struct assay_measure_config *config,
@@ -259,7 +318,7 @@ enum assay_status assay_outputs_open(const struct assay_measure_config *config,
                                      struct assay_error *err)
 {
     bool to_stdout = !config->quiet;
-    size_t most = (size_t)(config->outputs.n + wanted->n_files + 1);
+    size_t most = (size_t)(config->outputs.n + wanted->n_files + 2);
     (void)fflush(stdout); /* reports go to the descriptor; main tells of what fails here */
     enum assay_status status = ASSAY_OK;
     assay_outputs *outputs = assay_calloc(1, sizeof *outputs);
@@ -279,6 +338,8 @@ enum assay_status assay_outputs_open(const struct assay_measure_config *config,
             to_stdout = false; /* "-": the table would be in its way */
     if (status == ASSAY_OK && to_stdout)
         status = add_stdout(outputs, config, wanted->table, err);
+    if (status == ASSAY_OK)
+        status = check_chart(outputs, config->chart, err);
     if (status != ASSAY_OK) {
         assay_outputs_cancel(outputs);
         outputs = NULL;
@@ -345,6 +406,18 @@ static void close_file(struct output *output)
         output->error = errno;
 }
 
+static void tell_remark(const struct output *output, const char *name)
+{
+    const char *remark = assay_report_remark(output->report);
+    if (!remark)
+        return;
+    fputs("assay: ", stderr);
+    assay_put(stderr, name);
+    fputs(": ", stderr);
+    assay_put(stderr, remark);
+    fputs("\n", stderr);
+}
+
 static void take_name(struct output *output)
 {
     if (!output->error && rename(output->part, output->path) != 0)
@@ -361,6 +434,16 @@ static bool is_shorter(const char *path, const char *than)
     return stat(path, &one) == 0 && stat(than, &other) == 0 && one.st_size < other.st_size;
 }
 
+/* What was written is an SVG, of which the file is made. */
+static enum assay_status take_png(struct output *output, struct assay_error *err)
+{
+    enum assay_status status =
+        output->error ? ASSAY_OK : assay_png_make(output->part, output->path, err);
+    output->kept = output->kept && status == ASSAY_OK;
+    unlink(output->part);
+    return status;
+}
+
 /* `told` gets the names of files that are there now. */
 static enum assay_status close_one(struct output *output, bool keep_longer, struct assay_text *told,
                                    struct assay_error *err)
@@ -368,13 +451,17 @@ static enum assay_status close_one(struct output *output, bool keep_longer, stru
     const char *name = output->path ? output->path : "standard output";
     bool cancelled = output->error == ECANCELED;
     enum assay_status status = ASSAY_OK;
-    if (output->report && !cancelled)
+    if (output->report && !cancelled) {
         assay_report_end(output->report);
+        tell_remark(output, name);
+    }
     assay_report_destroy(output->report);
     if (output->incomplete && !output->error)
         output->error = ENOMEM;
     close_file(output);
-    if (keep_longer && output->part && !output->error && is_shorter(output->part, name)) {
+    if (output->png && output->part) {
+        status = take_png(output, err);
+    } else if (keep_longer && output->part && !output->error && is_shorter(output->part, name)) {
         fprintf(stderr, "assay: %s: holds more than there is now, and is left as it is\n", name);
         unlink(output->part);
         output->kept = false;

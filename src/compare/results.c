@@ -262,7 +262,7 @@ static void remove_joined(struct assay_results *results)
 /* Formats whose rows say all there is to say of a row. */
 static bool tells_apart(const char *format)
 {
-    static const char *const whole[] = {"journal", "json",        "jsonl",
+    static const char *const whole[] = {"journal", "json",        "jsonl",  "html",
                                         "csv",     "torchao-csv", "pytorch"};
     for (size_t i = 0; i < sizeof whole / sizeof whole[0]; i++)
         if (strcmp(format, whole[i]) == 0)

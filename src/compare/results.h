@@ -79,6 +79,9 @@ struct assay_results_source {
  * the format. ASSAY_ERR_INVALID where it is none that can be read back. */
 enum assay_status assay_results_find(const char *name, struct assay_results_source *out,
                                      struct assay_error *err);
+/* The same where nothing less than whole records is of use. */
+enum assay_status assay_results_find_records(const char *name, struct assay_results_source *out,
+                                             struct assay_error *err);
 void assay_results_source_fini(struct assay_results_source *source);
 
 /* As the format `as` would hold it; NULL, or the source's own format: as it is. Another one needs a

@@ -2,20 +2,20 @@
 #include "compare/results.h"
 
 #include "base/alloc.h"
-#include "base/folder.h"
 #include "bench/journal.h"
+#include "compare/records_read.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A run of 100,000 rows has some 400 MB of JSON. */
-static const size_t MOST_BYTES = (size_t)1 << 30;
-
 static const char readable[] =
-    "a journal, or a file of the formats json, jsonl, csv, torchao-csv, comprehensive, "
+    "a journal, or a file of the formats json, jsonl, html, csv, torchao-csv, comprehensive, "
     "kobench-json, kernel-json or pytorch";
+static const char with_records[] =
+    "a run, a journal, or a file of the formats json, jsonl and html";
 
 /* ---- which format --------------------------------------------------------------------------- */
 
@@ -78,6 +78,7 @@ static const char *object_format(const char *bytes, size_t length)
 
 const char *assay_results_format_of(const char *bytes, size_t length)
 {
+    static const char page[] = "<!doctype html";
     size_t at = lead(bytes, length);
     bytes += at;
     length -= at;
@@ -87,6 +88,8 @@ const char *assay_results_format_of(const char *bytes, size_t length)
         return object_format(bytes, length);
     if (bytes[0] == '[')
         return array_format(bytes, length);
+    if (length >= sizeof page - 1 && strncasecmp(bytes, page, sizeof page - 1) == 0)
+        return "html";
     size_t line = first_line(bytes, length);
     if (holds(bytes, line, "quantized_model_eager_inference_time_in_ms"))
         return "torchao-csv";
@@ -97,7 +100,7 @@ const char *assay_results_format_of(const char *bytes, size_t length)
 
 /* Somebody may give us the empty array that a format writes where nothing was right. */
 static enum assay_status not_readable(const char *path, const char *bytes, size_t length,
-                                      struct assay_error *err)
+                                      bool records, struct assay_error *err)
 {
     size_t at = lead(bytes, length);
     if (at == length)
@@ -105,10 +108,12 @@ static enum assay_status not_readable(const char *path, const char *bytes, size_
     if (bytes[at] == '[' && length - at < 8)
         return assay_error_set(err, ASSAY_ERR_INVALID, path, "holds no results");
     return assay_error_set(err, ASSAY_ERR_INVALID, path,
-                           "holds no results that can be read back: that takes %s", readable);
+                           "holds no results that can be read back: that takes %s",
+                           records ? with_records : readable);
 }
 
-static enum assay_status find_format(struct assay_results_source *source, struct assay_error *err)
+static enum assay_status find_format(struct assay_results_source *source, bool records,
+                                     struct assay_error *err)
 {
     enum { ENOUGH = 1 << 20 }; /* a head of JSON lines is one line */
     char *bytes = assay_calloc(1, ENOUGH);
@@ -128,15 +133,15 @@ static enum assay_status find_format(struct assay_results_source *source, struct
     if (status == ASSAY_OK)
         source->format = assay_results_format_of(bytes, length);
     if (status == ASSAY_OK && !source->format)
-        status = not_readable(source->path.data, bytes, length, err);
+        status = not_readable(source->path.data, bytes, length, records, err);
     if (file)
         fclose(file);
     assay_free(bytes);
     return status;
 }
 
-enum assay_status assay_results_find(const char *name, struct assay_results_source *out,
-                                     struct assay_error *err)
+static enum assay_status find(const char *name, bool records, struct assay_results_source *out,
+                              struct assay_error *err)
 {
     *out = (struct assay_results_source){0};
     enum assay_status status = ASSAY_OK;
@@ -145,14 +150,29 @@ enum assay_status assay_results_find(const char *name, struct assay_results_sour
     else
         status = assay_journal_find(name, &out->path, err);
     if (status == ASSAY_OK)
-        status = find_format(out, err);
-    if (status != ASSAY_OK) {
+        status = find_format(out, records, err);
+    if (status == ASSAY_OK)
+        out->has_records = assay_records_in(out->format);
+    if (status == ASSAY_OK && records && !out->has_records)
+        status = assay_error_set(err, ASSAY_ERR_INVALID, out->path.data,
+                                 "is of the format %s, which does not hold whole records: that "
+                                 "takes %s",
+                                 out->format, with_records);
+    if (status != ASSAY_OK)
         assay_results_source_fini(out);
-        return status;
-    }
-    out->has_records = strcmp(out->format, "journal") == 0 || strcmp(out->format, "json") == 0 ||
-                       strcmp(out->format, "jsonl") == 0;
-    return ASSAY_OK;
+    return status;
+}
+
+enum assay_status assay_results_find(const char *name, struct assay_results_source *out,
+                                     struct assay_error *err)
+{
+    return find(name, false, out, err);
+}
+
+enum assay_status assay_results_find_records(const char *name, struct assay_results_source *out,
+                                             struct assay_error *err)
+{
+    return find(name, true, out, err);
 }
 
 void assay_results_source_fini(struct assay_results_source *source)
@@ -161,19 +181,18 @@ void assay_results_source_fini(struct assay_results_source *source)
     *source = (struct assay_results_source){0};
 }
 
-/* ---- records: as rows, or as another format has them ------------------------------------------
- */
+/* ---- records: as rows, or as another format has them ----------------------------------------- */
 
-/* Takes records one after the other. */
+/* Takes records, group by group. */
 struct taker {
     struct assay_results *results;
+    const char *where;
+    bool page; /* a format that has several runs, which are no repeats of one */
+    int64_t runs;
     const struct assay_report_format *as; /* NULL: rows of the records themselves */
     assay_report *report;
     struct assay_text text; /* of the report */
     bool incomplete;
-    struct assay_record *pending; /* of one group, for the report */
-    int64_t n_pending, capacity;
-    enum assay_status status; /* the first that failed */
     void (*warn)(const char *text);
 };
 
@@ -182,95 +201,41 @@ static void write_text(void *user, const char *bytes, size_t length)
     assay_text_append(user, bytes, length);
 }
 
-static void begin(struct taker *t, const struct assay_run_info *run)
+static enum assay_status take_run(void *user, const struct assay_run_info *run,
+                                  const struct assay_plan *plan, struct assay_error *err)
 {
+    struct taker *t = user;
     struct assay_sink sink = {&t->text, write_text, &t->incomplete};
     struct assay_report_style style = {.width = 100, .most = 100};
+    if (t->runs++ > 0 && t->page)
+        return assay_error_set(err, ASSAY_ERR_INVALID, t->where,
+                               "holds several runs, and one is compared at a time; name the run "
+                               "instead (`assay list runs`)");
     t->results->run = *run;
+    if (plan) {
+        t->results->groups = t->results->groups_missing = plan->n_groups;
+        t->results->budget_s = plan->settings.rounds ? 0 : plan->settings.budget_s;
+    }
     if (!t->as || t->report)
-        return;
+        return ASSAY_OK;
     t->report = assay_report_create(t->as, &sink, &style);
+    if (!t->report)
+        return assay_error_nomem(err);
+    assay_report_begin(t->report, run);
+    return ASSAY_OK;
+}
+
+static enum assay_status take_group(void *user, const struct assay_record *records, int64_t n,
+                                    struct assay_error *err)
+{
+    struct taker *t = user;
+    enum assay_status status = ASSAY_OK;
+    t->results->groups_missing -= t->results->groups > 0;
     if (t->report)
-        assay_report_begin(t->report, run);
-    else
-        t->status = ASSAY_ERR_NOMEM;
-}
-
-static void end_group(struct taker *t)
-{
-    if (t->report && t->n_pending)
-        assay_report_group(t->report, t->pending, t->n_pending);
-    t->n_pending = 0;
-}
-
-static void hold(struct taker *t, const struct assay_record *record)
-{
-    if (t->n_pending && t->pending[0].group != record->group)
-        end_group(t);
-    if (t->n_pending == t->capacity) {
-        int64_t capacity = t->capacity ? 2 * t->capacity : 8;
-        struct assay_record *more = assay_realloc(t->pending, (size_t)capacity, sizeof *more);
-        if (!more) {
-            t->status = ASSAY_ERR_NOMEM;
-            return;
-        }
-        t->pending = more;
-        t->capacity = capacity;
-    }
-    t->pending[t->n_pending++] = *record;
-}
-
-static void take(struct taker *t, const struct assay_record *record)
-{
-    if (t->status != ASSAY_OK)
-        return;
-    if (t->as)
-        hold(t, record);
-    else
-        t->status = assay_results_add_record(t->results, record);
-}
-
-/* What was written as another format is read as that. */
-static enum assay_status end(struct taker *t, const char *where, struct assay_error *err)
-{
-    if (t->status == ASSAY_OK && t->report) {
-        end_group(t);
-        assay_report_end(t->report);
-        if (t->incomplete || t->text.failed)
-            t->status = ASSAY_ERR_NOMEM;
-    }
-    if (t->status == ASSAY_OK && t->as) {
-        struct assay_run_info run = t->results->run;
-        t->status = assay_results_parse(t->as->name, t->text.data ? t->text.data : "",
-                                        t->text.length, where, t->results, err);
-        t->results->run = run;
-    }
-    assay_report_destroy(t->report);
-    assay_text_fini(&t->text);
-    assay_free(t->pending);
-    return t->status == ASSAY_ERR_NOMEM ? assay_error_nomem(err) : t->status;
-}
-
-/* ---- a journal ------------------------------------------------------------------------------ */
-
-static enum assay_status on_head(void *user, const struct assay_run_info *run,
-                                 struct assay_plan *plan, struct assay_error *err)
-{
-    struct taker *t = user;
-    t->results->groups = t->results->groups_missing = plan->n_groups;
-    t->results->budget_s = plan->settings.rounds ? 0 : plan->settings.budget_s;
-    begin(t, run);
-    return t->status == ASSAY_OK ? ASSAY_OK : assay_error_nomem(err);
-}
-
-static void on_group(void *user, int64_t group, const struct assay_record *records, int64_t n)
-{
-    struct taker *t = user;
-    (void)group;
-    t->results->groups_missing--;
-    for (int64_t i = 0; i < n; i++)
-        take(t, &records[i]);
-    end_group(t);
+        assay_report_group(t->report, records, n);
+    for (int64_t i = 0; i < n && !t->as && status == ASSAY_OK; i++)
+        status = assay_results_add_record(t->results, &records[i]);
+    return status == ASSAY_ERR_NOMEM ? assay_error_nomem(err) : status;
 }
 
 static void on_damage(void *user, const char *where, const char *what)
@@ -282,112 +247,35 @@ static void on_damage(void *user, const char *where, const char *what)
         t->warn(text);
 }
 
-static enum assay_status read_journal(struct taker *t, const char *path, struct assay_error *err)
+static struct assay_records_visitor visitor_of(struct taker *t)
 {
-    struct assay_journal_visitor visitor = {
-        .user = t, .head = on_head, .group = on_group, .damaged = on_damage};
-    return assay_journal_read(path, &visitor, NULL, err);
+    return (struct assay_records_visitor){
+        .user = t, .run = take_run, .group = take_group, .damaged = on_damage};
 }
 
-/* ---- JSON and JSON lines -------------------------------------------------------------------- */
-
-static enum assay_status take_json(struct taker *t, const assay_json *json, const char *where,
-                                   struct assay_error *err)
+/* What was written as another format is read as that. */
+static enum assay_status read_as(struct taker *t, const char *where, struct assay_error *err)
 {
-    struct assay_error why = {0};
-    struct assay_record *record = assay_calloc(1, sizeof *record);
-    if (!record)
+    struct assay_run_info run = t->results->run;
+    if (t->report)
+        assay_report_end(t->report);
+    if (t->incomplete || t->text.failed)
         return assay_error_nomem(err);
-    enum assay_status status = assay_record_from_json(json, record, &why);
-    if (status != ASSAY_OK)
-        assay_error_set(err, status, where, "%s", why.message);
-    else
-        take(t, record);
-    assay_free(record);
+    enum assay_status status = assay_results_parse(t->as->name, t->text.data ? t->text.data : "",
+                                                   t->text.length, where, t->results, err);
+    t->results->run = run;
     return status;
 }
 
-/* Files of before there was a version have none. */
-static enum assay_status check_version(const assay_json *head, const char *where,
-                                       struct assay_error *err)
+static enum assay_status read_records(struct taker *t, const struct assay_results_source *source,
+                                      struct assay_error *err)
 {
-    int64_t version = assay_json_int(assay_json_get(head, "format"), ASSAY_RECORD_FORMAT);
-    if (version <= ASSAY_RECORD_FORMAT)
-        return ASSAY_OK;
-    return assay_error_set(err, ASSAY_ERR_CORRUPT, where,
-                           "is of format %lld, which this version of assay cannot read",
-                           (long long)version);
-}
-
-static void take_run(struct taker *t, const assay_json *json)
-{
-    struct assay_run_info *run = assay_calloc(1, sizeof *run);
-    if (!run) {
-        t->status = ASSAY_ERR_NOMEM;
-        return;
-    }
-    assay_run_info_from_json(json, run);
-    begin(t, run);
-    assay_free(run);
-}
-
-static enum assay_status read_json(struct taker *t, const char *bytes, size_t length,
-                                   const char *where, struct assay_error *err)
-{
-    assay_json *json = assay_json_parse(bytes, length, where, err);
-    const assay_json *records = assay_json_get(json, "records");
-    enum assay_status status = ASSAY_OK;
-    if (!json)
-        return err && err->code != ASSAY_OK ? err->code : ASSAY_ERR_CORRUPT;
-    if (!assay_json_is_array(records) || !assay_json_is_object(assay_json_get(json, "run")))
-        status = assay_error_set(err, ASSAY_ERR_CORRUPT, where, "lacks \"run\" or \"records\"");
-    else
-        status = check_version(json, where, err);
-    if (status == ASSAY_OK)
-        take_run(t, assay_json_get(json, "run"));
-    for (int64_t i = 0; status == ASSAY_OK && i < assay_json_count(records); i++) {
-        char place[300];
-        snprintf(place, sizeof place, "%.250s: records[%lld]", where, (long long)i);
-        status = take_json(t, assay_json_at(records, i), place, err);
-    }
-    assay_json_free(json);
-    return status;
-}
-
-static enum assay_status read_json_line(struct taker *t, const char *line, size_t length,
-                                        const char *place, struct assay_error *err)
-{
-    struct assay_error why = {0};
-    assay_json *json = assay_json_parse(line, length, place, &why);
-    const assay_json *run = assay_json_get(json, "run");
-    enum assay_status status = ASSAY_OK;
-    if (!json && why.code == ASSAY_ERR_NOMEM)
-        status = assay_error_nomem(err);
-    else if (!json)
-        status = assay_error_set(err, ASSAY_ERR_CORRUPT, place, "is not JSON: %s", why.message);
-    else if (assay_json_is_object(run))
-        status = check_version(json, place, err);
-    else
-        status = take_json(t, json, place, err);
-    if (status == ASSAY_OK && assay_json_is_object(run))
-        take_run(t, run);
-    assay_json_free(json);
-    return status;
-}
-
-static enum assay_status read_json_lines(struct taker *t, const char *bytes, size_t length,
-                                         const char *where, struct assay_error *err)
-{
-    enum assay_status status = ASSAY_OK;
-    int64_t number = 1;
-    for (size_t at = 0; status == ASSAY_OK && at < length; number++) {
-        char place[300];
-        size_t line = first_line(bytes + at, length - at);
-        snprintf(place, sizeof place, "%.250s:%lld", where, (long long)number);
-        if (lead(bytes + at, line) < line)
-            status = read_json_line(t, bytes + at, line, place, err);
-        at += line + 1;
-    }
+    struct assay_records_visitor visitor = visitor_of(t);
+    enum assay_status status = assay_records_read(source->format, source->path.data, &visitor, err);
+    if (status == ASSAY_OK && t->as)
+        status = read_as(t, source->path.data, err);
+    assay_report_destroy(t->report);
+    assay_text_fini(&t->text);
     return status;
 }
 
@@ -412,40 +300,28 @@ static enum assay_status parse_other(const char *format, const char *bytes, size
     return status;
 }
 
-static enum assay_status parse(struct taker *t, const char *format, const char *bytes,
-                               size_t length, const char *where, struct assay_error *err)
-{
-    size_t at = lead(bytes, length);
-    bytes += at;
-    length -= at;
-    if (strcmp(format, "json") == 0)
-        return read_json(t, bytes, length, where, err);
-    if (strcmp(format, "jsonl") == 0)
-        return read_json_lines(t, bytes, length, where, err);
-    return parse_other(format, bytes, length, where, t->results, err);
-}
-
 enum assay_status assay_results_parse(const char *format, const char *bytes, size_t length,
                                       const char *where, struct assay_results *out,
                                       struct assay_error *err)
 {
-    struct taker t = {.results = out};
-    enum assay_status status = parse(&t, format, bytes, length, where, err);
-    enum assay_status ended = end(&t, where, err);
+    struct taker t = {.results = out, .where = where, .page = strcmp(format, "html") == 0};
+    struct assay_records_visitor visitor = visitor_of(&t);
+    size_t at = lead(bytes, length);
     out->format = format;
-    return status == ASSAY_OK ? ended : status;
+    if (assay_records_in(format))
+        return assay_records_parse(format, bytes, length, where, &visitor, err);
+    return parse_other(format, bytes + at, length - at, where, out, err);
 }
 
-static enum assay_status read_source(struct taker *t, const struct assay_results_source *source,
-                                     struct assay_error *err)
+static enum assay_status read_other(const struct assay_results_source *source,
+                                    struct assay_results *out, struct assay_error *err)
 {
     const char *path = source->path.data;
     struct assay_text bytes = {0};
-    if (strcmp(source->format, "journal") == 0)
-        return read_journal(t, path, err);
-    enum assay_status status = assay_folder_read_file(path, MOST_BYTES, &bytes, err);
+    enum assay_status status = assay_records_load(path, &bytes, err);
     if (status == ASSAY_OK)
-        status = parse(t, source->format, bytes.data ? bytes.data : "", bytes.length, path, err);
+        status = assay_results_parse(source->format, bytes.data ? bytes.data : "", bytes.length,
+                                     path, out, err);
     assay_text_fini(&bytes);
     return status;
 }
@@ -461,17 +337,16 @@ enum assay_status assay_results_read(const struct assay_results_source *source, 
                                      void (*warn)(const char *text), struct assay_results *out,
                                      struct assay_error *err)
 {
-    struct taker t = {.results = out, .warn = warn};
+    struct taker t = {.results = out,
+                      .where = source->path.data,
+                      .page = strcmp(source->format, "html") == 0,
+                      .warn = warn};
     *out = (struct assay_results){0};
     enum assay_status status = ASSAY_OK;
     if (as && source->has_records)
         status = assay_report_find(as, &t.as, err);
     if (status == ASSAY_OK)
-        status = read_source(&t, source, err);
-    if (status != ASSAY_OK)
-        t.status = status;
-    enum assay_status ended = end(&t, source->path.data, err);
-    status = status == ASSAY_OK ? ended : status;
+        status = source->has_records ? read_records(&t, source, err) : read_other(source, out, err);
     out->format = t.as ? as : source->format;
     if (status == ASSAY_OK)
         status = assay_results_join(out, err);

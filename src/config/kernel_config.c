@@ -31,7 +31,7 @@ static const struct assay_option rows[] = {
     {"format", 'f', ASSAY_OPTION_TEXT, AT(measure.format), "FORMAT", "format of --output, or of standard output without --output: kernel, kernel-json, … (`assay list formats`)", 0, 0},
     {"json", 0, ASSAY_OPTION_FLAG, AT(json), NULL, "print kernel-json instead of the table: the same as --format kernel-json", 0, 0},
     {"visual", 0, ASSAY_OPTION_TEXT, AT(visual), "PATH", "also draw the speedups: PATH_light.svg and PATH_dark.svg", 0, 0},
-    {"rasterized", 0, ASSAY_OPTION_FLAG, AT(rasterized), NULL, "of `kernels benchmark`: charts as PNG. assay draws SVG alone and says so", 0, 0},
+    {"rasterized", 0, ASSAY_OPTION_FLAG, AT(rasterized), NULL, "with --visual: PNG instead of SVG, where rsvg-convert is installed", 0, 0},
     {"new", 0, ASSAY_OPTION_TEXT, AT(new_name), "FOLDER", "write a new repository with a kernel that works, for --op in --lang", 0, 0},
     {"op", 0, ASSAY_OPTION_TEXT, AT(op), "OP", "the op that the kernel of --new computes", 0, 0},
     {"lang", 0, ASSAY_OPTION_TEXT, AT(language), "LANGUAGE", "the language of --new: c (default) or cu", 0, 0},

@@ -9,12 +9,12 @@ struct assay_measure_config {
     const char *cache, *device, *format;
     struct assay_strings outputs;
     /* Rows below: */
-    const char *resume, *python;
+    const char *resume, *python, *chart;
     struct assay_strings plugins;
     int64_t threads, warmup, rounds, seed, memory_limit;
     double precision, budget_s, timeout_s;
     bool in_process, quiet, verbose, plot, ascii, strict_device, autotune, sandbox, no_sandbox,
-        energy, no_ceiling, wait, help;
+        energy, no_ceiling, wait, dark, help;
 };
 
 extern const struct assay_option assay_measure_rows[];

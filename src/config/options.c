@@ -71,6 +71,7 @@ static const char *expectation(enum assay_option_type type)
 {
     switch (type) {
     case ASSAY_OPTION_INT:
+    case ASSAY_OPTION_SPARE_INT:
         return "a whole number";
     case ASSAY_OPTION_SIZE:
         return "a size such as 512M or 2GiB";
@@ -117,6 +118,11 @@ static enum assay_status store(const struct assay_option *o, const char *value, 
     case ASSAY_OPTION_SPARE:
         *(const char **)field = value ? value : "";
         return ASSAY_OK;
+    case ASSAY_OPTION_SPARE_INT:
+        status = value ? assay_text_int64(value, (int64_t *)field) : ASSAY_OK;
+        if (!value)
+            *(int64_t *)field = 0;
+        break;
     case ASSAY_OPTION_INT:
         status = assay_text_int64(value, (int64_t *)field);
         break;
@@ -142,8 +148,9 @@ static enum assay_status store(const struct assay_option *o, const char *value, 
         return bad_value(o, value, err);
     if (o->type == ASSAY_OPTION_LIST || o->type == ASSAY_OPTION_REPEAT)
         return ASSAY_OK;
-    number = o->type == ASSAY_OPTION_INT || o->type == ASSAY_OPTION_SIZE ? (double)*(int64_t *)field
-                                                                         : *(double *)field;
+    bool whole = o->type == ASSAY_OPTION_INT || o->type == ASSAY_OPTION_SPARE_INT ||
+                 o->type == ASSAY_OPTION_SIZE;
+    number = whole ? (double)*(int64_t *)field : *(double *)field;
     return check_range(o, number, value, err);
 }
 
@@ -151,8 +158,9 @@ static enum assay_status store(const struct assay_option *o, const char *value, 
 
 /* Where results go, how they are shown, and what does not touch the plan. */
 static const char *const beside_resume[] = {
-    "resume", "output",  "format", "output-dir", "github-summary", "visual", "config",
-    "quiet",  "verbose", "ascii",  "wait",       "in-process",     "help",   "dry-run",
+    "resume", "output",  "format",  "output-dir", "github-summary", "visual",
+    "config", "quiet",   "verbose", "ascii",      "wait",           "in-process",
+    "help",   "dry-run", "chart",   "dark",       "rasterized",     "plot",
 };
 
 /* What has been read so far. */
@@ -183,6 +191,16 @@ static enum assay_status check_resume(const struct given *given, struct assay_er
 
 /* ---- reading ---- */
 
+/* May the next word be left to others? */
+static bool is_spare(const struct assay_option *o, const char *word)
+{
+    int64_t number;
+    if (o->type != ASSAY_OPTION_SPARE_INT)
+        return word[0] == '-';
+    return assay_text_int64(word, &number) != ASSAY_OK || (double)number < o->min ||
+           (double)number > o->max;
+}
+
 /* One option, whose value may be in the same word, in the next, or not needed. */
 static enum assay_status parse_option(const struct assay_option_table *table, int argc,
                                       char *const *argv, int *at, void *out, struct given *given,
@@ -202,8 +220,8 @@ static enum assay_status parse_option(const struct assay_option_table *table, in
     if (o->type == ASSAY_OPTION_FLAG) {
         if (value)
             return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "--%s takes no value", o->name);
-    } else if (!value && o->type == ASSAY_OPTION_SPARE) {
-        if (*at + 1 < argc && argv[*at + 1][0] != '-')
+    } else if (!value && (o->type == ASSAY_OPTION_SPARE || o->type == ASSAY_OPTION_SPARE_INT)) {
+        if (*at + 1 < argc && !is_spare(o, argv[*at + 1]))
             value = argv[++*at];
     } else if (!value) {
         if (*at + 1 >= argc)

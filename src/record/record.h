@@ -146,6 +146,9 @@ bool assay_record_on_host(const struct assay_record *record);
  * of an older one would be misled, not with a new key (docs/protocol.md, share/schema). */
 enum { ASSAY_RECORD_FORMAT = 1 };
 
+/* A record that says nothing: zeroes, and NaN for what is not known. */
+void assay_record_clear(struct assay_record *record);
+
 /* One record as a JSON object, and back. Reading fails on anything but what writing produces. */
 assay_json *assay_record_to_json(const struct assay_record *record);
 enum assay_status assay_record_from_json(const assay_json *json, struct assay_record *out,

@@ -36,13 +36,19 @@ struct assay_report_format {
     const char *summary;
     size_t state_bytes; /* what the functions below may keep in `state` (zeroed) */
     bool merges;        /* repeats of a group come as one: see record/merge.h */
+    bool pictured;      /* a table for people: --plot draws a picture below it */
     int most;           /* columns its rows take where they have them, for style.most; 0: usual */
+    bool svg;           /* its bytes are an image, of which a PNG can be made */
+    bool charts;        /* heeds style.chart */
 
     /* Called once, then once for each group in order with all its records, then once at the end. */
     void (*begin)(void *state, const struct assay_sink *sink,
                   const struct assay_report_style *style, const struct assay_run_info *run);
     void (*group)(void *state, const struct assay_record *records, int64_t n);
     void (*end)(void *state);
+    /* Optional, after the end: what its reader is to know, in a clause ("the chart sweep does not
+     * fit: …"); NULL: nothing. */
+    const char *(*remark)(const void *state);
     /* Optional: frees what the state owns, also where the end never came. */
     void (*fini)(void *state);
 };
@@ -62,6 +68,8 @@ assay_report *assay_report_create(const struct assay_report_format *format,
 void assay_report_begin(assay_report *report, const struct assay_run_info *run);
 void assay_report_group(assay_report *report, const struct assay_record *records, int64_t n);
 void assay_report_end(assay_report *report);
+/* After the end; NULL: there is nothing to remark. */
+const char *assay_report_remark(const assay_report *report);
 void assay_report_destroy(assay_report *report);
 
 #endif

@@ -202,6 +202,15 @@ const char *assay_cell_variant(const struct assay_record *record,
     return record->implementation;
 }
 
+struct assay_cell assay_cell_name(const struct assay_record *record,
+                                  const struct assay_record *records, int64_t n)
+{
+    struct assay_cell cell = {""};
+    const char *name = assay_cell_variant(record, records, n);
+    assay_cell_add(&cell, "%s%s%s", record->recipe, record->recipe[0] && name[0] ? " " : "", name);
+    return cell;
+}
+
 bool assay_cell_is_baseline(const struct assay_record *record)
 {
     bool own = !record->baseline[0] || is(record->baseline, record->implementation);

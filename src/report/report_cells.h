@@ -54,6 +54,9 @@ struct assay_cell assay_cell_outcome(enum assay_outcome outcome); /* "out of mem
  * with the same recipe, the kernel. */
 const char *assay_cell_variant(const struct assay_record *record,
                                const struct assay_record *records, int64_t n);
+/* The same with its recipe: "native", "int8wo native", "int8wo compiled". */
+struct assay_cell assay_cell_name(const struct assay_record *record,
+                                  const struct assay_record *records, int64_t n);
 
 /* More than one sample in twenty was disturbed: a context switch, a changed clock, a slow matrix
  * unit, or a sample so short that the harness can hardly see it. */

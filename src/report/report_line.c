@@ -89,6 +89,8 @@ static struct glyph spelt_out(int32_t code)
         {0x2586, ":"},   /* ▆ */
         {0x2587, "|"},   /* ▇ */
         {0x2588, "#"},   /* █ */
+        {0x2591, "."},   /* ░ */
+        {0x2592, "="},   /* ▒ */
         {0x25b8, ">"},   /* ▸ */
         {0x25cb, "o"},   /* ○ */
         {0x2713, "ok"},  /* ✓ */
@@ -154,10 +156,19 @@ static void append_glyph(struct assay_line *line, struct glyph glyph)
 static const char *ink_code(enum assay_line_ink ink)
 {
     static const char *const codes[] = {
-        [ASSAY_INK_PLAIN] = "",          [ASSAY_INK_BOLD] = "\033[1m",
-        [ASSAY_INK_DIM] = "\033[2m",     [ASSAY_INK_GOOD] = "\033[32m",
-        [ASSAY_INK_BEST] = "\033[1;32m", [ASSAY_INK_WARN] = "\033[33m",
+        [ASSAY_INK_PLAIN] = "",
+        [ASSAY_INK_BOLD] = "\033[1m",
+        [ASSAY_INK_DIM] = "\033[2m",
+        [ASSAY_INK_GOOD] = "\033[32m",
+        [ASSAY_INK_BEST] = "\033[1;32m",
+        [ASSAY_INK_WARN] = "\033[33m",
         [ASSAY_INK_BAD] = "\033[31m",
+        [ASSAY_INK_SERIES] = "\033[36m",
+        "\033[33m",
+        "\033[35m",
+        "\033[32m",
+        "\033[34m",
+        "\033[31m",
     };
     return codes[ink];
 }

@@ -17,7 +17,10 @@ enum assay_line_ink {
     ASSAY_INK_BEST,
     ASSAY_INK_WARN,
     ASSAY_INK_BAD,
+    ASSAY_INK_SERIES, /* the first of ASSAY_INK_SERIES_COUNT, of things side by side in a plot */
+    ASSAY_INKS = ASSAY_INK_SERIES + 6
 };
+enum { ASSAY_INK_SERIES_COUNT = ASSAY_INKS - ASSAY_INK_SERIES };
 
 struct assay_line {
     bool ascii, colour;

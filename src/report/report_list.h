@@ -1,6 +1,7 @@
 /* report_list.h: every report format, one line each; expand with ASSAY_REPORT(name). The file
  * src/report/format/NAME.c defines assay_report_NAME; kernel_svg.c defines both of its themes. */
 ASSAY_REPORT(table)
+ASSAY_REPORT(plot)
 ASSAY_REPORT(detail)
 ASSAY_REPORT(json)
 ASSAY_REPORT(jsonl)
@@ -15,5 +16,7 @@ ASSAY_REPORT(kobench)
 ASSAY_REPORT(kobench_json)
 ASSAY_REPORT(kernel)
 ASSAY_REPORT(kernel_json)
+ASSAY_REPORT(svg)
 ASSAY_REPORT(kernel_svg_light)
 ASSAY_REPORT(kernel_svg_dark)
+ASSAY_REPORT(html)

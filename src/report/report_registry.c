@@ -90,6 +90,11 @@ void assay_report_group(assay_report *report, const struct assay_record *records
 
 void assay_report_end(assay_report *report) { report->format->end(report->state); }
 
+const char *assay_report_remark(const assay_report *report)
+{
+    return report->format->remark ? report->format->remark(report->state) : NULL;
+}
+
 void assay_report_destroy(assay_report *report)
 {
     if (!report)

@@ -36,12 +36,12 @@ struct assay_samples_span assay_samples_span(const struct assay_samples *samples
     double reach = REACH * (q.hi - q.lo);
     span.least = sorted[0];
     span.most = sorted[samples->n - 1];
-    span.lo = reach > 0 ? fmax(span.least, q.lo - reach) : span.least;
-    span.hi = reach > 0 ? fmin(span.most, q.hi + reach) : span.most;
-    for (int32_t i = 0; i < samples->n; i++) {
-        span.below += sorted[i] < span.lo;
-        span.above += sorted[i] > span.hi;
-    }
+    while (reach > 0 && sorted[span.below] < q.lo - reach)
+        span.below++;
+    while (reach > 0 && sorted[samples->n - 1 - span.above] > q.hi + reach)
+        span.above++;
+    span.lo = sorted[span.below];
+    span.hi = sorted[samples->n - 1 - span.above];
     part(&span);
     return span;
 }

@@ -4,7 +4,8 @@
 
 #include "record/record.h"
 
-/* The times that a drawing shows: all but those so far out that the others would be one line. */
+/* The times that a drawing shows: all but those so far out that the others would be one line. The
+ * ends are samples. */
 struct assay_samples_span {
     double lo, hi;        /* ns; lo < hi where there are samples */
     int64_t below, above; /* samples that are outside */

@@ -105,16 +105,6 @@ static const struct assay_measurement *figures(const struct assay_record *record
     return timed ? &record->states[state] : NULL;
 }
 
-/* "native"; "int8wo native"; of the executors of models "int8wo compiled". */
-static struct assay_cell variant_name(const struct place *p)
-{
-    struct assay_cell cell = {""};
-    const char *name = assay_cell_variant(p->record, p->records, p->n);
-    assay_cell_add(&cell, "%s%s%s", p->record->recipe, p->record->recipe[0] && name[0] ? " " : "",
-                   name);
-    return cell;
-}
-
 static bool is_usable(const struct assay_ratio *ratio)
 {
     return ratio->ratio > 0 && isfinite(ratio->ratio);
@@ -181,7 +171,7 @@ static void note_versus(struct assay_totals *totals, struct assay_total_op *op,
     const struct assay_measurement *m = figures(p->record, p->state);
     if (!m || !m->has_eager_ratio || !is_usable(&m->eager_ratio))
         return;
-    struct assay_cell name = variant_name(p);
+    struct assay_cell name = assay_cell_name(p->record, p->records, p->n);
     struct assay_total *total = find_total(op, &name, p->state, true);
     if (total) {
         total->groups++;
@@ -196,7 +186,7 @@ static void add_to_op(struct assay_totals *totals, struct assay_total_op *op, st
     int64_t timed[ASSAY_CACHE_STATES] = {0};
     for (int64_t i = 0; i < p.n; i++) {
         p.record = &p.records[i];
-        struct assay_cell name = variant_name(&p);
+        struct assay_cell name = assay_cell_name(p.record, p.records, p.n);
         for (int s = 0; s < ASSAY_CACHE_STATES; s++) {
             p.state = (enum assay_cache_state)s;
             struct assay_total *total = find_total(op, &name, p.state, false);
@@ -227,7 +217,7 @@ static bool leaves_open(const struct place *p)
 
 static void note_win(struct assay_totals *totals, const struct place *p)
 {
-    struct assay_cell name = variant_name(p);
+    struct assay_cell name = assay_cell_name(p->record, p->records, p->n);
     struct assay_total_winner *winner = find_winner(totals, &name);
     if (winner)
         winner->wins[p->state]++;

@@ -36,7 +36,8 @@ expect_no_out '^ ref .*▸'
 say "several kernels of one implementation are told apart"
 kernels=$("$ASSAY" list kernels | awk '/runs here/ && $1 ~ /^gelu_(portable|avx2|avx512)$/ { print $1 }')
 [ "$(wc -l <<<"$kernels")" -ge 2 ] || fail "this machine has one kernel: $kernels"
-expect_exit 0 "$ASSAY" bench gelu "${quick[@]}" --kernel all -o all.md -o all.svg -o kobench:all.txt
+expect_exit 0 "$ASSAY" bench gelu "${quick[@]}" --kernel all -o all.md -o kernel-svg-light:all.svg \
+    -o kobench:all.txt
 for kernel in $kernels; do
     expect_out "^ $kernel( |\$)"
     expect_file all.md "\\| ${kernel//_/\\\\_} \\|"
@@ -47,8 +48,8 @@ expect_no_out '^ native '
 
 say "a chart of bench has its own words, and recipes"
 expect_exit 0 "$ASSAY" bench linear --shape 4x256x64 --recipe all --dtype bf16 --cache hot --iters 10 --warmup 1 \
-    --impl native -q -o lin.svg
-expect_file lin.svg '>.*assay bench linear<'
+    --impl native -q -o kernel-svg-light:lin.svg
+expect_file lin.svg '>linear bf16: speedup<'
 expect_file lin.svg '>int8wo( native)?<'
 expect_file lin.svg '>baseline<'
 expect_count 0 'this kernel|assay kernel|kernel faster' lin.svg
@@ -65,5 +66,6 @@ expect_exit 0 "$ASSAY" list kernels
 expect_no_out '(f32|f16|s8)runs here'
 expect_out 'f32,f16,bf16,s8 +runs here'
 expect_exit 0 "$ASSAY" list formats
-expect_out '^kernel-svg-light \.svg +a bar chart'
-expect_out '^kernel-svg-dark   +the same'
+expect_out '^svg +\.svg +a chart of the run'
+expect_out '^kernel-svg-light +a bar chart'
+expect_out '^kernel-svg-dark +the same'

@@ -96,6 +96,15 @@ say "charts in both themes"
 expect_exit 0 "$ASSAY" kernel good "${fast[@]}" --visual chart
 expect_file chart_light.svg '<svg'
 expect_file chart_dark.svg '</svg>'
+expect_usage 'rasterized is for the charts of --visual' "$ASSAY" kernel good --rasterized
+expect_exit 0 "$ASSAY" kernel good "${fast[@]}" --visual image --rasterized
+if command -v rsvg-convert >/dev/null; then
+    [ "$(head -c 4 image_light.png | tail -c 3)" = PNG ] || fail "image_light.png is no PNG"
+    [ ! -e image_dark.svg ] || fail "an SVG lies beside the PNG"
+else
+    expect_err 'image_dark.png: PNG takes rsvg-convert, .*; writing image_dark.svg instead'
+    expect_file image_dark.svg '</svg>'
+fi
 
 say "a wrong answer is a mismatch, and does not stop the others"
 repository wrong

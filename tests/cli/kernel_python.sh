@@ -46,7 +46,7 @@ expect_usage 'SyntaxError: .*\(benchmark.py:1\)' "$ASSAY" kernel broken
 cp repos/pure/benchmarks/benchmark_pure.py broken/benchmarks/benchmark.py
 expect_exit 3 "$ASSAY" kernel broken --workload base
 expect_out 'base: unsupported: there is no kernel: neither build/<variant>/ nor torch-ext/'
-expect_usage 'SVG alone: leave out --rasterized, .*rsvg-convert' "$ASSAY" kernel repos/pure --rasterized
+expect_usage 'rasterized is for the charts of --visual' "$ASSAY" kernel repos/pure --rasterized
 
 say "in Python: written into self.out, assigned to it, in place, wrong, unverified; beside one in C; in a sandbox"
 cat >repos/pure/benchmarks/benchmark_c.c <<'END_C'

@@ -32,9 +32,15 @@ expect_exit 0 "$ASSAY" list formats
 expect_out '^json '
 expect_exit 0 "$ASSAY" list formats --names
 for format in table detail json jsonl csv md comprehensive torchao torchao-csv pytorch github kobench kobench-json \
-    kernel kernel-json kernel-svg-light kernel-svg-dark; do
+    kernel kernel-json svg kernel-svg-light kernel-svg-dark html; do
     expect_out "^$format\$"
 done
+expect_exit 0 "$ASSAY" list charts
+expect_out '^speedup +bars of '
+expect_out '^--chart NAME chooses one'
+expect_exit 0 "$ASSAY" list charts --names
+expect_out '^roofline$'
+expect_no_out ' '
 expect_exit 0 "$ASSAY" list recipes
 expect_out '^baseline +baseline +2\.000 '
 expect_out '^int8wo +int8wo +1\.00'

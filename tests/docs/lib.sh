@@ -111,6 +111,8 @@ add_everything() {
     put influx.c src/report/format/influx.c
     append 'format line' src/report/report_list.h
     append 'format words' docs/protocol.md
+    put setup.c src/report/chart/setup.c
+    append 'chart line' src/report/chart/chart_list.h
     put cmd_where.c src/cli/cmd_where.c
     append 'command line' src/cli/command_list.h
     doc=$ASSAY_SOURCE_DIR/docs/recipes.md

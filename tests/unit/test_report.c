@@ -271,7 +271,8 @@ static void formats_are_as_before(void **state)
     (void)state;
     for (int64_t i = 0; i < assay_report_count(); i++) {
         const char *name = assay_report_at(i)->name;
-        check_golden(name, usual_report(name, usual_style, &a_run));
+        if (strcmp(name, "html") != 0) /* test_html.c has what of a page should stay as it is */
+            check_golden(name, usual_report(name, usual_style, &a_run));
     }
 }
 
@@ -637,10 +638,11 @@ static void charts_of_variants_have_their_own_words(void **state)
         assert_null(strstr(both[i]->data, "this kernel"));
         assert_null(strstr(both[i]->data, "assay kernel"));
         assert_null(strstr(both[i]->data, "kernel faster"));
-        assert_non_null(strstr(both[i]->data, ">assay bench<"));
         assert_non_null(strstr(both[i]->data, ">baseline<"));
-        assert_non_null(strstr(both[i]->data, "the baseline's time over a variant's"));
+        assert_non_null(strstr(both[i]->data, "the baseline&#39;s time over a variant&#39;s"));
     }
+    assert_non_null(strstr(usual.data, ">assay bench: speedup<"));
+    assert_non_null(strstr(recipes.data, ">assay bench: speedup<"));
     assert_non_null(strstr(usual.data, ">1.62x faster<"));
     assert_non_null(strstr(usual.data, ">1.08x slower<"));
     assert_non_null(strstr(usual.data, ">[1.07 1.09]<"));
@@ -869,7 +871,7 @@ static void files_choose_their_format(void **state)
     assert_ptr_equal(assay_report_for_file("a.b/RUN.CSV"), format_named("csv"));
     assert_ptr_equal(assay_report_for_file("notes.md"), format_named("md"));
     assert_ptr_equal(assay_report_for_file("run.txt"), format_named("table"));
-    assert_ptr_equal(assay_report_for_file("run.svg"), format_named("kernel-svg-light"));
+    assert_ptr_equal(assay_report_for_file("run.svg"), format_named("svg"));
     assert_null(assay_report_for_file("run"));
     assert_null(assay_report_for_file("run.d/file"));
     assert_null(assay_report_for_file("run."));

@@ -18,6 +18,8 @@ enum {
     ASSAY_CHART_BEST = 90      /* the run was made for it: an axis is swept */
 };
 enum { ASSAY_CHART_WHY = 160 }; /* bytes that a reason takes */
+/* The reason where it could not be found out: the chart is missing, and may fit. */
+#define ASSAY_CHART_NO_MEMORY "there is not enough memory"
 
 /* What a chart is to show; what is left at zero or NULL the chart chooses. */
 struct assay_chart_request {
@@ -49,5 +51,9 @@ enum assay_status assay_chart_find(const char *name, const struct assay_chart **
 /* The one that fits best; NULL where none does, which then is all that can be said. */
 const struct assay_chart *assay_chart_choose(const struct assay_book *book,
                                              const struct assay_chart_request *request);
+/* The same; where it is NULL `why` says why, or has failed: there was no memory to find out. */
+const struct assay_chart *assay_chart_choose_or_say(const struct assay_book *book,
+                                                    const struct assay_chart_request *request,
+                                                    struct assay_text *why);
 
 #endif

@@ -3,6 +3,9 @@
 
 #include "base/suggest.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #define ASSAY_CHART(n) extern const struct assay_chart assay_chart_##n;
 #include "report/chart/chart_list.h"
 #undef ASSAY_CHART
@@ -37,18 +40,46 @@ enum assay_status assay_chart_find(const char *name, const struct assay_chart **
                                               sizeof rest));
 }
 
-const struct assay_chart *assay_chart_choose(const struct assay_book *book,
-                                             const struct assay_chart_request *request)
+/* The same reason of several charts is said once. */
+static void add_reason(struct assay_text *why, const char *reason, char *last, size_t size)
+{
+    if (reason[0] && strcmp(reason, last) != 0)
+        assay_text_format(why, "%s%s", last[0] ? "; " : ": ", reason);
+    if (reason[0])
+        snprintf(last, size, "%s", reason);
+}
+
+const struct assay_chart *assay_chart_choose_or_say(const struct assay_book *book,
+                                                    const struct assay_chart_request *request,
+                                                    struct assay_text *why)
 {
     const struct assay_chart *best = NULL;
-    int greatest = 0;
+    int greatest = ASSAY_CHART_UNFIT;
+    char last[ASSAY_CHART_WHY] = "";
+    struct assay_text reasons = {0};
+    bool lost = false;
     for (int i = 0; i < CHARTS; i++) {
-        char why[ASSAY_CHART_WHY] = "";
-        int fit = chart_registry[i]->fits(book, request, why, sizeof why);
+        char reason[ASSAY_CHART_WHY] = "";
+        int fit = chart_registry[i]->fits(book, request, reason, sizeof reason);
         if (fit > greatest) {
             greatest = fit;
             best = chart_registry[i];
         }
+        lost = lost || (fit <= ASSAY_CHART_UNFIT && strcmp(reason, ASSAY_CHART_NO_MEMORY) == 0);
+        add_reason(&reasons, reason, last, sizeof last);
     }
-    return best;
+    if (!best)
+        assay_text_format(why, "no chart fits%s", reasons.data ? reasons.data : "");
+    why->failed = why->failed || reasons.failed || lost;
+    assay_text_fini(&reasons);
+    return lost ? NULL : best;
+}
+
+const struct assay_chart *assay_chart_choose(const struct assay_book *book,
+                                             const struct assay_chart_request *request)
+{
+    struct assay_text why = {0};
+    const struct assay_chart *chart = assay_chart_choose_or_say(book, request, &why);
+    assay_text_fini(&why);
+    return chart;
 }

@@ -47,7 +47,8 @@ enum assay_legend_shape {
     ASSAY_LEGEND_HATCHED,
     ASSAY_LEGEND_LINE, /* with its marker */
     ASSAY_LEGEND_MARKER,
-    ASSAY_LEGEND_HOLLOW /* a hollow marker */
+    ASSAY_LEGEND_HOLLOW, /* a hollow marker */
+    ASSAY_LEGEND_STROKE  /* a line without a marker */
 };
 
 struct assay_legend_entry {

@@ -46,7 +46,7 @@ void assay_axis_time(const void *user, double value, char *text, size_t size)
 {
     static const struct unit units[] = {{1, " ns"}, {1e3, " us"}, {1e6, " ms"}, {1e9, " s"}};
     (void)user;
-    PUT(units, 4);
+    PUT(units, 6);
 }
 
 void assay_axis_bandwidth(const void *user, double value, char *text, size_t size)

@@ -14,7 +14,8 @@ enum {
 
 static double swatch_width(const struct assay_legend_entry *entry)
 {
-    return entry->shape == ASSAY_LEGEND_LINE ? REACH : BOX;
+    bool line = entry->shape == ASSAY_LEGEND_LINE || entry->shape == ASSAY_LEGEND_STROKE;
+    return line ? REACH : BOX;
 }
 
 static void draw_swatch(struct assay_drawing *d, double x, double y,
@@ -35,6 +36,9 @@ static void draw_swatch(struct assay_drawing *d, double x, double y,
     case ASSAY_LEGEND_HOLLOW:
         assay_draw_marker(d, x + width / 2, middle, 8, entry->marker, entry->ink,
                           entry->shape == ASSAY_LEGEND_HOLLOW);
+        break;
+    case ASSAY_LEGEND_STROKE:
+        assay_draw_line(d, x, middle, x + width, middle, entry->ink, 2, entry->dash);
         break;
     }
 }

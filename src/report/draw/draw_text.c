@@ -33,17 +33,18 @@ static const struct {
     uint32_t first, last;
     int width;
 } others[] = {
-    {0x300, 0x36f, 0}, /* combining */
-    {0x483, 0x489, 0},        {0x591, 0x5bd, 0},      {0x200b, 0x200d, 0},
-    {0x2060, 0x2064, 0},      {0x20d0, 0x20f0, 0},    {0xfe00, 0xfe0f, 0},
-    {0xfe20, 0xfe2f, 0},      {0xfeff, 0xfeff, 0},    {0xe0100, 0xe01ef, 0},
-    {0xb0, 0xb0, 500}, /* degree */
-    {0xb1, 0xb1, 838}, /* plus-minus */
-    {0xb2, 0xb3, 440}, /* squared, cubed */
-    {0xb5, 0xb5, 740}, /* micro */
-    {0xb7, 0xb7, 380}, /* middle dot */
-    {0xd7, 0xd7, 838}, /* times */
-    {0xdf, 0xf6, 800}, /* small letters; ae is the widest of Latin-1 */
+    {0x300, 0x341, 0},   /* combining, in every font */
+    {0x342, 0x36f, 700}, /* … a box of its own where the font has none */
+    {0x483, 0x489, 700},      {0x591, 0x5bd, 700},    {0x20d0, 0x20f0, 700},
+    {0xfe20, 0xfe2f, 700},    {0x200b, 0x200d, 0}, /* never shown */
+    {0x2060, 0x2064, 0},      {0xfe00, 0xfe0f, 0},    {0xfeff, 0xfeff, 0},
+    {0xe0100, 0xe01ef, 0},    {0xb0, 0xb0, 500}, /* degree */
+    {0xb1, 0xb1, 838},                           /* plus-minus */
+    {0xb2, 0xb3, 440},                           /* squared, cubed */
+    {0xb5, 0xb5, 740},                           /* micro */
+    {0xb7, 0xb7, 380},                           /* middle dot */
+    {0xd7, 0xd7, 838},                           /* times */
+    {0xdf, 0xf6, 800},                           /* small letters; ae is the widest of Latin-1 */
     {0xe6, 0xe6, 1050},       {0xf8, 0xff, 800},      {0xa0, 0x24f, 1100},
     {0x3b1, 0x3c9, 900},                             /* small Greek letters */
     {0x430, 0x45f, 1000},                            /* small Cyrillic letters */

@@ -567,6 +567,7 @@ const struct assay_report_format assay_report_kernel = {
     .extension = NULL,
     .summary = "workloads of a kernel's repository with times, speedup and verdict",
     .state_bytes = sizeof(struct state),
+    .pictured = true,
     .most = 180,
     .begin = kernel_begin,
     .group = kernel_group,

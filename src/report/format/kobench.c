@@ -317,6 +317,7 @@ const struct assay_report_format assay_report_kobench = {
     .extension = NULL,
     .summary = "cases of presets with time, memory, MACs and FLOPs",
     .state_bytes = sizeof(struct state),
+    .pictured = true,
     .begin = kobench_begin,
     .group = kobench_group,
     .end = kobench_end,

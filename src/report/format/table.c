@@ -443,6 +443,7 @@ const struct assay_report_format assay_report_table = {
     .extension = "txt",
     .summary = "a table to read in a terminal",
     .state_bytes = sizeof(struct table),
+    .pictured = true,
     .begin = table_begin,
     .group = table_group,
     .end = table_end,

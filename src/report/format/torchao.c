@@ -420,6 +420,7 @@ const struct assay_report_format assay_report_torchao = {
     .extension = NULL,
     .summary = "recipes of each model and shape, eager and compiled, fastest first",
     .state_bytes = sizeof(struct state),
+    .pictured = true,
     .begin = torchao_begin,
     .group = torchao_group,
     .end = torchao_end,
