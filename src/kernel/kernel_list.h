@@ -31,6 +31,24 @@ ASSAY_VECTOR_KERNEL(groupnorm)
 /* native/rows */
 ASSAY_VECTOR_KERNEL(swiglu)
 
+/* native/rows: gradients */
+ASSAY_VECTOR_KERNEL(layernorm_backward)
+ASSAY_VECTOR_KERNEL(rmsnorm_backward)
+ASSAY_VECTOR_KERNEL(gelu_backward)
+ASSAY_VECTOR_KERNEL(gelu_tanh_backward)
+ASSAY_VECTOR_KERNEL(silu_backward)
+ASSAY_VECTOR_KERNEL(relu_backward)
+ASSAY_VECTOR_KERNEL(sigmoid_backward)
+ASSAY_VECTOR_KERNEL(leakyrelu_backward)
+ASSAY_VECTOR_KERNEL(relu6_backward)
+ASSAY_VECTOR_KERNEL(hardswish_backward)
+ASSAY_VECTOR_KERNEL(add_backward)
+ASSAY_VECTOR_KERNEL(softmax_backward)
+ASSAY_VECTOR_KERNEL(mse_backward)
+ASSAY_VECTOR_KERNEL(cross_entropy_backward)
+ASSAY_VECTOR_KERNEL(cross_entropy_both)
+ASSAY_VECTOR_KERNEL(swiglu_backward)
+
 /* native/stream */
 ASSAY_KERNEL(read_native)
 ASSAY_KERNEL(copy_native)
