@@ -41,13 +41,14 @@ VEC_INLINE vec vec_relu6_gradient(vec dy, vec x)
     return vec_relu_gradient(dy, x);
 }
 
-/* (2 x + 3) / 6 in the middle: 0 for -1.5, as x / 3 + 1 / 2 is. */
+/* (2 x + 3) / 6 in the middle: 0 for -1.5, as x / 3 + 1 / 2 is. Beyond the floats next to ±3 it is
+ * 0 or 1. */
 VEC_INLINE vec vec_hardswish_gradient(vec dy, vec x)
 {
     vec slope = vec_mul(vec_fma(x, vec_set(2.0f), vec_set(3.0f)), vec_set(1 / 6.0f));
     vec middle = vec_mul(dy, slope);
-    middle = vec_select(vec_less(vec_set(3.0f), x), dy, middle);
-    return vec_select(vec_less(x, vec_set(-3.0f)), vec_set(0.0f), middle);
+    middle = vec_select(vec_less(vec_set(0x1.7ffffep1f), x), dy, middle);
+    return vec_select(vec_less(x, vec_set(-0x1.7ffffep1f)), vec_set(0.0f), middle);
 }
 
 #endif
