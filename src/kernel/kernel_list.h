@@ -27,6 +27,7 @@ ASSAY_VECTOR_KERNEL(cross_entropy)
 /* native/image */
 ASSAY_VECTOR_KERNEL(depthwise_conv2d)
 ASSAY_VECTOR_KERNEL(groupnorm)
+ASSAY_VECTOR_KERNEL(groupnorm_backward)
 
 /* native/rows */
 ASSAY_VECTOR_KERNEL(swiglu)
