@@ -62,7 +62,8 @@ static inline void make_operands(const struct assay_op *op, const struct assay_p
         assay_op_fill(op, problem, i, data, seed);
         out->in[i] = data;
     }
-    out->out[0] = add_tensor(out, &problem->outputs[0]);
+    for (int32_t i = 0; i < problem->n_outputs; i++)
+        out->out[i] = add_tensor(out, &problem->outputs[i]);
 }
 
 static inline void free_operands(struct operands *operands)
