@@ -1,8 +1,8 @@
 /* row_gradient_body.h: the body of softmax_backward, layernorm_backward and rmsnorm_backward.
  *
- * Two passes over a row: sums over it, then outputs; the second finds the row in the cache. Rows go
- * ROWGRAD_ROWS at a time, and while the outputs of some are written, the sums of the next are
- * taken, so that memory is read and written all the time. With xhat = (x - mean) rstd:
+ * Two passes over a row: sums over it, then outputs; the second finds the row in the cache. While
+ * the outputs of a row, or of a few, are written, the sums of the next are taken, so that memory is
+ * read and written all the time. With xhat = (x - mean) rstd:
  *
  *   softmax    dx = y (dy - sum(dy y))
  *   the norms  dx = rstd (dy gamma - mean(dy gamma) - xhat mean(dy gamma xhat))
@@ -18,12 +18,27 @@ enum rowgrad_of_what { ROWGRAD_SOFTMAX, ROWGRAD_RMSNORM, ROWGRAD_LAYERNORM };
 enum {
     ROWGRAD_NORM = ROWGRAD_OF != ROWGRAD_SOFTMAX,
     ROWGRAD_CENTRE = ROWGRAD_OF == ROWGRAD_LAYERNORM,
-    ROWGRAD_ROWS = 2,
+    ROWGRAD_ROWS = 4,
     ROWGRAD_COLUMNS = ROWGRAD_CENTRE ? 2 : 1
 };
 
-/* Longer rows would not all stay in the L1 cache, two of two inputs, beside the columns. */
-enum { ROWGRAD_BYTES = 6144, ROWGRAD_AHEAD = 4096 };
+/* Longer rows would not all stay in the L1 cache, two of two inputs, beside the columns. How far
+ * ahead to prefetch, in bytes, with and without that overlap. */
+enum { ROWGRAD_BYTES = 6144, ROWGRAD_AHEAD = 4096, ROWGRAD_AHEAD_ALONE = 2048 };
+
+/* Rows that go at once. One, because the hardware prefetcher follows memory best that is read as it
+ * is laid out; but softmax has little else to do while it waits for the sum of a row of 16 bits. */
+VEC_INLINE int rowgrad_at_once(enum native_kind kind)
+{
+    return ROWGRAD_NORM || kind == NATIVE_F32 ? 1 : 4;
+}
+
+/* Are the sums of the next rows taken meanwhile? softmax in f32 is faster without (1.10 times,
+ * Zen 5). */
+VEC_INLINE bool rowgrad_overlaps(enum native_kind kind)
+{
+    return ROWGRAD_NORM || kind != NATIVE_F32;
+}
 
 /* The tensors, taken out of struct assay_args before the loops. softmax has y for x, and no more.
  */
@@ -61,10 +76,9 @@ VEC_INLINE void rowgrad_add(vec dy, vec x, vec gamma, vec mean, vec *g, vec *gx)
     *gx = vec_fma(term, x, *gx);
 }
 
-VEC_INLINE struct vec_pair rowgrad_load(enum native_kind kind, const void *x, int64_t at,
-                                        int64_t ahead)
+VEC_INLINE struct vec_pair rowgrad_load(enum native_kind kind, const void *x, int64_t at)
 {
-    vec_prefetch_far(kind, x, at, ahead);
+    vec_prefetch_far(kind, x, at, rowgrad_overlaps(kind) ? ROWGRAD_AHEAD : ROWGRAD_AHEAD_ALONE);
     vec_prefetch_near(kind, x, at);
     return vec_load_pair(kind, x, at);
 }
@@ -77,13 +91,11 @@ VEC_INLINE struct vec_pair rowgrad_gamma(enum native_kind kind, const struct row
     return (struct vec_pair){vec_set(1.0f), vec_set(1.0f)};
 }
 
-/* Adds the pair at element `at` of the tensors to a row's sums; prefetches `ahead` bytes on. */
+/* Adds the pair at element `at` of the tensors to a row's sums, and prefetches what follows. */
 VEC_INLINE void rowgrad_add_pair(enum native_kind kind, const struct rowgrad_tensors *t, int64_t at,
-                                 int64_t ahead, struct vec_pair gamma, vec mean,
-                                 struct rowgrad_sums *s)
+                                 struct vec_pair gamma, vec mean, struct rowgrad_sums *s)
 {
-    struct vec_pair dy = rowgrad_load(kind, t->dy, at, ahead);
-    struct vec_pair x = rowgrad_load(kind, t->x, at, ahead);
+    struct vec_pair dy = rowgrad_load(kind, t->dy, at), x = rowgrad_load(kind, t->x, at);
     rowgrad_add(dy.a, x.a, gamma.a, mean, &s->g[0], &s->gx[0]);
     rowgrad_add(dy.b, x.b, gamma.b, mean, &s->g[1], &s->gx[1]);
 }
@@ -159,7 +171,7 @@ VEC_INLINE void rowgrad_out_parts(enum native_kind kind, const struct rowgrad_te
  * there are `more` (a constant), the sums of as many behind them. Columns lie in the order of the
  * pairs of `kind`, which rowgrad_finish keeps. */
 VEC_INLINE void rowgrad_step(enum native_kind kind, bool stream, int rows, bool more,
-                             const struct rowgrad_tensors *t, int64_t at, int64_t i, int64_t ahead,
+                             const struct rowgrad_tensors *t, int64_t at, int64_t i,
                              const struct rowgrad_row *row, const vec *next_mean,
                              struct rowgrad_sums *next)
 {
@@ -175,7 +187,7 @@ VEC_INLINE void rowgrad_step(enum native_kind kind, bool stream, int rows, bool 
         dx.b = rowgrad_of(&row[r], dy.b, x.b, gamma.b, &dgamma.b, &dbeta.b);
         vec_store_pair(kind, stream, t->out, j, dx);
         if (more)
-            rowgrad_add_pair(kind, t, j + rows * t->dim, ahead, gamma, next_mean[r], &next[r]);
+            rowgrad_add_pair(kind, t, j + rows * t->dim, gamma, next_mean[r], &next[r]);
     }
     if (ROWGRAD_NORM)
         vec_store_pair(NATIVE_F32, false, t->dgamma, i, dgamma);
@@ -195,8 +207,7 @@ VEC_INLINE void rowgrad_one(enum native_kind kind, bool stream, const struct row
     for (; i + 4 * VEC_LANES <= t->dim; i += 4 * VEC_LANES)
         for (int k = 0; k < 2; k++) {
             int64_t j = i + k * 2 * VEC_LANES;
-            rowgrad_add_pair(kind, t, at + j, ROWGRAD_AHEAD, rowgrad_gamma(kind, t, j), mean,
-                             &s[k]);
+            rowgrad_add_pair(kind, t, at + j, rowgrad_gamma(kind, t, j), mean, &s[k]);
         }
     rowgrad_add_parts(kind, t, at, i, t->dim, mean, &s[0]);
     for (int k = 0; k < 2; k++) {
@@ -207,7 +218,7 @@ VEC_INLINE void rowgrad_one(enum native_kind kind, bool stream, const struct row
     int64_t head = stream ? native_head(kind, at, t->dim) : 0;
     rowgrad_out_parts(kind, t, at, 0, head, &row);
     for (i = head; i + 2 * VEC_LANES <= t->dim; i += 2 * VEC_LANES)
-        rowgrad_step(kind, stream, 1, false, t, at, i, 0, &row, NULL, NULL);
+        rowgrad_step(kind, stream, 1, false, t, at, i, &row, NULL, NULL);
     rowgrad_out_parts(kind, t, at, i, t->dim, &row);
 }
 
@@ -217,16 +228,16 @@ VEC_INLINE void rowgrad_rows(enum native_kind kind, bool stream, bool more,
                              const struct rowgrad_tensors *t, int64_t r,
                              const struct rowgrad_row *row, struct rowgrad_sums *next)
 {
-    int64_t i = 0, at = r * t->dim, behind = at + ROWGRAD_ROWS * t->dim;
-    int64_t ahead = ROWGRAD_ROWS * t->dim * (kind == NATIVE_F32 ? 4 : 2);
+    const int rows = rowgrad_at_once(kind);
+    int64_t i = 0, at = r * t->dim, behind = at + rows * t->dim;
     vec next_mean[ROWGRAD_ROWS];
-    for (int k = 0; k < ROWGRAD_ROWS && more; k++) {
-        next_mean[k] = rowgrad_mean(t, r + ROWGRAD_ROWS + k);
+    for (int k = 0; k < rows && more; k++) {
+        next_mean[k] = rowgrad_mean(t, r + rows + k);
         rowgrad_clear(&next[k]);
     }
     for (; i + 2 * VEC_LANES <= t->dim; i += 2 * VEC_LANES)
-        rowgrad_step(kind, stream, ROWGRAD_ROWS, more, t, at, i, ahead, row, next_mean, next);
-    for (int k = 0; k < ROWGRAD_ROWS; k++) {
+        rowgrad_step(kind, stream, rows, more, t, at, i, row, next_mean, next);
+    for (int k = 0; k < rows; k++) {
         rowgrad_out_parts(kind, t, at + k * t->dim, i, t->dim, &row[k]);
         if (more)
             rowgrad_add_parts(kind, t, behind + k * t->dim, i, t->dim, next_mean[k], &next[k]);
@@ -238,23 +249,23 @@ VEC_INLINE void rowgrad_rows(enum native_kind kind, bool stream, bool more,
 VEC_INLINE int64_t rowgrad_groups(enum native_kind kind, bool stream,
                                   const struct rowgrad_tensors *t, int64_t r, int64_t end)
 {
+    const int rows = rowgrad_at_once(kind);
     struct rowgrad_sums sums[ROWGRAD_ROWS];
     struct rowgrad_row row[ROWGRAD_ROWS];
-    if (r + ROWGRAD_ROWS > end)
+    if (r + rows > end)
         return r;
-    for (int k = 0; k < ROWGRAD_ROWS; k++) {
+    for (int k = 0; k < rows; k++) {
         int64_t i = 0, at = (r + k) * t->dim;
         vec mean = rowgrad_mean(t, r + k);
         rowgrad_clear(&sums[k]);
         for (; i + 2 * VEC_LANES <= t->dim; i += 2 * VEC_LANES)
-            rowgrad_add_pair(kind, t, at + i, ROWGRAD_AHEAD, rowgrad_gamma(kind, t, i), mean,
-                             &sums[k]);
+            rowgrad_add_pair(kind, t, at + i, rowgrad_gamma(kind, t, i), mean, &sums[k]);
         rowgrad_add_parts(kind, t, at, i, t->dim, mean, &sums[k]);
     }
-    for (; r + ROWGRAD_ROWS <= end; r += ROWGRAD_ROWS) {
-        for (int k = 0; k < ROWGRAD_ROWS; k++)
+    for (; r + rows <= end; r += rows) {
+        for (int k = 0; k < rows; k++)
             row[k] = rowgrad_row_of(t, r + k, &sums[k]);
-        if (r + 2 * ROWGRAD_ROWS <= end)
+        if (r + 2 * rows <= end)
             rowgrad_rows(kind, stream, true, t, r, row, sums);
         else
             rowgrad_rows(kind, stream, false, t, r, row, sums);
@@ -266,7 +277,7 @@ VEC_INLINE void rowgrad_all(enum native_kind kind, bool stream, const struct row
                             int64_t begin, int64_t end)
 {
     int64_t r = begin, bytes = t->dim * (kind == NATIVE_F32 ? 4 : 2);
-    if (bytes <= ROWGRAD_BYTES && (!stream || bytes % 64 == 0))
+    if (rowgrad_overlaps(kind) && bytes <= ROWGRAD_BYTES && (!stream || bytes % 64 == 0))
         r = rowgrad_groups(kind, stream, t, r, end);
     for (; r < end; r++)
         rowgrad_one(kind, stream, t, r);
