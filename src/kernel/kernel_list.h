@@ -27,9 +27,28 @@ ASSAY_VECTOR_KERNEL(cross_entropy)
 /* native/image */
 ASSAY_VECTOR_KERNEL(depthwise_conv2d)
 ASSAY_VECTOR_KERNEL(groupnorm)
+ASSAY_VECTOR_KERNEL(groupnorm_backward)
 
 /* native/rows */
 ASSAY_VECTOR_KERNEL(swiglu)
+
+/* native/rows: gradients */
+ASSAY_VECTOR_KERNEL(layernorm_backward)
+ASSAY_VECTOR_KERNEL(rmsnorm_backward)
+ASSAY_VECTOR_KERNEL(gelu_backward)
+ASSAY_VECTOR_KERNEL(gelu_tanh_backward)
+ASSAY_VECTOR_KERNEL(silu_backward)
+ASSAY_VECTOR_KERNEL(relu_backward)
+ASSAY_VECTOR_KERNEL(sigmoid_backward)
+ASSAY_VECTOR_KERNEL(leakyrelu_backward)
+ASSAY_VECTOR_KERNEL(relu6_backward)
+ASSAY_VECTOR_KERNEL(hardswish_backward)
+ASSAY_VECTOR_KERNEL(add_backward)
+ASSAY_VECTOR_KERNEL(softmax_backward)
+ASSAY_VECTOR_KERNEL(mse_backward)
+ASSAY_VECTOR_KERNEL(cross_entropy_backward)
+ASSAY_VECTOR_KERNEL(cross_entropy_both)
+ASSAY_VECTOR_KERNEL(swiglu_backward)
 
 /* native/stream */
 ASSAY_KERNEL(read_native)
@@ -51,8 +70,20 @@ ASSAY_KERNEL(relu6_onednn)
 ASSAY_KERNEL(hardswish_onednn)
 ASSAY_KERNEL(add_onednn)
 ASSAY_KERNEL(depthwise_conv2d_onednn)
+ASSAY_KERNEL(layernorm_backward_onednn)
+ASSAY_KERNEL(softmax_backward_onednn)
+ASSAY_KERNEL(gelu_backward_onednn)
+ASSAY_KERNEL(gelu_tanh_backward_onednn)
+ASSAY_KERNEL(silu_backward_onednn)
+ASSAY_KERNEL(relu_backward_onednn)
+ASSAY_KERNEL(sigmoid_backward_onednn)
+ASSAY_KERNEL(leakyrelu_backward_onednn)
+ASSAY_KERNEL(relu6_backward_onednn)
+ASSAY_KERNEL(hardswish_backward_onednn)
 ASSAY_KERNEL(linear_onednn)
 ASSAY_KERNEL(linear_onednn_avx512)
+ASSAY_KERNEL(linear_backward_onednn)
+ASSAY_KERNEL(linear_backward_onednn_avx512)
 ASSAY_KERNEL(conv2d_onednn)
 ASSAY_KERNEL(conv2d_onednn_avx512)
 ASSAY_KERNEL(attention_onednn)
@@ -60,6 +91,7 @@ ASSAY_KERNEL(attention_onednn_avx512)
 
 /* openblas */
 ASSAY_KERNEL(linear_openblas)
+ASSAY_KERNEL(linear_backward_openblas)
 
 /* native/linear */
 ASSAY_VECTOR_KERNEL(linear)
@@ -67,6 +99,9 @@ ASSAY_KERNEL(linear_bf16dot_avx512)
 ASSAY_KERNEL(linear_vnni_avx512)
 ASSAY_KERNEL(linear_s8_vnni_avx512)
 ASSAY_KERNEL(linear_amx)
+ASSAY_VECTOR_KERNEL(linear_backward)
+ASSAY_KERNEL(linear_backward_bf16dot_avx512)
+ASSAY_KERNEL(linear_backward_amx)
 
 /* native/quantize */
 ASSAY_VECTOR_KERNEL(quantize)

@@ -118,7 +118,7 @@ void assay_op_fill_loss_gradient(void *data, uint64_t seed, int64_t terms);
             if (i % BLOCK == 0)                                                                    \
                 assay_op_load_row(p, in, 1, row, first + i, n - i < BLOCK ? n - i : BLOCK, x);     \
             if (sizes)                                                                             \
-                sizes[i] = (scale_)*fabs(out[i]);                                                  \
+                sizes[i] = isfinite(out[i]) ? (scale_)*fabs(out[i]) : 0;                           \
             out[i] = f(out[i], x[i % BLOCK]);                                                      \
         }                                                                                          \
     }                                                                                              \

@@ -185,8 +185,9 @@ static void row_gradient(double logsum, double scale, int64_t target, int64_t n,
 {
     for (int64_t i = 0; i < n; i++) {
         double share = exp(out[i] - logsum), hot = i == target;
+        double size = share > 0 ? share * (1 + fabs(out[i]) + fabs(logsum)) : 0;
         if (sizes)
-            sizes[i] = fabs(scale) * (share * (1 + fabs(out[i]) + fabs(logsum)) + hot);
+            sizes[i] = fabs(scale) * (size + hot);
         out[i] = (share - hot) * scale;
     }
 }

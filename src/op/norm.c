@@ -445,8 +445,8 @@ static void dbeta(const struct assay_problem *p, const void *const *in, int64_t 
 
 static struct assay_tolerance tolerance_columns(const struct assay_problem *p)
 {
-    return assay_op_tolerance_summed(
-        p, assay_op_sum_error(ASSAY_DTYPE_F32, p->axes[0] * p->axes[1]));
+    return assay_op_tolerance_summed(p,
+                                     assay_op_sum_error(ASSAY_DTYPE_F32, p->axes[0] * p->axes[1]));
 }
 
 static struct assay_cost cost_layernorm_backward(const struct assay_problem *p)

@@ -23,6 +23,9 @@ struct linear_job {
     /* kernel > 0: x is an image, and its rows here, m of k elements, are the windows of this
      * convolution (linear_window.h). Then dtype is no S8 and there is no norm and no recipe. */
     struct assay_conv windows;
+    /* x is stored the other way round, [k, m]: its rows here are the columns of that. Then there is
+     * no norm, no recipe and no windows. */
+    bool columns;
 };
 
 /* One call. */
@@ -33,6 +36,13 @@ struct linear_call {
     const struct assay_packed *w;
     void *y;
     float x_scale; /* of recipes with one scale for all of x (normalised): already known */
+};
+
+/* Rows that follow each other. */
+struct linear_matrix {
+    const void *data;
+    int64_t rows, columns;
+    enum assay_dtype dtype;
 };
 
 /* A rectangle of y: rows [row, row_end), panels [panel, panel_end) of 16 columns each; columns at
@@ -84,7 +94,14 @@ enum assay_status assay_linear_prepare(void *state, int64_t set, const struct as
 size_t assay_linear_prepared_bytes(void *state);
 enum assay_status assay_linear_run(void *state, const struct assay_work *work);
 enum assay_status assay_linear_run_activations(void *state, const struct assay_work *work);
-void assay_linear_teardown(void *state);
+/* One product for kernels that pack their weights themselves, without prepare: y = x W^T. Not with
+ * a norm or a recipe. */
+void assay_linear_multiply(void *state, const void *x, const struct assay_packed *w, void *y);
+void assay_linear_teardown(void *state); /* NULL is fine */
+
+/* Zeroed, aligned to pages, on huge ones where it is large. *block is what to free; NULL without
+ * memory. */
+unsigned char *assay_linear_memory(size_t bytes, void **block);
 
 /* The fields all these kernels share; can_run and setup are the file's own. */
 #define LINEAR_FIELDS(name_, preference_)                                                          \
