@@ -53,6 +53,8 @@ ASSAY_KERNEL(add_onednn)
 ASSAY_KERNEL(depthwise_conv2d_onednn)
 ASSAY_KERNEL(linear_onednn)
 ASSAY_KERNEL(linear_onednn_avx512)
+ASSAY_KERNEL(linear_backward_onednn)
+ASSAY_KERNEL(linear_backward_onednn_avx512)
 ASSAY_KERNEL(conv2d_onednn)
 ASSAY_KERNEL(conv2d_onednn_avx512)
 ASSAY_KERNEL(attention_onednn)
@@ -60,6 +62,7 @@ ASSAY_KERNEL(attention_onednn_avx512)
 
 /* openblas */
 ASSAY_KERNEL(linear_openblas)
+ASSAY_KERNEL(linear_backward_openblas)
 
 /* native/linear */
 ASSAY_VECTOR_KERNEL(linear)
@@ -67,6 +70,9 @@ ASSAY_KERNEL(linear_bf16dot_avx512)
 ASSAY_KERNEL(linear_vnni_avx512)
 ASSAY_KERNEL(linear_s8_vnni_avx512)
 ASSAY_KERNEL(linear_amx)
+ASSAY_VECTOR_KERNEL(linear_backward)
+ASSAY_KERNEL(linear_backward_bf16dot_avx512)
+ASSAY_KERNEL(linear_backward_amx)
 
 /* native/quantize */
 ASSAY_VECTOR_KERNEL(quantize)

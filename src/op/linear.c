@@ -1,6 +1,7 @@
 /* linear: y = act(norm(x) W^T + bias) + residual, x [m, k], W [n, k]. The weights can be stored by
  * a recipe; the output is then right when it is the product of what the recipe stores, and how far
- * that is from the product of the originals is a figure of its own. */
+ * that is from the product of the originals is a figure of its own. Its gradient is in
+ * linear_backward.c. */
 #include "op/linear.h"
 
 #include "base/alloc.h"
@@ -644,8 +645,9 @@ const struct assay_op assay_op_linear = {
     .reference_sums = reference_sums,
     .cost = cost,
     .tolerance = tolerance,
-    .dtypes = ASSAY_DTYPE_BIT(ASSAY_DTYPE_F32) | ASSAY_DTYPE_BIT(ASSAY_DTYPE_F16) |
-              ASSAY_DTYPE_BIT(ASSAY_DTYPE_BF16) | ASSAY_DTYPE_BIT(ASSAY_DTYPE_S8),
+    .dtypes = ASSAY_DTYPE_BIT(ASSAY_DTYPE_F64) | ASSAY_DTYPE_BIT(ASSAY_DTYPE_F32) |
+              ASSAY_DTYPE_BIT(ASSAY_DTYPE_F16) | ASSAY_DTYPE_BIT(ASSAY_DTYPE_BF16) |
+              ASSAY_DTYPE_BIT(ASSAY_DTYPE_S8),
     .modes = "bias, an activation (sigmoid relu leakyrelu relu6 gelu silu hardswish), ln or rms (a "
              "norm of x), add (a residual), bias+gelu, …",
     .set_mode = set_mode,

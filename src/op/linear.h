@@ -64,6 +64,28 @@ void assay_linear_finish(const struct assay_problem *problem, const void *const 
  * codes here and there. */
 double assay_linear_flips(const struct assay_recipe *recipe, enum assay_dtype dtype, int64_t k);
 
+/* ---- the gradient, op linear_backward: from dY [m, n], x and W, dX [m, k] = dY W, dW [n, k] =
+ * dY^T x, and dbias [n], the sums of dY's columns. Its axes are linear's. */
+
+enum {                             /* params */
+       ASSAY_LINEAR_BACKWARD_BIAS, /* 0 or 1: is there a dbias? */
+       ASSAY_LINEAR_BACKWARD_ONLY
+}; /* which product alone; 0: both */
+enum { ASSAY_LINEAR_ONLY_DX = 1, ASSAY_LINEAR_ONLY_DW };
+
+enum assay_linear_operand {
+    ASSAY_LINEAR_OPERAND_DY, /* input 0 */
+    ASSAY_LINEAR_OPERAND_X,
+    ASSAY_LINEAR_OPERAND_W
+};
+enum assay_linear_gradient { ASSAY_LINEAR_DX, ASSAY_LINEAR_DW, ASSAY_LINEAR_DBIAS };
+
+/* The index of an input or output of linear_backward, -1 where the mode leaves it out. */
+int32_t assay_linear_backward_input(const struct assay_problem *problem,
+                                    enum assay_linear_operand which);
+int32_t assay_linear_backward_output(const struct assay_problem *problem,
+                                     enum assay_linear_gradient which);
+
 /* For can_run of kernels that have neither norm nor residual: ASSAY_OK, or ASSAY_UNSUPPORTED with
  * the reason. `problem` may be NULL. */
 enum assay_status assay_linear_is_plain(const struct assay_problem *problem,

@@ -205,6 +205,64 @@ static void gradients_of_convolutions_are_slopes(void **state)
     }
 }
 
+/* A product has as many rows as it likes: awkward ones, and a bias where there is one. */
+static void gradients_of_linear_are_slopes(void **state)
+{
+    (void)state;
+    static const int64_t shapes[][3] = {{1, 1, 1}, {3, 5, 2}, {17, 1, 13}, {1, 31, 7}, {8, 600, 3}};
+    for (size_t k = 0; k < sizeof shapes / sizeof shapes[0]; k++) {
+        check(assay_op_find("linear_backward"), NULL, shapes[k]);
+        check(assay_op_find("linear_backward"), "bias", shapes[k]);
+    }
+}
+
+/* A mode with one product alone gives what the usual one gives, to the bit. */
+static void linear_products_alone_are_the_same(void **state)
+{
+    (void)state;
+    static const char *const modes[] = {"dx", "dw", "bias+dw"};
+    static const int32_t firsts[] = {0, 1, 1};
+    const int64_t axes[] = {5, 7, 3};
+    const struct assay_op *op = assay_op_find("linear_backward");
+    for (int i = 0; i < 3; i++) {
+        struct bed whole = {0}, part = {0};
+        make(&whole, op, "bias", axes);
+        make(&part, op, modes[i], axes);
+        assert_int_equal(part.problem.n_inputs, 2);
+        memcpy(part.in[0], whole.in[0], assay_tensor_bytes(&whole.problem.inputs[0]));
+        memcpy(part.in[1], whole.in[i == 0 ? 2 : 1], assay_tensor_bytes(&part.problem.inputs[1]));
+        for (int32_t k = 0; k < part.problem.n_outputs; k++) {
+            const struct assay_tensor *t = &whole.problem.outputs[firsts[i] + k];
+            compute(&part, k);
+            compute(&whole, firsts[i] + k);
+            assert_int_equal(assay_tensor_count(&part.problem.outputs[k]), assay_tensor_count(t));
+            assert_memory_equal(part.out[k], whole.out[firsts[i] + k],
+                                (size_t)assay_tensor_count(t) * sizeof(double));
+        }
+        destroy(&whole);
+        destroy(&part);
+    }
+}
+
+/* What linear can have around its product has its gradient elsewhere, and a mode says so. */
+static void linear_backward_refuses_what_it_has_not(void **state)
+{
+    (void)state;
+    static const char *const modes[][2] = {
+        {"gelu", "gelu_backward"},  {"bias+relu", "relu_backward"},     {"ln", "a norm"},
+        {"bias+add", "a residual"}, {"dx+bias", "gradient of x alone"}, {"dx+dw", "unknown mode"},
+        {"dy", "unknown mode"}};
+    const int64_t axes[] = {2, 2, 2};
+    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
+        struct assay_problem p;
+        struct assay_error err = {0};
+        assert_int_equal(assay_op_problem(assay_op_find("linear_backward"), ASSAY_DTYPE_F32,
+                                          modes[i][0], axes, 1, &p, &err),
+                         ASSAY_ERR_INVALID);
+        assert_non_null(strstr(err.message, modes[i][1]));
+    }
+}
+
 static void passes_are_found(void **state)
 {
     (void)state;
@@ -222,6 +280,9 @@ int main(void)
         cmocka_unit_test(gradients_of_rows_are_slopes),
         cmocka_unit_test(gradients_of_attention_are_slopes),
         cmocka_unit_test(gradients_of_convolutions_are_slopes),
+        cmocka_unit_test(gradients_of_linear_are_slopes),
+        cmocka_unit_test(linear_products_alone_are_the_same),
+        cmocka_unit_test(linear_backward_refuses_what_it_has_not),
         cmocka_unit_test(passes_are_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

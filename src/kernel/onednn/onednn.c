@@ -223,9 +223,8 @@ static int bind(struct state *s, const struct assay_args *args)
             widen(args->in[operand->index], operand->bound, operand->widen);
             continue;
         }
-        void *data = operand->index == ASSAY_ONEDNN_OUTPUT
-                         ? args->out[0]
-                         : assay_onednn_writable(args->in[operand->index]);
+        void *data = operand->index < 0 ? args->out[ASSAY_ONEDNN_OUTPUT - operand->index]
+                                        : assay_onednn_writable(args->in[operand->index]);
         if (data == operand->bound)
             continue;
         int code = s->dnnl->memory_set_data_handle(s->args[i].memory, data);

@@ -10,12 +10,12 @@
 #include "kernel/onednn/onednn_api.h"
 #include <assay/assay_kernel.h>
 
-enum { ASSAY_ONEDNN_MAX_OPERANDS = 4, ASSAY_ONEDNN_OUTPUT = -1 };
+enum { ASSAY_ONEDNN_MAX_OPERANDS = 4, ASSAY_ONEDNN_OUTPUT = -1, ASSAY_ONEDNN_OUTPUT_1 = -2 };
 
 /* One operand of a primitive. */
 struct assay_onednn_operand {
     int32_t arg;   /* ASSAY_DNNL_ARG_… */
-    int32_t index; /* of the problem's inputs, or ASSAY_ONEDNN_OUTPUT */
+    int32_t index; /* of the problem's inputs, or ASSAY_ONEDNN_OUTPUT, ASSAY_ONEDNN_OUTPUT_1 */
     const struct assay_dnnl_memory_desc *desc;
     int64_t widen; /* > 0: so many bf16 elements that the library wants in f32 */
 };

@@ -59,6 +59,10 @@ enum { /* what an operand is to the primitive */
        ASSAY_DNNL_ARG_DST = 17,
        ASSAY_DNNL_ARG_WEIGHTS = 33,
        ASSAY_DNNL_ARG_BIAS = 41,
+       ASSAY_DNNL_ARG_DIFF_SRC = 129,
+       ASSAY_DNNL_ARG_DIFF_DST = 145,
+       ASSAY_DNNL_ARG_DIFF_WEIGHTS = 161,
+       ASSAY_DNNL_ARG_DIFF_BIAS = 169,
        ASSAY_DNNL_ARG_SCALE = 51,
        ASSAY_DNNL_ARG_SHIFT = 52,
        ASSAY_DNNL_ARG_FIRST_POST_OP = 0x4000, /* its operands: with one of the above */
@@ -143,6 +147,15 @@ struct assay_dnnl_post_ops;
                                            const struct assay_dnnl_memory_desc *dst,               \
                                            const int64_t *strides, const int64_t *padding_before,  \
                                            const int64_t *padding_behind))                         \
+    X(inner_product_backward_data_desc_init, int,                                                  \
+      (struct assay_dnnl_op_desc *desc, const struct assay_dnnl_memory_desc *diff_src,             \
+       const struct assay_dnnl_memory_desc *weights,                                               \
+       const struct assay_dnnl_memory_desc *diff_dst))                                             \
+    X(inner_product_backward_weights_desc_init, int,                                               \
+      (struct assay_dnnl_op_desc *desc, const struct assay_dnnl_memory_desc *src,                  \
+       const struct assay_dnnl_memory_desc *diff_weights,                                          \
+       const struct assay_dnnl_memory_desc *diff_bias,                                             \
+       const struct assay_dnnl_memory_desc *diff_dst))                                             \
     X(post_ops_create, int, (struct assay_dnnl_post_ops **post_ops))                               \
     X(post_ops_append_eltwise, int, (struct assay_dnnl_post_ops *post_ops, float scale,            \
                                      int algorithm, float alpha, float beta))                      \

@@ -37,6 +37,10 @@ struct assay_openblas_api {
 enum assay_status assay_openblas_api(const struct assay_openblas_api **out,
                                      struct assay_error *why);
 
+/* Gives the library so many threads, in setup: making them takes time. It may have been built for
+ * fewer. */
+void assay_openblas_set_threads(const struct assay_openblas_api *blas, int threads);
+
 /* "OpenBLAS 0.3.21, core SkylakeX (OPENBLAS_CORETYPE=SKYLAKEX set before loading)"; empty when it
  * is not there. */
 const char *assay_openblas_text(void);

@@ -122,6 +122,19 @@ static struct linear_part band_at(const struct state *s, const struct linear_par
     return band;
 }
 
+unsigned char *assay_linear_memory(size_t bytes, void **block)
+{
+    size_t align = bytes >= HUGE_PAGE ? HUGE_PAGE : 4096;
+    *block = assay_calloc(1, bytes + align);
+    if (!*block)
+        return NULL;
+    unsigned char *start = *block;
+    start += (align - (uintptr_t)start % align) % align;
+    if (align == HUGE_PAGE)
+        madvise(start, bytes / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
+    return start;
+}
+
 static enum assay_status make_scratch(struct state *s, struct assay_error *err)
 {
     for (int32_t t = 0; t < s->threads; t++) {
@@ -135,15 +148,8 @@ static enum assay_status make_scratch(struct state *s, struct assay_error *err)
     }
     /* Whole pages and a bit, so that threads do not use the same sets of their caches. */
     s->scratch_bytes = (s->scratch_bytes + 4095) / 4096 * 4096 + LINE * 5;
-    size_t all = (size_t)s->threads * s->scratch_bytes;
-    size_t align = all >= HUGE_PAGE ? HUGE_PAGE : 4096;
-    s->scratch_block = assay_calloc(1, all + align);
-    if (!s->scratch_block)
-        return assay_error_nomem(err);
-    s->scratch = (unsigned char *)(((uintptr_t)s->scratch_block + align - 1) / align * align);
-    if (align == HUGE_PAGE)
-        madvise(s->scratch, all / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
-    return ASSAY_OK;
+    s->scratch = assay_linear_memory((size_t)s->threads * s->scratch_bytes, &s->scratch_block);
+    return s->scratch ? ASSAY_OK : assay_error_nomem(err);
 }
 
 enum assay_status assay_linear_create(const struct linear_job *job,
@@ -293,6 +299,13 @@ static enum assay_status run(const struct state *s, const struct assay_work *wor
         call_body(s, &call, whole);
     }
     return ASSAY_OK;
+}
+
+void assay_linear_multiply(void *state, const void *x, const struct assay_packed *w, void *y)
+{
+    const struct state *s = state;
+    struct linear_call call = {.job = &s->job, .x = x, .w = w, .y = y};
+    call_body(s, &call, true);
 }
 
 enum assay_status assay_linear_run(void *state, const struct assay_work *work)

@@ -84,7 +84,14 @@ enum assay_status assay_linear_prepare(void *state, int64_t set, const struct as
 size_t assay_linear_prepared_bytes(void *state);
 enum assay_status assay_linear_run(void *state, const struct assay_work *work);
 enum assay_status assay_linear_run_activations(void *state, const struct assay_work *work);
-void assay_linear_teardown(void *state);
+/* One product for kernels that pack their weights themselves, without prepare: y = x W^T. Not with
+ * a norm or a recipe. */
+void assay_linear_multiply(void *state, const void *x, const struct assay_packed *w, void *y);
+void assay_linear_teardown(void *state); /* NULL is fine */
+
+/* Zeroed, aligned to pages, on huge ones where it is large. *block is what to free; NULL without
+ * memory. */
+unsigned char *assay_linear_memory(size_t bytes, void **block);
 
 /* The fields all these kernels share; can_run and setup are the file's own. */
 #define LINEAR_FIELDS(name_, preference_)                                                          \

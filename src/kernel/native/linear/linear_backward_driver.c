@@ -1,0 +1,170 @@
+/* linear_backward_driver.c: assay's own kernels of `linear_backward`: what is packed when, and the
+ * two products. Every element of an output is summed by one thread in one order, so a number of
+ * threads always gives the same bits. */
+#include "kernel/native/linear/linear_backward_native.h"
+
+#include "base/alloc.h"
+
+/* One product: its state in linear_driver.c, and the weights in a layout whose memory both
+ * products use, one after the other. */
+struct product {
+    void *state; /* NULL: the mode leaves it out */
+    struct assay_packed packed;
+};
+
+struct state {
+    const struct linear_backward_body *body;
+    int64_t m, k, n;
+    enum assay_dtype dtype;
+    int32_t threads, x, w, dx, dw, dbias; /* inputs and outputs; -1: there is none */
+    struct product data, weights;         /* of dX, of dW */
+    unsigned char *panels, *turned;       /* the packed weights; dY^T */
+    void *panels_block, *turned_block;
+};
+
+enum assay_status assay_linear_backward_can_run(const struct assay_problem *problem, uint32_t isa,
+                                                int64_t least_rows, struct assay_error *why)
+{
+    enum assay_status status = assay_cpu_need(isa, why);
+    if (status != ASSAY_OK || !problem)
+        return status;
+    int64_t m = problem->axes[ASSAY_LINEAR_M], n = problem->axes[ASSAY_LINEAR_N];
+    bool dx = assay_linear_backward_output(problem, ASSAY_LINEAR_DX) >= 0;
+    bool dw = assay_linear_backward_output(problem, ASSAY_LINEAR_DW) >= 0;
+    if ((dx && m < least_rows) || (dw && n < least_rows))
+        return assay_error_set(why, ASSAY_UNSUPPORTED, NULL, "for products of %lld rows and more",
+                               (long long)least_rows);
+    return ASSAY_OK;
+}
+
+static size_t packed_bytes(const struct assay_packed *packed)
+{
+    return (size_t)packed->panels * assay_packed_panel_bytes(packed);
+}
+
+/* rows times packed columns: [rows, depth] and [depth, columns]. */
+static enum assay_status make_product(struct state *s, int64_t rows, int64_t depth, int64_t columns,
+                                      struct product *out, struct assay_error *err)
+{
+    struct linear_job job = {.m = rows, .k = depth, .n = columns, .dtype = s->dtype};
+    const struct linear_inputs none = {-1, -1, -1};
+    int64_t per = s->dtype == ASSAY_DTYPE_F32 ? 1 : 2, lines = (depth + per - 1) / per;
+    out->packed = (struct assay_packed){
+        .dtype = s->dtype,
+        .code = ASSAY_DTYPE_NONE,
+        .n = columns,
+        .k = depth,
+        .panels = (columns + ASSAY_PANEL_ROWS - 1) / ASSAY_PANEL_ROWS,
+        .lines = (lines + ASSAY_PANEL_LINES - 1) / ASSAY_PANEL_LINES * ASSAY_PANEL_LINES,
+        .codes_in_dword = per,
+    };
+    enum assay_status status = assay_recipe_parse(NULL, &job.recipe, err);
+    return status == ASSAY_OK
+               ? assay_linear_create(&job, &none, s->threads, s->body->products, &out->state, err)
+               : status;
+}
+
+static enum assay_status make_memory(struct state *s, struct assay_error *err)
+{
+    size_t data = s->data.state ? packed_bytes(&s->data.packed) : 0;
+    size_t weights = s->weights.state ? packed_bytes(&s->weights.packed) : 0;
+    size_t turned = s->weights.state ? (size_t)(s->m * s->n) * assay_dtype_bytes(s->dtype) : 0;
+    s->panels = assay_linear_memory(data > weights ? data : weights, &s->panels_block);
+    s->turned = assay_linear_memory(turned, &s->turned_block);
+    s->data.packed.codes = s->weights.packed.codes = s->panels;
+    return s->panels && s->turned ? ASSAY_OK : assay_error_nomem(err);
+}
+
+enum assay_status assay_linear_backward_setup(const struct assay_problem *problem,
+                                              const struct linear_backward_body *body, void **state,
+                                              struct assay_error *err)
+{
+    struct state *s = assay_calloc(1, sizeof *s);
+    if (!s)
+        return assay_error_nomem(err);
+    *s = (struct state){
+        .body = body,
+        .m = problem->axes[ASSAY_LINEAR_M],
+        .k = problem->axes[ASSAY_LINEAR_K],
+        .n = problem->axes[ASSAY_LINEAR_N],
+        .dtype = problem->dtype,
+        .threads = problem->threads,
+        .x = assay_linear_backward_input(problem, ASSAY_LINEAR_OPERAND_X),
+        .w = assay_linear_backward_input(problem, ASSAY_LINEAR_OPERAND_W),
+        .dx = assay_linear_backward_output(problem, ASSAY_LINEAR_DX),
+        .dw = assay_linear_backward_output(problem, ASSAY_LINEAR_DW),
+        .dbias = assay_linear_backward_output(problem, ASSAY_LINEAR_DBIAS),
+    };
+    enum assay_status status = ASSAY_OK;
+    if (s->dx >= 0)
+        status = make_product(s, s->m, s->n, s->k, &s->data, err);
+    if (status == ASSAY_OK && s->dw >= 0)
+        status = make_product(s, s->n, s->m, s->k, &s->weights, err);
+    if (status == ASSAY_OK)
+        status = make_memory(s, err);
+    if (status == ASSAY_OK)
+        *state = s;
+    else
+        assay_linear_backward_teardown(s);
+    return status;
+}
+
+void assay_linear_backward_teardown(void *state)
+{
+    struct state *s = state;
+    assay_linear_teardown(s->data.state);
+    assay_linear_teardown(s->weights.state);
+    assay_free(s->panels_block);
+    assay_free(s->turned_block);
+    assay_free(s);
+}
+
+/* Where share t of the panels of `columns` begins: at a multiple of four, a line of 16 bits. */
+static int64_t share_start(const struct state *s, int64_t columns, int64_t t)
+{
+    int64_t panels = (columns + ASSAY_PANEL_ROWS - 1) / ASSAY_PANEL_ROWS, fours = (panels + 3) / 4;
+    int64_t start = fours * t / s->threads * 4;
+    return start < panels ? start : panels;
+}
+
+static void pack(const struct state *s, const void *data, const struct product *product)
+{
+    struct linear_matrix from = {data, product->packed.k, product->packed.n, s->dtype};
+#pragma omp parallel for schedule(static) num_threads(s->threads)
+    for (int64_t t = 0; t < s->threads; t++)
+        s->body->pack(&from, &product->packed, share_start(s, from.columns, t),
+                      share_start(s, from.columns, t + 1));
+}
+
+/* dY^T, and the sums of dY's columns while they are near. */
+static void turn(const struct state *s, const void *dy, void *dbias)
+{
+    struct linear_matrix from = {dy, s->m, s->n, s->dtype};
+#pragma omp parallel for schedule(static) num_threads(s->threads)
+    for (int64_t t = 0; t < s->threads; t++) {
+        int64_t first = share_start(s, s->n, t), end = share_start(s, s->n, t + 1);
+        if (dbias)
+            s->body->sums(&from, dbias, first, end);
+        s->body->transpose(&from, s->turned, first, end);
+    }
+}
+
+enum assay_status assay_linear_backward_run(void *state, const struct assay_work *work)
+{
+    const struct state *s = state;
+    for (int64_t i = 0; i < work->iters; i++) {
+        const struct assay_args *args = assay_work_args(work, i);
+        const void *dy = args->in[ASSAY_LINEAR_OPERAND_DY];
+        if (s->dx >= 0) {
+            pack(s, args->in[s->w], &s->data);
+            assay_linear_multiply(s->data.state, dy, &s->data.packed, args->out[s->dx]);
+        }
+        if (s->dw >= 0) {
+            pack(s, args->in[s->x], &s->weights);
+            turn(s, dy, s->dbias >= 0 ? args->out[s->dbias] : NULL);
+            assay_linear_multiply(s->weights.state, s->turned, &s->weights.packed,
+                                  args->out[s->dw]);
+        }
+    }
+    return ASSAY_OK;
+}
