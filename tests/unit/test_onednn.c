@@ -37,6 +37,7 @@ static void declared_numbers_are_the_headers(void **state)
     assert_int_equal(ASSAY_DNNL_S8, dnnl_s8);
     assert_int_equal(ASSAY_DNNL_FORMAT_ANY, dnnl_format_tag_any);
     assert_int_equal(ASSAY_DNNL_QUERY_WEIGHTS, dnnl_query_weights_md);
+    assert_int_equal(ASSAY_DNNL_QUERY_DIFF_WEIGHTS, dnnl_query_diff_weights_md);
     assert_int_equal(ASSAY_DNNL_ELTWISE_RELU, dnnl_eltwise_relu);
     assert_int_equal(ASSAY_DNNL_ELTWISE_LINEAR, dnnl_eltwise_linear);
     assert_int_equal(ASSAY_DNNL_ELTWISE_BOUNDED_RELU, dnnl_eltwise_bounded_relu);
