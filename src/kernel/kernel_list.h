@@ -91,6 +91,9 @@ ASSAY_KERNEL(attention_amx)
 ASSAY_VECTOR_KERNEL(conv2d)
 ASSAY_KERNEL(conv2d_bf16dot_avx512)
 ASSAY_KERNEL(conv2d_amx)
+ASSAY_VECTOR_KERNEL(conv2d_backward)
+ASSAY_KERNEL(conv2d_backward_bf16dot_avx512)
+ASSAY_KERNEL(conv2d_backward_amx)
 
 /* cuda, cublaslt, cudnn */
 ASSAY_KERNEL(layernorm_cuda)
