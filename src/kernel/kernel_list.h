@@ -26,6 +26,7 @@ ASSAY_VECTOR_KERNEL(cross_entropy)
 
 /* native/image */
 ASSAY_VECTOR_KERNEL(depthwise_conv2d)
+ASSAY_VECTOR_KERNEL(depthwise_conv2d_backward)
 ASSAY_VECTOR_KERNEL(groupnorm)
 
 /* native/rows */
