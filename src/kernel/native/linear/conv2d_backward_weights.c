@@ -8,7 +8,7 @@
 
 #include "base/alloc.h"
 
-enum { CHUNK = 1024, GROUP_BYTES = 4 << 20, LEAST_GROUP = 2, ROWS = 16 };
+enum { CHUNK = 1024, GROUP_BYTES = 8 << 20, LEAST_GROUP = 2, ROWS = 16 };
 
 struct conv2d_weights {
     struct conv2d_backward_job job;
