@@ -36,6 +36,7 @@
 #include "kernel/native/linear/linear_bodies.h"
 #include "kernel/native/linear/linear_tile_amx.h"
 
+#include "kernel/native/linear/linear_columns.h"
 #include "kernel/native/linear/linear_rows.h"
 
 #include <math.h>
@@ -130,7 +131,7 @@ static bool cuts_weights(const struct linear_job *job, int32_t threads)
     int64_t w = job->k * job->n * (is_integer(job) ? 1 : 2), part = w / threads;
     int64_t x = job->m * job->k * (int64_t)assay_dtype_bytes(job->dtype), share = l2_share();
     if (is_split(job) || job->norm != ASSAY_LINEAR_NO_NORM || job->windows.kernel ||
-        job->recipe.activation != ASSAY_DTYPE_NONE ||
+        job->recipe.activation != ASSAY_DTYPE_NONE || job->columns ||
         job->n < (int64_t)threads * LEAST_PANELS * ASSAY_PANEL_ROWS)
         return false;
     return part + (part + share - 1) / share * x < w + (w + share - 1) / share * (x / threads);
@@ -154,14 +155,14 @@ static bool lies_well(size_t stride)
     return true;
 }
 
-/* Are x's tiles kept for the blocks of weights behind the first? Normalising, quantising or
- * splitting it again costs more than that. Copying rows again does only where there are many
+/* Are x's tiles kept for the blocks of weights behind the first? Normalising, quantising, splitting
+ * or transposing it again costs more than that. Copying rows again does only where there are many
  * blocks, and none of the rows can be used where they are: kept tiles push the weights out of L2.
  */
 static bool keeps_tiles(const struct linear_job *job, int64_t blocks)
 {
     enum { MANY = 3 };
-    if (is_split(job) || job->norm != ASSAY_LINEAR_NO_NORM ||
+    if (is_split(job) || job->norm != ASSAY_LINEAR_NO_NORM || job->columns ||
         job->recipe.activation != ASSAY_DTYPE_NONE)
         return blocks > 1;
     return blocks >= MANY && job->windows.kernel == 0 && !lies_well(x_stride(job));
@@ -267,8 +268,9 @@ static bool can_stay(const struct linear_call *call, const struct plan *p)
     const struct linear_job *job = call->job;
     size_t stride = x_stride(job);
     return !p->x_split && p->row_blocks >= 4 && job->norm == ASSAY_LINEAR_NO_NORM &&
-           job->windows.kernel == 0 && job->recipe.activation == ASSAY_DTYPE_NONE &&
-           stride % 64 == 0 && (uintptr_t)call->x % 64 == 0 && lies_well(stride);
+           job->windows.kernel == 0 && !job->columns &&
+           job->recipe.activation == ASSAY_DTYPE_NONE && stride % 64 == 0 &&
+           (uintptr_t)call->x % 64 == 0 && lies_well(stride);
 }
 
 /* Should y be written by streaming stores? An ordinary store reads its line first. Where x, the
@@ -395,11 +397,40 @@ static void pack_row(const struct plan *p, int64_t row_block, int64_t r)
     pack_lines(p, from, job->k, 1.0f / scale, line);
 }
 
+/* 16 rows that are columns of x: what lies side by side in a line are two elements down a column,
+ * so that a block of lines, turned, is a tile. */
+static void pack_columns(const struct plan *p, int64_t row_block, int64_t half)
+{
+    const struct linear_job *job = p->call->job;
+    struct linear_matrix x = {p->call->x, job->k, job->m, job->dtype};
+    int64_t column = p->part->row + row_block * BLOCK_ROWS + half * 16;
+    unsigned char *tile = x_tiles_of(p, row_block) + (size_t)half * TILE_BYTES;
+    for (int64_t s = 0; s < p->steps; s++, tile += p->x_step) {
+        union {
+            uint32_t dwords[256];
+            float floats[256];
+        } lines, rows;
+        columns_lines(&x, true, s * 32, column, lines.dwords);
+        columns_turn(lines.floats, rows.floats);
+        if (p->x_split)
+            for (int64_t r = 0; r < 16; r++)
+                pack_split(p, (const unsigned char *)(rows.dwords + r * 16), 32, tile + r * 64);
+        else
+            memcpy(tile, rows.dwords, TILE_BYTES);
+    }
+    for (int64_t r = half * 16; r < half * 16 + 16; r++)
+        p->x_scales[row_block * BLOCK_ROWS + r] = 1;
+}
+
 static void pack_rows(const struct plan *p, int64_t row_block)
 {
     int64_t rows = p->part->row_end - p->part->row - row_block * BLOCK_ROWS;
     for (int64_t half = 0; half < (rows > 16 ? 2 : 1); half++) {
         bool stays = windows_in_place(p, row_block, half) || (half == 0 && in_place(p, row_block));
+        if (p->call->job->columns) {
+            pack_columns(p, row_block, half);
+            continue;
+        }
         for (int64_t r = half * 16; r < half * 16 + 16; r++)
             if (stays)
                 p->x_scales[row_block * BLOCK_ROWS + r] = 1;
@@ -782,7 +813,7 @@ static const unsigned char *next_x(const struct plan *p, const struct block *b, 
 {
     const struct linear_job *job = p->call->job;
     int64_t next = row_block + 1 < p->row_blocks ? row_block + 1 : row_block;
-    if (!b->packs)
+    if (!b->packs || job->columns)
         return x_tiles_of(p, next) + (size_t)b->step * p->x_step;
     if (job->windows.kernel) { /* the last row of the image that the next windows take */
         struct linear_window w = linear_window_at(&job->windows, p->part->row + next * BLOCK_ROWS);

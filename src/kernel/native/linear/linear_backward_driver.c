@@ -18,8 +18,8 @@ struct state {
     enum assay_dtype dtype;
     int32_t threads, x, w, dx, dw, dbias; /* inputs and outputs; -1: there is none */
     struct product data, weights;         /* of dX, of dW */
-    unsigned char *panels, *turned;       /* the packed weights; dY^T */
-    void *panels_block, *turned_block;
+    unsigned char *panels;                /* the packed weights */
+    void *panels_block;
 };
 
 enum assay_status assay_linear_backward_can_run(const struct assay_problem *problem, uint32_t isa,
@@ -42,19 +42,19 @@ static size_t packed_bytes(const struct assay_packed *packed)
     return (size_t)packed->panels * assay_packed_panel_bytes(packed);
 }
 
-/* rows times packed columns: [rows, depth] and [depth, columns]. */
-static enum assay_status make_product(struct state *s, int64_t rows, int64_t depth, int64_t columns,
-                                      struct product *out, struct assay_error *err)
+/* The job's rows times packed columns: [m, k] and [k, n] of the product's own sizes. */
+static enum assay_status make_product(struct state *s, struct linear_job job, struct product *out,
+                                      struct assay_error *err)
 {
-    struct linear_job job = {.m = rows, .k = depth, .n = columns, .dtype = s->dtype};
     const struct linear_inputs none = {-1, -1, -1};
-    int64_t per = s->dtype == ASSAY_DTYPE_F32 ? 1 : 2, lines = (depth + per - 1) / per;
+    job.dtype = s->dtype;
+    int64_t per = s->dtype == ASSAY_DTYPE_F32 ? 1 : 2, lines = (job.k + per - 1) / per;
     out->packed = (struct assay_packed){
         .dtype = s->dtype,
         .code = ASSAY_DTYPE_NONE,
-        .n = columns,
-        .k = depth,
-        .panels = (columns + ASSAY_PANEL_ROWS - 1) / ASSAY_PANEL_ROWS,
+        .n = job.n,
+        .k = job.k,
+        .panels = (job.n + ASSAY_PANEL_ROWS - 1) / ASSAY_PANEL_ROWS,
         .lines = (lines + ASSAY_PANEL_LINES - 1) / ASSAY_PANEL_LINES * ASSAY_PANEL_LINES,
         .codes_in_dword = per,
     };
@@ -68,11 +68,9 @@ static enum assay_status make_memory(struct state *s, struct assay_error *err)
 {
     size_t data = s->data.state ? packed_bytes(&s->data.packed) : 0;
     size_t weights = s->weights.state ? packed_bytes(&s->weights.packed) : 0;
-    size_t turned = s->weights.state ? (size_t)(s->m * s->n) * assay_dtype_bytes(s->dtype) : 0;
     s->panels = assay_linear_memory(data > weights ? data : weights, &s->panels_block);
-    s->turned = assay_linear_memory(turned, &s->turned_block);
     s->data.packed.codes = s->weights.packed.codes = s->panels;
-    return s->panels && s->turned ? ASSAY_OK : assay_error_nomem(err);
+    return s->panels ? ASSAY_OK : assay_error_nomem(err);
 }
 
 enum assay_status assay_linear_backward_setup(const struct assay_problem *problem,
@@ -97,9 +95,12 @@ enum assay_status assay_linear_backward_setup(const struct assay_problem *proble
     };
     enum assay_status status = ASSAY_OK;
     if (s->dx >= 0)
-        status = make_product(s, s->m, s->n, s->k, &s->data, err);
+        status =
+            make_product(s, (struct linear_job){.m = s->m, .k = s->n, .n = s->k}, &s->data, err);
     if (status == ASSAY_OK && s->dw >= 0)
-        status = make_product(s, s->n, s->m, s->k, &s->weights, err);
+        status =
+            make_product(s, (struct linear_job){.m = s->n, .k = s->m, .n = s->k, .columns = true},
+                         &s->weights, err);
     if (status == ASSAY_OK)
         status = make_memory(s, err);
     if (status == ASSAY_OK)
@@ -115,7 +116,6 @@ void assay_linear_backward_teardown(void *state)
     assay_linear_teardown(s->data.state);
     assay_linear_teardown(s->weights.state);
     assay_free(s->panels_block);
-    assay_free(s->turned_block);
     assay_free(s);
 }
 
@@ -136,17 +136,12 @@ static void pack(const struct state *s, const void *data, const struct product *
                       share_start(s, from.columns, t + 1));
 }
 
-/* dY^T, and the sums of dY's columns while they are near. */
-static void turn(const struct state *s, const void *dy, void *dbias)
+static void sum(const struct state *s, const void *dy, void *dbias)
 {
     struct linear_matrix from = {dy, s->m, s->n, s->dtype};
 #pragma omp parallel for schedule(static) num_threads(s->threads)
-    for (int64_t t = 0; t < s->threads; t++) {
-        int64_t first = share_start(s, s->n, t), end = share_start(s, s->n, t + 1);
-        if (dbias)
-            s->body->sums(&from, dbias, first, end);
-        s->body->transpose(&from, s->turned, first, end);
-    }
+    for (int64_t t = 0; t < s->threads; t++)
+        s->body->sums(&from, dbias, share_start(s, s->n, t), share_start(s, s->n, t + 1));
 }
 
 enum assay_status assay_linear_backward_run(void *state, const struct assay_work *work)
@@ -161,10 +156,10 @@ enum assay_status assay_linear_backward_run(void *state, const struct assay_work
         }
         if (s->dw >= 0) {
             pack(s, args->in[s->x], &s->weights);
-            turn(s, dy, s->dbias >= 0 ? args->out[s->dbias] : NULL);
-            assay_linear_multiply(s->weights.state, s->turned, &s->weights.packed,
-                                  args->out[s->dw]);
+            assay_linear_multiply(s->weights.state, dy, &s->weights.packed, args->out[s->dw]);
         }
+        if (s->dbias >= 0)
+            sum(s, dy, args->out[s->dbias]);
     }
     return ASSAY_OK;
 }

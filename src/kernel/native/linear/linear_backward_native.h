@@ -1,24 +1,19 @@
 /* linear_backward_native.h: what assay's own kernels of `linear_backward` share.
  *
- * Both gradients are products as `linear` has them, of rows of x with packed panels of weights, so
- * the bodies are those of linear_native.h. For dX = dY W the rows are dY's and the weights are the
+ * Both gradients are products as `linear` has them, of rows with packed panels of weights, so the
+ * bodies are those of linear_native.h. For dX = dY W the rows are dY's and the weights are the
  * columns of W; for dW = dY^T x the rows are dY's columns and the weights are the columns of x.
- * Columns of 16 make a panel almost as they lie: a line of it is a piece of one row of W or x, or
- * of two in 16 bits. dY^T is written once.
+ * Columns of 16 make a panel almost as they lie (linear_columns.h), and the body packs columns of
+ * dY instead of rows.
  *
  * All of that happens within the timed call, since W, x and dY change with every training step. It
- * is one pass over an operand, shared by the threads, against as many products as the other operand
- * has rows: at 1024 x 1024 x 1024 some 3 % of the time, at 4096 rows less. */
+ * is one pass over W and one over x, shared by the threads, against as many products of each
+ * element as the other operand has rows: at 1024 x 1024 x 1024 some 3 % of the time, at 4096 rows
+ * less. */
 #ifndef ASSAY_KERNEL_NATIVE_LINEAR_BACKWARD_NATIVE_H
 #define ASSAY_KERNEL_NATIVE_LINEAR_BACKWARD_NATIVE_H
 
 #include "kernel/native/linear/linear_bodies.h"
-
-struct linear_matrix {
-    const void *data;
-    int64_t rows, columns;
-    enum assay_dtype dtype; /* no S8 */
-};
 
 /* One instruction set's way. Panels are 16 columns, the last one perhaps fewer. */
 struct linear_backward_body {
@@ -26,8 +21,6 @@ struct linear_backward_body {
     /* Columns [16 panel, 16 panel_end) as panels, along the rows, of to->codes. */
     void (*pack)(const struct linear_matrix *from, const struct assay_packed *to, int64_t panel,
                  int64_t panel_end);
-    /* The same columns as rows of `to` [columns, rows]. */
-    void (*transpose)(const struct linear_matrix *from, void *to, int64_t panel, int64_t panel_end);
     /* The same columns' sums, `to` [columns], in an order that depends on nothing but the rows. */
     void (*sums)(const struct linear_matrix *from, void *to, int64_t panel, int64_t panel_end);
 };
@@ -50,8 +43,7 @@ void assay_linear_backward_teardown(void *state);
 /* Defines can_run and setup from a body of `linear` and the instruction sets it needs. Include
  * linear_backward_pack.h first. */
 #define LINEAR_BACKWARD_FUNCTIONS(isa_, least_rows_, products_)                                    \
-    static const struct linear_backward_body body = {&(products_), pack_panels, transpose_panels,  \
-                                                     sum_panels};                                  \
+    static const struct linear_backward_body body = {&(products_), pack_panels, sum_panels};       \
     static enum assay_status can_run(const struct assay_problem *problem, struct assay_error *why) \
     {                                                                                              \
         return assay_linear_backward_can_run(problem, isa_, least_rows_, why);                     \

@@ -28,6 +28,7 @@
 #ifndef ASSAY_KERNEL_NATIVE_LINEAR_BODY_H
 #define ASSAY_KERNEL_NATIVE_LINEAR_BODY_H
 
+#include "kernel/native/linear/linear_columns.h"
 #include "kernel/native/linear/linear_epilogue.h"
 #include "kernel/native/linear/linear_pack.h"
 #include "kernel/native/linear/linear_inner.h"
@@ -225,8 +226,84 @@ static float pack_x(const struct linear_call *call, const struct linear_cut *cut
     return scale;
 }
 
-static void linear_pack(const struct linear_call *call, const struct linear_cut *cut, int64_t row,
-                        int64_t rows, void *scratch)
+#if LINEAR_PER <= 2 /* no integers */
+/* Where packed rows go, one after the other: into tiles of `size` rows, and of one more as often as
+ * it takes to come out even, as tile_start has it. */
+struct pack_place {
+    int64_t tiles, least, more, rest; /* of the tiles so far: what is left of a row */
+    int64_t size, row;                /* of this tile, and in it */
+    float *tile;
+};
+
+static void place_tile(struct pack_place *p)
+{
+    p->rest += p->more;
+    p->size = p->least + (p->rest >= p->tiles);
+    p->rest -= p->rest >= p->tiles ? p->tiles : 0;
+    p->row = 0;
+}
+
+static struct pack_place place_first(const struct linear_cut *cut, int64_t rows, float *x)
+{
+    int64_t tiles = tile_count(cut, rows);
+    struct pack_place p = {.tiles = tiles, .least = rows / tiles, .more = rows % tiles, .tile = x};
+    place_tile(&p);
+    if (cut->stream)
+        p.size = cut->tile_rows;
+    return p;
+}
+
+/* 16 dwords of block b of the next row. */
+static inline float *place_next(const struct linear_cut *cut, struct pack_place *p, int64_t b)
+{
+    if (p->row == p->size) {
+        p->tile += p->size * cut->blocks * 16;
+        place_tile(p);
+    }
+    return p->tile + (b * p->size + p->row++) * 16;
+}
+
+/* 16 columns of x from `column` on, 16 dwords of each from element `at` on, as rows. */
+static void pack_turned(const struct linear_matrix *x, int64_t at, int64_t column, float *rows)
+{
+    union {
+        uint32_t dwords[256];
+        float floats[256];
+    } lines;
+#if LINEAR_PER == 2
+    columns_lines(x, true, at, column, lines.dwords);
+#else
+    if (x->dtype == ASSAY_DTYPE_BF16)
+        columns_floats(NATIVE_BF16, x, at, column, lines.floats);
+    else if (x->dtype == ASSAY_DTYPE_F16)
+        columns_floats(NATIVE_F16, x, at, column, lines.floats);
+    else
+        columns_floats(NATIVE_F32, x, at, column, lines.floats);
+#endif
+    columns_turn(lines.floats, rows);
+}
+
+/* linear_pack for x that is stored the other way round. */
+static void linear_pack_columns(const struct linear_call *call, const struct linear_cut *cut,
+                                int64_t row, int64_t rows, float *to)
+{
+    struct linear_matrix x = {call->x, call->job->k, call->job->m, call->job->dtype};
+    if (cut->stream) /* rows that are not there */
+        memset(to, 0, (size_t)(cut->tile_rows * cut->blocks) * 64);
+    for (int64_t b = 0; b < cut->blocks; b++) {
+        struct pack_place place = place_first(cut, rows, to);
+        for (int64_t r = 0; r < rows; r += 16) {
+            float turned[256];
+            pack_turned(&x, b * 16 * LINEAR_PER, row + r, turned);
+            for (int64_t i = 0; i < 16 && i < rows - r; i++)
+                memcpy(place_next(cut, &place, b), turned + i * 16, 64);
+        }
+    }
+}
+#endif
+
+static void linear_pack_rows(const struct linear_call *call, const struct linear_cut *cut,
+                             int64_t row, int64_t rows, void *scratch)
 {
     float *x = (float *)(void *)((char *)scratch + cut->x_at);
     float *x_scales = (float *)((char *)scratch + cut->x_scales_at);
@@ -242,6 +319,19 @@ static void linear_pack(const struct linear_call *call, const struct linear_cut 
         for (int64_t r = 0; r < end - start; r++, to += 16)
             x_scales[start + r] = pack_x(call, cut, row + start + r, tile_rows, scratch, to);
     }
+}
+
+static void linear_pack(const struct linear_call *call, const struct linear_cut *cut, int64_t row,
+                        int64_t rows, void *scratch)
+{
+    float *x = (float *)(void *)((char *)scratch + cut->x_at);
+#if LINEAR_PER <= 2
+    if (call->job->columns)
+        linear_pack_columns(call, cut, row, rows, x);
+    else
+#endif
+        linear_pack_rows(call, cut, row, rows, scratch);
+    (void)x;
 #ifdef LINEAR_STREAMS
     struct linear_inner t = {
         .blocks = cut->blocks, .group_blocks = cut->group_blocks, .groups = cut->groups};

@@ -23,6 +23,9 @@ struct linear_job {
     /* kernel > 0: x is an image, and its rows here, m of k elements, are the windows of this
      * convolution (linear_window.h). Then dtype is no S8 and there is no norm and no recipe. */
     struct assay_conv windows;
+    /* x is stored the other way round, [k, m]: its rows here are the columns of that. Then there is
+     * no norm, no recipe and no windows. */
+    bool columns;
 };
 
 /* One call. */
@@ -33,6 +36,13 @@ struct linear_call {
     const struct assay_packed *w;
     void *y;
     float x_scale; /* of recipes with one scale for all of x (normalised): already known */
+};
+
+/* Rows that follow each other. */
+struct linear_matrix {
+    const void *data;
+    int64_t rows, columns;
+    enum assay_dtype dtype;
 };
 
 /* A rectangle of y: rows [row, row_end), panels [panel, panel_end) of 16 columns each; columns at
