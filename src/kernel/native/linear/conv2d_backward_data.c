@@ -299,10 +299,12 @@ static void clear(const struct conv2d_data *d, char *dx)
         memset(dx + (size_t)y * line, 0, line);
 }
 
-void conv2d_data_run(const struct conv2d_data *d, const void *dy, const void *w, void *dx)
+void conv2d_data_run(const struct conv2d_data *d, const struct assay_args *args)
 {
+    const void *dy = args->in[ASSAY_CONV_BACKWARD_DY];
+    void *dx = args->out[ASSAY_CONV_DX];
     for (int64_t i = 0; i < d->n_phases; i++)
-        turn_and_pack(d, &d->phases[i], w);
+        turn_and_pack(d, &d->phases[i], args->in[ASSAY_CONV_BACKWARD_W]);
     if (d->product) {
         assay_linear_multiply(d->product, dy, &d->phases[0].packed, dx);
         return;

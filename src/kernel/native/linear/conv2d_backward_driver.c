@@ -51,10 +51,8 @@ enum assay_status assay_conv2d_backward_run(void *state, const struct assay_work
     const struct state *s = state;
     for (int64_t i = 0; i < work->iters; i++) {
         const struct assay_args *args = assay_work_args(work, i);
-        const void *dy = args->in[ASSAY_CONV_BACKWARD_DY];
-        conv2d_data_run(s->data, dy, args->in[ASSAY_CONV_BACKWARD_W], args->out[ASSAY_CONV_DX]);
-        conv2d_weights_run(s->weights, dy, args->in[ASSAY_CONV_BACKWARD_X],
-                           args->out[ASSAY_CONV_DW], s->bias ? args->out[ASSAY_CONV_DBIAS] : NULL);
+        conv2d_data_run(s->data, args);
+        conv2d_weights_run(s->weights, args, s->bias);
     }
     return ASSAY_OK;
 }

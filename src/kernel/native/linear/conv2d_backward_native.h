@@ -10,11 +10,13 @@
  * between two pixels of dY is ever computed. The windows of some pixels of a phase are gathered at
  * a time, and the rows of the product go where these pixels lie.
  *
- * dW = dY^T windows(x): the rows are dY's columns, and the weights are the columns of the matrix of
- * windows, of which each thread packs a part at a time (`unfold`).
+ * dW = dY^T windows(x): the rows are dY's columns, which the body packs as they lie, and the
+ * weights are the columns of the matrix of windows, of which each thread packs a part at a time
+ * (`unfold`).
  *
- * W is turned and packed, dY transposed and x unfolded within the timed call: all change with every
- * training step. */
+ * W is turned and packed and x unfolded within the timed call: both change with every training
+ * step. An infinite dY or W times a zero of the padding is NaN, which the op's reference, for which
+ * padding is nothing at all, does not have. */
 #ifndef ASSAY_KERNEL_NATIVE_CONV2D_BACKWARD_NATIVE_H
 #define ASSAY_KERNEL_NATIVE_CONV2D_BACKWARD_NATIVE_H
 
@@ -51,15 +53,15 @@ struct conv2d_backward_job {
 struct conv2d_data;
 enum assay_status conv2d_data_create(const struct conv2d_backward_job *job,
                                      struct conv2d_data **out, struct assay_error *err);
-void conv2d_data_run(const struct conv2d_data *data, const void *dy, const void *w, void *dx);
+void conv2d_data_run(const struct conv2d_data *data, const struct assay_args *args);
 void conv2d_data_destroy(struct conv2d_data *data);
 
-/* dW, and dbias where it is not NULL; conv2d_backward_weights.c. */
+/* dW, and dbias where there is one; conv2d_backward_weights.c. */
 struct conv2d_weights;
 enum assay_status conv2d_weights_create(const struct conv2d_backward_job *job,
                                         struct conv2d_weights **out, struct assay_error *err);
-void conv2d_weights_run(const struct conv2d_weights *weights, const void *dy, const void *x,
-                        void *dw, void *dbias);
+void conv2d_weights_run(const struct conv2d_weights *weights, const struct assay_args *args,
+                        bool bias);
 void conv2d_weights_destroy(struct conv2d_weights *weights);
 
 /* Weights of `n` outputs and `k` terms that are multiplied as they are; codes are the caller's. */
@@ -95,8 +97,8 @@ void assay_conv2d_backward_teardown(void *state);
 /* Defines can_run and setup from a body of `linear` and the instruction sets it needs. Include
  * conv2d_backward_pack.h first. */
 #define CONV2D_BACKWARD_FUNCTIONS(isa_, least_rows_, products_)                                    \
-    static const struct conv2d_backward_body body = {                                              \
-        {&(products_), pack_panels, transpose_panels, sum_panels}, unfold_panels};                 \
+    static const struct conv2d_backward_body body = {{&(products_), pack_panels, sum_panels},      \
+                                                     unfold_panels};                               \
     static enum assay_status can_run(const struct assay_problem *problem, struct assay_error *why) \
     {                                                                                              \
         return assay_conv2d_backward_can_run(problem, isa_, least_rows_, why);                     \

@@ -72,18 +72,15 @@ VEC_INLINE const char *unfold_run_at(const struct conv2d_windows *from,
            (size_t)(((pixel->image * c->height + y) * c->width + x) * c->in + run->channel) * size;
 }
 
+static const _Alignas(64) unsigned char unfold_zeros[64];
+
 /* 16 columns of a pixel's window; 0 where the pixel is not among those that are meant. */
 VEC_INLINE const void *unfold_piece(const struct conv2d_windows *from,
                                     const struct unfold_columns *columns, size_t size,
                                     const struct unfold_pixel *pixel, void *buffer)
 {
-    static const _Alignas(64) unsigned char zeros[64];
     if (pixel->number >= from->pixel_end)
-        return zeros;
-    if (columns->n == 1 && columns->runs[0].n == 16) {
-        const void *at = unfold_run_at(from, pixel, &columns->runs[0], size);
-        return at ? at : zeros;
-    }
+        return unfold_zeros;
     memset(buffer, 0, 16 * size);
     for (int i = 0; i < columns->n; i++) {
         const struct unfold_run *run = &columns->runs[i];
@@ -94,7 +91,7 @@ VEC_INLINE const void *unfold_piece(const struct conv2d_windows *from,
     return buffer;
 }
 
-/* One line of a panel: a pixel, or two in 16 bits. */
+/* A line of a panel is a pixel, or two in 16 bits. */
 VEC_INLINE void unfold_lines(const struct conv2d_windows *from, bool halves, int64_t lines,
                              const struct unfold_columns *columns, uint32_t *restrict to)
 {
@@ -104,12 +101,81 @@ VEC_INLINE void unfold_lines(const struct conv2d_windows *from, bool halves, int
         if (halves) {
             const void *upper = unfold_piece(from, columns, 2, &pixel, one);
             unfold_next(from->conv, &pixel);
-            pack_pairs(upper, unfold_piece(from, columns, 2, &pixel, other), to);
+            columns_pairs(upper, unfold_piece(from, columns, 2, &pixel, other), to);
         } else {
             memcpy(to, unfold_piece(from, columns, 4, &pixel, one), 64);
         }
         unfold_next(from->conv, &pixel);
     }
+}
+
+/* Channels of one tap for a row of pixels of y: those of [begin, end) lie `step` bytes apart, the
+ * others in the padding. */
+struct unfold_row {
+    uintptr_t first; /* of pixel 0, wherever that is */
+    size_t step;
+    int64_t begin, end;
+};
+
+static struct unfold_row unfold_row_of(const struct conv2d_windows *from,
+                                       const struct unfold_pixel *pixel,
+                                       const struct unfold_run *run)
+{
+    const struct assay_conv *c = from->conv;
+    size_t size = assay_dtype_bytes(from->dtype);
+    int64_t y = pixel->y * c->stride - c->pad + run->ky, left = run->kx - c->pad;
+    int64_t at = ((pixel->image * c->height + y) * c->width + left) * c->in + run->channel;
+    struct unfold_row row = {.first = (uintptr_t)from->x + (uintptr_t)at * size,
+                             .step = (size_t)(c->stride * c->in) * size};
+    if (y < 0 || y >= c->height || left >= c->width)
+        return row;
+    row.begin = assay_ceil_div(assay_max(-left, 0), c->stride);
+    row.end = (c->width - 1 - left) / c->stride + 1;
+    return row;
+}
+
+VEC_INLINE const void *unfold_at(const struct unfold_row *row, int64_t pixel)
+{
+    enum { AHEAD = 8 };
+    uintptr_t at = row->first + (uintptr_t)pixel * row->step;
+    __builtin_prefetch((const void *)(at + AHEAD * row->step));
+    return pixel >= row->begin && pixel < row->end ? (const void *)at : unfold_zeros;
+}
+
+/* Is a panel 16 channels of one tap, and no line of two rows of pixels? */
+static bool unfold_has_rows(const struct conv2d_windows *from, const struct unfold_columns *columns)
+{
+    bool pairs = from->dtype != ASSAY_DTYPE_F32;
+    return columns->runs[0].n == 16 &&
+           !(pairs && (from->conv->out_width % 2 || from->pixel % 2 || from->pixel_end % 2));
+}
+
+/* The same as unfold_lines where that is so. */
+VEC_INLINE void unfold_rows(const struct conv2d_windows *from, bool halves, int64_t lines,
+                            const struct unfold_run *run, uint32_t *restrict to)
+{
+    const uint32_t *end = to + lines * 16;
+    struct unfold_pixel pixel = unfold_pixel_of(from->conv, from->pixel);
+    while (pixel.number < from->pixel_end) {
+        struct unfold_row row = unfold_row_of(from, &pixel, run);
+        int64_t n = assay_min(from->conv->out_width - pixel.x, from->pixel_end - pixel.number);
+        for (int64_t x = pixel.x; x < pixel.x + n; x += halves ? 2 : 1, to += 16)
+            if (halves)
+                columns_pairs(unfold_at(&row, x), unfold_at(&row, x + 1), to);
+            else
+                memcpy(to, unfold_at(&row, x), 64);
+        pixel = unfold_pixel_of(from->conv, pixel.number + n);
+    }
+    memset(to, 0, (size_t)(end - to) * sizeof *to);
+}
+
+VEC_INLINE void unfold_panel(const struct conv2d_windows *from, bool halves, int64_t lines,
+                             const struct unfold_columns *columns, void *to)
+{
+    if (unfold_has_rows(from, columns))
+        unfold_rows(from, halves, lines, &columns->runs[0], to);
+    else
+        unfold_lines(from, halves, lines, columns, to);
 }
 
 static void unfold_panels(const struct conv2d_windows *from, const struct assay_packed *to,
@@ -119,9 +185,9 @@ static void unfold_panels(const struct conv2d_windows *from, const struct assay_
     for (int64_t p = panel; p < panel_end; p++, at += assay_packed_panel_bytes(to)) {
         struct unfold_columns columns = unfold_columns_of(from->conv, p);
         if (from->dtype == ASSAY_DTYPE_F32)
-            unfold_lines(from, false, to->lines, &columns, (uint32_t *)(void *)at);
+            unfold_panel(from, false, to->lines, &columns, at);
         else
-            unfold_lines(from, true, to->lines, &columns, (uint32_t *)(void *)at);
+            unfold_panel(from, true, to->lines, &columns, at);
     }
 }
 

@@ -8,7 +8,7 @@
 
 #include "base/alloc.h"
 
-enum { CHUNK = 1024, GROUP_BYTES = 8 << 20, LEAST_GROUP = 2, ROWS = 16 };
+enum { CHUNK = 1024, GROUP_BYTES = 64 << 20, LEAST_GROUP = 2, ROWS = 16 };
 
 struct conv2d_weights {
     struct conv2d_backward_job job;
@@ -16,10 +16,9 @@ struct conv2d_weights {
     int64_t pixels, chunk, columns, panels;
     int64_t along, across; /* threads side by side over panels, over rows */
     int64_t group;         /* panels unfolded at a time */
-    unsigned char *turned; /* dY^T, chunk by chunk */
     unsigned char *scratch;
     size_t panels_bytes, scratch_bytes; /* of each thread, in this order */
-    void *turned_block, *scratch_block;
+    void *scratch_block;
 };
 
 /* ---- setup ----------------------------------------------------------------------------------- */
@@ -30,7 +29,8 @@ static struct linear_job job_of(const struct conv2d_weights *s, int64_t pixels)
                                .k = pixels,
                                .n = s->columns,
                                .dtype = s->job.dtype,
-                               .recipe = s->recipe};
+                               .recipe = s->recipe,
+                               .columns = true};
 }
 
 static int64_t share(int64_t n, int64_t unit, int64_t i, int64_t of)
@@ -84,16 +84,14 @@ static void measure_scratch(struct conv2d_weights *s, struct linear_part part)
 
 static enum assay_status make_memory(struct conv2d_weights *s, struct assay_error *err)
 {
-    size_t turned = (size_t)(s->pixels * s->job.conv.out) * assay_dtype_bytes(s->job.dtype);
     for (int64_t t = 0; t < s->job.threads; t++)
         measure_scratch(s, part_of(s, t));
     /* Whole pages and a bit, so that threads do not use the same sets of their caches. */
     s->panels_bytes = assay_round_up_bytes(s->panels_bytes, 4096) + 320;
     s->scratch_bytes = assay_round_up_bytes(s->scratch_bytes, 4096) + 320;
-    s->turned = assay_linear_memory(turned, &s->turned_block);
     s->scratch = assay_linear_memory((size_t)s->job.threads * (s->panels_bytes + s->scratch_bytes),
                                      &s->scratch_block);
-    return s->turned && s->scratch ? ASSAY_OK : assay_error_nomem(err);
+    return s->scratch ? ASSAY_OK : assay_error_nomem(err);
 }
 
 enum assay_status conv2d_weights_create(const struct conv2d_backward_job *job,
@@ -118,55 +116,39 @@ void conv2d_weights_destroy(struct conv2d_weights *s)
 {
     if (!s)
         return;
-    assay_free(s->turned_block);
     assay_free(s->scratch_block);
     assay_free(s);
 }
 
 /* ---- run ------------------------------------------------------------------------------------- */
 
-/* The pixels from `first` on, and where they begin in dY and, transposed, in dY^T. */
-static struct linear_matrix chunk_at(const struct conv2d_weights *s, const void *data,
-                                     int64_t first)
+/* dbias: the sums of dY's columns. */
+static void sum(const struct conv2d_weights *s, const void *dy, void *dbias)
 {
-    size_t at = (size_t)(first * s->job.conv.out) * assay_dtype_bytes(s->job.dtype);
-    return (struct linear_matrix){(const char *)data + at, assay_min(s->chunk, s->pixels - first),
-                                  s->job.conv.out, s->job.dtype};
-}
-
-/* dY^T, and the sums of dY's columns. */
-static void turn(const struct conv2d_weights *s, const void *dy, void *dbias)
-{
-    const struct linear_backward_body *columns = &s->job.body->columns;
-    const struct linear_matrix whole = {dy, s->pixels, s->job.conv.out, s->job.dtype};
-    int64_t panels = assay_ceil_div(s->job.conv.out, ASSAY_PANEL_ROWS);
-    int64_t chunks = assay_ceil_div(s->pixels, s->chunk);
-#pragma omp parallel num_threads(s->job.threads)
-    {
-#pragma omp for schedule(static) nowait
-        for (int64_t panel = 0; panel < panels; panel += 4)
-            if (dbias)
-                columns->sums(&whole, dbias, panel, assay_min(panel + 4, panels));
-#pragma omp for schedule(static)
-        for (int64_t i = 0; i < chunks * panels; i++) {
-            struct linear_matrix from = chunk_at(s, dy, i / panels * s->chunk);
-            struct linear_matrix to = chunk_at(s, s->turned, i / panels * s->chunk);
-            columns->transpose(&from, (void *)(uintptr_t)to.data, i % panels, i % panels + 1);
-        }
-    }
+    const struct linear_matrix from = {dy, s->pixels, s->job.conv.out, s->job.dtype};
+    int64_t panels = assay_ceil_div(from.columns, ASSAY_PANEL_ROWS);
+#pragma omp parallel for schedule(static) num_threads(s->job.threads)
+    for (int64_t t = 0; t < s->job.threads; t++)
+        s->job.body->columns.sums(&from, dbias, share(panels, 4, t, s->job.threads),
+                                  share(panels, 4, t + 1, s->job.threads));
 }
 
 /* One chunk's products with the panels of `part`, which are unfolded to `panels`; added to dW where
  * it is not the first. */
 static void multiply(const struct conv2d_weights *s, const struct linear_part *part, int64_t first,
-                     const void *x, void *dw, unsigned char *panels)
+                     const struct assay_args *args, unsigned char *panels)
 {
-    struct linear_matrix rows = chunk_at(s, s->turned, first);
-    struct conv2d_windows windows = {&s->job.conv, x, s->job.dtype, first, first + rows.rows};
-    struct assay_packed packed = conv2d_packed(s->job.dtype, s->columns, rows.rows);
-    struct linear_job job = job_of(s, rows.rows);
-    struct linear_call call = {
-        .job = &job, .x = rows.data, .residual = first ? dw : NULL, .w = &packed, .y = dw};
+    int64_t pixels = assay_min(s->chunk, s->pixels - first);
+    size_t at = (size_t)(first * s->job.conv.out) * assay_dtype_bytes(s->job.dtype);
+    struct conv2d_windows windows = {&s->job.conv, args->in[ASSAY_CONV_BACKWARD_X], s->job.dtype,
+                                     first, first + pixels};
+    struct assay_packed packed = conv2d_packed(s->job.dtype, s->columns, pixels);
+    struct linear_job job = job_of(s, pixels);
+    struct linear_call call = {.job = &job,
+                               .x = (const char *)args->in[ASSAY_CONV_BACKWARD_DY] + at,
+                               .residual = first ? args->out[ASSAY_CONV_DW] : NULL,
+                               .w = &packed,
+                               .y = args->out[ASSAY_CONV_DW]};
     packed.codes = panels;
     s->job.body->unfold(&windows, &packed, part->panel, part->panel_end);
     /* The body counts panels from the first of all, which are not there. */
@@ -175,22 +157,23 @@ static void multiply(const struct conv2d_weights *s, const struct linear_part *p
     s->job.body->columns.products->compute(&call, part, panels + s->panels_bytes);
 }
 
-static void multiply_part(const struct conv2d_weights *s, int64_t thread, const void *x, void *dw)
+static void multiply_part(const struct conv2d_weights *s, int64_t thread,
+                          const struct assay_args *args)
 {
     struct linear_part whole = part_of(s, thread), part = whole;
     unsigned char *panels = s->scratch + (size_t)thread * (s->panels_bytes + s->scratch_bytes);
     for (int64_t first = 0; first < s->pixels && whole.row < whole.row_end; first += s->chunk)
         for (part.panel = whole.panel; part.panel < whole.panel_end; part.panel += s->group) {
             part.panel_end = assay_min(part.panel + s->group, whole.panel_end);
-            multiply(s, &part, first, x, dw, panels);
+            multiply(s, &part, first, args, panels);
         }
 }
 
-void conv2d_weights_run(const struct conv2d_weights *s, const void *dy, const void *x, void *dw,
-                        void *dbias)
+void conv2d_weights_run(const struct conv2d_weights *s, const struct assay_args *args, bool bias)
 {
-    turn(s, dy, dbias);
 #pragma omp parallel for schedule(static) num_threads(s->job.threads)
     for (int64_t t = 0; t < s->job.threads; t++)
-        multiply_part(s, t, x, dw);
+        multiply_part(s, t, args);
+    if (bias)
+        sum(s, args->in[ASSAY_CONV_BACKWARD_DY], args->out[ASSAY_CONV_DBIAS]);
 }
