@@ -59,6 +59,10 @@ static void declared_numbers_are_the_headers(void **state)
     assert_int_equal(ASSAY_DNNL_ARG_DST, DNNL_ARG_DST);
     assert_int_equal(ASSAY_DNNL_ARG_WEIGHTS, DNNL_ARG_WEIGHTS);
     assert_int_equal(ASSAY_DNNL_ARG_BIAS, DNNL_ARG_BIAS);
+    assert_int_equal(ASSAY_DNNL_ARG_DIFF_SRC, DNNL_ARG_DIFF_SRC);
+    assert_int_equal(ASSAY_DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_DST);
+    assert_int_equal(ASSAY_DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_DIFF_WEIGHTS);
+    assert_int_equal(ASSAY_DNNL_ARG_DIFF_BIAS, DNNL_ARG_DIFF_BIAS);
     assert_int_equal(ASSAY_DNNL_ARG_SCALE, DNNL_ARG_SCALE);
     assert_int_equal(ASSAY_DNNL_ARG_SHIFT, DNNL_ARG_SHIFT);
 }
@@ -76,6 +80,7 @@ static void declared_structs_fit_the_headers(void **state)
     assert_true(room >= sizeof(dnnl_layer_normalization_desc_t));
     assert_true(room >= sizeof(dnnl_binary_desc_t));
     assert_true(room >= sizeof(dnnl_matmul_desc_t));
+    assert_true(room >= sizeof(dnnl_inner_product_desc_t));
     assert_true(room >= sizeof(dnnl_convolution_desc_t));
     assert_true(_Alignof(struct assay_dnnl_op_desc) >= _Alignof(dnnl_layer_normalization_desc_t));
     assert_int_equal(sizeof(struct assay_dnnl_exec_arg), sizeof(dnnl_exec_arg_t));

@@ -1,7 +1,7 @@
 /* linear_backward_onednn.c: the backward passes of the library's inner product, two primitives, on
  * operands as they lie: dY, x and W change with every training step, so the library, too, packs
- * them in every call. The second gives the gradient of the bias with that of W. As products of its
- * matmul they take as long or longer (f32, Zen 5: 6 %). */
+ * them in every call. The second gives the gradient of the bias with that of W. Its matmul is no
+ * better at dX: in f32 up to 12 % slower, in bf16 within 2 % either way (Zen 5). */
 #include "base/alloc.h"
 #include "kernel/onednn/onednn_isa.h"
 #include "op/linear.h"
