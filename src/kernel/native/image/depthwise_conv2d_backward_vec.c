@@ -55,39 +55,68 @@ static inline struct taps taps_of(const struct assay_conv *c, int64_t at, int64_
     return t;
 }
 
-VEC_INLINE void data_pixel(enum native_kind kind, bool whole, const struct depthwise_backward *b,
-                           int64_t line, const struct taps *y, const struct taps *x, int64_t to,
-                           int64_t c, int64_t n)
+/* `pixels` (a constant) pixels, a stride apart, that meet the same taps; `to` is the first one's.
+ */
+VEC_INLINE void data_pixels(enum native_kind kind, bool whole, int pixels,
+                            const struct depthwise_backward *b, int64_t line, const struct taps *y,
+                            const struct taps *x, int64_t to, int64_t c, int64_t n)
 {
     const struct assay_conv *conv = &b->conv;
-    struct vec_pair sum = {vec_set(0.0f), vec_set(0.0f)};
+    struct vec_pair sum[DEPTHWISE_PIXELS];
+    for (int o = 0; o < pixels; o++)
+        sum[o] = (struct vec_pair){vec_set(0.0f), vec_set(0.0f)};
     for (int64_t i = 0; i < y->n; i++)
         for (int64_t j = 0; j < x->n; j++) {
             int64_t tap =
                 (y->first + i * conv->stride) * conv->kernel + x->first + j * conv->stride;
             int64_t dy = ((line + y->pixel - i) * conv->out_width + x->pixel - j) * conv->in + c;
-            sum = depthwise_fma(depthwise_load(kind, whole, b->dy, dy, n),
-                                depthwise_load(kind, whole, b->w, tap * conv->in + c, n), sum);
+            struct vec_pair w = depthwise_load(kind, whole, b->w, tap * conv->in + c, n);
+            for (int o = 0; o < pixels; o++)
+                sum[o] = depthwise_fma(depthwise_load(kind, whole, b->dy, dy + o * conv->in, n), w,
+                                       sum[o]);
         }
-    depthwise_store(kind, false, whole, b->dx, to + c, n, sum);
+    for (int o = 0; o < pixels; o++)
+        depthwise_store(kind, false, whole, b->dx, to + o * conv->stride * conv->in + c, n, sum[o]);
+}
+
+VEC_INLINE void data_channels(enum native_kind kind, int pixels, const struct depthwise_backward *b,
+                              int64_t line, const struct taps *y, const struct taps *x, int64_t to)
+{
+    int64_t c = 0, channels = b->conv.in;
+    for (; c + DEPTHWISE_BLOCK <= channels; c += DEPTHWISE_BLOCK)
+        data_pixels(kind, true, pixels, b, line, y, x, to, c, DEPTHWISE_BLOCK);
+    if (c < channels)
+        data_pixels(kind, false, pixels, b, line, y, x, to, c, channels - c);
+}
+
+/* The pixels of a line from `at` on, a stride apart. Those away from the edges meet the same taps:
+ * they share what they load of W. */
+VEC_INLINE void data_phase(enum native_kind kind, const struct depthwise_backward *b,
+                           int64_t number, int64_t at)
+{
+    const struct assay_conv *conv = &b->conv;
+    int64_t line = number / conv->height * conv->out_height, width = conv->width;
+    int64_t ahead = (DEPTHWISE_PIXELS - 1) * conv->stride;
+    struct taps y = taps_of(conv, number % conv->height, conv->out_height);
+    while (at < width) {
+        struct taps x = taps_of(conv, at, conv->out_width);
+        struct taps last = taps_of(conv, assay_min(at + ahead, width - 1), conv->out_width);
+        int64_t to = (number * width + at) * conv->in;
+        bool same = at + ahead < width && x.first == last.first && x.n == last.n;
+        if (same)
+            data_channels(kind, DEPTHWISE_PIXELS, b, line, &y, &x, to);
+        else
+            data_channels(kind, 1, b, line, &y, &x, to);
+        at += (same ? DEPTHWISE_PIXELS : 1) * conv->stride;
+    }
 }
 
 VEC_INLINE void data_any(enum native_kind kind, const struct depthwise_backward *b, int64_t begin,
                          int64_t end)
 {
-    const struct assay_conv *conv = &b->conv;
-    for (int64_t number = begin; number < end; number++) {
-        int64_t line = number / conv->height * conv->out_height;
-        struct taps y = taps_of(conv, number % conv->height, conv->out_height);
-        for (int64_t at = 0; at < conv->width; at++) {
-            struct taps x = taps_of(conv, at, conv->out_width);
-            int64_t to = (number * conv->width + at) * conv->in, c = 0;
-            for (; c + DEPTHWISE_BLOCK <= conv->in; c += DEPTHWISE_BLOCK)
-                data_pixel(kind, true, b, line, &y, &x, to, c, DEPTHWISE_BLOCK);
-            if (c < conv->in)
-                data_pixel(kind, false, b, line, &y, &x, to, c, conv->in - c);
-        }
-    }
+    for (int64_t number = begin; number < end; number++)
+        for (int64_t at = 0; at < assay_min(b->conv.stride, b->conv.width); at++)
+            data_phase(kind, b, number, at);
 }
 
 /* ---- dW -------------------------------------------------------------------------------------- */
