@@ -75,7 +75,7 @@ static void add_phase(struct conv2d_data *d, int64_t ky, int64_t kx)
         .left = x.begin,
         .turned_row = turned_row,
         .band = assay_min(assay_round_up(assay_ceil_div(pixels, d->job.threads), 16), most),
-        .packed = conv2d_packed(d->job.dtype, c->in, depth),
+        .packed = linear_packed_columns(d->job.dtype, c->in, depth),
     };
     phase->job =
         (struct linear_job){.m = phase->band, .k = depth, .n = c->in, .dtype = d->job.dtype};

@@ -64,21 +64,6 @@ void conv2d_weights_run(const struct conv2d_weights *weights, const struct assay
                         bool bias);
 void conv2d_weights_destroy(struct conv2d_weights *weights);
 
-/* Weights of `n` outputs and `k` terms that are multiplied as they are; codes are the caller's. */
-static inline struct assay_packed conv2d_packed(enum assay_dtype dtype, int64_t n, int64_t k)
-{
-    int64_t per = dtype == ASSAY_DTYPE_F32 ? 1 : 2;
-    return (struct assay_packed){
-        .dtype = dtype,
-        .code = ASSAY_DTYPE_NONE,
-        .n = n,
-        .k = k,
-        .panels = assay_ceil_div(n, ASSAY_PANEL_ROWS),
-        .lines = assay_round_up(assay_ceil_div(k, per), ASSAY_PANEL_LINES),
-        .codes_in_dword = per,
-    };
-}
-
 /* `problem` may be NULL; least_rows: of each product, from which on the kernel is worth while. */
 enum assay_status assay_conv2d_backward_can_run(const struct assay_problem *problem, uint32_t isa,
                                                 int64_t least_rows, struct assay_error *why);

@@ -61,7 +61,7 @@ static void split(struct conv2d_weights *s)
     s->panels = assay_ceil_div(s->columns, ASSAY_PANEL_ROWS);
     s->along = assay_min(s->job.threads, s->panels);
     s->across = assay_min(s->job.threads / s->along, assay_ceil_div(c->out, ROWS));
-    struct assay_packed packed = conv2d_packed(s->job.dtype, s->columns, s->chunk);
+    struct assay_packed packed = linear_packed_columns(s->job.dtype, s->columns, s->chunk);
     int64_t bytes = (int64_t)assay_packed_panel_bytes(&packed);
     s->group =
         assay_min(assay_max(GROUP_BYTES / bytes, LEAST_GROUP), assay_ceil_div(s->panels, s->along));
@@ -142,7 +142,7 @@ static void multiply(const struct conv2d_weights *s, const struct linear_part *p
     size_t at = (size_t)(first * s->job.conv.out) * assay_dtype_bytes(s->job.dtype);
     struct conv2d_windows windows = {&s->job.conv, args->in[ASSAY_CONV_BACKWARD_X], s->job.dtype,
                                      first, first + pixels};
-    struct assay_packed packed = conv2d_packed(s->job.dtype, s->columns, pixels);
+    struct assay_packed packed = linear_packed_columns(s->job.dtype, s->columns, pixels);
     struct linear_job job = job_of(s, pixels);
     struct linear_call call = {.job = &job,
                                .x = (const char *)args->in[ASSAY_CONV_BACKWARD_DY] + at,
