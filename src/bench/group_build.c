@@ -14,9 +14,9 @@ enum { OTHERS_SHARE = 8 };
  * filling them is most of the cost, and worth it where the code is not assay's own. */
 static const double OTHERS_MOST_NS = 3e8, OTHERS_MOST_BYTES = 32e6, USERS_MOST_BYTES = 1e9;
 
-enum assay_status assay_group_make_references(struct group *g, int64_t recipe,
-                                              enum group_inputs inputs, assay_reference **out,
-                                              struct assay_error *err)
+enum assay_status assay_group_make_reference(struct group *g, int64_t recipe,
+                                             enum group_inputs inputs, int32_t output,
+                                             assay_reference **out, struct assay_error *err)
 {
     bool integers = inputs == INPUTS_INTEGERS;
     const void *const *in = inputs == INPUTS_OTHERS ? assay_operands_other_inputs(g->operands)
@@ -25,20 +25,27 @@ enum assay_status assay_group_make_references(struct group *g, int64_t recipe,
     problem.recipe = g->recipes[recipe].name;
     struct assay_reference_how how = {
         .seed = g->job->settings.seed + (integers ? 1 : 0), /* another part each time */
+        .most = assay_reference_most(g->op, &problem, output),
         .integers = integers,
         .exact = integers && g->op->can_be_exact(&problem),
+        .output = output,
         .share = inputs == INPUTS_OTHERS ? OTHERS_SHARE : 1,
         .allowed = inputs == INPUTS_OTHERS ? assay_operands_others_allowed(g->operands) : 0,
     };
     if (inputs == INPUTS_OTHERS) /* and nobody knows which part */
         how.seed = assay_rng_next(&g->secret);
+    enum assay_status status = assay_reference_create(g->op, &problem, in, &how, out, err);
+    group_step(g, -1);
+    return status;
+}
+
+enum assay_status assay_group_make_references(struct group *g, int64_t recipe,
+                                              enum group_inputs inputs, assay_reference **out,
+                                              struct assay_error *err)
+{
     enum assay_status status = ASSAY_OK;
-    for (int32_t i = 0; i < problem.n_outputs && status == ASSAY_OK && !g->op->unverified; i++) {
-        how.output = i;
-        how.most = assay_reference_most(g->op, &problem, i);
-        status = assay_reference_create(g->op, &problem, in, &how, &out[i], err);
-        group_step(g, -1);
-    }
+    for (int32_t i = 0; i < g->problem.n_outputs && status == ASSAY_OK && !g->op->unverified; i++)
+        status = assay_group_make_reference(g, recipe, inputs, i, &out[i], err);
     return status;
 }
 

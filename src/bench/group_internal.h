@@ -130,6 +130,10 @@ enum assay_status assay_group_build(struct group *g, int64_t n_sets, struct assa
 /* On which inputs: those that set 0 holds now, usual or integers, or the operands' others. */
 enum group_inputs { INPUTS_USUAL, INPUTS_INTEGERS, INPUTS_OTHERS };
 /* The references of a recipe's outputs; dropped by the second function. */
+/* Of one output, and of all. */
+enum assay_status assay_group_make_reference(struct group *g, int64_t recipe,
+                                             enum group_inputs inputs, int32_t output,
+                                             assay_reference **out, struct assay_error *err);
 enum assay_status assay_group_make_references(struct group *g, int64_t recipe,
                                               enum group_inputs inputs, assay_reference **out,
                                               struct assay_error *err);

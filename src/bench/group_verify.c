@@ -186,6 +186,8 @@ static enum assay_status verify_with_spikes(struct group *g, int pass, struct as
         assay_reference_moved(usual, spikes.mean_change, spikes.allowed, &references[0], err);
     assay_operands_change(g->operands, spikes.changes, spikes.n);
     assay_group_change_there(g, spikes.changes, spikes.n);
+    for (int32_t i = 1; i < g->problem.n_outputs && status == ASSAY_OK; i++)
+        status = assay_group_make_reference(g, 0, INPUTS_USUAL, i, &references[i], err);
     for (int64_t i = 0; i < g->n_variants && status == ASSAY_OK && !group_stopped(g); i++) {
         struct variant *v = &g->variants[i];
         if (!v->ready || (pass > 0 && !group_is_users(g, v)))

@@ -295,9 +295,10 @@ enum assay_status assay_reference_create(const struct assay_op *op,
     r->row_length = output->rank ? output->dims[output->rank - 1] : 1;
     r->total = assay_tensor_count(output);
     enum assay_status status =
-        op->reference_whole    ? reference_of_whole(r, op, problem, in, how, err)
-        : op->reference_blocks ? reference_of_blocks(r, op, problem, in, how, err)
-                               : reference_of_segments(r, op, problem, in, how, err);
+        op->reference_whole ? reference_of_whole(r, op, problem, in, how, err)
+        : op->reference_blocks && how->output == 0
+            ? reference_of_blocks(r, op, problem, in, how, err)
+            : reference_of_segments(r, op, problem, in, how, err);
     if (status != ASSAY_OK) {
         assay_reference_destroy(r);
         return status;
@@ -362,7 +363,9 @@ void assay_reference_describe(const assay_reference *r, const struct assay_compa
                               const char *when, char *buf, size_t size)
 {
     char at[ASSAY_MAX_RANK * 21 + 3], first[sizeof at + 16] = "", within[48] = "";
-    char greatest[48] = "";
+    char greatest[48] = "", where[32] = "";
+    if (found->output)
+        snprintf(where, sizeof where, " in output %d", found->output);
     assay_tensor_coordinates(&r->output, found->first_mismatch, at, sizeof at);
     if (r->total > 1)
         snprintf(first, sizeof first, ", first at %s", at);
@@ -374,7 +377,7 @@ void assay_reference_describe(const assay_reference *r, const struct assay_compa
         snprintf(greatest, sizeof greatest, ", greatest error %.3g", found->max_abs);
     snprintf(buf, size, "%lld of %lld wrong%s%s%s: got %.6g, expected %.6g%s%s",
              (long long)found->mismatches, (long long)found->compared,
-             found->output ? " in output 1" : "", when, first, found->first_got, found->first_ref,
+             where, when, first, found->first_got, found->first_ref,
              within, greatest);
 }
 

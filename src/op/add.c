@@ -46,3 +46,40 @@ const struct assay_op assay_op_add = {
     .node = &node,
     .example = ASSAY_EXAMPLE(1, 2, .in = {{1, 2}, {10, -2}}, .want = {11, 0}),
 };
+
+/* ---- backward: both gradients are the output's ----------------------------------------------- */
+
+static void shapes_backward(struct assay_problem *p)
+{
+    p->n_inputs = 1;
+    p->n_outputs = 2;
+    p->inputs[0] = p->outputs[0] = p->outputs[1] = assay_op_bsd(p);
+}
+
+static void backward(const struct assay_problem *p, const void *const *in, int64_t row,
+                     int64_t first, int64_t n, double *out)
+{
+    assay_op_load_row(p, in, 0, row, first, n, out);
+}
+
+static struct assay_cost cost_backward(const struct assay_problem *p)
+{
+    return assay_op_cost_streaming(p, 0);
+}
+
+static const struct assay_gradient gradient = {
+    .pass = ASSAY_PASS_BACKWARD, .forward = "add", .in = {{ASSAY_FROM_GRADIENT, 0}}, .of = {0, 1}};
+
+const struct assay_op assay_op_add_backward = {
+    .name = "add_backward",
+    .title = "Add backward",
+    .summary = "dx = dy = the gradient, in two tensors",
+    .axis_names = ASSAY_BSD_AXES,
+    .shapes = shapes_backward,
+    .reference = backward,
+    .more = {{.reference = backward, .tolerance = tolerance}},
+    .cost = cost_backward,
+    .tolerance = tolerance,
+    .gradient = &gradient,
+    .example = ASSAY_EXAMPLE(1, 2, .in = {{3, -4}}, .want = {3, -4}),
+};

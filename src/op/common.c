@@ -19,6 +19,13 @@ struct assay_tensor assay_op_scalar(void)
     return (struct assay_tensor){.dtype = ASSAY_DTYPE_F32, .rank = 1, .dims = {1}};
 }
 
+struct assay_tensor assay_op_saved(const struct assay_problem *problem, int64_t n)
+{
+    bool wide = problem->dtype == ASSAY_DTYPE_F64; /* in tests */
+    return (struct assay_tensor){
+        .dtype = wide ? ASSAY_DTYPE_F64 : ASSAY_DTYPE_F32, .rank = 1, .dims = {n}};
+}
+
 void assay_op_shapes_unary(struct assay_problem *problem)
 {
     problem->n_inputs = problem->n_outputs = 1;
@@ -53,6 +60,13 @@ struct assay_tolerance assay_op_tolerance_elementwise(const struct assay_problem
     const struct assay_dtype_info *out = assay_dtype_info(problem->outputs[0].dtype);
     return (struct assay_tolerance){.relative = 1.01 * out->unit + 16 * 0x1p-24,
                                     .absolute = 16 * 0x1p-24 * scale + out->tiny};
+}
+
+struct assay_tolerance assay_op_tolerance_summed(const struct assay_problem *problem, double summed)
+{
+    const struct assay_dtype_info *out = assay_dtype_info(problem->dtype);
+    return (struct assay_tolerance){
+        .relative = 1.01 * out->unit + ASSAY_OP_UNITS, .absolute = out->tiny, .summed = summed};
 }
 
 /* Summing n values of one sign in f32, one after the other: the partial sums grow in a line to the
@@ -119,6 +133,13 @@ struct assay_tolerance assay_op_tolerance_norm(const struct assay_problem *probl
     return (struct assay_tolerance){.relative = 1.01 * out->unit + 16 * 0x1p-24,
                                     .absolute = out->tiny,
                                     .summed = reduction_error(n)};
+}
+
+void assay_op_fill_loss_gradient(void *data, uint64_t seed, int64_t terms)
+{
+    double uniform = (double)(assay_rng_mix(seed) >> 11) * 0x1p-53;
+    double value = (double)terms * (0.75 + 0.5 * uniform);
+    assay_dtype_store(ASSAY_DTYPE_F32, &value, data, 0, 1);
 }
 
 void assay_op_fill_norm(const struct assay_problem *p, int32_t index, void *data, uint64_t seed)

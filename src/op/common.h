@@ -12,10 +12,17 @@
 
 /* x: [batch, seq, dim] of the problem's dtype. */
 struct assay_tensor assay_op_bsd(const struct assay_problem *problem);
+/* a * b, INT64_MAX where that is too large: sizes are then refused by their product. */
+static inline int64_t assay_op_times(int64_t a, int64_t b)
+{
+    return a > INT64_MAX / b ? INT64_MAX : a * b;
+}
 /* A vector of `n` elements of the problem's dtype. */
 struct assay_tensor assay_op_vector(const struct assay_problem *problem, int64_t n);
 /* One number in f32: the output of a loss. */
 struct assay_tensor assay_op_scalar(void);
+/* `n` statistics that a forward pass saves: f32, whatever the problem's dtype, but for f64. */
+struct assay_tensor assay_op_saved(const struct assay_problem *problem, int64_t n);
 
 /* y = f(x), both [batch, seq, dim]. */
 void assay_op_shapes_unary(struct assay_problem *problem);
@@ -41,6 +48,11 @@ static inline double assay_op_sum_size(double sum, double squares)
 /* The error of such a sum of n products of this dtype, as a part of that size: the tolerance's
  * `summed`. See common.c for the derivation. */
 double assay_op_sum_error(enum assay_dtype dtype, int64_t n);
+/* Of outputs in the problem's dtype that come from f32 arithmetic, with this `summed`. */
+struct assay_tolerance assay_op_tolerance_summed(const struct assay_problem *problem,
+                                                 double summed);
+/* 16 units of f32 as the `summed` of elements whose sizes are what they are computed from. */
+#define ASSAY_OP_UNITS (16 * 0x1p-24)
 
 /* An element of a norm over n values, (x - mean) / sqrt(variance + eps) * gamma + beta: its size,
  * to which this tolerance's `summed` refers. */
@@ -85,13 +97,19 @@ double assay_scalar_gelu(double x);
 /* dx = dy f'(of x or y): both inputs and the output are [batch, seq, dim]. */
 void assay_op_shapes_gradient(struct assay_problem *problem);
 
+/* The gradient of a loss that is a mean over so many terms, one number: about as many, as the loss
+ * scales of mixed precision are, so that the gradients of terms are around 1 and no type's range
+ * ends before them. */
+void assay_op_fill_loss_gradient(void *data, uint64_t seed, int64_t terms);
+
 /* Defines the gradient of such an op from `double f(double dy, double x)`: its inputs are the
- * gradient of y and what `source_` says, x or y. An error of f is within the same units of
+ * gradient of y and what `source_` says, x or y. An error of f is within 16 units of f32 of
  * `scale_` times dy. */
 #define ASSAY_ELEMENTWISE_GRADIENT(ident, title_, summary_, source_, f, formula_, flops_, scale_,  \
                                    ...)                                                            \
-    static void reference_##ident##_backward(const struct assay_problem *p, const void *const *in, \
-                                             int64_t row, int64_t first, int64_t n, double *out)   \
+    static void sums_##ident##_backward(const struct assay_problem *p, const void *const *in,      \
+                                        int64_t row, int64_t first, int64_t n, double *out,        \
+                                        double *sizes)                                             \
     {                                                                                              \
         enum { BLOCK = 512 };                                                                      \
         double x[BLOCK];                                                                           \
@@ -99,8 +117,15 @@ void assay_op_shapes_gradient(struct assay_problem *problem);
         for (int64_t i = 0; i < n; i++) {                                                          \
             if (i % BLOCK == 0)                                                                    \
                 assay_op_load_row(p, in, 1, row, first + i, n - i < BLOCK ? n - i : BLOCK, x);     \
+            if (sizes)                                                                             \
+                sizes[i] = isfinite(out[i]) ? (scale_)*fabs(out[i]) : 0;                           \
             out[i] = f(out[i], x[i % BLOCK]);                                                      \
         }                                                                                          \
+    }                                                                                              \
+    static void reference_##ident##_backward(const struct assay_problem *p, const void *const *in, \
+                                             int64_t row, int64_t first, int64_t n, double *out)   \
+    {                                                                                              \
+        sums_##ident##_backward(p, in, row, first, n, out, NULL);                                  \
     }                                                                                              \
     static struct assay_cost cost_##ident##_backward(const struct assay_problem *p)                \
     {                                                                                              \
@@ -108,7 +133,7 @@ void assay_op_shapes_gradient(struct assay_problem *problem);
     }                                                                                              \
     static struct assay_tolerance tolerance_##ident##_backward(const struct assay_problem *p)      \
     {                                                                                              \
-        return assay_op_tolerance_elementwise(p, 4 * (scale_)); /* dy is within 3.5 */             \
+        return assay_op_tolerance_summed(p, ASSAY_OP_UNITS);                                       \
     }                                                                                              \
     static const struct assay_gradient gradient_##ident = {                                        \
         .pass = ASSAY_PASS_BACKWARD,                                                               \
@@ -121,6 +146,7 @@ void assay_op_shapes_gradient(struct assay_problem *problem);
         .axis_names = ASSAY_BSD_AXES,                                                              \
         .shapes = assay_op_shapes_gradient,                                                        \
         .reference = reference_##ident##_backward,                                                 \
+        .reference_sums = sums_##ident##_backward,                                                 \
         .cost = cost_##ident##_backward,                                                           \
         .tolerance = tolerance_##ident##_backward,                                                 \
         .gradient = &gradient_##ident,                                                             \

@@ -16,4 +16,14 @@ enum {
 };
 enum { ASSAY_GROUPNORM_EPS, ASSAY_GROUPNORM_SILU }; /* params; the second 0 or 1 */
 
+/* The inputs of groupnorm_backward; the last one only with silu. */
+enum {
+    ASSAY_GROUPNORM_DY,
+    ASSAY_GROUPNORM_OF_X,
+    ASSAY_GROUPNORM_OF_GAMMA,
+    ASSAY_GROUPNORM_MEAN, /* [batch * groups] */
+    ASSAY_GROUPNORM_RSTD,
+    ASSAY_GROUPNORM_OF_BETA
+};
+
 #endif

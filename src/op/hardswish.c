@@ -20,9 +20,10 @@ ASSAY_ELEMENTWISE_OP(hardswish, "HardSwish", "x * min(max(x + 3, 0), 6) / 6", NU
 
 /* ---- backward -------------------------------------------------------------------------------- */
 
+/* At both bounds, where it has no derivative, what it has beyond them. */
 static double hardswish_backward(double dy, double x)
 {
-    return x < -3 ? 0 : x > 3 ? dy : dy * (x / 3 + 0.5);
+    return x <= -3 ? 0 : x >= 3 ? dy : dy * (x / 3 + 0.5);
 }
 
 static void fill_backward(const struct assay_problem *p, int32_t index, void *data, uint64_t seed)
@@ -30,8 +31,11 @@ static void fill_backward(const struct assay_problem *p, int32_t index, void *da
     assay_tensor_fill_scaled(&p->inputs[index], data, seed, index == 1 ? 2 : 1, 0);
 }
 
-ASSAY_ELEMENTWISE_GRADIENT(
-    hardswish, "HardSwish", "dx = dy times 0 for x < -3, 1 for x > 3, else x / 3 + 1 / 2",
-    ASSAY_FROM_INPUT, hardswish_backward,
-    "b[i] < -3 ? 0 : b[i] > 3 ? a[i] : a[i] * (b[i] / 3 + 0.5f)", 4, 1, .fill = fill_backward,
-    .example = ASSAY_EXAMPLE(1, 4, .in = {{6, 6, 6, 6}, {-4, -1.5, 1.5, 4}}, .want = {0, 0, 6, 6}));
+ASSAY_ELEMENTWISE_GRADIENT(hardswish, "HardSwish",
+                           "dx = dy times 0 for x <= -3, 1 for x >= 3, else x / 3 + 1 / 2",
+                           ASSAY_FROM_INPUT, hardswish_backward,
+                           "b[i] <= -3 ? 0 : b[i] >= 3 ? a[i] : a[i] * (b[i] / 3 + 0.5f)", 4, 1,
+                           .fill = fill_backward,
+                           .example = ASSAY_EXAMPLE(1, 5,
+                                                    .in = {{6, 6, 6, 6, 6}, {-3, -1.5, 1.5, 3, 4}},
+                                                    .want = {0, 0, 6, 6, 6}));

@@ -311,7 +311,8 @@ const struct assay_op assay_op_linear_backward = {
     .usual_shapes = "1024x1024x1024,4096x1024x1024",
     .sample_shapes = "16x512x512,37x1024x1000,512x1024x1024",
     .size_words = "rows of x, elements of one, outputs",
-    .help = "linear_backward, its gradient, takes the same sizes; --mode dx or dw has one of its "
-            "two products alone.",
+    .help =
+        "linear_backward takes the sizes of linear; --mode dx or dw has one of its two products "
+        "alone.",
     .gradient = &gradient,
 };

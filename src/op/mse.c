@@ -87,3 +87,69 @@ const struct assay_op assay_op_mse = {
     .skeleton = {"mse", NULL, NULL},
     .example = ASSAY_EXAMPLE(1, 2, .in = {{1, 2}, {3, 5}}, .want = {(4 + 9) / 2.0}),
 };
+
+/* ---- backward, of x: dx = 2 (x - y) g / n ---------------------------------------------------- */
+
+enum { G, OF_X, OF_Y };
+
+static void shapes_backward(struct assay_problem *p)
+{
+    p->n_inputs = 3;
+    p->n_outputs = 1;
+    p->inputs[G] = assay_op_scalar();
+    p->inputs[OF_X] = p->inputs[OF_Y] = p->outputs[0] = assay_op_bsd(p);
+}
+
+static void fill_backward(const struct assay_problem *p, int32_t index, void *data, uint64_t seed)
+{
+    if (index == G)
+        assay_op_fill_loss_gradient(data, seed, assay_tensor_count(&p->inputs[OF_X]));
+    else
+        assay_tensor_fill_normal(&p->inputs[index], data, seed);
+}
+
+static void backward(const struct assay_problem *p, const void *const *in, int64_t row,
+                     int64_t first, int64_t n, double *out)
+{
+    double y[BLOCK], g;
+    assay_dtype_load(ASSAY_DTYPE_F32, in[G], 0, 1, &g);
+    g *= 2 / (double)assay_tensor_count(&p->inputs[OF_X]);
+    assay_op_load_row(p, in, OF_X, row, first, n, out);
+    for (int64_t i = 0; i < n; i++) {
+        if (i % BLOCK == 0)
+            assay_op_load_row(p, in, OF_Y, row, first + i, n - i < BLOCK ? n - i : BLOCK, y);
+        out[i] = g * (out[i] - y[i % BLOCK]);
+    }
+}
+
+static struct assay_cost cost_backward(const struct assay_problem *p)
+{
+    struct assay_cost c = assay_op_cost_streaming(p, 0);
+    c.flops = 2 * (double)assay_tensor_count(&p->outputs[0]);
+    return c;
+}
+
+/* The difference of two exact values is rounded once. */
+static struct assay_tolerance tolerance_backward(const struct assay_problem *p)
+{
+    return assay_op_tolerance_elementwise(p, 0);
+}
+
+static const struct assay_gradient gradient = {
+    .pass = ASSAY_PASS_BACKWARD,
+    .forward = "mse",
+    .in = {{ASSAY_FROM_GRADIENT, 0}, {ASSAY_FROM_INPUT, 0}, {ASSAY_FROM_INPUT, 1}}};
+
+const struct assay_op assay_op_mse_backward = {
+    .name = "mse_backward",
+    .title = "MSE Loss backward",
+    .summary = "dx = 2 (x - y) g / n, where g is the gradient of the loss, one number in f32",
+    .axis_names = ASSAY_BSD_AXES,
+    .shapes = shapes_backward,
+    .fill = fill_backward,
+    .reference = backward,
+    .cost = cost_backward,
+    .tolerance = tolerance_backward,
+    .gradient = &gradient,
+    .example = ASSAY_EXAMPLE(1, 2, .in = {{3}, {1, 2}, {3, 5}}, .want = {-6, -9}),
+};

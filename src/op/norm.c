@@ -253,15 +253,12 @@ static const struct backward *inputs_of(const struct assay_problem *p)
 
 static void shapes_backward(struct assay_problem *p, bool centred)
 {
-    int64_t rows = p->axes[0] > INT64_MAX / p->axes[1] ? INT64_MAX : p->axes[0] * p->axes[1];
-    struct assay_tensor saved = {.dtype = p->dtype == ASSAY_DTYPE_F64 ? p->dtype : ASSAY_DTYPE_F32,
-                                 .rank = 1,
-                                 .dims = {rows}};
+    int64_t rows = assay_op_times(p->axes[0], p->axes[1]);
     p->n_inputs = centred ? 5 : 4;
     p->n_outputs = centred ? 3 : 2;
     p->inputs[0] = p->inputs[1] = p->outputs[0] = assay_op_bsd(p);
     p->inputs[2] = p->outputs[1] = p->outputs[2] = assay_op_vector(p, p->axes[2]);
-    p->inputs[3] = p->inputs[4] = saved;
+    p->inputs[3] = p->inputs[4] = assay_op_saved(p, rows);
 }
 
 static void shapes_layernorm_backward(struct assay_problem *p) { shapes_backward(p, true); }
@@ -393,9 +390,7 @@ static void backward(const struct assay_problem *p, const void *const *in, int64
 
 static struct assay_tolerance tolerance_backward(const struct assay_problem *p)
 {
-    struct assay_tolerance t = assay_op_tolerance_elementwise(p, 0);
-    t.summed = assay_op_sum_error(ASSAY_DTYPE_F32, p->axes[2]);
-    return t;
+    return assay_op_tolerance_summed(p, assay_op_sum_error(ASSAY_DTYPE_F32, p->axes[2]));
 }
 
 /* Sums over all rows of columns [first, first + n), BLOCK of them at most: of dy xhat, or of dy
@@ -450,9 +445,8 @@ static void dbeta(const struct assay_problem *p, const void *const *in, int64_t 
 
 static struct assay_tolerance tolerance_columns(const struct assay_problem *p)
 {
-    struct assay_tolerance t = assay_op_tolerance_elementwise(p, 0);
-    t.summed = assay_op_sum_error(ASSAY_DTYPE_F32, p->axes[0] * p->axes[1]);
-    return t;
+    return assay_op_tolerance_summed(p,
+                                     assay_op_sum_error(ASSAY_DTYPE_F32, p->axes[0] * p->axes[1]));
 }
 
 static struct assay_cost cost_layernorm_backward(const struct assay_problem *p)

@@ -128,9 +128,7 @@ static void backward(const struct assay_problem *p, const void *const *in, int64
 
 static struct assay_tolerance tolerance_backward(const struct assay_problem *p)
 {
-    struct assay_tolerance t = assay_op_tolerance_elementwise(p, 0);
-    t.summed = assay_op_sum_error(ASSAY_DTYPE_F32, p->axes[2]);
-    return t;
+    return assay_op_tolerance_summed(p, assay_op_sum_error(ASSAY_DTYPE_F32, p->axes[2]));
 }
 
 static const struct assay_gradient gradient = {

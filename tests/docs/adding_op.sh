@@ -1,13 +1,16 @@
 #!/usr/bin/env bash
 # The ops of docs/adding.md: a file and a line each, taken from the page, are all that the tree needs to
-# have them and to pass its tests: one element-wise, one with axes of its own, both without kernels but
-# `ref`.
+# have them and to pass its tests: one element-wise with its gradient, one with axes of its own, all
+# without kernels but `ref`.
 . "$ASSAY_SOURCE_DIR/tests/docs/lib.sh"
 added_tree adding.md
 build_and_run 'op commands'
 grep -E 'softsign|rows? in' "$tmp/out"
 grep -qE '^softsign +x / \(1 \+ \|x\|\)$' "$tmp/out"
 grep -qE '^1 row in 1 group: 1 ok$' "$tmp/out"
+build/assay bench softsign --pass backward --impl ref --batch 2 --seq 3 --dim 5 --cache hot --warmup 1 \
+    --iters 10 >"$tmp/gradient"
+grep -qE '^1 row in 1 group: 1 ok$' "$tmp/gradient"
 
 # The other has its usual shapes, and its sentence in the help.
 build/assay bench outer --impl ref --cache hot --warmup 1 --iters 3 --quiet -o "$tmp/outer.csv"
@@ -24,7 +27,7 @@ build/assay kernel --new "$tmp/mine" --op outer --lang c 2>"$tmp/err" || code=$?
 grep -q 'no skeleton of outer in c yet; there are those of layernorm.* softsign$' "$tmp/err"
 
 export KERNEL_NEW_OPS='softsign outer'
-suite test_ops test_verify test_bench_config 'test_kernel_(table|registry)' test_model test_group \
+suite test_ops test_gradients test_verify test_bench_config 'test_kernel_(table|registry)' test_model test_group \
     cli_help cli_list_info cli_usage cli_shapes cli_kernel_new
 
 # Of the tests of kernels those that see the new ops: the others' are as they were.

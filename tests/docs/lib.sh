@@ -106,6 +106,8 @@ add_everything() {
     doc=$ASSAY_SOURCE_DIR/docs/adding.md
     put softsign.c src/op/softsign.c
     append 'op line' src/op/op_list.h
+    append 'softsign gradient' src/op/softsign.c
+    echo 'ASSAY_OP(softsign_backward)' >>src/op/op_list.h
     put outer.c src/op/outer.c
     echo 'ASSAY_OP(outer)' >>src/op/op_list.h
     put influx.c src/report/format/influx.c

@@ -68,15 +68,27 @@ static void compute(struct bed *bed, int32_t output)
                            NULL);
 }
 
+/* The input that is the gradient of the output; -1: there is none, it is 1. */
+static int32_t weights_of(const struct bed *backward)
+{
+    for (int32_t i = 0; i < backward->problem.n_inputs; i++)
+        if (backward->op->gradient->in[i].source == ASSAY_FROM_GRADIENT)
+            return i;
+    return -1;
+}
+
 /* sum(w y) of the forward op; w has the type of the gradient's input. */
 static double weighted(struct bed *forward, const struct bed *backward)
 {
     const struct assay_tensor *t = &forward->problem.outputs[0];
+    int32_t weights = weights_of(backward);
     double sum = 0;
     compute(forward, 0);
     for (int64_t i = 0; i < assay_tensor_count(t); i++) {
-        double w;
-        assay_dtype_load(backward->problem.inputs[0].dtype, backward->in[0], i, 1, &w);
+        double w = 1;
+        if (weights >= 0)
+            assay_dtype_load(backward->problem.inputs[weights].dtype, backward->in[weights], i, 1,
+                             &w);
         sum += w * forward->out[0][i];
     }
     return sum;
@@ -171,7 +183,20 @@ static void gradients_of_rows_are_slopes(void **state)
                 check(assay_op_at(i), NULL, shapes[k]);
                 n++;
             }
-    assert_true(n >= 3 * 11);
+    assert_true(n >= 3 * 16);
+}
+
+/* Groups of one channel, of several, and all in one; one pixel. */
+static void gradients_of_groupnorm_are_slopes(void **state)
+{
+    (void)state;
+    static const int64_t shapes[][5] = {
+        {2, 3, 2, 6, 3}, {1, 5, 4, 3, 3}, {3, 2, 1, 4, 1}, {1, 1, 1, 4, 2}};
+    const struct assay_op *op = assay_op_find("groupnorm_backward");
+    for (size_t k = 0; k < sizeof shapes / sizeof shapes[0]; k++) {
+        check(op, NULL, shapes[k]);
+        check(op, "silu", shapes[k]);
+    }
 }
 
 static void gradients_of_attention_are_slopes(void **state)
@@ -280,6 +305,7 @@ int main(void)
         cmocka_unit_test(gradients_of_rows_are_slopes),
         cmocka_unit_test(gradients_of_attention_are_slopes),
         cmocka_unit_test(gradients_of_convolutions_are_slopes),
+        cmocka_unit_test(gradients_of_groupnorm_are_slopes),
         cmocka_unit_test(gradients_of_linear_are_slopes),
         cmocka_unit_test(linear_products_alone_are_the_same),
         cmocka_unit_test(linear_backward_refuses_what_it_has_not),

@@ -285,6 +285,55 @@ static void groupnorm_is_cut_anywhere(void **state)
     }
 }
 
+/* Of a problem whose outputs are several. */
+static void every_output(struct assay_problem p, int32_t threads)
+{
+    struct operands o;
+    const struct assay_op *op = assay_op_find(p.op);
+    if (left_out(threads))
+        return;
+    make_operands(op, &p, (uint64_t)(p.axes[1] * 100 + p.axes[3]), &o);
+    for (int64_t i = 0; i < assay_kernel_count(registry); i++) {
+        const struct assay_kernel *kernel = assay_kernel_at(registry, i);
+        for (p.threads = 1; p.threads <= threads && takes(kernel, &p, true); p.threads++) {
+            for (int32_t k = 1; k < p.n_outputs; k++)
+                memset(o.out[k], 0xff, assay_tensor_bytes(&p.outputs[k]));
+            run_once(kernel, &p, &o);
+            for (int32_t k = 0; k < p.n_outputs; k++) {
+                struct assay_reference_how how = {.seed = 3, .most = MOST_COMPARED, .output = k};
+                assay_reference *reference = NULL;
+                assert_int_equal(assay_reference_create(op, &p, o.in, &how, &reference, NULL),
+                                 ASSAY_OK);
+                check(kernel, &p, reference, o.out[k], "an output");
+                assay_reference_destroy(reference);
+            }
+        }
+    }
+    free_operands(&o);
+}
+
+static void groupnorm_backward_agrees_on_awkward_shapes(void **state)
+{
+    (void)state;
+    static const int64_t images[][2] = {{1, 1}, {1, 7}, {5, 3}, {16, 17}};
+    static const int64_t channels[][3] = {{1, 1, 1},   {3, 1, 3},   {17, 1, 17},
+                                          {64, 8, 64}, {48, 3, 16}, {96, 3, 32}};
+    for (int i = 0; i < 4 * 6 * 3; i++) {
+        const int64_t *image = images[i % 4], *of = channels[i / 4 % 6];
+        const int64_t *axes = AXES(1 + i % 3, image[0], image[1], of[0], of[i / 24]);
+        for (int d = 0; d < N_DTYPES; d++)
+            every_output(
+                problem_of("groupnorm_backward", dtypes[d], (i + d) % 2 ? "silu" : "", axes),
+                i % 5 == 0 ? 3 : 1);
+    }
+    for (int d = 0; d < N_DTYPES; d++) {
+        every_output(problem_of("groupnorm_backward", dtypes[d], "", AXES(1, 64, 64, 17, 1)), 3);
+        every_output(problem_of("groupnorm_backward", dtypes[d], "silu", AXES(2, 31, 33, 96, 3)),
+                     3);
+        every_output(problem_of("groupnorm_backward", dtypes[d], "", AXES(5, 8, 9, 640, 20)), 2);
+    }
+}
+
 /* x of one group of an image: value(number of the element). */
 static void put_group(const struct assay_problem *p, const struct operands *o, int64_t image,
                       int64_t group, double (*value)(int64_t))
@@ -557,6 +606,7 @@ int main(void)
         cmocka_unit_test(depthwise_nan_spreads_where_it_must),
         cmocka_unit_test(groupnorm_agrees_on_awkward_shapes),
         cmocka_unit_test(groupnorm_is_cut_anywhere),
+        cmocka_unit_test(groupnorm_backward_agrees_on_awkward_shapes),
         cmocka_unit_test(groupnorm_is_stable),
         cmocka_unit_test(groupnorm_nan_stays_in_its_group),
         cmocka_unit_test(swiglu_pairs_each_value_with_its_gate),

@@ -347,9 +347,15 @@ static void test_large(void **state)
 /* ------------------------------------------------------------------------------------------------
  * Values */
 
+/* Behind the gradient of a loss, which is one number. */
+static int32_t first_of_rows(const struct assay_problem *p)
+{
+    return assay_tensor_count(&p->inputs[0]) == 1 && p->n_inputs > 1;
+}
+
 static void put(const struct assay_problem *p, struct operands *o, int64_t at, double value)
 {
-    assay_dtype_store(p->dtype, &value, o->in[0].data, at, 1);
+    assay_dtype_store(p->dtype, &value, o->in[first_of_rows(p)].data, at, 1);
 }
 
 static const double unusual[] = {(double)NAN,
@@ -367,10 +373,10 @@ static const double unusual[] = {(double)NAN,
                                  -20,
                                  6e4, /* and, not for f16 or mse: */
                                  1e30,
-                                 -1e30,
+                                 -1e30, /* and not for gradients, which are multiplied: */
                                  3e38,
                                  -3e38};
-enum { N_UNUSUAL = sizeof unusual / sizeof unusual[0], N_HUGE = 4 };
+enum { N_UNUSUAL = sizeof unusual / sizeof unusual[0], N_HUGE = 4, N_LARGEST = 2 };
 
 /* Row 3 v + k gets one unusual value, v, as its first, middle or last element. */
 static void put_unusual(const struct assay_problem *p, struct operands *o, int64_t row,
@@ -390,7 +396,9 @@ static bool is_loss(const struct assay_op *op)
 /* Only assay's own kernels: what a library makes of NaN is its own affair. */
 static void values_in_rows(const struct assay_op *op, enum assay_dtype dtype, int64_t dim)
 {
-    int n = dtype == ASSAY_DTYPE_F16 ? N_UNUSUAL - N_HUGE : N_UNUSUAL;
+    int n = dtype == ASSAY_DTYPE_F16                   ? N_UNUSUAL - N_HUGE
+            : assay_op_pass(op) == ASSAY_PASS_BACKWARD ? N_UNUSUAL - N_LARGEST
+                                                       : N_UNUSUAL;
     struct assay_problem p = problem_of(op, dtype, n, 3, dim);
     struct operands o;
     operands_create(&o, op, &p, 7);
@@ -494,7 +502,7 @@ static void test_offsets(void **state)
                 operands_create(&o, op, &p, 17);
                 for (int64_t i = 0; i < dim; i++) {
                     double x;
-                    assay_dtype_load(p.dtype, o.in[0].data, i, 1, &x);
+                    assay_dtype_load(p.dtype, o.in[first_of_rows(&p)].data, i, 1, &x);
                     put(&p, &o, i, x + offsets[v]);
                 }
                 put(&p, &o, dim, offsets[v]);
@@ -546,11 +554,14 @@ static void test_repeats(void **state)
         const struct assay_kernel *kernel = assay_kernel_at(registry, i);
         if (!takes(kernel, &p) || !is_of(kernel, "native"))
             continue;
+        uint64_t first[ASSAY_MAX_OUTPUTS];
         run_once(kernel, &p, &o);
-        uint64_t first = assay_tensor_checksum(o.out[0].data, o.out[0].bytes);
+        for (int32_t k = 0; k < p.n_outputs; k++)
+            first[k] = assay_tensor_checksum(o.out[k].data, o.out[k].bytes);
         run_once(kernel, &p, &o);
-        if (assay_tensor_checksum(o.out[0].data, o.out[0].bytes) != first)
-            fail_msg("%s gives another answer the second time", kernel->name);
+        for (int32_t k = 0; k < p.n_outputs; k++)
+            if (assay_tensor_checksum(o.out[k].data, o.out[k].bytes) != first[k])
+                fail_msg("%s gives another answer the second time", kernel->name);
     }
     operands_destroy(&o, &p);
 }

@@ -30,7 +30,9 @@ static void declared_numbers_are_the_headers(void **state)
     assert_int_equal(ASSAY_DNNL_UNIMPLEMENTED, dnnl_unimplemented);
     assert_int_equal(ASSAY_DNNL_ENGINE_CPU, dnnl_cpu);
     assert_int_equal(ASSAY_DNNL_STREAM_DEFAULT, dnnl_stream_default_flags);
+    assert_int_equal(ASSAY_DNNL_FORWARD_TRAINING, dnnl_forward_training);
     assert_int_equal(ASSAY_DNNL_FORWARD_INFERENCE, dnnl_forward_inference);
+    assert_int_equal(ASSAY_DNNL_BACKWARD, dnnl_backward);
     assert_int_equal(ASSAY_DNNL_BF16, dnnl_bf16);
     assert_int_equal(ASSAY_DNNL_F32, dnnl_f32);
     assert_int_equal(ASSAY_DNNL_S32, dnnl_s32);
@@ -46,6 +48,8 @@ static void declared_numbers_are_the_headers(void **state)
     assert_int_equal(ASSAY_DNNL_ELTWISE_SWISH, dnnl_eltwise_swish);
     assert_int_equal(ASSAY_DNNL_ELTWISE_GELU_ERF, dnnl_eltwise_gelu_erf);
     assert_int_equal(ASSAY_DNNL_ELTWISE_HARDSWISH, dnnl_eltwise_hardswish);
+    assert_int_equal(ASSAY_DNNL_ELTWISE_CLIP_V2, dnnl_eltwise_clip_v2);
+    assert_int_equal(ASSAY_DNNL_ELTWISE_LOGISTIC_USE_DST, dnnl_eltwise_logistic_use_dst_for_bwd);
     assert_int_equal(ASSAY_DNNL_BINARY_ADD, dnnl_binary_add);
     assert_int_equal(ASSAY_DNNL_CONVOLUTION_DIRECT, dnnl_convolution_direct);
 #if DNNL_VERSION_MINOR >= 6
@@ -59,12 +63,16 @@ static void declared_numbers_are_the_headers(void **state)
     assert_int_equal(ASSAY_DNNL_ARG_DST, DNNL_ARG_DST);
     assert_int_equal(ASSAY_DNNL_ARG_WEIGHTS, DNNL_ARG_WEIGHTS);
     assert_int_equal(ASSAY_DNNL_ARG_BIAS, DNNL_ARG_BIAS);
+    assert_int_equal(ASSAY_DNNL_ARG_MEAN, DNNL_ARG_MEAN);
+    assert_int_equal(ASSAY_DNNL_ARG_VARIANCE, DNNL_ARG_VARIANCE);
+    assert_int_equal(ASSAY_DNNL_ARG_SCALE, DNNL_ARG_SCALE);
+    assert_int_equal(ASSAY_DNNL_ARG_SHIFT, DNNL_ARG_SHIFT);
     assert_int_equal(ASSAY_DNNL_ARG_DIFF_SRC, DNNL_ARG_DIFF_SRC);
     assert_int_equal(ASSAY_DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_DST);
     assert_int_equal(ASSAY_DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_DIFF_WEIGHTS);
     assert_int_equal(ASSAY_DNNL_ARG_DIFF_BIAS, DNNL_ARG_DIFF_BIAS);
-    assert_int_equal(ASSAY_DNNL_ARG_SCALE, DNNL_ARG_SCALE);
-    assert_int_equal(ASSAY_DNNL_ARG_SHIFT, DNNL_ARG_SHIFT);
+    assert_int_equal(ASSAY_DNNL_ARG_DIFF_SCALE, DNNL_ARG_DIFF_SCALE);
+    assert_int_equal(ASSAY_DNNL_ARG_DIFF_SHIFT, DNNL_ARG_DIFF_SHIFT);
 }
 
 static void declared_structs_fit_the_headers(void **state)
@@ -109,30 +117,32 @@ static void declared_structs_fit_the_headers(void **state)
 }
 #endif
 
-static void check_answer(const struct assay_kernel *kernel, const struct assay_problem *problem,
-                         const struct operands *operands)
+static void check_output(const struct assay_kernel *kernel, const struct assay_problem *problem,
+                         const struct operands *operands, int32_t output)
 {
     const struct assay_op *op = assay_op_find(kernel->op);
-    int64_t rows = assay_op_rows(problem), length = assay_op_row_length(problem);
+    const struct assay_tensor *t = &problem->outputs[output];
+    int64_t length = t->dims[t->rank - 1], rows = assay_tensor_count(t) / length;
     double *expected = assay_calloc((size_t)(2 * length), sizeof *expected);
     assert_non_null(expected);
     struct assay_comparison comparison;
-    assay_comparison_init(&comparison, op->tolerance(problem));
+    assay_comparison_init(&comparison, assay_op_tolerance(op, problem, output));
     for (int64_t row = 0; row < rows; row++) {
-        assay_op_reference(op, problem, 0, operands->in, row, 0, length, expected,
+        assay_op_reference(op, problem, output, operands->in, row, 0, length, expected,
                            expected + length);
-        assay_comparison_add_sums(&comparison, problem->outputs[0].dtype, operands->out[0],
-                                  row * length, expected, expected + length, length);
+        assay_comparison_add_sums(&comparison, t->dtype, operands->out[output], row * length,
+                                  expected, expected + length, length);
     }
     assay_free(expected);
     if (comparison.mismatches || getenv("ASSAY_TEST_VERBOSE"))
-        print_message("%s %s %lldx%lldx%lld: %lld of %lld off (first: got %.9g, not %.9g), max abs "
-                      "%.3g, max rel %.3g, allowed %.3g + %.3g * |ref|\n",
-                      kernel->name, assay_dtype_name(problem->dtype), (long long)problem->axes[0],
-                      (long long)problem->axes[1], (long long)problem->axes[2],
-                      (long long)comparison.mismatches, (long long)comparison.compared,
-                      comparison.first_got, comparison.first_ref, comparison.max_abs,
-                      comparison.max_rel, comparison.worst_absolute, comparison.tolerance.relative);
+        print_message(
+            "%s %s %lldx%lldx%lld output %d: %lld of %lld off (first: got %.9g, not %.9g), max abs "
+            "%.3g, max rel %.3g, allowed %.3g + %.3g * |ref|\n",
+            kernel->name, assay_dtype_name(problem->dtype), (long long)problem->axes[0],
+            (long long)problem->axes[1], (long long)problem->axes[2], output,
+            (long long)comparison.mismatches, (long long)comparison.compared, comparison.first_got,
+            comparison.first_ref, comparison.max_abs, comparison.max_rel, comparison.worst_absolute,
+            comparison.tolerance.relative);
     assert_int_equal(comparison.mismatches, 0);
 }
 
@@ -159,7 +169,8 @@ static void check_kernel(const struct assay_kernel *kernel, enum assay_dtype dty
     assert_int_equal(kernel->run(own, &work), ASSAY_OK);
     kernel->teardown(own);
     for (int i = 0; i < SETS; i++) {
-        check_answer(kernel, &problem, &operands[i]);
+        for (int32_t k = 0; k < problem.n_outputs; k++)
+            check_output(kernel, &problem, &operands[i], k);
         free_operands(&operands[i]);
     }
 }
@@ -194,7 +205,7 @@ static void kernels_agree_with_the_reference(void **state)
                 check_kernel(kernel, dtypes[d], NULL, shapes[k]);
     }
     assay_kernel_registry_destroy(registry);
-    assert_int_equal(checked, 11);
+    assert_int_equal(checked, 21);
 }
 
 /* What is not there is said, and nothing is left behind. */

@@ -35,11 +35,24 @@ enum native_split {
     NATIVE_ROWS      /* shares are whole rows */
 };
 
+/* Sums over rows for each column: the gradients of what all rows share, gamma and beta. A thread
+ * adds up its rows, in their order, in vectors of its own; then, when all have come that far, the
+ * threads' vectors are added up in the order of the threads. So the same number of threads gives
+ * the same bits. */
+struct native_columns {
+    float *own;    /* this thread's vectors, one behind the other, zero before its share */
+    float *first;  /* those of thread 0; those of thread t are t * stride behind */
+    int64_t width; /* floats of a vector: dim, and some more */
+    int64_t stride;
+    int32_t threads;
+};
+
 /* What a share needs to know about the whole problem. */
 struct native_job {
     const struct assay_problem *problem;
     int64_t rows, dim; /* a row is what the last axis counts */
     double param;      /* the op's constant: eps, slope; 0 where it has none */
+    struct native_columns columns;
 };
 
 /* Computes units (elements or rows) [begin, end). What it returns is added up over the shares, for
@@ -51,8 +64,13 @@ typedef double native_share(const struct native_job *job, const struct assay_arg
  * a NULL NATIVE_BF16_INSN falls back to NATIVE_BF16. */
 struct native_body {
     enum native_split split;
-    bool mean; /* the output is the sum of the shares over the units, one f32 number */
+    bool mean;     /* output 0 is the sum of the shares over the units, one f32 number */
+    bool of_input; /* units are those of input 0; else of output 0, or with `mean` of input 0 */
+    int columns;   /* vectors of struct native_columns */
     native_share *share[NATIVE_KINDS][2];
+    /* With columns: adds up columns [begin, end) of all threads and stores them. `begin` is a
+     * multiple of 64. */
+    native_share *finish[NATIVE_KINDS];
 };
 
 /* Before each function of the vector headers and the bodies: what is constant where it is called is
@@ -114,12 +132,23 @@ void assay_native_teardown(void *state);
         return body(kind, true, job, args, begin, end);                                            \
     }
 
+#define NATIVE_FINISH(body, kind, suffix)                                                          \
+    static double NATIVE_PASTE(finish, suffix)(                                                    \
+        const struct native_job *job, const struct assay_args *args, int64_t begin, int64_t end)   \
+    {                                                                                              \
+        return body(kind, job, args, begin, end);                                                  \
+    }
+
 #ifdef VEC_HAS_BF16_INSN
 #define NATIVE_VARIANT_INSN(body) NATIVE_VARIANT(body, NATIVE_BF16_INSN, bf16_insn)
 #define NATIVE_ENTRY_INSN [NATIVE_BF16_INSN] = {share_bf16_insn, share_stream_bf16_insn},
+#define NATIVE_FINISH_INSN(body) NATIVE_FINISH(body, NATIVE_BF16_INSN, bf16_insn)
+#define NATIVE_FINISH_ENTRY_INSN [NATIVE_BF16_INSN] = finish_bf16_insn,
 #else
 #define NATIVE_VARIANT_INSN(body)
 #define NATIVE_ENTRY_INSN
+#define NATIVE_FINISH_INSN(body)
+#define NATIVE_FINISH_ENTRY_INSN
 #endif
 
 /* The kernel's struct, for these three functions; it runs where the instruction set is. */
@@ -146,14 +175,14 @@ void assay_native_teardown(void *state);
         .teardown = teardown_,                                                                     \
     }
 
-#define NATIVE_KERNEL(body, split_, mean_)                                                         \
+/* Of a body for shares; what follows are further fields of struct native_body. */
+#define NATIVE_KERNEL_OF(body, ...)                                                                \
     NATIVE_VARIANT(body, NATIVE_F32, f32)                                                          \
     NATIVE_VARIANT(body, NATIVE_F16, f16)                                                          \
     NATIVE_VARIANT(body, NATIVE_BF16, bf16)                                                        \
     NATIVE_VARIANT_INSN(body)                                                                      \
     static const struct native_body native_body = {                                                \
-        .split = split_,                                                                           \
-        .mean = mean_,                                                                             \
+        __VA_ARGS__,                                                                               \
         .share = {[NATIVE_F32] = {share_f32, share_stream_f32},                                    \
                   [NATIVE_F16] = {share_f16, share_stream_f16},                                    \
                   [NATIVE_BF16] = {share_bf16, share_stream_bf16},                                 \
@@ -165,5 +194,19 @@ void assay_native_teardown(void *state);
         return assay_native_setup(problem, &native_body, state, err);                              \
     }                                                                                              \
     NATIVE_KERNEL_STRUCT(setup, assay_native_run, assay_native_teardown)
+
+#define NATIVE_KERNEL(body, split_, mean_) NATIVE_KERNEL_OF(body, .split = split_, .mean = mean_)
+
+/* Rows whose sums over all rows are outputs, too: `columns_` vectors, stored by `finish_`. */
+#define NATIVE_KERNEL_COLUMNS(body, finish_, columns_)                                             \
+    NATIVE_FINISH(finish_, NATIVE_F32, f32)                                                        \
+    NATIVE_FINISH(finish_, NATIVE_F16, f16)                                                        \
+    NATIVE_FINISH(finish_, NATIVE_BF16, bf16)                                                      \
+    NATIVE_FINISH_INSN(finish_)                                                                    \
+    NATIVE_KERNEL_OF(body, .split = NATIVE_ROWS, .columns = columns_,                              \
+                     .finish = {[NATIVE_F32] = finish_f32,                                         \
+                                [NATIVE_F16] = finish_f16,                                         \
+                                [NATIVE_BF16] = finish_bf16,                                       \
+                                NATIVE_FINISH_ENTRY_INSN})
 
 #endif

@@ -54,7 +54,7 @@ static enum assay_status make_weights(const struct assay_dnnl_api *dnnl,
         {ASSAY_DNNL_ARG_DIFF_DST, ASSAY_LINEAR_OPERAND_DY, &l->dy, 0},
         {ASSAY_DNNL_ARG_SRC_0, assay_linear_backward_input(p, ASSAY_LINEAR_OPERAND_X), &l->x, 0},
         {ASSAY_DNNL_ARG_DIFF_WEIGHTS, ASSAY_ONEDNN_OUTPUT, &l->w, 0},
-        {ASSAY_DNNL_ARG_DIFF_BIAS, ASSAY_ONEDNN_OUTPUT_1, &l->bias, 0},
+        {ASSAY_DNNL_ARG_DIFF_BIAS, ASSAY_ONEDNN_OUTPUT - 1, &l->bias, 0},
     };
     int code = dnnl->inner_product_backward_weights_desc_init(&desc, &l->x, &l->w,
                                                               bias ? &l->bias : NULL, &l->dy);

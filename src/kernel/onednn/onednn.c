@@ -11,6 +11,7 @@ struct operand {
     int32_t index;
     void *bound;                       /* the data the memory object has now */
     int64_t widen;                     /* see assay_onednn_operand; the f32 copy is in `bound` */
+    bool inverse;                      /* of ASSAY_DNNL_ARG_VARIANCE */
     struct assay_onednn_buffer buffer; /* what holds that copy */
 };
 
@@ -91,15 +92,21 @@ enum assay_status assay_onednn_failed(const struct assay_problem *problem, const
                            code);
 }
 
-static int create_primitive(struct state *s, const struct assay_dnnl_op_desc *desc)
+/* `forward`, which a gradient's choice depends on, may be NULL. */
+static int create_primitive(struct state *s, const struct assay_dnnl_op_desc *forward,
+                            const struct assay_dnnl_op_desc *desc)
 {
     const struct assay_dnnl_api *dnnl = s->dnnl;
-    struct assay_dnnl_primitive_desc *choice = NULL;
-    int code = dnnl->primitive_desc_create(&choice, desc, NULL, s->engine, NULL);
-    if (code != ASSAY_DNNL_SUCCESS)
-        return code;
-    code = dnnl->primitive_create(&s->primitive, choice);
-    dnnl->primitive_desc_destroy(choice);
+    struct assay_dnnl_primitive_desc *hint = NULL, *choice = NULL;
+    int code = ASSAY_DNNL_SUCCESS;
+    if (forward)
+        code = dnnl->primitive_desc_create(&hint, forward, NULL, s->engine, NULL);
+    if (code == ASSAY_DNNL_SUCCESS)
+        code = dnnl->primitive_desc_create(&choice, desc, NULL, s->engine, hint);
+    if (code == ASSAY_DNNL_SUCCESS)
+        code = dnnl->primitive_create(&s->primitive, choice);
+    dnnl->primitive_desc_destroy(choice); /* NULL is fine */
+    dnnl->primitive_desc_destroy(hint);
     return code;
 }
 
@@ -128,7 +135,9 @@ void assay_onednn_buffer_fini(struct assay_onednn_buffer *buffer)
 static int create_operand(struct state *s, const struct assay_onednn_operand *from, bool is_bf16)
 {
     struct operand *operand = &s->operands[s->n];
-    *operand = (struct operand){.index = from->index, .widen = is_bf16 ? from->widen : 0};
+    bool inverse = from->arg == ASSAY_DNNL_ARG_VARIANCE;
+    *operand = (struct operand){
+        .index = from->index, .inverse = inverse, .widen = is_bf16 || inverse ? from->widen : 0};
     if (operand->widen &&
         !assay_onednn_buffer_init(&operand->buffer, (size_t)operand->widen * sizeof(float)))
         return ASSAY_DNNL_OUT_OF_MEMORY;
@@ -139,6 +148,7 @@ static int create_operand(struct state *s, const struct assay_onednn_operand *fr
 }
 
 static enum assay_status create_all(struct state *s, const struct assay_problem *problem,
+                                    const struct assay_dnnl_op_desc *forward,
                                     const struct assay_dnnl_op_desc *desc,
                                     const struct assay_onednn_operand *operands, int32_t n,
                                     struct assay_error *err)
@@ -152,7 +162,7 @@ static enum assay_status create_all(struct state *s, const struct assay_problem 
         return assay_onednn_failed(problem, "making a stream", code, err);
     int before = dnnl->omp_get_max_threads(); /* the library plans for as many threads as it sees */
     dnnl->omp_set_num_threads(s->threads);
-    code = create_primitive(s, desc);
+    code = create_primitive(s, forward, desc);
     dnnl->omp_set_num_threads(before);
     if (code != ASSAY_DNNL_SUCCESS)
         return assay_onednn_failed(problem, "making the primitive", code, err);
@@ -168,6 +178,15 @@ enum assay_status assay_onednn_create(const struct assay_problem *problem, int d
                                       const struct assay_onednn_operand *operands, int32_t n,
                                       void **state, struct assay_error *err)
 {
+    return assay_onednn_create_gradient(problem, described, NULL, desc, operands, n, state, err);
+}
+
+enum assay_status assay_onednn_create_gradient(const struct assay_problem *problem, int described,
+                                               const struct assay_dnnl_op_desc *forward,
+                                               const struct assay_dnnl_op_desc *desc,
+                                               const struct assay_onednn_operand *operands,
+                                               int32_t n, void **state, struct assay_error *err)
+{
     if (described != ASSAY_DNNL_SUCCESS)
         return assay_onednn_failed(problem, "describing the operation", described, err);
     const struct assay_dnnl_api *dnnl;
@@ -179,7 +198,7 @@ enum assay_status assay_onednn_create(const struct assay_problem *problem, int d
         return assay_error_nomem(err);
     s->dnnl = dnnl;
     s->threads = problem->threads;
-    status = create_all(s, problem, desc, operands, n, err);
+    status = create_all(s, problem, forward, desc, operands, n, err);
     if (status == ASSAY_OK)
         *state = s;
     else
@@ -212,6 +231,18 @@ static void widen(const uint16_t *restrict from, float *restrict to, int64_t n)
         to[i] = assay_bf16_to_f32(from[i]);
 }
 
+static void narrow(const float *restrict from, uint16_t *restrict to, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        to[i] = assay_bf16_from_f32(from[i]);
+}
+
+static void square_inverse(const float *restrict from, float *restrict to, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        to[i] = 1 / (from[i] * from[i]);
+}
+
 /* Points the memory objects at this iteration's data. A hot measurement has the same data every
  * time and pays only the comparison; bf16 gamma and beta are widened every time, as whoever has
  * them in bf16 must. */
@@ -219,12 +250,15 @@ static int bind(struct state *s, const struct assay_args *args)
 {
     for (int32_t i = 0; i < s->n; i++) {
         struct operand *operand = &s->operands[i];
-        if (operand->widen) {
+        bool is_output = operand->index <= ASSAY_ONEDNN_OUTPUT;
+        if (operand->inverse)
+            square_inverse(args->in[operand->index], operand->bound, operand->widen);
+        else if (operand->widen && !is_output)
             widen(args->in[operand->index], operand->bound, operand->widen);
+        if (operand->widen)
             continue;
-        }
-        void *data = operand->index < 0 ? args->out[ASSAY_ONEDNN_OUTPUT - operand->index]
-                                        : assay_onednn_writable(args->in[operand->index]);
+        void *data = is_output ? args->out[ASSAY_ONEDNN_OUTPUT - operand->index]
+                               : assay_onednn_writable(args->in[operand->index]);
         if (data == operand->bound)
             continue;
         int code = s->dnnl->memory_set_data_handle(s->args[i].memory, data);
@@ -235,6 +269,16 @@ static int bind(struct state *s, const struct assay_args *args)
     return ASSAY_DNNL_SUCCESS;
 }
 
+/* What the library has left in f32 for outputs in bf16. */
+static void collect(const struct state *s, const struct assay_args *args)
+{
+    for (int32_t i = 0; i < s->n; i++) {
+        const struct operand *operand = &s->operands[i];
+        if (operand->widen && operand->index <= ASSAY_ONEDNN_OUTPUT)
+            narrow(operand->bound, args->out[ASSAY_ONEDNN_OUTPUT - operand->index], operand->widen);
+    }
+}
+
 enum assay_status assay_onednn_run(void *state, const struct assay_work *work)
 {
     struct state *s = state;
@@ -242,11 +286,14 @@ enum assay_status assay_onednn_run(void *state, const struct assay_work *work)
     int before = dnnl->omp_get_max_threads(), code = ASSAY_DNNL_SUCCESS;
     dnnl->omp_set_num_threads(s->threads); /* a thread's own variable: costs nothing */
     for (int64_t i = 0; i < work->iters && code == ASSAY_DNNL_SUCCESS; i++) {
-        code = bind(s, assay_work_args(work, i));
+        const struct assay_args *args = assay_work_args(work, i);
+        code = bind(s, args);
         if (code == ASSAY_DNNL_SUCCESS)
             code = dnnl->primitive_execute(s->primitive, s->stream, s->n, s->args);
         if (code == ASSAY_DNNL_SUCCESS)
             code = dnnl->stream_wait(s->stream);
+        if (code == ASSAY_DNNL_SUCCESS)
+            collect(s, args);
     }
     dnnl->omp_set_num_threads(before);
     return code == ASSAY_DNNL_SUCCESS ? ASSAY_OK : ASSAY_ERR_DEVICE;

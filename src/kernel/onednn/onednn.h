@@ -10,14 +10,16 @@
 #include "kernel/onednn/onednn_api.h"
 #include <assay/assay_kernel.h>
 
-enum { ASSAY_ONEDNN_MAX_OPERANDS = 4, ASSAY_ONEDNN_OUTPUT = -1, ASSAY_ONEDNN_OUTPUT_1 = -2 };
+enum { ASSAY_ONEDNN_MAX_OPERANDS = 9, ASSAY_ONEDNN_OUTPUT = -1 };
 
 /* One operand of a primitive. */
 struct assay_onednn_operand {
     int32_t arg;   /* ASSAY_DNNL_ARG_… */
-    int32_t index; /* of the problem's inputs, or ASSAY_ONEDNN_OUTPUT, ASSAY_ONEDNN_OUTPUT_1 */
+    int32_t index; /* of the problem's inputs, or ASSAY_ONEDNN_OUTPUT - i: its output i */
     const struct assay_dnnl_memory_desc *desc;
-    int64_t widen; /* > 0: so many bf16 elements that the library wants in f32 */
+    /* > 0: so many bf16 elements that the library wants, or leaves, in f32; of
+     * ASSAY_DNNL_ARG_VARIANCE so many 1 / sqrt(v), of which it wants v. */
+    int64_t widen;
 };
 
 /* The library, opened at the first call; ASSAY_UNSUPPORTED with the reason when it is not there or
@@ -57,6 +59,12 @@ enum assay_status assay_onednn_create(const struct assay_problem *problem, int d
                                       const struct assay_dnnl_op_desc *desc,
                                       const struct assay_onednn_operand *operands, int32_t n,
                                       void **state, struct assay_error *err);
+/* The same of a gradient: `forward` is the operation that it belongs to. */
+enum assay_status assay_onednn_create_gradient(const struct assay_problem *problem, int described,
+                                               const struct assay_dnnl_op_desc *forward,
+                                               const struct assay_dnnl_op_desc *desc,
+                                               const struct assay_onednn_operand *operands,
+                                               int32_t n, void **state, struct assay_error *err);
 
 /* Memory for the library's own layouts and scratch, all zeros. */
 struct assay_onednn_buffer {

@@ -25,7 +25,9 @@ enum { /* every function returns one of these */
 enum {
     ASSAY_DNNL_ENGINE_CPU = 1,
     ASSAY_DNNL_STREAM_DEFAULT = 1,
+    ASSAY_DNNL_FORWARD_TRAINING = 64,
     ASSAY_DNNL_FORWARD_INFERENCE = 96,
+    ASSAY_DNNL_BACKWARD = 128,
     ASSAY_DNNL_FORMAT_ANY = 1, /* the primitive chooses the layout */
     ASSAY_DNNL_QUERY_WEIGHTS = 131,
     ASSAY_DNNL_QUERY_DIFF_WEIGHTS = 132,
@@ -44,6 +46,8 @@ enum { /* algorithms */
        ASSAY_DNNL_ELTWISE_SWISH = 0xdf,
        ASSAY_DNNL_ELTWISE_GELU_ERF = 0x30,
        ASSAY_DNNL_ELTWISE_HARDSWISH = 0x70,
+       ASSAY_DNNL_ELTWISE_CLIP_V2 = 0x10,           /* not at the bounds themselves */
+       ASSAY_DNNL_ELTWISE_LOGISTIC_USE_DST = 0x104, /* backward: from the output */
        ASSAY_DNNL_BINARY_ADD = 0x1fff0,
        ASSAY_DNNL_CONVOLUTION_DIRECT = 0x1,
        ASSAY_DNNL_SOFTMAX_ACCURATE = 0x30000,
@@ -60,12 +64,16 @@ enum { /* what an operand is to the primitive */
        ASSAY_DNNL_ARG_DST = 17,
        ASSAY_DNNL_ARG_WEIGHTS = 33,
        ASSAY_DNNL_ARG_BIAS = 41,
+       ASSAY_DNNL_ARG_MEAN = 49,
+       ASSAY_DNNL_ARG_VARIANCE = 50,
+       ASSAY_DNNL_ARG_SCALE = 51,
+       ASSAY_DNNL_ARG_SHIFT = 52,
        ASSAY_DNNL_ARG_DIFF_SRC = 129,
        ASSAY_DNNL_ARG_DIFF_DST = 145,
        ASSAY_DNNL_ARG_DIFF_WEIGHTS = 161,
        ASSAY_DNNL_ARG_DIFF_BIAS = 169,
-       ASSAY_DNNL_ARG_SCALE = 51,
-       ASSAY_DNNL_ARG_SHIFT = 52,
+       ASSAY_DNNL_ARG_DIFF_SCALE = 255,
+       ASSAY_DNNL_ARG_DIFF_SHIFT = 256,
        ASSAY_DNNL_ARG_FIRST_POST_OP = 0x4000, /* its operands: with one of the above */
 };
 
@@ -133,6 +141,18 @@ struct assay_dnnl_post_ops;
                                                    const struct assay_dnnl_memory_desc *data,      \
                                                    const struct assay_dnnl_memory_desc *stats,     \
                                                    float epsilon, unsigned flags))                 \
+    X(eltwise_backward_desc_init, int, (struct assay_dnnl_op_desc *desc, int algorithm,            \
+                                        const struct assay_dnnl_memory_desc *gradient,             \
+                                        const struct assay_dnnl_memory_desc *data, float alpha,    \
+                                        float beta))                                               \
+    X(softmax_backward_desc_init, int, (struct assay_dnnl_op_desc *desc,                           \
+                                        const struct assay_dnnl_memory_desc *gradient,             \
+                                        const struct assay_dnnl_memory_desc *data, int axis))      \
+    X(layer_normalization_backward_desc_init, int, (struct assay_dnnl_op_desc *desc, int prop,     \
+                                                    const struct assay_dnnl_memory_desc *gradient, \
+                                                    const struct assay_dnnl_memory_desc *data,     \
+                                                    const struct assay_dnnl_memory_desc *stats,    \
+                                                    float epsilon, unsigned flags))                \
     X(binary_desc_init, int, (struct assay_dnnl_op_desc *desc, int algorithm,                      \
                               const struct assay_dnnl_memory_desc *src0,                           \
                               const struct assay_dnnl_memory_desc *src1,                           \
