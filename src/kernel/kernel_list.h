@@ -26,6 +26,7 @@ ASSAY_VECTOR_KERNEL(cross_entropy)
 
 /* native/image */
 ASSAY_VECTOR_KERNEL(depthwise_conv2d)
+ASSAY_VECTOR_KERNEL(depthwise_conv2d_backward)
 ASSAY_VECTOR_KERNEL(groupnorm)
 ASSAY_VECTOR_KERNEL(groupnorm_backward)
 
@@ -86,6 +87,9 @@ ASSAY_KERNEL(linear_backward_onednn)
 ASSAY_KERNEL(linear_backward_onednn_avx512)
 ASSAY_KERNEL(conv2d_onednn)
 ASSAY_KERNEL(conv2d_onednn_avx512)
+ASSAY_KERNEL(conv2d_backward_onednn)
+ASSAY_KERNEL(conv2d_backward_onednn_avx512)
+ASSAY_KERNEL(depthwise_conv2d_backward_onednn)
 ASSAY_KERNEL(attention_onednn)
 ASSAY_KERNEL(attention_onednn_avx512)
 
@@ -117,6 +121,9 @@ ASSAY_KERNEL(attention_amx)
 ASSAY_VECTOR_KERNEL(conv2d)
 ASSAY_KERNEL(conv2d_bf16dot_avx512)
 ASSAY_KERNEL(conv2d_amx)
+ASSAY_VECTOR_KERNEL(conv2d_backward)
+ASSAY_KERNEL(conv2d_backward_bf16dot_avx512)
+ASSAY_KERNEL(conv2d_backward_amx)
 
 /* cuda, cublaslt, cudnn */
 ASSAY_KERNEL(layernorm_cuda)

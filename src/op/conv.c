@@ -1,4 +1,5 @@
-/* conv.c: what conv2d and depthwise_conv2d share: sizes, modes, fills and tolerance. */
+/* conv.c: what conv2d, depthwise_conv2d and their gradients share: sizes, modes, fills and
+ * tolerance. */
 #include "op/conv_common.h"
 
 #include "base/rng.h"
@@ -10,17 +11,23 @@
 
 static bool has(const struct assay_problem *p, int param) { return p->params[param] != 0; }
 
-static bool is_depthwise(const struct assay_problem *p)
+bool assay_conv_is_depthwise(const struct assay_problem *p)
 {
-    return strcmp(p->op, "depthwise_conv2d") == 0;
+    return strncmp(p->op, "depthwise", 9) == 0;
+}
+
+static bool is_backward(const struct assay_problem *p)
+{
+    return strstr(p->op, "_backward") != NULL;
 }
 
 struct assay_conv assay_conv_of(const struct assay_problem *p)
 {
-    bool depthwise = is_depthwise(p);
+    bool depthwise = assay_conv_is_depthwise(p), forward = !is_backward(p);
     int64_t kernel = p->axes[depthwise ? ASSAY_DEPTHWISE_KERNEL : ASSAY_CONV2D_KERNEL];
     int64_t stride = p->axes[depthwise ? ASSAY_DEPTHWISE_STRIDE : ASSAY_CONV2D_STRIDE];
-    bool bias = has(p, ASSAY_CONV_BIAS), residual = !depthwise && has(p, ASSAY_CONV_ADD);
+    bool bias = forward && has(p, ASSAY_CONV_BIAS);
+    bool residual = forward && !depthwise && has(p, ASSAY_CONV_ADD);
     struct assay_conv c = {
         .batch = p->axes[ASSAY_CONV2D_BATCH],
         .height = p->axes[ASSAY_CONV2D_HEIGHT],
@@ -62,21 +69,47 @@ enum assay_status assay_conv_check(const struct assay_problem *p, struct assay_e
     return ASSAY_OK;
 }
 
+static struct assay_tensor tensor_x(const struct assay_problem *p, const struct assay_conv *c)
+{
+    return (struct assay_tensor){
+        .dtype = p->dtype, .rank = 4, .dims = {c->batch, c->height, c->width, c->in}};
+}
+
+static struct assay_tensor tensor_w(const struct assay_problem *p, const struct assay_conv *c)
+{
+    if (assay_conv_is_depthwise(p))
+        return (struct assay_tensor){
+            .dtype = p->dtype, .rank = 3, .dims = {c->kernel, c->kernel, c->out}};
+    return (struct assay_tensor){
+        .dtype = p->dtype, .rank = 4, .dims = {c->out, c->kernel, c->kernel, c->in}};
+}
+
+static struct assay_tensor tensor_y(const struct assay_problem *p, const struct assay_conv *c)
+{
+    return (struct assay_tensor){
+        .dtype = p->dtype, .rank = 4, .dims = {c->batch, c->out_height, c->out_width, c->out}};
+}
+
+void assay_conv_backward_shapes(struct assay_problem *p)
+{
+    struct assay_conv c = assay_conv_of(p);
+    p->n_inputs = 3;
+    p->n_outputs = 2 + has(p, ASSAY_CONV_BIAS);
+    p->inputs[ASSAY_CONV_BACKWARD_DY] = tensor_y(p, &c);
+    p->inputs[ASSAY_CONV_BACKWARD_X] = p->outputs[ASSAY_CONV_DX] = tensor_x(p, &c);
+    p->inputs[ASSAY_CONV_BACKWARD_W] = p->outputs[ASSAY_CONV_DW] = tensor_w(p, &c);
+    if (has(p, ASSAY_CONV_BIAS))
+        p->outputs[ASSAY_CONV_DBIAS] = assay_op_vector(p, c.out);
+}
+
 void assay_conv_shapes(struct assay_problem *p)
 {
     struct assay_conv c = assay_conv_of(p);
     p->n_inputs = 2 + (c.bias >= 0) + (c.residual >= 0);
     p->n_outputs = 1;
-    p->inputs[ASSAY_CONV_X] = (struct assay_tensor){
-        .dtype = p->dtype, .rank = 4, .dims = {c.batch, c.height, c.width, c.in}};
-    if (is_depthwise(p))
-        p->inputs[ASSAY_CONV_W] = (struct assay_tensor){
-            .dtype = p->dtype, .rank = 3, .dims = {c.kernel, c.kernel, c.out}};
-    else
-        p->inputs[ASSAY_CONV_W] = (struct assay_tensor){
-            .dtype = p->dtype, .rank = 4, .dims = {c.out, c.kernel, c.kernel, c.in}};
-    p->outputs[0] = (struct assay_tensor){
-        .dtype = p->dtype, .rank = 4, .dims = {c.batch, c.out_height, c.out_width, c.out}};
+    p->inputs[ASSAY_CONV_X] = tensor_x(p, &c);
+    p->inputs[ASSAY_CONV_W] = tensor_w(p, &c);
+    p->outputs[0] = tensor_y(p, &c);
     if (c.bias >= 0)
         p->inputs[c.bias] = assay_op_vector(p, c.out);
     if (c.residual >= 0)
@@ -85,6 +118,26 @@ void assay_conv_shapes(struct assay_problem *p)
 
 /* ---- modes ------------------------------------------------------------------------------------
  */
+
+static bool takes_residual(const struct assay_problem *p)
+{
+    return !assay_conv_is_depthwise(p) && !is_backward(p);
+}
+
+static enum assay_status refuse(const struct assay_problem *p, const char *mode, const char *word,
+                                struct assay_error *err)
+{
+    if (is_backward(p) && assay_text_same(word, "add"))
+        return assay_error_set(err, ASSAY_ERR_INVALID, p->op,
+                               "has no gradient of a residual (\"%s\"), which is dY itself; a mode "
+                               "is padN, bias, or both",
+                               word);
+    return assay_error_set(err, ASSAY_ERR_INVALID, p->op,
+                           "unknown mode \"%.100s\"; a mode is padN (N zeros around the image; "
+                           "without it half "
+                           "the kernel), bias%s, each at most once, or several: pad0+bias",
+                           mode, takes_residual(p) ? ", add (a residual behind)" : "");
+}
 
 /* One word of a mode; false where there is none such, or where it came before. */
 static bool set_word(struct assay_problem *p, const char *word)
@@ -99,9 +152,9 @@ static bool set_word(struct assay_problem *p, const char *word)
             p->params[ASSAY_CONV_PAD] = (double)pad;
         return fine;
     }
-    int param = assay_text_same(word, "bias")                      ? ASSAY_CONV_BIAS
-                : assay_text_same(word, "add") && !is_depthwise(p) ? ASSAY_CONV_ADD
-                                                                   : -1;
+    int param = assay_text_same(word, "bias")                       ? ASSAY_CONV_BIAS
+                : assay_text_same(word, "add") && takes_residual(p) ? ASSAY_CONV_ADD
+                                                                    : -1;
     if (param < 0 || has(p, param))
         return false;
     p->params[param] = 1;
@@ -118,11 +171,7 @@ enum assay_status assay_conv_set_mode(struct assay_problem *p, const char *mode,
         size_t length = strcspn(rest, "+");
         snprintf(word, sizeof word, "%.*s", (int)(length < 31 ? length : 31), rest);
         if (!set_word(p, word))
-            return assay_error_set(err, ASSAY_ERR_INVALID, p->op,
-                                   "unknown mode \"%.100s\"; a mode is padN (N zeros around the "
-                                   "image; without it half "
-                                   "the kernel), bias%s, each at most once, or several: pad0+bias",
-                                   mode, is_depthwise(p) ? "" : ", add (a residual behind)");
+            return refuse(p, mode, word, err);
         rest = rest[length] ? rest + length + 1 : NULL;
     }
     return ASSAY_OK;
@@ -137,16 +186,29 @@ bool assay_conv_is_weight(const struct assay_problem *p, int32_t input)
     return input == ASSAY_CONV_W;
 }
 
-/* Products summed for one element of the output. */
+/* Products summed for one element of y, or of a gradient. */
 static int64_t depth(const struct assay_conv *c, const struct assay_problem *p)
 {
-    return c->kernel * c->kernel * (is_depthwise(p) ? 1 : c->in);
+    return c->kernel * c->kernel * (assay_conv_is_depthwise(p) ? 1 : c->in);
+}
+
+static int64_t gradient_depth(const struct assay_conv *c, const struct assay_problem *p,
+                              int32_t output)
+{
+    if (output != ASSAY_CONV_DX)
+        return c->batch * c->out_height * c->out_width;
+    return c->kernel * c->kernel * (assay_conv_is_depthwise(p) ? 1 : c->out);
+}
+
+static int32_t weight_of(const struct assay_problem *p)
+{
+    return is_backward(p) ? ASSAY_CONV_BACKWARD_W : ASSAY_CONV_W;
 }
 
 void assay_conv_fill(const struct assay_problem *p, int32_t index, void *data, uint64_t seed)
 {
     struct assay_conv c = assay_conv_of(p);
-    double deviation = index == ASSAY_CONV_W ? 1 / sqrt((double)depth(&c, p)) : 1;
+    double deviation = index == weight_of(p) ? 1 / sqrt((double)depth(&c, p)) : 1;
     double first = 1.5 * deviation; /* never all zeros */
     assay_tensor_fill_scaled(&p->inputs[index], data, seed, deviation, 0);
     assay_dtype_store(p->inputs[index].dtype, &first, data, 0, 1);
@@ -157,7 +219,7 @@ void assay_conv_fill_exact(const struct assay_problem *p, int32_t index, void *d
 {
     enum { BLOCK = 512 };
     const struct assay_tensor *t = &p->inputs[index];
-    int64_t count = assay_tensor_count(t), limit = index == ASSAY_CONV_W ? 7 : 3;
+    int64_t count = assay_tensor_count(t), limit = index == weight_of(p) ? 7 : 3;
 #pragma omp parallel for schedule(static)
     for (int64_t first = 0; first < count; first += BLOCK) {
         double values[BLOCK];
@@ -176,6 +238,14 @@ bool assay_conv_can_be_exact(const struct assay_problem *p)
     return depth(&c, p) <= 1 << 18;
 }
 
+/* dW and dbias have no factor above 3. */
+bool assay_conv_backward_can_be_exact(const struct assay_problem *p)
+{
+    struct assay_conv c = assay_conv_of(p);
+    return gradient_depth(&c, p, ASSAY_CONV_DX) <= 1 << 18 &&
+           gradient_depth(&c, p, ASSAY_CONV_DW) <= 1 << 20;
+}
+
 void assay_conv_sizes(const struct assay_problem *p, const void *const *in, int64_t row,
                       int64_t first, int64_t n, const double *out, double *squares)
 {
@@ -190,14 +260,27 @@ void assay_conv_sizes(const struct assay_problem *p, const void *const *in, int6
 
 /* As of `linear` with as many products; 128 units of f32 more, because convolutions of 3 x 3 may be
  * computed by transforms (Winograd's) whose intermediate values are larger than the terms. */
-struct assay_tolerance assay_conv_tolerance(const struct assay_problem *p)
+static struct assay_tolerance tolerance_of_sums(const struct assay_problem *p, int64_t products)
 {
-    struct assay_conv c = assay_conv_of(p);
     const struct assay_dtype_info *info = assay_dtype_info(p->dtype);
     return (struct assay_tolerance){.relative = info->unit + 4 * 0x1p-24,
                                     .absolute = info->tiny,
                                     .summed =
-                                        assay_op_sum_error(p->dtype, depth(&c, p)) + 128 * 0x1p-24};
+                                        assay_op_sum_error(p->dtype, products) + 128 * 0x1p-24};
+}
+
+struct assay_tolerance assay_conv_tolerance(const struct assay_problem *p)
+{
+    struct assay_conv c = assay_conv_of(p);
+    return tolerance_of_sums(p, depth(&c, p));
+}
+
+/* dX is a sum over taps and output channels, the others over all pixels of y. Both gradients of
+ * 3 x 3 can be computed by the same transforms; dbias can be taken for products with ones. */
+struct assay_tolerance assay_conv_backward_tolerance(const struct assay_problem *p, int32_t output)
+{
+    struct assay_conv c = assay_conv_of(p);
+    return tolerance_of_sums(p, gradient_depth(&c, p, output));
 }
 
 struct assay_cost assay_conv_cost(const struct assay_problem *p)
@@ -206,6 +289,16 @@ struct assay_cost assay_conv_cost(const struct assay_problem *p)
     struct assay_cost cost = assay_op_cost_streaming(p, 0);
     cost.flops = 2.0 * (double)assay_tensor_count(&p->outputs[0]) * (double)depth(&c, p);
     cost.weight_bytes = (double)assay_tensor_bytes(&p->inputs[ASSAY_CONV_W]);
+    return cost;
+}
+
+/* Two products of the forward pass's size; both sum over what it sums over, or produces. */
+struct assay_cost assay_conv_backward_cost(const struct assay_problem *p)
+{
+    struct assay_conv c = assay_conv_of(p);
+    struct assay_cost cost = assay_op_cost_streaming(p, 0);
+    double pixels = (double)assay_tensor_count(&p->inputs[ASSAY_CONV_BACKWARD_DY]);
+    cost.flops = 2 * 2.0 * pixels * (double)depth(&c, p);
     return cost;
 }
 

@@ -1,6 +1,6 @@
-/* conv.h: the sizes and parameters of the ops `conv2d` and `depthwise_conv2d`, for their kernels
- * and for models. Channels are last everywhere: an image is height * width rows of channels, so a
- * convolution of 1 x 1 is a `linear` over these rows.
+/* conv.h: the sizes and parameters of the ops `conv2d` and `depthwise_conv2d` and of their
+ * gradients, for their kernels and for models. Channels are last everywhere: an image is height *
+ * width rows of channels, so a convolution of 1 x 1 is a `linear` over these rows.
  *
  * conv2d: x [batch, height, width, in], W [out, kernel, kernel, in], y [batch, oh, ow, out].
  * depthwise_conv2d: x [batch, height, width, channels], W [kernel, kernel, channels]. */
@@ -36,11 +36,16 @@ enum {                 /* params of both; depthwise_conv2d has no residual */
  * shape. */
 enum { ASSAY_CONV_X, ASSAY_CONV_W };
 
-/* A problem of either op as plain sizes. */
+/* Of conv2d_backward and depthwise_conv2d_backward, whose axes are those of the forward ops:
+ * inputs, and outputs. dbias [out] is there in the mode that has a bias. */
+enum { ASSAY_CONV_BACKWARD_DY, ASSAY_CONV_BACKWARD_X, ASSAY_CONV_BACKWARD_W };
+enum { ASSAY_CONV_DX, ASSAY_CONV_DW, ASSAY_CONV_DBIAS };
+
+/* A problem of any of these ops as plain sizes. */
 struct assay_conv {
     int64_t batch, height, width, in, out, kernel, stride, pad;
     int64_t out_height, out_width;
-    int32_t bias, residual; /* the inputs; -1: there is none */
+    int32_t bias, residual; /* the inputs; -1: there is none, as in gradients */
 };
 struct assay_conv assay_conv_of(const struct assay_problem *problem);
 

@@ -1,4 +1,5 @@
-/* conv_common.h: what the files of conv2d and depthwise_conv2d share; for kernels see conv.h. */
+/* conv_common.h: what the files of conv2d, depthwise_conv2d and their gradients share; for kernels
+ * see conv.h. */
 #ifndef ASSAY_OP_CONV_COMMON_H
 #define ASSAY_OP_CONV_COMMON_H
 
@@ -21,6 +22,14 @@ void assay_conv_sizes(const struct assay_problem *problem, const void *const *in
                       int64_t first, int64_t n, const double *out, double *squares);
 struct assay_tolerance assay_conv_tolerance(const struct assay_problem *problem);
 struct assay_cost assay_conv_cost(const struct assay_problem *problem); /* in f32 arithmetic */
+
+/* The same of their gradients; they share check, set_mode, fill and fill_exact. */
+bool assay_conv_is_depthwise(const struct assay_problem *problem);
+void assay_conv_backward_shapes(struct assay_problem *problem);
+bool assay_conv_backward_can_be_exact(const struct assay_problem *problem);
+struct assay_tolerance assay_conv_backward_tolerance(const struct assay_problem *problem,
+                                                     int32_t output);
+struct assay_cost assay_conv_backward_cost(const struct assay_problem *problem);
 
 /* The field `refuse` of struct assay_op_node. */
 const char *assay_conv_node_refuse(const struct assay_problem *problem);

@@ -209,6 +209,27 @@ static void gradients_of_attention_are_slopes(void **state)
     }
 }
 
+/* Strides, paddings, images smaller than the kernel, rows and columns that no window meets. */
+static void gradients_of_convolutions_are_slopes(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t axes[7]; /* the fifth is left out where there is one channel each */
+        const char *mode;
+    } cases[] = {{{1, 1, 1, 1, 1, 1, 1}, "none"},  {{2, 5, 4, 3, 2, 3, 1}, "bias"},
+                 {{1, 7, 6, 2, 3, 3, 2}, "pad0"},  {{2, 6, 7, 1, 4, 3, 2}, "bias"},
+                 {{1, 8, 5, 3, 2, 2, 3}, "pad1"},  {{2, 4, 5, 5, 1, 1, 2}, "pad0+bias"},
+                 {{1, 2, 3, 2, 2, 5, 1}, "pad4"},  {{1, 9, 8, 2, 3, 4, 3}, "pad2+bias"},
+                 {{1, 3, 11, 17, 5, 3, 4}, "none"}};
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+        int64_t depthwise[6];
+        memcpy(depthwise, cases[k].axes, sizeof depthwise);
+        memcpy(depthwise + 4, cases[k].axes + 5, 2 * sizeof depthwise[0]);
+        check(assay_op_find("conv2d_backward"), cases[k].mode, cases[k].axes);
+        check(assay_op_find("depthwise_conv2d_backward"), cases[k].mode, depthwise);
+    }
+}
+
 /* A product has as many rows as it likes: awkward ones, and a bias where there is one. */
 static void gradients_of_linear_are_slopes(void **state)
 {
@@ -283,6 +304,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gradients_of_rows_are_slopes),
         cmocka_unit_test(gradients_of_attention_are_slopes),
+        cmocka_unit_test(gradients_of_convolutions_are_slopes),
         cmocka_unit_test(gradients_of_groupnorm_are_slopes),
         cmocka_unit_test(gradients_of_linear_are_slopes),
         cmocka_unit_test(linear_products_alone_are_the_same),

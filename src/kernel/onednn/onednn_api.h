@@ -30,6 +30,7 @@ enum {
     ASSAY_DNNL_BACKWARD = 128,
     ASSAY_DNNL_FORMAT_ANY = 1, /* the primitive chooses the layout */
     ASSAY_DNNL_QUERY_WEIGHTS = 131,
+    ASSAY_DNNL_QUERY_DIFF_WEIGHTS = 132,
     ASSAY_DNNL_BF16 = 2,
     ASSAY_DNNL_F32 = 3,
     ASSAY_DNNL_S32 = 4,
@@ -123,6 +124,8 @@ struct assay_dnnl_post_ops;
                                          const int64_t *dims, int dtype, const int64_t *strides))  \
     X(memory_desc_init_by_tag, int, (struct assay_dnnl_memory_desc *desc, int rank,                \
                                      const int64_t *dims, int dtype, int tag))                     \
+    X(memory_desc_equal, int, (const struct assay_dnnl_memory_desc *one,                           \
+                               const struct assay_dnnl_memory_desc *other))                        \
     X(memory_desc_get_size, size_t, (const struct assay_dnnl_memory_desc *desc))                   \
     X(memory_create, int, (struct assay_dnnl_memory **memory,                                      \
                            const struct assay_dnnl_memory_desc *desc,                              \
@@ -167,6 +170,18 @@ struct assay_dnnl_post_ops;
                                            const struct assay_dnnl_memory_desc *dst,               \
                                            const int64_t *strides, const int64_t *padding_before,  \
                                            const int64_t *padding_behind))                         \
+    X(convolution_backward_data_desc_init, int,                                                    \
+      (struct assay_dnnl_op_desc *desc, int algorithm,                                             \
+       const struct assay_dnnl_memory_desc *diff_src,                                              \
+       const struct assay_dnnl_memory_desc *weights,                                               \
+       const struct assay_dnnl_memory_desc *diff_dst, const int64_t *strides,                      \
+       const int64_t *padding_before, const int64_t *padding_behind))                              \
+    X(convolution_backward_weights_desc_init, int,                                                 \
+      (struct assay_dnnl_op_desc *desc, int algorithm, const struct assay_dnnl_memory_desc *src,   \
+       const struct assay_dnnl_memory_desc *diff_weights,                                          \
+       const struct assay_dnnl_memory_desc *diff_bias,                                             \
+       const struct assay_dnnl_memory_desc *diff_dst, const int64_t *strides,                      \
+       const int64_t *padding_before, const int64_t *padding_behind))                              \
     X(inner_product_backward_data_desc_init, int,                                                  \
       (struct assay_dnnl_op_desc *desc, const struct assay_dnnl_memory_desc *diff_src,             \
        const struct assay_dnnl_memory_desc *weights,                                               \

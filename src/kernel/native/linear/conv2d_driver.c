@@ -28,23 +28,29 @@ enum assay_status assay_conv2d_can_run(const struct assay_problem *problem, uint
     return ASSAY_OK;
 }
 
+struct linear_job assay_conv2d_job(const struct assay_conv *c, enum assay_dtype dtype)
+{
+    struct linear_job job = {
+        .m = rows_of(c),
+        .k = c->kernel * c->kernel * c->in,
+        .n = c->out,
+        .dtype = dtype,
+        .activation = ASSAY_LINEAR_NONE,
+        .norm = ASSAY_LINEAR_NO_NORM,
+    };
+    if (c->kernel > 1 || c->stride > 1)
+        job.windows = *c;
+    else if (dtype == ASSAY_DTYPE_F32) /* tiles take such windows where they lie */
+        job.windows = one_row(c, job.m);
+    return job;
+}
+
 enum assay_status assay_conv2d_setup(const struct assay_problem *problem,
                                      const struct linear_body *body, void **state,
                                      struct assay_error *err)
 {
     struct assay_conv c = assay_conv_of(problem);
-    struct linear_job job = {
-        .m = rows_of(&c),
-        .k = c.kernel * c.kernel * c.in,
-        .n = c.out,
-        .dtype = problem->dtype,
-        .activation = ASSAY_LINEAR_NONE,
-        .norm = ASSAY_LINEAR_NO_NORM,
-    };
-    if (c.kernel > 1 || c.stride > 1)
-        job.windows = c;
-    else if (problem->dtype == ASSAY_DTYPE_F32) /* tiles take such windows where they lie */
-        job.windows = one_row(&c, job.m);
+    struct linear_job job = assay_conv2d_job(&c, problem->dtype);
     struct linear_inputs inputs = {.bias = c.bias, .norm = -1, .residual = c.residual};
     enum assay_status status = assay_recipe_parse(NULL, &job.recipe, err);
     return status == ASSAY_OK

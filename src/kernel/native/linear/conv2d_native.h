@@ -14,6 +14,8 @@
 /* `problem` may be NULL; least_rows: windows from which on the kernel is worth while. */
 enum assay_status assay_conv2d_can_run(const struct assay_problem *problem, uint32_t isa,
                                        int64_t least_rows, struct assay_error *why);
+/* The product that this convolution is, without bias and residual, which come at run time. */
+struct linear_job assay_conv2d_job(const struct assay_conv *conv, enum assay_dtype dtype);
 enum assay_status assay_conv2d_setup(const struct assay_problem *problem,
                                      const struct linear_body *body, void **state,
                                      struct assay_error *err);

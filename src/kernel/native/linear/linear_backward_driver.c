@@ -48,16 +48,7 @@ static enum assay_status make_product(struct state *s, struct linear_job job, st
 {
     const struct linear_inputs none = {-1, -1, -1};
     job.dtype = s->dtype;
-    int64_t per = s->dtype == ASSAY_DTYPE_F32 ? 1 : 2, lines = (job.k + per - 1) / per;
-    out->packed = (struct assay_packed){
-        .dtype = s->dtype,
-        .code = ASSAY_DTYPE_NONE,
-        .n = job.n,
-        .k = job.k,
-        .panels = (job.n + ASSAY_PANEL_ROWS - 1) / ASSAY_PANEL_ROWS,
-        .lines = (lines + ASSAY_PANEL_LINES - 1) / ASSAY_PANEL_LINES * ASSAY_PANEL_LINES,
-        .codes_in_dword = per,
-    };
+    out->packed = linear_packed_columns(s->dtype, job.n, job.k);
     enum assay_status status = assay_recipe_parse(NULL, &job.recipe, err);
     return status == ASSAY_OK
                ? assay_linear_create(&job, &none, s->threads, s->body->products, &out->state, err)

@@ -13,7 +13,24 @@
 #ifndef ASSAY_KERNEL_NATIVE_LINEAR_BACKWARD_NATIVE_H
 #define ASSAY_KERNEL_NATIVE_LINEAR_BACKWARD_NATIVE_H
 
+#include "base/math.h"
 #include "kernel/native/linear/linear_bodies.h"
+
+/* The layout of `n` columns of `k` rows as panels; codes are the caller's. */
+static inline struct assay_packed linear_packed_columns(enum assay_dtype dtype, int64_t n,
+                                                        int64_t k)
+{
+    int64_t per = dtype == ASSAY_DTYPE_F32 ? 1 : 2;
+    return (struct assay_packed){
+        .dtype = dtype,
+        .code = ASSAY_DTYPE_NONE,
+        .n = n,
+        .k = k,
+        .panels = assay_ceil_div(n, ASSAY_PANEL_ROWS),
+        .lines = assay_round_up(assay_ceil_div(k, per), ASSAY_PANEL_LINES),
+        .codes_in_dword = per,
+    };
+}
 
 /* One instruction set's way. Panels are 16 columns, the last one perhaps fewer. */
 struct linear_backward_body {
