@@ -21,8 +21,8 @@
 struct live {
     const struct assay_strings *names;
     struct assay_text seen; /* what the files looked like when they were last asked about */
-    int64_t changes;
-    bool running; /* one of them is being measured, or has yet to begin */
+    int64_t changes, idle;  /* how often in a row nobody measured one of them */
+    bool begun, running;    /* one is measured, or has yet to begin */
 };
 
 /* ---- what there is -------------------------------------------------------------------------- */
@@ -39,8 +39,9 @@ static bool is_awaited(const char *name)
     return none;
 }
 
-/* Appends how the file of this name looks: another run that has become the last, a group more, an
- * end. Whoever measures a run holds its journal locked. */
+/* Appends how the file of this name looks: another run that has become the last, or a group
+ * more. Whoever measures a run holds its journal locked; the system's list of locks, read while
+ * others take and release some, can lack one, so it is asked twice. */
 static bool look_at(const char *name, struct assay_text *seen)
 {
     struct assay_text path = {0};
@@ -48,10 +49,10 @@ static bool look_at(const char *name, struct assay_text *seen)
     bool found = assay_journal_find(name, &path, NULL) == ASSAY_OK, busy = false;
     int file = found ? open(path.data, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC) : -1;
     if (file >= 0 && fstat(file, &info) == 0) {
-        busy = assay_lock_holder(file) > 0;
-        assay_text_format(seen, "%s %lld %lld %lld.%09ld %d\n", path.data, (long long)info.st_ino,
+        busy = assay_lock_holder(file) > 0 || assay_lock_holder(file) > 0;
+        assay_text_format(seen, "%s %lld %lld %lld.%09ld\n", path.data, (long long)info.st_ino,
                           (long long)info.st_size, (long long)info.st_mtim.tv_sec,
-                          info.st_mtim.tv_nsec, busy);
+                          info.st_mtim.tv_nsec);
     }
     if (file >= 0)
         close(file);
@@ -59,12 +60,17 @@ static bool look_at(const char *name, struct assay_text *seen)
     return busy || (!found && is_awaited(name));
 }
 
+/* Who follows a run stops where it is done: that nobody measures any more is believed when it is
+ * seen the second time. */
 static void look(struct live *live)
 {
     struct assay_text seen = {0};
-    live->running = false;
+    bool busy = false;
     for (int64_t i = 0; i < live->names->n; i++)
-        live->running = look_at(live->names->items[i], &seen) || live->running;
+        busy = look_at(live->names->items[i], &seen) || busy;
+    live->idle = busy ? 0 : live->idle + 1;
+    live->begun = live->begun || busy;
+    live->running = busy || (live->begun && live->idle < 2);
     const char *now = seen.data ? seen.data : "", *before = live->seen.data ? live->seen.data : "";
     if (strcmp(now, before) == 0) {
         assay_text_fini(&seen);

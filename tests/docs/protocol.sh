@@ -12,8 +12,8 @@ names() { # names PAGE WHAT: words on standard input that the page must have, ea
     done
 }
 
-sed -n 's/^    {"\([a-z0-9_]*\)",.*/\1/p' src/record/record_json.c >"$tmp/keys"
-[ -s "$tmp/keys" ] || { echo "no keys found in src/record/record_json.c"; exit 1; }
+sed -n 's/^    {"\([a-z0-9_]*\)",.*/\1/p' src/record/record_fields.c >"$tmp/keys"
+[ -s "$tmp/keys" ] || { echo "no keys found in src/record/record_fields.c"; exit 1; }
 names docs/protocol.md key <"$tmp/keys"
 names docs/protocol.md format < <("$ASSAY" list formats --names)
 sed -n 's/^    \[ASSAY_OUTCOME_[A-Z_]*\] = "\(.*\)",/\1/p' src/record/record.c >"$tmp/outcomes"

@@ -261,9 +261,45 @@ static void test_shared_rows(void **state)
     assert_int_equal(got.inner.files.n, 0);
 }
 
+/* A number that may be left out, before words that look like one or do not. */
+static void test_a_number_that_can_be_spared(void **state)
+{
+    (void)state;
+    struct {
+        int64_t port;
+        struct assay_strings words;
+    } got = {.port = -1};
+    static const struct assay_option spare_rows[] = {
+        {"serve", 's', ASSAY_OPTION_SPARE_INT, 0, "[PORT]", "serve", 0, 65535}, {0}};
+    const struct assay_option_table spare = {
+        .options = spare_rows, .words_offset = (int64_t)((char *)&got.words - (char *)&got)};
+    static const struct {
+        const char *words;
+        int64_t port, n;
+    } cases[] = {{"--serve", 0, 0},        {"--serve 8080", 8080, 0},    {"--serve last", 0, 1},
+                 {"--serve=9 last", 9, 1}, {"--serve 20261118 x", 0, 2}, {"a --serve 0 b", 0, 2},
+                 {"-s 81", 81, 0},         {"-s81 last", 81, 1},         {"--serve -- 8080", 0, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct assay_error err = {0};
+        got.port = -1;
+        assert_int_equal(parse_words(&spare, cases[i].words, &got, &err), ASSAY_OK);
+        assert_int_equal(got.port, cases[i].port);
+        assert_int_equal(got.words.n, cases[i].n);
+        assay_options_fini(&spare, &got);
+    }
+    struct assay_error err = {0};
+    assert_int_equal(parse_words(&spare, "--serve=70000", &got, &err), ASSAY_ERR_INVALID);
+    assert_non_null(strstr(err.message, "between 0 and 65535"));
+    err = (struct assay_error){0};
+    assert_int_equal(parse_words(&spare, "--serve=x", &got, &err), ASSAY_ERR_INVALID);
+    assert_non_null(strstr(err.message, "--serve takes a whole number, not \"x\""));
+    assay_options_fini(&spare, &got);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_number_that_can_be_spared),
         cmocka_unit_test(test_shared_rows),
         cmocka_unit_test(test_every_form),
         cmocka_unit_test(test_every_mistake),
