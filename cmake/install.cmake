@@ -23,7 +23,7 @@ endif()
 install(DIRECTORY include/assay TYPE INCLUDE FILES_MATCHING PATTERN "*.h")
 install(DIRECTORY share/schema DESTINATION ${CMAKE_INSTALL_DATADIR}/assay FILES_MATCHING PATTERN "*.json")
 install(FILES LICENSE README.md CHANGELOG.md TYPE DOC)
-install(DIRECTORY docs TYPE DOC PATTERN "*.in" EXCLUDE)
+install(DIRECTORY docs TYPE DOC PATTERN "*.in" EXCLUDE PATTERN runs EXCLUDE)
 # By kind, so that what somebody built there stays behind.
 install(DIRECTORY examples TYPE DOC FILES_MATCHING PATTERN "*.c" PATTERN "*.cc" PATTERN "*.cu" PATTERN "*.h"
                                                    PATTERN "*.yml" PATTERN "*.md" PATTERN "CMakeLists.txt")

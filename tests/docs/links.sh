@@ -3,7 +3,7 @@
 # written on. A name with a capital word in it (src/op/NAME.c) stands for many and is not looked up.
 set -u
 cd "$ASSAY_SOURCE_DIR" || exit 2
-pages=(README.md CONTRIBUTING.md CHANGELOG.md docs/*.md docs/notebook/*.md)
+pages=(README.md CONTRIBUTING.md CHANGELOG.md docs/*.md docs/notebook/*.md docs/gallery/*.md)
 failed=0
 complain() {
     echo "$*"

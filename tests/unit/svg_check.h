@@ -70,7 +70,7 @@ static inline int check_xml(const struct assay_text *text)
             elements += check_tag(&s, open, &depth);
             continue;
         }
-        assert_true((unsigned char)*s >= 0x20 || *s == '\n');
+        assert_true((unsigned char)*s >= 0x20 || *s == '\n' || *s == '\t');
         assert_true(depth > 0 || *s == '\n');
         if (*s == '&')
             assert_true(xml_entity(s) >= 0);

@@ -27,8 +27,8 @@ static const struct end {
     [ASSAY_OUTCOME_MISTRUSTED] = {ASSAY_DRAW_SERIES + 3, true, NULL},
     [ASSAY_OUTCOME_TIMEOUT] = {ASSAY_DRAW_SLOWER, false, NULL},
     [ASSAY_OUTCOME_KILLED] = {ASSAY_DRAW_SLOWER, true, NULL},
-    [ASSAY_OUTCOME_OUT_OF_MEMORY] = {ASSAY_DRAW_SERIES + 4, false, NULL},
-    [ASSAY_OUTCOME_FAILED] = {ASSAY_DRAW_SERIES + 4, true, NULL},
+    [ASSAY_OUTCOME_OUT_OF_MEMORY] = {ASSAY_DRAW_SERIES + 7, false, NULL},
+    [ASSAY_OUTCOME_FAILED] = {ASSAY_DRAW_SERIES + 7, true, NULL},
 };
 
 /* As they are stacked: what is fine, then what is not. */

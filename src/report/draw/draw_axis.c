@@ -3,7 +3,7 @@
 #include "report/draw/draw_axis.h"
 
 #include <math.h>
-#include <stdio.h>
+#include <string.h>
 
 enum {
     SIZE = ASSAY_DRAW_SMALL_SIZE,
@@ -36,6 +36,21 @@ static void text_at(const struct assay_axis *axis, double value, struct label *l
 }
 
 static bool is_band(const struct assay_axis *axis) { return axis->scale->kind == ASSAY_SCALE_BAND; }
+
+/* A label that reads as the one before it, because the values differ in further digits, would
+ * deceive. */
+static void choose_ticks(const struct assay_axis *axis, int wanted, struct labels *labels)
+{
+    struct label label, before = {.text = ""};
+    labels->n = assay_scale_ticks(axis->scale, wanted, labels->ticks);
+    for (int i = 0; i < labels->n && !is_band(axis); i++) {
+        if (!labels->ticks[i].major)
+            continue;
+        text_at(axis, labels->ticks[i].value, &label);
+        labels->ticks[i].major = !label.text[0] || strcmp(label.text, before.text) != 0;
+        before = label;
+    }
+}
 
 static double widest(const struct assay_axis *axis, const struct labels *labels)
 {
@@ -72,7 +87,7 @@ static void choose_below(const struct assay_axis *axis, struct labels *labels)
 {
     int wanted = MOST_WANTED;
     do
-        labels->n = assay_scale_ticks(axis->scale, wanted, labels->ticks);
+        choose_ticks(axis, wanted, labels);
     while (!is_band(axis) && --wanted >= 2 && !are_apart(axis, labels));
 }
 
@@ -82,7 +97,7 @@ static bool stands_upwards(const struct assay_axis *axis, double length)
     struct labels labels;
     if (!is_band(axis) || axis->scale->n < 1)
         return false;
-    labels.n = assay_scale_ticks(axis->scale, MOST_WANTED, labels.ticks);
+    choose_ticks(axis, MOST_WANTED, &labels);
     return widest(axis, &labels) + APART / 2.0 > length / (double)axis->scale->n;
 }
 
@@ -91,7 +106,7 @@ double assay_axis_height(const struct assay_axis *axis, double length)
     struct labels labels;
     double height = TICK + GAP + LINE;
     if (stands_upwards(axis, length)) {
-        labels.n = assay_scale_ticks(axis->scale, MOST_WANTED, labels.ticks);
+        choose_ticks(axis, MOST_WANTED, &labels);
         height = TICK + GAP + fmin(UPWARDS, widest(axis, &labels)) + GAP;
     }
     return height + (axis->name ? NAME : 0);
@@ -178,7 +193,7 @@ double assay_axis_width(const struct assay_axis *axis)
     struct labels labels;
     double most = 0;
     for (int wanted = 2; wanted <= MOST_WANTED; wanted++) {
-        labels.n = assay_scale_ticks(axis->scale, wanted, labels.ticks);
+        choose_ticks(axis, wanted, &labels);
         most = fmax(most, widest(axis, &labels));
         if (is_band(axis))
             break;
@@ -223,7 +238,7 @@ void assay_axis_draw_left(struct assay_drawing *d, const struct assay_axis *axis
     struct labels labels;
     double length = plot->bottom - plot->top, x = sharp(plot->left);
     int wanted = (int)fmax(2, fmin(MOST_WANTED, length / (2.5 * LINE)));
-    labels.n = assay_scale_ticks(axis->scale, wanted, labels.ticks);
+    choose_ticks(axis, wanted, &labels);
     draw_ticks_left(d, axis, plot, &labels);
     assay_draw_line(d, x, plot->top, x, plot->bottom, ASSAY_DRAW_EVEN, 1, ASSAY_DRAW_SOLID);
     draw_labels_left(d, axis, plot, &labels);

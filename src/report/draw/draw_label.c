@@ -35,7 +35,9 @@ void assay_axis_number(const void *user, double value, char *text, size_t size)
     static const struct unit units[] = {{1, ""}, {1e6, "M"}, {1e9, "G"}, {1e12, "T"}, {1e15, "P"}};
     static const struct unit binary[] = {{0x1p20, "Mi"}, {0x1p30, "Gi"}, {0x1p40, "Ti"}};
     (void)user;
-    bool is_binary = fabs(value) >= 0x1p20 && fmod(value, 0x1p20) == 0 && fmod(value, 1e6) != 0;
+    bool is_exact = fabs(value) <= 0x1p53; /* beyond, every double is a multiple of 2^20 */
+    bool is_binary =
+        is_exact && fabs(value) >= 0x1p20 && fmod(value, 0x1p20) == 0 && fmod(value, 1e6) != 0;
     if (is_binary)
         PUT(binary, 6);
     else

@@ -63,6 +63,7 @@ static void add_tens(struct ticks *t, enum density density, int stride)
     int last = (int)floor(log10(t->scale->hi) + 1e-9);
     bool between = stride == 1 && last - first < 14;
     bool few = last - first < ASSAY_SCALE_MOST_TICKS;
+    first -= (first % stride + stride) % stride; /* what has a label is a multiple */
     for (int i = first; i <= last; i += few ? 1 : stride)
         for (int digit = 1; digit <= (between ? 9 : 1); digit++)
             add(t, digit * pow(10, i), i % stride == 0 && is_labelled(digit, density));
@@ -85,7 +86,7 @@ static void add_log(struct ticks *t, int wanted)
         t->n = 0;
         add_linear(t, wanted);
     }
-    for (int stride = 1; count_majors(t) > wanted; stride++) {
+    for (int stride = 1; count_majors(t) > wanted; stride += stride < 10 ? 1 : 10) {
         t->n = 0;
         add_tens(t, TENS, stride);
     }
@@ -105,7 +106,8 @@ int assay_scale_ticks(const struct assay_scale *scale, int wanted,
                       struct assay_tick ticks[ASSAY_SCALE_MOST_TICKS])
 {
     struct ticks t = {.scale = scale, .list = ticks};
-    wanted = wanted < 2 ? 2 : wanted > ASSAY_SCALE_MOST_TICKS ? ASSAY_SCALE_MOST_TICKS : wanted;
+    const int most = ASSAY_SCALE_MOST_TICKS - 1; /* a full list is one too many */
+    wanted = wanted < 2 ? 2 : wanted > most ? most : wanted;
     bool is_log = scale->kind == ASSAY_SCALE_LOG;
     if (scale->kind == ASSAY_SCALE_BAND)
         add_bands(&t);
