@@ -86,18 +86,15 @@ void assay_chart_classes_fini(struct assay_chart_classes *classes)
 
 void assay_chart_classes_limit(struct assay_chart_classes *classes, int64_t most)
 {
-    if (classes->n <= most)
-        return;
-    for (int64_t i = 0; i < classes->n; i++)
-        classes->classes[i].shown = false;
-    for (classes->n_shown = 0; classes->n_shown < most; classes->n_shown++) {
-        struct assay_chart_class *best = NULL;
+    while (classes->n_shown > most) {
+        struct assay_chart_class *least = NULL;
         for (int64_t i = 0; i < classes->n; i++) {
             struct assay_chart_class *c = &classes->classes[i];
-            if (!c->shown && (!best || c->n > best->n))
-                best = c;
+            if (c->shown && (!least || c->n <= least->n))
+                least = c;
         }
-        best->shown = true;
+        least->shown = false;
+        classes->n_shown--;
     }
 }
 
@@ -119,6 +116,8 @@ struct assay_cell assay_chart_class_name(const struct assay_chart_axes *axes,
             assay_cell_add(&cell, "%s%s%s%s", apart, axis->numeric ? axis->name : "",
                            axis->numeric ? " " : "", axis->values[at].text);
     }
+    if (!cell.text[0] && classes->n_axes > 0) /* a group of which nobody was measured */
+        assay_cell_add(&cell, "not run");
     return cell;
 }
 

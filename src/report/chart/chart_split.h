@@ -28,7 +28,8 @@ bool assay_chart_classes_find(const struct assay_chart_axes *axes, const int64_t
 void assay_chart_classes_fini(struct assay_chart_classes *classes);
 /* Of more than `most` those with the most records are shown, of equals the first. */
 void assay_chart_classes_limit(struct assay_chart_classes *classes, int64_t most);
-/* "dim 768 · f32": sizes with their names. "" without axes. */
+/* "dim 768 · f32": sizes with their names. "" without axes. Of variants "not run" where none was.
+ */
 struct assay_cell assay_chart_class_name(const struct assay_chart_axes *axes,
                                          const struct assay_chart_classes *classes, int64_t index);
 

@@ -24,6 +24,7 @@ struct roofline {
     struct assay_chart_axes axes;
     struct assay_chart_points points;
     struct assay_chart_classes series;
+    int64_t placed_series; /* that have points */
     struct assay_roofs roofs;
     int64_t with_work, without_work; /* points that have operations and a time; rows without */
     int64_t n_roofs;                 /* that are drawn */
@@ -49,6 +50,22 @@ static double rate_of(const struct assay_chart_point *p, double ns)
 }
 
 static bool is_placed(const struct assay_chart_point *p) { return isfinite(rate_of(p, p->ns)); }
+
+/* Variants without a point, as those that were skipped, have no name in the legend either. */
+static void show_series(struct roofline *r)
+{
+    for (int64_t i = 0; i < r->series.n; i++)
+        r->series.classes[i].shown = false;
+    r->series.n_shown = 0;
+    for (int64_t i = 0; i < r->points.n; i++) {
+        const struct assay_chart_point *p = &r->points.points[i];
+        struct assay_chart_class *c = &r->series.classes[r->series.of[p->record]];
+        r->series.n_shown += is_placed(p) && !c->shown;
+        c->shown = c->shown || is_placed(p);
+    }
+    r->placed_series = r->series.n_shown;
+    assay_chart_classes_limit(&r->series, MOST_SERIES);
+}
 
 static void count(struct roofline *r)
 {
@@ -84,7 +101,7 @@ static bool prepare(struct roofline *r, const struct assay_book *book,
                                  "no row does arithmetic: copies have no operations per byte");
     if (r->roofs.n == 0)
         return assay_chart_unfit(why, size, "no row has a measured ceiling");
-    assay_chart_classes_limit(&r->series, MOST_SERIES);
+    show_series(r);
     r->n_roofs = r->roofs.n < MOST_ROOFS ? r->roofs.n : MOST_ROOFS;
     return true;
 }
@@ -437,9 +454,9 @@ static double draw_notes(struct assay_drawing *d, const struct roofline *r, doub
     if (r->with_work > MOST_POINTS)
         assay_text_format(&note, "Of %lld points about %d are drawn.\n", (long long)r->with_work,
                           MOST_POINTS);
-    if (r->series.n_shown < r->series.n)
+    if (r->series.n_shown < r->placed_series)
         assay_text_format(&note, "%lld of %lld variants are drawn, those with the most rows.\n",
-                          (long long)r->series.n_shown, (long long)r->series.n);
+                          (long long)r->series.n_shown, (long long)r->placed_series);
     if (r->n_roofs < r->roofs.n)
         assay_text_format(&note, "%lld of %lld ceilings are drawn.\n", (long long)r->n_roofs,
                           (long long)r->roofs.n);

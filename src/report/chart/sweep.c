@@ -413,7 +413,7 @@ static double draw_legend(struct assay_drawing *d, const struct sweep *s, const 
                           const struct assay_cell *names, double y)
 {
     struct assay_legend_entry entries[MOST_SERIES + 4];
-    struct assay_cell failures = {"failed: "};
+    struct assay_cell failures = {"no time: "};
     struct seen seen = see_marks(s);
     int64_t n = 0;
     assay_cell_add(&failures, "%s", assay_chart_failures(&s->points).text);
@@ -507,7 +507,7 @@ static void summarise(struct assay_drawing *d, const struct sweep *s)
     struct assay_cell failures = assay_chart_failures(&s->points);
     assay_text_format(&d->summary, "%s over %s, %lld points of %lld variants with intervals%s%s.",
                       assay_chart_figure_title(s->figure), s->axes.axes[s->x].name, (long long)s->n,
-                      (long long)s->series.n_shown, failures.text[0] ? "; failed: " : "",
+                      (long long)s->series.n_shown, failures.text[0] ? "; no time: " : "",
                       failures.text);
 }
 
