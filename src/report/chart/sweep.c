@@ -436,7 +436,7 @@ static double draw_legend(struct assay_drawing *d, const struct sweep *s, const 
             .ink = ASSAY_DRAW_EVEN,
             .text = s->figure == ASSAY_CHART_SPEEDUP
                         ? "no significant difference"
-                        : "no significant difference to the baseline, or less exact than asked"};
+                        : "no significant difference from the baseline, or less exact than asked"};
     if (seen.failing)
         entries[n++] = (struct assay_legend_entry){.shape = ASSAY_LEGEND_MARKER,
                                                    .ink = ASSAY_DRAW_FAILED,
