@@ -84,6 +84,7 @@ expect_usage 'other.html: not a page that assay wrote' "$ASSAY" report other.htm
 head -c 20000 report.html >cut.html
 expect_usage 'cut.html: .*cut off' "$ASSAY" show cut.html
 : >empty.html
+expect_usage 'is a folder' "$ASSAY" report -o html:.
 expect_usage 'empty.html: is empty' "$ASSAY" report empty.html
 expect_usage 'is not a file' "$ASSAY" report ./
 expect_usage 'no/x.html: cannot be written' "$ASSAY" report -o no/x.html
