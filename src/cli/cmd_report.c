@@ -100,6 +100,7 @@ static enum assay_status parse_target(const char *text, struct target *out, stru
 static enum assay_status check_folder(const char *path, struct assay_error *err)
 {
     struct assay_text folder = {0};
+    struct stat info;
     const char *slash = strrchr(path, '/');
     enum assay_status status = ASSAY_OK;
     if (slash)
@@ -108,6 +109,8 @@ static enum assay_status check_folder(const char *path, struct assay_error *err)
         assay_text_add(&folder, ".");
     if (folder.failed)
         status = assay_error_nomem(err);
+    else if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+        status = assay_error_set(err, ASSAY_ERR_INVALID, path, "is a folder");
     else if (access(folder.data, W_OK | X_OK) != 0 && access(path, W_OK) != 0)
         status =
             assay_error_set(err, ASSAY_ERR_INVALID, path, "cannot be written: %s", strerror(errno));

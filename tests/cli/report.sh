@@ -62,9 +62,11 @@ PATH=/nowhere expect_exit 0 "$here" show last -q -o both.png -o both.svg
 expect_file both.svg '</svg>'
 
 say "a chart that does not fit is told, in the file too; one that is unknown ends it before anything"
-expect_exit 0 "$ASSAY" bench relu "${quick[@]}" -q --chart compiled -o unfit.svg
+expect_exit 0 "$ASSAY" bench relu "${quick[@]}" -q --chart compiled -o unfit.svg -o unfit.json
 expect_err '^assay: unfit.svg: the chart compiled does not fit: .*; these do: .*speedup'
 expect_file unfit.svg 'The chart compiled does not fit'
+expect_exit 0 "$ASSAY" report unfit.json -o unfit.svg --chart speedup:row=1
+expect_err 'speedup does not fit: it shows all rows: it takes no row; without keys it does; these do: outcome'
 runs=$("$ASSAY" list runs --names | wc -l)
 expect_usage 'unknown chart "heatmap"; did you mean "heat"' "$ASSAY" bench relu "${quick[@]}" --chart heatmap -o x.svg
 expect_usage 'unknown key "z"; there are x, y' "$ASSAY" bench relu "${quick[@]}" --chart speedup:z=1 -o x.svg
@@ -80,8 +82,9 @@ expect_usage 'which does not hold whole records' "$ASSAY" show first.csv
 echo '<!DOCTYPE html><title>x</title>' >other.html
 expect_usage 'other.html: not a page that assay wrote' "$ASSAY" report other.html
 head -c 20000 report.html >cut.html
-expect_usage 'cut.html' "$ASSAY" show cut.html
+expect_usage 'cut.html: .*cut off' "$ASSAY" show cut.html
 : >empty.html
+expect_usage 'is a folder' "$ASSAY" report -o html:.
 expect_usage 'empty.html: is empty' "$ASSAY" report empty.html
 expect_usage 'is not a file' "$ASSAY" report ./
 expect_usage 'no/x.html: cannot be written' "$ASSAY" report -o no/x.html

@@ -21,6 +21,8 @@ static void what_is_missing_is_said(void **state)
     assert_unfit("pareto", &c, &none, "no group has two recipes with times");
     assert_unfit("pareto", &c, &row, "the group of row 3 has not two recipes with times");
     assert_unfit("pareto", &c, &far, "there is no row 9: there are 8");
+    assert_unfit("pareto", &c, &(struct assay_chart_request){.x = "seq"},
+                 "it takes no x, y or figure");
     assert_unfit("pareto", NULL, &none, "no group has two recipes with times");
     c = (struct book_case){.sizes = 1, .variants = 1, .recipes = true};
     assert_unfit("pareto", &c, &none, "no group has two recipes with times");

@@ -215,6 +215,8 @@ static void test_unfit(void **state)
     assert_unfit("roofline", NULL, &no_wish, "no row has figures");
     assert_unfit("roofline", &c, &request,
                  "its axes are operations per byte and per second: it takes no x, y or figure");
+    assert_unfit("roofline", &c, &(struct assay_chart_request){.row = 1},
+                 "it shows all rows: it takes no row");
     assay_book_begin(&book, &a_run);
     struct assay_record r = work(0, 0, 0, 0.5);
     assay_book_add(&book, &r, 1);

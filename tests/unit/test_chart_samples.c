@@ -24,6 +24,10 @@ static void what_is_missing_is_said(void **state)
     c.samples = 0; /* of an older version */
     assert_unfit("distribution", &c, &none, "no row has samples");
     assert_unfit("series", &c, &(struct assay_chart_request){.row = 1}, "row 1 has no samples");
+    assert_unfit("series", &c, &(struct assay_chart_request){.x = "seq"},
+                 "it takes no x, y or figure");
+    assert_unfit("distribution", &c, &(struct assay_chart_request){.figure = "time"},
+                 "it takes no x, y or figure");
     assert_unfit("series", NULL, &none, "no row has samples");
 }
 

@@ -201,6 +201,8 @@ static void test_unfit(void **state)
     struct book_case one = {0}, some = {.sizes = 3, .variants = 2, .dtypes = 2};
     assert_unfit("sweep", NULL, &no_wish, "no row has a time");
     assert_unfit("sweep", &one, &no_wish, "no numeric axis varies");
+    assert_unfit("sweep", &some, &(struct assay_chart_request){.row = 2},
+                 "it shows all rows: it takes no row");
     struct assay_chart_request request = {.x = "nix"};
     assert_unfit("sweep", &some, &request, "there is no axis \"nix\"; numeric ones that vary: seq");
     request.x = "dtype";

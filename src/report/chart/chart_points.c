@@ -18,6 +18,17 @@ bool assay_chart_unfit(char *why, size_t size, const char *fmt, ...)
     return false;
 }
 
+bool assay_chart_takes_no_row(const struct assay_chart_request *request, char *why, size_t size)
+{
+    return request->row <= 0 || assay_chart_unfit(why, size, "it shows all rows: it takes no row");
+}
+
+bool assay_chart_takes_no_axes(const struct assay_chart_request *request, char *why, size_t size)
+{
+    return (!request->x && !request->y && !request->figure) ||
+           assay_chart_unfit(why, size, "it takes no x, y or figure");
+}
+
 /* ---- figures -------------------------------------------------------------------------------- */
 
 static const struct {

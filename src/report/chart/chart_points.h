@@ -8,6 +8,10 @@
 
 /* Writes why a chart does not fit; false. */
 bool assay_chart_unfit(char *why, size_t size, const char *fmt, ...) ASSAY_PRINTF(3, 4);
+/* A chart that has no use for a row, or none for axes and figures, says so rather than pass over
+ * what was asked for. */
+bool assay_chart_takes_no_row(const struct assay_chart_request *request, char *why, size_t size);
+bool assay_chart_takes_no_axes(const struct assay_chart_request *request, char *why, size_t size);
 
 /* ---- figures -------------------------------------------------------------------------------- */
 

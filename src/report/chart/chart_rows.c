@@ -1,5 +1,7 @@
 #include "report/chart/chart_rows.h"
 
+#include "report/chart/chart_points.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -80,7 +82,7 @@ bool assay_chart_rows_suit(const struct assay_chart_request *request, const char
     else if (request->figure && strcmp(request->figure, figure) != 0)
         snprintf(why, size, "its figure is %s, and no other", figure);
     else
-        return true;
+        return assay_chart_takes_no_row(request, why, size);
     return false;
 }
 

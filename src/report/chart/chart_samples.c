@@ -1,5 +1,6 @@
 #include "report/chart/chart_samples.h"
 
+#include "report/chart/chart_points.h"
 #include "report/chart/chart_words.h"
 #include "report/draw/draw_axis.h"
 
@@ -77,6 +78,8 @@ bool assay_chart_row_find(const struct assay_book *book, const struct assay_char
                           struct assay_chart_row *row, char *why, size_t size)
 {
     bool asked = request->row > 0, lost = false;
+    if (!assay_chart_takes_no_axes(request, why, size))
+        return false;
     bool found = asked ? find_asked(book, request->row, row) : find_any(book, request, row, &lost);
     if (!found && asked) {
         snprintf(why, size, "there is no row %lld: there are %lld", (long long)request->row,

@@ -143,24 +143,34 @@ enum assay_status assay_chart_spec_parse(const char *text, struct assay_chart_sp
 
 /* ---- drawing -------------------------------------------------------------------------------- */
 
-/* "heatmap, sweep": those that fit the book; "" where none does. */
-static void add_fitting(const struct assay_book *book, struct assay_text *out)
+/* "heat, sweep": those that fit the book, but for one; "" where none does. Does that one, as it
+ * chooses itself? */
+static bool add_fitting(const struct assay_book *book, const struct assay_chart *but,
+                        struct assay_text *out)
 {
     struct assay_chart_request any = {0};
+    bool fits = false;
     for (int64_t i = 0; i < assay_chart_count(); i++) {
         const struct assay_chart *chart = assay_chart_at(i);
         char why[ASSAY_CHART_WHY] = "";
-        if (chart->fits(book, &any, why, sizeof why) > ASSAY_CHART_UNFIT)
+        if (chart->fits(book, &any, why, sizeof why) <= ASSAY_CHART_UNFIT)
+            continue;
+        if (chart == but)
+            fits = true;
+        else
             assay_text_format(out, "%s%s", out->length ? ", " : "", chart->name);
     }
+    return fits;
 }
 
 static void say_unfit(const struct assay_chart *chart, const char *reason,
                       const struct assay_book *book, struct assay_text *why)
 {
     struct assay_text fitting = {0};
-    add_fitting(book, &fitting);
+    bool alone = add_fitting(book, chart, &fitting);
     assay_text_format(why, "the chart %s does not fit: %s", chart->name, reason);
+    if (alone)
+        assay_text_add(why, "; without keys it does");
     if (fitting.length)
         assay_text_format(why, "; these do: %s", fitting.data);
     why->failed |= fitting.failed;

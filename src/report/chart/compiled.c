@@ -282,8 +282,8 @@ static void draw(struct compiled *c, const struct assay_book *book, struct assay
         .user = c,
         .legend = legend,
         .n_legend = make_legend(c, legend),
-        .note = "Bars: the median time; whiskers: its 95 % interval. Figures: the eager time over "
-                "the compiled one, median over rounds in which both ran; [ ]: 95 % interval."};
+        .note = "Bars: the median time; whiskers: its 95% interval. Figures: the eager time over "
+                "the compiled one, median over rounds in which both ran; [ ]: 95% interval."};
     add_summary(c, &drawing->summary);
     assay_chart_rows_draw(&c->rows, &style, drawing);
 }

@@ -182,7 +182,7 @@ static bool prepare(struct heat *h, const struct assay_book *book,
         h->sweeps = assay_chart_sweeps_find(&h->axes);
     if (h->axes.failed || h->points.failed || h->sweeps.failed ||
         !assay_chart_series_find(&h->axes, &h->series))
-        return assay_chart_unfit(why, size, "there is not enough memory");
+        return assay_chart_unfit(why, size, ASSAY_CHART_NO_MEMORY);
     if (request->figure)
         h->figure = assay_chart_figure_named(request->figure);
     if (h->figure == ASSAY_CHART_FIGURES)
@@ -191,7 +191,7 @@ static bool prepare(struct heat *h, const struct assay_book *book,
             request->figure);
     if (h->points.n == 0)
         return assay_chart_unfit(why, size, "no row has figures");
-    if (!choose_axes(h, request, why, size))
+    if (!assay_chart_takes_no_row(request, why, size) || !choose_axes(h, request, why, size))
         return false;
     if (!request->figure)
         h->figure = best_figure(h);

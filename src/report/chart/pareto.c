@@ -4,6 +4,7 @@
  * The frontier is the record's own mark (bench/pareto.h), which knows three figures at once; in two
  * of them its line may turn back. The time is of the cache state that the mark went by. */
 #include "report/chart/chart.h"
+#include "report/chart/chart_points.h"
 #include "report/chart/chart_words.h"
 #include "report/draw/draw_axis.h"
 #include "report/report_cells.h"
@@ -108,7 +109,10 @@ static int64_t count_groups(const struct assay_book *book,
 static int pareto_fits(const struct assay_book *book, const struct assay_chart_request *request,
                        char *why, size_t size)
 {
-    int64_t n = count_groups(book, request);
+    int64_t n = 0;
+    if (!assay_chart_takes_no_axes(request, why, size))
+        return ASSAY_CHART_UNFIT;
+    n = count_groups(book, request);
     if (n < 0)
         snprintf(why, size, ASSAY_CHART_NO_MEMORY);
     else if (n == 0 && request->row > book->n_records)

@@ -86,11 +86,13 @@ static bool prepare(struct roofline *r, const struct assay_book *book,
         return assay_chart_unfit(
             why, size,
             "its axes are operations per byte and per second: it takes no x, y or figure");
+    if (!assay_chart_takes_no_row(request, why, size))
+        return false;
     assay_chart_axes_find(book, &r->axes);
     assay_chart_points_find(book, request, &r->points);
     if (r->axes.failed || r->points.failed || !assay_chart_series_find(&r->axes, &r->series) ||
         !assay_roofs_find(&r->axes, &r->points, &r->roofs))
-        return assay_chart_unfit(why, size, "there is not enough memory");
+        return assay_chart_unfit(why, size, ASSAY_CHART_NO_MEMORY);
     count(r);
     if (!assay_chart_points_have(&r->points, ASSAY_CHART_TIME) && r->with_work == 0)
         return assay_chart_unfit(why, size, "no row has figures");
@@ -437,9 +439,10 @@ static double draw_notes(struct assay_drawing *d, const struct roofline *r, doub
                           "their medians, bands hold nine in ten of them.\n");
     if (assay_chart_slow_probes(&r->points) > 0)
         assay_text_format(&note,
-                          "%lld are left out: the machine ran at less than half of its best "
-                          "meanwhile.\n",
-                          (long long)assay_chart_slow_probes(&r->points));
+                          "Those of %lld point%s are left out: the machine ran at less than half "
+                          "of its best meanwhile.\n",
+                          (long long)assay_chart_slow_probes(&r->points),
+                          assay_chart_slow_probes(&r->points) == 1 ? "" : "s");
     if (r->series.n_shown > 1)
         assay_text_add(&note, "Variants of the same intensity stand side by side.\n");
     if (r->without_work > 0)

@@ -197,9 +197,9 @@ static const char *note_of(const struct assay_speedups *s)
 {
     return s->kernels && !s->variants
                ? "Bars: the other's time over the kernel's, median over rounds in which both ran; "
-                 "whiskers, [ ]: 95 % interval."
+                 "whiskers, [ ]: 95% interval."
                : "Bars: the baseline's time over a variant's, median over rounds in which both "
-                 "ran; whiskers, [ ]: 95 % interval.";
+                 "ran; whiskers, [ ]: 95% interval.";
 }
 
 static void draw(const struct assay_book *book, const struct assay_speedups *speedups,

@@ -94,10 +94,11 @@ static bool prepare(struct sweep *s, const struct assay_book *book,
     if (!s->axes.failed && !s->points.failed)
         s->sweeps = assay_chart_sweeps_find(&s->axes);
     if (s->axes.failed || s->points.failed || s->sweeps.failed)
-        return assay_chart_unfit(why, size, "there is not enough memory");
+        return assay_chart_unfit(why, size, ASSAY_CHART_NO_MEMORY);
     if (request->y)
         return assay_chart_unfit(why, size, "it has no second axis: its y is a figure");
-    return choose_figure(s, request->figure, why, size) && choose_axis(s, request->x, why, size);
+    return assay_chart_takes_no_row(request, why, size) &&
+           choose_figure(s, request->figure, why, size) && choose_axis(s, request->x, why, size);
 }
 
 static int fits(const struct assay_book *book, const struct assay_chart_request *request, char *why,
@@ -435,7 +436,7 @@ static double draw_legend(struct assay_drawing *d, const struct sweep *s, const 
             .ink = ASSAY_DRAW_EVEN,
             .text = s->figure == ASSAY_CHART_SPEEDUP
                         ? "no significant difference"
-                        : "no significant difference to the baseline, or less exact than asked"};
+                        : "no significant difference from the baseline, or less exact than asked"};
     if (seen.failing)
         entries[n++] = (struct assay_legend_entry){.shape = ASSAY_LEGEND_MARKER,
                                                    .ink = ASSAY_DRAW_FAILED,
@@ -484,9 +485,10 @@ static double draw_notes(struct assay_drawing *d, const struct sweep *s, double 
     if (assay_chart_slow_probes(&s->points) > 0 &&
         (s->figure == ASSAY_CHART_TIME || s->figure == ASSAY_CHART_BANDWIDTH))
         assay_text_format(&note,
-                          "%lld ceilings are left out: the machine ran at less than half of its "
-                          "best meanwhile.\n",
-                          (long long)assay_chart_slow_probes(&s->points));
+                          "The ceilings of %lld point%s are left out: the machine ran at less than "
+                          "half of its best meanwhile.\n",
+                          (long long)assay_chart_slow_probes(&s->points),
+                          assay_chart_slow_probes(&s->points) == 1 ? "" : "s");
     if (s->without_x > 0)
         assay_text_format(&note, "%lld points have no %s and are left out.\n",
                           (long long)s->without_x, s->axes.axes[s->x].name);

@@ -166,6 +166,7 @@ static void put_header(struct assay_html_out *out, const struct assay_book *book
     assay_html_put(out, "<a class=skip href=#groups>Skip to the tables</a>\n<header>\n");
     assay_html_element(out, "h1", assay_chart_subject(book).text);
     assay_html_element(out, "p class=muted", assay_chart_place(book).text);
+    assay_html_put_method(out, book);
     if (options->live) {
         int64_t planned = totals->groups + options->left;
         assay_html_put(out, "<p id=live role=status data-version=\"");

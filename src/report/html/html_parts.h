@@ -8,6 +8,9 @@
 /* Facts about each run, one column for each: machine, method, ceilings. */
 void assay_html_put_runs(struct assay_html_out *out, const struct assay_book *book);
 
+/* For the heading: the method and the memory ceiling of a single run, and the way to the facts. */
+void assay_html_put_method(struct assay_html_out *out, const struct assay_book *book);
+
 /* What a reader must know before believing a figure: groups that are not there, rows that are
  * wrong, runs of different machines. Nothing where there is nothing to say. */
 void assay_html_put_warnings(struct assay_html_out *out, const struct assay_book *book,

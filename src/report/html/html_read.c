@@ -564,7 +564,9 @@ enum assay_status assay_html_read(const char *bytes, size_t length, const char *
         at ? memmem(at, length - (size_t)(at - bytes), finish, sizeof finish - 1) : NULL;
     *out = (struct assay_book){0};
     if (!end)
-        return assay_error_set(err, ASSAY_ERR_INVALID, where, "not a page that assay wrote");
+        return assay_error_set(err, ASSAY_ERR_INVALID, where,
+                               at ? "is cut off: its records have no end"
+                                  : "not a page that assay wrote, or one that is cut off");
     struct assay_html_columns *columns = assay_html_columns_create();
     struct reader *r = columns ? assay_calloc(1, sizeof *r) : NULL;
     if (!r) {

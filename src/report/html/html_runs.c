@@ -135,6 +135,12 @@ static void see_record(struct ceilings *c, const struct assay_record *record)
     }
 }
 
+static void write_copy_rate(const struct assay_run_info *run, struct assay_text *out)
+{
+    if (run->copy_bytes_per_s > 0)
+        assay_text_format(out, "memory %.1f GB/s (copy)", run->copy_bytes_per_s / 1e9);
+}
+
 /* "memory 40.9 GB/s (copy); beside the kernels: L2 120 GB/s, compute 1.62 TFLOP/s" */
 static void write_ceilings(const struct assay_book *book, int64_t run, struct assay_text *out)
 {
@@ -145,8 +151,7 @@ static void write_ceilings(const struct assay_book *book, int64_t run, struct as
         for (int64_t i = 0; i < view.n; i++)
             see_record(&c, &view.records[i]);
     assay_book_view_fini(&view);
-    if (of->info.copy_bytes_per_s > 0)
-        assay_text_format(out, "memory %.1f GB/s (copy)", of->info.copy_bytes_per_s / 1e9);
+    write_copy_rate(&of->info, out);
     if (c.n)
         assay_text_add(out, out->length ? "; beside the kernels up to " : "up to ");
     for (int i = 0; i < c.n; i++) {
@@ -215,6 +220,33 @@ void assay_html_put_runs(struct assay_html_out *out, const struct assay_book *bo
     for (int fact = 0; fact < FACTS; fact++)
         put_fact(out, book, fact);
     assay_html_put(out, "</table></div></section>\n");
+}
+
+void assay_html_put_method(struct assay_html_out *out, const struct assay_book *book)
+{
+    struct assay_text method = {0}, ceiling = {0};
+    if (!book->n_runs)
+        return;
+    if (book->n_runs == 1) {
+        write_method(&book->runs[0].info, &method);
+        write_copy_rate(&book->runs[0].info, &ceiling);
+    }
+    assay_html_put(out, "<p class=muted>");
+    if (method.length) {
+        assay_html_put(out, "Method: ");
+        assay_draw_escape(&out->text, method.data);
+        assay_html_put(out, " · ");
+    }
+    if (ceiling.length) {
+        assay_html_put(out, "ceiling: ");
+        assay_draw_escape(&out->text, ceiling.data);
+        assay_html_put(out, " · ");
+    }
+    assay_html_put(out, book->n_runs > 1 ? "<a href=#runs>Machines, methods and ceilings</a></p>\n"
+                                         : "<a href=#runs>more of the run</a></p>\n");
+    out->text.failed |= method.failed || ceiling.failed;
+    assay_text_fini(&method);
+    assay_text_fini(&ceiling);
 }
 
 /* ---- warnings ------------------------------------------------------------------------------- */
