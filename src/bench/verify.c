@@ -294,11 +294,11 @@ enum assay_status assay_reference_create(const struct assay_op *op,
     r->dtype = output->dtype;
     r->row_length = output->rank ? output->dims[output->rank - 1] : 1;
     r->total = assay_tensor_count(output);
-    enum assay_status status =
-        op->reference_whole ? reference_of_whole(r, op, problem, in, how, err)
-        : op->reference_blocks && how->output == 0
-            ? reference_of_blocks(r, op, problem, in, how, err)
-            : reference_of_segments(r, op, problem, in, how, err);
+    enum assay_status status = op->reference_whole
+                                   ? reference_of_whole(r, op, problem, in, how, err)
+                               : op->reference_blocks && how->output == 0
+                                   ? reference_of_blocks(r, op, problem, in, how, err)
+                                   : reference_of_segments(r, op, problem, in, how, err);
     if (status != ASSAY_OK) {
         assay_reference_destroy(r);
         return status;
@@ -376,9 +376,8 @@ void assay_reference_describe(const assay_reference *r, const struct assay_compa
     if (found->max_abs > 0) /* of those that are finite */
         snprintf(greatest, sizeof greatest, ", greatest error %.3g", found->max_abs);
     snprintf(buf, size, "%lld of %lld wrong%s%s%s: got %.6g, expected %.6g%s%s",
-             (long long)found->mismatches, (long long)found->compared,
-             where, when, first, found->first_got, found->first_ref,
-             within, greatest);
+             (long long)found->mismatches, (long long)found->compared, where, when, first,
+             found->first_got, found->first_ref, within, greatest);
 }
 
 void assay_reference_copy(const assay_reference *r, const void *from, void *to)

@@ -47,6 +47,7 @@ static const struct values all_values[] = {
     {.name = "PRESETS", .list = "presets", .words = "all"},
     {.name = "PRESET", .list = "presets", .words = "all", .files = "*.(yml|yaml|so)"},
     {.name = "STATE", .words = "hot cold both"},
+    {.name = "PASS", .words = "forward backward both"},
     {.name = "MODE", .words = "default max-autotune reduce-overhead max-autotune-no-cudagraphs false"},
     {.name = "LANGUAGE", .words = "c cu"},
     {.name = "SHELL", .words = "bash zsh fish"},

@@ -32,7 +32,7 @@ expect_file rows.jsonl '"op":"mse"'
 
 say "all kernels of an op, and one by name"
 expect_exit 0 "$ASSAY" bench relu "${quick[@]}" --kernel all -q -o rows.jsonl
-expect_count "$("$ASSAY" list kernels | grep -cE '^relu_\w+ +\w+ +cpu ')" '"kernel":"relu_' rows.jsonl
+expect_count "$("$ASSAY" list kernels | grep -cE '^relu_[a-z0-9]+ +\w+ +cpu ')" '"kernel":"relu_' rows.jsonl
 expect_exit 0 "$ASSAY" bench relu "${quick[@]}" --kernel relu_portable -q -o rows.jsonl
 expect_count 1 '"kernel":"relu_portable"' rows.jsonl
 expect_count 1 '"status"' rows.jsonl

@@ -11,7 +11,7 @@ check_rows() {
     expect_out '^ *dropped_beta .*mismatch: ([0-9]+) of \1 wrong in output 2, first at \[0\]: got 0, '
     expect_out '^ *neighbour_rstd .*mismatch: ([0-9]+) of \1 wrong in output 1, first at \[0\]'
     expect_out '^ *added_twice .*mismatch: '
-    expect_out '^ *stale .*mismatch: (answered with a result kept from other inputs|did not compute every call)'
+    expect_out '^ *stale .*mismatch: ' # which of its calls is looked at differs
     expect_out '^ *skips_rows .*mismatch: ([0-9]+) of \1 wrong in output 1, first at \[0\]'
     expect_out '7 rows in 1 group: 1 ok, 6 mismatch'
 }
