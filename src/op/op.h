@@ -97,8 +97,8 @@ struct assay_gradient_input {
     int32_t index;
 };
 
-/* How a gradient hangs together with its forward op. Both have the same axes. Where the gradient has
- * modes that leave operands out, this is of those that do not. */
+/* How a gradient hangs together with its forward op. Both have the same axes. Where the gradient
+ * has modes that leave operands out, this is of those that do not. */
 struct assay_gradient {
     enum assay_pass pass; /* not forward */
     const char *forward;  /* "layernorm" */

@@ -380,7 +380,7 @@ static void a_dtype_an_op_lacks_is_an_error(void **state)
         {"relu", ASSAY_DTYPE_S8, false},    {"relu", ASSAY_DTYPE_S32, false},
         {"linear", ASSAY_DTYPE_F32, true},  {"linear", ASSAY_DTYPE_F16, true},
         {"linear", ASSAY_DTYPE_BF16, true}, {"linear", ASSAY_DTYPE_S8, true},
-        {"linear", ASSAY_DTYPE_F64, true}, {"linear", ASSAY_DTYPE_U4, false},
+        {"linear", ASSAY_DTYPE_F64, true},  {"linear", ASSAY_DTYPE_U4, false},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const struct assay_op *op = assay_op_find(rows[i].op);
