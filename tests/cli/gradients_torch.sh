@@ -7,6 +7,8 @@ unset ASSAY_PYTHON VIRTUAL_ENV
 python=/usr/bin/python3
 $python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || skip "no Python 3.11"
 $python -c 'import torch' 2>/dev/null || skip "no PyTorch"
+"$ASSAY" bench relu "${quick[@]}" --python $python --impl torch --dry-run 2>&1 |
+    grep -q "built without Python's headers" && skip "built without Python's headers"
 few=(--python $python --impl "ref,torch" --cache hot --iters 10 --warmup 1)
 
 say "gradients of rows"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Kernels in Python on a GPU, both faked: tests/cli/python/fake_torch on tests/device/fake_cuda.c. How each was
 # timed, what its graph holds, and why it was not a graph.
+# Not under sanitizers: the program carries no package there, because an interpreter is not sanitized
 # shellcheck source-path=SCRIPTDIR source=lib.sh disable=SC2154
 . "$(dirname "$0")/lib.sh"
 : "${ASSAY_FAKES:?the folder of the stand-ins}"
