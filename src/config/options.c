@@ -191,14 +191,16 @@ static enum assay_status check_resume(const struct given *given, struct assay_er
 
 /* ---- reading ---- */
 
-/* May the next word be left to others? */
+/* May the next word be left to others? A number with as many digits as the greatest that is allowed
+ * is a value out of bounds; one with more is the beginning of a run's id. */
 static bool is_spare(const struct assay_option *o, const char *word)
 {
     int64_t number;
+    char most[32];
     if (o->type != ASSAY_OPTION_SPARE_INT)
         return word[0] == '-';
-    return assay_text_int64(word, &number) != ASSAY_OK || (double)number < o->min ||
-           (double)number > o->max;
+    snprintf(most, sizeof most, "%.0f", o->max);
+    return assay_text_int64(word, &number) != ASSAY_OK || strlen(word) > strlen(most);
 }
 
 /* One option, whose value may be in the same word, in the next, or not needed. */

@@ -138,7 +138,7 @@ export XDG_DATA_HOME=$work/live
 serve
 grep -q '^http://127.0.0.1:[0-9]*/[0-9a-f]*/$' address || fail "no address"
 running || fail "nothing is awaited"
-get "$address" | grep -q '<html' || fail "no page of a run that has not begun"
+get "$address" | grep -q 'No group is finished yet' || fail "no page of a run that has not begun"
 count=$(get "${address}version" | cut -d' ' -f1)
 "$ASSAY" bench gelu --batch 2 --seq 3,4,5,6 --dim 5 --cache hot --budget 2s -q 2>bench.err </dev/null &
 bench=$!

@@ -291,6 +291,9 @@ static void test_a_number_that_can_be_spared(void **state)
     assert_int_equal(parse_words(&spare, "--serve=70000", &got, &err), ASSAY_ERR_INVALID);
     assert_non_null(strstr(err.message, "between 0 and 65535"));
     err = (struct assay_error){0};
+    assert_int_equal(parse_words(&spare, "--serve 99999", &got, &err), ASSAY_ERR_INVALID);
+    assert_non_null(strstr(err.message, "between 0 and 65535"));
+    err = (struct assay_error){0};
     assert_int_equal(parse_words(&spare, "--serve=x", &got, &err), ASSAY_ERR_INVALID);
     assert_non_null(strstr(err.message, "--serve takes a whole number, not \"x\""));
     assay_options_fini(&spare, &got);

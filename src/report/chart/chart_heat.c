@@ -255,8 +255,9 @@ static void list_times(const struct assay_heat_look *look, const struct assay_he
         if (r->outcome != ASSAY_OUTCOME_OK || !m->measured)
             continue;
         n++;
+        bool won = m->fastest && cell->kind == ASSAY_HEAT_WON;
         assay_text_format(tip, "\n%s: %s%s", assay_chart_variant(r, view->records, view->n).text,
-                          assay_cell_time(m->time.median).text, m->fastest ? ", fastest" : "");
+                          assay_cell_time(m->time.median).text, won ? ", fastest" : "");
     }
 }
 

@@ -231,12 +231,13 @@ static void put_filters(struct assay_html_out *out)
              "false>Greatest first</button>\n<p id=count role=status></p></form>\n");
 }
 
-static void put_groups(struct assay_html_out *out, const struct assay_book *book)
+static void put_groups(struct assay_html_out *out, const struct assay_book *book, bool live)
 {
     assay_html_put(out,
                    "<section id=groups aria-labelledby=h-groups><h2 id=h-groups>Groups</h2>\n");
     if (!book->n_records)
-        assay_html_put(out, "<p>Nothing was measured.</p>\n");
+        assay_html_put(out, live ? "<p>No group is finished yet.</p>\n"
+                                 : "<p>Nothing was measured.</p>\n");
     else
         put_filters(out);
     if (book->n_records) {
@@ -289,7 +290,7 @@ void assay_html_write(const struct assay_book *book, const struct assay_html_opt
     assay_html_put_warnings(&out, book, options->left);
     put_summaries(&out, book, &totals);
     assay_html_put_charts(&out, book);
-    put_groups(&out, book);
+    put_groups(&out, book, options->live != NULL);
     assay_html_put_runs(&out, book);
     assay_html_put(&out, "</main>\n");
     assay_html_flush(&out);
