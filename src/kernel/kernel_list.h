@@ -28,14 +28,21 @@ ASSAY_VECTOR_KERNEL(cross_entropy)
 ASSAY_VECTOR_KERNEL(depthwise_conv2d)
 ASSAY_VECTOR_KERNEL(depthwise_conv2d_backward)
 ASSAY_VECTOR_KERNEL(groupnorm)
+ASSAY_VECTOR_KERNEL(groupnorm_training)
 ASSAY_VECTOR_KERNEL(groupnorm_backward)
 
 /* native/rows */
 ASSAY_VECTOR_KERNEL(swiglu)
 
+/* native/rows: forward passes of training */
+ASSAY_VECTOR_KERNEL(layernorm_training)
+ASSAY_VECTOR_KERNEL(rmsnorm_training)
+ASSAY_VECTOR_KERNEL(layernorm_gelu_training)
+
 /* native/rows: gradients */
 ASSAY_VECTOR_KERNEL(layernorm_backward)
 ASSAY_VECTOR_KERNEL(rmsnorm_backward)
+ASSAY_VECTOR_KERNEL(layernorm_gelu_backward)
 ASSAY_VECTOR_KERNEL(gelu_backward)
 ASSAY_VECTOR_KERNEL(gelu_tanh_backward)
 ASSAY_VECTOR_KERNEL(silu_backward)
@@ -113,8 +120,10 @@ ASSAY_VECTOR_KERNEL(dequantize)
 
 /* native/attention */
 ASSAY_VECTOR_KERNEL(attention)
+ASSAY_VECTOR_KERNEL(attention_training)
 ASSAY_VECTOR_KERNEL(attention_backward)
 ASSAY_KERNEL(attention_bf16dot_avx512)
+ASSAY_KERNEL(attention_training_bf16dot_avx512)
 ASSAY_KERNEL(attention_amx)
 
 /* native/linear: convolutions are products */

@@ -199,13 +199,16 @@ static enum assay_status read_node_inputs(struct reader *r, const assay_json *js
     return status;
 }
 
+/* A description has forward ops; what saves values for a gradient belongs to a training step. */
+static bool is_described(const struct assay_op *op) { return op->node && !op->more[0].tolerance; }
+
 static enum assay_status unknown_op(struct reader *r, const char *word)
 {
     enum { MOST = 64 };
     const char *names[MOST];
     int64_t n = 0;
     for (int64_t i = 0; i < assay_op_count() && n < MOST; i++)
-        if (assay_op_at(i)->node)
+        if (is_described(assay_op_at(i)))
             names[n++] = assay_op_at(i)->name;
     char message[400];
     const char *nearest = assay_text_nearest(word, names, n);
@@ -226,7 +229,7 @@ static enum assay_status read_op(struct reader *r, const assay_json *json,
     if (status != ASSAY_OK)
         return status;
     node->op = assay_op_find(word);
-    return node->op && node->op->node ? ASSAY_OK : unknown_op(r, word);
+    return node->op && is_described(node->op) ? ASSAY_OK : unknown_op(r, word);
 }
 
 static bool has_key(const struct assay_op_node *node, const char *key)

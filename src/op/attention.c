@@ -36,6 +36,18 @@ static void shapes(struct assay_problem *p)
         p->inputs[i] = t;
 }
 
+/* Behind out the logarithm of each row's sum of exponentials. */
+static void shapes_training(struct assay_problem *p)
+{
+    shapes(p);
+    p->n_outputs = 2;
+    p->outputs[1] = assay_op_saved(p, 1);
+    p->outputs[1].rank = 3;
+    p->outputs[1].dims[0] = axis(p, ASSAY_ATTENTION_BATCH);
+    p->outputs[1].dims[1] = axis(p, ASSAY_ATTENTION_HEADS);
+    p->outputs[1].dims[2] = axis(p, ASSAY_ATTENTION_SEQ);
+}
+
 /* One word of a mode; false where there is none such, or where it came before. */
 static bool set_word(struct assay_problem *p, const char *word)
 {
@@ -51,8 +63,8 @@ static bool set_word(struct assay_problem *p, const char *word)
 }
 
 /* "none", "qkv", "causal", "qkv+causal" */
-static enum assay_status set_mode(struct assay_problem *p, const char *mode,
-                                  struct assay_error *err)
+enum assay_status assay_attention_set_mode(struct assay_problem *p, const char *mode,
+                                           struct assay_error *err)
 {
     static const char *const words[] = {"none", "qkv", "causal"};
     char word[32];
@@ -63,7 +75,7 @@ static enum assay_status set_mode(struct assay_problem *p, const char *mode,
         if (!set_word(p, word)) {
             const char *nearest = assay_text_nearest(word, words, sizeof words / sizeof *words);
             return assay_error_set(
-                err, ASSAY_ERR_INVALID, "attention",
+                err, ASSAY_ERR_INVALID, p->op,
                 "unknown mode \"%.100s\"; did you mean \"%s\"? A mode is qkv (one input for q, k "
                 "and v), causal (no key behind the query), each at most once, or both: qkv+causal",
                 mode, nearest ? nearest : "causal");
@@ -159,9 +171,10 @@ static void add_key(const struct assay_problem *p, const void *const *in, int64_
     }
 }
 
-/* A row of the output is one head at one token of the sequence. */
-static void reference_sums(const struct assay_problem *p, const void *const *in, int64_t row,
-                           int64_t first, int64_t n, double *out, double *sizes)
+/* A row of the output, one head at one token of the sequence, before it is divided by its sum.
+ * sizes become sums of squares. */
+static struct sums add_keys(const struct assay_problem *p, const void *const *in, int64_t row,
+                            int64_t first, int64_t n, double *out, double *sizes)
 {
     int64_t seq = axis(p, ASSAY_ATTENTION_SEQ), heads = axis(p, ASSAY_ATTENTION_HEADS);
     int64_t head = row % heads, query = row / heads, begin = query / seq * seq;
@@ -178,6 +191,13 @@ static void reference_sums(const struct assay_problem *p, const void *const *in,
         for (int64_t j = 0; j < count; j++)
             add_key(p, in, begin + at + j, head, scores[j], &sums, first, n, out, sizes);
     }
+    return sums;
+}
+
+static void reference_sums(const struct assay_problem *p, const void *const *in, int64_t row,
+                           int64_t first, int64_t n, double *out, double *sizes)
+{
+    struct sums sums = add_keys(p, in, row, first, n, out, sizes);
     for (int64_t i = 0; i < n; i++)
         out[i] /= sums.sum;
     for (int64_t i = 0; i < n && sizes; i++)
@@ -188,6 +208,19 @@ static void reference(const struct assay_problem *p, const void *const *in, int6
                       int64_t first, int64_t n, double *out)
 {
     reference_sums(p, in, row, first, n, out, NULL);
+}
+
+/* Queries [first, first + n) of one head of one batch. */
+static void saved_lse(const struct assay_problem *p, const void *const *in, int64_t row,
+                      int64_t first, int64_t n, double *out)
+{
+    int64_t heads = axis(p, ASSAY_ATTENTION_HEADS), seq = axis(p, ASSAY_ATTENTION_SEQ);
+    int64_t head = row % heads, begin = row / heads * seq;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t of_out = (begin + first + i) * heads + head;
+        struct sums sums = add_keys(p, in, of_out, 0, 0, NULL, NULL);
+        out[i] = sums.max + log(sums.sum);
+    }
 }
 
 /* ---- cost and tolerance ---------------------------------------------------------------------- */
@@ -227,6 +260,19 @@ static struct assay_tolerance tolerance(const struct assay_problem *p)
     t.summed = assay_op_sum_error(p->dtype, seq) + 0x1p-24 * 8 * sqrt((double)dim);
     if (info->bits <= 16)
         t.summed += 4 * (double)dim * 0x1p-26 + 4 * info->unit;
+    return t;
+}
+
+/* The logarithm is off by what the sum of exponentials is off by, relative to itself: the sum, and
+ * the scores as above. */
+static struct assay_tolerance tolerance_lse(const struct assay_problem *p)
+{
+    int64_t seq = axis(p, ASSAY_ATTENTION_SEQ), dim = axis(p, ASSAY_ATTENTION_DIM);
+    struct assay_tolerance t = assay_op_tolerance_statistic(p, seq);
+    t.absolute = t.summed + 0x1p-24 * 8 * sqrt((double)dim);
+    if (assay_dtype_info(p->dtype)->bits <= 16)
+        t.absolute += 4 * (double)dim * 0x1p-26;
+    t.summed = 0;
     return t;
 }
 
@@ -288,10 +334,33 @@ const struct assay_op assay_op_attention = {
     .tolerance = tolerance,
     .modes = "qkv (one input [batch,seq,3,heads,dim]), causal (no key behind the query), "
              "qkv+causal",
-    .set_mode = set_mode,
+    .set_mode = assay_attention_set_mode,
     .usual_shapes = "4x1024x16x64",
     .sample_shapes = "1x128x8x64,2x77x4x64,2x512x16x64",
     .size_words = "batch, length of the sequence, heads, elements of each",
     .skeleton = {"attention", NULL, "1x64x4x32, 2x17x3x20"},
+    .node = &node,
+};
+
+const struct assay_op assay_op_attention_training = {
+    .name = "attention_training",
+    .title = "Attention, saving",
+    .summary = "attention, and the log of each row's sum of exponentials [batch,heads,seq], for "
+               "the gradient",
+    .axis_names = {"batch", "seq", "heads", "dim"},
+    .param_names = {"packed", "causal"},
+    .shapes = shapes_training,
+    .reference = reference,
+    .reference_sums = reference_sums,
+    .more = {{.reference = saved_lse, .tolerance = tolerance_lse}},
+    .cost = cost,
+    .tolerance = tolerance,
+    .modes = "qkv (one input [batch,seq,3,heads,dim]), causal (no key behind the query), "
+             "qkv+causal",
+    .set_mode = assay_attention_set_mode,
+    .usual_shapes = "4x1024x16x64",
+    .sample_shapes = "1x128x8x64,2x77x4x64,2x512x16x64",
+    .size_words = "batch, length of the sequence, heads, elements of each",
+    .help = "",
     .node = &node,
 };

@@ -8,10 +8,15 @@
 #ifndef ASSAY_OP_ATTENTION_H
 #define ASSAY_OP_ATTENTION_H
 
+#include "base/error.h"
 #include "tensor/tensor.h"
 #include <assay/assay_kernel.h>
 
 enum { ASSAY_ATTENTION_BATCH, ASSAY_ATTENTION_SEQ, ASSAY_ATTENTION_HEADS, ASSAY_ATTENTION_DIM };
 enum { ASSAY_ATTENTION_PACKED, ASSAY_ATTENTION_CAUSAL }; /* params, 0 or 1 */
+
+/* Reads a mode of attention, attention_training or attention_backward into the params. */
+enum assay_status assay_attention_set_mode(struct assay_problem *problem, const char *mode,
+                                           struct assay_error *err);
 
 #endif

@@ -7,9 +7,9 @@
  * they are given; P need not add up to 1. */
 #include "op/attention.h"
 
-#include "base/text.h"
 #include "op/common.h"
 
+/* What an input is; packed, one input is q, k and v. */
 enum { DOUT, Q, K, V, OUT, LSE };
 enum { DQ, DK, DV };
 
@@ -17,6 +17,15 @@ static int64_t axis(const struct assay_problem *p, int i) { return p->axes[i]; }
 static bool is_causal(const struct assay_problem *p)
 {
     return p->params[ASSAY_ATTENTION_CAUSAL] != 0;
+}
+static bool is_packed(const struct assay_problem *p)
+{
+    return p->params[ASSAY_ATTENTION_PACKED] != 0;
+}
+
+static int32_t input_of(const struct assay_problem *p, int32_t what)
+{
+    return !is_packed(p) || what == DOUT ? what : what <= V ? 1 : what - 2;
 }
 
 static void shapes(struct assay_problem *p)
@@ -27,29 +36,19 @@ static void shapes(struct assay_problem *p)
         .dims = {axis(p, ASSAY_ATTENTION_BATCH), axis(p, ASSAY_ATTENTION_SEQ),
                  axis(p, ASSAY_ATTENTION_HEADS), axis(p, ASSAY_ATTENTION_DIM)},
     };
-    p->n_inputs = 6;
-    p->n_outputs = 3;
-    for (int32_t i = 0; i <= OUT; i++)
-        p->inputs[i] = t;
+    struct assay_tensor qkv = t;
+    if (is_packed(p))
+        qkv.dims[2] = assay_op_times(3, t.dims[2]);
+    p->n_inputs = input_of(p, LSE) + 1;
+    p->n_outputs = is_packed(p) ? 1 : 3;
+    p->inputs[DOUT] = p->inputs[input_of(p, OUT)] = t;
     for (int32_t i = 0; i < p->n_outputs; i++)
-        p->outputs[i] = t;
-    p->inputs[LSE] =
-        (struct assay_tensor){.dtype = p->dtype == ASSAY_DTYPE_F64 ? p->dtype : ASSAY_DTYPE_F32,
-                              .rank = 3,
-                              .dims = {t.dims[0], t.dims[2], t.dims[1]}};
-}
-
-static enum assay_status set_mode(struct assay_problem *p, const char *mode,
-                                  struct assay_error *err)
-{
-    bool causal = assay_text_same(mode, "causal");
-    if (mode[0] && !causal && !assay_text_same(mode, "none"))
-        return assay_error_set(err, ASSAY_ERR_INVALID, "attention_backward",
-                               "unknown mode \"%.100s\"; the modes are none and causal: q, k and v "
-                               "are inputs of their own",
-                               mode);
-    p->params[ASSAY_ATTENTION_CAUSAL] = causal;
-    return ASSAY_OK;
+        p->inputs[Q + i] = p->outputs[i] = qkv;
+    p->inputs[input_of(p, LSE)] = assay_op_saved(p, 1);
+    p->inputs[input_of(p, LSE)].rank = 3;
+    p->inputs[input_of(p, LSE)].dims[0] = t.dims[0];
+    p->inputs[input_of(p, LSE)].dims[1] = t.dims[2];
+    p->inputs[input_of(p, LSE)].dims[2] = t.dims[1];
 }
 
 /* Scores of normal q and k are nearly normal, so a row of n keys has a sum of about n exp(1/2), and
@@ -66,8 +65,8 @@ static void fill(const struct assay_problem *p, int32_t index, void *data, uint6
     const struct assay_tensor *t = &p->inputs[index];
     int64_t seq = axis(p, ASSAY_ATTENTION_SEQ), rows = assay_tensor_count(t) / seq;
     double large = sqrt(2.718 / (double)seq);
-    if (index != LSE) {
-        assay_tensor_fill_scaled(t, data, seed, index == OUT ? fmin(1, large) : 1, 0);
+    if (index != input_of(p, LSE)) {
+        assay_tensor_fill_scaled(t, data, seed, index == input_of(p, OUT) ? fmin(1, large) : 1, 0);
         return;
     }
     assay_tensor_fill_scaled(t, data, seed, 0.05, 0);
@@ -96,10 +95,13 @@ static struct place place_of(const struct assay_problem *p, int64_t row)
     return at;
 }
 
-static void load(const struct assay_problem *p, const void *const *in, int32_t which, int64_t token,
+static void load(const struct assay_problem *p, const void *const *in, int32_t what, int64_t token,
                  int64_t head, int64_t first, int64_t n, double *out)
 {
-    assay_op_load_row(p, in, which, token * axis(p, ASSAY_ATTENTION_HEADS) + head, first, n, out);
+    bool joined = is_packed(p) && what >= Q && what <= V;
+    int64_t row = joined ? token * 3 + what - Q : token;
+    assay_op_load_row(p, in, input_of(p, what), row * axis(p, ASSAY_ATTENTION_HEADS) + head, first,
+                      n, out);
 }
 
 /* The product of two rows; how large its partial sums are. */
@@ -133,7 +135,8 @@ static struct pair pair_of(const struct assay_problem *p, const void *const *in,
     int64_t seq = axis(p, ASSAY_ATTENTION_SEQ), heads = axis(p, ASSAY_ATTENTION_HEADS);
     double root = sqrt((double)axis(p, ASSAY_ATTENTION_DIM)), lse, sizes[2];
     int64_t at = (query / seq * heads + head) * seq + query % seq;
-    assay_dtype_load(p->inputs[LSE].dtype, in[LSE], at, 1, &lse);
+    int32_t of_lse = input_of(p, LSE);
+    assay_dtype_load(p->inputs[of_lse].dtype, in[of_lse], at, 1, &lse);
     struct pair pair = {.p = exp(product(p, in, Q, query, K, key, head, NULL) / root - lse)};
     if (with_ds) {
         double dp = product(p, in, DOUT, query, V, key, head, &sizes[0]);
@@ -187,10 +190,15 @@ static void gradient(const struct assay_problem *p, const void *const *in, int o
         sizes[i] = assay_op_sum_size(out[i], sizes[i]);
 }
 
-static void dq(const struct assay_problem *p, const void *const *in, int64_t row, int64_t first,
-               int64_t n, double *out, double *sizes)
+/* dq, or a row of the gradients of q, k and v as these lie. */
+static void first_output(const struct assay_problem *p, const void *const *in, int64_t row,
+                         int64_t first, int64_t n, double *out, double *sizes)
 {
-    gradient(p, in, DQ, row, first, n, out, sizes);
+    int64_t heads = axis(p, ASSAY_ATTENTION_HEADS), token = row / heads;
+    if (is_packed(p))
+        gradient(p, in, (int)(token % 3), token / 3 * heads + row % heads, first, n, out, sizes);
+    else
+        gradient(p, in, DQ, row, first, n, out, sizes);
 }
 
 static void dk(const struct assay_problem *p, const void *const *in, int64_t row, int64_t first,
@@ -208,7 +216,7 @@ static void dv(const struct assay_problem *p, const void *const *in, int64_t row
 static void reference(const struct assay_problem *p, const void *const *in, int64_t row,
                       int64_t first, int64_t n, double *out)
 {
-    dq(p, in, row, first, n, out, NULL);
+    first_output(p, in, row, first, n, out, NULL);
 }
 
 /* ---- cost and tolerance ---------------------------------------------------------------------- */
@@ -242,15 +250,31 @@ static struct assay_tolerance tolerance(const struct assay_problem *p)
     return t;
 }
 
-static const struct assay_gradient gradient_of_attention = {.pass = ASSAY_PASS_BACKWARD,
-                                                            .forward = "attention",
-                                                            .in = {{ASSAY_FROM_GRADIENT, 0},
-                                                                   {ASSAY_FROM_INPUT, 0},
-                                                                   {ASSAY_FROM_INPUT, 1},
-                                                                   {ASSAY_FROM_INPUT, 2},
-                                                                   {ASSAY_FROM_OUTPUT, 0},
-                                                                   {ASSAY_FROM_SAVED, 0}},
-                                                            .of = {0, 1, 2}};
+static const struct assay_gradient gradient_packed = {.pass = ASSAY_PASS_BACKWARD,
+                                                      .forward = "attention",
+                                                      .training = "attention_training",
+                                                      .in = {{ASSAY_FROM_GRADIENT, 0},
+                                                             {ASSAY_FROM_INPUT, 0},
+                                                             {ASSAY_FROM_OUTPUT, 0},
+                                                             {ASSAY_FROM_SAVED, 0}},
+                                                      .of = {0}};
+
+static const struct assay_gradient *in_mode(const struct assay_problem *p)
+{
+    return is_packed(p) ? &gradient_packed : NULL;
+}
+
+static const struct assay_gradient gradient_apart = {.pass = ASSAY_PASS_BACKWARD,
+                                                     .forward = "attention",
+                                                     .training = "attention_training",
+                                                     .in_mode = in_mode,
+                                                     .in = {{ASSAY_FROM_GRADIENT, 0},
+                                                            {ASSAY_FROM_INPUT, 0},
+                                                            {ASSAY_FROM_INPUT, 1},
+                                                            {ASSAY_FROM_INPUT, 2},
+                                                            {ASSAY_FROM_OUTPUT, 0},
+                                                            {ASSAY_FROM_SAVED, 0}},
+                                                     .of = {0, 1, 2}};
 
 const struct assay_op assay_op_attention_backward = {
     .name = "attention_backward",
@@ -262,14 +286,15 @@ const struct assay_op assay_op_attention_backward = {
     .shapes = shapes,
     .fill = fill,
     .reference = reference,
-    .reference_sums = dq,
+    .reference_sums = first_output,
     .more = {{.reference_sums = dk, .tolerance = tolerance},
              {.reference_sums = dv, .tolerance = tolerance}},
     .cost = cost,
     .tolerance = tolerance,
-    .modes = "causal (no key behind the query)",
-    .set_mode = set_mode,
-    .gradient = &gradient_of_attention,
+    .modes = "qkv (one input [batch,seq,3,heads,dim], and one output), causal (no key behind the "
+             "query), qkv+causal",
+    .set_mode = assay_attention_set_mode,
+    .gradient = &gradient_apart,
     .usual_shapes = "2x512x8x64",
     .size_words = "batch, length of the sequence, heads, elements of each",
     .help = "",

@@ -127,6 +127,28 @@ double assay_op_norm_size(const struct assay_norm *norm, double x, double gamma,
     return off / sqrt(total) * fabs(gamma) + units * fabs(beta);
 }
 
+double assay_op_norm_mean_size(const struct assay_norm *norm)
+{
+    double units = 0x1p-20 / reduction_error(norm->n);
+    return 0.5 * fabs(norm->mean) + units * (fabs(norm->mean) + sqrt(norm->variance));
+}
+
+double assay_op_norm_rstd_size(const struct assay_norm *norm)
+{
+    double total = norm->variance + norm->eps, units = 0x1p-20 / reduction_error(norm->n);
+    double spread = (norm->variance + 3 * norm->mean * norm->mean) / total;
+    return (0.25 * spread + units) / sqrt(total);
+}
+
+struct assay_tolerance assay_op_tolerance_statistic(const struct assay_problem *problem, int64_t n)
+{
+    struct assay_tensor saved = assay_op_saved(problem, 1);
+    const struct assay_dtype_info *info = assay_dtype_info(saved.dtype);
+    return (struct assay_tolerance){.relative = 1.01 * info->unit + 16 * 0x1p-24,
+                                    .absolute = info->tiny,
+                                    .summed = reduction_error(n)};
+}
+
 struct assay_tolerance assay_op_tolerance_norm(const struct assay_problem *problem, int64_t n)
 {
     const struct assay_dtype_info *out = assay_dtype_info(problem->outputs[0].dtype);
@@ -194,3 +216,10 @@ void assay_op_row_moments(const struct assay_problem *problem, const void *const
 double assay_scalar_sigmoid(double x) { return 1 / (1 + exp(-x)); }
 
 double assay_scalar_gelu(double x) { return 0.5 * x * erfc(-x * 0.70710678118654752440); }
+
+/* Phi(x) + x phi(x), the normal distribution and its density. */
+double assay_scalar_gelu_slope(double x)
+{
+    double density = 0.39894228040143267794 * exp(-0.5 * x * x); /* 1 / sqrt(2 pi) */
+    return 0.5 * erfc(-x * 0.70710678118654752440) + x * density;
+}

@@ -63,6 +63,12 @@ struct assay_norm {
 double assay_op_norm_size(const struct assay_norm *norm, double x, double gamma, double beta);
 struct assay_tolerance assay_op_tolerance_norm(const struct assay_problem *problem, int64_t n);
 
+/* The same of the mean and of 1 / sqrt(variance + eps), as a forward pass saves them
+ * (assay_op_saved), and the tolerance of both. */
+double assay_op_norm_mean_size(const struct assay_norm *norm);
+double assay_op_norm_rstd_size(const struct assay_norm *norm);
+struct assay_tolerance assay_op_tolerance_statistic(const struct assay_problem *problem, int64_t n);
+
 /* The `fill` of norms with gamma and beta. x has a mean that is not 0, so that a kernel that
  * forgets to subtract it is caught; gamma lies around 1 and beta around 0, as trained ones do. */
 void assay_op_fill_norm(const struct assay_problem *problem, int32_t index, void *data,
@@ -85,6 +91,7 @@ void assay_op_row_moments(const struct assay_problem *problem, const void *const
 /* The scalar functions more than one op needs, in double. */
 double assay_scalar_sigmoid(double x);
 double assay_scalar_gelu(double x);
+double assay_scalar_gelu_slope(double x); /* its derivative */
 
 /* For worked examples: exp of these is 2 and 3. */
 #define ASSAY_LN2 0.69314718055994530942

@@ -10,12 +10,7 @@ ASSAY_ELEMENTWISE_OP(gelu, "GELU", "x * Phi(x), the erf form", NULL, assay_scala
 
 /* ---- backward -------------------------------------------------------------------------------- */
 
-/* The derivative is Phi(x) + x phi(x), the normal distribution and its density. */
-static double gelu_backward(double dy, double x)
-{
-    double density = 0.39894228040143267794 * exp(-0.5 * x * x); /* 1 / sqrt(2 pi) */
-    return dy * (0.5 * erfc(-x * 0.70710678118654752440) + x * density);
-}
+static double gelu_backward(double dy, double x) { return dy * assay_scalar_gelu_slope(x); }
 
 /* Phi(1) + phi(1) = 0.84134474606854293 + 0.24197072451914337, and 1 minus that at -1. */
 ASSAY_ELEMENTWISE_GRADIENT(gelu, "GELU", "dx = dy (Phi(x) + x phi(x)), the erf form",

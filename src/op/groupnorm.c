@@ -39,6 +39,15 @@ static void shapes(struct assay_problem *p)
     p->inputs[GAMMA] = p->inputs[BETA] = assay_op_vector(p, axis(p, ASSAY_GROUPNORM_CHANNELS));
 }
 
+/* Behind y the statistics of each image and group. */
+static void shapes_training(struct assay_problem *p)
+{
+    shapes(p);
+    p->n_outputs = 3;
+    p->outputs[1] = p->outputs[2] = assay_op_saved(
+        p, assay_op_times(axis(p, ASSAY_GROUPNORM_BATCH), axis(p, ASSAY_GROUPNORM_GROUPS)));
+}
+
 static enum assay_status set_mode(struct assay_problem *p, const char *mode,
                                   struct assay_error *err)
 {
@@ -55,31 +64,41 @@ static enum assay_status set_mode(struct assay_problem *p, const char *mode,
 
 static int64_t row_block(const struct assay_problem *p) { return pixels_of(p); }
 
+/* Mean and variance of group `number` of all images. */
+static struct assay_norm norm_of_group(const struct assay_problem *p, const void *const *in,
+                                       int64_t number)
+{
+    int64_t groups = axis(p, ASSAY_GROUPNORM_GROUPS), pixels = pixels_of(p);
+    int64_t n = axis(p, ASSAY_GROUPNORM_CHANNELS) / groups, first = number % groups * n;
+    double values[ASSAY_FILL_BLOCK], sum = 0, square = 0, count = (double)(pixels * n);
+    for (int pass = 0; pass < 2; pass++)
+        for (int64_t i = 0; i < pixels; i++)
+            for (int64_t at = 0; at < n; at += ASSAY_FILL_BLOCK) {
+                int64_t part = n - at < ASSAY_FILL_BLOCK ? n - at : ASSAY_FILL_BLOCK;
+                assay_op_load_row(p, in, X, number / groups * pixels + i, first + at, part, values);
+                for (int64_t c = 0; c < part && pass == 0; c++)
+                    sum += values[c];
+                for (int64_t c = 0; c < part && pass == 1; c++)
+                    square += (values[c] - sum / count) * (values[c] - sum / count);
+            }
+    return (struct assay_norm){sum / count, square / count, p->params[ASSAY_GROUPNORM_EPS],
+                               pixels * n};
+}
+
 /* Channels [first, first + n) of an image, held in double: normalised. `vectors` are gamma and, one
  * behind the other, beta; `sizes` may be NULL. */
-static void normalise(const struct assay_problem *p, const double *vectors, double *image,
-                      double *sizes, int64_t first, int64_t n)
+static void normalise(const struct assay_problem *p, struct assay_norm norm, const double *vectors,
+                      double *image, double *sizes, int64_t first, int64_t n)
 {
     int64_t pixels = pixels_of(p), channels = axis(p, ASSAY_GROUPNORM_CHANNELS);
-    double sum = 0, square = 0, count = (double)(pixels * n);
-    for (int64_t i = 0; i < pixels; i++)
-        for (int64_t c = first; c < first + n; c++)
-            sum += image[i * channels + c];
-    double mean = sum / count;
-    for (int64_t i = 0; i < pixels; i++)
-        for (int64_t c = first; c < first + n; c++) {
-            double off = image[i * channels + c] - mean;
-            square += off * off;
-        }
-    double scale = 1 / sqrt(square / count + p->params[ASSAY_GROUPNORM_EPS]);
-    struct assay_norm norm = {mean, square / count, p->params[ASSAY_GROUPNORM_EPS], pixels * n};
+    double scale = 1 / sqrt(norm.variance + norm.eps);
     for (int64_t i = 0; i < pixels; i++)
         for (int64_t c = first; c < first + n; c++) {
             double *value = &image[i * channels + c];
             if (sizes) /* silu is no steeper than 1.1 */
                 sizes[i * channels + c] =
                     1.1 * assay_op_norm_size(&norm, *value, vectors[c], vectors[channels + c]);
-            *value = (*value - mean) * scale;
+            *value = (*value - norm.mean) * scale;
         }
 }
 
@@ -106,7 +125,8 @@ static enum assay_status reference_blocks(const struct assay_problem *p, const v
                           out + row * channels);
 #pragma omp parallel for schedule(static) num_threads(p->threads)
     for (int64_t i = 0; i < n * groups; i++)
-        normalise(p, vectors, out + i / groups * size, sizes ? sizes + i / groups * size : NULL,
+        normalise(p, norm_of_group(p, in, blocks[i / groups] * groups + i % groups), vectors,
+                  out + i / groups * size, sizes ? sizes + i / groups * size : NULL,
                   i % groups * (channels / groups), channels / groups);
 #pragma omp parallel for schedule(static) num_threads(p->threads)
     for (int64_t row = 0; row < n * pixels; row++)
@@ -137,6 +157,40 @@ static struct assay_tolerance tolerance(const struct assay_problem *p)
     struct assay_tolerance t = assay_op_tolerance_norm(p, pixels_of(p) * group);
     t.absolute += p->params[ASSAY_GROUPNORM_SILU] != 0 ? 0x1p-20 : 0;
     return t;
+}
+
+/* ---- what training saves: outputs 1 and 2, seen as one row ---- */
+
+static void saved_mean(const struct assay_problem *p, const void *const *in, int64_t row,
+                       int64_t first, int64_t n, double *out, double *sizes)
+{
+    (void)row;
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < n; i++) {
+        struct assay_norm norm = norm_of_group(p, in, first + i);
+        out[i] = norm.mean;
+        if (sizes)
+            sizes[i] = assay_op_norm_mean_size(&norm);
+    }
+}
+
+static void saved_rstd(const struct assay_problem *p, const void *const *in, int64_t row,
+                       int64_t first, int64_t n, double *out, double *sizes)
+{
+    (void)row;
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < n; i++) {
+        struct assay_norm norm = norm_of_group(p, in, first + i);
+        out[i] = 1 / sqrt(norm.variance + norm.eps);
+        if (sizes)
+            sizes[i] = assay_op_norm_rstd_size(&norm);
+    }
+}
+
+static struct assay_tolerance tolerance_saved(const struct assay_problem *p)
+{
+    int64_t group = axis(p, ASSAY_GROUPNORM_CHANNELS) / axis(p, ASSAY_GROUPNORM_GROUPS);
+    return assay_op_tolerance_statistic(p, pixels_of(p) * group);
 }
 
 /* ---- in a model ------------------------------------------------------------------------------ */
@@ -178,6 +232,33 @@ const struct assay_op assay_op_groupnorm = {
     .size_words = "batch, height, width, channels, groups",
     .help = "groupnorm takes @ORDER@, @SHAPES@ where not given.",
     .skeleton = {"groupnorm", NULL, "1x16x16x32x8, 2x5x7x6x3"},
+    .node = &node,
+};
+
+const struct assay_op assay_op_groupnorm_training = {
+    .name = "groupnorm_training",
+    .title = "GroupNorm, saving",
+    .summary = "groupnorm, and the mean and 1 / sqrt(var + eps) of each image and group, for the "
+               "gradient",
+    .axis_names = {"batch", "height", "width", "channels", "groups"},
+    .param_names = {"eps", "silu"},
+    .params = {1e-5},
+    .shapes = shapes_training,
+    .fill = fill,
+    .cost = cost,
+    .tolerance = tolerance,
+    .more = {{.reference_sums = saved_mean, .tolerance = tolerance_saved},
+             {.reference_sums = saved_rstd, .tolerance = tolerance_saved}},
+    .normalised_axes = 1,
+    .modes = "silu (of the answer)",
+    .set_mode = set_mode,
+    .check = check,
+    .row_block = row_block,
+    .reference_blocks = reference_blocks,
+    .usual_shapes = "4x64x64x256x32",
+    .sample_shapes = "1x14x14x64x8,4x32x32x128x32,1x27x25x96x32",
+    .size_words = "batch, height, width, channels, groups",
+    .help = "",
     .node = &node,
 };
 
@@ -404,6 +485,7 @@ static struct assay_tolerance tolerance_channels(const struct assay_problem *p)
 
 static const struct assay_gradient gradient = {.pass = ASSAY_PASS_BACKWARD,
                                                .forward = "groupnorm",
+                                               .training = "groupnorm_training",
                                                .in = {{ASSAY_FROM_GRADIENT, 0},
                                                       {ASSAY_FROM_INPUT, X},
                                                       {ASSAY_FROM_INPUT, GAMMA},

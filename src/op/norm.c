@@ -1,8 +1,7 @@
 /* norm.c: the norms of rows: layernorm, layernorm_gelu and rmsnorm. Each normalises the last axis,
- * then multiplies by gamma (rmsnorm calls it its weight) and, but for rmsnorm, adds beta. Their
- * gradients take the statistics that the forward pass saves: the mean and 1 / sqrt(var + eps) of
- * each row, or 1 / sqrt(mean(x^2) + eps), in f32. */
-#include "base/rng.h"
+ * then multiplies by gamma (rmsnorm calls it its weight) and, but for rmsnorm, adds beta. The
+ * forward pass of training saves the statistics that the gradients (norm_backward.c) take: the mean
+ * and 1 / sqrt(var + eps) of each row, or 1 / sqrt(mean(x^2) + eps), in f32. */
 #include "op/common.h"
 #include "op/node.h"
 
@@ -31,6 +30,26 @@ static void shapes_gamma_beta(struct assay_problem *p)
     p->inputs[BETA] = p->inputs[GAMMA];
 }
 
+/* Behind y what training saves of each row: rmsnorm has no mean. */
+static void shapes_saved(struct assay_problem *p)
+{
+    int64_t rows = assay_op_times(p->axes[0], p->axes[1]);
+    p->n_outputs = p->n_inputs; /* gamma and beta, mean and rstd; or the last of them */
+    p->outputs[1] = p->outputs[2] = assay_op_saved(p, rows);
+}
+
+static void shapes_layernorm_training(struct assay_problem *p)
+{
+    shapes_gamma_beta(p);
+    shapes_saved(p);
+}
+
+static void shapes_rmsnorm_training(struct assay_problem *p)
+{
+    shapes_gamma(p);
+    shapes_saved(p);
+}
+
 /* Elements [at, at + BLOCK) of a vector, fewer at the end of a row of n from `first` on. */
 static void load_vector(const struct assay_problem *p, const void *const *in, int32_t index,
                         int64_t first, int64_t n, int64_t at, double *out)
@@ -41,14 +60,21 @@ static void load_vector(const struct assay_problem *p, const void *const *in, in
 /* ---- layernorm, and gelu of it ----------------------------------------------------------------
  */
 
+static struct assay_norm norm_of_row(const struct assay_problem *p, const void *const *in,
+                                     int64_t row)
+{
+    struct assay_norm norm = {.eps = p->params[0], .n = p->axes[2]};
+    assay_op_row_moments(p, in, row, &norm.mean, &norm.variance);
+    return norm;
+}
+
 /* `steepness` is how much a function behind the norm may enlarge an error. */
 static void normalise(const struct assay_problem *p, const void *const *in, int64_t row,
                       int64_t first, int64_t n, double steepness, double *out, double *sizes)
 {
-    double mean, variance, gamma[BLOCK], beta[BLOCK];
-    assay_op_row_moments(p, in, row, &mean, &variance);
-    double scale = 1 / sqrt(variance + p->params[0]);
-    struct assay_norm norm = {mean, variance, p->params[0], p->axes[2]};
+    double gamma[BLOCK], beta[BLOCK];
+    struct assay_norm norm = norm_of_row(p, in, row);
+    double mean = norm.mean, scale = 1 / sqrt(norm.variance + norm.eps);
     assay_op_load_row(p, in, X, row, first, n, out);
     for (int64_t i = 0; i < n; i++) {
         if (i % BLOCK == 0) {
@@ -165,6 +191,78 @@ const struct assay_op assay_op_layernorm_gelu = {
     .example = &example_layernorm_gelu,
 };
 
+/* ---- what training saves of them: outputs 1 and 2, seen as one row ---- */
+
+static void saved_mean(const struct assay_problem *p, const void *const *in, int64_t row,
+                       int64_t first, int64_t n, double *out, double *sizes)
+{
+    (void)row;
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < n; i++) {
+        struct assay_norm norm = norm_of_row(p, in, first + i);
+        out[i] = norm.mean;
+        if (sizes)
+            sizes[i] = assay_op_norm_mean_size(&norm);
+    }
+}
+
+static void saved_rstd(const struct assay_problem *p, const void *const *in, int64_t row,
+                       int64_t first, int64_t n, double *out, double *sizes)
+{
+    (void)row;
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < n; i++) {
+        struct assay_norm norm = norm_of_row(p, in, first + i);
+        out[i] = 1 / sqrt(norm.variance + norm.eps);
+        if (sizes)
+            sizes[i] = assay_op_norm_rstd_size(&norm);
+    }
+}
+
+static struct assay_tolerance tolerance_saved(const struct assay_problem *p)
+{
+    return assay_op_tolerance_statistic(p, p->axes[2]);
+}
+
+const struct assay_op assay_op_layernorm_training = {
+    .name = "layernorm_training",
+    .title = "LayerNorm, saving",
+    .summary = "layernorm, and the mean and 1 / sqrt(var + eps) of each row, for the gradient",
+    .axis_names = ASSAY_BSD_AXES,
+    .param_names = {"eps"},
+    .params = {1e-5},
+    .shapes = shapes_layernorm_training,
+    .fill = fill,
+    .reference = layernorm,
+    .reference_sums = layernorm_sums,
+    .more = {{.reference_sums = saved_mean, .tolerance = tolerance_saved},
+             {.reference_sums = saved_rstd, .tolerance = tolerance_saved}},
+    .cost = cost_layernorm,
+    .tolerance = tolerance_layernorm,
+    .normalised_axes = 2,
+    .node = &node_layernorm,
+    .example = &example_layernorm,
+};
+
+const struct assay_op assay_op_layernorm_gelu_training = {
+    .name = "layernorm_gelu_training",
+    .title = "LayerNorm+GELU, saving",
+    .summary = "layernorm_gelu, and the mean and 1 / sqrt(var + eps) of each row, for the gradient",
+    .axis_names = ASSAY_BSD_AXES,
+    .param_names = {"eps"},
+    .params = {1e-5},
+    .shapes = shapes_layernorm_training,
+    .fill = fill,
+    .reference = layernorm_gelu,
+    .reference_sums = layernorm_gelu_sums,
+    .more = {{.reference_sums = saved_mean, .tolerance = tolerance_saved},
+             {.reference_sums = saved_rstd, .tolerance = tolerance_saved}},
+    .cost = cost_layernorm_gelu,
+    .tolerance = tolerance_layernorm_gelu,
+    .normalised_axes = 2,
+    .example = &example_layernorm_gelu,
+};
+
 /* ---- rmsnorm ----------------------------------------------------------------------------------
  */
 
@@ -177,12 +275,16 @@ static void fill_rmsnorm(const struct assay_problem *p, int32_t index, void *dat
         assay_op_fill_outliers(&p->inputs[X], data, p->axes[2], 1, seed);
 }
 
+static double root_of_row(const struct assay_problem *p, const void *const *in, int64_t row)
+{
+    struct assay_norm norm = norm_of_row(p, in, row);
+    return 1 / sqrt(norm.variance + norm.mean * norm.mean + norm.eps);
+}
+
 static void rmsnorm(const struct assay_problem *p, const void *const *in, int64_t row,
                     int64_t first, int64_t n, double *out)
 {
-    double mean, variance, weight[BLOCK];
-    assay_op_row_moments(p, in, row, &mean, &variance);
-    double scale = 1 / sqrt(variance + mean * mean + p->params[0]);
+    double weight[BLOCK], scale = root_of_row(p, in, row);
     assay_op_load_row(p, in, X, row, first, n, out);
     for (int64_t i = 0; i < n; i++) {
         if (i % BLOCK == 0)
@@ -232,299 +334,32 @@ const struct assay_op assay_op_rmsnorm = {
     .example = &example_rmsnorm,
 };
 
-/* ---- backward --------------------------------------------------------------------------------
- *
- * With xhat = (x - mean) rstd and g = dy gamma:
- *     dx = rstd (g - mean(g) - xhat mean(g xhat)), rmsnorm without the mean of g
- *     dgamma = sum of dy xhat over all rows, dbeta = sum of dy
- * rmsnorm has no mean: xhat = x rstd. */
-
-struct backward {
-    bool centred; /* layernorm: with mean, and with beta */
-    int32_t dy, x, gamma, mean, rstd;
-};
-static const struct backward layernorm_inputs = {true, 0, 1, 2, 3, 4};
-static const struct backward rmsnorm_inputs = {false, 0, 1, 2, -1, 3};
-
-static const struct backward *inputs_of(const struct assay_problem *p)
+static void saved_root(const struct assay_problem *p, const void *const *in, int64_t row,
+                       int64_t first, int64_t n, double *out, double *sizes)
 {
-    return p->n_inputs == 5 ? &layernorm_inputs : &rmsnorm_inputs;
-}
-
-static void shapes_backward(struct assay_problem *p, bool centred)
-{
-    int64_t rows = assay_op_times(p->axes[0], p->axes[1]);
-    p->n_inputs = centred ? 5 : 4;
-    p->n_outputs = centred ? 3 : 2;
-    p->inputs[0] = p->inputs[1] = p->outputs[0] = assay_op_bsd(p);
-    p->inputs[2] = p->outputs[1] = p->outputs[2] = assay_op_vector(p, p->axes[2]);
-    p->inputs[3] = p->inputs[4] = assay_op_saved(p, rows);
-}
-
-static void shapes_layernorm_backward(struct assay_problem *p) { shapes_backward(p, true); }
-static void shapes_rmsnorm_backward(struct assay_problem *p) { shapes_backward(p, false); }
-
-/* x as layernorm's is filled, but for its outliers. */
-static const double X_SCALE = 1, X_SHIFT = 0.5;
-
-static void saved_of_row(const struct assay_problem *p, uint64_t seed, int64_t row, double *mean,
-                         double *rstd)
-{
-    const struct backward *b = inputs_of(p);
-    int64_t dim = p->axes[2];
-    double sum = 0, square = 0, values[BLOCK];
-    *mean = 0;
-    for (int pass = b->centred ? 0 : 1; pass < 2; pass++) {
-        for (int64_t at = 0; at < dim; at += BLOCK) {
-            int64_t n = dim - at < BLOCK ? dim - at : BLOCK;
-            assay_tensor_fill_values(p->dtype, seed, X_SCALE, X_SHIFT, row * dim + at, n, values);
-            for (int64_t i = 0; i < n; i++) {
-                sum += values[i];
-                square += (values[i] - *mean) * (values[i] - *mean);
-            }
-        }
-        if (pass == 0) {
-            *mean = sum / (double)dim;
-            square = 0;
-        }
-    }
-    *rstd = 1 / sqrt(square / (double)dim + p->params[0]);
-}
-
-static void fill_backward(const struct assay_problem *p, int32_t index, void *data, uint64_t seed)
-{
-    const struct backward *b = inputs_of(p);
-    const struct assay_tensor *t = &p->inputs[index];
-    uint64_t own = assay_rng_at(seed, (uint64_t)index), of_x = assay_rng_at(seed, (uint64_t)b->x);
-    if (index == b->dy)
-        assay_tensor_fill_normal(t, data, own);
-    else if (index == b->x)
-        assay_tensor_fill_scaled(t, data, own, X_SCALE, X_SHIFT);
-    else if (index == b->gamma)
-        assay_tensor_fill_scaled(t, data, own, 0.25, 1);
-    else {
+    (void)row;
 #pragma omp parallel for schedule(static)
-        for (int64_t row = 0; row < t->dims[0]; row++) {
-            double mean, rstd;
-            saved_of_row(p, of_x, row, &mean, &rstd);
-            assay_dtype_store(t->dtype, index == b->mean ? &mean : &rstd, data, row, 1);
-        }
-    }
-}
-
-/* What the forward pass saved of a row. */
-static void load_saved(const struct assay_problem *p, const void *const *in, int64_t row,
-                       double *mean, double *rstd)
-{
-    const struct backward *b = inputs_of(p);
-    *mean = 0;
-    if (b->centred)
-        assay_dtype_load(p->inputs[b->mean].dtype, in[b->mean], row, 1, mean);
-    assay_dtype_load(p->inputs[b->rstd].dtype, in[b->rstd], row, 1, rstd);
-}
-
-/* Of a row: the means of g and of g xhat, and how large the partial sums of both are. */
-struct backward_row {
-    double mean, rstd; /* saved */
-    double g, g_xhat;  /* their means */
-    double g_size, g_xhat_size;
-};
-
-static struct backward_row look_at_row(const struct assay_problem *p, const void *const *in,
-                                       int64_t row)
-{
-    const struct backward *b = inputs_of(p);
-    struct backward_row r;
-    double dy[BLOCK], x[BLOCK], gamma[BLOCK], sum[2] = {0}, square[2] = {0};
-    double dim = (double)p->axes[2];
-    load_saved(p, in, row, &r.mean, &r.rstd);
-    for (int64_t at = 0; at < p->axes[2]; at += BLOCK) {
-        int64_t n = p->axes[2] - at < BLOCK ? p->axes[2] - at : BLOCK;
-        assay_op_load_row(p, in, b->dy, row, at, n, dy);
-        assay_op_load_row(p, in, b->x, row, at, n, x);
-        assay_op_load_row(p, in, b->gamma, 0, at, n, gamma);
-        for (int64_t i = 0; i < n; i++) {
-            double g = dy[i] * gamma[i], term = g * (x[i] - r.mean) * r.rstd;
-            sum[0] += g;
-            square[0] += g * g;
-            sum[1] += term;
-            square[1] += term * term;
-        }
-    }
-    r.g = b->centred ? sum[0] / dim : 0;
-    r.g_size = b->centred ? assay_op_sum_size(sum[0], square[0]) / dim : 0;
-    r.g_xhat = sum[1] / dim;
-    r.g_xhat_size = assay_op_sum_size(sum[1], square[1]) / dim;
-    return r;
-}
-
-/* Both means are off by the error of their sums, and what they are subtracted from by 16 units of
- * f32. */
-static void backward_sums(const struct assay_problem *p, const void *const *in, int64_t row,
-                          int64_t first, int64_t n, double *out, double *sizes)
-{
-    const struct backward *b = inputs_of(p);
-    struct backward_row r = look_at_row(p, in, row);
-    double x[BLOCK], gamma[BLOCK];
-    double units = 0x1p-20 / assay_op_sum_error(ASSAY_DTYPE_F32, p->axes[2]);
-    assay_op_load_row(p, in, b->dy, row, first, n, out);
     for (int64_t i = 0; i < n; i++) {
-        if (i % BLOCK == 0) {
-            load_vector(p, in, b->gamma, first, n, i, gamma);
-            assay_op_load_row(p, in, b->x, row, first + i, n - i < BLOCK ? n - i : BLOCK, x);
-        }
-        double g = out[i] * gamma[i % BLOCK], xhat = (x[i % BLOCK] - r.mean) * r.rstd;
-        double magnitude = (fabs(x[i % BLOCK]) + fabs(r.mean)) * r.rstd; /* of what makes xhat */
+        out[i] = root_of_row(p, in, first + i);
         if (sizes)
-            sizes[i] = r.rstd * (r.g_size + magnitude * r.g_xhat_size +
-                                 units * (fabs(g) + fabs(r.g) + magnitude * fabs(r.g_xhat)));
-        out[i] = r.rstd * (g - r.g - xhat * r.g_xhat);
+            sizes[i] = out[i] / 2; /* as in tolerance_rmsnorm */
     }
 }
 
-static void backward(const struct assay_problem *p, const void *const *in, int64_t row,
-                     int64_t first, int64_t n, double *out)
-{
-    backward_sums(p, in, row, first, n, out, NULL);
-}
-
-static struct assay_tolerance tolerance_backward(const struct assay_problem *p)
-{
-    return assay_op_tolerance_summed(p, assay_op_sum_error(ASSAY_DTYPE_F32, p->axes[2]));
-}
-
-/* Sums over all rows of columns [first, first + n), BLOCK of them at most: of dy xhat, or of dy
- * alone. The squares are of what makes the terms, so that the error of xhat counts. */
-static void column_block(const struct assay_problem *p, const void *const *in, bool scaled,
-                         int64_t first, int64_t n, double *sums, double *sizes)
-{
-    const struct backward *b = inputs_of(p);
-    double sum[BLOCK] = {0}, square[BLOCK] = {0};
-#pragma omp parallel for reduction(+ : sum, square) schedule(static)
-    for (int64_t row = 0; row < p->inputs[b->rstd].dims[0]; row++) {
-        double dy[BLOCK], x[BLOCK], mean = 0, rstd = 1;
-        assay_op_load_row(p, in, b->dy, row, first, n, dy);
-        if (scaled) {
-            load_saved(p, in, row, &mean, &rstd);
-            assay_op_load_row(p, in, b->x, row, first, n, x);
-        }
-        for (int64_t i = 0; i < n; i++) {
-            double size = scaled ? dy[i] * (fabs(x[i]) + fabs(mean)) * rstd : dy[i];
-            sum[i] += scaled ? dy[i] * (x[i] - mean) * rstd : dy[i];
-            square[i] += size * size;
-        }
-    }
-    for (int64_t i = 0; i < n; i++) {
-        sums[i] = sum[i];
-        if (sizes)
-            sizes[i] = assay_op_sum_size(sum[i], square[i]);
-    }
-}
-
-static void columns(const struct assay_problem *p, const void *const *in, bool scaled,
-                    int64_t first, int64_t n, double *out, double *sizes)
-{
-    for (int64_t at = 0; at < n; at += BLOCK)
-        column_block(p, in, scaled, first + at, n - at < BLOCK ? n - at : BLOCK, out + at,
-                     sizes ? sizes + at : NULL);
-}
-
-static void dgamma(const struct assay_problem *p, const void *const *in, int64_t row, int64_t first,
-                   int64_t n, double *out, double *sizes)
-{
-    (void)row;
-    columns(p, in, true, first, n, out, sizes);
-}
-
-static void dbeta(const struct assay_problem *p, const void *const *in, int64_t row, int64_t first,
-                  int64_t n, double *out, double *sizes)
-{
-    (void)row;
-    columns(p, in, false, first, n, out, sizes);
-}
-
-static struct assay_tolerance tolerance_columns(const struct assay_problem *p)
-{
-    return assay_op_tolerance_summed(p,
-                                     assay_op_sum_error(ASSAY_DTYPE_F32, p->axes[0] * p->axes[1]));
-}
-
-static struct assay_cost cost_layernorm_backward(const struct assay_problem *p)
-{
-    return assay_op_cost_streaming(p, 12);
-}
-
-static struct assay_cost cost_rmsnorm_backward(const struct assay_problem *p)
-{
-    return assay_op_cost_streaming(p, 9);
-}
-
-static const struct assay_gradient gradient_layernorm = {.pass = ASSAY_PASS_BACKWARD,
-                                                         .forward = "layernorm",
-                                                         .in = {{ASSAY_FROM_GRADIENT, 0},
-                                                                {ASSAY_FROM_INPUT, X},
-                                                                {ASSAY_FROM_INPUT, GAMMA},
-                                                                {ASSAY_FROM_SAVED, 0},
-                                                                {ASSAY_FROM_SAVED, 1}},
-                                                         .of = {X, GAMMA, BETA}};
-
-/* xhat is -1 1 -1 1: the mean of dy is 2, that of dy xhat 1. */
-static const struct assay_op_example example_layernorm_backward = {
-    .rows = 1,
-    .dim = 4,
-    .in = {{2, 4, 0, 2}, {1, 3, 1, 3}, {1, 1, 1, 1}, {2}, {1}},
-    .want = {1, 1, -1, -1}};
-
-const struct assay_op assay_op_layernorm_backward = {
-    .name = "layernorm_backward",
-    .title = "LayerNorm backward",
-    .summary = "dx, dgamma and dbeta of layernorm, from the saved mean and 1 / sqrt(var + eps)",
+const struct assay_op assay_op_rmsnorm_training = {
+    .name = "rmsnorm_training",
+    .title = "RMSNorm, saving",
+    .summary = "rmsnorm, and 1 / sqrt(mean(x^2) + eps) of each row, for the gradient",
     .axis_names = ASSAY_BSD_AXES,
     .param_names = {"eps"},
     .params = {1e-5},
-    .shapes = shapes_layernorm_backward,
-    .fill = fill_backward,
-    .fills_together = true,
-    .reference = backward,
-    .reference_sums = backward_sums,
-    .more = {{.reference_sums = dgamma, .tolerance = tolerance_columns},
-             {.reference_sums = dbeta, .tolerance = tolerance_columns}},
-    .cost = cost_layernorm_backward,
-    .tolerance = tolerance_backward,
-    .gradient = &gradient_layernorm,
-    .example = &example_layernorm_backward,
-};
-
-static const struct assay_gradient gradient_rmsnorm = {.pass = ASSAY_PASS_BACKWARD,
-                                                       .forward = "rmsnorm",
-                                                       .in = {{ASSAY_FROM_GRADIENT, 0},
-                                                              {ASSAY_FROM_INPUT, X},
-                                                              {ASSAY_FROM_INPUT, GAMMA},
-                                                              {ASSAY_FROM_SAVED, 0}},
-                                                       .of = {X, GAMMA}};
-
-/* xhat is 1 1 -1 -1: the mean of dy xhat is 1. */
-static const struct assay_op_example example_rmsnorm_backward = {
-    .rows = 1,
-    .dim = 4,
-    .in = {{2, 4, 0, 2}, {2, 2, -2, -2}, {1, 1, 1, 1}, {0.5}},
-    .want = {0.5, 1.5, 0.5, 1.5}};
-
-const struct assay_op assay_op_rmsnorm_backward = {
-    .name = "rmsnorm_backward",
-    .title = "RMSNorm backward",
-    .summary = "dx and dweight of rmsnorm, from the saved 1 / sqrt(mean(x^2) + eps)",
-    .axis_names = ASSAY_BSD_AXES,
-    .param_names = {"eps"},
-    .params = {1e-5},
-    .shapes = shapes_rmsnorm_backward,
-    .fill = fill_backward,
-    .fills_together = true,
-    .reference = backward,
-    .reference_sums = backward_sums,
-    .more = {{.reference_sums = dgamma, .tolerance = tolerance_columns}},
-    .cost = cost_rmsnorm_backward,
-    .tolerance = tolerance_backward,
-    .gradient = &gradient_rmsnorm,
-    .example = &example_rmsnorm_backward,
+    .shapes = shapes_rmsnorm_training,
+    .fill = fill_rmsnorm,
+    .reference = rmsnorm,
+    .more = {{.reference_sums = saved_root, .tolerance = tolerance_saved}},
+    .cost = cost_rmsnorm,
+    .tolerance = tolerance_rmsnorm,
+    .normalised_axes = 2,
+    .node = &node_rmsnorm,
+    .example = &example_rmsnorm,
 };

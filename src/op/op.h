@@ -53,7 +53,7 @@ struct assay_mean {
 /* A problem worked out by hand, for tests: [1, rows, dim] in f64, the inputs in the op's order. */
 struct assay_op_example {
     int64_t rows, dim;
-    double in[5][8];
+    double in[6][8];
     double want[8];
 };
 
@@ -102,6 +102,12 @@ struct assay_gradient_input {
 struct assay_gradient {
     enum assay_pass pass; /* not forward */
     const char *forward;  /* "layernorm" */
+    /* The forward op that saves what this needs, as its outputs behind the first:
+     * "layernorm_training". NULL: nothing is saved. */
+    const char *training;
+    /* What holds in a mode whose operands are others; it gives NULL, or is NULL, where this does.
+     */
+    const struct assay_gradient *(*in_mode)(const struct assay_problem *problem);
     struct assay_gradient_input in[ASSAY_MAX_INPUTS];
     /* Output i is the gradient of this input of the forward op; -1: it is that op's own output. */
     int32_t of[ASSAY_MAX_OUTPUTS];
@@ -275,6 +281,10 @@ struct assay_tolerance assay_op_tolerance(const struct assay_op *op,
 enum assay_pass assay_op_pass(const struct assay_op *op);
 /* The op of this pass of a forward op; NULL: it has none. */
 const struct assay_op *assay_op_of_pass(const struct assay_op *forward, enum assay_pass pass);
+
+/* How the operands of a gradient's problem hang together with those of its forward op's. */
+const struct assay_gradient *assay_op_gradient(const struct assay_op *op,
+                                               const struct assay_problem *problem);
 
 /* Output 0 seen as rows (see reference). */
 int64_t assay_op_rows(const struct assay_problem *problem);

@@ -268,6 +268,15 @@ const struct assay_op *assay_op_of_pass(const struct assay_op *forward, enum ass
     return NULL;
 }
 
+const struct assay_gradient *assay_op_gradient(const struct assay_op *op,
+                                               const struct assay_problem *problem)
+{
+    const struct assay_gradient *usual = op->gradient, *in_mode = NULL;
+    if (usual && usual->in_mode)
+        in_mode = usual->in_mode(problem);
+    return in_mode ? in_mode : usual;
+}
+
 int64_t assay_op_row_length(const struct assay_problem *problem)
 {
     const struct assay_tensor *out = &problem->outputs[0];

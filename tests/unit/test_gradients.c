@@ -68,11 +68,16 @@ static void compute(struct bed *bed, int32_t output)
                            NULL);
 }
 
+static const struct assay_gradient *gradient_of(const struct bed *backward)
+{
+    return assay_op_gradient(backward->op, &backward->problem);
+}
+
 /* The input that is the gradient of the output; -1: there is none, it is 1. */
 static int32_t weights_of(const struct bed *backward)
 {
     for (int32_t i = 0; i < backward->problem.n_inputs; i++)
-        if (backward->op->gradient->in[i].source == ASSAY_FROM_GRADIENT)
+        if (gradient_of(backward)->in[i].source == ASSAY_FROM_GRADIENT)
             return i;
     return -1;
 }
@@ -98,7 +103,7 @@ static double weighted(struct bed *forward, const struct bed *backward)
  * them; its output is given to the gradient. */
 static void join(struct bed *forward, struct bed *backward)
 {
-    const struct assay_gradient *g = backward->op->gradient;
+    const struct assay_gradient *g = gradient_of(backward);
     for (int32_t i = 0; i < backward->problem.n_inputs; i++)
         if (g->in[i].source == ASSAY_FROM_INPUT)
             memcpy(forward->in[g->in[i].index], backward->in[i],
@@ -115,7 +120,7 @@ static void join(struct bed *forward, struct bed *backward)
 static void check_element(struct bed *forward, struct bed *backward, int32_t output, int64_t i)
 {
     const double STEP = 1e-5;
-    int32_t of = backward->op->gradient->of[output];
+    int32_t of = gradient_of(backward)->of[output];
     double *x = (double *)forward->in[of] + i, was = *x, middle = weighted(forward, backward);
     *x = was + STEP;
     double above = weighted(forward, backward);
@@ -129,24 +134,32 @@ static void check_element(struct bed *forward, struct bed *backward, int32_t out
                  output, (long long)i, got, slope);
 }
 
-/* The logarithm of each row's sum of exponentials, which attention saves. */
-static void save_lse(struct bed *backward, const int64_t *axes, bool causal)
+/* What the forward pass of training saves becomes an input of the gradient; the output is that of
+ * the forward op. */
+static void save(struct bed *forward, struct bed *backward, const char *mode, const int64_t *axes)
 {
-    const double *q = backward->in[1], *k = backward->in[2];
-    double *lse = backward->in[5];
-    int64_t seq = axes[1], heads = axes[2], dim = axes[3];
-    for (int64_t i = 0; i < axes[0] * heads * seq; i++) {
-        int64_t query = i % seq, head = i / seq % heads, batch = i / seq / heads;
-        double sum = 0;
-        for (int64_t key = 0; key < (causal ? query + 1 : seq); key++) {
-            double s = 0;
-            for (int64_t e = 0; e < dim; e++)
-                s += q[((batch * seq + query) * heads + head) * dim + e] *
-                     k[((batch * seq + key) * heads + head) * dim + e];
-            sum += exp(s / sqrt((double)dim));
+    const struct assay_gradient *g = gradient_of(backward);
+    struct bed training = {0};
+    if (!g->training)
+        return;
+    make(&training, assay_op_find(g->training), mode, axes);
+    assert_int_equal(training.problem.n_inputs, forward->problem.n_inputs);
+    for (int32_t i = 0; i < training.problem.n_inputs; i++)
+        memcpy(training.in[i], forward->in[i], assay_tensor_bytes(&forward->problem.inputs[i]));
+    for (int32_t i = 0; i < backward->problem.n_inputs; i++)
+        if (g->in[i].source == ASSAY_FROM_SAVED) {
+            const struct assay_tensor *t = &backward->problem.inputs[i];
+            int32_t output = g->in[i].index + 1;
+            assert_memory_equal(&training.problem.outputs[output], t, sizeof *t);
+            compute(&training, output);
+            assay_dtype_store(t->dtype, training.out[output], backward->in[i], 0,
+                              assay_tensor_count(t));
         }
-        lse[i] = log(sum);
-    }
+    compute(&training, 0);
+    compute(forward, 0);
+    assert_memory_equal(training.out[0], forward->out[0],
+                        (size_t)assay_tensor_count(&forward->problem.outputs[0]) * sizeof(double));
+    destroy(&training);
 }
 
 static void check(const struct assay_op *op, const char *mode, const int64_t *axes)
@@ -158,13 +171,12 @@ static void check(const struct assay_op *op, const char *mode, const int64_t *ax
     make(&forward, other, mode, axes);
     make(&backward, op, mode, axes);
     join(&forward, &backward);
-    if (strcmp(op->name, "attention_backward") == 0)
-        save_lse(&backward, axes, strcmp(mode, "causal") == 0);
+    save(&forward, &backward, mode, axes);
     for (int32_t k = 0; k < backward.problem.n_outputs; k++) {
         int64_t count = assay_tensor_count(&backward.problem.outputs[k]);
         int64_t step = count > ELEMENTS ? count / ELEMENTS : 1;
         compute(&backward, k);
-        for (int64_t i = 0; i < count && op->gradient->of[k] >= 0; i += step)
+        for (int64_t i = 0; i < count && gradient_of(&backward)->of[k] >= 0; i += step)
             check_element(&forward, &backward, k, i);
     }
     destroy(&forward);
@@ -206,6 +218,8 @@ static void gradients_of_attention_are_slopes(void **state)
     for (size_t k = 0; k < sizeof axes / sizeof axes[0]; k++) {
         check(assay_op_find("attention_backward"), "none", axes[k]);
         check(assay_op_find("attention_backward"), "causal", axes[k]);
+        check(assay_op_find("attention_backward"), "qkv", axes[k]);
+        check(assay_op_find("attention_backward"), "qkv+causal", axes[k]);
     }
 }
 
@@ -288,6 +302,25 @@ static void linear_backward_refuses_what_it_has_not(void **state)
     }
 }
 
+/* Every gradient that takes something saved says who saves it, and that one has it. */
+static void what_is_saved_has_a_source(void **state)
+{
+    (void)state;
+    int64_t n = 0;
+    for (int64_t i = 0; i < assay_op_count(); i++) {
+        const struct assay_gradient *g = assay_op_at(i)->gradient;
+        for (int k = 0; g && g->training && k < ASSAY_MAX_INPUTS; k++)
+            if (g->in[k].source == ASSAY_FROM_SAVED) {
+                const struct assay_op *training = assay_op_find(g->training);
+                assert_non_null(training);
+                assert_int_equal(assay_op_pass(training), ASSAY_PASS_FORWARD);
+                assert_non_null(training->more[g->in[k].index].tolerance);
+                n++;
+            }
+    }
+    assert_int_equal(n, 8); /* mean and rstd of three norms, rstd of one, lse */
+}
+
 static void passes_are_found(void **state)
 {
     (void)state;
@@ -309,6 +342,7 @@ int main(void)
         cmocka_unit_test(gradients_of_linear_are_slopes),
         cmocka_unit_test(linear_products_alone_are_the_same),
         cmocka_unit_test(linear_backward_refuses_what_it_has_not),
+        cmocka_unit_test(what_is_saved_has_a_source),
         cmocka_unit_test(passes_are_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

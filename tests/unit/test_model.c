@@ -205,6 +205,8 @@ static void bad_descriptions_name_the_place(void **state)
         {"{\"name\": \"b\", \"nodes\": [{\"op\": \"geli\"}]}", "nodes[0].op", "\"gelu\""},
         {"{\"name\": \"b\", \"nodes\": [{\"op\": \"mse\"}]}", "nodes[0].op",
          "is not an op that a model can have"},
+        {"{\"name\": \"b\", \"nodes\": [{\"op\": \"layernorm_training\"}]}", "nodes[0].op",
+         "is not an op that a model can have; did you mean \"layernorm\"?"},
         {"{\"name\": \"b\", \"nodes\": [{\"op\": \"gelu\", \"seq\": 3}]}", "nodes[0].seq",
          "is not a key of this op"},
         {"{\"name\": \"b\", \"nodes\": [{\"op\": \"linear\"}]}", "nodes[0].features", "is missing"},

@@ -27,8 +27,8 @@ static enum assay_dtype widest(const struct assay_op *op)
 /* The problem and the inputs of an op's example, as the op stores them. */
 struct worked {
     struct assay_problem problem;
-    double storage[5][8];
-    const void *in[5];
+    double storage[6][8];
+    const void *in[6];
 };
 
 static struct worked *example_of(const struct assay_op *op)
@@ -36,7 +36,7 @@ static struct worked *example_of(const struct assay_op *op)
     static struct worked w;
     const struct assay_op_example *e = op->example;
     w.problem = problem_of(op, widest(op), 1, e->rows, e->dim);
-    for (int32_t i = 0; i < 5; i++) {
+    for (int32_t i = 0; i < 6; i++) {
         w.in[i] = w.storage[i];
         if (i < w.problem.n_inputs)
             assay_dtype_store(w.problem.inputs[i].dtype, e->in[i], w.storage[i], 0, 8);

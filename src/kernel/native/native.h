@@ -158,6 +158,10 @@ void assay_native_teardown(void *state);
         (void)problem;                                                                             \
         return assay_cpu_need(VEC_NEED, why);                                                      \
     }                                                                                              \
+    NATIVE_KERNEL_STRUCT_MORE(setup_, run_, teardown_)
+
+/* Another op's, behind that one in the same file. */
+#define NATIVE_KERNEL_STRUCT_MORE(setup_, run_, teardown_)                                         \
     extern const struct assay_kernel NATIVE_PASTE(assay_kernel, NATIVE_NAME);                      \
     const struct assay_kernel NATIVE_PASTE(assay_kernel, NATIVE_NAME) = {                          \
         .struct_size = sizeof(struct assay_kernel),                                                \

@@ -22,7 +22,12 @@ struct state {
 
 static struct attention_backward_job job_of(const struct assay_problem *p)
 {
+    int64_t width = p->axes[ASSAY_ATTENTION_HEADS] * p->axes[ASSAY_ATTENTION_DIM];
+    bool packed = p->params[ASSAY_ATTENTION_PACKED] != 0;
     return (struct attention_backward_job){
+        .packed = packed,
+        .step = width,
+        .in_step = packed ? 3 * width : width,
         .batch = p->axes[ASSAY_ATTENTION_BATCH],
         .seq = p->axes[ASSAY_ATTENTION_SEQ],
         .heads = p->axes[ASSAY_ATTENTION_HEADS],
@@ -79,18 +84,23 @@ void attention_backward_teardown(void *state)
 static struct attention_backward_head head_of(const struct attention_backward_job *job,
                                               const struct assay_args *args, int64_t head)
 {
-    int64_t width = job->heads * job->dim;
+    int64_t in_head = head % job->heads * job->dim, row = head / job->heads * job->seq;
+    int64_t in_at = row * job->in_step + in_head, apart = job->packed ? job->step : 0;
+    bool packed = job->packed;
     return (struct attention_backward_head){
         .dout = args->in[0],
         .q = args->in[1],
-        .k = args->in[2],
-        .v = args->in[3],
-        .out = args->in[4],
-        .lse = (const float *)args->in[5] + head * job->seq,
+        .k = args->in[packed ? 1 : 2],
+        .v = args->in[packed ? 1 : 3],
+        .out = args->in[packed ? 2 : 4],
+        .lse = (const float *)args->in[packed ? 3 : 5] + head * job->seq,
         .dq = args->out[0],
-        .dk = args->out[1],
-        .dv = args->out[2],
-        .at = head / job->heads * job->seq * width + head % job->heads * job->dim,
+        .dk = args->out[packed ? 0 : 1],
+        .dv = args->out[packed ? 0 : 2],
+        .at = row * job->step + in_head,
+        .q_at = in_at,
+        .k_at = in_at + apart,
+        .v_at = in_at + 2 * apart,
     };
 }
 

@@ -17,18 +17,19 @@
 
 struct attention_backward_job {
     int64_t batch, seq, heads, dim;
-    bool causal;
+    bool packed, causal;
+    int64_t step, in_step; /* elements from one row to the next: of dout and out; of q, k, v and
+                              their gradients */
     enum native_kind kind;
     float scale; /* of scores: 1 / sqrt(dim) */
 };
 
-/* One head of one batch. */
+/* One head of one batch. The gradients lie as q, k and v do. */
 struct attention_backward_head {
     const void *dout, *q, *k, *v, *out;
     const float *lse; /* of its first query */
     void *dq, *dk, *dv;
-    int64_t at; /* the element of all but lse where its first row begins; rows are heads * dim apart
-                 */
+    int64_t at, q_at, k_at, v_at; /* the element where its first row begins: of dout and out; … */
 };
 
 /* The scratch memory is one thread's, `sums` are of one part of a head: both aligned to 64 bytes.

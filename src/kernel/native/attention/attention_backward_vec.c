@@ -74,10 +74,10 @@ static size_t sums_bytes(const struct attention_backward_job *job)
 
 /* Rows [row, row + n) of one head as f32, and rows of 0 up to `all`. */
 VEC_INLINE void load_rows(enum native_kind kind, const struct attention_backward_job *job,
-                          const void *data, int64_t at, int64_t row, int64_t n, int64_t all,
-                          float *to)
+                          const void *data, int64_t at, int64_t step, int64_t row, int64_t n,
+                          int64_t all, float *to)
 {
-    int64_t padded = padded_of(job), step = job->heads * job->dim;
+    int64_t padded = padded_of(job);
     for (int64_t r = 0; r < all; r++)
         for (int64_t d = 0; d < padded; d += VEC_LANES) {
             vec x = vec_set(0);
@@ -107,7 +107,7 @@ VEC_INLINE void store_rows(enum native_kind kind, const struct attention_backwar
                            const float *sums, int64_t parts, int64_t apart, int64_t row, int64_t n,
                            void *out, int64_t at)
 {
-    int64_t padded = padded_of(job), step = job->heads * job->dim;
+    int64_t padded = padded_of(job), step = job->in_step;
     for (int64_t r = 0; r < n; r++)
         for (int64_t d = 0; d < job->dim; d += VEC_LANES) {
             vec sum = vec_load(NATIVE_F32, sums, r * padded + d);
@@ -126,7 +126,7 @@ VEC_INLINE void sum_rows(enum native_kind kind, const struct attention_backward_
                          const struct attention_backward_head *head, int64_t row, int64_t n,
                          const struct scratch *s)
 {
-    int64_t padded = padded_of(job), step = job->heads * job->dim;
+    int64_t padded = padded_of(job), step = job->step;
     for (int64_t r = 0; r < ROWS; r++) {
         vec sum = vec_set(0);
         for (int64_t d = 0; d < job->dim && r < n; d += VEC_LANES) {
@@ -142,9 +142,11 @@ VEC_INLINE void sum_rows(enum native_kind kind, const struct attention_backward_
 static void load_keys(const struct attention_backward_job *job,
                       const struct attention_backward_head *head, const struct scratch *s)
 {
-    int64_t all = key_rows(job);
-    ATTENTION_EACH_KIND(job->kind, load_rows, job, head->k, head->at, 0, job->seq, all, s->k)
-    ATTENTION_EACH_KIND(job->kind, load_rows, job, head->v, head->at, 0, job->seq, all, s->v)
+    int64_t all = key_rows(job), step = job->in_step;
+    ATTENTION_EACH_KIND(job->kind, load_rows, job, head->k, head->k_at, step, 0, job->seq, all,
+                        s->k)
+    ATTENTION_EACH_KIND(job->kind, load_rows, job, head->v, head->v_at, step, 0, job->seq, all,
+                        s->v)
 }
 
 static void load_queries(const struct attention_backward_job *job,
@@ -152,8 +154,10 @@ static void load_queries(const struct attention_backward_job *job,
                          const struct scratch *s)
 {
     int64_t all = assay_round_up(assay_round_up(n, VEC_LANES), ATTENTION_TALL_ROWS);
-    ATTENTION_EACH_KIND(job->kind, load_rows, job, head->q, head->at, row, n, all, s->q)
-    ATTENTION_EACH_KIND(job->kind, load_rows, job, head->dout, head->at, row, n, all, s->dout)
+    ATTENTION_EACH_KIND(job->kind, load_rows, job, head->q, head->q_at, job->in_step, row, n, all,
+                        s->q)
+    ATTENTION_EACH_KIND(job->kind, load_rows, job, head->dout, head->at, job->step, row, n, all,
+                        s->dout)
     ATTENTION_EACH_KIND(job->kind, sum_rows, job, head, row, n, s)
     turn_rows(job, s->q, assay_round_up(n, VEC_LANES), s->q_columns);
     turn_rows(job, s->dout, assay_round_up(n, VEC_LANES), s->dout_columns);
@@ -262,7 +266,7 @@ static void rows(const struct attention_backward_job *job,
         memset(s.dq, 0, (size_t)(ROWS * padded) * sizeof(float));
         for (int64_t key = 0; key < sees; key += KEYS)
             pair_of_blocks(job, row, n, key, assay_min(sees - key, KEYS), &s, dk, dv);
-        ATTENTION_EACH_KIND(job->kind, store_rows, job, s.dq, 1, 0, row, n, head->dq, head->at)
+        ATTENTION_EACH_KIND(job->kind, store_rows, job, s.dq, 1, 0, row, n, head->dq, head->q_at)
     }
 }
 
@@ -273,9 +277,9 @@ static void finish(const struct attention_backward_job *job,
         (int64_t)(assay_round_up((int64_t)sums_bytes(job), 64) / (int64_t)sizeof(float));
     const float *dv = sums + key_rows(job) * padded_of(job);
     ATTENTION_EACH_KIND(job->kind, store_rows, job, sums, parts, apart, 0, job->seq, head->dk,
-                        head->at)
+                        head->k_at)
     ATTENTION_EACH_KIND(job->kind, store_rows, job, dv, parts, apart, 0, job->seq, head->dv,
-                        head->at)
+                        head->v_at)
 }
 
 static const struct attention_backward_body body = {

@@ -103,3 +103,14 @@ const struct assay_kernel assay_kernel_attention_bf16dot_avx512 = {
     .setup = setup,
     .flags = ASSAY_KERNEL_BF16_DOT,
 };
+
+extern const struct assay_kernel assay_kernel_attention_training_bf16dot_avx512;
+const struct assay_kernel assay_kernel_attention_training_bf16dot_avx512 = {
+    ATTENTION_FIELDS_OF("attention_training"),
+    .name = "attention_training_bf16dot_avx512",
+    .dtypes = ASSAY_DTYPE_BIT(ASSAY_DTYPE_BF16),
+    .preference = 25,
+    .can_run = can_run,
+    .setup = setup,
+    .flags = ASSAY_KERNEL_BF16_DOT,
+};

@@ -19,6 +19,8 @@
 #include "kernel/native/attention/attention_native.h"
 #include "kernel/native/vec/vec_math.h"
 
+#include <math.h>
+
 #ifndef ATTENTION_PER
 #define ATTENTION_PER 1
 #define ATTENTION_NEED VEC_NEED
@@ -157,6 +159,16 @@ VEC_INLINE void attention_finish_rows(enum native_kind kind, const struct attent
     }
 }
 
+/* The logarithms of a block's sums of exponentials. */
+static void attention_save(const struct attention_head *head, int64_t row, int64_t rows,
+                           const struct attention_scratch *s)
+{
+    for (int64_t r = 0; r < rows; r++) {
+        float total = vec_sum(vec_load(NATIVE_F32, s->totals, r * VEC_LANES));
+        head->lse[row + r] = (float)((double)s->most[r] + log((double)total));
+    }
+}
+
 #if ATTENTION_PER == 1
 #define ATTENTION_PACKED ATTENTION_EACH_KIND
 #else
@@ -283,6 +295,8 @@ static void attention_block(const struct attention_job *job, const struct attent
     for (int64_t key = 0; key < keys; key += ATTENTION_KEYS)
         attention_keys_of_rows(job, row, rows, key, assay_min(keys - key, ATTENTION_KEYS), &s);
     attention_finish(job, head, row, rows, &s);
+    if (head->lse)
+        attention_save(head, row, rows, &s);
 }
 
 static void attention_rows(const struct attention_job *job, const struct attention_head *head,
@@ -316,6 +330,19 @@ static enum assay_status setup(const struct assay_problem *problem, void **state
 extern const struct assay_kernel NATIVE_PASTE(assay_kernel, NATIVE_NAME);
 const struct assay_kernel NATIVE_PASTE(assay_kernel, NATIVE_NAME) = {
     ATTENTION_FIELDS,
+    .name = NATIVE_TEXT(NATIVE_NAME),
+    .dtypes = ASSAY_DTYPE_BIT(ASSAY_DTYPE_F32) | ASSAY_DTYPE_BIT(ASSAY_DTYPE_F16) |
+              ASSAY_DTYPE_BIT(ASSAY_DTYPE_BF16),
+    .preference = VEC_PREFERENCE,
+    .can_run = can_run,
+    .setup = setup,
+};
+
+#undef NATIVE_OP
+#define NATIVE_OP attention_training
+extern const struct assay_kernel NATIVE_PASTE(assay_kernel, NATIVE_NAME);
+const struct assay_kernel NATIVE_PASTE(assay_kernel, NATIVE_NAME) = {
+    ATTENTION_FIELDS_OF("attention_training"),
     .name = NATIVE_TEXT(NATIVE_NAME),
     .dtypes = ASSAY_DTYPE_BIT(ASSAY_DTYPE_F32) | ASSAY_DTYPE_BIT(ASSAY_DTYPE_F16) |
               ASSAY_DTYPE_BIT(ASSAY_DTYPE_BF16),

@@ -38,6 +38,7 @@ static struct attention_job job_of(const struct assay_problem *p)
         .dim = dim,
         .packed = packed,
         .causal = p->params[ASSAY_ATTENTION_CAUSAL] != 0,
+        .saves = p->n_outputs > 1,
         .step = (packed ? 3 : 1) * heads * dim,
         .kind = p->dtype == ASSAY_DTYPE_F32            ? NATIVE_F32
                 : p->dtype == ASSAY_DTYPE_F16          ? NATIVE_F16
@@ -114,6 +115,7 @@ static struct attention_head head_of(const struct attention_job *job, const stru
         .k = args->in[packed ? 0 : 1],
         .v = args->in[packed ? 0 : 2],
         .out = args->out[0],
+        .lse = job->saves ? (float *)args->out[1] + head * job->seq : NULL,
         .q_at = at,
         .k_at = at + (packed ? width : 0),
         .v_at = at + (packed ? 2 * width : 0),

@@ -17,6 +17,7 @@
 struct attention_job {
     int64_t batch, seq, heads, dim;
     bool packed, causal;
+    bool saves;   /* attention_training: lse, too; a body that cannot has no kernel of it */
     int64_t step; /* elements of an input from one position of the sequence to the next */
     enum native_kind kind;
     float scale; /* of scores: 1 / sqrt(dim) */
@@ -27,6 +28,7 @@ struct attention_job {
 struct attention_head {
     const void *q, *k, *v;
     void *out;
+    float *lse; /* of its first row: where to save the log of each sum of exponentials; or NULL */
     int64_t q_at, k_at, v_at, out_at;  /* elements */
     const struct attention_head *next; /* the one that comes next; NULL: none */
 };
@@ -113,9 +115,10 @@ enum assay_status attention_run(void *state, const struct assay_work *work);
 void attention_teardown(void *state);
 
 /* The fields of a kernel that are the same for all. */
-#define ATTENTION_FIELDS                                                                           \
-    .struct_size = sizeof(struct assay_kernel), .abi = ASSAY_KERNEL_ABI, .op = "attention",        \
+#define ATTENTION_FIELDS_OF(op_)                                                                   \
+    .struct_size = sizeof(struct assay_kernel), .abi = ASSAY_KERNEL_ABI, .op = op_,                \
     .implementation = "native", .device = "cpu", .run = attention_run,                             \
     .teardown = attention_teardown
+#define ATTENTION_FIELDS ATTENTION_FIELDS_OF("attention")
 
 #endif

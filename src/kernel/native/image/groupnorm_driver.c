@@ -27,6 +27,7 @@ struct state {
     const struct groupnorm_body *body;
     enum native_kind kind;
     bool stream;
+    bool saves; /* groupnorm_training: the statistics are outputs, too */
     int64_t images, slices, parts;
     double eps;
     int32_t threads;
@@ -127,6 +128,7 @@ enum assay_status assay_groupnorm_setup(const struct assay_problem *problem,
     s->body = body;
     s->kind = assay_native_kind(problem->dtype, body->sums[NATIVE_BF16_INSN] != NULL);
     s->eps = problem->params[ASSAY_GROUPNORM_EPS];
+    s->saves = problem->n_outputs > 1;
     cut(problem, s);
     if (!allocate(s) || !number_lanes(s)) {
         assay_groupnorm_teardown(s);
@@ -231,6 +233,19 @@ static void sum_again(const struct state *s, const struct assay_args *args, int3
         sum_unit(s, args, thread, number, SECOND, shift);
 }
 
+/* The statistics of a slice, by the unit that is its first part. */
+static void save_unit(const struct state *s, const struct assay_args *args, int64_t number,
+                      int which, const float *shift, const struct groupnorm_norm *norms)
+{
+    float *mean = args->out[1], *rstd = args->out[2];
+    int64_t first = number / s->parts * s->job.groups;
+    for (int64_t g = 0; g < s->job.groups; g++) {
+        double rest = total(s, which, number, g).sum / count_of(s);
+        mean[first + g] = (float)((double)shift[g] + rest);
+        rstd[first + g] = norms[g].scale;
+    }
+}
+
 static void apply_unit(const struct state *s, const struct assay_args *args, int32_t thread,
                        int64_t number)
 {
@@ -240,6 +255,8 @@ static void apply_unit(const struct state *s, const struct assay_args *args, int
     int which = find_shifts(s, number, shift) ? SECOND : FIRST;
     for (int64_t g = 0; g < s->job.groups; g++)
         norms[g] = norm_of(s, total(s, which, number, g), shift[g]);
+    if (s->saves && number % s->parts == 0)
+        save_unit(s, args, number, which, shift, norms);
     s->body->apply[s->kind][s->stream](&s->job, args, &unit, norms, scratch_of(s, thread));
 }
 

@@ -342,3 +342,7 @@ static enum assay_status setup(const struct assay_problem *problem, void **state
 
 #define NATIVE_OP groupnorm
 NATIVE_KERNEL_STRUCT(setup, assay_groupnorm_run, assay_groupnorm_teardown);
+
+#undef NATIVE_OP
+#define NATIVE_OP groupnorm_training
+NATIVE_KERNEL_STRUCT_MORE(setup, assay_groupnorm_run, assay_groupnorm_teardown);

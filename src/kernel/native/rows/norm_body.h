@@ -1,8 +1,10 @@
-/* norm_body.h: the body of layernorm, rmsnorm and layernorm_gelu.
+/* norm_body.h: the body of layernorm, rmsnorm and layernorm_gelu, and of their forward passes in
+ * training.
  *
  * Two passes over a row: sums (norm_row.h), then outputs; the second finds the row in the cache.
  * Include vec.h first and define NATIVE_OP, and NORM_CENTRE (subtract the mean, add beta:
- * layernorm) or NORM_GELU (that, and gelu of it) as 1 where they hold. */
+ * layernorm), NORM_GELU (that, and gelu of it) or NORM_SAVE (each row's statistics are outputs,
+ * too) as 1 where they hold. */
 #ifndef ASSAY_KERNEL_NATIVE_NORM_BODY_H
 #define ASSAY_KERNEL_NATIVE_NORM_BODY_H
 
@@ -11,6 +13,9 @@
 
 #ifndef NORM_CENTRE
 #define NORM_CENTRE 0
+#endif
+#ifndef NORM_SAVE
+#define NORM_SAVE 0
 #endif
 #ifdef NORM_GELU
 #include "kernel/native/vec/vec_math.h"
@@ -35,7 +40,20 @@ VEC_INLINE int norm_rows(enum native_kind kind) { return NORM_GELU || kind == NA
 struct norm_tensors {
     const void *x, *gamma, *beta;
     void *out;
+    float *mean, *rstd; /* with NORM_SAVE: of each row */
 };
+
+/* What is known of row r from its unshifted sums; it is saved. */
+VEC_INLINE struct norm_row norm_row_at(enum native_kind kind, struct norm_tensors t, int64_t r,
+                                       int64_t dim, struct norm_sums sums, double eps)
+{
+    struct norm_row row = norm_row_of(kind, NORM_CENTRE, t.x, r * dim, dim, sums, eps);
+    if (NORM_SAVE)
+        t.rstd[r] = row.scale;
+    if (NORM_SAVE && NORM_CENTRE)
+        t.mean[r] = norm_mean(&row);
+    return row;
+}
 
 /* Unshifted sums of several short rows, gathered while something else goes on. */
 struct norm_gather {
@@ -115,11 +133,12 @@ VEC_INLINE void norm_apply_parts(enum native_kind kind, struct norm_tensors t, i
 }
 
 /* One row of any length and alignment. */
-VEC_INLINE void norm_one(enum native_kind kind, bool stream, struct norm_tensors t, int64_t at,
+VEC_INLINE void norm_one(enum native_kind kind, bool stream, struct norm_tensors t, int64_t r,
                          int64_t dim, double eps)
 {
+    int64_t at = r * dim;
     struct norm_sums sums = norm_sums_row(kind, NORM_CENTRE, t.x, at, dim, false, 0.0f);
-    struct norm_row row = norm_row_of(kind, NORM_CENTRE, t.x, at, dim, sums, eps);
+    struct norm_row row = norm_row_at(kind, t, r, dim, sums, eps);
     int64_t i = stream ? native_head(kind, at, dim) : 0;
     norm_apply_parts(kind, t, at, 0, i, &row);
     for (; i + NORM_STEP <= dim; i += NORM_STEP)
@@ -174,7 +193,7 @@ VEC_INLINE int64_t norm_groups(enum native_kind kind, bool stream, struct norm_t
     for (; r + rows <= end; r += rows) {
         bool shifted = false, more = r + 2 * rows <= end;
         for (int k = 0; k < norm_rows(kind); k++) {
-            row[k] = norm_row_of(kind, NORM_CENTRE, t.x, (r + k) * dim, dim, sums[k], eps);
+            row[k] = norm_row_at(kind, t, r + k, dim, sums[k], eps);
             shifted |= row[k].shift != 0;
         }
         if (more && !shifted)
@@ -232,7 +251,7 @@ VEC_INLINE int64_t norm_batches(enum native_kind kind, bool stream, struct norm_
         norm_sums_batch(kind, t.x, r * dim, dim, sums);
         for (int k = 0; k < VEC_LANES; k++) {
             int64_t at = (r + k) * dim;
-            struct norm_row row = norm_row_of(kind, NORM_CENTRE, t.x, at, dim, sums[k], eps);
+            struct norm_row row = norm_row_at(kind, t, r + k, dim, sums[k], eps);
             for (int64_t i = 0; i < dim; i += 2 * VEC_LANES) {
                 struct vec_pair x = vec_load_pair(kind, t.x, at + i);
                 x = norm_apply_pair(&row, true, x, vec_load_pair(kind, t.gamma, i),
@@ -251,6 +270,10 @@ VEC_INLINE double norm(enum native_kind kind, bool stream, const struct native_j
                              .gamma = args->in[1],
                              .beta = args->in[NORM_CENTRE ? 2 : 1],
                              .out = args->out[0]};
+    if (NORM_SAVE) {
+        t.mean = args->out[1];
+        t.rstd = args->out[NORM_CENTRE ? 2 : 1];
+    }
     int64_t r = begin, dim = job->dim, bytes = dim * (kind == NATIVE_F32 ? 4 : 2);
     bool whole_lines = !stream || bytes % 64 == 0;
     if (norm_fits_batch(dim) && whole_lines)
@@ -258,7 +281,7 @@ VEC_INLINE double norm(enum native_kind kind, bool stream, const struct native_j
     if (bytes <= NORM_BYTES && whole_lines)
         r = norm_groups(kind, stream, t, r, end, dim, job->param);
     for (; r < end; r++)
-        norm_one(kind, stream, t, r * dim, dim, job->param);
+        norm_one(kind, stream, t, r, dim, job->param);
     if (stream)
         vec_stream_end();
     return 0;

@@ -133,6 +133,14 @@ VEC_INLINE struct norm_row norm_row_of(enum native_kind kind, bool centre, const
         .shift = shift, .scale = (float)scale, .offset = (float)(-mean * scale)};
 }
 
+/* The mean that a row's numbers stand for. Where it is not finite, offset is NaN. */
+static inline float norm_mean(const struct norm_row *row)
+{
+    if (!isfinite(row->shift))
+        return row->shift;
+    return (float)((double)row->shift - (double)row->offset / (double)row->scale);
+}
+
 /* x normalised, before any weights. `shifted` is a constant, false where row->shift is 0. */
 VEC_INLINE vec norm_normal(bool centre, const struct norm_row *row, bool shifted, vec x)
 {

@@ -1,4 +1,5 @@
-/* row_gradient_body.h: the body of softmax_backward, layernorm_backward and rmsnorm_backward.
+/* row_gradient_body.h: the body of softmax_backward, layernorm_backward, layernorm_gelu_backward
+ * and rmsnorm_backward.
  *
  * Two passes over a row: sums over it, then outputs; the second finds the row in the cache. While
  * the outputs of a row, or of a few, are written, the sums of the next are taken, so that memory is
@@ -8,16 +9,26 @@
  *   the norms  dx = rstd (dy gamma - mean(dy gamma) - xhat mean(dy gamma xhat))
  *              dgamma = sum of dy xhat over rows, dbeta = sum of dy: columns (native.h)
  *
- * rmsnorm has no mean, no mean(dy gamma) and no dbeta. Include vec.h first and define ROWGRAD_OF,
+ * rmsnorm has no mean, no mean(dy gamma) and no dbeta. Behind layernorm_gelu dy stands for
+ * dz = dy gelu'(xhat gamma + beta), which the first pass leaves in scratch memory for the second.
+ * Include vec.h first and define ROWGRAD_OF,
  * one of enum rowgrad_of_what below; behind it, make a kernel of rowgrad and rowgrad_finish. */
 #ifndef ASSAY_KERNEL_NATIVE_ROW_GRADIENT_BODY_H
 #define ASSAY_KERNEL_NATIVE_ROW_GRADIENT_BODY_H
 
-enum rowgrad_of_what { ROWGRAD_SOFTMAX, ROWGRAD_RMSNORM, ROWGRAD_LAYERNORM };
+#include "kernel/native/vec/vec_math.h"
+
+enum rowgrad_of_what {
+    ROWGRAD_SOFTMAX,
+    ROWGRAD_RMSNORM,
+    ROWGRAD_LAYERNORM,
+    ROWGRAD_LAYERNORM_GELU
+};
 
 enum {
     ROWGRAD_NORM = ROWGRAD_OF != ROWGRAD_SOFTMAX,
-    ROWGRAD_CENTRE = ROWGRAD_OF == ROWGRAD_LAYERNORM,
+    ROWGRAD_GELU = ROWGRAD_OF == ROWGRAD_LAYERNORM_GELU,
+    ROWGRAD_CENTRE = ROWGRAD_OF == ROWGRAD_LAYERNORM || ROWGRAD_GELU,
     ROWGRAD_ROWS = 4,
     ROWGRAD_COLUMNS = ROWGRAD_CENTRE ? 2 : 1
 };
@@ -34,10 +45,10 @@ VEC_INLINE int rowgrad_at_once(enum native_kind kind)
 }
 
 /* Are the sums of the next rows taken meanwhile? softmax in f32 is faster without (1.10 times,
- * Zen 5). */
+ * Zen 5); with gelu there is enough to do while memory is read. */
 VEC_INLINE bool rowgrad_overlaps(enum native_kind kind)
 {
-    return ROWGRAD_NORM || kind != NATIVE_F32;
+    return !ROWGRAD_GELU && (ROWGRAD_NORM || kind != NATIVE_F32);
 }
 
 /* The tensors, taken out of struct assay_args before the loops. softmax has y for x, and no more.
@@ -48,6 +59,8 @@ struct rowgrad_tensors {
     void *out;
     float *dgamma, *dbeta; /* this thread's columns */
     int64_t dim;
+    const void *beta; /* with gelu */
+    float *dz;        /* with gelu: of the row at hand, in the order of the pairs */
 };
 
 /* What a row's outputs are made of. softmax: y (dy - minus). The norms: with t = dy rstd and
@@ -118,6 +131,53 @@ VEC_INLINE vec rowgrad_mean(const struct rowgrad_tensors *t, int64_t row)
     return vec_set(ROWGRAD_CENTRE ? t->mean[row] : 0.0f);
 }
 
+/* dy at element i of a row that begins at element `at`; behind gelu, dz. */
+VEC_INLINE struct vec_pair rowgrad_dy_pair(enum native_kind kind, const struct rowgrad_tensors *t,
+                                           int64_t at, int64_t i)
+{
+    return ROWGRAD_GELU ? vec_load_pair(NATIVE_F32, t->dz, i) : vec_load_pair(kind, t->dy, at + i);
+}
+
+VEC_INLINE vec rowgrad_dy_part(enum native_kind kind, const struct rowgrad_tensors *t, int64_t at,
+                               int64_t i, int64_t n)
+{
+    return ROWGRAD_GELU ? vec_load_part(NATIVE_F32, t->dz, i, n)
+                        : vec_load_part(kind, t->dy, at + i, n);
+}
+
+/* dy becomes dz: x - mean is exact near the mean, as it is in the sums. */
+VEC_INLINE vec rowgrad_slope(vec dy, vec x, vec gamma, vec beta, vec mean, vec rstd)
+{
+    vec xhat = vec_mul(vec_sub(x, mean), rstd);
+    return vec_mul(dy, vec_gelu_slope(vec_fma(xhat, gamma, beta)));
+}
+
+/* The first pass over row r behind gelu: dz, and its sums. */
+VEC_INLINE void rowgrad_sum_slopes(enum native_kind kind, const struct rowgrad_tensors *t,
+                                   int64_t r, struct rowgrad_sums *s)
+{
+    vec mean = rowgrad_mean(t, r), rstd = vec_set(t->rstd[r]);
+    int64_t i = 0, at = r * t->dim;
+    for (; i + 2 * VEC_LANES <= t->dim; i += 2 * VEC_LANES) {
+        struct vec_pair dz = rowgrad_load(kind, t->dy, at + i);
+        struct vec_pair x = rowgrad_load(kind, t->x, at + i);
+        struct vec_pair gamma = rowgrad_gamma(kind, t, i), beta = vec_load_pair(kind, t->beta, i);
+        dz.a = rowgrad_slope(dz.a, x.a, gamma.a, beta.a, mean, rstd);
+        dz.b = rowgrad_slope(dz.b, x.b, gamma.b, beta.b, mean, rstd);
+        rowgrad_add(dz.a, x.a, gamma.a, mean, &s->g[0], &s->gx[0]);
+        rowgrad_add(dz.b, x.b, gamma.b, mean, &s->g[1], &s->gx[1]);
+        vec_store_pair(NATIVE_F32, false, t->dz, i, dz);
+    }
+    for (; i < t->dim; i += VEC_LANES) {
+        int64_t n = t->dim - i < VEC_LANES ? t->dim - i : VEC_LANES;
+        vec dz = vec_load_part(kind, t->dy, at + i, n), x = vec_load_part(kind, t->x, at + i, n);
+        vec gamma = vec_load_part(kind, t->gamma, i, n), beta = vec_load_part(kind, t->beta, i, n);
+        dz = rowgrad_slope(dz, x, gamma, beta, mean, rstd);
+        rowgrad_add(dz, x, gamma, mean, &s->g[0], &s->gx[0]);
+        vec_store_part(NATIVE_F32, t->dz, i, dz, n);
+    }
+}
+
 VEC_INLINE struct rowgrad_row rowgrad_row_of(const struct rowgrad_tensors *t, int64_t row,
                                              const struct rowgrad_sums *s)
 {
@@ -151,7 +211,7 @@ VEC_INLINE void rowgrad_out_parts(enum native_kind kind, const struct rowgrad_te
 {
     for (int64_t i = from; i < to; i += VEC_LANES) {
         int64_t n = to - i < VEC_LANES ? to - i : VEC_LANES;
-        vec dy = vec_load_part(kind, t->dy, at + i, n), x = vec_load_part(kind, t->x, at + i, n);
+        vec dy = rowgrad_dy_part(kind, t, at, i, n), x = vec_load_part(kind, t->x, at + i, n);
         vec gamma = dy, dgamma = dy, dbeta = dy;
         if (ROWGRAD_NORM) {
             gamma = vec_load_part(kind, t->gamma, i, n);
@@ -182,7 +242,8 @@ VEC_INLINE void rowgrad_step(enum native_kind kind, bool stream, int rows, bool 
         dbeta = vec_load_pair(NATIVE_F32, t->dbeta, i);
     for (int r = 0; r < rows; r++) {
         int64_t j = at + r * t->dim + i;
-        struct vec_pair dy = vec_load_pair(kind, t->dy, j), x = vec_load_pair(kind, t->x, j), dx;
+        struct vec_pair dy = rowgrad_dy_pair(kind, t, j - i, i);
+        struct vec_pair x = vec_load_pair(kind, t->x, j), dx;
         dx.a = rowgrad_of(&row[r], dy.a, x.a, gamma.a, &dgamma.a, &dbeta.a);
         dx.b = rowgrad_of(&row[r], dy.b, x.b, gamma.b, &dgamma.b, &dbeta.b);
         vec_store_pair(kind, stream, t->out, j, dx);
@@ -195,15 +256,18 @@ VEC_INLINE void rowgrad_step(enum native_kind kind, bool stream, int rows, bool 
         vec_store_pair(NATIVE_F32, false, t->dbeta, i, dbeta);
 }
 
-/* One row of any length and alignment. */
-VEC_INLINE void rowgrad_one(enum native_kind kind, bool stream, const struct rowgrad_tensors *t,
-                            int64_t r)
+/* The sums of row r, which may be long. */
+VEC_INLINE void rowgrad_sum_one(enum native_kind kind, const struct rowgrad_tensors *t, int64_t r,
+                                struct rowgrad_sums s[2])
 {
-    struct rowgrad_sums s[2];
     vec mean = rowgrad_mean(t, r);
     int64_t at = r * t->dim, i = 0;
     rowgrad_clear(&s[0]);
     rowgrad_clear(&s[1]);
+    if (ROWGRAD_GELU) {
+        rowgrad_sum_slopes(kind, t, r, &s[0]);
+        return;
+    }
     for (; i + 4 * VEC_LANES <= t->dim; i += 4 * VEC_LANES)
         for (int k = 0; k < 2; k++) {
             int64_t j = i + k * 2 * VEC_LANES;
@@ -214,7 +278,16 @@ VEC_INLINE void rowgrad_one(enum native_kind kind, bool stream, const struct row
         s[0].g[k] = vec_add(s[0].g[k], s[1].g[k]);
         s[0].gx[k] = vec_add(s[0].gx[k], s[1].gx[k]);
     }
-    struct rowgrad_row row = rowgrad_row_of(t, r, &s[0]);
+}
+
+/* One row of any length and alignment. */
+VEC_INLINE void rowgrad_one(enum native_kind kind, bool stream, const struct rowgrad_tensors *t,
+                            int64_t r)
+{
+    struct rowgrad_sums sums[2];
+    rowgrad_sum_one(kind, t, r, sums);
+    struct rowgrad_row row = rowgrad_row_of(t, r, &sums[0]);
+    int64_t at = r * t->dim, i;
     int64_t head = stream ? native_head(kind, at, t->dim) : 0;
     rowgrad_out_parts(kind, t, at, 0, head, &row);
     for (i = head; i + 2 * VEC_LANES <= t->dim; i += 2 * VEC_LANES)
@@ -298,6 +371,8 @@ VEC_INLINE double rowgrad(enum native_kind kind, bool stream, const struct nativ
         t.rstd = args->in[ROWGRAD_CENTRE ? 4 : 3];
         t.dgamma = job->columns.own;
         t.dbeta = job->columns.own + job->columns.width;
+        t.dz = t.dbeta + job->columns.width;
+        t.beta = ROWGRAD_GELU ? args->in[5] : NULL;
     }
     if (stream && ROWGRAD_NORM && native_head(kind, job->dim, 64) != 0)
         rowgrad_all(kind, false, &t, begin, end);

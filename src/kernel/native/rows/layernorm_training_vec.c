@@ -1,0 +1,7 @@
+/* layernorm_training_vec.c: layernorm, and each row's mean and 1 / deviation. */
+#include "kernel/native/vec/vec.h"
+
+#define NATIVE_OP layernorm_training
+#define NORM_CENTRE 1
+#define NORM_SAVE 1
+#include "kernel/native/rows/norm_body.h"
