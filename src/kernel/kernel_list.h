@@ -58,6 +58,10 @@ ASSAY_VECTOR_KERNEL(cross_entropy_backward)
 ASSAY_VECTOR_KERNEL(cross_entropy_both)
 ASSAY_VECTOR_KERNEL(swiglu_backward)
 
+/* native/rows: optimizers */
+ASSAY_VECTOR_KERNEL(adamw)
+ASSAY_VECTOR_KERNEL(sgd)
+
 /* native/stream */
 ASSAY_KERNEL(read_native)
 ASSAY_KERNEL(copy_native)

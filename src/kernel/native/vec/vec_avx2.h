@@ -20,6 +20,7 @@ VEC_INLINE vec vec_add(vec a, vec b) { return _mm256_add_ps(a, b); }
 VEC_INLINE vec vec_sub(vec a, vec b) { return _mm256_sub_ps(a, b); }
 VEC_INLINE vec vec_mul(vec a, vec b) { return _mm256_mul_ps(a, b); }
 VEC_INLINE vec vec_div(vec a, vec b) { return _mm256_div_ps(a, b); }
+VEC_INLINE vec vec_sqrt(vec a) { return _mm256_sqrt_ps(a); }
 VEC_INLINE vec vec_fma(vec a, vec b, vec c) { return _mm256_fmadd_ps(a, b, c); }
 VEC_INLINE vec vec_fnma(vec a, vec b, vec c) { return _mm256_fnmadd_ps(a, b, c); }
 VEC_INLINE vec vec_abs(vec a) { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a); }

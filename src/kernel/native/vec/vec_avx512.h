@@ -21,6 +21,7 @@ VEC_INLINE vec vec_add(vec a, vec b) { return _mm512_add_ps(a, b); }
 VEC_INLINE vec vec_sub(vec a, vec b) { return _mm512_sub_ps(a, b); }
 VEC_INLINE vec vec_mul(vec a, vec b) { return _mm512_mul_ps(a, b); }
 VEC_INLINE vec vec_div(vec a, vec b) { return _mm512_div_ps(a, b); }
+VEC_INLINE vec vec_sqrt(vec a) { return _mm512_sqrt_ps(a); }
 VEC_INLINE vec vec_fma(vec a, vec b, vec c) { return _mm512_fmadd_ps(a, b, c); }
 VEC_INLINE vec vec_fnma(vec a, vec b, vec c) { return _mm512_fnmadd_ps(a, b, c); }
 VEC_INLINE vec vec_abs(vec a) { return _mm512_abs_ps(a); }

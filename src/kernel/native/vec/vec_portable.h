@@ -22,6 +22,7 @@ VEC_INLINE vec vec_add(vec a, vec b) { return a + b; }
 VEC_INLINE vec vec_sub(vec a, vec b) { return a - b; }
 VEC_INLINE vec vec_mul(vec a, vec b) { return a * b; }
 VEC_INLINE vec vec_div(vec a, vec b) { return a / b; }
+VEC_INLINE vec vec_sqrt(vec a) { return sqrtf(a); }
 /* a * b + c, in one rounding where the CPU can; nothing here relies on that. */
 VEC_INLINE vec vec_fma(vec a, vec b, vec c) { return a * b + c; }
 /* c - a * b */
