@@ -46,6 +46,10 @@ static const struct row rows[] = {
     {ASSAY_TOPIC_RECIPE, "int8 i8 w8a16 q8", "int8wo", NULL},
     {ASSAY_TOPIC_RECIPE, "w8a8", "int8dq", NULL},
     {ASSAY_TOPIC_RECIPE, "fp8 float8 f8 e4m3", NULL, FLOAT8_RECIPES},
+    {ASSAY_TOPIC_RECIPE, "tensorwise", "float8dq-tensor", NULL},
+    {ASSAY_TOPIC_RECIPE, "rowwise axiswise", "float8dq-row", NULL},
+    {ASSAY_TOPIC_RECIPE, "rowwise_with_gw_hp rowwise-with-gw-hp rowwise-gw-hp",
+     "float8dq-row-gw-hp", NULL},
     {ASSAY_TOPIC_RECIPE, "none bf16 bfloat16 fp16 f16 float16 fp32 f32", "baseline", NULL},
 
     {ASSAY_TOPIC_OPTION, "json", NULL, "write -o FILE.json, or -f json for standard output"},

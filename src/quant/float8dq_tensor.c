@@ -7,6 +7,7 @@ static bool parse(const char *name, struct assay_recipe *out)
     out->scope = ASSAY_SCOPE_TENSOR;
     out->activation = ASSAY_DTYPE_E4M3;
     out->activation_scope = ASSAY_SCOPE_TENSOR;
+    out->trains = true;
     return assay_recipe_match("float8dq-tensor", name, NULL, NULL);
 }
 

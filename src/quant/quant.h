@@ -20,8 +20,23 @@ enum { ASSAY_PANEL_ROWS = 16, ASSAY_PANEL_LINES = 16, ASSAY_LINE_BYTES = 64 };
 enum assay_quant_scope {
     ASSAY_SCOPE_NONE, /* no scale */
     ASSAY_SCOPE_TENSOR,
-    ASSAY_SCOPE_ROW,  /* of W: one output; of x: one token */
-    ASSAY_SCOPE_GROUP /* `group` consecutive elements of a row along k */
+    ASSAY_SCOPE_ROW,   /* of W: one output; of x: one token */
+    ASSAY_SCOPE_GROUP, /* `group` consecutive elements of a row along k */
+    ASSAY_SCOPE_COLUMN /* of operands in training only: what a product sums over lies in columns */
+};
+
+/* A training step of a linear layer has three products of three operands. */
+enum assay_training_operand {
+    ASSAY_OPERAND_INPUT,    /* x [m, k] */
+    ASSAY_OPERAND_WEIGHT,   /* W [n, k] */
+    ASSAY_OPERAND_GRADIENT, /* dY [m, n] */
+    ASSAY_OPERANDS
+};
+enum assay_training_product {
+    ASSAY_PRODUCT_OUTPUT,          /* y = x W^T */
+    ASSAY_PRODUCT_INPUT_GRADIENT,  /* dX = dY W */
+    ASSAY_PRODUCT_WEIGHT_GRADIENT, /* dW = dY^T x */
+    ASSAY_PRODUCTS
 };
 
 struct assay_quant;
@@ -38,12 +53,17 @@ struct assay_recipe {
     /* What happens to x at run time: NONE, or S8 or E4M3 with a scale for each row or for all. */
     enum assay_dtype activation;
     enum assay_quant_scope activation_scope;
+    bool trains; /* it casts the operands of a training step; x and W as above in the forward one */
+    /* Of these operands (bit i: enum assay_training_operand) training leaves alone, and of these
+     * products (bit i: enum assay_training_product) both operands. */
+    uint32_t precise_operands, precise_products;
 };
 
 struct assay_quant {
     const char *pattern; /* "int4wo-G": what users read */
     const char *summary;
     const char *usual; /* the recipe `all` stands for: "int4wo-128" */
+    bool only_trains;  /* weights cannot be stored by it: for training steps alone */
 
     /* Reads a name into *out (all but `quant` and `name`, which the caller sets). False where the
      * name is not this recipe's. */
@@ -60,10 +80,10 @@ struct assay_quant {
 int64_t assay_quant_count(void);
 const struct assay_quant *assay_quant_at(int64_t index);
 
-/* Reads a recipe's name, any case; NULL is the baseline, and "float8dq" is "float8dq-tensor". The
- * error names the nearest that exists. ASSAY_UNSUPPORTED: TorchAO has it and assay has not, or it
- * is sparse, which is written "int8dq+semi-sparse"; then out->name is its name, and the error says
- * what it is. */
+/* Reads a recipe's name, any case; NULL is the baseline, and "float8dq" is "float8dq-tensor" (see
+ * assay_recipe_alias). The error names the nearest that exists. ASSAY_UNSUPPORTED: TorchAO has it
+ * and assay has not, or it is sparse, which is written "int8dq+semi-sparse"; then out->name is its
+ * name, and the error says what it is. */
 enum assay_status assay_recipe_parse(const char *name, struct assay_recipe *out,
                                      struct assay_error *err);
 /* "semi-sparse" or "block", for this word or another for the same ("semi", "2:4"); NULL: none. */
@@ -129,5 +149,40 @@ float assay_quant_scale(enum assay_dtype code, float amax);
  * x. */
 void assay_quant_activations(const struct assay_recipe *recipe, const float *x, int64_t m,
                              int64_t k, float *out);
+
+/* ---- training: how the operands of its products are cast --------------------------------------
+ */
+
+/* Other names of recipes: the i-th of them and what it stands for; false behind the last one. */
+bool assay_recipe_alias(int64_t index, const char **alias, const char **name);
+
+/* Is it a recipe for training steps? ASSAY_OK, or ASSAY_UNSUPPORTED with those that are. */
+enum assay_status assay_recipe_trains(const struct assay_recipe *recipe, struct assay_error *why);
+
+/* What becomes of an operand in a product: its codes, and what shares a scale. Scales are along the
+ * dimension the product sums over, so the same operand may have other codes in another product: x
+ * has a scale for each row in y = x W^T, and one for each column in dW = dY^T x. code NONE: it
+ * stays as it is. Of an operand the product does not have: NONE. */
+struct assay_cast {
+    enum assay_dtype code;
+    enum assay_quant_scope scope; /* NONE, TENSOR, ROW or COLUMN, of the operand as it is stored */
+};
+struct assay_cast assay_recipe_cast(const struct assay_recipe *recipe,
+                                    enum assay_training_product product,
+                                    enum assay_training_operand operand);
+
+/* Are both operands of the product cast? */
+bool assay_recipe_casts_both(const struct assay_recipe *recipe,
+                             enum assay_training_product product);
+
+/* x [rows, columns] cast and decoded again: code * scale, with assay_quant_scale's scale of the
+ * greatest magnitude of each scope. `out` may be x. ASSAY_ERR_NOMEM. */
+enum assay_status assay_quant_cast(struct assay_cast cast, const float *x, int64_t rows,
+                                   int64_t columns, float *out);
+
+/* Bytes of x [m, k] of a type as the backward pass takes it: its codes and scales where the recipe
+ * casts it for dW, else all of it. */
+double assay_recipe_saved_bytes(const struct assay_recipe *recipe, enum assay_dtype dtype,
+                                int64_t m, int64_t k);
 
 #endif

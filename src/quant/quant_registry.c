@@ -179,6 +179,20 @@ static enum assay_status unknown_recipe(const char *name, const char *lower,
                                               sizeof rest));
 }
 
+/* TorchAO's users know the recipes of training by the words behind "float8-". */
+bool assay_recipe_alias(int64_t index, const char **alias, const char **name)
+{
+    static const char *const names[][2] = {{"float8dq", "float8dq-tensor"},
+                                           {"float8-tensorwise", "float8dq-tensor"},
+                                           {"float8-rowwise", "float8dq-row"},
+                                           {"float8-rowwise-gw-hp", "float8dq-row-gw-hp"}};
+    if (index >= (int64_t)(sizeof names / sizeof names[0]))
+        return false;
+    *alias = names[index][0];
+    *name = names[index][1];
+    return true;
+}
+
 /* The name in lower case, with the usual word for what has two. False where it is too long for any.
  */
 static bool tidy_name(const char *name, recipe_name out)
@@ -188,8 +202,10 @@ static bool tidy_name(const char *name, recipe_name out)
         return false;
     for (size_t i = 0; i <= length; i++)
         out[i] = (char)tolower((unsigned char)name[i]);
-    if (strcmp(out, "float8dq") == 0)
-        snprintf(out, sizeof(recipe_name), "float8dq-tensor");
+    const char *alias, *stands_for;
+    for (int64_t i = 0; assay_recipe_alias(i, &alias, &stands_for); i++)
+        if (strcmp(out, alias) == 0)
+            snprintf(out, sizeof(recipe_name), "%s", stands_for);
     return true;
 }
 
@@ -258,6 +274,10 @@ enum assay_status assay_recipe_fits(const struct assay_recipe *recipe, enum assa
                                     int64_t k, struct assay_error *why)
 {
     bool plain = recipe->code == ASSAY_DTYPE_NONE;
+    if (recipe->quant && recipe->quant->only_trains)
+        return assay_error_set(why, ASSAY_UNSUPPORTED, recipe->name,
+                               "it is for training: linear_training and linear_backward, which "
+                               "--pass both measures");
     if (dtype == ASSAY_DTYPE_S8 && !plain)
         return assay_error_set(why, ASSAY_UNSUPPORTED, recipe->name,
                                "s8 weights are integers already; baseline takes them as they are");
@@ -292,6 +312,7 @@ double assay_recipe_bytes(const struct assay_recipe *recipe, enum assay_dtype dt
     case ASSAY_SCOPE_GROUP: /* a scale and a zero */
         return bytes + rows * (length / recipe->group) * 2 * (double)assay_dtype_bytes(dtype);
     case ASSAY_SCOPE_NONE:
+    case ASSAY_SCOPE_COLUMN: /* of no stored weights */
         break;
     }
     return bytes;
