@@ -186,7 +186,7 @@ static enum assay_status fill_in_values(assay_reference *r, const struct assay_o
     struct assay_problem plain;
     void *made[ASSAY_MAX_INPUTS] = {0};
     const void *plain_in[ASSAY_MAX_INPUTS];
-    enum assay_status status = op->dequantised(problem, in, &plain, made, err);
+    enum assay_status status = op->dequantised(problem, in, how->output, &plain, made, err);
     if (status != ASSAY_OK)
         return status;
     for (int32_t i = 0; i < problem->n_inputs; i++)

@@ -62,17 +62,19 @@ static void compute(const struct state *s, const struct assay_problem *p, int32_
 }
 
 /* A recipe's operands are quantised and dequantised in every call, weights and all: obvious. */
-static enum assay_status compute_recipe(const struct state *s, const struct assay_args *args)
+static enum assay_status compute_recipe(const struct state *s, int32_t output,
+                                        const struct assay_args *args)
 {
     struct assay_problem plain;
     void *made[ASSAY_MAX_INPUTS] = {0};
     const void *in[ASSAY_MAX_INPUTS];
-    enum assay_status status = s->op->dequantised(&s->problem, args->in, &plain, made, NULL);
+    enum assay_status status =
+        s->op->dequantised(&s->problem, args->in, output, &plain, made, NULL);
     if (status != ASSAY_OK)
         return status;
     for (int32_t i = 0; i < plain.n_inputs; i++)
         in[i] = made[i] ? made[i] : args->in[i];
-    compute(s, &plain, 0, &(struct assay_args){.in = in, .out = args->out});
+    compute(s, &plain, output, &(struct assay_args){.in = in, .out = args->out});
     for (int32_t i = 0; i < plain.n_inputs; i++)
         assay_free(made[i]);
     return ASSAY_OK;
@@ -85,13 +87,16 @@ static enum assay_status run(void *state, const struct assay_work *work)
     for (int64_t i = 0; i < work->iters && status == ASSAY_OK; i++) {
         const struct assay_args *args = assay_work_args(work, i);
         if (s->op->dequantised)
-            status = compute_recipe(s, args);
+            status = compute_recipe(s, 0, args);
         else if (s->op->reference_blocks)
             status = compute_blocks(s, args);
         else
             compute(s, &s->problem, 0, args);
-        for (int32_t k = 1; k < s->problem.n_outputs; k++)
-            compute(s, &s->problem, k, args);
+        for (int32_t k = 1; k < s->problem.n_outputs && status == ASSAY_OK; k++)
+            if (s->op->dequantised)
+                status = compute_recipe(s, k, args);
+            else
+                compute(s, &s->problem, k, args);
     }
     return status;
 }
@@ -103,6 +108,8 @@ static enum assay_status can_run(const struct assay_problem *problem, struct ass
         return ASSAY_OK;
     if (assay_recipe_parse(problem->recipe, &recipe, why) != ASSAY_OK)
         return ASSAY_UNSUPPORTED;
+    if (assay_op_find(problem->op)->trains)
+        return assay_recipe_trains(&recipe, why);
     return assay_recipe_fits(&recipe, problem->dtype, problem->axes[ASSAY_LINEAR_K], why);
 }
 

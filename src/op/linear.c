@@ -51,7 +51,7 @@ enum assay_status assay_linear_is_plain(const struct assay_problem *p, struct as
                                                      : "residual behind the product");
 }
 
-static void shapes(struct assay_problem *p)
+void assay_linear_shapes(struct assay_problem *p)
 {
     int64_t m = axis(p, ASSAY_LINEAR_M), k = axis(p, ASSAY_LINEAR_K), n = axis(p, ASSAY_LINEAR_N);
     bool bias = has(p, ASSAY_LINEAR_BIAS);
@@ -136,7 +136,7 @@ static bool is_constant(const struct assay_problem *p, int32_t input)
 
 /* s8: integers over the whole range but -128. Others: x around 0 with deviation 1, weights as
  * trained ones, with a deviation of 1 / sqrt(k), so that y is of the order of x. */
-static void fill(const struct assay_problem *p, int32_t index, void *data, uint64_t seed)
+void assay_linear_fill(const struct assay_problem *p, int32_t index, void *data, uint64_t seed)
 {
     const struct assay_tensor *t = &p->inputs[index];
     if (t->dtype != ASSAY_DTYPE_S8) {
@@ -156,8 +156,8 @@ static void fill(const struct assay_problem *p, int32_t index, void *data, uint6
         out[i] = (int8_t)((int64_t)(assay_rng_at(seed, (uint64_t)i) % 255) - 127);
 }
 
-static const struct assay_recipe *recipe_of(const struct assay_problem *p,
-                                            struct assay_recipe *storage)
+const struct assay_recipe *assay_linear_recipe(const struct assay_problem *p,
+                                               struct assay_recipe *storage)
 {
     if (assay_recipe_parse(p->recipe, storage, NULL) != ASSAY_OK)
         *storage = (struct assay_recipe){.name = "baseline"};
@@ -228,11 +228,11 @@ static void exact_block(const struct exact *e, bool scales_differ, uint64_t seed
 static void fill_exact(const struct assay_problem *p, int32_t index, void *data, uint64_t seed)
 {
     if (has(p, ASSAY_LINEAR_NORM)) {
-        fill(p, index, data, ~seed);
+        assay_linear_fill(p, index, data, ~seed);
         return;
     }
     struct assay_recipe storage;
-    const struct assay_recipe *recipe = recipe_of(p, &storage);
+    const struct assay_recipe *recipe = assay_linear_recipe(p, &storage);
     const struct assay_tensor *t = &p->inputs[index];
     bool weights = index == ASSAY_LINEAR_W, x = index == ASSAY_LINEAR_X;
     int64_t rows = t->rank == 2 ? t->dims[0] : 1, k = t->dims[t->rank - 1];
@@ -269,14 +269,14 @@ static bool can_be_exact(const struct assay_problem *p)
         return false;
     struct assay_recipe storage;
     int activation = (int)p->params[ASSAY_LINEAR_ACTIVATION];
-    return recipe_of(p, &storage)->activation != ASSAY_DTYPE_E4M3 &&
+    return assay_linear_recipe(p, &storage)->activation != ASSAY_DTYPE_E4M3 &&
            axis(p, ASSAY_LINEAR_K) <= 1 << 18 && !has(p, ASSAY_LINEAR_NORM) &&
            (activation == ASSAY_LINEAR_NONE || activation == ASSAY_LINEAR_RELU);
 }
 
 /* ---- the reference --------------------------------------------------------------------------- */
 
-static float *to_f32(const struct assay_tensor *t, const void *data)
+float *assay_linear_to_f32(const struct assay_tensor *t, const void *data)
 {
     enum { BLOCK = 1024 };
     int64_t count = assay_tensor_count(t);
@@ -297,7 +297,7 @@ enum assay_status assay_linear_stored_weights(const struct assay_recipe *recipe,
                                               int32_t threads, float **out, struct assay_error *err)
 {
     if (recipe->code == ASSAY_DTYPE_NONE) {
-        *out = to_f32(w, weights);
+        *out = assay_linear_to_f32(w, weights);
         return *out ? ASSAY_OK : assay_error_nomem(err);
     }
     int64_t n = w->dims[0], k = w->dims[1];
@@ -339,11 +339,12 @@ static void normalise(const struct assay_problem *p, float *x, const float *weig
 }
 
 static enum assay_status dequantised(const struct assay_problem *p, const void *const *in,
-                                     struct assay_problem *plain, void **plain_in,
+                                     int32_t output, struct assay_problem *plain, void **plain_in,
                                      struct assay_error *err)
 {
+    (void)output;
     struct assay_recipe storage;
-    const struct assay_recipe *recipe = recipe_of(p, &storage);
+    const struct assay_recipe *recipe = assay_linear_recipe(p, &storage);
     int64_t m = axis(p, ASSAY_LINEAR_M), k = axis(p, ASSAY_LINEAR_K);
     *plain = *p;
     plain->recipe = NULL;
@@ -358,7 +359,7 @@ static enum assay_status dequantised(const struct assay_problem *p, const void *
     plain_in[ASSAY_LINEAR_W] = weights;
     for (int32_t i = 0; i < p->n_inputs && status == ASSAY_OK; i++) {
         if (i != ASSAY_LINEAR_W)
-            plain_in[i] = to_f32(&p->inputs[i], in[i]);
+            plain_in[i] = assay_linear_to_f32(&p->inputs[i], in[i]);
         if (!plain_in[i])
             status = assay_error_nomem(err);
     }
@@ -483,8 +484,8 @@ static double size_of(const struct assay_problem *p, const void *const *in, int6
            fabs(optional(p, in, residual, row * axis(p, ASSAY_LINEAR_N) + column));
 }
 
-static void reference_sums(const struct assay_problem *p, const void *const *in, int64_t row,
-                           int64_t first, int64_t n, double *out, double *sizes)
+void assay_linear_reference_sums(const struct assay_problem *p, const void *const *in, int64_t row,
+                                 int64_t first, int64_t n, double *out, double *sizes)
 {
     int64_t k = axis(p, ASSAY_LINEAR_K);
     bool f32 = p->inputs[ASSAY_LINEAR_X].dtype == ASSAY_DTYPE_F32;
@@ -502,7 +503,7 @@ static void reference_sums(const struct assay_problem *p, const void *const *in,
 static void reference(const struct assay_problem *p, const void *const *in, int64_t row,
                       int64_t first, int64_t n, double *out)
 {
-    reference_sums(p, in, row, first, n, out, NULL);
+    assay_linear_reference_sums(p, in, row, first, n, out, NULL);
 }
 
 /* ---- cost and tolerance ---------------------------------------------------------------------- */
@@ -510,7 +511,7 @@ static void reference(const struct assay_problem *p, const void *const *in, int6
 static struct assay_cost cost(const struct assay_problem *p)
 {
     struct assay_recipe storage;
-    const struct assay_recipe *recipe = recipe_of(p, &storage);
+    const struct assay_recipe *recipe = assay_linear_recipe(p, &storage);
     int64_t m = axis(p, ASSAY_LINEAR_M), k = axis(p, ASSAY_LINEAR_K), n = axis(p, ASSAY_LINEAR_N);
     struct assay_cost c = {
         .weight_bytes = assay_recipe_bytes(recipe, p->dtype, n, k),
@@ -565,7 +566,7 @@ static struct assay_tolerance tolerance(const struct assay_problem *p)
     if (p->dtype == ASSAY_DTYPE_S8)
         return (struct assay_tolerance){0};
     struct assay_recipe storage;
-    const struct assay_recipe *recipe = recipe_of(p, &storage);
+    const struct assay_recipe *recipe = assay_linear_recipe(p, &storage);
     const struct assay_dtype_info *info = assay_dtype_info(p->dtype);
     int64_t k = axis(p, ASSAY_LINEAR_K);
     bool rounds = recipe->code == ASSAY_DTYPE_U4 || recipe->code == ASSAY_DTYPE_U8;
@@ -639,10 +640,10 @@ const struct assay_op assay_op_linear = {
         "act(norm(x) W^T + bias) + residual, x [m,k], W [n,k]; W is a weight, stored by a recipe",
     .axis_names = {"m", "k", "n"},
     .param_names = {"bias", "activation", "norm", "add"},
-    .shapes = shapes,
-    .fill = fill,
+    .shapes = assay_linear_shapes,
+    .fill = assay_linear_fill,
     .reference = reference,
-    .reference_sums = reference_sums,
+    .reference_sums = assay_linear_reference_sums,
     .cost = cost,
     .tolerance = tolerance,
     .dtypes = ASSAY_DTYPE_BIT(ASSAY_DTYPE_F64) | ASSAY_DTYPE_BIT(ASSAY_DTYPE_F32) |
@@ -652,6 +653,7 @@ const struct assay_op assay_op_linear = {
              "norm of x), add (a residual), bias+gelu, …",
     .set_mode = set_mode,
     .takes_recipes = true,
+    .step_op = "linear_training",
     .is_weight = is_weight,
     .is_constant = is_constant,
     .fill_exact = fill_exact,

@@ -2,6 +2,8 @@
 #ifndef ASSAY_OP_LINEAR_H
 #define ASSAY_OP_LINEAR_H
 
+#include "op/op.h"
+#include "quant/quant.h"
 #include "tensor/tensor.h"
 #include <assay/assay_kernel.h>
 
@@ -49,7 +51,6 @@ int32_t assay_linear_residual_input(const struct assay_problem *problem);
 
 /* Weights of type and shape `w` as the recipe stores them, dequantised to f32. *out is the
  * caller's to free with assay_free. */
-struct assay_recipe;
 enum assay_status assay_linear_stored_weights(const struct assay_recipe *recipe,
                                               const struct assay_tensor *w, const void *weights,
                                               int32_t threads, float **out,
@@ -59,6 +60,20 @@ enum assay_status assay_linear_stored_weights(const struct assay_recipe *recipe,
  * residual. */
 void assay_linear_finish(const struct assay_problem *problem, const void *const *in, int64_t row,
                          int64_t first, int64_t n, double *sums);
+
+/* What linear_training has of linear: the same sizes, values and sums. */
+void assay_linear_shapes(struct assay_problem *problem);
+void assay_linear_fill(const struct assay_problem *problem, int32_t index, void *data,
+                       uint64_t seed);
+void assay_linear_reference_sums(const struct assay_problem *problem, const void *const *in,
+                                 int64_t row, int64_t first, int64_t n, double *out, double *sizes);
+
+/* The problem's recipe, read into *storage; the baseline where there is none. */
+const struct assay_recipe *assay_linear_recipe(const struct assay_problem *problem,
+                                               struct assay_recipe *storage);
+
+/* A tensor in f32; the caller's to free with assay_free. NULL without memory. */
+float *assay_linear_to_f32(const struct assay_tensor *tensor, const void *data);
 
 /* How far y may be off because x, computed by other ops in another order, was quantised to other
  * codes here and there. */
@@ -85,6 +100,23 @@ int32_t assay_linear_backward_input(const struct assay_problem *problem,
                                     enum assay_linear_operand which);
 int32_t assay_linear_backward_output(const struct assay_problem *problem,
                                      enum assay_linear_gradient which);
+
+/* ---- training, with or without a recipe: what linear_training.c and linear_backward.c share */
+
+/* A matrix as a product of training takes it, cast and decoded, in f32; the caller's to free with
+ * assay_free. NULL without memory. */
+float *assay_linear_cast(struct assay_cast cast, const struct assay_tensor *tensor,
+                         const void *data);
+
+/* Integers whose scales are powers of two in each row, each column and the whole: sums of their
+ * codes' products are exact up to ASSAY_LINEAR_EXACT_TERMS. `limit` bounds all but the greatest. */
+enum { ASSAY_LINEAR_EXACT_TERMS = 1 << 14 };
+void assay_linear_fill_scaled(const struct assay_tensor *tensor, void *data, uint64_t seed,
+                              int64_t limit);
+
+/* Which ceiling products of training have: that of 8-bit floats where both operands of one are
+ * codes. */
+enum assay_math assay_linear_training_math(enum assay_dtype dtype, bool codes);
 
 /* For can_run of kernels that have neither norm nor residual: ASSAY_OK, or ASSAY_UNSUPPORTED with
  * the reason. `problem` may be NULL. */

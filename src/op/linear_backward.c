@@ -7,9 +7,10 @@
  * own, as they are nodes of their own in a model that is trained.
  *
  * No input is a weight here: in a training step W changes with every call, as x and dY do, so
- * kernels may prepare nothing, and what they pack they pack within the timed call. */
+ * kernels may prepare nothing, and what they pack or cast they do so within the timed call. */
 #include "op/linear.h"
 
+#include "base/alloc.h"
 #include "base/rng.h"
 #include "base/text.h"
 #include "op/common.h"
@@ -136,6 +137,18 @@ static enum assay_status set_mode(struct assay_problem *p, const char *mode,
     return ASSAY_OK;
 }
 
+static bool casts(const struct assay_problem *p)
+{
+    struct assay_recipe storage;
+    return assay_linear_recipe(p, &storage)->trains;
+}
+
+static bool is_weight(const struct assay_problem *p, int32_t input)
+{
+    (void)p, (void)input;
+    return false;
+}
+
 /* ---- inputs ---------------------------------------------------------------------------------- */
 
 /* dY and x around 0 with deviation 1, W as trained weights are, as linear has them. */
@@ -150,13 +163,18 @@ static void fill(const struct assay_problem *p, int32_t index, void *data, uint6
 }
 
 /* Small integers: with these limits, which linear has, too, sums of a quarter of a million products
- * stay within the integers of f32, and as random as these are within f16. */
+ * stay within the integers of f32, and as random as these are within f16. Where a recipe casts them
+ * they have scales that are powers of two, too. */
 static void fill_exact(const struct assay_problem *p, int32_t index, void *data, uint64_t seed)
 {
     enum { BLOCK = 512 };
     const struct assay_tensor *t = &p->inputs[index];
     bool w = index == assay_linear_backward_input(p, ASSAY_LINEAR_OPERAND_W);
     int64_t count = assay_tensor_count(t), limit = w ? 7 : 3;
+    if (casts(p)) {
+        assay_linear_fill_scaled(t, data, seed, limit);
+        return;
+    }
 #pragma omp parallel for schedule(static)
     for (int64_t at = 0; at < count; at += BLOCK) {
         double values[BLOCK];
@@ -173,8 +191,53 @@ static bool can_be_exact(const struct assay_problem *p)
 {
     bool dx = assay_linear_backward_output(p, ASSAY_LINEAR_DX) >= 0;
     bool dw = assay_linear_backward_output(p, ASSAY_LINEAR_DW) >= 0;
-    return (!dx || axis(p, ASSAY_LINEAR_N) <= 1 << 18) &&
-           (!dw || axis(p, ASSAY_LINEAR_M) <= 1 << 18);
+    int64_t most = casts(p) ? ASSAY_LINEAR_EXACT_TERMS : 1 << 18;
+    return (!dx || axis(p, ASSAY_LINEAR_N) <= most) && (!dw || axis(p, ASSAY_LINEAR_M) <= most);
+}
+
+/* ---- recipes ----------------------------------------------------------------------------------
+ */
+
+static enum assay_training_product product_of(const struct assay_problem *p, int32_t output)
+{
+    return output == assay_linear_backward_output(p, ASSAY_LINEAR_DX)
+               ? ASSAY_PRODUCT_INPUT_GRADIENT
+               : ASSAY_PRODUCT_WEIGHT_GRADIENT;
+}
+
+/* Each product has codes of its own, dbias none: it sums dY as it comes. */
+static enum assay_status dequantised(const struct assay_problem *p, const void *const *in,
+                                     int32_t output, struct assay_problem *plain, void **plain_in,
+                                     struct assay_error *err)
+{
+    struct assay_recipe storage;
+    const struct assay_recipe *recipe = assay_linear_recipe(p, &storage);
+    const int32_t inputs[ASSAY_OPERANDS] = {
+        [ASSAY_OPERAND_INPUT] = assay_linear_backward_input(p, ASSAY_LINEAR_OPERAND_X),
+        [ASSAY_OPERAND_WEIGHT] = assay_linear_backward_input(p, ASSAY_LINEAR_OPERAND_W),
+        [ASSAY_OPERAND_GRADIENT] = 0};
+    bool is_product = output != assay_linear_backward_output(p, ASSAY_LINEAR_DBIAS);
+    *plain = *p;
+    plain->recipe = NULL;
+    for (int32_t i = 0; i < p->n_inputs; i++)
+        plain_in[i] = NULL;
+    for (int i = 0; i < ASSAY_OPERANDS && is_product; i++) {
+        int32_t input = inputs[i];
+        struct assay_cast cast =
+            assay_recipe_cast(recipe, product_of(p, output), (enum assay_training_operand)i);
+        if (input < 0 || cast.code == ASSAY_DTYPE_NONE)
+            continue;
+        plain_in[input] = assay_linear_cast(cast, &p->inputs[input], in[input]);
+        plain->inputs[input].dtype = ASSAY_DTYPE_F32;
+        if (plain_in[input])
+            continue;
+        for (int32_t k = 0; k < p->n_inputs; k++) {
+            assay_free(plain_in[k]);
+            plain_in[k] = NULL;
+        }
+        return assay_error_nomem(err);
+    }
+    return ASSAY_OK;
 }
 
 /* ---- the reference --------------------------------------------------------------------------- */
@@ -233,14 +296,15 @@ static void gradient_sums(const struct assay_problem *p, const void *const *in, 
                   sizes ? sizes + at : NULL);
 }
 
-/* relative: the rounding to the dtype, and a few of f32.
+/* relative: the rounding to the dtype, and a few of f32. Codes are those of the definition to the
+ *   bit, since operands are inputs: a recipe adds no more than its scales' roundings.
  * summed: a sum of products (assay_op_sum_error), of n for dX and of m for dW. A kernel may take
  *   dbias for the product of a row of ones with dY, so it has the tolerance of one. */
 static struct assay_tolerance gradient_tolerance(const struct assay_problem *p, int32_t output)
 {
     const struct assay_dtype_info *info = assay_dtype_info(p->dtype);
     return (struct assay_tolerance){
-        .relative = info->unit + 4 * 0x1p-24,
+        .relative = info->unit + 6 * 0x1p-24,
         .absolute = info->tiny,
         .summed = assay_op_sum_error(p->dtype, row_sum_of(p, output, 0).terms)};
 }
@@ -271,13 +335,15 @@ static struct assay_cost cost(const struct assay_problem *p)
 {
     double m = (double)axis(p, ASSAY_LINEAR_M), n = (double)axis(p, ASSAY_LINEAR_N);
     double product = 2 * m * n * (double)axis(p, ASSAY_LINEAR_K);
+    bool dx = assay_linear_backward_output(p, ASSAY_LINEAR_DX) >= 0;
+    bool dw = assay_linear_backward_output(p, ASSAY_LINEAR_DW) >= 0;
+    struct assay_recipe storage;
+    const struct assay_recipe *recipe = assay_linear_recipe(p, &storage);
     struct assay_cost c = assay_op_cost_streaming(p, 0);
-    c.math = p->dtype == ASSAY_DTYPE_BF16  ? ASSAY_MATH_BF16
-             : p->dtype == ASSAY_DTYPE_F16 ? ASSAY_MATH_F16
-                                           : ASSAY_MATH_F32;
-    c.flops = (assay_linear_backward_output(p, ASSAY_LINEAR_DX) >= 0 ? product : 0) +
-              (assay_linear_backward_output(p, ASSAY_LINEAR_DW) >= 0 ? product : 0) +
-              (has_bias(p) ? m * n : 0);
+    c.math = assay_linear_training_math(
+        p->dtype, (dx && assay_recipe_casts_both(recipe, ASSAY_PRODUCT_INPUT_GRADIENT)) ||
+                      (dw && assay_recipe_casts_both(recipe, ASSAY_PRODUCT_WEIGHT_GRADIENT)));
+    c.flops = (dx ? product : 0) + (dw ? product : 0) + (has_bias(p) ? m * n : 0);
     return c;
 }
 
@@ -306,8 +372,13 @@ const struct assay_op assay_op_linear_backward = {
     .tolerance = tolerance_0,
     .modes = "bias (its gradient, too), dx or dw (that product alone), bias+dw",
     .set_mode = set_mode,
+    .takes_recipes = true,
+    .trains = true,
+    .is_weight = is_weight,
+    .dequantised = dequantised,
     .fill_exact = fill_exact,
     .can_be_exact = can_be_exact,
+    .step_modes = (const char *const[]){"dx", "dw", NULL},
     .usual_shapes = "1024x1024x1024,4096x1024x1024",
     .sample_shapes = "16x512x512,37x1024x1000,512x1024x1024",
     .size_words = "rows of x, elements of one, outputs",

@@ -27,6 +27,7 @@ struct assay_cost {
     double flops;
     enum assay_math math;
     double weight_bytes; /* of bytes_read, those of weights as stored; 0 where there are none */
+    double saved_bytes;  /* for the backward pass, by a forward op in training; 0: not known */
 };
 
 /* One element of an input, and another value for it. */
@@ -159,6 +160,10 @@ struct assay_op {
     /* The op's weights can be stored by a recipe (src/quant): its variants are then implementation
      * times recipe. */
     bool takes_recipes;
+    bool trains; /* they are recipes of training steps (assay_recipe_trains) */
+    /* Of a forward op whose weights may be stored: the op of the same output in a training step,
+     * where nothing is a weight: "linear_training". NULL: it is itself. */
+    const char *step_op;
     /* Is this input such a weight? Required with takes_recipes. */
     bool (*is_weight)(const struct assay_problem *problem, int32_t input);
     /* Does this input stay the same from call to call, so that a kernel's `prepare` may take it in?
@@ -171,11 +176,12 @@ struct assay_op {
                        uint64_t seed);
     bool (*can_be_exact)(const struct assay_problem *problem); /* required with fill_exact */
 
-    /* The same problem as `plain` with inputs that `reference` can use directly: weights and
-     * activations quantised and dequantised, in f32. plain_in[i] are the caller's to free with
-     * assay_free, or NULL where in[i] is used as it is. */
+    /* The same problem as `plain` with inputs that the reference of output `output` can use
+     * directly: weights and activations quantised and dequantised, in f32. A gradient's outputs may
+     * take the same operand with other codes. plain_in[i] are the caller's to free with assay_free,
+     * or NULL where in[i] is used as it is. */
     enum assay_status (*dequantised)(const struct assay_problem *problem, const void *const *in,
-                                     struct assay_problem *plain, void **plain_in,
+                                     int32_t output, struct assay_problem *plain, void **plain_in,
                                      struct assay_error *err);
 
     /* The same as `reference`, for ops whose elements are sums: sizes[i] is how large the partial
@@ -212,8 +218,10 @@ struct assay_op {
 
     /* What is measured where a user says nothing. Ops of batch, seq and dim are swept over these
      * and need none of it. */
-    const char *usual_shapes;  /* of `assay bench`: "1024x1024x1024,1x4096x4096" */
-    const char *usual_mode;    /* NULL: the empty one */
+    const char *usual_shapes;      /* of `assay bench`: "1024x1024x1024,1x4096x4096" */
+    const char *usual_mode;        /* NULL: the empty one */
+    const char *const *step_modes; /* where the products of a training step are measured each by
+                                      itself: the modes of these, up to a NULL; or NULL */
     const char *sample_shapes; /* of a user's kernel: small, large, awkward; NULL: the usual ones */
     const char *size_words;    /* what the sizes are, in the order of the axes */
 

@@ -231,9 +231,10 @@ static void reference_second(const struct assay_problem *p, const void *const *i
 }
 
 static enum assay_status find_step(const struct assay_problem *p, const void *const *in,
-                                   struct assay_problem *plain, void **plain_in,
+                                   int32_t output, struct assay_problem *plain, void **plain_in,
                                    struct assay_error *err)
 {
+    (void)output;
     *plain = *p;
     plain_in[0] = NULL;
     if (p->params[ASSAY_QUANTIZE_GROUP] != ASSAY_QUANTIZE_TENSOR)

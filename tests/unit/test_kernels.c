@@ -72,29 +72,34 @@ struct operands {
     int64_t count[ASSAY_MAX_OUTPUTS];
 };
 
-/* Outputs and checksums from what the inputs hold now, or from what a recipe makes of them. */
-static void operands_settle(struct operands *o, const struct assay_op *op,
-                            const struct assay_problem *p)
+/* An output from what the inputs hold now, or from what a recipe makes of them. */
+static void settle_output(struct operands *o, const struct assay_op *op,
+                          const struct assay_problem *p, int32_t k)
 {
     struct assay_problem plain = *p;
     void *made[ASSAY_MAX_INPUTS] = {0};
     const void *in[ASSAY_MAX_INPUTS];
+    const struct assay_tensor *t = &p->outputs[k];
+    int64_t length = t->dims[t->rank - 1];
     if (op->dequantised)
-        assert_int_equal(op->dequantised(p, o->in_data, &plain, made, NULL), ASSAY_OK);
-    for (int32_t i = 0; i < p->n_inputs; i++) {
-        o->checksum[i] = assay_tensor_checksum(o->in[i].data, o->in[i].bytes);
+        assert_int_equal(op->dequantised(p, o->in_data, k, &plain, made, NULL), ASSAY_OK);
+    for (int32_t i = 0; i < p->n_inputs; i++)
         in[i] = made[i] ? made[i] : o->in_data[i];
-    }
-    for (int32_t k = 0; k < p->n_outputs; k++) {
-        const struct assay_tensor *t = &p->outputs[k];
-        int64_t length = t->dims[t->rank - 1];
 #pragma omp parallel for schedule(static) num_threads(2) if (o->count[k] > 100000)
-        for (int64_t row = 0; row < o->count[k] / length; row++)
-            assay_op_reference(op, &plain, k, in, row, 0, length, o->expected[k] + row * length,
-                               o->sizes[k] + row * length);
-    }
+    for (int64_t row = 0; row < o->count[k] / length; row++)
+        assay_op_reference(op, &plain, k, in, row, 0, length, o->expected[k] + row * length,
+                           o->sizes[k] + row * length);
     for (int32_t i = 0; i < p->n_inputs; i++)
         assay_free(made[i]);
+}
+
+static void operands_settle(struct operands *o, const struct assay_op *op,
+                            const struct assay_problem *p)
+{
+    for (int32_t i = 0; i < p->n_inputs; i++)
+        o->checksum[i] = assay_tensor_checksum(o->in[i].data, o->in[i].bytes);
+    for (int32_t k = 0; k < p->n_outputs; k++)
+        settle_output(o, op, p, k);
 }
 
 static void operands_create(struct operands *o, const struct assay_op *op,

@@ -158,7 +158,7 @@ static void answers_of(const struct assay_problem *p, const void *const *in, dou
 {
     struct assay_problem plain;
     void *made[ASSAY_MAX_INPUTS] = {0};
-    assert_int_equal(linear()->dequantised(p, in, &plain, made, NULL), ASSAY_OK);
+    assert_int_equal(linear()->dequantised(p, in, 0, &plain, made, NULL), ASSAY_OK);
     for (int64_t row = 0, n = assay_op_row_length(p); row < assay_op_rows(p); row++)
         linear()->reference(&plain, (const void *const *)made, row, 0, n, out + row * n);
     for (int32_t i = 0; i < p->n_inputs; i++)
@@ -505,7 +505,8 @@ static void exact_create(struct exact *e, enum assay_dtype dtype, const char *re
         linear()->fill_exact(&e->p, i, e->in[i], (uint64_t)i + 77);
     }
     assert_int_equal(
-        linear()->dequantised(&e->p, (const void *const *)e->in, &plain, e->made, NULL), ASSAY_OK);
+        linear()->dequantised(&e->p, (const void *const *)e->in, 0, &plain, e->made, NULL),
+        ASSAY_OK);
     assert_null(plain.recipe);
     e->x = e->made[ASSAY_LINEAR_X];
     e->w = e->made[ASSAY_LINEAR_W];
@@ -718,7 +719,7 @@ static void without_a_recipe_the_weights_are_what_they_are(void **state)
         const void *inputs[] = {in[0], in[1], in[2]};
         for (int32_t i = 0; i < 3; i++)
             assay_op_fill(linear(), &p, i, in[i], 1);
-        assert_int_equal(linear()->dequantised(&p, inputs, &plain, made, NULL), ASSAY_OK);
+        assert_int_equal(linear()->dequantised(&p, inputs, 0, &plain, made, NULL), ASSAY_OK);
         assert_int_equal(plain.dtype, ASSAY_DTYPE_F32);
         assert_int_equal(plain.outputs[0].dtype, floats[d]);
         for (int32_t i = 0; i < 3; i++) {
@@ -742,7 +743,7 @@ static void weights_that_do_not_fit_are_an_error(void **state)
     void *made[ASSAY_MAX_INPUTS];
     struct assay_error err = {0};
     p.recipe = "int4wo-32";
-    assert_int_equal(linear()->dequantised(&p, in, &plain, made, &err), ASSAY_UNSUPPORTED);
+    assert_int_equal(linear()->dequantised(&p, in, 0, &plain, made, &err), ASSAY_UNSUPPORTED);
     assert_non_null(strstr(err.message, "does not divide k = 50"));
     assert_null(made[0]);
     assert_null(made[1]);

@@ -549,7 +549,9 @@ static void tolerances_follow_the_dtype(void **state)
             struct assay_problem p = problem_of(assay_op_at(i), dtypes[d], 8, 64, 768);
             struct assay_tolerance t = assay_op_at(i)->tolerance(&p);
             double unit = assay_dtype_info(p.outputs[0].dtype)->unit;
-            bool moves = is_of_bits(assay_op_at(i)) || strcmp(assay_op_at(i)->name, "copy") == 0;
+            bool codes = strncmp(assay_op_at(i)->name, "quantize", 8) == 0; /* one right one */
+            bool moves =
+                is_of_bits(assay_op_at(i)) || strcmp(assay_op_at(i)->name, "copy") == 0 || codes;
             assert_true(moves ? t.relative == 0 && t.absolute == 0 : t.relative >= unit);
             assert_true(t.relative <= 2.1 * unit + 1e-3);
             assert_true(t.absolute >= 0 && t.absolute <= 1e-3);
