@@ -114,12 +114,16 @@ ASSAY_KERNEL(linear_bf16dot_avx512)
 ASSAY_KERNEL(linear_vnni_avx512)
 ASSAY_KERNEL(linear_s8_vnni_avx512)
 ASSAY_KERNEL(linear_amx)
+ASSAY_VECTOR_KERNEL(linear_training)
+ASSAY_KERNEL(linear_training_bf16dot_avx512)
+ASSAY_KERNEL(linear_training_amx)
 ASSAY_VECTOR_KERNEL(linear_backward)
 ASSAY_KERNEL(linear_backward_bf16dot_avx512)
 ASSAY_KERNEL(linear_backward_amx)
 
 /* native/quantize */
 ASSAY_VECTOR_KERNEL(quantize)
+ASSAY_VECTOR_KERNEL(quantize_turned)
 ASSAY_VECTOR_KERNEL(dequantize)
 
 /* native/attention */

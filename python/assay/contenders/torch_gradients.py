@@ -7,6 +7,7 @@ Where PyTorch has no such function, the formula is written out, and the note say
 
 from . import Call, Unsupported
 from .torch_common import SHORT, cannot, dtype, ready, remark, rows, too_old, written
+from .torch_ops import recipe_of
 
 FLOATS = ("f64", "f32", "f16", "bf16")
 
@@ -224,6 +225,8 @@ def can_run(kernel, problem):
     reason = cannot(row)
     if not reason and problem is not None and row["op"] == "groupnorm_backward":
         reason = groupnorm_refuses(problem)
+    if not reason and problem is not None and recipe_of(problem):
+        reason = "only the baseline, no %s: its users take torchao" % problem.recipe
     if reason or problem is None or row["device"] != "cpu" or problem.dtype not in SHORT:
         return reason
     return too_old((2, 4), "a gradient in %s, computed in f32 on a CPU," % problem.dtype)

@@ -6,6 +6,8 @@
 #include "kernel/onednn/onednn_isa.h"
 #include "op/linear.h"
 
+#include <string.h>
+
 /* The states of the two primitives; NULL where the mode leaves one out. */
 struct state {
     void *data, *weights;
@@ -125,9 +127,23 @@ static enum assay_status run(void *state, const struct assay_work *work)
     return status;
 }
 
+static enum assay_status takes_recipe(const struct assay_problem *problem, struct assay_error *why)
+{
+    if (!problem || !problem->recipe || strcmp(problem->recipe, "baseline") == 0)
+        return ASSAY_OK;
+    return assay_error_set(why, ASSAY_UNSUPPORTED, NULL, "only the baseline, no %s",
+                           problem->recipe);
+}
+
 /* With all that the library has for this CPU, and without AMX, for machines where it dies of it:
  * f32 uses none. 2.x computes in f16 on no CPU. */
 #define KERNEL(ident, suffix, dtypes_, preference_)                                                \
+    static enum assay_status can_run##suffix(const struct assay_problem *problem,                  \
+                                             struct assay_error *why)                              \
+    {                                                                                              \
+        enum assay_status status = assay_onednn_isa_can_run##suffix(problem, why);                 \
+        return status == ASSAY_OK ? takes_recipe(problem, why) : status;                           \
+    }                                                                                              \
     extern const struct assay_kernel assay_kernel_##ident;                                         \
     const struct assay_kernel assay_kernel_##ident = {                                             \
         .struct_size = sizeof(struct assay_kernel),                                                \
@@ -138,7 +154,7 @@ static enum assay_status run(void *state, const struct assay_work *work)
         .device = "cpu",                                                                           \
         .dtypes = dtypes_,                                                                         \
         .preference = preference_,                                                                 \
-        .can_run = assay_onednn_isa_can_run##suffix,                                               \
+        .can_run = can_run##suffix,                                                                \
         .setup = setup##suffix,                                                                    \
         .run = run,                                                                                \
         .teardown = teardown,                                                                      \

@@ -7,6 +7,7 @@
 
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 
 struct state {
     const struct assay_openblas_api *blas;
@@ -24,6 +25,10 @@ static enum assay_status can_run(const struct assay_problem *problem, struct ass
             status = assay_error_set(why, ASSAY_UNSUPPORTED, NULL,
                                      "OpenBLAS counts in 32 bits: %lld is too large",
                                      (long long)problem->axes[i]);
+    if (status == ASSAY_OK && problem && problem->recipe &&
+        strcmp(problem->recipe, "baseline") != 0)
+        status = assay_error_set(why, ASSAY_UNSUPPORTED, NULL, "only the baseline, no %s",
+                                 problem->recipe);
     return status;
 }
 

@@ -306,7 +306,8 @@ void conv2d_data_run(const struct conv2d_data *d, const struct assay_args *args)
     for (int64_t i = 0; i < d->n_phases; i++)
         turn_and_pack(d, &d->phases[i], args->in[ASSAY_CONV_BACKWARD_W]);
     if (d->product) {
-        assay_linear_multiply(d->product, dy, &d->phases[0].packed, dx);
+        assay_linear_multiply(d->product,
+                              (struct linear_call){.x = dy, .w = &d->phases[0].packed, .y = dx});
         return;
     }
     if (d->job.conv.stride > d->job.conv.kernel)

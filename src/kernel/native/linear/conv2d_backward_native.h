@@ -1,7 +1,7 @@
 /* conv2d_backward_native.h: what the native kernels of conv2d_backward share.
  *
  * Both gradients are products as `linear` has them, by the bodies and the packing of
- * linear_backward_native.h.
+ * linear_product.h.
  *
  * dX with stride 1 is a convolution of dY with the turned filters, padded by kernel - 1 - pad: its
  * windows are gathered by the body, as conv2d's are. With a longer stride the pixels of x fall into
@@ -22,7 +22,7 @@
 
 #include "base/math.h"
 #include "kernel/native/linear/conv2d_native.h"
-#include "kernel/native/linear/linear_backward_native.h"
+#include "kernel/native/linear/linear_product.h"
 
 /* The matrix of windows of x: a row of kernel * kernel * in elements for each pixel of y. */
 struct conv2d_windows {
@@ -32,9 +32,19 @@ struct conv2d_windows {
     int64_t pixel, pixel_end; /* of the rows that are meant */
 };
 
+/* Columns as they lie. Panels are 16 columns, the last one perhaps fewer. */
+struct conv2d_backward_columns {
+    const struct linear_body *products;
+    /* Columns [16 panel, 16 panel_end) as panels, along the rows, of to->codes. */
+    void (*pack)(const struct linear_matrix *from, const struct assay_packed *to, int64_t panel,
+                 int64_t panel_end);
+    /* The same columns' sums, `to` [columns], in an order that depends on nothing but the rows. */
+    void (*sums)(const struct linear_matrix *from, void *to, int64_t panel, int64_t panel_end);
+};
+
 /* One instruction set's way. */
 struct conv2d_backward_body {
-    struct linear_backward_body columns;
+    struct conv2d_backward_columns columns;
     /* Columns [16 panel, 16 panel_end) of the windows as panels, along the pixels; the first goes
      * to to->codes. */
     void (*unfold)(const struct conv2d_windows *from, const struct assay_packed *to, int64_t panel,

@@ -115,7 +115,7 @@ static bool is_direct(const struct linear_job *job)
 
 static size_t y_bytes(const struct linear_job *job)
 {
-    return job->dtype == ASSAY_DTYPE_S8 ? 4 : assay_dtype_bytes(job->dtype);
+    return job->dtype == ASSAY_DTYPE_S8 ? 4 : assay_dtype_bytes(linear_y_dtype(job));
 }
 
 /* Bytes of a block of weights: half of L2, the rest is for what passes by. */
@@ -250,6 +250,14 @@ static float x_scale(const struct linear_call *call, const void *x)
     return recipe->activation_scope == ASSAY_SCOPE_TENSOR ? call->x_scale : 1;
 }
 
+/* Row r of the part, of which there may be fewer: its scale, or the one it came with. */
+static void set_scale(const struct plan *p, int64_t r, float scale)
+{
+    int64_t row = p->part->row + r;
+    bool given = p->call->x_scales && row < p->part->row_end;
+    p->x_scales[r] = given ? p->call->x_scales[row] : scale;
+}
+
 static unsigned char *x_tiles_of(const struct plan *p, int64_t row_block)
 {
     return p->x_tiles + (p->keeps ? (size_t)(row_block * p->steps) * p->x_step : 0);
@@ -283,7 +291,7 @@ static bool wants_stream(const struct linear_call *call, const struct linear_par
     int64_t columns = (part->panel_end - part->panel) * ASSAY_PANEL_ROWS;
     int64_t y = rows * columns * (int64_t)y_bytes(job);
     int64_t operands = (rows + columns) * job->k * (is_integer(job) ? 1 : 2);
-    bool whole = job->dtype == ASSAY_DTYPE_BF16 ? part->panel % 2 == 0 : y_bytes(job) == 4;
+    bool whole = linear_y_dtype(job) == ASSAY_DTYPE_BF16 ? part->panel % 2 == 0 : y_bytes(job) == 4;
     return whole && (size_t)job->n * y_bytes(job) % 64 == 0 && (uintptr_t)call->y % 64 == 0 &&
            y >= share / STREAM_PART && y + operands > 2 * share;
 }
@@ -388,12 +396,12 @@ static void pack_row(const struct plan *p, int64_t row_block, int64_t r)
         pack_zeros(p, line);
         return;
     }
-    p->x_scales[row_block * BLOCK_ROWS + r] = 1;
+    set_scale(p, row_block * BLOCK_ROWS + r, 1);
     if (pack_window(p, row, line))
         return;
     const unsigned char *from = linear_x_row(tile_kind(job->dtype), p->call, row, p->row_scratch);
     float scale = x_scale(p->call, from);
-    p->x_scales[row_block * BLOCK_ROWS + r] = scale;
+    set_scale(p, row_block * BLOCK_ROWS + r, scale);
     pack_lines(p, from, job->k, 1.0f / scale, line);
 }
 
@@ -419,7 +427,7 @@ static void pack_columns(const struct plan *p, int64_t row_block, int64_t half)
             memcpy(tile, rows.dwords, TILE_BYTES);
     }
     for (int64_t r = half * 16; r < half * 16 + 16; r++)
-        p->x_scales[row_block * BLOCK_ROWS + r] = 1;
+        set_scale(p, row_block * BLOCK_ROWS + r, 1);
 }
 
 static void pack_rows(const struct plan *p, int64_t row_block)
@@ -433,7 +441,7 @@ static void pack_rows(const struct plan *p, int64_t row_block)
         }
         for (int64_t r = half * 16; r < half * 16 + 16; r++)
             if (stays)
-                p->x_scales[row_block * BLOCK_ROWS + r] = 1;
+                set_scale(p, row_block * BLOCK_ROWS + r, 1);
             else
                 pack_row(p, row_block, r);
     }
@@ -501,7 +509,7 @@ VEC_INLINE void epilogue_tiles(const struct plan *p, int64_t row, int64_t rows,
     const float *x_scales = p->x_scales + row;
     size_t element = y_bytes(job), stride = (size_t)job->n * element;
     size_t at = (size_t)((p->part->row + row) * job->n + f->column) * element;
-    if (n == 2 && job->dtype == ASSAY_DTYPE_BF16 && f[1].columns == ASSAY_PANEL_ROWS) {
+    if (n == 2 && linear_y_dtype(job) == ASSAY_DTYPE_BF16 && f[1].columns == ASSAY_PANEL_ROWS) {
         tile_epilogue_pair(&f[0], &f[1], rows, x_scales, sums, sums + TILE_BYTES, at, stride);
         return;
     }
@@ -765,7 +773,8 @@ static void (*regblock_of(const struct plan *p))(const struct x_rows *, const un
 static bool leaves(const struct linear_job *job, const struct tile_epilogue *f, int64_t n,
                    int64_t steps, struct overlap *overlap)
 {
-    bool bf16 = job->dtype == ASSAY_DTYPE_BF16, f16 = job->dtype == ASSAY_DTYPE_F16;
+    enum assay_dtype y = linear_y_dtype(job);
+    bool bf16 = y == ASSAY_DTYPE_BF16, f16 = y == ASSAY_DTYPE_F16;
     bool whole = n == 2 && f[1].columns == ASSAY_PANEL_ROWS;
     bool scales = job->activation == ASSAY_LINEAR_NONE && !f[0].call->residual;
     overlap->epilogue = ANY_EPILOGUE;

@@ -1,23 +1,23 @@
 /* linear_backward_pack.h: what is packed for linear_backward, and the sums of columns: struct
- * linear_backward_body in linear_backward_native.h. Include a vec_*.h first. */
+ * linear_product_body in linear_product.h. Include a vec_*.h first. */
 #ifndef ASSAY_KERNEL_NATIVE_LINEAR_BACKWARD_PACK_H
 #define ASSAY_KERNEL_NATIVE_LINEAR_BACKWARD_PACK_H
 
-#include "kernel/native/linear/linear_backward_native.h"
+#include "kernel/native/linear/linear_product.h"
 #include "kernel/native/linear/linear_columns.h"
 
 static void pack_panels(const struct linear_matrix *from, const struct assay_packed *to,
                         int64_t panel, int64_t panel_end)
 {
     bool halves = from->dtype != ASSAY_DTYPE_F32;
-    for (int64_t line = 0; line < to->lines; line += 16)
+    for (int64_t l = 0; l < to->lines; l += 16)
         for (int64_t p = panel; p < panel_end; p++) {
-            size_t at = (size_t)p * assay_packed_panel_bytes(to) + (size_t)line * ASSAY_LINE_BYTES;
+            size_t at = (size_t)p * assay_packed_panel_bytes(to) + (size_t)l * ASSAY_LINE_BYTES;
             uint32_t *lines = (uint32_t *)(void *)(to->codes + at);
             if (halves)
-                columns_lines(from, true, 2 * line, p * COLUMNS, lines);
+                columns_lines(from, true, 2 * l, p * COLUMNS, lines);
             else
-                columns_lines(from, false, line, p * COLUMNS, lines);
+                columns_lines(from, false, l, p * COLUMNS, lines);
         }
 }
 

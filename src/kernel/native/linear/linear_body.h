@@ -484,7 +484,7 @@ static void prefetch_y(const struct linear_run *run, const struct linear_slice *
                        int64_t rows)
 {
     const struct linear_job *job = run->call->job;
-    size_t bytes = job->dtype == ASSAY_DTYPE_S8 ? 4 : assay_dtype_bytes(job->dtype);
+    size_t bytes = job->dtype == ASSAY_DTYPE_S8 ? 4 : assay_dtype_bytes(linear_y_dtype(job));
     size_t width = (size_t)s->panels * 16 * bytes, stride = (size_t)job->n * bytes;
     size_t at = (size_t)(run->row + start) * stride + (size_t)s->panel * 16 * bytes;
     for (int64_t r = 0; r < rows; r++, at += stride)
@@ -527,6 +527,8 @@ static void linear_tiles(const struct linear_run *run, const struct linear_slice
         };
         if (run->call->job->recipe.activation != ASSAY_DTYPE_NONE)
             tile.x_scales = (const float *)(run->scratch + cut->x_scales_at) + start;
+        if (run->call->x_scales)
+            tile.x_scales = run->call->x_scales + tile.row;
         linear_correct(run->call, &tile, t.sums);
         linear_epilogue(run->call, &tile);
     }

@@ -54,6 +54,12 @@ static inline enum native_kind linear_kind_of(enum assay_dtype dtype)
                                        : NATIVE_F32;
 }
 
+/* The type of y, bias and residual. */
+static inline enum assay_dtype linear_y_dtype(const struct linear_job *job)
+{
+    return job->y_dtype == ASSAY_DTYPE_NONE ? job->dtype : job->y_dtype;
+}
+
 #define LINEAR_UNROLL NATIVE_UNROLL
 
 #endif

@@ -301,10 +301,10 @@ static enum assay_status run(const struct state *s, const struct assay_work *wor
     return ASSAY_OK;
 }
 
-void assay_linear_multiply(void *state, const void *x, const struct assay_packed *w, void *y)
+void assay_linear_multiply(void *state, struct linear_call call)
 {
     const struct state *s = state;
-    struct linear_call call = {.job = &s->job, .x = x, .w = w, .y = y};
+    call.job = &s->job;
     call_body(s, &call, true);
 }
 

@@ -107,7 +107,7 @@ static void epilogue_s32(const struct linear_call *call, const struct epilogue_t
 
 static void linear_epilogue(const struct linear_call *call, const struct epilogue_tile *tile)
 {
-    enum native_kind kind = linear_kind_of(call->job->dtype);
+    enum native_kind kind = linear_kind_of(linear_y_dtype(call->job));
     if (call->job->dtype == ASSAY_DTYPE_S8)
         epilogue_s32(call, tile);
     else if (kind == NATIVE_BF16)

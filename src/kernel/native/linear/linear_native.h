@@ -17,6 +17,9 @@
 struct linear_job {
     int64_t m, k, n;
     enum assay_dtype dtype; /* of x and y; S8: y is s32, no scales, no epilogue */
+    /* Of y, bias and residual where x has another type than they: its codes in training. NONE:
+     * x's. */
+    enum assay_dtype y_dtype;
     struct assay_recipe recipe;
     enum assay_linear_activation activation;
     enum assay_linear_norm norm;
@@ -35,7 +38,8 @@ struct linear_call {
     const void *bias, *norm_weight, *residual; /* [n], [k], [m, n] in dtype, NULL without */
     const struct assay_packed *w;
     void *y;
-    float x_scale; /* of recipes with one scale for all of x (normalised): already known */
+    float x_scale;         /* of recipes with one scale for all of x (normalised): already known */
+    const float *x_scales; /* of each row of x, where x holds codes already; NULL without */
 };
 
 /* Rows that follow each other. */
@@ -94,9 +98,9 @@ enum assay_status assay_linear_prepare(void *state, int64_t set, const struct as
 size_t assay_linear_prepared_bytes(void *state);
 enum assay_status assay_linear_run(void *state, const struct assay_work *work);
 enum assay_status assay_linear_run_activations(void *state, const struct assay_work *work);
-/* One product for kernels that pack their weights themselves, without prepare: y = x W^T. Not with
- * a norm or a recipe. */
-void assay_linear_multiply(void *state, const void *x, const struct assay_packed *w, void *y);
+/* One product for kernels that pack their weights themselves, without prepare: y = x W^T, from
+ * `call`'s x, w, x_scales and bias to its y. Not with a norm or a recipe. */
+void assay_linear_multiply(void *state, struct linear_call call);
 void assay_linear_teardown(void *state); /* NULL is fine */
 
 /* Zeroed, aligned to pages, on huge ones where it is large. *block is what to free; NULL without

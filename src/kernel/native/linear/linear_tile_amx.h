@@ -4,6 +4,7 @@
 #ifndef ASSAY_KERNEL_NATIVE_LINEAR_TILE_AMX_H
 #define ASSAY_KERNEL_NATIVE_LINEAR_TILE_AMX_H
 
+#include "kernel/native/linear/linear_code.h"
 #include "kernel/native/linear/linear_pairs_avx512.h"
 #include "kernel/native/linear/linear_activation.h"
 
@@ -144,9 +145,9 @@ static inline struct tile_epilogue tile_epilogue_of(const struct linear_call *ca
     f.scale = call->w->row_scales ? _mm512_loadu_ps(call->w->row_scales + f.column) : vec_set(1);
     f.bias = vec_set(0);
     if (call->bias)
-        f.bias = vec_load_part(tile_kind(job->dtype), call->bias, f.column, f.columns);
-    f.plain =
-        !integer && !call->w->row_scales && !call->bias && !job->activation && !call->residual;
+        f.bias = vec_load_part(tile_kind(linear_y_dtype(job)), call->bias, f.column, f.columns);
+    f.plain = !integer && !call->x_scales && !call->w->row_scales && !call->bias &&
+              !job->activation && !call->residual;
     return f;
 }
 
@@ -196,7 +197,7 @@ VEC_INLINE void tile_epilogue_kind(enum native_kind kind, const struct tile_epil
 static inline void tile_epilogue(const struct tile_epilogue *f, int64_t rows, const float *x_scales,
                                  const unsigned char *sums, size_t at, size_t stride)
 {
-    enum assay_dtype dtype = f->call->job->dtype;
+    enum assay_dtype dtype = linear_y_dtype(f->call->job);
     if (dtype == ASSAY_DTYPE_S8)
         for (int64_t r = 0; r < rows; r++, sums += 64, at += stride) {
             unsigned char *y = (unsigned char *)f->call->y + at;
