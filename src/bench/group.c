@@ -28,6 +28,8 @@ void assay_group_record(const struct assay_job *job, const struct assay_op *op, 
         .threads = job->settings.threads,
         .seed = job->settings.seed,
         .accuracy_db = (double)NAN,
+        .more_accuracy_db = {(double)NAN, (double)NAN},
+        .saved_bytes = (double)NAN,
         .energy_j = (double)NAN,
         .activation_share = (double)NAN,
         .macs = job->group.macs > 0 ? job->group.macs : (double)NAN,
@@ -95,6 +97,7 @@ static void emit_records(struct group *g)
         if (v->ready && g->mistrust.code != ASSAY_OK)
             group_give_up(v, ASSAY_OUTCOME_MISTRUSTED, g->mistrust.message);
         r->weight_bytes = cost.weight_bytes;
+        r->saved_bytes = cost.saved_bytes > 0 ? cost.saved_bytes : (double)NAN;
         r->bytes_read = cost.bytes_read;
         r->bytes_written = cost.bytes_written;
         r->flops = cost.flops;

@@ -25,14 +25,19 @@ static void note_comparison(struct variant *v, const assay_reference *reference,
     out->tolerance_absolute = c->worst_absolute;
 }
 
-/* How far a recipe's output is from the unquantised product. */
-static void note_accuracy(struct group *g, struct variant *v, const void *got)
+/* How far a recipe's outputs are from the unquantised products. */
+static void note_accuracy(struct group *g, struct variant *v)
 {
-    struct assay_comparison c;
+    enum { MORE = sizeof v->record.more_accuracy_db / sizeof v->record.more_accuracy_db[0] };
     if (!g->recipes[v->recipe].name)
         return;
-    assay_reference_compare(g->recipes[0].outputs[0], got, &c);
-    v->record.accuracy_db = assay_comparison_sqnr_db(&c);
+    for (int32_t i = 0; i < g->problem.n_outputs && i <= MORE; i++) {
+        struct assay_comparison c;
+        assay_reference_compare(g->recipes[0].outputs[i], assay_operands_output(v->operands, 0, i),
+                                &c);
+        *(i ? &v->record.more_accuracy_db[i - 1] : &v->record.accuracy_db) =
+            assay_comparison_sqnr_db(&c);
+    }
 }
 
 /* Judges what a variant left in `set` against `references`; `when` is "" or " after timing". True
@@ -244,7 +249,7 @@ enum assay_status assay_group_verify(struct group *g, struct assay_error *err)
             continue;
         verify_once(g, v, g->recipes[v->recipe].outputs, "");
         if (v->ready)
-            note_accuracy(g, v, assay_operands_output(v->operands, 0, 0));
+            note_accuracy(g, v);
         if (v->ready && group_is_users(g, v))
             assay_group_check_user(g, v);
     }

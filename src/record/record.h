@@ -125,6 +125,10 @@ struct assay_record {
     double prepare_ns;        /* quantising and packing the weights, once; 0: not done */
     double energy_j;    /* of one hot call, for the whole device; NaN where it was not measured */
     double accuracy_db; /* SQNR against the unquantised product; NaN where not asked */
+    /* The same of the outputs behind the first: of a gradient with several, each its own. */
+    double more_accuracy_db[2];
+    double saved_bytes; /* of a forward op in training: what it keeps for the backward pass; NaN:
+                           not known */
     double
         activation_share; /* of the hot time, spent quantising activations; NaN: does not apply */
     bool pareto; /* no other variant of the group is better in time, weight bytes and accuracy */

@@ -113,6 +113,8 @@ static bool is_empty(const struct assay_field *field, const char *base)
         return !*(const bool *)(base + field->flag);
     if (field->kind == ASSAY_FIELD_SAMPLES)
         return ((const struct assay_samples *)(const void *)(base + field->offset))->n == 0;
+    if (field->kind == ASSAY_FIELD_REAL || field->kind == ASSAY_FIELD_LEVEL)
+        return isnan(*(const double *)(const void *)(base + field->offset));
     return base[field->offset] == '\0';
 }
 
@@ -380,7 +382,8 @@ void assay_record_clear(struct assay_record *record)
     record->accuracy_db = record->activation_share = record->energy_j = (double)NAN;
     record->macs = record->counted_flops = (double)NAN;
     record->idle_bytes = record->peak_bytes = record->workspace_bytes = (double)NAN;
-    record->system_peak_bytes = (double)NAN;
+    record->system_peak_bytes = record->saved_bytes = (double)NAN;
+    record->more_accuracy_db[0] = record->more_accuracy_db[1] = (double)NAN;
 }
 
 enum assay_status assay_record_from_json(const assay_json *json, struct assay_record *out,

@@ -114,6 +114,15 @@ static void recipe_items(const struct assay_record *record, struct assay_flow *f
     if (record->recipe[0] && !isnan(record->accuracy_db))
         assay_flow_item(flow, "accuracy %s%s", assay_cell_level(record->accuracy_db).text,
                         isfinite(record->accuracy_db) ? " dB" : "");
+    for (int i = 0; i < 2; i++)
+        if (!isnan(record->more_accuracy_db[i]))
+            assay_flow_item(flow, "of output %d %s%s", i + 1,
+                            assay_cell_level(record->more_accuracy_db[i]).text,
+                            isfinite(record->more_accuracy_db[i]) ? " dB" : "");
+    if (record->saved_bytes > 0) {
+        assay_text_bytes(record->saved_bytes, bytes, sizeof bytes);
+        assay_flow_item(flow, "saved for backward %s", bytes);
+    }
 }
 
 static void bytes_item(struct assay_flow *flow, const char *name, double bytes)

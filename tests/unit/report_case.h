@@ -39,6 +39,8 @@ static inline struct assay_record plain_record(int64_t group, int64_t variant, c
         .setup_ns = 1250,
         .floor_ns = 24,
         .accuracy_db = (double)NAN,
+        .more_accuracy_db = {(double)NAN, (double)NAN},
+        .saved_bytes = (double)NAN,
         .activation_share = (double)NAN,
         .verification = {.done = true,
                          .compared = 1024 * 768,

@@ -137,7 +137,10 @@ static json_t *full_report(void)
     json_t *hot = json_object_get(record, "hot");
     json_object_set_new(record, "profilers", json_string("both")); /* of configurations alone */
     json_object_set_new(record, "pass", json_string("backward"));  /* of gradients */
-    json_object_set_new(record, "caller", json_string("python"));  /* of a GPU's, these */
+    json_object_set_new(record, "accuracy_1_db", json_real(25.5)); /* of recipes in training */
+    json_object_set_new(record, "accuracy_2_db", json_string("inf"));
+    json_object_set_new(record, "saved_bytes", json_real(1028));
+    json_object_set_new(record, "caller", json_string("python")); /* of a GPU's, these */
     json_object_set_new(record, "timed", json_string("graph"));
     json_object_set_new(record, "timed_why", json_string(""));
     json_object_set_new(record, "graph",
