@@ -30,8 +30,8 @@ static const struct assay_option bench_option_rows[] = {
      "forward (default), backward: the gradients of each op, or both: one group after the other", 0,
      0},
     {"recipe", 0, ASSAY_OPTION_LIST, AT(recipes), "RECIPES",
-     "how linear's weights are stored: int8wo, int4wo-128, all (`assay list recipes`); baseline is "
-     "always among them",
+     "how linear's weights are stored, or cast in training: int8wo, int4wo-128, 'float8*', all "
+     "(`assay list recipes`); baseline is always among them",
      0, 0},
     {"dtype", 0, ASSAY_OPTION_LIST, AT(dtypes), "DTYPES",
      "element types: f32 (default), bf16, f16; of linear also s8", 0, 0},

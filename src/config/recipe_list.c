@@ -1,5 +1,6 @@
 #include "config/recipe_list.h"
 
+#include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -40,14 +41,56 @@ enum assay_status assay_recipe_list_add_known(struct assay_recipe_list *list, co
     return assay_recipe_list_add(list, name, err);
 }
 
+/* Can the ops this list is for have it at all? Asked of names that nobody wrote. */
+static bool is_for(const struct assay_recipe_list *list, const char *name)
+{
+    struct assay_recipe recipe;
+    if (assay_recipe_parse(name, &recipe, NULL) != ASSAY_OK)
+        return false;
+    return list->trains ? assay_recipe_trains(&recipe, NULL) == ASSAY_OK
+                        : !recipe.quant->only_trains;
+}
+
+static bool follows(const char *pattern, const char *name)
+{
+    return fnmatch(pattern, name, FNM_CASEFOLD) == 0;
+}
+
+/* Every usual recipe whose name, or another name of it, follows the pattern. */
+static enum assay_status add_pattern(struct assay_recipe_list *list, const char *pattern,
+                                     struct assay_error *err)
+{
+    bool found = false;
+    enum assay_status status = ASSAY_OK;
+    const char *alias, *of;
+    for (int64_t i = 0; i < assay_quant_count() && status == ASSAY_OK; i++) {
+        const char *name = assay_quant_at(i)->usual;
+        bool is = follows(pattern, name);
+        for (int64_t k = 0; assay_recipe_alias(k, &alias, &of); k++)
+            is |= strcmp(of, name) == 0 && follows(pattern, alias);
+        if (!is || !is_for(list, name))
+            continue;
+        found = true;
+        status = add_one(list, name, false, err);
+    }
+    if (status == ASSAY_OK && !found)
+        return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                               "no recipe%s follows \"%.60s\"; `assay list recipes` shows them all",
+                               list->trains ? " for training" : "", pattern);
+    return status;
+}
+
 enum assay_status assay_recipe_list_add(struct assay_recipe_list *list, const char *name,
                                         struct assay_error *err)
 {
     enum assay_status status = ASSAY_OK;
+    if (strpbrk(name, "*?["))
+        return add_pattern(list, name, err);
     if (!assay_text_same(name, "all"))
         return add_one(list, name, true, err);
     for (int64_t i = 0; i < assay_quant_count() && status == ASSAY_OK; i++)
-        status = add_one(list, assay_quant_at(i)->usual, false, err);
+        if (is_for(list, assay_quant_at(i)->usual))
+            status = add_one(list, assay_quant_at(i)->usual, false, err);
     return status;
 }
 

@@ -12,9 +12,11 @@ struct assay_recipe_list {
     struct assay_recipe items[ASSAY_RECIPE_LIST];
     bool by_name[ASSAY_RECIPE_LIST]; /* not only part of `all`: must fit every shape */
     int64_t n;
+    bool trains; /* `all` and patterns stand for recipes of training steps */
 };
 
-/* Adds a recipe, or with "all" the usual one of each kind. What is there already stays once. */
+/* Adds a recipe, or with "all" the usual one of each kind, or the usual ones whose name, or another
+ * name of theirs, follows a pattern: "float8*". What is there already stays once. */
 enum assay_status assay_recipe_list_add(struct assay_recipe_list *list, const char *name,
                                         struct assay_error *err);
 /* The same, and what assay knows of and does not have is added too: it becomes a row that says so.

@@ -1,6 +1,6 @@
 /* sweep.c: most ops have the axes batch, seq and dim, and are swept over lists of each. The others
  * know their usual shapes. */
-#include "config/sweep.h"
+#include "config/sweep_part.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -69,6 +69,17 @@ static enum assay_status no_gradient(const struct assay_op *op, struct assay_err
     return status;
 }
 
+/* The op of this pass of a forward op; NULL: there is none. With recipes, both passes are those of
+ * a training step, where the forward op may be another one. */
+static const struct assay_op *op_of_pass(const struct assay_sweep *sweep,
+                                         const struct assay_op *forward, enum assay_pass pass)
+{
+    bool trains = sweep->passes[ASSAY_PASS_BACKWARD] && sweep->config->recipes.n > 0;
+    return pass == ASSAY_PASS_FORWARD && trains && forward->step_op
+               ? assay_op_find(forward->step_op)
+               : assay_op_of_pass(forward, pass);
+}
+
 /* The passes that are wanted of a forward op; a gradient that was named is meant as it is. */
 static enum assay_status add_passes(struct assay_sweep *sweep, const struct assay_op *op,
                                     struct assay_error *err)
@@ -78,7 +89,7 @@ static enum assay_status add_passes(struct assay_sweep *sweep, const struct assa
         !assay_op_of_pass(op, ASSAY_PASS_BACKWARD))
         return no_gradient(op, err);
     for (int pass = 0; pass < (is_forward ? ASSAY_PASSES : 1); pass++) {
-        const struct assay_op *one = is_forward ? assay_op_of_pass(op, (enum assay_pass)pass) : op;
+        const struct assay_op *one = is_forward ? op_of_pass(sweep, op, (enum assay_pass)pass) : op;
         if (!one || (is_forward && !sweep->passes[pass]))
             continue;
         if (sweep->n_ops == ASSAY_SWEEP_OPS)
@@ -207,6 +218,9 @@ static enum assay_status resolve_recipes(struct assay_sweep *sweep, struct assay
                                    "--recipe says how weights are stored, and %s has none; linear "
                                    "does",
                                    sweep->ops[i]->name);
+    sweep->recipes.trains = true;
+    for (int64_t i = 0; i < sweep->n_ops; i++)
+        sweep->recipes.trains &= sweep->ops[i]->trains;
     enum assay_status status = assay_recipe_list_add(&sweep->recipes, "baseline", err);
     for (int64_t i = 0; i < named->n && status == ASSAY_OK; i++)
         status = assay_recipe_list_add(&sweep->recipes, named->items[i], err);
@@ -391,15 +405,6 @@ void assay_sweep_fini(struct assay_sweep *sweep)
 
 /* ---- the groups --------------------------------------------------------------------------- */
 
-/* One op in one dtype and one mode, on its way through the shapes. */
-struct part {
-    const struct assay_sweep *sweep;
-    struct assay_plan *plan;
-    const struct assay_op *op;
-    enum assay_dtype dtype;
-    const char *mode;
-};
-
 static int64_t largest_input(const struct assay_problem *problem)
 {
     int64_t most = 0;
@@ -410,14 +415,14 @@ static int64_t largest_input(const struct assay_problem *problem)
     return most;
 }
 
-static enum assay_status add_group(const struct part *part, const int64_t *axes, const char *label,
-                                   struct assay_error *err)
+enum assay_status assay_sweep_add_group(const struct assay_sweep_part *part, const int64_t *axes,
+                                        const char *label, struct assay_error *err)
 {
     const struct assay_sweep *sweep = part->sweep;
     struct assay_problem problem;
     enum assay_status status =
         assay_op_problem(part->op, part->dtype, part->mode, axes, 1, &problem, err);
-    if (status == ASSAY_OK && has_mkn(part->op))
+    if (status == ASSAY_OK && has_mkn(part->op) && !part->op->trains)
         status = assay_recipe_list_fits(&sweep->recipes, part->op->name, part->dtype, axes, err);
     if (status != ASSAY_OK)
         return status;
@@ -432,7 +437,7 @@ static enum assay_status add_group(const struct part *part, const int64_t *axes,
     return ASSAY_OK;
 }
 
-static enum assay_status add_product(const struct part *part, struct assay_error *err)
+static enum assay_status add_product(const struct assay_sweep_part *part, struct assay_error *err)
 {
     const struct assay_axis *a = part->sweep->axes;
     enum assay_status status = ASSAY_OK;
@@ -440,40 +445,41 @@ static enum assay_status add_product(const struct part *part, struct assay_error
         for (int64_t j = 0; j < a[1].n; j++)
             for (int64_t k = 0; k < a[2].n && status == ASSAY_OK; k++) {
                 int64_t axes[3] = {a[0].values[i], a[1].values[j], a[2].values[k]};
-                status = add_group(part, axes, "", err);
+                status = assay_sweep_add_group(part, axes, "", err);
             }
     return status;
 }
 
-static enum assay_status add_tour(const struct part *part, struct assay_error *err)
+static enum assay_status add_tour(const struct assay_sweep_part *part, struct assay_error *err)
 {
     enum assay_status status = ASSAY_OK;
     for (size_t i = 0; i < sizeof tour_shapes / sizeof tour_shapes[0] && status == ASSAY_OK; i++)
-        status = add_group(part, tour_shapes[i], "", err);
+        status = assay_sweep_add_group(part, tour_shapes[i], "", err);
     return status;
 }
 
-static enum assay_status add_usual_rows(const struct part *part, struct assay_error *err)
+static enum assay_status add_usual_rows(const struct assay_sweep_part *part,
+                                        struct assay_error *err)
 {
     enum assay_status status = ASSAY_OK;
     for (int i = 0; i < USUAL_ROWS; i++)
         for (int k = 0; k < USUAL_DIMS && status == ASSAY_OK; k++) {
             int64_t axes[3] = {usual_rows[i][0], usual_rows[i][1], usual_dims[k]};
-            status = add_group(part, axes, "", err);
+            status = assay_sweep_add_group(part, axes, "", err);
         }
     return status;
 }
 
-static enum assay_status add_list(const struct part *part, const struct assay_shapes *shapes,
-                                  struct assay_error *err)
+static enum assay_status add_list(const struct assay_sweep_part *part,
+                                  const struct assay_shapes *shapes, struct assay_error *err)
 {
     enum assay_status status = ASSAY_OK;
     for (int64_t i = 0; i < shapes->n && status == ASSAY_OK; i++)
-        status = add_group(part, shapes->items[i].sizes, shapes->items[i].label, err);
+        status = assay_sweep_add_group(part, shapes->items[i].sizes, shapes->items[i].label, err);
     return status;
 }
 
-static enum assay_status add_usual(const struct part *part, struct assay_error *err)
+static enum assay_status add_usual(const struct assay_sweep_part *part, struct assay_error *err)
 {
     struct assay_strings texts = {0};
     struct assay_shapes shapes = {0};
@@ -489,7 +495,7 @@ static enum assay_status add_usual(const struct part *part, struct assay_error *
     return status;
 }
 
-static enum assay_status add_part(const struct part *part, struct assay_error *err)
+static enum assay_status add_part(const struct assay_sweep_part *part, struct assay_error *err)
 {
     if (strlen(part->mode) >= sizeof((struct assay_group *)0)->mode)
         return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "no op has a mode \"%.100s\"",
@@ -504,14 +510,19 @@ static enum assay_status add_part(const struct part *part, struct assay_error *e
 }
 
 /* Every mode that was named, or the op's usual one. */
-static enum assay_status add_modes(struct part *part, struct assay_error *err)
+static enum assay_status add_modes(struct assay_sweep_part *part, struct assay_error *err)
 {
     const struct assay_strings *modes = &part->sweep->config->modes;
     const char *usual_mode = part->op->usual_mode ? part->op->usual_mode : "";
+    const char *const *each = part->op->step_modes;
     enum assay_status status = ASSAY_OK;
     part->mode = usual_mode;
-    if (modes->n == 0)
+    if (modes->n == 0 && !(each && assay_sweep_is_of_steps(part->sweep)))
         return add_part(part, err);
+    for (; modes->n == 0 && *each && status == ASSAY_OK; each++) {
+        part->mode = *each;
+        status = add_part(part, err);
+    }
     for (int64_t i = 0; i < modes->n && status == ASSAY_OK; i++) {
         int64_t first = 0;
         while (!assay_text_same(modes->items[first], modes->items[i]))
@@ -531,8 +542,8 @@ enum assay_status assay_sweep_plan(const struct assay_sweep *sweep, struct assay
     plan->max_elements = sweep->max_elements;
     for (int64_t i = 0; i < sweep->n_ops; i++)
         for (int64_t k = 0; k < sweep->n_dtypes && status == ASSAY_OK; k++) {
-            struct part part = {sweep, plan, sweep->ops[i], sweep->dtypes[k], ""};
+            struct assay_sweep_part part = {sweep, plan, sweep->ops[i], sweep->dtypes[k], ""};
             status = add_modes(&part, err);
         }
-    return status;
+    return status == ASSAY_OK ? assay_sweep_add_casts(sweep, plan, err) : status;
 }

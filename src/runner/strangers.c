@@ -684,6 +684,15 @@ static enum assay_dtype first_dtype(uint64_t dtypes)
     return (enum assay_dtype)dtype;
 }
 
+/* Those of training, or those that store weights. */
+static bool has_recipe(const struct assay_op *op, const struct assay_quant *quant)
+{
+    struct assay_recipe recipe;
+    if (assay_recipe_parse(quant->usual, &recipe, NULL) != ASSAY_OK)
+        return false;
+    return op->trains ? assay_recipe_trains(&recipe, NULL) == ASSAY_OK : !quant->only_trains;
+}
+
 /* Which recipes does it take? Asked with sizes every recipe can store. */
 static enum assay_status read_recipes(assay_runner *runner, struct assay_kernel_found *found,
                                       struct assay_error *err)
@@ -699,6 +708,8 @@ static enum assay_status read_recipes(assay_runner *runner, struct assay_kernel_
     for (int64_t i = 0; i < assay_quant_count() && found->n_recipes < ASSAY_CONTENTS_RECIPES; i++) {
         struct assay_runner_command c = {.verb = ASSAY_RUNNER_CAN_RUN};
         struct assay_runner_reply reply;
+        if (!has_recipe(op, assay_quant_at(i)))
+            continue;
         problem.recipe = assay_quant_at(i)->usual;
         assay_runner_put_problem(&c, &kernel, &problem);
         status = assay_runner_ask(runner, &c, &reply, err);

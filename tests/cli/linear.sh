@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 short=(--cache hot --iters 8 --warmup 1)
 small=("$ASSAY" bench linear --shape 16x64x32 "${short[@]}")
-mapfile -t recipes < <("$ASSAY" list recipes --names)
+mapfile -t recipes < <("$ASSAY" list recipes --names | grep -v -e -hp) # -hp: for training alone
 
 # fields FILE FILTER: what jq says, one a line
 fields() { jq -r "select(.op) | $2" "$1"; }

@@ -251,14 +251,70 @@ static void test_recipes(void **state)
     assay_plan_fini(&plan);
     plan = good_plan("linear --shape 4x30x6 --recipe float8wo,all"); /* 30: no group fits */
     r = &plan.settings.recipes;
-    assert_int_equal(r->n, assay_quant_count());
+    assert_int_equal(r->n, assay_quant_count() - 1); /* one is for training alone */
     assert_string_equal(r->items[0], "baseline");
     assert_string_equal(r->items[1], "float8wo");
     assay_plan_fini(&plan);
+    plan = good_plan("linear --recipe float8*");
+    assert_int_equal(plan.settings.recipes.n, 4);
+    assert_string_equal(plan.settings.recipes.items[1], "float8wo");
+    assert_string_equal(plan.settings.recipes.items[3], "float8dq-row");
+    assay_plan_fini(&plan);
+    assert_refused("linear --recipe nf*", ASSAY_ERR_INVALID, "no recipe follows \"nf*\"");
+    assert_refused("linear --recipe float8dq-row-gw-hp", ASSAY_ERR_INVALID, "it is for training");
+    assert_refused("linear --recipe rowwise_with_gw_hp", ASSAY_ERR_INVALID, "float8dq-row-gw-hp");
     assert_refused("linear --recipe int8woo", ASSAY_ERR_INVALID, "int8wo");
     assert_refused("relu --recipe int8wo", ASSAY_ERR_INVALID, "relu has none");
     assert_refused("linear relu --recipe int8wo", ASSAY_ERR_INVALID, "relu has none");
     assert_refused("--recipe int8wo", ASSAY_ERR_INVALID, "layernorm has none");
+}
+
+/* How many groups of this op and mode, of these sizes. */
+static int64_t count_groups(const struct assay_plan *plan, const char *op, const char *mode,
+                            int64_t first, int64_t second)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < plan->n_groups; i++) {
+        const struct assay_group *g = &plan->groups[i];
+        n += strcmp(g->op, op) == 0 && strcmp(g->mode, mode) == 0 && g->axes[0] == first &&
+             g->axes[1] == second;
+    }
+    return n;
+}
+
+/* With recipes, --pass is of a training step: its products one by one, and its casts, each once. */
+static void test_training_steps(void **state)
+{
+    (void)state;
+    struct assay_plan plan =
+        good_plan("linear --pass both --recipe float8-* --shape 4x30x6,4x4x4 --dtype bf16");
+    assert_int_equal(plan.settings.recipes.n, 4);
+    assert_string_equal(plan.settings.recipes.items[3], "float8dq-row-gw-hp");
+    assert_int_equal(count_groups(&plan, "linear", "", 4, 30), 0);
+    assert_int_equal(count_groups(&plan, "linear_training", "", 4, 30), 1);
+    assert_int_equal(count_groups(&plan, "linear_backward", "dx", 4, 30), 1);
+    assert_int_equal(count_groups(&plan, "linear_backward", "dw", 4, 4), 1);
+    assert_int_equal(count_groups(&plan, "quantize", "e4m3-tensor", 4, 30), 1); /* x */
+    assert_int_equal(count_groups(&plan, "quantize", "e4m3-tensor", 6, 30), 1); /* W */
+    assert_int_equal(count_groups(&plan, "quantize", "e5m2-tensor", 4, 6), 1);  /* dY */
+    assert_int_equal(count_groups(&plan, "quantize", "e4m3-row", 4, 6), 1);
+    assert_int_equal(count_groups(&plan, "quantize_turned", "e4m3-row", 4, 30), 1);
+    assert_int_equal(count_groups(&plan, "quantize_turned", "e4m3-row", 6, 30), 1);
+    assert_int_equal(count_groups(&plan, "quantize", "e4m3-row", 4, 4), 1);
+    assay_plan_fini(&plan);
+    plan = good_plan("linear --pass both --recipe float8dq-row-gw-hp --mode bias --shape 4x30x6");
+    assert_int_equal(count_groups(&plan, "linear_backward", "bias", 4, 30), 1);
+    assert_int_equal(count_groups(&plan, "linear_backward", "dw", 4, 30), 0);
+    assert_int_equal(count_groups(&plan, "quantize_turned", "e4m3-row", 4, 30), 0); /* x stays */
+    assay_plan_fini(&plan);
+    plan = good_plan("linear --pass both --shape 4x30x6"); /* no recipes, no step */
+    assert_int_equal(plan.n_groups, 2);
+    assay_plan_fini(&plan);
+    plan = good_plan("linear_backward --recipe int4wo-128 --shape 4x30x6"); /* a row says why not */
+    assert_int_equal(plan.n_groups, 1);
+    assay_plan_fini(&plan);
+    assert_refused("linear --pass both --recipe int8* --shape 4x30x6", ASSAY_ERR_INVALID,
+                   "no recipe for training follows");
 }
 
 static void test_a_named_recipe_must_fit(void **state)
@@ -456,6 +512,7 @@ int main(void)
         cmocka_unit_test(test_the_usual_shapes),
         cmocka_unit_test(test_each_mode_is_a_group),
         cmocka_unit_test(test_recipes),
+        cmocka_unit_test(test_training_steps),
         cmocka_unit_test(test_a_named_recipe_must_fit),
         cmocka_unit_test(test_options_of_other_ops),
         cmocka_unit_test(test_settings_are_passed_on),
