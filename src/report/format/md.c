@@ -1,6 +1,7 @@
 /* md.c: Markdown as GitHub reads it: a line about the machine, then one table for each op and mode,
  * or, where variants differ in a recipe, one for each group. */
 #include "report/report_cells.h"
+#include "report/report_breakeven_text.h"
 #include "report/report_md.h"
 #include "report/report_recipes.h"
 #include "report/report_sink.h"
@@ -16,6 +17,7 @@ struct state {
     char op[64], mode[32]; /* of the table that is open; no op: none is */
     bool saw_pareto;
     struct assay_totals totals;
+    struct assay_breakevens breakevens;
 };
 
 enum { SPEEDUP_ROOM = 40 };
@@ -190,6 +192,7 @@ static void md_group(void *state, const struct assay_record *records, int64_t n)
 {
     struct state *s = state;
     assay_totals_add(&s->totals, records, n);
+    assay_breakevens_add(&s->breakevens, records, n);
     if (assay_recipes_has(records, n)) {
         open_recipes(s, &records[0]);
         for (int64_t i = 0; i < n; i++)
@@ -227,9 +230,16 @@ static void md_end(void *state)
                        "\\*: no other of its group is better in time, size of the weights "
                        "and accuracy. Rates in GB/s are of weights.\n");
     assay_md_totals(&s->md, &s->totals);
+    assay_breakevens_find(&s->breakevens);
+    assay_md_breakevens(&s->md, &s->breakevens);
 }
 
-static void md_fini(void *state) { assay_totals_fini(&((struct state *)state)->totals); }
+static void md_fini(void *state)
+{
+    struct state *s = state;
+    assay_totals_fini(&s->totals);
+    assay_breakevens_fini(&s->breakevens);
+}
 
 const struct assay_report_format assay_report_md = {
     .name = "md",

@@ -10,6 +10,7 @@
 #include "report/report_detail.h"
 #include "report/report_grid.h"
 #include "report/report_recipes.h"
+#include "report/report_breakeven_text.h"
 #include "report/report_totals_table.h"
 #include "tensor/dtype.h"
 
@@ -54,6 +55,7 @@ struct table {
     bool in_recipes;   /* the last group had the other columns */
     bool with_host;    /* the group's kernels are called from another language: what that takes */
     struct assay_totals totals;
+    struct assay_breakevens breakevens;
 };
 
 /* ---- columns ------------------------------------------------------------------------------- */
@@ -385,6 +387,7 @@ static void table_group(void *state, const struct assay_record *records, int64_t
         assay_page_flush(&t->page);
     assay_tally_add(&t->page.tally, records, n);
     assay_totals_add(&t->totals, records, n);
+    assay_breakevens_add(&t->breakevens, records, n);
     for (int64_t i = 0; i < n; i++)
         t->page.legend.interrupted |= records[i].interrupted;
     t->in_recipes = takes_recipes(t, records, n);
@@ -427,6 +430,8 @@ static void table_end(void *state)
     if (!t->page.tally.groups)
         write_headings(t);
     assay_totals_write(&t->page, &t->totals);
+    assay_breakevens_find(&t->breakevens);
+    assay_breakevens_write(&t->page, &t->breakevens);
     assay_page_flush(&t->page);
     assay_tally_write(&t->page.tally, &t->page.line, &t->page.sink, t->grid.width);
     assay_totals_write_verdict(&t->page, &t->totals);
@@ -436,7 +441,12 @@ static void table_end(void *state)
     write_ceiling_legend(t);
 }
 
-static void table_fini(void *state) { assay_totals_fini(&((struct table *)state)->totals); }
+static void table_fini(void *state)
+{
+    struct table *t = state;
+    assay_totals_fini(&t->totals);
+    assay_breakevens_fini(&t->breakevens);
+}
 
 const struct assay_report_format assay_report_table = {
     .name = "table",
