@@ -113,6 +113,10 @@ static bool turns_writing(int32_t code)
 static struct glyph next_glyph(const char **text, bool ascii)
 {
     const char *start = *text;
+    if (*start >= ' ' && *start <= '~') { /* nearly all of them */
+        ++*text;
+        return (struct glyph){start, 1, 1};
+    }
     int32_t code = decode(text);
     if (code < 0)
         return plain("?");

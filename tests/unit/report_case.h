@@ -267,7 +267,7 @@ static inline void check_golden(const char *name, struct assay_text got)
 
 static const struct assay_report_style usual_style = {.width = 100};
 
-/* Columns as the C library counts them, colours left out: not our own counting. */
+/* Columns as the C library counts them, but for ASCII's, colours left out: not our own counting. */
 static inline int columns_of_line(const char *line, size_t length)
 {
     int columns = 0;
@@ -275,6 +275,11 @@ static inline int columns_of_line(const char *line, size_t length)
     for (size_t i = 0; i < length;) {
         if (line[i] == '\033') {
             i += strcspn(line + i, "m") + 1;
+            continue;
+        }
+        if (line[i] >= ' ' && line[i] <= '~') {
+            columns++;
+            i++;
             continue;
         }
         wchar_t c;
