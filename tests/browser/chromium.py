@@ -13,6 +13,7 @@ import base64
 import fcntl
 import json
 import os
+import resource
 import select
 import shutil
 import signal
@@ -82,6 +83,9 @@ class Browser:
         theirs_in, self.to = self._pipe()
         self.from_, theirs_out = self._pipe()
         log = os.path.join(self.profile, "log")
+        # It reserves more addresses than tools/check lets tests have.
+        most = resource.getrlimit(resource.RLIMIT_AS)[1]
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
         self.pid = os.posix_spawn(
             program, [program, *FLAGS, "--user-data-dir=" + self.profile, "about:blank"],
             dict(os.environ, HOME=self.profile), setpgroup=0,
