@@ -137,7 +137,7 @@ def _prebuilt(root, name, kind):
     folder = os.path.join(root, "build")
     there = sorted(d for d in (os.listdir(folder) if os.path.isdir(folder) else ())
                    if d.startswith("torch") and os.path.isdir(os.path.join(folder, d)))
-    chosen = choose_variant(there, kind)
+    chosen = choose_variant(there, kind) if there else None  # which imports PyTorch: seconds
     if not chosen:
         return None, there
     variant = os.path.join(folder, chosen)
