@@ -253,6 +253,8 @@ static void test_cut_short_at_every_byte(void **state)
     char *bytes = slurp(path, &size);
     size_t head = (size_t)(strchr(bytes, '\n') - bytes) + 1;
     for (size_t cut = 0; cut <= size; cut++) {
+        if (left_out(1))
+            continue;
         struct heard heard;
         struct assay_error err = {0};
         struct assay_journal_end end;
@@ -286,6 +288,8 @@ static void test_a_flipped_bit_anywhere(void **state)
     char *bytes = slurp(path, &size);
     size_t head = (size_t)(strchr(bytes, '\n') - bytes) + 1;
     for (size_t at = 0; at < size; at += at % 5 ? 1 : 3) {
+        if (left_out(1))
+            continue;
         struct heard heard;
         struct assay_error err = {0};
         char held = bytes[at];
