@@ -2,6 +2,7 @@
 #include "bench/group_internal.h"
 
 #include "base/alloc.h"
+#include "base/math.h"
 #include "kernel/implementation.h"
 #include "model/model.h"
 #include "quant/quant.h"
@@ -298,18 +299,21 @@ static bool has_elsewhere(const struct group *g)
 }
 
 /* Below some KB no line is in another's way in the first cache either. Ten places are the fewest
- * that can show a difference, and all of them must be filled before anything is timed. */
+ * that can show a difference, and all of them must be filled before anything is timed: no more of
+ * them than there are rounds. */
 int64_t assay_group_places_liked(const struct group *g)
 {
     enum { MOST = 40 };
     static const double MOST_BYTES = 640e6;
+    int64_t rounds = g->job->settings.rounds > 0 ? g->job->settings.rounds : MOST;
+    int64_t most = assay_min(MOST, assay_max(rounds, ASSAY_STATS_FEWEST_ROUNDS));
     struct assay_device_info info;
     g->bench->host.device->driver->describe(g->bench->host.device, &info);
     double bytes = (double)assay_operands_bytes(&g->problem, 1);
     double share = (double)assay_op_bytes(&g->problem) / g->problem.threads;
     bool queued = !assay_device_shares_memory(g->bench->host.device); /* a GPU: see measuring.md */
     bool lucky = queued || (info.own_cache_bytes > 0 && share > (double)info.own_cache_bytes / 64);
-    int64_t places = (int64_t)fmin(MOST, MOST_BYTES / bytes);
+    int64_t places = (int64_t)fmin((double)most, MOST_BYTES / bytes);
     return lucky && places >= ASSAY_STATS_FEWEST_ROUNDS && g->job->settings.hot && has_elsewhere(g)
                ? places
                : 1;
