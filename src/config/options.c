@@ -191,8 +191,8 @@ static enum assay_status check_resume(const struct given *given, struct assay_er
 
 /* ---- reading ---- */
 
-/* May the next word be left to others? A number with as many digits as the greatest that is allowed
- * is a value out of bounds; one with more is the beginning of a run's id. */
+/* May the next word be left to others? A number with no more digits than the upper bound is a value,
+ * within the bounds or not; one with more is the beginning of a run's id. */
 static bool is_spare(const struct assay_option *o, const char *word)
 {
     int64_t number;

@@ -16,7 +16,7 @@ enum assay_option_type {
     ASSAY_OPTION_REPEAT,    /* struct assay_strings: one each time, commas kept */
     ASSAY_OPTION_SPARE,     /* const char *: "" where the option stands without a value */
     ASSAY_OPTION_SPARE_INT, /* int64_t: 0 where it does; a next word that is not a number, or has more
-                             * digits than the greatest that is allowed, is not its value */
+                             * digits than the upper bound, is not its value */
 };
 
 struct assay_option {
