@@ -16,7 +16,7 @@ enum { ELEMENT_QUANTUM = 64 };
 struct state {
     struct native_job job;
     native_share *share, *finish;
-    bool mean;
+    bool mean, total;
     int64_t units, quantum; /* shares begin at multiples of `quantum` units */
     int32_t threads;
     double *partial; /* of each thread, a cache line apart */
@@ -103,6 +103,7 @@ enum assay_status assay_native_setup(const struct assay_problem *problem,
         .share = body->share[kind][stream],
         .finish = body->finish[kind],
         .mean = body->mean,
+        .total = body->total,
         .units = body->split == NATIVE_ROWS ? count / dim : count,
         .quantum = ELEMENT_QUANTUM,
         .threads = threads,
@@ -188,7 +189,7 @@ static void compute(const struct state *s, const struct assay_args *args)
     double sum = 0;
     for (int32_t i = 0; i < s->threads; i++)
         sum += s->partial[i * PARTIAL_STRIDE];
-    *(float *)args->out[0] = (float)(sum / (double)s->units);
+    *(float *)args->out[0] = (float)(s->total ? sum : sum / (double)s->units);
 }
 
 enum assay_status assay_native_run(void *state, const struct assay_work *work)

@@ -56,7 +56,7 @@ struct native_job {
 };
 
 /* Computes units (elements or rows) [begin, end). What it returns is added up over the shares, for
- * ops whose output is a mean; the others return 0. */
+ * ops whose output is a mean or a sum; the others return 0. */
 typedef double native_share(const struct native_job *job, const struct assay_args *args,
                             int64_t begin, int64_t end);
 
@@ -65,6 +65,7 @@ typedef double native_share(const struct native_job *job, const struct assay_arg
 struct native_body {
     enum native_split split;
     bool mean;     /* output 0 is the sum of the shares over the units, one f32 number */
+    bool total;    /* with `mean`: it is the sum itself */
     bool of_input; /* units are those of input 0; else of output 0, or with `mean` of input 0 */
     int columns;   /* vectors of struct native_columns */
     native_share *share[NATIVE_KINDS][2];
