@@ -129,6 +129,11 @@ static inline size_t assay_packed_panel_bytes(const struct assay_packed *packed)
 enum assay_status assay_packed_create(const struct assay_recipe *recipe, enum assay_dtype dtype,
                                       const void *weights, int64_t n, int64_t k, int32_t threads,
                                       struct assay_packed *out, struct assay_error *err);
+/* Other weights of the same type and size in the memory of these, by the recipe they were made by:
+ * what a training step packs anew in every call takes no memory anew. */
+enum assay_status assay_packed_renew(const struct assay_recipe *recipe, const void *weights,
+                                     int32_t threads, struct assay_packed *packed,
+                                     struct assay_error *err);
 enum assay_status assay_packed_copy(const struct assay_packed *from, struct assay_packed *out,
                                     struct assay_error *err);
 void assay_packed_fini(struct assay_packed *packed);

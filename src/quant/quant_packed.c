@@ -317,6 +317,15 @@ enum assay_status assay_packed_create(const struct assay_recipe *recipe, enum as
     return status;
 }
 
+enum assay_status assay_packed_renew(const struct assay_recipe *recipe, const void *weights,
+                                     int32_t threads, struct assay_packed *packed,
+                                     struct assay_error *err)
+{
+    struct job job = {
+        .recipe = recipe, .loops = assay_quant_loops(), .weights = weights, .packed = packed};
+    return encode(&job, threads, err);
+}
+
 enum assay_status assay_packed_copy(const struct assay_packed *from, struct assay_packed *out,
                                     struct assay_error *err)
 {

@@ -197,19 +197,29 @@ enum assay_status assay_linear_setup(const struct assay_problem *problem,
                : status;
 }
 
-static void forget(struct state *s)
+/* All sets from this one on. */
+static void forget(struct state *s, int64_t first)
 {
-    for (int64_t i = 0; i < s->n_packed; i++)
+    for (int64_t i = first; i < s->n_packed; i++)
         assay_packed_fini(&s->packed[i]);
-    s->n_packed = 0;
+    s->n_packed = first < s->n_packed ? first : s->n_packed;
+}
+
+/* The weights of set 0, in the memory that it has where it was there before. */
+static enum assay_status pack_first(struct state *s, const void *weights, struct assay_error *err)
+{
+    const struct linear_job *job = &s->job;
+    forget(s, 1);
+    if (s->n_packed == 1)
+        return assay_packed_renew(&job->recipe, weights, s->threads, &s->packed[0], err);
+    return assay_packed_create(&job->recipe, job->dtype, weights, job->n, job->k, s->threads,
+                               &s->packed[0], err);
 }
 
 enum assay_status assay_linear_prepare(void *state, int64_t set, const struct assay_args *args,
                                        struct assay_error *err)
 {
     struct state *s = state;
-    if (set == 0)
-        forget(s);
     if (set >= s->capacity) {
         int64_t capacity = set + 1 > 2 * s->capacity ? set + 1 : 2 * s->capacity;
         struct assay_packed *grown = assay_realloc(s->packed, (size_t)capacity, sizeof *grown);
@@ -218,10 +228,8 @@ enum assay_status assay_linear_prepare(void *state, int64_t set, const struct as
         s->packed = grown;
         s->capacity = capacity;
     }
-    enum assay_status status =
-        set == 0 ? assay_packed_create(&s->job.recipe, s->job.dtype, args->in[ASSAY_LINEAR_W],
-                                       s->job.n, s->job.k, s->threads, &s->packed[0], err)
-                 : assay_packed_copy(&s->packed[0], &s->packed[set], err);
+    enum assay_status status = set == 0 ? pack_first(s, args->in[ASSAY_LINEAR_W], err)
+                                        : assay_packed_copy(&s->packed[0], &s->packed[set], err);
     if (status == ASSAY_OK)
         s->n_packed = set + 1;
     return status;
@@ -323,7 +331,7 @@ void assay_linear_teardown(void *state)
     struct state *s = state;
     if (!s)
         return;
-    forget(s);
+    forget(s, 0);
     assay_free(s->packed);
     assay_free(s->scratch_block);
     assay_free(s);
