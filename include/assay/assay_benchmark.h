@@ -120,7 +120,7 @@ static inline void assay_declare(assay_setup *s, int is_output, const char *name
     const int64_t dims[ASSAY_MAX_RANK + 1] = {d0, d1, d2, d3, d4};
     int32_t *n = is_output ? &s->n_outputs : &s->n_inputs;
     if (*n >= (is_output ? ASSAY_MAX_OUTPUTS : ASSAY_MAX_INPUTS)) {
-        assay_setup_fails(s, is_output ? "more than 4 outputs" : "more than 16 inputs");
+        assay_setup_fails(s, is_output ? "more than 20 outputs" : "more than 16 inputs");
         return;
     }
     struct assay_operand *o = is_output ? &s->outputs[*n] : &s->inputs[*n];

@@ -20,12 +20,12 @@ extern "C" {
 
 /* Grows when a struct below changes in a way old kernels cannot survive. Fields are only ever added
  * at the end of a struct, and struct_size tells which of them the other side knows. */
-#define ASSAY_KERNEL_ABI 4u
+#define ASSAY_KERNEL_ABI 5u
 
 #define ASSAY_MAX_AXES 8
 #define ASSAY_MAX_PARAMS 8
 #define ASSAY_MAX_INPUTS 16
-#define ASSAY_MAX_OUTPUTS 4
+#define ASSAY_MAX_OUTPUTS 20
 
 struct assay_host; /* assay's own */
 

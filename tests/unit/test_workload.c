@@ -141,7 +141,7 @@ static void test_a_function_that_fails(void **state)
 static void test_setups_that_are_refused(void **state)
 {
     static const char *const cases[][2] = {
-        {"workload:Refused.too_many", "more than 4 outputs"},
+        {"workload:Refused.too_many", "more than 20 outputs"},
         {"workload:Refused.no_size", "\"out\" a size of -1"},
         {"workload:Refused.no_dtype", "\"out\" an unknown dtype"},
     };
