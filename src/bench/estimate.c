@@ -259,6 +259,8 @@ static double bytes_of(const assay_estimator *e, const struct assay_op *op,
                        const struct assay_problem *problem, const struct assay_cost *cost)
 {
     double bytes = (double)assay_op_bytes(problem);
+    if (op->in_training)
+        return bytes + assay_model_scratch_bytes(problem) + assay_model_kept_bytes(problem);
     if (!op->takes_recipes || e->n_recipes == 0)
         return bytes;
     int64_t k = problem->axes[1], n = problem->axes[2];

@@ -30,6 +30,7 @@ void assay_group_record(const struct assay_job *job, const struct assay_op *op, 
         .accuracy_db = (double)NAN,
         .more_accuracy_db = {(double)NAN, (double)NAN},
         .saved_bytes = (double)NAN,
+        .planned_bytes = (double)NAN,
         .energy_j = (double)NAN,
         .activation_share = (double)NAN,
         .macs = job->group.macs > 0 ? job->group.macs : (double)NAN,
@@ -45,7 +46,7 @@ void assay_group_record(const struct assay_job *job, const struct assay_op *op, 
     snprintf(out->compile, sizeof out->compile, "%s", job->group.compile);
     snprintf(out->profilers, sizeof out->profilers, "%s", job->group.profilers);
     snprintf(out->recipe, sizeof out->recipe, "%s", recipe);
-    if (op && assay_op_pass(op) != ASSAY_PASS_FORWARD)
+    if (op && (op->in_training || assay_op_pass(op) != ASSAY_PASS_FORWARD))
         snprintf(out->pass, sizeof out->pass, "%s", assay_pass_name(assay_op_pass(op)));
     snprintf(out->op, sizeof out->op, "%s", job->group.op);
     snprintf(out->title, sizeof out->title, "%s", op ? op->title : assay_op_shown(job->group.op));
@@ -97,7 +98,8 @@ static void emit_records(struct group *g)
         if (v->ready && g->mistrust.code != ASSAY_OK)
             group_give_up(v, ASSAY_OUTCOME_MISTRUSTED, g->mistrust.message);
         r->weight_bytes = cost.weight_bytes;
-        r->saved_bytes = cost.saved_bytes > 0 ? cost.saved_bytes : (double)NAN;
+        if (cost.saved_bytes > 0) /* an executor of a model has told its own */
+            r->saved_bytes = cost.saved_bytes;
         r->bytes_read = cost.bytes_read;
         r->bytes_written = cost.bytes_written;
         r->flops = cost.flops;

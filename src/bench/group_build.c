@@ -39,11 +39,26 @@ enum assay_status assay_group_make_reference(struct group *g, int64_t recipe,
     return status;
 }
 
+/* Other inputs have other parts compared, which nobody knows beforehand. */
+static enum assay_status make_all_references(struct group *g, enum group_inputs inputs,
+                                             assay_reference **out, struct assay_error *err)
+{
+    const void *const *in = inputs == INPUTS_OTHERS ? assay_operands_other_inputs(g->operands)
+                                                    : assay_operands_inputs(g->operands);
+    uint64_t seed = inputs == INPUTS_OTHERS ? assay_rng_next(&g->secret) : g->job->settings.seed;
+    group_step(g, -1);
+    enum assay_status status = assay_reference_create_all(g->op, &g->problem, in, seed, out, err);
+    group_step(g, -1);
+    return status;
+}
+
 enum assay_status assay_group_make_references(struct group *g, int64_t recipe,
                                               enum group_inputs inputs, assay_reference **out,
                                               struct assay_error *err)
 {
     enum assay_status status = ASSAY_OK;
+    if (g->op->reference_all)
+        return make_all_references(g, inputs, out, err);
     for (int32_t i = 0; i < g->problem.n_outputs && status == ASSAY_OK && !g->op->unverified; i++)
         status = assay_group_make_reference(g, recipe, inputs, i, &out[i], err);
     return status;
@@ -229,7 +244,8 @@ enum assay_status assay_group_build(struct group *g, int64_t n_sets, struct assa
         if (r == 0 || assay_group_has_recipe(g, r))
             status = make_usual_references(g, r, err);
     for (int32_t i = 0; i < g->problem.n_outputs && status == ASSAY_OK && !g->op->unverified; i++)
-        assay_reference_controls(g->recipes[0].outputs[i], &g->mistrust);
+        if (g->recipes[0].outputs[i]) /* not where it is too large */
+            assay_reference_controls(g->recipes[0].outputs[i], &g->mistrust);
     if (status == ASSAY_OK)
         make_others(g);
     if (status == ASSAY_OK)

@@ -218,6 +218,18 @@ enum assay_status assay_group_choose(struct group *g, struct assay_error *err)
     return status;
 }
 
+/* The same of what the forward pass of a backward pass saves: one for each set of operands. */
+static double kept_estimate(const struct group *g, const struct assay_device_info *info)
+{
+    double kept = assay_model_kept_bytes(&g->problem);
+    double sets = 1;
+    if (g->job->settings.cold && kept > 0)
+        sets =
+            2.0 * (double)info->llc_bytes / fmax(kept + (double)assay_op_bytes(&g->problem), 4096) +
+            2;
+    return sets * kept;
+}
+
 /* Bytes a variant that prepares its weights takes in a cold measurement: it rotates through so many
  * copies that they outgrow the last-level cache twice. */
 static double prepared_estimate(const struct group *g, const struct assay_device_info *info)
@@ -231,6 +243,8 @@ static double prepared_estimate(const struct group *g, const struct assay_device
         bytes += g->job->settings.cold ? 2.0 * (double)info->llc_bytes + 2 * weights : weights;
         if (group_is_model(g))
             bytes += assay_model_scratch_bytes(&g->problem);
+        if (g->op->in_training)
+            bytes += kept_estimate(g, info);
     }
     return bytes;
 }

@@ -43,6 +43,11 @@ void assay_group_note_memory(const struct group *g, struct variant *v)
     struct assay_record *r = &v->record;
     if (!m->ran)
         return;
+    if (g->op->in_training && !assay_kernel_is_elsewhere(v->kernel)) {
+        struct assay_model_memory model = assay_model_memory(v->state);
+        r->saved_bytes = model.saved_bytes;
+        r->planned_bytes = model.planned_bytes;
+    }
     /* Weights that were not seen being allocated: the kernel's own word for them. */
     double plain = assay_group_plain_bytes(g, v) + fmax(prepared_bytes(v) - m->weights, 0);
     r->idle_bytes = plain + m->weights;

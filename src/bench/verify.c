@@ -235,12 +235,9 @@ static enum assay_status reference_of_segments(assay_reference *r, const struct 
     return fill_in_values(r, op, problem, in, how, err);
 }
 
-/* The whole output, of which a part is kept where it is large. */
-static enum assay_status reference_of_whole(assay_reference *r, const struct assay_op *op,
-                                            const struct assay_problem *problem,
-                                            const void *const *in,
-                                            const struct assay_reference_how *how,
-                                            struct assay_error *err)
+/* Of a whole output, all or, where it is large, a part. `sizes` as in reference_sums, or NULL. */
+static enum assay_status keep_of_whole(assay_reference *r, const double *whole, const double *sizes,
+                                       uint64_t seed, struct assay_error *err)
 {
     int64_t length = segment_length(r->row_length, ASSAY_VERIFY_MOST);
     int64_t per_row = (r->row_length + length - 1) / length;
@@ -249,19 +246,32 @@ static enum assay_status reference_of_whole(assay_reference *r, const struct ass
     chosen = chosen < in_all ? chosen : in_all;
     r->segments = assay_calloc((size_t)chosen, sizeof *r->segments);
     r->values = assay_calloc((size_t)(chosen * length), sizeof *r->values);
-    double *whole = assay_calloc((size_t)r->total, sizeof *whole);
-    enum assay_status status = ASSAY_OK;
-    if (!r->segments || !r->values || !whole)
-        status = assay_error_nomem(err);
-    if (status == ASSAY_OK)
-        status = op->reference_whole(problem, in, how->output, whole, err);
-    if (status == ASSAY_OK)
-        choose_segments(r, length, per_row, in_all, chosen, how->seed);
+    r->sizes = sizes ? assay_calloc((size_t)(chosen * length), sizeof *r->sizes) : NULL;
+    if (!r->segments || !r->values || (sizes && !r->sizes))
+        return assay_error_nomem(err);
+    choose_segments(r, length, per_row, in_all, chosen, seed);
     for (int64_t i = 0; i < r->n_segments; i++) {
         const struct segment *p = &r->segments[i];
-        memcpy(r->values + p->at, whole + p->row * r->row_length + p->first,
-               (size_t)p->n * sizeof *whole);
+        int64_t from = p->row * r->row_length + p->first;
+        memcpy(r->values + p->at, whole + from, (size_t)p->n * sizeof *whole);
+        if (sizes)
+            memcpy(r->sizes + p->at, sizes + from, (size_t)p->n * sizeof *sizes);
     }
+    return ASSAY_OK;
+}
+
+/* Computed as a whole. */
+static enum assay_status reference_of_whole(assay_reference *r, const struct assay_op *op,
+                                            const struct assay_problem *problem,
+                                            const void *const *in,
+                                            const struct assay_reference_how *how,
+                                            struct assay_error *err)
+{
+    double *whole = assay_calloc((size_t)r->total, sizeof *whole);
+    enum assay_status status =
+        whole ? op->reference_whole(problem, in, how->output, whole, err) : assay_error_nomem(err);
+    if (status == ASSAY_OK)
+        status = keep_of_whole(r, whole, NULL, how->seed, err);
     assay_free(whole);
     return status;
 }
@@ -278,22 +288,31 @@ static void scale_by_rms(assay_reference *r)
     r->tolerance.absolute *= n ? sqrt(sum / (double)n) : 1;
 }
 
+/* One with nothing in it yet. */
+static assay_reference *make_empty(const struct assay_problem *problem, int32_t which)
+{
+    const struct assay_tensor *output = &problem->outputs[which];
+    assay_reference *r = assay_calloc(1, sizeof *r);
+    if (!r)
+        return NULL;
+    r->output = *output;
+    r->which = which;
+    r->dtype = output->dtype;
+    r->row_length = output->rank ? output->dims[output->rank - 1] : 1;
+    r->total = assay_tensor_count(output);
+    return r;
+}
+
 enum assay_status assay_reference_create(const struct assay_op *op,
                                          const struct assay_problem *problem, const void *const *in,
                                          const struct assay_reference_how *how,
                                          assay_reference **out, struct assay_error *err)
 {
-    const struct assay_tensor *output = &problem->outputs[how->output];
-    assay_reference *r = assay_calloc(1, sizeof *r);
+    assay_reference *r = make_empty(problem, how->output);
     if (!r)
         return assay_error_nomem(err);
     r->tolerance = assay_op_tolerance(op, problem, how->output);
     r->tolerance.relative += how->allowed;
-    r->output = *output;
-    r->which = how->output;
-    r->dtype = output->dtype;
-    r->row_length = output->rank ? output->dims[output->rank - 1] : 1;
-    r->total = assay_tensor_count(output);
     enum assay_status status = op->reference_whole
                                    ? reference_of_whole(r, op, problem, in, how, err)
                                : op->reference_blocks && how->output == 0
@@ -311,6 +330,28 @@ enum assay_status assay_reference_create(const struct assay_op *op,
         scale_by_rms(r);
     *out = r;
     return ASSAY_OK;
+}
+
+enum assay_status assay_reference_create_all(const struct assay_op *op,
+                                             const struct assay_problem *problem,
+                                             const void *const *in, uint64_t seed,
+                                             assay_reference **out, struct assay_error *err)
+{
+    struct assay_expected expected[ASSAY_MAX_OUTPUTS] = {0};
+    enum assay_status status = op->reference_all(problem, in, expected, err);
+    for (int32_t i = 0; i < problem->n_outputs; i++) {
+        if (status == ASSAY_OK)
+            out[i] = make_empty(problem, i);
+        if (status == ASSAY_OK && !out[i])
+            status = assay_error_nomem(err);
+        if (status == ASSAY_OK) {
+            out[i]->tolerance = expected[i].tolerance;
+            status = keep_of_whole(out[i], expected[i].values, expected[i].sizes, seed, err);
+        }
+        assay_free(expected[i].values);
+        assay_free(expected[i].sizes);
+    }
+    return status;
 }
 
 void assay_reference_destroy(assay_reference *reference)

@@ -28,6 +28,12 @@ enum assay_status assay_reference_create(const struct assay_op *op,
                                          const struct assay_problem *problem, const void *const *in,
                                          const struct assay_reference_how *how,
                                          assay_reference **out, struct assay_error *err);
+/* Those of all outputs, for ops that compute them together (reference_all); for
+ * assay_reference_destroy also where it fails. */
+enum assay_status assay_reference_create_all(const struct assay_op *op,
+                                             const struct assay_problem *problem,
+                                             const void *const *in, uint64_t seed,
+                                             assay_reference **out, struct assay_error *err);
 /* The reference of the same problem, whose output is one number, on inputs that change it by
  * `change`; `allowed` is added to its relative tolerance. */
 enum assay_status assay_reference_moved(const assay_reference *like, double change, double allowed,

@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-/* The one node that uses a value; -1 where there are several, none, or it is the output. */
+/* The one node that uses a value; -1 where there are several, none, or it must be there: as an
+ * output, or for a backward pass. */
 static int32_t only_user(const struct assay_graph *g, int32_t value)
 {
     int32_t user = -1;
@@ -16,15 +17,7 @@ static int32_t only_user(const struct assay_graph *g, int32_t value)
                 return -1;
             user = i;
         }
-    return value == g->output ? -1 : user;
-}
-
-static int32_t maker(const struct assay_graph *g, int32_t value)
-{
-    for (int32_t i = 0; i < g->n_nodes; i++)
-        if (g->nodes[i].out == value)
-            return i;
-    return -1;
+    return g->values[value].output >= 0 || g->values[value].kept ? -1 : user;
 }
 
 static void remove_node(struct assay_graph *g, int32_t index)
@@ -32,6 +25,8 @@ static void remove_node(struct assay_graph *g, int32_t index)
     memmove(&g->nodes[index], &g->nodes[index + 1],
             (size_t)(g->n_nodes - index - 1) * sizeof g->nodes[0]);
     g->n_nodes--;
+    if (index < g->n_forward)
+        g->n_forward--;
 }
 
 /* Is `node`, but for `value`, what a mode can say: the op with its usual constants, and at most one
@@ -78,8 +73,8 @@ static int32_t neighbour(const struct assay_graph *g, int32_t index,
                          const struct assay_absorbed *how)
 {
     const struct assay_node *node = &g->nodes[index];
-    int32_t at = how->before ? maker(g, node->in[0]) : only_user(g, node->out);
-    if (at < 0 || strcmp(g->nodes[at].op->name, how->op) != 0)
+    int32_t at = how->before ? assay_graph_maker(g, node->in[0]) : only_user(g, node->out[0]);
+    if (at < 0 || g->nodes[at].problem.n_outputs > 1 || strcmp(g->nodes[at].op->name, how->op) != 0)
         return -1;
     return how->before && only_user(g, node->in[0]) != index ? -1 : at;
 }
@@ -95,9 +90,11 @@ static bool absorb(struct assay_graph *g, int32_t index, const struct assay_abso
         if (how->unless >> i & 1 && node->problem.params[i] != 0)
             return false;
     const struct assay_node *other = &g->nodes[at];
-    if (!is_usual(g, other, how->before ? other->in[0] : node->out, how->input != NULL, &operand))
+    if (!is_usual(g, other, how->before ? other->in[0] : node->out[0], how->input != NULL,
+                  &operand))
         return false;
-    if (operand >= 0 && maker(g, operand) >= index) /* it must be there when the node runs */
+    if (operand >= 0 &&
+        assay_graph_maker(g, operand) >= index) /* it must be there when the node runs */
         return false;
     struct assay_node fused = fused_node(node, how, operand);
     if (!can(user, &fused.problem))
@@ -105,7 +102,7 @@ static bool absorb(struct assay_graph *g, int32_t index, const struct assay_abso
     if (how->before)
         fused.in[0] = other->in[0];
     else
-        fused.out = other->out;
+        fused.out[0] = other->out[0];
     g->nodes[index] = fused;
     remove_node(g, at);
     return true;
@@ -113,7 +110,8 @@ static bool absorb(struct assay_graph *g, int32_t index, const struct assay_abso
 
 static bool absorb_any(struct assay_graph *g, int32_t index, assay_fuse_can can, void *user)
 {
-    const struct assay_absorbed *row = g->nodes[index].op->node->absorbs;
+    const struct assay_absorbed *row =
+        g->nodes[index].op->node ? g->nodes[index].op->node->absorbs : NULL;
     for (; row && row->op; row++)
         if (absorb(g, index, row, can, user))
             return true;
@@ -127,69 +125,4 @@ void assay_graph_fuse(struct assay_graph *g, assay_fuse_can can, void *user)
         for (int32_t i = 0; i < g->n_nodes && !changed; i++)
             changed = absorb_any(g, i, can, user);
     }
-}
-
-/* ---- memory ---------------------------------------------------------------------------------- */
-
-enum { ALIGN = 256 };
-
-/* From the node that makes a value to the last that uses it. */
-struct life {
-    int32_t first, last;
-    int64_t bytes;
-};
-
-static struct life life_of(const struct assay_graph *g, int32_t value)
-{
-    struct life life = {maker(g, value), -1, 0};
-    for (int32_t i = 0; i < g->n_nodes; i++)
-        for (int32_t j = 0; j < g->nodes[i].problem.n_inputs; j++)
-            if (g->nodes[i].in[j] == value)
-                life.last = i;
-    size_t bytes = assay_tensor_bytes(&g->values[value].tensor);
-    life.bytes = (int64_t)((bytes + ALIGN - 1) / ALIGN * ALIGN);
-    return life;
-}
-
-static bool meet(const struct life *a, const struct life *b)
-{
-    return a->first <= b->last && b->first <= a->last;
-}
-
-/* The lowest offset that is free all the value's life: tries 0 and the end of every placed value.
- */
-static int64_t find_offset(const struct life *lives, const int64_t *offsets, int32_t n,
-                           int32_t value)
-{
-    int64_t offset = 0;
-    for (int32_t i = 0; i < n; i++) {
-        if (offsets[i] < 0 || !meet(&lives[i], &lives[value]))
-            continue;
-        bool clear =
-            offset + lives[value].bytes <= offsets[i] || offsets[i] + lives[i].bytes <= offset;
-        if (!clear) {
-            offset = offsets[i] + lives[i].bytes;
-            i = -1; /* look at all of them again from there */
-        }
-    }
-    return offset;
-}
-
-int64_t assay_graph_plan_memory(const struct assay_graph *g, bool reuse, int64_t *offsets)
-{
-    struct life lives[ASSAY_GRAPH_VALUES];
-    int64_t bytes = 0;
-    for (int32_t i = 0; i < g->n_values; i++) {
-        lives[i] = life_of(g, i);
-        offsets[i] = -1;
-    }
-    for (int32_t i = 0; i < g->n_nodes; i++) {
-        int32_t value = g->nodes[i].out;
-        if (value == g->output)
-            continue;
-        offsets[value] = reuse ? find_offset(lives, offsets, g->n_values, value) : bytes;
-        int64_t end = offsets[value] + lives[value].bytes;
-        bytes = end > bytes ? end : bytes;
-    }
-    return bytes;
 }

@@ -1,4 +1,4 @@
-/* fuse.h: neighbours in a graph made one node, and memory planned for what lies between nodes. */
+/* fuse.h: neighbours in a graph made one node. */
 #ifndef ASSAY_MODEL_FUSE_H
 #define ASSAY_MODEL_FUSE_H
 
@@ -13,10 +13,5 @@ typedef bool (*assay_fuse_can)(void *user, const struct assay_problem *problem);
  * alone.
  */
 void assay_graph_fuse(struct assay_graph *graph, assay_fuse_can can, void *user);
-
-/* Where each inner value but the output lies in one block of memory: offsets[value], -1 for values
- * that need none. With `reuse`, values that do not live at the same time share memory. Returns the
- * bytes of the block. */
-int64_t assay_graph_plan_memory(const struct assay_graph *graph, bool reuse, int64_t *offsets);
 
 #endif

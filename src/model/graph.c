@@ -1,8 +1,17 @@
 #include "model/graph.h"
 
+#include "base/alloc.h"
 #include "op/node.h"
 
 #include <math.h>
+
+struct assay_graph *assay_graph_create(enum assay_dtype dtype, int32_t threads)
+{
+    struct assay_graph *g = assay_calloc(1, sizeof *g);
+    if (g)
+        *g = (struct assay_graph){.dtype = dtype, .threads = threads, .output = -1};
+    return g;
+}
 
 static bool failed(const struct assay_graph *g) { return g->error.code != ASSAY_OK; }
 
@@ -13,8 +22,8 @@ static int32_t fail(struct assay_graph *g, const char *message)
     return -1;
 }
 
-static int32_t add_value(struct assay_graph *g, enum assay_value_kind kind,
-                         const struct assay_tensor *tensor)
+int32_t assay_graph_value(struct assay_graph *g, enum assay_value_kind kind,
+                          const struct assay_tensor *tensor)
 {
     bool of_the_model = kind <= ASSAY_VALUE_SCALE;
     if (failed(g))
@@ -22,8 +31,30 @@ static int32_t add_value(struct assay_graph *g, enum assay_value_kind kind,
     if (g->n_values == ASSAY_GRAPH_VALUES || (of_the_model && g->n_inputs == ASSAY_MAX_INPUTS))
         return fail(g, "the model has too many values");
     g->values[g->n_values] = (struct assay_value){
-        .kind = kind, .tensor = *tensor, .input = of_the_model ? g->n_inputs++ : -1};
+        .kind = kind, .tensor = *tensor, .input = of_the_model ? g->n_inputs++ : -1, .output = -1};
     return g->n_values++;
+}
+
+int32_t assay_graph_maker(const struct assay_graph *g, int32_t value)
+{
+    for (int32_t i = 0; i < g->n_nodes; i++)
+        for (int32_t j = 0; j < g->nodes[i].problem.n_outputs; j++)
+            if (g->nodes[i].out[j] == value)
+                return i;
+    return -1;
+}
+
+int32_t assay_graph_first_timed(const struct assay_graph *g)
+{
+    return g->runs_backward ? g->n_forward : 0;
+}
+
+static int32_t add_value(struct assay_graph *g, enum assay_value_kind kind,
+                         const struct assay_tensor *tensor)
+{
+    if (!failed(g) && g->n_values == ASSAY_MODEL_VALUES)
+        return fail(g, "the model has too many values");
+    return assay_graph_value(g, kind, tensor);
 }
 
 static struct assay_tensor matrix(const struct assay_graph *g, int64_t rows, int64_t columns)
@@ -136,14 +167,15 @@ static int32_t add_node(struct assay_graph *g, const struct assay_op *op, const 
         return -1;
     for (int32_t i = 0; i < node.problem.n_inputs; i++)
         node.in[i] = i < op->node->values ? values[i] : add_operand(g, &node, i, weights);
-    if (!failed(g) && g->n_nodes == ASSAY_GRAPH_NODES)
+    if (!failed(g) && g->n_nodes == ASSAY_MODEL_NODES)
         return fail(g, "the model has too many nodes");
     struct assay_tensor out = output_of(g, &node);
-    node.out = add_value(g, ASSAY_VALUE_INNER, &out);
+    node.out[0] = add_value(g, ASSAY_VALUE_INNER, &out);
     if (failed(g))
         return -1;
     g->nodes[g->n_nodes++] = node;
-    return node.out;
+    g->n_forward = g->n_nodes;
+    return node.out[0];
 }
 
 int32_t assay_graph_node(struct assay_graph *g, const struct assay_op *op, const char *mode,
@@ -247,5 +279,9 @@ void assay_graph_output(struct assay_graph *g, int32_t value)
         return;
     if (g->values[value].kind != ASSAY_VALUE_INNER)
         fail(g, "the output of a model must be made by a node");
+    if (g->output >= 0)
+        g->values[g->output].output = -1;
+    g->values[value].output = 0;
+    g->n_outputs = 1;
     g->output = value;
 }

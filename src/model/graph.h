@@ -8,14 +8,21 @@
 
 #include "op/op.h"
 
-enum { ASSAY_GRAPH_VALUES = 64, ASSAY_GRAPH_NODES = 40 };
+/* Of a model, and of its training graph (training.h), which is made of it. A graph is too large for
+ * the stack. */
+enum {
+    ASSAY_MODEL_VALUES = 64,
+    ASSAY_MODEL_NODES = 40,
+    ASSAY_GRAPH_VALUES = 384,
+    ASSAY_GRAPH_NODES = 192
+};
 
 enum assay_value_kind {
     ASSAY_VALUE_INPUT,
     ASSAY_VALUE_WEIGHT, /* of a linear: stored as the recipe says */
     ASSAY_VALUE_FILTER, /* of a convolution: constant, never quantised */
     ASSAY_VALUE_SCALE,  /* a norm's or bias's vector: constant, never quantised */
-    ASSAY_VALUE_ONES,   /* vectors that are what they say */
+    ASSAY_VALUE_ONES,   /* constants that are what they say */
     ASSAY_VALUE_ZEROS,
     ASSAY_VALUE_INNER /* made by a node */
 };
@@ -24,6 +31,8 @@ struct assay_value {
     enum assay_value_kind kind;
     struct assay_tensor tensor;
     int32_t input;    /* which of the model's inputs; -1: none of them */
+    int32_t output;   /* which of its outputs; -1: none of them */
+    bool kept;        /* of a training graph: the forward pass leaves it to the backward pass */
     bool around_one;  /* of a SCALE: values around 1, not 0 */
     double deviation; /* of a WEIGHT's or FILTER's values */
 };
@@ -32,7 +41,7 @@ struct assay_node {
     const struct assay_op *op;
     struct assay_problem problem; /* without a recipe */
     int32_t in[ASSAY_MAX_INPUTS];
-    int32_t out;
+    int32_t out[ASSAY_OP_OUTPUTS];
 };
 
 struct assay_graph {
@@ -42,12 +51,25 @@ struct assay_graph {
     int32_t n_values;
     struct assay_node nodes[ASSAY_GRAPH_NODES];
     int32_t n_nodes;
-    int32_t n_inputs; /* of the model: x and what is constant */
-    int32_t output;   /* a value */
-    int64_t parts;    /* equal parts of every value's rows that nothing but themselves depend on:
-                         sequences, images; 0: each row is one */
+    int32_t n_inputs;   /* of the model: x and what is constant */
+    int32_t n_outputs;  /* of the model */
+    int32_t n_forward;  /* the first nodes that are the forward pass; all of them but in training */
+    bool runs_backward; /* what runs is the nodes behind them; they make what these need */
+    int32_t output;     /* the value that the forward pass gives; -1: not yet */
+    int64_t parts;      /* equal parts of every value's rows that nothing but themselves depend on:
+                           sequences, images; 0: each row is one */
     struct assay_error error;
 };
+
+/* An empty one; NULL without memory. For assay_free. */
+struct assay_graph *assay_graph_create(enum assay_dtype dtype, int32_t threads);
+
+/* A value of the graph, and the node that makes a value; -1: none does. */
+int32_t assay_graph_value(struct assay_graph *graph, enum assay_value_kind kind,
+                          const struct assay_tensor *tensor);
+int32_t assay_graph_maker(const struct assay_graph *graph, int32_t value);
+/* The nodes from this one on are what is measured. */
+int32_t assay_graph_first_timed(const struct assay_graph *graph);
 
 /* Each gives the value it makes, or -1 after a mistake. */
 int32_t assay_graph_input(struct assay_graph *graph, int64_t rows, int64_t columns);

@@ -70,8 +70,16 @@ int64_t assay_model_choose(const struct assay_problem *problem, bool compiled,
 /* "eager" or "compiled"? */
 bool assay_model_is_executor(const char *implementation);
 
-/* Bytes an eager executor takes for what lies between its nodes. */
+/* Bytes an eager executor takes for what lies between its nodes, and for what it keeps of each set
+ * of operands before a backward pass. */
 double assay_model_scratch_bytes(const struct assay_problem *problem);
+double assay_model_kept_bytes(const struct assay_problem *problem);
+/* Of an executor of a pass in training: the bytes that the forward pass leaves to the backward
+ * pass, and the most that is held for what lies between nodes. */
+struct assay_model_memory {
+    double saved_bytes, planned_bytes;
+};
+struct assay_model_memory assay_model_memory(const void *state);
 /* Bytes of the weights that this one's kernels read as they are, because they prepare none. */
 double assay_model_plain_weight_bytes(const void *state);
 

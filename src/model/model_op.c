@@ -1,6 +1,9 @@
 /* model_op.c: a model as an op: its tensors, fills, cost and tolerance, from its graph. */
 #include "model/model_op.h"
 
+#include "base/alloc.h"
+#include "base/text.h"
+#include "op/common.h"
 #include "op/linear.h"
 #include "op/node.h"
 
@@ -14,27 +17,49 @@ enum { M, K, N };
 static const int64_t MOST_SIZE = INT64_C(1) << 28;
 static const double MOST_PRODUCT = 0x1p56;
 
-static void build(const struct assay_problem *p, struct assay_graph *g)
+enum { OPTIMIZER }; /* param of a step */
+
+enum assay_status assay_model_forward_graph(const struct assay_problem *problem,
+                                            struct assay_graph **out, struct assay_error *err)
 {
-    const struct assay_model *model = NULL;
-    *g = (struct assay_graph){.dtype = p->dtype, .threads = p->threads, .output = -1};
-    if (assay_model_find(p->op, &model, &g->error) == ASSAY_OK) {
-        if (model->build)
-            model->build(g, p->axes[M], p->axes[K], p->axes[N]);
+    struct assay_model_pass of;
+    struct assay_graph *g = assay_graph_create(problem->dtype, problem->threads);
+    *out = g;
+    if (!g)
+        return assay_error_nomem(err);
+    if (assay_model_find_pass(problem->op, &of, &g->error) == ASSAY_OK) {
+        if (of.model->build)
+            of.model->build(g, problem->axes[M], problem->axes[K], problem->axes[N]);
         else
-            model->build_from(g, model, p->axes);
+            of.model->build_from(g, of.model, problem->axes);
     }
     if (g->error.code == ASSAY_OK && g->output < 0)
         assay_error_set(&g->error, ASSAY_ERR_INVALID, NULL, "a model without an output");
+    return g->error.code == ASSAY_OK
+               ? ASSAY_OK
+               : assay_error_set(err, g->error.code, NULL, "%s", g->error.message);
 }
 
-enum assay_status assay_model_graph(const struct assay_problem *problem, struct assay_graph *out,
+enum assay_status assay_model_train(const struct assay_problem *problem, struct assay_graph **graph,
                                     struct assay_error *err)
 {
-    build(problem, out);
-    if (out->error.code != ASSAY_OK)
-        return assay_error_set(err, out->error.code, NULL, "%s", out->error.message);
-    return ASSAY_OK;
+    struct assay_model_pass of;
+    enum assay_status status = assay_model_find_pass(problem->op, &of, err);
+    if (status != ASSAY_OK || !of.trains)
+        return status;
+    struct assay_training how = {of.pass, (enum assay_optimizer)problem->params[OPTIMIZER]};
+    struct assay_graph *forward = *graph;
+    *graph = assay_malloc(sizeof **graph);
+    status = *graph ? assay_graph_train(forward, &how, *graph, err) : assay_error_nomem(err);
+    assay_free(forward);
+    return status;
+}
+
+enum assay_status assay_model_graph(const struct assay_problem *problem, struct assay_graph **out,
+                                    struct assay_error *err)
+{
+    enum assay_status status = assay_model_forward_graph(problem, out, err);
+    return status == ASSAY_OK ? assay_model_train(problem, out, err) : status;
 }
 
 struct assay_recipe assay_model_recipe(const struct assay_problem *problem)
@@ -45,12 +70,15 @@ struct assay_recipe assay_model_recipe(const struct assay_problem *problem)
     return recipe;
 }
 
-/* In the caller's 44 kB: most callers have no way to report a lack of memory. */
-static struct assay_graph *graph_of(const struct assay_problem *p, struct assay_graph *storage)
+/* For functions that have no way to report a lack of memory: NULL then. assay_op_problem has built
+ * the graph by then, and reports it. */
+static struct assay_graph *graph_of(const struct assay_problem *p)
 {
-    *storage = (struct assay_graph){0};
-    build(p, storage);
-    return storage;
+    struct assay_graph *g = NULL;
+    if (assay_model_graph(p, &g, NULL) == ASSAY_OK)
+        return g;
+    assay_free(g);
+    return NULL;
 }
 
 static enum assay_status check(const struct assay_problem *p, struct assay_error *err)
@@ -67,66 +95,72 @@ static enum assay_status check(const struct assay_problem *p, struct assay_error
     if (p->n_axes > 3 && product > MOST_PRODUCT)
         return assay_error_set(err, ASSAY_ERR_INVALID, assay_op_shown(p->op),
                                "these sizes make a model too large for any machine");
-    struct assay_graph storage, *g = graph_of(p, &storage);
-    enum assay_status status =
-        g->error.code != ASSAY_OK
-            ? assay_error_set(err, g->error.code, assay_op_shown(p->op), "%s", g->error.message)
-            : ASSAY_OK;
-    return status;
+    struct assay_graph *g = NULL;
+    struct assay_error why = {0};
+    enum assay_status status = assay_model_graph(p, &g, &why);
+    assay_free(g);
+    return status == ASSAY_OK
+               ? ASSAY_OK
+               : assay_error_set(err, status, assay_op_shown(p->op), "%s", why.message);
 }
 
+/* Without memory it has no outputs. */
 static void shapes(struct assay_problem *p)
 {
-    struct assay_graph storage, *g = graph_of(p, &storage);
-    p->n_inputs = g->n_inputs;
-    p->n_outputs = 1;
-    for (int32_t i = 0; i < g->n_values; i++)
-        if (g->values[i].input >= 0)
-            p->inputs[g->values[i].input] = g->values[i].tensor;
-    p->outputs[0] = g->values[g->output].tensor;
+    struct assay_graph *g = graph_of(p);
+    p->n_inputs = g ? g->n_inputs : 0;
+    p->n_outputs = g ? g->n_outputs : 0;
+    for (int32_t i = 0; g && i < g->n_values; i++) {
+        const struct assay_value *value = &g->values[i];
+        if (value->input >= 0)
+            p->inputs[value->input] = value->tensor;
+        if (value->output >= 0)
+            p->outputs[value->output] = value->tensor;
+    }
+    assay_free(g);
 }
 
-static const struct assay_value *input_value(const struct assay_graph *g, int32_t input)
+/* What is an input of the model; a kind of INNER without memory. */
+static struct assay_value input_value(const struct assay_problem *p, int32_t input)
 {
-    for (int32_t i = 0; i < g->n_values; i++)
+    struct assay_value found = {.kind = ASSAY_VALUE_INNER};
+    struct assay_graph *g = graph_of(p);
+    for (int32_t i = 0; g && i < g->n_values; i++)
         if (g->values[i].input == input)
-            return &g->values[i];
-    return NULL;
+            found = g->values[i];
+    assay_free(g);
+    return found;
 }
 
 /* As the ops themselves fill theirs: x with deviation 1, weights 1 / sqrt(k), a norm's around 1. */
 static void fill(const struct assay_problem *p, int32_t index, void *data, uint64_t seed)
 {
-    struct assay_graph storage, *g = graph_of(p, &storage);
-    const struct assay_value *value = input_value(g, index);
-    if (value) {
-        double deviation = value->deviation > 0 ? value->deviation : value->around_one ? 0.25 : 1;
-        double first = 1.5 * deviation + value->around_one;
-        assay_tensor_fill_scaled(&value->tensor, data, seed, deviation, value->around_one);
-        assay_dtype_store(value->tensor.dtype, &first, data, 0, 1);
+    struct assay_value value = input_value(p, index);
+    if (value.kind != ASSAY_VALUE_INNER) {
+        double deviation = value.deviation > 0 ? value.deviation : value.around_one ? 0.25 : 1;
+        double first = 1.5 * deviation + value.around_one;
+        assay_tensor_fill_scaled(&value.tensor, data, seed, deviation, value.around_one);
+        assay_dtype_store(value.tensor.dtype, &first, data, 0, 1);
     }
 }
 
 static bool is_weight(const struct assay_problem *p, int32_t input)
 {
-    struct assay_graph storage, *g = graph_of(p, &storage);
-    const struct assay_value *value = input_value(g, input);
-    bool weight = value && (value->kind == ASSAY_VALUE_WEIGHT || value->kind == ASSAY_VALUE_FILTER);
-    return weight;
+    enum assay_value_kind kind = input_value(p, input).kind;
+    return kind == ASSAY_VALUE_WEIGHT || kind == ASSAY_VALUE_FILTER;
 }
 
 static bool is_constant(const struct assay_problem *p, int32_t input)
 {
-    struct assay_graph storage, *g = graph_of(p, &storage);
-    const struct assay_value *value = input_value(g, input);
-    bool constant = value && value->kind != ASSAY_VALUE_INPUT;
-    return constant;
+    enum assay_value_kind kind = input_value(p, input).kind;
+    return kind != ASSAY_VALUE_INPUT && kind != ASSAY_VALUE_INNER;
 }
 
 static int64_t row_block(const struct assay_problem *p)
 {
-    struct assay_graph storage, *g = graph_of(p, &storage);
-    int64_t rows = g->parts ? g->values[g->output].tensor.dims[0] / g->parts : 1;
+    struct assay_graph *g = graph_of(p);
+    int64_t rows = g && g->parts ? g->values[g->output].tensor.dims[0] / g->parts : 1;
+    assay_free(g);
     return rows;
 }
 
@@ -135,8 +169,8 @@ static int64_t row_block(const struct assay_problem *p)
 static struct assay_cost cost(const struct assay_problem *p)
 {
     struct assay_cost sum = {0};
-    struct assay_graph storage, *g = graph_of(p, &storage);
-    for (int32_t i = 0; i < g->n_nodes; i++) {
+    struct assay_graph *g = graph_of(p);
+    for (int32_t i = 0; g && i < g->n_nodes; i++) {
         struct assay_problem node = g->nodes[i].problem;
         bool linear = g->nodes[i].op->takes_recipes;
         node.recipe = linear ? p->recipe : NULL;
@@ -146,6 +180,7 @@ static struct assay_cost cost(const struct assay_problem *p)
         if (one.weight_bytes > 0)
             sum.math = one.math;
     }
+    assay_free(g);
     sum.bytes_read = sum.weight_bytes;
     for (int32_t i = 0; i < p->n_inputs; i++)
         if (!is_weight(p, i))
@@ -172,8 +207,8 @@ static struct assay_tolerance tolerance(const struct assay_problem *p)
     struct assay_tolerance sum = {.relative = 2 * info->unit + 0x1p-22, .absolute = info->tiny};
     double flips = 0; /* of several layers: independent */
     int layers = 0;
-    struct assay_graph storage, *g = graph_of(p, &storage);
-    for (int32_t i = 0; i < g->n_nodes; i++) {
+    struct assay_graph *g = graph_of(p);
+    for (int32_t i = 0; g && i < g->n_nodes; i++) {
         struct assay_problem node = g->nodes[i].problem;
         bool linear = g->nodes[i].op->takes_recipes, first = i == 0;
         node.recipe = linear ? p->recipe : NULL;
@@ -188,11 +223,78 @@ static struct assay_tolerance tolerance(const struct assay_problem *p)
         layers += linear;
     }
     sum.absolute += sqrt(flips);
+    assay_free(g);
     return sum;
 }
 
-void assay_model_op_fill(const struct assay_model *model, const char *name, struct assay_op *out)
+/* ---- in training ----------------------------------------------------------------------------- */
+
+/* Weights change with every step: a kernel may keep nothing of them. */
+static bool is_no_weight(const struct assay_problem *p, int32_t input)
 {
+    (void)p, (void)input;
+    return false;
+}
+
+/* What the forward pass reads is what the saved tensors were made of, before the timed pass. */
+static bool is_not_the_gradient(const struct assay_problem *p, int32_t input)
+{
+    (void)p;
+    return input > 0;
+}
+
+/* The least: the inputs once in, the outputs once out. What is saved could be computed again. */
+static struct assay_cost training_cost(const struct assay_problem *p)
+{
+    struct assay_cost sum = assay_op_cost_streaming(p, 0);
+    struct assay_graph *g = graph_of(p);
+    double most = 0;
+    sum.flops = 0;
+    for (int32_t i = g ? assay_graph_first_timed(g) : 0; g && i < g->n_nodes; i++) {
+        struct assay_cost one = g->nodes[i].op->cost(&g->nodes[i].problem);
+        sum.flops += one.flops;
+        if (one.flops > most)
+            sum.math = one.math;
+        most = fmax(most, one.flops);
+    }
+    assay_free(g);
+    return sum;
+}
+
+static enum assay_status set_optimizer(struct assay_problem *p, const char *mode,
+                                       struct assay_error *err)
+{
+    for (int i = 0; i < ASSAY_OPTIMIZERS; i++)
+        if (assay_text_same(mode[0] ? mode : "adamw",
+                            assay_optimizer_name((enum assay_optimizer)i))) {
+            p->params[OPTIMIZER] = i;
+            return ASSAY_OK;
+        }
+    return assay_error_set(err, ASSAY_ERR_INVALID, assay_op_shown(p->op),
+                           "\"%.60s\" is no optimizer; there are adamw and sgd", mode);
+}
+
+static void make_training(struct assay_op *op, enum assay_pass pass)
+{
+    op->in_training = true;
+    op->pass = pass;
+    op->cost = training_cost;
+    op->is_weight = is_no_weight;
+    op->is_constant = pass == ASSAY_PASS_BACKWARD ? is_not_the_gradient : is_no_weight;
+    op->row_block = NULL;
+    op->reference_blocks = NULL;
+    op->reference_all = assay_model_training_reference;
+    op->tolerance = NULL;
+    if (pass == ASSAY_PASS_STEP) {
+        op->param_names[OPTIMIZER] = "optimizer";
+        op->modes = "adamw, sgd";
+        op->set_mode = set_optimizer;
+    }
+}
+
+void assay_model_op_fill(const struct assay_model_pass *of, const char *name, struct assay_op *out)
+{
+    const struct assay_model *model = of->model;
     bool named = model->axis_names[0] != NULL;
     *out = (struct assay_op){
         .name = name,
@@ -213,4 +315,6 @@ void assay_model_op_fill(const struct assay_model *model, const char *name, stru
     };
     for (int32_t i = 0; named && i < ASSAY_MAX_AXES; i++)
         out->axis_names[i] = model->axis_names[i];
+    if (of->trains)
+        make_training(out, of->pass);
 }

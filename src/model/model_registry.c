@@ -18,7 +18,7 @@ static const struct assay_model *const builtin[] = {
 #undef ASSAY_MODEL
 };
 
-enum { BUILTIN = sizeof builtin / sizeof builtin[0], MAX_ADDED = 256, MAX_NAME = 64 };
+enum { BUILTIN = sizeof builtin / sizeof builtin[0], MAX_ADDED = 256, MAX_OP = 64, MAX_NAME = 80 };
 
 /* Models live as long as the process: ops point at their names. What is there once never changes;
  * the lock is for adding to it. */
@@ -31,7 +31,7 @@ struct made_op {
     struct assay_op op;
     char name[MAX_NAME];
 };
-static struct made_op *made[BUILTIN + MAX_ADDED];
+static struct made_op *made[BUILTIN + MAX_ADDED][1 + ASSAY_PASSES]; /* inference, then passes */
 
 int64_t assay_model_count(void)
 {
@@ -44,6 +44,22 @@ int64_t assay_model_count(void)
 const struct assay_model *assay_model_at(int64_t index)
 {
     return index < BUILTIN ? builtin[index] : added[index - BUILTIN];
+}
+
+/* "NAME_backward" where there is no such model: the pass, and how long NAME is. */
+static bool has_pass(const char *bare, enum assay_pass *pass, size_t *length)
+{
+    for (int i = 0; i < ASSAY_PASSES; i++) {
+        const char *word = assay_pass_name((enum assay_pass)i);
+        size_t all = strlen(bare), behind = strlen(word) + 1;
+        if (all <= behind || bare[all - behind] != '_' ||
+            !assay_text_same(bare + all - behind + 1, word))
+            continue;
+        *pass = (enum assay_pass)i;
+        *length = all - behind;
+        return true;
+    }
+    return false;
 }
 
 static const char *without_prefix(const char *name)
@@ -64,14 +80,8 @@ static int64_t index_of(const char *name, int64_t n)
     return -1;
 }
 
-enum assay_status assay_model_find(const char *name, const struct assay_model **out,
-                                   struct assay_error *err)
+static enum assay_status unknown_model(const char *name, int64_t n, struct assay_error *err)
 {
-    int64_t n = assay_model_count(), index = index_of(name, n);
-    if (index >= 0) {
-        *out = assay_model_at(index);
-        return ASSAY_OK;
-    }
     const char *names[BUILTIN + MAX_ADDED];
     for (int64_t i = 0; i < n; i++)
         names[i] = assay_model_at(i)->name;
@@ -81,6 +91,17 @@ enum assay_status assay_model_find(const char *name, const struct assay_model **
                                "unknown model \"%s\"; did you mean \"%s\"?", name, nearest);
     return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
                            "unknown model \"%s\"; `assay list models` shows them all", name);
+}
+
+enum assay_status assay_model_find(const char *name, const struct assay_model **out,
+                                   struct assay_error *err)
+{
+    int64_t n = assay_model_count(), index = index_of(name, n);
+    if (index >= 0) {
+        *out = assay_model_at(index);
+        return ASSAY_OK;
+    }
+    return unknown_model(name, n, err);
 }
 
 enum assay_status assay_model_find_mkn(const char *name, const struct assay_model **out,
@@ -103,7 +124,12 @@ enum assay_status assay_model_find_mkn(const char *name, const struct assay_mode
 enum assay_status assay_model_add_built(const struct assay_model *model,
                                         const struct assay_model **known, struct assay_error *err)
 {
-    if (strlen(model->name) + strlen(ASSAY_MODEL_PREFIX) >= MAX_NAME)
+    enum assay_pass pass;
+    size_t length;
+    if (has_pass(model->name, &pass, &length))
+        return assay_error_set(err, ASSAY_ERR_INVALID, "name",
+                               "\"%.80s\" ends as the name of a training pass does", model->name);
+    if (strlen(model->name) + strlen(ASSAY_MODEL_PREFIX) >= MAX_OP)
         return assay_error_set(err, ASSAY_ERR_INVALID, "name", "\"%.80s\" is too long",
                                model->name);
     pthread_mutex_lock(&lock);
@@ -119,29 +145,55 @@ enum assay_status assay_model_add_built(const struct assay_model *model,
     return ASSAY_OK;
 }
 
-/* With the lock held. NULL without memory. */
-static struct made_op *make_op(int64_t index)
+/* Which model, of so many, and which of its ops; -1: none. */
+static int64_t find_pass(const char *op, int64_t n, struct assay_model_pass *out)
 {
-    const struct assay_model *model = assay_model_at(index);
+    const char *bare = without_prefix(op);
+    char name[MAX_NAME];
+    size_t length;
+    int64_t index = index_of(bare, n);
+    *out = (struct assay_model_pass){0};
+    if (index < 0 && has_pass(bare, &out->pass, &length) && length < sizeof name) {
+        snprintf(name, sizeof name, "%.*s", (int)length, bare);
+        index = index_of(name, n);
+        out->trains = true;
+    }
+    out->model = index < 0 ? NULL : assay_model_at(index);
+    return index;
+}
+
+enum assay_status assay_model_find_pass(const char *op, struct assay_model_pass *out,
+                                        struct assay_error *err)
+{
+    int64_t n = assay_model_count();
+    return find_pass(op, n, out) < 0 ? unknown_model(op, n, err) : ASSAY_OK;
+}
+
+/* With the lock held. NULL without memory. */
+static struct made_op *make_op(const struct assay_model_pass *of)
+{
     struct made_op *one = assay_calloc(1, sizeof *one);
     if (!one)
         return NULL;
-    snprintf(one->name, sizeof one->name, "%s%s", ASSAY_MODEL_PREFIX, model->name);
-    assay_model_op_fill(model, one->name, &one->op);
+    snprintf(one->name, sizeof one->name, "%s%s%s%s", ASSAY_MODEL_PREFIX, of->model->name,
+             of->trains ? "_" : "", of->trains ? assay_pass_name(of->pass) : "");
+    assay_model_op_fill(of, one->name, &one->op);
     return one;
 }
 
 const struct assay_op *assay_model_op(const char *name)
 {
+    struct assay_model_pass of;
     if (strncmp(name, ASSAY_MODEL_PREFIX, strlen(ASSAY_MODEL_PREFIX)) != 0)
         return assay_op_find(name);
-    int64_t index = index_of(name, assay_model_count());
+    int64_t index = find_pass(name, assay_model_count(), &of);
     if (index < 0)
         return NULL;
+    struct made_op **slot = &made[index][of.trains ? 1 + (int)of.pass : 0];
     pthread_mutex_lock(&lock);
-    if (!made[index])
-        made[index] = make_op(index);
-    struct made_op *one = made[index];
+    if (!*slot)
+        *slot = make_op(&of);
+    struct made_op *one = *slot;
     pthread_mutex_unlock(&lock);
     return one ? &one->op : NULL;
 }

@@ -21,9 +21,9 @@ struct evaluation {
     const void *const *in;
     const int64_t *parts; /* NULL: all of them */
     int64_t n;            /* how many parts are at hand */
-    float *values[ASSAY_GRAPH_VALUES];
+    float *values[ASSAY_MODEL_VALUES];
     double *output;                /* of the node that ran last */
-    float amax[ASSAY_GRAPH_NODES]; /* of all rows of a linear's input; 0: those at hand are all */
+    float amax[ASSAY_MODEL_NODES]; /* of all rows of a linear's input; 0: those at hand are all */
 };
 
 /* The operations that computing all rows may take: a minute or so. */
@@ -204,8 +204,8 @@ static enum assay_status run_node(struct evaluation *e, const struct assay_node 
     else
         compute(node->op, &p, in, e->output);
     if (status == ASSAY_OK)
-        round_to(e->graph->dtype, e->output, e->values[node->out],
-                 rows_here(e, node->out) * columns_of(e, node->out));
+        round_to(e->graph->dtype, e->output, e->values[node->out[0]],
+                 rows_here(e, node->out[0]) * columns_of(e, node->out[0]));
     return status;
 }
 
@@ -213,14 +213,14 @@ static enum assay_status run_node(struct evaluation *e, const struct assay_node 
 static enum assay_status run_until(struct evaluation *e, int32_t target, struct assay_error *err)
 {
     const struct assay_graph *g = e->graph;
-    bool needed[ASSAY_GRAPH_VALUES] = {0};
+    bool needed[ASSAY_MODEL_VALUES] = {0};
     enum assay_status status = ASSAY_OK;
     needed[target] = true;
     for (int32_t i = g->n_nodes - 1; i >= 0; i--)
-        for (int32_t j = 0; j < g->nodes[i].problem.n_inputs && needed[g->nodes[i].out]; j++)
+        for (int32_t j = 0; j < g->nodes[i].problem.n_inputs && needed[g->nodes[i].out[0]]; j++)
             needed[g->nodes[i].in[j]] = true;
     for (int32_t i = 0; i < g->n_nodes && status == ASSAY_OK; i++)
-        if (needed[g->nodes[i].out])
+        if (needed[g->nodes[i].out[0]])
             status = run_node(e, &g->nodes[i], err);
     return status;
 }
@@ -229,7 +229,7 @@ static int64_t largest(const struct evaluation *e)
 {
     int64_t most = 1;
     for (int32_t i = 0; i < e->graph->n_nodes; i++) {
-        int32_t value = e->graph->nodes[i].out;
+        int32_t value = e->graph->nodes[i].out[0];
         int64_t elements = rows_here(e, value) * columns_of(e, value);
         most = elements > most ? elements : most;
     }
@@ -238,7 +238,7 @@ static int64_t largest(const struct evaluation *e)
 
 static void finish(struct evaluation *e)
 {
-    for (int32_t v = 0; v < ASSAY_GRAPH_VALUES; v++)
+    for (int32_t v = 0; v < ASSAY_MODEL_VALUES; v++)
         assay_free(e->values[v]);
     assay_free(e->output);
 }
@@ -259,12 +259,12 @@ static enum assay_status evaluate(struct evaluation *e, const int64_t *parts, in
 /* Is this value made of what a linear layer gave? */
 static bool behind_a_linear(const struct assay_graph *g, int32_t value)
 {
-    bool behind[ASSAY_GRAPH_VALUES] = {0};
+    bool behind[ASSAY_MODEL_VALUES] = {0};
     for (int32_t i = 0; i < g->n_nodes; i++) {
         const struct assay_node *node = &g->nodes[i];
-        behind[node->out] = node->op->takes_recipes;
+        behind[node->out[0]] = node->op->takes_recipes;
         for (int32_t j = 0; j < node->problem.n_inputs; j++)
-            behind[node->out] |= behind[node->in[j]];
+            behind[node->out[0]] |= behind[node->in[j]];
     }
     return behind[value];
 }
@@ -334,13 +334,11 @@ enum assay_status assay_model_reference(const struct assay_problem *problem, con
                                         double *sizes, struct assay_error *err)
 {
     (void)sizes; /* the tolerance of a model is for values as they are filled: see model_op.c */
-    struct assay_graph *g = assay_calloc(1, sizeof *g);
-    if (!g)
-        return assay_error_nomem(err);
+    struct assay_graph *g = NULL;
+    enum assay_status status = assay_model_graph(problem, &g, err);
     struct evaluation e = {
         .graph = g, .problem = problem, .recipe = assay_model_recipe(problem), .in = in};
-    enum assay_status status = assay_model_graph(problem, g, err);
-    int64_t all = g->parts ? g->parts : problem->outputs[0].dims[0];
+    int64_t all = g && g->parts ? g->parts : problem->outputs[0].dims[0];
     bool all_rows = false;
     if (status == ASSAY_OK && e.recipe.activation_scope == ASSAY_SCOPE_TENSOR)
         status = find_scales(&e, all, &all_rows, err);

@@ -18,7 +18,8 @@ static enum assay_status file_path(struct assay_text *out, struct assay_error *e
     return out->failed ? ASSAY_ERR_NOMEM : status;
 }
 
-/* All that the choice may depend on: machine, threads, problem, recipe. */
+/* All that the choice may depend on: machine, threads, problem, recipe, and whether weights are
+ * packed in every call. */
 static void key_of(const struct assay_step *step, struct assay_text *out)
 {
     const struct assay_problem *p = &step->problem;
@@ -31,6 +32,8 @@ static void key_of(const struct assay_step *step, struct assay_text *out)
         assay_text_format(out, "%s%lld", i ? "x" : "|", (long long)p->axes[i]);
     for (int32_t i = 0; i < p->n_params; i++)
         assay_text_format(out, "%s%g", i ? "," : "|", p->params[i]);
+    if (step->trains)
+        assay_text_add(out, "|training");
 }
 
 /* What the file holds; an empty object where there is none, or it is damaged. */

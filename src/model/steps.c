@@ -70,13 +70,17 @@ static struct assay_problem problem_of(const struct assay_problem *model,
 
 enum assay_status assay_steps_choose(const struct assay_problem *problem,
                                      const struct assay_graph *graph, const char *device,
-                                     struct assay_step *steps, struct assay_error *why)
+                                     struct assay_step **steps, struct assay_error *why)
 {
-    enum assay_status status = ASSAY_OK;
+    *steps = assay_calloc((size_t)graph->n_nodes, sizeof **steps);
+    enum assay_status status = *steps ? ASSAY_OK : assay_error_nomem(why);
     for (int32_t i = 0; i < graph->n_nodes && status == ASSAY_OK; i++) {
         const struct assay_node *node = &graph->nodes[i];
-        steps[i] = (struct assay_step){.node = node, .problem = problem_of(problem, node)};
-        status = best_kernel(&steps[i].problem, device, &steps[i].kernel, why);
+        struct assay_step *step = &(*steps)[i];
+        *step = (struct assay_step){.node = node,
+                                    .problem = problem_of(problem, node),
+                                    .trains = assay_model_op(problem->op)->in_training};
+        status = best_kernel(&step->problem, device, &step->kernel, why);
     }
     return status;
 }
@@ -122,12 +126,24 @@ static bool can_fuse(void *user, const struct assay_problem *problem)
            strcmp(kernel->implementation, "ref") != 0;
 }
 
+/* Before there are gradients: what a gradient can take together, too. */
+static bool can_train_fused(void *user, const struct assay_problem *problem)
+{
+    return assay_gradient_covers(problem) && can_fuse(user, problem);
+}
+
 enum assay_status assay_steps_graph(const struct assay_problem *problem, const char *device,
-                                    bool compiled, struct assay_graph *out, struct assay_error *err)
+                                    bool compiled, struct assay_graph **out,
+                                    struct assay_error *err)
 {
     struct fusing fusing = {problem, device};
-    enum assay_status status = assay_model_graph(problem, out, err);
+    bool trains = assay_model_op(problem->op)->in_training;
+    enum assay_status status = assay_model_forward_graph(problem, out, err);
+    if (status == ASSAY_OK && compiled && trains)
+        assay_graph_fuse(*out, can_train_fused, &fusing);
+    if (status == ASSAY_OK)
+        status = assay_model_train(problem, out, err);
     if (status == ASSAY_OK && compiled)
-        assay_graph_fuse(out, can_fuse, &fusing);
+        assay_graph_fuse(*out, can_fuse, &fusing);
     return status;
 }

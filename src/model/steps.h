@@ -11,18 +11,20 @@ struct assay_step {
     const struct assay_node *node;
     void *state;
     bool set_up;
+    bool trains; /* what its kernel prepares it prepares in every call */
 };
 
-/* The graph of a problem as the executor runs it: fused where `compiled`. */
+/* The graph of a problem as the executor runs it: fused where `compiled`. For assay_free also where
+ * it fails. */
 enum assay_status assay_steps_graph(const struct assay_problem *problem, const char *device,
-                                    bool compiled, struct assay_graph *out,
+                                    bool compiled, struct assay_graph **out,
                                     struct assay_error *err);
 
 /* The best kernel for every node, as far as that is known without timing. ASSAY_UNSUPPORTED with
- * the reason where a node has none. */
+ * the reason where a node has none. *steps are for assay_free also where it fails. */
 enum assay_status assay_steps_choose(const struct assay_problem *problem,
                                      const struct assay_graph *graph, const char *device,
-                                     struct assay_step *steps, struct assay_error *why);
+                                     struct assay_step **steps, struct assay_error *why);
 
 /* Every kernel that can run the step, but the reference; of large steps on a CPU the best of each
  * implementation. Returns how many; up to `max`. */

@@ -67,8 +67,11 @@ static struct assay_cost cost_backward(const struct assay_problem *p)
     return assay_op_cost_streaming(p, 0);
 }
 
-static const struct assay_gradient gradient = {
-    .pass = ASSAY_PASS_BACKWARD, .forward = "add", .in = {{ASSAY_FROM_GRADIENT, 0}}, .of = {0, 1}};
+static const struct assay_gradient gradient = {.pass = ASSAY_PASS_BACKWARD,
+                                               .forward = "add",
+                                               .in = {{ASSAY_FROM_GRADIENT, 0}},
+                                               .of = {0, 1},
+                                               .passes_on = true};
 
 const struct assay_op assay_op_add_backward = {
     .name = "add_backward",

@@ -35,7 +35,7 @@ ASSAY_ELEMENTWISE_GRADIENT(hardswish, "HardSwish",
                            "dx = dy times 0 for x <= -3, 1 for x >= 3, else x / 3 + 1 / 2",
                            ASSAY_FROM_INPUT, hardswish_backward,
                            "b[i] <= -3 ? 0 : b[i] >= 3 ? a[i] : a[i] * (b[i] / 3 + 0.5f)", 4, 1,
-                           .fill = fill_backward,
+                           .fill = fill_backward, .kinked = true,
                            .example = ASSAY_EXAMPLE(1, 5,
                                                     .in = {{6, 6, 6, 6, 6}, {-3, -1.5, 1.5, 3, 4}},
                                                     .want = {0, 0, 6, 6, 6}));

@@ -16,7 +16,7 @@ static double leakyrelu_backward(double dy, double x) { return x > 0 ? dy : (dou
 
 ASSAY_ELEMENTWISE_GRADIENT(leakyrelu, "LeakyReLU", "dx = x > 0 ? dy : 0.01 dy", ASSAY_FROM_INPUT,
                            leakyrelu_backward, "b[i] > 0 ? a[i] : 0.01f * a[i]", 2, 0,
-                           .param_names = {"slope"}, .params = {0.01},
+                           .param_names = {"slope"}, .params = {0.01}, .kinked = true,
                            .example = ASSAY_EXAMPLE(1, 3, .in = {{5, 6, 7}, {-4, 0, 5}},
                                                     .want = {5 * (double)0.01f, 6 * (double)0.01f,
                                                              7}));

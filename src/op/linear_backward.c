@@ -347,10 +347,38 @@ static struct assay_cost cost(const struct assay_problem *p)
     return c;
 }
 
+static const struct assay_gradient gradient_dx = {
+    .pass = ASSAY_PASS_BACKWARD,
+    .forward = "linear",
+    .in = {{ASSAY_FROM_GRADIENT, 0}, {ASSAY_FROM_INPUT, ASSAY_LINEAR_W}},
+    .of = {ASSAY_LINEAR_X}};
+
+static const struct assay_gradient gradient_dw = {
+    .pass = ASSAY_PASS_BACKWARD,
+    .forward = "linear",
+    .in = {{ASSAY_FROM_GRADIENT, 0}, {ASSAY_FROM_INPUT, ASSAY_LINEAR_X}},
+    .of = {ASSAY_LINEAR_W, ASSAY_LINEAR_BIAS_INPUT}};
+
+static const struct assay_gradient *in_mode(const struct assay_problem *p)
+{
+    int only = (int)p->params[ASSAY_LINEAR_BACKWARD_ONLY];
+    return only == ASSAY_LINEAR_ONLY_DX   ? &gradient_dx
+           : only == ASSAY_LINEAR_ONLY_DW ? &gradient_dw
+                                          : NULL;
+}
+
+/* A model's layer always wants dW; dX not where x is what the model is given. */
+static void only(uint32_t wanted, double *params)
+{
+    params[ASSAY_LINEAR_BACKWARD_ONLY] = wanted >> ASSAY_LINEAR_X & 1 ? 0 : ASSAY_LINEAR_ONLY_DW;
+}
+
 /* Of the modes that have both products. */
 static const struct assay_gradient gradient = {
     .pass = ASSAY_PASS_BACKWARD,
     .forward = "linear",
+    .in_mode = in_mode,
+    .only = only,
     .in = {{ASSAY_FROM_GRADIENT, 0},
            {ASSAY_FROM_INPUT, ASSAY_LINEAR_X},
            {ASSAY_FROM_INPUT, ASSAY_LINEAR_W}},

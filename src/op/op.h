@@ -65,6 +65,9 @@ struct assay_skeleton {
     const char *shapes;  /* one to look at and an awkward one, small; NULL: those of rows */
 };
 
+/* The most outputs of an op that is no model. */
+enum { ASSAY_OP_OUTPUTS = 4 };
+
 /* An output behind the first one: like reference, reference_sums (optional) and tolerance of that.
  */
 struct assay_op_output {
@@ -81,9 +84,10 @@ enum assay_pass {
     ASSAY_PASS_FORWARD,
     ASSAY_PASS_BACKWARD,
     ASSAY_PASS_BOTH, /* the output and the gradient at once: a loss */
+    ASSAY_PASS_STEP, /* of a model: both, and the optimizer */
     ASSAY_PASSES
 };
-/* "forward", "backward", "both" */
+/* "forward", "backward", "both", "step" */
 const char *assay_pass_name(enum assay_pass pass);
 
 /* Where an input of a gradient comes from. */
@@ -111,7 +115,18 @@ struct assay_gradient {
     const struct assay_gradient *(*in_mode)(const struct assay_problem *problem);
     struct assay_gradient_input in[ASSAY_MAX_INPUTS];
     /* Output i is the gradient of this input of the forward op; -1: it is that op's own output. */
-    int32_t of[ASSAY_MAX_OUTPUTS];
+    int32_t of[ASSAY_OP_OUTPUTS];
+    bool passes_on; /* each output is the gradient of the output as it is: in a model no node */
+    /* Sets the params of the mode that has the gradients of these inputs only (bit i: input i).
+     * NULL: there is no such mode. */
+    void (*only)(uint32_t wanted, double *params);
+};
+
+/* What an output must be: its elements, and how far off each may be; for assay_free. */
+struct assay_expected {
+    double *values;
+    double *sizes; /* what the tolerance's `summed` refers to; NULL: none */
+    struct assay_tolerance tolerance;
 };
 
 struct assay_op_node; /* op/node.h */
@@ -199,12 +214,15 @@ struct assay_op {
                                           double *out, double *sizes, struct assay_error *err);
 
     /* Outputs 1, 2, …, for ops that have them. */
-    struct assay_op_output more[ASSAY_MAX_OUTPUTS - 1];
+    struct assay_op_output more[ASSAY_OP_OUTPUTS - 1];
 
     /* Instead of all other references, for ops that can only compute all of it: every element of
      * output `output`. */
     enum assay_status (*reference_whole)(const struct assay_problem *problem, const void *const *in,
                                          int32_t output, double *out, struct assay_error *err);
+    /* Instead of all references and tolerances, for ops that compute all outputs together. */
+    enum assay_status (*reference_all)(const struct assay_problem *problem, const void *const *in,
+                                       struct assay_expected *outputs, struct assay_error *err);
     /* The tolerance's absolute part is for outputs whose root of the mean square is 1, and scales
      * with it. */
     bool absolute_of_rms;
@@ -231,6 +249,9 @@ struct assay_op {
     const char *help;
 
     const struct assay_gradient *gradient; /* NULL: it is a forward op */
+    bool kinked; /* a gradient that jumps where its other input passes a kink of the forward op */
+    bool in_training;     /* a model, of which `pass` is run */
+    enum assay_pass pass; /* where there is no `gradient` */
 
     struct assay_skeleton skeleton;
     const struct assay_op_node *node; /* how it stands in a model; NULL: it cannot */

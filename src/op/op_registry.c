@@ -196,6 +196,8 @@ enum assay_status assay_op_problem(const struct assay_op *op, enum assay_dtype d
     if (status != ASSAY_OK)
         return status;
     op->shapes(out);
+    if (out->n_outputs == 0) /* a model's graph takes memory */
+        return assay_error_nomem(err);
     for (int32_t i = 0; i < out->n_inputs && status == ASSAY_OK; i++)
         status = check_size(&out->inputs[i], op->name, err);
     for (int32_t i = 0; i < out->n_outputs && status == ASSAY_OK; i++)
@@ -249,13 +251,13 @@ struct assay_tolerance assay_op_tolerance(const struct assay_op *op,
 
 const char *assay_pass_name(enum assay_pass pass)
 {
-    static const char *const names[ASSAY_PASSES] = {"forward", "backward", "both"};
+    static const char *const names[ASSAY_PASSES] = {"forward", "backward", "both", "step"};
     return names[pass];
 }
 
 enum assay_pass assay_op_pass(const struct assay_op *op)
 {
-    return op->gradient ? op->gradient->pass : ASSAY_PASS_FORWARD;
+    return op->gradient ? op->gradient->pass : op->pass;
 }
 
 const struct assay_op *assay_op_of_pass(const struct assay_op *forward, enum assay_pass pass)

@@ -23,6 +23,6 @@ static void fill_backward(const struct assay_problem *p, int32_t index, void *da
 
 ASSAY_ELEMENTWISE_GRADIENT(relu6, "ReLU6", "dx = 0 < x < 6 ? dy : 0", ASSAY_FROM_INPUT,
                            relu6_backward, "b[i] <= 0 || b[i] >= 6 ? 0 : a[i]", 2, 0,
-                           .fill = fill_backward,
+                           .fill = fill_backward, .kinked = true,
                            .example = ASSAY_EXAMPLE(1, 4, .in = {{5, 6, 7, 8}, {-1, 3, 6, 7}},
                                                     .want = {0, 6, 0, 0}));

@@ -167,6 +167,7 @@ const struct assay_field assay_record_fields[] = {
     {"accuracy_1_db",    LEVEL,   SPARE,     MEMBER(T, more_accuracy_db[0])},
     {"accuracy_2_db",    LEVEL,   SPARE,     MEMBER(T, more_accuracy_db[1])},
     {"saved_bytes",      REAL,    SPARE,     MEMBER(T, saved_bytes)},
+    {"planned_bytes",    REAL,    SPARE,     MEMBER(T, planned_bytes)},
     {"activation_share", REAL,    OPTIONAL,  MEMBER(T, activation_share)},
     {"pareto",           FLAG,    OPTIONAL,  MEMBER(T, pareto)},
     {"floor_ns",        REAL,    ESSENTIAL, MEMBER(T, floor_ns)},

@@ -382,7 +382,7 @@ void assay_record_clear(struct assay_record *record)
     record->accuracy_db = record->activation_share = record->energy_j = (double)NAN;
     record->macs = record->counted_flops = (double)NAN;
     record->idle_bytes = record->peak_bytes = record->workspace_bytes = (double)NAN;
-    record->system_peak_bytes = record->saved_bytes = (double)NAN;
+    record->system_peak_bytes = record->saved_bytes = record->planned_bytes = (double)NAN;
     record->more_accuracy_db[0] = record->more_accuracy_db[1] = (double)NAN;
 }
 

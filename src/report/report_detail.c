@@ -141,6 +141,7 @@ static void memory_line(const struct assay_record *record, struct assay_flow flo
     bytes_item(&flow, "workspace", record->workspace_bytes);
     bytes_item(&flow, assay_record_on_host(record) ? "resident peak" : "peak by the driver",
                record->system_peak_bytes);
+    bytes_item(&flow, "planned between nodes", record->planned_bytes);
     assay_line_flush(flow.line, flow.sink);
 }
 

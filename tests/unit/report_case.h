@@ -41,6 +41,7 @@ static inline struct assay_record plain_record(int64_t group, int64_t variant, c
         .accuracy_db = (double)NAN,
         .more_accuracy_db = {(double)NAN, (double)NAN},
         .saved_bytes = (double)NAN,
+        .planned_bytes = (double)NAN,
         .activation_share = (double)NAN,
         .verification = {.done = true,
                          .compared = 1024 * 768,

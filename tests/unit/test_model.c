@@ -1,12 +1,13 @@
 /* test_model.c: models: graphs, fusing, memory layout, descriptions, references, and executors
  * measured by a whole group on the CPU. */
+#include "model_bed.h"
 #include "unit.h"
 
 #include "base/alloc.h"
 #include "base/sealed.h"
-#include "bench/group.h"
 #include "device/cpu/cpu_info.h"
 #include "model/fuse.h"
+#include "model/memory.h"
 #include "model/model.h"
 #include "op/linear.h"
 #include "op/reference/product.h"
@@ -82,7 +83,7 @@ static void neighbours_are_fused(void **state)
     assert_ops(&g, "layernorm linear(0,0,0) gelu");
     assay_graph_fuse(&g, always, NULL);
     assert_ops(&g, "linear(1,5,0)");
-    assert_int_equal(g.nodes[0].out, g.output);
+    assert_int_equal(g.nodes[0].out[0], g.output);
     assert_int_equal(g.values[g.nodes[0].in[ASSAY_LINEAR_X]].kind, ASSAY_VALUE_INPUT);
     assert_int_equal(g.values[g.nodes[0].in[ASSAY_LINEAR_W]].kind, ASSAY_VALUE_WEIGHT);
 }
@@ -100,8 +101,8 @@ static void a_block_is_five_nodes(void **state)
     assert_int_equal(g.values[qkv->in[assay_linear_norm_input(&qkv->problem)]].around_one, true);
     assert_int_equal(proj->in[assay_linear_residual_input(&proj->problem)],
                      qkv->in[ASSAY_LINEAR_X]); /* x */
-    assert_int_equal(last->in[assay_linear_residual_input(&last->problem)], proj->out);
-    assert_int_equal(last->out, g.output);
+    assert_int_equal(last->in[assay_linear_residual_input(&last->problem)], proj->out[0]);
+    assert_int_equal(last->out[0], g.output);
 }
 
 /* x is needed behind the norm too, h by two: neither is fused away. */
@@ -129,17 +130,18 @@ static void places_do_not_overlap(void **state)
 {
     (void)state;
     struct assay_graph g = graph_of("transformer_block", 2, 64, 1);
-    int64_t apart[ASSAY_GRAPH_VALUES], shared[ASSAY_GRAPH_VALUES];
-    int64_t all = assay_graph_plan_memory(&g, false, apart),
-            least = assay_graph_plan_memory(&g, true, shared);
-    assert_true(least < all);
+    struct assay_memory_plan apart, plan;
+    assay_graph_plan_memory(&g, false, false, &apart);
+    assay_graph_plan_memory(&g, true, false, &plan);
+    const int64_t *shared = plan.offsets, least = plan.bytes;
+    assert_true(least < apart.bytes);
     int32_t last[ASSAY_GRAPH_VALUES] = {0};
     for (int32_t i = 0; i < g.n_nodes; i++)
         for (int32_t j = 0; j < g.nodes[i].problem.n_inputs; j++)
             last[g.nodes[i].in[j]] = i;
     for (int32_t a = 0; a < g.n_nodes; a++)
         for (int32_t b = 0; b < a; b++) {
-            int32_t u = g.nodes[a].out, v = g.nodes[b].out;
+            int32_t u = g.nodes[a].out[0], v = g.nodes[b].out[0];
             if (u == g.output || v == g.output || last[v] < a)
                 continue;
             int64_t bytes_u = (int64_t)assay_tensor_bytes(&g.values[u].tensor);
@@ -182,7 +184,7 @@ static void a_model_can_be_described(void **state)
     assert_int_equal(assay_model_add(text, &err), ASSAY_OK); /* the same again */
     struct assay_graph g = graph_of("mlp", 4, 8, 1);
     assert_ops(&g, "rmsnorm linear(0,0,0) gelu linear(0,0,0) add");
-    assert_int_equal(g.values[g.nodes[1].out].tensor.dims[1], 32);
+    assert_int_equal(g.values[g.nodes[1].out[0]].tensor.dims[1], 32);
     assay_graph_fuse(&g, always, NULL);
     assert_ops(&g, "linear(2,5,0) linear(0,0,1)");
     assert_int_equal(assay_model_add("{\"name\": \"mlp\", \"nodes\": [{\"op\": \"gelu\"}]}", &err),
@@ -289,62 +291,6 @@ static void a_description_may_have_parameters(void **state)
 
 /* ---- a whole group ----------------------------------------------------------------------------
  */
-
-enum { MAX_RECORDS = 64 };
-
-struct bed {
-    struct assay_bench bench;
-    struct assay_job job;
-    struct assay_record records[MAX_RECORDS];
-    int64_t n;
-};
-
-static void on_record(void *user, const struct assay_record *record)
-{
-    struct bed *bed = user;
-    assert_true(bed->n < MAX_RECORDS);
-    bed->records[bed->n++] = *record;
-}
-
-static void make_bed(struct bed *bed, const char *model, enum assay_dtype dtype, int64_t m,
-                     int64_t k, int64_t n)
-{
-    const struct assay_device_driver *driver;
-    int32_t index;
-    *bed = (struct bed){
-        .job = {.group = {.dtype = dtype, .n_axes = 3, .axes = {m, k, n}, .compile = "default"},
-                .settings = {.device = "cpu",
-                             .threads = 2,
-                             .hot = true,
-                             .precision = 0.5,
-                             .budget_s = 1,
-                             .timeout_s = 60,
-                             .warmup = 1,
-                             .rounds = 3,
-                             .seed = 42}},
-    };
-    snprintf(bed->job.group.op, sizeof bed->job.group.op, "model:%s", model);
-    assert_int_equal(assay_device_parse("cpu", &driver, &index, NULL), ASSAY_OK);
-    assert_int_equal(assay_device_open(driver, index, 2, &bed->bench.host.device, NULL), ASSAY_OK);
-    bed->bench.host.registry = assay_kernel_registry_create();
-}
-
-static void clear_bed(struct bed *bed)
-{
-    assay_settings_fini(&bed->job.settings);
-    assay_device_close(bed->bench.host.device);
-    assay_kernel_registry_destroy(bed->bench.host.registry);
-}
-
-static void measure(struct bed *bed, const char *recipes)
-{
-    struct assay_error err = {0};
-    struct assay_group_hooks hooks = {.user = bed, .record = on_record};
-    assert_int_equal(assay_strings_split(&bed->job.settings.recipes, recipes), ASSAY_OK);
-    enum assay_status status = assay_group_run(&bed->bench, &bed->job, &hooks, &err);
-    assert_string_equal(err.message, "");
-    assert_int_equal(status, ASSAY_OK);
-}
 
 static const char all_recipes[] =
     "baseline,int8wo,int8dq,int4wo-32,int4wo-64-hqq,float8wo,float8dq-tensor,float8dq-row,"

@@ -140,6 +140,7 @@ static json_t *full_report(void)
     json_object_set_new(record, "accuracy_1_db", json_real(25.5)); /* of recipes in training */
     json_object_set_new(record, "accuracy_2_db", json_string("inf"));
     json_object_set_new(record, "saved_bytes", json_real(1028));
+    json_object_set_new(record, "planned_bytes", json_real(4096));
     json_object_set_new(record, "caller", json_string("python")); /* of a GPU's, these */
     json_object_set_new(record, "timed", json_string("graph"));
     json_object_set_new(record, "timed_why", json_string(""));

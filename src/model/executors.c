@@ -1,0 +1,178 @@
+/* executors.c: the kernels of models' ops, `eager` and `compiled`, and how they are chosen. */
+#include "model/executor.h"
+
+#include "base/alloc.h"
+#include "base/text.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static void add_words(char *text, size_t size, const char *fmt, ...) ASSAY_PRINTF(3, 4);
+static void add_words(char *text, size_t size, const char *fmt, ...)
+{
+    size_t used = strlen(text);
+    if (used >= size) /* as many as there is space for */
+        return;
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text + used, size - used, fmt, args);
+    va_end(args);
+}
+
+/* Each kernel once. */
+static void add_kernels(const struct assay_step *steps, int32_t n, char *text, size_t size)
+{
+    for (int32_t s = 0; s < n; s++) {
+        bool seen = false;
+        for (int32_t before = 0; before < s; before++)
+            seen |= steps[before].kernel == steps[s].kernel;
+        if (!seen)
+            add_words(text, size, "%s %s", s ? "" : ":", steps[s].kernel->name);
+    }
+}
+
+/* "5 steps: linear_amx attention_amx": how many nodes there are, and who runs them. */
+static void note(const struct assay_problem *problem, const char *device, bool compiled, char *text,
+                 size_t size)
+{
+    struct assay_graph *graph = NULL;
+    struct assay_step *steps = NULL;
+    if (assay_steps_graph(problem, device, compiled, &graph, NULL) == ASSAY_OK &&
+        assay_steps_choose(problem, graph, device, &steps, NULL) == ASSAY_OK) {
+        int32_t first = assay_graph_first_timed(graph), n = graph->n_nodes - first;
+        snprintf(text, size, "%d step%s", (int)n, n == 1 ? "" : "s");
+        if (compiled && problem->host->autotune)
+            add_words(text, size, "; kernels chosen by timing");
+        else
+            add_kernels(steps + first, n, text, size);
+    }
+    assay_free(steps);
+    assay_free(graph);
+}
+
+/* The four executors: eager and compiled on each device. On a CPU each comes a second time, for
+ * problems whose kernels use the matrix unit. */
+#define EXECUTOR_FUNCTIONS(kind, where, compiled_)                                                 \
+    static enum assay_status setup_##kind##_##where(const struct assay_problem *problem,           \
+                                                    void **state, struct assay_error *err)         \
+    {                                                                                              \
+        return assay_executor_setup(problem, #where, compiled_, state, err);                       \
+    }                                                                                              \
+    static void note_##kind##_##where(const struct assay_problem *problem, char *text,             \
+                                      size_t size)                                                 \
+    {                                                                                              \
+        note(problem, #where, compiled_, text, size);                                              \
+    }
+EXECUTOR_FUNCTIONS(eager, cpu, false)
+EXECUTOR_FUNCTIONS(compiled, cpu, true)
+EXECUTOR_FUNCTIONS(eager, cuda, false)
+EXECUTOR_FUNCTIONS(compiled, cuda, true)
+
+#define EXECUTOR(kind, where, units_, flags_)                                                      \
+    {                                                                                              \
+        .struct_size = sizeof(struct assay_kernel), .abi = ASSAY_KERNEL_ABI, .name = #kind,        \
+        .op = "model", .implementation = #kind, .device = #where,                                  \
+        .dtypes = ASSAY_DTYPE_BIT(ASSAY_DTYPE_F32) | ASSAY_DTYPE_BIT(ASSAY_DTYPE_F16) |            \
+                  ASSAY_DTYPE_BIT(ASSAY_DTYPE_BF16),                                               \
+        .setup = setup_##kind##_##where, .run = assay_executor_run,                                \
+        .teardown = assay_executor_teardown, .prepare = assay_executor_prepare,                    \
+        .prepared_bytes = assay_executor_prepared_bytes, .note = note_##kind##_##where,            \
+        .units = units_, .flags = flags_                                                           \
+    }
+
+static const struct assay_kernel executors[] = {
+    EXECUTOR(eager, cpu, 0, 0),
+    EXECUTOR(eager, cpu, ASSAY_UNIT_MATRIX, 0),
+    EXECUTOR(compiled, cpu, 0, 0),
+    EXECUTOR(compiled, cpu, ASSAY_UNIT_MATRIX, 0),
+    EXECUTOR(eager, cuda, 0, ASSAY_KERNEL_DIRECT),
+    EXECUTOR(compiled, cuda, 0, 0),
+};
+
+/* Why a pass in training has no variant of this kind; NULL where it has. */
+static const char *refusal(const struct assay_problem *problem, const char *device)
+{
+    if (!assay_model_op(problem->op)->in_training)
+        return NULL;
+    if (strcmp(device, "cpu") != 0)
+        return "models are trained on the CPU only";
+    if (problem->recipe && strcmp(problem->recipe, "baseline") != 0)
+        return "in training linear layers have the baseline only: their gradient has no recipe";
+    return NULL;
+}
+
+/* Can the problem be run so, and what units does it take? */
+static enum assay_status can_run(const struct assay_problem *problem, const char *device,
+                                 bool compiled, uint32_t *units, struct assay_error *why)
+{
+    struct assay_graph *graph = NULL;
+    struct assay_step *steps = NULL;
+    const char *refused = refusal(problem, device);
+    if (refused)
+        return assay_error_set(why, ASSAY_UNSUPPORTED, NULL, "%s", refused);
+    enum assay_status status = assay_steps_graph(problem, device, compiled, &graph, why);
+    if (status == ASSAY_OK)
+        status = assay_steps_choose(problem, graph, device, &steps, why);
+    for (int32_t s = 0; status == ASSAY_OK && s < graph->n_nodes; s++)
+        *units |= steps[s].kernel->units;
+    assay_free(steps);
+    assay_free(graph);
+    return status;
+}
+
+static bool is_excluded(const struct assay_problem *problem, const char *name,
+                        const struct assay_kernel_choice *choice)
+{
+    char label[128];
+    assay_kernel_label(name, problem->recipe, label, sizeof label);
+    for (int64_t i = 0; i < choice->n_excluded; i++)
+        if (assay_text_same(choice->excluded[i], label))
+            return true;
+    return false;
+}
+
+static bool is_listed(const char *name, const struct assay_kernel_choice *choice)
+{
+    for (int64_t i = 0; i < choice->n_implementations; i++)
+        if (assay_text_same(choice->implementations[i], name))
+            return true;
+    return false;
+}
+
+/* Those that are named, or where none is: `eager`, and `compiled` if it is to be. */
+static bool is_wanted(bool is_compiled, bool compiled, const struct assay_kernel_choice *choice)
+{
+    bool eager_named = is_listed("eager", choice), compiled_named = is_listed("compiled", choice);
+    if (eager_named || compiled_named)
+        return is_compiled ? compiled_named : eager_named;
+    return compiled || !is_compiled;
+}
+
+int64_t assay_model_choose(const struct assay_problem *problem, bool compiled,
+                           const struct assay_kernel_choice *choice, struct assay_contender *out,
+                           int64_t max)
+{
+    int64_t n = 0;
+    for (int c = 0; c < 2 && n < max; c++) {
+        const char *name = c ? "compiled" : "eager";
+        struct assay_contender one = {.recipe = problem->recipe};
+        uint32_t units = 0;
+        if (!is_wanted(c != 0, compiled, choice) || is_excluded(problem, name, choice))
+            continue;
+        one.status = can_run(problem, choice->device, c != 0, &units, &one.why);
+        for (size_t i = 0; i < sizeof executors / sizeof executors[0]; i++)
+            if (strcmp(executors[i].name, name) == 0 &&
+                strcmp(executors[i].device, choice->device) == 0 &&
+                (!one.kernel || executors[i].units == (units & ASSAY_UNIT_MATRIX)))
+                one.kernel = &executors[i];
+        if (one.kernel)
+            out[n++] = one;
+    }
+    return n;
+}
+
+bool assay_model_is_executor(const char *implementation)
+{
+    return strcmp(implementation, "eager") == 0 || strcmp(implementation, "compiled") == 0;
+}

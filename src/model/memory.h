@@ -1,0 +1,22 @@
+/* memory.h: where the values between a graph's nodes lie. */
+#ifndef ASSAY_MODEL_MEMORY_H
+#define ASSAY_MODEL_MEMORY_H
+
+#include "model/graph.h"
+
+struct assay_memory_plan {
+    int64_t offsets[ASSAY_GRAPH_VALUES]; /* of inner values in their block; -1: it needs none */
+    int64_t bytes;                       /* of the block */
+    int64_t kept_bytes; /* of another block, which has the kept values; 0: they are in the first */
+};
+
+/* Where each inner value but the outputs lies. With `reuse`, values that do not live at the same
+ * time share memory; kept ones live to the end of the forward pass and until their last use. With
+ * `apart`, kept values have a block of their own. */
+void assay_graph_plan_memory(const struct assay_graph *graph, bool reuse, bool apart,
+                             struct assay_memory_plan *out);
+
+/* Bytes of the values that the forward pass leaves to the backward pass. */
+int64_t assay_graph_kept_bytes(const struct assay_graph *graph);
+
+#endif
