@@ -48,6 +48,8 @@ static const struct values all_values[] = {
     {.name = "PRESET", .list = "presets", .words = "all", .files = "*.(yml|yaml|so)"},
     {.name = "STATE", .words = "hot cold both"},
     {.name = "PASS", .words = "forward backward both"},
+    {.name = "PASSES", .words = "forward backward both step"},
+    {.name = "OPTIMIZER", .words = "adamw sgd"},
     {.name = "MODE", .words = "default max-autotune reduce-overhead max-autotune-no-cudagraphs false"},
     {.name = "LANGUAGE", .words = "c cu"},
     {.name = "SHELL", .words = "bash zsh fish"},

@@ -20,6 +20,7 @@ static const struct assay_option rows[] = {
     {"dtype", 0, ASSAY_OPTION_LIST, AT(dtypes), "DTYPES", "element types: float16 (default on CUDA), float32 (default elsewhere), bfloat16", 0, 0},
     {"compile", 0, ASSAY_OPTION_FLAG, AT(compile), NULL, "also measure each case compiled, with its ratio to eager", 0, 0},
     ASSAY_MODEL_CHOICE_ROWS(AT(choice)),
+    ASSAY_TRAINING_CHOICE_ROWS(AT(training)),
     {"cache", 0, ASSAY_OPTION_TEXT, AT(measure.cache), "STATE", "cache states: hot (default), cold or both", 0, 0},
     {"output", 'o', ASSAY_OPTION_REPEAT, AT(measure.outputs), "FILE", "also write FILE, in the format of its extension or as FORMAT:FILE; repeatable", 0, 0},
     {"format", 'f', ASSAY_OPTION_TEXT, AT(measure.format), "FORMAT", "format of --output, or of standard output without --output: kobench, kobench-json, … (`assay list formats`)", 0, 0},
@@ -183,6 +184,7 @@ struct sweep {
     const struct assay_preset_set *sets[ASSAY_PRESET_PARAMETERS]; /* NULL: the default */
     int64_t at[ASSAY_PRESET_PARAMETERS];                          /* which of the set's values */
     int64_t values[ASSAY_PRESET_PARAMETERS];
+    int64_t passes; /* groups that each combination makes */
     struct assay_plan *plan;
 };
 
@@ -233,10 +235,10 @@ static enum assay_status add_group(const struct sweep *sweep, struct assay_error
     snprintf(group.compile, sizeof group.compile, "%s",
              sweep->options->compile ? "default" : "false");
     write_label(sweep, group.label, sizeof group.label);
-    if (sweep->plan->n_groups == ASSAY_SWEEP_GROUPS)
+    if (sweep->plan->n_groups + sweep->passes > ASSAY_SWEEP_GROUPS)
         return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "more than %d groups in one run",
                                ASSAY_SWEEP_GROUPS);
-    return assay_plan_add(sweep->plan, &group) == ASSAY_OK ? ASSAY_OK : assay_error_nomem(err);
+    return assay_training_add(&sweep->options->training, &group, sweep->plan, err);
 }
 
 /* Every combination of the values of the parameters from this one on. */
@@ -268,9 +270,11 @@ static enum assay_status add_preset_groups(const struct assay_preset_options *op
                                            enum assay_dtype dtype, struct assay_plan *plan,
                                            struct assay_error *err)
 {
-    enum assay_status status = ASSAY_OK;
+    int64_t passes;
+    enum assay_status status = assay_training_check(&options->training, &passes, err);
     for (const struct assay_preset_case *c = preset->cases; c->name && status == ASSAY_OK; c++) {
-        struct sweep sweep = {.options = options, .preset_case = c, .dtype = dtype, .plan = plan};
+        struct sweep sweep = {
+            .options = options, .preset_case = c, .dtype = dtype, .passes = passes, .plan = plan};
         for (int64_t i = 0; i < assay_preset_case_parameters(c); i++)
             sweep.sets[i] = assay_preset_sets_find(sets, preset, c, c->parameters[i].name);
         status = add_combinations(&sweep, 0, err);

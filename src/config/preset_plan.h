@@ -5,6 +5,7 @@
 #include "config/measure_config.h"
 #include "config/model_choice.h"
 #include "config/preset_file.h"
+#include "config/training_choice.h"
 
 enum { ASSAY_PRESETS_AT_ONCE = 32, ASSAY_PRESET_FILES = 8 };
 
@@ -17,6 +18,7 @@ struct assay_preset_options {
     struct assay_strings presets; /* or as --preset has them */
     struct assay_strings sets, dtypes;
     struct assay_model_choice choice;
+    struct assay_training_choice training;
     bool list, compile;
 };
 

@@ -24,6 +24,7 @@
     {"model", 0, ASSAY_OPTION_TEXT, AT(model), "MODEL", "the model instead of the file's: linear, ln_linear_gelu, transformer_block", 0, 0}, \
     {"compile", 0, ASSAY_OPTION_TEXT, AT(compile), "MODE", "how models are compiled, instead of the file's: default, max-autotune or false (only eager); reduce-overhead and max-autotune-no-cudagraphs are the first two again", 0, 0}, \
     ASSAY_MODEL_CHOICE_ROWS(AT(choice)), \
+    ASSAY_TRAINING_CHOICE_ROWS(AT(training)), \
     {"limit", 0, ASSAY_OPTION_INT, AT(limit), "N", "only the first N groups", 1, 1e6}, \
     {"dry-run", 0, ASSAY_OPTION_FLAG, AT(dry_run), NULL, "print what would be measured, and end", 0, 0}, \
     {"cache", 0, ASSAY_OPTION_TEXT, AT(measure.cache), "STATE", "cache states: hot (default), cold or both", 0, 0}
@@ -333,7 +334,8 @@ static enum assay_status check_group(const struct assay_run_config *config,
     return status == ASSAY_OK ? ASSAY_OK : at_place(config, at, status, &why, err);
 }
 
-static enum assay_status add_groups(const struct assay_run_config *config,
+static enum assay_status add_groups(const struct assay_run_options *options,
+                                    const struct assay_run_config *config,
                                     const struct assay_run_entry *entry, const char *device,
                                     struct assay_plan *plan, struct assay_error *err)
 {
@@ -361,8 +363,9 @@ static enum assay_status add_groups(const struct assay_run_config *config,
             group.dtype = entry->dtypes[k];
             memcpy(group.axes, shape->sizes, 3 * sizeof *group.axes);
             snprintf(group.label, sizeof group.label, "%s", shape->label);
-            if (assay_plan_add(plan, &group) != ASSAY_OK)
-                return assay_error_nomem(err);
+            status = assay_training_add(&options->training, &group, plan, err);
+            if (status != ASSAY_OK)
+                return status;
         }
     return ASSAY_OK;
 }
@@ -372,10 +375,12 @@ static enum assay_status add_entries(const struct assay_run_options *options,
                                      void (*warn)(const char *), struct assay_error *err)
 {
     struct devices devices = {0};
-    int64_t groups = 0;
-    enum assay_status status = ASSAY_OK;
+    int64_t groups = 0, passes;
+    enum assay_status status = assay_training_check(&options->training, &passes, err);
+    if (status != ASSAY_OK)
+        return status;
     for (int64_t i = 0; i < config->n_entries; i++)
-        groups += config->entries[i].shapes.n * config->entries[i].n_dtypes;
+        groups += passes * config->entries[i].shapes.n * config->entries[i].n_dtypes;
     if (groups > ASSAY_SWEEP_GROUPS) /* options may have replaced what the file had few of */
         return assay_error_set(err, ASSAY_ERR_INVALID, config->file,
                                "this makes %lld groups; a run takes %d at the most",
@@ -384,7 +389,7 @@ static enum assay_status add_entries(const struct assay_run_options *options,
         const char *device = NULL;
         status = settle_device(options, config, &config->entries[i], &devices, &device, warn, err);
         if (status == ASSAY_OK)
-            status = add_groups(config, &config->entries[i], device, plan, err);
+            status = add_groups(options, config, &config->entries[i], device, plan, err);
     }
     return status;
 }

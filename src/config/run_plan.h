@@ -6,6 +6,7 @@
 #include "config/measure_config.h"
 #include "config/model_choice.h"
 #include "config/run_config.h"
+#include "config/training_choice.h"
 
 struct assay_run_options {
     struct assay_measure_config measure;
@@ -15,6 +16,7 @@ struct assay_run_options {
     struct assay_strings dtypes, recipes, shapes;
     const char *model, *compile, *output_dir;
     struct assay_model_choice choice;
+    struct assay_training_choice training;
     int64_t limit;
     bool dry_run, help_config, lenient;
     /* Of ci: */

@@ -13,6 +13,8 @@ struct assay_cell assay_kobench_name(const struct assay_record *record, const ch
     bool eager = strcmp(record->implementation, "eager") == 0;
     bool plain = !record->recipe[0] || strcmp(record->recipe, "baseline") == 0;
     assay_cell_add(&cell, "%s", record->entry[0] ? record->entry : assay_cell_subject(record));
+    if (record->entry[0] && record->pass[0])
+        assay_cell_add(&cell, "_%s", record->pass);
     if (variant[0] && !(eager && plain))
         assay_cell_add(&cell, "/%s", variant);
     if (!plain)

@@ -44,6 +44,7 @@ struct state {
     bool has_compiled;      /* some variant of the group at hand is a compiled model */
     bool has_repeats;       /* some row stands for several measurements */
     int64_t most_repeats;
+    bool trains; /* a group is a pass of training */
     struct assay_totals totals;
 };
 
@@ -250,6 +251,21 @@ static void choose_layout(struct state *s, const struct assay_record *records, i
 
 /* ---- a group's heading -------------------------------------------------------------------- */
 
+/* Of what the times are. */
+static const char *time_of(const struct assay_record *record)
+{
+    static const struct {
+        const char *pass, *words;
+    } passes[] = {{"forward", "Forward"},
+                  {"backward", "Backward"},
+                  {"both", "Forward and Backward"},
+                  {"step", "Step"}};
+    for (size_t i = 0; i < sizeof passes / sizeof passes[0]; i++)
+        if (strcmp(record->pass, passes[i].pass) == 0)
+            return passes[i].words;
+    return "Inference";
+}
+
 static void baseline_item(struct assay_flow *flow, const char *name,
                           const struct assay_record *records, int64_t n,
                           const struct assay_record *record)
@@ -261,7 +277,7 @@ static void baseline_item(struct assay_flow *flow, const char *name,
         !assay_implementation_runs_models(baseline->implementation))
         assay_cell_add(&whose, " (%s)", baseline->implementation);
     if (m)
-        assay_flow_item(flow, "%s Baseline%s Inference Time: %s ms", name, whose.text,
+        assay_flow_item(flow, "%s Baseline%s %s Time: %s ms", name, whose.text, time_of(record),
                         assay_cell_milliseconds(m->time.median).text);
 }
 
@@ -291,6 +307,7 @@ static void write_subject(struct state *s, const struct assay_record *record)
 
 static void write_heading(struct state *s, const struct assay_record *records, int64_t n)
 {
+    s->trains = s->trains || records[0].pass[0];
     write_subject(s, &records[0]);
     struct assay_flow flow = assay_page_flow(&s->page, 0, s->grid.width, ASSAY_INK_DIM);
     struct assay_pair pair = {0}, first = {0};
@@ -382,7 +399,8 @@ static void write_legend(struct state *s)
         assay_flow_item(&flow, "* no other is better in time, size of the weights and accuracy");
     assay_legend_marks(legend, &flow);
     if (legend->hot || legend->cold)
-        assay_flow_item(&flow, "Model ms: median of the inference time, caches %s",
+        assay_flow_item(&flow, "Model ms: median of the %s time, caches %s",
+                        s->trains ? "pass's" : "inference",
                         !legend->cold  ? "hot"
                         : !legend->hot ? "cold"
                                        : "hot where measured, else cold");
