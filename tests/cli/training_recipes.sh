@@ -13,6 +13,8 @@ for op in linear_training linear_backward quantize quantize_turned; do
     grep -q "\"op\":\"$op\".*\"status\":\"ok\"" step.jsonl || fail "no $op"
 done
 if grep -q '"status":"[^o]' step.jsonl; then fail "not all is well"; fi
+grep -q '"op":"linear_training".*"recipe":"float8dq-row".*"activation_share":0[.]' step.jsonl ||
+    fail "the share of the casts is not measured"
 expect_count 3 '"op":"linear_training".*"recipe":"float8dq-row-gw-hp"' step.jsonl
 expect_count 3 '"op":"linear_backward".*"mode":"dx".*"recipe":"float8dq-tensor"' step.jsonl
 expect_count 3 '"op":"linear_backward".*"mode":"dw".*"recipe":"float8dq-row"' step.jsonl

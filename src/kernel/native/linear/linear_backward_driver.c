@@ -119,3 +119,17 @@ enum assay_status assay_linear_backward_run(void *state, const struct assay_work
     }
     return ASSAY_OK;
 }
+
+enum assay_status assay_linear_backward_casts(void *state, const struct assay_work *work)
+{
+    const struct state *s = state;
+    for (int64_t i = 0; i < work->iters; i++) {
+        const struct assay_args *args = assay_work_args(work, i);
+        const void *dy = args->in[ASSAY_LINEAR_OPERAND_DY];
+        if (s->dx >= 0)
+            linear_product_cast(&s->data, dy, args->in[s->w], NULL);
+        if (s->dw >= 0)
+            linear_product_cast(&s->weights, dy, args->in[s->x], s->dx >= 0 ? &s->data : NULL);
+    }
+    return ASSAY_OK;
+}

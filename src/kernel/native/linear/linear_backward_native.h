@@ -25,6 +25,8 @@ enum assay_status assay_linear_backward_setup(const struct assay_problem *proble
                                               const struct linear_product_body *body, void **state,
                                               struct assay_error *err);
 enum assay_status assay_linear_backward_run(void *state, const struct assay_work *work);
+/* Its casts, and the packing they are fused with, without the products. */
+enum assay_status assay_linear_backward_casts(void *state, const struct assay_work *work);
 void assay_linear_backward_teardown(void *state);
 
 enum assay_status assay_linear_training_can_run(const struct assay_problem *problem, uint32_t isa,
@@ -34,6 +36,7 @@ enum assay_status assay_linear_training_setup(const struct assay_problem *proble
                                               const struct linear_product_body *body, void **state,
                                               struct assay_error *err);
 enum assay_status assay_linear_training_run(void *state, const struct assay_work *work);
+enum assay_status assay_linear_training_casts(void *state, const struct assay_work *work);
 void assay_linear_training_teardown(void *state);
 
 /* The fields of a kernel of OP, linear_backward or linear_training. */
@@ -41,7 +44,7 @@ void assay_linear_training_teardown(void *state);
     .struct_size = sizeof(struct assay_kernel), .abi = ASSAY_KERNEL_ABI, .name = name_,            \
     .op = #op_, .implementation = "native", .device = "cpu", .dtypes = dtypes_,                    \
     .preference = preference_, .can_run = can_run, .setup = setup, .run = assay_##op_##_run,       \
-    .teardown = assay_##op_##_teardown
+    .teardown = assay_##op_##_teardown, .run_activations = assay_##op_##_casts
 
 /* Defines can_run and setup of OP from a body of products and the instruction sets it needs. */
 #define LINEAR_TRAINING_FUNCTIONS(op_, isa_, least_rows_, body_)                                   \

@@ -232,8 +232,8 @@ static bool has_codes(const struct linear_product *p, const struct linear_produc
            before->job.a.scope == ASSAY_SCOPE_TENSOR && before->type == p->type;
 }
 
-void linear_product_run(const struct linear_product *p, const void *a, const void *b,
-                        const void *bias, void *y, const struct linear_product *before)
+static void make_ready(const struct linear_product *p, const void *a, const void *b,
+                       const struct linear_product *before)
 {
     if (casts(p->job.a) && has_codes(p, before)) {
         float scale = before->a_scales[0];
@@ -242,6 +242,19 @@ void linear_product_run(const struct linear_product *p, const void *a, const voi
     } else if (casts(p->job.a))
         cast_a(p, a);
     pack_b(p, b);
+}
+
+void linear_product_cast(const struct linear_product *p, const void *a, const void *b,
+                         const struct linear_product *before)
+{
+    if (casts(p->job.a) || casts(p->job.b))
+        make_ready(p, a, b, before);
+}
+
+void linear_product_run(const struct linear_product *p, const void *a, const void *b,
+                        const void *bias, void *y, const struct linear_product *before)
+{
+    make_ready(p, a, b, before);
     struct linear_call call = {.x = p->codes ? p->codes : a,
                                .bias = bias,
                                .w = &p->packed,

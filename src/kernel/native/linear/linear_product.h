@@ -115,8 +115,11 @@ void linear_product_fini(struct linear_product *product);
 size_t linear_product_bytes(const struct linear_product *product);
 void linear_product_place(struct linear_product *product, unsigned char *memory);
 
-/* Casts, packs and multiplies. `before`: a product of the same A whose codes are still there; or
- * NULL. */
+/* What comes before the product, where operands are cast: scales, codes, panels; nothing where none
+ * is. `before`: a product of the same A whose codes are still there; or NULL. */
+void linear_product_cast(const struct linear_product *product, const void *a, const void *b,
+                         const struct linear_product *before);
+/* Casts, packs and multiplies. */
 void linear_product_run(const struct linear_product *product, const void *a, const void *b,
                         const void *bias, void *y, const struct linear_product *before);
 

@@ -66,3 +66,13 @@ enum assay_status assay_linear_training_run(void *state, const struct assay_work
     }
     return ASSAY_OK;
 }
+
+enum assay_status assay_linear_training_casts(void *state, const struct assay_work *work)
+{
+    const struct state *s = state;
+    for (int64_t i = 0; i < work->iters; i++) {
+        const struct assay_args *args = assay_work_args(work, i);
+        linear_product_cast(&s->product, args->in[ASSAY_LINEAR_X], args->in[ASSAY_LINEAR_W], NULL);
+    }
+    return ASSAY_OK;
+}
