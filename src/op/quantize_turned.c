@@ -92,16 +92,38 @@ static enum assay_status find_scales(const struct assay_problem *p, const void *
     return ASSAY_OK;
 }
 
+static const struct known *known_of(const struct assay_problem *p, const void *const *in)
+{
+    return p->inputs[0].dtype == ASSAY_DTYPE_NONE ? in[0] : NULL;
+}
+
+/* The scale of a row of the output, found anew where it is not known. */
+static float scale_of(const struct assay_problem *p, const void *const *in, int64_t row)
+{
+    const struct known *known = known_of(p, in);
+    int64_t k = axis(p, ASSAY_QUANTIZE_K), count = axis(p, ASSAY_QUANTIZE_M) * k;
+    float amax = 0;
+    if (known)
+        return known->scales[is_tensor(p) ? 0 : row];
+    for (int64_t i = is_tensor(p) ? 0 : row; i < count; i += is_tensor(p) ? 1 : k) {
+        double value;
+        assay_dtype_load(p->dtype, in[0], i, 1, &value);
+        float size = fabsf((float)value);
+        amax = size <= amax || isnan(amax) ? amax : size;
+    }
+    return assay_quant_scale(assay_quantize_format(p), amax);
+}
+
 static void reference(const struct assay_problem *p, const void *const *in, int64_t row,
                       int64_t first, int64_t n, double *out)
 {
-    const struct known *known = in[0];
+    const struct known *known = known_of(p, in);
+    const void *x = known ? known->x : in[0];
     enum assay_dtype format = assay_quantize_format(p);
-    float inverse = 1.0f / known->scales[is_tensor(p) ? 0 : row];
+    float inverse = 1.0f / scale_of(p, in, row);
     for (int64_t i = 0; i < n; i++) {
         double value;
-        assay_dtype_load(p->dtype, known->x, (first + i) * axis(p, ASSAY_QUANTIZE_K) + row, 1,
-                         &value);
+        assay_dtype_load(p->dtype, x, (first + i) * axis(p, ASSAY_QUANTIZE_K) + row, 1, &value);
         uint8_t code = assay_quantize_code(format, (float)value, inverse);
         assay_dtype_load(format, &code, 0, 1, &out[i]);
     }
@@ -110,10 +132,9 @@ static void reference(const struct assay_problem *p, const void *const *in, int6
 static void reference_scales(const struct assay_problem *p, const void *const *in, int64_t row,
                              int64_t first, int64_t n, double *out)
 {
-    const struct known *known = in[0];
-    (void)p, (void)row;
+    (void)row;
     for (int64_t i = 0; i < n; i++)
-        out[i] = (double)known->scales[first + i];
+        out[i] = (double)scale_of(p, in, first + i);
 }
 
 /* Finding the greatest magnitude, the product, the rounding. */
