@@ -9,6 +9,7 @@
 #include "record/plan.h"
 #include "record/record.h"
 #include "runner/strangers.h"
+#include "trace/profile.h"
 
 enum { ASSAY_MAX_VARIANTS = 256 }; /* every kernel of linear with every recipe is 242 */
 
@@ -22,6 +23,10 @@ struct assay_group_hooks {
     void (*step)(void *user, int64_t variant);
     bool (*stop)(void *user); /* asked beside the shared page */
     void (*record)(void *user, const struct assay_record *record);
+    /* All records are there: what follows cannot touch them. Optional. */
+    void (*measured)(void *user);
+    /* Of a job with `profile`, what was noted of one variant. Optional. */
+    void (*profile)(void *user, const struct assay_profile *profile);
 };
 
 /* Everything a group needs that outlives it. */

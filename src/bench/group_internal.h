@@ -282,4 +282,12 @@ void assay_group_note_memory(const struct group *g, struct variant *v);
 enum assay_status assay_group_measure_state(struct group *g, enum assay_cache_state state,
                                             struct assay_error *err);
 
+/* ---- group_profile.c: once more with everything noted, when all is timed ---- */
+
+/* Of a job with `profile`: calls each variant that is right a few times more and hands over what
+ * was noted. Strangers' before their processes end; assay's own, whose crash is the worker's, when
+ * all records are handed over. */
+enum group_whose { GROUP_STRANGERS, GROUP_OWN };
+void assay_group_profile(struct group *g, enum group_whose whose);
+
 #endif

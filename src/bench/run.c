@@ -322,6 +322,13 @@ static void on_note(void *user, const char *text)
         hooks->note(hooks->user, text);
 }
 
+static void on_profile(void *user, const struct assay_group *group,
+                       const struct assay_profile *profile, char *path, size_t size)
+{
+    const struct assay_run_hooks *hooks = ((struct assay_run *)user)->hooks;
+    hooks->profile(hooks->user, group, profile, path, size);
+}
+
 static int on_stop(void *user)
 {
     const struct assay_run_hooks *hooks = ((struct assay_run *)user)->hooks;
@@ -361,6 +368,8 @@ enum assay_status assay_run_measure(struct assay_run *run, struct assay_error *e
         .start = on_start,
         .note = on_note,
         .group = on_measured,
+        .profile = run->hooks->profile ? on_profile : NULL,
+        .profile_all = run->request->profile,
         .stop = on_stop,
         .idle = on_idle,
     };

@@ -6,6 +6,7 @@
 
 #include "bench/journal.h"
 #include "bench/machine_lock.h"
+#include "trace/profile.h"
 
 /* Where a run comes from, as struct assay_run_info has it; NULL: does not apply. */
 struct assay_run_origin {
@@ -20,6 +21,7 @@ struct assay_run_request {
     const char *resume;  /* an earlier run to go on with: its id, "last", or a path; NULL: none */
     bool models;         /* that must be one of models */
     bool lock, wait;     /* one run at a time on this machine; wait for another one's end */
+    bool profile;        /* every group once it is measured; else those that ask for it */
     bool journal;        /* of a new run, so that it can be resumed */
     struct assay_run_origin origin;
 };
@@ -36,6 +38,10 @@ struct assay_run_hooks {
      * run. */
     enum assay_status (*group)(void *user, const struct assay_record *records, int64_t n,
                                struct assay_error *err);
+    /* What was noted of a variant in its profiled pass; the path of a file made of it, for its
+     * record, goes to `path`. NULL: nothing is profiled. */
+    void (*profile)(void *user, const struct assay_group *group,
+                    const struct assay_profile *profile, char *path, size_t size);
     void (*start)(void *user, const struct assay_group *group); /* is being measured */
     void (*note)(void *user, const char *text);                 /* from a worker */
     void (*warn)(void *user, const char *text);                 /* something is amiss */

@@ -29,9 +29,11 @@ struct attempt {
     int64_t n_records;
     struct assay_event_name *names; /* of its variants */
     int64_t n_names;
+    bool measured; /* all records are there, and profiles come */
     bool done, failed;
     bool worn;        /* the worker asks to be replaced */
     char misfit[400]; /* what is wrong with the worker's messages; empty: nothing */
+    char (*profiles)[ASSAY_PROFILE_PATH]; /* by variant: files that were made of them */
     char failure[512];
     enum assay_status failure_status;
 };
@@ -82,16 +84,44 @@ static bool is_complete(const struct supervisor *s)
     return a->n_records == a->n_names || (a->n_records == 1 && !a->records[0].kernel[0]);
 }
 
-static void take_done(struct supervisor *s, const struct assay_event *event)
+/* The group is measured, or done; false: its records are not all there. */
+static bool take_end(struct supervisor *s, const struct assay_event *event)
 {
     struct attempt *a = &s->attempt;
-    if (event->group != s->group || event->n_records != a->n_records || !is_complete(s))
+    bool fits = event->group == s->group && event->n_records == a->n_records && is_complete(s);
+    if (!fits)
         snprintf(a->misfit, sizeof a->misfit,
                  "group %lld ends with %lld records; %lld came for %lld contenders of group %lld",
                  (long long)event->group, (long long)event->n_records, (long long)a->n_records,
                  (long long)a->n_names, (long long)s->group);
+    return fits;
+}
+
+/* A stranger's profile comes before its record: paths are kept until the group is delivered. */
+static void give_profile(struct supervisor *s, const struct assay_profile *profile)
+{
+    const struct assay_supervisor_options *options = s->options;
+    char *path = s->attempt.profiles[profile->variant];
+    if (options->profile)
+        options->profile(options->user, &s->plan->groups[s->group], profile, path,
+                         sizeof s->attempt.profiles[0]);
+}
+
+static void take_profile(struct supervisor *s, const struct assay_event *event)
+{
+    struct assay_profile profile;
+    struct assay_error err = {0};
+    if (assay_event_profile(event, &profile, &err) != ASSAY_OK) {
+        snprintf(s->attempt.misfit, sizeof s->attempt.misfit, "%.300s", err.message);
+        return;
+    }
+    if (profile.group != s->group || profile.variant >= ASSAY_MAX_VARIANTS)
+        snprintf(s->attempt.misfit, sizeof s->attempt.misfit,
+                 "a profile of variant %lld of group %lld, not %lld", (long long)profile.variant,
+                 (long long)profile.group, (long long)s->group);
     else
-        a->done = true;
+        give_profile(s, &profile);
+    assay_profile_fini(&profile);
 }
 
 static void take_event(struct supervisor *s, const assay_json *message)
@@ -110,8 +140,14 @@ static void take_event(struct supervisor *s, const assay_json *message)
     case ASSAY_EVENT_RECORD:
         take_record(s, &event);
         break;
+    case ASSAY_EVENT_MEASURED:
+        a->measured = take_end(s, &event);
+        break;
+    case ASSAY_EVENT_PROFILE:
+        take_profile(s, &event);
+        break;
     case ASSAY_EVENT_DONE:
-        take_done(s, &event);
+        a->done = take_end(s, &event);
         break;
     case ASSAY_EVENT_WORN:
         a->worn = true;
@@ -207,6 +243,25 @@ static enum assay_status blame(struct supervisor *s, struct assay_job *job,
         return ASSAY_OK;
     assay_kernel_label(name.kernel, name.recipe, label, sizeof label);
     return assay_strings_add(&job->exclude, label);
+}
+
+/* The records were all there when the worker ended: they stay, and what it did not come to is
+ * missing from the profile. */
+static void note_unprofiled(struct supervisor *s, const struct assay_job *job,
+                            const struct assay_child_end *end, bool timed_out)
+{
+    const struct attempt *a = &s->attempt;
+    char reason[192], text[500];
+    bool known = end->variant >= 0 && end->variant < a->n_records;
+    const struct assay_record *record = &a->records[known ? end->variant : 0];
+    outcome_of_end(end, timed_out, job->settings.timeout_s, reason, sizeof reason);
+    if (a->misfit[0])
+        snprintf(reason, sizeof reason, "%.190s", a->misfit);
+    snprintf(text, sizeof text,
+             "%s%s%.160s while it was profiled: its profile%s is missing, its figures stay",
+             known ? record->kernel : "the worker ended: ", known ? ": " : "", reason,
+             known ? ", with that of the variants behind it," : "");
+    s->options->note(s->options->user, text);
 }
 
 /* The time limit is for kernels; the harness's own work (filling, calibrating) gets more. */
@@ -309,7 +364,7 @@ static enum assay_status look_back(struct supervisor *s, struct assay_job *job,
 static void reset(struct attempt *a)
 {
     a->n_records = a->n_names = 0;
-    a->done = a->failed = a->worn = false;
+    a->done = a->failed = a->worn = a->measured = false;
     a->misfit[0] = '\0';
 }
 
@@ -343,7 +398,13 @@ static enum assay_status run_in_child(struct supervisor *s, struct assay_job *jo
         if (await(s, job, &timed_out) && (s->attempt.done || s->attempt.failed))
             return ASSAY_OK;
         assay_child_kill(&s->child, &end);
-        if (s->options->stop && s->options->stop(s->options->user))
+        bool stopped = s->options->stop && s->options->stop(s->options->user);
+        if (s->attempt.measured) {
+            if (!stopped)
+                note_unprofiled(s, job, &end, timed_out);
+            return ASSAY_OK;
+        }
+        if (stopped)
             return assay_error_set(err, ASSAY_ERR_INTERRUPTED, NULL, "interrupted");
         status = look_back(s, job, &end, timed_out, &go_on);
         if (status != ASSAY_OK)
@@ -367,6 +428,13 @@ static void local_record(void *user, const struct assay_record *record)
         a->records[a->n_records++] = *record;
 }
 
+static void local_profile(void *user, const struct assay_profile *profile)
+{
+    struct supervisor *s = user;
+    if (profile->variant < ASSAY_MAX_VARIANTS)
+        give_profile(s, profile);
+}
+
 static bool local_stop(void *user)
 {
     const struct assay_supervisor_options *options = ((struct supervisor *)user)->options;
@@ -376,8 +444,11 @@ static bool local_stop(void *user)
 static enum assay_status run_here(struct supervisor *s, const struct assay_job *job,
                                   assay_worker *worker, struct assay_error *err)
 {
-    struct assay_group_hooks hooks = {
-        .user = s, .note = local_note, .record = local_record, .stop = local_stop};
+    struct assay_group_hooks hooks = {.user = s,
+                                      .note = local_note,
+                                      .record = local_record,
+                                      .stop = local_stop,
+                                      .profile = local_profile};
     s->attempt.n_records = 0;
     enum assay_status status = assay_worker_run(worker, job, &hooks, err);
     return status == ASSAY_ERR_INTERRUPTED ? ASSAY_OK : status;
@@ -406,6 +477,8 @@ static enum assay_status deliver(struct supervisor *s, const struct assay_job *j
 {
     struct attempt *a = &s->attempt;
     bool cut = cut_short(s);
+    for (int64_t i = 0; i < a->n_records; i++)
+        snprintf(a->records[i].profile, sizeof a->records[i].profile, "%s", a->profiles[i]);
     for (int64_t i = 0; i < s->n_lost && a->n_records < ASSAY_MAX_VARIANTS; i++) {
         s->lost[i].interrupted = cut; /* or the group would count as done with these alone */
         a->records[a->n_records++] = s->lost[i];
@@ -430,10 +503,18 @@ static void skip_over_limit(struct supervisor *s, const struct assay_job *job)
     s->attempt.n_records = 1;
 }
 
+/* By enable_profiler of a configuration. */
+static bool asks_for_profile(const struct assay_group *group)
+{
+    return strcmp(group->profilers, "profiler") == 0 || strcmp(group->profilers, "both") == 0;
+}
+
 static enum assay_status run_group(struct supervisor *s, int64_t index, assay_worker *worker,
                                    struct assay_error *err)
 {
     struct assay_job job = {.group_index = index, .group = s->plan->groups[index]};
+    job.profile = s->options->profile && (s->options->profile_all || asks_for_profile(&job.group));
+    memset(s->attempt.profiles, 0, ASSAY_MAX_VARIANTS * sizeof *s->attempt.profiles);
     enum assay_status status = assay_settings_copy(&s->plan->settings, &job.settings);
     s->group = index;
     s->tries = 0;
@@ -476,9 +557,11 @@ enum assay_status assay_supervise(const struct assay_plan *plan,
     s->options = options;
     s->attempt.records = assay_calloc(ASSAY_MAX_VARIANTS, sizeof *s->attempt.records);
     s->attempt.names = assay_calloc(ASSAY_MAX_VARIANTS, sizeof *s->attempt.names);
+    s->attempt.profiles = assay_calloc(ASSAY_MAX_VARIANTS, sizeof *s->attempt.profiles);
     if (!options->program)
         worker = assay_worker_create(&watch, false);
-    if (!s->attempt.records || !s->attempt.names || (!options->program && !worker))
+    if (!s->attempt.records || !s->attempt.names || !s->attempt.profiles ||
+        (!options->program && !worker))
         goto cleanup;
     status = ASSAY_OK;
     for (int64_t i = 0; i < plan->n_groups && status == ASSAY_OK; i++) {
@@ -496,6 +579,7 @@ cleanup:
         assay_child_stop(&s->child);
         assay_free(s->attempt.records);
         assay_free(s->attempt.names);
+        assay_free(s->attempt.profiles);
     }
     assay_worker_destroy(worker);
     assay_free(s);

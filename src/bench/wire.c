@@ -112,9 +112,10 @@ enum assay_wire_kind assay_wire_read(struct assay_wire *wire, const char *line, 
 /* ---- events ---- */
 
 static const char *const event_names[ASSAY_EVENT_COUNT] = {
-    [ASSAY_EVENT_NOTE] = "note",     [ASSAY_EVENT_CONTENDERS] = "contenders",
-    [ASSAY_EVENT_RECORD] = "record", [ASSAY_EVENT_DONE] = "done",
-    [ASSAY_EVENT_WORN] = "worn",     [ASSAY_EVENT_ERROR] = "error",
+    [ASSAY_EVENT_NOTE] = "note",       [ASSAY_EVENT_CONTENDERS] = "contenders",
+    [ASSAY_EVENT_RECORD] = "record",   [ASSAY_EVENT_MEASURED] = "measured",
+    [ASSAY_EVENT_PROFILE] = "profile", [ASSAY_EVENT_DONE] = "done",
+    [ASSAY_EVENT_WORN] = "worn",       [ASSAY_EVENT_ERROR] = "error",
 };
 
 static assay_json *new_event(enum assay_event_kind kind)
@@ -176,12 +177,35 @@ enum assay_status assay_event_record(const struct assay_event *event, struct ass
     return assay_record_from_json(assay_json_get(event->message, "record"), out, err);
 }
 
-assay_json *assay_event_done(int64_t group, int64_t n_records)
+assay_json *assay_event_of_profile(const struct assay_profile *profile)
 {
-    assay_json *json = new_event(ASSAY_EVENT_DONE);
+    assay_json *json = new_event(ASSAY_EVENT_PROFILE);
+    assay_json_put(json, "profile", assay_profile_to_json(profile));
+    return json;
+}
+
+enum assay_status assay_event_profile(const struct assay_event *event, struct assay_profile *out,
+                                      struct assay_error *err)
+{
+    return assay_profile_from_json(assay_json_get(event->message, "profile"), out, err);
+}
+
+static assay_json *new_count(enum assay_event_kind kind, int64_t group, int64_t n_records)
+{
+    assay_json *json = new_event(kind);
     assay_json_put_int(json, "group", group);
     assay_json_put_int(json, "records", n_records);
     return json;
+}
+
+assay_json *assay_event_measured(int64_t group, int64_t n_records)
+{
+    return new_count(ASSAY_EVENT_MEASURED, group, n_records);
+}
+
+assay_json *assay_event_done(int64_t group, int64_t n_records)
+{
+    return new_count(ASSAY_EVENT_DONE, group, n_records);
 }
 
 assay_json *assay_event_worn(void) { return new_event(ASSAY_EVENT_WORN); }

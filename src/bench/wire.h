@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "kernel/kernel.h"
 #include "record/record.h"
+#include "trace/profile.h"
 
 /* One direction. */
 struct assay_wire {
@@ -48,6 +49,8 @@ enum assay_event_kind {
     ASSAY_EVENT_NOTE,       /* text */
     ASSAY_EVENT_CONTENDERS, /* assay_event_names */
     ASSAY_EVENT_RECORD,     /* assay_event_record */
+    ASSAY_EVENT_MEASURED,   /* group, n_records: all are there, what follows are profiles */
+    ASSAY_EVENT_PROFILE,    /* assay_event_profile */
     ASSAY_EVENT_DONE,       /* group, n_records */
     ASSAY_EVENT_WORN,       /* the worker asks to be replaced */
     ASSAY_EVENT_ERROR,      /* status, text */
@@ -58,6 +61,8 @@ enum assay_event_kind {
 assay_json *assay_event_note(const char *text);
 assay_json *assay_event_contenders(const struct assay_contender *contenders, int64_t n);
 assay_json *assay_event_of_record(const struct assay_record *record);
+assay_json *assay_event_measured(int64_t group, int64_t n_records);
+assay_json *assay_event_of_profile(const struct assay_profile *profile);
 assay_json *assay_event_done(int64_t group, int64_t n_records);
 assay_json *assay_event_worn(void);
 assay_json *assay_event_error(enum assay_status status, const struct assay_error *err);
@@ -83,5 +88,8 @@ int64_t assay_event_names(const struct assay_event *event, struct assay_event_na
                           int64_t max);
 enum assay_status assay_event_record(const struct assay_event *event, struct assay_record *out,
                                      struct assay_error *err);
+/* To be released by assay_profile_fini. */
+enum assay_status assay_event_profile(const struct assay_event *event, struct assay_profile *out,
+                                      struct assay_error *err);
 
 #endif

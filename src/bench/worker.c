@@ -236,8 +236,8 @@ enum assay_status assay_worker_run(assay_worker *worker, const struct assay_job 
 struct line {
     struct assay_wire events;
     struct assay_watch *watch;
-    pid_t process;     /* a copy that a kernel made with fork must not speak for us */
-    int64_t n_records; /* of this job */
+    pid_t process;            /* a copy that a kernel made with fork must not speak for us */
+    int64_t group, n_records; /* of this job */
 };
 
 static void end_without_memory(struct assay_watch *watch)
@@ -277,6 +277,17 @@ static void send_record(void *user, const struct assay_record *record)
     ((struct line *)user)->n_records++;
 }
 
+static void send_measured(void *user)
+{
+    struct line *line = user;
+    send_event(line, assay_event_measured(line->group, line->n_records));
+}
+
+static void send_profile(void *user, const struct assay_profile *profile)
+{
+    send_event(user, assay_event_of_profile(profile));
+}
+
 static void send_end(struct line *line, int64_t group, enum assay_status status,
                      const struct assay_error *err)
 {
@@ -305,10 +316,15 @@ static bool handle_job(assay_worker *worker, const assay_json *json, bool first,
 {
     struct assay_error err = {0};
     struct assay_job job = {0};
-    struct assay_group_hooks hooks = {
-        .user = line, .note = send_note, .contenders = send_contenders, .record = send_record};
+    struct assay_group_hooks hooks = {.user = line,
+                                      .note = send_note,
+                                      .contenders = send_contenders,
+                                      .record = send_record,
+                                      .measured = send_measured,
+                                      .profile = send_profile};
     enum assay_status status = assay_job_from_json(json, &job, &err);
     int problem = spare_descriptors();
+    line->group = job.group_index;
     line->n_records = 0;
     if (problem && !first) { /* a kernel leaves files open: a new process has none of them */
         assay_job_fini(&job);

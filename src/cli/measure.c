@@ -2,6 +2,7 @@
 
 #include "cli/command.h"
 #include "cli/dry_run.h"
+#include "cli/profiles.h"
 #include "cli/progress.h"
 #include "cli/repeats.h"
 
@@ -39,6 +40,8 @@ struct shown_run {
     const struct assay_measure_config *config;
     struct assay_run run;
     assay_outputs *outputs;
+    struct assay_profiles profiles;
+    int64_t n_earlier; /* groups that an earlier part of the run had measured */
     struct assay_progress progress;
     bool lost; /* groups are missing that the journal should have, and are measured again */
 };
@@ -52,6 +55,8 @@ static enum assay_status open_outputs(void *user, struct assay_error *err)
         assay_outputs_open(shown->config, &shown->measuring->outputs, &shown->outputs, err);
     if (status == ASSAY_OK && shown->measuring->repeats)
         status = assay_outputs_expect(shown->outputs, shown->run.plan, err);
+    if (status == ASSAY_OK)
+        status = assay_profiles_open(&shown->profiles, shown->config, &shown->run.info, err);
     return status;
 }
 
@@ -73,6 +78,12 @@ static enum assay_status write_group(void *user, const struct assay_record *reco
     assay_outputs_group(shown->outputs, records, n);
     assay_progress_done(&shown->progress);
     return ASSAY_OK;
+}
+
+static void write_profile(void *user, const struct assay_group *group,
+                          const struct assay_profile *profile, char *path, size_t size)
+{
+    assay_profiles_add(&((struct shown_run *)user)->profiles, group, profile, path, size);
 }
 
 static void show_start(void *user, const struct assay_group *group)
@@ -179,6 +190,16 @@ static enum assay_status close_outputs(struct shown_run *shown, enum assay_statu
     return assay_outputs_close(shown->outputs, err);
 }
 
+/* A run that did not begin has no profile either. */
+static enum assay_status close_profiles(struct shown_run *shown, struct assay_error *err)
+{
+    if (!shown->run.begun) {
+        assay_profiles_cancel(&shown->profiles);
+        return ASSAY_OK;
+    }
+    return assay_profiles_close(&shown->profiles, shown->n_earlier, shown->config->quiet, err);
+}
+
 /* Everything that was asked for was left out: no row is wrong, and none is of use. */
 static int judge_left_out(const struct assay_run *run)
 {
@@ -193,9 +214,10 @@ static int judge_left_out(const struct assay_run *run)
 
 static int run_shown(struct shown_run *shown)
 {
-    struct assay_error err = {0}, output_err = {0};
+    struct assay_error err = {0}, output_err = {0}, profile_err = {0};
     enum assay_status status = assay_run_open(&shown->run, &err);
     if (status == ASSAY_OK) {
+        shown->n_earlier = shown->run.plan->n_groups - assay_run_left(&shown->run);
         say_what_was_damaged(shown);
         announce(shown);
         status = measure_shown(shown, &err);
@@ -217,6 +239,10 @@ static int run_shown(struct shown_run *shown)
                     "assay: nothing is lost; write the results again with: %s --resume %s --output "
                     "FILE\n",
                     shown->measuring->again, shown->run.info.id);
+    }
+    if (close_profiles(shown, &profile_err) != ASSAY_OK) {
+        code = assay_complain(&profile_err);
+        fputs("assay: only the profile is missing; all figures are there\n", stderr);
     }
     if (shown->run.done && (status == ASSAY_OK || status == ASSAY_ERR_INTERRUPTED ||
                             status == ASSAY_ERR_IO || status == ASSAY_ERR_NOMEM))
@@ -243,6 +269,7 @@ int assay_measure(const struct assay_measuring *measuring, struct assay_plan *pl
         .models = measuring->models,
         .lock = true,
         .wait = config->wait,
+        .profile = config->profile != NULL,
         .journal = true,
         .origin = measuring->origin,
     };
@@ -253,6 +280,7 @@ int assay_measure(const struct assay_measuring *measuring, struct assay_plan *pl
         .open = open_outputs,
         .begin = begin_outputs,
         .group = write_group,
+        .profile = write_profile,
         .start = show_start,
         .note = show_note,
         .warn = show_warning,

@@ -4,6 +4,7 @@
 #include "base/folder.h"
 #include "base/io.h"
 #include "base/lock.h"
+#include "base/part_file.h"
 #include "cli/command.h"
 #include "cli/png.h"
 #include "cli/repeats.h"
@@ -12,7 +13,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <glob.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -120,34 +120,6 @@ static enum assay_status choose_format(const char **path, const char *asked,
     return ASSAY_OK;
 }
 
-/* Whoever makes a report holds its file locked. */
-static bool is_abandoned(const char *part)
-{
-    int fd = open(part, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    bool abandoned = fd >= 0 && assay_lock_try(fd) == 0;
-    if (fd >= 0)
-        close(fd);
-    return abandoned;
-}
-
-/* What runs that were killed have left of this file. */
-static void remove_parts(const char *path)
-{
-    struct assay_text pattern = {0};
-    glob_t found = {0};
-    for (const char *c = path; *c; c++) { /* the user's name is no pattern */
-        assay_text_add(&pattern, strchr("*?[\\", *c) ? "\\" : "");
-        assay_text_append(&pattern, c, 1);
-    }
-    assay_text_add(&pattern, ".*-*.part");
-    if (!pattern.failed && glob(pattern.data, GLOB_NOSORT, NULL, &found) == 0)
-        for (size_t i = 0; i < found.gl_pathc; i++)
-            if (is_abandoned(found.gl_pathv[i]))
-                unlink(found.gl_pathv[i]);
-    globfree(&found);
-    assay_text_fini(&pattern);
-}
-
 static enum assay_status open_file(struct output *output, const char *path, bool append,
                                    struct assay_error *err)
 {
@@ -164,7 +136,7 @@ static enum assay_status open_file(struct output *output, const char *path, bool
         output->file = open(path, append ? flags | O_APPEND | O_CREAT : flags, 0666);
     } else {
         struct assay_text part = {0};
-        remove_parts(path);
+        assay_part_file_sweep(path);
         output->file = assay_folder_create_beside(path, "part", &part);
         output->part = output->file >= 0 ? assay_strdup(part.data) : NULL;
         if (output->file >= 0)

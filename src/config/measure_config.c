@@ -59,6 +59,12 @@ const struct assay_option assay_measure_rows[] = {
     {"energy", 0, ASSAY_OPTION_FLAG, AT(energy), NULL,
      "also measure the energy of a call, where the device has a counter (half a second each)", 0,
      0},
+    {"profile", 0, ASSAY_OPTION_SPARE_FILE, AT(profile), "[FILE]",
+     "once a group is measured, call each variant a few times more and record a trace: which node, "
+     "thread and wait took the time; JSON for chrome://tracing and Perfetto, or "
+     "FILE.perfetto-trace "
+     "(default: profile_RUN.json)",
+     0, 0},
     {"in-process", 0, ASSAY_OPTION_FLAG, AT(in_process), NULL,
      "run kernels in this process, for debuggers: a crash ends everything", 0, 0},
     {"wait", 0, ASSAY_OPTION_FLAG, AT(wait), NULL, "wait for another run to end instead of failing",

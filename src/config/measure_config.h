@@ -10,6 +10,7 @@ struct assay_measure_config {
     struct assay_strings outputs;
     /* Rows below: */
     const char *resume, *python, *chart;
+    const char *profile; /* a file; empty: one that is named after the run; NULL: none */
     struct assay_strings plugins;
     int64_t threads, warmup, rounds, seed, memory_limit;
     double precision, budget_s, timeout_s;

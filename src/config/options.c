@@ -116,6 +116,7 @@ static enum assay_status store(const struct assay_option *o, const char *value, 
         *(const char **)field = value;
         return ASSAY_OK;
     case ASSAY_OPTION_SPARE:
+    case ASSAY_OPTION_SPARE_FILE:
         *(const char **)field = value ? value : "";
         return ASSAY_OK;
     case ASSAY_OPTION_SPARE_INT:
@@ -158,9 +159,9 @@ static enum assay_status store(const struct assay_option *o, const char *value, 
 
 /* Where results go, how they are shown, and what does not touch the plan. */
 static const char *const beside_resume[] = {
-    "resume", "output",  "format",  "output-dir", "github-summary", "visual",
-    "config", "quiet",   "verbose", "ascii",      "wait",           "in-process",
-    "help",   "dry-run", "chart",   "dark",       "rasterized",     "plot",
+    "resume", "output",  "format",     "output-dir", "github-summary", "visual", "config",
+    "quiet",  "verbose", "ascii",      "wait",       "in-process",     "help",   "dry-run",
+    "chart",  "dark",    "rasterized", "plot",       "profile",
 };
 
 /* What has been read so far. */
@@ -191,12 +192,31 @@ static enum assay_status check_resume(const struct given *given, struct assay_er
 
 /* ---- reading ---- */
 
+static bool is_trace(const char *word)
+{
+    static const char *const endings[] = {".json", ".perfetto-trace", ".pftrace"};
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        size_t length = strlen(word), ending = strlen(endings[i]);
+        if (length > ending && strcmp(word + length - ending, endings[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool is_spare_type(enum assay_option_type type)
+{
+    return type == ASSAY_OPTION_SPARE || type == ASSAY_OPTION_SPARE_FILE ||
+           type == ASSAY_OPTION_SPARE_INT;
+}
+
 /* May the next word be left to others? A number with no more digits than the upper bound is a value,
  * within the bounds or not; one with more is the beginning of a run's id. */
 static bool is_spare(const struct assay_option *o, const char *word)
 {
     int64_t number;
     char most[32];
+    if (o->type == ASSAY_OPTION_SPARE_FILE)
+        return word[0] == '-' || !is_trace(word);
     if (o->type != ASSAY_OPTION_SPARE_INT)
         return word[0] == '-';
     snprintf(most, sizeof most, "%.0f", o->max);
@@ -222,7 +242,7 @@ static enum assay_status parse_option(const struct assay_option_table *table, in
     if (o->type == ASSAY_OPTION_FLAG) {
         if (value)
             return assay_error_set(err, ASSAY_ERR_INVALID, NULL, "--%s takes no value", o->name);
-    } else if (!value && (o->type == ASSAY_OPTION_SPARE || o->type == ASSAY_OPTION_SPARE_INT)) {
+    } else if (!value && is_spare_type(o->type)) {
         if (*at + 1 < argc && !is_spare(o, argv[*at + 1]))
             value = argv[++*at];
     } else if (!value) {

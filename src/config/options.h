@@ -6,17 +6,19 @@
 #include "record/plan.h"
 
 enum assay_option_type {
-    ASSAY_OPTION_FLAG,      /* bool */
-    ASSAY_OPTION_TEXT,      /* const char *: borrowed from argv; NULL until given */
-    ASSAY_OPTION_INT,       /* int64_t */
-    ASSAY_OPTION_SIZE,      /* int64_t, with suffixes: 512M, 2GiB */
-    ASSAY_OPTION_DURATION,  /* double, seconds: 2s, 500ms */
-    ASSAY_OPTION_FRACTION,  /* double: 1%, 0.01 */
-    ASSAY_OPTION_LIST,      /* struct assay_strings: comma-separated, and repeatable */
-    ASSAY_OPTION_REPEAT,    /* struct assay_strings: one each time, commas kept */
-    ASSAY_OPTION_SPARE,     /* const char *: "" where the option stands without a value */
-    ASSAY_OPTION_SPARE_INT, /* int64_t: 0 where it does; a next word that is not a number, or has more
-                             * digits than the upper bound, is not its value */
+    ASSAY_OPTION_FLAG,       /* bool */
+    ASSAY_OPTION_TEXT,       /* const char *: borrowed from argv; NULL until given */
+    ASSAY_OPTION_INT,        /* int64_t */
+    ASSAY_OPTION_SIZE,       /* int64_t, with suffixes: 512M, 2GiB */
+    ASSAY_OPTION_DURATION,   /* double, seconds: 2s, 500ms */
+    ASSAY_OPTION_FRACTION,   /* double: 1%, 0.01 */
+    ASSAY_OPTION_LIST,       /* struct assay_strings: comma-separated, and repeatable */
+    ASSAY_OPTION_REPEAT,     /* struct assay_strings: one each time, commas kept */
+    ASSAY_OPTION_SPARE,      /* const char *: "" where the option stands without a value */
+    ASSAY_OPTION_SPARE_FILE, /* the same; a next word is its value only where it is the name of a
+                              * trace: it ends in .json, .perfetto-trace or .pftrace */
+    ASSAY_OPTION_SPARE_INT,  /* int64_t: 0 where it does; a next word that is not a number, or has
+                              * more digits than the upper bound, is not its value */
 };
 
 struct assay_option {

@@ -5,6 +5,7 @@
 
 #include "device/device.h"
 #include "kernel/kernel.h"
+#include "trace/recorder.h"
 
 #include <stdbool.h>
 
@@ -17,12 +18,19 @@ struct assay_host {
     enum assay_status (*can_run)(void *strangers, const struct assay_kernel *kernel,
                                  const struct assay_problem *problem, struct assay_error *why);
     void *strangers;
+    struct assay_recorder *recorder; /* NULL but in a profiled pass, where nothing is timed */
 };
 
 /* Did the user give --autotune? No, where the problem comes from nowhere. */
 static inline bool assay_host_autotunes(const struct assay_problem *problem)
 {
     return problem->host && problem->host->autotune;
+}
+
+/* Who notes what is done, in a profiled pass; NULL else. Asked once for each `run`. */
+static inline struct assay_recorder *assay_host_recorder(const struct assay_host *host)
+{
+    return host ? host->recorder : NULL;
 }
 
 #endif

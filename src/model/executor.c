@@ -175,15 +175,22 @@ enum assay_status assay_step_run_packing(struct assay_step *step, const struct a
     return status;
 }
 
-static enum assay_status run_step(struct assay_step *step, const struct assay_work *one)
+static enum assay_status run_step(struct executor *x, int32_t s, const struct assay_work *one,
+                                  struct assay_recorder *recorder)
 {
-    return step->trains && step->kernel->prepare ? assay_step_run_packing(step, one)
-                                                 : step->kernel->run(step->state, one);
+    struct assay_step *step = &x->steps[s];
+    int64_t began = assay_recorder_now(recorder);
+    enum assay_status status = step->trains && step->kernel->prepare
+                                   ? assay_step_run_packing(step, one)
+                                   : step->kernel->run(step->state, one);
+    assay_recorder_node(recorder, s, began);
+    return status;
 }
 
 enum assay_status assay_executor_run(void *state, const struct assay_work *work)
 {
     struct executor *x = state;
+    struct assay_recorder *recorder = assay_host_recorder(x->host);
     enum assay_status status = make_args(x, work);
     int32_t first = assay_graph_first_timed(x->graph);
     for (int64_t i = 0; i < work->iters && status == ASSAY_OK; i++) {
@@ -193,7 +200,7 @@ enum assay_status assay_executor_run(void *state, const struct assay_work *work)
                                  .stream = work->stream};
         for (int32_t s = first; s < x->graph->n_nodes && status == ASSAY_OK; s++) {
             one.sets = x->args + s * work->n_sets;
-            status = run_step(&x->steps[s], &one);
+            status = run_step(x, s, &one, recorder);
         }
     }
     return status;
@@ -237,7 +244,7 @@ static enum assay_status run_before(struct executor *x, int64_t set, const struc
         struct assay_step_operands operands;
         assay_executor_point(x, &x->steps[s], set, model, &operands);
         struct assay_work one = {.iters = 1, .n_sets = 1, .sets = &operands.args};
-        status = run_step(&x->steps[s], &one);
+        status = run_step(x, s, &one, NULL);
         if (status != ASSAY_OK)
             assay_error_set(err, status, NULL, "the forward pass failed: %s",
                             x->steps[s].kernel->name);
@@ -354,4 +361,15 @@ double assay_model_plain_weight_bytes(const void *state)
         if (x->graph->values[i].kind == ASSAY_VALUE_WEIGHT && reads_plain(x, i))
             bytes += (double)assay_tensor_bytes(&x->graph->values[i].tensor);
     return bytes;
+}
+
+int64_t assay_model_steps(const void *state)
+{
+    return ((const struct executor *)state)->graph->n_nodes;
+}
+
+void assay_model_step(const void *state, int64_t index, struct assay_model_step *out)
+{
+    const struct assay_step *step = &((const struct executor *)state)->steps[index];
+    *out = (struct assay_model_step){step->node->op, step->kernel, &step->problem};
 }

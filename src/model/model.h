@@ -80,6 +80,14 @@ struct assay_model_memory {
     double saved_bytes, planned_bytes;
 };
 struct assay_model_memory assay_model_memory(const void *state);
+/* The nodes that an executor, set up, runs in this order; a recorder's spans number them. */
+struct assay_model_step {
+    const struct assay_op *op;
+    const struct assay_kernel *kernel;
+    const struct assay_problem *problem; /* with the recipe where it takes one */
+};
+int64_t assay_model_steps(const void *state);
+void assay_model_step(const void *state, int64_t index, struct assay_model_step *out);
 /* Bytes of the weights that this one's kernels read as they are, because they prepare none. */
 double assay_model_plain_weight_bytes(const void *state);
 

@@ -268,6 +268,8 @@ assay_json *assay_job_to_json(const struct assay_job *job)
     assay_json_put(o, "group", assay_group_to_json(&job->group));
     assay_json_put(o, "settings", assay_settings_to_json(&job->settings));
     assay_json_put(o, "exclude", strings_to_json(&job->exclude));
+    if (job->profile)
+        assay_json_put_bool(o, "profile", true);
     return o;
 }
 
@@ -281,6 +283,7 @@ enum assay_status assay_job_from_json(const assay_json *json, struct assay_job *
                                "not a job of version %d (it says %lld)", ASSAY_JOB_VERSION,
                                (long long)version);
     out->group_index = assay_json_int(assay_json_get(json, "index"), 0);
+    out->profile = assay_json_bool(assay_json_get(json, "profile"), false);
     enum assay_status status =
         assay_group_from_json(assay_json_get(json, "group"), &out->group, err);
     if (status == ASSAY_OK)

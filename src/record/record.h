@@ -85,6 +85,8 @@ struct assay_verification {
     bool author_reference, author_tolerance; /* of a workload: they are its author's own */
 };
 
+enum { ASSAY_PROFILE_PATH = 512 };
+
 struct assay_record {
     int64_t group, variant; /* where in the plan; variant counts within the group */
     char op[64], title[64];
@@ -94,14 +96,15 @@ struct assay_record {
     int32_t n_axes;
     char axis_names[ASSAY_MAX_AXES][16];
     int64_t axes[ASSAY_MAX_AXES];
-    char mode[32], label[64]; /* of the group; empty where there is none */
-    char profilers[16];       /* asked for: "profiler", "memory", "both"; empty: none */
-    char pass[12];            /* "backward", "both": the op is a gradient; empty: forward */
-    char recipe[64];          /* empty for ops without recipes */
-    char note[128];           /* the kernel's note about itself; may be empty */
-    char confined[160];       /* a stranger: how its process was kept apart; empty: it is none */
-    char printed[512];        /* what it printed, control characters made visible; bounded */
-    bool not_asked;           /* whether it computes every call: too slow, large or disturbed */
+    char mode[32], label[64];         /* of the group; empty where there is none */
+    char profilers[16];               /* asked for: "profiler", "memory", "both"; empty: none */
+    char profile[ASSAY_PROFILE_PATH]; /* the trace of it, a file; empty: there is none */
+    char pass[12];                    /* "backward", "both": the op is a gradient; empty: forward */
+    char recipe[64];                  /* empty for ops without recipes */
+    char note[128];                   /* the kernel's note about itself; may be empty */
+    char confined[160]; /* a stranger: how its process was kept apart; empty: it is none */
+    char printed[512];  /* what it printed, control characters made visible; bounded */
+    bool not_asked;     /* whether it computes every call: too slow, large or disturbed */
     int32_t threads;
     uint64_t seed;
 

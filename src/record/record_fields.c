@@ -136,6 +136,7 @@ const struct assay_field assay_record_fields[] = {
     {"entry",            TEXT,    OPTIONAL,  MEMBER(T, entry)},
     {"compile",          TEXT,    OPTIONAL,  MEMBER(T, compile)},
     {"profilers",        TEXT,    SPARE,     MEMBER(T, profilers)},
+    {"profile",          TEXT,    SPARE,     MEMBER(T, profile)},
     {"pass",             TEXT,    SPARE,     MEMBER(T, pass)},
     {"recipe",           TEXT,    OPTIONAL,  MEMBER(T, recipe)},
     {"note",             TEXT,    OPTIONAL,  MEMBER(T, note)},

@@ -2,6 +2,7 @@
 #include "kernel/native/native.h"
 
 #include "base/alloc.h"
+#include "kernel/host.h"
 
 #include <omp.h>
 #include <string.h>
@@ -139,8 +140,10 @@ static int64_t share_begin(const struct state *s, int64_t units, int64_t quantum
     return begin < units ? begin : units;
 }
 
-static void run_share(const struct state *s, const struct assay_args *args, int32_t index)
+static void run_share(const struct state *s, const struct assay_args *args, int32_t index,
+                      struct assay_recorder *recorder)
 {
+    int64_t began = assay_recorder_now(recorder);
     int64_t begin = share_begin(s, s->units, s->quantum, index);
     int64_t end = share_begin(s, s->units, s->quantum, index + 1);
     struct native_job job = s->job;
@@ -149,41 +152,51 @@ static void run_share(const struct state *s, const struct assay_args *args, int3
         memset(job.columns.own, 0, (size_t)job.columns.stride * sizeof *job.columns.own);
     }
     s->partial[index * PARTIAL_STRIDE] = begin < end ? s->share(&job, args, begin, end) : 0;
+    if (begin < end)
+        assay_recorder_share(recorder, index, began, end - begin);
 }
 
-static void finish_share(const struct state *s, const struct assay_args *args, int32_t index)
+static void finish_share(const struct state *s, const struct assay_args *args, int32_t index,
+                         struct assay_recorder *recorder)
 {
+    int64_t began = assay_recorder_now(recorder);
     int64_t begin = share_begin(s, s->job.dim, ELEMENT_QUANTUM, index);
     int64_t end = share_begin(s, s->job.dim, ELEMENT_QUANTUM, index + 1);
-    if (begin < end)
-        s->finish(&s->job, args, begin, end);
+    if (begin >= end)
+        return;
+    s->finish(&s->job, args, begin, end);
+    assay_recorder_share(recorder, index, began, end - begin);
 }
 
 /* Columns of a few kilobytes are stored before a team has woken. */
-static void finish(const struct state *s, const struct assay_args *args)
+static void finish(const struct state *s, const struct assay_args *args,
+                   struct assay_recorder *recorder)
 {
+    int64_t began = assay_recorder_now(recorder);
     if (s->job.dim * s->threads < SHARE_MIN) {
         s->finish(&s->job, args, 0, s->job.dim);
+        assay_recorder_share(recorder, 0, began, s->job.dim);
         return;
     }
 #pragma omp parallel for schedule(static, 1)
     for (int32_t i = 0; i < s->threads; i++)
-        finish_share(s, args, i);
+        finish_share(s, args, i, recorder);
 }
 
-static void compute(const struct state *s, const struct assay_args *args)
+static void compute(const struct state *s, const struct assay_args *args,
+                    struct assay_recorder *recorder)
 {
     if (s->threads == 1) {
-        run_share(s, args, 0);
+        run_share(s, args, 0, recorder);
     } else {
         /* The whole team, whatever the number of shares: a smaller one would cost the others their
          * core (native.h). */
 #pragma omp parallel for schedule(static, 1)
         for (int32_t i = 0; i < s->threads; i++)
-            run_share(s, args, i);
+            run_share(s, args, i, recorder);
     }
     if (s->finish)
-        finish(s, args);
+        finish(s, args, recorder);
     if (!s->mean)
         return;
     double sum = 0;
@@ -194,7 +207,9 @@ static void compute(const struct state *s, const struct assay_args *args)
 
 enum assay_status assay_native_run(void *state, const struct assay_work *work)
 {
+    const struct state *s = state;
+    struct assay_recorder *recorder = assay_host_recorder(s->job.problem->host);
     for (int64_t i = 0; i < work->iters; i++)
-        compute(state, assay_work_args(work, i));
+        compute(s, assay_work_args(work, i), recorder);
     return ASSAY_OK;
 }

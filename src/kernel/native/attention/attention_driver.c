@@ -4,6 +4,7 @@
 #include "kernel/native/attention/attention_native.h"
 
 #include "base/alloc.h"
+#include "kernel/host.h"
 
 #include <math.h>
 #include <omp.h>
@@ -25,6 +26,7 @@ struct state {
     unsigned char *scratch; /* of each thread, whole cache lines apart */
     void *allocated;
     size_t scratch_bytes;
+    const struct assay_host *host; /* of the problem, for what a profile notes */
 };
 
 static struct attention_job job_of(const struct assay_problem *p)
@@ -91,6 +93,7 @@ enum assay_status attention_setup(const struct assay_problem *problem,
         .scratch = (unsigned char *)allocated + (-(uintptr_t)allocated & (LINE - 1)),
         .allocated = allocated,
         .scratch_bytes = bytes,
+        .host = problem->host,
     };
     *state = s;
     return ASSAY_OK;
@@ -164,8 +167,10 @@ static void run_blocks(const struct state *s, const struct assay_args *args, int
     }
 }
 
-static void run_share(const struct state *s, const struct assay_args *args, int32_t index)
+static void run_share(const struct state *s, const struct assay_args *args, int32_t index,
+                      struct assay_recorder *recorder)
 {
+    int64_t began = assay_recorder_now(recorder);
     int64_t begin = share_begin(s, index), end = share_begin(s, index + 1);
     if (begin >= end)
         return;
@@ -174,12 +179,15 @@ static void run_share(const struct state *s, const struct assay_args *args, int3
     run_blocks(s, args, begin, end, INT64_MAX, s->scratch + (size_t)index * s->scratch_bytes);
     if (s->body->close)
         s->body->close();
+    assay_recorder_share(recorder, index, began, end - begin);
 }
 
 /* What one thread takes of all heads. Each time a head begins its keys and values are packed, so
  * none is cut. */
-static void run_dealt(const struct state *s, const struct assay_args *args, int64_t *taken)
+static void run_dealt(const struct state *s, const struct assay_args *args, int64_t *taken,
+                      struct assay_recorder *recorder)
 {
+    int64_t began = assay_recorder_now(recorder), blocks = 0;
     int64_t heads = s->job.batch * s->job.heads, some = heads / s->threads / DEALS;
     void *scratch = s->scratch + (size_t)omp_get_thread_num() * s->scratch_bytes;
     some = some > 0 ? some : 1;
@@ -196,9 +204,11 @@ static void run_dealt(const struct state *s, const struct assay_args *args, int6
             break;
         int64_t end = assay_min(head + some, heads), then = head + some * s->threads;
         run_blocks(s, args, head * s->blocks, end * s->blocks, then, scratch);
+        blocks += (end - head) * s->blocks;
     }
     if (s->body->close)
         s->body->close();
+    assay_recorder_share(recorder, omp_get_thread_num(), began, blocks);
 }
 
 static bool deals(const struct state *s)
@@ -209,23 +219,24 @@ static bool deals(const struct state *s)
 enum assay_status attention_run(void *state, const struct assay_work *work)
 {
     const struct state *s = state;
+    struct assay_recorder *recorder = assay_host_recorder(s->host);
     for (int64_t i = 0; i < work->iters; i++) {
         const struct assay_args *args = assay_work_args(work, i);
         if (s->threads == 1) {
-            run_share(s, args, 0);
+            run_share(s, args, 0, recorder);
             continue;
         }
         if (deals(s)) {
             int64_t taken = 0;
 #pragma omp parallel num_threads(s->threads)
-            run_dealt(s, args, &taken);
+            run_dealt(s, args, &taken, recorder);
             continue;
         }
         /* The whole team, whatever the number of shares: a smaller one would cost the others their
          * core (native.h). */
 #pragma omp parallel for schedule(static, 1)
         for (int32_t t = 0; t < s->threads; t++)
-            run_share(s, args, t);
+            run_share(s, args, t, recorder);
     }
     return ASSAY_OK;
 }

@@ -3,6 +3,7 @@
 #include "kernel/native/linear/linear_native.h"
 
 #include "base/alloc.h"
+#include "kernel/host.h"
 
 #include <omp.h>
 #include <stdlib.h>
@@ -23,6 +24,7 @@ struct state {
     size_t scratch_bytes;
     struct assay_packed *packed; /* of each set */
     int64_t n_packed, capacity;
+    const struct assay_host *host; /* of an op linear's problem, for what a profile notes */
 };
 
 enum assay_status assay_linear_can_run(const struct assay_problem *problem, uint32_t isa,
@@ -192,9 +194,11 @@ enum assay_status assay_linear_setup(const struct assay_problem *problem,
         .residual = assay_linear_residual_input(problem),
     };
     enum assay_status status = assay_recipe_parse(problem->recipe, &job.recipe, err);
-    return status == ASSAY_OK
-               ? assay_linear_create(&job, &inputs, problem->threads, body, state, err)
-               : status;
+    if (status == ASSAY_OK)
+        status = assay_linear_create(&job, &inputs, problem->threads, body, state, err);
+    if (status == ASSAY_OK)
+        ((struct state *)*state)->host = problem->host;
+    return status;
 }
 
 /* All sets from this one on. */
@@ -255,36 +259,44 @@ static const void *optional(const struct assay_args *args, int32_t input)
  * order like the integers they are, NaN above all: so one that a thread finds is not lost. */
 static float tensor_scale(const struct state *s, const struct linear_call *call)
 {
+    struct assay_recorder *recorder = assay_host_recorder(s->host);
     uint32_t most = 0;
 #pragma omp parallel for schedule(static) num_threads(s->threads) reduction(max : most)
     for (int64_t t = 0; t < s->threads; t++) {
         int64_t row = s->job.m * t / s->threads, row_end = s->job.m * (t + 1) / s->threads;
+        int64_t began = assay_recorder_now(recorder);
         uint32_t own = assay_f32_bits(s->body->amax(call, row, row_end, scratch_of(s, t)));
         most = own > most ? own : most;
+        assay_recorder_share(recorder, (int32_t)t, began, row_end - row);
     }
     return assay_quant_scale(s->job.recipe.activation, assay_f32_from_bits(most));
 }
 
-static void call_part(const struct state *s, const struct linear_call *call, int64_t t, bool whole)
+static void call_part(const struct state *s, const struct linear_call *call, int64_t t, bool whole,
+                      struct assay_recorder *recorder)
 {
     const struct linear_part *part = &s->parts[t];
+    int64_t began = assay_recorder_now(recorder);
     for (int64_t row = part->row; row < part->row_end; row += s->band) {
         struct linear_part band = band_at(s, part, row);
         (whole ? s->body->compute : s->body->activations)(call, &band, scratch_of(s, t));
     }
+    assay_recorder_share(recorder, (int32_t)t, began,
+                         (part->row_end - part->row) * (part->panel_end - part->panel));
 }
 
 static void call_body(const struct state *s, const struct linear_call *call, bool whole)
 {
+    struct assay_recorder *recorder = assay_host_recorder(s->host);
     if (s->threads == 1) {
-        call_part(s, call, 0, whole);
+        call_part(s, call, 0, whole, recorder);
         return;
     }
 #pragma omp parallel num_threads(s->threads)
     {
         int t = omp_get_thread_num();
         if (!empty(&s->parts[t]))
-            call_part(s, call, t, whole);
+            call_part(s, call, t, whole, recorder);
     }
 }
 

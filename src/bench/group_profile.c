@@ -1,0 +1,278 @@
+/* group_profile.c: a pass of its own, once everything is timed, in which each variant is called a
+ * few times more and what it does is noted. No figure comes from it, and none can be touched by it.
+ *
+ * On a CPU, assay's own kernels note nodes and threads' shares through the problem's host. Of
+ * others, strangers' and a GPU's, only the calls can be seen from here. */
+#include "bench/group_internal.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "model/model.h"
+
+#include <math.h>
+
+/* Calls: as many as take this long, within these. */
+static const double PASS_NS = 100e6;
+enum { CALLS_LEAST = 3, CALLS_MOST = 20 };
+/* Of spans; a node may have several shares of each thread. */
+enum { SHARES_OF_NODE = 4, MOST_SPANS = 1 << 18 };
+
+struct pass {
+    struct group *g;
+    struct variant *v;
+    enum assay_cache_state state;
+    const struct assay_args *sets;
+    int64_t n_sets, calls;
+    bool inside; /* the kernel itself can note what it does */
+    struct assay_recorder recorder;
+    struct assay_profile profile;
+};
+
+/* ---- what is called ---- */
+
+static const struct assay_measurement *timed(const struct pass *p)
+{
+    return &p->v->record.states[p->state];
+}
+
+static void choose_operands(struct pass *p)
+{
+    const struct variant *v = p->v;
+    bool hot = v->record.states[ASSAY_CACHE_HOT].measured;
+    p->state = hot ? ASSAY_CACHE_HOT : ASSAY_CACHE_COLD;
+    p->sets = !hot && v->sets ? v->sets : assay_operands_sets(v->operands);
+    p->n_sets = hot ? 1 : v->n_sets;
+}
+
+static int64_t count_calls(const struct pass *p)
+{
+    double each = timed(p)->time.median;
+    double calls = each > 0 ? PASS_NS / each : CALLS_LEAST;
+    return (int64_t)fmin(fmax(calls, CALLS_LEAST), CALLS_MOST);
+}
+
+/* ---- what the nodes are ---- */
+
+/* Weights come from where the whole model lies, what a node before has just made from where the
+ * node's own operands fit. */
+static void find_ceiling(const struct pass *p, const struct assay_cost *cost, bool whole,
+                         struct assay_profile_node *out)
+{
+    const struct assay_ceilings *ceilings = &p->g->bench->ceilings;
+    double all = assay_group_working_set(p->g, p->v),
+           bytes = cost->bytes_read + cost->bytes_written;
+    double own = whole ? all : bytes;
+    bool cold = p->state == ASSAY_CACHE_COLD;
+    double weights = whole ? 0 : fmin(cost->weight_bytes, cost->bytes_read);
+    struct assay_ceiling_time rest =
+        assay_ceiling_time(ceilings, cost->bytes_read - weights, cost->bytes_written, cost->flops,
+                           (int)cost->math, own, cold && whole);
+    struct assay_ceiling_time kept =
+        assay_ceiling_time(ceilings, weights, 0, 0, (int)cost->math, all, cold);
+    double transfer = rest.transfer_ns + kept.transfer_ns;
+    if (isnan(transfer) || isnan(rest.compute_ns) || p->g->job->settings.no_ceiling)
+        return;
+    bool computes = rest.compute_ns > transfer, from_all = kept.transfer_ns > rest.transfer_ns;
+    out->ceiling_ns = fmax(transfer, rest.compute_ns);
+    snprintf(out->bound, sizeof out->bound, "%s",
+             computes ? "compute"
+                      : assay_ceiling_level(ceilings, from_all ? all : own,
+                                            cold && (whole || from_all)));
+}
+
+static void describe_node(const struct pass *p, const struct assay_op *op,
+                          const struct assay_kernel *kernel, const struct assay_problem *problem,
+                          bool whole, struct assay_profile_node *out)
+{
+    struct assay_cost cost = op->cost(problem);
+    snprintf(out->op, sizeof out->op, "%.63s", assay_op_shown(op->name));
+    snprintf(out->kernel, sizeof out->kernel, "%.63s", kernel->name);
+    assay_tensor_shape_text(problem->axes, problem->n_axes, out->shape, sizeof out->shape);
+    out->bytes = cost.bytes_read + cost.bytes_written;
+    out->flops = cost.flops;
+    find_ceiling(p, &cost, whole, out);
+}
+
+static bool has_steps(const struct pass *p)
+{
+    return group_is_model(p->g) && !assay_kernel_is_elsewhere(p->v->kernel);
+}
+
+static enum assay_status describe_nodes(struct pass *p)
+{
+    struct assay_profile *out = &p->profile;
+    bool steps = has_steps(p);
+    out->n_nodes = steps ? assay_model_steps(p->v->state) : 1;
+    out->nodes = assay_calloc((size_t)out->n_nodes, sizeof *out->nodes);
+    if (!out->nodes) {
+        out->n_nodes = 0;
+        return ASSAY_ERR_NOMEM;
+    }
+    for (int64_t i = 0; i < out->n_nodes && steps; i++) {
+        struct assay_model_step step;
+        assay_model_step(p->v->state, i, &step);
+        describe_node(p, step.op, step.kernel, step.problem, false, &out->nodes[i]);
+    }
+    if (!steps)
+        describe_node(p, p->g->op, p->v->kernel, &p->v->problem, true, &out->nodes[0]);
+    return ASSAY_OK;
+}
+
+static void add_samples(const struct assay_samples *from, struct assay_profile_samples *out)
+{
+    out->n = from->n;
+    out->every = from->every;
+    for (int32_t i = 0; i < from->n; i++) {
+        out->ns[i] = from->ns[i];
+        out->disturbed[i] = assay_samples_is_disturbed(from, i);
+    }
+}
+
+static void describe(struct pass *p)
+{
+    const struct assay_record *r = &p->v->record;
+    struct assay_profile *out = &p->profile;
+    char shape[64];
+    assay_tensor_shape_text(r->axes, r->n_axes, shape, sizeof shape);
+    out->group = p->g->job->group_index;
+    out->variant = p->v - p->g->variants;
+    out->threads = p->inside ? p->g->job->settings.threads : 0;
+    out->median_ns = timed(p)->time.median;
+    snprintf(out->title, sizeof out->title, "%s %s %s %s%s%s", assay_op_shown(r->op), shape,
+             assay_dtype_name(r->dtype), r->implementation, r->recipe[0] ? " " : "", r->recipe);
+    snprintf(out->op, sizeof out->op, "%.63s", assay_op_shown(r->op));
+    snprintf(out->implementation, sizeof out->implementation, "%s", r->implementation);
+    snprintf(out->kernel, sizeof out->kernel, "%s", r->kernel);
+    snprintf(out->recipe, sizeof out->recipe, "%s", r->recipe);
+    snprintf(out->device, sizeof out->device, "%s", r->device);
+    snprintf(out->state, sizeof out->state, "%s", assay_cache_state_name(p->state));
+    for (int i = 0; i < ASSAY_PROFILE_STATES; i++)
+        add_samples(&r->states[i].samples, &out->samples[i]);
+}
+
+/* ---- the calls ---- */
+
+static void read_state(struct pass *p)
+{
+    const struct variant *v = p->v;
+    assay_device *device = p->g->bench->host.device;
+    if (p->profile.n_readings == ASSAY_PROFILE_READINGS)
+        return;
+    p->profile.readings[p->profile.n_readings++] = (struct assay_profile_reading){
+        .at_ns = assay_clock_ns(),
+        .clock_hz = device->driver->clock_hz ? device->driver->clock_hz(device) : 0,
+        .bytes_held = (double)v->device->bytes_held};
+}
+
+/* A call whose inside nobody noted is its own only node. Where it runs elsewhere its length is
+ * known, and not when in the call it began: it lies at the end. */
+static void note_call(struct pass *p, int64_t from, int64_t to, const struct assay_timing *timing)
+{
+    int64_t own = (int64_t)timing->device_ns, length = to - from;
+    assay_recorder_add(&p->recorder, (struct assay_span){from, to, ASSAY_SPAN_CALL, 0, 0});
+    if (!has_steps(p) || !p->inside) {
+        int64_t start = p->inside || own <= 0 || own > length ? from : to - own;
+        assay_recorder_add(&p->recorder, (struct assay_span){start, to, ASSAY_SPAN_NODE, 0, 0});
+    }
+}
+
+static enum assay_status call(struct pass *p, int64_t index, bool noted)
+{
+    struct variant *v = p->v;
+    struct assay_work work = {
+        .iters = 1, .first = index % p->n_sets, .n_sets = p->n_sets, .sets = p->sets};
+    struct assay_timing timing = {0};
+    group_step(p->g, v->runner ? -1 : v - p->g->variants);
+    p->g->bench->host.recorder = noted && p->inside ? &p->recorder : NULL;
+    int64_t from = assay_clock_ns();
+    enum assay_status status =
+        v->device->driver->time(v->device, v->kernel, v->state, &work, &timing);
+    int64_t to = assay_clock_ns();
+    p->g->bench->host.recorder = NULL;
+    if (status == ASSAY_OK && noted)
+        note_call(p, from, to, &timing);
+    return status;
+}
+
+/* The first call only warms up. */
+static enum assay_status call_all(struct pass *p)
+{
+    read_state(p);
+    enum assay_status status = call(p, 0, false);
+    read_state(p);
+    for (int64_t i = 0; i < p->calls && status == ASSAY_OK && !group_stopped(p->g); i++)
+        status = call(p, i + 1, true);
+    read_state(p);
+    group_step(p->g, -1);
+    return status;
+}
+
+/* ---- what came of it ---- */
+
+static void note_missing(struct pass *p, enum assay_status status)
+{
+    struct assay_profile *out = &p->profile;
+    const struct variant *v = p->v;
+    int64_t lost = assay_recorder_lost(&p->recorder);
+    if (v->runner && assay_runner_end_of(v->runner) != ASSAY_RUNNER_ALIVE)
+        snprintf(out->missing, sizeof out->missing, "%.160s while it was profiled",
+                 assay_runner_reason(v->runner));
+    else if (status != ASSAY_OK)
+        snprintf(out->missing, sizeof out->missing, "its run failed (%s) while it was profiled",
+                 assay_status_name(status));
+    else if (lost > 0)
+        snprintf(out->missing, sizeof out->missing, "%lld spans did not fit", (long long)lost);
+    else if (!p->inside)
+        snprintf(out->missing, sizeof out->missing, "what is inside the calls: %s",
+                 v->runner ? "it runs in a process of its own" : "it runs on a GPU");
+}
+
+static void hand_over(struct pass *p, enum assay_status status)
+{
+    struct assay_profile *out = &p->profile;
+    note_missing(p, status);
+    out->spans = p->recorder.spans;
+    out->n_spans = assay_recorder_kept(&p->recorder);
+    assay_profile_sort(out);
+    p->g->hooks->profile(p->g->hooks->user, out);
+    out->spans = NULL; /* the recorder's */
+}
+
+static enum assay_status make_recorder(struct pass *p)
+{
+    int64_t shares = (int64_t)SHARES_OF_NODE * p->g->job->settings.threads;
+    int64_t spans = p->calls * (1 + p->profile.n_nodes * (1 + shares));
+    return assay_recorder_init(&p->recorder, spans < MOST_SPANS ? spans : MOST_SPANS);
+}
+
+static void profile_variant(struct group *g, struct variant *v)
+{
+    struct pass p = {.g = g, .v = v};
+    p.inside = !v->runner && assay_device_shares_memory(g->bench->host.device);
+    choose_operands(&p);
+    p.calls = count_calls(&p);
+    describe(&p);
+    enum assay_status status = describe_nodes(&p);
+    if (status == ASSAY_OK)
+        status = make_recorder(&p);
+    if (status == ASSAY_OK)
+        status = call_all(&p);
+    hand_over(&p, status);
+    if (v->runner && assay_runner_end_of(v->runner) != ASSAY_RUNNER_ALIVE)
+        v->set_up = false; /* its figures stay: nobody asks it for more */
+    assay_recorder_fini(&p.recorder);
+    assay_profile_fini(&p.profile);
+}
+
+void assay_group_profile(struct group *g, enum group_whose whose)
+{
+    if (!g->job->profile || !g->hooks->profile)
+        return;
+    for (int64_t i = 0; i < g->n_variants && !group_stopped(g); i++) {
+        struct variant *v = &g->variants[i];
+        const struct assay_measurement *states = v->record.states;
+        bool measured = states[ASSAY_CACHE_HOT].measured || states[ASSAY_CACHE_COLD].measured;
+        if (v->ready && v->set_up && measured && (v->runner != NULL) == (whose == GROUP_STRANGERS))
+            profile_variant(g, v);
+    }
+}

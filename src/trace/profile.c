@@ -1,0 +1,251 @@
+#include "trace/profile.h"
+
+#include "base/alloc.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* More than any profiled pass notes, and few enough to fit into memory. */
+enum { MOST_NODES = 4096, MOST_SPANS = 4 << 20 };
+
+void assay_profile_fini(struct assay_profile *profile)
+{
+    assay_free(profile->nodes);
+    assay_free(profile->spans);
+    profile->nodes = NULL;
+    profile->spans = NULL;
+    profile->n_nodes = profile->n_spans = 0;
+}
+
+/* What begins at the same time: the one that holds the other comes first. */
+static int compare_spans(const void *a, const void *b)
+{
+    const struct assay_span *x = a, *y = b;
+    if (x->start_ns != y->start_ns)
+        return x->start_ns < y->start_ns ? -1 : 1;
+    if (x->kind != y->kind)
+        return x->kind < y->kind ? -1 : 1;
+    return (x->track > y->track) - (x->track < y->track);
+}
+
+void assay_profile_sort(struct assay_profile *profile)
+{
+    if (profile->n_spans > 1)
+        qsort(profile->spans, (size_t)profile->n_spans, sizeof *profile->spans, compare_spans);
+}
+
+/* ---- as JSON ---- */
+
+#define TEXT(member)                                                                               \
+    {                                                                                              \
+#member, offsetof(struct assay_profile, member),                                           \
+            sizeof(((struct assay_profile *)0)->member)                                            \
+    }
+static const struct {
+    const char *key;
+    size_t offset, size;
+} texts[] = {
+    TEXT(title),  TEXT(op),     TEXT(implementation), TEXT(kernel),
+    TEXT(recipe), TEXT(device), TEXT(state),          TEXT(missing),
+};
+
+static assay_json *node_to_json(const struct assay_profile_node *node)
+{
+    assay_json *o = assay_json_object();
+    assay_json_put_string(o, "op", node->op);
+    assay_json_put_string(o, "shape", node->shape);
+    assay_json_put_string(o, "kernel", node->kernel);
+    assay_json_put_double(o, "bytes", node->bytes);
+    assay_json_put_double(o, "flops", node->flops);
+    assay_json_put_double(o, "ceiling_ns", node->ceiling_ns);
+    assay_json_put_string(o, "bound", node->bound);
+    return o;
+}
+
+/* Five numbers for each. */
+static assay_json *spans_to_json(const struct assay_profile *profile)
+{
+    assay_json *list = assay_json_array();
+    for (int64_t i = 0; i < profile->n_spans; i++) {
+        const struct assay_span *s = &profile->spans[i];
+        assay_json_append(list, assay_json_from_int(s->kind));
+        assay_json_append(list, assay_json_from_int(s->track));
+        assay_json_append(list, assay_json_from_int(s->what));
+        assay_json_append(list, assay_json_from_int(s->start_ns));
+        assay_json_append(list, assay_json_from_int(s->end_ns));
+    }
+    return list;
+}
+
+static assay_json *samples_to_json(const struct assay_profile_samples *samples)
+{
+    assay_json *o = assay_json_object(), *ns = assay_json_array(), *bad = assay_json_array();
+    for (int32_t i = 0; i < samples->n; i++) {
+        assay_json_append(ns, assay_json_from_double((double)samples->ns[i]));
+        if (samples->disturbed[i])
+            assay_json_append(bad, assay_json_from_int(i));
+    }
+    assay_json_put_int(o, "every", samples->every);
+    assay_json_put(o, "ns", ns);
+    assay_json_put(o, "disturbed", bad);
+    return o;
+}
+
+static assay_json *readings_to_json(const struct assay_profile *profile)
+{
+    assay_json *list = assay_json_array();
+    for (int64_t i = 0; i < profile->n_readings; i++) {
+        assay_json *o = assay_json_object();
+        assay_json_put_int(o, "at_ns", profile->readings[i].at_ns);
+        assay_json_put_double(o, "clock_hz", profile->readings[i].clock_hz);
+        assay_json_put_double(o, "bytes_held", profile->readings[i].bytes_held);
+        assay_json_append(list, o);
+    }
+    return list;
+}
+
+assay_json *assay_profile_to_json(const struct assay_profile *profile)
+{
+    assay_json *o = assay_json_object(), *nodes = assay_json_array();
+    assay_json *samples = assay_json_array();
+    assay_json_put_int(o, "group", profile->group);
+    assay_json_put_int(o, "variant", profile->variant);
+    assay_json_put_int(o, "threads", profile->threads);
+    assay_json_put_double(o, "median_ns", profile->median_ns);
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        assay_json_put_string(o, texts[i].key, (const char *)profile + texts[i].offset);
+    for (int64_t i = 0; i < profile->n_nodes; i++)
+        assay_json_append(nodes, node_to_json(&profile->nodes[i]));
+    for (int i = 0; i < ASSAY_PROFILE_STATES; i++)
+        assay_json_append(samples, samples_to_json(&profile->samples[i]));
+    assay_json_put(o, "nodes", nodes);
+    assay_json_put(o, "spans", spans_to_json(profile));
+    assay_json_put(o, "readings", readings_to_json(profile));
+    assay_json_put(o, "samples", samples);
+    return o;
+}
+
+/* ---- and back ---- */
+
+static enum assay_status corrupt(const char *what, struct assay_error *err)
+{
+    return assay_error_set(err, ASSAY_ERR_CORRUPT, NULL, "\"%s\" of a profile makes no sense",
+                           what);
+}
+
+static void copy(const assay_json *json, const char *key, char *out, size_t size)
+{
+    snprintf(out, size, "%s", assay_json_string(assay_json_get(json, key), ""));
+}
+
+static enum assay_status read_nodes(const assay_json *list, struct assay_profile *out,
+                                    struct assay_error *err)
+{
+    int64_t n = assay_json_count(list);
+    if (n > MOST_NODES)
+        return corrupt("nodes", err);
+    out->nodes = assay_calloc((size_t)n + 1, sizeof *out->nodes);
+    if (!out->nodes)
+        return assay_error_nomem(err);
+    out->n_nodes = n;
+    for (int64_t i = 0; i < n; i++) {
+        const assay_json *json = assay_json_at(list, i);
+        struct assay_profile_node *node = &out->nodes[i];
+        copy(json, "op", node->op, sizeof node->op);
+        copy(json, "shape", node->shape, sizeof node->shape);
+        copy(json, "kernel", node->kernel, sizeof node->kernel);
+        copy(json, "bound", node->bound, sizeof node->bound);
+        node->bytes = assay_json_double(assay_json_get(json, "bytes"), 0);
+        node->flops = assay_json_double(assay_json_get(json, "flops"), 0);
+        node->ceiling_ns = assay_json_double(assay_json_get(json, "ceiling_ns"), 0);
+    }
+    return ASSAY_OK;
+}
+
+static bool fits(const struct assay_span *s, int64_t kind, const struct assay_profile *profile)
+{
+    return kind >= 0 && kind < ASSAY_SPAN_KINDS && s->end_ns >= s->start_ns && s->start_ns >= 0 &&
+           s->track >= 0 && s->track < 65536 &&
+           (kind != ASSAY_SPAN_NODE || (s->what >= 0 && s->what < profile->n_nodes));
+}
+
+static enum assay_status read_spans(const assay_json *list, struct assay_profile *out,
+                                    struct assay_error *err)
+{
+    enum { EACH = 5 };
+    int64_t n = assay_json_count(list) / EACH;
+    if (assay_json_count(list) % EACH != 0 || n > MOST_SPANS)
+        return corrupt("spans", err);
+    out->spans = assay_calloc((size_t)n + 1, sizeof *out->spans);
+    if (!out->spans)
+        return assay_error_nomem(err);
+    out->n_spans = n;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t number[EACH];
+        for (int64_t k = 0; k < EACH; k++)
+            number[k] = assay_json_int(assay_json_at(list, i * EACH + k), -1);
+        out->spans[i] = (struct assay_span){.kind = (enum assay_span_kind)(number[0] & 3),
+                                            .track = (int32_t)number[1],
+                                            .what = number[2],
+                                            .start_ns = number[3],
+                                            .end_ns = number[4]};
+        if (number[1] > INT32_MAX || !fits(&out->spans[i], number[0], out))
+            return corrupt("spans", err);
+    }
+    return ASSAY_OK;
+}
+
+static void read_samples(const assay_json *json, struct assay_profile_samples *out)
+{
+    const assay_json *ns = assay_json_get(json, "ns"), *bad = assay_json_get(json, "disturbed");
+    int64_t n = assay_json_count(ns);
+    out->n = (int32_t)(n < ASSAY_PROFILE_SAMPLES ? n : ASSAY_PROFILE_SAMPLES);
+    out->every = (int32_t)assay_json_int(assay_json_get(json, "every"), 1);
+    for (int32_t i = 0; i < out->n; i++)
+        out->ns[i] = (float)assay_json_double(assay_json_at(ns, i), 0);
+    for (int64_t i = 0; i < assay_json_count(bad); i++) {
+        int64_t at = assay_json_int(assay_json_at(bad, i), -1);
+        if (at >= 0 && at < out->n)
+            out->disturbed[at] = true;
+    }
+}
+
+static void read_readings(const assay_json *list, struct assay_profile *out)
+{
+    int64_t n = assay_json_count(list);
+    out->n_readings = n < ASSAY_PROFILE_READINGS ? n : ASSAY_PROFILE_READINGS;
+    for (int64_t i = 0; i < out->n_readings; i++) {
+        const assay_json *json = assay_json_at(list, i);
+        out->readings[i] = (struct assay_profile_reading){
+            .at_ns = assay_json_int(assay_json_get(json, "at_ns"), 0),
+            .clock_hz = assay_json_double(assay_json_get(json, "clock_hz"), 0),
+            .bytes_held = assay_json_double(assay_json_get(json, "bytes_held"), 0)};
+    }
+}
+
+enum assay_status assay_profile_from_json(const assay_json *json, struct assay_profile *out,
+                                          struct assay_error *err)
+{
+    int64_t threads = assay_json_int(assay_json_get(json, "threads"), 0);
+    *out = (struct assay_profile){
+        .group = assay_json_int(assay_json_get(json, "group"), -1),
+        .variant = assay_json_int(assay_json_get(json, "variant"), -1),
+        .threads = threads > 0 && threads < 65536 ? (int32_t)threads : 0,
+        .median_ns = assay_json_double(assay_json_get(json, "median_ns"), 0),
+    };
+    if (out->group < 0 || out->variant < 0)
+        return corrupt("group", err);
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        copy(json, texts[i].key, (char *)out + texts[i].offset, texts[i].size);
+    for (int i = 0; i < ASSAY_PROFILE_STATES; i++)
+        read_samples(assay_json_at(assay_json_get(json, "samples"), i), &out->samples[i]);
+    read_readings(assay_json_get(json, "readings"), out);
+    enum assay_status status = read_nodes(assay_json_get(json, "nodes"), out, err);
+    if (status == ASSAY_OK)
+        status = read_spans(assay_json_get(json, "spans"), out, err);
+    if (status != ASSAY_OK)
+        assay_profile_fini(out);
+    return status;
+}
