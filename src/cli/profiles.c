@@ -71,9 +71,16 @@ static void name_of_variant(const struct assay_run_info *run, const struct assay
     add_plain(path, group->entry);
     for (int32_t i = 0; i < group->n_axes; i++)
         assay_text_format(path, "_%lld", (long long)group->axes[i]);
+    char recipe[sizeof profile->recipe];
+    snprintf(recipe, sizeof recipe, "%s", profile->recipe[0] ? profile->recipe : "baseline");
+    char *sparsity = strchr(recipe, '+'); /* "int8dq+semi-sparse" */
+    if (sparsity)
+        *sparsity++ = '\0';
     assay_text_add(path, "_quant_");
-    add_plain(path, profile->recipe[0] ? profile->recipe : "baseline");
-    assay_text_add(path, "_sparsity_None_");
+    add_plain(path, recipe);
+    assay_text_add(path, "_sparsity_");
+    add_plain(path, sparsity ? sparsity : "None");
+    assay_text_add(path, "_");
     add_plain(path, profile->implementation);
     assay_text_format(path, "_%lld_profile.json", (long long)profile->group);
 }

@@ -196,7 +196,8 @@ static enum assay_status read_profiler(struct assay_reading *r, const struct ass
                                        const struct assay_yaml *node, void *target)
 {
     enum assay_status status = assay_read_bool(r, key, node, target);
-    if (status == ASSAY_OK && *ASSAY_KEY_FIELD(bool) && !r->profiler)
+    bool memory = strcmp(key->name, "enable_memory_profiler") == 0;
+    if (status == ASSAY_OK && *ASSAY_KEY_FIELD(bool) && memory && !r->profiler)
         r->profiler = node;
     return status;
 }
@@ -349,9 +350,9 @@ static const struct assay_key keys[] = {
     {"compile", ASSAY_KEY_MODEL, read_compile, ENTRY(compile), NULL, "default",
      "the older spelling of `torch_compile_mode`; true is `default`", assay_run_compiles, 0, 0},
     {"enable_profiler", ASSAY_KEY_MODEL, read_profiler, ENTRY(enable_profiler), "true or false", "false",
-     "accepted and written to the CSV; there is no profile yet, and a note says so", NULL, 0, 0},
+     "once a group is measured, record a trace of each variant into `OUTPUT_DIR/MODE/profiler`; its path is in the CSV", NULL, 0, 0},
     {"enable_memory_profiler", ASSAY_KEY_MODEL, read_profiler, ENTRY(enable_memory_profiler), "true or false", "false",
-     "likewise", NULL, 0, 0},
+     "accepted and written to the CSV; there is no memory profile yet, and a note says so", NULL, 0, 0},
 
     {"scaling_type_input", ASSAY_KEY_TRAINING, assay_read_choice, ENTRY(scaling_input), NULL, "dynamic",
      "how inputs are scaled", scalings, 0, 0},

@@ -127,6 +127,7 @@ static void draw_thread(const struct drawing *d, const struct assay_span *node, 
 {
     const struct assay_profile *p = d->profile;
     const char *op = p->nodes[node->what].op;
+    const struct assay_trace_arg number = {"node", NULL, (double)node->what};
     int64_t done = node->start_ns;
     for (int64_t i = from; i < to; i++) {
         const struct assay_span *s = &p->spans[i];
@@ -135,14 +136,14 @@ static void draw_thread(const struct drawing *d, const struct assay_span *node, 
             continue;
         if (s->start_ns > done)
             assay_trace_slice(d->writer, at(d, TRACK_THREADS + thread), "waits", "wait", done,
-                              s->start_ns - done, NULL, 0);
+                              s->start_ns - done, &number, 1);
         assay_trace_slice(d->writer, at(d, TRACK_THREADS + thread), op, "share", s->start_ns,
                           s->end_ns - s->start_ns, &units, s->what > 0);
         done = s->end_ns;
     }
     if (node->end_ns > done)
         assay_trace_slice(d->writer, at(d, TRACK_THREADS + thread), "waits", "wait", done,
-                          node->end_ns - done, NULL, 0);
+                          node->end_ns - done, &number, 1);
 }
 
 /* Shares lie behind their node, and before the next one. */
@@ -200,6 +201,15 @@ static void draw_readings(const struct drawing *d)
     }
 }
 
+/* A variant of which nothing was noted says why. */
+static void draw_nothing(const struct drawing *d)
+{
+    const struct assay_profile *p = d->profile;
+    const struct assay_trace_arg why = {"missing", p->missing, 0};
+    int64_t at_ns = p->n_readings > 0 ? p->readings[0].at_ns : assay_clock_ns();
+    assay_trace_slice(d->writer, at(d, TRACK_NODES), "not profiled", "missing", at_ns, 0, &why, 1);
+}
+
 static int64_t next_node_ns(const struct assay_profile *p, int64_t node)
 {
     for (int64_t i = node + 1; i < p->n_spans; i++)
@@ -225,4 +235,6 @@ void assay_timeline_write(assay_trace_writer *writer, int32_t number,
         draw_threads(&d, i);
     }
     draw_readings(&d);
+    if (profile->n_spans == 0)
+        draw_nothing(&d);
 }
