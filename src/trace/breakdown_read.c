@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of a time: thirty years. Sums of them are still numbers. */
+static const double LONGEST_NS = 1e18;
 /* A profile of a day's run is some megabytes. */
 enum { MOST_BYTES = 1 << 30, MOST_VARIANTS = 100000, MOST_NODES = 4096 };
 
@@ -100,7 +102,7 @@ static enum assay_status add_call(struct reading *r, struct gathered *v, const a
         return assay_error_nomem(r->err);
     v->calls_ns = calls;
     if (b->calls == 0) {
-        v->first_ns = start_ns;
+        v->first_ns = v->last_ns = start_ns;
         arg_text(event, "implementation", b->implementation, sizeof b->implementation);
         arg_text(event, "kernel", b->kernel, sizeof b->kernel);
         arg_text(event, "recipe", b->recipe, sizeof b->recipe);
@@ -174,7 +176,7 @@ static enum assay_status add_slice(struct reading *r, const assay_json *event)
     struct gathered *v = variant_of(r, assay_json_int(assay_json_get(event, "pid"), -1));
     const char *category = assay_json_string(assay_json_get(event, "cat"), "");
     double start_ns = number(event, "ts") * 1e3, ns = number(event, "dur") * 1e3;
-    if (!isfinite(start_ns) || !(ns >= 0) || !isfinite(ns))
+    if (!(fabs(start_ns) <= LONGEST_NS) || !(ns >= 0) || ns > LONGEST_NS)
         return assay_error_set(r->err, ASSAY_ERR_CORRUPT, r->where,
                                "a slice has no time: \"ts\" and \"dur\" must be numbers");
     if (v && strcmp(category, "call") == 0)

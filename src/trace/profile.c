@@ -129,6 +129,16 @@ assay_json *assay_profile_to_json(const struct assay_profile *profile)
 
 /* ---- and back ---- */
 
+/* Beyond these nothing makes sense, and sums and conversions might not fit. */
+static const double MOST_FIGURE = 1e300, LONGEST_NS = 1e15;
+static const int64_t LAST_NS = INT64_C(4000000000000000000);
+
+static double figure(const assay_json *value, double most)
+{
+    double number = assay_json_double(value, 0);
+    return number >= 0 && number <= most ? number : 0;
+}
+
 static enum assay_status corrupt(const char *what, struct assay_error *err)
 {
     return assay_error_set(err, ASSAY_ERR_CORRUPT, NULL, "\"%s\" of a profile makes no sense",
@@ -157,16 +167,16 @@ static enum assay_status read_nodes(const assay_json *list, struct assay_profile
         copy(json, "shape", node->shape, sizeof node->shape);
         copy(json, "kernel", node->kernel, sizeof node->kernel);
         copy(json, "bound", node->bound, sizeof node->bound);
-        node->bytes = assay_json_double(assay_json_get(json, "bytes"), 0);
-        node->flops = assay_json_double(assay_json_get(json, "flops"), 0);
-        node->ceiling_ns = assay_json_double(assay_json_get(json, "ceiling_ns"), 0);
+        node->bytes = figure(assay_json_get(json, "bytes"), MOST_FIGURE);
+        node->flops = figure(assay_json_get(json, "flops"), MOST_FIGURE);
+        node->ceiling_ns = figure(assay_json_get(json, "ceiling_ns"), LONGEST_NS);
     }
     return ASSAY_OK;
 }
 
 static bool fits(const struct assay_span *s, int64_t kind, const struct assay_profile *profile)
 {
-    return kind >= 0 && kind < ASSAY_SPAN_KINDS && s->end_ns >= s->start_ns && s->start_ns >= 0 &&
+    return kind >= 0 && kind < ASSAY_SPAN_KINDS && s->end_ns >= s->start_ns && s->start_ns >= 0 && s->end_ns <= LAST_NS &&
            s->track >= 0 && s->track < 65536 &&
            (kind != ASSAY_SPAN_NODE || (s->what >= 0 && s->what < profile->n_nodes));
 }
@@ -202,9 +212,10 @@ static void read_samples(const assay_json *json, struct assay_profile_samples *o
     const assay_json *ns = assay_json_get(json, "ns"), *bad = assay_json_get(json, "disturbed");
     int64_t n = assay_json_count(ns);
     out->n = (int32_t)(n < ASSAY_PROFILE_SAMPLES ? n : ASSAY_PROFILE_SAMPLES);
-    out->every = (int32_t)assay_json_int(assay_json_get(json, "every"), 1);
+    int64_t every = assay_json_int(assay_json_get(json, "every"), 1);
+    out->every = every >= 1 && every <= INT32_MAX ? (int32_t)every : 1;
     for (int32_t i = 0; i < out->n; i++)
-        out->ns[i] = (float)assay_json_double(assay_json_at(ns, i), 0);
+        out->ns[i] = (float)figure(assay_json_at(ns, i), LONGEST_NS);
     for (int64_t i = 0; i < assay_json_count(bad); i++) {
         int64_t at = assay_json_int(assay_json_at(bad, i), -1);
         if (at >= 0 && at < out->n)
@@ -220,8 +231,8 @@ static void read_readings(const assay_json *list, struct assay_profile *out)
         const assay_json *json = assay_json_at(list, i);
         out->readings[i] = (struct assay_profile_reading){
             .at_ns = assay_json_int(assay_json_get(json, "at_ns"), 0),
-            .clock_hz = assay_json_double(assay_json_get(json, "clock_hz"), 0),
-            .bytes_held = assay_json_double(assay_json_get(json, "bytes_held"), 0)};
+            .clock_hz = figure(assay_json_get(json, "clock_hz"), MOST_FIGURE),
+            .bytes_held = figure(assay_json_get(json, "bytes_held"), MOST_FIGURE)};
     }
 }
 
@@ -233,7 +244,7 @@ enum assay_status assay_profile_from_json(const assay_json *json, struct assay_p
         .group = assay_json_int(assay_json_get(json, "group"), -1),
         .variant = assay_json_int(assay_json_get(json, "variant"), -1),
         .threads = threads > 0 && threads < 65536 ? (int32_t)threads : 0,
-        .median_ns = assay_json_double(assay_json_get(json, "median_ns"), 0),
+        .median_ns = figure(assay_json_get(json, "median_ns"), LONGEST_NS),
     };
     if (out->group < 0 || out->variant < 0)
         return corrupt("group", err);

@@ -31,12 +31,11 @@ static void put_int(assay_trace_writer *w, int64_t value)
 static void put_us(assay_trace_writer *w, int64_t ns)
 {
     char behind[5] = ".000";
-    int64_t whole = ns / 1000, part = ns % 1000;
-    if (ns < 0) { /* before the origin: rounded down */
-        whole = -((-ns + 999) / 1000);
-        part = ns - whole * 1000;
-        part = part < 0 ? 0 : part;
+    if (ns < 0) { /* before the origin */
+        put_text(w, "-");
+        ns = -ns;
     }
+    int64_t whole = ns / 1000, part = ns % 1000;
     put_int(w, whole);
     for (int i = 3; i > 0; i--, part /= 10)
         behind[i] = (char)('0' + part % 10);
