@@ -213,7 +213,7 @@ static void read_samples(const assay_json *json, struct assay_profile_samples *o
     int64_t n = assay_json_count(ns);
     out->n = (int32_t)(n < ASSAY_PROFILE_SAMPLES ? n : ASSAY_PROFILE_SAMPLES);
     int64_t every = assay_json_int(assay_json_get(json, "every"), 1);
-    out->every = every >= 1 && every <= INT32_MAX ? (int32_t)every : 1;
+    out->every = every >= 0 && every <= INT32_MAX ? (int32_t)every : 1;
     for (int32_t i = 0; i < out->n; i++)
         out->ns[i] = (float)figure(assay_json_at(ns, i), LONGEST_NS);
     for (int64_t i = 0; i < assay_json_count(bad); i++) {
