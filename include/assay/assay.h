@@ -262,6 +262,29 @@ ASSAY_API int64_t assay_session_count(const assay_session *session);
 ASSAY_API const struct assay_result *assay_session_result(const assay_session *session,
                                                           int64_t index);
 
+/* ---- profiles -------------------------------------------------------------------------------- */
+
+/* From here on, whatever this session measures is called a few times more once it is timed, and what
+ * it does is recorded: calls, nodes of models, threads' shares, and your own ranges (below). No
+ * figure comes from these calls, and none can be touched by them. The trace is JSON for
+ * chrome://tracing and Perfetto, which `assay profile FILE` reads too, or, in a file that ends in
+ * .perfetto-trace or .pftrace, Perfetto's own form. It takes its name when it is complete:
+ * assay_session_profile_end. ASSAY_ERR_INVALID where the file cannot be written, or the session
+ * records already. */
+ASSAY_API enum assay_status assay_session_profile(assay_session *session, const char *path,
+                                                  struct assay_error *err);
+/* Completes the trace. ASSAY_ERR_IO where it could not be written; ASSAY_ERR_INVALID where nothing
+ * is recorded. Without it assay_session_close completes the trace, and says nothing. */
+ASSAY_API enum assay_status assay_session_profile_end(assay_session *session,
+                                                      struct assay_error *err);
+
+/* Names what the caller does until the matching pop, up to 16 deep; also within a case. It is drawn
+ * in the session's trace. While something is timed, and where nothing is recorded, a range costs
+ * the check alone, some 30 ns: leave it out of functions that take less than microseconds. From the
+ * session's own thread. `name` is copied. */
+ASSAY_API void assay_range_push(assay_session *session, const char *name);
+ASSAY_API void assay_range_pop(assay_session *session);
+
 /* ---- out ------------------------------------------------------------------------------------- */
 
 /* Where text goes, piece by piece. */

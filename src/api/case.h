@@ -83,6 +83,13 @@ void assay_case_look_at_memory(struct assay_open_session *session, struct assay_
                                struct assay_case_lane *lane);
 void assay_case_tear_down(struct assay_case_lane *lane);
 
+/* ---- case_profile.c ---- */
+
+/* Calls each case a few times more, once it is timed, into the session's trace. What becomes of it
+ * there is not in its figures. */
+void assay_cases_profile(struct assay_open_session *session, struct assay_case_timer *timer,
+                         struct assay_case_lane *cases, int64_t n);
+
 /* ---- case_isolate.c ---- */
 
 /* Gives each case that is well a runner of its own, a copy of this process. */

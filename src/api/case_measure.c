@@ -270,6 +270,8 @@ static enum assay_status measure_all(struct measuring *m, struct assay_error *er
         status = make_lanes(m, err);
         if (status == ASSAY_OK && m->n_lanes > 0)
             status = sample(m, warmup - calls_looked_at(warmup), err);
+        if (status == ASSAY_OK && m->session->timeline)
+            assay_cases_profile(m->session, &m->timer, m->cases, m->n);
         finish_all(m);
     }
     assay_cases_dismiss(m->cases, m->n);

@@ -208,6 +208,7 @@ void assay_session_close(assay_session *handle)
     if (!session || session->running)
         return;
     assay_handle_remove(handle);
+    assay_session_end_trace(session, NULL);
     destroy(session);
 }
 
@@ -303,12 +304,40 @@ static void give_threads_back(const struct threads *t)
     omp_set_dynamic(t->dynamic);
 }
 
-enum assay_status assay_session_run_plan(const struct assay_plan *plan,
+/* Records and profiles go different ways. */
+struct planned {
+    struct assay_open_session *session;
+    assay_keep_records *keep;
+    void *user;
+};
+
+static enum assay_status keep_group(void *user, const struct assay_record *records, int64_t n,
+                                    struct assay_error *err)
+{
+    const struct planned *planned = user;
+    return planned->keep(planned->user, records, n, err);
+}
+
+static void draw_profile(void *user, const struct assay_group *group,
+                         const struct assay_profile *profile, char *path, size_t size)
+{
+    const struct planned *planned = user;
+    (void)group;
+    (void)path;
+    (void)size;
+    assay_timeline_add(planned->session->timeline, profile);
+}
+
+enum assay_status assay_session_run_plan(struct assay_open_session *session,
+                                         const struct assay_plan *plan,
                                          assay_keep_records *keep_them, void *user,
                                          struct assay_error *err)
 {
-    const struct assay_run_request request = {0};
-    const struct assay_run_hooks hooks = {.user = user, .group = keep_them};
+    struct planned planned = {session, keep_them, user};
+    bool profile = session->timeline != NULL;
+    const struct assay_run_request request = {.profile = profile};
+    const struct assay_run_hooks hooks = {
+        .user = &planned, .group = keep_group, .profile = profile ? draw_profile : NULL};
     struct assay_run run = {.request = &request, .hooks = &hooks, .plan = plan};
     struct threads before = threads_now();
     enum assay_status status = assay_run_open(&run, err);
@@ -347,7 +376,7 @@ enum assay_status assay_session_measure(assay_session *handle, const char *op, c
     snprintf(group.op, sizeof group.op, "%s", found->name);
     memcpy(group.axes, axes, (size_t)n_axes * sizeof *axes);
     struct assay_plan plan = {.settings = session->settings, .groups = &group, .n_groups = 1};
-    return assay_session_run_plan(&plan, keep, session, err);
+    return assay_session_run_plan(session, &plan, keep, session, err);
 }
 
 int64_t assay_session_count(const assay_session *handle)

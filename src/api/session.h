@@ -6,6 +6,7 @@
 #include "device/device.h"
 #include "record/plan.h"
 #include "record/record.h"
+#include "trace/timeline.h"
 
 /* The records of one measured op. */
 struct assay_batch {
@@ -31,6 +32,13 @@ struct assay_case_settings {
     void *user;
 };
 
+/* What the caller's ranges are while they are open. */
+enum { ASSAY_RANGES = 16, ASSAY_RANGE_NAME = 64 };
+struct assay_range {
+    char name[ASSAY_RANGE_NAME];
+    int64_t began_ns; /* 0: nothing was recorded then */
+};
+
 struct assay_open_session {
     struct assay_settings settings;
     struct assay_run_info info; /* as the command line describes a run; begun when it was opened */
@@ -42,6 +50,11 @@ struct assay_open_session {
     struct assay_case_result **cases; /* each an allocation of its own: callers keep pointers */
     int64_t n_cases;
     bool running; /* inside a case */
+
+    assay_timeline *timeline; /* NULL: nothing is recorded */
+    bool profiling;           /* cases are called for it now, and not timed */
+    struct assay_range ranges[ASSAY_RANGES];
+    int32_t n_ranges; /* open; those beyond the last are counted alone */
 
     /* Where cases run and their memory is counted. The cpu is not opened: that would pin the
      * caller's threads. */
@@ -67,8 +80,13 @@ enum assay_status assay_struct_read(void *to, size_t known, const void *from, co
  * `keep`. The caller's threads are as before. */
 typedef enum assay_status assay_keep_records(void *user, const struct assay_record *records,
                                              int64_t n, struct assay_error *err);
-enum assay_status assay_session_run_plan(const struct assay_plan *plan, assay_keep_records *keep,
+enum assay_status assay_session_run_plan(struct assay_open_session *session,
+                                         const struct assay_plan *plan, assay_keep_records *keep,
                                          void *user, struct assay_error *err);
+
+/* session_profile.c: completes the trace, if there is one. */
+enum assay_status assay_session_end_trace(struct assay_open_session *session,
+                                          struct assay_error *err);
 
 /* session_memory.c: the device that holds the cases' memory, opened where it must be. */
 enum assay_status assay_session_device(struct assay_open_session *session, assay_device **out,

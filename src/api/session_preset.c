@@ -188,7 +188,7 @@ enum assay_status assay_session_run_preset(assay_session *handle, const char *pr
     if (status == ASSAY_OK)
         status = assay_session_memory_rest(session, err);
     if (status == ASSAY_OK)
-        status = assay_session_run_plan(&plan, keep, &keeper, err);
+        status = assay_session_run_plan(session, &plan, keep, &keeper, err);
     assay_plan_fini(&plan);
     return status == ASSAY_OK ? first_failure(session, before, err) : status;
 }

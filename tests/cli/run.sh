@@ -36,7 +36,7 @@ for file in "$corpus"/readme_* "$corpus"/tutorial_*; do
     [ "$(grep -c 'using the cpu instead' "$work/err")" -le 1 ] || fail "more than one warning"
 done
 expect_exit 0 "$ASSAY" run "$corpus/readme_inference" --dry-run
-expect_err 'readme_inference:23:20: assay has no profile output yet'
+expect_err 'readme_inference:24:27: assay has no memory profile yet'
 expect_err 'device "cuda" is not here \(.*\); using the cpu instead'
 
 say "small_sweep is a matter of milliseconds"
