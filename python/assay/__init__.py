@@ -17,6 +17,7 @@ outputs are compared in double, on the inputs as they are and on changed ones, b
 
 bench, compare         measure one function, or several against the first
 benchmark, run         a decorator, and what measures the functions that carry it
+range                  names a part of a function, in the trace of `profile=FILE`
 Result, Comparison     what comes out: figures, verdicts, .to_dict(), tables as text and as HTML
 kernel                 a decorator: a kernel of an op, for `assay bench OP --plugin FILE.py`
 run_comprehensive_benchmark
@@ -37,6 +38,7 @@ __all__ = [
     "benchmark",
     "compare",
     "kernel",
+    "range",
     "run",
     "run_comprehensive_benchmark",
 ]
@@ -47,6 +49,10 @@ def __getattr__(name):
         from assay.plugin import kernel
 
         return kernel
+    if name == "range":
+        from assay.ranges import range
+
+        return range
     if name == "run_comprehensive_benchmark":
         from assay.comprehensive import run_comprehensive_benchmark
 

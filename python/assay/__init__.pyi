@@ -1,6 +1,7 @@
 """Types of the package `assay`. What each thing does: help(assay), docs/python-reference.md."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from os import PathLike
 from types import ModuleType
 from typing import Any, Literal, TypeVar
 
@@ -31,6 +32,7 @@ def bench(
     stream: int | None = None,
     seed: int = 0,
     quiet: bool = False,
+    profile: str | PathLike[str] | None = None,
 ) -> Result: ...
 def compare(
     functions: Mapping[str, Callable[..., Any]] | Iterable[Callable[..., Any]],
@@ -53,6 +55,7 @@ def compare(
     stream: int | None = None,
     seed: int = 0,
     quiet: bool = False,
+    profile: str | PathLike[str] | None = None,
 ) -> Comparison: ...
 def benchmark(
     args: tuple[Any, ...] | Callable[[], Any] = (), *, group: str | None = None, **options: Any
@@ -60,6 +63,11 @@ def benchmark(
 def run(
     where: ModuleType | Iterable[Any] | None = None, *, show: bool = True, **options: Any
 ) -> list[Result | Comparison]: ...
+class range:
+    name: str
+    def __init__(self, name: str) -> None: ...
+    def __enter__(self) -> range: ...
+    def __exit__(self, *_: object) -> Literal[False]: ...
 def kernel(
     op: str,
     dtypes: str | Sequence[str] = ("f32",),

@@ -1,5 +1,6 @@
 """bench, compare and what they return."""
 
+import os
 import sys
 
 from assay import _assay
@@ -220,6 +221,7 @@ def _settings(warmup, iters, precision, budget):
 def _measure(states, args, kwargs, how):
     """Times those that are well, in turn, and keeps their figures."""
     from assay._progress import Progress
+    from assay.ranges import sessions
 
     well = [state for state in states if state.status == "ok"]
     if not well:
@@ -229,8 +231,9 @@ def _measure(states, args, kwargs, how):
     cases = [(s.name, s.fn, args, kwargs or None, how["stream"], flags) for s in well]
     progress = Progress([s.name for s in well], budget, how["quiet"])
     try:
+        tick = progress.tick if progress.shown else None
         figures = _assay.measure(
-            cases, how["device"], None, warmup, iters, precision, budget, how["seed"], progress.tick if progress.shown else None
+            cases, how["device"], None, warmup, iters, precision, budget, how["seed"], tick, how["profile"], sessions()
         )
     finally:
         progress.close()
@@ -377,6 +380,7 @@ def bench(
     stream=None,
     seed=0,
     quiet=False,
+    profile=None,
 ):
     """Measures fn(*args, **kwargs) and returns a Result.
 
@@ -397,6 +401,9 @@ def bench(
     device, stream   where the work is: found from the tensors, and PyTorch's current stream. On a
                      GPU the events of assay's own engine are the clock
     quiet            no progress on stderr
+    profile          a file: once all is timed, fn is called a few times more and recorded there, as a
+                     trace for chrome://tracing and Perfetto (.json, .perfetto-trace), with what
+                     `assay.range` marks; `assay profile FILE` reads it, too
 
     An exception in fn is a result, not an exception: status "failed", the last line of the traceback
     as the reason, all of it as .traceback, the exception as .error.
@@ -405,6 +412,7 @@ def bench(
         "settings": _settings(warmup, iters, precision, budget),
         "cold": cold, "flops": flops, "bytes": bytes, "rtol": rtol, "atol": atol,
         "device": device, "stream": stream, "seed": seed, "quiet": quiet,
+        "profile": None if profile is None else os.fspath(profile),
     }  # fmt: skip
     functions = {str(name or _name_of(fn)): fn}
     return _measure_all(functions, args, kwargs or {}, reference, isolate, timeout, how)[0]
@@ -431,6 +439,7 @@ def compare(
     stream=None,
     seed=0,
     quiet=False,
+    profile=None,
 ):
     """Measures several functions on the same arguments, in turn, and returns a Comparison.
 
@@ -449,6 +458,7 @@ def compare(
         "settings": _settings(warmup, iters, precision, budget),
         "cold": cold, "flops": flops, "bytes": bytes, "rtol": rtol, "atol": atol,
         "device": device, "stream": stream, "seed": seed, "quiet": quiet,
+        "profile": None if profile is None else os.fspath(profile),
     }  # fmt: skip
     functions = {str(name): fn for name, fn in functions.items()}
     return Comparison(_measure_all(functions, tuple(args), kwargs or {}, reference, isolate, timeout, how))

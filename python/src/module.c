@@ -20,6 +20,8 @@ static PyMethodDef methods[] = {
     {"view", assay_py_view, METH_VARARGS,
      "view(address, bytes): a memoryview of that memory, which can be written."},
     {"measure", assay_py_measure, METH_VARARGS, "Measures cases in turn: a list of dicts."},
+    {"push", assay_py_push, METH_VARARGS, "Begins a range of a session's trace."},
+    {"pop", assay_py_pop, METH_O, "Ends the innermost range of a session's trace."},
     {"read", assay_py_read, METH_O, "A tensor's values, on the host."},
     {"write", assay_py_write, METH_VARARGS, "Writes values back into a tensor."},
     {"stir", assay_py_stir, METH_VARARGS, "Values that differ a little from these."},

@@ -29,6 +29,8 @@ struct python_session {
     struct python_case *own;
     int32_t n;
     PyObject *between; /* borrowed; NULL: none */
+    const char *profile; /* a file for the trace; NULL: none */
+    PyObject *recording; /* a list, which holds the session's handle while it records */
     PyObject *stop;
     double called_at_s;
 };
@@ -265,13 +267,63 @@ static void keep_freed_memory(void)
 #endif
 }
 
+/* ---- ranges ---------------------------------------------------------------------------------- */
+
+/* Functions find the session that they are called by in this list. */
+static int announce(const struct python_session *s)
+{
+    PyObject *handle = PyLong_FromVoidPtr(s->session);
+    int failed = handle ? PyList_Append(s->recording, handle) : -1;
+    Py_XDECREF(handle);
+    return failed;
+}
+
+/* What became of the cases is told before what became of the trace. */
+static enum assay_status end_profile(struct python_session *s, enum assay_status status,
+                                     struct assay_error *err)
+{
+    struct assay_error why = {0};
+    enum assay_status ended = assay_session_profile_end(s->session, &why);
+    if (ended == ASSAY_OK)
+        return status;
+    *err = why;
+    return ended;
+}
+
+PyObject *assay_py_push(PyObject *module, PyObject *args)
+{
+    unsigned long long handle;
+    const char *name;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "Ks", &handle, &name))
+        return NULL;
+    assay_range_push((assay_session *)(uintptr_t)handle, name);
+    Py_RETURN_NONE;
+}
+
+PyObject *assay_py_pop(PyObject *module, PyObject *handle)
+{
+    (void)module;
+    unsigned long long number = PyLong_AsUnsignedLongLong(handle);
+    if (PyErr_Occurred())
+        return NULL;
+    assay_range_pop((assay_session *)(uintptr_t)number);
+    Py_RETURN_NONE;
+}
+
 static PyObject *measure(struct python_session *s, const struct assay_session_options *options)
 {
     keep_freed_memory();
     struct assay_error err = {0};
     enum assay_status status = assay_session_open(options, &s->session, &err);
+    if (status == ASSAY_OK && s->profile)
+        status = assay_session_profile(s->session, s->profile, &err);
+    if (status == ASSAY_OK && s->profile && announce(s) != 0)
+        return NULL;
     if (status == ASSAY_OK)
         status = assay_session_run_many(s->session, s->cases, s->n, &err);
+    if (s->profile && (status == ASSAY_OK || status == ASSAY_ERR_FAILED) && !s->stop)
+        status = end_profile(s, status, &err);
     if (s->stop) {
         PyErr_SetObject((PyObject *)Py_TYPE(s->stop), s->stop);
         return NULL;
@@ -301,14 +353,20 @@ PyObject *assay_py_measure(PyObject *module, PyObject *args)
     unsigned long long seed = 0;
     (void)module;
     assay_session_options_init(&options);
-    if (!PyArg_ParseTuple(args, "OzzLLddKO", &cases, &options.device, &options.dtype, &warmup,
-                          &iters, &options.precision, &options.budget_s, &seed, &s.between))
+    if (!PyArg_ParseTuple(args, "OzzLLddKO|zO!", &cases, &options.device, &options.dtype, &warmup,
+                          &iters, &options.precision, &options.budget_s, &seed, &s.between,
+                          &s.profile, &PyList_Type, &s.recording))
         return NULL;
     PyObject *tuples = PySequence_Tuple(cases);
     if (!tuples)
         return NULL;
     if (s.between == Py_None)
         s.between = NULL;
+    if (s.profile && !s.recording) {
+        PyErr_SetString(PyExc_TypeError, "a profile takes a list for the session's handle");
+        Py_DECREF(tuples);
+        return NULL;
+    }
     options.warmup = warmup;
     options.iters = iters;
     options.seed = seed;
@@ -316,6 +374,8 @@ PyObject *assay_py_measure(PyObject *module, PyObject *args)
     options.user = &s;
     if (read_cases(&s, tuples) == 0)
         result = measure(&s, &options);
+    if (s.profile && PyList_Size(s.recording) > 0)
+        PyList_SetSlice(s.recording, 0, PyList_Size(s.recording), NULL);
     clear(&s);
     Py_DECREF(tuples);
     return result;

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import types
 import unittest
 from unittest import mock
@@ -33,6 +34,53 @@ def total_by_loop(x):
     for value in x:
         result += value
     return result
+
+
+def in_parts(x):
+    with assay.range("outer"):
+        with assay.range("inner"):
+            return total(x)
+
+
+class Profile(unittest.TestCase):
+    def trace(self, **how):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "trace.json")
+            result = assay.bench(in_parts, doubles(1, 2, 3), profile=path, **QUICK, **how)
+            self.assertTrue(result.ok, result.reason)
+            with open(path) as file:
+                return json.load(file)["traceEvents"]
+
+    def names(self, events, category):
+        return [e["name"] for e in events if e.get("cat") == category]
+
+    def test_calls_and_ranges_are_in_the_trace(self):
+        events = self.trace()
+        calls = len(self.names(events, "call"))
+        self.assertGreaterEqual(calls, 3)
+        self.assertEqual(self.names(events, "range").count("outer"), calls)
+        self.assertEqual(self.names(events, "range").count("inner"), calls)
+        self.assertEqual(len(self.names(events, "sample")), QUICK["iters"])
+        outer, inner = (next(e for e in events if e["name"] == name) for name in ("outer", "inner"))
+        self.assertLessEqual(outer["ts"], inner["ts"])
+        self.assertGreaterEqual(outer["ts"] + outer["dur"], inner["ts"] + inner["dur"])
+
+    def test_without_a_profile_ranges_do_nothing(self):
+        self.assertTrue(assay.bench(in_parts, doubles(1), **QUICK).ok)
+        with assay.range("alone") as alone:
+            self.assertEqual(alone.name, "alone")
+
+    def test_what_is_raised_within_a_range_goes_on(self):
+        with self.assertRaises(ZeroDivisionError), assay.range("fails"):
+            1 / 0
+
+    def test_a_file_that_cannot_be_written_is_told_at_once(self):
+        with self.assertRaisesRegex(ValueError, "cannot be written"):
+            assay.bench(in_parts, doubles(1), profile="/nosuch/folder/t.json", **QUICK)
+        with self.assertRaisesRegex(RuntimeError, "No space left"):
+            assay.bench(in_parts, doubles(1), profile="/dev/full", **QUICK)
+        with self.assertRaises(TypeError):
+            assay.bench(in_parts, doubles(1), profile=3, **QUICK)
 
 
 class Import(unittest.TestCase):

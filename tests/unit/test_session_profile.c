@@ -1,5 +1,7 @@
 /* test_session_profile.c: traces of a session: cases and ops, the caller's own ranges, and what is
  * said where there can be none. */
+#include "device/ceiling.h"
+#include "device/cpu/cpu_info.h"
 #include "temporary.h"
 #include "trace/breakdown.h"
 #include <assay/assay.h>
@@ -184,7 +186,24 @@ static void misuse_is_refused(void **state)
     assert_int_equal(assay_session_profile_end(NULL, NULL), ASSAY_ERR_INVALID);
 }
 
-#define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, temporary_make, temporary_remove)
+/* Ceilings of this machine that nothing reaches: measuring them would take most of the time. */
+static int make_folder(void **state)
+{
+    struct assay_ceilings ceilings = {.threads = 1,
+                                      .n_levels = 2,
+                                      .levels = {{"L1", 100000}, {"memory", SIZE_MAX}},
+                                      .n_points = 1,
+                                      .points = {{1, {1e15, 1e15, 1e15, 1e15}}},
+                                      .flops = {1e18, 1e18, 1e18, 1e18, 1e18},
+                                      .clock_hz = 3e9,
+                                      .timer_ns = 20,
+                                      .floor_ns = 20,
+                                      .measured_at = 1700000000};
+    snprintf(ceilings.device, sizeof ceilings.device, "%s", assay_cpu_info()->model);
+    return temporary_make(state) == 0 && assay_ceilings_save(&ceilings, NULL) == ASSAY_OK ? 0 : -1;
+}
+
+#define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, temporary_remove)
 
 int main(void)
 {
