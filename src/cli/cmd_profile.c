@@ -21,7 +21,7 @@ struct profile_config {
 #define AT(field) offsetof(struct profile_config, field)
 
 static const struct assay_option rows[] = {
-    {"format", 'f', ASSAY_OPTION_TEXT, AT(format), "FORMAT", "table (default), md or json", 0, 0},
+    {"format", 'f', ASSAY_OPTION_TEXT, AT(format), "AS", "table (default), md or json", 0, 0},
     {"by", 0, ASSAY_OPTION_TEXT, AT(by), "PART",
      "rows for each node, each kernel, or both (default)", 0, 0},
     {"ascii", 0, ASSAY_OPTION_FLAG, AT(ascii), NULL,

@@ -59,6 +59,8 @@ static const struct values all_values[] = {
     {.name = "PORT", .list = "runs", .words = "last", .files = "*"}, /* left out, and a RUN follows */
     {.name = "OLD", .list = "runs", .words = "last last~1", .files = "*"}, /* and NEW */
     {.name = "table", .words = "table json csv md"},
+    {.name = "PART", .words = "node kernel"},
+    {.name = "AS", .words = "table md json"},
     {.name = "FILE", .files = "*"},
     {.name = "FILE.so", .files = "*.so"},
     {.name = "FILE.yml", .files = "*.(yml|yaml)"},

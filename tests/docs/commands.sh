@@ -64,6 +64,7 @@ cut_short() {
     "assay show"* | "assay report"* | "assay compare"* | "assay list runs"*)
         echo "XDG_DATA_HOME=$tmp/earlier $1"
         ;;
+    "assay profile preset"*) echo "$1 --iters 1 --warmup 1$(small_sizes "$1")" ;;
     *--resume* | *--dry-run* | *--list* | *--build* | *--new*) echo "$1" ;;
     "assay bench"* | "assay run"* | "assay ci"* | "assay preset"* | "assay kernel"*)
         if has_option "$name" --dry-run; then

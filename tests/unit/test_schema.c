@@ -136,6 +136,7 @@ static json_t *full_report(void)
     json_t *record = json_array_get(json_object_get(report, "records"), 0);
     json_t *hot = json_object_get(record, "hot");
     json_object_set_new(record, "profilers", json_string("both")); /* of configurations alone */
+    json_object_set_new(record, "profile", json_string("a.json")); /* likewise */
     json_object_set_new(record, "pass", json_string("backward"));  /* of gradients */
     json_object_set_new(record, "accuracy_1_db", json_real(25.5)); /* of recipes in training */
     json_object_set_new(record, "accuracy_2_db", json_string("inf"));

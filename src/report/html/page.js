@@ -68,8 +68,8 @@ function readStore() {
     return {data, texts, rows, columns};
 }
 
-const TEXTS = new Set(("op title implementation kernel device dtype mode label entry compile profilers pass " +
-    "recipe note isolation printed status reason baseline caller timed timed_why bound").split(" "));
+const TEXTS = new Set(("op title implementation kernel device dtype mode label entry compile profilers profile " +
+    "pass recipe note isolation printed status reason baseline caller timed timed_why bound").split(" "));
 
 /* Millionths of what it is near, or [FIGURE]. */
 function absolute(value, near) {
