@@ -272,14 +272,15 @@ static enum assay_status check_options(const struct assay_preset_options *o,
 {
     const char *format = o->measure.format;
     const char *what =
-        !only_name(o)                          ? "other presets beside it"
-        : o->compile                           ? "--compile"
-        : o->choice.implementations.n          ? "--impl"
-        : o->choice.baseline                   ? "--baseline"
-        : o->measure.resume                    ? "--resume"
-        : o->measure.outputs.n                 ? "--output"
-        : strcmp(o->measure.cache, "hot") != 0 ? "--cache"
-        : o->dtypes.n > 1                      ? "several dtypes"
+        !only_name(o)                                  ? "other presets beside it"
+        : o->compile                                   ? "--compile"
+        : o->choice.implementations.n                  ? "--impl"
+        : o->choice.baseline                           ? "--baseline"
+        : o->measure.resume                            ? "--resume"
+        : o->measure.outputs.n                         ? "--output"
+        : o->measure.profile && !o->measure.profile[0] ? "--profile without a file"
+        : strcmp(o->measure.cache, "hot") != 0         ? "--cache"
+        : o->dtypes.n > 1                              ? "several dtypes"
         : format && strcmp(format, "kobench") != 0 && strcmp(format, "kobench-json") != 0
             ? "formats but kobench and kobench-json"
             : NULL;
@@ -295,6 +296,8 @@ static enum assay_status measure_plugin(struct plugin *p, bool *wrong, struct as
     enum assay_status status = bind_cases(p, err);
     if (status == ASSAY_OK)
         status = open_session(p, device, sizeof device, &session, err);
+    if (status == ASSAY_OK && p->options->measure.profile)
+        status = assay_session_profile(session, p->options->measure.profile, err);
     for (int32_t i = 0; i < p->n_bound && status == ASSAY_OK; i++) {
         struct assay_error why = {0};
         p->bound[i].device = device;
@@ -312,6 +315,8 @@ static enum assay_status measure_plugin(struct plugin *p, bool *wrong, struct as
     }
     if (status == ASSAY_OK)
         status = write_results(session, p->options->measure.format, stdout, err);
+    if (status == ASSAY_OK && p->options->measure.profile)
+        status = assay_session_profile_end(session, err);
     assay_session_close(session);
     return status;
 }

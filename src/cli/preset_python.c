@@ -93,6 +93,10 @@ int assay_preset_python_run(const struct assay_preset_options *options, int argc
     if (options->words.n + options->presets.n > 1)
         status =
             assay_error_set(&err, ASSAY_ERR_INVALID, NULL, "a preset in Python is measured alone");
+    else if (options->measure.profile)
+        status = assay_error_set(&err, ASSAY_ERR_INVALID, NULL,
+                                 "a preset in Python is measured without --profile; "
+                                 "assay.bench(..., profile=FILE) records functions");
     if (status == ASSAY_OK)
         status = assay_python_find(options->measure.python, &python, &err);
     if (status == ASSAY_OK)

@@ -247,6 +247,94 @@ static void test_a_good_kernel(void **state)
     strip_bed(&bed);
 }
 
+/* ---- a profiled pass ---- */
+
+struct profiled {
+    struct bed bed; /* first: hooks get it */
+    int64_t records_then, measured, profiles, calls;
+    bool recorder_left;
+};
+
+static void on_measured(void *user)
+{
+    struct profiled *p = user;
+    p->measured++;
+    p->records_then = p->bed.n_records;
+}
+
+static void on_profile(void *user, const struct assay_profile *profile)
+{
+    struct profiled *p = user;
+    assert_int_equal(p->bed.n_records, p->records_then); /* all are there, and none comes after */
+    assert_int_equal(profile->group, 4);
+    assert_int_equal(profile->variant, p->profiles);
+    assert_string_equal(profile->kernel, p->bed.records[profile->variant].kernel);
+    assert_string_equal(profile->state, "hot");
+    assert_string_equal(profile->missing, "");
+    assert_near(profile->median_ns, p->bed.records[profile->variant].states[0].time.median, 0);
+    assert_int_equal(profile->samples[0].n, 9);
+    assert_int_equal(profile->n_nodes, 1);
+    for (int64_t i = 0; i < profile->n_spans; i++)
+        p->calls += profile->spans[i].kind == ASSAY_SPAN_CALL;
+    p->recorder_left = p->recorder_left || p->bed.bench.host.recorder;
+    p->profiles++;
+}
+
+/* What does not come from the scripted clock is left out. */
+static void plain(struct assay_record *r)
+{
+    r->setup_ns = r->prepare_ns = r->system_peak_bytes = r->peak_bytes = r->workspace_bytes = 0;
+}
+
+static void measure_profiled(struct profiled *p, bool profile)
+{
+    struct assay_group_hooks hooks = {.user = p,
+                                      .contenders = on_contenders,
+                                      .step = on_step,
+                                      .stop = on_stop,
+                                      .record = on_record,
+                                      .measured = on_measured,
+                                      .profile = on_profile};
+    struct assay_error err = {0};
+    *p = (struct profiled){.records_then = -1};
+    make_bed(&p->bed, "relu", 3, 5, 7);
+    ask_for(&p->bed, "good,ref,zeros");
+    p->bed.job.settings.cold = true;
+    p->bed.job.profile = profile;
+    if (assay_group_run(&p->bed.bench, &p->bed.job, &hooks, &err) != ASSAY_OK)
+        fail_msg("%s", err.message);
+    for (int64_t i = 0; i < p->bed.n_records; i++)
+        plain(&p->bed.records[i]);
+    strip_bed(&p->bed);
+}
+
+/* On a scripted clock: every byte of every record is the same with it and without. */
+static void test_a_profile_comes_after_the_records_and_changes_none(void **state)
+{
+    (void)state;
+    static struct profiled with, without;
+    measure_profiled(&without, false);
+    measure_profiled(&with, true);
+    assert_int_equal(without.profiles, 0);
+    assert_int_equal(with.measured, 1);
+    assert_int_equal(with.profiles, 2); /* not of the wrong one */
+    assert_true(with.calls >= 2 * 3);
+    assert_false(with.recorder_left);
+    assert_int_equal(with.bed.n_records, without.bed.n_records);
+    for (int64_t i = 0; i < with.bed.n_records; i++) {
+        assay_json *a = assay_record_to_json(&with.bed.records[i]);
+        assay_json *b = assay_record_to_json(&without.bed.records[i]);
+        struct assay_text one = {0}, other = {0};
+        assay_json_write(a, 0, &one);
+        assay_json_write(b, 0, &other);
+        assert_string_equal(one.data, other.data);
+        assay_json_free(a);
+        assay_json_free(b);
+        assay_text_fini(&one);
+        assay_text_fini(&other);
+    }
+}
+
 static void test_everything_wrong_is_named(void **state)
 {
     (void)state;
@@ -999,6 +1087,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_good_kernel),
+        cmocka_unit_test(test_a_profile_comes_after_the_records_and_changes_none),
         cmocka_unit_test(test_everything_wrong_is_named),
         cmocka_unit_test(test_the_innocent_are_not_blamed),
         cmocka_unit_test(test_a_kernel_that_fails_while_timed),
