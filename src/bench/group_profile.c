@@ -215,8 +215,8 @@ static void note_missing(struct pass *p, enum assay_status status)
     const struct variant *v = p->v;
     int64_t lost = assay_recorder_lost(&p->recorder);
     if (v->runner && assay_runner_end_of(v->runner) != ASSAY_RUNNER_ALIVE)
-        snprintf(out->missing, sizeof out->missing, "%.160s while it was profiled",
-                 assay_runner_reason(v->runner));
+        snprintf(out->missing, sizeof out->missing, "%.*s while it was profiled",
+                 (int)strcspn(assay_runner_reason(v->runner), ";"), assay_runner_reason(v->runner));
     else if (status != ASSAY_OK)
         snprintf(out->missing, sizeof out->missing, "its run failed (%s) while it was profiled",
                  assay_status_name(status));

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Work that the machine could do in less than this, and that reaches less than half of its ceiling,
- * is bound by what surrounds it: a team of threads takes about so long to wake and to meet again.
- */
-static const double SHORT_NS = 10e3;
+/* Work that the machine could do in less than the first, that reaches less than half of its ceiling
+ * and still takes less than the second, is bound by what surrounds it: a team of threads takes some
+ * microseconds to wake and to meet again. */
+static const double LEAST_NS = 10e3, SHORT_NS = 100e3;
 
 const char *assay_binds_name(enum assay_binds binds)
 {
@@ -25,7 +25,7 @@ static enum assay_binds binds_of(const struct assay_part *p)
 {
     if (!(p->ceiling_ns > 0))
         return ASSAY_BINDS_UNKNOWN;
-    if (p->ceiling_ns < SHORT_NS && p->ceiling_share < 0.5)
+    if (p->ceiling_ns < LEAST_NS && p->call_ns < SHORT_NS && p->ceiling_share < 0.5)
         return ASSAY_BINDS_OVERHEAD;
     return strcmp(p->bound, "compute") == 0 ? ASSAY_BINDS_ARITHMETIC : ASSAY_BINDS_MEMORY;
 }
@@ -173,7 +173,8 @@ void assay_breakdown_sentence(const struct assay_breakdown *b, struct assay_text
     assay_text_format(out, " (%s)", most->kernel);
     double each = b->nodes_ns;
     if (b->ceiling_ns > 0 && each >= b->ceiling_ns)
-        assay_text_format(out, "; the whole is %.1fx from its ceiling", each / b->ceiling_ns);
+        assay_text_format(out, "; the whole is %.*fx from its ceiling",
+                          each < 100 * b->ceiling_ns ? 1 : 0, each / b->ceiling_ns);
     else if (b->ceiling_ns > 0)
         assay_text_add(out, "; the whole is at its ceiling");
     add_gain(b, out);

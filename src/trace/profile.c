@@ -176,8 +176,8 @@ static enum assay_status read_nodes(const assay_json *list, struct assay_profile
 
 static bool fits(const struct assay_span *s, int64_t kind, const struct assay_profile *profile)
 {
-    return kind >= 0 && kind < ASSAY_SPAN_KINDS && s->end_ns >= s->start_ns && s->start_ns >= 0 && s->end_ns <= LAST_NS &&
-           s->track >= 0 && s->track < 65536 &&
+    return kind >= 0 && kind < ASSAY_SPAN_KINDS && s->end_ns >= s->start_ns && s->start_ns >= 0 &&
+           s->end_ns <= LAST_NS && s->track >= 0 && s->track < 65536 &&
            (kind != ASSAY_SPAN_NODE || (s->what >= 0 && s->what < profile->n_nodes));
 }
 

@@ -27,7 +27,6 @@ void assay_timeline_add(assay_timeline *timeline, const struct assay_profile *pr
 void assay_timeline_range(assay_timeline *timeline, const char *name, int32_t depth,
                           int64_t start_ns, int64_t end_ns);
 int64_t assay_timeline_count(const assay_timeline *timeline); /* profiles so far */
-/* Something that is not in it, told once for each `what`: stands in the file's own description. */
 const char *assay_timeline_path(const assay_timeline *timeline);
 
 /* Completes the file and gives it its name; the error says why that cannot be. `about` as of
