@@ -7,6 +7,7 @@
 #include "kernel/native/image/groupnorm_native.h"
 
 #include "base/alloc.h"
+#include "kernel/host.h"
 
 #include <float.h>
 #include <math.h>
@@ -36,6 +37,7 @@ struct state {
     struct groupnorm_norm *norms;      /* of each thread and group */
     float *shift;                      /* of each thread and group */
     float *scratch;                    /* of each thread */
+    const struct assay_host *host;     /* of the problem, for what a profile notes */
 };
 
 /* ---- setup ----------------------------------------------------------------------------------- */
@@ -129,6 +131,7 @@ enum assay_status assay_groupnorm_setup(const struct assay_problem *problem,
     s->kind = assay_native_kind(problem->dtype, body->sums[NATIVE_BF16_INSN] != NULL);
     s->eps = problem->params[ASSAY_GROUPNORM_EPS];
     s->saves = problem->n_outputs > 1;
+    s->host = problem->host;
     cut(problem, s);
     if (!allocate(s) || !number_lanes(s)) {
         assay_groupnorm_teardown(s);
@@ -271,22 +274,26 @@ static struct range share_of(const struct state *s, int32_t thread)
 }
 
 /* Slices that are in one part: the thread that has read one normalises it at once. */
-static void run_slices(const struct state *s, const struct assay_args *args, int32_t thread)
+static void run_slices(const struct state *s, const struct assay_args *args, int32_t thread,
+                       struct assay_recorder *recorder)
 {
     struct range share = share_of(s, thread);
+    int64_t began = assay_recorder_now(recorder);
     for (int64_t i = share.begin; i < share.end; i++) {
         sum_unit(s, args, thread, i, FIRST, NULL);
         sum_again(s, args, thread, i);
         apply_unit(s, args, thread, i);
     }
+    assay_recorder_share(recorder, thread, began, share.end - share.begin);
 }
 
 enum pass { PASS_SUMS, PASS_AGAIN, PASS_APPLY };
 
 static void run_pass(const struct state *s, const struct assay_args *args, int32_t thread,
-                     enum pass pass)
+                     enum pass pass, struct assay_recorder *recorder)
 {
     struct range share = share_of(s, thread);
+    int64_t began = assay_recorder_now(recorder);
     for (int64_t i = share.begin; i < share.end; i++)
         if (pass == PASS_SUMS)
             sum_unit(s, args, thread, i, FIRST, NULL);
@@ -294,31 +301,35 @@ static void run_pass(const struct state *s, const struct assay_args *args, int32
             sum_again(s, args, thread, i);
         else
             apply_unit(s, args, thread, share.end - 1 - (i - share.begin));
+    assay_recorder_share(recorder, thread, began, share.end - share.begin);
 }
 
-static void compute(const struct state *s, const struct assay_args *args)
+static void compute(const struct state *s, const struct assay_args *args,
+                    struct assay_recorder *recorder)
 {
     /* The whole team, whatever the number of shares: a smaller one would cost the others their core
      * (native.h). */
     if (s->threads == 1) {
-        run_slices(s, args, 0);
+        run_slices(s, args, 0, recorder);
     } else if (s->parts == 1) {
 #pragma omp parallel for schedule(static, 1)
         for (int32_t t = 0; t < s->threads; t++)
-            run_slices(s, args, t);
+            run_slices(s, args, t, recorder);
     } else {
 #pragma omp parallel
         for (enum pass pass = PASS_SUMS; pass <= PASS_APPLY; pass++) {
 #pragma omp for schedule(static, 1) /* a barrier ends each pass; a thread has the same shares */
             for (int32_t t = 0; t < s->threads; t++)
-                run_pass(s, args, t, pass);
+                run_pass(s, args, t, pass, recorder);
         }
     }
 }
 
 enum assay_status assay_groupnorm_run(void *state, const struct assay_work *work)
 {
+    const struct state *s = state;
+    struct assay_recorder *recorder = assay_host_recorder(s->host);
     for (int64_t i = 0; i < work->iters; i++)
-        compute(state, assay_work_args(work, i));
+        compute(s, assay_work_args(work, i), recorder);
     return ASSAY_OK;
 }
