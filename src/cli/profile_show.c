@@ -54,7 +54,7 @@ static struct cell cell_binds(const struct assay_part *p)
 
 static struct cell cell_waits(const struct assay_part *p)
 {
-    return cell_percent(p->total_ns > 0 ? p->waits_ns / p->total_ns : (double)NAN);
+    return cell_percent(p->call_ns > 0 ? p->waits_ns / p->call_ns : (double)NAN);
 }
 
 /* What a part is called: its op and shape, or the kernel and how many nodes it has. */

@@ -25,7 +25,7 @@ struct assay_part {
     double total_ns;     /* of all calls, disturbed ones too */
     double call_ns;      /* the median of the calls */
     double share;        /* of a call: of the sum of all nodes' medians */
-    double waits_ns;     /* of total_ns, on the average of the threads; NaN: not recorded */
+    double waits_ns;     /* of call_ns, on the average of the threads; NaN: not recorded */
     double bytes, flops; /* of a call, and by its median: */
     double bytes_per_s, flops_per_s;
     double ceiling_ns;    /* of a call; 0: not known */

@@ -17,7 +17,7 @@ enum { MOST_BYTES = 1 << 30, MOST_VARIANTS = 100000, MOST_NODES = 4096 };
 /* One call of a node. */
 struct lasted {
     int64_t node;
-    double ns;
+    double ns, waits_ns; /* of all threads; NaN: nobody noted them */
 };
 
 /* A variant while its events are read. */
@@ -155,20 +155,20 @@ static enum assay_status add_node(struct reading *r, struct gathered *v, const a
     if (!grow(&lasted, v->n_lasted, &v->lasted_capacity, sizeof *v->lasted))
         return assay_error_nomem(r->err);
     v->lasted = lasted;
-    v->lasted[v->n_lasted++] = (struct lasted){node->node, ns};
+    v->lasted[v->n_lasted++] = (struct lasted){node->node, ns, (double)NAN};
     node->total_ns += ns;
     return ASSAY_OK;
 }
 
-/* By the number of its node, which the timeline writes into it. */
-static enum assay_status add_wait(struct reading *r, struct gathered *v, const assay_json *event,
-                                  double ns)
+/* Of the last call of its node: waits stand behind it. */
+static void add_wait(struct gathered *v, const assay_json *event, double ns)
 {
-    struct assay_part *node = NULL;
-    enum assay_status status = node_of(r, v, (int64_t)fmin(arg(event, "node"), 1e9), &node);
-    if (status == ASSAY_OK)
-        node->waits_ns = isnan(node->waits_ns) ? ns : node->waits_ns + ns;
-    return status;
+    int64_t node = (int64_t)fmin(arg(event, "node"), 1e9);
+    for (int64_t i = v->n_lasted - 1; i >= 0; i--)
+        if (v->lasted[i].node == node) {
+            v->lasted[i].waits_ns = isnan(v->lasted[i].waits_ns) ? ns : v->lasted[i].waits_ns + ns;
+            return;
+        }
 }
 
 static enum assay_status add_slice(struct reading *r, const assay_json *event)
@@ -184,7 +184,7 @@ static enum assay_status add_slice(struct reading *r, const assay_json *event)
     if (v && strcmp(category, "node") == 0)
         return add_node(r, v, event, ns);
     if (v && strcmp(category, "wait") == 0)
-        return add_wait(r, v, event, ns);
+        add_wait(v, event, ns);
     if (v && strcmp(category, "missing") == 0)
         arg_text(event, "missing", v->out.missing, sizeof v->out.missing);
     return ASSAY_OK;
@@ -215,7 +215,7 @@ static int compare_lasted(const void *a, const void *b)
     return (x->ns > y->ns) - (x->ns < y->ns);
 }
 
-/* By node, then by length: the middle of each node's. */
+/* By node, then by length: the middle of each node's, and how long its threads waited in it. */
 static void take_medians(struct gathered *v)
 {
     const struct lasted *all = v->lasted;
@@ -224,7 +224,11 @@ static void take_medians(struct gathered *v)
     for (int64_t i = 0, n; i < v->n_lasted; i += n) {
         for (n = 1; i + n < v->n_lasted && all[i + n].node == all[i].node; n++)
             continue;
-        v->out.nodes[all[i].node].call_ns = (all[i + n / 2].ns + all[i + (n - 1) / 2].ns) / 2;
+        const struct lasted *middle = &all[i + n / 2], *other = &all[i + (n - 1) / 2];
+        struct assay_part *node = &v->out.nodes[all[i].node];
+        double threads = v->out.threads > 0 ? (double)v->out.threads : 1;
+        node->call_ns = (middle->ns + other->ns) / 2;
+        node->waits_ns = (middle->waits_ns + other->waits_ns) / 2 / threads;
     }
 }
 
@@ -236,9 +240,6 @@ static enum assay_status settle(struct gathered *v)
         qsort(v->calls_ns, (size_t)b->calls, sizeof *v->calls_ns, compare_ns);
         b->call_ns = (v->calls_ns[b->calls / 2] + v->calls_ns[(b->calls - 1) / 2]) / 2;
     }
-    for (int64_t i = 0; i < b->n_nodes; i++)
-        if (b->threads > 0)
-            b->nodes[i].waits_ns /= (double)b->threads;
     take_medians(v);
     return assay_breakdown_settle(b);
 }
