@@ -264,9 +264,9 @@ ASSAY_API const struct assay_result *assay_session_result(const assay_session *s
 
 /* ---- profiles -------------------------------------------------------------------------------- */
 
-/* From here on, whatever this session measures is called a few times more once it is timed, and what
- * it does is recorded: calls, nodes of models, threads' shares, and your own ranges (below). No
- * figure comes from these calls, and none can be touched by them. The trace is JSON for
+/* From here on, whatever this session measures is called a few times more once it is timed, and
+ * what it does is recorded: calls, nodes of models, threads' shares, and your own ranges (below).
+ * No figure comes from these calls, and none can be touched by them. The trace is JSON for
  * chrome://tracing and Perfetto, which `assay profile FILE` reads too, or, in a file that ends in
  * .perfetto-trace or .pftrace, Perfetto's own form. It takes its name when it is complete:
  * assay_session_profile_end. ASSAY_ERR_INVALID where the file cannot be written, or the session

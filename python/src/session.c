@@ -28,7 +28,7 @@ struct python_session {
     struct assay_case *cases;
     struct python_case *own;
     int32_t n;
-    PyObject *between; /* borrowed; NULL: none */
+    PyObject *between;   /* borrowed; NULL: none */
     const char *profile; /* a file for the trace; NULL: none */
     PyObject *recording; /* a list, which holds the session's handle while it records */
     PyObject *stop;
