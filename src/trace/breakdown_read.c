@@ -232,6 +232,16 @@ static void take_medians(struct gathered *v)
     }
 }
 
+/* Nodes of a model that its pass does not run, the forward ones before a backward pass, go. */
+static void drop_idle(struct assay_breakdown *b)
+{
+    int64_t kept = 0;
+    for (int64_t i = 0; i < b->n_nodes; i++)
+        if (b->nodes[i].calls > 0)
+            b->nodes[kept++] = b->nodes[i];
+    b->n_nodes = kept;
+}
+
 static enum assay_status settle(struct gathered *v)
 {
     struct assay_breakdown *b = &v->out;
@@ -241,6 +251,7 @@ static enum assay_status settle(struct gathered *v)
         b->call_ns = (v->calls_ns[b->calls / 2] + v->calls_ns[(b->calls - 1) / 2]) / 2;
     }
     take_medians(v);
+    drop_idle(b);
     return assay_breakdown_settle(b);
 }
 
