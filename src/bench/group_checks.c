@@ -166,7 +166,9 @@ static void check_every_call(struct group *g, struct variant *v, int from, int t
     struct pass pass = {.number = from, .can_change = g->recipes[v->recipe].others[0]};
     if (assay_operands_n_sets(v->operands) < CHECK_SETS)
         return;
-    for (int64_t set = 0; set < CHECK_SETS && pass.can_change && from > 0; set++)
+    /* Where other values have no references, samples were taken on them all the same. */
+    bool has_others = assay_operands_have_others(v->operands);
+    for (int64_t set = 0; set < CHECK_SETS && has_others && from > 0; set++)
         assay_operands_put(v->operands, set, false);
     int64_t end = assay_clock_ns() + PASSES_NS;
     for (; pass.number < to && v->ready && !group_stopped(g); pass.number++) {
