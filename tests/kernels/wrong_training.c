@@ -16,8 +16,10 @@ enum fault {
     SKIPPED,        /* weights stay what they are */
     NO_CORRECTION,  /* of the moments, which begin at 0 */
     NO_DECAY,
-    OLD_MOMENT, /* the step is along m, not m' */
-    PLAIN_DECAY /* decay goes into the gradient, as Adam has it */
+    OLD_MOMENT,  /* the step is along m, not m'; along b, not b' */
+    PLAIN_DECAY, /* decay goes into the gradient, as Adam has it */
+    UPHILL,      /* along the gradient */
+    KEEPS_BUFFER /* b' is b */
 };
 
 struct state {
@@ -98,6 +100,21 @@ static void adamw(const struct assay_problem *p, const struct assay_args *args, 
     }
 }
 
+/* ---- sgd with momentum ---- */
+
+static void sgd(const struct assay_problem *p, const struct assay_args *args, enum fault fault)
+{
+    const float *w = args->in[0], *g = args->in[1], *b = args->in[2];
+    float *out = args->out[0], *new_b = args->out[1];
+    double lr = fault == UPHILL ? -p->params[0] : p->params[0], momentum = p->params[2];
+    double decay = fault == NO_DECAY ? 0 : p->params[1];
+    for (int64_t i = 0; i < p->axes[0] * p->axes[1] * p->axes[2]; i++) {
+        double step = momentum * (double)b[i] + (double)g[i] + decay * (double)w[i];
+        out[i] = (float)((double)w[i] - lr * (fault == OLD_MOMENT ? (double)b[i] : step));
+        new_b[i] = fault == KEEPS_BUFFER ? b[i] : (float)step;
+    }
+}
+
 /* ---- the kernels ---- */
 
 #define WRONG(ident, op_, fault)                                                                   \
@@ -122,6 +139,7 @@ static void adamw(const struct assay_problem *p, const struct assay_args *args, 
     };
 #define OP_norm "layernorm_training"
 #define OP_adamw "adamw"
+#define OP_sgd "sgd"
 
 WRONG(honest_norm, norm, HONEST)
 WRONG(neighbour_mean, norm, NEIGHBOUR_MEAN)
@@ -134,14 +152,21 @@ WRONG(no_correction, adamw, NO_CORRECTION)
 WRONG(no_decay, adamw, NO_DECAY)
 WRONG(old_moment, adamw, OLD_MOMENT)
 WRONG(plain_decay, adamw, PLAIN_DECAY)
+WRONG(honest_sgd, sgd, HONEST)
+WRONG(uphill, sgd, UPHILL)
+WRONG(sgd_no_decay, sgd, NO_DECAY)
+WRONG(old_buffer, sgd, OLD_MOMENT)
+WRONG(keeps_buffer, sgd, KEEPS_BUFFER)
 
 ASSAY_API const struct assay_kernel *const *assay_plugin(uint32_t abi, int32_t *n_kernels)
 {
     static const struct assay_kernel *const list[] = {
-        &kernel_honest_norm, &kernel_neighbour_mean, &kernel_saves_variance,
-        &kernel_no_eps,      &kernel_no_statistics,  &kernel_honest_adamw,
-        &kernel_skipped,     &kernel_no_correction,  &kernel_no_decay,
-        &kernel_old_moment,  &kernel_plain_decay,
+        &kernel_honest_norm,  &kernel_neighbour_mean, &kernel_saves_variance,
+        &kernel_no_eps,       &kernel_no_statistics,  &kernel_honest_adamw,
+        &kernel_skipped,      &kernel_no_correction,  &kernel_no_decay,
+        &kernel_old_moment,   &kernel_plain_decay,    &kernel_honest_sgd,
+        &kernel_uphill,       &kernel_sgd_no_decay,   &kernel_old_buffer,
+        &kernel_keeps_buffer,
     };
     *n_kernels = (int32_t)(sizeof list / sizeof list[0]);
     return abi == ASSAY_KERNEL_ABI ? list : NULL;
