@@ -11,7 +11,10 @@ from assay import _assay, cuda_graphs, frameworks  # all of it before a stranger
 from assay.call import Call, Unsupported
 
 
-_CONTENDERS = {"torch": ("torch_ops", "torch_gradients", "torch_models"), "triton": ("triton_ops",)}
+_CONTENDERS = {
+    "torch": ("torch_ops", "torch_gradients", "torch_training", "torch_models"),
+    "triton": ("triton_ops",),
+}
 
 
 class _Contenders:

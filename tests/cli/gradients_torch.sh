@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Gradients by PyTorch's own functions, beside the references: all of them right, and what it has not says so.
+# Gradients by PyTorch's own functions, what its forward passes save and its optimizers, beside the references: all of
+# them right, and what it has not says so.
 # Not under sanitizers: the program carries no package there, because an interpreter is not sanitized
 # shellcheck source-path=SCRIPTDIR source=lib.sh disable=SC2154
 . "$(dirname "$0")/lib.sh"
@@ -9,13 +10,14 @@ $python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || ski
 $python -c 'import torch' 2>/dev/null || skip "no PyTorch"
 "$ASSAY" bench relu "${quick[@]}" --python $python --impl torch --dry-run 2>&1 |
     grep -q "built without Python's headers" && skip "built without Python's headers"
-few=(--python $python --impl "ref,torch" --cache hot --iters 10 --warmup 1)
+alone=(--python $python --impl torch --cache hot --iters 2 --warmup 1)
+few=("${alone[@]}" --impl "ref,torch")
 
 say "gradients of rows"
 expect_exit 0 "$ASSAY" bench relu relu6 leakyrelu hardswish sigmoid silu gelu gelu_tanh softmax layernorm rmsnorm \
-    swiglu mse cross_entropy --pass backward --shape 2x7x37 "${few[@]}" -o rows.json
-expect_out '28 rows in 14 groups: 28 ok'
-expect_count 28 '"pass": "backward"' rows.json
+    layernorm_gelu swiglu add mse cross_entropy --pass backward --shape 2x7x37 "${few[@]}" -o rows.json
+expect_out '32 rows in 16 groups: 32 ok'
+expect_count 32 '"pass": "backward"' rows.json
 
 say "a loss forward, backward, and both at once"
 expect_exit 0 "$ASSAY" bench cross_entropy --pass both --shape 2x7x37 "${few[@]}"
@@ -25,8 +27,26 @@ say "products, and images"
 expect_exit 0 "$ASSAY" bench linear --pass backward --shape 33x65x17 --mode none,bias,dx,dw,bias+dw "${few[@]}"
 expect_out '10 rows in 5 groups: 10 ok'
 expect_exit 0 "$ASSAY" bench groupnorm --pass backward --shape 2x5x7x12x3 --mode none,silu "${few[@]}"
-expect_out '4 rows in 2 groups: 3 ok, 1 unsupported'
-expect_out 'no gradient of silu and a group norm in one'
+expect_out '4 rows in 2 groups: 4 ok'
+expect_exit 0 "$ASSAY" bench conv2d --pass backward --shape 1x8x7x4x5x4x2 --mode none,bias+pad0 "${alone[@]}"
+expect_out '2 rows in 2 groups: 2 ok'
+expect_exit 0 "$ASSAY" bench depthwise_conv2d --pass backward --shape 2x9x7x5x3x2 --mode bias "${alone[@]}"
+expect_out '1 row in 1 group: 1 ok'
+
+say "attention, and a reference so slow that there is none of other values"
+expect_exit 0 "$ASSAY" bench attention --pass backward --shape 2x17x3x16 --mode causal,qkv "${alone[@]}"
+expect_out '2 rows in 2 groups: 2 ok'
+expect_exit 0 "$ASSAY" bench attention --pass backward --shape 1x256x4x64 "${alone[@]}"
+expect_out '1 row in 1 group: 1 ok'
+
+say "what forward passes save, and optimizers"
+expect_exit 0 "$ASSAY" bench layernorm_training rmsnorm_training adamw --shape 2x7x37 --dtype f32,bf16 "${alone[@]}"
+expect_out '6 rows in 6 groups: 5 ok, 1 unsupported'
+expect_out 'unsupported: PyTorch saves statistics in bf16 on a CPU'
+expect_exit 0 "$ASSAY" bench sgd --mode momentum --shape 2x7x37 "${alone[@]}"
+expect_exit 0 "$ASSAY" bench groupnorm_training --mode silu --shape 2x5x7x12x3 "${alone[@]}"
+expect_exit 0 "$ASSAY" bench attention_training --shape 2x17x3x16 --mode qkv+causal "${alone[@]}" -v
+expect_out 'PyTorch .*attention that saves written out'
 
 say "what has no gradient"
 expect_usage 'copy has no backward pass; these have: layernorm' "$ASSAY" bench copy --pass backward

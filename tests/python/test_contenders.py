@@ -20,9 +20,10 @@ import lib
 ROOT = lib.PACKAGE
 
 from assay import _found
-from assay.contenders import Unsupported, torch_common, torch_models, torch_ops, triton_ops
+from assay.contenders import (Unsupported, torch_common, torch_gradients, torch_models, torch_ops,
+                              torch_training, triton_ops)
 
-MODULES = (torch_ops, torch_models, triton_ops)
+MODULES = (torch_ops, torch_gradients, torch_training, torch_models, triton_ops)
 HAVE_TORCH = importlib.util.find_spec("torch") is not None
 HAVE_TRITON = importlib.util.find_spec("triton") is not None
 FIELDS = "op dtype axes params inputs outputs threads recipe device axis_names param_names autotune"

@@ -6,18 +6,26 @@ Where PyTorch has no such function, the formula is written out, and the note say
 """
 
 from . import Call, Unsupported
-from .torch_common import SHORT, cannot, dtype, ready, remark, rows, too_old, written
-from .torch_ops import recipe_of
+from .torch_common import (SHORT, cannot, dtype, note, ready, remark, rows, too_old,  # noqa: F401
+                           written)
+from .torch_ops import (BETWEEN, channels_last, conv_sizes, image, recipe_of, tokens_first,
+                        views)
 
 FLOATS = ("f64", "f32", "f16", "bf16")
 
 
-def function(torch, name):
-    """A function of autograd's, of torch.ops.aten."""
+def found(torch, name):
+    """A function of autograd's, of torch.ops.aten, or None."""
     packet = getattr(torch.ops.aten, name, None)
-    if packet is None:
+    return packet and packet.default
+
+
+def function(torch, name):
+    """The same, which must be there."""
+    fn = found(torch, name)
+    if fn is None:
         raise Unsupported("PyTorch %s has no %s" % (torch.__version__, name))
-    return packet.default
+    return fn
 
 
 def direct(name, *behind):
@@ -33,6 +41,12 @@ def gelu(approximate):
         fn = function(torch, "gelu_backward")
         return Call(lambda dy, x: fn(dy, x, approximate=approximate))
     return make
+
+
+def add(torch, problem, kernel):
+    """Autograd hands on dy itself, twice; the op wants two tensors."""
+    remark(kernel["name"], problem, "dy copied twice")
+    return Call(lambda dy: dy.expand((2,) + dy.shape).clone(), finish=lambda both: both.unbind(0))
 
 
 def leakyrelu(torch, problem, kernel):
@@ -59,12 +73,32 @@ def layernorm(torch, problem, kernel):
                 prepare=lambda dy, x, gamma, *others: (dy, x, gamma) + as_saved(*others))
 
 
+def layernorm_gelu(torch, problem, kernel):
+    """Of layer_norm's gradient and gelu's, with the output of layer_norm computed anew."""
+    fn, shape = function(torch, "native_layer_norm_backward"), problem.axes[2:3]
+    of_gelu, addcmul = function(torch, "gelu_backward"), torch.addcmul
+    into, wide = dtype(torch, problem.dtype), problem.dtype in SHORT
+    as_saved, everything = saved(torch, problem), (True, True, True)
+    remark(kernel["name"], problem, BETWEEN if wide else "layer_norm computed anew")
+
+    def prepare(dy, x, gamma, mean, rstd, beta):
+        return (dy, x, gamma) + as_saved(mean, rstd) + (beta,)
+
+    def call(dy, x, gamma, mean, rstd, beta):
+        if wide:
+            dy, x, gamma, beta = dy.float(), x.float(), gamma.float(), beta.float()
+        dy = of_gelu(dy, addcmul(beta, (x - mean).mul_(rstd), gamma))
+        result = fn(dy, x, shape, mean, rstd, gamma, beta, everything)
+        return tuple(t.to(into) for t in result) if wide else result
+    return Call(call, prepare=prepare)
+
+
 def rmsnorm(torch, problem, kernel):
     shape, as_saved = problem.axes[2:3], saved(torch, problem)
 
     def prepare(dy, x, weight, rstd):
         return (dy, x, weight) + as_saved(rstd)
-    if hasattr(torch.ops.aten, "_fused_rms_norm_backward"):
+    if problem.device == "cuda" and found(torch, "_fused_rms_norm_backward"):
         fn, everything = function(torch, "_fused_rms_norm_backward"), (True, True)
         return Call(lambda dy, x, weight, rstd: fn(dy, x, shape, rstd, weight, everything),
                     prepare=prepare)
@@ -167,6 +201,43 @@ def linear(torch, problem, kernel):
 
 # ---- images, channels last ----
 
+def convolution(grouped):
+    """The maker of a convolution's; W as it lies comes as a view in PyTorch's order of axes."""
+    def make(torch, problem, kernel):
+        fn, channels = function(torch, "convolution_backward"), problem.axes[3]
+        stride, pad, bias, _ = conv_sizes(problem)
+        groups, sizes = channels if grouped else 1, problem.outputs[2][1] if bias else None
+        wanted, n = (True, True, bool(bias)), 2 + bias
+        places, none = ((stride, stride), (pad, pad), (1, 1)), (0, 0)
+
+        def prepare(dy, x, w):
+            return image(dy), image(x), w.permute(2, 0, 1).unsqueeze(1) if grouped else image(w)
+
+        def finish(result):
+            dx, dw = result[:2]
+            dw = dw.squeeze(1).permute(1, 2, 0) if grouped else channels_last(dw)
+            return (channels_last(dx), dw) + tuple(result[2:])
+        return Call(lambda dy, x, w:
+                    fn(dy, x, w, sizes, *places, False, none, groups, wanted)[:n],
+                    prepare=prepare, finish=finish)
+    return make
+
+
+def before_silu(torch, problem):
+    """What silu was called with, from the statistics of groups: x rstd gamma + (beta - mean rstd
+    gamma) in each channel."""
+    width, addcmul = problem.axes[3] // problem.axes[4], torch.addcmul
+
+    def of_channels(statistic):
+        return statistic.repeat_interleave(width, 1)
+
+    def again(x, gamma, mean, rstd, beta):
+        scale = of_channels(rstd) * gamma
+        shift = beta - of_channels(mean) * scale
+        return addcmul(shift[:, :, None, None], x, scale[:, :, None, None])
+    return again
+
+
 def groupnorm(torch, problem, kernel):
     """Its function reads channels first; on CPUs since 2.1 channels last, too. What autograd brings
     into that order within the backward pass is brought there within the call."""
@@ -174,24 +245,94 @@ def groupnorm(torch, problem, kernel):
     batch, height, width, channels, groups = problem.axes[:5]
     as_it_lies = problem.device == "cpu" and not too_old((2, 1), "group_norm")
 
-    def prepare(dy, x, gamma, mean, rstd):
-        return (dy.permute(0, 3, 1, 2), x.permute(0, 3, 1, 2), gamma, mean.view(batch, groups),
-                rstd.view(batch, groups))
+    def prepare(dy, x, gamma, mean, rstd, *beta):
+        return (image(dy), image(x), gamma, mean.view(batch, groups),
+                rstd.view(batch, groups)) + beta
 
     def finish(result):
-        return (result[0].permute(0, 2, 3, 1),) + tuple(result[1:])
+        return (channels_last(result[0]),) + tuple(result[1:])
 
     def call(dy, x, gamma, mean, rstd):
         if not as_it_lies:
             dy, x = dy.contiguous(), x.contiguous()
         return fn(dy, x, mean, rstd, gamma, batch, channels, height * width, groups, everything)
+    if problem.params[1:2] == (1.0,):
+        call = through_silu(torch, problem, kernel, call)
     return Call(call, prepare=prepare, finish=finish)
 
 
-def groupnorm_refuses(problem):
-    if problem.params[1:2] == (1.0,):
-        return "PyTorch has no gradient of silu and a group norm in one"
-    return None
+def through_silu(torch, problem, kernel, backward):
+    """silu's gradient, then group_norm's, with the output of group_norm computed anew."""
+    of_silu, again = function(torch, "silu_backward"), before_silu(torch, problem)
+    into, wide = dtype(torch, problem.dtype), problem.dtype in SHORT
+    remark(kernel["name"], problem, BETWEEN if wide else "group_norm computed anew")
+
+    def call(dy, x, gamma, mean, rstd, beta):
+        if wide:
+            dy, x, gamma, beta = dy.float(), x.float(), gamma.float(), beta.float()
+        result = backward(of_silu(dy, again(x, gamma, mean, rstd, beta)), x, gamma, mean, rstd)
+        return tuple(t.to(into) for t in result) if wide else result
+    return call
+
+
+# ---- attention: from its output and the logarithms of sums that the forward pass saved ----
+
+CAUSAL = 1  # params
+FLASH, FLASH_CPU = ("_scaled_dot_product_flash_attention" + suffix for suffix in ("", "_for_cpu"))
+
+
+def flash_of(torch, problem):
+    """flash attention's gradient as gradient(dout, q, k, v, out, lse), or None where it does not
+    take the problem."""
+    causal, dim = bool(problem.params[CAUSAL]), problem.axes[3]
+    if problem.device == "cpu":
+        fn = found(torch, FLASH_CPU + "_backward")
+        return fn and (lambda *saved_: fn(*saved_, 0.0, causal))
+    fn, forward = found(torch, FLASH + "_backward"), found(torch, FLASH)
+    if not fn or not forward or problem.dtype not in SHORT or dim % 8 or dim > 256:
+        return None
+    batch, seq, heads, dim = problem.axes[:4]
+    q = torch.zeros((batch, seq, heads, dim), dtype=dtype(torch, problem.dtype),
+                    device=problem.device).transpose(1, 2)
+    *sizes, seed, offset = forward(q, q, q, 0.0, causal, False)[2:8]
+    return lambda *saved_: fn(*saved_, *sizes, 0.0, causal, seed, offset)
+
+
+def written_attention(torch, problem):
+    """The formulas of docs/training.md."""
+    causal, scale = bool(problem.params[CAUSAL]), problem.axes[3] ** -0.5
+    into, wide = dtype(torch, problem.dtype), problem.dtype in SHORT
+
+    def gradient(dout, q, k, v, out, lse):
+        if wide:
+            dout, q, k, v, out = (t.float() for t in (dout, q, k, v, out))
+        p = (q @ k.transpose(2, 3)).mul_(scale).sub_(lse.unsqueeze(3)).exp_()
+        if causal:
+            p = p.tril_()
+        ds = (dout @ v.transpose(2, 3)).sub_((dout * out).sum(3, keepdim=True)).mul_(p).mul_(scale)
+        dq, dk, dv = ds @ k, ds.transpose(2, 3) @ q, p.transpose(2, 3) @ dout
+        return (dq.to(into), dk.to(into), dv.to(into)) if wide else (dq, dk, dv)
+    return gradient
+
+
+def attention(torch, problem, kernel):
+    """With q, k and v in one tensor their gradients are stacked as autograd stacks them."""
+    gradient, stack = flash_of(torch, problem), torch.stack
+    if not gradient:
+        remark(kernel["name"], problem, "attention's gradient written out")
+        gradient = written_attention(torch, problem)
+    of_qkv, dims = views(problem), tuple(problem.outputs[0][1])
+
+    def prepare(dout, *others):
+        out, lse = others[-2:]
+        return (tokens_first(dout),) + of_qkv(*others[:-2]) + (tokens_first(out), lse)
+
+    def apart(result):
+        return tuple(map(tokens_first, result))
+    if not problem.params[0]:
+        return Call(gradient, prepare=prepare, finish=apart)
+    return Call(lambda *saved_: stack(apart(gradient(*saved_)), 2), prepare=prepare,
+                finish=lambda dqkv: dqkv.view(dims))
 
 
 # ---- the table ----
@@ -200,6 +341,7 @@ OPS = {  # op: maker
     "relu_backward": direct("threshold_backward", 0),
     "relu6_backward": direct("hardtanh_backward", 0, 6),
     "leakyrelu_backward": leakyrelu,
+    "add_backward": add,
     "hardswish_backward": direct("hardswish_backward"),
     "sigmoid_backward": direct("sigmoid_backward"),
     "silu_backward": direct("silu_backward"),
@@ -207,13 +349,17 @@ OPS = {  # op: maker
     "gelu_tanh_backward": gelu("tanh"),
     "softmax_backward": softmax,
     "layernorm_backward": layernorm,
+    "layernorm_gelu_backward": layernorm_gelu,
     "rmsnorm_backward": rmsnorm,
     "swiglu_backward": swiglu,
     "mse_backward": mse,
     "cross_entropy_backward": cross_entropy,
     "cross_entropy_both": cross_entropy_both,
     "linear_backward": linear,
+    "conv2d_backward": convolution(grouped=False),
+    "depthwise_conv2d_backward": convolution(grouped=True),
     "groupnorm_backward": groupnorm,
+    "attention_backward": attention,
 }
 KERNELS = [row for op in OPS for row in rows(op, op, FLOATS)]
 BY_NAME = {row["name"]: row for row in KERNELS}
@@ -223,8 +369,6 @@ def can_run(kernel, problem):
     """Why not, or None. Imports nothing."""
     row = BY_NAME[kernel]
     reason = cannot(row)
-    if not reason and problem is not None and row["op"] == "groupnorm_backward":
-        reason = groupnorm_refuses(problem)
     if not reason and problem is not None and recipe_of(problem):
         reason = "only the baseline, no %s: its users take torchao" % problem.recipe
     if reason or problem is None or row["device"] != "cpu" or problem.dtype not in SHORT:
