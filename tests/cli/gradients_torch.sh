@@ -10,7 +10,7 @@ $python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || ski
 $python -c 'import torch' 2>/dev/null || skip "no PyTorch"
 "$ASSAY" bench relu "${quick[@]}" --python $python --impl torch --dry-run 2>&1 |
     grep -q "built without Python's headers" && skip "built without Python's headers"
-alone=(--python $python --impl torch --cache hot --iters 2 --warmup 1)
+alone=(--python "$python" --impl torch --cache hot --iters 2 --warmup 1)
 few=("${alone[@]}" --impl "ref,torch")
 
 say "gradients of rows; tests/python holds these and others to autograd"
@@ -44,6 +44,8 @@ expect_exit 0 "$ASSAY" bench layernorm_training rmsnorm_training adamw --shape 2
 expect_out '6 rows in 6 groups: 5 ok, 1 unsupported'
 expect_out 'unsupported: PyTorch saves statistics in bf16 on a CPU'
 expect_exit 0 "$ASSAY" bench sgd --mode momentum --shape 2x7x37 "${alone[@]}"
+expect_exit 0 "$ASSAY" bench linear_training --mode bias --recipe baseline,float8dq-tensor --shape 33x65x17 "${alone[@]}"
+expect_out '1 ok, 1 unsupported'
 expect_exit 0 "$ASSAY" bench groupnorm_training --mode silu --shape 2x5x7x12x3 "${alone[@]}"
 expect_exit 0 "$ASSAY" bench attention_training --shape 2x17x3x16 --mode qkv+causal "${alone[@]}" -v
 expect_out 'PyTorch .*attention that saves written out'

@@ -79,7 +79,7 @@ static int64_t keys_of(const struct head *h, int64_t query)
 static double sum_of(const struct head *h, const float *qkv, int64_t query, double *maximum)
 {
     double sum = 0;
-    *maximum = -INFINITY;
+    *maximum = (double)-INFINITY;
     for (int64_t key = 0; key < keys_of(h, query); key++)
         *maximum = fmax(*maximum, score(h, qkv, query, key));
     for (int64_t key = 0; key < keys_of(h, query); key++)

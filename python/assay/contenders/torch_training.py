@@ -8,7 +8,7 @@ they are. So their formulas are called here with tensors of their own, in f32 be
 from . import Call
 from .torch_common import SHORT, cannot, dtype, note, ready, remark, rows, too_old  # noqa: F401
 from .torch_gradients import CAUSAL, FLASH, FLASH_CPU, FLOATS, found, function
-from .torch_ops import BETWEEN, channels_last, image, tokens_first, views
+from .torch_ops import BETWEEN, channels_last, direct, image, recipe_of, tokens_first, views
 
 # ---- forward passes: the output, then what is saved ----
 
@@ -178,6 +178,7 @@ OPS = {  # op: maker
     "rmsnorm_training": rmsnorm,
     "groupnorm_training": groupnorm,
     "attention_training": attention,
+    "linear_training": direct("nn.functional.linear"),
     "adamw": adamw,
     "sgd": sgd,
 }
@@ -194,6 +195,8 @@ def can_run(kernel, problem):
     """Why not, or None. Imports nothing."""
     row = BY_NAME[kernel]
     reason = cannot(row)
+    if not reason and problem is not None and recipe_of(problem):
+        reason = "only the baseline, no %s: its users take torchao" % problem.recipe
     if reason or problem is None or row["device"] != "cpu" or problem.dtype not in SHORT:
         return reason
     if saves_short(row["op"], problem):
