@@ -209,8 +209,8 @@ static bool is_spare_type(enum assay_option_type type)
            type == ASSAY_OPTION_SPARE_INT;
 }
 
-/* May the next word be left to others? A number with no more digits than the upper bound is a value,
- * within the bounds or not; one with more is the beginning of a run's id. */
+/* May the next word be left to others? A number with no more digits than the upper bound is a
+ * value, within the bounds or not; one with more is the beginning of a run's id. */
 static bool is_spare(const struct assay_option *o, const char *word)
 {
     int64_t number;

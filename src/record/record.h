@@ -130,8 +130,8 @@ struct assay_record {
     double accuracy_db; /* SQNR against the unquantised product; NaN where not asked */
     /* The same of the outputs behind the first: of a gradient with several, each its own. */
     double more_accuracy_db[2];
-    /* In training: what the forward pass keeps for the backward pass, and, of a model, the most that
-     * is planned for what lies between its nodes; NaN: not known. */
+    /* In training: what the forward pass keeps for the backward pass, and, of a model, the most
+     * that is planned for what lies between its nodes; NaN: not known. */
     double saved_bytes, planned_bytes;
     double
         activation_share; /* of the hot time, spent quantising activations; NaN: does not apply */
