@@ -48,7 +48,8 @@ expect_usage 'attention has no such axis as --seq; give its sizes with --shape B
 
 say "help and list know it"
 expect_exit 0 "$ASSAY" bench --help
-expect_out 'BATCHxSEQxHEADSxDIM, 4x1024x16x64 where not given'
+tr -s '\n ' ' ' <"$work/out" >"$work/unwrapped"
+expect_file "$work/unwrapped" 'BATCHxSEQxHEADSxDIM, 4x1024x16x64 where not given'
 expect_exit 0 "$ASSAY" list ops
 expect_out '^attention .*\(also sdpa\)'
 expect_out 'axes batch,seq,heads,dim; modes qkv'
