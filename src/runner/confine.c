@@ -1,7 +1,8 @@
 #include "runner/sandbox_parts.h"
 
+#include "base/load.h"
+
 #include <errno.h>
-#include <fcntl.h>
 #include <net/if.h>
 #include <sched.h>
 #include <signal.h>
@@ -75,19 +76,8 @@ static void limit_memory(const struct assay_confinement *c)
 /* How many threads the machine has now: RLIMIT_NPROC counts all of a user's. */
 static rlim_t threads_of_all(void)
 {
-    char text[128] = "";
-    long threads = 1 << 15;
-    int fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
-    ssize_t got = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
-    const char *slash = got > 0 ? strchr(text, '/') : NULL; /* "0.1 0.2 0.3 1/234 5678" */
-    if (slash) {
-        threads = 0;
-        for (const char *at = slash + 1; *at >= '0' && *at <= '9'; at++)
-            threads = threads * 10 + (*at - '0');
-    }
-    if (fd >= 0)
-        close(fd);
-    return (rlim_t)threads;
+    long running, all;
+    return (rlim_t)(assay_load_threads(&running, &all) ? all : 1 << 15);
 }
 
 /* A file of 4 GiB is more than a compiler writes, and 4096 threads more than a kernel starts. */

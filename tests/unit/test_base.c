@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/library.h"
+#include "base/load.h"
 #include "base/rng.h"
 #include "base/text.h"
 #include "unit.h"
@@ -468,6 +469,15 @@ static void names_are_shown_without_control_characters(void **state)
     }
 }
 
+static void this_thread_runs(void **state)
+{
+    (void)state;
+    long running = 0, all = 0;
+    assert_true(assay_load_threads(&running, &all));
+    assert_true(running >= 1);
+    assert_true(all >= running);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -498,6 +508,7 @@ int main(void)
         cmocka_unit_test(the_nth_allocation_and_all_after_it_fail),
         cmocka_unit_test(a_failed_realloc_keeps_the_block),
         cmocka_unit_test(the_clock_does_not_run_backwards),
+        cmocka_unit_test(this_thread_runs),
     };
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);
 }
