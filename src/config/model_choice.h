@@ -13,7 +13,7 @@ struct assay_model_choice {
 /* Rows for an option table whose config has a struct assay_model_choice at `offset`. */
 /* clang-format off */
 #define ASSAY_MODEL_CHOICE_ROWS(offset) \
-    {"impl", 0, ASSAY_OPTION_LIST, (offset) + offsetof(struct assay_model_choice, implementations), "IMPLS", "measure each model in these too: torch (compiled as well where models are), torch-compile; of eager and compiled only those that are named, if any is", 0, 0}, \
+    {"impl", 0, ASSAY_OPTION_LIST, (offset) + offsetof(struct assay_model_choice, implementations), "IMPLS", "measure each model in these too: torch (compiled as well where models are), torch-compile, in training recomputed; of eager and compiled only those that are named, if any is", 0, 0}, \
     {"baseline", 0, ASSAY_OPTION_TEXT, (offset) + offsetof(struct assay_model_choice, baseline), "IMPL", "what speedups refer to (default: torch where it takes part, else eager; a compiled model's to the compiled one)", 0, 0}
 /* clang-format on */
 

@@ -53,4 +53,9 @@ const char *assay_implementation_uncompiled(const char *name)
     return NULL;
 }
 
+bool assay_implementation_compiles(const char *name)
+{
+    return assay_implementation_uncompiled(name) || assay_text_same(name, "recomputed");
+}
+
 bool assay_implementation_is_own(const char *name) { return find_implementation(name).own; }

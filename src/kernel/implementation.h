@@ -21,4 +21,7 @@ bool assay_implementation_runs_models(const char *name);
 const char *assay_implementation_compiled(const char *name);
 const char *assay_implementation_uncompiled(const char *name);
 
+/* Does it fuse a model's nodes? "recomputed" does, too, and has no counterpart that does not. */
+bool assay_implementation_compiles(const char *name);
+
 #endif

@@ -289,7 +289,8 @@ void assay_executor_teardown(void *state)
 }
 
 enum assay_status assay_executor_setup(const struct assay_problem *problem, const char *device,
-                                       bool compiled, void **state, struct assay_error *err)
+                                       enum assay_execution how, void **state,
+                                       struct assay_error *err)
 {
     struct executor *x = assay_calloc(1, sizeof *x);
     if (!x)
@@ -297,12 +298,12 @@ enum assay_status assay_executor_setup(const struct assay_problem *problem, cons
     x->device = device;
     x->host = problem->host;
     x->trains = assay_model_op(problem->op)->in_training;
-    x->tune = compiled && problem->host->autotune;
-    enum assay_status status = assay_steps_graph(problem, device, compiled, &x->graph, err);
+    x->tune = how != ASSAY_EAGER && problem->host->autotune;
+    enum assay_status status = assay_steps_graph(problem, device, how, &x->graph, err);
     if (status == ASSAY_OK)
         status = assay_steps_choose(problem, x->graph, device, &x->steps, err);
     if (status == ASSAY_OK)
-        status = make_memory(x, compiled, err);
+        status = make_memory(x, how != ASSAY_EAGER, err);
     for (int32_t s = 0; status == ASSAY_OK && s < x->graph->n_nodes; s++)
         status = assay_step_set_up(&x->steps[s], err);
     if (status != ASSAY_OK) {

@@ -49,9 +49,10 @@ enum assay_status assay_step_run_packing(struct assay_step *step, const struct a
 enum assay_status assay_executor_tune(struct executor *x, const struct assay_args *model,
                                       struct assay_error *err);
 
-/* The functions of the kernels `eager` and `compiled`. */
+/* The functions of the kernels `eager`, `compiled` and `recomputed`. */
 enum assay_status assay_executor_setup(const struct assay_problem *problem, const char *device,
-                                       bool compiled, void **state, struct assay_error *err);
+                                       enum assay_execution how, void **state,
+                                       struct assay_error *err);
 enum assay_status assay_executor_run(void *state, const struct assay_work *work);
 enum assay_status assay_executor_prepare(void *state, int64_t set, const struct assay_args *args,
                                          struct assay_error *err);

@@ -1,4 +1,5 @@
-/* executors.c: the kernels of models' ops, `eager` and `compiled`, and how they are chosen. */
+/* executors.c: the kernels of models' ops, `eager`, `compiled` and `recomputed`, and how they are
+ * chosen. */
 #include "model/executor.h"
 
 #include "base/alloc.h"
@@ -33,16 +34,16 @@ static void add_kernels(const struct assay_step *steps, int32_t n, char *text, s
 }
 
 /* "5 steps: linear_amx attention_amx": how many nodes there are, and who runs them. */
-static void note(const struct assay_problem *problem, const char *device, bool compiled, char *text,
-                 size_t size)
+static void note(const struct assay_problem *problem, const char *device, enum assay_execution how,
+                 char *text, size_t size)
 {
     struct assay_graph *graph = NULL;
     struct assay_step *steps = NULL;
-    if (assay_steps_graph(problem, device, compiled, &graph, NULL) == ASSAY_OK &&
+    if (assay_steps_graph(problem, device, how, &graph, NULL) == ASSAY_OK &&
         assay_steps_choose(problem, graph, device, &steps, NULL) == ASSAY_OK) {
         int32_t first = assay_graph_first_timed(graph), n = graph->n_nodes - first;
         snprintf(text, size, "%d step%s", (int)n, n == 1 ? "" : "s");
-        if (compiled && problem->host->autotune)
+        if (how != ASSAY_EAGER && problem->host->autotune)
             add_words(text, size, "; kernels chosen by timing");
         else
             add_kernels(steps + first, n, text, size);
@@ -51,23 +52,25 @@ static void note(const struct assay_problem *problem, const char *device, bool c
     assay_free(graph);
 }
 
-/* The four executors: eager and compiled on each device. On a CPU each comes a second time, for
- * problems whose kernels use the matrix unit. */
-#define EXECUTOR_FUNCTIONS(kind, where, compiled_)                                                 \
+/* The executors: each on each device, and on a CPU a second time, for problems whose kernels use
+ * the matrix unit. */
+#define EXECUTOR_FUNCTIONS(kind, where, how)                                                       \
     static enum assay_status setup_##kind##_##where(const struct assay_problem *problem,           \
                                                     void **state, struct assay_error *err)         \
     {                                                                                              \
-        return assay_executor_setup(problem, #where, compiled_, state, err);                       \
+        return assay_executor_setup(problem, #where, how, state, err);                             \
     }                                                                                              \
     static void note_##kind##_##where(const struct assay_problem *problem, char *text,             \
                                       size_t size)                                                 \
     {                                                                                              \
-        note(problem, #where, compiled_, text, size);                                              \
+        note(problem, #where, how, text, size);                                                    \
     }
-EXECUTOR_FUNCTIONS(eager, cpu, false)
-EXECUTOR_FUNCTIONS(compiled, cpu, true)
-EXECUTOR_FUNCTIONS(eager, cuda, false)
-EXECUTOR_FUNCTIONS(compiled, cuda, true)
+EXECUTOR_FUNCTIONS(eager, cpu, ASSAY_EAGER)
+EXECUTOR_FUNCTIONS(compiled, cpu, ASSAY_COMPILED)
+EXECUTOR_FUNCTIONS(recomputed, cpu, ASSAY_RECOMPUTED)
+EXECUTOR_FUNCTIONS(eager, cuda, ASSAY_EAGER)
+EXECUTOR_FUNCTIONS(compiled, cuda, ASSAY_COMPILED)
+EXECUTOR_FUNCTIONS(recomputed, cuda, ASSAY_RECOMPUTED)
 
 #define EXECUTOR(kind, where, units_, flags_)                                                      \
     {                                                                                              \
@@ -86,15 +89,23 @@ static const struct assay_kernel executors[] = {
     EXECUTOR(eager, cpu, ASSAY_UNIT_MATRIX, 0),
     EXECUTOR(compiled, cpu, 0, 0),
     EXECUTOR(compiled, cpu, ASSAY_UNIT_MATRIX, 0),
+    EXECUTOR(recomputed, cpu, 0, 0),
+    EXECUTOR(recomputed, cpu, ASSAY_UNIT_MATRIX, 0),
     EXECUTOR(eager, cuda, 0, ASSAY_KERNEL_DIRECT),
     EXECUTOR(compiled, cuda, 0, 0),
+    EXECUTOR(recomputed, cuda, 0, 0),
 };
 
-/* Why a pass in training has no variant of this kind; NULL where it has. */
-static const char *refusal(const struct assay_problem *problem, const char *device)
+static const char *const names[ASSAY_EXECUTIONS] = {"eager", "compiled", "recomputed"};
+
+/* Why there is no variant of this kind; NULL where there is. */
+static const char *refusal(const struct assay_problem *problem, const char *device,
+                           enum assay_execution how)
 {
     if (!assay_model_op(problem->op)->in_training)
-        return NULL;
+        return how == ASSAY_RECOMPUTED ? "inference saves nothing that could be computed again; "
+                                         "add --pass"
+                                       : NULL;
     if (strcmp(device, "cpu") != 0)
         return "models are trained on the CPU only";
     if (problem->recipe && strcmp(problem->recipe, "baseline") != 0)
@@ -104,14 +115,14 @@ static const char *refusal(const struct assay_problem *problem, const char *devi
 
 /* Can the problem be run so, and what units does it take? */
 static enum assay_status can_run(const struct assay_problem *problem, const char *device,
-                                 bool compiled, uint32_t *units, struct assay_error *why)
+                                 enum assay_execution how, uint32_t *units, struct assay_error *why)
 {
     struct assay_graph *graph = NULL;
     struct assay_step *steps = NULL;
-    const char *refused = refusal(problem, device);
+    const char *refused = refusal(problem, device, how);
     if (refused)
         return assay_error_set(why, ASSAY_UNSUPPORTED, NULL, "%s", refused);
-    enum assay_status status = assay_steps_graph(problem, device, compiled, &graph, why);
+    enum assay_status status = assay_steps_graph(problem, device, how, &graph, why);
     if (status == ASSAY_OK)
         status = assay_steps_choose(problem, graph, device, &steps, why);
     for (int32_t s = 0; status == ASSAY_OK && s < graph->n_nodes; s++)
@@ -140,13 +151,15 @@ static bool is_listed(const char *name, const struct assay_kernel_choice *choice
     return false;
 }
 
-/* Those that are named, or where none is: `eager`, and `compiled` if it is to be. */
-static bool is_wanted(bool is_compiled, bool compiled, const struct assay_kernel_choice *choice)
+/* Of eager and compiled those that are named, or where none is: `eager`, and `compiled` if it is to
+ * be. `recomputed` stands beside them where it is named. */
+static bool is_wanted(enum assay_execution how, bool compiled,
+                      const struct assay_kernel_choice *choice)
 {
-    bool eager_named = is_listed("eager", choice), compiled_named = is_listed("compiled", choice);
-    if (eager_named || compiled_named)
-        return is_compiled ? compiled_named : eager_named;
-    return compiled || !is_compiled;
+    bool any = is_listed("eager", choice) || is_listed("compiled", choice);
+    if (any || how == ASSAY_RECOMPUTED)
+        return is_listed(names[how], choice);
+    return compiled || how == ASSAY_EAGER;
 }
 
 int64_t assay_model_choose(const struct assay_problem *problem, bool compiled,
@@ -154,13 +167,14 @@ int64_t assay_model_choose(const struct assay_problem *problem, bool compiled,
                            int64_t max)
 {
     int64_t n = 0;
-    for (int c = 0; c < 2 && n < max; c++) {
-        const char *name = c ? "compiled" : "eager";
+    for (int how = 0; how < ASSAY_EXECUTIONS && n < max; how++) {
+        const char *name = names[how];
         struct assay_contender one = {.recipe = problem->recipe};
         uint32_t units = 0;
-        if (!is_wanted(c != 0, compiled, choice) || is_excluded(problem, name, choice))
+        if (!is_wanted((enum assay_execution)how, compiled, choice) ||
+            is_excluded(problem, name, choice))
             continue;
-        one.status = can_run(problem, choice->device, c != 0, &units, &one.why);
+        one.status = can_run(problem, choice->device, (enum assay_execution)how, &units, &one.why);
         for (size_t i = 0; i < sizeof executors / sizeof executors[0]; i++)
             if (strcmp(executors[i].name, name) == 0 &&
                 strcmp(executors[i].device, choice->device) == 0 &&
@@ -174,5 +188,8 @@ int64_t assay_model_choose(const struct assay_problem *problem, bool compiled,
 
 bool assay_model_is_executor(const char *implementation)
 {
-    return strcmp(implementation, "eager") == 0 || strcmp(implementation, "compiled") == 0;
+    for (int how = 0; how < ASSAY_EXECUTIONS; how++)
+        if (strcmp(implementation, names[how]) == 0)
+            return true;
+    return false;
 }

@@ -1,5 +1,6 @@
 #include "model/gradient.h"
 
+#include "model/recompute.h"
 #include "op/optimizer.h"
 
 #include <string.h>
@@ -392,9 +393,10 @@ static void remove_unneeded(struct assay_graph *g)
     }
 }
 
-/* What nodes behind the forward pass read of it. */
-static void mark_kept(struct assay_graph *g)
+void assay_graph_mark_kept(struct assay_graph *g)
 {
+    for (int32_t i = 0; i < g->n_values; i++)
+        g->values[i].kept = false;
     for (int32_t i = g->n_forward; i < g->n_nodes; i++)
         for (int32_t j = 0; j < g->nodes[i].problem.n_inputs; j++) {
             int32_t made_by = assay_graph_maker(g, g->nodes[i].in[j]);
@@ -448,8 +450,10 @@ enum assay_status assay_graph_train(const struct assay_graph *forward,
     if (how->pass == ASSAY_PASS_FORWARD)
         out->values[out->output].output = out->n_outputs;
     remove_unneeded(out);
-    mark_kept(out);
-    if (how->pass == ASSAY_PASS_FORWARD)
+    assay_graph_mark_kept(out);
+    if (how->recompute)
+        status = assay_graph_recompute(out, forward, err);
+    if (status == ASSAY_OK && how->pass == ASSAY_PASS_FORWARD)
         leave_out_backward(out);
-    return ASSAY_OK;
+    return status;
 }

@@ -15,6 +15,7 @@ const char *assay_optimizer_name(enum assay_optimizer optimizer); /* "adamw" */
 struct assay_training {
     enum assay_pass pass;
     enum assay_optimizer optimizer; /* of a step */
+    bool recompute;                 /* see recompute.h */
 };
 
 /* The training graph of a forward graph; `out` may hold anything before. Its inputs and outputs:
@@ -27,6 +28,9 @@ struct assay_training {
 enum assay_status assay_graph_train(const struct assay_graph *forward,
                                     const struct assay_training *how, struct assay_graph *out,
                                     struct assay_error *err);
+
+/* Marks what nodes behind the forward pass read of it. */
+void assay_graph_mark_kept(struct assay_graph *graph);
 
 /* Does the op's gradient know this mode of it? */
 bool assay_gradient_covers(const struct assay_problem *forward);

@@ -40,14 +40,15 @@ enum assay_status assay_model_forward_graph(const struct assay_problem *problem,
                : assay_error_set(err, g->error.code, NULL, "%s", g->error.message);
 }
 
-enum assay_status assay_model_train(const struct assay_problem *problem, struct assay_graph **graph,
-                                    struct assay_error *err)
+enum assay_status assay_model_train(const struct assay_problem *problem, bool recompute,
+                                    struct assay_graph **graph, struct assay_error *err)
 {
     struct assay_model_pass of;
     enum assay_status status = assay_model_find_pass(problem->op, &of, err);
     if (status != ASSAY_OK || !of.trains)
         return status;
-    struct assay_training how = {of.pass, (enum assay_optimizer)problem->params[OPTIMIZER]};
+    struct assay_training how = {of.pass, (enum assay_optimizer)problem->params[OPTIMIZER],
+                                 recompute};
     struct assay_graph *forward = *graph;
     *graph = assay_malloc(sizeof **graph);
     status = *graph ? assay_graph_train(forward, &how, *graph, err) : assay_error_nomem(err);
@@ -59,7 +60,7 @@ enum assay_status assay_model_graph(const struct assay_problem *problem, struct 
                                     struct assay_error *err)
 {
     enum assay_status status = assay_model_forward_graph(problem, out, err);
-    return status == ASSAY_OK ? assay_model_train(problem, out, err) : status;
+    return status == ASSAY_OK ? assay_model_train(problem, false, out, err) : status;
 }
 
 struct assay_recipe assay_model_recipe(const struct assay_problem *problem)

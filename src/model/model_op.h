@@ -26,11 +26,11 @@ enum assay_status assay_model_add_built(const struct assay_model *model,
                                         const struct assay_model **known, struct assay_error *err);
 
 /* The graph of a problem of a model, for assay_free also where it fails: of its forward pass, and
- * what a training pass makes of that; and both together. */
+ * what a training pass makes of that, saving less with `recompute`; and both together. */
 enum assay_status assay_model_forward_graph(const struct assay_problem *problem,
                                             struct assay_graph **out, struct assay_error *err);
-enum assay_status assay_model_train(const struct assay_problem *problem, struct assay_graph **graph,
-                                    struct assay_error *err);
+enum assay_status assay_model_train(const struct assay_problem *problem, bool recompute,
+                                    struct assay_graph **graph, struct assay_error *err);
 enum assay_status assay_model_graph(const struct assay_problem *problem, struct assay_graph **out,
                                     struct assay_error *err);
 

@@ -133,17 +133,17 @@ static bool can_train_fused(void *user, const struct assay_problem *problem)
 }
 
 enum assay_status assay_steps_graph(const struct assay_problem *problem, const char *device,
-                                    bool compiled, struct assay_graph **out,
+                                    enum assay_execution how, struct assay_graph **out,
                                     struct assay_error *err)
 {
     struct fusing fusing = {problem, device};
     bool trains = assay_model_op(problem->op)->in_training;
     enum assay_status status = assay_model_forward_graph(problem, out, err);
-    if (status == ASSAY_OK && compiled && trains)
+    if (status == ASSAY_OK && how != ASSAY_EAGER && trains)
         assay_graph_fuse(*out, can_train_fused, &fusing);
     if (status == ASSAY_OK)
-        status = assay_model_train(problem, out, err);
-    if (status == ASSAY_OK && compiled)
+        status = assay_model_train(problem, how == ASSAY_RECOMPUTED, out, err);
+    if (status == ASSAY_OK && how != ASSAY_EAGER)
         assay_graph_fuse(*out, can_fuse, &fusing);
     return status;
 }

@@ -14,10 +14,13 @@ struct assay_step {
     bool trains; /* what its kernel prepares it prepares in every call */
 };
 
-/* The graph of a problem as the executor runs it: fused where `compiled`. For assay_free also where
- * it fails. */
+/* How a model is run: node by node; fused, in memory that values share; and in training so that
+ * less is saved, too (recompute.h). */
+enum assay_execution { ASSAY_EAGER, ASSAY_COMPILED, ASSAY_RECOMPUTED, ASSAY_EXECUTIONS };
+
+/* The graph of a problem as the executor runs it. For assay_free also where it fails. */
 enum assay_status assay_steps_graph(const struct assay_problem *problem, const char *device,
-                                    bool compiled, struct assay_graph **out,
+                                    enum assay_execution how, struct assay_graph **out,
                                     struct assay_error *err);
 
 /* The best kernel for every node, as far as that is known without timing. ASSAY_UNSUPPORTED with

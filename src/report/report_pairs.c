@@ -9,7 +9,7 @@ static bool is(const char *text, const char *other) { return strcmp(text, other)
 
 static bool is_compiled(const struct assay_record *r)
 {
-    return assay_cell_is_model(r) && assay_implementation_uncompiled(r->implementation);
+    return assay_cell_is_model(r) && assay_implementation_compiles(r->implementation);
 }
 
 /* Compiled, of an eager model, or the reverse, with the same recipe; NULL where there is none. */

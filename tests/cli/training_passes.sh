@@ -32,6 +32,17 @@ say "the forward pass saves the same for every pass; a step needs no gradient of
 expect_count 6 '"saved_bytes": 540' all.json
 expect_count 2 '"saved_bytes": 500' all.json
 
+say "a third variant saves less, and is right; it is measured where it is named, in training"
+expect_exit 0 "$ASSAY" preset transformer --set batch=1 --set seq_len=5 --set embed_dim=16 --set num_heads=2 --compile --pass both \
+    --impl recomputed "${short[@]}" -o again.json
+expect_count 3 '"status": "ok"' again.json
+awk -F'[:,]' '/"implementation"/ { who = $2 } /"saved_bytes"/ { saved[who] = $2 }
+    END { exit !(saved[" \"recomputed\""] + 0 > 0 && saved[" \"recomputed\""] < saved[" \"compiled\""]) }' again.json ||
+    fail "recomputed saves no less"
+expect_exit 0 "$ASSAY" preset transformer --set batch=1 --set seq_len=5 --set embed_dim=16 --set num_heads=2 --impl recomputed "${short[@]}"
+expect_out 'unsupported: inference saves nothing that could be computed again; add --pass'
+expect_usage 'unknown implementation "recompute" of models; did you mean "recomputed"' "$ASSAY" run c.yml --impl recompute
+
 say "the optimizer is chosen, and belongs to a step"
 expect_exit 0 "$ASSAY" run c.yml --pass step --optimizer sgd --compile false "${short[@]}"
 expect_out 'Model: ln_linear_gelu_step sgd '

@@ -115,6 +115,83 @@ static void graphs_are_those_of_the_chain_rule(void **state)
     }
 }
 
+static struct assay_graph *recomputed_graph(const struct problem *problem)
+{
+    struct assay_graph *g = NULL;
+    struct assay_error err = {0};
+    assert_int_equal(assay_model_forward_graph(&problem->p, &g, NULL), ASSAY_OK);
+    assay_model_train(&problem->p, true, &g, &err);
+    assert_string_equal(err.message, "");
+    return g;
+}
+
+/* gelu's output is made of h, which its gradient reads in any case. */
+static void what_is_cheap_is_computed_again(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *op, *nodes;
+    } passes[] = {
+        {"model:forked_forward", "linear gelu linear add add"},
+        {"model:forked_backward",
+         "linear gelu | gelu linear_backward gelu_backward add linear_backward add"},
+        {"model:forked_both", "linear gelu linear add add sum | gelu linear_backward gelu_backward "
+                              "add linear_backward add"},
+    };
+    for (size_t i = 0; i < sizeof passes / sizeof passes[0]; i++) {
+        struct problem problem;
+        make_problem(&problem, passes[i].op, ASSAY_DTYPE_F32, 3, 5);
+        struct assay_graph *g = recomputed_graph(&problem);
+        assert_ops(g, passes[i].nodes);
+        assert_int_equal(assay_graph_kept_bytes(g), 3 * 5 * 4);
+        assay_free(g);
+        clear_problem(&problem);
+    }
+}
+
+/* Both norms are made of what their gradients read; statistics come with them, and the forward
+ * pass has none. Attention is as it was: it takes too long. */
+static void norms_save_no_statistics_where_they_are_computed_again(void **state)
+{
+    (void)state;
+    struct problem problem;
+    make_problem(&problem, "model:transformer_block_both", ASSAY_DTYPE_F32, 3, 64);
+    struct assay_graph *g = recomputed_graph(&problem);
+    int plain = 0, again = 0;
+    for (int32_t i = 0; i < g->n_nodes; i++) {
+        const char *name = g->nodes[i].op->name;
+        bool forward = i < g->n_forward;
+        plain += forward && strcmp(name, "rmsnorm") == 0;
+        again += !forward && strcmp(name, "rmsnorm_training") == 0;
+        assert_false(!forward && strncmp(name, "attention_training", 18) == 0);
+        assert_false(forward && strcmp(name, "rmsnorm_training") == 0);
+    }
+    assert_int_equal(plain, 2);
+    assert_int_equal(again, 2);
+    assert_true(assay_graph_kept_bytes(g) < assay_graph_kept_bytes(problem.graph));
+    assay_free(g);
+    clear_problem(&problem);
+}
+
+/* The same values come out, to the bit: the copies are the same ops on the same values. */
+static void computing_again_changes_no_gradient(void **state)
+{
+    (void)state;
+    struct problem problem;
+    make_problem(&problem, "model:transformer_block_both", ASSAY_DTYPE_F32, 3, 64);
+    struct assay_graph *g = recomputed_graph(&problem);
+    struct assay_training_run *as_usual = run_graph(&problem, problem.graph);
+    struct assay_training_run *again = run_graph(&problem, g);
+    for (int32_t i = 0; i < problem.p.n_outputs; i++) {
+        size_t n = (size_t)assay_tensor_count(&problem.p.outputs[i]);
+        assert_memory_equal(as_usual->outputs[i], again->outputs[i], n * sizeof(double));
+    }
+    drop_run(as_usual);
+    drop_run(again);
+    assay_free(g);
+    clear_problem(&problem);
+}
+
 /* h and gelu's output are what the backward pass needs of the forward pass. */
 static void what_is_kept_is_counted(void **state)
 {
@@ -389,8 +466,9 @@ static int count_wrong(int model, enum assay_pass pass, enum assay_dtype dtype)
     memcpy(bed->job.group.axes, models[model].axes, sizeof models[model].axes);
     bed->job.group.n_axes = models[model].n_axes;
     bed->job.settings.budget_s = 0.01;
+    assay_strings_add(&bed->job.settings.implementations, "recomputed");
     measure(bed, "baseline");
-    assert_int_equal(bed->n, 2);
+    assert_int_equal(bed->n, 3);
     int wrong = 0;
     for (int64_t i = 0; i < bed->n; i++) {
         const struct assay_record *r = &bed->records[i];
@@ -433,6 +511,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(graphs_are_those_of_the_chain_rule),
         cmocka_unit_test(what_is_kept_is_counted),
+        cmocka_unit_test(what_is_cheap_is_computed_again),
+        cmocka_unit_test(norms_save_no_statistics_where_they_are_computed_again),
+        cmocka_unit_test(computing_again_changes_no_gradient),
         cmocka_unit_test(fusing_leaves_what_is_kept),
         cmocka_unit_test(gradients_are_differences_of_the_loss),
         cmocka_unit_test(faults_in_gradients_are_caught),
