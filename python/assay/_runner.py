@@ -12,7 +12,8 @@ from assay.call import Call, Unsupported
 
 
 _CONTENDERS = {
-    "torch": ("torch_ops", "torch_gradients", "torch_training", "torch_models"),
+    "torch": ("torch_ops", "torch_gradients", "torch_training", "torch_models",
+              "torch_model_training"),
     "triton": ("triton_ops",),
 }
 

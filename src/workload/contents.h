@@ -5,7 +5,7 @@
 
 #include "workload/workload.h"
 
-enum { ASSAY_CONTENTS_WORKLOADS = 256, ASSAY_CONTENTS_KERNELS = 256, ASSAY_CONTENTS_RECIPES = 24 };
+enum { ASSAY_CONTENTS_WORKLOADS = 256, ASSAY_CONTENTS_KERNELS = 512, ASSAY_CONTENTS_RECIPES = 24 };
 
 struct assay_kernel_found {
     char name[64], op[64], implementation[32], device[8];

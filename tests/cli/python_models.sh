@@ -35,7 +35,7 @@ write_config compiled.yml linear true
 
 say "names that nothing goes by"
 expect_usage 'unknown implementation "torhc" of models; did you mean "torch"\?' "$ASSAY" run eager.yml --impl torhc
-expect_usage 'no whole models in "native"; there are eager and compiled' "$ASSAY" preset mlp --impl native
+expect_usage 'no whole models in "native"; there are eager, compiled and recomputed' "$ASSAY" preset mlp --impl native
 expect_usage 'no whole models in "triton"' "$ASSAY" ci --config eager.yml --impl triton
 expect_usage '--impl takes a list' "$ASSAY" run eager.yml --impl torch,
 expect_usage 'unknown implementation "eagr" of models; did you mean "eager"\?' "$ASSAY" run eager.yml --baseline eagr
@@ -130,6 +130,18 @@ expect_words '20 rows in 10 groups: '
 expect_jq preset.json '[.records[] | select(.implementation == "torch") | .status] | length == 10 and all(. == "ok" or . == "unsupported")'
 expect_exit 0 "$ASSAY" preset mlp "${few[@]}" "${tiny[@]}" --impl torch --dtype bf16
 expect_words ' mlp_gelu/torch [0-9.e-]+[!~]* .* ✓'
+
+say "in training: every pass of every preset, all outputs verified; recipes are not trained"
+expect_exit 0 "$ASSAY" preset all "${few[@]}" "${tiny_all[@]}" --pass forward,backward,both,step --impl torch -o training.json
+expect_words '80 rows in 40 groups: '
+for pass in forward backward both step; do
+    expect_jq training.json "[.records[] | select(.pass == \"$pass\" and .implementation == \"torch\") | .status] |
+        length == 10 and all(. == \"ok\" or . == \"unsupported\") and (map(select(. == \"ok\")) | length) >= 8"
+done
+expect_exit 0 "$ASSAY" preset mlp "${few[@]}" "${tiny[@]}" --pass step --optimizer sgd --impl torch --dtype bf16
+expect_words 'mlp_gelu_step/torch [0-9.e-]+[!~]* .* ✓'
+expect_exit 0 "$ASSAY" run eager.yml "${few[@]}" --pass both --impl torch
+expect_words 'int8wo torch unsupported: in training linear layers have the baseline only'
 
 say "a model that only a configuration describes"
 cp "$ASSAY_SOURCE_DIR/examples/own_model.yml" own.yml

@@ -20,10 +20,11 @@ import lib
 ROOT = lib.PACKAGE
 
 from assay import _found
-from assay.contenders import (Unsupported, torch_common, torch_gradients, torch_models, torch_ops,
-                              torch_training, triton_ops)
+from assay.contenders import (Unsupported, torch_common, torch_gradients, torch_model_training,
+                              torch_models, torch_ops, torch_training, triton_ops)
 
-MODULES = (torch_ops, torch_gradients, torch_training, torch_models, triton_ops)
+MODULES = (torch_ops, torch_gradients, torch_training, torch_models, torch_model_training,
+           triton_ops)
 HAVE_TORCH = importlib.util.find_spec("torch") is not None
 HAVE_TRITON = importlib.util.find_spec("triton") is not None
 FIELDS = "op dtype axes params inputs outputs threads recipe device axis_names param_names autotune"
@@ -477,6 +478,91 @@ class Torch(unittest.TestCase):
         ran, _ = self.run_rows(torch_models, of_model)
         for name in torch_models.MODELS:
             self.assertIn(("model_" + name + "_torch", "f32"), ran)
+
+    def trained(self, p, pass_, inputs, outputs, params=(), implementation="torch"):
+        """The outputs of one pass of a model."""
+        torch = self.torch
+        row = "model_%s_%s_%s" % (p.op[len("model:"):], pass_, implementation)
+        q = p._replace(op=p.op + "_" + pass_, params=params,
+                       inputs=[("f32", tuple(t.shape)) for t in inputs],
+                       outputs=[("f32", tuple(dims)) for dims in outputs])
+        reason = torch_model_training.can_run(row, q)
+        self.assertTrue(reason is None or reason.startswith("scaled_dot_product"), reason)
+        call = torch_model_training.setup(row, q)
+        self.assertFalse(torch.is_inference_mode_enabled())
+        inputs = [t.clone() for t in inputs]
+        before = [t.clone() for t in inputs]
+        arguments = call.prepare(*inputs)
+        for _ in range(2):  # what is kept is used again
+            result = tuple_of(call.fn(*arguments))
+        result = tuple_of(call.finish(result if len(result) > 1 else result[0])
+                          if call.finish else result)
+        self.assertTrue(all(torch.equal(a, b) for a, b in zip(inputs, before)))
+        for got, dims in zip(result, outputs):
+            self.assertEqual(tuple(got.shape), tuple(dims))
+            self.assertTrue(got.is_contiguous() and not got.requires_grad)
+        self.assertEqual(len(result), len(outputs))
+        return result
+
+    def hold_gradients(self, reference, inputs, dy, gradients):
+        """Against finite differences of the reference along a random direction for each input."""
+        torch, step = self.torch, 1e-5
+        wide = [t.double() for t in inputs]
+        for i, gradient in enumerate(gradients):
+            direction = torch.randn(wide[i].shape, dtype=torch.float64,
+                                    generator=torch.Generator().manual_seed(SEED + i))
+            ends = [[t + sign * step * direction if j == i else t for j, t in enumerate(wide)]
+                    for sign in (1, -1)]
+            high, low = (float((reference(*end) * dy.double()).sum()) for end in ends)
+            got = float((gradient.double() * direction).sum())
+            size = float(gradient.double().norm()) * float(direction.norm()) + 1e-6
+            self.assertLess(abs(got - (high - low) / (2 * step)), 2e-4 * size, i)
+
+    def hold_training(self, p, reference, implementation="torch"):
+        torch = self.torch
+        with torch.inference_mode(False):
+            inputs = operands(torch, p)
+            dy = torch.randn(p.outputs[0][1], generator=torch.Generator().manual_seed(SEED))
+            shapes, ones = [t.shape for t in inputs], torch.ones_like(dy)
+            want = reference(*(t.double() for t in inputs))
+        y, = self.trained(p, "forward", inputs, [dy.shape], (), implementation)
+        self.assertTrue(bool(((y.double() - want).abs() <= allowed(p, want)).all()))
+        gradients = self.trained(p, "backward", [dy] + inputs, shapes, (), implementation)
+        self.hold_gradients(reference, inputs, dy, gradients)
+        loss, *gradients = self.trained(p, "both", inputs, [(1,)] + shapes, (), implementation)
+        self.assertAlmostEqual(float(loss), float(want.sum()), delta=1e-3)
+        self.hold_gradients(reference, inputs, ones, gradients)
+        for optimizer in (0, 1):
+            _, *new = self.trained(p, "step", inputs, [(1,)] + shapes[1:], (float(optimizer),),
+                                   implementation)
+            for w, g, got in zip(inputs[1:], gradients[1:], new):
+                w, g, step = w.double(), g.double(), 1000
+                m, v = 0.1 * g, 0.999 + 0.001 * g * g
+                root = (v / (1 - 0.999 ** step)).sqrt() + 1e-8
+                adamw = w * (1 - 0.1 * 0.01) - 0.1 / (1 - 0.9 ** step) * m / root
+                sgd = w - 0.05 * (g + 0.01 * w)
+                off = (got.double() - (sgd if optimizer else adamw)).abs().max()
+                self.assertLess(float(off), 1e-4 * (1 + float(g.abs().max())))
+
+    def test_models_in_training(self):
+        for name in torch_models.MODELS:
+            with self.subTest(model=name):
+                p, reference = next(iter(of_model("model:" + name, "f32")))
+                self.hold_training(p, reference)
+        plain = problem("relu", "f32", (2, 3, 5), [(2, 3, 5)], [(2, 3, 5)])
+        torch_ops.setup("relu_torch", plain)  # others are in inference mode again
+        self.assertTrue(self.torch.is_inference_mode_enabled())
+
+    def test_compiled_models_in_training(self):
+        with compiling(self.torch):
+            for name in ("linear", "mlp_swiglu", "sd_resblock"):
+                p, reference = next(iter(of_model("model:" + name, "f32")))
+                self.hold_training(p, reference, "torch_compile")
+
+    def test_training_has_the_baseline_only(self):
+        p, _ = next(iter(of_model("model:linear", "bf16")))
+        p = p._replace(op="model:linear_both", recipe="int8wo")
+        self.assertIn("the baseline only", torch_model_training.can_run("model_linear_both_torch", p))
 
     def test_special_values(self):
         """Losses of 16-bit values that only f32 can hold; a softmax that needs its shift."""

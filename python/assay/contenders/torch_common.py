@@ -1,7 +1,8 @@
 """What the contenders made of PyTorch share: versions, settings, compiling, the first call.
 
-Calls run in inference mode. `setup` enters it for its thread and never leaves it, so that no call
-pays for entering: tensors must be made on that thread, after `setup`.
+Calls run in inference mode, but for models in training. `setup` enters it for its thread and
+leaves it for those alone, so that no call pays for entering: tensors must be made on that thread,
+after `setup`.
 """
 
 import re
@@ -71,9 +72,17 @@ def dtype(torch, name):
     return found
 
 
-def enter(torch, device, threads):
+def leave():
+    """Inference mode, which an earlier kernel entered."""
+    while _guards:
+        _guards.pop().__exit__(None, None, None)
+
+
+def enter(torch, device, threads, trains=False):
     """Threads, inference mode, and sums in full precision: assay holds all kernels to it."""
-    if not torch.is_inference_mode_enabled():
+    if trains:
+        leave()
+    elif not torch.is_inference_mode_enabled():
         _guards.append(torch.inference_mode())
         _guards[-1].__enter__()
     if device == "cpu":
@@ -117,6 +126,8 @@ def contiguous(call):
         if type(result) is tuple:
             return tuple(t.contiguous() for t in result)
         return result.contiguous()
+    if finish is None:
+        return Call(lambda *arguments: lay_out(fn(*arguments)), prepare=call.prepare)
     return Call(lambda *arguments: lay_out(finish(fn(*arguments))), prepare=call.prepare)
 
 
@@ -125,11 +136,12 @@ def mode_of(problem):
     return "max-autotune-no-cudagraphs" if problem.autotune else None
 
 
-def first_call(torch, kernel, problem, call):
-    """Compiles, and calls once: what cannot run says so here. Gives the call and the result."""
+def first_call(torch, kernel, problem, call, trains):
+    """Compiles, and calls once: what cannot run says so here. Gives the call and the result. In
+    training what is compiled is so already."""
     inputs = examples(torch, problem)
     arguments = call.prepare(*inputs) if call.prepare else inputs
-    compiles = kernel["implementation"] == COMPILE
+    compiles = kernel["implementation"] == COMPILE and not trains
     fn = call.fn
     if compiles:
         fn = torch.compile(fresh(fn), dynamic=False, fullgraph=True, mode=mode_of(problem))
@@ -144,11 +156,11 @@ def lies_right(call, result):
     return all(t.is_contiguous() and t.data_ptr() == r.data_ptr() for t, r in pairs)
 
 
-def tried(torch, kernel, problem, plain):
+def tried(torch, kernel, problem, plain, trains):
     """first_call; with a copy as part of the call where the framework's layout is another one."""
-    call, result = first_call(torch, kernel, problem, plain)
+    call, result = first_call(torch, kernel, problem, plain, trains)
     if not lies_right(call, result):
-        call, result = first_call(torch, kernel, problem, contiguous(plain))
+        call, result = first_call(torch, kernel, problem, contiguous(plain), trains)
     if problem.device == "cuda":
         del result
         torch.cuda.synchronize()
@@ -175,15 +187,15 @@ def key(kernel, problem):
     return (kernel, problem.dtype, tuple(problem.axes), tuple(problem.params), problem.recipe)
 
 
-def ready(kernel, problem, make):
+def ready(kernel, problem, make, trains=False):
     """The Call of a kernel (a row of KERNELS) for a problem; make(torch, problem, kernel) is it
     before it is compiled or tried."""
     import torch
-    enter(torch, problem.device, problem.threads)
+    enter(torch, problem.device, problem.threads, trains)
     try:
         plain = make(torch, problem, kernel)
         start = time.perf_counter()
-        call = tried(torch, kernel, problem, plain)
+        call = tried(torch, kernel, problem, plain, trains)
         seconds = time.perf_counter() - start
     except Unsupported:
         raise
