@@ -62,7 +62,7 @@ static const double ONCE_SHARE = 0.1, ONCE_NS = 20e3, ONCE_CALLS = 1000;
 /* An interpreter whose core others use in between finds its caches cold: on a busy machine seven
  * calls of PyTorch paid 64 us once, 2.6 us each, and two of a gradient 227 us. Below this the row
  * then says that it was not asked. */
-static const double ONCE_BUSY_NS = 500e3;
+static const double BUSY_NS = 500e3;
 /* The judge's clock may have seen so much more than was claimed; a GPU's launches cost the host. */
 static const double CLAIM = 1.25, EXCESS = 0.25, LAUNCH_NS = 20000;
 /* An interpreter reads clocks as easily as anything: who computes when some time went by since the
@@ -553,6 +553,16 @@ static bool pays_once(const struct stretch *s, int64_t iters)
            paid_ns > ONCE_CALLS * s->long_ns;
 }
 
+/* What a guest pays once a sample, or outside of its calls, is then no proof. The row says so. */
+static bool may_be_cold(struct lane_map *map, int64_t index, bool busy, double paid_ns)
+{
+    struct variant *v = variant_of(map, index);
+    bool on_host = assay_device_shares_memory(map->group->bench->host.device);
+    bool cold = busy && is_guest(v) && on_host && paid_ns < BUSY_NS;
+    v->record.not_asked |= cold;
+    return cold;
+}
+
 /* In a hot sample all calls have the same output: one alone would leave the same values there. And
  * who reads the clock in a process may do so as it likes; but not in this one. */
 static void check_lengths(struct lane_map *map, int64_t index)
@@ -580,9 +590,7 @@ static void check_lengths(struct lane_map *map, int64_t index)
         paid_ns = fmin(paid_ns, paid_once_ns(&s, lane->iters));
         busy |= s.busy;
     }
-    bool cold = once && busy && is_guest(v) && on_host && paid_ns < ONCE_BUSY_NS;
-    v->record.not_asked |= cold;
-    if (once && !cold)
+    if (once && !may_be_cold(map, index, busy, paid_ns))
         tell_once(v, &s, lane->iters);
     else if (lied)
         tell_lied(v, s.wall);
@@ -608,11 +616,16 @@ static void check_pauses(struct lane_map *map, int64_t index)
     bool on_host = assay_device_shares_memory(map->group->bench->host.device);
     bool once = v->ready && is_guest(v) && on_host && lane->iters > 1;
     struct stretch s = {0};
+    double paid_ns = (double)INFINITY; /* the least */
+    bool busy = false;
     map->pauses = true;
-    for (int trial = 0; trial < TRIALS && once; trial++)
+    for (int trial = 0; trial < TRIALS && once; trial++) {
         once = take_pairs(map, index, &s) && pays_after_pause(&s, lane->iters);
+        paid_ns = fmin(paid_ns, paid_once_ns(&s, lane->iters));
+        busy |= s.busy;
+    }
     map->pauses = false;
-    if (once)
+    if (once && !may_be_cold(map, index, busy, paid_ns))
         tell_once(v, &s, lane->iters);
 }
 
@@ -626,7 +639,7 @@ static void check_outside(struct lane_map *map, int64_t index)
     if (!v->ready || !is_guest(v) || v->ours || !assay_device_shares_memory(bench->host.device))
         return;
     struct assay_remote_outside outside = assay_remote_device_outside(v->device);
-    if (outside.times <= 1)
+    if (outside.times <= 1 || may_be_cold(map, index, machine_is_busy(), outside.ns))
         return;
     assay_text_time(outside.ns, took, sizeof took);
     snprintf(reason, sizeof reason,

@@ -16,7 +16,7 @@ static const double PRIME_EACH_NS = 2000;   /* a first call may take so much lon
 /* Calls that stream through the caches make what follows them slow, too: of 24 MB, five times, the
  * answer and its way took 0.15 ms more. A share of all calls. */
 static const double WAY_BACK = 0.05;
-static const double WAITED = 0.25; /* the share of a run that tells of a busy machine */
+static const double WAITED = 0.25; /* the share of a run, by the judge's clock */
 /* Around its runs a guest looks at its results and copies them: a call of Python's each, and memory
  * at 4 GB/s, both with room to spare. What it does beyond that matters where it is this much, and
  * this share of a call. A script's object gives its tensors one by one, and before a run inputs are
@@ -245,8 +245,9 @@ static void note_excess(struct remote *r, const struct assay_runner_command *c)
     double claimed = r->last.timing.device_ns;
     double most = (4 * claimed / (double)c->run.iters + PRIME_EACH_NS) * (double)c->run.prime;
     double primed = r->last.prime_ns < most ? r->last.prime_ns : most;
-    double waited = assay_runner_wall_ns(r->runner) - assay_runner_worked_ns(r->runner);
-    if (claimed < LONG_ENOUGH_NS || waited > WAITED * claimed)
+    double wall = assay_runner_wall_ns(r->runner),
+           waited = wall - assay_runner_worked_ns(r->runner);
+    if (claimed < LONG_ENOUGH_NS || waited > WAITED * wall)
         return;
     double allowed = assay_runner_idle_ns(r->runner) + (1 + WAY_BACK) * (claimed + primed);
     add_recent(&r->excess, (assay_runner_worked_ns(r->runner) - allowed) / claimed);
