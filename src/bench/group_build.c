@@ -40,14 +40,17 @@ enum assay_status assay_group_make_reference(struct group *g, int64_t recipe,
 }
 
 /* Other inputs have other parts compared, which nobody knows beforehand. */
-static enum assay_status make_all_references(struct group *g, enum group_inputs inputs,
-                                             assay_reference **out, struct assay_error *err)
+static enum assay_status make_all_references(struct group *g, int64_t recipe,
+                                             enum group_inputs inputs, assay_reference **out,
+                                             struct assay_error *err)
 {
+    struct assay_problem problem = g->problem;
     const void *const *in = inputs == INPUTS_OTHERS ? assay_operands_other_inputs(g->operands)
                                                     : assay_operands_inputs(g->operands);
     uint64_t seed = inputs == INPUTS_OTHERS ? assay_rng_next(&g->secret) : g->job->settings.seed;
+    problem.recipe = g->recipes[recipe].name;
     group_step(g, -1);
-    enum assay_status status = assay_reference_create_all(g->op, &g->problem, in, seed, out, err);
+    enum assay_status status = assay_reference_create_all(g->op, &problem, in, seed, out, err);
     group_step(g, -1);
     return status;
 }
@@ -58,7 +61,7 @@ enum assay_status assay_group_make_references(struct group *g, int64_t recipe,
 {
     enum assay_status status = ASSAY_OK;
     if (g->op->reference_all)
-        return make_all_references(g, inputs, out, err);
+        return make_all_references(g, recipe, inputs, out, err);
     for (int32_t i = 0; i < g->problem.n_outputs && status == ASSAY_OK && !g->op->unverified; i++)
         status = assay_group_make_reference(g, recipe, inputs, i, &out[i], err);
     return status;
@@ -232,6 +235,18 @@ static bool all_elsewhere(const struct group *g)
     return true;
 }
 
+/* Are known-wrong outputs told from this one? The loss of a model in training is a sum of terms of
+ * both signs and may come out as good as 0: then 0 is right, too. The gradients beside it are
+ * controlled. */
+static void control(struct group *g, int32_t output)
+{
+    enum assay_pass pass = g->op->pass;
+    bool loss =
+        g->op->in_training && output == 0 && (pass == ASSAY_PASS_BOTH || pass == ASSAY_PASS_STEP);
+    if (g->recipes[0].outputs[output] && !loss) /* not where it is too large */
+        assay_reference_controls(g->recipes[0].outputs[output], &g->mistrust);
+}
+
 enum assay_status assay_group_build(struct group *g, int64_t n_sets, struct assay_error *err)
 {
     g->sets_there = n_sets;
@@ -244,8 +259,7 @@ enum assay_status assay_group_build(struct group *g, int64_t n_sets, struct assa
         if (r == 0 || assay_group_has_recipe(g, r))
             status = make_usual_references(g, r, err);
     for (int32_t i = 0; i < g->problem.n_outputs && status == ASSAY_OK && !g->op->unverified; i++)
-        if (g->recipes[0].outputs[i]) /* not where it is too large */
-            assay_reference_controls(g->recipes[0].outputs[i], &g->mistrust);
+        control(g, i);
     if (status == ASSAY_OK)
         make_others(g);
     if (status == ASSAY_OK)

@@ -50,11 +50,17 @@ static int64_t count_of(const struct reference *r, int32_t output)
     return assay_tensor_count(&r->problem->outputs[output]);
 }
 
+static bool is_loss(const struct reference *r, int32_t output)
+{
+    enum assay_pass pass = assay_model_op(r->problem->op)->pass;
+    return output == 0 && (pass == ASSAY_PASS_BOTH || pass == ASSAY_PASS_STEP);
+}
+
 /* Few elements say little of a deviation. */
 static int noise_runs(const struct reference *r)
 {
     for (int32_t i = 0; i < r->problem->n_outputs; i++)
-        if (r->problem->outputs[i].rank > 0 && count_of(r, i) < FEW)
+        if (!is_loss(r, i) && count_of(r, i) < FEW)
             return NOISE_RUNS;
     return 1;
 }
@@ -170,14 +176,14 @@ static enum assay_status run_shifted(struct reference *r, struct assay_error *er
 static double deviations(int64_t k) { return 6 * (1 + 8 / (double)k); }
 
 /* A loss is one number, whose terms say more of its deviation: their errors add up as if they were
- * independent, or as they did. */
+ * independent, or as they did. Those of a row share the rounding of its statistics: PyTorch's in
+ * bf16 were seen to be 15 deviations off, so more of them are allowed than of an element. */
 static struct assay_tolerance tolerance_of(const struct reference *r, int32_t output)
 {
     const struct assay_dtype_info *info = assay_dtype_info(r->problem->outputs[output].dtype);
     double deviation = sqrt(r->squares[output] / (double)r->n_squares[output]);
-    bool loss = r->problem->outputs[output].rank == 0;
-    double allowed = loss ? 12 * fmax(deviation, sqrt(r->sum_squares))
-                          : deviations(r->n_squares[output]) * deviation;
+    double allowed = is_loss(r, output) ? 24 * fmax(deviation, sqrt(r->sum_squares))
+                                        : deviations(r->n_squares[output]) * deviation;
     return (struct assay_tolerance){.relative = 4 * info->unit + 0x1p-20,
                                     .absolute = info->tiny + allowed,
                                     .summed = r->outputs[output].sizes ? 3 : 0};
