@@ -120,15 +120,17 @@ static enum assay_status check_node(const struct work *w, const struct assay_nod
     return ASSAY_OK;
 }
 
-/* The op that saves statistics, in place of the forward op. */
+/* The op that saves statistics, or casts what it multiplies, in place of the forward op. */
 static enum assay_status replace_node(const struct work *w, struct assay_node *node)
 {
-    const struct assay_gradient *gradient =
-        assay_op_of_pass(node->op, ASSAY_PASS_BACKWARD)->gradient;
-    if (!gradient->training)
+    const char *training =
+        w->how->casts && node->op->step_op
+            ? node->op->step_op
+            : assay_op_of_pass(node->op, ASSAY_PASS_BACKWARD)->gradient->training;
+    if (!training)
         return ASSAY_OK;
     struct assay_problem forward = node->problem;
-    node->op = assay_op_find(gradient->training);
+    node->op = assay_op_find(training);
     enum assay_status status = assay_op_problem(node->op, w->g->dtype, NULL, forward.axes,
                                                 w->g->threads, &node->problem, w->err);
     if (status != ASSAY_OK)

@@ -16,6 +16,7 @@ struct assay_training {
     enum assay_pass pass;
     enum assay_optimizer optimizer; /* of a step */
     bool recompute;                 /* see recompute.h */
+    bool casts;                     /* layers take a recipe of training (src/quant) */
 };
 
 /* The training graph of a forward graph; `out` may hold anything before. Its inputs and outputs:

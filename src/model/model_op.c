@@ -47,8 +47,10 @@ enum assay_status assay_model_train(const struct assay_problem *problem, bool re
     enum assay_status status = assay_model_find_pass(problem->op, &of, err);
     if (status != ASSAY_OK || !of.trains)
         return status;
-    struct assay_training how = {of.pass, (enum assay_optimizer)problem->params[OPTIMIZER],
-                                 recompute};
+    struct assay_training how = {.pass = of.pass,
+                                 .optimizer = (enum assay_optimizer)problem->params[OPTIMIZER],
+                                 .recompute = recompute,
+                                 .casts = assay_model_recipe(problem).trains};
     struct assay_graph *forward = *graph;
     *graph = assay_malloc(sizeof **graph);
     status = *graph ? assay_graph_train(forward, &how, *graph, err) : assay_error_nomem(err);
@@ -252,7 +254,9 @@ static struct assay_cost training_cost(const struct assay_problem *p)
     double most = 0;
     sum.flops = 0;
     for (int32_t i = g ? assay_graph_first_timed(g) : 0; g && i < g->n_nodes; i++) {
-        struct assay_cost one = g->nodes[i].op->cost(&g->nodes[i].problem);
+        struct assay_problem node = g->nodes[i].problem;
+        node.recipe = g->nodes[i].op->trains ? p->recipe : NULL;
+        struct assay_cost one = g->nodes[i].op->cost(&node);
         sum.flops += one.flops;
         if (one.flops > most)
             sum.math = one.math;
@@ -278,6 +282,7 @@ static enum assay_status set_optimizer(struct assay_problem *p, const char *mode
 static void make_training(struct assay_op *op, enum assay_pass pass)
 {
     op->in_training = true;
+    op->trains = true;
     op->pass = pass;
     op->cost = training_cost;
     op->is_weight = is_no_weight;

@@ -16,6 +16,7 @@ struct node_run {
     const void *in[ASSAY_MAX_INPUTS];
     double *out[ASSAY_OP_OUTPUTS];
     double *sizes[ASSAY_OP_OUTPUTS]; /* of sums; NULL without noise */
+    int32_t only;                    /* this output alone; -1: all */
 };
 
 static enum assay_dtype type_of(const struct assay_training_run *run)
@@ -132,6 +133,11 @@ static void run_linear(const struct node_run *r)
         assay_linear_finish(p, r->in, row, 0, n, r->out[0] + row * n);
 }
 
+static bool is_wanted(const struct node_run *r, int32_t output)
+{
+    return output >= 0 && (r->only < 0 || r->only == output);
+}
+
 /* dX = dY W and dW = dY^T x, as products of rows with rows. The sums of columns are left to the op.
  */
 static enum assay_status run_linear_backward(const struct node_run *r, struct assay_error *err)
@@ -142,13 +148,14 @@ static enum assay_status run_linear_backward(const struct node_run *r, struct as
     int32_t w = assay_linear_backward_input(p, ASSAY_LINEAR_OPERAND_W);
     int32_t dx = assay_linear_backward_output(p, ASSAY_LINEAR_DX);
     int32_t dw = assay_linear_backward_output(p, ASSAY_LINEAR_DW);
-    float *wt = w >= 0 ? transposed(r->in[w], n, k) : NULL;
-    float *xt = x >= 0 ? transposed(r->in[x], m, k) : NULL;
-    float *dyt = dw >= 0 ? transposed(r->in[0], m, n) : NULL;
-    bool made = (w < 0 || wt) && (x < 0 || xt) && (dw < 0 || dyt);
-    if (made && dx >= 0)
+    bool has_dx = is_wanted(r, dx), has_dw = is_wanted(r, dw);
+    float *wt = has_dx ? transposed(r->in[w], n, k) : NULL;
+    float *xt = has_dw ? transposed(r->in[x], m, k) : NULL;
+    float *dyt = has_dw ? transposed(r->in[0], m, n) : NULL;
+    bool made = (!has_dx || wt) && (!has_dw || (xt && dyt));
+    if (made && has_dx)
         multiply(r->in[0], wt, m, k, n, r->out[dx], r->sizes[dx]);
-    if (made && dw >= 0)
+    if (made && has_dw)
         multiply(dyt, xt, n, k, m, r->out[dw], r->sizes[dw]);
     assay_free(wt);
     assay_free(xt);
@@ -210,7 +217,7 @@ static enum assay_status compute(const struct node_run *r, struct assay_error *e
 {
     bool fast = r->problem.dtype == ASSAY_DTYPE_F32, products = fast && is_op(r, "linear_backward");
     enum assay_status status = ASSAY_OK;
-    if (fast && is_op(r, "linear")) {
+    if (fast && (is_op(r, "linear") || is_op(r, "linear_training"))) {
         run_linear(r);
         return ASSAY_OK;
     }
@@ -218,8 +225,27 @@ static enum assay_status compute(const struct node_run *r, struct assay_error *e
         status = run_linear_backward(r, err);
     for (int32_t i = 0; i < r->problem.n_outputs && status == ASSAY_OK; i++) {
         bool done = products && i != assay_linear_backward_output(&r->problem, ASSAY_LINEAR_DBIAS);
-        if (!done)
+        if (!done && is_wanted(r, i))
             status = run_output(r, i, fast, err);
+    }
+    return status;
+}
+
+/* By a recipe: each output from operands cast and decoded as that output takes them. */
+static enum assay_status compute_cast(const struct node_run *r, struct assay_error *err)
+{
+    enum assay_status status = ASSAY_OK;
+    for (int32_t i = 0; i < r->problem.n_outputs && status == ASSAY_OK; i++) {
+        struct node_run one = *r;
+        void *cast[ASSAY_MAX_INPUTS] = {0};
+        one.only = i;
+        status = r->node->op->dequantised(&r->problem, r->in, i, &one.problem, cast, err);
+        for (int32_t j = 0; j < r->problem.n_inputs; j++)
+            one.in[j] = cast[j] ? cast[j] : r->in[j];
+        if (status == ASSAY_OK)
+            status = compute(&one, err);
+        for (int32_t j = 0; j < r->problem.n_inputs; j++)
+            assay_free(cast[j]);
     }
     return status;
 }
@@ -259,6 +285,8 @@ static enum assay_status make_problem(const struct assay_training_run *run,
     if (status != ASSAY_OK)
         return status;
     memcpy(out->params, node->problem.params, sizeof out->params);
+    if (node->op->trains)
+        out->recipe = run->problem->recipe;
     node->op->shapes(out);
     return ASSAY_OK;
 }
@@ -342,7 +370,7 @@ static enum assay_status hand_on(struct assay_training_run *run, struct node_run
 static enum assay_status run_node(struct assay_training_run *run, const struct assay_node *node,
                                   struct assay_error *err)
 {
-    struct node_run r = {.node = node};
+    struct node_run r = {.node = node, .only = -1};
     void *moved = NULL;
     enum assay_status status = make_problem(run, node, &r.problem, err);
     for (int32_t i = 0; i < r.problem.n_inputs && status == ASSAY_OK; i++) {
@@ -357,7 +385,7 @@ static enum assay_status run_node(struct assay_training_run *run, const struct a
     if (status == ASSAY_OK)
         status = shift_input(run, &r, &moved, err);
     if (status == ASSAY_OK)
-        status = compute(&r, err);
+        status = r.problem.recipe ? compute_cast(&r, err) : compute(&r, err);
     if (status == ASSAY_OK)
         status = hand_on(run, &r, err);
     for (int32_t i = 0; i < ASSAY_OP_OUTPUTS; i++) {

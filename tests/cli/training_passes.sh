@@ -50,10 +50,14 @@ expect_usage '--optimizer: only a step has an optimizer; add --pass step' "$ASSA
 expect_usage 'is no optimizer; there are adamw and sgd' "$ASSAY" run c.yml --pass step --optimizer adam
 expect_usage '--pass: "training" is none; write forward, backward, both or step' "$ASSAY" run c.yml --pass training
 
-say "a recipe is not for training yet: its rows say so"
+say "recipes that are not for training, and models that take none: their rows say so"
 expect_exit 0 "$ASSAY" run c.yml --pass backward --recipe int8wo "${short[@]}"
-expect_out 'int8wo +unsupported: in training linear layers have the baseline only'
+expect_out 'int8wo +unsupported: int8wo is not for training; float8dq-tensor'
 expect_out '4 rows in 1 group: 2 ok, 2 unsupported'
+expect_exit 0 "$ASSAY" run c.yml --pass both --recipe float8dq-row "${short[@]}"
+expect_out 'float8dq-row +unsupported: in training float8dq-row is for a linear layer alone'
+expect_exit 0 "$ASSAY" run c.yml --model linear --pass both,step --recipe float8dq-row "${short[@]}"
+expect_out '^8 rows in 2 groups: 8 ok$'
 
 say "a model with an op that has no gradient, or no gradient in this mode, is refused"
 cat >bad.yml <<'END'
