@@ -62,6 +62,9 @@ static void describe_origin(const struct assay_run_origin *origin, struct assay_
     copy_text(getenv("GITHUB_SHA"), info->project_sha, sizeof info->project_sha);
     copy_text(origin->command, info->command, sizeof info->command);
     copy_text(origin->output_dir, info->output_dir, sizeof info->output_dir);
+    copy_text(origin->trains ? "training" : NULL, info->benchmark_mode,
+              sizeof info->benchmark_mode);
+    info->use_fast_accum = origin->trains && origin->use_fast_accum;
     copy_text(origin->repository, info->repository, sizeof info->repository);
     copy_text(origin->commit, info->kernel_commit, sizeof info->kernel_commit);
     copy_text(origin->files, info->benchmark_path, sizeof info->benchmark_path);

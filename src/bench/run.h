@@ -10,8 +10,9 @@
 
 /* Where a run comes from, as struct assay_run_info has it; NULL: does not apply. */
 struct assay_run_origin {
-    const char *command;                                                /* as typed */
-    const char *output_dir;                                             /* of a configuration */
+    const char *command;         /* as typed */
+    const char *output_dir;      /* of a configuration */
+    bool trains, use_fast_accum; /* its mode is training, and what it says of sums */
     const char *repository, *commit, *files, *sha256, *implementations; /* of `assay kernel` */
     const char *pytorch, *pytorch_cuda; /* versions, where benchmarks in Python are run */
 };

@@ -101,6 +101,8 @@ static int measure_config(const struct assay_run_options *options,
         .fell_back = assay_run_fell_back(config, plan),
         .repeats = true,
         .group = name_missing,
+        .origin = {.trains = config->mode == ASSAY_RUN_TRAINING,
+                   .use_fast_accum = config->n_entries && config->entries[0].use_fast_accum},
     };
     name_recipes(&config->recipes);
     if (!options->measure.outputs.n)

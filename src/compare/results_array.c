@@ -83,11 +83,29 @@ static enum assay_status read_kobench(const assay_json *element, struct assay_re
 
 /* ---- pytorch -------------------------------------------------------------------------------- */
 
-/* Of a recipe its own time, of the baseline that of all: the other metrics follow from these. */
-static bool is_time_of(const char *metric, const char *recipe)
+/* Of a recipe its own time, of the baseline that of all: the other metrics follow from these. In
+ * training there is one for each pass. NULL: it is another metric. */
+static const char *pass_timed_by(const char *metric, const char *recipe)
 {
-    return strcmp(metric, strcmp(recipe, "baseline") == 0 ? "Bfloat16 Fwd Time (ms)"
-                                                          : "Quantized Fwd Time (ms)") == 0;
+    static const char *const passes[][2] = {
+        {"Fwd", "forward"}, {"Bwd", "backward"}, {"Total", "both"}};
+    bool baseline = strcmp(recipe, "baseline") == 0;
+    for (size_t i = 0; i < sizeof passes / sizeof passes[0]; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "%s %s Time (ms)", baseline ? "Bfloat16" : "Quantized",
+                 passes[i][0]);
+        if (strcmp(metric, name) == 0)
+            return passes[i][1];
+    }
+    return NULL;
+}
+
+/* "linear_backward", as records have it. */
+static bool set_pass(struct assay_result *row, const char *pass)
+{
+    char op[128];
+    snprintf(op, sizeof op, "%.100s_%s", row->fields[ASSAY_RESULT_OP], pass);
+    return assay_result_set(row, ASSAY_RESULT_OP, op);
 }
 
 static enum assay_status set_values(struct assay_result *row, const assay_json *values)
@@ -172,10 +190,13 @@ static enum assay_status read_pytorch(const assay_json *element, struct assay_re
     const assay_json *benchmark = assay_json_get(element, "benchmark");
     const assay_json *metric = assay_json_get(element, "metric");
     note_runner(element, &out->run);
-    if (!is_time_of(text(metric, "name"), text(benchmark, "dtype")))
+    const char *pass = pass_timed_by(text(metric, "name"), text(benchmark, "dtype"));
+    bool trains = strcmp(text(benchmark, "mode"), "training") == 0;
+    if (!pass)
         return ASSAY_OK;
     struct assay_result *row = assay_results_add(out);
-    if (!row || !set_subject(row, benchmark, assay_json_get(element, "model")))
+    if (!row || !set_subject(row, benchmark, assay_json_get(element, "model")) ||
+        (trains && !set_pass(row, pass)))
         return ASSAY_ERR_NOMEM;
     return set_values(row, assay_json_get(metric, "benchmark_values"));
 }

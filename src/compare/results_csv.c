@@ -172,18 +172,40 @@ static const struct column torchao_columns[] = {
     {"entry", ASSAY_RESULT_ENTRY},
 };
 
-/* The columns of an executor; those that TorchAO does not write may not be there. */
+/* The columns of an executor, or of a pass of training; those that TorchAO does not write may not
+ * be there. */
 struct executor {
     const char *name, *implementation, *status, *time, *lo, *hi, *samples, *cache, *kernel;
+    const char *pass; /* behind the model's name, as it is in records; NULL: inference */
 };
 
 static const struct executor executors[] = {
     {"eager", "eager_implementation", "eager_status", "quantized_model_eager_inference_time_in_ms",
-     "eager_median_lo_ms", "eager_median_hi_ms", "eager_samples", "eager_cache", "eager_kernel"},
+     "eager_median_lo_ms", "eager_median_hi_ms", "eager_samples", "eager_cache", "eager_kernel",
+     NULL},
     {"compiled", "compiled_implementation", "compiled_status",
      "quantized_model_compiled_inference_time_in_ms", "compiled_median_lo_ms",
-     "compiled_median_hi_ms", "compiled_samples", "compiled_cache", "compiled_kernel"},
+     "compiled_median_hi_ms", "compiled_samples", "compiled_cache", "compiled_kernel", NULL},
 };
+
+static const struct executor passes[] = {
+    {"", "implementation", "forward_status", "forward_time_ms", "forward_median_lo_ms",
+     "forward_median_hi_ms", "forward_samples", "cache", "kernel", "forward"},
+    {"", "implementation", "backward_status", "backward_time_ms", "backward_median_lo_ms",
+     "backward_median_hi_ms", "backward_samples", "cache", "kernel", "backward"},
+    {"", "implementation", "total_status", "total_time_ms", "total_median_lo_ms",
+     "total_median_hi_ms", "total_samples", "cache", "kernel", "both"},
+};
+
+/* "linear_backward" */
+static bool set_pass(const struct assay_csv *csv, const struct executor *e,
+                     struct assay_result *row)
+{
+    char op[128];
+    const char *model = assay_csv_value(csv, "model_type");
+    snprintf(op, sizeof op, "%.100s_%s", model ? model : "", e->pass ? e->pass : "");
+    return !e->pass || assay_result_set(row, ASSAY_RESULT_OP, op);
+}
 
 static bool set_sizes(const struct assay_csv *csv, struct assay_result *row)
 {
@@ -213,6 +235,7 @@ static enum assay_status read_executor(const struct assay_csv *csv, const struct
     struct assay_result *row = assay_results_add(out);
     size_t n = sizeof torchao_columns / sizeof torchao_columns[0];
     if (!row || !set_columns(csv, torchao_columns, n, row) || !set_sizes(csv, row) ||
+        !set_pass(csv, e, row) ||
         !assay_result_set(row, ASSAY_RESULT_IMPLEMENTATION,
                           implementation && implementation[0] ? implementation : e->name) ||
         !assay_result_set(row, ASSAY_RESULT_KERNEL, assay_csv_value(csv, e->kernel)))
@@ -235,9 +258,12 @@ static enum assay_status read_torchao_row(const struct assay_csv *csv, struct as
                                           struct record_of *last, struct assay_error *err)
 {
     (void)last;
+    bool trains = assay_csv_value(csv, "total_time_ms") != NULL;
+    const struct executor *all = trains ? passes : executors;
+    size_t n = trains ? sizeof passes / sizeof *passes : sizeof executors / sizeof *executors;
     enum assay_status status = ASSAY_OK;
-    for (size_t i = 0; i < sizeof executors / sizeof executors[0] && status == ASSAY_OK; i++)
-        status = read_executor(csv, &executors[i], out, err);
+    for (size_t i = 0; i < n && status == ASSAY_OK; i++)
+        status = read_executor(csv, &all[i], out, err);
     return status;
 }
 

@@ -91,7 +91,8 @@ const char *assay_results_format_of(const char *bytes, size_t length)
     if (length >= sizeof page - 1 && strncasecmp(bytes, page, sizeof page - 1) == 0)
         return "html";
     size_t line = first_line(bytes, length);
-    if (holds(bytes, line, "quantized_model_eager_inference_time_in_ms"))
+    if (holds(bytes, line, "quantized_model_eager_inference_time_in_ms") ||
+        holds(bytes, line, "reference_total_time_ms"))
         return "torchao-csv";
     return holds(bytes, line, "median_ns") ? "csv" : NULL;
 }

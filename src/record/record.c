@@ -53,3 +53,8 @@ bool assay_run_on_host(const struct assay_run_info *info)
 {
     return assay_device_is_host(info->device);
 }
+
+bool assay_run_trains(const struct assay_run_info *info)
+{
+    return strcmp(info->benchmark_mode, "training") == 0;
+}

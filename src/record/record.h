@@ -173,6 +173,7 @@ struct assay_run_info {
     char isa[128];
     int32_t threads;
     bool hot, cold;                  /* which states the plan measures */
+    bool use_fast_accum;             /* a configuration that trains: sums may be less precise */
     double precision;                /* the goal, as a fraction */
     int64_t warmup, rounds;          /* fixed numbers of calls and samples; 0: not fixed */
     double copy_bytes_per_s;         /* the memory ceiling, 0 if unknown */
@@ -183,7 +184,8 @@ struct assay_run_info {
     char commit[48];         /* of assay's own source, when it was built; empty: not known */
     /* The project whose checks this run is part of, from GitHub's environment; empty elsewhere. */
     char project[96], project_branch[64], project_sha[48];
-    char output_dir[256]; /* of a configuration */
+    char output_dir[256];    /* of a configuration */
+    char benchmark_mode[16]; /* of one that trains: "training"; empty elsewhere */
     /* Of `assay kernel`; empty elsewhere. */
     char repository[128];     /* as shown: "owner/name@v1", a path */
     char kernel_commit[48];   /* of the repository; empty: under no git */
@@ -198,6 +200,8 @@ struct assay_run_info {
 };
 
 bool assay_run_on_host(const struct assay_run_info *info);
+/* Does it measure a configuration's training? */
+bool assay_run_trains(const struct assay_run_info *info);
 
 assay_json *assay_run_info_to_json(const struct assay_run_info *info);
 void assay_run_info_from_json(const assay_json *json, struct assay_run_info *out);

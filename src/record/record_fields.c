@@ -213,6 +213,8 @@ const struct assay_field assay_run_info_fields[] = {
     {"project_branch",   TEXT,  OPTIONAL, MEMBER(T, project_branch)},
     {"project_sha",      TEXT,  OPTIONAL, MEMBER(T, project_sha)},
     {"output_dir",       TEXT,  OPTIONAL, MEMBER(T, output_dir)},
+    {"benchmark_mode",   TEXT,  SPARE,    MEMBER(T, benchmark_mode)},
+    {"use_fast_accum",   FLAG,  SPARE,    MEMBER(T, use_fast_accum)},
     {"repository",       TEXT,  OPTIONAL, MEMBER(T, repository)},
     {"kernel_commit",    TEXT,  OPTIONAL, MEMBER(T, kernel_commit)},
     {"benchmark_path",   TEXT,  OPTIONAL, MEMBER(T, benchmark_path)},

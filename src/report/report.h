@@ -40,6 +40,8 @@ struct assay_report_format {
     int most;           /* columns its rows take where they have them, for style.most; 0: usual */
     bool svg;           /* its bytes are an image, of which a PNG can be made */
     bool charts;        /* heeds style.chart */
+    /* What it is of a configuration's training, instead; NULL: the same. */
+    const struct assay_report_format *in_training;
 
     /* Called once, then once for each group in order with all its records, then once at the end. */
     void (*begin)(void *state, const struct assay_sink *sink,

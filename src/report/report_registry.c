@@ -66,7 +66,10 @@ assay_report *assay_report_create(const struct assay_report_format *format,
     assay_report *report = assay_calloc(1, sizeof *report);
     if (!report)
         return NULL;
-    report->state = assay_calloc(1, format->state_bytes);
+    size_t bytes = format->state_bytes;
+    if (format->in_training && format->in_training->state_bytes > bytes)
+        bytes = format->in_training->state_bytes;
+    report->state = assay_calloc(1, bytes);
     if (!report->state) {
         assay_free(report);
         return NULL;
@@ -79,6 +82,8 @@ assay_report *assay_report_create(const struct assay_report_format *format,
 
 void assay_report_begin(assay_report *report, const struct assay_run_info *run)
 {
+    if (assay_run_trains(run) && report->format->in_training)
+        report->format = report->format->in_training;
     report->format->begin(report->state, &report->sink, &report->style, run);
 }
 

@@ -401,7 +401,8 @@ static void a_run_info_comes_back(void **state)
     info.id[31] = info.version[31] = info.command[511] = info.started[31] = info.device[31] = '\0';
     info.host_os[127] = info.isa[127] = info.device_name[63] = '\0';
     info.cpu_name[63] = info.gpu_name[63] = info.commit[47] = info.project[95] = '\0';
-    info.project_branch[63] = info.project_sha[47] = info.output_dir[255] = '\0';
+    info.project_branch[63] = info.project_sha[47] = info.output_dir[255] =
+        info.benchmark_mode[15] = '\0';
     info.repository[127] = info.kernel_commit[47] = info.benchmark_path[255] = '\0';
     info.benchmark_sha[71] = info.implementations[159] = '\0';
     info.pytorch[31] = info.pytorch_cuda[15] = '\0';

@@ -236,6 +236,52 @@ static void torchao_csv_of_torchao(void **state)
     assay_results_fini(&got);
 }
 
+/* Three times in a row of a file; each is a result. */
+static void torchao_csv_of_training(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "name,quantization,sparsity,m,k,n,high_precision_dtype,torch_compile_mode,device,"
+        "model_type,forward_time_ms,backward_time_ms,total_time_ms,reference_total_time_ms,"
+        "implementation,total_status,total_median_lo_ms,total_median_hi_ms,total_samples,cache\n"
+        "one,float8dq-row,,1,2,3,torch.bfloat16,default,cpu,linear,0.5,1.25,1.5,2,compiled,ok,"
+        "1.35,1.65,50,hot\n";
+    struct assay_results got = {0};
+    assert_string_equal(assay_results_format_of(text, sizeof text - 1), "torchao-csv");
+    assert_int_equal(assay_results_parse("torchao-csv", text, sizeof text - 1, "x", &got, NULL),
+                     ASSAY_OK);
+    assert_int_equal(got.n, 3);
+    assert_string_equal(got.rows[1].fields[ASSAY_RESULT_OP], "linear_backward");
+    assert_string_equal(got.rows[1].fields[ASSAY_RESULT_IMPLEMENTATION], "compiled");
+    assert_near(got.rows[1].times[HOT].time.median, 1.25e6, 1e-6);
+    assert_false(got.rows[1].times[HOT].has_interval);
+    assert_string_equal(got.rows[2].fields[ASSAY_RESULT_OP], "linear_both");
+    assert_time(&got.rows[2].times[HOT], 1.5e6, 0.1, 50);
+    assay_results_fini(&got);
+}
+
+static void pytorch_of_training(void **state)
+{
+    (void)state;
+#define SUBJECT                                                                                    \
+    "\"benchmark\": {\"mode\": \"training\", \"dtype\": \"float8dq-row\", \"extra_info\": "        \
+    "{\"model_type\": \"linear\"}}, \"model\": {\"name\": \"float8dq-row-1-2-3\"}"
+    static const char text[] =
+        "[{" SUBJECT ", \"metric\": {\"name\": \"Quantized Bwd Time (ms)\", "
+        "\"benchmark_values\": [2, 4]}},\n"
+        "{" SUBJECT ", \"metric\": {\"name\": \"Total Speedup (x)\", \"benchmark_values\": [2]}},\n"
+        "{" SUBJECT ", \"metric\": {\"name\": \"Quantized Total Time (ms)\", "
+        "\"benchmark_values\": [5]}}]";
+    struct assay_results got = {0};
+    assert_int_equal(assay_results_parse("pytorch", text, sizeof text - 1, "x", &got, NULL),
+                     ASSAY_OK);
+    assert_int_equal(got.n, 2);
+    assert_string_equal(got.rows[0].fields[ASSAY_RESULT_OP], "linear_backward");
+    assert_near(got.rows[0].times[ASSAY_RESULT_EITHER].time.median, 3e6, 1e-6);
+    assert_string_equal(got.rows[1].fields[ASSAY_RESULT_OP], "linear_both");
+    assay_results_fini(&got);
+}
+
 static void pytorch_repeats(void **state)
 {
     (void)state;
@@ -469,6 +515,8 @@ int main(void)
         cmocka_unit_test(rows_that_a_format_cannot_tell_apart),
         cmocka_unit_test(torchao_csv),
         cmocka_unit_test(torchao_csv_of_torchao),
+        cmocka_unit_test(torchao_csv_of_training),
+        cmocka_unit_test(pytorch_of_training),
         cmocka_unit_test(pytorch_repeats),
         cmocka_unit_test(kernel_json),
         cmocka_unit_test(repeats_are_one_row),

@@ -152,6 +152,9 @@ static json_t *full_report(void)
     json_object_set_new(
         hot, "samples",
         json_pack("{s:i,s:[i,f],s:[i]}", "every", 2, "ns", 2310000, 99.5, "disturbed", 1));
+    json_t *run = json_object_get(report, "run"); /* of configurations that train */
+    json_object_set_new(run, "benchmark_mode", json_string("training"));
+    json_object_set_new(run, "use_fast_accum", json_true());
     assert_fits(report_schema, report);
     return report;
 }

@@ -4,18 +4,34 @@
  * The figures are the compiled model's where there is one, else the eager model's. A case that
  * failed, was not supported or was skipped has no record; nor have ops without recipes. Cases with
  * the same description are repeats: one record, one value for each repeat, in their order. So that
- * repeats can come at any time, all is kept and written at the end. */
+ * repeats can come at any time, all is kept and written at the end. The passes of a configuration's
+ * training are groups of their own with one description, and each has metrics of its own. */
 #include "base/alloc.h"
 #include "kernel/implementation.h"
 #include "report/report_pairs.h"
 #include "report/report_sink.h"
+#include "report/report_trained.h"
 #include "tensor/dtype.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-enum metric { SPEEDUP, BASELINE_TIME, QUANTIZED_TIME, MEMORY, SPEEDUP_WRT_BF16, METRICS };
+enum metric {
+    SPEEDUP,
+    BASELINE_TIME,
+    QUANTIZED_TIME,
+    BACKWARD_SPEEDUP, /* of training, up to TOPS */
+    BACKWARD_BASELINE_TIME,
+    BACKWARD_QUANTIZED_TIME,
+    TOTAL_SPEEDUP,
+    TOTAL_BASELINE_TIME,
+    TOTAL_QUANTIZED_TIME,
+    TOPS,
+    MEMORY,
+    SPEEDUP_WRT_BF16,
+    METRICS
+};
 
 static const struct {
     const char *name, *unit;
@@ -23,6 +39,13 @@ static const struct {
     [SPEEDUP] = {"Fwd Speedup (x)", "x"},
     [BASELINE_TIME] = {"Bfloat16 Fwd Time (ms)", "ms"},
     [QUANTIZED_TIME] = {"Quantized Fwd Time (ms)", "ms"},
+    [BACKWARD_SPEEDUP] = {"Bwd Speedup (x)", "x"},
+    [BACKWARD_BASELINE_TIME] = {"Bfloat16 Bwd Time (ms)", "ms"},
+    [BACKWARD_QUANTIZED_TIME] = {"Quantized Bwd Time (ms)", "ms"},
+    [TOTAL_SPEEDUP] = {"Total Speedup (x)", "x"},
+    [TOTAL_BASELINE_TIME] = {"Bfloat16 Total Time (ms)", "ms"},
+    [TOTAL_QUANTIZED_TIME] = {"Quantized Total Time (ms)", "ms"},
+    [TOPS] = {"TOPS", "TOPS"},
     [MEMORY] = {"Allocated Memory (MB)", "MB"},
     [SPEEDUP_WRT_BF16] = {"speedup(wrt bf16)", "x"},
 };
@@ -88,7 +111,11 @@ static assay_json *benchmark_of(const struct state *s, const struct assay_record
     assay_json_put_string(extra, "arch", arch_of(&s->run, record));
     assay_json_put_string(extra, "torch_compile_mode", mode);
     put_known(extra, "high_precision_dtype", assay_dtype_name(record->dtype));
-    put_known(extra, "model_type", assay_cell_subject(record));
+    bool trains = assay_run_trains(&s->run);
+    put_known(extra, "model_type",
+              trains ? assay_trained_subject(record).text : assay_cell_subject(record));
+    if (trains)
+        put_known(extra, "scaling", assay_trained_scaling(record->recipe).text);
     put_known(extra, "mode", record->mode);
     put_known(extra, "implementation", record->implementation);
     put_known(extra, "kernel", record->kernel);
@@ -143,17 +170,34 @@ static double milliseconds(const struct assay_measurement *m)
     return m ? m->time.median / 1e6 : (double)NAN;
 }
 
-static void take_values(const struct assay_record *records, int64_t n,
-                        const struct assay_record *record, double *values)
+/* `speedup` and the two metrics behind it. */
+static void take_times(const struct assay_record *records, int64_t n,
+                       const struct assay_record *record, enum metric speedup, double *values)
 {
     const struct assay_measurement *m = assay_pair_figures(record);
     const struct assay_record *baseline = assay_pair_baseline(records, n, record);
     bool is_baseline = assay_cell_is_baseline(record);
-    values[SPEEDUP] = m->has_ratio ? m->ratio.ratio : (double)NAN;
-    values[SPEEDUP_WRT_BF16] = values[SPEEDUP];
-    values[BASELINE_TIME] = milliseconds(assay_pair_figures(baseline));
-    values[QUANTIZED_TIME] = is_baseline ? (double)NAN : milliseconds(m);
+    values[speedup] = m->has_ratio ? m->ratio.ratio : (double)NAN;
+    values[speedup + 1] = milliseconds(assay_pair_figures(baseline));
+    values[speedup + 2] = is_baseline ? (double)NAN : milliseconds(m);
+}
+
+/* Of a pass of training those of that pass; what is said of the whole step is the total's. */
+static void take_values(const struct assay_record *records, int64_t n,
+                        const struct assay_record *record, bool trains, double *values)
+{
+    bool backward = trains && strcmp(record->pass, "backward") == 0;
+    bool total = trains && strcmp(record->pass, "both") == 0;
+    enum metric speedup = backward ? BACKWARD_SPEEDUP : total ? TOTAL_SPEEDUP : SPEEDUP;
+    for (int i = 0; i < METRICS; i++)
+        values[i] = (double)NAN;
+    take_times(records, n, record, speedup, values);
+    if (trains && !total)
+        return;
+    values[SPEEDUP_WRT_BF16] = values[speedup];
     values[MEMORY] = record->peak_bytes / 1e6;
+    if (total)
+        values[TOPS] = assay_trained_ops_per_s(record) / 1e12;
 }
 
 /* NULL without memory. */
@@ -195,7 +239,7 @@ static void pytorch_group(void *state, const struct assay_record *records, int64
         }
         point->subject = subject;
         point->hash = hash_of(subject);
-        take_values(records, n, record, point->values);
+        take_values(records, n, record, assay_run_trains(&s->run), point->values);
         s->n++;
     }
 }

@@ -11,6 +11,7 @@
 #include "report/report_grid.h"
 #include "report/report_pairs.h"
 #include "report/report_totals_table.h"
+#include "report/report_trained_formats.h"
 #include "tensor/dtype.h"
 
 #include <stdio.h>
@@ -439,6 +440,7 @@ const struct assay_report_format assay_report_torchao = {
     .summary = "recipes of each model and shape, eager and compiled, fastest first",
     .state_bytes = sizeof(struct state),
     .pictured = true,
+    .in_training = &assay_report_trained_table,
     .begin = torchao_begin,
     .group = torchao_group,
     .end = torchao_end,

@@ -4,6 +4,7 @@
  * A column without a value is empty; new columns come at the end. */
 #include "report/report_pairs.h"
 #include "report/report_sink.h"
+#include "report/report_trained_formats.h"
 #include "tensor/dtype.h"
 
 #include <math.h>
@@ -353,6 +354,7 @@ const struct assay_report_format assay_report_torchao_csv = {
     .extension = NULL, /* .csv means the format of that name */
     .summary = "the CSV file of TorchAO's microbenchmarks: one row for each recipe",
     .state_bytes = sizeof(struct state),
+    .in_training = &assay_report_trained_csv,
     .begin = torchao_csv_begin,
     .group = torchao_csv_group,
     .end = torchao_csv_end,
