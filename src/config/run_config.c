@@ -169,12 +169,17 @@ static enum assay_status check_root(struct assay_reading *r, const struct assay_
 }
 
 /* Each sparsity with the recipes that TorchAO measures it with: rows that say why they have no
- * figures. */
+ * figures. In training it passes over them, and so does assay. */
 static enum assay_status add_sparse_recipes(struct assay_reading *r)
 {
     struct assay_recipe_list *list = &r->config->recipes;
     int64_t dense = list->n;
     enum assay_status status = ASSAY_OK;
+    if (r->config->mode == ASSAY_RUN_TRAINING)
+        return r->sparsity ? assay_reading_warn(r, assay_place_of(r->sparsity),
+                                                "training has no sparsity; this is measured "
+                                                "without it")
+                           : ASSAY_OK;
     for (int s = 0; s < ASSAY_READING_SPARSITIES && r->sparsities[s]; s++)
         for (int64_t i = 0; i < dense && status == ASSAY_OK; i++) {
             char name[2 * ASSAY_RECIPE_NAME];
@@ -186,11 +191,36 @@ static enum assay_status add_sparse_recipes(struct assay_reading *r)
     return status;
 }
 
+static bool says(const struct assay_yaml *map, const char *key, const char *word)
+{
+    const struct assay_yaml *node = assay_yaml_get(map, key);
+    return node && node->kind == ASSAY_YAML_SCALAR && assay_text_same(node->text, word);
+}
+
+/* What names of recipes stand for, wherever in the file that is said; whether it is right is told
+ * where it is read. */
+static void look_ahead(struct assay_reading *r, const struct assay_yaml *root)
+{
+    const struct assay_yaml *params = assay_yaml_get(root, "model_params");
+    if (params && params->kind == ASSAY_YAML_LIST)
+        params = params->first;
+    if (!says(root, "benchmark_mode", assay_run_modes[ASSAY_RUN_TRAINING]))
+        return;
+    r->config->recipes.trains = true;
+    for (int64_t i = 0; assay_run_granularities[i]; i++)
+        if (says(root, "scaling_granularity", assay_run_granularities[i]) ||
+            (params && params->kind == ASSAY_YAML_MAP &&
+             says(params, "scaling_granularity", assay_run_granularities[i])))
+            r->granularity = i;
+}
+
 static enum assay_status read_root(struct assay_reading *r, const struct assay_yaml *root)
 {
     struct assay_run_draft defaults;
     set_defaults(&defaults);
     enum assay_status status = check_root(r, root);
+    if (status == ASSAY_OK)
+        look_ahead(r, root);
     if (status == ASSAY_OK && assay_recipe_list_add(&r->config->recipes, "baseline", r->err))
         status = ASSAY_ERR_INTERNAL;
     if (status == ASSAY_OK)

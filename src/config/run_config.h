@@ -18,8 +18,12 @@ struct assay_place {
 };
 
 enum assay_run_mode { ASSAY_RUN_INFERENCE, ASSAY_RUN_TRAINING };
-extern const char *const assay_run_modes[];    /* by enum assay_run_mode, then NULL */
-extern const char *const assay_run_compiles[]; /* "default", … "false", NULL */
+extern const char *const assay_run_modes[];         /* by enum assay_run_mode, then NULL */
+extern const char *const assay_run_compiles[];      /* "default", … "false", NULL */
+extern const char *const assay_run_scalings[];      /* "dynamic", "disabled", NULL */
+extern const char *const assay_run_granularities[]; /* "tensorwise", three words for rows, NULL */
+enum { ASSAY_SCALING_DYNAMIC, ASSAY_SCALING_DISABLED };
+enum { ASSAY_GRANULARITY_TENSOR };
 
 /* One model with its shapes. */
 struct assay_run_entry {
@@ -33,9 +37,10 @@ struct assay_run_entry {
     int64_t compile;        /* of assay_run_compiles */
     bool use_torch_compile; /* false wins over `compile` */
     bool enable_profiler, enable_memory_profiler;
-    /* Of training: */
+    /* Of training (training_recipes.h). Where the last of them is said; 0: nowhere. */
     int64_t scaling_input, scaling_weight, scaling_grad_output, scaling_granularity, repeat_n;
     bool use_fast_accum;
+    struct assay_place training_at, granularity_at, repeat_at;
 };
 
 struct assay_run_config {

@@ -3,6 +3,7 @@
 #include "config/run_reading.h"
 
 #include "base/alloc.h"
+#include "config/run_training.h"
 #include "model/model.h"
 
 #include <stdio.h>
@@ -12,9 +13,9 @@ const char *const assay_run_modes[] = {"inference", "training", NULL};
 const char *const assay_run_compiles[] = {
     "default", "max-autotune", "reduce-overhead", "max-autotune-no-cudagraphs", "false", NULL};
 enum { COMPILE_DEFAULT = 0, COMPILE_FALSE = 4 };
-static const char *const scalings[] = {"dynamic", "disabled", NULL};
-static const char *const granularities[] = {"tensorwise", "rowwise", "axiswise", "columnwise",
-                                            NULL};
+const char *const assay_run_scalings[] = {"dynamic", "disabled", NULL};
+const char *const assay_run_granularities[] = {"tensorwise", "rowwise", "axiswise", "columnwise",
+                                               NULL};
 static const char *const sparsities[] = {"semi-sparse", "semi", "2:4", "block", NULL};
 
 /* What drafts of TorchAO's configurations called some keys. They stood in model_params, too. */
@@ -136,7 +137,8 @@ static enum assay_status add_recipe(struct assay_reading *r, const struct assay_
     (void)target;
     if (assay_yaml_is_null(node))
         return ASSAY_OK;
-    enum assay_status status = assay_recipe_list_add_known(&r->config->recipes, node->text, &why);
+    const char *name = assay_training_recipe(node->text, r->granularity);
+    enum assay_status status = assay_recipe_list_add_known(&r->config->recipes, name, &why);
     return status == ASSAY_OK          ? ASSAY_OK
            : status == ASSAY_ERR_NOMEM ? assay_reading_no_memory(r)
                                        : doubt_recipe(r, node, &why);
@@ -155,6 +157,7 @@ static enum assay_status add_sparsity(struct assay_reading *r, const struct assa
     (void)target;
     if (assay_yaml_is_null(node) || assay_text_same(node->text, "none"))
         return ASSAY_OK;
+    r->sparsity = r->sparsity ? r->sparsity : node;
     for (int i = 0; i < ASSAY_READING_SPARSITIES && name; i++)
         if (!r->sparsities[i] || strcmp(r->sparsities[i], name) == 0) {
             r->sparsities[i] = name;
@@ -200,6 +203,30 @@ static enum assay_status read_profiler(struct assay_reading *r, const struct ass
     if (status == ASSAY_OK && *ASSAY_KEY_FIELD(bool) && memory && !r->profiler)
         r->profiler = node;
     return status;
+}
+
+static enum assay_status read_scaling(struct assay_reading *r, const struct assay_key *key,
+                                      const struct assay_yaml *node, void *target)
+{
+    struct assay_run_entry *entry = &((struct assay_run_draft *)target)->entry;
+    entry->training_at = assay_place_of(node);
+    if (key->choices == assay_run_granularities)
+        entry->granularity_at = assay_place_of(node);
+    return assay_read_choice(r, key, node, target);
+}
+
+static enum assay_status read_fast_accum(struct assay_reading *r, const struct assay_key *key,
+                                         const struct assay_yaml *node, void *target)
+{
+    ((struct assay_run_draft *)target)->entry.training_at = assay_place_of(node);
+    return assay_read_bool(r, key, node, target);
+}
+
+static enum assay_status read_repeats(struct assay_reading *r, const struct assay_key *key,
+                                      const struct assay_yaml *node, void *target)
+{
+    ((struct assay_run_draft *)target)->entry.repeat_at = assay_place_of(node);
+    return assay_read_int(r, key, node, target);
 }
 
 static enum assay_status read_model_params(struct assay_reading *r, const struct assay_key *key,
@@ -321,11 +348,11 @@ static enum assay_status read_model(struct assay_reading *r, const struct assay_
 /* clang-format off */
 static const struct assay_key keys[] = {
     {"benchmark_mode", ASSAY_KEY_RUN, read_mode, RUN(mode), NULL, "inference",
-     "what is measured. Training is checked and then refused: it comes with a later version", assay_run_modes, 0, 0},
+     "what is measured: inference, or the forward pass, the backward pass and both together, each by itself", assay_run_modes, 0, 0},
     {"quantization_config_recipe_names", ASSAY_KEY_RUN, read_recipes, 0, "names", "baseline",
      "recipes, how weights are stored and multiplied (`assay list recipes`), or `all` for the usual one of each kind. `baseline` is always measured, and first", NULL, 0, 0},
     {"sparsity_config_recipe_names", ASSAY_KEY_RUN, read_sparsity, 0, "names", "none",
-     "`semi-sparse` (also `semi`, `2:4`), `block`, or null. assay has none yet: the recipes that TorchAO measures with it have rows `unsupported`", NULL, 0, 0},
+     "`semi-sparse` (also `semi`, `2:4`), `block`, or null. assay has none yet: the recipes that TorchAO measures with it have rows `unsupported`. Training passes over it, with a warning", NULL, 0, 0},
     {"output_dir", ASSAY_KEY_RUN, read_output_dir, 0, "folder", "results",
      "results go to `<output_dir>/<benchmark_mode>/results_DDMMYYYY_HHMMSS.csv`", NULL, 0, 0},
     {"model_params", ASSAY_KEY_RUN, read_model_params, 0, "mapping, or a list of them", "one entry of defaults",
@@ -354,18 +381,18 @@ static const struct assay_key keys[] = {
     {"enable_memory_profiler", ASSAY_KEY_MODEL, read_profiler, ENTRY(enable_memory_profiler), "true or false", "false",
      "accepted and written to the CSV; there is no memory profile yet, and a note says so", NULL, 0, 0},
 
-    {"scaling_type_input", ASSAY_KEY_TRAINING, assay_read_choice, ENTRY(scaling_input), NULL, "dynamic",
-     "how inputs are scaled", scalings, 0, 0},
-    {"scaling_type_weight", ASSAY_KEY_TRAINING, assay_read_choice, ENTRY(scaling_weight), NULL, "dynamic",
-     "how weights are scaled", scalings, 0, 0},
-    {"scaling_type_grad_output", ASSAY_KEY_TRAINING, assay_read_choice, ENTRY(scaling_grad_output), NULL, "dynamic",
-     "how gradients of outputs are scaled", scalings, 0, 0},
-    {"scaling_granularity", ASSAY_KEY_TRAINING, assay_read_choice, ENTRY(scaling_granularity), NULL, "tensorwise",
-     "what shares a scale", granularities, 0, 0},
-    {"use_fast_accum", ASSAY_KEY_TRAINING, assay_read_bool, ENTRY(use_fast_accum), "true or false", "true",
-     "sums in less precision where that is faster", NULL, 0, 0},
-    {"repeat_n", ASSAY_KEY_TRAINING, assay_read_int, ENTRY(repeat_n), "whole number", "100",
-     "how often a step is timed", NULL, 1, 1000000},
+    {"scaling_type_input", ASSAY_KEY_TRAINING, read_scaling, ENTRY(scaling_input), NULL, "dynamic",
+     "are inputs cast? With `disabled` they stay in high precision in all products they are in", assay_run_scalings, 0, 0},
+    {"scaling_type_weight", ASSAY_KEY_TRAINING, read_scaling, ENTRY(scaling_weight), NULL, "dynamic",
+     "the same of weights", assay_run_scalings, 0, 0},
+    {"scaling_type_grad_output", ASSAY_KEY_TRAINING, read_scaling, ENTRY(scaling_grad_output), NULL, "dynamic",
+     "the same of gradients of outputs", assay_run_scalings, 0, 0},
+    {"scaling_granularity", ASSAY_KEY_TRAINING, read_scaling, ENTRY(scaling_granularity), NULL, "tensorwise",
+     "what shares a scale in `float8dq`: the whole tensor, or a row along the dimension a product sums over, which the last three words mean alike. Other recipes say it in their names", assay_run_granularities, 0, 0},
+    {"use_fast_accum", ASSAY_KEY_TRAINING, read_fast_accum, ENTRY(use_fast_accum), "true or false", "true",
+     "sums of float8 products in less precision, where a GPU has that; it is written to the CSV. On the CPU all sums are f32", NULL, 0, 0},
+    {"repeat_n", ASSAY_KEY_TRAINING, read_repeats, ENTRY(repeat_n), "whole number", "none",
+     "where it is given: the most samples that are taken of each variant; `--iters` replaces it", NULL, 1, 1000000},
 
     {"name", ASSAY_KEY_SHAPES, assay_read_node, SET(name), "name", "none: needed",
      "`custom`, or a set of `assay list shapes`", NULL, 0, 0},

@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "config/run_reading.h"
+#include "config/run_training.h"
 #include "config/sweep.h"
 #include "model/model.h"
 
@@ -25,7 +26,7 @@
     {"compile", 0, ASSAY_OPTION_TEXT, AT(compile), "MODE", "how models are compiled, instead of the file's: default, max-autotune or false (only eager); reduce-overhead and max-autotune-no-cudagraphs are the first two again", 0, 0}, \
     ASSAY_MODEL_CHOICE_ROWS(AT(choice)), \
     ASSAY_TRAINING_CHOICE_ROWS(AT(training)), \
-    {"limit", 0, ASSAY_OPTION_INT, AT(limit), "N", "only the first N groups", 1, 1e6}, \
+    {"limit", 0, ASSAY_OPTION_INT, AT(limit), "N", "only the first N groups; of training the first N models with all their passes", 1, 1e6}, \
     {"dry-run", 0, ASSAY_OPTION_FLAG, AT(dry_run), NULL, "print what would be measured, and end", 0, 0}, \
     {"cache", 0, ASSAY_OPTION_TEXT, AT(measure.cache), "STATE", "cache states: hot (default), cold or both", 0, 0}
 
@@ -128,8 +129,12 @@ static enum assay_status override_recipes(const struct assay_strings *names,
         return ASSAY_OK;
     config->recipes.n = 0;
     enum assay_status status = assay_recipe_list_add(&config->recipes, "baseline", err);
-    for (int64_t i = 0; i < names->n && status == ASSAY_OK; i++)
-        status = assay_recipe_list_add(&config->recipes, names->items[i], err);
+    for (int64_t i = 0; i < names->n && status == ASSAY_OK; i++) {
+        const char *name = names->items[i];
+        if (config->mode == ASSAY_RUN_TRAINING)
+            name = assay_training_recipe(name, config->entries[0].scaling_granularity);
+        status = assay_recipe_list_add(&config->recipes, name, err);
+    }
     return status;
 }
 
@@ -319,7 +324,8 @@ static enum assay_status settle_device(const struct assay_run_options *options,
     return ASSAY_OK;
 }
 
-/* Is there such a problem, and do the recipes fit it? */
+/* Is there such a problem, and do the recipes fit it? In training nothing is stored, and casts fit
+ * every shape. */
 static enum assay_status check_group(const struct assay_run_config *config,
                                      const struct assay_run_entry *entry, const struct assay_op *op,
                                      const struct assay_shape *shape, enum assay_dtype dtype,
@@ -328,13 +334,13 @@ static enum assay_status check_group(const struct assay_run_config *config,
     struct assay_problem problem;
     struct assay_error why = {0};
     enum assay_status status = assay_op_problem(op, dtype, "", shape->sizes, 1, &problem, &why);
-    if (status == ASSAY_OK)
+    if (status == ASSAY_OK && config->mode == ASSAY_RUN_INFERENCE)
         status = assay_recipe_list_fits(&config->recipes, entry->model, dtype, shape->sizes, &why);
     struct assay_place at = {shape->line, shape->column};
     return status == ASSAY_OK ? ASSAY_OK : at_place(config, at, status, &why, err);
 }
 
-static enum assay_status add_groups(const struct assay_run_options *options,
+static enum assay_status add_groups(const struct assay_training_choice *training,
                                     const struct assay_run_config *config,
                                     const struct assay_run_entry *entry, const char *device,
                                     struct assay_plan *plan, struct assay_error *err)
@@ -363,7 +369,7 @@ static enum assay_status add_groups(const struct assay_run_options *options,
             group.dtype = entry->dtypes[k];
             memcpy(group.axes, shape->sizes, 3 * sizeof *group.axes);
             snprintf(group.label, sizeof group.label, "%s", shape->label);
-            status = assay_training_add(&options->training, &group, plan, err);
+            status = assay_training_add(training, &group, plan, err);
             if (status != ASSAY_OK)
                 return status;
         }
@@ -371,12 +377,13 @@ static enum assay_status add_groups(const struct assay_run_options *options,
 }
 
 static enum assay_status add_entries(const struct assay_run_options *options,
+                                     const struct assay_training_choice *training,
                                      const struct assay_run_config *config, struct assay_plan *plan,
                                      void (*warn)(const char *), struct assay_error *err)
 {
     struct devices devices = {0};
     int64_t groups = 0, passes;
-    enum assay_status status = assay_training_check(&options->training, &passes, err);
+    enum assay_status status = assay_training_check(training, &passes, err);
     if (status != ASSAY_OK)
         return status;
     for (int64_t i = 0; i < config->n_entries; i++)
@@ -389,18 +396,33 @@ static enum assay_status add_entries(const struct assay_run_options *options,
         const char *device = NULL;
         status = settle_device(options, config, &config->entries[i], &devices, &device, warn, err);
         if (status == ASSAY_OK)
-            status = add_groups(options, config, &config->entries[i], device, plan, err);
+            status = add_groups(training, config, &config->entries[i], device, plan, err);
     }
     return status;
 }
 
-/* The first `limit` groups, all of them `repeat` times: repeats that lie apart see more of what
- * disturbs a machine than repeats in a row. */
-static enum assay_status repeat_groups(struct assay_plan *plan, int64_t limit, int64_t repeat,
-                                       struct assay_error *err)
+/* With the passes of the options, or of training. */
+static enum assay_status add_all(const struct assay_run_options *options,
+                                 const struct assay_run_config *config, struct assay_plan *plan,
+                                 void (*warn)(const char *), struct assay_error *err)
 {
-    if (limit && limit < plan->n_groups)
-        plan->n_groups = limit;
+    struct assay_training_choice passes = {0};
+    if (config->mode == ASSAY_RUN_INFERENCE)
+        return add_entries(options, &options->training, config, plan, warn, err);
+    enum assay_status status = assay_training_passes(&options->training, &passes, err);
+    if (status == ASSAY_OK)
+        status = add_entries(options, &passes, config, plan, warn, err);
+    assay_strings_fini(&passes.passes);
+    return status;
+}
+
+/* The first `limit` groups, of training with all their passes, all of them `repeat` times: repeats
+ * that lie apart see more of what disturbs a machine than repeats in a row. */
+static enum assay_status repeat_groups(struct assay_plan *plan, int64_t limit, int64_t passes,
+                                       int64_t repeat, struct assay_error *err)
+{
+    if (limit && limit * passes < plan->n_groups)
+        plan->n_groups = limit * passes;
     if (repeat == 1)
         return ASSAY_OK;
     int64_t n = plan->n_groups, total = n * repeat;
@@ -433,17 +455,6 @@ static enum assay_status make_settings(const struct assay_run_options *options,
     return assay_recipe_list_names(&config->recipes, &settings->recipes, err);
 }
 
-static enum assay_status check_mode(const struct assay_run_config *config, struct assay_error *err)
-{
-    struct assay_error why = {0};
-    if (config->mode == ASSAY_RUN_INFERENCE)
-        return ASSAY_OK;
-    assay_error_set(&why, ASSAY_ERR_INVALID, NULL,
-                    "this configuration is fine, but training comes with a later version of assay; "
-                    "benchmark_mode: inference is measured today");
-    return at_place(config, config->mode_at, ASSAY_ERR_INVALID, &why, err);
-}
-
 static enum assay_status make_plan(const struct assay_run_options *options,
                                    const struct assay_run_config *config, struct assay_plan *plan,
                                    void (*warn)(const char *), struct assay_error *err)
@@ -452,13 +463,14 @@ static enum assay_status make_plan(const struct assay_run_options *options,
     if (status == ASSAY_OK)
         status = check_output_dir(config, err);
     if (status == ASSAY_OK)
-        status = add_entries(options, config, plan, warn, err);
-    if (status == ASSAY_OK)
-        status = check_mode(config, err);
+        status = add_all(options, config, plan, warn, err);
     if (status != ASSAY_OK)
         return status;
+    if (config->mode == ASSAY_RUN_TRAINING)
+        assay_training_repeats(config, &plan->settings);
     snprintf(plan->settings.device, sizeof plan->settings.device, "%s", plan->groups[0].device);
-    return repeat_groups(plan, options->limit, options->repeat, err);
+    int64_t passes = config->mode == ASSAY_RUN_TRAINING ? ASSAY_RUN_PASSES : 1;
+    return repeat_groups(plan, options->limit, passes, options->repeat, err);
 }
 
 enum assay_status assay_run_plan(const struct assay_run_options *options,
@@ -467,6 +479,8 @@ enum assay_status assay_run_plan(const struct assay_run_options *options,
 {
     *out = (struct assay_plan){0};
     enum assay_status status = override(options, config, err);
+    if (status == ASSAY_OK && config->mode == ASSAY_RUN_TRAINING)
+        status = assay_training_settle(config, warn, err);
     if (status == ASSAY_OK)
         status = make_plan(options, config, out, warn, err);
     for (int64_t i = 0; i < config->warnings.n && status == ASSAY_OK; i++)

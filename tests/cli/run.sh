@@ -30,11 +30,14 @@ expect_err_lines 0
 
 say "TorchAO's own files load as they are printed"
 for file in "$corpus"/readme_* "$corpus"/tutorial_*; do
-    case $file in *_training | *_ci | *_new_* | *_github_steps) continue ;; esac
+    case $file in *_ci | *_new_* | *_github_steps) continue ;; esac
     expect_exit 0 "$ASSAY" run "$file" --dry-run
     expect_out '^[0-9]+ groups?, '
     [ "$(grep -c 'using the cpu instead' "$work/err")" -le 1 ] || fail "more than one warning"
 done
+expect_exit 0 "$ASSAY" run "$corpus/readme_training" --dry-run
+expect_out '^ +9 +float8_linear_training +linear_both +custom +4096x4096x1024 '
+expect_out '^recipes: baseline, float8dq-tensor, float8dq-row$'
 expect_exit 0 "$ASSAY" run "$corpus/readme_inference" --dry-run
 expect_err 'readme_inference:24:27: assay has no memory profile yet'
 expect_err 'device "cuda" is not here \(.*\); using the cpu instead'

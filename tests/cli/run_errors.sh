@@ -83,9 +83,7 @@ touch afile
 wrong ':1:13' 'output_dir "afile/results": afile is a file, not a folder' 'output_dir: afile/results\n'
 expect_usage 'output_dir "afile": afile is a file, not a folder' "$ASSAY" run c.yml --output-dir afile
 
-say "training is checked to the end, and comes later"
-wrong ':1:17' 'this configuration is fine, but training comes with a later version' \
-    'benchmark_mode: training\nscaling_type_input: dynamic\nmatrix_shapes: {name: llama}\n'
+say "keys of training"
 wrong ':2:21' 'unknown scaling_type_input "dinamic"; did you mean "dynamic"\?' \
     'benchmark_mode: training\nscaling_type_input: dinamic\n'
 

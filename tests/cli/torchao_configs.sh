@@ -189,7 +189,7 @@ for lenient in '' --lenient; do
     printf 'high_precision_dtype: torch.float64\n' >c.yml
     # shellcheck disable=SC2086
     expect_usage 'c\.yml:1:23: no model runs in f64' "$ASSAY" run c.yml $lenient
-    printf 'benchmark_mode: training\n' >c.yml
+    printf 'benchmark_mode: training\nscaling_type_weight: delayed\n' >c.yml
     # shellcheck disable=SC2086
-    expect_usage 'c\.yml:1:17: .*training comes with a later version' "$ASSAY" run c.yml $lenient
+    expect_usage 'c\.yml:2:22: unknown scaling_type_weight "delayed"' "$ASSAY" run c.yml $lenient
 done

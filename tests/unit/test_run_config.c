@@ -208,22 +208,109 @@ static void test_printed_files_that_are_refused(void **state)
     refused(text, ":2:1", "steps of a GitHub workflow, not a configuration");
 }
 
-static void test_training_is_checked_and_refused(void **state)
+/* The recipes of a plan, joined by blanks. */
+static void assert_recipes(const struct assay_plan *plan, const char *names);
+
+static void test_training_of_the_page(void **state)
 {
     (void)state;
-    char text[4096];
-    struct assay_plan plan;
-    struct assay_error err = {0};
-    read_printed("readme_training", text, sizeof text);
-    assert_int_equal(plan_with(text, strlen(text), "--device cpu", &plan, &err), ASSAY_ERR_INVALID);
-    assert_string_equal(err.where, "c.yml:2:17");
-    assert_non_null(strstr(err.message, "training comes with a later version"));
-    refused("benchmark_mode: training\nscaling_type_input: dinamic\n", ":2:21",
-            "did you mean \"dynamic\"?");
-    refused("benchmark_mode: training\nscaling_granularity: sideways\n", ":2:22",
-            "unknown scaling");
-    refused("benchmark_mode: training\nrepeat_n: none\n", ":2:11", "a whole number");
-    refused("benchmark_mode: training\nuse_fast_accum: perhaps\n", ":2:17", "true or false");
+    static const char *const ops[] = {"model:linear_forward", "model:linear_backward",
+                                      "model:linear_both"};
+    struct assay_plan plan = printed("readme_training");
+    assert_int_equal(plan.n_groups, 9);
+    for (int i = 0; i < 3; i++) {
+        assert_group(&plan, i, "float8_linear_training", ops[i], "custom", 1024, 1024, 1024);
+        assert_group(&plan, 6 + i, "float8_linear_training", ops[i], "custom", 4096, 4096, 1024);
+        assert_string_equal(plan.groups[i].profilers, "both");
+    }
+    assert_recipes(&plan, "baseline float8dq-tensor float8dq-row");
+    assert_int_equal(plan.settings.rounds, 100);
+    assert_true(plan.settings.within_budget);
+    assay_plan_fini(&plan);
+}
+
+#define TRAINING                                                                                   \
+    "benchmark_mode: training\ndevice: cpu\nmatrix_shapes: {name: custom, shapes: [[4, 8, 8]]}\n"
+
+static void train_with(const char *lines, const char *options, const char *recipes, int warned)
+{
+    char text[1024];
+    snprintf(text, sizeof text, TRAINING "%s", lines);
+    struct assay_plan plan = good(text, options);
+    assert_recipes(&plan, recipes);
+    if (n_warnings != warned)
+        fail_msg("%s\n%d warnings: %s", text, n_warnings, warnings);
+    assay_plan_fini(&plan);
+}
+
+/* What shares a scale, and what is not cast, is in the recipes that are measured. */
+static void test_training_recipes(void **state)
+{
+    (void)state;
+    train_with("quantization: float8dq\n", "", "baseline float8dq-tensor", 0);
+    train_with("scaling_granularity: columnwise\nquantization: float8dq\n", "",
+               "baseline float8dq-row", 0);
+    train_with("quantization: float8dq\nmodel_params: {scaling_granularity: axiswise}\n", "",
+               "baseline float8dq-row", 0);
+    train_with("scaling_granularity: rowwise\n", "--recipe float8dq,float8dq-tensor",
+               "baseline float8dq-row float8dq-tensor", 0);
+    train_with("quantization: all\n", "",
+               "baseline float8dq-tensor float8dq-row float8dq-row-gw-hp", 0);
+    train_with("scaling_type_grad_output: disabled\nquantization: [float8dq-row, int8wo, "
+               "float8dq-row-gw-hp]\n",
+               "", "baseline float8dq-row-go-hp int8wo float8dq-row-go-gw-hp", 0);
+    train_with("scaling_type_input: disabled\nscaling_type_weight: disabled\n"
+               "quantization: float8dq-tensor\n",
+               "", "baseline float8dq-tensor-i-w-hp", 0);
+    train_with("scaling_granularity: rowwise\nquantization: float8dq-tensor\n", "",
+               "baseline float8dq-tensor", 1);
+    assert_non_null(strstr(warnings, "c.yml:4:22: scaling_granularity is rowwise"));
+    refused(TRAINING "quantization: float8dq\nscaling_type_input: disabled\n"
+                     "scaling_type_weight: disabled\nscaling_type_grad_output: disabled\n",
+            ":7:27", "that is the baseline");
+    refused(TRAINING "quantization: float8dq-rwo\n", ":4:15", "did you mean \"float8dq-row\"?");
+}
+
+static void test_training_passes_over_sparsity(void **state)
+{
+    (void)state;
+    train_with("sparsity: [semi-sparse, block]\nquantization: [int8wo, float8dq-row]\n", "",
+               "baseline int8wo float8dq-row", 1);
+    assert_non_null(strstr(warnings, "c.yml:4:12: training has no sparsity"));
+    train_with("sparsity: null\n", "", "baseline", 0);
+    refused(TRAINING "sparsity: blok\n", ":4:11", "did you mean \"block\"?");
+}
+
+static void test_training_of_several_entries(void **state)
+{
+    (void)state;
+    struct assay_plan plan = good("benchmark_mode: training\nrepeat_n: 7\nmodel_params:\n"
+                                  "  - {model_type: linear, high_precision_dtype: [bf16, f32]}\n"
+                                  "  - {model_type: transformer_block, device: cpu}\n",
+                                  "--shapes custom=4x64x64");
+    assert_int_equal(plan.n_groups, 3 * 3);
+    assert_group(&plan, 8, "transformer_block", "model:transformer_block_both", "custom", 4, 64,
+                 64);
+    assert_int_equal(plan.settings.rounds, 7);
+    assay_plan_fini(&plan);
+    plan = good(TRAINING "repeat_n: 7\n", "--iters 3 --limit 1");
+    assert_int_equal(plan.n_groups, 3);
+    assert_int_equal(plan.settings.rounds, 3);
+    assert_false(plan.settings.within_budget);
+    assay_plan_fini(&plan);
+    plan = good(TRAINING, "");
+    assert_int_equal(plan.settings.rounds, 0);
+    assay_plan_fini(&plan);
+    refused("benchmark_mode: training\nmodel_params:\n  - {matrix_shapes: {name: llama}}\n"
+            "  - {matrix_shapes: {name: llama}, scaling_type_weight: disabled}\n",
+            ":4:57", "two entries differ");
+    refused("benchmark_mode: training\nmodel_params:\n"
+            "  - {matrix_shapes: {name: llama}, repeat_n: 5}\n  - {matrix_shapes: {name: llama}}\n",
+            ":3:46", "two entries differ");
+    refused(TRAINING "scaling_type_input: dinamic\n", ":4:21", "did you mean \"dynamic\"?");
+    refused(TRAINING "scaling_granularity: sideways\n", ":4:22", "unknown scaling");
+    refused(TRAINING "repeat_n: none\n", ":4:11", "a whole number");
+    refused(TRAINING "use_fast_accum: perhaps\n", ":4:17", "true or false");
 }
 
 static void test_defaults_and_entries(void **state)
@@ -671,7 +758,10 @@ int main(void)
         cmocka_unit_test(test_the_readme_s_shapes),
         cmocka_unit_test(test_the_tutorial_s_fragments),
         cmocka_unit_test(test_printed_files_that_are_refused),
-        cmocka_unit_test(test_training_is_checked_and_refused),
+        cmocka_unit_test(test_training_of_the_page),
+        cmocka_unit_test(test_training_recipes),
+        cmocka_unit_test(test_training_passes_over_sparsity),
+        cmocka_unit_test(test_training_of_several_entries),
         cmocka_unit_test(test_defaults_and_entries),
         cmocka_unit_test(test_compiling),
         cmocka_unit_test(test_recipes),
