@@ -108,8 +108,9 @@ static bool is_one_layer(const struct assay_problem *problem)
     return one;
 }
 
-/* Is there a variant of this kind? Behind another op an operand may be off by its rounding, and then
- * has other codes than the reference's: a difference no tolerance could tell from a mistake. */
+/* Is there a variant of this kind? Behind another op an operand may be off by its rounding, and
+ * then has other codes than the reference's: a difference no tolerance could tell from a mistake.
+ */
 static enum assay_status check_training(const struct assay_problem *problem, const char *device,
                                         enum assay_execution how, struct assay_error *why)
 {

@@ -337,7 +337,8 @@ static enum assay_status shift_input(const struct assay_training_run *run, struc
     for (int64_t i = 0; i < n; i++) {
         double x;
         assay_dtype_load(type, run->values[value], i, 1, &x);
-        x += run->shifts[index];
+        bool other = run->mixed && assay_rng_at(run->mixed + (uint64_t)index, (uint64_t)i) & 1;
+        x += other ? -run->shifts[index] : run->shifts[index];
         assay_dtype_store(type, &x, *moved, i, 1);
     }
     r->in[last] = *moved;

@@ -17,6 +17,7 @@ struct assay_training_run {
     /* What kinked gradients (struct assay_op) see of their other input is moved by this; NULL: as
      * it is. One for each node. */
     const double *shifts;
+    uint64_t mixed; /* a seed: each element is moved to a side of its own; 0: all to the same */
     bool (*watched)(const struct assay_node *node); /* its last input is to be seen */
 
     double *outputs[ASSAY_MAX_OUTPUTS]; /* not rounded */
