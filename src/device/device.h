@@ -7,8 +7,10 @@
 
 #include "base/error.h"
 #include "device/ceiling.h"
+#include "device/counts.h"
 #include "device/probe.h"
 #include "device/timed.h"
+#include "trace/activity.h"
 #include <assay/assay_kernel.h>
 
 typedef struct assay_device assay_device;
@@ -92,6 +94,11 @@ struct assay_device_driver {
      * the kernel lies between start and end. */
     enum assay_status (*time)(assay_device *device, const struct assay_kernel *kernel, void *state,
                               const struct assay_work *work, struct assay_timing *out);
+    /* Runs it likewise and counts, in place of the time, what the processor does in it: sums over
+     * all of `work`. Never while anything is timed. Optional. */
+    enum assay_status (*counters)(assay_device *device, const struct assay_kernel *kernel,
+                                  void *state, const struct assay_work *work,
+                                  struct assay_counts *out);
     /* The next `time` begins with so many calls that are not timed, on the sets before its own.
      * Optional: a device in another process, to which each way is long. */
     void (*prime)(assay_device *device, int64_t calls);
@@ -100,6 +107,18 @@ struct assay_device_driver {
     /* How the samples of a kernel were taken; empty where there were none. Optional. */
     void (*timed)(assay_device *device, const struct assay_kernel *kernel, void *state,
                   struct assay_timed *out);
+
+    /* For a profiled pass, of a device that works beside the host: from `watch` to `unwatch` what
+     * it does is noted, and `how` says by whom. Never while anything is timed: being watched costs
+     * every call. What is called without a replay belongs to calls, counted from 0; `mark` says
+     * which node of a model comes next, -1: none. `watched` waits for the device and adds what was
+     * noted since it was last asked. Optional, all. */
+    enum assay_status (*watch)(assay_device *device, char *how, size_t size,
+                               struct assay_error *err);
+    void (*mark)(assay_device *device, int32_t node);
+    enum assay_status (*watched)(assay_device *device, struct assay_activities *out,
+                                 struct assay_error *err);
+    void (*unwatch)(assay_device *device);
 
     /* Now, in ns, for budgets: monotonic. */
     int64_t (*now_ns)(assay_device *device);

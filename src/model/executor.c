@@ -179,7 +179,7 @@ static enum assay_status run_step(struct executor *x, int32_t s, const struct as
                                   struct assay_recorder *recorder)
 {
     struct assay_step *step = &x->steps[s];
-    int64_t began = assay_recorder_now(recorder);
+    int64_t began = assay_recorder_enter(recorder, s);
     enum assay_status status = step->trains && step->kernel->prepare
                                    ? assay_step_run_packing(step, one)
                                    : step->kernel->run(step->state, one);

@@ -14,6 +14,7 @@ void assay_profile_fini(struct assay_profile *profile)
 {
     assay_free(profile->nodes);
     assay_free(profile->spans);
+    assay_activities_fini(&profile->activities);
     profile->nodes = NULL;
     profile->spans = NULL;
     profile->n_nodes = profile->n_spans = 0;
@@ -47,8 +48,8 @@ static const struct {
     const char *key;
     size_t offset, size;
 } texts[] = {
-    TEXT(title),  TEXT(op),     TEXT(implementation), TEXT(kernel),
-    TEXT(recipe), TEXT(device), TEXT(state),          TEXT(missing),
+    TEXT(title),  TEXT(op),    TEXT(implementation), TEXT(kernel),     TEXT(recipe),
+    TEXT(device), TEXT(state), TEXT(missing),        TEXT(gpu_source),
 };
 
 static assay_json *node_to_json(const struct assay_profile_node *node)
@@ -106,6 +107,39 @@ static assay_json *readings_to_json(const struct assay_profile *profile)
     return list;
 }
 
+/* Each a key and its value. */
+static assay_json *facts_to_json(const struct assay_profile *profile)
+{
+    assay_json *list = assay_json_array();
+    for (int32_t i = 0; i < profile->n_facts; i++) {
+        assay_json_append(list, assay_json_from_string(profile->facts[i].key));
+        assay_json_append(list, assay_json_from_double(profile->facts[i].value));
+    }
+    return list;
+}
+
+/* Each its name, its times, and so many numbers. */
+enum { ACTIVITY_NUMBERS = 11, ACTIVITY_EACH = 3 + ACTIVITY_NUMBERS + 2 };
+
+static assay_json *activities_to_json(const struct assay_activities *activities)
+{
+    assay_json *list = assay_json_array();
+    for (int64_t i = 0; i < activities->n; i++) {
+        const struct assay_activity *a = &activities->items[i];
+        const int32_t numbers[ACTIVITY_NUMBERS] = {
+            (int32_t)a->kind, a->call,     a->node,     a->stream,   a->grid[0],  a->grid[1],
+            a->grid[2],       a->block[0], a->block[1], a->block[2], a->registers};
+        assay_json_append(list, assay_json_from_string(a->name));
+        assay_json_append(list, assay_json_from_int(a->start_ns));
+        assay_json_append(list, assay_json_from_int(a->end_ns));
+        for (int k = 0; k < ACTIVITY_NUMBERS; k++)
+            assay_json_append(list, assay_json_from_int(numbers[k]));
+        assay_json_append(list, assay_json_from_double(a->shared_bytes));
+        assay_json_append(list, assay_json_from_double(a->bytes));
+    }
+    return list;
+}
+
 assay_json *assay_profile_to_json(const struct assay_profile *profile)
 {
     assay_json *o = assay_json_object(), *nodes = assay_json_array();
@@ -122,6 +156,10 @@ assay_json *assay_profile_to_json(const struct assay_profile *profile)
         assay_json_append(samples, samples_to_json(&profile->samples[i]));
     assay_json_put(o, "nodes", nodes);
     assay_json_put(o, "spans", spans_to_json(profile));
+    if (profile->activities.n > 0)
+        assay_json_put(o, "activities", activities_to_json(&profile->activities));
+    if (profile->n_facts > 0)
+        assay_json_put(o, "facts", facts_to_json(profile));
     assay_json_put(o, "readings", readings_to_json(profile));
     assay_json_put(o, "samples", samples);
     return o;
@@ -178,7 +216,8 @@ static bool fits(const struct assay_span *s, int64_t kind, const struct assay_pr
 {
     return kind >= 0 && kind < ASSAY_SPAN_KINDS && s->end_ns >= s->start_ns && s->start_ns >= 0 &&
            s->end_ns <= LAST_NS && s->track >= 0 && s->track < 65536 &&
-           (kind != ASSAY_SPAN_NODE || (s->what >= 0 && s->what < profile->n_nodes));
+           (kind != ASSAY_SPAN_NODE || (s->what >= 0 && s->what < profile->n_nodes)) &&
+           (kind != ASSAY_SPAN_HOST || (s->what >= -1 && s->what < profile->n_nodes));
 }
 
 static enum assay_status read_spans(const assay_json *list, struct assay_profile *out,
@@ -205,6 +244,62 @@ static enum assay_status read_spans(const assay_json *list, struct assay_profile
             return corrupt("spans", err);
     }
     return ASSAY_OK;
+}
+
+/* `numbers` as they were written; false: they make no sense. */
+static bool activity_of(const int64_t *numbers, const struct assay_profile *profile,
+                        struct assay_activity *out)
+{
+    for (int k = 0; k < ACTIVITY_NUMBERS; k++)
+        if (numbers[k] < -1 || numbers[k] > INT32_MAX)
+            return false;
+    out->kind = (enum assay_activity_kind)numbers[0];
+    out->call = (int32_t)numbers[1];
+    out->node = (int32_t)numbers[2];
+    out->stream = (int32_t)numbers[3];
+    for (int k = 0; k < 3; k++) {
+        out->grid[k] = (int32_t)numbers[4 + k];
+        out->block[k] = (int32_t)numbers[7 + k];
+    }
+    out->registers = (int32_t)numbers[10];
+    return numbers[0] >= 0 && numbers[0] < ASSAY_ACTIVITY_KINDS && out->call >= 0 &&
+           out->node < profile->n_nodes && out->start_ns >= 0 && out->end_ns >= out->start_ns &&
+           out->end_ns <= LAST_NS;
+}
+
+static enum assay_status read_activities(const assay_json *list, struct assay_profile *out,
+                                         struct assay_error *err)
+{
+    int64_t n = assay_json_count(list) / ACTIVITY_EACH;
+    if (assay_json_count(list) % ACTIVITY_EACH != 0 || n > ASSAY_ACTIVITIES_MOST)
+        return corrupt("activities", err);
+    for (int64_t i = 0; i < n; i++) {
+        struct assay_activity one = {0};
+        int64_t numbers[ACTIVITY_NUMBERS], at = i * ACTIVITY_EACH;
+        snprintf(one.name, sizeof one.name, "%s", assay_json_string(assay_json_at(list, at), ""));
+        one.start_ns = assay_json_int(assay_json_at(list, at + 1), -1);
+        one.end_ns = assay_json_int(assay_json_at(list, at + 2), -1);
+        for (int k = 0; k < ACTIVITY_NUMBERS; k++)
+            numbers[k] = assay_json_int(assay_json_at(list, at + 3 + k), -2);
+        if (!activity_of(numbers, out, &one))
+            return corrupt("activities", err);
+        one.shared_bytes = figure(assay_json_at(list, at + ACTIVITY_EACH - 2), MOST_FIGURE);
+        one.bytes = figure(assay_json_at(list, at + ACTIVITY_EACH - 1), MOST_FIGURE);
+        assay_activities_add(&out->activities, &one);
+    }
+    return out->activities.lost ? assay_error_nomem(err) : ASSAY_OK;
+}
+
+static void read_facts(const assay_json *list, struct assay_profile *out)
+{
+    int64_t n = assay_json_count(list) / 2;
+    out->n_facts = n < ASSAY_PROFILE_FACTS ? (int32_t)n : ASSAY_PROFILE_FACTS;
+    for (int32_t i = 0; i < out->n_facts; i++) {
+        struct assay_profile_fact *fact = &out->facts[i];
+        snprintf(fact->key, sizeof fact->key, "%s",
+                 assay_json_string(assay_json_at(list, 2 * (int64_t)i), ""));
+        fact->value = figure(assay_json_at(list, 2 * (int64_t)i + 1), MOST_FIGURE);
+    }
 }
 
 static void read_samples(const assay_json *json, struct assay_profile_samples *out)
@@ -253,9 +348,12 @@ enum assay_status assay_profile_from_json(const assay_json *json, struct assay_p
     for (int i = 0; i < ASSAY_PROFILE_STATES; i++)
         read_samples(assay_json_at(assay_json_get(json, "samples"), i), &out->samples[i]);
     read_readings(assay_json_get(json, "readings"), out);
+    read_facts(assay_json_get(json, "facts"), out);
     enum assay_status status = read_nodes(assay_json_get(json, "nodes"), out, err);
     if (status == ASSAY_OK)
         status = read_spans(assay_json_get(json, "spans"), out, err);
+    if (status == ASSAY_OK)
+        status = read_activities(assay_json_get(json, "activities"), out, err);
     if (status != ASSAY_OK)
         assay_profile_fini(out);
     return status;

@@ -4,6 +4,7 @@
 #define ASSAY_TRACE_PROFILE_H
 
 #include "base/json.h"
+#include "trace/activity.h"
 #include "trace/recorder.h"
 
 /* A node of a model, or the kernel of an op. Per call of it. */
@@ -28,17 +29,28 @@ struct assay_profile_samples {
     bool disturbed[ASSAY_PROFILE_SAMPLES];
 };
 
+/* A figure to know about each call: what the processor's counters said. */
+struct assay_profile_fact {
+    char key[32];
+    double value;
+};
+
+enum { ASSAY_PROFILE_FACTS = 12 };
 struct assay_profile {
     int64_t group, variant; /* as in the variant's record */
     char title[200];        /* "transformer_block 4x64x256 f32 compiled int8wo" */
     char op[64], implementation[32], kernel[64], recipe[64], device[32];
-    char state[8];     /* on which operands it was called: "hot", "cold" */
-    char missing[256]; /* what is not here, and why; empty: nothing is missing */
+    char state[8];        /* on which operands it was called: "hot", "cold" */
+    char missing[256];    /* what is not here, and why; empty: nothing is missing */
+    char gpu_source[160]; /* who saw what the GPU did: "CUPTI 13.0", or what is in its place */
     int32_t threads;
     double median_ns; /* of the timed pass, in that state; 0: not measured */
     int64_t n_nodes, n_spans, n_readings;
     struct assay_profile_node *nodes;
-    struct assay_span *spans; /* by their start */
+    struct assay_span *spans;           /* by their start */
+    struct assay_activities activities; /* of a GPU, by their start */
+    int32_t n_facts;
+    struct assay_profile_fact facts[ASSAY_PROFILE_FACTS];
     struct assay_profile_reading readings[ASSAY_PROFILE_READINGS];
     struct assay_profile_samples samples[ASSAY_PROFILE_STATES]; /* hot, cold; n 0: none */
 };

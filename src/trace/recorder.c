@@ -5,6 +5,8 @@
 enum assay_status assay_recorder_init(struct assay_recorder *recorder, int64_t capacity)
 {
     recorder->spans = assay_calloc((size_t)capacity, sizeof *recorder->spans);
+    recorder->mark = NULL;
+    recorder->mark_user = NULL;
     recorder->capacity = recorder->spans ? capacity : 0;
     atomic_init(&recorder->n, 0);
     return recorder->spans ? ASSAY_OK : ASSAY_ERR_NOMEM;

@@ -15,6 +15,7 @@ enum assay_span_kind {
     ASSAY_SPAN_CALL,  /* one call of the variant */
     ASSAY_SPAN_NODE,  /* one node of a model in it; a kernel of an op is its only node */
     ASSAY_SPAN_SHARE, /* what one thread computed of a node */
+    ASSAY_SPAN_HOST,  /* the host at work for a GPU: on a node's launches, or on a whole call */
     ASSAY_SPAN_KINDS
 };
 
@@ -22,8 +23,8 @@ struct assay_span {
     int64_t start_ns, end_ns; /* of the monotonic clock */
     enum assay_span_kind kind;
     int32_t track; /* of a share: the thread's number */
-    int64_t what;  /* of a node: which; of a share: how much it is, in the kernel's own unit; 0: it
-                      does not say */
+    int64_t what;  /* of a node: which; of a share: how much it is, in the kernel's own unit, 0: it
+                      does not say; of the host: which node, -1: a call */
 };
 
 /* Spans that do not fit are counted, and lost. */
@@ -31,6 +32,10 @@ struct assay_recorder {
     struct assay_span *spans;
     int64_t capacity;
     _Atomic int64_t n; /* that were offered */
+    /* Of a GPU, whose nodes run later than the host passes by them: hears of each that begins, by
+     * its number, and of its end by -1. NULL: they run where they are called. */
+    void (*mark)(void *user, int32_t node);
+    void *mark_user;
 };
 
 enum assay_status assay_recorder_init(struct assay_recorder *recorder, int64_t capacity);
@@ -64,14 +69,26 @@ static inline void assay_recorder_share(struct assay_recorder *recorder, int32_t
                                                          .what = units});
 }
 
+/* A node of a model begins; to be handed to assay_recorder_node. */
+static inline int64_t assay_recorder_enter(const struct assay_recorder *recorder, int32_t node)
+{
+    if (recorder && recorder->mark)
+        recorder->mark(recorder->mark_user, node);
+    return assay_recorder_now(recorder);
+}
+
 /* A node, by its number in the model, that ends now. */
 static inline void assay_recorder_node(struct assay_recorder *recorder, int64_t node, int64_t began)
 {
-    if (recorder)
-        assay_recorder_add(recorder, (struct assay_span){.start_ns = began,
-                                                         .end_ns = assay_clock_ns(),
-                                                         .kind = ASSAY_SPAN_NODE,
-                                                         .what = node});
+    if (!recorder)
+        return;
+    assay_recorder_add(
+        recorder, (struct assay_span){.start_ns = began,
+                                      .end_ns = assay_clock_ns(),
+                                      .kind = recorder->mark ? ASSAY_SPAN_HOST : ASSAY_SPAN_NODE,
+                                      .what = node});
+    if (recorder->mark)
+        recorder->mark(recorder->mark_user, -1);
 }
 
 #endif

@@ -63,16 +63,22 @@ static void name_tracks(const struct drawing *d)
 static void draw_call(const struct drawing *d, const struct assay_span *s)
 {
     const struct assay_profile *p = d->profile;
-    const struct assay_trace_arg args[] = {
+    enum { OWN = 8 };
+    struct assay_trace_arg args[OWN + ASSAY_PROFILE_FACTS] = {
         {"implementation", p->implementation, 0},
         {"kernel", p->kernel, 0},
         {"recipe", p->recipe, 0},
         {"operands", p->state, 0},
         {"threads", NULL, p->threads},
         {"timed_median_us", NULL, p->median_ns / 1e3},
-        {"missing", p->missing, 0},
     };
-    int32_t n = (int32_t)(sizeof args / sizeof args[0]) - (p->missing[0] == '\0');
+    int32_t n = OWN - 2;
+    if (p->missing[0])
+        args[n++] = (struct assay_trace_arg){"missing", p->missing, 0};
+    if (p->gpu_source[0])
+        args[n++] = (struct assay_trace_arg){"gpu_seen_by", p->gpu_source, 0};
+    for (int32_t i = 0; i < p->n_facts; i++)
+        args[n++] = (struct assay_trace_arg){p->facts[i].key, NULL, p->facts[i].value};
     assay_trace_slice(d->writer, at(d, TRACK_NODES), "call", "call", s->start_ns,
                       s->end_ns - s->start_ns, args, n);
 }
