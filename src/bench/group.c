@@ -196,6 +196,8 @@ static enum assay_status measure_group(struct group *g, struct assay_error *err)
     for (int64_t i = 0; i < g->n_variants && status == ASSAY_OK && !group_stopped(g); i++)
         if (g->variants[i].ready && group_is_users(g, &g->variants[i]))
             assay_group_check_user_again(g, &g->variants[i]);
+    if (s->counters && status == ASSAY_OK)
+        assay_group_count(g);
     if (status == ASSAY_OK)
         assay_group_profile(g, GROUP_STRANGERS);
     for (int64_t i = 0; i < g->n_variants; i++)

@@ -282,6 +282,11 @@ void assay_group_note_memory(const struct group *g, struct variant *v);
 enum assay_status assay_group_measure_state(struct group *g, enum assay_cache_state state,
                                             struct assay_error *err);
 
+/* ---- group_count.c: what calls cost by the processor's counters, when all is timed ---- */
+
+/* Into the records, of every variant that has figures. */
+void assay_group_count(struct group *g);
+
 /* ---- group_profile.c: once more with everything noted, when all is timed ---- */
 
 /* Of a job with `profile`: calls each variant that is right a few times more and hands over what

@@ -128,6 +128,36 @@ static void add_samples(const struct assay_samples *from, struct assay_profile_s
     }
 }
 
+static void add_fact(struct assay_profile *out, const char *key, double value)
+{
+    if (!(value >= 0) || out->n_facts == ASSAY_PROFILE_FACTS) /* NaN: not counted */
+        return;
+    struct assay_profile_fact *fact = &out->facts[out->n_facts++];
+    snprintf(fact->key, sizeof fact->key, "%s", key);
+    fact->value = value;
+}
+
+/* What the processor's counters said of a call, where they were asked. */
+static void add_counts(struct pass *p)
+{
+    const struct assay_measurement *m = timed(p);
+    const struct assay_counts *c = &m->counts;
+    struct assay_profile *out = &p->profile;
+    if (!m->has_counts)
+        return;
+    add_fact(out, "instructions_per_cycle", c->instructions / c->cycles);
+    add_fact(out, "cycles", c->cycles);
+    add_fact(out, "instructions", c->instructions);
+    add_fact(out, "branch_misses", c->branch_misses);
+    add_fact(out, "cache_references", c->cache_references);
+    add_fact(out, "cache_misses", c->cache_misses);
+    add_fact(out, "memory_bytes", c->memory_bytes);
+    add_fact(out, "memory_over_least_bytes", c->memory_bytes >= 0 ? m->memory_frac : (double)NAN);
+    add_fact(out, "cpu_time_us", c->task_clock_ns / 1e3);
+    add_fact(out, "page_faults", c->page_faults);
+    add_fact(out, "context_switches", c->context_switches);
+}
+
 static void describe(struct pass *p)
 {
     const struct assay_record *r = &p->v->record;
@@ -146,6 +176,7 @@ static void describe(struct pass *p)
     snprintf(out->recipe, sizeof out->recipe, "%s", r->recipe);
     snprintf(out->device, sizeof out->device, "%s", r->device);
     snprintf(out->state, sizeof out->state, "%s", assay_cache_state_name(p->state));
+    add_counts(p);
     for (int i = 0; i < ASSAY_PROFILE_STATES; i++)
         add_samples(&r->states[i].samples, &out->samples[i]);
 }

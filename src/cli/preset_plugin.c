@@ -279,6 +279,7 @@ static enum assay_status check_options(const struct assay_preset_options *o,
         : o->measure.resume                            ? "--resume"
         : o->measure.outputs.n                         ? "--output"
         : o->measure.profile && !o->measure.profile[0] ? "--profile without a file"
+        : o->measure.counters                          ? "--counters"
         : strcmp(o->measure.cache, "hot") != 0         ? "--cache"
         : o->dtypes.n > 1                              ? "several dtypes"
         : format && strcmp(format, "kobench") != 0 && strcmp(format, "kobench-json") != 0

@@ -59,6 +59,10 @@ const struct assay_option assay_measure_rows[] = {
     {"energy", 0, ASSAY_OPTION_FLAG, AT(energy), NULL,
      "also measure the energy of a call, where the device has a counter (half a second each)", 0,
      0},
+    {"counters", 0, ASSAY_OPTION_FLAG, AT(counters), NULL,
+     "once a group is timed, also count what calls cost the processor: cycles, instructions, "
+     "misses of caches and branches, bytes from memory (a tenth of a second each; CPU only)",
+     0, 0},
     {"profile", 0, ASSAY_OPTION_SPARE_FILE, AT(profile), "[FILE]",
      "once a group is measured, call each variant a few times more and record a trace: which node, "
      "thread and wait took the time; JSON for chrome://tracing and Perfetto, or "
@@ -127,6 +131,7 @@ enum assay_status assay_measure_settings(const struct assay_measure_config *c, d
         .seed = (uint64_t)c->seed,
         .memory_limit = c->memory_limit,
         .energy = c->energy,
+        .counters = c->counters,
         .no_ceiling = c->no_ceiling,
         .autotune = c->autotune,
         .sandbox = c->sandbox && !c->no_sandbox,

@@ -15,7 +15,7 @@ struct assay_measure_config {
     int64_t threads, warmup, rounds, seed, memory_limit;
     double precision, budget_s, timeout_s;
     bool in_process, quiet, verbose, plot, ascii, strict_device, autotune, sandbox, no_sandbox,
-        energy, no_ceiling, wait, dark, help;
+        energy, counters, no_ceiling, wait, dark, help;
 };
 
 extern const struct assay_option assay_measure_rows[];

@@ -33,6 +33,7 @@ struct assay_settings {
     int64_t memory_limit; /* bytes the worker may use; 0: what the machine has */
     bool no_ceiling;      /* no probes, and no comparison with what the machine can do */
     bool energy;          /* also measure what a call costs in energy */
+    bool counters;        /* and by the processor's counters, in a pass of its own */
     bool sandbox;         /* strangers have no network and may write no files */
     bool autotune;        /* libraries that offer several algorithms time them first */
     char baseline[32];    /* an implementation; empty: chosen for each group */

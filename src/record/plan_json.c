@@ -82,6 +82,8 @@ assay_json *assay_settings_to_json(const struct assay_settings *s)
     assay_json_put_string(o, "seed", seed); /* text: 64 bits do not fit every reader's numbers */
     assay_json_put_int(o, "memory_limit", s->memory_limit);
     assay_json_put_bool(o, "energy", s->energy);
+    if (s->counters)
+        assay_json_put_bool(o, "counters", true);
     assay_json_put_bool(o, "no_ceiling", s->no_ceiling);
     assay_json_put_bool(o, "autotune", s->autotune);
     assay_json_put_bool(o, "sandbox", s->sandbox);
@@ -137,6 +139,7 @@ enum assay_status assay_settings_from_json(const assay_json *json, struct assay_
         .within_budget = assay_json_bool(assay_json_get(json, "within_budget"), false),
         .memory_limit = assay_json_int(assay_json_get(json, "memory_limit"), 0),
         .energy = assay_json_bool(assay_json_get(json, "energy"), false),
+        .counters = assay_json_bool(assay_json_get(json, "counters"), false),
         .no_ceiling = assay_json_bool(assay_json_get(json, "no_ceiling"), false),
         .autotune = assay_json_bool(assay_json_get(json, "autotune"), false),
         .sandbox = assay_json_bool(assay_json_get(json, "sandbox"), false),

@@ -4,6 +4,7 @@
 #define ASSAY_RECORD_RECORD_H
 
 #include "base/json.h"
+#include "device/counts.h"
 #include "device/timed.h"
 #include "record/samples.h"
 #include "stats/stats.h"
@@ -69,6 +70,10 @@ struct assay_measurement {
     int64_t throttled;        /* samples while power, heat or hardware held a GPU's clock down */
     double host_ns;           /* the host's side of one call; on a CPU the call itself */
     struct assay_samples samples; /* none in records of older versions */
+    bool has_counts;              /* --counters; what is not known in them is NaN */
+    struct assay_counts counts;   /* of one call, in a pass of its own */
+    double
+        memory_frac; /* bytes that came from memory, over the least the op moves; NaN: not known */
 
     /* Of a row that stands for several repeats (record/merge.h); not in JSON, which has them all */
     int64_t repeats;     /* 0: it is one measurement */

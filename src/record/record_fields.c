@@ -42,6 +42,23 @@ static const struct assay_field ratio_fields[] = {
 #undef T
 
 #define T struct assay_measurement
+static const struct assay_field counts_fields[] = {
+    {"calls",            INT64, ESSENTIAL, MEMBER(T, counts.calls)},
+    {"cycles",           REAL,  ESSENTIAL, MEMBER(T, counts.cycles)},
+    {"instructions",     REAL,  ESSENTIAL, MEMBER(T, counts.instructions)},
+    {"branch_misses",    REAL,  ESSENTIAL, MEMBER(T, counts.branch_misses)},
+    {"cache_references", REAL,  ESSENTIAL, MEMBER(T, counts.cache_references)},
+    {"cache_misses",     REAL,  ESSENTIAL, MEMBER(T, counts.cache_misses)},
+    {"memory_bytes",     REAL,  ESSENTIAL, MEMBER(T, counts.memory_bytes)},
+    {"memory_frac",      REAL,  ESSENTIAL, MEMBER(T, memory_frac)},
+    {"task_clock_ns",    REAL,  ESSENTIAL, MEMBER(T, counts.task_clock_ns)},
+    {"page_faults",      REAL,  ESSENTIAL, MEMBER(T, counts.page_faults)},
+    {"context_switches", REAL,  ESSENTIAL, MEMBER(T, counts.context_switches)},
+    {"counted_frac",     REAL,  ESSENTIAL, MEMBER(T, counts.counted_frac)},
+    {"missing",          TEXT,  ESSENTIAL, MEMBER(T, counts.missing)},
+    {0},
+};
+
 static const struct assay_field measurement_fields[] = {
     {"n",                INT64, ESSENTIAL, MEMBER(T, time.n)},
     {"calls_per_sample", INT64, ESSENTIAL, MEMBER(T, iters)},
@@ -84,6 +101,7 @@ static const struct assay_field measurement_fields[] = {
     {"waited",           INT64, OPTIONAL,  MEMBER(T, waited)},
     {"stolen",           INT64, OPTIONAL,  MEMBER(T, stolen)},
     {"samples",          SAMPLES, SPARE,   MEMBER(T, samples)},
+    {"counters",         PART,  SPARE,     0, sizeof(T), counts_fields, offsetof(T, has_counts)},
     {0},
 };
 #undef T

@@ -3,6 +3,7 @@
 #include "report/report_cells.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { LABEL_AT = 4, ITEMS_AT = 12 };
 
@@ -134,6 +135,67 @@ static void bytes_item(struct assay_flow *flow, const char *name, double bytes)
     assay_flow_item(flow, "%s %s", name, text);
 }
 
+static void counted_item(struct assay_flow *flow, double n, const char *what)
+{
+    char text[32];
+    if (!(n >= 0)) /* not known */
+        return;
+    assay_text_count(n, text, sizeof text);
+    bool blank = text[strlen(text) - 1] == ' '; /* there, where no prefix is */
+    assay_flow_item(flow, "%s%s%s", text, blank ? "" : " ", what);
+}
+
+/* Of the last level, whose lines come from memory. */
+static void cache_items(const struct assay_measurement *m, struct assay_flow *flow)
+{
+    static const double CACHED = 0.25;
+    const struct assay_counts *c = &m->counts;
+    char bytes[32];
+    if (c->cache_misses >= 0 && c->cache_references > 0)
+        assay_flow_item(flow, "%.2g%% of cache references missed",
+                        100 * c->cache_misses / c->cache_references);
+    if (!(c->memory_bytes >= 0))
+        return;
+    assay_text_bytes(c->memory_bytes, bytes, sizeof bytes);
+    assay_flow_item(flow,
+                    m->memory_frac < CACHED
+                        ? "about %s from memory, %.2g of the least: it was in a cache"
+                        : "about %s from memory, %.2g of the least",
+                    bytes, m->memory_frac);
+}
+
+static void counts_line(const struct assay_measurement *m, const char *state,
+                        struct assay_flow flow)
+{
+    const struct assay_counts *c = &m->counts;
+    assay_flow_item(&flow, "%s", state);
+    if (c->cycles > 0)
+        assay_flow_item(&flow, "%.2f instructions a cycle", c->instructions / c->cycles);
+    counted_item(&flow, c->instructions, "instructions a call");
+    if (c->instructions > 0 && c->branch_misses >= 0)
+        assay_flow_item(&flow, "%.2g branch misses in 1000",
+                        1000 * c->branch_misses / c->instructions);
+    cache_items(m, &flow);
+    if (c->task_clock_ns > 0)
+        assay_flow_item(&flow, "CPU time %s", assay_cell_time(c->task_clock_ns).text);
+    counted_item(&flow, c->page_faults, "page faults");
+    counted_item(&flow, c->context_switches, "context switches");
+    if (c->counted_frac < 0.995) /* NaN: no counters */
+        assay_flow_item(&flow, "scaled: on for %.0f%% of the time", 100 * c->counted_frac);
+    if (c->missing[0])
+        assay_flow_item(&flow, "n/a (%s)", c->missing);
+    assay_line_flush(flow.line, flow.sink);
+}
+
+void assay_detail_counts(const struct assay_record *record, struct assay_line *line,
+                         const struct assay_sink *sink, int width)
+{
+    for (int s = 0; s < ASSAY_CACHE_STATES; s++)
+        if (record->states[s].measured && record->states[s].has_counts)
+            counts_line(&record->states[s], assay_cache_state_name((enum assay_cache_state)s),
+                        begin_line(line, sink, width, "counts"));
+}
+
 static void memory_line(const struct assay_record *record, struct assay_flow flow)
 {
     bytes_item(&flow, "idle", record->idle_bytes);
@@ -218,6 +280,7 @@ void assay_detail_write(const struct assay_record *record, struct assay_line *li
             state_lines(
                 record, &record->states[s],
                 begin_line(line, sink, width, assay_cache_state_name((enum assay_cache_state)s)));
+    assay_detail_counts(record, line, sink, width);
     if (record->timed.way[0])
         timed_line(record, begin_line(line, sink, width, "timed"));
     if (record->peak_bytes > 0)

@@ -9,4 +9,8 @@
 void assay_detail_write(const struct assay_record *record, struct assay_line *line,
                         const struct assay_sink *sink, int width);
 
+/* What the processor's counters say, which is shown under a row where somebody asked for it. */
+void assay_detail_counts(const struct assay_record *record, struct assay_line *line,
+                         const struct assay_sink *sink, int width);
+
 #endif

@@ -276,6 +276,8 @@ static void write_row(struct writer *w, const struct assay_record *record)
     assay_page_flush(w->page);
     if (w->page->style.verbose)
         assay_detail_write(record, line, &w->page->sink, w->grid.width);
+    else
+        assay_detail_counts(record, line, &w->page->sink, w->grid.width);
 }
 
 /* ---- below the rows ----------------------------------------------------------------------- */

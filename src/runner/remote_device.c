@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
+#include "device/cpu/cpu_counters.h"
 #include "kernel/kernel.h"
 #include "runner/traces.h"
 
@@ -354,6 +355,26 @@ static enum assay_status time_there(assay_device *device, const struct assay_ker
     return status;
 }
 
+/* From outside, of the runner's process: its way of reading commands is part of it. */
+static enum assay_status count_there(assay_device *device, const struct assay_kernel *kernel,
+                                     void *state, const struct assay_work *work,
+                                     struct assay_counts *out)
+{
+    struct assay_timing timing;
+    struct assay_counter_source source;
+    pid_t process = assay_runner_pid(remote_of(device)->runner);
+    assay_counter_source_linux(&source);
+    assay_counters *counters = process > 0 ? assay_counters_open(&source, process) : NULL;
+    if (!counters)
+        return process > 0 ? ASSAY_ERR_NOMEM : ASSAY_ERR_FAILED;
+    assay_counters_start(counters);
+    enum assay_status status = time_there(device, kernel, state, work, &timing);
+    assay_counters_stop(counters);
+    assay_counters_read(counters, out);
+    assay_counters_close(counters);
+    return status;
+}
+
 static void prime(assay_device *device, int64_t calls) { remote_of(device)->prime = calls; }
 
 const struct assay_runner_reply *assay_remote_device_last(const assay_device *device)
@@ -445,6 +466,7 @@ static const struct assay_device_driver driver_of_host = {
     .upload = upload,
     .download = download,
     .time = time_there,
+    .counters = count_there,
     .prime = prime,
     .now_ns = now_ns,
     .clock_hz = clock_hz,

@@ -194,6 +194,25 @@ static const struct assay_record *record_of(const struct bed *bed, const char *k
     return NULL;
 }
 
+/* 84 bytes of relu's 840 come from memory in each call, which has 2 instructions a cycle. */
+static void count_fake(void *user, const struct assay_work *work, struct assay_counts *out)
+{
+    const struct bed *bed = user;
+    assert_true(bed->last_step >= 0);
+    out->cycles = 1000.0 * (double)work->iters;
+    out->instructions = 2000.0 * (double)work->iters;
+    out->memory_bytes = 84.0 * (double)work->iters;
+    snprintf(out->missing, sizeof out->missing, "branch misses: as in the script");
+}
+
+static void count_on(struct bed *bed)
+{
+    struct assay_null_script script = {.user = bed, .duration = duration, .count = count_fake};
+    assay_device_close(bed->bench.host.device);
+    assert_int_equal(assay_null_open(&script, &bed->bench.host.device, NULL), ASSAY_OK);
+    bed->job.settings.counters = true;
+}
+
 /* Set-ups of good.so that were not taken down. */
 static int good_live(void)
 {
@@ -575,6 +594,73 @@ static void test_faster_than_the_machine(void **state)
     assert_non_null(strstr(bed.records[1].reason, "bound by memory"));
     assert_int_equal(fake.opened, 1); /* one for both, and none of arithmetic, which is far below */
     assert_int_equal(fake.closed, 1);
+    strip_bed(&bed);
+}
+
+static void test_counts_are_of_one_call(void **state)
+{
+    (void)state;
+    struct bed bed;
+    make_bed(&bed, "relu", 3, 5, 7);
+    ask_for(&bed, "good,ref,wrong");
+    bed.job.settings.cold = true;
+    measure_well(&bed);
+    assert_false(record_of(&bed, "good")->states[0].has_counts); /* nobody asked */
+    double before = record_of(&bed, "good")->states[0].time.median;
+    count_on(&bed);
+    measure_well(&bed);
+    for (int cache = 0; cache < ASSAY_CACHE_STATES; cache++) {
+        const struct assay_measurement *m = &record_of(&bed, "good")->states[cache];
+        assert_true(m->has_counts);
+        assert_int_equal(m->counts.calls, 3333); /* of 30 us in 100 ms */
+        assert_near(m->counts.cycles, 1000, 1e-6);
+        assert_near(m->counts.instructions, 2000, 1e-6);
+        assert_near(m->memory_frac, 0.1, 1e-9);
+        assert_true(isnan(m->counts.cache_misses));
+        assert_string_equal(m->counts.missing, "branch misses: as in the script");
+    }
+    assert_near(record_of(&bed, "good")->states[0].time.median, before, 1e-9);
+    for (int64_t i = 0; i < bed.n_records; i++)
+        if (bed.records[i].outcome == ASSAY_OUTCOME_MISMATCH)
+            assert_false(bed.records[i].states[0].has_counts);
+    strip_bed(&bed);
+}
+
+static void test_counts_where_nobody_counts(void **state)
+{
+    (void)state;
+    struct bed bed;
+    make_bed(&bed, "relu", 3, 5, 7);
+    ask_for(&bed, "good");
+    bed.job.settings.counters = true;
+    struct assay_device_driver driver = *bed.bench.host.device->driver;
+    driver.counters = NULL; /* as a GPU's */
+    bed.bench.host.device->driver = &driver;
+    measure_well(&bed);
+    const struct assay_measurement *m = &record_of(&bed, "good")->states[0];
+    assert_int_equal(record_of(&bed, "good")->outcome, ASSAY_OUTCOME_OK);
+    assert_true(m->has_counts && m->counts.calls == 0 && isnan(m->counts.cycles));
+    assert_true(isnan(m->memory_frac));
+    assert_string_equal(m->counts.missing, "not counted on a GPU");
+    strip_bed(&bed);
+}
+
+static void test_counts_explain_the_impossible(void **state)
+{
+    (void)state;
+    struct bed bed;
+    struct assay_device_driver driver;
+    make_probed_bed(&bed, &driver, 1000);
+    count_on(&bed);
+    driver.counters = bed.bench.host.device->driver->counters;
+    bed.bench.host.device->driver = &driver;
+    bed.call_ns = 10e3;
+    measure_well(&bed);
+    assert_int_equal(bed.records[1].outcome, ASSAY_OUTCOME_IMPOSSIBLE);
+    assert_non_null(strstr(bed.records[1].reason, "is faster than this machine can be"));
+    assert_non_null(strstr(bed.records[1].reason,
+                           "; hot it moved about 0.1 of its least bytes from memory: they were in "
+                           "a cache"));
     strip_bed(&bed);
 }
 
@@ -1088,6 +1174,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_good_kernel),
         cmocka_unit_test(test_a_profile_comes_after_the_records_and_changes_none),
+        cmocka_unit_test(test_counts_are_of_one_call),
+        cmocka_unit_test(test_counts_where_nobody_counts),
+        cmocka_unit_test(test_counts_explain_the_impossible),
         cmocka_unit_test(test_everything_wrong_is_named),
         cmocka_unit_test(test_the_innocent_are_not_blamed),
         cmocka_unit_test(test_a_kernel_that_fails_while_timed),

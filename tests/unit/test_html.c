@@ -204,6 +204,14 @@ static void assert_same_state(const struct assay_measurement *got,
     assert_int_equal(got->precise, want->precise);
     assert_int_equal(got->fastest, want->fastest);
     assert_int_equal(got->disturbed, want->disturbed);
+    assert_int_equal(got->has_counts, want->has_counts);
+    if (want->has_counts) {
+        assert_int_equal(got->counts.calls, want->counts.calls);
+        assert_figure(got->counts.cycles, want->counts.cycles, 1e-6);
+        assert_figure(got->counts.memory_bytes, want->counts.memory_bytes, 1e-6);
+        assert_figure(got->memory_frac, want->memory_frac, 1e-6);
+        assert_string_equal(got->counts.missing, want->counts.missing);
+    }
     assert_int_equal(got->has_ratio, want->has_ratio);
     assert_int_equal(got->has_eager_ratio, want->has_eager_ratio);
     assert_string_equal(got->bound, want->bound);
@@ -402,6 +410,12 @@ static struct assay_record hostile_record(const char *text)
     r.timed.graph.n_names = 1;
     snprintf(r.timed.graph.names[0], sizeof r.timed.graph.names[0], "%s", text);
     r.states[HOT] = sampled(around(2e3, 0.01), 12);
+    r.states[HOT].has_counts = true;
+    assay_counts_clear(&r.states[HOT].counts);
+    r.states[HOT].counts.calls = 1000;
+    r.states[HOT].counts.cycles = 12345;
+    r.states[HOT].memory_frac = 0.125;
+    snprintf(r.states[HOT].counts.missing, sizeof r.states[HOT].counts.missing, "%s", text);
     r.seed = UINT64_MAX;
     return r;
 }

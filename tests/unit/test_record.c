@@ -43,6 +43,8 @@ static struct assay_record full_record(void)
         m->measured = m->precise = m->has_ratio = m->fastest = m->ratio.significant = true;
         m->has_eager_ratio = m->eager_ratio.significant = true;
         m->bound[15] = '\0';
+        m->has_counts = true;
+        m->counts.missing[sizeof m->counts.missing - 1] = '\0';
         m->time.median = 0.1 + s; /* needs all 17 digits */
         m->time.n = INT64_MIN;
         m->repeats = 0; /* these two are not in JSON, which has each repeat */

@@ -48,6 +48,66 @@ static void a_row_is_as_before(void **state)
     check_golden("detail_row_old", detail_of(old_row(), plot));
 }
 
+/* Under a row of the usual table, which nobody asked to be verbose. */
+static struct assay_text counts_of(struct assay_counts counts, double frac)
+{
+    struct group g = one_row();
+    struct assay_text out = {0};
+    struct assay_measurement *m = &g.records[0].states[HOT];
+    g.records[0].recipe[0] = '\0';
+    m->has_counts = true;
+    m->counts = counts;
+    m->memory_frac = frac;
+    report_groups("table", &usual_style, &a_run, &g, 1, &out);
+    return out;
+}
+
+static void expect_words(struct assay_text *text, const char *const *words)
+{
+    for (; *words; words++)
+        if (!strstr(text->data, *words))
+            fail_msg("no \"%s\" in:\n%s", *words, text->data);
+    assay_text_fini(text);
+}
+
+static void counters_stand_under_their_row(void **state)
+{
+    (void)state;
+    static const char *const all[] = {
+        "counts  hot · 2.00 instructions a cycle",
+        "2.00 M instructions a call",
+        "0.5 branch misses in 1000",
+        "25% of cache references missed",
+        "about 640 B from memory, 0.1 of the least: it was in a cache",
+        "CPU time 12.0 us",
+        "0.50 page faults",
+        "1.20 k context switches",
+        "scaled: on for 60% of the time",
+        NULL};
+    static const char *const none[] = {"counts  hot · n/a (this machine has no hardware counters)",
+                                       NULL};
+    struct assay_counts c = {.calls = 7,
+                             .cycles = 1e6,
+                             .instructions = 2e6,
+                             .branch_misses = 1000,
+                             .cache_references = 40,
+                             .cache_misses = 10,
+                             .memory_bytes = 640,
+                             .task_clock_ns = 12e3,
+                             .page_faults = 0.5,
+                             .context_switches = 1200,
+                             .counted_frac = 0.6};
+    struct assay_text text = counts_of(c, 0.1);
+    expect_words(&text, all);
+    text = counts_of(c, 0.9); /* it came from memory */
+    assert_null(strstr(text.data, "in a cache"));
+    assay_text_fini(&text);
+    assay_counts_clear(&c);
+    snprintf(c.missing, sizeof c.missing, "this machine has no hardware counters");
+    text = counts_of(c, (double)NAN);
+    expect_words(&text, none);
+}
+
 static void no_line_is_too_wide(void **state)
 {
     (void)state;
@@ -126,6 +186,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_row_is_as_before),
+        cmocka_unit_test(counters_stand_under_their_row),
         cmocka_unit_test(no_line_is_too_wide),
         cmocka_unit_test(odd_samples_are_drawn),
         cmocka_unit_test(spans_leave_out_what_is_far_away),

@@ -155,6 +155,14 @@ static json_t *full_report(void)
     json_t *run = json_object_get(report, "run"); /* of configurations that train */
     json_object_set_new(run, "benchmark_mode", json_string("training"));
     json_object_set_new(run, "use_fast_accum", json_true());
+    json_t *counters = json_pack("{s:i,s:s}", "calls", 1000, "missing", "");
+    static const char *const counted[] = {
+        "cycles",       "instructions",   "branch_misses", "cache_references", "cache_misses",
+        "memory_bytes", "memory_frac",    "task_clock_ns", "page_faults",      "context_switches",
+        "l2_bytes",     "occupancy_frac", "tensor_frac",   "counted_frac"};
+    for (size_t i = 0; i < sizeof counted / sizeof counted[0]; i++)
+        json_object_set_new(counters, counted[i], json_real(0.5));
+    json_object_set_new(hot, "counters", counters); /* of --counters alone */
     assert_fits(report_schema, report);
     return report;
 }
@@ -197,6 +205,7 @@ static void schemas_ask_for_what_is_written(void **state)
     check_keys(report, hot, json_object_get(defs, "measurement"));
     check_keys(report, json_object_get(hot, "ratio"), json_object_get(defs, "ratio"));
     check_keys(report, json_object_get(hot, "eager_ratio"), json_object_get(defs, "ratio"));
+    check_keys(report, json_object_get(hot, "counters"), json_object_get(defs, "counters"));
     check_keys(report, json_object_get(record, "verification"),
                json_object_get(defs, "verification"));
     json_decref(report);
@@ -316,6 +325,7 @@ static void write_journal(struct assay_text *path)
                                            .precision = 0.01,
                                            .budget_s = 1,
                                            .overtime = true,
+                                           .counters = true,
                                            .python = "/usr/bin/python3",
                                            .timeout_s = 1,
                                            .within_budget = true}};

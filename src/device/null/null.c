@@ -52,6 +52,18 @@ static enum assay_status time_null(assay_device *device, const struct assay_kern
     return kernel->run ? kernel->run(state, work) : ASSAY_OK;
 }
 
+static enum assay_status count_null(assay_device *device, const struct assay_kernel *kernel,
+                                    void *state, const struct assay_work *work,
+                                    struct assay_counts *out)
+{
+    struct null_device *null = null_of(device);
+    struct assay_timing timing;
+    assay_counts_clear(out);
+    if (null->script.count)
+        null->script.count(null->script.user, work, out);
+    return time_null(device, kernel, state, work, &timing);
+}
+
 static int64_t now_null(assay_device *device) { return (int64_t)null_of(device)->now_ns; }
 
 static double clock_null(assay_device *device)
@@ -92,6 +104,7 @@ static const struct assay_device_driver null_driver = {
     .alloc = alloc_null,
     .free = free_null,
     .time = time_null,
+    .counters = count_null,
     .now_ns = now_null,
     .clock_hz = clock_null,
     .disturbance = disturbance,

@@ -17,6 +17,8 @@ struct assay_null_script {
     int64_t (*stolen_ns)(void *user);        /* optional */
     uint64_t (*throttle)(void *user);        /* optional */
     double (*matrix_probe)(void *user);      /* optional: 0, no matrix unit */
+    /* What this work costs; optional. */
+    void (*count)(void *user, const struct assay_work *work, struct assay_counts *out);
 };
 
 /* The script is copied. */

@@ -457,6 +457,8 @@ static void write_detail(struct state *s, const struct assay_bout *bout,
     bool last = bout->state == ASSAY_CACHE_COLD || !record->states[ASSAY_CACHE_COLD].measured;
     if (s->page.style.verbose && last) /* it shows both states */
         assay_detail_write(record, &s->page.line, &s->page.sink, s->grid.width);
+    else if (last)
+        assay_detail_counts(record, &s->page.line, &s->page.sink, s->grid.width);
 }
 
 /* A kernel without figures, or without a rival. */

@@ -256,6 +256,8 @@ static void write_record(struct state *s, const struct assay_record *record)
                        ASSAY_INK_DIM);
         assay_page_flush(&s->page);
         assay_detail_write(record, &s->page.line, &s->page.sink, s->grid.width);
+    } else {
+        assay_detail_counts(record, &s->page.line, &s->page.sink, s->grid.width);
     }
 }
 

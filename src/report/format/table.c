@@ -345,6 +345,8 @@ static void write_row(struct table *t, const struct assay_record *record)
     assay_page_flush(&t->page);
     if (t->page.style.verbose)
         assay_detail_write(record, &t->page.line, &t->page.sink, t->grid.width);
+    else
+        assay_detail_counts(record, &t->page.line, &t->page.sink, t->grid.width);
 }
 
 /* Only where somebody has to wait for it is the host's side a column. */

@@ -343,6 +343,14 @@ static bool same_reason(const struct assay_record *a, const struct assay_record 
     return a->outcome == b->outcome && strcmp(a->reason, b->reason) == 0;
 }
 
+static void write_detail(struct state *s, const struct assay_record *record)
+{
+    if (s->page.style.verbose)
+        assay_detail_write(record, &s->page.line, &s->page.sink, s->grid.width);
+    else
+        assay_detail_counts(record, &s->page.line, &s->page.sink, s->grid.width);
+}
+
 static void write_row(struct state *s, const struct assay_pair *pair)
 {
     bool alike = !pair->compiled || !pair->eager || same_reason(pair->eager, pair->compiled);
@@ -360,10 +368,10 @@ static void write_row(struct state *s, const struct assay_pair *pair)
         write_reason(s, pair->eager);
         write_reason(s, pair->compiled);
     }
-    if (s->page.style.verbose && pair->eager)
-        assay_detail_write(pair->eager, &s->page.line, &s->page.sink, s->grid.width);
-    if (s->page.style.verbose && pair->compiled)
-        assay_detail_write(pair->compiled, &s->page.line, &s->page.sink, s->grid.width);
+    if (pair->eager)
+        write_detail(s, pair->eager);
+    if (pair->compiled)
+        write_detail(s, pair->compiled);
 }
 
 /* One record says of all variants why they were not measured. */

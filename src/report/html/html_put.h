@@ -27,7 +27,7 @@ void assay_html_element(struct assay_html_out *out, const char *name, const char
 
 enum {
     ASSAY_HTML_FORMAT = 1, /* of the data; grows when an older reader would be misled */
-    ASSAY_HTML_COLUMNS = 200
+    ASSAY_HTML_COLUMNS = 224
 };
 /* What begins and ends the data in a page, each on a line of its own. */
 #define ASSAY_HTML_DATA_BEGIN "<script type=\"application/json\" id=\"assay-data\">\n"
