@@ -1,8 +1,9 @@
 /* group_profile.c: a pass of its own, once everything is timed, in which each variant is called a
  * few times more and what it does is noted. No figure comes from it, and none can be touched by it.
  *
- * On a CPU, assay's own kernels note nodes and threads' shares through the problem's host. Of
- * others, strangers' and a GPU's, only the calls can be seen from here. */
+ * On a CPU, assay's own kernels note nodes and threads' shares through the problem's host. A GPU's
+ * device is watched for as long as the pass goes on; its nodes are where its kernels ran. Of
+ * strangers only the calls can be seen from here. */
 #include "bench/group_internal.h"
 
 #include "base/alloc.h"
@@ -23,9 +24,12 @@ struct pass {
     enum assay_cache_state state;
     const struct assay_args *sets;
     int64_t n_sets, calls;
-    bool inside; /* the kernel itself can note what it does */
+    bool inside;  /* the kernel itself can note what it does */
+    bool watched; /* the device notes what it does */
     struct assay_recorder recorder;
     struct assay_profile profile;
+    int64_t ended_ns[CALLS_MOST]; /* of calls, by the host's clock */
+    int64_t n_called;
 };
 
 /* ---- what is called ---- */
@@ -95,7 +99,8 @@ static void describe_node(const struct pass *p, const struct assay_op *op,
 
 static bool has_steps(const struct pass *p)
 {
-    return group_is_model(p->g) && !assay_kernel_is_elsewhere(p->v->kernel);
+    return group_is_model(p->g) && !assay_kernel_is_elsewhere(p->v->kernel) &&
+           (p->inside || p->watched);
 }
 
 static enum assay_status describe_nodes(struct pass *p)
@@ -200,6 +205,11 @@ static void read_state(struct pass *p)
 static void note_call(struct pass *p, int64_t from, int64_t to, const struct assay_timing *timing)
 {
     int64_t own = (int64_t)timing->device_ns, length = to - from;
+    if (p->watched) {
+        p->ended_ns[p->n_called++] = to;
+        assay_recorder_add(&p->recorder, (struct assay_span){from, to, ASSAY_SPAN_HOST, 0, -1});
+        return;
+    }
     assay_recorder_add(&p->recorder, (struct assay_span){from, to, ASSAY_SPAN_CALL, 0, 0});
     if (!has_steps(p) || !p->inside) {
         int64_t start = p->inside || own <= 0 || own > length ? from : to - own;
@@ -213,8 +223,10 @@ static enum assay_status call(struct pass *p, int64_t index, bool noted)
     struct assay_work work = {
         .iters = 1, .first = index % p->n_sets, .n_sets = p->n_sets, .sets = p->sets};
     struct assay_timing timing = {0};
+    if (p->watched) /* one set: with several, others' launches would lead in */
+        work = (struct assay_work){.iters = 1, .n_sets = 1, .sets = p->sets + index % p->n_sets};
     group_step(p->g, v->runner ? -1 : v - p->g->variants);
-    p->g->bench->host.recorder = noted && p->inside ? &p->recorder : NULL;
+    p->g->bench->host.recorder = noted && (p->inside || p->watched) ? &p->recorder : NULL;
     int64_t from = assay_clock_ns();
     enum assay_status status =
         v->device->driver->time(v->device, v->kernel, v->state, &work, &timing);
@@ -225,20 +237,100 @@ static enum assay_status call(struct pass *p, int64_t index, bool noted)
     return status;
 }
 
+/* What the device noted since it was last asked. */
+static enum assay_status ask_device(struct pass *p, struct assay_activities *out)
+{
+    assay_device *device = p->v->device;
+    return p->watched ? device->driver->watched(device, out, NULL) : ASSAY_OK;
+}
+
 /* The first call only warms up. */
 static enum assay_status call_all(struct pass *p)
 {
+    struct assay_activities warm = {0};
     read_state(p);
     enum assay_status status = call(p, 0, false);
+    if (status == ASSAY_OK)
+        status = ask_device(p, &warm);
+    assay_activities_fini(&warm);
     read_state(p);
     for (int64_t i = 0; i < p->calls && status == ASSAY_OK && !group_stopped(p->g); i++)
         status = call(p, i + 1, true);
+    if (status == ASSAY_OK)
+        status = ask_device(p, &p->profile.activities);
     read_state(p);
     group_step(p->g, -1);
     return status;
 }
 
+/* ---- where a GPU's calls and nodes were ---- */
+
+/* From the first thing that the call, or a node of it, did to the last; false: it did nothing. */
+static bool find_span(const struct assay_activities *all, int64_t call, int64_t node,
+                      struct assay_span *out)
+{
+    bool any = false;
+    for (int64_t i = 0; i < all->n; i++) {
+        const struct assay_activity *a = &all->items[i];
+        if (a->call != call || (node >= 0 && a->node != node))
+            continue;
+        out->start_ns = any && out->start_ns < a->start_ns ? out->start_ns : a->start_ns;
+        out->end_ns = any && out->end_ns > a->end_ns ? out->end_ns : a->end_ns;
+        any = true;
+    }
+    return any;
+}
+
+/* Times that count from a call's first event: it ended when the host had waited for it. */
+static void place_between_events(struct pass *p)
+{
+    struct assay_activities *all = &p->profile.activities;
+    for (int64_t call = 0; call < p->n_called; call++) {
+        struct assay_span whole = {0};
+        if (!find_span(all, call, -1, &whole))
+            continue;
+        for (int64_t i = 0; i < all->n; i++)
+            if (all->items[i].call == call) {
+                all->items[i].start_ns += p->ended_ns[call] - whole.end_ns;
+                all->items[i].end_ns += p->ended_ns[call] - whole.end_ns;
+            }
+    }
+}
+
+/* Spans of calls and nodes; a kernel of an op is its call's only node. */
+static void note_spans(struct pass *p)
+{
+    struct assay_activities *all = &p->profile.activities;
+    bool by_events = all->n > 0 && all->items[0].kind == ASSAY_ACTIVITY_NODE;
+    if (by_events)
+        place_between_events(p);
+    for (int64_t i = 0; i < all->n && !has_steps(p); i++)
+        all->items[i].node = 0;
+    for (int64_t call = 0; call < p->n_called; call++) {
+        struct assay_span span = {.kind = ASSAY_SPAN_CALL};
+        if (!find_span(all, call, -1, &span))
+            continue;
+        assay_recorder_add(&p->recorder, span);
+        for (int64_t node = 0; node < p->profile.n_nodes; node++) {
+            struct assay_span one = {.kind = ASSAY_SPAN_NODE, .what = node};
+            if (find_span(all, call, node, &one))
+                assay_recorder_add(&p->recorder, one);
+        }
+    }
+    if (by_events) /* they are spans now */
+        all->n = 0;
+}
+
 /* ---- what came of it ---- */
+
+/* Of a GPU: whether any call was seen, and kernel by kernel. */
+static bool has_gpu_spans(const struct pass *p)
+{
+    for (int64_t i = 0; i < assay_recorder_kept(&p->recorder); i++)
+        if (p->recorder.spans[i].kind == ASSAY_SPAN_CALL)
+            return true;
+    return false;
+}
 
 static void note_missing(struct pass *p, enum assay_status status)
 {
@@ -253,6 +345,13 @@ static void note_missing(struct pass *p, enum assay_status status)
                  assay_status_name(status));
     else if (lost > 0)
         snprintf(out->missing, sizeof out->missing, "%lld spans did not fit", (long long)lost);
+    else if (p->watched && out->activities.lost > 0)
+        snprintf(out->missing, sizeof out->missing, "%lld of what the GPU did was not recorded",
+                 (long long)out->activities.lost);
+    else if (p->watched && p->recorder.capacity > 0 && !has_gpu_spans(p))
+        snprintf(out->missing, sizeof out->missing, "what the GPU did: nothing was recorded");
+    else if (p->watched && out->activities.n == 0)
+        snprintf(out->missing, sizeof out->missing, "%s", out->gpu_source);
     else if (!p->inside)
         snprintf(out->missing, sizeof out->missing, "what is inside the calls: %s",
                  v->runner ? "it runs in a process of its own" : "it runs on a GPU");
@@ -262,6 +361,8 @@ static void hand_over(struct pass *p, enum assay_status status)
 {
     struct assay_profile *out = &p->profile;
     note_missing(p, status);
+    if (p->watched && out->activities.n == 0) /* `missing` says why */
+        snprintf(out->gpu_source, sizeof out->gpu_source, "events around nodes");
     out->spans = p->recorder.spans;
     out->n_spans = assay_recorder_kept(&p->recorder);
     assay_profile_sort(out);
@@ -269,16 +370,32 @@ static void hand_over(struct pass *p, enum assay_status status)
     out->spans = NULL; /* the recorder's */
 }
 
-static enum assay_status make_recorder(struct pass *p)
+static void mark(void *device, int32_t node)
 {
-    int64_t shares = (int64_t)SHARES_OF_NODE * p->g->job->settings.threads;
-    int64_t spans = p->calls * (1 + p->profile.n_nodes * (1 + shares));
-    return assay_recorder_init(&p->recorder, spans < MOST_SPANS ? spans : MOST_SPANS);
+    ((assay_device *)device)->driver->mark(device, node);
 }
 
-static void profile_variant(struct group *g, struct variant *v)
+static enum assay_status make_recorder(struct pass *p)
 {
-    struct pass p = {.g = g, .v = v};
+    enum assay_status status;
+    int64_t shares = (int64_t)SHARES_OF_NODE * p->g->job->settings.threads;
+    int64_t spans = p->calls * (1 + p->profile.n_nodes * (1 + shares));
+    if (p->watched) /* of the host, and of the GPU */
+        spans = 2 * p->calls * (1 + p->profile.n_nodes);
+    status = assay_recorder_init(&p->recorder, spans < MOST_SPANS ? spans : MOST_SPANS);
+    if (p->watched) {
+        p->recorder.mark = mark;
+        p->recorder.mark_user = p->v->device;
+    }
+    return status;
+}
+
+/* `how`: who watches the device; NULL: nobody does. */
+static void profile_variant(struct group *g, struct variant *v, const char *how)
+{
+    struct pass p = {.g = g, .v = v, .watched = how != NULL};
+    if (how)
+        snprintf(p.profile.gpu_source, sizeof p.profile.gpu_source, "%s", how);
     p.inside = !v->runner && assay_device_shares_memory(g->bench->host.device);
     choose_operands(&p);
     p.calls = count_calls(&p);
@@ -288,6 +405,8 @@ static void profile_variant(struct group *g, struct variant *v)
         status = make_recorder(&p);
     if (status == ASSAY_OK)
         status = call_all(&p);
+    if (p.watched)
+        note_spans(&p);
     hand_over(&p, status);
     if (v->runner && assay_runner_end_of(v->runner) != ASSAY_RUNNER_ALIVE)
         v->set_up = false; /* its figures stay: nobody asks it for more */
@@ -295,15 +414,31 @@ static void profile_variant(struct group *g, struct variant *v)
     assay_profile_fini(&p.profile);
 }
 
+static bool is_profiled(const struct variant *v, enum group_whose whose)
+{
+    const struct assay_measurement *states = v->record.states;
+    bool measured = states[ASSAY_CACHE_HOT].measured || states[ASSAY_CACHE_COLD].measured;
+    return v->ready && v->set_up && measured && (v->runner != NULL) == (whose == GROUP_STRANGERS);
+}
+
+/* The device is watched from the first variant to the last, and by nobody when it is over. */
 void assay_group_profile(struct group *g, enum group_whose whose)
 {
+    assay_device *device = g->bench->host.device;
+    bool watched = false, tried = device->driver->watch == NULL || whose == GROUP_STRANGERS;
+    char how[160] = "";
     if (!g->job->profile || !g->hooks->profile)
         return;
     for (int64_t i = 0; i < g->n_variants && !group_stopped(g); i++) {
-        struct variant *v = &g->variants[i];
-        const struct assay_measurement *states = v->record.states;
-        bool measured = states[ASSAY_CACHE_HOT].measured || states[ASSAY_CACHE_COLD].measured;
-        if (v->ready && v->set_up && measured && (v->runner != NULL) == (whose == GROUP_STRANGERS))
-            profile_variant(g, v);
+        if (!is_profiled(&g->variants[i], whose))
+            continue;
+        if (!tried) {
+            group_step(g, -1);
+            watched = device->driver->watch(device, how, sizeof how, NULL) == ASSAY_OK;
+        }
+        tried = true;
+        profile_variant(g, &g->variants[i], watched ? how : NULL);
     }
+    if (watched)
+        device->driver->unwatch(device);
 }

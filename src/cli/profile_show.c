@@ -177,7 +177,8 @@ static void put_head(struct table *t, const struct assay_breakdown *b)
         assay_flow_item(&flow, "%lld calls", (long long)b->calls);
         assay_flow_item(&flow, "%s each", cell_time(b->call_ns).text);
         assay_flow_item(&flow, "timed %s", cell_time(b->timed_ns).text);
-        assay_flow_item(&flow, "%s of the pass in nodes", cell_percent(b->named_share).text);
+        assay_flow_item(&flow, "%s of %s in nodes", cell_percent(b->named_share).text,
+                        b->gpu_source[0] ? "their time" : "the pass");
         assay_line_flush(&t->line, &t->sink);
     }
     if (b->missing[0]) {
@@ -185,6 +186,30 @@ static void put_head(struct table *t, const struct assay_breakdown *b)
         assay_text_format(&text, "missing: %s", b->missing);
         put_text(t, text.data ? text.data : "", 1, ASSAY_INK_WARN);
         assay_text_fini(&text);
+    }
+}
+
+/* "GPU  linear_wgmma  launches 12 · 34.6 ms · 83% · grid 8x4x1 · block 384x1x1 · …" */
+static void put_gpu(struct table *t, const struct assay_breakdown *b)
+{
+    struct assay_flow flow = {
+        .line = &t->line, .sink = &t->sink, .indent = 5, .width = t->width, .ink = ASSAY_INK_DIM};
+    for (int64_t i = 0; i < b->n_gpu; i++) {
+        const struct assay_gpu_part *p = &b->gpu[i];
+        flow.started = false;
+        assay_line_to(&t->line, 1);
+        assay_line_put(&t->line, "GPU ", 4, ASSAY_INK_DIM);
+        assay_flow_item(&flow, "%s", p->name);
+        assay_flow_item(&flow, "%lld x", (long long)p->launches);
+        assay_flow_item(&flow, "%s", cell_time(p->total_ns).text);
+        assay_flow_item(&flow, "%s of what the GPU did", cell_percent(p->share).text);
+        if (p->grid[0]) {
+            assay_flow_item(&flow, "grid %s", p->grid);
+            assay_flow_item(&flow, "block %s", p->block);
+            assay_flow_item(&flow, "%.0f registers", p->registers);
+            assay_flow_item(&flow, "%.0f B shared", p->shared_bytes);
+        }
+        assay_line_flush(&t->line, &t->sink);
     }
 }
 
@@ -214,6 +239,8 @@ void assay_profile_table(const struct assay_breakdowns *profiles, enum assay_pro
                     (by == ASSAY_PROFILE_BY_BOTH && b->n_kernels < b->n_nodes);
         for (int64_t k = 0; k < b->n_kernels && sums; k++)
             put_cells(&t, &b->kernels[k], ASSAY_INK_SERIES);
+        if (by != ASSAY_PROFILE_BY_NODE)
+            put_gpu(&t, b);
         put_sentence(&t, b);
     }
 }
@@ -238,6 +265,23 @@ static void add_md_rows(const struct assay_part *parts, int64_t n, struct assay_
     }
 }
 
+static void add_md_gpu(const struct assay_breakdown *b, struct assay_text *out)
+{
+    if (b->n_gpu == 0)
+        return;
+    assay_text_add(out, "\n| on the GPU | launches | total | share | grid | block | registers | "
+                        "shared B |\n| --- | ---: | ---: | ---: | --- | --- | ---: | ---: |\n");
+    for (int64_t i = 0; i < b->n_gpu; i++) {
+        const struct assay_gpu_part *p = &b->gpu[i];
+        assay_text_add(out, "|");
+        add_md_cell(out, p->name);
+        assay_text_format(out, " %lld | %s | %s | %s | %s | %.0f | %.0f |\n",
+                          (long long)p->launches, cell_time(p->total_ns).text,
+                          cell_percent(p->share).text, p->grid, p->block, p->registers,
+                          p->shared_bytes);
+    }
+}
+
 void assay_profile_md(const struct assay_breakdowns *profiles, enum assay_profile_by by,
                       struct assay_text *out)
 {
@@ -254,6 +298,8 @@ void assay_profile_md(const struct assay_breakdowns *profiles, enum assay_profil
             add_md_rows(b->nodes, b->n_nodes, out);
         if (by != ASSAY_PROFILE_BY_NODE)
             add_md_rows(b->kernels, b->n_kernels, out);
+        if (by != ASSAY_PROFILE_BY_NODE)
+            add_md_gpu(b, out);
         assay_text_add(out, "\n");
         assay_breakdown_sentence(b, out);
         assay_text_add(out, "\n");
@@ -299,6 +345,25 @@ static assay_json *parts_to_json(const struct assay_part *parts, int64_t n)
     return list;
 }
 
+static assay_json *gpu_to_json(const struct assay_breakdown *b)
+{
+    assay_json *list = assay_json_array();
+    for (int64_t i = 0; i < b->n_gpu; i++) {
+        const struct assay_gpu_part *p = &b->gpu[i];
+        assay_json *o = assay_json_object();
+        assay_json_put_string(o, "name", p->name);
+        assay_json_put_int(o, "launches", p->launches);
+        assay_json_put_double(o, "total_ns", p->total_ns);
+        assay_json_put_double(o, "share", p->share);
+        assay_json_put_string(o, "grid", p->grid);
+        assay_json_put_string(o, "block", p->block);
+        assay_json_put_double(o, "registers", p->registers);
+        assay_json_put_double(o, "shared_bytes", p->shared_bytes);
+        assay_json_append(list, o);
+    }
+    return list;
+}
+
 static assay_json *breakdown_to_json(const struct assay_breakdown *b)
 {
     assay_json *o = assay_json_object();
@@ -319,6 +384,10 @@ static assay_json *breakdown_to_json(const struct assay_breakdown *b)
     assay_json_put_string(o, "sentence", sentence.data ? sentence.data : "");
     assay_json_put(o, "nodes", parts_to_json(b->nodes, b->n_nodes));
     assay_json_put(o, "kernels", parts_to_json(b->kernels, b->n_kernels));
+    if (b->gpu_source[0]) {
+        assay_json_put_string(o, "gpu_seen_by", b->gpu_source);
+        assay_json_put(o, "gpu", gpu_to_json(b));
+    }
     assay_text_fini(&sentence);
     return o;
 }

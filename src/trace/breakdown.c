@@ -92,6 +92,25 @@ static enum assay_status sum_kernels(struct assay_breakdown *b)
     return ASSAY_OK;
 }
 
+static int compare_totals(const void *a, const void *b)
+{
+    const struct assay_gpu_part *x = a, *y = b;
+    if (x->total_ns != y->total_ns)
+        return x->total_ns > y->total_ns ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
+static void settle_gpu(struct assay_breakdown *b)
+{
+    double all = 0;
+    for (int64_t i = 0; i < b->n_gpu; i++)
+        all += b->gpu[i].total_ns;
+    for (int64_t i = 0; i < b->n_gpu; i++)
+        b->gpu[i].share = all > 0 ? b->gpu[i].total_ns / all : 0;
+    if (b->n_gpu > 1)
+        qsort(b->gpu, (size_t)b->n_gpu, sizeof *b->gpu, compare_totals);
+}
+
 enum assay_status assay_breakdown_settle(struct assay_breakdown *b)
 {
     double named = 0;
@@ -107,6 +126,7 @@ enum assay_status assay_breakdown_settle(struct assay_breakdown *b)
     b->ceiling_ns = known ? b->ceiling_ns : 0;
     for (int64_t i = 0; i < b->n_nodes; i++)
         settle(&b->nodes[i], b->nodes_ns);
+    settle_gpu(b);
     return sum_kernels(b);
 }
 
@@ -186,6 +206,7 @@ void assay_breakdowns_fini(struct assay_breakdowns *breakdowns)
     for (int64_t i = 0; i < breakdowns->n; i++) {
         assay_free(breakdowns->items[i].nodes);
         assay_free(breakdowns->items[i].kernels);
+        assay_free(breakdowns->items[i].gpu);
     }
     assay_free(breakdowns->items);
     *breakdowns = (struct assay_breakdowns){0};

@@ -33,11 +33,20 @@ struct assay_part {
     enum assay_binds binds;
 };
 
+/* What the GPU did under one name: a kernel of anybody's, copies, fills. */
+struct assay_gpu_part {
+    char name[96], grid[40], block[40]; /* of a kernel: those of its first launch */
+    int64_t launches;
+    double total_ns, registers, shared_bytes;
+    double share; /* of all that the GPU did */
+};
+
 /* A variant. */
 struct assay_breakdown {
     char title[200], implementation[32], kernel[64], recipe[64], missing[256];
     int64_t calls, threads;
-    double wall_ns;     /* from the first call's begin to the last one's end */
+    double wall_ns;     /* from the first call's begin to the last one's end; of a GPU, which
+                           waits for the host between them, all calls */
     double total_ns;    /* of all calls */
     double named_share; /* of the wall time, in nodes */
     double call_ns;     /* the median of the calls */
@@ -47,6 +56,9 @@ struct assay_breakdown {
     int64_t n_nodes, n_kernels;
     struct assay_part *nodes;   /* in their order */
     struct assay_part *kernels; /* the longest first */
+    char gpu_source[160];       /* who saw what a GPU did; empty: it is none */
+    int64_t n_gpu;
+    struct assay_gpu_part *gpu; /* the longest first; none without CUPTI */
 };
 
 struct assay_breakdowns {

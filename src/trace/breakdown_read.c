@@ -23,7 +23,7 @@ struct lasted {
 /* A variant while its events are read. */
 struct gathered {
     struct assay_breakdown out;
-    int64_t process, capacity;
+    int64_t process, capacity, gpu_capacity;
     double first_ns, last_ns;
     double *calls_ns; /* of each call, for their median */
     int64_t calls_capacity;
@@ -107,6 +107,7 @@ static enum assay_status add_call(struct reading *r, struct gathered *v, const a
         arg_text(event, "kernel", b->kernel, sizeof b->kernel);
         arg_text(event, "recipe", b->recipe, sizeof b->recipe);
         arg_text(event, "missing", b->missing, sizeof b->missing);
+        arg_text(event, "gpu_seen_by", b->gpu_source, sizeof b->gpu_source);
         b->timed_ns = arg(event, "timed_median_us") * 1e3;
         b->threads = (int64_t)fmin(arg(event, "threads"), 65536);
     }
@@ -160,6 +161,34 @@ static enum assay_status add_node(struct reading *r, struct gathered *v, const a
     return ASSAY_OK;
 }
 
+static enum assay_status add_gpu(struct reading *r, struct gathered *v, const assay_json *event,
+                                 double ns)
+{
+    const char *name = assay_json_string(assay_json_get(event, "name"), "");
+    struct assay_gpu_part *part = NULL;
+    void *parts = v->out.gpu;
+    for (int64_t i = 0; i < v->out.n_gpu && !part; i++)
+        if (strncmp(v->out.gpu[i].name, name, sizeof part->name - 1) == 0)
+            part = &v->out.gpu[i];
+    if (!part && v->out.n_gpu >= MOST_NODES)
+        return assay_error_set(r->err, ASSAY_ERR_CORRUPT, r->where, "too many kernels");
+    if (!part) {
+        if (!grow(&parts, v->out.n_gpu, &v->gpu_capacity, sizeof *v->out.gpu))
+            return assay_error_nomem(r->err);
+        v->out.gpu = parts;
+        part = &v->out.gpu[v->out.n_gpu++];
+        *part = (struct assay_gpu_part){.registers = arg(event, "registers"),
+                                        .shared_bytes = arg(event, "shared_bytes")};
+        snprintf(part->name, sizeof part->name, "%s", name);
+        arg_text(event, "grid", part->grid, sizeof part->grid);
+        arg_text(event, "block", part->block, sizeof part->block);
+    }
+    double whole = arg(event, "duration_us") * 1e3; /* a slice may be cut */
+    part->launches++;
+    part->total_ns += whole > 0 && whole <= LONGEST_NS ? whole : ns;
+    return ASSAY_OK;
+}
+
 /* Of the last call of its node: waits stand behind it. */
 static void add_wait(struct gathered *v, const assay_json *event, double ns)
 {
@@ -183,6 +212,8 @@ static enum assay_status add_slice(struct reading *r, const assay_json *event)
         return add_call(r, v, event, start_ns, ns);
     if (v && strcmp(category, "node") == 0)
         return add_node(r, v, event, ns);
+    if (v && strcmp(category, "gpu") == 0)
+        return add_gpu(r, v, event, ns);
     if (v && strcmp(category, "wait") == 0)
         add_wait(v, event, ns);
     if (v && strcmp(category, "missing") == 0)
@@ -245,7 +276,7 @@ static void drop_idle(struct assay_breakdown *b)
 static enum assay_status settle(struct gathered *v)
 {
     struct assay_breakdown *b = &v->out;
-    b->wall_ns = v->last_ns - v->first_ns;
+    b->wall_ns = b->gpu_source[0] ? b->total_ns : v->last_ns - v->first_ns;
     if (b->calls > 0) {
         qsort(v->calls_ns, (size_t)b->calls, sizeof *v->calls_ns, compare_ns);
         b->call_ns = (v->calls_ns[b->calls / 2] + v->calls_ns[(b->calls - 1) / 2]) / 2;
@@ -268,6 +299,7 @@ static enum assay_status take(struct reading *r, struct assay_breakdowns *out)
         enum assay_status status = settle(v);
         out->items[out->n++] = v->out;
         v->out.nodes = NULL;
+        v->out.gpu = NULL;
         if (status != ASSAY_OK)
             return assay_error_nomem(r->err);
     }
@@ -315,6 +347,7 @@ enum assay_status assay_breakdowns_parse(const char *text, size_t length, const 
     assay_json_free(trace);
     for (int64_t i = 0; i < r.n; i++) {
         assay_free(r.items[i].out.nodes);
+        assay_free(r.items[i].out.gpu);
         assay_free(r.items[i].calls_ns);
         assay_free(r.items[i].lasted);
     }

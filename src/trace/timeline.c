@@ -14,14 +14,19 @@ enum {
     TRACK_MEMORY,
     TRACK_HOT,
     TRACK_COLD,
+    TRACK_HOST,
     TRACK_THREADS = 16,
+    TRACK_STREAMS = 2048,
 };
+enum { MOST_STREAMS = 64 };
 
 struct drawing {
     assay_trace_writer *writer;
     int32_t process;
     const struct assay_profile *profile;
-    int64_t last_ghost_ns; /* where the ghost before ends */
+    int64_t last_ghost_ns;                    /* where the ghost before ends */
+    int32_t n_streams, streams[MOST_STREAMS]; /* of a GPU, by the number that it has there */
+    int64_t last_end_ns[MOST_STREAMS];        /* of what is drawn of each */
 };
 
 static struct assay_trace_track at(const struct drawing *d, int32_t track)
@@ -47,6 +52,11 @@ static void name_tracks(const struct drawing *d)
         assay_trace_counter_track(d->writer, at(d, TRACK_CLOCK), "clock", "GHz");
         assay_trace_counter_track(d->writer, at(d, TRACK_MEMORY), "memory", "MB");
     }
+    for (int64_t i = 0; i < p->n_spans; i++)
+        if (p->spans[i].kind == ASSAY_SPAN_HOST) {
+            assay_trace_track(d->writer, at(d, TRACK_HOST), "host", TRACK_HOST);
+            break;
+        }
     for (int64_t i = 0; i < p->n_spans; i++) {
         const struct assay_span *s = &p->spans[i];
         if (s->kind != ASSAY_SPAN_SHARE || s->track >= 1024 || shared[s->track])
@@ -56,6 +66,22 @@ static void name_tracks(const struct drawing *d)
         assay_trace_track(d->writer, at(d, TRACK_THREADS + s->track), name,
                           TRACK_THREADS + s->track);
     }
+}
+
+/* Which of the streams it is on; the last stands for all that are too many. */
+static int32_t stream_of(struct drawing *d, int32_t stream)
+{
+    char name[32];
+    for (int32_t i = 0; i < d->n_streams; i++)
+        if (d->streams[i] == stream)
+            return i;
+    if (d->n_streams == MOST_STREAMS)
+        return MOST_STREAMS - 1;
+    int32_t next = d->n_streams++;
+    d->streams[next] = stream;
+    snprintf(name, sizeof name, "GPU stream %d", stream);
+    assay_trace_track(d->writer, at(d, TRACK_STREAMS + next), name, TRACK_STREAMS + next);
+    return next;
 }
 
 /* ---- calls and nodes ---- */
@@ -122,6 +148,44 @@ static void draw_node(struct drawing *d, const struct assay_span *s, int64_t nex
     assay_trace_slice(d->writer, at(d, TRACK_NODES), node->op, "node", s->start_ns,
                       s->end_ns - s->start_ns, args, n);
     draw_ghost(d, s, node, next_ns);
+}
+
+/* ---- a GPU's kernels and copies, and what the host did meanwhile ---- */
+
+/* Slices of a track must not overlap; a kernel may begin before the one before it has ended. */
+static void draw_activity(struct drawing *d, const struct assay_activity *a)
+{
+    static const char *const kinds[] = {"kernel", "copy", "fill", "node"};
+    char grid[40], block[40];
+    int32_t stream = stream_of(d, a->stream);
+    int64_t start = a->start_ns > d->last_end_ns[stream] ? a->start_ns : d->last_end_ns[stream];
+    int64_t end = a->end_ns > start ? a->end_ns : start;
+    double ns = (double)(a->end_ns - a->start_ns);
+    bool kernel = a->kind == ASSAY_ACTIVITY_KERNEL;
+    snprintf(grid, sizeof grid, "%dx%dx%d", a->grid[0], a->grid[1], a->grid[2]);
+    snprintf(block, sizeof block, "%dx%dx%d", a->block[0], a->block[1], a->block[2]);
+    const struct assay_trace_arg args[] = {
+        {"kind", kinds[a->kind], 0},
+        {"call", NULL, a->call},
+        {"node", NULL, a->node},
+        {"duration_us", NULL, ns / 1e3},
+        {kernel ? "grid" : "bytes", kernel ? grid : NULL, a->bytes},
+        {"block", block, 0},
+        {"registers", NULL, a->registers},
+        {"shared_bytes", NULL, a->shared_bytes},
+    };
+    int32_t n = (int32_t)(sizeof args / sizeof args[0]) - (kernel ? 0 : 3);
+    d->last_end_ns[stream] = end;
+    assay_trace_slice(d->writer, at(d, TRACK_STREAMS + stream), a->name, "gpu", start, end - start,
+                      args, n);
+}
+
+static void draw_host(const struct drawing *d, const struct assay_span *s)
+{
+    const char *name = s->what >= 0 ? d->profile->nodes[s->what].op : "call";
+    const struct assay_trace_arg node = {"node", NULL, (double)s->what};
+    assay_trace_slice(d->writer, at(d, TRACK_HOST), name, "host", s->start_ns,
+                      s->end_ns - s->start_ns, &node, s->what >= 0);
 }
 
 /* ---- threads ---- */
@@ -235,11 +299,15 @@ void assay_timeline_write(assay_trace_writer *writer, int32_t number,
         const struct assay_span *s = &profile->spans[i];
         if (s->kind == ASSAY_SPAN_CALL)
             draw_call(&d, s);
+        if (s->kind == ASSAY_SPAN_HOST)
+            draw_host(&d, s);
         if (s->kind != ASSAY_SPAN_NODE)
             continue;
         draw_node(&d, s, next_node_ns(profile, i));
         draw_threads(&d, i);
     }
+    for (int64_t i = 0; i < profile->activities.n; i++)
+        draw_activity(&d, &profile->activities.items[i]);
     draw_readings(&d);
     if (profile->n_spans == 0)
         draw_nothing(&d);

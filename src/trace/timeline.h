@@ -3,6 +3,8 @@
  *     nodes      calls, and in them the nodes of a model
  *     ceiling    beside each node the time it would take at the machine's measured ceiling
  *     thread N   what each thread computed of a node, and when it waited
+ *     host       beside a GPU: what the host did, calls and the launches of nodes
+ *     GPU stream N  the GPU's kernels, copies and fills
  *     samples    those of the timed pass, one behind the other; disturbed ones are named so
  *     ranges     what the caller's own code marked
  *     clock, memory

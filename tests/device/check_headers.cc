@@ -24,6 +24,10 @@
 #include <nvml.h>
 #define WITH_NVML
 #endif
+#if __has_include(<cupti.h>)
+#include <cupti.h>
+#define WITH_CUPTI
+#endif
 
 // From 13 on cuda.h has only the second version of this one, under both names; before 12.8 only the first.
 #undef cuEventElapsedTime
@@ -96,12 +100,93 @@ template <> struct stand_for<ours::cu_ipc_handle, CUipcMemHandle> : std::true_ty
     static_assert(alignof(ours::cu_ipc_handle) == alignof(CUipcMemHandle), "");
 };
 
+#ifdef WITH_CUPTI
+#define AT(mine, real) static_assert(offsetof(ours::MINE, mine) == offsetof(REAL, real), #mine);
+template <> struct stand_for<ours::cupti_record, CUpti_Activity> : std::true_type {
+    static_assert(offsetof(ours::cupti_record, kind) == offsetof(CUpti_Activity, kind), "");
+};
+// Newer headers have newer records, which only grow; where one of them is the newest is not asked.
+#if CUPTI_API_VERSION >= 130000
+typedef CUpti_ActivityKernel10 real_kernel;
+typedef CUpti_ActivityMemcpy6 real_copy;
+typedef CUpti_ActivityMemset4 real_set;
+#else
+typedef CUpti_ActivityKernel9 real_kernel;
+typedef CUpti_ActivityMemcpy5 real_copy;
+typedef CUpti_ActivityMemset4 real_set;
+#endif
+#define MINE cupti_kernel
+#define REAL real_kernel
+AT(kind, kind)
+AT(registers, registersPerThread)
+AT(start, start)
+AT(end, end)
+AT(completed, completed)
+AT(device, deviceId)
+AT(context, contextId)
+AT(stream, streamId)
+AT(grid_x, gridX)
+AT(grid_z, gridZ)
+AT(block_x, blockX)
+AT(block_z, blockZ)
+AT(static_shared, staticSharedMemory)
+AT(dynamic_shared, dynamicSharedMemory)
+AT(correlation, correlationId)
+AT(grid_id, gridId)
+AT(name, name)
+AT(shared_executed, sharedMemoryExecuted)
+AT(graph_node, graphNodeId)
+static_assert(sizeof(ours::cupti_kernel) <= sizeof(real_kernel), "");
+#undef MINE
+#undef REAL
+#define MINE cupti_copy
+#define REAL real_copy
+AT(kind, kind)
+AT(copy, copyKind)
+AT(bytes, bytes)
+AT(start, start)
+AT(end, end)
+AT(stream, streamId)
+AT(correlation, correlationId)
+static_assert(sizeof(ours::cupti_copy) <= sizeof(real_copy), "");
+#undef MINE
+#undef REAL
+#define MINE cupti_set
+#define REAL real_set
+AT(kind, kind)
+AT(value, value)
+AT(bytes, bytes)
+AT(start, start)
+AT(end, end)
+AT(stream, streamId)
+AT(correlation, correlationId)
+static_assert(sizeof(ours::cupti_set) <= sizeof(real_set), "");
+#undef MINE
+#undef REAL
+#define MINE cupti_external
+#define REAL CUpti_ActivityExternalCorrelation
+AT(kind, kind)
+AT(external_kind, externalKind)
+AT(id, externalId)
+AT(correlation, correlationId)
+static_assert(sizeof(ours::cupti_external) == sizeof(REAL), "");
+#undef MINE
+#undef REAL
+#endif
+
 template <class T> constexpr bool is_number = std::is_integral<T>::value || std::is_enum<T>::value;
+
+template <class A, class B> constexpr bool alike();
+template <class A, class B> struct compare;
+template <class A> constexpr bool is_callback =
+    std::is_pointer<A>::value && std::is_function<std::remove_pointer_t<A>>::value;
 
 template <class A, class B> constexpr bool alike()
 {
     if constexpr (std::is_same<A, B>::value || stand_for<A, B>::value) {
         return true;
+    } else if constexpr (is_callback<A> && is_callback<B>) {
+        return compare<A, B>::value;
     } else if constexpr (std::is_pointer<A>::value && std::is_pointer<B>::value) {
         typedef std::remove_pointer_t<A> a;
         typedef std::remove_pointer_t<B> b;
@@ -139,6 +224,8 @@ static_assert(!compare<int (*)(int), int (*)(int, int)>::value, "");
 static_assert(!compare<int (*)(const int *), int (*)(int *)>::value, "");
 static_assert(!compare<int (*)(CUstream), int (*)(CUevent)>::value, "");
 static_assert(!compare<int (*)(float), int (*)(int)>::value, "");
+static_assert(!compare<int (*)(void (*)(int)), int (*)(void (*)(int, int))>::value, "");
+static_assert(compare<int (*)(void (*)(int)), int (*)(void (*)(unsigned))>::value, "");
 static_assert(compare<int (*)(int), CUresult (*)(CUresult)>::value, "");
 
 CUDA_DRIVER_REQUIRED(SAME_FUNCTION)
@@ -214,6 +301,21 @@ SAME(NVML_THROTTLE_HARDWARE, nvmlClocksThrottleReasonHwSlowdown)
 SAME(NVML_THROTTLE_THERMAL_SOFTWARE, nvmlClocksThrottleReasonSwThermalSlowdown)
 SAME(NVML_THROTTLE_THERMAL_HARDWARE, nvmlClocksThrottleReasonHwThermalSlowdown)
 SAME(NVML_THROTTLE_POWER_BRAKE, nvmlClocksThrottleReasonHwPowerBrakeSlowdown)
+#endif
+
+#ifdef WITH_CUPTI
+CUDA_CUPTI_REQUIRED(SAME_FUNCTION)
+SAME(CUPTI_OK, CUPTI_SUCCESS)
+SAME(CUPTI_MAX_LIMIT, CUPTI_ERROR_MAX_LIMIT_REACHED)
+SAME(CUPTI_OTHER_SUBSCRIBER, CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
+SAME(CUPTI_KIND_COPY, CUPTI_ACTIVITY_KIND_MEMCPY)
+SAME(CUPTI_KIND_SET, CUPTI_ACTIVITY_KIND_MEMSET)
+SAME(CUPTI_KIND_DRIVER, CUPTI_ACTIVITY_KIND_DRIVER)
+SAME(CUPTI_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_RUNTIME)
+SAME(CUPTI_KIND_KERNEL, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)
+SAME(CUPTI_KIND_EXTERNAL, CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION)
+SAME(CUPTI_EXTERNAL_CUSTOM, CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0)
+SAME(CUPTI_FLUSH_FORCED, CUPTI_ACTIVITY_FLAG_FLUSH_FORCED)
 #endif
 
 #ifdef WITH_CUDNN

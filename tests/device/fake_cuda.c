@@ -99,6 +99,7 @@ struct node {
     const void *from;
     unsigned char byte;
     size_t bytes;
+    unsigned grid[3], block[3], shared_bytes; /* of NODE_LAUNCH */
 };
 
 struct CUgraph_st {
@@ -662,8 +663,28 @@ static void read_values(const struct CUfunc_st *f, void **parameters, union valu
     }
 }
 
+/* fake_cupti.c, while it is attached. */
+static void (*listener)(const struct fake_activity *activity);
+void fake_cuda_listen(void (*hear)(const struct fake_activity *activity));
+void fake_cuda_listen(void (*hear)(const struct fake_activity *activity)) { listener = hear; }
+
+static void tell(const struct node *n, int64_t start_ns)
+{
+    struct fake_activity a = {.start_ns = start_ns, .end_ns = now_ns(), .bytes = n->bytes};
+    if (!listener || (n->kind != NODE_LAUNCH && n->kind != NODE_COPY && n->kind != NODE_FILL))
+        return;
+    a.kind = n->kind == NODE_LAUNCH ? FAKE_KERNEL : n->kind == NODE_COPY ? FAKE_COPY : FAKE_FILL;
+    a.name = n->function ? n->function->name : NULL;
+    memcpy(a.grid, n->grid, sizeof a.grid);
+    memcpy(a.block, n->block, sizeof a.block);
+    a.shared_bytes = n->shared_bytes;
+    a.value = n->byte;
+    listener(&a);
+}
+
 static void perform(const struct node *n)
 {
+    int64_t start_ns = now_ns();
     switch (n->kind) {
     case NODE_LAUNCH:
         compute(n->function, n->values);
@@ -681,6 +702,7 @@ static void perform(const struct node *n)
     case NODE_GRAPH:
         break;
     }
+    tell(n, start_ns);
 }
 
 /* NULL and 1 both mean the default stream. */
@@ -772,7 +794,11 @@ cu_result cuLaunchKernel(cu_function function, unsigned grid_x, unsigned grid_y,
         return CU_ERROR_LAUNCH_OUT_OF_RESOURCES;
     note_launch(function, grid_x * grid_y * grid_z, block_x * block_y * block_z, shared_bytes,
                 parameters);
-    struct node n = {.kind = NODE_LAUNCH, .function = function};
+    struct node n = {.kind = NODE_LAUNCH,
+                     .function = function,
+                     .grid = {grid_x, grid_y, grid_z},
+                     .block = {block_x, block_y, block_z},
+                     .shared_bytes = shared_bytes};
     read_values(function, parameters, n.values);
     return enqueue(stream, &n);
 }

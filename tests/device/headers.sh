@@ -14,7 +14,7 @@ compiler=$(command -v c++ || command -v g++ || command -v clang++) || {
     echo "skipped: no C++ compiler"
     exit 77
 }
-for header in nvrtc cublasLt cudnn nvml; do
+for header in nvrtc cublasLt cudnn nvml cupti; do
     [ -e "$folder/$header.h" ] || echo "$folder has no $header.h: that part is not compared"
 done
 tmp=$(mktemp -d) && trap 'rm -rf "$tmp"' EXIT
@@ -25,6 +25,7 @@ check "$source/src" || exit 1
 copy=$tmp/device/cuda/cuda_api.h
 more=()
 [ ! -e "$folder/cudnn.h" ] || more=('s/CUDNN_POINTWISE_EXP, 13/CUDNN_POINTWISE_EXP, 14/' 's/cudnn_descriptor plan, cudnn_descriptor pack/cudnn_descriptor plan/')
+[ ! -e "$folder/cupti.h" ] || more+=('s/CUPTI_KIND_EXTERNAL = 39/CUPTI_KIND_EXTERNAL = 38/' 's/size_t \*bytes, size_t \*most_records/size_t *bytes/' 's/uint64_t start, end, completed;/uint64_t end, start, completed;/')
 for edit in 's/CU_ATTRIBUTE_SMS = 16/CU_ATTRIBUTE_SMS = 17/' 's/int \*value, int attribute/int *value, long attribute/' \
     's/(cu_graph_exec exec, cu_stream stream)/(cu_graph_exec exec)/' "${more[@]}"; do
     mkdir -p "$tmp/device/cuda"

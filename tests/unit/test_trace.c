@@ -375,6 +375,132 @@ static void a_profile_crosses_a_pipe(void **state)
     assay_profile_fini(&back);
 }
 
+static const assay_json *find(const assay_json *events, const char *category, const char *name)
+{
+    for (int64_t i = 0; i < assay_json_count(events); i++) {
+        const assay_json *e = assay_json_at(events, i);
+        if (strcmp(assay_json_string(assay_json_get(e, "cat"), ""), category) == 0 &&
+            strcmp(assay_json_string(assay_json_get(e, "name"), ""), name) == 0)
+            return e;
+    }
+    return NULL;
+}
+
+/* Two calls of a model on a GPU: two nodes, the second with a kernel that begins before the one
+ * before it has ended, and a fill; and facts of its calls. */
+static void make_gpu_profile(struct assay_profile *p)
+{
+    make_profile(p);
+    p->n_spans = 0;
+    p->threads = 0;
+    snprintf(p->gpu_source, sizeof p->gpu_source, "CUPTI (version 130001)");
+    p->n_facts = 1;
+    p->facts[0] = (struct assay_profile_fact){"cycles", 1234};
+    for (int32_t i = 0; i < CALLS; i++) {
+        int64_t at = (100 + 10 * i) * MS;
+        struct assay_span *s = p->spans + p->n_spans;
+        s[0] = (struct assay_span){at - MS, at + 9 * MS, ASSAY_SPAN_HOST, 0, -1};
+        s[1] = (struct assay_span){at - MS / 2, at, ASSAY_SPAN_HOST, 0, 0};
+        s[2] = (struct assay_span){at, at + 8 * MS, ASSAY_SPAN_CALL, 0, 0};
+        s[3] = (struct assay_span){at, at + 2 * MS, ASSAY_SPAN_NODE, 0, 0};
+        s[4] = (struct assay_span){at + 2 * MS, at + 8 * MS, ASSAY_SPAN_NODE, 0, 1};
+        p->n_spans += 5;
+        struct assay_activity a = {at, at + 2 * MS,   ASSAY_ACTIVITY_KERNEL, i,   0,
+                                   7,  {8, 4, 1},     {384, 1, 1},           168, 200e3,
+                                   0,  "rmsnorm_rows"};
+        assay_activities_add(&p->activities, &a);
+        a = (struct assay_activity){at + MS, at + 6 * MS,   ASSAY_ACTIVITY_KERNEL, i,  1,
+                                    7,       {2, 1, 1},     {128, 1, 1},           40, 0,
+                                    0,       "linear_wgmma"};
+        assay_activities_add(&p->activities, &a);
+        a = (struct assay_activity){.start_ns = at + 6 * MS,
+                                    .end_ns = at + 8 * MS,
+                                    .kind = ASSAY_ACTIVITY_SET,
+                                    .call = i,
+                                    .node = 1,
+                                    .stream = 13,
+                                    .bytes = 4096,
+                                    .name = "fill"};
+        assay_activities_add(&p->activities, &a);
+    }
+    assay_profile_sort(p);
+}
+
+static void what_a_gpu_did_crosses_a_pipe(void **state)
+{
+    (void)state;
+    struct assay_profile p, back;
+    make_gpu_profile(&p);
+    assay_json *json = assay_profile_to_json(&p);
+    assert_int_equal(assay_profile_from_json(json, &back, NULL), ASSAY_OK);
+    assert_int_equal(back.activities.n, 3 * CALLS);
+    assert_int_equal(back.n_spans, p.n_spans);
+    for (int64_t i = 0; i < back.activities.n; i++) {
+        const struct assay_activity *a = &p.activities.items[i], *b = &back.activities.items[i];
+        assert_string_equal(a->name, b->name);
+        assert_true(a->start_ns == b->start_ns && a->end_ns == b->end_ns && a->kind == b->kind);
+        assert_true(a->call == b->call && a->node == b->node && a->stream == b->stream);
+        assert_memory_equal(a->grid, b->grid, sizeof a->grid);
+        assert_memory_equal(a->block, b->block, sizeof a->block);
+        assert_true(a->registers == b->registers && a->shared_bytes == b->shared_bytes &&
+                    a->bytes == b->bytes);
+    }
+    assert_string_equal(back.gpu_source, "CUPTI (version 130001)");
+    assert_true(back.n_facts == 1 && back.facts[0].value == 1234);
+    assay_json_free(json);
+    assay_profile_fini(&p);
+    assay_profile_fini(&back);
+}
+
+static void a_gpus_kernels_are_slices_and_sums(void **state)
+{
+    (void)state;
+    struct assay_text text = {0};
+    struct assay_profile p;
+    struct assay_breakdowns read;
+    double ends[2] = {0};
+    int64_t slices = 0;
+    assay_trace_writer *w = assay_trace_writer_create(ASSAY_TRACE_CHROME, 0, append, &text);
+    make_gpu_profile(&p);
+    assay_timeline_write(w, 2, &p);
+    assert_int_equal(assay_trace_writer_end(w, NULL, 0), 0);
+    assay_json *json = assay_json_parse(text.data, text.length, "gpu.json", NULL);
+    const assay_json *events = assay_json_get(json, "traceEvents");
+    for (int64_t i = 0; i < assay_json_count(events); i++) { /* a stream is a track */
+        const assay_json *e = assay_json_at(events, i);
+        int64_t track = assay_json_int(assay_json_get(e, "tid"), 0) - 2048;
+        double start = assay_json_double(assay_json_get(e, "ts"), 0);
+        if (strcmp(assay_json_string(assay_json_get(e, "cat"), ""), "gpu") != 0)
+            continue;
+        assert_true((track == 0 || track == 1) && start >= ends[track] - 1e-6);
+        ends[track] = start + assay_json_double(assay_json_get(e, "dur"), 0);
+        slices++;
+    }
+    assert_int_equal(slices, 3 * CALLS);
+    const assay_json *args = assay_json_get(find(events, "gpu", "rmsnorm_rows"), "args");
+    assert_string_equal(assay_json_string(assay_json_get(args, "grid"), ""), "8x4x1");
+    assert_int_equal(assay_json_int(assay_json_get(args, "registers"), 0), 168);
+    assert_non_null(find(events, "host", "call"));
+    args = assay_json_get(find(events, "call", "call"), "args");
+    assert_true(assay_json_double(assay_json_get(args, "cycles"), 0) == 1234);
+    assert_int_equal(assay_breakdowns_parse(text.data, text.length, "gpu.json", &read, NULL),
+                     ASSAY_OK);
+    const struct assay_breakdown *b = &read.items[0];
+    assert_int_equal(b->n_nodes, 2);
+    assert_true(b->named_share > 0.999 &&
+                b->named_share <= 1); /* of calls: the host's pauses
+                                          between them are not the GPU's */
+    assert_int_equal(b->n_gpu, 3);
+    assert_string_equal(b->gpu[0].name, "linear_wgmma"); /* uncut, though it began too early */
+    assert_near(b->gpu[0].total_ns, (double)CALLS * 5 * MS, 1);
+    assert_near(b->gpu[0].share, 5.0 / 9, 1e-9);
+    assert_int_equal(b->gpu[0].launches, CALLS);
+    assay_breakdowns_fini(&read);
+    assay_json_free(json);
+    assay_text_fini(&text);
+    assay_profile_fini(&p);
+}
+
 static void a_damaged_profile_is_refused(void **state)
 {
     (void)state;
@@ -388,6 +514,12 @@ static void a_damaged_profile_is_refused(void **state)
         "{\"group\":0,\"variant\":0,\"spans\":[2,70000,0,5,6]}", /* of no thread */
         "{\"group\":0,\"variant\":0,\"spans\":[2,\"a\",0,5,6]}",
         "{\"group\":0,\"variant\":0,\"spans\":[2,-1,0,5,6]}",
+        "{\"group\":0,\"variant\":0,\"spans\":[3,0,7,5,6]}",
+        "{\"group\":0,\"variant\":0,\"activities\":[\"k\",1,2]}",
+        "{\"group\":0,\"variant\":0,\"activities\":[\"k\",2,1,0,0,-1,0,0,0,0,0,0,0,0,0,0]}",
+        "{\"group\":0,\"variant\":0,\"activities\":[\"k\",1,2,9,0,-1,0,0,0,0,0,0,0,0,0,0]}",
+        "{\"group\":0,\"variant\":0,\"activities\":[\"k\",1,2,0,-1,-1,0,0,0,0,0,0,0,0,0,0]}",
+        "{\"group\":0,\"variant\":0,\"activities\":[\"k\",1,2,0,0,5,0,0,0,0,0,0,0,0,0,0]}",
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         struct assay_profile p;
@@ -418,17 +550,6 @@ static const char *write_timeline(const char *name)
     assert_int_equal(assay_timeline_close(timeline, &about, 1, &err), ASSAY_OK);
     assay_profile_fini(&p);
     return path;
-}
-
-static const assay_json *find(const assay_json *events, const char *category, const char *name)
-{
-    for (int64_t i = 0; i < assay_json_count(events); i++) {
-        const assay_json *e = assay_json_at(events, i);
-        if (strcmp(assay_json_string(assay_json_get(e, "cat"), ""), category) == 0 &&
-            strcmp(assay_json_string(assay_json_get(e, "name"), ""), name) == 0)
-            return e;
-    }
-    return NULL;
 }
 
 static void a_timeline_has_every_track(void **state)
@@ -587,6 +708,8 @@ int main(void)
         cmocka_unit_test(perfetto_packets_hold_the_events),
         cmocka_unit_test(a_call_comes_before_its_nodes),
         cmocka_unit_test(a_profile_crosses_a_pipe),
+        cmocka_unit_test(what_a_gpu_did_crosses_a_pipe),
+        cmocka_unit_test(a_gpus_kernels_are_slices_and_sums),
         cmocka_unit_test(a_damaged_profile_is_refused),
         WITH_FOLDER(a_timeline_has_every_track),
         WITH_FOLDER(slices_of_a_track_do_not_overlap),

@@ -347,6 +347,8 @@ static void close_gpu(assay_device *device)
 {
     struct cuda_gpu *gpu = (struct cuda_gpu *)device;
     if (gpu->context) {
+        if (gpu->watch.on)
+            assay_cuda_unwatch(&gpu->device);
         assay_cuda_time_close(gpu);
         if (gpu->cublaslt)
             assay_cuda_cublaslt()->cublasLtDestroy(gpu->cublaslt);
@@ -563,6 +565,10 @@ const struct assay_device_driver assay_device_cuda = {
     .time = assay_cuda_time,
     .forget = assay_cuda_forget,
     .timed = assay_cuda_timed,
+    .watch = assay_cuda_watch,
+    .mark = assay_cuda_mark,
+    .watched = assay_cuda_watched,
+    .unwatch = assay_cuda_unwatch,
     .now_ns = now_ns,
     .clock_hz = assay_cuda_clock_hz,
     .disturbance = assay_cuda_disturbance,

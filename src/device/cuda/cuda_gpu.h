@@ -45,6 +45,17 @@ struct cuda_odd_one {
     bool elsewhere;  /* it uses its own streams: the whole device is timed */
 };
 
+/* A profiled pass: who sees what the GPU does, and where in it we are. */
+struct cuda_watch {
+    bool on, in_call;
+    const struct cuda_cupti_api *cupti; /* NULL: events do */
+    cupti_subscriber subscriber;
+    cu_stream stream;
+    int32_t call, node;                     /* -1: none yet; outside of nodes */
+    struct cuda_pair *pairs, *whole, *part; /* of events: all, the call's and the node's */
+    int64_t n_pairs, lost;
+};
+
 struct cuda_gpu {
     struct assay_device device; /* first */
     const struct cuda_driver_api *api;
@@ -85,6 +96,8 @@ struct cuda_gpu {
         int32_t n; /* that could have shown something */
         struct assay_rng secret;
     } looks;
+
+    struct cuda_watch watch;
 
     /* Health. */
     int64_t health_at; /* when NVML was last read, ns */
@@ -131,6 +144,16 @@ void assay_cuda_timed(assay_device *device, const struct assay_kernel *kernel, v
 /* Forgets replays of a state that is about to end. */
 void assay_cuda_forget(assay_device *device, void *state);
 void assay_cuda_replays_close(struct cuda_gpu *gpu);
+
+/* cuda_watch.c */
+enum assay_status assay_cuda_watch(assay_device *device, char *how, size_t size,
+                                   struct assay_error *err);
+void assay_cuda_mark(assay_device *device, int32_t node);
+enum assay_status assay_cuda_watched(assay_device *device, struct assay_activities *out,
+                                     struct assay_error *err);
+void assay_cuda_unwatch(assay_device *device);
+/* Around the launches of a call that are not captured; nothing where nobody watches. */
+void assay_cuda_watch_call(struct cuda_gpu *gpu, cu_stream stream, bool begins);
 
 /* cuda_health.c */
 void assay_cuda_health_open(struct cuda_gpu *gpu);

@@ -32,9 +32,11 @@ static void add_libraries(struct assay_text *out)
     const struct cuda_nvrtc_api *nvrtc;
     const struct cuda_cublaslt_api *cublaslt;
     const struct cuda_cudnn_api *cudnn;
+    const struct cuda_cupti_api *cupti;
     struct cuda_library_path found;
     char version[48] = "";
     int major = 0, minor = 0;
+    uint32_t number = 0;
     struct assay_error why = {0};
     if (assay_cuda_open_nvrtc(&nvrtc, &found, &why) == ASSAY_OK) {
         nvrtc->nvrtcVersion(&major, &minor);
@@ -43,18 +45,24 @@ static void add_libraries(struct assay_text *out)
     add_library(out, "nvrtc", version, &found, &why);
     why = (struct assay_error){0};
     if (assay_cuda_open_cublaslt(&cublaslt, &found, &why) == ASSAY_OK) {
-        size_t number = cublaslt->cublasLtGetVersion();
-        snprintf(version, sizeof version, "%zu.%zu.%zu", number / 10000, number / 100 % 100,
-                 number % 100);
+        size_t whole = cublaslt->cublasLtGetVersion();
+        snprintf(version, sizeof version, "%zu.%zu.%zu", whole / 10000, whole / 100 % 100,
+                 whole % 100);
     }
     add_library(out, "cublaslt", version, &found, &why);
     why = (struct assay_error){0};
     if (assay_cuda_open_cudnn(&cudnn, &found, &why) == ASSAY_OK) {
-        size_t number = cudnn->cudnnGetVersion();
-        snprintf(version, sizeof version, "%zu.%zu.%zu", number / 10000, number / 100 % 100,
-                 number % 100);
+        size_t whole = cudnn->cudnnGetVersion();
+        snprintf(version, sizeof version, "%zu.%zu.%zu", whole / 10000, whole / 100 % 100,
+                 whole % 100);
     }
     add_library(out, "cudnn", version, &found, &why);
+    why = (struct assay_error){0};
+    if (assay_cuda_open_cupti(&cupti, &found, &why) == ASSAY_OK) {
+        cupti->cuptiGetVersion(&number);
+        snprintf(version, sizeof version, "version %u", number);
+    }
+    add_library(out, "cupti", version, &found, &why);
 }
 
 /* What holds the clocks down, in words. */

@@ -80,6 +80,13 @@ static const struct function cudnn_functions[] = {
 #undef ROW
 };
 
+static struct cuda_cupti_api cupti_table;
+static const struct function cupti_functions[] = {
+#define ROW(result, name, arguments) REQUIRED_ROW(cuda_cupti_api, name)
+    CUDA_CUPTI_REQUIRED(ROW)
+#undef ROW
+};
+
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 static const char *const driver_names[] = {"libcuda.so.1", "libcuda.so", NULL};
@@ -88,10 +95,12 @@ static const char *const nvrtc_names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "l
 static const char *const cublaslt_names[] = {"libcublasLt.so.13", "libcublasLt.so.12",
                                              "libcublasLt.so", NULL};
 static const char *const cudnn_names[] = {"libcudnn.so.9", NULL};
+static const char *const cupti_names[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so", NULL};
 static const char *const no_wheels[] = {NULL};
 static const char *const nvrtc_wheels[] = {"nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib", NULL};
 static const char *const cublaslt_wheels[] = {"nvidia/cu13/lib", "nvidia/cublas/lib", NULL};
 static const char *const cudnn_wheels[] = {"nvidia/cudnn/lib", NULL};
+static const char *const cupti_wheels[] = {"nvidia/cu13/lib", "nvidia/cuda_cupti/lib", NULL};
 
 static struct library driver_library = {
     .title = "the NVIDIA driver",
@@ -140,6 +149,16 @@ static struct library cudnn_library = {
     .table = &cudnn_table,
 };
 
+static struct library cupti_library = {
+    .title = "CUPTI",
+    .variable = "ASSAY_CUPTI",
+    .names = cupti_names,
+    .wheels = cupti_wheels,
+    .functions = cupti_functions,
+    .n_functions = COUNT(cupti_functions),
+    .table = &cupti_table,
+};
+
 /* Below these, folders named by `wheels` are looked into. A virtual environment that is active
  * comes first. */
 static const char *const site_packages[] = {
@@ -156,6 +175,9 @@ static const char *const toolkit_folders[] = {
     "/usr/lib/aarch64-linux-gnu",
     "/usr/local/cuda-*/lib64",
     "/opt/cuda/lib64",
+    "/usr/local/cuda/extras/CUPTI/lib64",
+    "/usr/local/cuda-*/extras/CUPTI/lib64",
+    "/opt/cuda/extras/CUPTI/lib64",
 };
 
 /* Whether it is there cannot be told without memory. */
@@ -308,6 +330,7 @@ static void load_driver(void)
 static void load_nvrtc(void) { load(&nvrtc_library); }
 static void load_cublaslt(void) { load(&cublaslt_library); }
 static void load_cudnn(void) { load(&cudnn_library); }
+static void load_cupti(void) { load(&cupti_library); }
 
 static void load_nvml(void)
 {
@@ -344,3 +367,4 @@ DEFINE_OPEN(nvrtc)
 DEFINE_OPEN(nvml)
 DEFINE_OPEN(cublaslt)
 DEFINE_OPEN(cudnn)
+DEFINE_OPEN(cupti)

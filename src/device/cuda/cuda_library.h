@@ -24,5 +24,8 @@ enum assay_status assay_cuda_open_cublaslt(const struct cuda_cublaslt_api **api,
                                            struct assay_error *why);
 enum assay_status assay_cuda_open_cudnn(const struct cuda_cudnn_api **api,
                                         struct cuda_library_path *found, struct assay_error *why);
+/* Opening it attaches nothing: what it does to calls begins with a subscriber. */
+enum assay_status assay_cuda_open_cupti(const struct cuda_cupti_api **api,
+                                        struct cuda_library_path *found, struct assay_error *why);
 
 #endif

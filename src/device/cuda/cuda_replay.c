@@ -209,8 +209,12 @@ enum assay_status assay_cuda_enqueue(struct cuda_gpu *gpu, const struct assay_ke
             capturing ? api->cuEventRecordWithFlags(gpu->start, work->stream, CU_RECORD_EXTERNAL)
                       : api->cuEventRecord(gpu->start, work->stream),
             "cuEventRecord", NULL);
+    if (!capturing)
+        assay_cuda_watch_call(gpu, work->stream, true);
     if (status == ASSAY_OK)
         status = kernel->run(state, work);
+    if (!capturing)
+        assay_cuda_watch_call(gpu, work->stream, false);
     if (status == ASSAY_OK)
         status = assay_cuda_check(
             capturing ? api->cuEventRecordWithFlags(gpu->end, work->stream, CU_RECORD_EXTERNAL)

@@ -205,10 +205,12 @@ static enum assay_status time_whole_device(struct cuda_gpu *gpu, const struct as
     }
     if (status == ASSAY_OK)
         status = rest(gpu);
+    assay_cuda_watch_call(gpu, work->stream, true);
     int64_t start = assay_clock_ns();
     if (status == ASSAY_OK)
         status = kernel->run(state, work);
     out->host_ns = (double)(assay_clock_ns() - start);
+    assay_cuda_watch_call(gpu, work->stream, false);
     enum assay_status ended = rest(gpu);
     out->device_ns = (double)(assay_clock_ns() - start);
     out->elsewhere = true;
