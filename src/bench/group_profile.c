@@ -352,7 +352,7 @@ static void note_missing(struct pass *p, enum assay_status status)
         snprintf(out->missing, sizeof out->missing, "what the GPU did: nothing was recorded");
     else if (p->watched && out->activities.n == 0)
         snprintf(out->missing, sizeof out->missing, "%s", out->gpu_source);
-    else if (!p->inside)
+    else if (!p->inside && !p->watched)
         snprintf(out->missing, sizeof out->missing, "what is inside the calls: %s",
                  v->runner ? "it runs in a process of its own" : "it runs on a GPU");
 }
@@ -421,24 +421,43 @@ static bool is_profiled(const struct variant *v, enum group_whose whose)
     return v->ready && v->set_up && measured && (v->runner != NULL) == (whose == GROUP_STRANGERS);
 }
 
-/* The device is watched from the first variant to the last, and by nobody when it is over. */
-void assay_group_profile(struct group *g, enum group_whose whose)
+/* A stranger's process watches itself, as long as it is its turn. */
+static void profile_stranger(struct group *g, struct variant *v)
+{
+    const struct assay_device_driver *driver = v->device->driver;
+    char how[160] = "";
+    bool watched = driver->watch && driver->watch(v->device, how, sizeof how, NULL) == ASSAY_OK;
+    profile_variant(g, v, watched ? how : NULL);
+    if (watched)
+        driver->unwatch(v->device);
+}
+
+/* Attaching to this process may take a second: once, for all that run here. */
+static void profile_own(struct group *g)
 {
     assay_device *device = g->bench->host.device;
-    bool watched = false, tried = device->driver->watch == NULL || whose == GROUP_STRANGERS;
+    bool watched = false, tried = device->driver->watch == NULL;
     char how[160] = "";
-    if (!g->job->profile || !g->hooks->profile)
-        return;
     for (int64_t i = 0; i < g->n_variants && !group_stopped(g); i++) {
-        if (!is_profiled(&g->variants[i], whose))
+        if (!is_profiled(&g->variants[i], GROUP_OWN))
             continue;
-        if (!tried) {
-            group_step(g, -1);
+        group_step(g, -1);
+        if (!tried)
             watched = device->driver->watch(device, how, sizeof how, NULL) == ASSAY_OK;
-        }
         tried = true;
         profile_variant(g, &g->variants[i], watched ? how : NULL);
     }
     if (watched)
         device->driver->unwatch(device);
+}
+
+void assay_group_profile(struct group *g, enum group_whose whose)
+{
+    if (!g->job->profile || !g->hooks->profile)
+        return;
+    if (whose == GROUP_OWN)
+        profile_own(g);
+    for (int64_t i = 0; i < g->n_variants && whose == GROUP_STRANGERS && !group_stopped(g); i++)
+        if (is_profiled(&g->variants[i], whose))
+            profile_stranger(g, &g->variants[i]);
 }

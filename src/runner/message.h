@@ -29,9 +29,12 @@ enum assay_runner_verb {
     ASSAY_RUNNER_BIND,    /* a table of pointers, for the judge to fill: the sets of operands */
     ASSAY_RUNNER_READY,   /* of a guest (guest.h): before a run, which it is told of as `run` */
     ASSAY_RUNNER_RUN,
-    ASSAY_RUNNER_FINISH, /* and after it */
-    ASSAY_RUNNER_TIMED,  /* how its samples were taken: a struct assay_timed at `address` */
-    ASSAY_RUNNER_FENCE,  /* once on set 0 between pages nobody may touch */
+    ASSAY_RUNNER_FINISH,  /* and after it */
+    ASSAY_RUNNER_TIMED,   /* how its samples were taken: a struct assay_timed at `address` */
+    ASSAY_RUNNER_WATCH,   /* a profiled pass begins: `text` says who sees what the GPU does */
+    ASSAY_RUNNER_WATCHED, /* what it did since: remote_watch.c's at `address` */
+    ASSAY_RUNNER_UNWATCH,
+    ASSAY_RUNNER_FENCE, /* once on set 0 between pages nobody may touch */
     /* Of a workload's author. */
     ASSAY_RUNNER_DECLARE, /* a struct assay_setup at `address` */
     ASSAY_RUNNER_FILL,    /* the input's bytes at `address` */

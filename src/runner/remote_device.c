@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "device/cpu/cpu_counters.h"
 #include "kernel/kernel.h"
+#include "runner/remote_watch.h"
 #include "runner/traces.h"
 
 #include <math.h>
@@ -432,6 +433,20 @@ static void timed(assay_device *device, const struct assay_kernel *kernel, void 
         *out = (struct assay_timed){0};
 }
 
+static enum assay_status watch(assay_device *device, char *how, size_t size,
+                               struct assay_error *err)
+{
+    return assay_remote_watch(remote_of(device)->runner, how, size, err);
+}
+
+static enum assay_status watched(assay_device *device, struct assay_activities *out,
+                                 struct assay_error *err)
+{
+    return assay_remote_watched(remote_of(device)->runner, out, err);
+}
+
+static void unwatch(assay_device *device) { assay_remote_unwatch(remote_of(device)->runner); }
+
 /* ---- what is the machine's, and not the runner's ---- */
 
 static int64_t now_ns(assay_device *device)
@@ -484,6 +499,9 @@ static const struct assay_device_driver driver_of_gpu = {
     .copy = copy,
     .time = time_there,
     .timed = timed,
+    .watch = watch,
+    .watched = watched,
+    .unwatch = unwatch,
     .prime = prime,
     .now_ns = now_ns,
     .clock_hz = clock_hz,

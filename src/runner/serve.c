@@ -13,6 +13,7 @@
 #include "op/op_name.h"
 #include "runner/fence.h"
 #include "runner/guest.h"
+#include "runner/remote_watch.h"
 #include "runner/sandbox.h"
 #include "runner/traces.h"
 #include "runner/tvm_ffi.h"
@@ -122,9 +123,9 @@ static void may_read_beside(struct readable *r, const char *file)
  * there). */
 static void may_read_libraries(struct readable *r)
 {
-    static const char *const files[] = {"ASSAY_CUDA_DRIVER", "ASSAY_NVRTC",  "ASSAY_NVML",
-                                        "ASSAY_CUBLASLT",    "ASSAY_CUDNN",  "ASSAY_DNNL",
-                                        "ASSAY_OPENBLAS",    "ASSAY_TVM_FFI"};
+    static const char *const files[] = {"ASSAY_CUDA_DRIVER", "ASSAY_NVRTC",   "ASSAY_NVML",
+                                        "ASSAY_CUBLASLT",    "ASSAY_CUDNN",   "ASSAY_DNNL",
+                                        "ASSAY_OPENBLAS",    "ASSAY_TVM_FFI", "ASSAY_CUPTI"};
     static const char *const folders[] = {"VIRTUAL_ENV", "CONDA_PREFIX", "CUDA_HOME", "CUDA_PATH"};
     const char *home = getenv("HOME");
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
@@ -665,6 +666,46 @@ static enum assay_status verify(struct server *s, const struct assay_runner_comm
     return status;
 }
 
+/* ---- a profiled pass ---- */
+
+static enum assay_status watch(struct server *s, const struct assay_runner_command *c,
+                               struct assay_runner_reply *r)
+{
+    assay_device *device = s->host.device;
+    (void)c;
+    return device && device->driver->watch
+               ? device->driver->watch(device, r->text, sizeof r->text, &r->err)
+               : assay_error_set(&r->err, ASSAY_UNSUPPORTED, NULL, "nothing to watch");
+}
+
+static enum assay_status watched(struct server *s, const struct assay_runner_command *c,
+                                 struct assay_runner_reply *r)
+{
+    struct assay_activities seen = {0};
+    assay_device *device = s->host.device;
+    size_t bytes = 0;
+    (void)c;
+    if (!device || !device->driver->watched)
+        return assay_error_set(&r->err, ASSAY_UNSUPPORTED, NULL, "nothing to watch");
+    enum assay_status status = device->driver->watched(device, &seen, &r->err);
+    assay_free(s->bulk);
+    s->bulk = assay_remote_watch_pack(&seen, &bytes);
+    assay_activities_fini(&seen);
+    r->address = (uintptr_t)s->bulk;
+    r->bytes = bytes;
+    return status == ASSAY_OK && !s->bulk ? assay_error_nomem(&r->err) : status;
+}
+
+static enum assay_status unwatch(struct server *s, const struct assay_runner_command *c,
+                                 struct assay_runner_reply *r)
+{
+    assay_device *device = s->host.device;
+    (void)c, (void)r;
+    if (device && device->driver->unwatch)
+        device->driver->unwatch(device);
+    return ASSAY_OK;
+}
+
 /* ---- the line ---- */
 
 typedef enum assay_status (*verb_fn)(struct server *, const struct assay_runner_command *,
@@ -688,6 +729,9 @@ static const verb_fn verbs[ASSAY_RUNNER_VERBS] = {
     [ASSAY_RUNNER_RUN] = run,
     [ASSAY_RUNNER_FINISH] = finish,
     [ASSAY_RUNNER_TIMED] = tell_timed,
+    [ASSAY_RUNNER_WATCH] = watch,
+    [ASSAY_RUNNER_WATCHED] = watched,
+    [ASSAY_RUNNER_UNWATCH] = unwatch,
     [ASSAY_RUNNER_FENCE] = run_at_fence,
     [ASSAY_RUNNER_DECLARE] = declare,
     [ASSAY_RUNNER_FILL] = fill,

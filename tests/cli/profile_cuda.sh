@@ -53,7 +53,7 @@ expect_out '^cupti +not here: .*none\.so'
 say "every launch of a kernel, by stream, with what it took"
 expect_exit 0 "$ASSAY" "${relu[@]}" --profile t.json
 expect_out '^ cuda .* [0-9.]+ [num]?s '
-expect_no_out 'missing'
+expect_no_err 'missing'
 valid_json t.json
 expect_file t.json '"name":"GPU stream 7"'
 expect_file t.json '"name":"eltwise","cat":"gpu".*"kind":"kernel","call":0,"node":0,.*"grid":"1x1x1","block":"32x1x1","registers":42,"shared_bytes":16'
@@ -127,3 +127,17 @@ expect_out '^ cuda .* [0-9.]+ [num]?s '
 say "counters are the processor's"
 expect_exit 0 "$ASSAY" "${relu[@]}" --counters
 expect_out '^ +counts  hot · n/a \(not counted on a GPU\)$'
+
+say "a plug-in's kernels, in a process of its own, which watches itself"
+: >"$FAKE_CUPTI_LOG"
+plugin=(bench relu "${quick[@]}" --device cuda --strict-device --plugin "$ASSAY_PLUGINS/gpu.so")
+expect_exit 0 "$ASSAY" "${plugin[@]}" --impl gpu_direct,cuda --profile plugin.json
+expect_no_err 'missing'
+expect_count 20 '"name":"copy","cat":"gpu".*"kind":"copy".*"bytes":120' plugin.json
+expect_count 20 '"name":"eltwise","cat":"gpu"' plugin.json
+expect_exit 0 "$ASSAY" profile plugin.json
+expect_out '^ GPU copy · 20 x '
+expect_count 1 '^finalised: ' "$FAKE_CUPTI_LOG" # the runner's environment has no such log
+ASSAY_CUPTI=$work/none.so expect_exit 0 "$ASSAY" "${plugin[@]}" --impl gpu_direct --profile plugin.json
+expect_err 'only events around nodes: .*none\.so'
+expect_count 20 '"name":"relu","cat":"node"' plugin.json

@@ -1,5 +1,6 @@
 /* gpu.c: kernels for the GPU that need no compiler, for tests of runners there.
  *   gpu_right    relu on the host, which only the stand-in's memory allows
+ *   gpu_direct   the same and a copy of each output onto itself, without a graph
  * (tests/device/fake_cuda.c) gpu_copies   copies its input: the right bytes from the right place,
  * not relu gpu_illegal  stores to address 0 on a GPU; on the stand-in what that leaves */
 #include <assay/assay_kernel.h>
@@ -86,6 +87,17 @@ static enum assay_status run_right(void *state, const struct assay_work *work)
     return ASSAY_OK;
 }
 
+static enum assay_status run_direct(void *state, const struct assay_work *work)
+{
+    enum assay_status status = run_right(state, work);
+    for (int64_t k = 0; k < work->iters && status == ASSAY_OK; k++) {
+        uintptr_t out = (uintptr_t)assay_work_args(work, k)->out[0];
+        if (driver.copy(out, out, (size_t)count * 4, work->stream) != 0)
+            status = ASSAY_ERR_DEVICE;
+    }
+    return status;
+}
+
 static enum assay_status run_copies(void *state, const struct assay_work *work)
 {
     (void)state;
@@ -125,13 +137,24 @@ static enum assay_status only_on_the_stand_in(const struct assay_problem *proble
 
 static const struct assay_kernel right =
     GPU_KERNEL("gpu_right", run_right, setup, only_on_the_stand_in);
+static const struct assay_kernel direct = {.struct_size = sizeof(struct assay_kernel),
+                                           .abi = ASSAY_KERNEL_ABI,
+                                           .name = "gpu_direct",
+                                           .op = "relu",
+                                           .implementation = "gpu_direct",
+                                           .device = "cuda",
+                                           .dtypes = ASSAY_DTYPE_BIT(ASSAY_DTYPE_F32),
+                                           .flags = ASSAY_KERNEL_DIRECT,
+                                           .can_run = only_on_the_stand_in,
+                                           .setup = setup,
+                                           .run = run_direct};
 static const struct assay_kernel copies = GPU_KERNEL("gpu_copies", run_copies, setup, NULL);
 static const struct assay_kernel illegal =
     GPU_KERNEL("gpu_illegal", run_illegal, setup_illegal, NULL);
 
 ASSAY_API const struct assay_kernel *const *assay_plugin(uint32_t abi, int32_t *n_kernels)
 {
-    static const struct assay_kernel *const list[] = {&right, &copies, &illegal};
-    *n_kernels = 3;
+    static const struct assay_kernel *const list[] = {&right, &copies, &illegal, &direct};
+    *n_kernels = 4;
     return abi == ASSAY_KERNEL_ABI ? list : NULL;
 }

@@ -6,6 +6,7 @@
 #include "device/cuda/cuda_activity.h"
 #include "device/cuda/cuda_gpu.h"
 #include "device/device.h"
+#include "runner/remote_watch.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -283,6 +284,63 @@ static void identifiers_are_read_back(void **state)
         }
 }
 
+/* A stranger's: whatever it says, what is kept makes sense and can be shown. */
+static void strangers_activities_are_looked_at(void **state)
+{
+    (void)state;
+    const struct assay_activity good = {.start_ns = 5,
+                                        .end_ns = 6,
+                                        .kind = ASSAY_ACTIVITY_KERNEL,
+                                        .call = 1,
+                                        .node = 3,
+                                        .stream = 7,
+                                        .grid = {1, 1, 1},
+                                        .block = {1, 1, 1},
+                                        .name = "a\x1b[2Jb"};
+    struct assay_activity one = good;
+    assert_true(assay_remote_watch_sane(&one));
+    assert_int_equal(one.node, -1);
+    assert_string_equal(one.name, "a\\x1b[2Jb");
+    memset(one.name, 'x', sizeof one.name); /* without an end */
+    assert_true(assay_remote_watch_sane(&one));
+    assert_int_equal(strlen(one.name), sizeof one.name - 1);
+    one = good, one.end_ns = 4;
+    assert_false(assay_remote_watch_sane(&one));
+    one = good, one.kind = (enum assay_activity_kind)9;
+    assert_false(assay_remote_watch_sane(&one));
+    one = good, one.call = -1;
+    assert_false(assay_remote_watch_sane(&one));
+    one = good, one.bytes = (double)NAN;
+    assert_false(assay_remote_watch_sane(&one));
+    one = good, one.block[2] = -1;
+    assert_false(assay_remote_watch_sane(&one));
+    one = good, one.end_ns = INT64_MAX;
+    assert_false(assay_remote_watch_sane(&one));
+}
+
+/* A replayed graph is one call, whose launches are all its own. */
+static void a_replay_is_a_call(void **state)
+{
+    assay_device *device = *state;
+    struct model m = make_model(device);
+    struct assay_activities seen = {0};
+    char how[160];
+    m.ns = 1000;
+    call(&m, 5); /* captured */
+    watch(device, how, sizeof how);
+    call(&m, 5);
+    call(&m, 5);
+    assert_int_equal(device->driver->watched(device, &seen, NULL), ASSAY_OK);
+    assert_int_equal(seen.n, 2 * 5 * 4);
+    for (int64_t i = 0; i < seen.n; i++) {
+        assert_int_equal(seen.items[i].call, i / 20);
+        assert_int_equal(seen.items[i].node, -1);
+    }
+    device->driver->unwatch(device);
+    assay_activities_fini(&seen);
+    free_model(&m);
+}
+
 int main(void)
 {
     char folder[] = "/tmp/assay-test-watch-XXXXXX";
@@ -297,9 +355,13 @@ int main(void)
     setenv("ASSAY_CUPTI", FAKES "fake_cupti.so", 1);
 #define WITH_GPU(name) cmocka_unit_test_setup_teardown(name, open_each, close_each)
     const struct CMUnitTest tests[] = {
-        WITH_GPU(launches_are_their_calls_and_nodes),    WITH_GPU(nobody_watches_what_is_timed),
-        WITH_GPU(without_cupti_events_are_around_nodes), WITH_GPU(what_is_lost_is_counted),
+        WITH_GPU(launches_are_their_calls_and_nodes),
+        WITH_GPU(nobody_watches_what_is_timed),
+        WITH_GPU(without_cupti_events_are_around_nodes),
+        WITH_GPU(what_is_lost_is_counted),
+        WITH_GPU(a_replay_is_a_call),
         cmocka_unit_test(identifiers_are_read_back),
+        cmocka_unit_test(strangers_activities_are_looked_at),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     char command[128];

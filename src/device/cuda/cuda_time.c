@@ -217,6 +217,16 @@ static enum assay_status time_whole_device(struct cuda_gpu *gpu, const struct as
     return status == ASSAY_OK ? ended : status;
 }
 
+/* All of it is one call to who watches. */
+static enum assay_status launch_replay(struct cuda_gpu *gpu, const struct cuda_replay *replay,
+                                       cu_stream stream)
+{
+    assay_cuda_watch_call(gpu, stream, true);
+    cu_result result = gpu->api->cuGraphLaunch(replay->exec, stream);
+    assay_cuda_watch_call(gpu, stream, false);
+    return assay_cuda_check(result, "cuGraphLaunch", NULL);
+}
+
 /* By events. `replayed` where a graph was. */
 static enum assay_status time_stream(struct cuda_gpu *gpu, const struct assay_kernel *kernel,
                                      void *state, const struct assay_work *work,
@@ -237,8 +247,7 @@ static enum assay_status time_stream(struct cuda_gpu *gpu, const struct assay_ke
         status = flush(gpu, work->stream);
     int64_t start = assay_clock_ns();
     if (status == ASSAY_OK)
-        status = replay ? assay_cuda_check(gpu->api->cuGraphLaunch(replay->exec, work->stream),
-                                           "cuGraphLaunch", NULL)
+        status = replay ? launch_replay(gpu, replay, work->stream)
                         : assay_cuda_enqueue(gpu, kernel, state, work, false);
     out->host_ns =
         replay ? replay->host_ns * (double)work->iters : (double)(assay_clock_ns() - start);
@@ -355,7 +364,7 @@ enum assay_status assay_cuda_time(assay_device *device, const struct assay_kerne
     if (!gpu->events.known)
         measure_events(gpu);
     enum assay_status status = time_stream(gpu, kernel, state, &work, out, &replayed);
-    if (status == ASSAY_OK && device->strangers && !replayed && !out->elsewhere)
+    if (status == ASSAY_OK && device->strangers && !replayed && !out->elsewhere && !gpu->watch.on)
         look_elsewhere(gpu, kernel, state, &work, out);
     if (status == ASSAY_OK)
         assay_cuda_note_way(gpu, kernel, state, &work, replayed);
