@@ -55,6 +55,7 @@ static int open_watch(struct assay_child *child)
     child->watch = page;
     child->watch->version = ASSAY_WATCH_VERSION;
     atomic_store(&child->watch->variant, -1);
+    atomic_store(&child->watch->counting, 0);
     return fd;
 }
 
@@ -207,6 +208,7 @@ void assay_child_kill(struct assay_child *child, struct assay_child_end *end)
     int status = 0;
     struct rusage usage = {0};
     *end = (struct assay_child_end){.variant = atomic_load(&child->watch->variant),
+                                    .counting = atomic_load(&child->watch->counting) != 0,
                                     .problem = child->events.problem};
     bool killed_by_us = false;
     if (await_end(child->pid, 20, &status, &usage) == 0) { /* it may be dying already */

@@ -26,6 +26,7 @@ struct assay_child_end {
     bool out_of_memory;
     bool killed;          /* by SIGKILL, not from here, and nothing says that memory was short */
     int64_t variant;      /* what it was running; -1: the harness itself */
+    bool counting;        /* what calls cost, by counters: everything was timed already */
     char last_words[160]; /* why it ended itself, where it did */
     int problem;          /* errno: its messages could not be read, whatever it was doing */
 };

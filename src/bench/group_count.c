@@ -8,7 +8,7 @@
 /* As many calls as take this long, so that groups of events that share the processor's few
  * counters each have their turn, which is some milliseconds. */
 static const double PASS_NS = 100e6;
-static const double CALLS_MOST = 1 << 20;
+static const double CALLS_MOST = 1 << 20, LAUNCHES_MOST = 1000;
 /* Of its least bytes: what is below was not in memory, whatever an estimate misses. */
 static const double CACHED = 0.25;
 
@@ -23,8 +23,9 @@ static struct assay_work work_of(const struct variant *v, enum assay_cache_state
 {
     bool hot = state == ASSAY_CACHE_HOT;
     double calls = timed->time.median > 0 ? PASS_NS / timed->time.median : 1;
+    double most = assay_device_shares_memory(v->device) ? CALLS_MOST : LAUNCHES_MOST;
     return (struct assay_work){
-        .iters = (int64_t)fmin(fmax(calls, 1), CALLS_MOST),
+        .iters = (int64_t)fmin(fmax(calls, 1), most),
         .n_sets = hot ? 1 : v->n_sets,
         .sets = !hot && v->sets ? v->sets : assay_operands_sets(v->operands),
     };
@@ -63,6 +64,13 @@ static void tell_failed(const struct variant *v, enum assay_status status, struc
                  assay_status_name(status));
 }
 
+/* For the supervisor: what ends the process now is no kernel's fault. */
+static void tell_counting(const struct group *g, bool on)
+{
+    if (g->bench->watch)
+        atomic_store_explicit(&g->bench->watch->counting, on, memory_order_relaxed);
+}
+
 static void count_state(struct group *g, struct variant *v, enum assay_cache_state state)
 {
     struct assay_measurement *m = &v->record.states[state];
@@ -71,12 +79,15 @@ static void count_state(struct group *g, struct variant *v, enum assay_cache_sta
     m->memory_frac = (double)NAN;
     assay_counts_clear(out);
     if (!v->device->driver->counters) {
-        snprintf(out->missing, sizeof out->missing, "not counted on a GPU");
+        snprintf(out->missing, sizeof out->missing,
+                 "not counted: it runs on a GPU, in a process of its own");
         return;
     }
     struct assay_work work = work_of(v, state, m);
     group_step(g, v->runner ? -1 : v - g->variants);
+    tell_counting(g, true);
     enum assay_status status = count(v, &work, out);
+    tell_counting(g, false);
     group_step(g, -1);
     if (status != ASSAY_OK)
         tell_failed(v, status, out);

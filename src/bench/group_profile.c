@@ -159,6 +159,9 @@ static void add_counts(struct pass *p)
     add_fact(out, "memory_bytes", c->memory_bytes);
     add_fact(out, "memory_over_least_bytes", c->memory_bytes >= 0 ? m->memory_frac : (double)NAN);
     add_fact(out, "cpu_time_us", c->task_clock_ns / 1e3);
+    add_fact(out, "l2_bytes", c->l2_bytes);
+    add_fact(out, "occupancy", c->occupancy_frac);
+    add_fact(out, "matrix_units_busy", c->tensor_frac);
     add_fact(out, "page_faults", c->page_faults);
     add_fact(out, "context_switches", c->context_switches);
 }

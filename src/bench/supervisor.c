@@ -264,6 +264,20 @@ static void note_unprofiled(struct supervisor *s, const struct assay_job *job,
     s->options->note(s->options->user, text);
 }
 
+/* Counters, or the library that reads them, ended the worker when everything was timed, and the
+ * figures with it: once more, without them. No kernel is to blame. */
+static void go_without_counters(struct supervisor *s, struct assay_job *job,
+                                const struct assay_child_end *end, bool timed_out)
+{
+    char reason[192], text[400];
+    outcome_of_end(end, timed_out, job->settings.timeout_s, reason, sizeof reason);
+    snprintf(text, sizeof text,
+             "%.180s while it was counted (--counters): this group is measured again without",
+             reason);
+    s->options->note(s->options->user, text);
+    job->settings.counters = false;
+}
+
 /* The time limit is for kernels; the harness's own work (filling, calibrating) gets more. */
 static double patience_s(const struct supervisor *s, const struct assay_job *job)
 {
@@ -406,6 +420,10 @@ static enum assay_status run_in_child(struct supervisor *s, struct assay_job *jo
         }
         if (stopped)
             return assay_error_set(err, ASSAY_ERR_INTERRUPTED, NULL, "interrupted");
+        if (end.counting && job->settings.counters) {
+            go_without_counters(s, job, &end, timed_out);
+            continue;
+        }
         status = look_back(s, job, &end, timed_out, &go_on);
         if (status != ASSAY_OK)
             return assay_error_set(err, status, NULL, "out of memory");

@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define ASSAY_WATCH_VERSION 4
+#define ASSAY_WATCH_VERSION 5
 
 struct assay_watch {
     uint32_t version;
@@ -16,6 +16,7 @@ struct assay_watch {
     _Atomic int64_t variant;   /* worker: whose kernel runs; -1: the harness itself */
     _Atomic int32_t opening;   /* worker: 1 + the plug-in of the job that it waits for; 0: none */
     _Atomic int32_t no_memory; /* worker: it ended itself because it could get no memory */
+    _Atomic int32_t counting;  /* worker: counters are on, and nothing is timed */
     char last_words[160];      /* worker: why it ended itself; empty where it did not */
 };
 

@@ -61,7 +61,8 @@ const struct assay_option assay_measure_rows[] = {
      0},
     {"counters", 0, ASSAY_OPTION_FLAG, AT(counters), NULL,
      "once a group is timed, also count what calls cost the processor: cycles, instructions, "
-     "misses of caches and branches, bytes from memory (a tenth of a second each; CPU only)",
+     "misses of caches and branches, bytes from memory; of a GPU what memory and L2 moved, and how "
+     "busy it was (a tenth of a second each)",
      0, 0},
     {"profile", 0, ASSAY_OPTION_SPARE_FILE, AT(profile), "[FILE]",
      "once a group is measured, call each variant a few times more and record a trace: which node, "

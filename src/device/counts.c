@@ -15,6 +15,9 @@ void assay_counts_clear(struct assay_counts *counts)
                                     .task_clock_ns = none,
                                     .page_faults = none,
                                     .context_switches = none,
+                                    .l2_bytes = none,
+                                    .occupancy_frac = none,
+                                    .tensor_frac = none,
                                     .counted_frac = none};
 }
 
@@ -22,7 +25,8 @@ void assay_counts_divide(struct assay_counts *c, int64_t calls)
 {
     double *const figures[] = {&c->cycles,           &c->instructions, &c->branch_misses,
                                &c->cache_references, &c->cache_misses, &c->memory_bytes,
-                               &c->task_clock_ns,    &c->page_faults,  &c->context_switches};
+                               &c->task_clock_ns,    &c->page_faults,  &c->context_switches,
+                               &c->l2_bytes};
     for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++)
         *figures[i] /= (double)calls;
     c->calls = calls;

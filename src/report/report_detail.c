@@ -176,6 +176,11 @@ static void counts_line(const struct assay_measurement *m, const char *state,
         assay_flow_item(&flow, "%.2g branch misses in 1000",
                         1000 * c->branch_misses / c->instructions);
     cache_items(m, &flow);
+    bytes_item(&flow, "L2 moved", c->l2_bytes);
+    if (c->occupancy_frac >= 0)
+        assay_flow_item(&flow, "occupancy %.0f%%", 100 * c->occupancy_frac);
+    if (c->tensor_frac >= 0)
+        assay_flow_item(&flow, "matrix units busy %.0f%%", 100 * c->tensor_frac);
     if (c->task_clock_ns > 0)
         assay_flow_item(&flow, "CPU time %s", assay_cell_time(c->task_clock_ns).text);
     counted_item(&flow, c->page_faults, "page faults");

@@ -35,7 +35,7 @@ struct assay_profile_fact {
     double value;
 };
 
-enum { ASSAY_PROFILE_FACTS = 12 };
+enum { ASSAY_PROFILE_FACTS = 16 };
 struct assay_profile {
     int64_t group, variant; /* as in the variant's record */
     char title[200];        /* "transformer_block 4x64x256 f32 compiled int8wo" */

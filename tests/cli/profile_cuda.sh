@@ -124,9 +124,33 @@ FAKE_CUPTI_FAIL=cuptiActivityGetNextRecord:999 expect_exit 0 "$ASSAY" "${relu[@]
 expect_err 'something is missing: .*of what the GPU did was not recorded'
 expect_out '^ cuda .* [0-9.]+ [num]?s '
 
-say "counters are the processor's"
-expect_exit 0 "$ASSAY" "${relu[@]}" --counters
-expect_out '^ +counts  hot · n/a \(not counted on a GPU\)$'
+say "counters: what a call moves, and how busy the GPU is"
+: >"$FAKE_CUPTI_LOG"
+expect_exit 0 "$ASSAY" "${relu[@]}" --counters -o rows.jsonl
+expect_out '^ +counts  hot · about 84 B from memory, 0\.35 of the least · L2 moved 8\.4 kB · occupancy 50%'
+expect_file rows.jsonl '"counters": ?\{"calls": ?1000,.*"memory_bytes": ?84\.0,"memory_frac": ?0\.35,.*"l2_bytes": ?8400\.0,"occupancy_frac": ?0\.5,"tensor_frac": ?0\.0'
+expect_file "$FAKE_CUPTI_LOG" '^finalised: heard 100[0-9] launches, not attached$'
+expect_exit 0 "$ASSAY" "${relu[@]}" --counters --profile t.json
+expect_file t.json '"name":"call","cat":"call".*"l2_bytes":8400,"occupancy":0\.5'
+nothing_left
+FAKE_CUPTI_FAIL=cuptiProfilerGetCounterAvailability:35 expect_exit 0 "$ASSAY" "${relu[@]}" --counters
+tr -s ' \n' ' ' <out | grep -q 'n/a (not permitted: the driver lets administrators alone read its counters; NVreg_RestrictProfilingToAdminUsers=0 or CAP_SYS_ADMIN permits it)' ||
+    fail "nothing about the right to read counters"
+ASSAY_CUPTI=$ASSAY_FAKES/fake_cupti_lean.so expect_exit 0 "$ASSAY" "${relu[@]}" --counters
+expect_out 'n/a \(CUPTI is too old: counting takes that of CUDA 12\.6 or newer\)'
+ASSAY_CUPTI=$ASSAY_FAKES/fake_cupti_lean.so expect_exit 0 "$ASSAY" "${relu[@]}" --profile lean.json
+expect_count 20 '"cat":"gpu"' lean.json
+ASSAY_CUPTI=$work/none.so expect_exit 0 "$ASSAY" "${relu[@]}" --counters
+tr -s ' \n' ' ' <out | grep -q 'n/a (.*none\.so: cannot open' || fail "nothing about CUPTI"
+
+say "a library that crashes costs what it was to tell, and no figure"
+FAKE_CUPTI_CRASH=cuptiRangeProfilerStart expect_exit 0 "$ASSAY" "${relu[@]}" --counters -o rows.jsonl
+expect_err 'SIGSEGV while it was counted \(--counters\): this group is measured again without'
+expect_count 1 '"status":"ok"' rows.jsonl
+expect_no_out '^ +counts '
+FAKE_CUPTI_CRASH=cuptiActivityFlushAll expect_exit 0 "$ASSAY" "${relu[@]}" --profile crash.json -o rows.jsonl
+expect_err 'SIGSEGV while it was profiled: its profile.* is missing, its figures stay'
+expect_count 1 '"status":"ok"' rows.jsonl
 
 say "a plug-in's kernels, in a process of its own, which watches itself"
 : >"$FAKE_CUPTI_LOG"

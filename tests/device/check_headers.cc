@@ -27,6 +27,12 @@
 #if __has_include(<cupti.h>)
 #include <cupti.h>
 #define WITH_CUPTI
+#if __has_include(<cupti_range_profiler.h>) // from 12.6 on
+#include <cupti_profiler_host.h>
+#include <cupti_range_profiler.h>
+#include <cupti_target.h>
+#define WITH_CUPTI_COUNTING
+#endif
 #endif
 
 // From 13 on cuda.h has only the second version of this one, under both names; before 12.8 only the first.
@@ -174,6 +180,102 @@ static_assert(sizeof(ours::cupti_external) == sizeof(REAL), "");
 #undef REAL
 #endif
 
+#ifdef WITH_CUPTI_COUNTING
+// The same members in the same places, and as long as their own macro says.
+#define PARAMS(ours_type, theirs, last)                                                            \
+    template <> struct stand_for<ours::ours_type, theirs> : std::true_type {                       \
+        static_assert(CUPTI_PARAMS(ours::ours_type, last) == theirs##_STRUCT_SIZE, #theirs);       \
+    };
+#define MEMBER(ours_type, theirs, mine, real)                                                      \
+    static_assert(offsetof(ours::ours_type, mine) == offsetof(theirs, real), #theirs);             \
+    static_assert(sizeof(ours::ours_type::mine) == sizeof(theirs::real), #theirs);
+PARAMS(cupti_plain, CUpti_Profiler_Initialize_Params, priv)
+MEMBER(cupti_plain, CUpti_Profiler_Initialize_Params, priv, pPriv)
+PARAMS(cupti_plain, CUpti_Profiler_DeInitialize_Params, priv)
+MEMBER(cupti_plain, CUpti_Profiler_DeInitialize_Params, priv, pPriv)
+PARAMS(cupti_chip, CUpti_Device_GetChipName_Params, name)
+MEMBER(cupti_chip, CUpti_Device_GetChipName_Params, device, deviceIndex)
+MEMBER(cupti_chip, CUpti_Device_GetChipName_Params, name, pChipName)
+PARAMS(cupti_availability, CUpti_Profiler_GetCounterAvailability_Params, image)
+MEMBER(cupti_availability, CUpti_Profiler_GetCounterAvailability_Params, context, ctx)
+MEMBER(cupti_availability, CUpti_Profiler_GetCounterAvailability_Params, bytes, counterAvailabilityImageSize)
+MEMBER(cupti_availability, CUpti_Profiler_GetCounterAvailability_Params, image, pCounterAvailabilityImage)
+PARAMS(cupti_host, CUpti_Profiler_Host_Initialize_Params, object)
+MEMBER(cupti_host, CUpti_Profiler_Host_Initialize_Params, type, profilerType)
+MEMBER(cupti_host, CUpti_Profiler_Host_Initialize_Params, chip, pChipName)
+MEMBER(cupti_host, CUpti_Profiler_Host_Initialize_Params, availability, pCounterAvailabilityImage)
+MEMBER(cupti_host, CUpti_Profiler_Host_Initialize_Params, object, pHostObject)
+PARAMS(cupti_host_end, CUpti_Profiler_Host_Deinitialize_Params, object)
+MEMBER(cupti_host_end, CUpti_Profiler_Host_Deinitialize_Params, object, pHostObject)
+PARAMS(cupti_host_metrics, CUpti_Profiler_Host_ConfigAddMetrics_Params, n)
+MEMBER(cupti_host_metrics, CUpti_Profiler_Host_ConfigAddMetrics_Params, object, pHostObject)
+MEMBER(cupti_host_metrics, CUpti_Profiler_Host_ConfigAddMetrics_Params, names, ppMetricNames)
+MEMBER(cupti_host_metrics, CUpti_Profiler_Host_ConfigAddMetrics_Params, n, numMetrics)
+PARAMS(cupti_host_size, CUpti_Profiler_Host_GetConfigImageSize_Params, bytes)
+MEMBER(cupti_host_size, CUpti_Profiler_Host_GetConfigImageSize_Params, object, pHostObject)
+MEMBER(cupti_host_size, CUpti_Profiler_Host_GetConfigImageSize_Params, bytes, configImageSize)
+PARAMS(cupti_host_config, CUpti_Profiler_Host_GetConfigImage_Params, image)
+MEMBER(cupti_host_config, CUpti_Profiler_Host_GetConfigImage_Params, object, pHostObject)
+MEMBER(cupti_host_config, CUpti_Profiler_Host_GetConfigImage_Params, bytes, configImageSize)
+MEMBER(cupti_host_config, CUpti_Profiler_Host_GetConfigImage_Params, image, pConfigImage)
+PARAMS(cupti_host_values, CUpti_Profiler_Host_EvaluateToGpuValues_Params, values)
+MEMBER(cupti_host_values, CUpti_Profiler_Host_EvaluateToGpuValues_Params, object, pHostObject)
+MEMBER(cupti_host_values, CUpti_Profiler_Host_EvaluateToGpuValues_Params, image, pCounterDataImage)
+MEMBER(cupti_host_values, CUpti_Profiler_Host_EvaluateToGpuValues_Params, bytes, counterDataImageSize)
+MEMBER(cupti_host_values, CUpti_Profiler_Host_EvaluateToGpuValues_Params, range, rangeIndex)
+MEMBER(cupti_host_values, CUpti_Profiler_Host_EvaluateToGpuValues_Params, names, ppMetricNames)
+MEMBER(cupti_host_values, CUpti_Profiler_Host_EvaluateToGpuValues_Params, n, numMetrics)
+MEMBER(cupti_host_values, CUpti_Profiler_Host_EvaluateToGpuValues_Params, values, pMetricValues)
+PARAMS(cupti_range_enable, CUpti_RangeProfiler_Enable_Params, object)
+MEMBER(cupti_range_enable, CUpti_RangeProfiler_Enable_Params, context, ctx)
+MEMBER(cupti_range_enable, CUpti_RangeProfiler_Enable_Params, object, pRangeProfilerObject)
+PARAMS(cupti_range, CUpti_RangeProfiler_Disable_Params, object)
+MEMBER(cupti_range, CUpti_RangeProfiler_Disable_Params, object, pRangeProfilerObject)
+PARAMS(cupti_range, CUpti_RangeProfiler_Start_Params, object)
+MEMBER(cupti_range, CUpti_RangeProfiler_Start_Params, object, pRangeProfilerObject)
+PARAMS(cupti_range, CUpti_RangeProfiler_PopRange_Params, object)
+MEMBER(cupti_range, CUpti_RangeProfiler_PopRange_Params, object, pRangeProfilerObject)
+PARAMS(cupti_range_size, CUpti_RangeProfiler_GetCounterDataSize_Params, bytes)
+MEMBER(cupti_range_size, CUpti_RangeProfiler_GetCounterDataSize_Params, object, pRangeProfilerObject)
+MEMBER(cupti_range_size, CUpti_RangeProfiler_GetCounterDataSize_Params, names, pMetricNames)
+MEMBER(cupti_range_size, CUpti_RangeProfiler_GetCounterDataSize_Params, n, numMetrics)
+MEMBER(cupti_range_size, CUpti_RangeProfiler_GetCounterDataSize_Params, ranges, maxNumOfRanges)
+MEMBER(cupti_range_size, CUpti_RangeProfiler_GetCounterDataSize_Params, nodes, maxNumRangeTreeNodes)
+MEMBER(cupti_range_size, CUpti_RangeProfiler_GetCounterDataSize_Params, bytes, counterDataSize)
+PARAMS(cupti_range_image, CUpti_RangeProfiler_CounterDataImage_Initialize_Params, image)
+MEMBER(cupti_range_image, CUpti_RangeProfiler_CounterDataImage_Initialize_Params, object, pRangeProfilerObject)
+MEMBER(cupti_range_image, CUpti_RangeProfiler_CounterDataImage_Initialize_Params, bytes, counterDataSize)
+MEMBER(cupti_range_image, CUpti_RangeProfiler_CounterDataImage_Initialize_Params, image, pCounterData)
+PARAMS(cupti_range_config, CUpti_RangeProfiler_SetConfig_Params, target_level)
+MEMBER(cupti_range_config, CUpti_RangeProfiler_SetConfig_Params, object, pRangeProfilerObject)
+MEMBER(cupti_range_config, CUpti_RangeProfiler_SetConfig_Params, config_bytes, configSize)
+MEMBER(cupti_range_config, CUpti_RangeProfiler_SetConfig_Params, config, pConfig)
+MEMBER(cupti_range_config, CUpti_RangeProfiler_SetConfig_Params, image_bytes, counterDataImageSize)
+MEMBER(cupti_range_config, CUpti_RangeProfiler_SetConfig_Params, image, pCounterDataImage)
+MEMBER(cupti_range_config, CUpti_RangeProfiler_SetConfig_Params, range, range)
+MEMBER(cupti_range_config, CUpti_RangeProfiler_SetConfig_Params, replay, replayMode)
+MEMBER(cupti_range_config, CUpti_RangeProfiler_SetConfig_Params, ranges, maxRangesPerPass)
+MEMBER(cupti_range_config, CUpti_RangeProfiler_SetConfig_Params, levels, numNestingLevels)
+MEMBER(cupti_range_config, CUpti_RangeProfiler_SetConfig_Params, least_level, minNestingLevel)
+MEMBER(cupti_range_config, CUpti_RangeProfiler_SetConfig_Params, pass, passIndex)
+MEMBER(cupti_range_config, CUpti_RangeProfiler_SetConfig_Params, target_level, targetNestingLevel)
+PARAMS(cupti_range_push, CUpti_RangeProfiler_PushRange_Params, name)
+MEMBER(cupti_range_push, CUpti_RangeProfiler_PushRange_Params, object, pRangeProfilerObject)
+MEMBER(cupti_range_push, CUpti_RangeProfiler_PushRange_Params, name, pRangeName)
+PARAMS(cupti_range_stop, CUpti_RangeProfiler_Stop_Params, all_done)
+MEMBER(cupti_range_stop, CUpti_RangeProfiler_Stop_Params, object, pRangeProfilerObject)
+MEMBER(cupti_range_stop, CUpti_RangeProfiler_Stop_Params, pass, passIndex)
+MEMBER(cupti_range_stop, CUpti_RangeProfiler_Stop_Params, level, targetNestingLevel)
+MEMBER(cupti_range_stop, CUpti_RangeProfiler_Stop_Params, all_done, isAllPassSubmitted)
+PARAMS(cupti_range_decode, CUpti_RangeProfiler_DecodeData_Params, dropped)
+MEMBER(cupti_range_decode, CUpti_RangeProfiler_DecodeData_Params, object, pRangeProfilerObject)
+MEMBER(cupti_range_decode, CUpti_RangeProfiler_DecodeData_Params, dropped, numOfRangeDropped)
+PARAMS(cupti_range_info, CUpti_RangeProfiler_GetCounterDataInfo_Params, ranges)
+MEMBER(cupti_range_info, CUpti_RangeProfiler_GetCounterDataInfo_Params, image, pCounterDataImage)
+MEMBER(cupti_range_info, CUpti_RangeProfiler_GetCounterDataInfo_Params, bytes, counterDataImageSize)
+MEMBER(cupti_range_info, CUpti_RangeProfiler_GetCounterDataInfo_Params, ranges, numTotalRanges)
+#endif
+
 template <class T> constexpr bool is_number = std::is_integral<T>::value || std::is_enum<T>::value;
 
 template <class A, class B> constexpr bool alike();
@@ -316,6 +418,14 @@ SAME(CUPTI_KIND_KERNEL, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)
 SAME(CUPTI_KIND_EXTERNAL, CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION)
 SAME(CUPTI_EXTERNAL_CUSTOM, CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0)
 SAME(CUPTI_FLUSH_FORCED, CUPTI_ACTIVITY_FLAG_FLUSH_FORCED)
+SAME(CUPTI_PRIVILEGES, CUPTI_ERROR_INSUFFICIENT_PRIVILEGES)
+SAME(CUPTI_PRIVILEGES_OF_GUESTS, CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES)
+#endif
+#ifdef WITH_CUPTI_COUNTING
+CUDA_CUPTI_COUNTING(SAME_FUNCTION)
+SAME(CUPTI_TYPE_RANGE, CUPTI_PROFILER_TYPE_RANGE_PROFILER)
+SAME(CUPTI_USER_RANGE, CUPTI_UserRange)
+SAME(CUPTI_USER_REPLAY, CUPTI_UserReplay)
 #endif
 
 #ifdef WITH_CUDNN

@@ -254,6 +254,85 @@ static void what_is_lost_is_counted(void **state)
     free_model(&m);
 }
 
+/* 4 launches in a call: 84 bytes of memory and 8400 of the cache each, as the stand-in has it. */
+static void counters_are_of_a_range_of_calls(void **state)
+{
+    static const char *const passes[] = {"1", "3"};
+    assay_device *device = *state;
+    struct model m = make_model(device);
+    struct assay_args args = {0};
+    struct assay_work work = {.iters = 5, .n_sets = 1, .sets = &args};
+    m.ns = 1000;
+    for (size_t i = 0; i < 2; i++) {
+        struct assay_counts c;
+        setenv("FAKE_CUPTI_PASSES", passes[i], 1);
+        assert_int_equal(device->driver->counters(device, &model_kernel, &m, &work, &c), ASSAY_OK);
+        assert_string_equal(c.missing, "");
+        assert_near(c.memory_bytes, 5 * 4 * 84, 1e-9);
+        assert_near(c.l2_bytes, 5 * 4 * 8400, 1e-9);
+        assert_near(c.occupancy_frac, 0.5, 1e-12);
+        assert_near(c.tensor_frac, 0, 1e-12);
+        assert_true(isnan(c.cycles) && isnan(c.task_clock_ns));
+        assay_counts_divide(&c, 5);
+        assert_near(c.l2_bytes, 4 * 8400, 1e-9);
+        assert_near(c.occupancy_frac, 0.5, 1e-12); /* a share is one */
+    }
+    unsetenv("FAKE_CUPTI_PASSES");
+    assert_true(logged("not attached"));
+    free_model(&m);
+}
+
+static void what_cannot_be_counted_says_why(void **state)
+{
+    static const struct {
+        const char *fail, *words;
+    } rows[] = {
+        {"cuptiProfilerInitialize:999", "cuptiProfilerInitialize: CUPTI_ERROR_UNKNOWN"},
+        {"cuptiDeviceGetChipName:999", "cuptiDeviceGetChipName: "},
+        {"cuptiProfilerGetCounterAvailability:35",
+         "not permitted: the driver lets administrators alone read its counters; "
+         "NVreg_RestrictProfilingToAdminUsers=0 or CAP_SYS_ADMIN permits it"},
+        {"cuptiProfilerHostInitialize:999", "cuptiProfilerHostInitialize: "},
+        {"cuptiProfilerHostConfigAddMetrics:1", "cuptiProfilerHostConfigAddMetrics: "},
+        {"cuptiProfilerHostGetConfigImageSize:1", "cuptiProfilerHostGetConfigImageSize: "},
+        {"cuptiProfilerHostGetConfigImage:1", "cuptiProfilerHostGetConfigImage: "},
+        {"cuptiRangeProfilerEnable:39", "another profiler is attached to this process"},
+        {"cuptiRangeProfilerGetCounterDataSize:1", "cuptiRangeProfilerGetCounterDataSize: "},
+        {"cuptiRangeProfilerCounterDataImageInitialize:1",
+         "cuptiRangeProfilerCounterDataImageInitialize: "},
+        {"cuptiRangeProfilerSetConfig:1", "cuptiRangeProfilerSetConfig: "},
+        {"cuptiRangeProfilerStart:1", "cuptiRangeProfilerStart: "},
+        {"cuptiRangeProfilerPushRange:1", "cuptiRangeProfilerPushRange: "},
+        {"cuptiRangeProfilerPopRange:1", "cuptiRangeProfilerPopRange: "},
+        {"cuptiRangeProfilerStop:1", "cuptiRangeProfilerStop: "},
+        {"cuptiRangeProfilerDecodeData:1", "cuptiRangeProfilerDecodeData: "},
+        {"cuptiRangeProfilerGetCounterDataInfo:1", "cuptiRangeProfilerGetCounterDataInfo: "},
+        {"cuptiProfilerHostEvaluateToGpuValues:1", "cuptiProfilerHostEvaluateToGpuValues: "},
+    };
+    assay_device *device = *state;
+    struct model m = make_model(device);
+    struct assay_args args = {0};
+    struct assay_work work = {.iters = 2, .n_sets = 1, .sets = &args};
+    struct assay_counts c;
+    m.ns = 1000;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        setenv("FAKE_CUPTI_FAIL", rows[i].fail, 1);
+        assert_int_equal(device->driver->counters(device, &model_kernel, &m, &work, &c), ASSAY_OK);
+        if (strncmp(c.missing, rows[i].words, strlen(rows[i].words)) != 0)
+            fail_msg("%s: \"%s\"", rows[i].fail, c.missing);
+        assert_true(isnan(c.memory_bytes) && isnan(c.l2_bytes) && isnan(c.occupancy_frac));
+    }
+    unsetenv("FAKE_CUPTI_FAIL");
+    assert_true(logged("not attached"));
+    setenv("FAKE_CUPTI_PASSES", "1000", 1);
+    assert_int_equal(device->driver->counters(device, &model_kernel, &m, &work, &c), ASSAY_OK);
+    assert_string_equal(c.missing, "CUPTI needs more than 16 passes");
+    unsetenv("FAKE_CUPTI_PASSES");
+    assert_int_equal(device->driver->counters(device, &model_kernel, &m, &work, &c), ASSAY_OK);
+    assert_string_equal(c.missing, ""); /* and nothing is left of all that */
+    free_model(&m);
+}
+
 /* Identifiers hold any call and any node, or none. */
 static void identifiers_are_read_back(void **state)
 {
@@ -360,6 +439,8 @@ int main(void)
         WITH_GPU(without_cupti_events_are_around_nodes),
         WITH_GPU(what_is_lost_is_counted),
         WITH_GPU(a_replay_is_a_call),
+        WITH_GPU(counters_are_of_a_range_of_calls),
+        WITH_GPU(what_cannot_be_counted_says_why),
         cmocka_unit_test(identifiers_are_read_back),
         cmocka_unit_test(strangers_activities_are_looked_at),
     };

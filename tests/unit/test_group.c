@@ -641,7 +641,7 @@ static void test_counts_where_nobody_counts(void **state)
     assert_int_equal(record_of(&bed, "good")->outcome, ASSAY_OUTCOME_OK);
     assert_true(m->has_counts && m->counts.calls == 0 && isnan(m->counts.cycles));
     assert_true(isnan(m->memory_frac));
-    assert_string_equal(m->counts.missing, "not counted on a GPU");
+    assert_non_null(strstr(m->counts.missing, "not counted"));
     strip_bed(&bed);
 }
 

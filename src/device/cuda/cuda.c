@@ -565,6 +565,7 @@ const struct assay_device_driver assay_device_cuda = {
     .time = assay_cuda_time,
     .forget = assay_cuda_forget,
     .timed = assay_cuda_timed,
+    .counters = assay_cuda_counters,
     .watch = assay_cuda_watch,
     .mark = assay_cuda_mark,
     .watched = assay_cuda_watched,

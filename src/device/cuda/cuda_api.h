@@ -7,6 +7,8 @@
 #ifndef ASSAY_DEVICE_CUDA_CUDA_API_H
 #define ASSAY_DEVICE_CUDA_CUDA_API_H
 
+#include "device/cuda/cupti_api.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -492,101 +494,6 @@ enum { CUDA_CUDNN_NUMBERS(CUDA_CUDNN_NUMBER) };
 /* From version 9 on: what went wrong last, in words. */
 #define CUDA_CUDNN_OPTIONAL(F) F(void, cudnnGetLastErrorString, (char *text, size_t size))
 
-/* ---- CUPTI: libcupti.so ---------------------------------------------------------------------- */
-
-typedef int cupti_result; /* CUptiResult */
-typedef struct CUpti_Subscriber_st *cupti_subscriber;
-
-/* CUpti_Activity: what all records begin with. They lie packed in 8 bytes, and only grow at their
- * end: these are what versions 12 and 13 have in common. */
-typedef struct {
-    uint32_t kind;
-} cupti_record;
-
-/* CUpti_ActivityKernel4 and later ones, up to the shared memory. */
-typedef struct {
-    uint32_t kind;
-    uint8_t cache, shared_banks;
-    uint16_t registers; /* of a thread */
-    int32_t global_requested, global_executed;
-    uint64_t start, end, completed;
-    uint32_t device, context, stream;
-    int32_t grid_x, grid_y, grid_z, block_x, block_y, block_z;
-    int32_t static_shared, dynamic_shared;
-    uint32_t local_thread, local_total, correlation;
-    int64_t grid_id;
-    const char *name; /* mangled */
-    void *reserved;
-    uint64_t queued, submitted;
-    uint8_t launch_type, carveout_requested, carveout, padding;
-    uint32_t shared_executed;
-    uint64_t graph_node; /* from Kernel5 on; 0: no graph's */
-} cupti_kernel;
-
-/* CUpti_ActivityMemcpy4 and later ones, up to the runtime's correlation. */
-typedef struct {
-    uint32_t kind;
-    uint8_t copy, from, to, flags;
-    uint64_t bytes, start, end;
-    uint32_t device, context, stream, correlation, runtime_correlation, pad;
-} cupti_copy;
-
-/* CUpti_ActivityMemset3 and later ones, likewise. */
-typedef struct {
-    uint32_t kind, value;
-    uint64_t bytes, start, end;
-    uint32_t device, context, stream, correlation;
-    uint16_t flags, memory;
-    uint32_t pad;
-} cupti_set;
-
-/* CUpti_ActivityExternalCorrelation: the identifier that was pushed when a call was made. */
-typedef struct {
-    uint32_t kind;
-    int32_t external_kind;
-    uint64_t id;
-    uint32_t correlation, reserved;
-} cupti_external;
-
-typedef void (*cupti_buffer_wanted)(uint8_t **buffer, size_t *bytes, size_t *most_records);
-typedef void (*cupti_buffer_done)(cu_context context, uint32_t stream, uint8_t *buffer,
-                                  size_t bytes, size_t valid_bytes);
-typedef void (*cupti_callback)(void *user, int domain, uint32_t id, const void *data);
-
-enum {
-    CUPTI_OK = 0,
-    CUPTI_MAX_LIMIT = 12, /* no more records; or, of a subscriber, there is one already */
-    CUPTI_OTHER_SUBSCRIBER = 39,
-    CUPTI_KIND_COPY = 1,
-    CUPTI_KIND_SET = 2,
-    CUPTI_KIND_DRIVER = 4,
-    CUPTI_KIND_RUNTIME = 5,
-    CUPTI_KIND_KERNEL = 10, /* CONCURRENT_KERNEL: it leaves kernels side by side */
-    CUPTI_KIND_EXTERNAL = 39,
-    CUPTI_EXTERNAL_CUSTOM = 3,
-    CUPTI_FLUSH_FORCED = 1,
-};
-
-#define CUDA_CUPTI_REQUIRED(F)                                                                     \
-    F(cupti_result, cuptiGetVersion, (uint32_t * version))                                         \
-    F(cupti_result, cuptiGetResultString, (cupti_result result, const char **text))                \
-    F(cupti_result, cuptiGetTimestamp, (uint64_t * ns))                                            \
-    F(cupti_result, cuptiSubscribe,                                                                \
-      (cupti_subscriber * subscriber, cupti_callback callback, void *user))                        \
-    F(cupti_result, cuptiUnsubscribe, (cupti_subscriber subscriber))                               \
-    F(cupti_result, cuptiActivityRegisterCallbacks,                                                \
-      (cupti_buffer_wanted wanted, cupti_buffer_done done))                                        \
-    F(cupti_result, cuptiActivityEnable, (int kind))                                               \
-    F(cupti_result, cuptiActivityDisable, (int kind))                                              \
-    F(cupti_result, cuptiActivityFlushAll, (uint32_t flag))                                        \
-    F(cupti_result, cuptiActivityGetNextRecord,                                                    \
-      (uint8_t * buffer, size_t valid_bytes, cupti_record * *record))                              \
-    F(cupti_result, cuptiActivityGetNumDroppedRecords,                                             \
-      (cu_context context, uint32_t stream, size_t * dropped))                                     \
-    F(cupti_result, cuptiActivityPushExternalCorrelationId, (int kind, uint64_t id))               \
-    F(cupti_result, cuptiActivityPopExternalCorrelationId, (int kind, uint64_t *last))             \
-    F(cupti_result, cuptiFinalize, (void))
-
 /* ---- the tables ------------------------------------------------------------------------------ */
 
 #define CUDA_API_FIELD(result, name, arguments) result(*name) arguments;
@@ -611,6 +518,7 @@ struct cuda_cublaslt_api {
 
 struct cuda_cupti_api {
     CUDA_CUPTI_REQUIRED(CUDA_API_FIELD)
+    CUDA_CUPTI_COUNTING(CUDA_API_FIELD)
 };
 
 struct cuda_cudnn_api {

@@ -155,6 +155,11 @@ void assay_cuda_unwatch(assay_device *device);
 /* Around the launches of a call that are not captured; nothing where nobody watches. */
 void assay_cuda_watch_call(struct cuda_gpu *gpu, cu_stream stream, bool begins);
 
+/* cuda_counters.c */
+enum assay_status assay_cuda_counters(assay_device *device, const struct assay_kernel *kernel,
+                                      void *state, const struct assay_work *work,
+                                      struct assay_counts *out);
+
 /* cuda_health.c */
 void assay_cuda_health_open(struct cuda_gpu *gpu);
 double assay_cuda_clock_hz(assay_device *device);

@@ -85,6 +85,9 @@ static const struct function cupti_functions[] = {
 #define ROW(result, name, arguments) REQUIRED_ROW(cuda_cupti_api, name)
     CUDA_CUPTI_REQUIRED(ROW)
 #undef ROW
+#define ROW(result, name, arguments) OPTIONAL_ROW(cuda_cupti_api, name)
+        CUDA_CUPTI_COUNTING(ROW)
+#undef ROW
 };
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
