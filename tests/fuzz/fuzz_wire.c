@@ -28,6 +28,23 @@ static void check_message(const char *line, size_t length, int64_t expected)
     assay_text_fini(&again);
 }
 
+/* What reads as a profile is written, and read again. */
+static void check_profile(const struct assay_event *event)
+{
+    struct assay_profile profile, again;
+    if (assay_event_profile(event, &profile, NULL) != ASSAY_OK)
+        return;
+    assay_profile_sort(&profile);
+    assay_json *json = assay_profile_to_json(&profile);
+    if (assay_profile_from_json(json, &again, NULL) != ASSAY_OK ||
+        again.n_spans != profile.n_spans || again.activities.n != profile.activities.n ||
+        again.n_facts != profile.n_facts)
+        abort();
+    assay_json_free(json);
+    assay_profile_fini(&again);
+    assay_profile_fini(&profile);
+}
+
 static void check_event(const assay_json *message)
 {
     static struct assay_event_name names[4];
@@ -42,6 +59,8 @@ static void check_event(const assay_json *message)
     if (event.kind >= ASSAY_EVENT_COUNT || !event.text || assay_event_names(&event, names, 4) > 4)
         abort();
     assay_event_record(&event, &record, NULL);
+    if (event.kind == ASSAY_EVENT_PROFILE)
+        check_profile(&event);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
