@@ -16,6 +16,7 @@ static int64_t fail_after;
 static bool fail_once, has_failed;
 
 static atomic_size_t held, peak;
+static _Thread_local const struct assay_alloc_listener *listener;
 
 void assay_alloc_fail_after(int64_t nth)
 {
@@ -67,6 +68,27 @@ void assay_alloc_reset_peak(void)
     atomic_store_explicit(&peak, assay_alloc_held(), memory_order_relaxed);
 }
 
+void assay_alloc_listen(const struct assay_alloc_listener *who) { listener = who; }
+
+void assay_alloc_tell_took(const void *at, size_t bytes, bool on_device)
+{
+    if (listener && at)
+        listener->took(listener->user, at, bytes, on_device);
+}
+
+void assay_alloc_tell_gave(const void *at)
+{
+    if (listener && at)
+        listener->gave(listener->user, at);
+}
+
+static void count(void *made)
+{
+    size_t bytes = malloc_usable_size(made);
+    assay_alloc_add(bytes);
+    assay_alloc_tell_took(made, bytes, false);
+}
+
 size_t assay_alloc_malloc_held(void)
 {
 #ifdef HAVE_MALLINFO2
@@ -77,12 +99,12 @@ size_t assay_alloc_malloc_held(void)
 #endif
 }
 
-void *assay_calloc(size_t count, size_t size)
+void *assay_calloc(size_t n, size_t size)
 {
-    if (injected_failure() || (size && count > SIZE_MAX / size))
+    if (injected_failure() || (size && n > SIZE_MAX / size))
         return NULL;
-    void *made = calloc(count ? count : 1, size ? size : 1);
-    assay_alloc_add(malloc_usable_size(made));
+    void *made = calloc(n ? n : 1, size ? size : 1);
+    count(made);
     return made;
 }
 
@@ -91,19 +113,22 @@ void *assay_malloc(size_t bytes)
     if (injected_failure())
         return NULL;
     void *made = malloc(bytes ? bytes : 1);
-    assay_alloc_add(malloc_usable_size(made));
+    count(made);
     return made;
 }
 
-void *assay_realloc(void *ptr, size_t count, size_t size)
+void *assay_realloc(void *ptr, size_t n, size_t size)
 {
-    if (injected_failure() || (size && count > SIZE_MAX / size))
+    if (injected_failure() || (size && n > SIZE_MAX / size))
         return NULL;
-    size_t bytes = count * size, before = malloc_usable_size(ptr);
+    size_t bytes = n * size, before = malloc_usable_size(ptr);
+    assay_alloc_tell_gave(ptr);
     void *made = realloc(ptr, bytes ? bytes : 1);
-    if (!made)
+    if (!made) {
+        assay_alloc_tell_took(ptr, before, false);
         return NULL;
-    assay_alloc_add(malloc_usable_size(made));
+    }
+    count(made);
     assay_alloc_subtract(before);
     return made;
 }
@@ -120,5 +145,6 @@ char *assay_strdup(const char *text)
 void assay_free(void *ptr)
 {
     assay_alloc_subtract(malloc_usable_size(ptr));
+    assay_alloc_tell_gave(ptr);
     free(ptr);
 }

@@ -28,6 +28,19 @@ void assay_alloc_reset_peak(void);
 void assay_alloc_add(size_t bytes);
 void assay_alloc_subtract(size_t bytes);
 
+/* Somebody who hears of each allocation and release of one thread, to note who holds what: in a
+ * pass where nothing is timed. What it allocates itself, it hears of, too. */
+struct assay_alloc_listener {
+    void *user;
+    void (*took)(void *user, const void *at, size_t bytes, bool on_device);
+    void (*gave)(void *user, const void *at);
+};
+/* For this thread from here on; it must live until the next call. NULL: nobody. */
+void assay_alloc_listen(const struct assay_alloc_listener *listener);
+/* Tells it of memory that was allocated elsewhere: a device's, which may be the host's. */
+void assay_alloc_tell_took(const void *at, size_t bytes, bool on_device);
+void assay_alloc_tell_gave(const void *at);
+
 /* Bytes that the whole process holds from malloc, libraries and plug-ins included; 0 where the C
  * library does not say. Slow. */
 size_t assay_alloc_malloc_held(void);

@@ -117,6 +117,7 @@ enum assay_status assay_device_alloc(assay_device *device, size_t bytes, void **
         device->bytes_peak = device->bytes_held;
     if (assay_device_shares_memory(device))
         assay_alloc_add(bytes);
+    assay_alloc_tell_took(*out, bytes, true);
     return ASSAY_OK;
 }
 
@@ -124,6 +125,7 @@ void assay_device_free(assay_device *device, void *ptr, size_t bytes)
 {
     if (!ptr)
         return;
+    assay_alloc_tell_gave(ptr);
     device->driver->free(device, ptr, bytes);
     device->bytes_held -= bytes;
     if (assay_device_shares_memory(device))

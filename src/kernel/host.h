@@ -5,6 +5,7 @@
 
 #include "device/device.h"
 #include "kernel/kernel.h"
+#include "trace/memory_log.h"
 #include "trace/recorder.h"
 
 #include <stdbool.h>
@@ -19,6 +20,7 @@ struct assay_host {
                                  const struct assay_problem *problem, struct assay_error *why);
     void *strangers;
     struct assay_recorder *recorder; /* NULL but in a profiled pass, where nothing is timed */
+    struct assay_memory_log *memory; /* NULL but in a memory pass, likewise */
 };
 
 /* Did the user give --autotune? No, where the problem comes from nowhere. */
@@ -31,6 +33,12 @@ static inline bool assay_host_autotunes(const struct assay_problem *problem)
 static inline struct assay_recorder *assay_host_recorder(const struct assay_host *host)
 {
     return host ? host->recorder : NULL;
+}
+
+/* Who is told for whom memory is allocated, in a memory pass; NULL else. */
+static inline struct assay_memory_log *assay_host_memory(const struct assay_host *host)
+{
+    return host ? host->memory : NULL;
 }
 
 #endif
