@@ -117,6 +117,7 @@ static enum assay_status describe_nodes(struct pass *p)
         struct assay_model_step step;
         assay_model_step(p->v->state, i, &step);
         describe_node(p, step.op, step.kernel, step.problem, false, &out->nodes[i]);
+        snprintf(out->nodes[i].phase, sizeof out->nodes[i].phase, "%s", step.phase);
     }
     if (!steps)
         describe_node(p, p->g->op, p->v->kernel, &p->v->problem, true, &out->nodes[0]);

@@ -23,7 +23,7 @@ struct profile_config {
 static const struct assay_option rows[] = {
     {"format", 'f', ASSAY_OPTION_TEXT, AT(format), "AS", "table (default), md or json", 0, 0},
     {"by", 0, ASSAY_OPTION_TEXT, AT(by), "PART",
-     "rows for each node, each kernel, or both (default)", 0, 0},
+     "rows for each node, kernel or, in training, phase; all of them (default)", 0, 0},
     {"ascii", 0, ASSAY_OPTION_FLAG, AT(ascii), NULL,
      "write the table in ASCII only; so it is by itself where the locale is not UTF-8", 0, 0},
     {"help", 'h', ASSAY_OPTION_FLAG, AT(help), NULL, "this text", 0, 0},
@@ -60,6 +60,14 @@ static void help(struct assay_text *out)
 
 /* ---- recorded ones ---- */
 
+static bool has_phases(const struct assay_breakdowns *profiles)
+{
+    for (int64_t i = 0; i < profiles->n; i++)
+        if (profiles->items[i].n_phases > 0)
+            return true;
+    return false;
+}
+
 static enum assay_status write_profiles(const struct profile_config *config,
                                         const struct assay_breakdowns *both, struct assay_text *out,
                                         struct assay_error *err)
@@ -67,11 +75,14 @@ static enum assay_status write_profiles(const struct profile_config *config,
     const char *format = config->format ? config->format : "table";
     struct assay_measure_config look = {.ascii = config->ascii};
     struct assay_report_style style = assay_output_style(&look, STDOUT_FILENO);
-    enum assay_profile_by by = !config->by                         ? ASSAY_PROFILE_BY_BOTH
+    enum assay_profile_by by = !config->by                         ? ASSAY_PROFILE_BY_ALL
                                : strcmp(config->by, "node") == 0   ? ASSAY_PROFILE_BY_NODE
                                : strcmp(config->by, "kernel") == 0 ? ASSAY_PROFILE_BY_KERNEL
-                                                                   : ASSAY_PROFILE_BY_BOTH;
+                                                                   : ASSAY_PROFILE_BY_PHASE;
     bool json = strcmp(format, "json") == 0;
+    if (by == ASSAY_PROFILE_BY_PHASE && !has_phases(&both[0]))
+        return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                               "there are no phases: none of its variants is a model in training");
     if (both[1].n > 0)
         return assay_profile_compare(&both[0], &both[1], json, &style, out, err);
     if (json)
@@ -102,25 +113,25 @@ static int show_files(const struct profile_config *config, char *const *files, i
 }
 
 static enum assay_status check_one_of(const char *option, const char *value,
-                                      const char *const *names, int n, struct assay_error *err)
+                                      const char *const names[3], struct assay_error *err)
 {
-    for (int i = 0; value && i < n; i++)
+    for (int i = 0; value && i < 3; i++)
         if (strcmp(value, names[i]) == 0)
             return ASSAY_OK;
     return !value ? ASSAY_OK
-                  : assay_error_set(err, ASSAY_ERR_INVALID, NULL, "--%s takes %s%s%s, not \"%s\"",
-                                    option, names[0], n > 2 ? ", md or " : " or ", names[n - 1],
-                                    value);
+                  : assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                                    "--%s takes %s, %s or %s, not \"%s\"", option, names[0],
+                                    names[1], names[2], value);
 }
 
 static int show(const struct profile_config *config)
 {
-    static const char *const formats[] = {"table", "md", "json"}, *const parts[] = {"node",
-                                                                                    "kernel"};
+    static const char *const formats[] = {"table", "md", "json"};
+    static const char *const parts[] = {"node", "kernel", "phase"};
     struct assay_error err = {0};
-    enum assay_status status = check_one_of("format", config->format, formats, 3, &err);
+    enum assay_status status = check_one_of("format", config->format, formats, &err);
     if (status == ASSAY_OK)
-        status = check_one_of("by", config->by, parts, 2, &err);
+        status = check_one_of("by", config->by, parts, &err);
     if (status == ASSAY_OK && (config->words.n < 1 || config->words.n > 2))
         status = assay_error_set(&err, ASSAY_ERR_INVALID, NULL,
                                  "profile takes one trace or two, or a command that measures: "

@@ -57,12 +57,14 @@ static struct cell cell_waits(const struct assay_part *p)
     return cell_percent(p->call_ns > 0 ? p->waits_ns / p->call_ns : (double)NAN);
 }
 
-/* What a part is called: its op and shape, or the kernel and how many nodes it has. */
+/* What a part is called: its op and shape, its phase, or the kernel and how many nodes it has. */
 static struct cell cell_name(const struct assay_part *p)
 {
     struct cell c = {""};
     if (p->node >= 0)
         snprintf(c.text, sizeof c.text, "%lld %.30s %.40s", (long long)p->node, p->op, p->shape);
+    else if (p->phase[0])
+        snprintf(c.text, sizeof c.text, "%s", p->phase);
     else if (p->nodes > 1)
         snprintf(c.text, sizeof c.text, "%.60s x %lld", p->kernel, (long long)p->nodes);
     else
@@ -221,6 +223,11 @@ static void put_sentence(struct table *t, const struct assay_breakdown *b)
     assay_text_fini(&text);
 }
 
+static bool shows(enum assay_profile_by by, enum assay_profile_by part)
+{
+    return by == ASSAY_PROFILE_BY_ALL || by == part;
+}
+
 void assay_profile_table(const struct assay_breakdowns *profiles, enum assay_profile_by by,
                          const struct assay_report_style *style, struct assay_text *out)
 {
@@ -233,14 +240,15 @@ void assay_profile_table(const struct assay_breakdowns *profiles, enum assay_pro
         put_head(&t, b);
         if (b->n_nodes > 0)
             put_cells(&t, NULL, ASSAY_INK_DIM);
-        for (int64_t k = 0; k < b->n_nodes && by != ASSAY_PROFILE_BY_KERNEL; k++)
+        for (int64_t k = 0; k < b->n_nodes && shows(by, ASSAY_PROFILE_BY_NODE); k++)
             put_cells(&t, &b->nodes[k], ASSAY_INK_PLAIN);
-        bool sums = by == ASSAY_PROFILE_BY_KERNEL ||
-                    (by == ASSAY_PROFILE_BY_BOTH && b->n_kernels < b->n_nodes);
-        for (int64_t k = 0; k < b->n_kernels && sums; k++)
+        bool sums = by == ASSAY_PROFILE_BY_KERNEL || b->n_kernels < b->n_nodes;
+        for (int64_t k = 0; k < b->n_kernels && sums && shows(by, ASSAY_PROFILE_BY_KERNEL); k++)
             put_cells(&t, &b->kernels[k], ASSAY_INK_SERIES);
-        if (by != ASSAY_PROFILE_BY_NODE)
+        if (shows(by, ASSAY_PROFILE_BY_KERNEL))
             put_gpu(&t, b);
+        for (int64_t k = 0; k < b->n_phases && shows(by, ASSAY_PROFILE_BY_PHASE); k++)
+            put_cells(&t, &b->phases[k], ASSAY_INK_BOLD);
         put_sentence(&t, b);
     }
 }
@@ -294,12 +302,14 @@ void assay_profile_md(const struct assay_breakdowns *profiles, enum assay_profil
         for (int k = 0; k < COLUMNS; k++)
             assay_text_add(out, columns[k].right ? " ---: |" : " --- |");
         assay_text_add(out, "\n");
-        if (by != ASSAY_PROFILE_BY_KERNEL)
+        if (shows(by, ASSAY_PROFILE_BY_NODE))
             add_md_rows(b->nodes, b->n_nodes, out);
-        if (by != ASSAY_PROFILE_BY_NODE)
+        if (shows(by, ASSAY_PROFILE_BY_KERNEL))
             add_md_rows(b->kernels, b->n_kernels, out);
-        if (by != ASSAY_PROFILE_BY_NODE)
+        if (shows(by, ASSAY_PROFILE_BY_KERNEL))
             add_md_gpu(b, out);
+        if (shows(by, ASSAY_PROFILE_BY_PHASE))
+            add_md_rows(b->phases, b->n_phases, out);
         assay_text_add(out, "\n");
         assay_breakdown_sentence(b, out);
         assay_text_add(out, "\n");
@@ -320,7 +330,10 @@ static assay_json *part_to_json(const struct assay_part *p)
     } else {
         assay_json_put_int(o, "nodes", p->nodes);
     }
-    assay_json_put_string(o, "kernel", p->kernel);
+    if (p->phase[0])
+        assay_json_put_string(o, "phase", p->phase);
+    if (p->kernel[0])
+        assay_json_put_string(o, "kernel", p->kernel);
     assay_json_put_int(o, "calls", p->calls);
     assay_json_put_double(o, "total_ns", p->total_ns);
     assay_json_put_double(o, "call_ns", p->call_ns);
@@ -388,6 +401,8 @@ static assay_json *breakdown_to_json(const struct assay_breakdown *b)
         assay_json_put_string(o, "gpu_seen_by", b->gpu_source);
         assay_json_put(o, "gpu", gpu_to_json(b));
     }
+    if (b->n_phases > 0)
+        assay_json_put(o, "phases", parts_to_json(b->phases, b->n_phases));
     assay_text_fini(&sentence);
     return o;
 }

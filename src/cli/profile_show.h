@@ -6,7 +6,12 @@
 #include "report/report.h"
 #include "trace/breakdown.h"
 
-enum assay_profile_by { ASSAY_PROFILE_BY_BOTH, ASSAY_PROFILE_BY_NODE, ASSAY_PROFILE_BY_KERNEL };
+enum assay_profile_by {
+    ASSAY_PROFILE_BY_ALL,
+    ASSAY_PROFILE_BY_NODE,
+    ASSAY_PROFILE_BY_KERNEL,
+    ASSAY_PROFILE_BY_PHASE /* of models in training */
+};
 
 /* Each appends to `out`, whose `failed` says that there was no memory. */
 void assay_profile_table(const struct assay_breakdowns *profiles, enum assay_profile_by by,

@@ -29,13 +29,14 @@ static enum assay_status make_constant(assay_device *device, const struct assay_
     return status;
 }
 
-static bool is_used(const struct assay_graph *g, int32_t value)
+/* The first node that reads the value; -1: none does. */
+static int32_t first_user(const struct assay_graph *g, int32_t value)
 {
     for (int32_t i = 0; i < g->n_nodes; i++)
         for (int32_t j = 0; j < g->nodes[i].problem.n_inputs; j++)
             if (g->nodes[i].in[j] == value)
-                return true;
-    return false;
+                return i;
+    return -1;
 }
 
 static enum assay_status make_memory(struct executor *x, bool compiled, struct assay_error *err)
@@ -44,12 +45,15 @@ static enum assay_status make_memory(struct executor *x, bool compiled, struct a
     const struct assay_graph *g = x->graph;
     enum assay_status status = ASSAY_OK;
     assay_graph_plan_memory(g, compiled, g->runs_backward, &x->plan);
+    assay_memory_log_owner(assay_host_memory(x->host), ASSAY_HELD_PLANNED, -1);
     if (x->plan.bytes)
         status = assay_device_alloc(x->host->device, (size_t)x->plan.bytes, &block, err);
     x->block = block;
     for (int32_t i = 0; i < g->n_values && status == ASSAY_OK; i++) {
         enum assay_value_kind kind = g->values[i].kind;
-        if ((kind == ASSAY_VALUE_ONES || kind == ASSAY_VALUE_ZEROS) && is_used(g, i))
+        int32_t user = first_user(g, i);
+        assay_memory_log_owner(assay_host_memory(x->host), ASSAY_HELD_CONSTANT, user);
+        if ((kind == ASSAY_VALUE_ONES || kind == ASSAY_VALUE_ZEROS) && user >= 0)
             status = make_constant(x->host->device, &g->values[i], &x->constants[i], err);
     }
     return status;
@@ -59,6 +63,8 @@ static enum assay_status make_memory(struct executor *x, bool compiled, struct a
 static enum assay_status make_kept(struct executor *x, int64_t set, struct assay_error *err)
 {
     void *block = NULL;
+    struct assay_memory_log *log = assay_host_memory(x->host);
+    assay_memory_log_owner(log, ASSAY_HELD_BOOKS, -1);
     if (set >= x->n_kept) {
         unsigned char **grown = assay_realloc(x->kept, (size_t)set + 1, sizeof *grown);
         if (!grown)
@@ -69,6 +75,7 @@ static enum assay_status make_kept(struct executor *x, int64_t set, struct assay
     }
     if (x->kept[set] || !x->plan.kept_bytes)
         return ASSAY_OK;
+    assay_memory_log_owner(log, ASSAY_HELD_SAVED, -1);
     enum assay_status status =
         assay_device_alloc(x->host->device, (size_t)x->plan.kept_bytes, &block, err);
     x->kept[set] = block;
@@ -138,6 +145,7 @@ static enum assay_status make_args(struct executor *x, const struct assay_work *
         return ASSAY_OK;
     if (x->plan.kept_bytes > 0 && x->n_kept < work->n_sets)
         return ASSAY_ERR_INVALID; /* sets that were never prepared */
+    assay_memory_log_owner(assay_host_memory(x->host), ASSAY_HELD_BOOKS, -1);
     int64_t all = x->graph->n_nodes * work->n_sets;
     assay_free(x->args);
     assay_free(x->pointers);
@@ -179,6 +187,9 @@ static enum assay_status run_step(struct executor *x, int32_t s, const struct as
                                   struct assay_recorder *recorder)
 {
     struct assay_step *step = &x->steps[s];
+    struct assay_memory_log *memory = assay_host_memory(x->host);
+    assay_memory_log_owner(memory, ASSAY_HELD_STATE, s);
+    assay_memory_log_node(memory, s);
     int64_t began = assay_recorder_enter(recorder, s);
     enum assay_status status = step->trains && step->kernel->prepare
                                    ? assay_step_run_packing(step, one)
@@ -202,6 +213,7 @@ enum assay_status assay_executor_run(void *state, const struct assay_work *work)
             one.sets = x->args + s * work->n_sets;
             status = run_step(x, s, &one, recorder);
         }
+        assay_memory_log_node(assay_host_memory(x->host), -1);
     }
     return status;
 }
@@ -249,6 +261,8 @@ static enum assay_status run_before(struct executor *x, int64_t set, const struc
             assay_error_set(err, status, NULL, "the forward pass failed: %s",
                             x->steps[s].kernel->name);
     }
+    if (x->graph->runs_backward)
+        assay_memory_log_node(assay_host_memory(x->host), -1);
     return status;
 }
 
@@ -260,8 +274,10 @@ enum assay_status assay_executor_prepare(void *state, int64_t set, const struct 
     enum assay_status status = make_kept(x, set, err);
     if (status == ASSAY_OK && set == 0 && x->tune)
         status = assay_executor_tune(x, args, err);
-    for (int32_t s = 0; s < x->graph->n_nodes && status == ASSAY_OK; s++)
+    for (int32_t s = 0; s < x->graph->n_nodes && status == ASSAY_OK; s++) {
+        assay_memory_log_owner(assay_host_memory(x->host), ASSAY_HELD_PREPARED, s);
         status = assay_step_prepare(x, &x->steps[s], set, args, err);
+    }
     return status == ASSAY_OK ? run_before(x, set, args, err) : status;
 }
 
@@ -292,6 +308,8 @@ enum assay_status assay_executor_setup(const struct assay_problem *problem, cons
                                        enum assay_execution how, void **state,
                                        struct assay_error *err)
 {
+    struct assay_memory_log *memory = assay_host_memory(problem->host);
+    assay_memory_log_owner(memory, ASSAY_HELD_BOOKS, -1);
     struct executor *x = assay_calloc(1, sizeof *x);
     if (!x)
         return assay_error_nomem(err);
@@ -304,73 +322,14 @@ enum assay_status assay_executor_setup(const struct assay_problem *problem, cons
         status = assay_steps_choose(problem, x->graph, device, &x->steps, err);
     if (status == ASSAY_OK)
         status = make_memory(x, how != ASSAY_EAGER, err);
-    for (int32_t s = 0; status == ASSAY_OK && s < x->graph->n_nodes; s++)
+    for (int32_t s = 0; status == ASSAY_OK && s < x->graph->n_nodes; s++) {
+        assay_memory_log_owner(memory, ASSAY_HELD_STATE, s);
         status = assay_step_set_up(&x->steps[s], err);
+    }
     if (status != ASSAY_OK) {
         assay_executor_teardown(x);
         return status;
     }
     *state = x;
     return ASSAY_OK;
-}
-
-/* ---- bytes ------------------------------------------------------------------------------------
- */
-
-double assay_model_scratch_bytes(const struct assay_problem *problem)
-{
-    struct assay_graph *graph = NULL;
-    struct assay_memory_plan plan = {.bytes = 0};
-    if (assay_model_graph(problem, &graph, NULL) == ASSAY_OK)
-        assay_graph_plan_memory(graph, false, graph->runs_backward, &plan);
-    assay_free(graph);
-    return (double)plan.bytes;
-}
-
-double assay_model_kept_bytes(const struct assay_problem *problem)
-{
-    struct assay_graph *graph = NULL;
-    struct assay_memory_plan plan = {.bytes = 0};
-    if (assay_model_graph(problem, &graph, NULL) == ASSAY_OK)
-        assay_graph_plan_memory(graph, false, graph->runs_backward, &plan);
-    assay_free(graph);
-    return (double)plan.kept_bytes;
-}
-
-struct assay_model_memory assay_model_memory(const void *state)
-{
-    const struct executor *x = state;
-    return (struct assay_model_memory){(double)assay_graph_kept_bytes(x->graph),
-                                       (double)(x->plan.bytes + x->plan.kept_bytes)};
-}
-
-static bool reads_plain(const struct executor *x, int32_t value)
-{
-    for (int32_t s = 0; s < x->graph->n_nodes; s++)
-        for (int32_t i = 0; i < x->steps[s].problem.n_inputs; i++)
-            if (!x->steps[s].kernel->prepare && x->steps[s].node->in[i] == value)
-                return true;
-    return false;
-}
-
-/* In training the harness counts them: they are inputs like others. */
-double assay_model_plain_weight_bytes(const void *state)
-{
-    const struct executor *x = state;
-    double bytes = 0;
-    for (int32_t i = 0; i < x->graph->n_values && !x->trains; i++)
-        if (x->graph->values[i].kind == ASSAY_VALUE_WEIGHT && reads_plain(x, i))
-            bytes += (double)assay_tensor_bytes(&x->graph->values[i].tensor);
-    return bytes;
-}
-
-int64_t assay_model_steps(const void *state)
-{
-    return ((const struct executor *)state)->graph->n_nodes;
-}
-
-void assay_model_step(const void *state, int64_t index, struct assay_model_step *out)
-{
-    const struct assay_step *step = &((const struct executor *)state)->steps[index];
-    *out = (struct assay_model_step){step->node->op, step->kernel, &step->problem};
 }

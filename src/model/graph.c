@@ -1,9 +1,11 @@
 #include "model/graph.h"
 
 #include "base/alloc.h"
+#include "model/gradient.h"
 #include "op/node.h"
 
 #include <math.h>
+#include <string.h>
 
 struct assay_graph *assay_graph_create(enum assay_dtype dtype, int32_t threads)
 {
@@ -47,6 +49,20 @@ int32_t assay_graph_maker(const struct assay_graph *g, int32_t value)
 int32_t assay_graph_first_timed(const struct assay_graph *g)
 {
     return g->runs_backward ? g->n_forward : 0;
+}
+
+/* The sum is the last of the forward pass, and is there for the backward pass alone. */
+const char *assay_graph_phase(const struct assay_graph *graph, int32_t node)
+{
+    const struct assay_node *n = &graph->nodes[node];
+    bool sums = graph->n_nodes > graph->n_forward && !graph->runs_backward;
+    if (node < graph->n_forward)
+        return sums && node == graph->n_forward - 1 && strcmp(n->op->name, "sum") == 0 ? "loss"
+                                                                                       : "forward";
+    for (int i = 0; i < ASSAY_OPTIMIZERS; i++)
+        if (strcmp(n->op->name, assay_optimizer_name((enum assay_optimizer)i)) == 0)
+            return "optimizer";
+    return "backward";
 }
 
 static int32_t add_value(struct assay_graph *g, enum assay_value_kind kind,

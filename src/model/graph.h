@@ -70,6 +70,8 @@ int32_t assay_graph_value(struct assay_graph *graph, enum assay_value_kind kind,
 int32_t assay_graph_maker(const struct assay_graph *graph, int32_t value);
 /* The nodes from this one on are what is measured. */
 int32_t assay_graph_first_timed(const struct assay_graph *graph);
+/* What a node of a training graph is part of: "forward", "loss", "backward", "optimizer". */
+const char *assay_graph_phase(const struct assay_graph *graph, int32_t node);
 
 /* Each gives the value it makes, or -1 after a mistake. */
 int32_t assay_graph_input(struct assay_graph *graph, int64_t rows, int64_t columns);

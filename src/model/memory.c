@@ -2,22 +2,16 @@
 
 enum { ALIGN = 256 };
 
-/* From the node that makes a value to the last that uses it. */
-struct life {
-    int32_t first, last;
-    int64_t bytes;
-};
-
 static int64_t padded_bytes(const struct assay_value *value)
 {
     return (int64_t)((assay_tensor_bytes(&value->tensor) + ALIGN - 1) / ALIGN * ALIGN);
 }
 
 /* Of the forward pass alone, what is kept lives longer than all nodes. */
-static struct life life_of(const struct assay_graph *g, int32_t value)
+struct assay_memory_life assay_graph_life(const struct assay_graph *g, int32_t value)
 {
     int32_t first = assay_graph_maker(g, value);
-    struct life life = {first, first, padded_bytes(&g->values[value])};
+    struct assay_memory_life life = {first, first, padded_bytes(&g->values[value])};
     for (int32_t i = 0; i < g->n_nodes; i++)
         for (int32_t j = 0; j < g->nodes[i].problem.n_inputs; j++)
             if (g->nodes[i].in[j] == value)
@@ -27,15 +21,16 @@ static struct life life_of(const struct assay_graph *g, int32_t value)
     return life;
 }
 
-static bool meet(const struct life *a, const struct life *b)
+static bool meet(const struct assay_memory_life *a, const struct assay_memory_life *b)
 {
     return a->first <= b->last && b->first <= a->last;
 }
 
 /* The lowest offset that is free all the value's life: tries 0 and the end of every placed value.
  */
-static int64_t find_offset(const struct life *lives, const struct assay_memory_plan *plan,
-                           const bool *elsewhere, int32_t n, int32_t value)
+static int64_t find_offset(const struct assay_memory_life *lives,
+                           const struct assay_memory_plan *plan, const bool *elsewhere, int32_t n,
+                           int32_t value)
 {
     const int64_t *offsets = plan->offsets;
     int64_t offset = 0;
@@ -52,7 +47,7 @@ static int64_t find_offset(const struct life *lives, const struct assay_memory_p
     return offset;
 }
 
-static void place(const struct assay_graph *g, int32_t value, const struct life *lives,
+static void place(const struct assay_graph *g, int32_t value, const struct assay_memory_life *lives,
                   const bool *elsewhere, bool reuse, struct assay_memory_plan *out)
 {
     int64_t *bytes = elsewhere[value] ? &out->kept_bytes : &out->bytes;
@@ -68,11 +63,11 @@ static void place(const struct assay_graph *g, int32_t value, const struct life 
 void assay_graph_plan_memory(const struct assay_graph *g, bool reuse, bool apart,
                              struct assay_memory_plan *out)
 {
-    struct life lives[ASSAY_GRAPH_VALUES];
+    struct assay_memory_life lives[ASSAY_GRAPH_VALUES];
     bool elsewhere[ASSAY_GRAPH_VALUES];
     out->bytes = out->kept_bytes = 0;
     for (int32_t i = 0; i < g->n_values; i++) {
-        lives[i] = life_of(g, i);
+        lives[i] = assay_graph_life(g, i);
         elsewhere[i] = apart && g->values[i].kept;
         out->offsets[i] = -1;
     }

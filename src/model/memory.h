@@ -16,6 +16,14 @@ struct assay_memory_plan {
 void assay_graph_plan_memory(const struct assay_graph *graph, bool reuse, bool apart,
                              struct assay_memory_plan *out);
 
+/* From the node that makes a value to the last that uses it, or to the end of the forward pass; and
+ * the bytes that it takes, padding included. */
+struct assay_memory_life {
+    int32_t first, last;
+    int64_t bytes;
+};
+struct assay_memory_life assay_graph_life(const struct assay_graph *graph, int32_t value);
+
 /* Bytes of the values that the forward pass leaves to the backward pass. */
 int64_t assay_graph_kept_bytes(const struct assay_graph *graph);
 

@@ -85,9 +85,26 @@ struct assay_model_step {
     const struct assay_op *op;
     const struct assay_kernel *kernel;
     const struct assay_problem *problem; /* with the recipe where it takes one */
+    const char *phase; /* in training: "forward", "loss", "backward", "optimizer"; else "" */
 };
 int64_t assay_model_steps(const void *state);
 void assay_model_step(const void *state, int64_t index, struct assay_model_step *out);
+/* A value of an executor's that lies in one of its blocks: what lies between nodes in the first, in
+ * a backward pass what the forward pass has left in the other. */
+struct assay_model_buffer {
+    int32_t node, output;  /* that makes it, and as which of its outputs */
+    int32_t last;          /* the last node that it is kept for */
+    int64_t offset, bytes; /* in its block, padding included */
+    bool apart;            /* in the other block */
+    bool saved, gradient;  /* left to the backward pass; made by it */
+};
+int64_t assay_model_buffers(const void *state); /* how many at the most */
+/* False: this one is an output of the model, or needs no memory. */
+bool assay_model_buffer(const void *state, int64_t index, struct assay_model_buffer *out);
+/* Bytes of both blocks. */
+void assay_model_blocks(const void *state, int64_t *planned, int64_t *apart);
+/* Does any of its kernels read this input of the model as it is, because it prepares nothing? */
+bool assay_model_reads_plain(const void *state, int32_t input);
 /* Bytes of the weights that this one's kernels read as they are, because they prepare none. */
 double assay_model_plain_weight_bytes(const void *state);
 

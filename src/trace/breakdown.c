@@ -41,7 +41,16 @@ static void settle(struct assay_part *p, double whole_ns)
     p->binds = binds_of(p);
 }
 
-/* ---- nodes with the same kernel ---- */
+/* ---- nodes with the same kernel, of the same phase ---- */
+
+static void begin_sum(struct assay_part *sum, const struct assay_part *node)
+{
+    *sum = *node;
+    sum->node = -1;
+    sum->nodes = sum->calls = 0;
+    sum->total_ns = sum->call_ns = sum->waits_ns = 0;
+    sum->bytes = sum->flops = sum->ceiling_ns = 0;
+}
 
 static struct assay_part *kernel_of(struct assay_breakdown *b, const struct assay_part *node)
 {
@@ -49,25 +58,33 @@ static struct assay_part *kernel_of(struct assay_breakdown *b, const struct assa
         if (strcmp(b->kernels[i].kernel, node->kernel) == 0)
             return &b->kernels[i];
     struct assay_part *kernel = &b->kernels[b->n_kernels++];
-    *kernel = *node;
-    kernel->node = -1;
-    kernel->nodes = kernel->calls = 0;
-    kernel->total_ns = kernel->call_ns = kernel->waits_ns = 0;
-    kernel->bytes = kernel->flops = kernel->ceiling_ns = 0;
+    begin_sum(kernel, node);
+    kernel->phase[0] = '\0';
     return kernel;
 }
 
-static void add_to_kernel(struct assay_part *kernel, const struct assay_part *node)
+static struct assay_part *phase_of(struct assay_breakdown *b, const struct assay_part *node)
 {
-    bool known = kernel->nodes == 0 || kernel->ceiling_ns > 0;
-    kernel->nodes++;
-    kernel->calls += node->calls;
-    kernel->total_ns += node->total_ns;
-    kernel->call_ns += node->call_ns;
-    kernel->waits_ns += node->waits_ns;
-    kernel->bytes += node->bytes;
-    kernel->flops += node->flops;
-    kernel->ceiling_ns = known && node->ceiling_ns > 0 ? kernel->ceiling_ns + node->ceiling_ns : 0;
+    for (int64_t i = 0; i < b->n_phases; i++)
+        if (strcmp(b->phases[i].phase, node->phase) == 0)
+            return &b->phases[i];
+    struct assay_part *phase = &b->phases[b->n_phases++];
+    begin_sum(phase, node);
+    phase->op[0] = phase->shape[0] = phase->kernel[0] = phase->bound[0] = '\0';
+    return phase;
+}
+
+static void add_to_sum(struct assay_part *sum, const struct assay_part *node)
+{
+    bool known = sum->nodes == 0 || sum->ceiling_ns > 0;
+    sum->nodes++;
+    sum->calls += node->calls;
+    sum->total_ns += node->total_ns;
+    sum->call_ns += node->call_ns;
+    sum->waits_ns += node->waits_ns;
+    sum->bytes += node->bytes;
+    sum->flops += node->flops;
+    sum->ceiling_ns = known && node->ceiling_ns > 0 ? sum->ceiling_ns + node->ceiling_ns : 0;
 }
 
 static int compare_calls(const void *a, const void *b)
@@ -84,7 +101,7 @@ static enum assay_status sum_kernels(struct assay_breakdown *b)
     if (!b->kernels)
         return ASSAY_ERR_NOMEM;
     for (int64_t i = 0; i < b->n_nodes; i++)
-        add_to_kernel(kernel_of(b, &b->nodes[i]), &b->nodes[i]);
+        add_to_sum(kernel_of(b, &b->nodes[i]), &b->nodes[i]);
     for (int64_t i = 0; i < b->n_kernels; i++)
         settle(&b->kernels[i], b->nodes_ns);
     if (b->n_kernels > 1)
@@ -111,6 +128,22 @@ static void settle_gpu(struct assay_breakdown *b)
         qsort(b->gpu, (size_t)b->n_gpu, sizeof *b->gpu, compare_totals);
 }
 
+/* A phase has nodes that memory binds and others: what binds it is not said. */
+static enum assay_status sum_phases(struct assay_breakdown *b)
+{
+    b->phases = assay_calloc((size_t)b->n_nodes + 1, sizeof *b->phases);
+    if (!b->phases)
+        return ASSAY_ERR_NOMEM;
+    for (int64_t i = 0; i < b->n_nodes; i++)
+        if (b->nodes[i].phase[0])
+            add_to_sum(phase_of(b, &b->nodes[i]), &b->nodes[i]);
+    for (int64_t i = 0; i < b->n_phases; i++) {
+        settle(&b->phases[i], b->nodes_ns);
+        b->phases[i].binds = ASSAY_BINDS_UNKNOWN;
+    }
+    return ASSAY_OK;
+}
+
 enum assay_status assay_breakdown_settle(struct assay_breakdown *b)
 {
     double named = 0;
@@ -127,7 +160,8 @@ enum assay_status assay_breakdown_settle(struct assay_breakdown *b)
     for (int64_t i = 0; i < b->n_nodes; i++)
         settle(&b->nodes[i], b->nodes_ns);
     settle_gpu(b);
-    return sum_kernels(b);
+    enum assay_status status = sum_kernels(b);
+    return status == ASSAY_OK ? sum_phases(b) : status;
 }
 
 /* ---- the sentence ---- */
@@ -180,6 +214,14 @@ static void add_gain(const struct assay_breakdown *b, struct assay_text *out)
     add_advice(b, p, out);
 }
 
+/* Of several phases: "; forward 31 %, backward 62 %, optimizer 7 %". */
+static void add_phases(const struct assay_breakdown *b, struct assay_text *out)
+{
+    for (int64_t i = 0; i < b->n_phases && b->n_phases > 1; i++)
+        assay_text_format(out, "%s%s %.0f %%", i ? ", " : "; ", b->phases[i].phase,
+                          b->phases[i].share * 100);
+}
+
 void assay_breakdown_sentence(const struct assay_breakdown *b, struct assay_text *out)
 {
     const struct assay_part *most = largest(b, call_ns);
@@ -191,6 +233,7 @@ void assay_breakdown_sentence(const struct assay_breakdown *b, struct assay_text
     if (most->nodes > 1)
         assay_text_format(out, ", %lld nodes", (long long)most->nodes);
     assay_text_format(out, " (%s)", most->kernel);
+    add_phases(b, out);
     double each = b->nodes_ns;
     if (b->ceiling_ns > 0 && each >= b->ceiling_ns)
         assay_text_format(out, "; the whole is %.*fx from its ceiling",
@@ -207,6 +250,7 @@ void assay_breakdowns_fini(struct assay_breakdowns *breakdowns)
         assay_free(breakdowns->items[i].nodes);
         assay_free(breakdowns->items[i].kernels);
         assay_free(breakdowns->items[i].gpu);
+        assay_free(breakdowns->items[i].phases);
     }
     assay_free(breakdowns->items);
     *breakdowns = (struct assay_breakdowns){0};

@@ -15,11 +15,12 @@ enum assay_binds {
 };
 const char *assay_binds_name(enum assay_binds binds); /* "memory", …; "" for the first */
 
-/* A node over all calls of its variant, or all nodes with one kernel: then what is said of a call
- * is the sum over its nodes. */
+/* A node over all calls of its variant, or all nodes with one kernel or of one phase: then what is
+ * said of a call is the sum over its nodes. */
 struct assay_part {
     char op[64], shape[64], kernel[64], bound[16]; /* of a kernel: those of its first node */
-    int64_t node;                                  /* its number; -1: it stands for a kernel */
+    char phase[16];                                /* of a model in training, but of a kernel */
+    int64_t node;                                  /* its number; -1: it stands for several */
     int64_t nodes;                                 /* how many it stands for */
     int64_t calls;
     double total_ns;     /* of all calls, disturbed ones too */
@@ -53,9 +54,10 @@ struct assay_breakdown {
     double nodes_ns;    /* the sum of the nodes' medians */
     double timed_ns;    /* of the timed pass: its median; 0: not known */
     double ceiling_ns;  /* of one call, all nodes one behind the other; 0: not known of all */
-    int64_t n_nodes, n_kernels;
+    int64_t n_nodes, n_kernels, n_phases;
     struct assay_part *nodes;   /* in their order */
     struct assay_part *kernels; /* the longest first */
+    struct assay_part *phases;  /* of training, in their order; they have no kernel */
     char gpu_source[160];       /* who saw what a GPU did; empty: it is none */
     int64_t n_gpu;
     struct assay_gpu_part *gpu; /* the longest first; none without CUPTI */

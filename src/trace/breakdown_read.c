@@ -148,6 +148,7 @@ static enum assay_status add_node(struct reading *r, struct gathered *v, const a
         arg_text(event, "shape", node->shape, sizeof node->shape);
         arg_text(event, "kernel", node->kernel, sizeof node->kernel);
         arg_text(event, "bound", node->bound, sizeof node->bound);
+        arg_text(event, "phase", node->phase, sizeof node->phase);
         node->bytes = arg(event, "bytes");
         node->flops = arg(event, "flops");
         node->ceiling_ns = arg(event, "ceiling_us") * 1e3;

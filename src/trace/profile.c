@@ -62,6 +62,8 @@ static assay_json *node_to_json(const struct assay_profile_node *node)
     assay_json_put_double(o, "flops", node->flops);
     assay_json_put_double(o, "ceiling_ns", node->ceiling_ns);
     assay_json_put_string(o, "bound", node->bound);
+    if (node->phase[0])
+        assay_json_put_string(o, "phase", node->phase);
     return o;
 }
 
@@ -205,6 +207,7 @@ static enum assay_status read_nodes(const assay_json *list, struct assay_profile
         copy(json, "shape", node->shape, sizeof node->shape);
         copy(json, "kernel", node->kernel, sizeof node->kernel);
         copy(json, "bound", node->bound, sizeof node->bound);
+        copy(json, "phase", node->phase, sizeof node->phase);
         node->bytes = figure(assay_json_get(json, "bytes"), MOST_FIGURE);
         node->flops = figure(assay_json_get(json, "flops"), MOST_FIGURE);
         node->ceiling_ns = figure(assay_json_get(json, "ceiling_ns"), LONGEST_NS);

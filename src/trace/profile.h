@@ -13,6 +13,7 @@ struct assay_profile_node {
     double bytes, flops;                /* the least it costs */
     double ceiling_ns; /* the least time by the best this machine was seen to do; 0: not known */
     char bound[16];    /* what binds there: "compute", "memory", "L2"; empty: not known */
+    char phase[16]; /* of a model in training: "forward", "backward", …; empty: there are none */
 };
 
 /* A reading of something that changes: the clock, in Hz. */

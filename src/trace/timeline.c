@@ -9,6 +9,7 @@
 /* Tracks of a variant, in the order in which they stand. */
 enum {
     TRACK_NODES = 1,
+    TRACK_PHASES,
     TRACK_CEILING,
     TRACK_CLOCK,
     TRACK_MEMORY,
@@ -36,6 +37,11 @@ static struct assay_trace_track at(const struct drawing *d, int32_t track)
 
 /* ---- names ---- */
 
+static bool has_phases(const struct assay_profile *p)
+{
+    return p->n_nodes > 0 && p->nodes[p->n_nodes - 1].phase[0] != '\0';
+}
+
 static void name_tracks(const struct drawing *d)
 {
     static const char *const states[] = {"samples, hot", "samples, cold"};
@@ -44,6 +50,8 @@ static void name_tracks(const struct drawing *d)
     char name[32];
     assay_trace_process(d->writer, d->process, p->title);
     assay_trace_track(d->writer, at(d, TRACK_NODES), "nodes", TRACK_NODES);
+    if (has_phases(p))
+        assay_trace_track(d->writer, at(d, TRACK_PHASES), "phases", TRACK_PHASES);
     assay_trace_track(d->writer, at(d, TRACK_CEILING), "ceiling", TRACK_CEILING);
     for (int i = 0; i < ASSAY_PROFILE_STATES; i++)
         if (p->samples[i].n > 0)
@@ -131,7 +139,8 @@ static void draw_node(struct drawing *d, const struct assay_span *s, int64_t nex
 {
     const struct assay_profile_node *node = &d->profile->nodes[s->what];
     double ns = (double)(s->end_ns - s->start_ns), per_s = ns > 0 ? 1e9 / ns : 0;
-    const struct assay_trace_arg args[] = {
+    const struct assay_trace_arg all[] = {
+        {"phase", node->phase, 0},
         {"node", NULL, (double)s->what},
         {"op", node->op, 0},
         {"shape", node->shape, 0},
@@ -144,9 +153,10 @@ static void draw_node(struct drawing *d, const struct assay_span *s, int64_t nex
         {"ceiling_us", NULL, node->ceiling_ns / 1e3},
         {"percent_of_ceiling", NULL, ns > 0 ? round(node->ceiling_ns / ns * 1e4) / 1e2 : 0},
     };
-    int32_t n = (int32_t)(sizeof args / sizeof args[0]) - (node->ceiling_ns > 0 ? 0 : 3);
+    int32_t skipped = node->phase[0] == '\0';
+    int32_t n = (int32_t)(sizeof all / sizeof all[0]) - skipped - (node->ceiling_ns > 0 ? 0 : 3);
     assay_trace_slice(d->writer, at(d, TRACK_NODES), node->op, "node", s->start_ns,
-                      s->end_ns - s->start_ns, args, n);
+                      s->end_ns - s->start_ns, all + skipped, n);
     draw_ghost(d, s, node, next_ns);
 }
 
@@ -186,6 +196,35 @@ static void draw_host(const struct drawing *d, const struct assay_span *s)
     const struct assay_trace_arg node = {"node", NULL, (double)s->what};
     assay_trace_slice(d->writer, at(d, TRACK_HOST), name, "host", s->start_ns,
                       s->end_ns - s->start_ns, &node, s->what >= 0);
+}
+
+/* ---- phases ---- */
+
+/* Of training: from the first node of a phase to the end of its last, in each call. */
+static void draw_phases(const struct drawing *d)
+{
+    const struct assay_profile *p = d->profile;
+    const char *phase = "";
+    int64_t from = 0, to = 0, nodes = 0;
+    for (int64_t i = 0; i <= p->n_spans; i++) {
+        const struct assay_span *s = i < p->n_spans ? &p->spans[i] : NULL;
+        const char *next = s && s->kind == ASSAY_SPAN_NODE ? p->nodes[s->what].phase : "";
+        bool ends = !s || s->kind == ASSAY_SPAN_CALL ||
+                    (s->kind == ASSAY_SPAN_NODE && strcmp(next, phase) != 0);
+        const struct assay_trace_arg count = {"nodes", NULL, (double)nodes};
+        if (ends && phase[0])
+            assay_trace_slice(d->writer, at(d, TRACK_PHASES), phase, "phase", from, to - from,
+                              &count, 1);
+        if (ends) {
+            phase = next;
+            from = s ? s->start_ns : 0;
+            nodes = 0;
+        }
+        if (s && s->kind == ASSAY_SPAN_NODE) {
+            to = s->end_ns;
+            nodes++;
+        }
+    }
 }
 
 /* ---- threads ---- */
@@ -308,6 +347,8 @@ void assay_timeline_write(assay_trace_writer *writer, int32_t number,
     }
     for (int64_t i = 0; i < profile->activities.n; i++)
         draw_activity(&d, &profile->activities.items[i]);
+    if (has_phases(profile))
+        draw_phases(&d);
     draw_readings(&d);
     if (profile->n_spans == 0)
         draw_nothing(&d);

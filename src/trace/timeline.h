@@ -1,6 +1,7 @@
 /* timeline.h: profiles as a timeline: one process of the trace for each variant, with the tracks
  *
  *     nodes      calls, and in them the nodes of a model
+ *     phases     of training: forward, loss, backward, optimizer
  *     ceiling    beside each node the time it would take at the machine's measured ceiling
  *     thread N   what each thread computed of a node, and when it waited
  *     host       beside a GPU: what the host did, calls and the launches of nodes

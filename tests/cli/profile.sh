@@ -84,7 +84,7 @@ expect_usage 'cut.json:2:1: not valid JSON' "$ASSAY" profile cut.json
 expect_usage 'nosuch.json: cannot be read' "$ASSAY" profile nosuch.json
 expect_usage 'takes one trace or two' "$ASSAY" profile
 expect_usage 'takes table, md or json' "$ASSAY" profile --format x block.json
-expect_usage 'takes node or kernel' "$ASSAY" profile --by x block.json
+expect_usage 'takes node, kernel or phase' "$ASSAY" profile --by x block.json
 
 say "a folder that is not there ends it before anything is measured"
 expect_usage 'nosuch/t.json: cannot be written: No such file' "$ASSAY" "${relu[@]}" --profile nosuch/t.json

@@ -312,8 +312,8 @@ enum { MS = 1000000, CALLS = 4 };
 static void make_profile(struct assay_profile *p)
 {
     static const struct assay_profile_node nodes[] = {
-        {"rmsnorm", "8x8", "rmsnorm_avx512", 1e6, 1e5, 1.0 * MS, "memory"},
-        {"linear", "8x8x8", "linear_amx", 2e6, 1e9, 3.0 * MS, "compute"}};
+        {"rmsnorm", "8x8", "rmsnorm_avx512", 1e6, 1e5, 1.0 * MS, "memory", ""},
+        {"linear", "8x8x8", "linear_amx", 2e6, 1e9, 3.0 * MS, "compute", ""}};
     *p = (struct assay_profile){
         .variant = 1, .threads = 2, .median_ns = 8.0 * MS, .n_nodes = 2, .n_readings = 1};
     snprintf(p->title, sizeof p->title, "block 8x8 f32 eager");
@@ -532,6 +532,8 @@ static void a_damaged_profile_is_refused(void **state)
     }
 }
 
+static bool trains; /* what is written is a model in training */
+
 static const char *write_timeline(const char *name)
 {
     static char path[600];
@@ -542,6 +544,8 @@ static const char *write_timeline(const char *name)
     snprintf(path, sizeof path, "%s/%s", temporary, name);
     assert_int_equal(assay_timeline_open(path, &timeline, &err), ASSAY_OK);
     make_profile(&p);
+    snprintf(p.nodes[0].phase, sizeof p.nodes[0].phase, "%s", trains ? "forward" : "");
+    snprintf(p.nodes[1].phase, sizeof p.nodes[1].phase, "%s", trains ? "backward" : "");
     assay_timeline_add(timeline, &p);
     assay_timeline_range(timeline, "outer", 0, MS, 5 * MS);
     assay_timeline_range(timeline, "inner", 1, 2 * MS, 3 * MS);
@@ -641,6 +645,48 @@ static void refused(const char *text, enum assay_status status, const char *word
     assert_non_null(strstr(err.message, words));
 }
 
+/* Each call has both, one behind the other, and the table has their sums. */
+static void training_has_phases(void **state)
+{
+    (void)state;
+    struct assay_text text = {0}, sentence = {0};
+    struct assay_breakdowns all;
+    struct assay_error err = {0};
+    int64_t slices = 0;
+    trains = true;
+    const char *path = write_timeline("p.json");
+    trains = false;
+    assert_int_equal(assay_folder_read_file(path, 1 << 20, &text, NULL), ASSAY_OK);
+    assay_json *json = assay_json_parse(text.data, text.length, "p.json", NULL);
+    const assay_json *events = assay_json_get(json, "traceEvents");
+    for (int64_t i = 0; i < assay_json_count(events); i++) {
+        const assay_json *e = assay_json_at(events, i);
+        if (strcmp(assay_json_string(assay_json_get(e, "cat"), ""), "phase") != 0)
+            continue;
+        bool forward = slices++ % 2 == 0;
+        assert_string_equal(assay_json_string(assay_json_get(e, "name"), ""),
+                            forward ? "forward" : "backward");
+        assert_true(assay_json_double(assay_json_get(e, "dur"), 0) == (forward ? 2000 : 6000));
+    }
+    assert_int_equal(slices, 2 * CALLS);
+    assert_int_equal(assay_breakdowns_read(path, &all, &err), ASSAY_OK);
+    const struct assay_breakdown *b = &all.items[0];
+    assert_int_equal(b->n_phases, 2);
+    assert_string_equal(b->nodes[1].phase, "backward");
+    assert_string_equal(b->phases[0].phase, "forward");
+    assert_string_equal(b->phases[1].phase, "backward");
+    assert_true(b->phases[1].call_ns == 6.0 * MS && b->phases[1].share == 0.75);
+    assert_int_equal(b->phases[1].calls, CALLS);
+    assert_string_equal(b->phases[1].kernel, "");
+    assert_string_equal(b->kernels[0].phase, "");
+    assay_breakdown_sentence(b, &sentence);
+    assert_non_null(strstr(sentence.data, "; forward 25 %, backward 75 %"));
+    assay_breakdowns_fini(&all);
+    assay_json_free(json);
+    assay_text_fini(&text);
+    assay_text_fini(&sentence);
+}
+
 #define PROCESS "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":2,\"args\":{\"name\":\"a\"}}"
 
 static void what_is_no_profile_is_refused(void **state)
@@ -714,6 +760,7 @@ int main(void)
         WITH_FOLDER(a_timeline_has_every_track),
         WITH_FOLDER(slices_of_a_track_do_not_overlap),
         WITH_FOLDER(where_the_time_went_is_read_back),
+        WITH_FOLDER(training_has_phases),
         cmocka_unit_test(what_is_no_profile_is_refused),
         cmocka_unit_test(a_file_that_cannot_be_written_is_told),
         WITH_FOLDER(a_cancelled_timeline_leaves_nothing),
