@@ -149,6 +149,13 @@ static enum assay_status make_items(struct making *m)
 
 static bool is_operand(enum assay_held held) { return held <= ASSAY_HELD_OUTPUT; }
 
+/* Of sums nobody knows when they are given back. */
+static bool is_lost(const struct assay_memory_profile *p, const struct assay_memory_item *item)
+{
+    return item->buffer < 0 && item->left && !is_operand(item->held) &&
+           item->held != ASSAY_HELD_ELSEWHERE && !p->sums;
+}
+
 /* Differences first, then their sums. */
 static void add_span(double *sums, int64_t n, const struct assay_memory_item *item)
 {
@@ -175,8 +182,7 @@ static enum assay_status sum_up(const struct assay_memory_profile *p,
             add_span(out->in_use, p->n_events, item);
         out->total += item->buffer < 0 && item->counts ? (double)item->bytes : 0;
         out->allocations += item->buffer < 0 && item->counts;
-        bool lost = item->buffer < 0 && item->left && !is_operand(item->held);
-        out->left_bytes += lost ? (double)item->bytes : 0;
+        out->left_bytes += is_lost(p, item) ? (double)item->bytes : 0;
     }
     for (int64_t i = 0; i < p->n_events; i++) {
         out->held[i] += i ? out->held[i - 1] : 0;

@@ -35,7 +35,7 @@ struct assay_memory_items {
     double host_peak;  /* of a device with memory of its own: the most of the host's */
     double least;      /* bytes of the plan at its fullest node: no plan can take less */
     int32_t fullest;   /* that node; -1: there is no plan */
-    double left_bytes; /* what nobody has given back, operands apart */
+    double left_bytes; /* what nobody has given back, operands and sums apart */
 };
 
 /* ASSAY_ERR_NOMEM; `out` then needs no fini. */
@@ -54,7 +54,8 @@ void assay_memory_owner(const struct assay_memory_profile *profile,
 /* "node 3 gelu", "set up": when that was. Appended. */
 void assay_memory_moment(const struct assay_memory_profile *profile, int64_t event,
                          struct assay_text *out);
-/* "the peak, 12.6 MB, is in node 3 gelu: 8.4 MB weights, 3.1 MB between nodes, …". Appended. */
+/* "the peak, 12.6 MB in use, is reached in node 3 gelu: 8.4 MB weights, 3.1 MB between nodes".
+ * Appended. */
 void assay_memory_sentence(const struct assay_memory_profile *profile,
                            const struct assay_memory_items *items, struct assay_text *out);
 /* {"peak_memory_allocated": …}: for the column memory_stats. Appended. */

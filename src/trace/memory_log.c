@@ -15,7 +15,7 @@ const char *assay_held_name(enum assay_held held)
         [ASSAY_HELD_INPUT] = "input",
         [ASSAY_HELD_WEIGHT] = "weights",
         [ASSAY_HELD_OUTPUT] = "output",
-        [ASSAY_HELD_STATE] = "kernel's state and scratch",
+        [ASSAY_HELD_STATE] = "state and scratch",
         [ASSAY_HELD_PREPARED] = "prepared weights",
         [ASSAY_HELD_PLANNED] = "block of planned buffers",
         [ASSAY_HELD_SAVED] = "block of saved tensors",

@@ -91,13 +91,28 @@ static void add_plan(const struct assay_memory_profile *p, const struct assay_me
     assay_text_add(out, "; what lies between nodes takes ");
     add_bytes(planned, out);
     if (planned > items->least) {
-        assay_text_add(out, ", ");
+        assay_text_add(out, ", of which at most ");
         add_bytes(items->least, out);
-        assay_text_add(out, " of it at once at the most, in ");
+        assay_text_add(out, " are needed at once, in ");
     } else {
         assay_text_add(out, ", all of it needed at once in ");
     }
     add_node(p, items->fullest, out);
+}
+
+/* "in node 3 gelu", "when it is set up". */
+static void add_when(const struct assay_memory_profile *p, int64_t event, struct assay_text *out)
+{
+    static const char *const stages[ASSAY_STAGES] = {"by its operands", "when it is set up",
+                                                     "when its weights are prepared", "in a call",
+                                                     "when it is taken down"};
+    int32_t node = assay_memory_node_at(p, event);
+    if (node < 0 || node >= p->n_nodes) {
+        assay_text_add(out, stages[p->events[event].stage]);
+        return;
+    }
+    assay_text_add(out, "in ");
+    add_node(p, node, out);
 }
 
 void assay_memory_sentence(const struct assay_memory_profile *p,
@@ -109,8 +124,8 @@ void assay_memory_sentence(const struct assay_memory_profile *p,
     }
     assay_text_add(out, "the peak, ");
     add_bytes(items->in_use[items->peak], out);
-    assay_text_add(out, " in use, is in ");
-    assay_memory_moment(p, items->peak, out);
+    assay_text_add(out, " in use, is reached ");
+    add_when(p, items->peak, out);
     add_parts(items, out);
     add_plan(p, items, out);
     if (items->left_bytes > 0) {
