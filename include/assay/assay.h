@@ -278,6 +278,16 @@ ASSAY_API enum assay_status assay_session_profile(assay_session *session, const 
 ASSAY_API enum assay_status assay_session_profile_end(assay_session *session,
                                                       struct assay_error *err);
 
+/* The same of memory: whatever this session measures is set up, called and taken down once more
+ * once it is timed, and what it allocates through assay is recorded: for whom, how long, and what
+ * holds the peak. The file is a page for browsers, or, where it ends in .pickle, a snapshot that
+ * PyTorch's memory viewer reads. Of a case, which is not set up again, it has what its function
+ * takes of assay_session_alloc's memory while it runs. Statuses as above. */
+ASSAY_API enum assay_status assay_session_profile_memory(assay_session *session, const char *path,
+                                                         struct assay_error *err);
+ASSAY_API enum assay_status assay_session_profile_memory_end(assay_session *session,
+                                                             struct assay_error *err);
+
 /* Names what the caller does until the matching pop, up to 16 deep; also within a case. It is drawn
  * in the session's trace. While something is timed, and where nothing is recorded, a range costs
  * the check alone, some 30 ns: leave it out of functions that take less than microseconds. From the

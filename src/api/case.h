@@ -89,6 +89,9 @@ void assay_case_tear_down(struct assay_case_lane *lane);
  * there is not in its figures. */
 void assay_cases_profile(struct assay_open_session *session, struct assay_case_timer *timer,
                          struct assay_case_lane *cases, int64_t n);
+/* The same for its memory: what they take through assay in another call. */
+void assay_cases_profile_memory(struct assay_open_session *session, struct assay_case_timer *timer,
+                                struct assay_case_lane *cases, int64_t n);
 
 /* ---- case_isolate.c ---- */
 

@@ -272,6 +272,8 @@ static enum assay_status measure_all(struct measuring *m, struct assay_error *er
             status = sample(m, warmup - calls_looked_at(warmup), err);
         if (status == ASSAY_OK && m->session->timeline)
             assay_cases_profile(m->session, &m->timer, m->cases, m->n);
+        if (status == ASSAY_OK && m->session->memory_file)
+            assay_cases_profile_memory(m->session, &m->timer, m->cases, m->n);
         finish_all(m);
     }
     assay_cases_dismiss(m->cases, m->n);

@@ -209,6 +209,7 @@ void assay_session_close(assay_session *handle)
         return;
     assay_handle_remove(handle);
     assay_session_end_trace(session, NULL);
+    assay_session_end_memory(session, NULL);
     destroy(session);
 }
 
@@ -319,13 +320,22 @@ static enum assay_status keep_group(void *user, const struct assay_record *recor
 }
 
 static void draw_profile(void *user, const struct assay_group *group,
-                         const struct assay_profile *profile, char *path, size_t size)
+                         const struct assay_profile *profile, struct assay_profile_files *files)
 {
     const struct planned *planned = user;
     (void)group;
-    (void)path;
-    (void)size;
+    (void)files;
     assay_timeline_add(planned->session->timeline, profile);
+}
+
+static void draw_memory(void *user, const struct assay_group *group,
+                        const struct assay_memory_profile *profile,
+                        struct assay_profile_files *files)
+{
+    const struct planned *planned = user;
+    (void)group;
+    (void)files;
+    assay_memory_file_add(planned->session->memory_file, profile);
 }
 
 enum assay_status assay_session_run_plan(struct assay_open_session *session,
@@ -334,10 +344,12 @@ enum assay_status assay_session_run_plan(struct assay_open_session *session,
                                          struct assay_error *err)
 {
     struct planned planned = {session, keep_them, user};
-    bool profile = session->timeline != NULL;
-    const struct assay_run_request request = {.profile = profile};
-    const struct assay_run_hooks hooks = {
-        .user = &planned, .group = keep_group, .profile = profile ? draw_profile : NULL};
+    bool profile = session->timeline != NULL, memory = session->memory_file != NULL;
+    const struct assay_run_request request = {.profile = profile, .profile_memory = memory};
+    const struct assay_run_hooks hooks = {.user = &planned,
+                                          .group = keep_group,
+                                          .profile = profile ? draw_profile : NULL,
+                                          .memory = memory ? draw_memory : NULL};
     struct assay_run run = {.request = &request, .hooks = &hooks, .plan = plan};
     struct threads before = threads_now();
     enum assay_status status = assay_run_open(&run, err);

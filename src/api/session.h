@@ -6,6 +6,7 @@
 #include "device/device.h"
 #include "record/plan.h"
 #include "record/record.h"
+#include "report/memory_file.h"
 #include "trace/timeline.h"
 
 /* The records of one measured op. */
@@ -51,8 +52,9 @@ struct assay_open_session {
     int64_t n_cases;
     bool running; /* inside a case */
 
-    assay_timeline *timeline; /* NULL: nothing is recorded */
-    bool profiling;           /* cases are called for it now, and not timed */
+    assay_timeline *timeline;       /* NULL: nothing is recorded */
+    assay_memory_file *memory_file; /* likewise, of what is allocated */
+    bool profiling;                 /* cases are called for it now, and not timed */
     struct assay_range ranges[ASSAY_RANGES];
     int32_t n_ranges; /* open; those beyond the last are counted alone */
 
@@ -87,6 +89,8 @@ enum assay_status assay_session_run_plan(struct assay_open_session *session,
 /* session_profile.c: completes the trace, if there is one. */
 enum assay_status assay_session_end_trace(struct assay_open_session *session,
                                           struct assay_error *err);
+enum assay_status assay_session_end_memory(struct assay_open_session *session,
+                                           struct assay_error *err);
 
 /* session_memory.c: the device that holds the cases' memory, opened where it must be. */
 enum assay_status assay_session_device(struct assay_open_session *session, assay_device **out,

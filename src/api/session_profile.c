@@ -48,6 +48,49 @@ enum assay_status assay_session_profile_end(assay_session *handle, struct assay_
     return assay_session_end_trace(session, err);
 }
 
+/* ---- memory ---- */
+
+enum assay_status assay_session_profile_memory(assay_session *handle, const char *path,
+                                               struct assay_error *err)
+{
+    char about[256];
+    struct assay_open_session *session = assay_session_find(handle, err);
+    if (!session)
+        return ASSAY_ERR_INVALID;
+    if (!path || !path[0] || session->running)
+        return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                               session->running ? "the session is measuring a case"
+                                                : "no file for the memory profile");
+    if (session->memory_file)
+        return assay_error_set(err, ASSAY_ERR_INVALID, assay_memory_file_path(session->memory_file),
+                               "the session records into this already");
+    const struct assay_run_info *run = &session->info;
+    snprintf(about, sizeof about, "assay %s, run %s on %.60s", run->version, run->id,
+             run->device_name);
+    return assay_memory_file_open(path, assay_memory_form_of(path), about, session->index,
+                                  &session->memory_file, err);
+}
+
+enum assay_status assay_session_end_memory(struct assay_open_session *session,
+                                           struct assay_error *err)
+{
+    assay_memory_file *file = session->memory_file;
+    session->memory_file = NULL;
+    return assay_memory_file_close(file, err);
+}
+
+enum assay_status assay_session_profile_memory_end(assay_session *handle, struct assay_error *err)
+{
+    struct assay_open_session *session = assay_session_find(handle, err);
+    if (!session)
+        return ASSAY_ERR_INVALID;
+    if (!session->memory_file || session->running)
+        return assay_error_set(err, ASSAY_ERR_INVALID, NULL,
+                               session->running ? "the session is measuring a case"
+                                                : "the session records no memory");
+    return assay_session_end_memory(session, err);
+}
+
 /* ---- ranges ---- */
 
 /* Not while something is timed. */

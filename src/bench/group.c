@@ -200,6 +200,8 @@ static enum assay_status measure_group(struct group *g, struct assay_error *err)
         assay_group_count(g);
     if (status == ASSAY_OK)
         assay_group_profile(g, GROUP_STRANGERS);
+    if (status == ASSAY_OK)
+        assay_group_profile_memory(g, GROUP_STRANGERS);
     for (int64_t i = 0; i < g->n_variants; i++)
         assay_group_tear_down_there(g, &g->variants[i]);
     assay_group_dismiss(g);
@@ -212,6 +214,8 @@ static enum assay_status measure_group(struct group *g, struct assay_error *err)
         g->hooks->measured(g->hooks->user);
     if (status == ASSAY_OK)
         assay_group_profile(g, GROUP_OWN);
+    if (status == ASSAY_OK)
+        assay_group_profile_memory(g, GROUP_OWN);
     return status;
 }
 

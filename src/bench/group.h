@@ -9,6 +9,7 @@
 #include "record/plan.h"
 #include "record/record.h"
 #include "runner/strangers.h"
+#include "trace/memory_profile.h"
 #include "trace/profile.h"
 
 enum { ASSAY_MAX_VARIANTS = 256 }; /* every kernel of linear with every recipe is 242 */
@@ -27,6 +28,8 @@ struct assay_group_hooks {
     void (*measured)(void *user);
     /* Of a job with `profile`, what was noted of one variant. Optional. */
     void (*profile)(void *user, const struct assay_profile *profile);
+    /* Of a job with `profile_memory`, likewise. Optional. */
+    void (*memory)(void *user, const struct assay_memory_profile *profile);
 };
 
 /* Everything a group needs that outlives it. */

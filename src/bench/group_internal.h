@@ -295,4 +295,9 @@ void assay_group_count(struct group *g);
 enum group_whose { GROUP_STRANGERS, GROUP_OWN };
 void assay_group_profile(struct group *g, enum group_whose whose);
 
+/* ---- group_memory_pass.c: once more with every allocation noted ---- */
+
+/* Of a job with `profile_memory`, as above and behind it: afterwards assay's own are taken down. */
+void assay_group_profile_memory(struct group *g, enum group_whose whose);
+
 #endif

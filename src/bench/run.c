@@ -326,10 +326,17 @@ static void on_note(void *user, const char *text)
 }
 
 static void on_profile(void *user, const struct assay_group *group,
-                       const struct assay_profile *profile, char *path, size_t size)
+                       const struct assay_profile *profile, struct assay_profile_files *files)
 {
     const struct assay_run_hooks *hooks = ((struct assay_run *)user)->hooks;
-    hooks->profile(hooks->user, group, profile, path, size);
+    hooks->profile(hooks->user, group, profile, files);
+}
+
+static void on_memory(void *user, const struct assay_group *group,
+                      const struct assay_memory_profile *profile, struct assay_profile_files *files)
+{
+    const struct assay_run_hooks *hooks = ((struct assay_run *)user)->hooks;
+    hooks->memory(hooks->user, group, profile, files);
 }
 
 static int on_stop(void *user)
@@ -373,6 +380,8 @@ enum assay_status assay_run_measure(struct assay_run *run, struct assay_error *e
         .group = on_measured,
         .profile = run->hooks->profile ? on_profile : NULL,
         .profile_all = run->request->profile,
+        .memory = run->hooks->memory ? on_memory : NULL,
+        .memory_all = run->request->profile_memory,
         .stop = on_stop,
         .idle = on_idle,
     };

@@ -6,6 +6,7 @@
 
 #include "bench/journal.h"
 #include "bench/machine_lock.h"
+#include "trace/memory_profile.h"
 #include "trace/profile.h"
 
 /* Where a run comes from, as struct assay_run_info has it; NULL: does not apply. */
@@ -23,6 +24,7 @@ struct assay_run_request {
     bool models;         /* that must be one of models */
     bool lock, wait;     /* one run at a time on this machine; wait for another one's end */
     bool profile;        /* every group once it is measured; else those that ask for it */
+    bool profile_memory; /* likewise */
     bool journal;        /* of a new run, so that it can be resumed */
     struct assay_run_origin origin;
 };
@@ -39,10 +41,13 @@ struct assay_run_hooks {
      * run. */
     enum assay_status (*group)(void *user, const struct assay_record *records, int64_t n,
                                struct assay_error *err);
-    /* What was noted of a variant in its profiled pass; the path of a file made of it, for its
-     * record, goes to `path`. NULL: nothing is profiled. */
+    /* What was noted of a variant in its profiled pass; what is made of it, for its record, goes to
+     * `files`. NULL: nothing is profiled. */
     void (*profile)(void *user, const struct assay_group *group,
-                    const struct assay_profile *profile, char *path, size_t size);
+                    const struct assay_profile *profile, struct assay_profile_files *files);
+    /* The same of what a variant allocates. */
+    void (*memory)(void *user, const struct assay_group *group,
+                   const struct assay_memory_profile *profile, struct assay_profile_files *files);
     void (*start)(void *user, const struct assay_group *group); /* is being measured */
     void (*note)(void *user, const char *text);                 /* from a worker */
     void (*warn)(void *user, const char *text);                 /* something is amiss */

@@ -33,7 +33,7 @@ struct attempt {
     bool done, failed;
     bool worn;        /* the worker asks to be replaced */
     char misfit[400]; /* what is wrong with the worker's messages; empty: nothing */
-    char (*profiles)[ASSAY_PROFILE_PATH]; /* by variant: files that were made of them */
+    struct assay_profile_files *profiles; /* by variant: files that were made of them */
     char failure[512];
     enum assay_status failure_status;
 };
@@ -101,10 +101,28 @@ static bool take_end(struct supervisor *s, const struct assay_event *event)
 static void give_profile(struct supervisor *s, const struct assay_profile *profile)
 {
     const struct assay_supervisor_options *options = s->options;
-    char *path = s->attempt.profiles[profile->variant];
     if (options->profile)
-        options->profile(options->user, &s->plan->groups[s->group], profile, path,
-                         sizeof s->attempt.profiles[0]);
+        options->profile(options->user, &s->plan->groups[s->group], profile,
+                         &s->attempt.profiles[profile->variant]);
+}
+
+static void give_memory(struct supervisor *s, const struct assay_memory_profile *profile)
+{
+    const struct assay_supervisor_options *options = s->options;
+    if (options->memory)
+        options->memory(options->user, &s->plan->groups[s->group], profile,
+                        &s->attempt.profiles[profile->variant]);
+}
+
+/* False: it is not of this group. */
+static bool is_of_group(struct supervisor *s, int64_t group, int64_t variant)
+{
+    if (group == s->group && variant < ASSAY_MAX_VARIANTS)
+        return true;
+    snprintf(s->attempt.misfit, sizeof s->attempt.misfit,
+             "a profile of variant %lld of group %lld, not %lld", (long long)variant,
+             (long long)group, (long long)s->group);
+    return false;
 }
 
 static void take_profile(struct supervisor *s, const struct assay_event *event)
@@ -115,13 +133,22 @@ static void take_profile(struct supervisor *s, const struct assay_event *event)
         snprintf(s->attempt.misfit, sizeof s->attempt.misfit, "%.300s", err.message);
         return;
     }
-    if (profile.group != s->group || profile.variant >= ASSAY_MAX_VARIANTS)
-        snprintf(s->attempt.misfit, sizeof s->attempt.misfit,
-                 "a profile of variant %lld of group %lld, not %lld", (long long)profile.variant,
-                 (long long)profile.group, (long long)s->group);
-    else
+    if (is_of_group(s, profile.group, profile.variant))
         give_profile(s, &profile);
     assay_profile_fini(&profile);
+}
+
+static void take_memory(struct supervisor *s, const struct assay_event *event)
+{
+    struct assay_memory_profile profile;
+    struct assay_error err = {0};
+    if (assay_event_memory(event, &profile, &err) != ASSAY_OK) {
+        snprintf(s->attempt.misfit, sizeof s->attempt.misfit, "%.300s", err.message);
+        return;
+    }
+    if (is_of_group(s, profile.group, profile.variant))
+        give_memory(s, &profile);
+    assay_memory_profile_fini(&profile);
 }
 
 static void take_event(struct supervisor *s, const assay_json *message)
@@ -145,6 +172,9 @@ static void take_event(struct supervisor *s, const assay_json *message)
         break;
     case ASSAY_EVENT_PROFILE:
         take_profile(s, &event);
+        break;
+    case ASSAY_EVENT_MEMORY:
+        take_memory(s, &event);
         break;
     case ASSAY_EVENT_DONE:
         a->done = take_end(s, &event);
@@ -453,6 +483,13 @@ static void local_profile(void *user, const struct assay_profile *profile)
         give_profile(s, profile);
 }
 
+static void local_memory(void *user, const struct assay_memory_profile *profile)
+{
+    struct supervisor *s = user;
+    if (profile->variant < ASSAY_MAX_VARIANTS)
+        give_memory(s, profile);
+}
+
 static bool local_stop(void *user)
 {
     const struct assay_supervisor_options *options = ((struct supervisor *)user)->options;
@@ -466,7 +503,8 @@ static enum assay_status run_here(struct supervisor *s, const struct assay_job *
                                       .note = local_note,
                                       .record = local_record,
                                       .stop = local_stop,
-                                      .profile = local_profile};
+                                      .profile = local_profile,
+                                      .memory = local_memory};
     s->attempt.n_records = 0;
     enum assay_status status = assay_worker_run(worker, job, &hooks, err);
     return status == ASSAY_ERR_INTERRUPTED ? ASSAY_OK : status;
@@ -496,7 +534,7 @@ static enum assay_status deliver(struct supervisor *s, const struct assay_job *j
     struct attempt *a = &s->attempt;
     bool cut = cut_short(s);
     for (int64_t i = 0; i < a->n_records; i++)
-        snprintf(a->records[i].profile, sizeof a->records[i].profile, "%s", a->profiles[i]);
+        a->records[i].files = a->profiles[i];
     for (int64_t i = 0; i < s->n_lost && a->n_records < ASSAY_MAX_VARIANTS; i++) {
         s->lost[i].interrupted = cut; /* or the group would count as done with these alone */
         a->records[a->n_records++] = s->lost[i];
@@ -521,17 +559,20 @@ static void skip_over_limit(struct supervisor *s, const struct assay_job *job)
     s->attempt.n_records = 1;
 }
 
-/* By enable_profiler of a configuration. */
-static bool asks_for_profile(const struct assay_group *group)
+/* By enable_profiler or enable_memory_profiler of a configuration. */
+static bool asks_for(const struct assay_group *group, const char *profiler)
 {
-    return strcmp(group->profilers, "profiler") == 0 || strcmp(group->profilers, "both") == 0;
+    return strcmp(group->profilers, profiler) == 0 || strcmp(group->profilers, "both") == 0;
 }
 
 static enum assay_status run_group(struct supervisor *s, int64_t index, assay_worker *worker,
                                    struct assay_error *err)
 {
     struct assay_job job = {.group_index = index, .group = s->plan->groups[index]};
-    job.profile = s->options->profile && (s->options->profile_all || asks_for_profile(&job.group));
+    job.profile =
+        s->options->profile && (s->options->profile_all || asks_for(&job.group, "profiler"));
+    job.profile_memory =
+        s->options->memory && (s->options->memory_all || asks_for(&job.group, "memory"));
     memset(s->attempt.profiles, 0, ASSAY_MAX_VARIANTS * sizeof *s->attempt.profiles);
     enum assay_status status = assay_settings_copy(&s->plan->settings, &job.settings);
     s->group = index;

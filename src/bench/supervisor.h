@@ -19,11 +19,14 @@ struct assay_supervisor_options {
     enum assay_status (*group)(void *user, int64_t group, const struct assay_record *records,
                                int64_t n, struct assay_error *err);
     /* Optional: every group is profiled too, once it is measured, and this hears of each variant's
-     * profile. Only groups that ask for it themselves where `profile_all` is false. The path of a
-     * file made of it, for the variant's record, goes to `path`. */
+     * profile. Only groups that ask for it themselves where `profile_all` is false. What is made of
+     * it, for the variant's record, goes to `files`. */
     void (*profile)(void *user, const struct assay_group *group,
-                    const struct assay_profile *profile, char *path, size_t size);
-    bool profile_all;
+                    const struct assay_profile *profile, struct assay_profile_files *files);
+    /* The same of what it allocates. */
+    void (*memory)(void *user, const struct assay_group *group,
+                   const struct assay_memory_profile *profile, struct assay_profile_files *files);
+    bool profile_all, memory_all;
     int (*stop)(void *user); /* 0 go on, 1 finish the sample, 2 at once */
     /* A few times a second; optional. `doing` is what takes the time where it is no kernel:
      * "importing mine.py"; or NULL. */

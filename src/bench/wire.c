@@ -114,8 +114,9 @@ enum assay_wire_kind assay_wire_read(struct assay_wire *wire, const char *line, 
 static const char *const event_names[ASSAY_EVENT_COUNT] = {
     [ASSAY_EVENT_NOTE] = "note",       [ASSAY_EVENT_CONTENDERS] = "contenders",
     [ASSAY_EVENT_RECORD] = "record",   [ASSAY_EVENT_MEASURED] = "measured",
-    [ASSAY_EVENT_PROFILE] = "profile", [ASSAY_EVENT_DONE] = "done",
-    [ASSAY_EVENT_WORN] = "worn",       [ASSAY_EVENT_ERROR] = "error",
+    [ASSAY_EVENT_PROFILE] = "profile", [ASSAY_EVENT_MEMORY] = "memory",
+    [ASSAY_EVENT_DONE] = "done",       [ASSAY_EVENT_WORN] = "worn",
+    [ASSAY_EVENT_ERROR] = "error",
 };
 
 static assay_json *new_event(enum assay_event_kind kind)
@@ -188,6 +189,19 @@ enum assay_status assay_event_profile(const struct assay_event *event, struct as
                                       struct assay_error *err)
 {
     return assay_profile_from_json(assay_json_get(event->message, "profile"), out, err);
+}
+
+assay_json *assay_event_of_memory(const struct assay_memory_profile *profile)
+{
+    assay_json *json = new_event(ASSAY_EVENT_MEMORY);
+    assay_json_put(json, "memory", assay_memory_profile_to_json(profile));
+    return json;
+}
+
+enum assay_status assay_event_memory(const struct assay_event *event,
+                                     struct assay_memory_profile *out, struct assay_error *err)
+{
+    return assay_memory_profile_from_json(assay_json_get(event->message, "memory"), out, err);
 }
 
 static assay_json *new_count(enum assay_event_kind kind, int64_t group, int64_t n_records)

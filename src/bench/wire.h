@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "kernel/kernel.h"
 #include "record/record.h"
+#include "trace/memory_profile.h"
 #include "trace/profile.h"
 
 /* One direction. */
@@ -51,6 +52,7 @@ enum assay_event_kind {
     ASSAY_EVENT_RECORD,     /* assay_event_record */
     ASSAY_EVENT_MEASURED,   /* group, n_records: all are there, what follows are profiles */
     ASSAY_EVENT_PROFILE,    /* assay_event_profile */
+    ASSAY_EVENT_MEMORY,     /* assay_event_memory */
     ASSAY_EVENT_DONE,       /* group, n_records */
     ASSAY_EVENT_WORN,       /* the worker asks to be replaced */
     ASSAY_EVENT_ERROR,      /* status, text */
@@ -63,6 +65,7 @@ assay_json *assay_event_contenders(const struct assay_contender *contenders, int
 assay_json *assay_event_of_record(const struct assay_record *record);
 assay_json *assay_event_measured(int64_t group, int64_t n_records);
 assay_json *assay_event_of_profile(const struct assay_profile *profile);
+assay_json *assay_event_of_memory(const struct assay_memory_profile *profile);
 assay_json *assay_event_done(int64_t group, int64_t n_records);
 assay_json *assay_event_worn(void);
 assay_json *assay_event_error(enum assay_status status, const struct assay_error *err);
@@ -91,5 +94,8 @@ enum assay_status assay_event_record(const struct assay_event *event, struct ass
 /* To be released by assay_profile_fini. */
 enum assay_status assay_event_profile(const struct assay_event *event, struct assay_profile *out,
                                       struct assay_error *err);
+/* … by assay_memory_profile_fini. */
+enum assay_status assay_event_memory(const struct assay_event *event,
+                                     struct assay_memory_profile *out, struct assay_error *err);
 
 #endif

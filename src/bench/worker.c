@@ -288,6 +288,11 @@ static void send_profile(void *user, const struct assay_profile *profile)
     send_event(user, assay_event_of_profile(profile));
 }
 
+static void send_memory(void *user, const struct assay_memory_profile *profile)
+{
+    send_event(user, assay_event_of_memory(profile));
+}
+
 static void send_end(struct line *line, int64_t group, enum assay_status status,
                      const struct assay_error *err)
 {
@@ -321,7 +326,8 @@ static bool handle_job(assay_worker *worker, const assay_json *json, bool first,
                                       .contenders = send_contenders,
                                       .record = send_record,
                                       .measured = send_measured,
-                                      .profile = send_profile};
+                                      .profile = send_profile,
+                                      .memory = send_memory};
     enum assay_status status = assay_job_from_json(json, &job, &err);
     int problem = spare_descriptors();
     line->group = job.group_index;

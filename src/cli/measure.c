@@ -2,6 +2,7 @@
 
 #include "cli/command.h"
 #include "cli/dry_run.h"
+#include "cli/memory_profiles.h"
 #include "cli/profiles.h"
 #include "cli/progress.h"
 #include "cli/repeats.h"
@@ -41,6 +42,7 @@ struct shown_run {
     struct assay_run run;
     assay_outputs *outputs;
     struct assay_profiles profiles;
+    struct assay_memory_profiles memory;
     int64_t n_earlier; /* groups that an earlier part of the run had measured */
     struct assay_progress progress;
     bool lost; /* groups are missing that the journal should have, and are measured again */
@@ -57,6 +59,8 @@ static enum assay_status open_outputs(void *user, struct assay_error *err)
         status = assay_outputs_expect(shown->outputs, shown->run.plan, err);
     if (status == ASSAY_OK)
         status = assay_profiles_open(&shown->profiles, shown->config, &shown->run.info, err);
+    if (status == ASSAY_OK)
+        status = assay_memory_profiles_open(&shown->memory, shown->config, &shown->run.info, err);
     return status;
 }
 
@@ -81,9 +85,16 @@ static enum assay_status write_group(void *user, const struct assay_record *reco
 }
 
 static void write_profile(void *user, const struct assay_group *group,
-                          const struct assay_profile *profile, char *path, size_t size)
+                          const struct assay_profile *profile, struct assay_profile_files *files)
 {
-    assay_profiles_add(&((struct shown_run *)user)->profiles, group, profile, path, size);
+    assay_profiles_add(&((struct shown_run *)user)->profiles, group, profile, files);
+}
+
+static void write_memory(void *user, const struct assay_group *group,
+                         const struct assay_memory_profile *profile,
+                         struct assay_profile_files *files)
+{
+    assay_memory_profiles_add(&((struct shown_run *)user)->memory, group, profile, files);
 }
 
 static void show_start(void *user, const struct assay_group *group)
@@ -195,9 +206,20 @@ static enum assay_status close_profiles(struct shown_run *shown, struct assay_er
 {
     if (!shown->run.begun) {
         assay_profiles_cancel(&shown->profiles);
+        assay_memory_profiles_cancel(&shown->memory);
         return ASSAY_OK;
     }
-    return assay_profiles_close(&shown->profiles, shown->n_earlier, shown->config->quiet, err);
+    struct assay_error memory_err = {0};
+    bool quiet = shown->config->quiet;
+    enum assay_status status = assay_profiles_close(&shown->profiles, shown->n_earlier, quiet, err);
+    enum assay_status memory =
+        assay_memory_profiles_close(&shown->memory, shown->n_earlier, quiet, &memory_err);
+    if (memory == ASSAY_OK)
+        return status;
+    if (status != ASSAY_OK)
+        assay_complain(err);
+    *err = memory_err;
+    return memory;
 }
 
 /* Everything that was asked for was left out: no row is wrong, and none is of use. */
@@ -270,6 +292,7 @@ int assay_measure(const struct assay_measuring *measuring, struct assay_plan *pl
         .lock = true,
         .wait = config->wait,
         .profile = config->profile != NULL,
+        .profile_memory = config->profile_memory != NULL,
         .journal = true,
         .origin = measuring->origin,
     };
@@ -281,6 +304,7 @@ int assay_measure(const struct assay_measuring *measuring, struct assay_plan *pl
         .begin = begin_outputs,
         .group = write_group,
         .profile = write_profile,
+        .memory = write_memory,
         .start = show_start,
         .note = show_note,
         .warn = show_warning,

@@ -280,8 +280,10 @@ static enum assay_status check_options(const struct assay_preset_options *o,
         : o->measure.outputs.n                         ? "--output"
         : o->measure.profile && !o->measure.profile[0] ? "--profile without a file"
         : o->measure.counters                          ? "--counters"
-        : strcmp(o->measure.cache, "hot") != 0         ? "--cache"
-        : o->dtypes.n > 1                              ? "several dtypes"
+        : o->measure.profile_memory && !o->measure.profile_memory[0]
+            ? "--profile-memory without a file"
+        : strcmp(o->measure.cache, "hot") != 0 ? "--cache"
+        : o->dtypes.n > 1                      ? "several dtypes"
         : format && strcmp(format, "kobench") != 0 && strcmp(format, "kobench-json") != 0
             ? "formats but kobench and kobench-json"
             : NULL;
@@ -299,6 +301,8 @@ static enum assay_status measure_plugin(struct plugin *p, bool *wrong, struct as
         status = open_session(p, device, sizeof device, &session, err);
     if (status == ASSAY_OK && p->options->measure.profile)
         status = assay_session_profile(session, p->options->measure.profile, err);
+    if (status == ASSAY_OK && p->options->measure.profile_memory)
+        status = assay_session_profile_memory(session, p->options->measure.profile_memory, err);
     for (int32_t i = 0; i < p->n_bound && status == ASSAY_OK; i++) {
         struct assay_error why = {0};
         p->bound[i].device = device;
@@ -318,6 +322,8 @@ static enum assay_status measure_plugin(struct plugin *p, bool *wrong, struct as
         status = write_results(session, p->options->measure.format, stdout, err);
     if (status == ASSAY_OK && p->options->measure.profile)
         status = assay_session_profile_end(session, err);
+    if (status == ASSAY_OK && p->options->measure.profile_memory)
+        status = assay_session_profile_memory_end(session, err);
     assay_session_close(session);
     return status;
 }

@@ -97,6 +97,10 @@ int assay_preset_python_run(const struct assay_preset_options *options, int argc
         status = assay_error_set(&err, ASSAY_ERR_INVALID, NULL,
                                  "a preset in Python is measured without --profile; "
                                  "assay.bench(..., profile=FILE) records functions");
+    else if (options->measure.profile_memory)
+        status = assay_error_set(&err, ASSAY_ERR_INVALID, NULL,
+                                 "a preset in Python is measured without --profile-memory: its "
+                                 "memory is its framework's, whose own recorder tells of it");
     if (status == ASSAY_OK)
         status = assay_python_find(options->measure.python, &python, &err);
     if (status == ASSAY_OK)

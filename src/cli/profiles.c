@@ -61,18 +61,14 @@ static void add_plain(struct assay_text *out, const char *name)
     }
 }
 
-/* "results/inference/profiler/bench_1_64_64_quant_int8wo_sparsity_None_compiled_0_profile.json" */
-static void name_of_variant(const struct assay_run_info *run, const struct assay_group *group,
-                            const struct assay_profile *profile, struct assay_text *folder,
-                            struct assay_text *path)
+void assay_profiles_name(const struct assay_group *group, const char *named, const char *how,
+                         int64_t index, struct assay_text *path)
 {
-    assay_text_format(folder, "%s/profiler", run->output_dir[0] ? run->output_dir : ".");
-    assay_text_format(path, "%s/", folder->data ? folder->data : "");
     add_plain(path, group->entry);
     for (int32_t i = 0; i < group->n_axes; i++)
         assay_text_format(path, "_%lld", (long long)group->axes[i]);
-    char recipe[sizeof profile->recipe];
-    snprintf(recipe, sizeof recipe, "%s", profile->recipe[0] ? profile->recipe : "baseline");
+    char recipe[64];
+    snprintf(recipe, sizeof recipe, "%s", named[0] ? named : "baseline");
     char *sparsity = strchr(recipe, '+'); /* "int8dq+semi-sparse" */
     if (sparsity)
         *sparsity++ = '\0';
@@ -81,8 +77,19 @@ static void name_of_variant(const struct assay_run_info *run, const struct assay
     assay_text_add(path, "_sparsity_");
     add_plain(path, sparsity ? sparsity : "None");
     assay_text_add(path, "_");
-    add_plain(path, profile->implementation);
-    assay_text_format(path, "_%lld_profile.json", (long long)profile->group);
+    add_plain(path, how);
+    assay_text_format(path, "_%lld", (long long)index);
+}
+
+/* "results/inference/profiler/bench_1_64_64_quant_int8wo_sparsity_None_compiled_0_profile.json" */
+static void name_of_variant(const struct assay_run_info *run, const struct assay_group *group,
+                            const struct assay_profile *profile, struct assay_text *folder,
+                            struct assay_text *path)
+{
+    assay_text_format(folder, "%s/profiler", run->output_dir[0] ? run->output_dir : ".");
+    assay_text_format(path, "%s/", folder->data ? folder->data : "");
+    assay_profiles_name(group, profile->recipe, profile->implementation, profile->group, path);
+    assay_text_add(path, "_profile.json");
 }
 
 static enum assay_status write_variant(const struct assay_profiles *profiles,
@@ -117,7 +124,7 @@ static bool asks(const struct assay_group *group)
 /* ---- one by one ---- */
 
 void assay_profiles_add(struct assay_profiles *profiles, const struct assay_group *group,
-                        const struct assay_profile *profile, char *path, size_t size)
+                        const struct assay_profile *profile, struct assay_profile_files *files)
 {
     profiles->n++;
     profiles->n_incomplete += profile->missing[0] != '\0';
@@ -127,7 +134,8 @@ void assay_profiles_add(struct assay_profiles *profiles, const struct assay_grou
     if (profiles->all)
         assay_timeline_add(profiles->all, profile);
     if (asks(group) && profiles->failed.code == ASSAY_OK)
-        write_variant(profiles, group, profile, path, size, &profiles->failed);
+        write_variant(profiles, group, profile, files->trace, sizeof files->trace,
+                      &profiles->failed);
 }
 
 static void tell(const struct assay_profiles *profiles, const char *name, int64_t n_earlier)

@@ -19,13 +19,19 @@ struct assay_profiles {
 enum assay_status assay_profiles_open(struct assay_profiles *profiles,
                                       const struct assay_measure_config *config,
                                       const struct assay_run_info *run, struct assay_error *err);
-/* The path of the variant's own file, if it has one, goes to `path`. */
+/* The path of the variant's own file, if it has one, goes to `files`. */
 void assay_profiles_add(struct assay_profiles *profiles, const struct assay_group *group,
-                        const struct assay_profile *profile, char *path, size_t size);
+                        const struct assay_profile *profile, struct assay_profile_files *files);
 /* Completes the files; `n_earlier` groups were measured by an earlier part of the run, and are not
  * in them, which is said. The error names the first that could not be written. */
 enum assay_status assay_profiles_close(struct assay_profiles *profiles, int64_t n_earlier,
                                        bool quiet, struct assay_error *err);
 void assay_profiles_cancel(struct assay_profiles *profiles);
+
+/* What files of a variant's profiles begin with:
+ * "bench_1_64_64_quant_int8wo_sparsity_None_eager_0", of a recipe, an implementation and the
+ * group's number; for file names of any kind. Appended. */
+void assay_profiles_name(const struct assay_group *group, const char *recipe,
+                         const char *implementation, int64_t index, struct assay_text *out);
 
 #endif

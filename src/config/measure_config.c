@@ -70,6 +70,11 @@ const struct assay_option assay_measure_rows[] = {
      "FILE.perfetto-trace "
      "(default: profile_RUN.json)",
      0, 0},
+    {"profile-memory", 0, ASSAY_OPTION_SPARE_FILE, AT(profile_memory), "[FILE]",
+     "once a group is measured, set each variant up once more and record what it allocates: a page "
+     "that says what holds the peak, or a snapshot for PyTorch's viewer, FILE.pickle (default: "
+     "both, memory_RUN.html and .pickle)",
+     0, 0},
     {"in-process", 0, ASSAY_OPTION_FLAG, AT(in_process), NULL,
      "run kernels in this process, for debuggers: a crash ends everything", 0, 0},
     {"wait", 0, ASSAY_OPTION_FLAG, AT(wait), NULL, "wait for another run to end instead of failing",

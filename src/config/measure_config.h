@@ -10,7 +10,8 @@ struct assay_measure_config {
     struct assay_strings outputs;
     /* Rows below: */
     const char *resume, *python, *chart;
-    const char *profile; /* a file; empty: one that is named after the run; NULL: none */
+    const char *profile;        /* a file; empty: one that is named after the run; NULL: none */
+    const char *profile_memory; /* likewise */
     struct assay_strings plugins;
     int64_t threads, warmup, rounds, seed, memory_limit;
     double precision, budget_s, timeout_s;

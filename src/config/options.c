@@ -159,9 +159,9 @@ static enum assay_status store(const struct assay_option *o, const char *value, 
 
 /* Where results go, how they are shown, and what does not touch the plan. */
 static const char *const beside_resume[] = {
-    "resume", "output",  "format",     "output-dir", "github-summary", "visual", "config",
-    "quiet",  "verbose", "ascii",      "wait",       "in-process",     "help",   "dry-run",
-    "chart",  "dark",    "rasterized", "plot",       "profile",
+    "resume", "output",  "format",     "output-dir", "github-summary", "visual",         "config",
+    "quiet",  "verbose", "ascii",      "wait",       "in-process",     "help",           "dry-run",
+    "chart",  "dark",    "rasterized", "plot",       "profile",        "profile-memory",
 };
 
 /* What has been read so far. */
@@ -192,12 +192,16 @@ static enum assay_status check_resume(const struct given *given, struct assay_er
 
 /* ---- reading ---- */
 
-static bool is_trace(const char *word)
+/* Does the word look like a file of this option: of a trace, or of what memory holds? */
+static bool is_its_file(const struct assay_option *o, const char *word)
 {
-    static const char *const endings[] = {".json", ".perfetto-trace", ".pftrace"};
-    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
-        size_t length = strlen(word), ending = strlen(endings[i]);
-        if (length > ending && strcmp(word + length - ending, endings[i]) == 0)
+    static const char *const endings[2][3] = {{".json", ".perfetto-trace", ".pftrace"},
+                                              {".html", ".pickle", ".pkl"}};
+    bool memory = strcmp(o->name, "profile-memory") == 0;
+    for (size_t i = 0; i < 3; i++) {
+        const char *wanted = endings[memory][i];
+        size_t length = strlen(word), ending = strlen(wanted);
+        if (length > ending && strcmp(word + length - ending, wanted) == 0)
             return true;
     }
     return false;
@@ -216,7 +220,7 @@ static bool is_spare(const struct assay_option *o, const char *word)
     int64_t number;
     char most[32];
     if (o->type == ASSAY_OPTION_SPARE_FILE)
-        return word[0] == '-' || !is_trace(word);
+        return word[0] == '-' || !is_its_file(o, word);
     if (o->type != ASSAY_OPTION_SPARE_INT)
         return word[0] == '-';
     snprintf(most, sizeof most, "%.0f", o->max);

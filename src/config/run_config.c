@@ -232,9 +232,6 @@ static enum assay_status read_root(struct assay_reading *r, const struct assay_y
     if (status == ASSAY_OK && !r->config->output_dir &&
         !(r->config->output_dir = assay_strdup("results")))
         status = assay_reading_no_memory(r);
-    if (status == ASSAY_OK && r->profiler)
-        status = assay_reading_warn(r, assay_place_of(r->profiler),
-                                    "assay has no memory profile yet; this is measured without it");
     assay_shapes_fini(&defaults.entry.shapes);
     return status;
 }

@@ -195,16 +195,6 @@ static enum assay_status read_compile(struct assay_reading *r, const struct assa
     return status;
 }
 
-static enum assay_status read_profiler(struct assay_reading *r, const struct assay_key *key,
-                                       const struct assay_yaml *node, void *target)
-{
-    enum assay_status status = assay_read_bool(r, key, node, target);
-    bool memory = strcmp(key->name, "enable_memory_profiler") == 0;
-    if (status == ASSAY_OK && *ASSAY_KEY_FIELD(bool) && memory && !r->profiler)
-        r->profiler = node;
-    return status;
-}
-
 static enum assay_status read_scaling(struct assay_reading *r, const struct assay_key *key,
                                       const struct assay_yaml *node, void *target)
 {
@@ -376,10 +366,10 @@ static const struct assay_key keys[] = {
      "how the compiled model is made: `max-autotune` also times the kernels that could do it. `reduce-overhead` is `default` and `max-autotune-no-cudagraphs` is `max-autotune` under other names: what a launch costs is in no figure. `false`, in quotes or not: only eager", assay_run_compiles, 0, 0},
     {"compile", ASSAY_KEY_MODEL, read_compile, ENTRY(compile), NULL, "default",
      "the older spelling of `torch_compile_mode`; true is `default`", assay_run_compiles, 0, 0},
-    {"enable_profiler", ASSAY_KEY_MODEL, read_profiler, ENTRY(enable_profiler), "true or false", "false",
+    {"enable_profiler", ASSAY_KEY_MODEL, assay_read_bool, ENTRY(enable_profiler), "true or false", "false",
      "once a group is measured, record a trace of each variant into `OUTPUT_DIR/MODE/profiler`; its path is in the CSV", NULL, 0, 0},
-    {"enable_memory_profiler", ASSAY_KEY_MODEL, read_profiler, ENTRY(enable_memory_profiler), "true or false", "false",
-     "accepted and written to the CSV; there is no memory profile yet, and a note says so", NULL, 0, 0},
+    {"enable_memory_profiler", ASSAY_KEY_MODEL, assay_read_bool, ENTRY(enable_memory_profiler), "true or false", "false",
+     "once a group is measured, record what each variant allocates: a snapshot for PyTorch's viewer and a page, in `OUTPUT_DIR/MODE/memory_profiler`; their paths and `memory_stats` are in the CSV", NULL, 0, 0},
 
     {"scaling_type_input", ASSAY_KEY_TRAINING, read_scaling, ENTRY(scaling_input), NULL, "dynamic",
      "are inputs cast? With `disabled` they stay in high precision in all products they are in", assay_run_scalings, 0, 0},

@@ -18,7 +18,6 @@ struct assay_reading {
     struct assay_error *err;
     int64_t shapes;                        /* of all entries so far */
     const struct assay_yaml *model_params; /* read when all defaults are known */
-    const struct assay_yaml *profiler;     /* the first that asks for memory */
     const struct assay_yaml *sparsity;     /* the first that is named */
     int64_t granularity; /* of training: what float8dq, without a suffix, stands for */
     const char *sparsities[ASSAY_READING_SPARSITIES]; /* as quant.h names them, up to a NULL */

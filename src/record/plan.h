@@ -92,6 +92,7 @@ struct assay_job {
     struct assay_settings settings;
     struct assay_strings exclude;
     bool profile; /* once it is measured, each variant is run a few times more and recorded */
+    bool profile_memory; /* … set up and run once more, and what it allocates recorded */
 };
 assay_json *assay_job_to_json(const struct assay_job *job);
 enum assay_status assay_job_from_json(const assay_json *json, struct assay_job *out,

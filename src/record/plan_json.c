@@ -273,6 +273,8 @@ assay_json *assay_job_to_json(const struct assay_job *job)
     assay_json_put(o, "exclude", strings_to_json(&job->exclude));
     if (job->profile)
         assay_json_put_bool(o, "profile", true);
+    if (job->profile_memory)
+        assay_json_put_bool(o, "profile_memory", true);
     return o;
 }
 
@@ -287,6 +289,7 @@ enum assay_status assay_job_from_json(const assay_json *json, struct assay_job *
                                (long long)version);
     out->group_index = assay_json_int(assay_json_get(json, "index"), 0);
     out->profile = assay_json_bool(assay_json_get(json, "profile"), false);
+    out->profile_memory = assay_json_bool(assay_json_get(json, "profile_memory"), false);
     enum assay_status status =
         assay_group_from_json(assay_json_get(json, "group"), &out->group, err);
     if (status == ASSAY_OK)

@@ -90,7 +90,14 @@ struct assay_verification {
     bool author_reference, author_tolerance; /* of a workload: they are its author's own */
 };
 
+/* What was made of a variant's profiles. */
 enum { ASSAY_PROFILE_PATH = 512 };
+struct assay_profile_files {
+    char trace[ASSAY_PROFILE_PATH];       /* files; empty: there is none */
+    char snapshot[ASSAY_PROFILE_PATH];    /* of its memory, for PyTorch's viewer */
+    char memory_page[ASSAY_PROFILE_PATH]; /* … for a browser */
+    char memory_stats[256];               /* a JSON object of bytes; empty: not profiled */
+};
 
 struct assay_record {
     int64_t group, variant; /* where in the plan; variant counts within the group */
@@ -103,7 +110,7 @@ struct assay_record {
     int64_t axes[ASSAY_MAX_AXES];
     char mode[32], label[64];         /* of the group; empty where there is none */
     char profilers[16];               /* asked for: "profiler", "memory", "both"; empty: none */
-    char profile[ASSAY_PROFILE_PATH]; /* the trace of it, a file; empty: there is none */
+    struct assay_profile_files files; /* … and what was made of that */
     char pass[12];                    /* "backward", "both": the op is a gradient; empty: forward */
     char recipe[64];                  /* empty for ops without recipes */
     char note[128];                   /* the kernel's note about itself; may be empty */

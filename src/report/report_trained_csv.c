@@ -12,6 +12,7 @@
 #include "tensor/dtype.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 struct state {
@@ -83,17 +84,23 @@ static void asked_for(const struct cell *c, const char *profiler)
 static void profiler(const struct cell *c) { asked_for(c, "profiler"); }
 static void memory_profiler(const struct cell *c) { asked_for(c, "memory"); }
 
-/* Of the whole step; of another pass where that has none. */
-static void profile(const struct cell *c)
+/* What is made of the whole step's profiles; of another pass's where that has none. */
+static void put_file(const struct cell *c, size_t offset)
 {
     for (int i = ASSAY_TRAINED_PASSES - 1; i >= 0; i--) {
         const struct assay_record *record = c->row->passes[i];
-        if (record && record->profile[0]) {
-            put(c, record->profile);
+        const char *file = record ? (const char *)&record->files + offset : "";
+        if (file[0]) {
+            put(c, file);
             return;
         }
     }
 }
+#define FILE_OF(member) offsetof(struct assay_profile_files, member)
+static void profile(const struct cell *c) { put_file(c, FILE_OF(trace)); }
+static void memory_profile(const struct cell *c) { put_file(c, FILE_OF(snapshot)); }
+static void memory_page(const struct cell *c) { put_file(c, FILE_OF(memory_page)); }
+static void memory_stats(const struct cell *c) { put_file(c, FILE_OF(memory_stats)); }
 
 /* ---- scaling --------------------------------------------------------------------------------- */
 
@@ -318,9 +325,9 @@ static const struct {
     {"tops_sec", TOTAL, tops},
     {"pct_top_peak", TOTAL, peak},
     {"profiler_json_path", ROW, profile},
-    {"memory_profile_path", ROW, empty},
-    {"memory_visualization_path", ROW, empty},
-    {"memory_stats", ROW, empty},
+    {"memory_profile_path", ROW, memory_profile},
+    {"memory_visualization_path", ROW, memory_page},
+    {"memory_stats", ROW, memory_stats},
     /* assay's own */
     {"shape_name", ROW, shape_name},
     {"threads", ROW, threads},

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "bench/group.h"
 #include "device/null/null.h"
+#include "trace/memory_items.h"
 
 #include <dlfcn.h>
 #include <omp.h>
@@ -270,7 +271,7 @@ static void test_a_good_kernel(void **state)
 
 struct profiled {
     struct bed bed; /* first: hooks get it */
-    int64_t records_then, measured, profiles, calls;
+    int64_t records_then, measured, profiles, calls, memories, allocations;
     bool recorder_left;
 };
 
@@ -299,6 +300,24 @@ static void on_profile(void *user, const struct assay_profile *profile)
     p->profiles++;
 }
 
+static void on_memory(void *user, const struct assay_memory_profile *profile)
+{
+    struct profiled *p = user;
+    struct assay_memory_items items;
+    assert_int_equal(p->bed.n_records, p->records_then);
+    assert_int_equal(profile->group, 4);
+    assert_string_equal(profile->kernel, p->bed.records[profile->variant].kernel);
+    assert_string_equal(profile->missing, "");
+    assert_int_equal(profile->calls, 2);
+    assert_int_equal(assay_memory_items_make(profile, &items), ASSAY_OK);
+    assert_true(items.left_bytes == 0);
+    assert_true(items.peak >= 0 && items.in_use[items.peak] >= 2 * 3 * 5 * 7 * 4);
+    p->allocations += items.allocations;
+    p->recorder_left = p->recorder_left || p->bed.bench.host.memory;
+    p->memories++;
+    assay_memory_items_fini(&items);
+}
+
 /* What does not come from the scripted clock is left out. */
 static void plain(struct assay_record *r)
 {
@@ -313,13 +332,14 @@ static void measure_profiled(struct profiled *p, bool profile)
                                       .stop = on_stop,
                                       .record = on_record,
                                       .measured = on_measured,
-                                      .profile = on_profile};
+                                      .profile = on_profile,
+                                      .memory = on_memory};
     struct assay_error err = {0};
     *p = (struct profiled){.records_then = -1};
     make_bed(&p->bed, "relu", 3, 5, 7);
     ask_for(&p->bed, "good,ref,zeros");
     p->bed.job.settings.cold = true;
-    p->bed.job.profile = profile;
+    p->bed.job.profile = p->bed.job.profile_memory = profile;
     if (assay_group_run(&p->bed.bench, &p->bed.job, &hooks, &err) != ASSAY_OK)
         fail_msg("%s", err.message);
     for (int64_t i = 0; i < p->bed.n_records; i++)
@@ -337,6 +357,9 @@ static void test_a_profile_comes_after_the_records_and_changes_none(void **state
     assert_int_equal(without.profiles, 0);
     assert_int_equal(with.measured, 1);
     assert_int_equal(with.profiles, 2); /* not of the wrong one */
+    assert_int_equal(with.memories, 2);
+    assert_int_equal(without.memories, 0);
+    assert_true(with.allocations > 2 * 2); /* more than the operands */
     assert_true(with.calls >= 2 * 3);
     assert_false(with.recorder_left);
     assert_int_equal(with.bed.n_records, without.bed.n_records);

@@ -22,7 +22,9 @@ static struct assay_record full_record(void)
     char *strings[] = {r.implementation, r.device, r.baseline, r.mode, r.compile};
     for (int i = 0; i < 5; i++)
         strings[i][31] = '\0';
-    r.profile[ASSAY_PROFILE_PATH - 1] = '\0';
+    r.files.trace[ASSAY_PROFILE_PATH - 1] = r.files.snapshot[ASSAY_PROFILE_PATH - 1] =
+        r.files.memory_page[ASSAY_PROFILE_PATH - 1] =
+            r.files.memory_stats[sizeof r.files.memory_stats - 1] = '\0';
     r.recipe[63] = r.profilers[15] = r.pass[11] = r.caller[15] = r.timed.way[15] = '\0';
     r.timed.why[sizeof r.timed.why - 1] = '\0';
     r.timed.has_graph = true;

@@ -137,6 +137,9 @@ static json_t *full_report(void)
     json_t *hot = json_object_get(record, "hot");
     json_object_set_new(record, "profilers", json_string("both")); /* of configurations alone */
     json_object_set_new(record, "profile", json_string("a.json")); /* likewise */
+    json_object_set_new(record, "memory_profile", json_string("a.pickle"));
+    json_object_set_new(record, "memory_visualization", json_string("a.html"));
+    json_object_set_new(record, "memory_stats", json_string("{}"));
     json_object_set_new(record, "pass", json_string("backward"));  /* of gradients */
     json_object_set_new(record, "accuracy_1_db", json_real(25.5)); /* of recipes in training */
     json_object_set_new(record, "accuracy_2_db", json_string("inf"));

@@ -163,6 +163,104 @@ static void an_op_is_recorded_too(void **state)
     assay_breakdowns_fini(&all);
 }
 
+/* ---- memory ---- */
+
+/* A page, or what a file has instead; for assay_text_fini. */
+static struct assay_text read_text(const char *path)
+{
+    struct assay_text text = {0};
+    assert_int_equal(assay_folder_read_file(path, 1 << 22, &text, NULL), ASSAY_OK);
+    return text;
+}
+
+static void an_ops_memory_is_recorded(void **state)
+{
+    (void)state;
+    const char *path = in_temporary("op.html");
+    const int64_t axes[] = {2, 3, 64};
+    struct assay_error err = {0};
+    struct assay_session_options options;
+    assay_session *session;
+    assay_session_options_init(&options);
+    options.iters = 10;
+    options.hot = 1;
+    options.threads = 1;
+    options.implementations = "native,ref";
+    assert_int_equal(assay_session_open(&options, &session, &err), ASSAY_OK);
+    assert_int_equal(assay_session_profile_memory(session, path, &err), ASSAY_OK);
+    assert_int_equal(assay_session_measure(session, "relu", axes, 3, &err), ASSAY_OK);
+    assert_int_equal(assay_session_profile_memory_end(session, &err), ASSAY_OK);
+    struct assay_text page = read_text(path);
+    assert_non_null(strstr(page.data, "relu 2x3x64 f32 native"));
+    assert_non_null(strstr(page.data, "relu 2x3x64 f32 ref"));
+    assert_non_null(strstr(page.data, "<td>input 0</td><td>1.5 kB</td>"));
+    assert_non_null(strstr(page.data, "</html>"));
+    assay_text_fini(&page);
+    assay_session_close(session);
+}
+
+/* Takes and gives back some of the session's memory. */
+static int take_some(void *argument)
+{
+    struct work *w = argument;
+    void *memory = NULL;
+    if (++w->calls == w->crash_at)
+        raise(SIGSEGV);
+    if (assay_session_alloc(w->session, 123456, &memory, NULL) != ASSAY_OK)
+        return 1;
+    return assay_session_free(w->session, memory, NULL) != ASSAY_OK;
+}
+
+static int measure_memory(const char *path, int crash_at)
+{
+    struct work w = {.session = open_session(), .crash_at = crash_at};
+    struct assay_case one;
+    struct assay_error err = {0};
+    assay_case_init(&one, "taking", take_some, &w);
+    if (path)
+        assert_int_equal(assay_session_profile_memory(w.session, path, &err), ASSAY_OK);
+    assert_int_equal(assay_session_run(w.session, &one, &err), ASSAY_OK);
+    assert_string_equal(assay_session_case(w.session, 0)->status, "ok");
+    assert_int_equal(assay_session_case(w.session, 0)->samples, 5);
+    assay_session_close(w.session); /* which completes it */
+    return w.calls;
+}
+
+static void a_case_is_called_again_for_its_memory(void **state)
+{
+    (void)state;
+    const char *path = in_temporary("case.html");
+    int plain = measure_memory(NULL, 0);
+    assert_int_equal(measure_memory(path, 0), plain + 2);
+    struct assay_text page = read_text(path);
+    assert_non_null(strstr(page.data, "<td>state and scratch</td><td>123.5 kB</td>"));
+    assert_non_null(strstr(page.data, "Missing: what it had before the call"));
+    assay_text_fini(&page);
+    measure_memory(path, plain + 2);
+    page = read_text(path);
+    assert_non_null(strstr(page.data, "SIGSEGV"));
+    assert_non_null(strstr(page.data, "while its memory was profiled"));
+    assay_text_fini(&page);
+}
+
+static void misuse_of_the_memory_profile_is_refused(void **state)
+{
+    (void)state;
+    assay_session *session = open_session();
+    struct assay_error err = {0};
+    assert_int_equal(assay_session_profile_memory(session, "", NULL), ASSAY_ERR_INVALID);
+    assert_int_equal(assay_session_profile_memory(session, "/nosuch/m.html", &err),
+                     ASSAY_ERR_INVALID);
+    assert_non_null(strstr(err.message, "cannot be written"));
+    assert_int_equal(assay_session_profile_memory_end(session, NULL), ASSAY_ERR_INVALID);
+    assert_int_equal(assay_session_profile_memory(session, "/dev/full", NULL), ASSAY_OK);
+    assert_int_equal(assay_session_profile_memory(session, "/dev/null", NULL), ASSAY_ERR_INVALID);
+    assert_int_equal(assay_session_profile_memory_end(session, NULL), ASSAY_ERR_IO);
+    assay_session_close(session);
+    assert_int_equal(assay_session_profile_memory(session, "x.html", NULL), ASSAY_ERR_INVALID);
+    assert_int_equal(assay_session_profile_memory_end(NULL, NULL), ASSAY_ERR_INVALID);
+}
+
 static void misuse_is_refused(void **state)
 {
     (void)state;
@@ -213,6 +311,9 @@ int main(void)
         WITH_FOLDER(an_isolated_case_says_what_is_missing),
         WITH_FOLDER(an_op_is_recorded_too),
         WITH_FOLDER(misuse_is_refused),
+        WITH_FOLDER(an_ops_memory_is_recorded),
+        WITH_FOLDER(a_case_is_called_again_for_its_memory),
+        WITH_FOLDER(misuse_of_the_memory_profile_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,6 +50,13 @@ static void send_profile(struct assay_wire *events, int64_t group)
     send(events, assay_event_of_profile(&profile));
 }
 
+static void send_memory(struct assay_wire *events, int64_t group)
+{
+    struct assay_memory_profile profile = {.group = group};
+    snprintf(profile.title, sizeof profile.title, "what it holds");
+    send(events, assay_event_of_memory(&profile));
+}
+
 /* One job: measured, and then what $MOMENT says. */
 static void answer(const struct assay_job *job, struct assay_wire *events,
                    struct assay_watch *watch)
@@ -69,6 +76,10 @@ static void answer(const struct assay_job *job, struct assay_wire *events,
             raise(SIGSEGV);
         if (job->profile)
             send_profile(events, job->group_index);
+        if (strcmp(moment, "remembered") == 0)
+            raise(SIGSEGV);
+        if (job->profile_memory)
+            send_memory(events, job->group_index);
     }
     send(events, assay_event_done(job->group_index, again ? 0 : 1));
     assay_kernel_registry_destroy(registry);
@@ -91,9 +102,9 @@ static int be_worker(char **argv)
 /* ---- the supervisor ---- */
 
 struct heard {
-    int64_t records, profiles;
+    int64_t records, profiles, memories;
     enum assay_outcome outcome;
-    char note[600], path[ASSAY_PROFILE_PATH];
+    char note[600], path[ASSAY_PROFILE_PATH], stats[256];
 };
 
 static void on_note(void *user, const char *text)
@@ -110,18 +121,29 @@ static enum assay_status on_group(void *user, int64_t group, const struct assay_
     struct heard *heard = user;
     heard->records += n;
     heard->outcome = records[0].outcome;
-    snprintf(heard->path, sizeof heard->path, "%s", records[0].profile);
+    snprintf(heard->path, sizeof heard->path, "%s", records[0].files.trace);
+    snprintf(heard->stats, sizeof heard->stats, "%s", records[0].files.memory_stats);
     return ASSAY_OK;
 }
 
 static void on_profile(void *user, const struct assay_group *group,
-                       const struct assay_profile *profile, char *path, size_t size)
+                       const struct assay_profile *profile, struct assay_profile_files *files)
 {
     struct heard *heard = user;
     assert_string_equal(group->op, "relu");
     assert_string_equal(profile->title, "a profile");
     heard->profiles++;
-    snprintf(path, size, "trace.json");
+    snprintf(files->trace, sizeof files->trace, "trace.json");
+}
+
+static void on_memory(void *user, const struct assay_group *group,
+                      const struct assay_memory_profile *profile, struct assay_profile_files *files)
+{
+    struct heard *heard = user;
+    assert_string_equal(group->op, "relu");
+    assert_string_equal(profile->title, "what it holds");
+    heard->memories++;
+    snprintf(files->memory_stats, sizeof files->memory_stats, "much");
 }
 
 static struct heard supervise(const char *moment, bool all, const char *profilers)
@@ -134,7 +156,9 @@ static struct heard supervise(const char *moment, bool all, const char *profiler
                                                .note = on_note,
                                                .group = on_group,
                                                .profile = on_profile,
-                                               .profile_all = all};
+                                               .profile_all = all,
+                                               .memory = on_memory,
+                                               .memory_all = all};
     snprintf(group.op, sizeof group.op, "relu");
     snprintf(group.profilers, sizeof group.profilers, "%s", profilers);
     struct assay_plan plan = {.settings = {.threads = 1,
@@ -165,6 +189,19 @@ static void a_crash_while_profiled_costs_no_figure(void **state)
     assert_non_null(strstr(heard.note, "figures stay"));
 }
 
+/* Nor does one in the memory pass, and what came before it is there. */
+static void a_crash_in_the_memory_pass_costs_no_figure(void **state)
+{
+    (void)state;
+    struct heard heard = supervise("remembered", true, "");
+    assert_int_equal(heard.outcome, ASSAY_OUTCOME_OK);
+    assert_int_equal(heard.profiles, 1);
+    assert_string_equal(heard.path, "trace.json");
+    assert_int_equal(heard.memories, 0);
+    assert_string_equal(heard.stats, "");
+    assert_non_null(strstr(heard.note, "figures stay"));
+}
+
 /* The same a moment earlier is the variant's own end. */
 static void a_crash_before_that_is_the_variants(void **state)
 {
@@ -180,6 +217,8 @@ static void profiles_are_handed_over_with_their_path(void **state)
     struct heard heard = supervise("never", true, "");
     assert_int_equal(heard.profiles, 1);
     assert_string_equal(heard.path, "trace.json");
+    assert_int_equal(heard.memories, 1);
+    assert_string_equal(heard.stats, "much");
     assert_string_equal(heard.note, "");
 }
 
@@ -190,12 +229,17 @@ static void a_group_may_ask_for_its_own(void **state)
     assert_int_equal(supervise("never", false, "memory").profiles, 0);
     assert_int_equal(supervise("never", false, "profiler").profiles, 1);
     assert_int_equal(supervise("never", false, "both").profiles, 1);
+    assert_int_equal(supervise("never", false, "").memories, 0);
+    assert_int_equal(supervise("never", false, "memory").memories, 1);
+    assert_int_equal(supervise("never", false, "profiler").memories, 0);
+    assert_int_equal(supervise("never", false, "both").memories, 1);
 }
 
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_crash_while_profiled_costs_no_figure),
+        cmocka_unit_test(a_crash_in_the_memory_pass_costs_no_figure),
         cmocka_unit_test(a_crash_before_that_is_the_variants),
         cmocka_unit_test(profiles_are_handed_over_with_their_path),
         cmocka_unit_test(a_group_may_ask_for_its_own),

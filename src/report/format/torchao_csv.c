@@ -8,6 +8,7 @@
 #include "tensor/dtype.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -36,8 +37,6 @@ static void number(const struct row *r, int64_t value)
 {
     assay_sink_format(r->sink, "%lld", (long long)value);
 }
-
-static void empty(const struct row *r) { (void)r; }
 
 static void name(const struct row *r) { put(r, r->any->entry[0] ? r->any->entry : r->any->label); }
 static void shape_name(const struct row *r) { put(r, r->any->label); }
@@ -70,17 +69,23 @@ static void asked_for(const struct row *r, const char *profiler)
 static void profiler(const struct row *r) { asked_for(r, "profiler"); }
 static void memory_profiler(const struct row *r) { asked_for(r, "memory"); }
 
-/* Of the compiled model where there is one, as TorchAO traces it. */
-static void profile(const struct row *r)
+/* What is made of a profile: of the compiled model where there is one, as TorchAO traces it. */
+static void put_file(const struct row *r, size_t offset)
 {
-    const char *own = r->shown->profile;
-    for (int64_t i = 0; i < r->n; i++)
+    const char *own = (const char *)&r->shown->files + offset;
+    for (int64_t i = 0; i < r->n; i++) {
+        const char *its = (const char *)&r->records[i].files + offset;
         if (strcmp(r->records[i].recipe, r->shown->recipe) == 0 &&
-            (!own[0] || strcmp(r->records[i].implementation, "compiled") == 0) &&
-            r->records[i].profile[0])
-            own = r->records[i].profile;
+            (!own[0] || strcmp(r->records[i].implementation, "compiled") == 0) && its[0])
+            own = its;
+    }
     put(r, own);
 }
+#define FILE_OF(member) offsetof(struct assay_profile_files, member)
+static void profile(const struct row *r) { put_file(r, FILE_OF(trace)); }
+static void memory_profile(const struct row *r) { put_file(r, FILE_OF(snapshot)); }
+static void memory_page(const struct row *r) { put_file(r, FILE_OF(memory_page)); }
+static void memory_stats(const struct row *r) { put_file(r, FILE_OF(memory_stats)); }
 
 static void output_dir(const struct row *r) { put(r, r->run->output_dir); }
 
@@ -257,9 +262,9 @@ static const struct {
     {"compile speedup on baseline", COMPILED, speedup},
     {"eager vs compile speedup", COMPILED, versus},
     {"profiler_json_path", ROW, profile},
-    {"memory_profile_path", ROW, empty},
-    {"memory_visualization_path", ROW, empty},
-    {"memory_stats", ROW, empty},
+    {"memory_profile_path", ROW, memory_profile},
+    {"memory_visualization_path", ROW, memory_page},
+    {"memory_stats", ROW, memory_stats},
     /* assay's own */
     {"shape_name", ROW, shape_name},
     {"threads", ROW, threads},

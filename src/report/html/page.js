@@ -69,7 +69,8 @@ function readStore() {
 }
 
 const TEXTS = new Set(("op title implementation kernel device dtype mode label entry compile profilers profile " +
-    "pass recipe note isolation printed status reason baseline caller timed timed_why bound").split(" "));
+    "memory_profile memory_visualization memory_stats pass recipe note isolation printed status reason baseline " +
+    "caller timed timed_why bound").split(" "));
 
 /* Millionths of what it is near, or [FIGURE]. */
 function absolute(value, near) {
