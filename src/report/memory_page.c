@@ -216,7 +216,7 @@ static void put_plan(int64_t number, const struct assay_memory_profile *p,
 {
     char id[48];
     if (p->planned_bytes > 0 && items->least > 0) {
-        assay_text_add(out, "<h3>Where what lies between nodes lies</h3>\n");
+        assay_text_add(out, "<h3>The plan: where each value between nodes lies</h3>\n");
         put_plan_words(p, items, out);
         snprintf(id, sizeof id, "plan%lld", (long long)number);
         assay_text_add(out, "<figure>");

@@ -49,7 +49,7 @@ rm memory_*
 say "a model: its planned buffers by node, and the plan against the least it could take"
 expect_exit 0 "$ASSAY" "${block[@]}" --compile --profile-memory block.html
 check_page block.html
-expect_file block.html 'Where what lies between nodes lies'
+expect_file block.html 'The plan: where each value between nodes lies'
 expect_file block.html '<td>node 7 gelu: output 0</td>'
 expect_file block.html '<title>node 1 linear: output 0, [0-9.]+ kB; from node 1 linear until node 3 linear</title>'
 expect_file block.html 'The most that is needed at once is [0-9.]+ kB, in node [0-9]+, and no plan takes less'
