@@ -340,6 +340,7 @@ void assay_memory_draw_timeline(const struct assay_memory_profile *profile,
         return;
     assay_draw_begin(&g.d, ASSAY_DRAW_PAGE, WIDTH);
     assay_text_add(&g.d.title, "What is held, moment by moment");
+    assay_memory_sentence(profile, items, &g.d.summary);
     g.plot = (struct assay_plot){60, 14 + 2 * BAND, WIDTH - ASSAY_DRAW_MARGIN, 380};
     assay_scale_init(&g.y, ASSAY_SCALE_LINEAR);
     assay_scale_see(&g.y, 0);
@@ -429,6 +430,8 @@ void assay_memory_draw_plan(const struct assay_memory_profile *profile,
     bool seen[KINDS] = {false};
     assay_draw_begin(&g.d, ASSAY_DRAW_PAGE, WIDTH);
     assay_text_add(&g.d.title, "Where buffers lie, node by node");
+    assay_text_format(&g.d.summary, "%lld buffers of %lld nodes by their offset in the block",
+                      (long long)profile->n_buffers, (long long)profile->n_nodes);
     assay_scale_init(&g.y, ASSAY_SCALE_LINEAR);
     assay_scale_see(&g.y, 0);
     assay_scale_see(&g.y, (double)(apart ? profile->apart_bytes : profile->planned_bytes));

@@ -21,10 +21,11 @@ static const char style[] =
     "p{margin:.25rem 0 .75rem;max-width:60rem;overflow-wrap:anywhere}"
     ".muted,figcaption,summary{color:var(--ink-muted)}figure{margin:0;overflow-x:auto}"
     "svg{max-width:100%;height:auto}table{border-collapse:collapse;font-size:.875rem}"
+    ".scroll{overflow-x:auto}"
     "th,td{padding:.2rem .6rem;text-align:right;white-space:nowrap;"
     "border-bottom:1px solid var(--ink-grid)}"
     "th:first-child,td:first-child{text-align:left;padding-left:0;white-space:normal}"
-    "th{color:var(--ink-muted);font-weight:normal}";
+    "thead th{color:var(--ink-muted)}th{font-weight:normal}";
 
 void assay_memory_page_begin(const char *about, struct assay_text *out)
 {
@@ -43,7 +44,8 @@ void assay_memory_page_begin(const char *about, struct assay_text *out)
     assay_text_add(out, "}}");
     assay_text_add(out, style);
     assay_text_add(
-        out, "</style>\n</head>\n<body>\n<h1>What holds the memory</h1>\n<p class=\"muted\">");
+        out,
+        "</style>\n</head>\n<body>\n<main>\n<h1>What holds the memory</h1>\n<p class=\"muted\">");
     assay_draw_escape(out, about);
     assay_text_add(out, "</p>\n");
 }
@@ -55,10 +57,32 @@ void assay_memory_page_end(struct assay_text *out)
                    "dashed line. In use is of a block what is needed at that moment. Weights "
                    "that a kernel has in a form of its own are counted in that alone. Along "
                    "the timeline are moments, in their order, not time.</p>\n"
-                   "</body>\n</html>\n");
+                   "</main>\n</body>\n</html>\n");
 }
 
 /* ---- tables ---- */
+
+/* Wider than a window they scroll, with the keyboard too. */
+static void begin_table(const char *name, const char *const *heads, int n, struct assay_text *out)
+{
+    assay_text_format(out,
+                      "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"%s\">"
+                      "<table aria-label=\"%s\"><thead><tr>",
+                      name, name);
+    for (int i = 0; i < n; i++)
+        if (heads[i])
+            assay_text_format(out, "<th scope=\"col\">%s</th>", heads[i]);
+    assay_text_add(out, "</tr></thead>\n<tbody>\n");
+}
+
+static void end_table(struct assay_text *out) { assay_text_add(out, "</tbody></table></div>\n"); }
+
+static void put_row_head(struct assay_text *out, const char *text)
+{
+    assay_text_add(out, "<tr><th scope=\"row\">");
+    assay_draw_escape(out, text);
+    assay_text_add(out, "</th>");
+}
 
 static void put_cell(struct assay_text *out, const char *text)
 {
@@ -75,13 +99,18 @@ static void put_bytes(struct assay_text *out, double bytes)
     put_cell(out, text);
 }
 
-static int compare_items(const void *a, const void *b)
+/* What one owner holds: of a kernel's state that may be several allocations. */
+struct holder {
+    const struct assay_memory_item *first;
+    int64_t bytes, count;
+};
+
+static int compare_holders(const void *a, const void *b)
 {
-    const struct assay_memory_item *x = *(const struct assay_memory_item *const *)a;
-    const struct assay_memory_item *y = *(const struct assay_memory_item *const *)b;
+    const struct holder *x = a, *y = b;
     if (x->bytes != y->bytes)
         return x->bytes > y->bytes ? -1 : 1;
-    return (x->from > y->from) - (x->from < y->from);
+    return (x->first->from > y->first->from) - (x->first->from < y->first->from);
 }
 
 static bool is_block(const struct assay_memory_item *item)
@@ -89,17 +118,46 @@ static bool is_block(const struct assay_memory_item *item)
     return item->held == ASSAY_HELD_PLANNED || item->held == ASSAY_HELD_SAVED;
 }
 
-static void put_holder(const struct assay_memory_profile *p, const struct assay_memory_item *item,
+static bool same_owner(const struct assay_memory_item *a, const struct assay_memory_item *b)
+{
+    return a->held == b->held && a->node == b->node && a->output == b->output &&
+           (a->buffer >= 0) == (b->buffer >= 0);
+}
+
+/* Those of the peak, the largest first; for assay_free. */
+static struct holder *find_holders(const struct assay_memory_items *items, int64_t *n)
+{
+    struct holder *all = assay_calloc((size_t)items->n + 1, sizeof *all);
+    *n = 0;
+    for (int64_t i = 0; all && i < items->n; i++) {
+        const struct assay_memory_item *item = &items->items[i];
+        int64_t at = 0;
+        if (!item->counts || is_block(item) || !assay_memory_item_lives(item, items->peak))
+            continue;
+        while (at < *n && !same_owner(all[at].first, item))
+            at++;
+        if (at == *n)
+            all[(*n)++].first = item;
+        all[at].bytes += item->bytes;
+        all[at].count++;
+    }
+    if (*n > 1)
+        qsort(all, (size_t)*n, sizeof *all, compare_holders);
+    return all;
+}
+
+static void put_holder(const struct assay_memory_profile *p, const struct holder *holder,
                        double all, struct assay_text *out)
 {
     struct assay_text owner = {0}, since = {0};
     char share[32];
-    assay_memory_owner(p, item, &owner);
-    assay_memory_moment(p, item->from, &since);
-    snprintf(share, sizeof share, "%.1f %%", all > 0 ? (double)item->bytes / all * 100 : 0);
-    assay_text_add(out, "<tr>");
-    put_cell(out, owner.data ? owner.data : "");
-    put_bytes(out, (double)item->bytes);
+    assay_memory_owner(p, holder->first, &owner);
+    if (holder->count > 1)
+        assay_text_format(&owner, " (%lld allocations)", (long long)holder->count);
+    assay_memory_moment(p, holder->first->from, &since);
+    snprintf(share, sizeof share, "%.1f %%", all > 0 ? (double)holder->bytes / all * 100 : 0);
+    put_row_head(out, owner.data ? owner.data : "");
+    put_bytes(out, (double)holder->bytes);
     put_cell(out, share);
     put_cell(out, since.data ? since.data : "");
     assay_text_add(out, "</tr>\n");
@@ -111,30 +169,24 @@ static void put_holder(const struct assay_memory_profile *p, const struct assay_
 static void put_holders(const struct assay_memory_profile *p,
                         const struct assay_memory_items *items, struct assay_text *out)
 {
-    const struct assay_memory_item **all = assay_calloc((size_t)items->n + 1, sizeof(void *));
-    int64_t n = 0;
+    static const char *const heads[] = {"owner", "size", "share", "since"};
+    int64_t n;
     double peak = items->in_use[items->peak], rest = 0;
+    struct holder *all = find_holders(items, &n);
     out->failed |= !all;
-    for (int64_t i = 0; all && i < items->n; i++) {
-        const struct assay_memory_item *item = &items->items[i];
-        if (item->counts && !is_block(item) && assay_memory_item_lives(item, items->peak))
-            all[n++] = item;
-    }
-    if (n > 1)
-        qsort((void *)all, (size_t)n, sizeof *all, compare_items);
-    assay_text_add(out, "<h3>What holds the peak</h3>\n<table><thead><tr><th>owner</th>"
-                        "<th>size</th><th>share</th><th>since</th></tr></thead>\n<tbody>\n");
+    assay_text_add(out, "<h3>What holds the peak</h3>\n");
+    begin_table("What holds the peak", heads, 4, out);
     for (int64_t i = 0; i < n && i < MOST_ROWS; i++)
-        put_holder(p, all[i], peak, out);
+        put_holder(p, &all[i], peak, out);
     for (int64_t i = MOST_ROWS; i < n; i++)
-        rest += (double)all[i]->bytes;
+        rest += (double)all[i].bytes;
     if (n > MOST_ROWS) {
-        assay_text_format(out, "<tr><td>%lld more</td>", (long long)(n - MOST_ROWS));
+        assay_text_format(out, "<tr><th scope=\"row\">%lld more</th>", (long long)(n - MOST_ROWS));
         put_bytes(out, rest);
         assay_text_add(out, "<td></td><td></td></tr>\n");
     }
-    assay_text_add(out, "</tbody></table>\n");
-    assay_free((void *)all);
+    end_table(out);
+    assay_free(all);
 }
 
 /* What is in use at each node in the last call; of it, what lies between nodes, and what the node's
@@ -167,18 +219,16 @@ static void put_nodes(const struct assay_memory_profile *p, const struct assay_m
                       struct assay_text *out)
 {
     bool phases = p->nodes[p->n_nodes - 1].phase[0] != '\0';
-    assay_text_add(out,
-                   "<details open><summary>By node</summary>\n<table><thead><tr><th>node</th>");
-    assay_text_add(out, phases ? "<th>phase</th>" : "");
-    assay_text_add(out, "<th>in use</th><th>between nodes</th><th>its kernel's own</th>"
-                        "<th>kernel</th></tr></thead>\n<tbody>\n");
+    const char *const heads[] = {"node",          phases ? "phase" : NULL, "in use",
+                                 "between nodes", "its kernel's own",      "kernel"};
+    assay_text_add(out, "<h3>What is in use, node by node</h3>\n");
+    begin_table("What is in use, node by node", heads, 6, out);
     for (int32_t i = 0; i < p->n_nodes; i++) {
         struct at_node at;
         char name[160];
         find_node(p, items, i, &at);
         snprintf(name, sizeof name, "%d %.60s %.60s", (int)i, p->nodes[i].op, p->nodes[i].shape);
-        assay_text_add(out, "<tr>");
-        put_cell(out, name);
+        put_row_head(out, name);
         if (phases)
             put_cell(out, p->nodes[i].phase);
         put_bytes(out, at.in_use);
@@ -187,7 +237,7 @@ static void put_nodes(const struct assay_memory_profile *p, const struct assay_m
         put_cell(out, p->nodes[i].kernel);
         assay_text_add(out, "</tr>\n");
     }
-    assay_text_add(out, "</tbody></table></details>\n");
+    end_table(out);
 }
 
 /* ---- a variant ---- */

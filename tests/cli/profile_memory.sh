@@ -35,8 +35,8 @@ expect_err '^assay: wrote page.html, the memory of 2 variants$'
 check_page page.html
 expect_count 2 '^<section>$' page.html
 expect_file page.html '<p>The peak, [0-9.]+ k?B in use, is reached '
-expect_file page.html '<td>input 0</td>'
-expect_file page.html '<td>output 0</td>'
+expect_file page.html '>input 0</th>'
+expect_file page.html '>output 0</th>'
 
 say "without a file both are named after the run; the word behind may be an op"
 expect_exit 0 "$ASSAY" bench --profile-memory relu "${quick[@]}" --threads 1 --impl native -o rows.jsonl
@@ -50,10 +50,10 @@ say "a model: its planned buffers by node, and the plan against the least it cou
 expect_exit 0 "$ASSAY" "${block[@]}" --compile --profile-memory block.html
 check_page block.html
 expect_file block.html 'The plan: where each value between nodes lies'
-expect_file block.html '<td>node 7 gelu: output 0</td>'
+expect_file block.html '>node 7 gelu: output 0</th>'
 expect_file block.html '<title>node 1 linear: output 0, [0-9.]+ kB; from node 1 linear until node 3 linear</title>'
 expect_file block.html 'The most that is needed at once is [0-9.]+ kB, in node [0-9]+, and no plan takes less'
-expect_file block.html '<td>[0-9] linear [0-9x]+</td><td>[0-9.]+ MB</td>'
+expect_file block.html '>[0-9] linear [0-9x]+</th><td>[0-9.]+ MB</td>'
 expect_exit 0 "$ASSAY" "${block[@]}" --profile-memory block.pickle
 check_snapshot block.pickle 'node 7 gelu: output 0 131072$' 'node 1 linear: prepared weights ' '^input 0 32768$'
 

@@ -474,7 +474,8 @@ static void a_page_says_what_holds_the_peak(void **state)
     struct assay_memory_profile p = by_hand();
     snprintf(p.missing, sizeof p.missing, "half of it");
     struct assay_text page = page_of(&p);
-    assert_non_null(strstr(page.data, "<td>node 0 gelu: output 0</td><td>1.0 kB</td>"));
+    assert_non_null(
+        strstr(page.data, "<th scope=\"row\">node 0 gelu: output 0</th><td>1.0 kB</td>"));
     assert_non_null(strstr(page.data, "The most that is needed at once is 1.5 kB, in node 1"));
     assert_non_null(strstr(page.data, "<title>node 0 gelu: output 0, 1.0 kB; from node 0 gelu "
                                       "until node 2 add</title>"));
