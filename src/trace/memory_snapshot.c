@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { BATCH = 1000 }; /* as Python's own pickler */
+
 /* What is held, as the snapshot tells of it once it is complete. */
 struct block {
     uint64_t address;
@@ -20,6 +22,7 @@ struct assay_memory_snapshot {
     struct assay_pickle pickle;
     int32_t device;
     int64_t last_ns;
+    int64_t told; /* events so far */
     int64_t n, capacity;
     struct block *blocks;
 };
@@ -50,6 +53,8 @@ static void put_entry(struct assay_memory_snapshot *s, const char *action, const
                       int64_t at_ns)
 {
     struct assay_pickle *p = &s->pickle;
+    if (s->told++ % BATCH == BATCH - 1)
+        assay_pickle_list_batch(p);
     s->last_ns = at_ns > s->last_ns ? at_ns : s->last_ns;
     assay_pickle_dict(p);
     assay_pickle_put_text(p, "action", action);
@@ -311,9 +316,12 @@ int assay_memory_snapshot_end(assay_memory_snapshot *s, const char *about)
     assay_pickle_list_end(p);
     assay_pickle_text(p, "segments");
     assay_pickle_list(p);
-    for (int64_t i = 0; i < s->n; i++)
+    for (int64_t i = 0; i < s->n; i++) {
         if (s->blocks[i].inside == 0)
             put_segment(s, &s->blocks[i]);
+        if (i % BATCH == BATCH - 1)
+            assay_pickle_list_batch(p);
+    }
     assay_pickle_list_end(p);
     assay_pickle_text(p, "allocator_settings");
     assay_pickle_dict(p);

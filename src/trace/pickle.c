@@ -84,6 +84,12 @@ void assay_pickle_list(struct assay_pickle *p)
     put_byte(p, MARK);
 }
 
+void assay_pickle_list_batch(struct assay_pickle *p)
+{
+    put_byte(p, APPENDS);
+    put_byte(p, MARK);
+}
+
 void assay_pickle_list_end(struct assay_pickle *p) { put_byte(p, APPENDS); }
 
 /* As many bytes as the text has: '?' takes the place of each that is no UTF-8. */
@@ -112,13 +118,16 @@ void assay_pickle_int(struct assay_pickle *p, int64_t number)
     put_number(p, (uint64_t)number, small ? 4 : 8);
 }
 
-/* A ninth byte keeps it from being negative. */
+/* A ninth byte keeps it from being negative; where there is one, PyTorch's viewer cannot compute
+ * with the number. */
 void assay_pickle_address(struct assay_pickle *p, uint64_t number)
 {
+    bool large = number > INT64_MAX;
     put_byte(p, LONG1);
-    put_byte(p, 9);
+    put_byte(p, large ? 9 : 8);
     put_number(p, number, 8);
-    put_byte(p, 0);
+    if (large)
+        put_byte(p, 0);
 }
 
 void assay_pickle_put_text(struct assay_pickle *p, const char *key, const char *text)

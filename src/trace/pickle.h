@@ -29,6 +29,8 @@ void assay_pickle_dict(struct assay_pickle *p);
 void assay_pickle_dict_end(struct assay_pickle *p);
 void assay_pickle_list(struct assay_pickle *p);
 void assay_pickle_list_end(struct assay_pickle *p);
+/* In a long list, after every thousand values or so: readers in JavaScript take no more at once. */
+void assay_pickle_list_batch(struct assay_pickle *p);
 /* Any text: what is not UTF-8 becomes '?'. */
 void assay_pickle_text(struct assay_pickle *p, const char *text);
 void assay_pickle_int(struct assay_pickle *p, int64_t number);

@@ -3,6 +3,7 @@ what the segments hold, a segment's blocks fill it, and no two of them overlap. 
 viewer reads it too. Prints what holds the most, one owner on each line."""
 
 import pickle
+import pickletools
 import sys
 from collections import Counter
 
@@ -49,6 +50,24 @@ def check_segments(segments):
     return active
 
 
+def check_instructions(path):
+    """What the viewer in the browser reads: its unpickler knows few instructions, has numbers as doubles, and appends
+    with as many arguments as there are values."""
+    known = {"PROTO", "MARK", "EMPTY_DICT", "SETITEMS", "EMPTY_LIST", "APPENDS", "BINUNICODE", "BININT", "LONG1", "STOP"}
+    depths = []
+    with open(path, "rb") as file:
+        for instruction, argument, _ in pickletools.genops(file):
+            name = instruction.name
+            assert name in known, name
+            assert not isinstance(argument, int) or abs(argument) < 2**53, argument
+            if name == "MARK":
+                depths.append(0)
+            elif name in ("APPENDS", "SETITEMS"):
+                assert depths.pop() <= 1000
+            elif depths:
+                depths[-1] += 1
+
+
 def by_torch(segments):
     try:
         import torch.cuda._memory_viz as viz
@@ -62,6 +81,7 @@ def by_torch(segments):
     print("torch:", len(text.splitlines()), "lines")
 
 
+check_instructions(sys.argv[1])
 with open(sys.argv[1], "rb") as file:
     snapshot = pickle.load(file)
 assert set(snapshot) == {"segments", "device_traces", "allocator_settings"}, snapshot.keys()

@@ -399,11 +399,12 @@ static void many_events_take_constant_memory(void **state)
     assay_text_append(&text, "", 0);
     size_t held = assay_alloc_held();
     for (int i = 0; i < 100; i++)
-        assay_pickle_address(&p, UINT64_MAX);
+        assay_pickle_address(&p, i ? UINT64_MAX : 0x7f0000000001);
     assert_int_equal(assay_alloc_held(), held); /* they fit into its own buffer */
     assay_pickle_list_end(&p);
     assert_int_equal(assay_pickle_end(&p), 0);
-    assert_memory_equal(text.data + 4, "\x8a\x09\xff\xff\xff\xff\xff\xff\xff\xff\0", 11);
+    assert_memory_equal(text.data + 4, "\x8a\x08\x01\0\0\0\0\x7f\0\0", 10);
+    assert_memory_equal(text.data + 14, "\x8a\x09\xff\xff\xff\xff\xff\xff\xff\xff\0", 11);
     assay_text_fini(&text);
 }
 
@@ -450,6 +451,22 @@ static void what_came_before_is_freed_in_the_next(void **state)
     assert_int_equal(occurrences(&text, "segment_alloc"), 9);
     assert_int_equal(occurrences(&text, "segment_free"), 7); /* the last's weight and block stay */
     assert_int_equal(assay_memory_snapshot_end(NULL, ""), 0);
+    assay_text_fini(&text);
+}
+
+/* Readers in JavaScript append no more values at once. */
+static void long_histories_come_in_batches(void **state)
+{
+    (void)state;
+    struct assay_memory_profile p = by_hand();
+    struct assay_text text = {0};
+    assay_memory_snapshot *snapshot = assay_memory_snapshot_create(0, append, &text);
+    for (int i = 0; i < 300; i++)
+        assert_int_equal(assay_memory_snapshot_add(snapshot, &p), ASSAY_OK);
+    assert_int_equal(assay_memory_snapshot_end(snapshot, ""), 0);
+    int64_t told = occurrences(&text, "time_us");
+    assert_true(told > 3000);
+    assert_int_equal(occurrences(&text, "ue(}"), told / 1000);
     assay_text_fini(&text);
 }
 
@@ -579,6 +596,7 @@ int main(void)
         cmocka_unit_test(many_events_take_constant_memory),
         cmocka_unit_test(a_snapshot_has_what_happened),
         cmocka_unit_test(what_came_before_is_freed_in_the_next),
+        cmocka_unit_test(long_histories_come_in_batches),
         cmocka_unit_test(a_page_says_what_holds_the_peak),
         cmocka_unit_test(hostile_names_stay_text),
         cmocka_unit_test(of_nothing_a_page_says_so),
