@@ -160,6 +160,15 @@ expect_exit 0 "$ASSAY" show last -o again.jsonl
 expect_file again.jsonl "\"memory_profile\":\"$folder/pickle/$name.pickle\""
 expect_file again.jsonl "\"memory_visualization\":\"$folder/html/$name.html\""
 
+say "of training, too: those of the whole step"
+{ echo 'benchmark_mode: training' && sed 's/int8wo/float8dq-row/; s/ln_linear_gelu/linear/' c.yml; } >t.yml
+expect_exit 0 "$ASSAY" run t.yml --iters 4 --warmup 1 --no-ceiling
+name=small_one_4_64_32_quant_float8dq-row_sparsity_None_eager_2_memory_profile
+folder=made/training/memory_profiler
+check_snapshot $folder/pickle/$name.pickle '^input 0 '
+expect_file made/training/results_*.csv "$folder/pickle/$name.pickle,$folder/html/$name.html,\"\{"
+expect_file $folder/html/$name.html '<title>backward</title>'
+
 say "a folder that cannot be made costs the files alone"
 mkdir -p blocked/inference
 : >blocked/inference/memory_profiler
