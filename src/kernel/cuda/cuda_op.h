@@ -95,6 +95,14 @@ static inline unsigned cuda_op_grid(cu_function function, unsigned threads, int6
     return (unsigned)assay_min(assay_max(items, 1), held);
 }
 
+/* The same, or fewer, so that all blocks have the same number of rounds: memory is then busy to the
+ * end. */
+static inline unsigned cuda_op_even_grid(cu_function function, unsigned threads, int64_t items)
+{
+    int64_t held = cuda_op_grid(function, threads, items);
+    return (unsigned)assay_ceil_div(items, assay_ceil_div(items, held));
+}
+
 /* An input by its index; NULL for -1, where the problem has none. */
 static inline const void *cuda_op_input(const struct assay_args *args, int32_t input)
 {

@@ -208,7 +208,19 @@ DEVICE void item_store(element *row, s64 at, bool wanted, const float *v)
 #endif
 }
 
-// This member's items of a row of `items`, from item `first` on.
+// This member's items of a row of `items` as they are stored, from item `first` on.
+template <int ITEMS>
+DEVICE void row_get(const element *row, s64 first, s64 items, struct team team, u32 fill,
+                    item (&v)[ITEMS])
+{
+#pragma unroll
+    for (int i = 0; i < ITEMS; i++) {
+        s64 at = first + team.index + i * team.size;
+        v[i] = item_get(row, at, at < items, fill);
+    }
+}
+
+// The same as floats.
 template <int ITEMS>
 DEVICE void row_load(const element *row, s64 first, s64 items, struct team team, u32 fill,
                      float (&v)[ITEMS][UNIT])
