@@ -50,6 +50,21 @@ struct cuda_rows assay_cuda_few_rows(enum assay_dtype dtype, int64_t rows, int64
     return r;
 }
 
+/* A thread of 1024 has 64 registers. Elements of 16 bits that are loaded one by one take as many as
+ * those of 32. */
+struct cuda_rows assay_cuda_rows_of_two(enum assay_dtype dtype, int64_t rows, int64_t dim,
+                                        int64_t warps, int *held)
+{
+    struct cuda_rows r = assay_cuda_few_rows(dtype, rows, dim, warps);
+    bool narrow = r.vector && dtype != ASSAY_DTYPE_F32;
+    *held = r.form == FORM_SPREAD ? CUDA_ROW_FEW : narrow ? CUDA_ROW_MANY : CUDA_ROW_MANY / 2;
+    if (r.form == FORM_BLOCK && dim > 1024 * (int64_t)*held)
+        r.form = FORM_LONG;
+    if (r.form == FORM_BLOCK || r.form == FORM_LONG)
+        r.threads = cuda_op_threads(assay_ceil_div(dim, *held), 1024);
+    return r;
+}
+
 struct assay_cuda_launch assay_cuda_rows_launch(const struct cuda_rows *rows)
 {
     return (struct assay_cuda_launch){

@@ -41,6 +41,11 @@ struct cuda_rows assay_cuda_rows(enum assay_dtype dtype, int64_t rows, int64_t d
 struct cuda_rows assay_cuda_few_rows(enum assay_dtype dtype, int64_t rows, int64_t dim,
                                      int64_t warps);
 
+/* The same for kernels that hold two rows at a time; *held is how many elements of each a thread of
+ * a block has then, fewer where registers would not do: the rest is of FORM_LONG. */
+struct cuda_rows assay_cuda_rows_of_two(enum assay_dtype dtype, int64_t rows, int64_t dim,
+                                        int64_t warps, int *held);
+
 /* One launch over all rows. */
 struct assay_cuda_launch assay_cuda_rows_launch(const struct cuda_rows *rows);
 /* The lanes of a row where each holds as much as it can; else 0. */
