@@ -4,6 +4,7 @@
 //   -DITEMS=…    items of x a thread holds in registers
 //   -DSUB=…      sums a thread keeps: 1 where an item lies within one group, else UNIT
 //   -DSILU=…     1: silu of the output
+//   -DSAVE=…     1: the statistics of each image and group are left for the gradient, too
 //   -DPASS=…     a PASS_… below
 //   -DCLUSTER=…  of PASS_HELD: the blocks of a cluster
 //
@@ -301,8 +302,16 @@ DEVICE float root_reciprocal(double v)
     return v > (double)FLOAT_MOST ? (float)(1 / sqrt(v)) : rsqrtf((float)v);
 }
 
-// A warp has a group at a time, its lanes the chunks.
-DEVICE void make_norms(struct shape s, const struct moments *moments, struct norm *norms)
+// For the gradient, [images, groups]; NULL without SAVE.
+struct saved {
+    float *mean, *rstd;
+};
+
+DEVICE struct saved saved_none(void) { return {nullptr, nullptr}; }
+
+// A warp has a group at a time, its lanes the chunks. `slice` is its number through all images.
+DEVICE void make_norms(struct shape s, const struct moments *moments, struct norm *norms,
+                       struct saved saved, s64 slice)
 {
     u32 lane = threadIdx.x % 32;
     for (u32 group = threadIdx.x / 32; group < s.groups; group += blockDim.x / 32) {
@@ -320,6 +329,12 @@ DEVICE void make_norms(struct shape s, const struct moments *moments, struct nor
         float shift = (float)mean, scale = root_reciprocal(square + s.eps);
         if (lane == 0)
             norms[group] = {shift, scale, (float)((double)shift - mean) * scale};
+#if SAVE
+        if (lane == 0 && saved.rstd) {
+            saved.mean[slice * s.groups + group] = shift;
+            saved.rstd[slice * s.groups + group] = scale;
+        }
+#endif
     }
 }
 #endif
@@ -372,7 +387,7 @@ DEVICE void forget_places(struct block *b) { asm volatile("" : "+l"(b->at), "+l"
 
 extern "C" __global__ void CLUSTER_DIMS __launch_bounds__(THREADS, BLOCKS)
     groupnorm_held(const element *x, const element *gamma, const element *beta, element *out,
-                   struct shape s)
+                   struct shape s, struct saved saved)
 {
     __shared__ __align__(16) struct moments moments[GROUPS_MOST];
     __shared__ struct norm norms[GROUPS_MOST];
@@ -384,7 +399,8 @@ extern "C" __global__ void CLUSTER_DIMS __launch_bounds__(THREADS, BLOCKS)
     forget_places(&b);
     cluster_arrive();
     cluster_wait();
-    make_norms(s, moments, norms);
+    // The first block of a cluster saves for all.
+    make_norms(s, moments, norms, b.chunk == 0 ? saved : saved_none(), b.slice_number);
     cluster_arrive_relaxed(); // the others' moments have been read
     __syncthreads();
     apply_items(gamma, beta, out, s, b, norms, u);
@@ -411,7 +427,7 @@ DEVICE bool comes_last(u32 *ticket, u32 blocks)
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     groupnorm_sums(const element *x, struct shape s, struct moments *moments, struct norm *norms,
-                   u32 *tickets)
+                   u32 *tickets, struct saved saved)
 {
     struct block b = block_of(s);
     item u[HOLD];
@@ -419,7 +435,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     moments += b.slice_number * s.chunks * s.groups;
     chunk_moments(x, s, b, u, moments + b.chunk * s.groups);
     if (comes_last(tickets + b.slice_number, s.chunks))
-        make_norms(s, moments, norms + b.slice_number * s.groups);
+        make_norms(s, moments, norms + b.slice_number * s.groups, saved, b.slice_number);
 }
 #endif
 

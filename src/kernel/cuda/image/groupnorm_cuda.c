@@ -1,4 +1,5 @@
-/* groupnorm_cuda.c: groupnorm on the GPU: how it is cut; the work is in groupnorm.cu. */
+/* groupnorm_cuda.c: groupnorm on the GPU, and in the form that saves the statistics of each image
+ * and group for the gradient: how it is cut; the work is in groupnorm.cu. */
 #include "kernel/cuda/cuda_op.h"
 #include "op/groupnorm.h"
 
@@ -26,6 +27,9 @@ struct moments {
 struct norm {
     float shift, scale, offset;
 };
+struct saved {
+    void *mean, *rstd;
+};
 
 struct cut {
     struct shape shape;
@@ -39,6 +43,7 @@ struct state {
     cu_function function, apply; /* the second where x is not held */
     struct assay_cuda_launch launch, apply_launch;
     struct cut cut;
+    bool saves;
     struct shape apply_shape;
     void *scratch; /* moments, norms, tickets */
     size_t scratch_bytes;
@@ -188,11 +193,13 @@ static enum assay_status compile(const struct assay_problem *p, const struct cut
         [PASS_SUMS] = "groupnorm_sums",
         [PASS_APPLY] = "groupnorm_apply",
     };
-    return assay_cuda_op_compile(
-        out, err, "groupnorm.cu", names[pass], 0,
-        "-DELEMENT=%d -DVECTOR=%d -DTHREADS=%u -DHOLD=%d -DSUB=%d -DSILU=%d -DPASS=%d -DCLUSTER=%u",
-        cuda_op_element(p->dtype), c->vector, c->threads_most, c->hold, c->sub,
-        p->params[ASSAY_GROUPNORM_SILU] != 0, pass, c->held ? c->shape.chunks : 1u);
+    return assay_cuda_op_compile(out, err, "groupnorm.cu", names[pass], 0,
+                                 "-DELEMENT=%d -DVECTOR=%d -DTHREADS=%u -DHOLD=%d -DSUB=%d "
+                                 "-DSILU=%d -DPASS=%d -DCLUSTER=%u%s",
+                                 cuda_op_element(p->dtype), c->vector, c->threads_most, c->hold,
+                                 c->sub, p->params[ASSAY_GROUPNORM_SILU] != 0, pass,
+                                 c->held ? c->shape.chunks : 1u,
+                                 p->n_outputs == 3 ? " -DSAVE=1" : "");
 }
 
 static void release(void *state)
@@ -226,6 +233,7 @@ static enum assay_status plan(void *state, const struct assay_problem *problem,
                               struct assay_error *err)
 {
     struct state *s = state;
+    s->saves = problem->n_outputs == 3;
     if (!cut_held(problem, &s->cut) && !cut_twice(problem, &s->cut))
         return can_run(problem, err);
     s->launch.threads = s->apply_launch.threads = s->cut.threads;
@@ -250,10 +258,13 @@ static enum assay_status call(void *state, int64_t set, const struct assay_args 
     const void *x = args->in[0], *gamma = args->in[1], *beta = args->in[2];
     void *out = args->out[0];
     struct shape *shape = &s->cut.shape;
-    void *held[] = {&x, &gamma, &beta, &out, shape};
+    struct saved saved = {NULL, NULL};
+    if (s->saves)
+        saved = (struct saved){args->out[1], args->out[2]};
+    void *held[] = {&x, &gamma, &beta, &out, shape, &saved};
     if (s->cut.held)
         return assay_cuda_launch(s->function, &s->launch, stream, held);
-    void *sums[] = {&x, shape, &s->moments, &s->norms, &s->tickets};
+    void *sums[] = {&x, shape, &s->moments, &s->norms, &s->tickets, &saved};
     void *apply[] = {&x, &gamma, &beta, &out, &s->apply_shape, &s->norms};
     enum assay_status status = assay_cuda_launch(s->function, &s->launch, stream, sums);
     return status == ASSAY_OK ? assay_cuda_launch(s->apply, &s->apply_launch, stream, apply)
@@ -265,3 +276,5 @@ static const struct cuda_op groupnorm = {
 
 CUDA_KERNEL(groupnorm_cuda, "groupnorm", "cuda", groupnorm, .dtypes = CUDA_FLOATS, .preference = 1,
             .can_run = can_run);
+CUDA_KERNEL(groupnorm_training_cuda, "groupnorm_training", "cuda", groupnorm, .dtypes = CUDA_FLOATS,
+            .preference = 1, .can_run = can_run);

@@ -2,7 +2,7 @@
 //
 // Compile with -DELEMENT=…, -DVECTOR=… and -DFORM=…, see row.cuh, and -DOP=…, an OP_… below.
 // -DFULL: the lanes of a row where each has as many elements as it can hold, so that none need be
-// looked after, else 0.
+// looked after, else 0. -DSAVE=1: the statistics of each row are left for the gradient, too.
 //
 // Rows up to 32 elements for each thread of a block stay in registers: one pass over memory. Longer
 // ones are read twice, and the second time found in L2. gamma and beta stay in L1, because loads
@@ -21,13 +21,26 @@
 
 struct norm {
     float shift, scale, offset; // normalised: (x - shift) * scale + offset
+    float mean;                 // shift is near it
 };
 
 struct norm_args {
     s64 dim;
     float inverse; // 1 / dim
     double eps;
+    float *mean, *rstd; // of all rows, with SAVE; rmsnorm has no mean
 };
+
+// One thread of those that have the row leaves its statistics.
+DEVICE void norm_save(struct norm_args args, struct norm norm, s64 row, bool mine)
+{
+#if SAVE
+    if (mine && CENTRE)
+        args.mean[row] = norm.mean;
+    if (mine)
+        args.rstd[row] = norm.scale;
+#endif
+}
 
 DEVICE float norm_apply(struct norm norm, float x, float gamma, float beta)
 {
@@ -56,7 +69,7 @@ DEVICE void norm_apply_item(struct norm norm, float *v, const element *gamma, co
 DEVICE struct norm norm_of(struct norm_args args, float shift, float rest, float square)
 {
     float variance = fmaxf(square - rest * rest, 0.0f), scale = rsqrtf(variance + (float)args.eps);
-    return {shift, scale, -rest * scale};
+    return {shift, scale, -rest * scale, shift + rest};
 }
 
 // From the sums in double: what the op's reference does.
@@ -64,9 +77,9 @@ DEVICE struct norm norm_of_double(struct norm_args args, double mean, double squ
 {
     double scale = 1 / sqrt(square + args.eps);
     if (!CENTRE) // an infinity among x makes all of the row NaN
-        return {0.0f, square - square == 0 ? (float)scale : FLOAT_NAN, 0.0f};
+        return {0.0f, square - square == 0 ? (float)scale : FLOAT_NAN, 0.0f, 0.0f};
     float shift = (float)mean;
-    return {shift, (float)scale, (float)(((double)shift - mean) * scale)};
+    return {shift, (float)scale, (float)(((double)shift - mean) * scale), shift};
 }
 
 // ---- rows in registers --------------------------------------------------------------------------
@@ -109,8 +122,8 @@ DEVICE float norm_mean(const float (&v)[ITEMS][UNIT], struct team team, struct n
 }
 
 template <int ITEMS, bool BLOCK>
-DEVICE void norm_row(const element *x, const element *gamma, const element *beta, element *out,
-                     s64 items, struct team team, struct norm_args args)
+DEVICE struct norm norm_row(const element *x, const element *gamma, const element *beta,
+                            element *out, s64 items, struct team team, struct norm_args args)
 {
     float v[ITEMS][UNIT], rest[2] = {0, 0}, square[4] = {0, 0, 0, 0};
     row_load<ITEMS>(x, 0, items, team, 0, v);
@@ -142,6 +155,7 @@ DEVICE void norm_row(const element *x, const element *gamma, const element *beta
         s64 at = team.index + i * team.size;
         norm_apply_item(norm, v[i], gamma, beta, out, at, at < items);
     }
+    return norm;
 }
 
 template <int ITEMS>
@@ -152,40 +166,44 @@ DEVICE void norm_lanes(const element *x, const element *gamma, const element *be
 #if FULL // teams beyond the last row do it once more
     (void)lanes;
     s64 row = row_of_lanes(blockIdx.x, FULL, &team), at = (row < rows ? row : rows - 1) * args.dim;
-    norm_row<ITEMS, false>(x + at, gamma, beta, out + at, ITEMS * FULL, team, args);
+    struct norm norm =
+        norm_row<ITEMS, false>(x + at, gamma, beta, out + at, ITEMS * FULL, team, args);
 #else
     s64 row = row_of_lanes(blockIdx.x, lanes, &team), at = row * args.dim;
-    norm_row<ITEMS, false>(x + at, gamma, beta, out + at, row < rows ? args.dim / UNIT : 0, team,
-                           args);
+    struct norm norm = norm_row<ITEMS, false>(x + at, gamma, beta, out + at,
+                                              row < rows ? args.dim / UNIT : 0, team, args);
 #endif
+    norm_save(args, norm, row, team.index == 0 && row < rows);
 }
 
 #if FORM == FORM_FEW
 extern "C" __global__ void __launch_bounds__(128)
     norm_few(const element *x, const element *gamma, const element *beta, element *out, s64 rows,
-             s64 dim, u32 lanes, float inverse, double eps)
+             s64 dim, u32 lanes, float inverse, double eps, float *mean, float *rstd)
 {
-    norm_lanes<ITEMS_FEW>(x, gamma, beta, out, rows, {dim, inverse, eps}, lanes);
+    norm_lanes<ITEMS_FEW>(x, gamma, beta, out, rows, {dim, inverse, eps, mean, rstd}, lanes);
 }
 #endif
 
 #if FORM == FORM_MANY
 extern "C" __global__ void __launch_bounds__(128)
     norm_many(const element *x, const element *gamma, const element *beta, element *out, s64 rows,
-              s64 dim, u32 lanes, float inverse, double eps)
+              s64 dim, u32 lanes, float inverse, double eps, float *mean, float *rstd)
 {
-    norm_lanes<ITEMS_MANY>(x, gamma, beta, out, rows, {dim, inverse, eps}, lanes);
+    norm_lanes<ITEMS_MANY>(x, gamma, beta, out, rows, {dim, inverse, eps, mean, rstd}, lanes);
 }
 #endif
 
 #if FORM == FORM_BLOCK || FORM == FORM_SPREAD
 extern "C" __global__ void __launch_bounds__(1024)
     norm_block(const element *x, const element *gamma, const element *beta, element *out, s64 rows,
-               s64 dim, u32 lanes, float inverse, double eps)
+               s64 dim, u32 lanes, float inverse, double eps, float *mean, float *rstd)
 {
     s64 at = blockIdx.x * dim;
-    norm_row<ITEMS_BLOCK, true>(x + at, gamma, beta, out + at, dim / UNIT, team_of_block(),
-                               {dim, inverse, eps});
+    struct norm_args args = {dim, inverse, eps, mean, rstd};
+    struct norm norm = norm_row<ITEMS_BLOCK, true>(x + at, gamma, beta, out + at, dim / UNIT,
+                                                   team_of_block(), args);
+    norm_save(args, norm, blockIdx.x, threadIdx.x == 0);
 }
 #endif
 
@@ -243,14 +261,16 @@ DEVICE struct norm long_norm(const element *x, s64 items, struct norm_args args)
 
 extern "C" __global__ void __launch_bounds__(1024)
     norm_long(const element *x, const element *gamma, const element *beta, element *out, s64 rows,
-              s64 dim, u32 lanes, float inverse, double eps)
+              s64 dim, u32 lanes, float inverse, double eps, float *mean, float *rstd)
 {
     struct team team = team_of_block();
     s64 items = dim / UNIT;
     float v[ITEMS_FEW][UNIT];
     x += blockIdx.x * dim;
     out += blockIdx.x * dim;
-    struct norm norm = long_norm(x, items, {dim, inverse, eps});
+    struct norm_args args = {dim, inverse, eps, mean, rstd};
+    struct norm norm = long_norm(x, items, args);
+    norm_save(args, norm, blockIdx.x, threadIdx.x == 0);
     for (s64 first = 0; first < items; first += ITEMS_FEW * team.size) {
         row_load<ITEMS_FEW>(x, first, items, team, 0, v);
 #pragma unroll
