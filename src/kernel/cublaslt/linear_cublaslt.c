@@ -98,12 +98,7 @@ static enum assay_status can_run(const struct assay_problem *problem, struct ass
 
 static void note(const struct assay_problem *problem, char *text, size_t size)
 {
-    const struct cuda_cublaslt_api *lt = assay_cuda_cublaslt();
-    if (!lt)
-        return;
-    int version = (int)lt->cublasLtGetVersion();
-    int length = snprintf(text, size, "cuBLASLt %d.%d.%d", version / 10000, version / 100 % 100,
-                          version % 100);
+    int length = assay_cublaslt_version(text, size);
     if (assay_host_autotunes(problem) && length > 0 && (size_t)length < size)
         snprintf(text + length, size - (size_t)length, ", autotuned: the fastest of up to %d",
                  CUDA_CANDIDATES);
@@ -307,11 +302,9 @@ static enum assay_status make_activations(struct state *s, struct assay_error *e
                                          m_multiple, 16, &s->activations, err);
 }
 
-/* NVIDIA's advice for the workspace is 32 MiB from Hopper on and 4 MiB before; twice that and more,
- * so that it decides nothing. */
 static enum assay_status make_workspace(struct state *s, struct assay_error *err)
 {
-    s->product.workspace_bytes = (size_t)(assay_cuda_properties()->major >= 9 ? 64 : 32) << 20;
+    s->product.workspace_bytes = assay_cublaslt_workspace_bytes();
     return assay_cuda_alloc(s->product.workspace_bytes, &s->product.workspace, err);
 }
 

@@ -43,30 +43,50 @@ cublas_status assay_cublaslt_set_pointer(const struct cublaslt_product *p, int a
     return assay_cublaslt_set(p, attribute, &value, sizeof value);
 }
 
+static cublas_status make_layout(const struct cublaslt_product *p, cublaslt_matrix_layout *out,
+                                 int type, bool transposed, int64_t rows, int64_t columns,
+                                 int64_t pitch)
+{
+    int64_t stored_rows = transposed ? columns : rows, stored_columns = transposed ? rows : columns;
+    return p->lt->cublasLtMatrixLayoutCreate(out, type, (uint64_t)stored_rows,
+                                             (uint64_t)stored_columns, pitch ? pitch : stored_rows);
+}
+
 /* f32 is multiplied as f32 is, not as TF32. 8-bit floats are summed without the fast mode, which
  * would leave the tensor cores' short sums as they are for all of k. */
-cublas_status assay_cublaslt_describe(struct cublaslt_product *p, const struct cublaslt_shape *s)
+cublas_status assay_cublaslt_describe_matrices(struct cublaslt_product *p, int type, int d_type,
+                                               const struct cublaslt_matrices *m)
 {
-    const struct cuda_cublaslt_api *lt = p->lt;
-    bool integers = s->type == CUDA_R_8I_;
+    bool integers = type == CUDA_R_8I_;
     int8_t slow = 0;
-    uint64_t m = (uint64_t)s->m, k = (uint64_t)s->k, n = (uint64_t)s->n;
-    cublas_status code =
-        lt->cublasLtMatmulDescCreate(&p->desc, integers ? CUBLAS_COMPUTE_S32 : CUBLAS_COMPUTE_F32,
-                                     integers ? CUDA_R_32I_ : CUDA_R_32F_);
+    cublas_status code = p->lt->cublasLtMatmulDescCreate(
+        &p->desc, integers ? CUBLAS_COMPUTE_S32 : CUBLAS_COMPUTE_F32,
+        integers ? CUDA_R_32I_ : CUDA_R_32F_);
     if (code == 0)
-        code = assay_cublaslt_set_int(p, CUBLASLT_DESC_TRANSA, CUBLAS_OP_T_);
+        code = assay_cublaslt_set_int(p, CUBLASLT_DESC_TRANSA,
+                                      m->a_transposed ? CUBLAS_OP_T_ : CUBLAS_OP_N_);
     if (code == 0)
-        code = assay_cublaslt_set_int(p, CUBLASLT_DESC_TRANSB, CUBLAS_OP_N_);
-    if (code == 0 && s->type == CUDA_R_8F_E4M3_)
+        code = assay_cublaslt_set_int(p, CUBLASLT_DESC_TRANSB,
+                                      m->b_transposed ? CUBLAS_OP_T_ : CUBLAS_OP_N_);
+    if (code == 0 && type == CUDA_R_8F_E4M3_)
         code = assay_cublaslt_set(p, CUBLASLT_DESC_FAST_ACCUM, &slow, sizeof slow);
     if (code == 0)
-        code = lt->cublasLtMatrixLayoutCreate(&p->a, s->type, k, n, s->k);
+        code = make_layout(p, &p->a, type, m->a_transposed, m->d_rows, m->depth, 0);
     if (code == 0)
-        code = lt->cublasLtMatrixLayoutCreate(&p->b, s->type, k, m, s->x_pitch);
+        code = make_layout(p, &p->b, type, m->b_transposed, m->depth, m->d_columns, m->b_pitch);
     if (code == 0)
-        code = lt->cublasLtMatrixLayoutCreate(&p->d, s->d_type, n, m, s->n);
+        code = make_layout(p, &p->d, d_type, false, m->d_rows, m->d_columns, 0);
     return code;
+}
+
+cublas_status assay_cublaslt_describe(struct cublaslt_product *p, const struct cublaslt_shape *s)
+{
+    const struct cublaslt_matrices matrices = {.d_rows = s->n,
+                                               .d_columns = s->m,
+                                               .depth = s->k,
+                                               .a_transposed = true,
+                                               .b_pitch = s->x_pitch};
+    return assay_cublaslt_describe_matrices(p, s->type, s->d_type, &matrices);
 }
 
 void assay_cublaslt_forget(struct cublaslt_product *p)
@@ -83,6 +103,21 @@ void assay_cublaslt_forget(struct cublaslt_product *p)
     p->a = p->b = p->d = NULL;
 }
 
+size_t assay_cublaslt_workspace_bytes(void)
+{
+    return (size_t)(assay_cuda_properties()->major >= 9 ? 64 : 32) << 20;
+}
+
+int assay_cublaslt_version(char *text, size_t size)
+{
+    const struct cuda_cublaslt_api *lt = assay_cuda_cublaslt();
+    if (!lt)
+        return 0;
+    int version = (int)lt->cublasLtGetVersion();
+    return snprintf(text, size, "cuBLASLt %d.%d.%d", version / 10000, version / 100 % 100,
+                    version % 100);
+}
+
 /* ---- algorithms ------------------------------------------------------------------------------ */
 
 /* The library takes pointers to be aligned to 256 bytes unless told otherwise. */
@@ -92,7 +127,8 @@ static cublas_status prefer(const struct cublaslt_product *p, const struct cubla
     const struct cuda_cublaslt_api *lt = p->lt;
     uint64_t workspace = p->workspace_bytes;
     uint32_t reduction = needs->exact ? REDUCTION_COMPUTE_TYPE : REDUCTION_ANY;
-    uint32_t align[4] = {CUBLASLT_OWN_ALIGN, needs->x_align, needs->d_align, needs->d_align};
+    uint32_t w_align = needs->w_align ? needs->w_align : CUBLASLT_OWN_ALIGN;
+    uint32_t align[4] = {w_align, needs->x_align, needs->d_align, needs->d_align};
     cublas_status code = lt->cublasLtMatmulPreferenceSetAttribute(
         preference, CUBLASLT_PREFERENCE_WORKSPACE, &workspace, sizeof workspace);
     if (code == 0)
