@@ -1,6 +1,7 @@
 /* fake_cuda.c: a stand-in for libcuda over the host's memory, for tests without a GPU. Streams run
  * at once, events carry the host's clock, captured launches are kept and replayed. It computes the
- * element-wise relu and add, and the timer's own kernels; other kernels do nothing.
+ * element-wise relu and add, and the timer's own kernels; other kernels do nothing, unless they are
+ * emulated (fake_emulate.h).
  *
  * What it does is scripted by the environment:
  *   FAKE_CUDA_FAIL=NAME:CODE[:N[:M]]  function NAME answers CODE from the N-th call (default the
@@ -19,6 +20,7 @@
  *                                 threads, and arguments where this file knows their kinds (a
  *                                 tensor map as address/box), else the shared bytes; "early"
  *                                 where it may begin before those before it have ended
+ *   FAKE_CUDA_EMULATE=FOLDER      kernels of the texts in FOLDER compute: tests/device/emulate.sh
  * KERNEL is a function's name ("gate") or an op's ("relu").
  *
  * Built three times: as it is; FAKE_OLD, which lacks a function that is required; FAKE_LEAN, which
@@ -26,6 +28,7 @@
 #define _GNU_SOURCE /* memfd_create */
 #include "device/cuda/cuda_api.h"
 #include "fake.h"
+#include "fake_emulate.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -63,6 +66,7 @@ struct CUfunc_st {
     char name[64], op[16]; /* op of the element-wise ones, else "" */
     int element;           /* 32, 16, 17; 0 where the text has none */
     const char *options;   /* the module's */
+    struct emulated emulated;
 };
 
 struct CUmod_st {
@@ -94,6 +98,7 @@ struct node {
     struct CUgraph_st *within; /* of NODE_GRAPH: not performed, and not freed with it */
     cu_function function;
     union value values[MOST_PARAMETERS];
+    struct emulated_launch launch; /* of a kernel that is emulated */
     cu_event event;
     void *to;
     const void *from;
@@ -541,7 +546,8 @@ cu_result cuModuleGetFunction(cu_function *function, cu_module module, const cha
     f->element = option(module, "-DELEMENT=", 0);
     f->options = module->options;
     *function = f;
-    return CU_SUCCESS;
+    return emulate_load(module->text, module->options, name, &f->emulated) ? CU_SUCCESS
+                                                                           : ERROR_INVALID_IMAGE;
 }
 
 cu_result cuFuncSetAttribute(cu_function function, int attribute, int value)
@@ -637,14 +643,18 @@ static void spin(int64_t ns)
 }
 
 /* The gate is open at once: nothing waits here for anything. */
-static void compute(const struct CUfunc_st *f, const union value *v)
+static void compute(const struct node *n)
 {
+    const struct CUfunc_st *f = n->function;
+    const union value *v = n->values;
     launches++;
     if (names_function("FAKE_CUDA_ILLEGAL", f))
         dead = CU_ERROR_ILLEGAL_ADDRESS;
     while (names_function("FAKE_CUDA_HANG", f))
         pause();
-    if (strcmp(f->name, "spin") == 0)
+    if (f->emulated.run)
+        emulate_run(&f->emulated, &n->launch);
+    else if (strcmp(f->name, "spin") == 0)
         spin(v[0].number);
     else if (is_eltwise(f))
         eltwise(f, v);
@@ -687,7 +697,7 @@ static void perform(const struct node *n)
     int64_t start_ns = now_ns();
     switch (n->kind) {
     case NODE_LAUNCH:
-        compute(n->function, n->values);
+        compute(n);
         break;
     case NODE_EVENT:
         n->event->ns = now_ns();
@@ -800,6 +810,8 @@ cu_result cuLaunchKernel(cu_function function, unsigned grid_x, unsigned grid_y,
                      .block = {block_x, block_y, block_z},
                      .shared_bytes = shared_bytes};
     read_values(function, parameters, n.values);
+    emulate_pack(&function->emulated, parameters, (const unsigned[3]){grid_x, grid_y, grid_z},
+                 block_x, shared_bytes, &n.launch);
     return enqueue(stream, &n);
 }
 

@@ -1,0 +1,112 @@
+#!/usr/bin/env bash
+# Kernels for the GPU that compute on the host: g++ compiles their texts (emulated_kernel.cc), and assay
+# verifies what they give, over shapes with every form. All gradients and what they need from the forward
+# pass, and some of the rest: kernels that run on every H200 prove what the emulation is worth.
+# Not under sanitizers: they do not follow threads that are contexts
+# usage: emulate.sh    with $ASSAY and $ASSAY_FAKES; ASSAY_SAMPLE=3: fewer shapes and types
+set -u
+source=${ASSAY_SOURCE_DIR:-$(cd "$(dirname "$0")/../.." && pwd)}
+: "${ASSAY:?the program under test}" "${ASSAY_FAKES:?the folder of the stand-ins}"
+CXX=$(command -v g++ || command -v clang++) || {
+    echo "skipped: no C++ compiler"
+    exit 77
+}
+tmp=$(mktemp -d) && trap 'rm -rf "$tmp"' EXIT
+export CXX HOME=$tmp XDG_CACHE_HOME=$tmp/cache XDG_DATA_HOME=$tmp/data LC_ALL=C
+export ASSAY_CUDA_DRIVER=$ASSAY_FAKES/fake_cuda.so ASSAY_NVRTC=$ASSAY_FAKES/fake_nvrtc.so
+export ASSAY_NVML=$ASSAY_FAKES/fake_nvml.so ASSAY_CUBLASLT=$ASSAY_FAKES/fake_cublaslt.so
+export ASSAY_CUDNN=$ASSAY_FAKES/fake_cudnn.so
+export ASSAY_LOCK=${ASSAY_LOCK:-$tmp/measuring.lock}
+export FAKE_CUDA_CAPABILITY=80 # no clusters
+failed=0
+
+# FOLDER: the texts that can be emulated, without the functions that are inline assembly.
+take_texts() {
+    mkdir -p "$1"
+    find "$source/src/kernel/cuda" "$source/src/device/cuda" -name '*.cuh' -o -path '*/rows/*.cu' -o -name 'groupnorm*.cu' \
+        -o -name 'depthwise*.cu' | while read -r text; do
+        awk '!inside && /^(DEVICE|template)/ { inside = 1; kept = ""; first = 1 }
+            inside { kept = kept $0 "\n"
+                if (/^}/ || (first && /[};]$/)) { if (kept !~ /asm( volatile)?\(/) printf "%s", kept; inside = 0 }
+                first = /^template/ && !/\)/
+                next }
+            { print }' "$text" >"$1/$(basename "$text")"
+    done
+    cp "$source/tests/device/emulated_kernel.cc" "$1"
+}
+
+# NAME OPTIONS: a short measurement; $ok and $all are how many rows are right, and how many there are.
+measure() {
+    rm -rf "$tmp/rows.jsonl"
+    "$ASSAY" bench "$@" --impl cuda --device cuda --strict-device --cache hot --iters 1 --warmup 1 -o "$tmp/rows.jsonl" \
+        >"$tmp/out" 2>&1
+    touch "$tmp/rows.jsonl"
+    ok=$(grep -c '"status":"ok"' "$tmp/rows.jsonl")
+    all=$(grep -c '"status":' "$tmp/rows.jsonl")
+}
+
+# NAME OPTIONS: every row must be right.
+bench() {
+    local name=$1
+    shift
+    measure "$@"
+    echo "$name: $ok of $all right"
+    [ "$ok" -gt 0 ] && [ "$ok" = "$all" ] && return
+    failed=1
+    grep -v '"status":"ok"' "$tmp/rows.jsonl" | sed -E 's/.*("op":"[^"]*").*("dtype":"[^"]*").*("axes":\{[^}]*\}).*"reason":"([^"]*)".*/\1 \2 \3 \4/' | head -60
+    grep -E 'error|assay:|\.cuh?:' "$tmp/out" | sort -u | head -20
+}
+
+# TEXT EDIT OPTIONS: with this edit by sed in a text every row must be wrong.
+wrong() {
+    local text=$1 edit=$2
+    shift 2
+    rm -rf "$tmp/wrong"
+    cp -r "$tmp/texts" "$tmp/wrong"
+    rm -f "$tmp/wrong"/*.so
+    sed -i -E "$edit" "$tmp/wrong/$text"
+    FAKE_CUDA_EMULATE=$tmp/wrong measure "$@"
+    wrong=$(grep -c '"status":"mismatch"' "$tmp/rows.jsonl")
+    echo "$text with $edit: $wrong of $all wrong"
+    if cmp -s "$tmp/texts/$text" "$tmp/wrong/$text" || [ "$wrong" = 0 ] || [ "$wrong" != "$all" ]; then
+        failed=1
+        grep -E 'error|assay:' "$tmp/out" | sort -u | head
+    fi
+}
+
+types=f32,bf16,f16
+dims=7,33,256,1001,1024,3000,8200
+big=17000
+if [ "${ASSAY_SAMPLE:-1}" != 1 ]; then
+    types=f32,bf16
+    dims=33,256,1001,3000
+    big=8200
+fi
+take_texts "$tmp/texts"
+export FAKE_CUDA_EMULATE=$tmp/texts
+
+elementwise=$("$ASSAY" list ops --names | grep -E '^(gelu|gelu_tanh|silu|relu|sigmoid|leakyrelu|relu6|hardswish|add|mse|swiglu)_backward$')
+# shellcheck disable=SC2086
+bench "element by element" $elementwise add silu swiglu --dtype $types --batch 3 --seq 5 --dim 1,7,64,1001
+bench "optimizers" adamw sgd --dtype $types --batch 3 --seq 5 --dim 1,64,1001
+bench "with momentum" sgd --mode momentum --dtype $types --batch 3 --seq 5 --dim 1,64,1001
+bench "sums" sum mse --dtype $types --batch 3 --seq 50 --dim 7,64,1001
+rows=$("$ASSAY" list ops --names | grep -E '^((softmax|cross_entropy|layernorm|rmsnorm|layernorm_gelu)_backward|cross_entropy_both|(layernorm|rmsnorm|layernorm_gelu)_training)$')
+# shellcheck disable=SC2086
+bench "rows" $rows softmax cross_entropy layernorm --dtype $types --batch 3 --seq 5 --dim $dims
+# shellcheck disable=SC2086
+bench "many rows" $rows cross_entropy --dtype $types --batch 10 --seq 100 --dim 33,64,520
+# shellcheck disable=SC2086
+bench "long rows" $rows --dtype $types --batch 1 --seq 3 --dim $big,40001
+bench "groups" groupnorm_backward groupnorm_training groupnorm --mode none,silu --dtype $types --shape 3x1x1x8x2 --shape 2x5x3x48x3 \
+    --shape 1x16x17x130x13 --shape 2x20x20x64x8 --shape 1x9x9x64x64
+
+# It tells right from wrong: a sign, a barrier that is missing, another row's statistic, half a warp.
+few=(--dtype f32 --batch 3 --seq 5)
+wrong eltwise.cu 's/return x \* y \* \(1.0f - y\)/return x * y * (1.0f + y)/' sigmoid_backward "${few[@]}" --dim 64
+wrong columns.cuh '/sums\[row\]\[lane\] = sum;/,/__syncthreads/s/__syncthreads\(\);//' layernorm_backward "${few[@]}" --dim 300
+wrong row.cuh '/parts\[warp\] = v;/,/__syncthreads/s/__syncthreads\(\);//' softmax_backward "${few[@]}" --dim 3000
+wrong norm_backward.cu 's/t->mean\[row\]/t->mean[0]/' layernorm_backward "${few[@]}" --dim 300
+wrong row.cuh 's/u32 mask = 16; mask > 0/u32 mask = 8; mask > 0/' softmax "${few[@]}" --dim 256
+wrong loss.cu 's/v\[j\] -= hot == j \? scale : 0.0f;//' cross_entropy_both "${few[@]}" --dim 64
+exit $failed
