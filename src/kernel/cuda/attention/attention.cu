@@ -113,19 +113,22 @@ DEVICE void soften(struct online state[2], float scale, float s[SCORE_TILES][4],
 
 // ---- a block ------------------------------------------------------------------------------------
 
-// Stores the outputs of this warp, through its rows of q in shared memory, 16 bytes at a time.
-DEVICE void store_outputs(const struct attention_args *a, element *out, element *staged,
-                          const struct online state[BANDS][2], const float o[BANDS][DIM / 8][4],
-                          int rows)
+// Stores the outputs of this warp, from query `first` on, through its rows of q in shared memory, 16
+// bytes at a time.
+DEVICE void store_outputs(const struct attention_args *a, int head, int first, element *out,
+                          element *staged, const struct online state[BANDS][2],
+                          const float o[BANDS][DIM / 8][4])
 {
-    const int lane = (int)threadIdx.x % 32;
+    const int lane = (int)threadIdx.x % 32, rows = a->seq - first;
     __syncwarp(); // q has been read
 #pragma unroll
     for (int band = 0; band < BANDS; band++)
 #pragma unroll
         for (int half = 0; half < 2; half++) {
-            const float factor = 1.0f / lanes_reduce<plus>(state[band][half].sum, 4);
-            element *row = staged + (band * 16 + half * 8 + lane / 4) * ROW + lane % 4 * 2;
+            const float sum = lanes_reduce<plus>(state[band][half].sum, 4), factor = 1.0f / sum;
+            const int query = band * 16 + half * 8 + lane / 4;
+            element *row = staged + query * ROW + lane % 4 * 2;
+            save_lse(a, head, first + query, state[band][half].shift, sum, lane % 4 == 0);
 #pragma unroll
             for (int j = 0; j < DIM / 8; j++)
                 *(u32 *)(row + j * 8) =
@@ -195,8 +198,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
         }
         multiply_values(s, k + KEYS * ROW, o);
     }
-    store_outputs(&a, h.out + (first + mine) * a.out_pitch, queries + mine * ROW, state, o,
-                  a.seq - first - mine);
+    store_outputs(&a, index, first + mine, h.out + (first + mine) * a.out_pitch,
+                  queries + mine * ROW, state, o);
 }
 #endif
 
@@ -279,8 +282,10 @@ extern "C" __global__ void __launch_bounds__(128)
     hide(&a, s, row, 0);
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-        const float sum = exponentials(s, half, a.scale, greatest(s, half) * a.scale);
-        factor[half] = 1.0f / lanes_reduce<plus>(sum, 4);
+        const float most = greatest(s, half) * a.scale;
+        const float sum = lanes_reduce<plus>(exponentials(s, half, a.scale, most), 4);
+        save_lse(&a, index, row + 8 * half, most, sum, lane % 4 == 0);
+        factor[half] = 1.0f / sum;
     }
 #pragma unroll
     for (int keys = 0; keys < KEYS / 16; keys++)

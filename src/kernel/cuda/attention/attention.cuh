@@ -2,7 +2,8 @@
 // their way to shared memory, and softmax over keys as they come.
 //
 // Compile with -DELEMENT=…, -DVECTOR=1 where rows of a head are a multiple of 16 bytes, else 0,
-// and -DDIM=…: dim, rounded up to what the kernel takes; the columns added are zeros.
+// and -DDIM=…: dim, rounded up to what the kernel takes; the columns added are zeros. -DSAVE=1: what
+// the gradient needs of each query is left, too.
 #ifndef ASSAY_ATTENTION_CUH
 #define ASSAY_ATTENTION_CUH
 
@@ -19,6 +20,7 @@ struct attention_args {
     int batch_heads;
     int blocks;  // of queries of a head
     float scale; // of scores, for exp2: log2(e) / sqrt(dim)
+    float *lse;  // with SAVE, [batch, heads, seq]
 };
 
 // One head of one batch.
@@ -38,6 +40,17 @@ DEVICE struct head head_of(const struct attention_args *a, int index)
 DEVICE int keys_of(const struct attention_args *a, int row)
 {
     return a->causal ? min(row + 1, a->seq) : a->seq;
+}
+
+// The logarithm of the sum of exponentials of query `row` of a head, where `mine` to leave: `sum` is
+// of powers of two, relative to 2^shift.
+DEVICE void save_lse(const struct attention_args *a, int head, int row, float shift, float sum,
+                     bool mine)
+{
+#if SAVE
+    if (mine && row < a->seq)
+        a->lse[(s64)head * a->seq + row] = (shift + log2f(sum)) * 0.693147181f;
+#endif
 }
 
 // ---- rows ---------------------------------------------------------------------------------------

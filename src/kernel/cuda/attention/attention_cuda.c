@@ -15,6 +15,7 @@ enum {
 
 struct state {
     size_t bytes; /* of an element */
+    bool saves;
     struct cuda_attention_args args;
     cu_function function;
     struct assay_cuda_launch launch;
@@ -139,8 +140,9 @@ static enum assay_status compile(const struct assay_problem *p, const struct for
 {
     bool vector = axis(p, ASSAY_ATTENTION_DIM) % cuda_op_vec(p->dtype) == 0;
     return assay_cuda_op_compile(&s->function, err, form->text, form->name, form->shared_bytes,
-                                 "-DELEMENT=%d -DVECTOR=%d -DDIM=%d %s", cuda_op_element(p->dtype),
-                                 vector, (int)form->dim, form->options);
+                                 "-DELEMENT=%d -DVECTOR=%d -DDIM=%d %s%s",
+                                 cuda_op_element(p->dtype), vector, (int)form->dim, form->options,
+                                 s->saves ? " -DSAVE=1" : "");
 }
 
 static enum assay_status plan(void *state, const struct assay_problem *problem,
@@ -152,6 +154,7 @@ static enum assay_status plan(void *state, const struct assay_problem *problem,
         return assay_error_set(err, ASSAY_UNSUPPORTED, NULL, "no GPU is open");
     struct form form = form_of(problem, gpu);
     s->bytes = assay_dtype_bytes(problem->dtype);
+    s->saves = cuda_attention_saves(problem);
     s->args = cuda_attention_args_of(problem, form.queries);
     int64_t blocks = (int64_t)s->args.batch_heads * s->args.blocks;
     s->launch = (struct assay_cuda_launch){.grid_x = (unsigned)assay_ceil_div(blocks, form.at_once),
@@ -164,7 +167,7 @@ static enum assay_status call(void *state, int64_t set, const struct assay_args 
 {
     struct state *s = state;
     (void)set;
-    cuda_attention_take(&s->args, s->bytes, args);
+    cuda_attention_take(&s->args, s->bytes, s->saves, args);
     void *parameters[] = {&s->args};
     return assay_cuda_launch(s->function, &s->launch, stream, parameters);
 }
@@ -174,3 +177,5 @@ static const struct cuda_op attention = {
 
 CUDA_KERNEL(attention_cuda, "attention", "cuda", attention, .dtypes = CUDA_FLOATS, .preference = 1,
             .can_run = can_run);
+CUDA_KERNEL(attention_training_cuda, "attention_training", "cuda", attention, .dtypes = CUDA_FLOATS,
+            .preference = 1, .can_run = can_run);

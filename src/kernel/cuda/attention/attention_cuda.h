@@ -20,7 +20,11 @@ struct cuda_attention_args {
     int64_t pitch, out_pitch;
     int32_t seq, heads, dim, causal, batch_heads, blocks;
     float scale;
+    void *lse;
 };
+
+/* The one that saves it for the gradient. */
+static inline bool cuda_attention_saves(const struct assay_problem *p) { return p->n_outputs == 2; }
 
 static inline int64_t cuda_attention_heads(const struct assay_problem *p)
 {
@@ -61,7 +65,7 @@ static inline struct cuda_attention_args cuda_attention_args_of(const struct ass
 }
 
 /* One input has, for each position, q of all heads, then k, then v. `element` is in bytes. */
-static inline void cuda_attention_take(struct cuda_attention_args *args, size_t element,
+static inline void cuda_attention_take(struct cuda_attention_args *args, size_t element, bool saves,
                                        const struct assay_args *operands)
 {
     const char *first = operands->in[0];
@@ -71,6 +75,7 @@ static inline void cuda_attention_take(struct cuda_attention_args *args, size_t 
     args->k = packed ? first + row : operands->in[1];
     args->v = packed ? first + 2 * row : operands->in[2];
     args->out = operands->out[0];
+    args->lse = saves ? operands->out[1] : NULL;
 }
 
 #endif

@@ -121,14 +121,15 @@ DEVICE void multiply_values(const struct tiles *tiles, float o[BANDS][COLUMNS])
     }
 }
 
-DEVICE void store_answers(const struct attention_args *a, element *out, int rows,
+DEVICE void store_answers(const struct attention_args *a, int head, int first, element *out,
                           const struct online state[BANDS], float o[BANDS][COLUMNS])
 {
     const int y = (int)threadIdx.x / SIDE;
 #pragma unroll
     for (int i = 0; i < BANDS; i++) {
-        const float factor = 1.0f / lanes_reduce<plus>(state[i].sum, SIDE);
-        const bool there = y + i * SIDE < rows;
+        const float sum = lanes_reduce<plus>(state[i].sum, SIDE), factor = 1.0f / sum;
+        const bool there = first + y + i * SIDE < a->seq;
+        save_lse(a, head, first + y + i * SIDE, state[i].shift, sum, threadIdx.x % SIDE == 0);
         element *row = out + (y + i * SIDE) * a->out_pitch;
 #pragma unroll
         for (int c = 0; c < COLUMNS; c++)
@@ -190,5 +191,5 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
         __syncthreads();
         copy_tile(&a, h.v, tiles.v, key + KEYS, seen);
     }
-    store_answers(&a, h.out + first * a.out_pitch, a.seq - first, state, o);
+    store_answers(&a, index, first, h.out + first * a.out_pitch, state, o);
 }

@@ -230,14 +230,16 @@ DEVICE void produce(const struct maps *maps, struct pieces pieces, u32 base)
 }
 
 // Of the thread's two rows, those from `row` on of the head, 32 columns at a time.
-DEVICE void store_answers(const struct attention_args *a, const struct head *h, int row,
+DEVICE void store_answers(const struct attention_args *a, int head, int row,
                           const struct online state[2], const float o[DIM / 8][4])
 {
+    const struct head h = head_of(a, head);
     const u32 lane = threadIdx.x % 32;
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-        const float factor = 1.0f / lanes_reduce<plus>(state[half].sum, 4);
-        element *out = h->out + (row + 8 * half) * a->out_pitch + lane % 4 * 8;
+        const float sum = lanes_reduce<plus>(state[half].sum, 4), factor = 1.0f / sum;
+        save_lse(a, head, row + 8 * half, state[half].shift, sum, lane % 4 == 0);
+        element *out = h.out + (row + 8 * half) * a->out_pitch + lane % 4 * 8;
 #pragma unroll
         for (int j = 0; j < DIM / 8; j += 4) {
             u32 word[4];
@@ -336,8 +338,7 @@ DEVICE void attend(const struct attention_args *a, const struct piece *piece, st
     multiply_wait<0>();
     registers_settle<SUMS>(&o[0][0]);
     barrier_release(empty_of(base, values), lane);
-    const struct head h = head_of(a, piece->head);
-    store_answers(a, &h, row, state, o);
+    store_answers(a, piece->head, row, state, o);
 }
 
 DEVICE void consume(struct pieces pieces, u32 base)

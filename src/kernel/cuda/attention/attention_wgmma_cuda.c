@@ -21,6 +21,7 @@ struct state {
     struct cut cut;
     int64_t batch;
     size_t bytes; /* of an element */
+    bool saves;
     struct cuda_attention_args args;
     cu_function function;
     struct assay_cuda_launch launch;
@@ -90,8 +91,9 @@ static enum assay_status compile(struct state *s, enum assay_dtype dtype, struct
 {
     return assay_cuda_op_compile(
         &s->function, err, "attention_wgmma.cu", "attention_wgmma", s->launch.shared_bytes,
-        "-DELEMENT=%d -DVECTOR=1 -DDIM=%d -DKEYS=%d -DCONSUMERS=%d -DSTAGES=%d",
-        cuda_op_element(dtype), s->cut.dim, s->cut.keys, s->cut.consumers, s->cut.stages);
+        "-DELEMENT=%d -DVECTOR=1 -DDIM=%d -DKEYS=%d -DCONSUMERS=%d -DSTAGES=%d%s",
+        cuda_op_element(dtype), s->cut.dim, s->cut.keys, s->cut.consumers, s->cut.stages,
+        s->saves ? " -DSAVE=1" : "");
 }
 
 static enum assay_status plan(void *state, const struct assay_problem *p, struct assay_error *err)
@@ -103,6 +105,7 @@ static enum assay_status plan(void *state, const struct assay_problem *p, struct
     s->cut = *find_cut(p, gpu->sms);
     s->batch = p->axes[ASSAY_ATTENTION_BATCH];
     s->bytes = assay_dtype_bytes(p->dtype);
+    s->saves = cuda_attention_saves(p);
     s->args = cuda_attention_args_of(p, queries_of(&s->cut));
     int64_t pieces = (int64_t)s->args.batch_heads * s->args.blocks;
     s->launch = (struct assay_cuda_launch){
@@ -139,7 +142,7 @@ static enum assay_status call(void *state, int64_t set, const struct assay_args 
 {
     struct state *s = state;
     (void)set;
-    cuda_attention_take(&s->args, s->bytes, args);
+    cuda_attention_take(&s->args, s->bytes, s->saves, args);
     const void *const all[OPERANDS] = {s->args.q, s->args.k, s->args.v};
     enum assay_status status = ASSAY_OK;
     for (int i = 0; i < OPERANDS && status == ASSAY_OK; i++)
@@ -154,3 +157,5 @@ static const struct cuda_op attention = {
 
 CUDA_KERNEL(attention_wgmma_cuda, "attention", "cuda", attention, .dtypes = CUDA_HALVES,
             .preference = 20, .can_run = can_run);
+CUDA_KERNEL(attention_training_wgmma_cuda, "attention_training", "cuda", attention,
+            .dtypes = CUDA_HALVES, .preference = 20, .can_run = can_run);
