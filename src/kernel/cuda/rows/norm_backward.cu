@@ -49,9 +49,6 @@ DEVICE struct statistics statistics_of(const struct tensors *t, s64 row)
     return {CENTRE ? t->mean[row] : 0.0f, t->rstd[row]};
 }
 
-// Keeps the compiler from holding what is loaded from there twice in registers.
-DEVICE void forget(const element **p) { asm volatile("" : "+l"(*p)); }
-
 // dz of an item, and xhat in place of x.
 DEVICE void slopes(const struct tensors *t, struct statistics s, s64 at, bool wanted, float *dy,
                    float *x, const float *gamma)
@@ -109,6 +106,10 @@ DEVICE struct sums means_of(struct sums sums, struct team team, float inverse)
 
 // ---- rows in registers --------------------------------------------------------------------------
 
+#if FORM != FORM_LONG
+// Keeps the compiler from holding what is loaded from there twice in registers.
+DEVICE void forget(const element **p) { asm volatile("" : "+l"(*p)); }
+
 // What a thread holds of a row.
 template <int ITEMS> struct held_row {
     item dy[ITEMS], x[ITEMS];
@@ -154,6 +155,8 @@ DEVICE void gradient_row(struct tensors *t, s64 row, struct team team,
         put_item(t, s, sums, at, at < items, d, xhat, t->dx + row * t->dim);
     }
 }
+
+#endif
 
 #if FORM == FORM_FEW
 enum { COLUMNS_MOST = 256 };
