@@ -31,13 +31,16 @@ bench() {
 ask() {
     # shellcheck disable=SC2046
     bench $("$ASSAY" list ops --names | grep -vE 'linear|quantize|attention|conv2d|groupnorm') --dtype "$1" --batch 1 --seq 2 --dim 100,1001,3000,40000
-    bench attention --dtype "$1" --shape 2x16x2x128 --shape 1x32x2x40 --shape 1x40x1x3 --shape 1x90x4x64 \
+    bench attention attention_training --dtype "$1" --shape 2x16x2x128 --shape 1x32x2x40 --shape 1x40x1x3 --shape 1x90x4x64 \
         --shape 1x300x1x64 --shape 1x512x2x64 --shape 1x300x1x128 --shape 1x40x1x256
     bench conv2d --dtype "$1" --kernel all --mode none,bias+add --shape 1x9x9x3x17x3x1 --shape 2x16x16x64x256x3x1 --shape 1x7x7x72x64x1x2
     bench conv2d --dtype "$1" --kernel all --shape 8x64x64x32x128x3x1 --shape 8x64x64x6x128x3x1 # larger tiles
     bench depthwise_conv2d --dtype "$1" --shape 1x9x9x64x3x1 --shape 2x9x8x17x3x2 --shape 1x8x8x20x5x1 --shape 1x20x20x8x9x1
     bench groupnorm --mode silu --dtype "$1" --shape 2x64x64x64x8 --shape 1x9x7x17x1
     bench groupnorm --dtype "$1" --shape 1x20x20x40x8 --shape 1x256x256x32x1
+    bench groupnorm_backward groupnorm_training --mode none,silu --dtype "$1" --shape 2x64x64x64x8 --shape 1x9x7x17x1
+    bench sgd --mode momentum --dtype "$1" --batch 1 --seq 2 --dim 100
+    bench linear_backward --mode bias --dtype "$1" --shape 3x33x17 --shape 64x64x64
     bench gelu add --dtype "$1" --batch 1 --seq 1 --dim 4000000
     bench quantize dequantize --mode "s8-row,s8-tensor,u4-64$2" --dtype "$1" --shape 4x512 --shape 2x40000
     bench quantize dequantize --mode s8-row --dtype "$1" --shape 3x33

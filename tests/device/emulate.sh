@@ -19,18 +19,19 @@ export ASSAY_CUDNN=$ASSAY_FAKES/fake_cudnn.so
 export ASSAY_LOCK=${ASSAY_LOCK:-$tmp/measuring.lock}
 export FAKE_CUDA_CAPABILITY=80 # no clusters
 failed=0
+implementation=cuda
 
 # FOLDER: the texts that can be emulated, without the functions that are inline assembly.
 take_texts() {
     mkdir -p "$1"
-    find "$source/src/kernel/cuda" "$source/src/device/cuda" -name '*.cuh' -o -path '*/rows/*.cu' -o -name 'groupnorm*.cu' \
-        -o -name 'depthwise*.cu' | while read -r text; do
+    find "$source/src/kernel" "$source/src/device/cuda" -name '*.cuh' -o -path '*/rows/*.cu' -o -name 'groupnorm*.cu' \
+        -o -name 'depthwise*.cu' -o -name 'column_sums.cu' -o -name 'attention.cu' -o -name 'attention_f32.cu' | while read -r text; do
         awk '!inside && /^(DEVICE|template)/ { inside = 1; kept = ""; first = 1 }
             inside { kept = kept $0 "\n"
-                if (/^}/ || (first && /[};]$/)) { if (kept !~ /asm( volatile)?\(/) printf "%s", kept; inside = 0 }
+                if (/^}/ || (first && /[};]$/)) { if (kept !~ /asm( volatile)?\(|__cvta/) printf "%s", kept; inside = 0 }
                 first = /^template/ && !/\)/
                 next }
-            { print }' "$text" >"$1/$(basename "$text")"
+            { sub(/extern __shared__ uint4 shared\[\];/, "uint4 *shared = (uint4 *)dynamic_shared;"); print }' "$text" >"$1/$(basename "$text")"
     done
     cp "$source/tests/device/emulated_kernel.cc" "$1"
 }
@@ -38,7 +39,7 @@ take_texts() {
 # NAME OPTIONS: a short measurement; $ok and $all are how many rows are right, and how many there are.
 measure() {
     rm -rf "$tmp/rows.jsonl"
-    "$ASSAY" bench "$@" --impl cuda --device cuda --strict-device --cache hot --iters 1 --warmup 1 -o "$tmp/rows.jsonl" \
+    "$ASSAY" bench "$@" --impl "$implementation" --device cuda --strict-device --cache hot --iters 1 --warmup 1 -o "$tmp/rows.jsonl" \
         >"$tmp/out" 2>&1
     touch "$tmp/rows.jsonl"
     ok=$(grep -c '"status":"ok"' "$tmp/rows.jsonl")
@@ -53,7 +54,7 @@ bench() {
     echo "$name: $ok of $all right"
     [ "$ok" -gt 0 ] && [ "$ok" = "$all" ] && return
     failed=1
-    grep -v '"status":"ok"' "$tmp/rows.jsonl" | sed -E 's/.*("op":"[^"]*").*("dtype":"[^"]*").*("axes":\{[^}]*\}).*"reason":"([^"]*)".*/\1 \2 \3 \4/' | head -60
+    grep '"status":' "$tmp/rows.jsonl" | grep -v '"status":"ok"' | sed -E 's/.*("op":"[^"]*").*("dtype":"[^"]*").*("axes":\{[^}]*\}).*"reason":"([^"]*)".*/\1 \2 \3 \4/' | head -60
     grep -E 'error|assay:|\.cuh?:' "$tmp/out" | sort -u | head -20
 }
 
@@ -100,6 +101,12 @@ bench "many rows" $rows cross_entropy --dtype $types --batch 10 --seq 100 --dim 
 bench "long rows" $rows --dtype $types --batch 1 --seq 3 --dim $big,40001
 bench "groups" groupnorm_backward groupnorm_training groupnorm --mode none,silu --dtype $types --shape 3x1x1x8x2 --shape 2x5x3x48x3 \
     --shape 1x16x17x130x13 --shape 2x20x20x64x8 --shape 1x9x9x64x64
+bench "attention" attention attention_training --mode none,qkv+causal --dtype $types --shape 1x7x3x16 --shape 1x20x2x128 \
+    --shape 1x70x2x64 --shape 1x33x2x80 --shape 1x3x1x3
+implementation=cublaslt # by a stand-in for the library, which has bf16 and f32
+bench "the gradient of linear" linear_backward --mode none,bias,dx,dw,bias+dw --dtype f32,bf16 --shape 3x33x17 --shape 100x40x72 --shape 1x8x300
+bench "linear" linear --dtype f32,bf16 --shape 3x33x17
+implementation=cuda
 
 # It tells right from wrong: a sign, a barrier that is missing, another row's statistic, half a warp.
 few=(--dtype f32 --batch 3 --seq 5)
@@ -109,4 +116,5 @@ wrong row.cuh '/parts\[warp\] = v;/,/__syncthreads/s/__syncthreads\(\);//' softm
 wrong norm_backward.cu 's/t->mean\[row\]/t->mean[0]/' layernorm_backward "${few[@]}" --dim 300
 wrong row.cuh 's/u32 mask = 16; mask > 0/u32 mask = 8; mask > 0/' softmax "${few[@]}" --dim 256
 wrong loss.cu 's/v\[j\] -= hot == j \? scale : 0.0f;//' cross_entropy_both "${few[@]}" --dim 64
+wrong attention.cuh 's/0.693147181f/1.0f/' attention_training --dtype f32 --shape 1x20x2x64
 exit $failed

@@ -7,7 +7,7 @@
 // backwards in the next, so that what lacks a barrier is wrong in one of them. Functions of the
 // texts that are inline assembly are left out of them (emulate.sh), and stand here.
 //
-// Not here: clusters, copies by the copy engine, matrix instructions, dynamic shared memory.
+// Not here: clusters, copies by the copy engine, products of warpgroups.
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -24,6 +24,7 @@
 #define __launch_bounds__(...)
 #define __shared__ static // blocks run one after the other
 #define __align__(n) __attribute__((aligned(n)))
+#define __grid_constant__
 
 typedef unsigned char u8;
 typedef unsigned short u16;
@@ -36,6 +37,9 @@ struct uint4 {
 };
 struct uint3 {
     u32 x, y, z;
+};
+struct alignas(16) float4 {
+    float x, y, z, w;
 };
 static uint3 threadIdx, blockIdx, blockDim, gridDim;
 
@@ -152,6 +156,10 @@ static bool open_barriers()
     }
     return any;
 }
+
+// Dynamic shared memory: emulate.sh has texts take it from here.
+enum { SHARED_BYTES = 228 * 1024 };
+alignas(1024) static unsigned char dynamic_shared[SHARED_BYTES];
 
 static void (*body)();
 
@@ -312,6 +320,98 @@ static u32 pair_max(u32 a, u32 b)
 }
 #endif
 
+// ---- mma.cuh ------------------------------------------------------------------------------------
+
+static int min(int a, int b) { return a < b ? a : b; }
+
+static u32 shared_address(const void *p)
+{
+    return (u32)((const unsigned char *)p - dynamic_shared);
+}
+
+#if ELEMENT == 16 || ELEMENT == 17
+// A word of each lane of this warp.
+struct words {
+    u32 of[32];
+};
+
+static words show(u32 mine)
+{
+    words all;
+    u32 first = running / 32 * 32;
+    memcpy(threads[running].slot, &mine, sizeof mine);
+    __syncwarp();
+    for (u32 lane = 0; lane < 32; lane++)
+        memcpy(&all.of[lane], threads[first + lane].slot, sizeof(u32));
+    __syncwarp();
+    return all;
+}
+
+static float half_of(u32 pair, u32 which)
+{
+    u16 bits = (u16)(pair >> 16 * which);
+    return ELEMENT == 16 ? float_from_f16(bits) : bits_of<float>((u32)bits << 16);
+}
+
+// As mma.cuh describes it; sums are f32, one product after the other.
+static void mma(float *c, u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1)
+{
+    words a[4] = {show(a0), show(a1), show(a2), show(a3)}, b[2] = {show(b0), show(b1)};
+    u32 lane = running % 32, g = lane / 4, t = lane % 4;
+    for (u32 i = 0; i < 4; i++) {
+        u32 row = i / 2, column = 2 * t + i % 2;
+        for (u32 k = 0; k < 16; k++) {
+            float x = half_of(a[k / 8 * 2 + row].of[g * 4 + k % 8 / 2], k % 2);
+            float y = half_of(b[k / 8].of[column * 4 + k % 8 / 2], k % 2);
+            c[i] += x * y;
+        }
+    }
+}
+
+static const u16 *row_of_matrix(const words &rows, u32 matrix, u32 row)
+{
+    u32 from = rows.of[matrix * 8 + row];
+    if (from % 16 != 0 || from + 16 > SHARED_BYTES)
+        give_up("a row of a matrix that does not lie in shared memory");
+    return (const u16 *)(dynamic_shared + from);
+}
+
+static void load_matrices(u32 *out, u32 from)
+{
+    words rows = show(from);
+    u32 lane = running % 32;
+    for (u32 i = 0; i < 4; i++)
+        memcpy(&out[i], row_of_matrix(rows, i, lane / 4) + lane % 4 * 2, sizeof(u32));
+}
+
+static void load_transposed(u32 *out, u32 from)
+{
+    words rows = show(from);
+    u32 g = running % 32 / 4, t = running % 4;
+    for (u32 i = 0; i < 4; i++)
+        out[i] = row_of_matrix(rows, i, 2 * t)[g] | (u32)row_of_matrix(rows, i, 2 * t + 1)[g] << 16;
+}
+
+static u32 transpose(u32 pair)
+{
+    words all = show(pair);
+    u32 g = running % 32 / 4, t = running % 4;
+    u32 low = all.of[2 * t * 4 + g / 2] >> g % 2 * 16,
+        high = all.of[(2 * t + 1) * 4 + g / 2] >> g % 2 * 16;
+    return (low & 0xffff) | high << 16;
+}
+#endif
+
+// Done at once, which the real one may also do.
+static void copy_16(void *to, const void *from, bool wanted)
+{
+    uint4 v = load_once(from, wanted, 0);
+    check_aligned(to);
+    memcpy(to, &v, sizeof v);
+}
+static void copies_commit() {}
+template <int N> static void copies_wait() {}
+
 // Of groupnorm.cu and norm_backward.cu: hints for the compiler.
 template <class T> static void forget_places(T *) {}
 template <class T> static void forget(T *) {}
@@ -356,7 +456,7 @@ extern "C" void emulated_run(void *packed, const unsigned *grid, unsigned block,
 extern "C" void emulated_run(void *packed, const unsigned *grid, unsigned block, unsigned shared)
 {
     static bool backwards;
-    if (shared || block > MOST_THREADS)
+    if (shared > SHARED_BYTES || block > MOST_THREADS)
         give_up("a launch that is not emulated");
     if (!threads)
         threads = new thread[MOST_THREADS];

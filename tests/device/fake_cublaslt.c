@@ -1,10 +1,13 @@
 /* fake_cublaslt.c: a stand-in for cuBLASLt that computes nothing: products leave their output as it
  * was, which verification finds. It has one algorithm for every product, and counts what it made.
+ * Where kernels are emulated (FAKE_CUDA_EMULATE), products of f32 and bf16 without an epilogue
+ * compute, slowly.
  *   FAKE_CUBLASLT_NONE=1   it has no algorithm
  *   FAKE_CUBLASLT_LOG=FILE a line at the end: what was not given back
  *   FAKE_CUDA_LAUNCHES=FILE a line for each product: W, x, "added" where beta is not 0, C and D */
 #include "device/cuda/cuda_api.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,10 +20,12 @@ struct cublasLtContext {
     int unused;
 };
 struct cublaslt_description {
-    int unused;
+    int32_t transposed[2]; /* A, B */
 };
 struct cublaslt_layout {
-    int unused;
+    int type;
+    uint64_t rows, columns;
+    int64_t ld;
 };
 struct cublaslt_wish {
     int unused;
@@ -69,19 +74,22 @@ cublas_status cublasLtMatmulDescDestroy(cublaslt_matmul_desc desc)
 cublas_status cublasLtMatmulDescSetAttribute(cublaslt_matmul_desc desc, int attribute,
                                              const void *value, size_t bytes)
 {
-    (void)desc, (void)attribute, (void)value, (void)bytes;
+    if (attribute == CUBLASLT_DESC_TRANSA || attribute == CUBLASLT_DESC_TRANSB)
+        memcpy(&desc->transposed[attribute == CUBLASLT_DESC_TRANSB], value, bytes);
     return 0;
 }
 
 cublas_status cublasLtMatrixLayoutCreate(cublaslt_matrix_layout *layout, int type, uint64_t rows,
                                          uint64_t columns, int64_t ld)
 {
-    (void)type, (void)columns;
     if (ld < (int64_t)rows)
         return 7;
     layouts++;
     *layout = calloc(1, sizeof **layout);
-    return *layout ? 0 : 3;
+    if (!*layout)
+        return 3;
+    **layout = (struct cublaslt_layout){type, rows, columns, ld};
+    return 0;
 }
 
 cublas_status cublasLtMatrixLayoutDestroy(cublaslt_matrix_layout layout)
@@ -127,6 +135,59 @@ cublas_status cublasLtMatmulAlgoGetHeuristic(cublaslt_handle handle, cublaslt_ma
     return 0;
 }
 
+/* Element (row, column) of a matrix stored by columns; of the transposed one, where it is that. */
+static double load(const void *data, const struct cublaslt_layout *l, bool transposed, uint64_t row,
+                   uint64_t column)
+{
+    float value;
+    size_t at = transposed ? row * (size_t)l->ld + column : column * (size_t)l->ld + row;
+    if (l->type == CUDA_R_32F_)
+        return (double)((const float *)data)[at];
+    uint32_t bits = (uint32_t)((const uint16_t *)data)[at] << 16;
+    memcpy(&value, &bits, sizeof value);
+    return (double)value;
+}
+
+static void store(void *data, const struct cublaslt_layout *l, uint64_t row, uint64_t column,
+                  double sum)
+{
+    float value = (float)sum;
+    uint32_t bits;
+    size_t at = column * (size_t)l->ld + row;
+    memcpy(&bits, &value, sizeof bits);
+    if (l->type == CUDA_R_32F_)
+        ((float *)data)[at] = value;
+    else
+        ((uint16_t *)data)[at] = (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+static bool computes(const struct cublaslt_layout *l)
+{
+    return l->type == CUDA_R_32F_ || l->type == CUDA_R_16BF_;
+}
+
+static cublas_status multiply(const struct cublaslt_description *desc, const void *a,
+                              const struct cublaslt_layout *al, const void *b,
+                              const struct cublaslt_layout *bl, void *d,
+                              const struct cublaslt_layout *dl)
+{
+    bool at = desc->transposed[0] == CUBLAS_OP_T_, bt = desc->transposed[1] == CUBLAS_OP_T_;
+    uint64_t depth = at ? al->rows : al->columns;
+    if (!computes(al) || !computes(bl) || !computes(dl))
+        return 0;
+    if (depth != (bt ? bl->columns : bl->rows) || dl->rows != (at ? al->columns : al->rows) ||
+        dl->columns != (bt ? bl->rows : bl->columns))
+        return 7;
+    for (uint64_t column = 0; column < dl->columns; column++)
+        for (uint64_t row = 0; row < dl->rows; row++) {
+            double sum = 0;
+            for (uint64_t i = 0; i < depth; i++)
+                sum += load(a, al, at, row, i) * load(b, bl, bt, i, column);
+            store(d, dl, row, column, sum);
+        }
+    return 0;
+}
+
 cublas_status cublasLtMatmul(cublaslt_handle handle, cublaslt_matmul_desc desc, const void *alpha,
                              const void *a, cublaslt_matrix_layout a_layout, const void *b,
                              cublaslt_matrix_layout b_layout, const void *beta, const void *c,
@@ -142,7 +203,9 @@ cublas_status cublasLtMatmul(cublaslt_handle handle, cublaslt_matmul_desc desc, 
         fprintf(file, "| cublasLtMatmul %p %p %s %p %p\n", a, b, bits ? "added" : "alone", c, d);
         fclose(file);
     }
-    (void)handle, (void)desc, (void)alpha, (void)a_layout, (void)b_layout, (void)c_layout;
-    (void)d_layout, (void)algo, (void)workspace, (void)workspace_bytes, (void)stream;
-    return 0;
+    (void)handle, (void)alpha, (void)c_layout, (void)algo, (void)workspace, (void)workspace_bytes;
+    (void)stream;
+    return getenv("FAKE_CUDA_EMULATE") && !bits
+               ? multiply(desc, a, a_layout, b, b_layout, d, d_layout)
+               : 0;
 }

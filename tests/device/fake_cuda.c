@@ -546,8 +546,10 @@ cu_result cuModuleGetFunction(cu_function *function, cu_module module, const cha
     f->element = option(module, "-DELEMENT=", 0);
     f->options = module->options;
     *function = f;
-    return emulate_load(module->text, module->options, name, &f->emulated) ? CU_SUCCESS
-                                                                           : ERROR_INVALID_IMAGE;
+    if (emulate_load(module->text, module->options, name, &f->emulated))
+        return CU_SUCCESS;
+    module->n_functions--;
+    return ERROR_INVALID_IMAGE;
 }
 
 cu_result cuFuncSetAttribute(cu_function function, int attribute, int value)
