@@ -25,7 +25,7 @@ implementation=cuda
 take_texts() {
     mkdir -p "$1"
     find "$source/src/kernel" "$source/src/device/cuda" -name '*.cuh' -o -path '*/rows/*.cu' -o -name 'groupnorm*.cu' \
-        -o -name 'depthwise*.cu' -o -name 'column_sums.cu' -o -name 'attention.cu' -o -name 'attention_f32.cu' | while read -r text; do
+        -o -name 'column_sums.cu' -o -name 'attention.cu' -o -name 'attention_f32.cu' | while read -r text; do
         awk '!inside && /^(DEVICE|template)/ { inside = 1; kept = ""; first = 1 }
             inside { kept = kept $0 "\n"
                 if (/^}/ || (first && /[};]$/)) { if (kept !~ /asm( volatile)?\(|__cvta/) printf "%s", kept; inside = 0 }
@@ -75,46 +75,59 @@ wrong() {
     fi
 }
 
+# What is run in full and, with ASSAY_SAMPLE, for the time it takes: every form once, in two types.
 types=f32,bf16,f16
+few=1,7,64,1001
 dims=7,33,256,1001,1024,3000,8200
-big=17000
+many=33,64,520
+long=17000,40001
+# shellcheck disable=SC2054 # commas are lists of assay
+attention=(--mode none,qkv+causal --shape 1x7x3x16 --shape 1x20x2x128 --shape 1x70x2x64 --shape 1x33x2x80 --shape 1x3x1x3)
+# shellcheck disable=SC2054
+groups=(--mode none,silu --shape 3x1x1x8x2 --shape 2x5x3x48x3 --shape 1x16x17x130x13 --shape 2x20x20x64x8 --shape 1x9x9x64x64)
 if [ "${ASSAY_SAMPLE:-1}" != 1 ]; then
     types=f32,bf16
-    dims=33,256,1001,3000
-    big=8200
+    few=7,1001
+    dims=33,1001,3000
+    many=33,520
+    long=33000
+    attention=(--mode qkv+causal --shape 1x20x2x64 --shape 1x70x1x40)
+    groups=(--mode silu --shape 2x5x3x48x3 --shape 1x16x17x130x13 --shape 2x20x20x64x8)
 fi
 take_texts "$tmp/texts"
 export FAKE_CUDA_EMULATE=$tmp/texts
 
 elementwise=$("$ASSAY" list ops --names | grep -E '^(gelu|gelu_tanh|silu|relu|sigmoid|leakyrelu|relu6|hardswish|add|mse|swiglu)_backward$')
 # shellcheck disable=SC2086
-bench "element by element" $elementwise add silu swiglu --dtype $types --batch 3 --seq 5 --dim 1,7,64,1001
-bench "optimizers" adamw sgd --dtype $types --batch 3 --seq 5 --dim 1,64,1001
-bench "with momentum" sgd --mode momentum --dtype $types --batch 3 --seq 5 --dim 1,64,1001
-bench "sums" sum mse --dtype $types --batch 3 --seq 50 --dim 7,64,1001
+bench "element by element" $elementwise add silu swiglu --dtype $types --batch 3 --seq 5 --dim $few
+bench "optimizers" adamw sgd --dtype $types --batch 3 --seq 5 --dim $few
+bench "with momentum" sgd --mode momentum --dtype $types --batch 3 --seq 5 --dim $few
+bench "sums" sum mse --dtype $types --batch 3 --seq 50 --dim $few
 rows=$("$ASSAY" list ops --names | grep -E '^((softmax|cross_entropy|layernorm|rmsnorm|layernorm_gelu)_backward|cross_entropy_both|(layernorm|rmsnorm|layernorm_gelu)_training)$')
 # shellcheck disable=SC2086
 bench "rows" $rows softmax cross_entropy layernorm --dtype $types --batch 3 --seq 5 --dim $dims
+# shellcheck disable=SC2046
+bench "many rows" $(grep -E '_backward|both' <<<"$rows") cross_entropy --dtype $types --batch 10 --seq 100 --dim $many
 # shellcheck disable=SC2086
-bench "many rows" $rows cross_entropy --dtype $types --batch 10 --seq 100 --dim 33,64,520
-# shellcheck disable=SC2086
-bench "long rows" $rows --dtype $types --batch 1 --seq 3 --dim $big,40001
-bench "groups" groupnorm_backward groupnorm_training groupnorm --mode none,silu --dtype $types --shape 3x1x1x8x2 --shape 2x5x3x48x3 \
-    --shape 1x16x17x130x13 --shape 2x20x20x64x8 --shape 1x9x9x64x64
-bench "attention" attention attention_training --mode none,qkv+causal --dtype $types --shape 1x7x3x16 --shape 1x20x2x128 \
-    --shape 1x70x2x64 --shape 1x33x2x80 --shape 1x3x1x3
-implementation=cublaslt # by a stand-in for the library, which has bf16 and f32
+bench "long rows" $rows --dtype $types --batch 1 --seq 3 --dim $long
+bench "groups" groupnorm_backward groupnorm_training groupnorm "${groups[@]}" --dtype $types
+bench "attention" attention attention_training "${attention[@]}" --dtype $types
+
+# By a stand-in for the library, which has bf16 and f32, and is not captured.
+implementation=cublaslt
+export FAKE_CUDA_CAPTURE=no
 bench "the gradient of linear" linear_backward --mode none,bias,dx,dw,bias+dw --dtype f32,bf16 --shape 3x33x17 --shape 100x40x72 --shape 1x8x300
 bench "linear" linear --dtype f32,bf16 --shape 3x33x17
 implementation=cuda
+unset FAKE_CUDA_CAPTURE
 
 # It tells right from wrong: a sign, a barrier that is missing, another row's statistic, half a warp.
-few=(--dtype f32 --batch 3 --seq 5)
-wrong eltwise.cu 's/return x \* y \* \(1.0f - y\)/return x * y * (1.0f + y)/' sigmoid_backward "${few[@]}" --dim 64
-wrong columns.cuh '/sums\[row\]\[lane\] = sum;/,/__syncthreads/s/__syncthreads\(\);//' layernorm_backward "${few[@]}" --dim 300
-wrong row.cuh '/parts\[warp\] = v;/,/__syncthreads/s/__syncthreads\(\);//' softmax_backward "${few[@]}" --dim 3000
-wrong norm_backward.cu 's/t->mean\[row\]/t->mean[0]/' layernorm_backward "${few[@]}" --dim 300
-wrong row.cuh 's/u32 mask = 16; mask > 0/u32 mask = 8; mask > 0/' softmax "${few[@]}" --dim 256
-wrong loss.cu 's/v\[j\] -= hot == j \? scale : 0.0f;//' cross_entropy_both "${few[@]}" --dim 64
+small=(--dtype f32 --batch 3 --seq 5)
+wrong eltwise.cu 's/return x \* y \* \(1.0f - y\)/return x * y * (1.0f + y)/' sigmoid_backward "${small[@]}" --dim 64
+wrong columns.cuh '/sums\[row\]\[lane\] = sum;/,/__syncthreads/s/__syncthreads\(\);//' layernorm_backward "${small[@]}" --dim 300
+wrong row.cuh '/parts\[warp\] = v;/,/__syncthreads/s/__syncthreads\(\);//' softmax_backward "${small[@]}" --dim 3000
+wrong norm_backward.cu 's/t->mean\[row\]/t->mean[0]/' layernorm_backward "${small[@]}" --dim 300
+wrong row.cuh 's/u32 mask = 16; mask > 0/u32 mask = 8; mask > 0/' softmax "${small[@]}" --dim 256
+wrong loss.cu 's/v\[j\] -= hot == j \? scale : 0.0f;//' cross_entropy_both "${small[@]}" --dim 64
 wrong attention.cuh 's/0.693147181f/1.0f/' attention_training --dtype f32 --shape 1x20x2x64
 exit $failed

@@ -9,6 +9,7 @@
 //
 // Not here: clusters, copies by the copy engine, products of warpgroups.
 #include <cmath>
+#include <csetjmp>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -50,14 +51,17 @@ static uint4 make_uint4(u32 x, u32 y, u32 z, u32 w) { return {x, y, z, w}; }
 enum { MOST_THREADS = 1024, STACK_BYTES = 64 * 1024, SLOT_BYTES = 16 };
 enum state { READY, AT_WARP, AT_BLOCK, DONE };
 
+// A thread's context is made once, and it begins anew in every block. It is entered by the calls of
+// <ucontext.h>, which ask the system, and from then on by long jumps, which do not.
 struct thread {
-    ucontext_t context;
+    jmp_buf stopped;
     enum state state;
     alignas(16) unsigned char slot[SLOT_BYTES]; // what it shows the others of its warp
     alignas(16) unsigned char stack[STACK_BYTES];
 };
 static thread *threads;
-static ucontext_t scheduler;
+static u32 made; // so many have been entered
+static jmp_buf scheduler;
 static u32 running;
 
 [[noreturn]] static void give_up(const char *what)
@@ -69,7 +73,8 @@ static u32 running;
 static void wait_at(enum state where)
 {
     threads[running].state = where;
-    swapcontext(&threads[running].context, &scheduler);
+    if (_setjmp(threads[running].stopped) == 0)
+        _longjmp(scheduler, 1);
 }
 
 static void __syncthreads() { wait_at(AT_BLOCK); }
@@ -123,21 +128,6 @@ static void release(u32 first, u32 end)
         threads[i].state = READY;
 }
 
-// Every thread that can goes on to its next stop.
-static bool run_threads(bool backwards)
-{
-    bool any = false;
-    for (u32 i = 0; i < blockDim.x; i++) {
-        running = backwards ? blockDim.x - 1 - i : i;
-        if (threads[running].state != READY)
-            continue;
-        threadIdx = {running, 0, 0};
-        swapcontext(&scheduler, &threads[running].context);
-        any = true;
-    }
-    return any;
-}
-
 // Barriers that all have reached open: a warp's for its lanes, the block's for all threads. Threads
 // that have ended count for neither: assay's kernels end together.
 static bool open_barriers()
@@ -165,20 +155,56 @@ static void (*body)();
 
 static void begin()
 {
-    body();
-    threads[running].state = DONE;
-    swapcontext(&threads[running].context, &scheduler);
+    for (;;) {
+        body();
+        wait_at(DONE);
+    }
+}
+
+static void enter(thread *t)
+{
+    ucontext_t context;
+    getcontext(&context);
+    context.uc_stack.ss_sp = t->stack;
+    context.uc_stack.ss_size = STACK_BYTES;
+    makecontext(&context, begin, 0);
+    setcontext(&context);
+}
+
+// This thread goes on to its next stop.
+static void resume(u32 index)
+{
+    running = index;
+    threadIdx = {index, 0, 0};
+    if (_setjmp(scheduler) != 0)
+        return;
+    if (index < made)
+        _longjmp(threads[index].stopped, 1);
+    made++;
+    enter(&threads[index]);
+}
+
+// Every thread that can goes on.
+static bool run_threads(bool backwards)
+{
+    bool any = false;
+    for (u32 i = 0; i < blockDim.x; i++) {
+        u32 index = backwards ? blockDim.x - 1 - i : i;
+        if (threads[index].state != READY)
+            continue;
+        resume(index);
+        any = true;
+    }
+    return any;
 }
 
 static void run_block(bool backwards)
 {
-    for (u32 i = 0; i < blockDim.x; i++) {
+    // Threads are made in order, so new ones go to their first stop in that order.
+    for (u32 i = 0; i < blockDim.x; i++)
         threads[i].state = READY;
-        getcontext(&threads[i].context);
-        threads[i].context.uc_stack.ss_sp = threads[i].stack;
-        threads[i].context.uc_stack.ss_size = STACK_BYTES;
-        makecontext(&threads[i].context, begin, 0);
-    }
+    for (u32 i = made; i < blockDim.x; i++)
+        resume(i);
     while (run_threads(backwards) || open_barriers())
         ;
     if (!all_at(0, blockDim.x, DONE))
