@@ -410,7 +410,7 @@ static void a_run_info_comes_back(void **state)
     info.repository[127] = info.kernel_commit[47] = info.benchmark_path[255] = '\0';
     info.benchmark_sha[71] = info.implementations[159] = '\0';
     info.pytorch[31] = info.pytorch_cuda[15] = '\0';
-    info.hot = true;
+    info.hot = info.use_fast_accum = true;
     info.cold = false;
     assay_json *json = assay_run_info_to_json(&info);
     assay_run_info_from_json(json, &back);
