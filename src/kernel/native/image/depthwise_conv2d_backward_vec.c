@@ -265,18 +265,38 @@ VEC_INLINE void weights_lines(enum native_kind kind, int kernel, int stride,
         weights_block(kind, false, kernel, stride, b, i, c, channels - c, sums);
 }
 
-VEC_INLINE void weights_kind(enum native_kind kind, const struct depthwise_backward *b,
-                             int64_t begin, int64_t end, float *sums)
-{
-    if (b->conv.kernel == 3 && b->conv.stride == 1)
-        weights_lines(kind, 3, 1, b, begin, end, sums);
-    else if (b->conv.kernel == 3 && b->conv.stride == 2)
-        weights_lines(kind, 3, 2, b, begin, end, sums);
-    else if (b->conv.kernel == 5 && b->conv.stride == 1)
-        weights_lines(kind, 5, 1, b, begin, end, sums);
-    else
-        weights_lines(kind, 0, 0, b, begin, end, sums);
-}
+/* A size's constants, in a function of its own: all sizes of all kinds in one took gcc four times
+ * as long. */
+#define WEIGHTS(kind, kernel, stride)                                                              \
+    static __attribute__((noinline)) void weights_##kind##_##kernel##_##stride(                    \
+        const struct depthwise_backward *call, int64_t begin, int64_t end, float *sums)            \
+    {                                                                                              \
+        struct depthwise_backward b = *call; /* the compiler knows that no store changes it */     \
+        weights_lines(kind, kernel, stride, &b, begin, end, sums);                                 \
+    }
+#define WEIGHTS_OF(kind)                                                                           \
+    WEIGHTS(kind, 3, 1)                                                                            \
+    WEIGHTS(kind, 3, 2)                                                                            \
+    WEIGHTS(kind, 5, 1)                                                                            \
+    WEIGHTS(kind, 0, 0)                                                                            \
+    static void weights_##kind(const struct depthwise_backward *b, int64_t begin, int64_t end,     \
+                               float *sums)                                                        \
+    {                                                                                              \
+        if (b->conv.kernel == 3 && b->conv.stride == 1)                                            \
+            weights_##kind##_3_1(b, begin, end, sums);                                             \
+        else if (b->conv.kernel == 3 && b->conv.stride == 2)                                       \
+            weights_##kind##_3_2(b, begin, end, sums);                                             \
+        else if (b->conv.kernel == 5 && b->conv.stride == 1)                                       \
+            weights_##kind##_5_1(b, begin, end, sums);                                             \
+        else                                                                                       \
+            weights_##kind##_0_0(b, begin, end, sums);                                             \
+    }
+WEIGHTS_OF(NATIVE_F32)
+WEIGHTS_OF(NATIVE_F16)
+WEIGHTS_OF(NATIVE_BF16)
+#ifdef VEC_HAS_BF16_INSN
+WEIGHTS_OF(NATIVE_BF16_INSN)
+#endif
 
 /* ---- the sums of all threads ----------------------------------------------------------------- */
 
@@ -310,7 +330,16 @@ VEC_INLINE void finish_kind(enum native_kind kind, const struct depthwise_backwa
 
 /* ---- the kernel ------------------------------------------------------------------------------ */
 
-/* A function for the kind at hand, which is a constant in it. */
+/* A function for the kind at hand, which is a constant in it. Without the instructions for bf16
+ * both of its kinds are one. */
+#ifdef VEC_HAS_BF16_INSN
+#define CASE_INSN(function, ...)                                                                   \
+    case NATIVE_BF16_INSN:                                                                         \
+        function(NATIVE_BF16_INSN, __VA_ARGS__);                                                   \
+        break;
+#else
+#define CASE_INSN(function, ...)
+#endif
 #define EACH_KIND(kind, function, ...)                                                             \
     switch (kind) {                                                                                \
     case NATIVE_F32:                                                                               \
@@ -319,9 +348,7 @@ VEC_INLINE void finish_kind(enum native_kind kind, const struct depthwise_backwa
     case NATIVE_F16:                                                                               \
         function(NATIVE_F16, __VA_ARGS__);                                                         \
         break;                                                                                     \
-    case NATIVE_BF16_INSN:                                                                         \
-        function(INSN, __VA_ARGS__);                                                               \
-        break;                                                                                     \
+        CASE_INSN(function, __VA_ARGS__)                                                           \
     default:                                                                                       \
         function(NATIVE_BF16, __VA_ARGS__);                                                        \
     }
@@ -335,10 +362,10 @@ static void data(const struct depthwise_backward *call, int64_t begin, int64_t e
         EACH_KIND(b.kind, data_any, &b, begin, end)
 }
 
-static void weights(const struct depthwise_backward *call, int64_t begin, int64_t end, float *sums)
+#define CALL_WEIGHTS(kind, ...) weights_##kind(__VA_ARGS__)
+static void weights(const struct depthwise_backward *b, int64_t begin, int64_t end, float *sums)
 {
-    struct depthwise_backward b = *call;
-    EACH_KIND(b.kind, weights_kind, &b, begin, end, sums)
+    EACH_KIND(b->kind, CALL_WEIGHTS, b, begin, end, sums)
 }
 
 static void finish(const struct depthwise_backward *call, const float *sums, int64_t threads,
