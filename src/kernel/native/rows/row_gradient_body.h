@@ -2,8 +2,8 @@
  * and rmsnorm_backward.
  *
  * Two passes over a row: sums over it, then outputs; the second finds the row in the cache. While
- * the outputs of a row, or of a few, are written, the sums of the next are taken, so that memory is
- * read and written all the time. With xhat = (x - mean) rstd:
+ * the outputs of a row are written, the sums of the next are taken, so that memory is read and
+ * written all the time. With xhat = (x - mean) rstd:
  *
  *   softmax    dx = y (dy - sum(dy y))
  *   the norms  dx = rstd (dy gamma - mean(dy gamma) - xhat mean(dy gamma xhat))
@@ -29,7 +29,6 @@ enum {
     ROWGRAD_NORM = ROWGRAD_OF != ROWGRAD_SOFTMAX,
     ROWGRAD_GELU = ROWGRAD_OF == ROWGRAD_LAYERNORM_GELU,
     ROWGRAD_CENTRE = ROWGRAD_OF == ROWGRAD_LAYERNORM || ROWGRAD_GELU,
-    ROWGRAD_ROWS = 4,
     ROWGRAD_COLUMNS = ROWGRAD_CENTRE ? 2 : 1
 };
 
@@ -37,14 +36,7 @@ enum {
  * ahead to prefetch, in bytes, with and without that overlap. */
 enum { ROWGRAD_BYTES = 6144, ROWGRAD_AHEAD = 4096, ROWGRAD_AHEAD_ALONE = 2048 };
 
-/* Rows that go at once. One, because the hardware prefetcher follows memory best that is read as it
- * is laid out; but softmax has little else to do while it waits for the sum of a row of 16 bits. */
-VEC_INLINE int rowgrad_at_once(enum native_kind kind)
-{
-    return ROWGRAD_NORM || kind == NATIVE_F32 ? 1 : 4;
-}
-
-/* Are the sums of the next rows taken meanwhile? softmax in f32 is faster without (1.10 times,
+/* Are the sums of the next row taken meanwhile? softmax in f32 is faster without (1.10 times,
  * Zen 5); with gelu there is enough to do while memory is read. */
 VEC_INLINE bool rowgrad_overlaps(enum native_kind kind)
 {
@@ -227,12 +219,12 @@ VEC_INLINE void rowgrad_out_parts(enum native_kind kind, const struct rowgrad_te
     }
 }
 
-/* The outputs of `rows` (a constant) neighbouring rows at columns [i, i + 2 VEC_LANES), and, where
- * there are `more` (a constant), the sums of as many behind them. Columns lie in the order of the
- * pairs of `kind`, which rowgrad_finish keeps. */
-VEC_INLINE void rowgrad_step(enum native_kind kind, bool stream, int rows, bool more,
+/* The outputs of a row at columns [i, i + 2 VEC_LANES), and, where there are `more` (a constant),
+ * the sums of the one behind it. Of four rows at once the sums do not stay in registers: half as
+ * fast. Columns lie in the order of the pairs of `kind`, which rowgrad_finish keeps. */
+VEC_INLINE void rowgrad_step(enum native_kind kind, bool stream, bool more,
                              const struct rowgrad_tensors *t, int64_t at, int64_t i,
-                             const struct rowgrad_row *row, const vec *next_mean,
+                             const struct rowgrad_row *row, vec next_mean,
                              struct rowgrad_sums *next)
 {
     struct vec_pair gamma = rowgrad_gamma(kind, t, i), dgamma = gamma, dbeta = gamma;
@@ -240,16 +232,13 @@ VEC_INLINE void rowgrad_step(enum native_kind kind, bool stream, int rows, bool 
         dgamma = vec_load_pair(NATIVE_F32, t->dgamma, i);
     if (ROWGRAD_CENTRE)
         dbeta = vec_load_pair(NATIVE_F32, t->dbeta, i);
-    for (int r = 0; r < rows; r++) {
-        int64_t j = at + r * t->dim + i;
-        struct vec_pair dy = rowgrad_dy_pair(kind, t, j - i, i);
-        struct vec_pair x = vec_load_pair(kind, t->x, j), dx;
-        dx.a = rowgrad_of(&row[r], dy.a, x.a, gamma.a, &dgamma.a, &dbeta.a);
-        dx.b = rowgrad_of(&row[r], dy.b, x.b, gamma.b, &dgamma.b, &dbeta.b);
-        vec_store_pair(kind, stream, t->out, j, dx);
-        if (more)
-            rowgrad_add_pair(kind, t, j + rows * t->dim, gamma, next_mean[r], &next[r]);
-    }
+    struct vec_pair dy = rowgrad_dy_pair(kind, t, at, i);
+    struct vec_pair x = vec_load_pair(kind, t->x, at + i), dx;
+    dx.a = rowgrad_of(row, dy.a, x.a, gamma.a, &dgamma.a, &dbeta.a);
+    dx.b = rowgrad_of(row, dy.b, x.b, gamma.b, &dgamma.b, &dbeta.b);
+    vec_store_pair(kind, stream, t->out, at + i, dx);
+    if (more)
+        rowgrad_add_pair(kind, t, at + i + t->dim, gamma, next_mean, next);
     if (ROWGRAD_NORM)
         vec_store_pair(NATIVE_F32, false, t->dgamma, i, dgamma);
     if (ROWGRAD_CENTRE)
@@ -291,69 +280,57 @@ VEC_INLINE void rowgrad_one(enum native_kind kind, bool stream, const struct row
     int64_t head = stream ? native_head(kind, at, t->dim) : 0;
     rowgrad_out_parts(kind, t, at, 0, head, &row);
     for (i = head; i + 2 * VEC_LANES <= t->dim; i += 2 * VEC_LANES)
-        rowgrad_step(kind, stream, 1, false, t, at, i, &row, NULL, NULL);
+        rowgrad_step(kind, stream, false, t, at, i, &row, vec_set(0.0f), NULL);
     rowgrad_out_parts(kind, t, at, i, t->dim, &row);
 }
 
-/* Neighbouring rows from row r on, and, where there are `more` (a constant), the sums of as many
- * behind them. */
-VEC_INLINE void rowgrad_rows(enum native_kind kind, bool stream, bool more,
-                             const struct rowgrad_tensors *t, int64_t r,
-                             const struct rowgrad_row *row, struct rowgrad_sums *next)
+/* Row r, and, where there are `more` (a constant), the sums of the one behind it. */
+VEC_INLINE void rowgrad_with_next(enum native_kind kind, bool stream, bool more,
+                                  const struct rowgrad_tensors *t, int64_t r,
+                                  const struct rowgrad_row *row, struct rowgrad_sums *next)
 {
-    const int rows = rowgrad_at_once(kind);
-    int64_t i = 0, at = r * t->dim, behind = at + rows * t->dim;
-    vec next_mean[ROWGRAD_ROWS];
-    for (int k = 0; k < rows && more; k++) {
-        next_mean[k] = rowgrad_mean(t, r + rows + k);
-        rowgrad_clear(&next[k]);
-    }
+    int64_t i = 0, at = r * t->dim;
+    vec next_mean = more ? rowgrad_mean(t, r + 1) : vec_set(0.0f);
+    if (more)
+        rowgrad_clear(next);
     for (; i + 2 * VEC_LANES <= t->dim; i += 2 * VEC_LANES)
-        rowgrad_step(kind, stream, rows, more, t, at, i, row, next_mean, next);
-    for (int k = 0; k < rows; k++) {
-        rowgrad_out_parts(kind, t, at + k * t->dim, i, t->dim, &row[k]);
-        if (more)
-            rowgrad_add_parts(kind, t, behind + k * t->dim, i, t->dim, next_mean[k], &next[k]);
-    }
+        rowgrad_step(kind, stream, more, t, at, i, row, next_mean, next);
+    rowgrad_out_parts(kind, t, at, i, t->dim, row);
+    if (more)
+        rowgrad_add_parts(kind, t, at + t->dim, i, t->dim, next_mean, next);
 }
 
-/* Groups of rows from row r on, as many as there are; returns the row behind them. Where `stream`,
- * all rows begin on a cache line. */
-VEC_INLINE int64_t rowgrad_groups(enum native_kind kind, bool stream,
-                                  const struct rowgrad_tensors *t, int64_t r, int64_t end)
+/* Rows from row r on, each with the sums of the next. Where `stream`, all begin on a cache line. */
+VEC_INLINE void rowgrad_overlapping(enum native_kind kind, bool stream,
+                                    const struct rowgrad_tensors *t, int64_t r, int64_t end)
 {
-    const int rows = rowgrad_at_once(kind);
-    struct rowgrad_sums sums[ROWGRAD_ROWS];
-    struct rowgrad_row row[ROWGRAD_ROWS];
-    if (r + rows > end)
-        return r;
-    for (int k = 0; k < rows; k++) {
-        int64_t i = 0, at = (r + k) * t->dim;
-        vec mean = rowgrad_mean(t, r + k);
-        rowgrad_clear(&sums[k]);
-        for (; i + 2 * VEC_LANES <= t->dim; i += 2 * VEC_LANES)
-            rowgrad_add_pair(kind, t, at + i, rowgrad_gamma(kind, t, i), mean, &sums[k]);
-        rowgrad_add_parts(kind, t, at, i, t->dim, mean, &sums[k]);
-    }
-    for (; r + rows <= end; r += rows) {
-        for (int k = 0; k < rows; k++)
-            row[k] = rowgrad_row_of(t, r + k, &sums[k]);
-        if (r + 2 * rows <= end)
-            rowgrad_rows(kind, stream, true, t, r, row, sums);
+    struct rowgrad_sums sums;
+    int64_t i = 0, at = r * t->dim;
+    if (r >= end)
+        return;
+    vec mean = rowgrad_mean(t, r);
+    rowgrad_clear(&sums);
+    for (; i + 2 * VEC_LANES <= t->dim; i += 2 * VEC_LANES)
+        rowgrad_add_pair(kind, t, at + i, rowgrad_gamma(kind, t, i), mean, &sums);
+    rowgrad_add_parts(kind, t, at, i, t->dim, mean, &sums);
+    for (; r < end; r++) {
+        struct rowgrad_row row = rowgrad_row_of(t, r, &sums);
+        if (r + 1 < end)
+            rowgrad_with_next(kind, stream, true, t, r, &row, &sums);
         else
-            rowgrad_rows(kind, stream, false, t, r, row, sums);
+            rowgrad_with_next(kind, stream, false, t, r, &row, &sums);
     }
-    return r;
 }
 
 VEC_INLINE void rowgrad_all(enum native_kind kind, bool stream, const struct rowgrad_tensors *t,
                             int64_t begin, int64_t end)
 {
-    int64_t r = begin, bytes = t->dim * (kind == NATIVE_F32 ? 4 : 2);
+    int64_t bytes = t->dim * (kind == NATIVE_F32 ? 4 : 2);
     if (rowgrad_overlaps(kind) && bytes <= ROWGRAD_BYTES && (!stream || bytes % 64 == 0))
-        r = rowgrad_groups(kind, stream, t, r, end);
-    for (; r < end; r++)
-        rowgrad_one(kind, stream, t, r);
+        rowgrad_overlapping(kind, stream, t, begin, end);
+    else
+        for (int64_t r = begin; r < end; r++)
+            rowgrad_one(kind, stream, t, r);
     if (stream)
         vec_stream_end();
 }
