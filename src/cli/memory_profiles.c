@@ -163,24 +163,6 @@ void assay_memory_profiles_add(struct assay_memory_profiles *profiles,
         write_variant(profiles, group, profile, files);
 }
 
-static void tell(const struct assay_memory_profiles *profiles, const char *names, int64_t n_earlier)
-{
-    fputs("assay: wrote ", stderr);
-    assay_put(stderr, names);
-    fprintf(stderr, ", the memory of %lld variant%s", (long long)profiles->n,
-            profiles->n == 1 ? "" : "s");
-    if (n_earlier > 0)
-        fprintf(stderr, "; %lld group%s measured before %s not in it", (long long)n_earlier,
-                n_earlier == 1 ? "" : "s", n_earlier == 1 ? "is" : "are");
-    fputs("\n", stderr);
-    if (!profiles->missing[0])
-        return;
-    fprintf(stderr,
-            "assay: of %lld of them something is missing: ", (long long)profiles->n_incomplete);
-    assay_put(stderr, profiles->missing);
-    fputs("\n", stderr);
-}
-
 /* Both, also where the first fails. */
 static enum assay_status close_files(struct assay_memory_profiles *profiles,
                                      struct assay_text *names, struct assay_error *err)
@@ -211,7 +193,8 @@ enum assay_status assay_memory_profiles_close(struct assay_memory_profiles *prof
     const struct assay_error *failed = &profiles->failed;
     enum assay_status status = close_files(profiles, &names, err);
     if (names.length > 0 && status == ASSAY_OK && !quiet)
-        tell(profiles, names.data, n_earlier);
+        assay_profiles_tell(names.data, "memory", profiles->n, n_earlier, profiles->n_incomplete,
+                            profiles->missing);
     if (status == ASSAY_OK && failed->code != ASSAY_OK)
         status = assay_error_set(err, failed->code, failed->where[0] ? failed->where : NULL, "%s",
                                  failed->message);

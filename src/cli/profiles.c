@@ -138,21 +138,20 @@ void assay_profiles_add(struct assay_profiles *profiles, const struct assay_grou
                       &profiles->failed);
 }
 
-static void tell(const struct assay_profiles *profiles, const char *name, int64_t n_earlier)
+void assay_profiles_tell(const char *names, const char *what, int64_t n, int64_t n_earlier,
+                         int64_t n_incomplete, const char *missing)
 {
     fputs("assay: wrote ", stderr);
-    assay_put(stderr, name);
-    fprintf(stderr, ", the profile of %lld variant%s", (long long)profiles->n,
-            profiles->n == 1 ? "" : "s");
+    assay_put(stderr, names);
+    fprintf(stderr, ", the %s of %lld variant%s", what, (long long)n, n == 1 ? "" : "s");
     if (n_earlier > 0)
         fprintf(stderr, "; %lld group%s measured before %s not in it", (long long)n_earlier,
                 n_earlier == 1 ? "" : "s", n_earlier == 1 ? "is" : "are");
     fputs("\n", stderr);
-    if (!profiles->missing[0])
+    if (!missing[0])
         return;
-    fprintf(stderr,
-            "assay: of %lld of them something is missing: ", (long long)profiles->n_incomplete);
-    assay_put(stderr, profiles->missing);
+    fprintf(stderr, "assay: of %lld of them something is missing: ", (long long)n_incomplete);
+    assay_put(stderr, missing);
     fputs("\n", stderr);
 }
 
@@ -167,7 +166,8 @@ enum assay_status assay_profiles_close(struct assay_profiles *profiles, int64_t 
     if (profiles->all)
         status = close_trace(profiles, profiles->all, err);
     if (profiles->all && status == ASSAY_OK && !quiet && name.data)
-        tell(profiles, name.data, n_earlier);
+        assay_profiles_tell(name.data, "profile", profiles->n, n_earlier, profiles->n_incomplete,
+                            profiles->missing);
     profiles->all = NULL;
     if (status == ASSAY_OK && failed->code != ASSAY_OK)
         status = assay_error_set(err, failed->code, failed->where, "%s", failed->message);

@@ -28,6 +28,11 @@ enum assay_status assay_profiles_close(struct assay_profiles *profiles, int64_t 
                                        bool quiet, struct assay_error *err);
 void assay_profiles_cancel(struct assay_profiles *profiles);
 
+/* The line that names what was written, "the profile" or "the memory" of `n` variants, and the one
+ * that says what is missing, unless that is empty. */
+void assay_profiles_tell(const char *names, const char *what, int64_t n, int64_t n_earlier,
+                         int64_t n_incomplete, const char *missing);
+
 /* What files of a variant's profiles begin with:
  * "bench_1_64_64_quant_int8wo_sparsity_None_eager_0", of a recipe, an implementation and the
  * group's number; for file names of any kind. Appended. */
